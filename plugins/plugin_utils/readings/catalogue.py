@@ -1,0 +1,131 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The catalogue of readings, loaded from the YAML files of this directory."""
+
+from __future__ import annotations
+
+import functools
+import re
+import shlex
+import typing as t
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+HERE = Path(__file__).parent
+KINDS = {"linux": "host", "eos": "switch", "nxos": "switch", "sonic": "switch", "cumulus": "switch", "frr": "switch"}
+COLUMN = re.compile(r"^(str|int|float|bool|list|ints|speed)(\?)?$")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a reading: its name carries the unit, its type is what a row holds.
+
+    Types: ``str``, ``int`` (also hexadecimal and with thousands separators), ``float``, ``bool``,
+    ``list`` (of str), ``ints`` (list of int), ``speed`` (any spelling of a link speed, as Gb/s).
+    An optional column (``?`` in the YAML) is None where the tool did not say: absent is not zero.
+    """
+
+    name: str
+    type: str
+    optional: bool
+
+
+@dataclass(frozen=True)
+class Source:
+    """One way to get a reading on a platform; alternatives are tried in order.
+
+    command: words with placeholders (``{device}``, ``{netdev}``, ``{pci}`` of a rail, or of a probe of the plan).
+    foreach: None, or what the command is repeated for (``rail``, ``ping``, ``path_probe``).
+    item: the column that holds which item a row is of, filled where the text does not say it.
+    template, jmespath: how its text becomes rows; exactly one of the two.
+    none: a regular expression; text it matches (``^$``: no text at all) says that there is nothing, so no rows is an answer.
+    rc: the exit statuses with which its text is an answer.
+    when: expectations and the values they need for this source to apply.
+    exclusive: commands of one node with the same value after substitution never run side by side.
+    pivot: rows of (name, value) become one row with a column per name: ``{name: NAME, value: VALUE, by: [..], columns: {tool's name: column}}``.
+    map: column to {the tool's word: our word}.
+    constant: columns with a value that the text does not say because the command itself does.
+    """
+
+    command: str
+    foreach: str | None = None
+    item: str | None = None
+    template: str | None = None
+    jmespath: str | None = None
+    none: str | None = None
+    rc: tuple[int, ...] = (0,)
+    when: dict[str, t.Any] = field(default_factory=dict)
+    exclusive: str | None = None
+    pivot: dict[str, t.Any] | None = None
+    map: dict[str, dict[str, str]] = field(default_factory=dict)
+    constant: dict[str, t.Any] = field(default_factory=dict)
+    timeout_seconds: int = 20
+
+    def argv(self, values: t.Mapping[str, t.Any]) -> list[str]:
+        """The argument list with its placeholders filled; every value stays one argument."""
+        return [word.format_map(values) if "{" in word else word for word in shlex.split(self.command)]
+
+    @property
+    def tool(self) -> str:
+        """The program the command starts."""
+        return self.command.split()[0]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One table: its columns and who can say it."""
+
+    name: str
+    description: str
+    columns: tuple[Column, ...]
+    platforms: dict[str, tuple[Source, ...]]
+    keep: tuple[str, ...] = ()
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """``host``, ``switch`` or both: the kinds of node that have a platform row."""
+        return frozenset(KINDS[platform] for platform in self.platforms)
+
+
+def _sources(name: str, platform: str, raw: t.Any) -> tuple[Source, ...]:
+    if platform not in KINDS:
+        raise ValueError(f"reading {name}: unknown platform {platform!r}, known are {', '.join(KINDS)}")
+    sources = []
+    for row in raw if isinstance(raw, list) else [raw]:
+        source = Source(**{key: tuple(value) if key == "rc" else value for key, value in row.items()})
+        if (source.template is None) == (source.jmespath is None):
+            raise ValueError(f"reading {name}, platform {platform}: exactly one of template and jmespath is needed")
+        sources.append(source)
+    return tuple(sources)
+
+
+def _load(path: Path) -> Reading:
+    raw = yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    columns = []
+    for column, kind in raw["columns"].items():
+        match = COLUMN.match(kind)
+        if match is None:
+            raise ValueError(f"reading {path.stem}: column {column} has the unknown type {kind!r}")
+        columns.append(Column(column, match[1], bool(match[2])))
+    platforms = {platform: _sources(path.stem, platform, row) for platform, row in raw["platforms"].items()}
+    return Reading(path.stem, raw["description"], tuple(columns), platforms, tuple(raw.get("keep", ())))
+
+
+@functools.lru_cache(maxsize=None)
+def catalogue() -> dict[str, Reading]:
+    """Every reading by name."""
+    return {path.stem: _load(path) for path in sorted(HERE.glob("*.yml"))}
+
+
+def reading(name: str) -> Reading:
+    """The reading of that name.
+
+    Raises KeyError with the known names.
+    """
+    try:
+        return catalogue()[name]
+    except KeyError:
+        raise KeyError(f"no reading is called {name!r}; known are {', '.join(catalogue())}") from None

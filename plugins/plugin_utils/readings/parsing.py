@@ -1,0 +1,245 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Text to typed rows. Whatever cannot be accounted for is a ParseError, never a missing row."""
+
+from __future__ import annotations
+
+import functools
+import io
+import json
+import re
+import typing as t
+
+from .catalogue import HERE, Column, Reading, Source, reading
+from .queries import compiled
+
+try:
+    import textfsm
+
+    HAS_TEXTFSM = True
+except ImportError:
+    HAS_TEXTFSM = False
+
+ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+SECTION = re.compile(r"^==> (\S+) <==$", re.MULTILINE)
+SPEED = re.compile(r"^(?:[a-z]+-)?([\d.]+)\s*(T|G|M|K)?(?:b?ps|bit|b/s|Gb/s|bit/s|Gbps|Mbps)?(?:/s)?$", re.IGNORECASE)
+PER_GBIT = {"T": 1000.0, "G": 1.0, "M": 1e-3, "K": 1e-6}
+WORDS = {"yes": True, "on": True, "true": True, "enabled": True, "up": True, "1": True}
+WORDS |= {"no": False, "off": False, "false": False, "disabled": False, "down": False, "0": False}
+NOT_SAID = {"", "N/A", "n/a", "NA", "--", "-", "[N/A]", "[Not Supported]", "Not reported", "Unknown!"}
+MAX_TEXT = 8 * 1024 * 1024
+
+Row = dict[str, t.Any]
+
+
+class ParseError(ValueError):
+    """The text cannot be accounted for as this reading.
+
+    why: one sentence; line: the text's line that no rule knows, where there is one;
+    rows: what was understood before it, as evidence and never as an answer.
+    """
+
+    def __init__(self, name: str, platform: str, why: str, line: str | None = None, rows: t.Sequence[Row] = ()) -> None:
+        self.reading, self.platform, self.why, self.line, self.rows = name, platform, why, line, list(rows)
+        super().__init__(f"{name} on {platform}: {why}" + (f": {line[:200]!r}" if line else ""))
+
+
+def parse(name: str, platform: str, stdout: str, item: str | None = None) -> list[Row]:
+    """The rows that a tool's text says.
+
+    name: a reading's name, such as ``ibstat``; platform: ``linux``, ``eos``, ``nxos``, ``sonic``, ``cumulus`` or ``frr``.
+    stdout: the text as captured; sections headed ``==> mlx5_0 <==`` are parsed each for its item.
+    item: the rail, port or target that the text is of, where the text itself does not say it.
+    Returns one dict a row, with every column of the reading; None where the tool did not say.
+    Raises ParseError for text that no source of the platform accounts for, and for text without a row.
+    Raises KeyError for an unknown reading or a platform that the reading does not have.
+    """
+    what = reading(name)
+    if platform not in what.platforms:
+        raise KeyError(f"reading {name} has no platform {platform!r}, only {', '.join(what.platforms)}")
+    error: ParseError | None = None
+    for source in what.platforms[platform]:
+        try:
+            return parse_source(what, platform, source, stdout, item)
+        except ParseError as failed:
+            # The alternative that understood most says best what is wrong.
+            error = failed if error is None or len(failed.rows) > len(error.rows) else error
+    assert error is not None
+    raise error
+
+
+def split_sections(text: str) -> list[tuple[str | None, str]]:
+    """Pieces of a text by its ``==> item <==`` headings; (None, text) where it has none."""
+    parts = SECTION.split(text)
+    if len(parts) == 1:
+        return [(None, text)]
+    pairs: list[tuple[str | None, str]] = [(None, parts[0])] if parts[0].strip() else []
+    return pairs + [(parts[i], parts[i + 1].lstrip("\n")) for i in range(1, len(parts), 2)]
+
+
+def parse_source(what: Reading, platform: str, source: Source, stdout: str, item: str | None = None) -> list[Row]:
+    """As ``parse``, by one given source."""
+    if len(stdout) > MAX_TEXT:
+        raise ParseError(what.name, platform, f"{len(stdout)} characters are more than any {source.tool} prints")
+    text = ANSI.sub("", stdout).replace("\r\n", "\n").replace("\r", "\n")
+    if "\0" in text:
+        raise ParseError(what.name, platform, "the text holds binary data")
+    rows: list[Row] = []
+    for section, body in split_sections(text):
+        rows += _parse_one(what, platform, source, body, section or item)
+    return rows
+
+
+def _parse_one(what: Reading, platform: str, source: Source, text: str, item: str | None) -> list[Row]:
+    raw, error = _raw_rows(what, platform, source, text)
+    if source.pivot:
+        raw = _pivot(raw, source.pivot)
+    rows = []
+    for values in raw:
+        if source.item and item is not None and not values.get(source.item):
+            values[source.item] = item
+        try:
+            rows.append(_typed(what, source, values))
+        except ValueError as bad:
+            raise ParseError(what.name, platform, str(bad), rows=rows) from bad
+    if error is not None:
+        raise ParseError(what.name, platform, error[0], error[1], rows)
+    if not rows and not (source.none is not None and re.search(source.none, text.strip())):
+        raise ParseError(what.name, platform, "no text" if not text.strip() else "no row was found in the text")
+    return rows
+
+
+def _raw_rows(what: Reading, platform: str, source: Source, text: str) -> tuple[list[Row], tuple[str, str | None] | None]:
+    if source.jmespath is not None:
+        return _query(what, platform, source.jmespath, text), None
+    return _template_rows(source.template or "", text)
+
+
+def _query(what: Reading, platform: str, expression: str, text: str) -> list[Row]:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as bad:
+        raise ParseError(what.name, platform, f"the text is not JSON ({bad})" if text.strip() else "no text") from bad
+    try:
+        found = compiled(expression)(document)
+    except ValueError as bad:
+        raise ParseError(what.name, platform, f"the JSON is not of the known shape ({bad})") from bad
+    if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
+        raise ParseError(what.name, platform, "the JSON is not of the known shape")
+    return found
+
+
+@functools.lru_cache(maxsize=None)
+def template(name: str) -> t.Any:
+    """The compiled TextFSM template of that name; compiled once a process, and reset before each use."""
+    if not HAS_TEXTFSM:
+        raise ImportError("the Python package textfsm is needed on the controller: pip install textfsm")
+    return textfsm.TextFSM(io.StringIO((HERE / "templates" / f"{name}.textfsm").read_text(encoding="utf-8")))
+
+
+def _template_rows(name: str, text: str) -> tuple[list[Row], tuple[str, str | None] | None]:
+    machine = template(name)
+    machine.Reset()
+    error = None
+    try:
+        machine.ParseText(text)
+    except textfsm.TextFSMError as bad:
+        error = _words(str(bad))
+    header = [column.lower() for column in machine.header]
+    return [dict(zip(header, row)) for row in machine._result], error
+
+
+def _words(message: str) -> tuple[str, str | None]:
+    """TextFSM says ``State Error raised. Rule Line: N. Input Line: TEXT.`` or ``Error: WORDS. Rule Line: N. Input Line: TEXT.``"""
+    match = re.match(r"(?:State Error raised|Error: (?P<why>.*?))\. Rule Line: \d+\. Input Line: (?P<line>.*)\.$", message, re.DOTALL)
+    if match is None:
+        return message, None
+    why = (match["why"] or "a line that no rule knows").strip("\"'")
+    return why, match["line"]
+
+
+def _pivot(raw: list[Row], how: dict[str, t.Any]) -> list[Row]:
+    by, name, value, columns = how.get("by", []), how["name"], how["value"], how.get("columns")
+    rows: dict[tuple[t.Any, ...], Row] = {}
+    for one in raw:
+        row = rows.setdefault(tuple(one[key] for key in by), {key: one[key] for key in by})
+        column = columns.get(one[name]) if columns else one[name]
+        if column is not None:
+            row[column] = one[value]
+    return list(rows.values())
+
+
+def _typed(what: Reading, source: Source, values: Row) -> Row:
+    row: Row = {}
+    for column in what.columns:
+        value = values.get(column.name, source.constant.get(column.name))
+        mapping = source.map.get(column.name)
+        if mapping is not None and isinstance(value, str):
+            value = mapping.get(" ".join(value.split()), value)
+        row[column.name] = _cell(column, value)
+    return row
+
+
+def _cell(column: Column, value: t.Any) -> t.Any:
+    if isinstance(value, str):
+        value = value.strip()
+        if column.type != "str" and value in NOT_SAID or value == "":
+            value = None
+    if value is None or value == [] and column.type not in ("list", "ints"):
+        if column.type in ("list", "ints"):
+            return None if column.optional else []
+        if not column.optional:
+            raise ValueError(f"a row lacks its {column.name}")
+        return None
+    try:
+        return CONVERT[column.type](value)
+    except (ValueError, TypeError, OverflowError):
+        raise ValueError(f"{column.name} is {str(value)[:60]!r}, which is no {column.type}") from None
+
+
+def _int(value: t.Any) -> int:
+    if isinstance(value, str):
+        return int(value.replace(",", ""), 0) if value.lower().startswith("0x") else int(value.replace(",", ""))
+    if isinstance(value, bool) or int(value) != value:
+        raise ValueError(value)
+    return int(value)
+
+
+def _float(value: t.Any) -> float:
+    number = float(value.replace(",", "") if isinstance(value, str) else value)
+    if number != number:
+        raise ValueError(value)
+    return number
+
+
+def _bool(value: t.Any) -> bool:
+    return value if isinstance(value, bool) else WORDS[str(value).lower()] if str(value).lower() in WORDS else _refuse(value)
+
+
+def _refuse(value: t.Any) -> t.NoReturn:
+    raise ValueError(value)
+
+
+def _list(value: t.Any) -> list[str]:
+    pieces = re.split(r"[,\s]+", value) if isinstance(value, str) else [str(one) for one in value]
+    return [piece for piece in pieces if piece]
+
+
+def _speed(value: t.Any) -> float:
+    """Gb/s of ``400G``, ``100000M``, ``a-100G``, ``25000Mb/s`` and the like; a bare number is Mb/s, as in the kernel."""
+    match = SPEED.match(str(value).strip())
+    if match is None:
+        raise ValueError(value)
+    return float(match[1]) * PER_GBIT[(match[2] or "M").upper()]
+
+
+CONVERT: dict[str, t.Callable[[t.Any], t.Any]] = {
+    "str": str,
+    "int": _int,
+    "float": _float,
+    "bool": _bool,
+    "list": _list,
+    "ints": lambda value: [_int(one) for one in _list(value)],
+    "speed": _speed,
+}

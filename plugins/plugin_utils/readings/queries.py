@@ -1,0 +1,67 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""JMESPath with two functions that tables need: JMESPath alone loses the key of a row and the parent of a list."""
+
+from __future__ import annotations
+
+import functools
+import typing as t
+
+try:
+    import jmespath
+    import jmespath.exceptions
+    import jmespath.functions
+
+    HAS_JMESPATH = True
+except ImportError:
+    HAS_JMESPATH = False
+
+
+if HAS_JMESPATH:
+
+    class Tables(jmespath.functions.Functions):
+        """``rows(object, 'column')`` and ``unnest(array, 'field')``."""
+
+        @jmespath.functions.signature({"types": ["object", "null"]}, {"types": ["string"]})
+        def _func_rows(self, table: dict[str, t.Any] | None, column: str) -> list[dict[str, t.Any]] | None:
+            """Each entry of an object, or each element of an entry that is a list, with its key as a column."""
+            if table is None:
+                return None
+            return [
+                {**row, column: key}
+                for key, value in table.items()
+                for row in (value if isinstance(value, list) else [value])
+                if isinstance(row, dict)
+            ]
+
+        @jmespath.functions.signature({"types": ["array", "null"]}, {"types": ["string"]})
+        def _func_unnest(self, table: list[dict[str, t.Any]] | None, field: str) -> list[dict[str, t.Any]] | None:
+            """Each element of ``field`` of each row, over the row's own columns; a row without elements is gone."""
+            if table is None:
+                return None
+            return [
+                {**{key: value for key, value in row.items() if key != field}, **child}
+                for row in table
+                for child in row.get(field) or []
+            ]
+
+
+@functools.lru_cache(maxsize=None)
+def compiled(expression: str) -> t.Callable[[t.Any], t.Any]:
+    """The expression as a function of a document.
+
+    The function raises ValueError where the document is not of the shape that the expression needs.
+    """
+    if not HAS_JMESPATH:
+        raise ImportError("the Python package jmespath is needed on the controller: pip install jmespath")
+    query = jmespath.compile(expression)
+    options = jmespath.Options(custom_functions=Tables())
+
+    def search(document: t.Any) -> t.Any:
+        try:
+            return query.search(document, options=options)
+        except (jmespath.exceptions.JMESPathError, AttributeError, TypeError, KeyError) as bad:
+            raise ValueError(str(bad).splitlines()[0]) from bad
+
+    return search
