@@ -24,7 +24,6 @@ PLANNED = {
     "pod_uplinks": "How many cables of a leaf lead to spines.",
     "pod_pings": "The pings planned from a host: source, target, peer, device, peer_device, cross (over the spines).",
     "pod_path_probes": "The full-size probes planned from a host: source, target, peer, device, peer_device, cross.",
-    "pod_mac_of": "MAC addresses of the hosts' rails as the hosts tell: {mac: [host, netdev]}.",
 }
 
 KINDS: dict[str, tuple[type, str]] = {

@@ -5,8 +5,10 @@
 
 A check's parameters are its declaration: the name of a reading is what it reads (as rows, or
 ``{host: rows}`` with ``scope="group"``), ``<reading>_before`` is the layer's first reading of it,
-and a name that starts with ``pod_`` is what it expects. The module is its layer, the function's
-name its id, the docstring's first line what must hold.
+``<reading>_of_peers`` is what all nodes of the pod said (``{node: rows}``), and a name that starts
+with ``pod_`` is what it expects. A reading with the default ``None`` is optional: None where the
+platform lacks it or the node did not tell. The module is the check's layer, the function's name
+its id, the docstring's first line what must hold.
 """
 
 from __future__ import annotations
@@ -59,7 +61,8 @@ class Check:
     """A declared check.
 
     layer, id: its module and its function's name; statement: what must hold.
-    readings, before, expectations: what its parameters name; kinds: the kinds of node it judges.
+    readings, before, of_peers, expectations: what its parameters name; optional: parameters that may be None.
+    kinds: the kinds of node it judges.
     required: True, or the ``pod_*`` that must be set for it to be required: without a pass in a group it closes the gate.
     needs: ``soak`` or ``load``, what a depth or mode may leave out.
     """
@@ -72,6 +75,8 @@ class Check:
     judge: Judge
     readings: tuple[str, ...]
     before: tuple[str, ...]
+    of_peers: tuple[str, ...]
+    optional: frozenset[str]
     expectations: tuple[str, ...]
     kinds: frozenset[str]
     fabric: str | None
@@ -82,9 +87,9 @@ class Check:
     needs: str | None
 
     @property
-    def parameters(self) -> tuple[str, ...]:
-        """Every parameter's name, readings first."""
-        return (*self.readings, *(f"{name}_before" for name in self.before), *self.expectations)
+    def reads(self) -> frozenset[str]:
+        """Every reading that it needs in any form."""
+        return frozenset((*self.readings, *self.before, *self.of_peers))
 
 
 REGISTRY: dict[str, dict[str, Check]] = {layer: {} for layer in LAYERS}
@@ -115,12 +120,12 @@ def check(
         _demand(bool(statement and cause and fix), name, "needs a docstring, a cause and a fix")
         _demand(scope in ("node", "group") and severity in SEVERITIES, name, f"has scope {scope!r} and severity {severity!r}")
         _demand(fabric in (None, "roce", "infiniband") and needs in (None, "soak", "load"), name, f"has fabric {fabric!r} and needs {needs!r}")
-        readings, before, expectations = _declared(name, judge)
         _demand(not isinstance(required, str) or required in SPECIFIED, name, f"is required by {required!r}, which is not specified")
-        kinds = _kinds(name, {*readings, *before}, kind)
+        named = _declared(name, judge)
+        kinds = _kinds(name, named, kind)
         REGISTRY.setdefault(layer, {})[name] = Check(
-            layer, name, statement, cause, fix, judge, readings, before, expectations, kinds, fabric, scope, required, severity, remedy,
-            needs or ("soak" if before else None),
+            layer=layer, id=name, statement=statement, cause=cause, fix=fix, judge=judge, kinds=kinds, fabric=fabric, scope=scope,
+            required=required, severity=severity, remedy=remedy, needs=needs or ("soak" if named["before"] else None), **named,
         )  # fmt: skip
         return judge
 
@@ -132,23 +137,28 @@ def _demand(holds: bool, name: str, words: str) -> None:
         raise TypeError(f"check {name} {words}")
 
 
-def _declared(name: str, judge: Judge) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    readings, before, expectations = [], [], []
-    for parameter in inspect.signature(judge).parameters:
-        if parameter in catalogue():
-            readings.append(parameter)
-        elif parameter.endswith("_before") and parameter.removesuffix("_before") in catalogue():
-            before.append(parameter.removesuffix("_before"))
-        elif parameter in SPECIFIED:
-            expectations.append(parameter)
-        else:
+def _declared(name: str, judge: Judge) -> dict[str, t.Any]:
+    named: dict[str, t.Any] = {"readings": (), "before": (), "of_peers": (), "expectations": ()}
+    optional = set()
+    for parameter, declared in inspect.signature(judge).parameters.items():
+        base, form = parameter, "readings"
+        for suffix, other in (("_before", "before"), ("_of_peers", "of_peers")):
+            if parameter.endswith(suffix):
+                base, form = parameter.removesuffix(suffix), other
+        if parameter in SPECIFIED:
+            base, form = parameter, "expectations"
+        elif base not in catalogue():
             raise TypeError(f"check {name} has the parameter {parameter!r}, which is neither a reading nor a specified pod_*")
-    return tuple(readings), tuple(before), tuple(expectations)
+        named[form] = (*named[form], base)
+        if declared.default is None:
+            optional.add(parameter)
+    return {**named, "optional": frozenset(optional)}
 
 
-def _kinds(name: str, readings: set[str], kind: str | None) -> frozenset[str]:
+def _kinds(name: str, named: dict[str, t.Any], kind: str | None) -> frozenset[str]:
     kinds = frozenset({"host", "switch"} if kind is None else {kind})
-    for one in readings:
+    needed = [one for form, suffix in (("readings", ""), ("before", "_before")) for one in named[form] if one + suffix not in named["optional"]]
+    for one in needed:
         kinds &= catalogue()[one].kinds
-    _demand(bool(kinds) and not (kind is None and not readings), name, "reads nothing that one kind of node can say, or lacks its kind")
+    _demand(bool(kinds) and not (kind is None and not needed), name, "reads nothing that one kind of node can say, or lacks its kind")
     return kinds
