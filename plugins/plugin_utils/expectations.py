@@ -76,7 +76,9 @@ def typed(values: t.Mapping[str, t.Any]) -> tuple[dict[str, t.Any], list[str]]:
     Returns the typed values and one message for each that is wrong, or that starts with ``pod_`` and is not specified.
     """
     known = {name: value for name, value in values.items() if name in DEFAULTS}
-    wrong = [f"argument {name!r} is not specified; see roles/pod/meta/argument_specs.yml" for name in values if name.startswith("pod_") and name not in DEFAULTS]
+    wrong = [
+        f"argument {name!r} is not specified; see roles/pod/meta/argument_specs.yml" for name in values if name.startswith("pod_") and name not in DEFAULTS
+    ]
     result = {}
     for name, value in {**DEFAULTS, **known}.items():
         try:

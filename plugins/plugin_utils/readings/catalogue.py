@@ -114,7 +114,7 @@ def _load(path: Path) -> Reading:
     return Reading(path.stem, raw["description"], tuple(columns), platforms, tuple(raw.get("keep", ())))
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def catalogue() -> dict[str, Reading]:
     """Every reading by name."""
     return {path.stem: _load(path) for path in sorted(HERE.glob("*.yml"))}

@@ -130,7 +130,7 @@ def _query(what: Reading, platform: str, expression: str, text: str) -> list[Row
     return found
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def template(name: str) -> t.Any:
     """The compiled TextFSM template of that name; compiled once a process, and reset before each use."""
     if not HAS_TEXTFSM:
@@ -184,9 +184,9 @@ def _typed(what: Reading, source: Source, values: Row) -> Row:
 def _cell(column: Column, value: t.Any) -> t.Any:
     if isinstance(value, str):
         value = value.strip()
-        if column.type != "str" and value in NOT_SAID or value == "":
+        if (column.type != "str" and value in NOT_SAID) or value == "":
             value = None
-    if value is None or value == [] and column.type not in ("list", "ints"):
+    if value is None or (value == [] and column.type not in ("list", "ints")):
         if column.type in ("list", "ints"):
             return None if column.optional else []
         if not column.optional:

@@ -28,26 +28,17 @@ if HAS_JMESPATH:
             """Each entry of an object, or each element of an entry that is a list, with its key as a column."""
             if table is None:
                 return None
-            return [
-                {**row, column: key}
-                for key, value in table.items()
-                for row in (value if isinstance(value, list) else [value])
-                if isinstance(row, dict)
-            ]
+            return [{**row, column: key} for key, value in table.items() for row in (value if isinstance(value, list) else [value]) if isinstance(row, dict)]
 
         @jmespath.functions.signature({"types": ["array", "null"]}, {"types": ["string"]})
         def _func_unnest(self, table: list[dict[str, t.Any]] | None, field: str) -> list[dict[str, t.Any]] | None:
             """Each element of ``field`` of each row, over the row's own columns; a row without elements is gone."""
             if table is None:
                 return None
-            return [
-                {**{key: value for key, value in row.items() if key != field}, **child}
-                for row in table
-                for child in row.get(field) or []
-            ]
+            return [{**{key: value for key, value in row.items() if key != field}, **child} for row in table for child in row.get(field) or []]
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def compiled(expression: str) -> t.Callable[[t.Any], t.Any]:
     """The expression as a function of a document.
 
