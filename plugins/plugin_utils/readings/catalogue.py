@@ -16,7 +16,7 @@ import yaml
 
 HERE = Path(__file__).parent
 KINDS = {"linux": "host", "eos": "switch", "nxos": "switch", "sonic": "switch", "cumulus": "switch", "frr": "switch"}
-COLUMN = re.compile(r"^(str|int|float|bool|list|ints|speed)(\?)?$")
+COLUMN = re.compile(r"^(str|int|float|bool|list|ints|speed|pci)(\?)?$")
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,8 @@ class Column:
     """One column of a reading: its name carries the unit, its type is what a row holds.
 
     Types: ``str``, ``int`` (also hexadecimal and with thousands separators), ``float``, ``bool``,
-    ``list`` (of str), ``ints`` (list of int), ``speed`` (any spelling of a link speed, as Gb/s).
+    ``list`` (of str), ``ints`` (list of int), ``speed`` (any spelling of a link speed, as Gb/s),
+    ``pci`` (any spelling of a PCI address, as ``0000:9b:00.0``).
     An optional column (``?`` in the YAML) is None where the tool did not say: absent is not zero.
     """
 
@@ -39,13 +40,19 @@ class Source:
 
     command: words with placeholders (``{device}``, ``{netdev}``, ``{pci}`` of a rail, or of a probe of the plan).
     foreach: None, or what the command is repeated for (``rail``, ``ping``, ``path_probe``).
-    item: the column that holds which item a row is of, filled where the text does not say it.
+    item: the column that holds which item a row is of, filled where the text does not say it; ``source>target`` is two.
     template, jmespath: how its text becomes rows; exactly one of the two.
     none: a regular expression; text it matches (``^$``: no text at all) says that there is nothing, so no rows is an answer.
     rc: the exit statuses with which its text is an answer.
     when: expectations and the values they need for this source to apply.
     exclusive: commands of one node with the same value after substitution never run side by side.
     pivot: rows of (name, value) become one row with a column per name: ``{name: NAME, value: VALUE, by: [..], columns: {tool's name: column}}``.
+    lines: a regular expression; each piece of the text that it matches becomes a line of its own for the template.
+    matrix: rows (LINE, COLUMNS, CELLS) of a square table become one row a pair, ``{row: column, column: column, value: column, itself: WORD}``,
+        with WORD on the diagonal; rows (ALIAS, NAME) of its legend give the names.
+    totals: list column to ``sum`` (of its numbers) or ``count`` (of its values); None where nothing was said.
+    number: the column that holds the row's own number from 0.
+    count: the column of the text that tells how many rows there must be, as a number or as a list of words.
     map: column to {the tool's word: our word}.
     constant: columns with a value that the text does not say because the command itself does.
     """
@@ -60,6 +67,11 @@ class Source:
     when: dict[str, t.Any] = field(default_factory=dict)
     exclusive: str | None = None
     pivot: dict[str, t.Any] | None = None
+    lines: str | None = None
+    matrix: dict[str, str] | None = None
+    totals: dict[str, str] = field(default_factory=dict)
+    number: str | None = None
+    count: str | None = None
     map: dict[str, dict[str, str]] = field(default_factory=dict)
     constant: dict[str, t.Any] = field(default_factory=dict)
     timeout_seconds: int = 20

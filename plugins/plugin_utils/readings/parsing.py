@@ -13,6 +13,7 @@ import typing as t
 
 from .catalogue import HERE, Column, Reading, Source, reading
 from .queries import compiled
+from .shapes import must_count, shaped
 
 try:
     import textfsm
@@ -24,6 +25,7 @@ except ImportError:
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 SECTION = re.compile(r"^==> (\S+) <==$", re.MULTILINE)
 SPEED = re.compile(r"^(?:[a-z]+-)?([\d.]+)\s*(T|G|M|K)?(?:b?ps|bit|b/s|Gb/s|bit/s|Gbps|Mbps)?(?:/s)?$", re.IGNORECASE)
+PCI = re.compile(r"^(?:PCI:)?(?:([\da-f]{4,8}):)?([\da-f]{2}):([\da-f]{2})(?:\.([0-7]))?$", re.IGNORECASE)
 PER_GBIT = {"T": 1000.0, "G": 1.0, "M": 1e-3, "K": 1e-6}
 WORDS = {"yes": True, "on": True, "true": True, "enabled": True, "up": True, "1": True}
 WORDS |= {"no": False, "off": False, "false": False, "disabled": False, "down": False, "0": False}
@@ -93,18 +95,26 @@ def parse_source(what: Reading, platform: str, source: Source, stdout: str, item
 
 def _parse_one(what: Reading, platform: str, source: Source, text: str, item: str | None) -> list[Row]:
     raw, error = _raw_rows(what, platform, source, text)
-    if source.pivot:
-        raw = _pivot(raw, source.pivot)
-    rows = []
+    rows: list[Row] = []
+    try:
+        raw = shaped(_pivot(raw, source.pivot) if source.pivot else raw, source.matrix, source.totals, source.number)
+    except ValueError as bad:
+        raise ParseError(what.name, platform, *(error or (str(bad), None))) from bad
     for values in raw:
-        if source.item and item is not None and not values.get(source.item):
-            values[source.item] = item
+        if source.item and item is not None:
+            named = zip(source.item.split(">"), item.split(">"))
+            values.update({column: value for column, value in named if not values.get(column)})
         try:
             rows.append(_typed(what, source, values))
         except ValueError as bad:
             raise ParseError(what.name, platform, str(bad), rows=rows) from bad
     if error is not None:
         raise ParseError(what.name, platform, error[0], error[1], rows)
+    if source.count is not None:
+        try:
+            must_count(raw, source.count)
+        except ValueError as bad:
+            raise ParseError(what.name, platform, str(bad), rows=rows) from bad
     if not rows and not (source.none is not None and re.search(source.none, text.strip())):
         raise ParseError(what.name, platform, "no text" if not text.strip() else "no row was found in the text")
     return rows
@@ -113,6 +123,8 @@ def _parse_one(what: Reading, platform: str, source: Source, text: str, item: st
 def _raw_rows(what: Reading, platform: str, source: Source, text: str) -> tuple[list[Row], tuple[str, str | None] | None]:
     if source.jmespath is not None:
         return _query(what, platform, source.jmespath, text), None
+    if source.lines is not None:
+        text = "\n".join(match[0] for match in re.finditer(source.lines, text, re.MULTILINE))
     return _template_rows(source.template or "", text)
 
 
@@ -226,6 +238,15 @@ def _list(value: t.Any) -> list[str]:
     return [piece for piece in pieces if piece]
 
 
+def _pci(value: t.Any) -> str:
+    """``0000:9b:00.0`` of ``00000000:9B:00.0``, ``PCI:0000:9b:00`` (a GPU is function 0) and ``9b:00.0``."""
+    match = PCI.match(str(value))
+    if match is None:
+        raise ValueError(value)
+    domain, bus, device, function = match.groups()
+    return f"{int(domain or '0', 16):04x}:{bus}:{device}.{function or '0'}".lower()
+
+
 def _speed(value: t.Any) -> float:
     """Gb/s of ``400G``, ``100000M``, ``a-100G``, ``25000Mb/s`` and the like; a bare number is Mb/s, as in the kernel."""
     match = SPEED.match(str(value).strip())
@@ -242,4 +263,5 @@ CONVERT: dict[str, t.Callable[[t.Any], t.Any]] = {
     "list": _list,
     "ints": lambda value: [_int(one) for one in _list(value)],
     "speed": _speed,
+    "pci": _pci,
 }

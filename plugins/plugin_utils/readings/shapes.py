@@ -1,0 +1,74 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Shapes that TextFSM cannot give: a matrix, a sum, a row's own number, and whether rows are missing.
+
+Everything here works on the raw rows of a template, whose values are still text, and raises ValueError.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+Row = dict[str, t.Any]
+UNSAID = ("", "N/A", "[N/A]")
+
+
+def shaped(raw: list[Row], matrix: dict[str, t.Any] | None, totals: dict[str, str], number: str | None) -> list[Row]:
+    """Raw rows after a source's ``matrix``, ``totals`` and ``number``."""
+    if matrix:
+        raw = _pairs(raw, matrix["row"], matrix["column"], matrix["value"], matrix["itself"])
+    for ordinal, row in enumerate(raw):
+        for column, kind in totals.items():
+            row[column] = _total(row[column], kind)
+        if number is not None:
+            row[number] = ordinal
+    return raw
+
+
+def must_count(raw: list[Row], count: str) -> None:
+    """The column ``count``, a number or a list of words, tells how many rows there must be."""
+    for said in {str(row.get(count) or "").strip() for row in raw}:
+        wanted = int(said) if said.isdecimal() else len(said.split())
+        if wanted != len(raw):
+            raise ValueError(f"the text announces {wanted} rows and has {len(raw)}: it is cut off, or of a form that is not known")
+
+
+def _total(values: t.Any, kind: str) -> int | None:
+    """``sum`` of the values, or ``count`` of those that are not the word None; None where none was said."""
+    said = [value for value in values or () if value.strip() not in UNSAID]
+    if not said:
+        return None
+    return sum(int(value) for value in said) if kind == "sum" else sum(value != "None" for value in said)
+
+
+def _pairs(raw: list[Row], row_name: str, column_name: str, value_name: str, itself: str) -> list[Row]:
+    """One row a pair of a square matrix; what stands on its diagonal is checked and left out."""
+    legend = {row["alias"]: row["name"] for row in raw if row.get("alias")}
+    lines = [row for row in raw if row.get("line")]
+    there = sorted(row["line"] for row in lines)
+    pairs = []
+    for row in lines:
+        line, columns, cells = row["line"], row["columns"].split(), row["cells"].split()
+        if len(columns) != len(cells):
+            raise ValueError(f"the row of {line} has {len(cells)} cells for {len(columns)} columns")
+        if sorted(columns) != there:
+            raise ValueError(f"the matrix has {len(columns)} columns, but {len(lines)} rows, or rows of others")
+        for column, cell in zip(columns, cells):
+            if (column == line) != (cell == itself):
+                raise ValueError(f"the cell of {line} and {column} is {cell}: the columns are shifted")
+            if column != line:
+                pairs.append({row_name: line, column_name: column, value_name: cell})
+    return _named(pairs, legend, (row_name, column_name)) if legend else pairs
+
+
+def _named(pairs: list[Row], legend: dict[str, str], columns: tuple[str, str]) -> list[Row]:
+    """The pairs with the names of the legend; a legend that lacks one of its kind is cut off."""
+    kinds = {alias.rstrip("0123456789") for alias in legend}
+    for pair in pairs:
+        for column in columns:
+            word = pair[column]
+            if word not in legend and word.rstrip("0123456789") in kinds:
+                raise ValueError(f"the legend lacks {word}")
+            pair[column] = legend.get(word, word)
+    return pairs
