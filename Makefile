@@ -1,0 +1,96 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+
+INVENTORY ?= inventories/simulated
+ARGS ?=
+PYTEST_ARGS ?=
+
+BIN := .venv/bin
+RUN_STAMP := .venv/.requirements
+DEV_STAMP := .venv/.requirements-dev
+COPY := .build/ansible_collections/gpufabric/pyramid
+UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
+
+# ansible-core 2.19 runs on these; the first one found makes .venv.
+PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
+	$$python -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $$python && break; done)
+
+.PHONY: help
+help: ## Say what can be made
+	@sed -nE 's/^([a-z]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+
+.PHONY: setup
+setup: $(RUN_STAMP) ## Make .venv with everything that a run needs
+
+.venv/bin/uv:
+	@test -n "$(PYTHON)" || { echo "Python 3.11, 3.12 or 3.13 is needed and none was found on PATH; name one with PYTHON=..." >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+
+# The link lets ansible-core and pytest import this checkout as gpufabric.pyramid, from any directory.
+$(RUN_STAMP): requirements.txt | .venv/bin/uv
+	$(UV) -r requirements.txt
+	collections=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/ansible_collections; \
+		mkdir -p "$$collections/gpufabric"; ln -sfn ../../../../../.. "$$collections/gpufabric/pyramid"
+	touch $@
+
+$(DEV_STAMP): requirements-dev.txt $(RUN_STAMP)
+	$(UV) -r requirements-dev.txt
+	touch $@
+
+.PHONY: validate
+validate: $(RUN_STAMP) ## Climb the pyramid: INVENTORY=inventories/mypod ARGS='-e pod_to_layer=links'
+	@$(BIN)/ansible-playbook playbooks/validate.yml -i $(INVENTORY) $(ARGS)
+
+.PHONY: faults
+faults: $(RUN_STAMP) ## List the faults that ARGS='-e simulated_faults=NAME[,NAME]' can put into the simulated pod
+	@$(BIN)/python tests/simulated_pod/list_faults.py
+
+# What was left out, and why, is pytest's short summary at the end; with CI=true a real fabric that is left out is a failure.
+.PHONY: test
+test: lint sanity ## Run all the tests
+	$(BIN)/pytest $(PYTEST_ARGS)
+
+.PHONY: unit
+unit: $(DEV_STAMP) ## Run the unit tests
+	$(BIN)/pytest tests/unit tests/samples $(PYTEST_ARGS)
+
+.PHONY: integration
+integration: $(DEV_STAMP) ## Run the playbooks end to end, on the simulated pod and on real fabrics where root and Debian's packages are there
+	$(BIN)/pytest tests/integration $(PYTEST_ARGS)
+
+.PHONY: lint
+lint: $(DEV_STAMP) ## Run the linters, and see that the generated docs are fresh
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/yamllint --strict .
+	$(BIN)/mypy
+	$(BIN)/antsibull-changelog lint
+	$(BIN)/python docs/generate.py --check
+	$(BIN)/antsibull-docs lint-collection-docs --plugin-docs --skip-rstcheck .
+	PATH="$(CURDIR)/$(BIN):$$PATH" ansible-lint --strict
+
+# ansible-test accepts nothing but a real folder of this name, and takes its list of files from the nearest git.
+.PHONY: sanity
+sanity: $(DEV_STAMP) ## Run ansible-test sanity on a copy in .build
+	rm -rf .build
+	mkdir -p $(COPY)
+	git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' file; do [ ! -e "$$file" ] || printf '%s\0' "$$file"; done \
+		| tar -c --null -T - | tar -x -C $(COPY)
+	git init --quiet $(COPY)
+	cd $(COPY) && PATH="$(CURDIR)/$(BIN):$$PATH" ansible-test sanity --local --python $$($(CURDIR)/$(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+
+.PHONY: docs
+docs: $(RUN_STAMP) ## Write the docs that restate the code
+	$(BIN)/python docs/generate.py
+
+.PHONY: clean
+clean: ## Remove what was made here, except the runs
+	rm -rf .venv .build .ansible .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +
