@@ -16,7 +16,7 @@ import yaml
 
 HERE = Path(__file__).parent
 KINDS = {"linux": "host", "eos": "switch", "nxos": "switch", "sonic": "switch", "cumulus": "switch", "frr": "switch"}
-COLUMN = re.compile(r"^(str|int|float|bool|list|ints|speed|pci)(\?)?$")
+COLUMN = re.compile(r"^(str|int|float|bool|list|ints|speed|pci|asn)(\?)?$")
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,8 @@ class Column:
 
     Types: ``str``, ``int`` (also hexadecimal and with thousands separators), ``float``, ``bool``,
     ``list`` (of str), ``ints`` (list of int), ``speed`` (any spelling of a link speed, as Gb/s),
-    ``pci`` (any spelling of a PCI address, as ``0000:9b:00.0``).
+    ``pci`` (any spelling of a PCI address, as ``0000:9b:00.0``),
+    ``asn`` (an autonomous system as an int, also of ``65001.1``).
     An optional column (``?`` in the YAML) is None where the tool did not say: absent is not zero.
     """
 
@@ -47,6 +48,7 @@ class Source:
     when: expectations and the values they need for this source to apply.
     exclusive: commands of one node with the same value after substitution never run side by side.
     pivot: rows of (name, value) become one row with a column per name: ``{name: NAME, value: VALUE, by: [..], columns: {tool's name: column}}``.
+    merge: rows with the same values of these columns are one row, told in pieces.
     lines: a regular expression; each piece of the text that it matches becomes a line of its own for the template.
     matrix: rows (LINE, COLUMNS, CELLS) of a square table become one row a pair, ``{row: column, column: column, value: column, itself: WORD}``,
         with WORD on the diagonal; rows (ALIAS, NAME) of its legend give the names.
@@ -67,6 +69,7 @@ class Source:
     when: dict[str, t.Any] = field(default_factory=dict)
     exclusive: str | None = None
     pivot: dict[str, t.Any] | None = None
+    merge: list[str] | None = None
     lines: str | None = None
     matrix: dict[str, str] | None = None
     totals: dict[str, str] = field(default_factory=dict)

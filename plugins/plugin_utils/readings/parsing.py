@@ -13,7 +13,7 @@ import typing as t
 
 from .catalogue import HERE, Column, Reading, Source, reading
 from .queries import compiled
-from .shapes import must_count, shaped
+from .shapes import merged, must_count, shaped
 
 try:
     import textfsm
@@ -97,6 +97,7 @@ def _parse_one(what: Reading, platform: str, source: Source, text: str, item: st
     raw, error = _raw_rows(what, platform, source, text)
     rows: list[Row] = []
     try:
+        raw = merged(raw, source.merge) if source.merge else raw
         raw = shaped(_pivot(raw, source.pivot) if source.pivot else raw, source.matrix, source.totals, source.number)
     except ValueError as bad:
         raise ParseError(what.name, platform, *(error or (str(bad), None))) from bad
@@ -247,6 +248,15 @@ def _pci(value: t.Any) -> str:
     return f"{int(domain or '0', 16):04x}:{bus}:{device}.{function or '0'}".lower()
 
 
+def _asn(value: t.Any) -> int:
+    """4259905537 of ``65001.1``; a plain number is itself."""
+    high, dot, low = str(value).partition(".")
+    number = (_int(high) << 16) + _int(low) if dot else _int(value)
+    if not 0 <= number < 1 << 32 or (dot and _int(low) >= 1 << 16):
+        raise ValueError(value)
+    return number
+
+
 def _speed(value: t.Any) -> float:
     """Gb/s of ``400G``, ``100000M``, ``a-100G``, ``25000Mb/s`` and the like; a bare number is Mb/s, as in the kernel."""
     match = SPEED.match(str(value).strip())
@@ -264,4 +274,5 @@ CONVERT: dict[str, t.Callable[[t.Any], t.Any]] = {
     "ints": lambda value: [_int(one) for one in _list(value)],
     "speed": _speed,
     "pci": _pci,
+    "asn": _asn,
 }

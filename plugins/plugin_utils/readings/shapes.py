@@ -1,13 +1,14 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shapes that TextFSM cannot give: a matrix, a sum, a row's own number, and whether rows are missing.
+"""Shapes that TextFSM cannot give: a row told in pieces, a matrix, a sum, a row's own number, and whether rows are missing.
 
 Everything here works on the raw rows of a template, whose values are still text, and raises ValueError.
 """
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 Row = dict[str, t.Any]
@@ -24,6 +25,27 @@ def shaped(raw: list[Row], matrix: dict[str, t.Any] | None, totals: dict[str, st
         if number is not None:
             row[number] = ordinal
     return raw
+
+
+def merged(raw: list[Row], by: list[str]) -> list[Row]:
+    """Rows with the same values of the columns ``by`` as one row: each table of the text tells a piece of it.
+
+    Rows of a kind (equal but for the numbers in their names) tell the same columns, or the text is cut off.
+    """
+    rows: dict[tuple[str, ...], Row] = {}
+    for one in raw:
+        row = rows.setdefault(tuple(one[key] for key in by), dict.fromkeys(one, ""))
+        for column, value in one.items():
+            if value != "" and row[column] not in ("", value):
+                raise ValueError(f"{' '.join(one[key] for key in by)} has two values of {column}, {row[column]} and {value}")
+            row[column] = row[column] or value
+    told: dict[str, tuple[str, set[str]]] = {}
+    for key, row in rows.items():
+        columns = {column for column, value in row.items() if value != ""}
+        first, wanted = told.setdefault(re.sub(r"\d+", "", " ".join(key)), (" ".join(key), columns))
+        if columns != wanted:
+            raise ValueError(f"{first} and {' '.join(key)} differ in {', '.join(sorted(columns ^ wanted))}: the text is cut off")
+    return list(rows.values())
 
 
 def must_count(raw: list[Row], count: str) -> None:
