@@ -64,7 +64,7 @@ class Check:
     readings, before, of_peers, expectations: what its parameters name; optional: parameters that may be None.
     kinds: the kinds of node it judges.
     required: True, or the ``pod_*`` that must be set for it to be required: without a pass in a group it closes the gate.
-    needs: ``soak`` or ``load``, what a depth or mode may leave out.
+    needs: ``soak`` (a counter read before and after it) or ``load``, what a depth or mode may leave out.
     """
 
     layer: str
@@ -116,7 +116,7 @@ def check(
 
     def declare(judge: Judge) -> Judge:
         layer, name = judge.__module__.rpartition(".")[2], judge.__name__
-        statement = (inspect.getdoc(judge) or "").split("\n")[0]
+        statement = (inspect.getdoc(judge) or "").split("\n", maxsplit=1)[0]
         _demand(bool(statement and cause and fix), name, "needs a docstring, a cause and a fix")
         _demand(scope in ("node", "group") and severity in SEVERITIES, name, f"has scope {scope!r} and severity {severity!r}")
         _demand(fabric in (None, "roce", "infiniband") and needs in (None, "soak", "load"), name, f"has fabric {fabric!r} and needs {needs!r}")
@@ -125,7 +125,7 @@ def check(
         kinds = _kinds(name, named, kind)
         REGISTRY.setdefault(layer, {})[name] = Check(
             layer=layer, id=name, statement=statement, cause=cause, fix=fix, judge=judge, kinds=kinds, fabric=fabric, scope=scope,
-            required=required, severity=severity, remedy=remedy, needs=needs or ("soak" if named["before"] else None), **named,
+            required=required, severity=severity, remedy=remedy, needs=needs or ("soak" if set(named["before"]) & set(named["readings"]) else None), **named,
         )  # fmt: skip
         return judge
 

@@ -91,13 +91,18 @@ class Source:
 
 @dataclass(frozen=True)
 class Reading:
-    """One table: its columns and who can say it."""
+    """One table: its columns and who can say it.
+
+    keep: patterns of the column ``name``; a run keeps only the rows they match, the evidence keeps all.
+    partial: an item of ``foreach`` that does not answer is a missing row, which a check must look for, not an unread table.
+    """
 
     name: str
     description: str
     columns: tuple[Column, ...]
     platforms: dict[str, tuple[Source, ...]]
     keep: tuple[str, ...] = ()
+    partial: bool = False
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -126,7 +131,7 @@ def _load(path: Path) -> Reading:
             raise ValueError(f"reading {path.stem}: column {column} has the unknown type {kind!r}")
         columns.append(Column(column, match[1], bool(match[2])))
     platforms = {platform: _sources(path.stem, platform, row) for platform, row in raw["platforms"].items()}
-    return Reading(path.stem, raw["description"], tuple(columns), platforms, tuple(raw.get("keep", ())))
+    return Reading(path.stem, raw["description"], tuple(columns), platforms, tuple(raw.get("keep", ())), raw.get("partial", False))
 
 
 @functools.cache

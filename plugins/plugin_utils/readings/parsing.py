@@ -11,7 +11,7 @@ import json
 import re
 import typing as t
 
-from .catalogue import HERE, Column, Reading, Source, reading
+from .catalogue import HERE, Column, Reading, Source, catalogue, reading
 from .queries import compiled
 from .shapes import merged, must_count, shaped
 
@@ -60,15 +60,14 @@ def parse(name: str, platform: str, stdout: str, item: str | None = None) -> lis
     what = reading(name)
     if platform not in what.platforms:
         raise KeyError(f"reading {name} has no platform {platform!r}, only {', '.join(what.platforms)}")
-    error: ParseError | None = None
+    errors: list[ParseError] = []
     for source in what.platforms[platform]:
         try:
             return parse_source(what, platform, source, stdout, item)
         except ParseError as failed:
-            # The alternative that understood most says best what is wrong.
-            error = failed if error is None or len(failed.rows) > len(error.rows) else error
-    assert error is not None
-    raise error
+            errors.append(failed)
+    # The alternative that understood most says best what is wrong.
+    raise max(errors, key=lambda error: len(error.rows))
 
 
 def split_sections(text: str) -> list[tuple[str | None, str]]:
@@ -143,6 +142,17 @@ def _query(what: Reading, platform: str, expression: str, text: str) -> list[Row
     return found
 
 
+def preload() -> None:
+    """Compile every template and expression now: a controller does it once before it forks, not once in each worker."""
+    for what in catalogue().values():
+        for sources in what.platforms.values():
+            for source in sources:
+                if source.jmespath is not None:
+                    compiled(source.jmespath)
+                else:
+                    template(source.template or "")
+
+
 @functools.cache
 def template(name: str) -> t.Any:
     """The compiled TextFSM template of that name; compiled once a process, and reset before each use."""
@@ -165,7 +175,7 @@ def _template_rows(name: str, text: str) -> tuple[list[Row], tuple[str, str | No
 
 def _words(message: str) -> tuple[str, str | None]:
     """TextFSM says ``State Error raised. Rule Line: N. Input Line: TEXT.`` or ``Error: WORDS. Rule Line: N. Input Line: TEXT.``"""
-    match = re.match(r"(?:State Error raised|Error: (?P<why>.*?))\. Rule Line: \d+\. Input Line: (?P<line>.*)\.$", message, re.DOTALL)
+    match = re.match(r"(?:State Error raised|Error: (?P<why>.*?))\. Rule Line: \d+\. Input Line: (?P<line>.*?)\.?$", message, re.DOTALL)
     if match is None:
         return message, None
     why = (match["why"] or "a line that no rule knows").strip("\"'")

@@ -1,0 +1,51 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Hold a gate: the documentation is in plugins/modules/gate.py."""
+
+from __future__ import annotations
+
+import os
+import typing as t
+from pathlib import Path
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import holding, runs
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import LAYERS
+
+
+class ActionModule(ActionBase):
+    """Runs once for the whole play, on the controller."""
+
+    BYPASS_HOST_LOOP = True
+    TRANSFERS_FILES = False
+    _requires_connection = False
+    _supports_check_mode = True
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        """Judge every node's rows, open or close each group's gate, and say who climbs on."""
+        result = super().run(tmp, task_vars)
+        _validation, given = self.validate_argument_spec(
+            {"run_dir": {"type": "path", "required": True}, "layer": {"type": "str", "required": True, "choices": list(LAYERS)}}
+        )
+        run = Path(given["run_dir"])
+        try:
+            runs.held(run, os.getppid())
+        except runs.RunError as error:
+            raise AnsibleActionFail(str(error)) from error
+        standing, gates = holding.hold(run, given["layer"], _Silent(task_vars or {}))
+        return {**result, "changed": False, **standing, "layer": given["layer"], "gates": gates}
+
+
+class _Silent:
+    """The words of whoever tried to read a node that left no answer."""
+
+    def __init__(self, task_vars: dict[str, t.Any]) -> None:
+        self.task_vars = task_vars
+
+    def __call__(self, node: str) -> str | None:
+        read = self.task_vars["hostvars"][node].get("pyramid_read") if node in self.task_vars.get("hostvars", {}) else None
+        if not isinstance(read, dict) or not (read.get("failed") or read.get("unreachable")):
+            return None
+        return ("unreachable: " if read.get("unreachable") else "") + " ".join(str(read.get("msg", "")).split())[:300]

@@ -1,0 +1,84 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Open a run: the documentation is in plugins/modules/open_run.py."""
+
+from __future__ import annotations
+
+import os
+import typing as t
+from pathlib import Path
+
+from ansible.errors import AnsibleActionFail, AnsibleError
+from ansible.plugins.action import ActionBase
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import climb, ledger, opening, runs
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.expectations import typed
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.inventory import inventory_of
+
+
+class ActionModule(ActionBase):
+    """Runs once for the whole play, on the controller."""
+
+    BYPASS_HOST_LOOP = True
+    TRANSFERS_FILES = False
+    _requires_connection = False
+    _supports_check_mode = True
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        """Check inventory and plan, take the pod's place, and say who climbs to the first layer."""
+        result = super().run(tmp, task_vars)
+        self.validate_argument_spec({})
+        task_vars = task_vars or {}
+        try:
+            opened = self._open(task_vars)
+        except opening.Refused as refused:
+            raise AnsibleActionFail("the run was not opened:\n" + "\n".join(f"  - {reason}" for reason in refused.reasons)) from refused
+        except runs.RunError as error:
+            raise AnsibleActionFail(f"the run was not opened: {error}") from error
+        result.update(changed=False, **opened)
+        return result
+
+    def _open(self, task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
+        inventory = inventory_of(task_vars)
+        first = next(iter(opening.nodes_of(inventory)), None)
+        if first is None:
+            raise opening.Refused(["the inventory groups gpu_hosts, leaves and spines have no node"])
+        values, wrong = typed({key: value for key, value in inventory.variables[first].items() if key.startswith("pod_")})
+        if wrong:
+            raise opening.Refused(wrong)
+        cabling = Path(str(task_vars.get("inventory_dir") or self._loader.get_basedir())) / values["pod_cabling_file"]
+        text = cabling.read_text(encoding="utf-8") if cabling.is_file() else None
+        plan, _waivers = opening.prepare(inventory, text)
+        inside = {str(host) for host in task_vars["ansible_play_hosts_all"]}
+        return self._begin(plan, next(iter(plan.nodes.values())).values, text or "", inside)
+
+    def _begin(self, plan: t.Any, values: dict[str, t.Any], cabling: str, inside: set[str]) -> dict[str, t.Any]:
+        pod_dir = Path(values["pod_runs_dir"]).expanduser().resolve() / values["pod_name"]
+        replay = str(Path(values["pod_replay_from"]).expanduser().resolve()) if values["pod_replay_from"] else ""
+        if replay and not (Path(replay) / "evidence").is_dir():
+            raise opening.Refused([f"argument 'pod_replay_from': {replay} has no directory evidence"])
+        focus = climb.focus_of(plan, values["pod_only"])
+        scope, silent = climb.scope(plan, inside, focus)
+        if not any(where != "out" for where in scope.values()):
+            raise opening.Refused(["no gate group has a GPU host inside --limit"])
+        opening.reached(values)
+        run = runs.open_run(pod_dir, os.getppid())
+        state = climb.State(
+            pod=values["pod_name"], run_id=run.name, depth=values["pod_depth"], mode=values["pod_mode"], opened=runs.now(),
+            digest=opening.digest(plan, cabling, ledger.version()), version=ledger.version(), only=values["pod_only"], focus=focus,
+            scope=scope, silent=silent, replay=replay,
+        )  # fmt: skip
+        earlier = runs.latest(pod_dir, other_than=run.name)
+        try:
+            climb.start(plan, state, values, ledger.load_state(earlier) if earlier else None)
+        except opening.Refused:
+            runs.abandon(run)
+            raise
+        book = ledger.Ledger(run)
+        book.keep_plan(plan, state)
+        book.keep_state(state)
+        try:
+            book.report(plan, state)
+        except OSError as error:
+            raise AnsibleError(f"the run directory {run} cannot be written: {error}") from error
+        return book.standing(plan, state)

@@ -1,0 +1,55 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Give the verdict: the documentation is in plugins/modules/verdict.py."""
+
+from __future__ import annotations
+
+import os
+import sys
+import typing as t
+from pathlib import Path
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import ledger, runs
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import table
+
+
+class ActionModule(ActionBase):
+    """Runs once for the whole play, on the controller."""
+
+    BYPASS_HOST_LOOP = True
+    TRANSFERS_FILES = False
+    _requires_connection = False
+    _supports_check_mode = True
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        """End the run, print its table, and hand its verdict to whoever started it."""
+        result = super().run(tmp, task_vars)
+        _validation, given = self.validate_argument_spec({"run_dir": {"type": "path", "required": True}})
+        run = Path(given["run_dir"])
+        try:
+            runs.held(run, os.getppid())
+        except runs.RunError as error:
+            raise AnsibleActionFail(str(error)) from error
+        book = ledger.Ledger(run)
+        plan, state = book.plan(), book.state()
+        state.finished = True
+        book.keep_state(state)
+        report = book.report(plan, state)
+        display = Display()
+        display.display("\n" + table.render(report, colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ))
+        display.display(f"report: {run / 'report.md'} (also report.json, report.xml)\n")
+        told = {
+            "pyramid_verdict": report["verdict"],
+            "pyramid_up_to_layer": report["up_to_layer"],
+            "pyramid_closed_gates": {layer["layer"]: closed for layer in report["layers"] if (closed := _closed(layer))},
+            "pyramid_report": str(run / "report.json"),
+        }
+        return {**result, "changed": False, **told, "ansible_stats": {"data": told, "per_host": False, "aggregate": False}}
+
+
+def _closed(layer: dict[str, t.Any]) -> list[str]:
+    return [group for group, gate in layer["groups"].items() if gate["gate"] == "closed"]

@@ -1,0 +1,226 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Many commands side by side on one node, a timeout each, in one round trip.
+
+This file is a whole program of the standard library: the action ``read`` pipes it to the node's Python
+with its request, and a module imports it where a connection cannot pipe.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+AT_ONCE = 16
+MOST_BYTES = 8 * 1024 * 1024
+# What a killed process may take to go before it is called hung in the kernel and left behind.
+GRACE_SECONDS = 2.0
+PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/opt/rocm/bin")
+
+_running = {}
+_turns = {}
+_told = {}
+_lock = threading.Lock()
+
+
+def answer(request):
+    """Run every command of a request and tell what each said.
+
+    request: ``commands``, each with ``id``, ``alternatives`` (``argv`` and the exit statuses ``rc`` that make it an answer;
+    the first that answers is taken), ``timeout`` in seconds and ``exclusive`` (None, or a key that two running commands
+    never share); ``programs``, a mapping of name to source text that arguments refer to as ``{name}``; ``devices``, RDMA
+    devices whose PCI address arguments refer to as ``{pci:DEVICE}``. Equal argument lists are run once.
+    Returns ``boot_id``, ``uptime_seconds`` and ``answers`` by id: ``status`` (ran, missing, timeout, hung or denied),
+    ``chosen`` (the alternative's number), ``argv``, ``rc``, ``stdout``, ``stderr``, ``seconds``, ``cut`` (more text than is kept).
+    """
+    _end_on_signals()
+    os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", ""), *PATH]).strip(os.pathsep)
+    os.environ.update(LC_ALL="C", LANG="C", TERM="dumb")
+    with tempfile.TemporaryDirectory(prefix="gpufabric.pyramid-") as directory:
+        places = {"{" + name + "}": _written(directory, name, text) for name, text in request.get("programs", {}).items()}
+        places.update((f"{{pci:{device}}}", _pci(device)) for device in request.get("devices", ()))
+        answers = _side_by_side(request["commands"], places)
+    return {"boot_id": _line("/proc/sys/kernel/random/boot_id"), "uptime_seconds": float((_line("/proc/uptime") or "0").split()[0]), "answers": answers}
+
+
+def _written(directory, name, text):
+    path = os.path.join(directory, name + ".py")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    return path
+
+
+def _line(path):
+    try:
+        with open(path, encoding="ascii") as file:
+            return file.readline().strip()
+    except OSError:
+        return None
+
+
+def _side_by_side(commands, places):
+    """One thread a waiting command; commands of one exclusive key share a queue."""
+    queues = {}
+    for number, command in enumerate(commands):
+        queues.setdefault(command.get("exclusive") or number, []).append(command)
+    waiting = list(queues.values())
+    answers = {}
+
+    def work():
+        while True:
+            with _lock:
+                if not waiting:
+                    return
+                queue = waiting.pop(0)
+            for command in queue:
+                answers[command["id"]] = _run(command, places)
+
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(min(AT_ONCE, len(waiting)))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return answers
+
+
+def _pci(device):
+    """The PCI address of an RDMA device, or None."""
+    path = os.path.join("/sys/class/infiniband", device, "device")
+    return os.path.basename(os.path.realpath(path)) if os.path.exists(path) else None
+
+
+def _run(command, places):
+    """The first alternative that answers; else the first that ran at all; else what is missing."""
+    failed, missing = None, []
+    for number, alternative in enumerate(command["alternatives"]):
+        argv, lacking = _filled(alternative["argv"], places)
+        if not lacking and shutil.which(argv[0]) is None:
+            lacking = f"{argv[0]}: not found on PATH"
+        if lacking:
+            missing.append(lacking)
+            continue
+        told = dict(_once(argv, command["timeout"]), chosen=number)
+        if told["status"] == "ran" and told["rc"] in alternative["rc"]:
+            return told
+        failed = failed or told
+    nothing = {"status": "missing", "chosen": 0, "rc": None, "stdout": "", "stderr": "; ".join(missing), "seconds": 0.0, "cut": False}
+    return failed or dict(nothing, argv=command["alternatives"][0]["argv"])
+
+
+def _filled(argv, places):
+    words = []
+    for word in argv:
+        for token, value in places.items():
+            if token in word and value is None:
+                return argv, f"{token[5:-1]} has no PCI device in /sys/class/infiniband"
+            word = word.replace(token, value or "")
+        words.append(word)
+    return words, None
+
+
+def _once(argv, timeout):
+    with _lock:
+        turn = _turns.setdefault(tuple(argv), threading.Lock())
+    with turn:
+        if tuple(argv) not in _told:
+            _told[tuple(argv)] = _run_one(argv, timeout)
+        return _told[tuple(argv)]
+
+
+def _run_one(argv, timeout):
+    began = time.monotonic()
+    told = {"argv": argv, "cut": False, "rc": None, "stdout": "", "stderr": ""}
+    try:
+        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    except PermissionError as refused:
+        return dict(told, status="denied", stderr=str(refused), seconds=0.0)
+    except OSError as failed:
+        return dict(told, status="missing", stderr=str(failed), seconds=0.0)
+    with _lock:
+        _running[process.pid] = process
+    texts = [_Collected(process.stdout), _Collected(process.stderr)]
+    try:
+        process.wait(timeout)
+        status = "ran"
+    except subprocess.TimeoutExpired:
+        status = "timeout" if _ended(process) else "hung"
+    if status != "hung":
+        with _lock:
+            _running.pop(process.pid, None)
+    for text in texts:
+        # A daemon that the tool left behind may hold its output open; what is there is taken.
+        text.join(GRACE_SECONDS)
+    told.update(status=status, rc=process.returncode, stdout=texts[0].text(), stderr=texts[1].text(), cut=texts[0].cut)
+    if status == "hung":
+        told["stderr"] += f"\nprocess {process.pid} does not end after SIGKILL; it is left behind"
+    return dict(told, seconds=round(time.monotonic() - began, 3))
+
+
+def _ended(process):
+    """End a command's whole session by its id; False where the kernel does not let it go."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        try:
+            process.wait(GRACE_SECONDS / 2)
+            return True
+        except subprocess.TimeoutExpired:
+            continue
+    return False
+
+
+class _Collected(threading.Thread):
+    """Reads one pipe to its end, and keeps no more than MOST_BYTES of it."""
+
+    def __init__(self, pipe):
+        super().__init__(daemon=True)
+        self.pipe, self.pieces, self.size, self.cut = pipe, [], 0, False
+        self.start()
+
+    def run(self):
+        while True:
+            try:
+                piece = os.read(self.pipe.fileno(), 65536)
+            except (OSError, ValueError):
+                return
+            if not piece:
+                return
+            if self.size < MOST_BYTES:
+                self.pieces.append(piece)
+                self.size += len(piece)
+            else:
+                self.cut = True
+
+    def text(self):
+        return b"".join(self.pieces).decode("utf-8", "replace")
+
+
+def _end_on_signals():
+    """A cancelled run ends its tools: each has a session of its own, so nobody else would."""
+
+    def end(number, _frame):
+        for process in list(_running.values()):
+            with contextlib.suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
+        os._exit(128 + number)
+
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, end)
+
+
+if __name__ == "__main__":
+    # The request follows the program: REQUEST is set by whoever pipes it.
+    json.dump(answer(json.loads(globals()["REQUEST"])), sys.stdout)
+    sys.stdout.flush()
+    # A process hung in the kernel must not hold the answer back.
+    os._exit(0)

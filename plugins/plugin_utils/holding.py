@@ -1,0 +1,111 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Holding a gate: judge a layer from the run directory, decide, record."""
+
+from __future__ import annotations
+
+import datetime
+import typing as t
+from dataclasses import replace
+from pathlib import Path
+
+from . import climb, runs
+from .collecting import asks, from_evidence
+from .gates import counts, decide
+from .judging import ANSWERED, Envelope, Layer, judge, wanted
+from .ledger import Ledger
+from .plan import Plan
+from .roots import explained
+from .verdicts import Verdict, waivers, worst
+
+
+def hold(run: Path, layer: str, silent_words: t.Callable[[str], str | None]) -> tuple[dict[str, t.Any], dict[str, str]]:
+    """Judge a layer and hold its gates.
+
+    silent_words: why a node left no answer, or None.
+    Returns what the plays need to know (as ``Ledger.standing``), and each group's gate.
+    """
+    book = Ledger(run)
+    plan, state = book.plan(), book.state()
+    judged, verdicts = judge_layer(book, plan, state, layer, silent_words)
+    groups = climb.climbing(plan, state, layer)
+    narrow = state.focus is not None and (state.focus.nodes or state.focus.check)
+    out: dict[str, int] = {}
+    for left in state.quarantined.values():
+        out[left["group"]] = out.get(left["group"], 0) + 1
+    gates = decide(plan, verdicts, groups, [] if narrow else judged.checks(), out)
+    climb.hold(plan, state, layer, gates, runs.now())
+    above = state.layers[state.layers.index(layer) + 1 :]
+    if above:
+        book.keep_items(plan, state.members[above[0]])
+    in_scope = {node.name for node in plan.nodes.values() if node.group is None or state.scope[node.group] != "out"}
+    book.keep_verdicts(layer, [one.record() for one in verdicts], counts(plan, verdicts, in_scope), explained(plan, verdicts))
+    book.keep_state(state)
+    book.report(plan, state)
+    return book.standing(plan, state), {group: gate.state for group, gate in gates.items()}
+
+
+def judge_layer(book: Ledger, plan: Plan, state: climb.State, layer: str, silent_words: t.Callable[[str], str | None]) -> tuple[Layer, list[Verdict]]:
+    """The layer as it was judged, and its verdicts within what ``pod_only`` names."""
+    members = state.members[layer]
+    if state.replay:
+        now, before = (replayed(Path(state.replay), plan, layer, members, phase) for phase in ("now", "before"))
+    else:
+        now, before = book.answers(layer, "now"), book.answers(layer, "before")
+    silent = dict(state.silent)
+    for node in members:
+        # A node that answered before the soak and not after it has not answered.
+        words = silent_words(node) if not state.replay else None
+        if node not in silent and (node not in now or words):
+            silent[node] = words or "never read"
+    values = next(iter(plan.nodes.values())).values
+    given, _wrong = waivers(values["pod_waivers"], _Anything())
+    only = state.focus.check if state.focus else None
+    judged = Layer(layer, plan, members, now, before, silent, given, datetime.datetime.now(datetime.UTC).date(), only)
+    verdicts = judge(judged)
+    return judged, within(verdicts, set(state.focus.places)) if state.focus and state.focus.places else verdicts
+
+
+class _Anything(list[str]):
+    """Waivers were checked when the run was opened."""
+
+    def __contains__(self, _check: object) -> bool:
+        return True
+
+
+def within(verdicts: list[Verdict], places: set[str]) -> list[Verdict]:
+    """Verdicts with the findings of some places (``node:port``) only; what could not be told of a node stays."""
+    kept = []
+    for one in verdicts:
+        findings = tuple(f for f in one.findings if one.check == ANSWERED or {f"{f.host or one.host}:{f.port}", f"{f.host or one.host}:{f.where}"} & places)
+        if findings == one.findings:
+            kept.append(one)
+        else:
+            severity = worst(f.severity or "fail" for f in findings) if findings else "pass"
+            kept.append(replace(one, findings=findings, verdict=severity, by_group=dict.fromkeys(one.affects, severity)))
+    return kept
+
+
+def replayed(directory: Path, plan: Plan, layer: str, members: t.Iterable[str], phase: str) -> dict[str, Envelope]:
+    """What nodes said as a kept run's evidence, or text captured by hand, says it: ``evidence/<layer>/<node>/<reading>.txt``."""
+    meshes = plan.meshes(set(members))
+    found: dict[str, Envelope] = {}
+    ending = ".before.txt" if phase == "before" else ".txt"
+    for name in members:
+        node = plan.nodes[name]
+        place = directory / "evidence" / layer / name
+        if not place.is_dir():
+            continue
+        items = {"rail": node.values["pod_rails"] if node.role == "host" else [], **meshes.get(name, {})}
+        wants, apart = asks(wanted(layer, node.kind, node.values["pod_fabric"], phase), {"platform": node.platform, "values": node.values, "items": items})
+        readings: dict[str, t.Any] = {one: {"status": reply.status, "words": reply.words, "rows": [], "evidence": None} for one, reply in apart.items()}
+        for ask in wants:
+            path = place / f"{ask.reading.name}{ending}"
+            if path.is_file():
+                reply = from_evidence(ask, node.platform, path.read_text(encoding="utf-8", errors="replace"))
+                readings[ask.reading.name] = {"status": reply.status, "words": reply.words, "rows": reply.rows, "evidence": str(path)}
+            else:
+                readings[ask.reading.name] = {"status": "unknown", "words": f"{path} does not exist", "rows": [], "evidence": None}
+        found[name] = {"answered": True, "words": "", "boot_id": None, "uptime_seconds": None, "readings": readings}
+    return found

@@ -1,0 +1,235 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Judgement of one layer: every check over every node's rows."""
+
+from __future__ import annotations
+
+import datetime
+import typing as t
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from .checks import REGISTRY, CannotTell, Check, Finding, NotApplicable
+from .checks import links as _links  # noqa: F401 - a module of checks is declared by its import
+from .checks import preflight as _preflight  # noqa: F401
+from .checks import routing as _routing  # noqa: F401
+from .plan import Plan
+from .readings import catalogue
+from .verdicts import Verdict, Waiver, settle, worst
+
+Envelope = dict[str, t.Any]
+ANSWERED = "answered"
+
+
+class _Unread(Exception):
+    """A check cannot be judged because of a reading; verdict and words say why."""
+
+    def __init__(self, verdict: str, words: str, left_out: bool = False) -> None:
+        self.verdict, self.words, self.left_out = verdict, words, left_out
+        super().__init__(words)
+
+
+@dataclass
+class Layer:
+    """All that judges one layer.
+
+    now, before: the envelopes of ``read`` by node; a node without one was never read.
+    members: the nodes that climb to this layer.
+    silent: why a node did not answer, in the words of whoever tried.
+    only: a check, or None for all of them.
+    """
+
+    name: str
+    plan: Plan
+    members: t.Sequence[str]
+    now: t.Mapping[str, Envelope]
+    before: t.Mapping[str, Envelope]
+    silent: t.Mapping[str, str]
+    waivers: t.Sequence[Waiver]
+    today: datetime.date
+    only: str | None = None
+
+    @property
+    def fabric(self) -> str:
+        """The pod's fabric; every node has the same."""
+        return next(iter(self.plan.nodes.values())).values["pod_fabric"]
+
+    def checks(self) -> list[Check]:
+        """The layer's checks that fit the pod's fabric."""
+        return [one for one in REGISTRY[self.name].values() if one.fabric in (None, self.fabric) and self.only in (None, one.id)]
+
+
+def wanted(layer: str, kind: str, fabric: str, phase: str) -> list[str]:
+    """The readings that a layer's checks need of a kind of node, in the phase ``before`` or ``now``."""
+    names: dict[str, None] = {}
+    for check in REGISTRY[layer].values():
+        if check.fabric not in (None, fabric):
+            continue
+        own = check.before if phase == "before" else check.readings
+        names |= dict.fromkeys(own if kind in check.kinds else ())
+        names |= dict.fromkeys(check.of_peers if phase != "before" else ())
+    return [name for name in names if kind in catalogue()[name].kinds]
+
+
+def judge(layer: Layer) -> list[Verdict]:
+    """Every verdict of a layer, for the nodes that climb to it."""
+    peers = _of_peers(layer)
+    verdicts = []
+    speaking = []
+    for node in layer.members:
+        answered = _answered(layer, node)
+        verdicts.append(answered)
+        if answered.verdict == "pass":
+            speaking.append(node)
+    for node in speaking:
+        own = layer.plan.planned(node)
+        values = {**layer.plan.nodes[node].values, **own}
+        verdicts += [_of_node(layer, check, node, values, peers) for check in layer.checks() if check.scope == "node" and _fits(layer, check, node)]
+    for group, hosts in layer.plan.groups.items():
+        members = [host for host in hosts if host in speaking]
+        if members:
+            verdicts += [_of_group(layer, check, group, members) for check in layer.checks() if check.scope == "group"]
+    return verdicts
+
+
+def _fits(layer: Layer, check: Check, node: str) -> bool:
+    return layer.plan.nodes[node].kind in check.kinds
+
+
+def _answered(layer: Layer, node: str) -> Verdict:
+    """The built-in check: one unknown for a silent node instead of one for each reading."""
+    place = layer.plan.nodes[node]
+    blank = Verdict(
+        layer.name, ANSWERED, place.group, node, "pass", tuple(sorted(layer.plan.affects(node))), "The node answers.",
+        cause="The node is down or unreachable, its login or its Python does not work, or it answers too slowly.",
+        fix="Log in by hand as the run does (same user, same key), then run the layer again.",
+    )  # fmt: skip
+    envelope = layer.now.get(node)
+    if node in layer.silent or envelope is None or not envelope["answered"]:
+        words = layer.silent.get(node) or (envelope or {}).get("words") or "never read"
+        return replace(blank, verdict="unknown", words=words, findings=(Finding(node, "an answer", words, "unknown"),))
+    if not envelope["readings"]:
+        return replace(blank, verdict="skip", words=f"nothing is read from {place.platform} in this layer")
+    return blank
+
+
+def _of_peers(layer: Layer) -> dict[str, dict[str, list[dict[str, t.Any]]]]:
+    named = {name for check in layer.checks() for name in check.of_peers}
+    return {
+        name: {node: said["rows"] for node, envelope in layer.now.items() if (said := envelope["readings"].get(name)) is not None and said["status"] == "ok"}
+        for name in named
+    }
+
+
+def _of_node(layer: Layer, check: Check, node: str, values: Mapping[str, t.Any], peers: Mapping[str, t.Any]) -> Verdict:
+    blank = _blank(layer, check, layer.plan.nodes[node].group, node, layer.plan.affects(node), bool(_required(check, values)))
+    try:
+        given = _rows(layer, check, node, values)
+    except _Unread as unread:
+        return replace(blank, verdict=unread.verdict, words=unread.words, left_out=unread.left_out)
+    given |= {f"{name}_of_peers": peers[name] for name in check.of_peers}
+    given |= {name: values[name] for name in check.expectations}
+    settled = _settled(layer, check, blank, given)
+    return replace(settled, by_group=_by_group(layer.plan, node, settled))
+
+
+def _of_group(layer: Layer, check: Check, group: str, hosts: list[str]) -> Verdict:
+    values = layer.plan.nodes[hosts[0]].values
+    blank = _blank(layer, check, group, None, frozenset({group}), bool(_required(check, values)))
+    differing = [name for name in check.expectations if any(layer.plan.nodes[host].values.get(name) != values.get(name) for host in hosts)]
+    if differing:
+        return replace(blank, verdict="unknown", words=f"members of {group} have different {', '.join(differing)}")
+    given: dict[str, t.Any] = {parameter: {} for parameter in (*check.readings, *(f"{name}_before" for name in check.before))}
+    unread: dict[str, _Unread] = {}
+    for host in hosts:
+        try:
+            for parameter, rows in _rows(layer, check, host, layer.plan.nodes[host].values).items():
+                given[parameter][host] = rows
+        except _Unread as why:
+            unread[host] = why
+    skipped = [why for why in unread.values() if why.verdict == "skip"]
+    if len(unread) == len(hosts):
+        why = next(iter(skipped or unread.values()))
+        if len(skipped) == len(hosts):
+            return replace(blank, verdict="skip", words=why.words, left_out=why.left_out)
+    given |= {name: values[name] for name in check.expectations}
+    lost = [Finding(host, "a reading", why.words, "unknown", host=host) for host, why in unread.items() if why.verdict != "skip"]
+    return _settled(layer, check, blank, given, lost)
+
+
+def _required(check: Check, values: Mapping[str, t.Any]) -> t.Any:
+    return values.get(check.required) if isinstance(check.required, str) else check.required
+
+
+def _blank(layer: Layer, check: Check, group: str | None, host: str | None, affects: frozenset[str], required: bool) -> Verdict:
+    names = sorted(check.reads)
+    hosts = [host] if host is not None else []
+    evidence = tuple(
+        said["evidence"] for node in hosts for name in names if (said := layer.now.get(node, {}).get("readings", {}).get(name)) and said.get("evidence")
+    )
+    return Verdict(
+        layer.name, check.id, group, host, "unknown", tuple(sorted(affects)), check.statement,
+        cause=check.cause, fix=check.fix, remedy=check.remedy, evidence=evidence, required=required,
+    )  # fmt: skip
+
+
+def _rows(layer: Layer, check: Check, node: str, values: Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """The rows of a check's parameters as one node told them.
+
+    Raises _Unread where a needed one is missing.
+    """
+    if check.needs and values["pod_depth"] == "quick":
+        raise _Unread("skip", f"no {check.needs} at depth quick", left_out=True)
+    if check.needs == "load" and values["pod_mode"] == "passive":
+        raise _Unread("skip", "no load in mode passive", left_out=True)
+    given: dict[str, t.Any] = {}
+    for name in check.readings:
+        given[name] = _said(layer.now, layer, node, name, name in check.optional)
+    for name in check.before:
+        given[f"{name}_before"] = _said(layer.before, layer, node, name, f"{name}_before" in check.optional)
+    if set(check.before) & set(check.readings) and layer.before[node].get("boot_id") != layer.now[node].get("boot_id"):
+        raise _Unread("unknown", "counters were reset: the node has booted between the two readings")
+    return given
+
+
+def _said(envelopes: t.Mapping[str, Envelope], layer: Layer, node: str, name: str, optional: bool) -> list[dict[str, t.Any]] | None:
+    said = envelopes.get(node, {}).get("readings", {}).get(name)
+    platform = layer.plan.nodes[node].platform
+    if said is not None and said["status"] == "ok":
+        return said["rows"]
+    if optional:
+        return None
+    if platform not in catalogue()[name].platforms:
+        raise _Unread("skip", f"platform {platform} has no reading {name}")
+    if said is None:
+        raise _Unread("unknown", f"{name} was never read")
+    raise _Unread("skip" if said["status"] == "not_applicable" else "unknown", said["words"])
+
+
+def _settled(layer: Layer, check: Check, blank: Verdict, given: dict[str, t.Any], lost: t.Sequence[Finding] = ()) -> Verdict:
+    try:
+        findings = list(check.judge(**given))
+    except NotApplicable as reason:
+        return (
+            settle(replace(blank, words=str(reason)), check, list(lost), layer.waivers, layer.today)
+            if lost
+            else replace(blank, verdict="skip", words=str(reason))
+        )
+    except CannotTell as reason:
+        return replace(blank, verdict="unknown", words=str(reason), findings=tuple(lost))
+    except Exception as broken:
+        # The one place where an exception of a check becomes a verdict: a crash must not take the layer down, nor pass.
+        return replace(blank, verdict="unknown", words=f"check {check.id} broke: {type(broken).__name__}: {broken}")
+    return settle(blank, check, [*lost, *findings], layer.waivers, layer.today)
+
+
+def _by_group(plan: Plan, node: str, verdict: Verdict) -> dict[str, str]:
+    """For a shared node, what its verdict is for each group it affects, by the ports its findings are on."""
+    if verdict.group is not None or not verdict.findings:
+        return {}
+    touched: dict[str, list[str]] = {group: ["pass"] for group in verdict.affects}
+    for finding in verdict.findings:
+        for group in plan.affects(node, finding.port or finding.where):
+            touched.setdefault(group, ["pass"]).append(finding.severity or "fail")
+    return {group: worst(severities) for group, severities in touched.items()}

@@ -1,0 +1,144 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The documents of a run: its plan, its state, what nodes said and what was judged of it."""
+
+from __future__ import annotations
+
+import functools
+import json
+import typing as t
+from pathlib import Path
+
+import yaml
+
+from . import climb, runs
+from .cabling import Cable, End
+from .collecting import Reply, kept
+from .plan import Node, Plan
+from .readings import reading
+from .reports import document, junit, markdown
+
+ROOT = Path(__file__).resolve().parents[2]
+# What `when` of a source and the transports need of a node's expectations.
+OF_READING = ("pod_fabric", "pod_gpu_vendor", "pod_switch_transport", "pod_depth", "pod_mode")
+
+
+@functools.cache
+def version() -> str:
+    """The collection's version."""
+    manifest = ROOT / "MANIFEST.json"
+    if manifest.is_file():
+        return str(json.loads(manifest.read_text(encoding="utf-8"))["collection_info"]["version"])
+    return str(yaml.safe_load((ROOT / "galaxy.yml").read_text(encoding="utf-8"))["version"])
+
+
+def load_state(run: Path) -> climb.State | None:
+    """The state of an earlier run; None where it kept none."""
+    path = run / "state.json"
+    return climb.load(runs.read_json(path)) if path.is_file() else None
+
+
+class Ledger:
+    """The documents of one run directory."""
+
+    def __init__(self, run: Path) -> None:
+        self.run = run
+
+    def keep_plan(self, plan: Plan, state: climb.State) -> None:
+        """Write the plan: once for the gates, and a small document for each node's reader."""
+        common = next(iter(plan.nodes.values())).values
+        nodes = {
+            name: [node.role, node.platform, node.group, node.asn, {key: value for key, value in node.values.items() if value != common[key]}]
+            for name, node in plan.nodes.items()
+        }
+        cables = [
+            [cable.a.node, cable.a.port, cable.a.address, cable.b.node, cable.b.port, cable.b.address, cable.medium, cable.length_m, cable.line]
+            for cable in plan.cables
+        ]
+        runs.write_json(self.run / "plan.json", {"common": common, "nodes": nodes, "groups": plan.groups, "cables": cables})
+        self.keep_items(plan, {node for members in state.members.values() for node in members})
+
+    def keep_items(self, plan: Plan, members: t.Container[str]) -> None:
+        """Write what each member's commands are repeated for: its rails, and the pings and probes to those that climb with it."""
+        meshes = plan.meshes(members)
+        for node in plan.nodes.values():
+            if node.name in members:
+                items = {"rail": node.values["pod_rails"] if node.role == "host" else [], **meshes.get(node.name, {"ping": [], "path_probe": []})}
+                values = {key: node.values[key] for key in OF_READING}
+                runs.write_json(self.run / "plan" / f"{node.name}.json", {"platform": node.platform, "kind": node.kind, "values": values, "items": items})
+
+    def plan(self) -> Plan:
+        """The plan that ``keep_plan`` wrote."""
+        said = runs.read_json(self.run / "plan.json")
+        nodes = {name: Node(name, role, platform, group, {**said["common"], **own}, asn) for name, (role, platform, group, asn, own) in said["nodes"].items()}
+        cables = [Cable(End(an, ap, aa), End(bn, bp, ba), medium, length, line) for an, ap, aa, bn, bp, ba, medium, length, line in said["cables"]]
+        return Plan(nodes, said["groups"], cables)
+
+    def node(self, name: str) -> dict[str, t.Any]:
+        """What a node's reader needs.
+
+        Raises FileNotFoundError where the node does not climb.
+        """
+        return t.cast(dict[str, t.Any], runs.read_json(self.run / "plan" / f"{name}.json"))
+
+    def keep_state(self, state: climb.State) -> None:
+        """Write where the climb stands."""
+        runs.write_json(self.run / "state.json", state.dump())
+
+    def state(self) -> climb.State:
+        """Where the climb stands."""
+        return climb.load(runs.read_json(self.run / "state.json"))
+
+    def keep_answers(self, layer: str, node: str, phase: str, replies: dict[str, Reply], said: dict[str, t.Any], commands: list[dict[str, t.Any]]) -> None:
+        """Write a node's evidence and rows of one phase; said: answered, words, boot_id, uptime_seconds."""
+        ending = ".before" if phase == "before" else ""
+        place = Path("evidence") / layer / node
+        readings = {}
+        for name, reply in replies.items():
+            evidence = str(place / f"{name}{ending}.txt") if reply.text else None
+            if evidence:
+                runs.write(self.run / evidence, reply.text)
+            rows = kept(reading(name), reply.rows) if reply.status == "ok" else []
+            readings[name] = {"status": reply.status, "words": reply.words, "rows": rows, "lost": reply.lost, "evidence": evidence}
+        if commands:
+            runs.write_json(self.run / place / f"commands{ending}.json", commands)
+        runs.write_json(self.run / "readings" / layer / f"{node}{ending}.json", {**said, "node": node, "time": runs.now(), "readings": readings})
+
+    def answers(self, layer: str, phase: str) -> dict[str, dict[str, t.Any]]:
+        """What every node said in one phase of a layer, by node."""
+        ending = ".before.json" if phase == "before" else ".json"
+        found = {}
+        for path in (self.run / "readings" / layer).glob(f"*{ending}"):
+            if phase == "before" or not path.name.endswith(".before.json"):
+                found[path.name.removesuffix(ending)] = runs.read_json(path)
+        return found
+
+    def keep_verdicts(self, layer: str, records: list[dict[str, t.Any]], counts: dict[str, dict[str, int]], explained: dict[str, list[str]]) -> None:
+        """Write a layer's verdicts, the count of every node, and what silent nodes explain."""
+        runs.write_json(self.run / "verdicts" / f"{layer}.json", {"verdicts": records, "counts": counts, "explained": explained})
+
+    def verdicts(self) -> dict[str, dict[str, t.Any]]:
+        """The verdicts and counts of every judged layer."""
+        return {path.stem: runs.read_json(path) for path in (self.run / "verdicts").glob("*.json")}
+
+    def report(self, plan: Plan, state: climb.State) -> dict[str, t.Any]:
+        """Write report.json and what is rendered from it; returns the report."""
+        report = document.build(plan, state, self.verdicts())
+        runs.write_json(self.run / "report.json", report)
+        runs.write(self.run / "report.md", markdown.render(report))
+        runs.write(self.run / "report.xml", junit.render(report))
+        return report
+
+    def standing(self, plan: Plan, state: climb.State) -> dict[str, t.Any]:
+        """What the plays need to know: the run directory, who climbs where, how long to soak."""
+        values = next(iter(plan.nodes.values())).values
+        soak = {"quick": 0, "standard": values["pod_soak_seconds"], "go_live": values["pod_go_live_soak_seconds"]}[state.depth]
+        return {
+            "run_dir": str(self.run),
+            "pod": state.pod,
+            "replay": bool(state.replay),
+            "climbing": state.members,
+            "soak_seconds": 0 if state.replay else min(soak, climb.ONLY_SOAK_SECONDS) if state.only else soak,
+            "read_timeout_seconds": values["pod_read_timeout_seconds"],
+        }

@@ -1,0 +1,78 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who pings whom: every pair of hosts once a rail, and across rails where the spines must be exercised."""
+
+from __future__ import annotations
+
+import typing as t
+
+Values = dict[str, t.Any]
+
+
+def mesh(rails: list[Values], nodes: t.Mapping[str, t.Any]) -> dict[str, dict[str, list[Values]]]:
+    """Pings and path probes by host, from the rails of ``Plan.rails`` that have an address.
+
+    Echo requests come back the same way, so each pair is pinged by one of its two hosts, in turn.
+    Same-rail pairs are exhaustive up to ``pod_ping_peers_max`` hosts and at depth go_live, else a sample
+    whose distances double, so that every part of the pod meets every other. Cross-rail pairs give each
+    host a few targets on other rails; ``rail_only`` pods route none.
+    """
+    rails = [rail for rail in rails if rail["address"]]
+    hosts = list(dict.fromkeys(rail["host"] for rail in rails))
+    plans: dict[str, dict[str, list[Values]]] = {host: {"ping": [], "path_probe": []} for host in hosts}
+    if not hosts:
+        return plans
+    values = nodes[hosts[0]].values
+    at = {(rail["host"], rail["index"]): rail for rail in rails}
+    place = {host: number for number, host in enumerate(hosts)}
+    for source in rails:
+        for distance in distances(len(hosts), values):
+            target = at.get((hosts[(place[source["host"]] + distance) % len(hosts)], source["index"]))
+            opposite = 2 * distance == len(hosts) and 2 * place[source["host"]] >= len(hosts)
+            if target is not None and not opposite:
+                plans[source["host"]]["ping"].append(_pair(source, target, values))
+    if values["pod_topology"] != "rail_only":
+        _add_cross_rail(plans, hosts, at, values)
+    return plans
+
+
+def distances(hosts: int, values: Values) -> list[int]:
+    """How far around the ring of hosts each host's targets are; exhaustive when every pair is met once."""
+    if hosts <= values["pod_ping_peers_max"] or values["pod_depth"] == "go_live":
+        return list(range(1, hosts // 2 + 1))
+    doubling: list[int] = []
+    distance = 1
+    while distance <= hosts // 2 and len(doubling) < values["pod_ping_peers"]:
+        doubling.append(distance)
+        distance *= 2
+    return doubling
+
+
+def _add_cross_rail(plans: dict[str, dict[str, list[Values]]], hosts: list[str], at: dict[tuple[str, int], Values], values: Values) -> None:
+    for number, host in enumerate(hosts):
+        indexes = sorted(index for name, index in at if name == host)
+        if len(indexes) < 2 or len(hosts) < 2:
+            continue
+        for step, index in enumerate(indexes[: max(values["pod_ping_peers"], 1)]):
+            peer = hosts[(number + 1 + step % (len(hosts) - 1)) % len(hosts)]
+            other = indexes[(step + 1 + number % (len(indexes) - 1)) % len(indexes)]
+            target = at.get((peer, other))
+            if target is not None and target["index"] != index:
+                pair = _pair(at[host, index], target, values)
+                plans[host]["ping"].append(pair)
+                plans[host]["path_probe"].append({**pair, "size": values["pod_mtu"] or 0, "flows": values["pod_path_probe_flows"]})
+
+
+def _pair(source: Values, target: Values, values: Values) -> Values:
+    return {
+        "item": f"{source['address']}>{target['address']}",
+        "source": source["address"],
+        "target": target["address"],
+        "device": source["device"],
+        "peer": target["host"],
+        "peer_device": target["device"],
+        "cross": source["index"] != target["index"],
+        "count": values["pod_ping_count"],
+        "interval": values["pod_ping_interval_seconds"],
+    }

@@ -1,0 +1,230 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Opening a run: the inventory and the plan become a pod, or every reason why not is named."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import typing as t
+from dataclasses import dataclass
+
+from . import cabling
+from .checks import LAYERS, REGISTRY
+from .expectations import typed
+from .plan import SHARED, Node, Plan
+from .readings import KINDS
+from .verdicts import Waiver, waivers
+
+ROLES = {"gpu_hosts": "host", "leaves": "leaf", "spines": "spine"}
+# Who steers a run does not change what it proves.
+STEERING = ("pod_from_layer", "pod_to_layer", "pod_only", "pod_runs_dir", "pod_replay_from", "pod_gate_max_age_minutes", "pod_read_timeout_seconds")
+# Values that are the run's, not a node's: all nodes must agree.
+OF_THE_RUN = ("pod_name", "pod_fabric", "pod_topology", "pod_gate_groups", "pod_depth", "pod_mode", "pod_gate_policy", "pod_waivers", *STEERING)
+
+
+class Refused(Exception):
+    """A run that must not start; ``reasons`` are whole sentences."""
+
+    def __init__(self, reasons: t.Sequence[str]) -> None:
+        self.reasons = list(reasons)
+        super().__init__("; ".join(reasons))
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """What Ansible knows: groups with their nodes, each node's ``pod_*`` and ``bgp_asn``, and its ``ansible_network_os``."""
+
+    groups: t.Mapping[str, t.Sequence[str]]
+    variables: t.Mapping[str, t.Mapping[str, t.Any]]
+
+
+def nodes_of(inventory: Inventory) -> dict[str, str]:
+    """The role of every node that a pod has."""
+    return {node: role for group, role in ROLES.items() for node in inventory.groups.get(group, ())}
+
+
+def prepare(inventory: Inventory, cabling_text: str | None) -> tuple[Plan, list[Waiver]]:
+    """The pod's plan and its waivers.
+
+    Raises Refused with every reason: wrong expectations, gate groups, wiring plan, or nodes that the plan names and the inventory lacks.
+    """
+    wrong: list[str] = []
+    values: dict[str, dict[str, t.Any]] = {}
+    roles = nodes_of(inventory)
+    messages: dict[str, list[str]] = {}
+    for node in roles:
+        values[node], problems = _typed(inventory.variables[node])
+        for problem in problems:
+            messages.setdefault(problem, []).append(node)
+    wrong += [f"{problem} ({_some(nodes)})" for problem, nodes in messages.items()]
+    if not any(role == "host" for role in roles.values()):
+        raise Refused([*wrong, "the inventory group gpu_hosts has no host"])
+    wrong += _disagreements(values)
+    first = next(iter(values.values()))
+    groups, problems = _gate_groups(inventory, first["pod_gate_groups"])
+    wrong += problems
+    given, problems = waivers(first["pod_waivers"], {check for layer in REGISTRY.values() for check in layer} | {"answered"})
+    wrong += problems
+    cables, problems = cabling.read(cabling_text, roles) if cabling_text is not None else ([], ["the wiring plan does not exist"])
+    wrong += [f"{first['pod_cabling_file']}: {problem}" for problem in problems]
+    plan = Plan(_nodes(inventory, roles, values, groups), groups, cables)
+    wrong += [*_platforms(plan), *_counts(plan, first), *_rails(plan)]
+    if wrong:
+        raise Refused(wrong)
+    return plan, given
+
+
+_TYPED: dict[str, tuple[dict[str, t.Any], list[str]]] = {}
+
+
+def _typed(raw: t.Mapping[str, t.Any]) -> tuple[dict[str, t.Any], list[str]]:
+    """As ``typed``; equal values are typed once, since a pod's nodes differ in few of them."""
+    shared = {name: value for name, value in raw.items() if name.startswith("pod_") and name != "pod_rails"}
+    key = json.dumps(shared, sort_keys=True, default=str)
+    if key not in _TYPED:
+        _TYPED[key] = typed(shared)
+    values, wrong = _TYPED[key]
+    rails, wrong_rails = typed({"pod_rails": raw["pod_rails"]}) if "pod_rails" in raw else (values, [])
+    return {**values, "pod_rails": rails.get("pod_rails", [])}, [*wrong, *wrong_rails]
+
+
+def _some(nodes: t.Sequence[str]) -> str:
+    return ", ".join(nodes[:3]) + (f" and {len(nodes) - 3} more" if len(nodes) > 3 else "")
+
+
+def _disagreements(values: t.Mapping[str, t.Mapping[str, t.Any]]) -> list[str]:
+    wrong = []
+    for name in OF_THE_RUN:
+        said: dict[str, list[str]] = {}
+        for node, own in values.items():
+            said.setdefault(json.dumps(own.get(name), sort_keys=True, default=str), []).append(node)
+        if len(said) > 1:
+            wrong.append(
+                f"argument {name!r} must be one value for the whole pod, not {' and '.join(f'{value} ({_some(nodes)})' for value, nodes in said.items())}"
+            )
+    return wrong
+
+
+def _gate_groups(inventory: Inventory, names: t.Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
+    hosts = list(inventory.groups.get("gpu_hosts", ()))
+    groups: dict[str, list[str]] = {}
+    wrong = [] if names else ["argument 'pod_gate_groups' must name the inventory groups of GPU hosts that pass or stop together, not []"]
+    for name in names:
+        members = [host for host in inventory.groups.get(name, ()) if host in hosts]
+        if name == SHARED:
+            wrong.append(f"gate group {SHARED!r} is the name of the row of shared nodes; rename the group")
+        elif name not in inventory.groups:
+            wrong.append(f"gate group {name!r} is not a group of the inventory")
+        elif not members:
+            wrong.append(f"gate group {name!r} has no GPU host")
+        groups[name] = members
+    for host in hosts:
+        its = [name for name, members in groups.items() if host in members]
+        if names and len(its) != 1:
+            wrong.append(f"GPU host {host} is in {'no gate group' if not its else 'the gate groups ' + ' and '.join(its)}; it must be in exactly one")
+    return groups, wrong
+
+
+def _nodes(inventory: Inventory, roles: t.Mapping[str, str], values: t.Mapping[str, dict[str, t.Any]], groups: t.Mapping[str, list[str]]) -> dict[str, Node]:
+    group_of = {host: name for name, members in groups.items() for host in members}
+    nodes = {}
+    for name, role in roles.items():
+        asn = inventory.variables[name].get("bgp_asn")
+        platform = _platform(role, values[name]["pod_platform"], str(inventory.variables[name].get("ansible_network_os") or ""))
+        nodes[name] = Node(name, role, platform, group_of.get(name), values[name], int(asn) if asn is not None else None)
+    return nodes
+
+
+def _platform(role: str, said: str, network_os: str) -> str:
+    if said != "auto":
+        return said
+    return "linux" if role == "host" else network_os.rpartition(".")[2]
+
+
+def _platforms(plan: Plan) -> list[str]:
+    wrong = []
+    for node in plan.nodes.values():
+        fitting = [platform for platform, kind in KINDS.items() if kind == node.kind]
+        if node.platform not in fitting:
+            said = node.platform or "unset"
+            wrong.append(f"argument 'pod_platform' of {node.name} must be one of {', '.join(fitting)}, not {said!r} (or set ansible_network_os)")
+    return wrong
+
+
+def _counts(plan: Plan, values: t.Mapping[str, t.Any]) -> list[str]:
+    wrong = []
+    for role, argument in (("host", "pod_hosts_count"), ("leaf", "pod_leaves_count"), ("spine", "pod_spines_count")):
+        have = sum(node.role == role for node in plan.nodes.values())
+        if values[argument] is not None and have != values[argument]:
+            wrong.append(f"the inventory has {have} nodes of role {role}, and {argument} says {values[argument]}")
+    uncabled = [name for name in plan.nodes if not plan.at[name]]
+    if plan.cables and uncabled:
+        wrong.append(f"the wiring plan has no cable of {_some(uncabled)}")
+    return wrong
+
+
+def _rails(plan: Plan) -> list[str]:
+    wrong = []
+    for node in plan.nodes.values():
+        if node.role != "host":
+            continue
+        for number, rail in enumerate(node.values["pod_rails"]):
+            lacking = [key for key in ("device", "netdev", "gpu", "leaf") if rail.get(key) in (None, "")]
+            if lacking and not (lacking == ["netdev"] and node.values["pod_fabric"] == "infiniband"):
+                wrong.append(f"argument 'pod_rails' of {node.name}: rail {number} lacks {', '.join(lacking)}")
+                continue
+            wrong += _rail_cable(plan, node, rail)
+        if not node.values["pod_rails"]:
+            wrong.append(f"argument 'pod_rails' of {node.name} must name its fabric NICs, not []; playbooks/discover.yml drafts them")
+    return wrong + (_two_leaves(plan) if not wrong else [])
+
+
+def _rail_cable(plan: Plan, node: Node, rail: t.Mapping[str, t.Any]) -> list[str]:
+    ports = {rail["device"], rail.get("netdev")}
+    ends = [(cable, *cable.seen_from(node.name)) for cable in plan.at[node.name]]
+    own = [(cable, far) for cable, near, far in ends if near.port in ports]
+    if not own:
+        return [f"{node.values['pod_cabling_file']}: rail {rail['device']} ({rail.get('netdev')}) of {node.name} has no cable"]
+    return [
+        f"{node.values['pod_cabling_file']}: line {cable.line}: rail {rail['device']} of {node.name} lands on {far.node}, and pod_rails says {rail['leaf']}"
+        for cable, far in own
+        if far.node != rail["leaf"]
+    ]
+
+
+def _two_leaves(plan: Plan) -> list[str]:
+    """On a rail-optimised pod, rail i of one gate group is on one leaf."""
+    wrong = []
+    for group, hosts in plan.groups.items():
+        if not hosts or plan.nodes[hosts[0]].values["pod_topology"] == "top_of_rack":
+            continue
+        leaves: dict[int, dict[str, list[str]]] = {}
+        for host in hosts:
+            for number, rail in enumerate(plan.nodes[host].values["pod_rails"]):
+                leaves.setdefault(number, {}).setdefault(str(rail["leaf"]), []).append(host)
+        for number, at in leaves.items():
+            if len(at) > 1:
+                wrong.append(f"rail {number} of {group} lands on two leaves: {' and '.join(f'{leaf} ({_some(hosts)})' for leaf, hosts in at.items())}")
+    return wrong
+
+
+def digest(plan: Plan, cabling_text: str, version: str) -> str:
+    """What a gate's proof stands on: expectations, waivers, members, wiring and the collection's version."""
+    said = {
+        name: [node.role, node.platform, node.group, node.asn, {key: value for key, value in node.values.items() if key not in STEERING}]
+        for name, node in plan.nodes.items()
+    }
+    return hashlib.sha256(json.dumps([said, cabling_text, version], sort_keys=True, default=str).encode()).hexdigest()
+
+
+def reached(values: t.Mapping[str, t.Any]) -> tuple[str, ...]:
+    """The layers between ``pod_from_layer`` and ``pod_to_layer``.
+
+    Raises Refused where there is none.
+    """
+    first, last = LAYERS.index(values["pod_from_layer"]), LAYERS.index(values["pod_to_layer"])
+    if first > last:
+        raise Refused([f"argument 'pod_from_layer' ({LAYERS[first]}) is above 'pod_to_layer' ({LAYERS[last]})"])
+    return LAYERS[first : last + 1]

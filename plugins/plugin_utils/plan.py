@@ -1,0 +1,127 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The pod as it is planned: nodes, gate groups, cables, and what follows from them for each node."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass, field
+
+from .cabling import Cable
+from .meshes import mesh
+
+SHARED = "shared"
+Values = dict[str, t.Any]
+
+
+@dataclass(frozen=True)
+class Node:
+    """One node: its role (host, leaf, spine), platform, gate group (None for a switch) and typed expectations."""
+
+    name: str
+    role: str
+    platform: str
+    group: str | None
+    values: Values
+    asn: int | None = None
+
+    @property
+    def kind(self) -> str:
+        """``host`` or ``switch``."""
+        return "host" if self.role == "host" else "switch"
+
+
+@dataclass
+class Plan:
+    """The pod: nodes by name, gate groups with their hosts, and cables."""
+
+    nodes: dict[str, Node]
+    groups: dict[str, list[str]]
+    cables: list[Cable]
+    at: dict[str, list[Cable]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.at = {name: [] for name in self.nodes}
+        for cable in self.cables:
+            self.at[cable.a.node].append(cable)
+            self.at[cable.b.node].append(cable)
+        self._behind: dict[str, frozenset[str]] = {}
+
+    def behind(self, node: str) -> frozenset[str]:
+        """The gate groups that a whole node serves: a host its own, a leaf those of its hosts, a spine those of its leaves."""
+        if node not in self._behind:
+            self._behind[node] = self._serves(node)
+        return self._behind[node]
+
+    def _serves(self, node: str) -> frozenset[str]:
+        place = self.nodes[node]
+        if place.group is not None:
+            return frozenset({place.group})
+        peers = [self.nodes[cable.seen_from(node)[1].node] for cable in self.at[node]]
+        if place.role == "leaf":
+            return frozenset(peer.group for peer in peers if peer.group is not None)
+        return frozenset().union(*(self.behind(peer.name) for peer in peers if peer.role != "spine"))
+
+    def affects(self, node: str, port: str | None = None) -> frozenset[str]:
+        """The gate groups that a finding on a node, or on one port of it, touches.
+
+        A host port touches its host's group, an uplink the groups under that leaf; what is on no planned
+        port touches every group behind the node. A switch behind which no group is touches all.
+        """
+        for cable in self.at[node] if port else ():
+            near, far = cable.seen_from(node)
+            if near.port == port:
+                return self.behind(far.node) if self.nodes[far.node].role != "spine" else self.behind(node)
+        return self.behind(node) or frozenset(self.groups)
+
+    def planned(self, node: str) -> Values:
+        """The planned expectations of a node that judge it; see PLANNED in expectations.py."""
+        place = self.nodes[node]
+        cables = [self._near(node, cable) for cable in self.at[node]]
+        planned: Values = {"pod_node": node, "pod_role": place.role, "pod_cables": cables, "pod_pings": [], "pod_path_probes": []}
+        planned["pod_neighbors"] = self._neighbors(cables) if place.kind == "switch" and place.asn is not None else []
+        planned["pod_uplinks"] = sum(place.role == "leaf" and cable["peer_role"] == "spine" for cable in cables)
+        planned["pod_remote_rails"] = self._remote_rails(node) if place.role == "leaf" else []
+        return planned
+
+    def _near(self, node: str, cable: Cable) -> Values:
+        near, far = cable.seen_from(node)
+        return {
+            "port": near.port,
+            "peer": far.node,
+            "peer_port": far.port,
+            "peer_role": self.nodes[far.node].role,
+            "peer_address": far.address,
+            "medium": cable.medium,
+            "length_m": cable.length_m,
+        }
+
+    def _neighbors(self, cables: list[Values]) -> list[Values]:
+        return [
+            {"port": cable["port"], "peer": cable["peer"], "address": cable["peer_address"], "asn": self.nodes[cable["peer"]].asn}
+            for cable in cables
+            if self.nodes[cable["peer"]].kind == "switch"
+        ]
+
+    def _remote_rails(self, leaf: str) -> list[Values]:
+        return [rail for rail in self.rails() if rail["leaf"] != leaf and rail["address"]]
+
+    def rails(self, hosts: t.Container[str] | None = None) -> list[Values]:
+        """Every rail of every host (of ``hosts``): host, index, device, leaf, address without its prefix length."""
+        return [
+            {
+                "host": node.name,
+                "index": index,
+                "device": rail["device"],
+                "leaf": rail.get("leaf"),
+                "address": str(rail.get("address") or "").split("/", maxsplit=1)[0] or None,
+            }
+            for node in self.nodes.values()
+            if node.role == "host" and (hosts is None or node.name in hosts)
+            for index, rail in enumerate(node.values["pod_rails"])
+        ]
+
+    def meshes(self, hosts: t.Container[str]) -> dict[str, dict[str, list[Values]]]:
+        """The pings and path probes of each of the hosts that climb, by host: ``{host: {"ping": [...], "path_probe": [...]}}``."""
+        return mesh(self.rails(hosts), self.nodes)

@@ -1,0 +1,126 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Folding: findings that share what they say, or that one dead node explains, are one entry."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+from dataclasses import dataclass, field
+
+Document = dict[str, t.Any]
+NUMBERS = re.compile(r"(\d+)")
+
+
+@dataclass
+class Entry:
+    """One line for a person: what was found, where, and what else it explains.
+
+    places: ``host where`` of each finding it stands for; explains: how many findings of other nodes follow from it.
+    """
+
+    layer: str
+    check: str
+    verdict: str
+    expected: str
+    actual: str
+    cause: str
+    fix: str
+    remedy: str | None
+    groups: list[str] = field(default_factory=list)
+    places: list[tuple[str, str]] = field(default_factory=list)
+    explains: int = 0
+
+    @property
+    def where(self) -> str:
+        """The places, folded: hosts by ranges, and what of them when they share it."""
+        hosts = list(dict.fromkeys(host for host, _where in self.places))
+        wheres = list(dict.fromkeys(where for host, where in self.places if where != host))
+        if not wheres:
+            return ranges(hosts)
+        return f"{ranges(hosts)} {ranges(wheres)}"
+
+
+def entries(report: Document, severities: t.Container[str] = ("fail", "unknown")) -> list[Entry]:
+    """The findings of a report of some severities, folded, the lowest layer first and the widest first within it."""
+    explained = {place: node for node, places in report.get("explained", {}).items() for place in places}
+    folded: dict[tuple[str, ...], Entry] = {}
+    blamed: dict[str, Entry] = {}
+    followers: dict[str, int] = {}
+    for record in report["verdicts"]:
+        if record["verdict"] not in severities:
+            continue
+        for host, finding in _findings(record):
+            root = next((explained[place] for place in _places(host, finding["where"]) if place in explained), None)
+            if root is not None and root != host:
+                followers[root] = followers.get(root, 0) + 1
+                continue
+            if finding["severity"] not in severities:
+                continue
+            key = (record["layer"], record["check"], finding["severity"], finding["expected"], finding["actual"])
+            entry = folded.setdefault(
+                key,
+                Entry(
+                    record["layer"],
+                    record["check"],
+                    finding["severity"],
+                    finding["expected"],
+                    finding["actual"],
+                    record["cause"],
+                    record["fix"],
+                    record["remedy"],
+                ),
+            )
+            entry.places.append((host, finding["where"]))
+            entry.groups = sorted({*entry.groups, *record["affects"]})
+            if record["check"] == "answered":
+                blamed[host] = entry
+    for node, number in followers.items():
+        if node in blamed:
+            blamed[node].explains += number
+    order = [layer["layer"] for layer in report["layers"]]
+    return sorted(folded.values(), key=lambda entry: (order.index(entry.layer), -entry.explains, -len(entry.places)))
+
+
+def _findings(record: Document) -> t.Iterator[tuple[str, Document]]:
+    whole = {
+        "where": record["host"] or record["group"],
+        "expected": record["statement"].rstrip("."),
+        "actual": record["words"],
+        "severity": record["verdict"],
+        "host": None,
+    }
+    for finding in record["findings"] or [whole]:
+        yield finding["host"] or record["host"] or record["group"], finding
+
+
+def _places(host: str, where: str) -> list[str]:
+    """What a finding may be explained by: its port, or an address or name that it speaks of."""
+    return [f"{host}:{where}", *(f"*:{word}" for word in re.split(r"[>\s,()]+", where))]
+
+
+def ranges(names: t.Sequence[str]) -> str:
+    """``gpu01, gpu02, gpu03`` as ``gpu01-gpu03``; long lists end in how many more there are."""
+    pieces: list[str] = []
+    run: list[str] = []
+    for name in [*sorted(names, key=_natural), ""]:
+        if run and _follows(run[-1], name):
+            run.append(name)
+            continue
+        if run:
+            pieces += [f"{run[0]}-{run[-1]}"] if len(run) > 2 else run
+        run = [name]
+    return ", ".join(pieces[:4]) + (f" and {len(pieces) - 4} more" if len(pieces) > 4 else "")
+
+
+def _natural(name: str) -> list[t.Any]:
+    return [(1, int(piece), "") if piece.isdigit() else (0, 0, piece) for piece in NUMBERS.split(name)]
+
+
+def _follows(one: str, other: str) -> bool:
+    a, b = NUMBERS.split(one), NUMBERS.split(other)
+    if len(a) != len(b):
+        return False
+    differing = [number for number in range(len(a)) if a[number] != b[number]]
+    return len(differing) == 1 and a[differing[0]].isdigit() and b[differing[0]].isdigit() and int(b[differing[0]]) == int(a[differing[0]]) + 1

@@ -1,0 +1,71 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The end of a run for a terminal: the table of gates, then each finding with its cause and fix."""
+
+from __future__ import annotations
+
+import textwrap
+import typing as t
+
+from .document import gate_rows
+from .folding import Entry, entries
+
+WIDTH = 100
+COLOURS = {"open": "32", "CLOSED": "31", "go": "32", "no_go": "31", "no_fault_seen": "33", "not reached": "90", "out of scope": "90"}
+MOST = 20
+
+
+def render(report: dict[str, t.Any], colour: bool = False) -> str:
+    """At most 100 columns of text; colour only where the caller knows a terminal."""
+    lines = [*_table(report, colour), ""]
+    found = entries(report)
+    for entry in found[:MOST]:
+        lines += _entry(entry)
+    if len(found) > MOST:
+        lines.append(f"... and {len(found) - MOST} more findings in the report")
+    warned = entries(report, ("warn",))
+    if warned:
+        lines.append(f"Warnings: {sum(len(entry.places) for entry in warned)}, of {', '.join(sorted({entry.check for entry in warned}))}")
+    lines += [*_verdict(report, colour)]
+    return "\n".join(lines)
+
+
+def _table(report: dict[str, t.Any], colour: bool) -> list[str]:
+    groups = list(report["layers"][0]["groups"])
+    rows = gate_rows(report)
+    first = max([len("layer"), *(len(row[0]) for row in rows)])
+    width = max([12, *(len(group) for group in groups)])
+    fitting = max(1, (WIDTH - first) // (width + 2))
+    lines = []
+    for start in range(0, len(groups), fitting):
+        lines.append("layer".ljust(first) + "".join("  " + group.ljust(width) for group in groups[start : start + fitting]).rstrip())
+        for row in rows:
+            cells = row[1 + start : 1 + start + fitting]
+            lines.append(row[0].ljust(first) + "".join("  " + _painted(cell, cell.ljust(width), colour) for cell in cells).rstrip())
+    return lines
+
+
+def _painted(word: str, text: str, colour: bool) -> str:
+    return f"\x1b[{COLOURS[word]}m{text}\x1b[0m" if colour and word in COLOURS else text
+
+
+def _entry(entry: Entry) -> list[str]:
+    head = f"{entry.verdict.upper()} {entry.layer}/{entry.check} on {entry.where}"
+    if len(entry.places) > 1:
+        head += f" ({len(entry.places)} findings)"
+    lines = textwrap.wrap(head, WIDTH, subsequent_indent="  ")
+    for name, text in (("expected", entry.expected), ("got", entry.actual), ("cause", entry.cause), ("fix", entry.fix)):
+        lines += textwrap.wrap(f"  {name + ':':<10}{text}", WIDTH, subsequent_indent=" " * 12)
+    if entry.explains:
+        lines.append(f"  {'explains:':<10}{entry.explains} findings on what it serves")
+    return [*lines, ""]
+
+
+def _verdict(report: dict[str, t.Any], colour: bool) -> list[str]:
+    words = {"go": "GO", "no_go": "NO-GO", "no_fault_seen": "NO FAULT SEEN"}[report["verdict"]]
+    up_to = f"up to layer {report['up_to_layer']}" if report["up_to_layer"] else "no layer is proved for every group"
+    lines = [f"{_painted(report['verdict'], words, colour)}: pod {report['pod']}, {up_to}, depth {report['depth']}"]
+    for reason in report["reasons"][:8]:
+        lines += textwrap.wrap(f"  because {reason}", WIDTH, subsequent_indent="    ")
+    return lines

@@ -1,0 +1,167 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Transports: how all commands of a layer reach one node.
+
+``shell``: one program piped to the node's Python (hosts, SONiC, Cumulus, FRR), one round trip.
+``exec``: one command after the other over ssh's exec channel, one connection (EOS, NX-OS).
+``network_cli``: one command after the other in a terminal session, where the inventory connects so.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import functools
+import json
+import typing as t
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from ansible.module_utils.common.text.converters import to_text
+from ansible.module_utils.connection import Connection, ConnectionError
+
+from .collecting import Answer, Ask, commands
+from .readings import ParseError
+from .readings.parsing import parse_source
+
+UTILS = Path(__file__).resolve().parents[1] / "module_utils"
+FUTURE = "from __future__ import annotations\n"
+Values = dict[str, t.Any]
+
+
+@dataclass
+class Told:
+    """What a node answered: ``answers`` by reading, in the order of its items; ``commands`` as they are kept with the evidence."""
+
+    answered: bool
+    words: str = ""
+    answers: dict[str, list[Answer]] = field(default_factory=dict)
+    boot_id: str | None = None
+    uptime_seconds: float | None = None
+    commands: list[Values] = field(default_factory=list)
+
+
+def ask(action: t.Any, node: Values, asks: list[Ask], task_vars: Values) -> Told:
+    """Put all questions to the node of an action.
+
+    action: the action plugin, for its connection; an unreachable node raises Ansible's own AnsibleConnectionFailure.
+    """
+    if not asks:
+        return Told(True)
+    by = node["values"]["pod_switch_transport"] if node["kind"] == "switch" else "shell"
+    if by == "auto":
+        by = "network_cli" if action._connection.transport.endswith("network_cli") else "exec" if node["platform"] in ("eos", "nxos") else "shell"
+    return {"shell": _shell, "exec": _exec, "network_cli": _network_cli}[by](action, node, asks, task_vars)
+
+
+@functools.cache
+def _source(name: str) -> str:
+    return (UTILS / f"{name}.py").read_text(encoding="utf-8")
+
+
+def _program(request: Values) -> str:
+    """The reader as one text: its request is set right behind the line that Python wants first."""
+    return _source("side_by_side").replace(FUTURE, f"{FUTURE}REQUEST = {json.dumps(request, ensure_ascii=True)!r}\n", 1)
+
+
+def _shell(action: t.Any, node: Values, asks: list[Ask], task_vars: Values) -> Told:
+    request = {"commands": commands(asks), "programs": {"path_probe": _source("path_probe")}, "devices": [rail["device"] for rail in node["items"]["rail"]]}
+    if not any("{path_probe}" in word for command in request["commands"] for one in command["alternatives"] for word in one["argv"]):
+        request["programs"] = {}
+    python = str(task_vars.get("ansible_python_interpreter") or "python3")
+    python = "python3" if python.startswith("auto") else python
+    if not (action._connection.has_pipelining and action._play_context.check_mode is not None):
+        return _by_module(action, asks, request, task_vars)
+    said = action._low_level_execute_command(f"{python} -SE -", in_data=_program(request).encode())
+    return _told(asks, said["stdout"], said["stderr"], said["rc"], python)
+
+
+def _by_module(action: t.Any, asks: list[Ask], request: Values, task_vars: Values) -> Told:
+    """Where a connection cannot pipe, the same program goes as an ordinary module."""
+    result = action._execute_module(module_name="gpufabric.pyramid.read", module_args={"request": request}, task_vars=task_vars)
+    return _told(asks, json.dumps(result.get("answer", "")), str(result.get("msg", "")), int(bool(result.get("failed"))), "python3")
+
+
+def _told(asks: list[Ask], stdout: str, stderr: str, rc: int, python: str) -> Told:
+    start = stdout.find('{"boot_id"')
+    try:
+        said = json.loads(stdout[start:])
+    except ValueError:
+        last = (stderr.strip() or stdout.strip()).splitlines()[-1:] or ["no output"]
+        return Told(False, f"{python} on the node ended with status {rc}: {last[0][:200]}")
+    told = Told(True, boot_id=said["boot_id"], uptime_seconds=said["uptime_seconds"])
+    for one in asks:
+        told.answers[one.reading.name] = []
+        for number in range(len(one.items)):
+            raw = said["answers"][f"{one.reading.name} {number}"]
+            source = one.sources[raw.pop("chosen")]
+            told.answers[one.reading.name].append(Answer(source=source, **raw))
+            kept = {key: value for key, value in raw.items() if key != "stdout"}
+            told.commands.append({"reading": one.reading.name, **kept})
+    return told
+
+
+def _exec(action: t.Any, node: Values, asks: list[Ask], _task_vars: Values) -> Told:
+    with concurrent.futures.ThreadPoolExecutor(1) as lane:
+
+        def say(command: str, seconds: int) -> Answer | tuple[int, str, str]:
+            try:
+                rc, stdout, stderr = lane.submit(action._connection.exec_command, command, in_data=None, sudoable=False).result(seconds)
+            except concurrent.futures.TimeoutError:
+                raise TimeoutError(command) from None
+            return rc, to_text(stdout, errors="surrogate_or_replace"), to_text(stderr, errors="surrogate_or_replace")
+
+        return _one_by_one(node, asks, say)
+
+
+def _network_cli(action: t.Any, node: Values, asks: list[Ask], _task_vars: Values) -> Told:
+    connection = Connection(action._connection.socket_path)
+
+    def say(command: str, seconds: int) -> tuple[int, str, str]:
+        connection.set_options(var_options={"ansible_command_timeout": seconds})
+        try:
+            return 0, to_text(connection.get(command=command)), ""
+        except ConnectionError as error:
+            if "timeout" in str(error):
+                raise TimeoutError(command) from error
+            return 1, "", str(error)
+
+    return _one_by_one(node, asks, say)
+
+
+def _one_by_one(node: Values, asks: list[Ask], say: t.Callable[[str, int], t.Any]) -> Told:
+    """Ask a switch each command once; an alternative is asked where the one before it gave no rows."""
+    told = Told(True)
+    texts: dict[str, Answer] = {}
+    hanging: str | None = None
+    for one in asks:
+        answer = None
+        for source in one.sources:
+            if source.command not in texts and hanging is None:
+                texts[source.command] = _one(say, source)
+                hanging = source.command if texts[source.command].status == "timeout" else None
+            answer = texts.get(source.command) or Answer("missing", source, [source.command], stderr=f"not asked, because {hanging!r} did not end")
+            answer = Answer(**{**asdict(answer), "source": source})
+            if _parses(one, node["platform"], answer):
+                break
+        told.answers[one.reading.name] = [answer] if answer else []
+    told.commands = [{key: value for key, value in asdict(answer).items() if key not in ("stdout", "source")} for answer in texts.values()]
+    return told
+
+
+def _one(say: t.Callable[[str, int], t.Any], source: t.Any) -> Answer:
+    try:
+        rc, stdout, stderr = say(source.command, source.timeout_seconds)
+    except TimeoutError:
+        return Answer("timeout", source, [source.command], None)
+    return Answer("ran", source, [source.command], rc, stdout, stderr)
+
+
+def _parses(one: Ask, platform: str, answer: Answer) -> bool:
+    if answer.status != "ran" or answer.rc not in answer.source.rc:
+        return False
+    try:
+        parse_source(one.reading, platform, answer.source, answer.stdout)
+    except ParseError:
+        return False
+    return True
