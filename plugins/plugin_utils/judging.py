@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import typing as t
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -137,7 +138,7 @@ def _of_node(layer: Layer, check: Check, node: str, values: Mapping[str, t.Any],
 def _of_group(layer: Layer, check: Check, group: str, hosts: list[str]) -> Verdict:
     values = layer.plan.nodes[hosts[0]].values
     blank = _blank(layer, check, group, None, frozenset({group}), bool(_required(check, values)))
-    differing = [name for name in check.expectations if any(layer.plan.nodes[host].values.get(name) != values.get(name) for host in hosts)]
+    differing = [name for name in check.expectations if len({_comparable(layer.plan.nodes[host].values.get(name)) for host in hosts}) > 1]
     if differing:
         return replace(blank, verdict="unknown", words=f"members of {group} have different {', '.join(differing)}")
     given: dict[str, t.Any] = {parameter: {} for parameter in (*check.readings, *(f"{name}_before" for name in check.before))}
@@ -156,6 +157,15 @@ def _of_group(layer: Layer, check: Check, group: str, hosts: list[str]) -> Verdi
     given |= {name: values[name] for name in check.expectations}
     lost = [Finding(host, "a reading", why.words, "unknown", host=host) for host, why in unread.items() if why.verdict != "skip"]
     return _settled(layer, check, blank, given, lost)
+
+
+def _comparable(value: t.Any) -> str:
+    """What members of a group must agree on; rails have an address and a slot of their own."""
+    own = ("address", "pci")
+    rails = (
+        [{key: one for key, one in rail.items() if key not in own} if isinstance(rail, dict) else rail for rail in value] if isinstance(value, list) else value
+    )
+    return json.dumps(rails, sort_keys=True, default=str)
 
 
 def _required(check: Check, values: Mapping[str, t.Any]) -> t.Any:

@@ -7,7 +7,7 @@ A check's parameters are its declaration: the name of a reading is what it reads
 ``{host: rows}`` with ``scope="group"``), ``<reading>_before`` is the layer's first reading of it,
 ``<reading>_of_peers`` is what all nodes of the pod said (``{node: rows}``), and a name that starts
 with ``pod_`` is what it expects. A reading with the default ``None`` is optional: None where the
-platform lacks it or the node did not tell. The module is the check's layer, the function's name
+platform lacks it or the node did not tell. The module, or the package that holds it, is the check's layer, the function's name
 its id, the docstring's first line what must hold.
 """
 
@@ -115,7 +115,7 @@ def check(
     """
 
     def declare(judge: Judge) -> Judge:
-        layer, name = judge.__module__.rpartition(".")[2], judge.__name__
+        layer, name = judge.__module__.partition(".checks.")[2].partition(".")[0], judge.__name__
         statement = (inspect.getdoc(judge) or "").split("\n", maxsplit=1)[0]
         _demand(bool(statement and cause and fix), name, "needs a docstring, a cause and a fix")
         _demand(scope in ("node", "group") and severity in SEVERITIES, name, f"has scope {scope!r} and severity {severity!r}")

@@ -1,0 +1,244 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Layer 0, preflight: GPUs, how they reach the NICs, and the environment that jobs get."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from .. import CannotTell, Finding, NotApplicable, check
+from ._rows import Rows, grouped, odd_ones
+
+DISTANCES = ("PIX", "PXB", "PHB", "NODE", "SYS")
+FORCED = {
+    "NCCL_DEBUG": "writes logs that slow large jobs",
+    "NCCL_IB_DISABLE": "sends everything over TCP",
+    "NCCL_IB_HCA": "leaves out rails that it does not name",
+    "NCCL_IB_GID_INDEX": "uses another address of the NIC",
+    "NCCL_IB_TC": "chooses the traffic class",
+    "NCCL_SOCKET_IFNAME": "chooses the bootstrap network",
+    "NCCL_NET_GDR_LEVEL": "forbids GPUDirect beyond a distance",
+    "NCCL_P2P_LEVEL": "forbids GPU peer access beyond a distance",
+    "NCCL_P2P_DISABLE": "forbids GPU peer access, NVLink too",
+    "NCCL_SHM_DISABLE": "sends traffic within the host over the NIC",
+    "NCCL_CROSS_NIC": "lets rings change rails",
+    "NCCL_ALGO": "forces an algorithm",
+    "NCCL_PROTO": "forces a protocol",
+    "NCCL_BUFFSIZE": "changes the buffers",
+    "NCCL_TOPO_FILE": "replaces the detected topology",
+}
+XID_DEVICE = re.compile(r"^(.*?)(?:\.\d)?$")
+
+
+@check(
+    cause="A GPU has fallen off the bus or its driver is not loaded.",
+    fix="Look for Xid 79 in the kernel log, then power-cycle the host; a GPU that stays away is a repair.",
+    required=True,
+)
+def gpus_present(gpus: Rows, pod_gpus_per_host: int) -> t.Iterator[Finding]:
+    """The host has the planned number of GPUs."""
+    if len(gpus) != pod_gpus_per_host:
+        yield Finding("GPUs", str(pod_gpus_per_host), str(len(gpus)))
+
+
+@check(
+    cause="A GPU's memory, NVLink or driver has failed since it was last reset.",
+    fix="Drain the host, reset the GPU or reboot; where it comes back, run the vendor's diagnostics and replace the GPU.",
+)
+def gpu_errors(
+    gpus: Rows, kernel_log: Rows, pod_gpu_vendor: str, pod_nvlinks_per_gpu: int | None, pod_gpu_interconnect: str, pod_gpus_per_host: int,
+    nvlinks: Rows | None = None, gpu_topology: Rows | None = None,
+) -> t.Iterator[Finding]:  # fmt: skip
+    """No GPU has uncorrected errors, a pending row remap, a fresh Xid or a lost NVLink."""
+    for gpu in gpus:
+        where = f"GPU {gpu['gpu']}"
+        if gpu["ecc_uncorrected_volatile"]:
+            yield Finding(where, "no uncorrected ECC error", str(gpu["ecc_uncorrected_volatile"]))
+        for column, words in (("remap_pending", "row remap"), ("retirement_pending", "page retirement"), ("reset_required", "reset")):
+            if gpu[column]:
+                yield Finding(where, f"no pending {words}", f"{words} pending")
+        if gpu["remap_failed"]:
+            yield Finding(where, "no failed row remap", "row remap failed")
+    for row in kernel_log:
+        if row["event"] == "xid":
+            yield Finding(f"GPU {row['device']}", "no Xid since the boot", f"Xid {row['code']}")
+    if pod_gpu_vendor == "nvidia" and pod_nvlinks_per_gpu is not None:
+        yield from _nvlinks(nvlinks, pod_nvlinks_per_gpu, pod_gpus_per_host)
+    if pod_gpu_interconnect:
+        yield from _interconnect(gpu_topology, pod_gpu_interconnect)
+
+
+def _nvlinks(rows: Rows | None, wanted: int, gpus: int) -> t.Iterator[Finding]:
+    if rows is None:
+        yield Finding("NVLinks", f"{wanted} active of each GPU", "not told", "unknown")
+        return
+    told = grouped(rows, "gpu")
+    for gpu in range(gpus):
+        active = sum(row["state"] == "active" for row in told.get(gpu, []))
+        if active != wanted:
+            yield Finding(f"GPU {gpu}", f"{wanted} active NVLinks", str(active))
+
+
+def _interconnect(rows: Rows | None, wanted: str) -> t.Iterator[Finding]:
+    pairs = [row for row in rows or () if row["device"].startswith("GPU") and row["peer"].startswith("GPU") and row["device"] < row["peer"]]
+    if not pairs:
+        yield Finding("GPU pairs", wanted, "not told", "unknown")
+    for row in pairs:
+        if row["connection"] != wanted:
+            yield Finding(f"{row['device']} to {row['peer']}", wanted, row["connection"])
+
+
+@check(
+    cause="The fabric manager did not bring up the NVSwitches; NVLinks read active even then.",
+    fix="Start nvidia-fabricmanager in the driver's version, look at its log, and reset the GPUs.",
+)
+def fabric_state(gpus: Rows, pod_nvswitch: bool, pod_gpu_vendor: str) -> t.Iterator[Finding]:
+    """The NVSwitch fabric of every GPU is completed with success."""
+    if pod_gpu_vendor != "nvidia" or not pod_nvswitch:
+        raise NotApplicable("the host has no NVSwitch")
+    for gpu in gpus:
+        state = (gpu["fabric_state"] or "not told", gpu["fabric_status"] or "not told")
+        if tuple(word.lower() for word in state) != ("completed", "success"):
+            yield Finding(f"GPU {gpu['gpu']}", "fabric Completed, Success", ", ".join(state), "unknown" if "not told" in state else None)
+
+
+@check(
+    cause="The GPU is too hot or its power supply slows it down.",
+    fix="Look at fans, inlet temperature and power supplies of the host.",
+)
+def gpu_throttled(gpus: Rows) -> t.Iterator[Finding]:
+    """No GPU is slowed down by its hardware or its temperature."""
+    if not gpus or all(gpu["hardware_slowdown"] is None and gpu["thermal_slowdown"] is None for gpu in gpus):
+        raise CannotTell("no GPU tells why it slows down")
+    for gpu in gpus:
+        if gpu["hardware_slowdown"] or gpu["thermal_slowdown"]:
+            yield Finding(f"GPU {gpu['gpu']}", "no slowdown", "thermal slowdown" if gpu["thermal_slowdown"] else "hardware slowdown")
+
+
+@check(
+    cause="The GPU and its rail's NIC are on different PCIe switches or sockets, by a wrong slot or a wrong pod_rails.",
+    fix="Compare nvidia-smi topo -m with pod_rails; move the NIC or mend the order of the rails.",
+)
+def nic_gpu_affinity(
+    pci_devices: Rows,
+    pod_rails: Rows,
+    pod_gpu_nic_distance: str,
+    gpu_topology: Rows | None = None,
+    gpu_affinity: Rows | None = None,
+    ip_link: Rows | None = None,
+) -> t.Iterator[Finding]:
+    """Each rail's NIC is as close to its GPU as planned, and on the same NUMA node."""
+    pairs = {(row["device"], row["peer"]): row["connection"] for row in gpu_topology or ()}
+    shows_nics = any(rail["device"] in pair for rail in pod_rails for pair in pairs)
+    allowed = DISTANCES[: DISTANCES.index(pod_gpu_nic_distance) + 1]
+    node_of = {row["pci"]: row["numa_node"] for row in pci_devices}
+    parents = {row["netdev"]: row["parent_pci"] for row in ip_link or ()}
+    of_gpu = {row["gpu"]: row["numa_node"] for row in gpu_affinity or ()}
+    for rail in pod_rails:
+        where = f"{rail['device']} and GPU {rail['gpu']}"
+        connection = pairs.get((f"GPU{rail['gpu']}", rail["device"]))
+        if shows_nics and connection is None:
+            yield Finding(where, f"{pod_gpu_nic_distance} or closer", "not told", "unknown")
+        elif connection is not None and connection not in allowed:
+            yield Finding(where, f"{pod_gpu_nic_distance} or closer", connection)
+        gpu_node, nic_node = of_gpu.get(rail["gpu"]), node_of.get(parents.get(rail.get("netdev")))
+        if None in (gpu_node, nic_node) or -1 in (gpu_node, nic_node):
+            if not shows_nics:
+                yield Finding(where, "one NUMA node", "not told", "unknown")
+        elif gpu_node != nic_node and pod_gpu_nic_distance != "SYS":
+            yield Finding(where, "one NUMA node", f"NUMA nodes {nic_node} and {gpu_node}")
+
+
+@check(
+    cause="The card sits in a narrow slot, or its lanes came up short.",
+    fix="Reseat the card; where the width stays, look at the slot, the riser and the BIOS bifurcation.",
+)
+def pcie_link(pci_devices: Rows, gpus: Rows, pod_rails: Rows, pod_pcie_width: int, ip_link: Rows | None = None) -> t.Iterator[Finding]:
+    """Every GPU and rail NIC has its full PCIe width, and every rail NIC its full PCIe speed."""
+    told = {row["pci"]: row for row in pci_devices}
+    parents = {row["netdev"]: row["parent_pci"] for row in ip_link or ()}
+    wanted = [(f"GPU {gpu['gpu']}", gpu["pci"], False) for gpu in gpus]
+    wanted += [(rail["device"], rail.get("pci") or parents.get(rail.get("netdev")), True) for rail in pod_rails]
+    for where, pci, is_nic in wanted:
+        row = told.get(pci)
+        if row is None or row["link_width"] is None:
+            yield Finding(where, f"PCIe width x{pod_pcie_width}", "not told", "unknown")
+        elif row["link_width"] != pod_pcie_width:
+            yield Finding(where, f"PCIe width x{pod_pcie_width}", f"x{row['link_width']}")
+        elif is_nic and None not in (row["link_speed_gt_s"], row["max_link_speed_gt_s"]) and row["link_speed_gt_s"] < row["max_link_speed_gt_s"]:
+            # An idle GPU trains down; a NIC does not.
+            yield Finding(where, f"PCIe speed {row['max_link_speed_gt_s']:g} GT/s", f"{row['link_speed_gt_s']:g} GT/s")
+
+
+@check(
+    cause="A variable that somebody once needed is still forced on every job.",
+    fix="Remove it, or list it in pod_nccl_environment where it is meant.",
+)
+def nccl_environment_clean(nccl_environment: Rows, pod_nccl_environment: dict[str, t.Any]) -> t.Iterator[Finding]:
+    """No NCCL variable is forced on jobs that the site does not list, and the listed ones have their value."""
+    told = {row["name"]: row for row in nccl_environment}
+    for name, row in told.items():
+        listed = name in pod_nccl_environment
+        if listed and str(pod_nccl_environment[name]) != str(row["value"]):
+            yield Finding(f"{row['file']} {name}", str(pod_nccl_environment[name]), str(row["value"]))
+        elif not listed and name in FORCED and name != "NCCL_IB_TC":
+            yield Finding(f"{row['file']} {name}", "not forced", f"{row['value']} ({FORCED[name]})")
+    for name, value in pod_nccl_environment.items():
+        if name not in told:
+            yield Finding(name, str(value), "not set")
+
+
+def _versions(rows: dict[str, t.Any]) -> dict[str, list[str]]:
+    """Every version of each item that one host has; several where its parts differ."""
+    items: dict[str, set[str]] = {}
+    devices = {rail["device"] for rail in rows["pod_rails"]}
+    for reading, column, item in (("gpu_driver", "version", "driver"), ("gpus", "runtime", "runtime"), ("ibstat", "firmware", "firmware")):
+        for row in rows.get(reading) or ():
+            if row[column] and (reading != "ibstat" or row["device"] in devices):
+                items.setdefault(item, set()).add(row[column])
+    for row in rows.get("software") or ():
+        items.setdefault({"mlx5_core": "ofed"}.get(row["item"], row["item"]), set()).add(row["version"])
+    return {item: sorted(versions) for item, versions in items.items()}
+
+
+@check(
+    cause="A host was reimaged or updated with another stack than the pinned one.",
+    fix="Install the pinned version of the named item; mixed stacks fail in ways that look like training instability.",
+)
+def software_pinned(gpu_driver: Rows, gpus: Rows, ibstat: Rows, software: Rows, pod_rails: Rows, pod_software: dict[str, t.Any]) -> t.Iterator[Finding]:
+    """Every pinned version is the one in use."""
+    if not pod_software:
+        raise NotApplicable("pod_software pins nothing")
+    versions = _versions({"gpu_driver": gpu_driver, "gpus": gpus, "ibstat": ibstat, "software": software, "pod_rails": pod_rails})
+    for item, wanted in pod_software.items():
+        have = versions.get(item, [])
+        if not have:
+            yield Finding(item, str(wanted), "not told", "unknown")
+        elif have != [str(wanted)]:
+            yield Finding(item, str(wanted), ", ".join(have))
+
+
+@check(
+    cause="One host runs another version than the rest of its group.",
+    fix="Bring the odd host to the version of the others.",
+    scope="group",
+)
+def software_uniform(
+    gpu_driver: dict[str, Rows], gpus: dict[str, Rows], ibstat: dict[str, Rows], software: dict[str, Rows], pod_rails: Rows
+) -> t.Iterator[Finding]:
+    """Drivers, firmware and libraries have one version over a gate group."""
+    hosts = sorted(set(gpu_driver) | set(gpus) | set(ibstat) | set(software))
+    of_host = {
+        host: _versions(
+            {"gpu_driver": gpu_driver.get(host), "gpus": gpus.get(host), "ibstat": ibstat.get(host), "software": software.get(host), "pod_rails": pod_rails}
+        )
+        for host in hosts
+    }
+    if len(hosts) < 2:
+        raise NotApplicable("one host in the group")
+    for item in sorted({item for versions in of_host.values() for item in versions}):
+        values = {host: ", ".join(versions.get(item, ["none"])) for host, versions in of_host.items()}
+        for host, value, usual in odd_ones(values):
+            yield Finding(item, f"{usual}, as its group", value, host=host)

@@ -1,0 +1,281 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Layer 0, preflight: rail NICs, their firmware, their quality of service and their addresses."""
+
+from __future__ import annotations
+
+import typing as t
+from collections import Counter
+
+from .. import CannotTell, Finding, NotApplicable, check
+from ._rows import Rows, grouped, odd_ones
+
+try:
+    import netaddr
+
+    HAS_NETADDR = True
+except ImportError:
+    HAS_NETADDR = False
+
+# GPUDirect RDMA needs ConnectX-5; these are the verbs part numbers of what came before.
+TOO_OLD = {4099: "ConnectX-3", 4103: "ConnectX-3 Pro", 4113: "Connect-IB", 4115: "ConnectX-4", 4117: "ConnectX-4 Lx"}
+
+
+@check(
+    cause="The NIC is missing on the PCIe bus, its driver is not loaded, its cable is out, or a leaf's port is shut.",
+    fix="Look for the device with lspci, load its driver, then look at the cable and the leaf's port.",
+    required=True,
+)
+def rails_present(ibstat: Rows, rdma_link: Rows, pod_rails: Rows) -> t.Iterator[Finding]:
+    """Every rail's RDMA device is there, Active and LinkUp, and on its planned netdev."""
+    ports, links = grouped(ibstat, "device"), grouped(rdma_link, "device")
+    for rail in pod_rails:
+        rows, link = ports.get(rail["device"]), links.get(rail["device"], [None])[0]
+        if not rows or link is None:
+            yield Finding(rail["device"], "Active and LinkUp", "no such RDMA device" if not rows else "no RDMA link of that device")
+        elif (rows[0]["state"], rows[0]["physical_state"]) != ("Active", "LinkUp"):
+            yield Finding(rail["device"], "Active and LinkUp", f"{rows[0]['state']} and {rows[0]['physical_state']}")
+        elif rail.get("netdev") and link["netdev"] not in (None, rail["netdev"]):
+            yield Finding(rail["device"], f"netdev {rail['netdev']}", link["netdev"])
+
+
+@check(
+    cause="The adapter is of a generation or transport that cannot carry GPUDirect RDMA over RoCE v2 or InfiniBand.",
+    fix="Replace the adapter, or take its device out of pod_rails.",
+)
+def adapters_capable(devinfo: Rows, pod_rails: Rows) -> t.Iterator[Finding]:
+    """Every rail's adapter speaks RoCE or InfiniBand and is ConnectX-5 or later where it is a ConnectX."""
+    told = grouped(devinfo, "device")
+    for rail in pod_rails:
+        row = told.get(rail["device"], [None])[0]
+        if row is None:
+            yield Finding(rail["device"], "an RDMA adapter", "no such RDMA device")
+        elif "iwarp" in row["transport"].lower():
+            yield Finding(rail["device"], "RoCE v2 or InfiniBand", row["transport"])
+        elif row["vendor_part_id"] in TOO_OLD:
+            yield Finding(rail["device"], "ConnectX-5 or later", TOO_OLD[row["vendor_part_id"]])
+
+
+@check(
+    cause="The NIC's firmware settings were never made or were reset; DCQCN then does not serve the RoCE priority.",
+    fix="Set the named keys with mlxconfig -d DEVICE set KEY=VALUE, then reset the NIC.",
+    fabric="roce",
+    required=True,
+    remedy="mlxconfig",
+)
+def nic_settings(
+    mlxconfig: Rows, pod_rails: Rows, pod_roce_priority: int, pod_congestion_control: str, pod_nic_settings: dict[str, t.Any]
+) -> t.Iterator[Finding]:
+    """Every rail NIC's current firmware settings are those that the pod needs."""
+    told = {(row["device"], row["name"]): row for row in mlxconfig}
+    for rail in pod_rails:
+        if pod_congestion_control == "dcqcn":
+            yield from _priority_masks(told, rail["device"], pod_roce_priority)
+        for name, wanted in pod_nic_settings.items():
+            row = told.get((rail["device"], name))
+            where = f"{rail['device']} {name}"
+            if row is None or row["current"] is None:
+                yield Finding(where, str(wanted), "not told by mlxconfig", "unknown")
+            elif str(wanted) not in (row["current"], str(row["current_number"])):
+                yield Finding(where, str(wanted), row["current"])
+
+
+def _priority_masks(told: dict[tuple[str, str], dict[str, t.Any]], device: str, priority: int) -> t.Iterator[Finding]:
+    for name in ("ROCE_CC_PRIO_MASK_P1", "ROCE_CC_PRIO_MASK_P2"):
+        row = told.get((device, name))
+        if row is None and name.endswith("P2"):
+            # Single-port cards have no second port's mask.
+            continue
+        where = f"{device} {name}"
+        if row is None or row["current_number"] is None:
+            yield Finding(where, f"bit {priority} set", "not told by mlxconfig", "unknown")
+        elif not row["current_number"] >> priority & 1:
+            yield Finding(where, f"bit {priority} set", str(row["current_number"]))
+
+
+@check(
+    cause="Firmware settings were changed and the NIC was not reset since.",
+    fix="Reset the NIC with mlxfwreset, or reboot the host, when no job uses it.",
+    fabric="roce",
+)
+def nic_reset_pending(mlxconfig: Rows, pod_rails: Rows) -> t.Iterator[Finding]:
+    """Every rail NIC runs with the settings that its next boot will have."""
+    told = grouped(mlxconfig, "device")
+    for rail in pod_rails:
+        rows = told.get(rail["device"], [])
+        if not any(row["current"] is not None and row["next_boot"] is not None for row in rows):
+            yield Finding(rail["device"], "current and next boot settings", "not told by mlxconfig", "unknown")
+        for row in rows:
+            if None not in (row["current"], row["next_boot"]) and row["current"] != row["next_boot"]:
+                yield Finding(f"{rail['device']} {row['name']}", f"{row['next_boot']} (next boot)", f"{row['current']} (a reset is pending)")
+
+
+@check(
+    cause="DCQCN is off on the NIC, as after a reimage that lost the udev rule or service which sets it.",
+    fix="Write 1 to /sys/class/net/NETDEV/ecn/roce_rp/enable/PRIORITY (and roce_np), now and at boot.",
+    fabric="roce",
+    remedy="dcqcn",
+)
+def dcqcn_running(dcqcn: Rows, pod_rails: Rows, pod_roce_priority: int, pod_congestion_control: str) -> t.Iterator[Finding]:
+    """DCQCN reacts on the RoCE priority of every rail, and notifies on any."""
+    if pod_congestion_control != "dcqcn":
+        raise NotApplicable(f"pod_congestion_control is {pod_congestion_control}")
+    told = grouped(dcqcn, "netdev")
+    for rail in pod_rails:
+        rows = [row for row in told.get(rail["netdev"], []) if row["setting"] == "enable"]
+        reaction = [row["value"] for row in rows if row["role"] == "rp" and row["priority"] == pod_roce_priority]
+        notification = [row["value"] for row in rows if row["role"] == "np"]
+        if not reaction or not notification:
+            yield Finding(rail["netdev"], "DCQCN switches", "this driver does not tell them", "unknown")
+            continue
+        if reaction != ["1"]:
+            yield Finding(f"{rail['netdev']} roce_rp", f"enabled on priority {pod_roce_priority}", "disabled")
+        if "1" not in notification:
+            yield Finding(f"{rail['netdev']} roce_np", "enabled", "disabled on every priority")
+
+
+@check(
+    cause="Trust, priority flow control or the DSCP map were never set or did not survive a reimage; RoCE traffic is then lossy.",
+    fix="mlnx_qos -i NETDEV --trust dscp --pfc with the one lossless priority, and --dscp2prio where the map differs; make it persistent.",
+    fabric="roce",
+    remedy="roce_qos",
+)
+def roce_qos(
+    qos_trust: Rows, pfc_priorities: Rows, dscp_map: Rows, pause_settings: Rows, pod_rails: Rows,
+    pod_roce_priority: int, pod_roce_dscp: int, pod_cnp_dscp: int,
+) -> t.Iterator[Finding]:  # fmt: skip
+    """Every rail trusts DSCP, is lossless on the RoCE priority only, and maps RoCE and CNP as planned."""
+    trust, pause = ({row["netdev"]: row for row in rows} for rows in (qos_trust, pause_settings))
+    pfc, maps = grouped(pfc_priorities, "port"), grouped(dscp_map, "netdev")
+    for rail in pod_rails:
+        netdev = rail["netdev"]
+        if netdev not in trust or netdev not in pfc or netdev not in pause:
+            yield Finding(netdev, "trust, PFC and pause settings", "not told", "unknown")
+            continue
+        if trust[netdev]["trust"] != "dscp":
+            yield Finding(f"{netdev} trust", "dscp", trust[netdev]["trust"])
+        lossless = sorted(row["priority"] for row in pfc[netdev] if row["pfc"])
+        if lossless != [pod_roce_priority]:
+            yield Finding(f"{netdev} PFC", f"on priority {pod_roce_priority} only", f"on {', '.join(map(str, lossless)) or 'none'}")
+        if pause[netdev]["rx"] or pause[netdev]["tx"]:
+            yield Finding(f"{netdev} link pause", "off", "on")
+        if trust[netdev]["trust"] == "dscp":
+            yield from _mapped(netdev, maps.get(netdev, []), pod_roce_priority, pod_roce_dscp, pod_cnp_dscp, lossless)
+
+
+def _mapped(netdev: str, rows: Rows, priority: int, roce: int, cnp: int, lossless: list[int]) -> t.Iterator[Finding]:
+    of_dscp = {dscp: row["priority"] for row in rows for dscp in row["dscp"]}
+    if roce not in of_dscp or cnp not in of_dscp:
+        missing = roce if roce not in of_dscp else cnp
+        yield Finding(f"{netdev} DSCP {missing}", "a priority", "the map does not hold it", "unknown")
+        return
+    if of_dscp[roce] != priority:
+        yield Finding(f"{netdev} DSCP {roce}", f"priority {priority}", f"priority {of_dscp[roce]}")
+    if of_dscp[cnp] in lossless:
+        yield Finding(f"{netdev} DSCP {cnp} (CNP)", "a priority without PFC", f"priority {of_dscp[cnp]}")
+
+
+@check(
+    cause="Tests or jobs send another traffic class than RoCE's, and so load an idle, lossy priority.",
+    fix="Use --tclass and NCCL_IB_TC of four times the RoCE DSCP plus 2 (106 for DSCP 26).",
+    fabric="roce",
+)
+def traffic_class(nccl_environment: Rows, pod_traffic_class: int, pod_roce_dscp: int) -> t.Iterator[Finding]:
+    """The traffic class of tests and jobs carries the RoCE DSCP."""
+    if pod_traffic_class >> 2 != pod_roce_dscp:
+        yield Finding("pod_traffic_class", f"DSCP {pod_roce_dscp}", f"DSCP {pod_traffic_class >> 2} (class {pod_traffic_class})")
+    for row in nccl_environment:
+        if row["name"] == "NCCL_IB_TC" and row["value"] != str(pod_traffic_class):
+            yield Finding(f"{row['file']} NCCL_IB_TC", str(pod_traffic_class), str(row["value"]))
+
+
+@check(
+    cause="The rail's netdev has a small MTU, or another one than its leaf; RDMA then falls back to smaller packets.",
+    fix="Set the netdev's MTU to the fabric's (4200 or more carries an RDMA MTU of 4096), persistently.",
+)
+def mtu(ip_link: Rows, devinfo: Rows, pod_rails: Rows, pod_rdma_mtu: int, pod_mtu: int | None, pod_fabric: str) -> t.Iterator[Finding]:
+    """Every rail's active RDMA MTU and its netdev's MTU are as planned."""
+    links, devices = ({row[key]: row for row in rows} for key, rows in (("netdev", ip_link), ("device", devinfo)))
+    for rail in pod_rails:
+        device, link = devices.get(rail["device"]), links.get(rail.get("netdev"))
+        if device is None or (link is None and pod_fabric == "roce"):
+            yield Finding(rail["device"], "an MTU", "not told", "unknown")
+            continue
+        if device["active_mtu"] != pod_rdma_mtu:
+            yield Finding(rail["device"], f"active RDMA MTU {pod_rdma_mtu}", str(device["active_mtu"]))
+        if pod_mtu is not None and link is not None and link["mtu"] != pod_mtu:
+            yield Finding(rail["netdev"], f"MTU {pod_mtu}", str(link["mtu"]))
+
+
+@check(
+    cause="One host or rail was configured by another recipe than the rest.",
+    fix="Give the odd rail the MTU of the others, persistently.",
+    scope="group",
+    fabric="roce",
+)
+def mtu_uniform(ip_link: dict[str, Rows], pod_rails: Rows) -> t.Iterator[Finding]:
+    """The rails of a gate group have one netdev MTU."""
+    netdevs = {rail["netdev"] for rail in pod_rails}
+    values = {(host, row["netdev"]): row["mtu"] for host, rows in ip_link.items() for row in rows if row["netdev"] in netdevs}
+    for (host, netdev), value, usual in odd_ones(values):
+        yield Finding(netdev, f"MTU {usual}, as its group", str(value), host=host)
+
+
+@check(
+    cause="The rail has no IPv4 address, or two, or its address came after the RDMA device took its GIDs.",
+    fix="Give the rail's netdev its one planned IPv4 address, then look at show_gids.",
+    fabric="roce",
+)
+def gid_index(gids: Rows, pod_rails: Rows, pod_gid_index: int | None) -> t.Iterator[Finding]:
+    """Every rail has exactly one IPv4 RoCE v2 GID, at the planned index where there is one."""
+    told = grouped(gids, "device")
+    for rail in pod_rails:
+        rows = [row for row in told.get(rail["device"], []) if row["version"] == "v2" and row["ipv4"]]
+        if len(rows) != 1:
+            yield Finding(rail["device"], "one IPv4 RoCE v2 GID", f"{len(rows)}")
+        elif pod_gid_index is not None and rows[0]["index"] != pod_gid_index:
+            yield Finding(rail["device"], f"GID index {pod_gid_index}", str(rows[0]["index"]))
+
+
+@check(
+    cause="A VLAN, a second address or another driver shifts the GID table of some rails; jobs use one index for all.",
+    fix="Remove the extra addresses from the odd rail, or set NCCL_IB_GID_INDEX per host.",
+    scope="group",
+    fabric="roce",
+)
+def gid_index_uniform(gids: dict[str, Rows], pod_rails: Rows) -> t.Iterator[Finding]:
+    """The IPv4 RoCE v2 GID has one index on all rails of a gate group."""
+    devices = {rail["device"] for rail in pod_rails}
+    values = {
+        (host, row["device"]): row["index"]
+        for host, rows in gids.items()
+        for row in rows
+        if row["device"] in devices and row["version"] == "v2" and row["ipv4"]
+    }
+    for (host, device), value, usual in odd_ones(values):
+        yield Finding(device, f"GID index {usual}, as its group", str(value), host=host)
+
+
+@check(
+    cause="The rail has another address or prefix length than the plan, so that peers or policy routes miss it.",
+    fix="Give the rail its planned address with its prefix length, persistently.",
+    fabric="roce",
+)
+def address_plan(ip_address: Rows, pod_rails: Rows) -> t.Iterator[Finding]:
+    """Every rail that has a planned address has it, with its prefix length."""
+    planned = [rail for rail in pod_rails if rail.get("address")]
+    if not planned:
+        raise NotApplicable("pod_rails has no addresses")
+    if not HAS_NETADDR:
+        raise CannotTell("the Python package netaddr is needed on the controller")
+    told = grouped([row for row in ip_address if row["family"] == "inet"], "netdev")
+    for rail in planned:
+        wanted = netaddr.IPNetwork(str(rail["address"]))
+        have = [netaddr.IPNetwork(f"{row['address']}/{row['prefix_length']}") for row in told.get(rail["netdev"], [])]
+        exact = [one for one in have if one.ip == wanted.ip and ("/" not in str(rail["address"]) or one.prefixlen == wanted.prefixlen)]
+        if not exact:
+            yield Finding(rail["netdev"], str(rail["address"]), ", ".join(map(str, have)) or "no IPv4 address")
+    twice = [address for address, number in Counter(row["address"] for row in ip_address if row["family"] == "inet").items() if number > 1]
+    for address in twice:
+        yield Finding(address, "on one netdev", "on several")

@@ -1,0 +1,172 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Layer 0, preflight: BIOS, kernel, drivers and limits of GPU hosts."""
+
+from __future__ import annotations
+
+import typing as t
+
+from .. import CannotTell, Finding, NotApplicable, check
+from ._rows import Rows
+
+GPU_CLASSES = ("0x0300", "0x0302", "0x1200")
+NIC_CLASSES = ("0x0200", "0x0207")
+# ACS features that send peer-to-peer traffic up to the root complex.
+REDIRECTING = {"ReqRedir", "CmpltRedir", "UpstreamFwd"}
+
+
+@check(
+    cause="The IOMMU translates DMA of GPUs and NICs, which costs bandwidth and breaks peer access; or it is off where virtual machines need it.",
+    fix="Set iommu=pt on the kernel command line (or switch VT-d off) on bare metal; switch it on for virtual machines.",
+    required=True,
+)
+def iommu_as_expected(iommu_groups: Rows, iommu_devices: Rows, pci_devices: Rows, pod_virtualization: str) -> t.Iterator[Finding]:
+    """GPUs and NICs are in pass-through IOMMU domains or in none; for virtual machines the IOMMU is on."""
+    cards = [row["pci"] for row in pci_devices if row["class"][:6] in (*GPU_CLASSES, *NIC_CLASSES)]
+    if not cards:
+        raise CannotTell("sysfs tells no GPU and no NIC")
+    if pod_virtualization in ("sriov", "passthrough"):
+        if not iommu_groups:
+            yield Finding("IOMMU", "on, for virtual machines", "off")
+        return
+    type_of = {row["group"]: row["type"] for row in iommu_groups}
+    group_of = {row["pci"]: row["group"] for row in iommu_devices}
+    if type_of and not group_of:
+        raise CannotTell("sysfs tells IOMMU groups and none of their devices")
+    for pci in cards:
+        if pci in group_of and type_of.get(group_of[pci]) != "identity":
+            told = type_of.get(group_of[pci])
+            yield Finding(pci, "IOMMU domain identity, or none", told or "not told", None if told else "unknown")
+
+
+@check(
+    cause="The kernel command line does not reserve the pages, or the reservation failed for fragmented memory.",
+    fix="Set hugepagesz=1G hugepages=N on the kernel command line and reboot.",
+    required="pod_hugepages_1g",
+)
+def hugepages_reserved(hugepages: Rows, pod_hugepages_1g: int) -> t.Iterator[Finding]:
+    """The planned number of 1 GiB huge pages is reserved."""
+    if not pod_hugepages_1g:
+        raise NotApplicable("pod_hugepages_1g asks for none")
+    total = sum(row["total"] for row in hugepages if row["size_kbytes"] == 1048576)
+    if total < pod_hugepages_1g:
+        yield Finding("1 GiB huge pages", str(pod_hugepages_1g), str(total))
+
+
+@check(
+    cause="SR-IOV is off in the BIOS, in the NIC's firmware or in the driver.",
+    fix="Switch SR-IOV on in BIOS and firmware (SRIOV_EN, NUM_OF_VFS), then create the virtual functions.",
+)
+def sriov_enabled(pci_devices: Rows, ip_link: Rows, pod_rails: Rows, pod_virtualization: str) -> t.Iterator[Finding]:
+    """Every rail NIC has virtual functions where the pod gives them to jobs."""
+    if pod_virtualization != "sriov":
+        raise NotApplicable(f"pod_virtualization is {pod_virtualization}")
+    parents = {row["netdev"]: row["parent_pci"] for row in ip_link}
+    told = {row["pci"]: row for row in pci_devices}
+    for rail in pod_rails:
+        row = told.get(rail.get("pci") or parents.get(rail["netdev"]))
+        if row is None or row["sriov_vfs"] is None:
+            yield Finding(rail["device"], "virtual functions", "not told", "unknown")
+        elif not row["sriov_vfs"]:
+            yield Finding(rail["device"], "virtual functions", f"0 of {row['sriov_max_vfs']}")
+
+
+@check(
+    cause="ACS redirects traffic between GPU and NIC through the root complex, which halves its bandwidth; or it is off where virtual machines need it.",
+    fix="Switch ACS off in the BIOS, or clear ACSCtl of the bridges at boot with setpci; leave it on for virtual machines.",
+    required=True,
+)
+def acs_as_expected(acs_control: Rows, pod_virtualization: str) -> t.Iterator[Finding]:
+    """No PCIe bridge redirects peer-to-peer traffic, unless virtual machines need it to."""
+    able = [row for row in acs_control if row["supported"]]
+    if pod_virtualization in ("sriov", "passthrough"):
+        if not any(REDIRECTING & set(row["enabled"]) for row in able):
+            yield Finding("ACS", "on, for virtual machines", "off on every bridge")
+        return
+    for row in able:
+        redirecting = sorted(REDIRECTING & set(row["enabled"]))
+        if redirecting:
+            yield Finding(row["pci"], "no ACS redirection", ", ".join(redirecting))
+
+
+@check(
+    cause="The NICs cannot reach GPU memory, so that every byte is copied through the host and collectives run at half their rate.",
+    fix="Load nvidia_peermem (and list it in /etc/modules-load.d), or use the open GPU kernel driver with a kernel that has DMA-BUF.",
+    required="pod_gpudirect",
+    remedy="kernel_module",
+)
+def gpudirect_available(
+    lsmod: Rows, kernel_symbols: Rows, gpu_driver: Rows, modules_load: Rows, pod_gpudirect: str, pod_gpu_vendor: str, memory_peers: Rows | None = None
+) -> t.Iterator[Finding]:
+    """NICs reach GPU memory by a registered peer-memory client or by DMA-BUF."""
+    if pod_gpudirect == "none":
+        raise NotApplicable("pod_gpudirect is none")
+    peermem = _peermem(lsmod, kernel_symbols, memory_peers or [], pod_gpu_vendor)
+    dmabuf = _dmabuf(kernel_symbols, gpu_driver)
+    if pod_gpudirect == "peermem" or (pod_gpudirect == "either" and dmabuf is not None):
+        if peermem is not None:
+            also = f"; {dmabuf}" if pod_gpudirect == "either" else ""
+            yield Finding("GPUDirect", "peer memory" if pod_gpudirect == "peermem" else "peer memory or DMA-BUF", peermem + also)
+        elif pod_gpu_vendor == "nvidia" and not any(row["module"].replace("-", "_") == "nvidia_peermem" for row in modules_load):
+            yield Finding("nvidia_peermem", "loaded at boot (modules-load.d)", "loaded now, and not at the next boot", "warn")
+    elif pod_gpudirect == "dmabuf" and dmabuf is not None:
+        yield Finding("GPUDirect", "DMA-BUF", dmabuf)
+
+
+def _peermem(lsmod: Rows, symbols: Rows, peers: Rows, vendor: str) -> str | None:
+    """Why there is no peer memory, or None where there is."""
+    loaded = {row["module"] for row in lsmod}
+    names = {"nvidia": ("nvidia_peermem", "nv_peer_mem"), "amd": ("amdgpu",)}[vendor]
+    has_core = any(row["symbol"] == "ib_register_peer_memory_client" for row in symbols)
+    if not loaded & set(names):
+        return f"{names[0]} is not loaded" + ("" if has_core else ", and cannot be: ib_core has no peer memory (inbox RDMA)")
+    if not has_core:
+        return f"{names[0]} is loaded, and ib_core has no peer memory for it"
+    if not any(peer["peer"].startswith(("nv", "amd")) for peer in peers):
+        return f"{names[0]} is loaded and not registered with ib_core"
+    return None
+
+
+def _dmabuf(symbols: Rows, driver: Rows) -> str | None:
+    """Why there is no DMA-BUF, or None where there is; the symbol tells it, not the kernel's version."""
+    if not driver:
+        return "no GPU driver"
+    if driver[0]["flavour"] == "closed":
+        return "the closed GPU driver has no DMA-BUF"
+    if not any(row["symbol"] in ("ib_umem_dmabuf_get", "ib_umem_dmabuf_get_pinned") for row in symbols):
+        return "ib_core has no DMA-BUF"
+    return None
+
+
+@check(
+    cause="The service that starts jobs limits locked memory, so that RDMA registration fails inside jobs though root's own works.",
+    fix="Set LimitMEMLOCK=infinity in the unit (systemctl edit), then restart the service.",
+    remedy="memlock",
+)
+def job_limits(service_units: Rows, pod_job_services: list[str]) -> t.Iterator[Finding]:
+    """The services that start jobs let them lock any amount of memory."""
+    units = {row["unit"]: row for row in service_units if row["load_state"] == "loaded"}
+    wanted = [name for name in pod_job_services if name in units]
+    if not wanted:
+        raise CannotTell(f"none of {', '.join(pod_job_services) or 'no service'} is on this host (pod_job_services)")
+    for name in wanted:
+        limit = units[name]["memlock"]
+        if limit is None:
+            yield Finding(name, "LimitMEMLOCK infinity", "not told", "unknown")
+        elif limit != "infinity":
+            yield Finding(name, "LimitMEMLOCK infinity", limit)
+
+
+@check(
+    cause="The kernel moves pages between NUMA nodes while GPUs and NICs use them.",
+    fix="Set kernel.numa_balancing = 0 in /etc/sysctl.d.",
+    severity="warn",
+)
+def numa_balancing_off(sysctl: Rows) -> t.Iterator[Finding]:
+    """Automatic NUMA balancing is off."""
+    values = {row["name"]: row["value"] for row in sysctl}
+    if "kernel.numa_balancing" not in values:
+        raise NotApplicable("the kernel has no NUMA balancing")
+    if values["kernel.numa_balancing"] != "0":
+        yield Finding("kernel.numa_balancing", "0", values["kernel.numa_balancing"])

@@ -1,0 +1,203 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Layer 2, routing: sessions, equal-cost paths and reachability of every rail."""
+
+from __future__ import annotations
+
+import typing as t
+from collections import Counter
+
+from . import CannotTell, Finding, NotApplicable, check
+
+try:
+    import netaddr
+
+    HAS_NETADDR = True
+except ImportError:
+    HAS_NETADDR = False
+
+Rows = list[dict[str, t.Any]]
+
+
+@check(
+    cause="The link to the neighbor is down, its daemon is dead, TCP port 179 is filtered, or address, AS or password differ.",
+    fix="Look at the neighbor's state and last error on both ends (show ip bgp neighbors), then mend the end that differs from the plan.",
+    fabric="roce",
+    required=True,
+)
+def bgp_established(bgp_summary: Rows, pod_neighbors: Rows) -> t.Iterator[Finding]:
+    """Every planned BGP neighbor is Established with its planned AS."""
+    if not pod_neighbors:
+        raise NotApplicable("no BGP neighbor is planned here; set bgp_asn on switches that speak BGP")
+    named = {row["neighbor"]: row for row in bgp_summary}
+    by_as: list[dict[str, t.Any]] = []
+    for planned in pod_neighbors:
+        row = named.get(planned["port"]) or named.get(planned["address"])
+        if row is not None:
+            yield from _session(planned, row)
+        elif planned["address"] is not None:
+            yield Finding(_neighbor(planned), f"Established with AS {planned['asn']}", "no such neighbor", port=planned["port"])
+        else:
+            by_as.append(planned)
+    claimed = {planned["address"] or planned["port"] for planned in pod_neighbors}
+    yield from _by_as(by_as, [row for row in bgp_summary if row["neighbor"] not in claimed])
+
+
+def _neighbor(planned: dict[str, t.Any]) -> str:
+    return f"{planned['peer']} ({planned['address'] or planned['port']})"
+
+
+def _session(planned: dict[str, t.Any], row: dict[str, t.Any]) -> t.Iterator[Finding]:
+    if planned["asn"] is None:
+        yield Finding(_neighbor(planned), "a planned AS (bgp_asn of the peer)", "none in the inventory", "unknown", planned["port"])
+    elif (row["state"], row["asn"]) != ("Established", planned["asn"]):
+        yield Finding(_neighbor(planned), f"Established with AS {planned['asn']}", f"{row['state']} with AS {row['asn']}", port=planned["port"])
+
+
+def _by_as(planned: Rows, rows: Rows) -> t.Iterator[Finding]:
+    """Numbered sessions whose addresses the plan does not have are counted by their AS."""
+    up = Counter(row["asn"] for row in rows if row["state"] == "Established")
+    for asn, number in Counter(one["asn"] for one in planned).items():
+        if up[asn] < number:
+            states = ", ".join(sorted(f"{row['neighbor']} {row['state']}" for row in rows if row["asn"] == asn and row["state"] != "Established"))
+            yield Finding(f"AS {asn}", f"{number} Established neighbors", f"{up[asn]}" + (f" ({states})" if states else ""))
+
+
+@check(
+    cause="maximum-paths (or its as-path relax option) is missing on the leaf, or an uplink's session is down.",
+    fix="Set maximum-paths to at least the number of uplinks and bestpath as-path multipath-relax, then look at the sessions of the missing next hops.",
+    fabric="roce",
+    required=True,
+)
+def ecmp_paths(ecmp_routes: Rows, pod_role: str, pod_topology: str, pod_uplinks: int, pod_remote_rails: Rows) -> t.Iterator[Finding]:
+    """Each remote rail is reached over as many next hops as the leaf has uplinks."""
+    if pod_role != "leaf" or pod_topology == "rail_only":
+        raise NotApplicable("only a leaf below spines spreads over uplinks")
+    if not pod_remote_rails:
+        raise CannotTell("no rail on another leaf has an address in pod_rails")
+    if not HAS_NETADDR:
+        raise CannotTell("the Python package netaddr is needed on the controller")
+    routes = _by_prefix(ecmp_routes)
+    found: dict[str, list[str]] = {}
+    for rail in pod_remote_rails:
+        prefix = _longest(routes, netaddr.IPAddress(rail["address"]))
+        found.setdefault(prefix or "", []).append(f"{rail['host']} {rail['device']}")
+    for prefix, rails in found.items():
+        whose = rails[0] + (f" and {len(rails) - 1} more" if len(rails) > 1 else "")
+        if not prefix:
+            yield Finding("no route", f"{pod_uplinks} next hops to {whose}", "no route")
+            continue
+        hops, table = _next_hops(routes[netaddr.IPNetwork(prefix)])
+        if hops != pod_uplinks:
+            yield Finding(prefix, f"{pod_uplinks} next hops to {whose}", f"{hops} next hop{'' if hops == 1 else 's'} in the {table}")
+
+
+def _by_prefix(rows: Rows) -> dict[t.Any, Rows]:
+    routes: dict[t.Any, Rows] = {}
+    for row in rows:
+        routes.setdefault(netaddr.IPNetwork(row["prefix"]), []).append(row)
+    return routes
+
+
+def _longest(routes: t.Iterable[t.Any], address: t.Any) -> str | None:
+    """The longest prefix that holds an address; the default route is none, since it proves no path to a rail."""
+    holding = [prefix for prefix in routes if prefix.prefixlen > 0 and address in prefix]
+    return str(max(holding, key=lambda prefix: prefix.prefixlen)) if holding else None
+
+
+def _next_hops(rows: Rows) -> tuple[int, str]:
+    """Distinct next hops, in the forwarding table where the platform shows it, else in the RIB."""
+    if any(row["installed"] is not None for row in rows):
+        return len({(row["next_hop"], row["interface"]) for row in rows if row["installed"]}), "forwarding table"
+    chosen = [row for row in rows if row["selected"] is not False]
+    return len({(row["next_hop"], row["interface"]) for row in chosen}), "RIB"
+
+
+@check(
+    cause="The rail's route, its address or policy routing on the host is wrong, or a link on the path loses packets.",
+    fix="Ping the same pair by hand from the same source address, then look at the routes of both leaves and the counters of the path.",
+    fabric="roce",
+    required=True,
+)
+def rails_reachable(pings: Rows, pod_pings: Rows, pod_ping_rtt_max_ms: float) -> t.Iterator[Finding]:
+    """Every planned ping between rails loses nothing and returns in time."""
+    if not pod_pings:
+        raise CannotTell("no ping is planned from here: pod_rails has no addresses, or no other host climbs")
+    said = {(row["source"], row["target"]): row for row in pings}
+    for planned in pod_pings:
+        row = said.get((planned["source"], planned["target"]))
+        where = f"{planned['device']} to {planned['peer']} {planned['peer_device']} ({planned['target']})"
+        if row is None or not row["sent"]:
+            yield Finding(where, "no loss", "no answer from ping", "unknown")
+        elif row["received"] < row["sent"]:
+            yield Finding(where, "no loss", f"{row['loss_percent']:g} % loss, {row['received']} of {row['sent']}")
+        elif row["rtt_avg_ms"] is None:
+            yield Finding(where, f"at most {pod_ping_rtt_max_ms:g} ms", "no round-trip time", "unknown")
+        elif row["rtt_avg_ms"] > pod_ping_rtt_max_ms:
+            yield Finding(where, f"at most {pod_ping_rtt_max_ms:g} ms on average", f"{row['rtt_avg_ms']:g} ms")
+
+
+@check(
+    cause="One end of the cable has another MTU, so that large packets over it vanish while small ones and BGP live on.",
+    fix="Give both ends the fabric's MTU; nothing reports the drop but the receiving port's error counter.",
+    fabric="roce",
+)
+def path_mtu(interface_mtu: Rows, interface_mtu_of_peers: dict[str, Rows], pod_cables: Rows) -> t.Iterator[Finding]:
+    """Both ends of every cable have the same MTU, where both platforms tell it."""
+    own = {row["port"]: row["mtu"] for row in interface_mtu}
+    compared = 0
+    for cable in pod_cables:
+        if cable["port"] not in own:
+            yield Finding(cable["port"], "an MTU", "no such port", "unknown")
+            continue
+        far = {row["port"]: row["mtu"] for row in interface_mtu_of_peers.get(cable["peer"], ())}.get(cable["peer_port"])
+        compared += far is not None
+        if far is not None and far != own[cable["port"]]:
+            yield Finding(cable["port"], f"the MTU of {cable['peer']} {cable['peer_port']}, {far}", str(own[cable["port"]]))
+    if pod_cables and not compared:
+        raise NotApplicable("no peer tells its MTU")
+
+
+@check(
+    cause="A cable, port or switch on one of the equal paths has a smaller MTU than the rails, or loses packets.",
+    fix="Compare the MTU of every uplink of both leaves; one bad uplink of four loses a quarter of the flows.",
+    fabric="roce",
+)
+def path_carries_full_size(path_probes: Rows, pod_path_probes: Rows, pod_topology: str, path_responder_before: Rows | None = None) -> t.Iterator[Finding]:
+    """Full-size datagrams that may not be fragmented arrive from every source port."""
+    if pod_topology == "rail_only":
+        raise NotApplicable("a rail-only pod routes nothing across rails")
+    if not pod_path_probes:
+        raise CannotTell("no probe is planned from here: pod_rails has no addresses, or no other host climbs")
+    if path_responder_before is None:
+        raise CannotTell("this host could not start what answers the probes")
+    said = {(row["source"], row["target"]): row for row in path_probes}
+    for planned in pod_path_probes:
+        row = said.get((planned["source"], planned["target"]))
+        where = f"{planned['device']} to {planned['peer']} {planned['peer_device']} ({planned['target']})"
+        if row is None or not row["flows"]:
+            yield Finding(where, "every flow answered", "no answer from the probe", "unknown")
+        elif row["answered"] < row["flows"]:
+            yield Finding(where, f"{row['flows']} flows of {row['size_bytes']} bytes answered", f"{row['answered']}")
+
+
+@check(
+    cause="The leaf has fewer or slower uplinks than its hosts can fill, by plan or because the plan is incomplete.",
+    fix="Add uplinks, or set pod_oversubscription_max to what the pod was built for.",
+    kind="switch",
+)
+def oversubscription(
+    pod_role: str, pod_topology: str, pod_cables: Rows, pod_oversubscription_warn: float, pod_oversubscription_max: float
+) -> t.Iterator[Finding]:
+    """A leaf's host bandwidth is within the planned ratio of its uplink bandwidth."""
+    if pod_role != "leaf" or pod_topology == "rail_only":
+        raise NotApplicable("only a leaf below spines is oversubscribed")
+    hosts = sum(cable["peer_role"] == "host" for cable in pod_cables)
+    uplinks = sum(cable["peer_role"] == "spine" for cable in pod_cables)
+    if not uplinks:
+        yield Finding("uplinks", "at least one", "none in the wiring plan")
+    elif hosts / uplinks > pod_oversubscription_max:
+        yield Finding("uplinks", f"at most {pod_oversubscription_max:g}:1", f"{hosts / uplinks:.3g}:1 ({hosts} host ports, {uplinks} uplinks)")
+    elif hosts / uplinks > pod_oversubscription_warn:
+        yield Finding("uplinks", f"at most {pod_oversubscription_warn:g}:1", f"{hosts / uplinks:.3g}:1 ({hosts} host ports, {uplinks} uplinks)", "warn")
