@@ -1,0 +1,155 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Write the docs that restate the code: checks.md, readings.md and expectations.md.
+
+``python docs/generate.py`` writes them, ``--check`` fails where one is stale.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+import re
+import sys
+import typing as t
+from pathlib import Path
+
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import judging  # noqa: F401 - it imports every layer's checks into REGISTRY
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import LAYERS, REGISTRY, Check
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.expectations import DEFAULTS, PLANNED, SPECIFIED, Specification
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import Column, Reading, Source, catalogue
+
+HERE = Path(__file__).parent
+NOTE = "<!-- Written by docs/generate.py from the code: change the code, then run `make docs`. -->"
+MARKUP = re.compile(r"\b[VCO]\(((?:[^()\\]|\\.)*)\)")
+
+
+def main() -> int:
+    """The exit status: 1 where ``--check`` finds a stale file."""
+    options = argparse.ArgumentParser(description="Write the docs that restate the code.")
+    options.add_argument("--check", action="store_true", help="write nothing, fail where a file is stale")
+    check = options.parse_args().check
+    pages = {"checks.md": checks_page(), "readings.md": readings_page(), "expectations.md": expectations_page()}
+    stale = [name for name, text in pages.items() if not (HERE / name).is_file() or (HERE / name).read_text(encoding="utf-8") != text]
+    for name in stale:
+        if check:
+            print(f"docs/{name} is stale: run `make docs` and commit what it writes", file=sys.stderr)
+        else:
+            (HERE / name).write_text(pages[name], encoding="utf-8")
+            print(f"docs/{name} is written")
+    return 1 if check and stale else 0
+
+
+def page(title: str, intro: str, sections: t.Iterable[str]) -> str:
+    """One document, its parts a blank line apart."""
+    return "\n\n".join([f"# {title}", NOTE, intro, *sections]) + "\n"
+
+
+def checks_page() -> str:
+    """Every check by layer, as its decorator and its signature declare it."""
+    return page(
+        "Checks",
+        "Every check by layer: what must hold, what it reads, what it expects, and what to do where it does not hold. "
+        "A required check closes its group's gate unless it passes, whatever the reason; any other closes it by a fail or an unknown. "
+        "Every layer has one more, `answered`: each node of the layer was read.",
+        [_layer(number, layer) for number, layer in enumerate(LAYERS) if REGISTRY[layer]],
+    )
+
+
+def _layer(number: int, layer: str) -> str:
+    module = sys.modules[next(iter(REGISTRY[layer].values())).judge.__module__]
+    first = (inspect.getdoc(module) or "").split("\n", maxsplit=1)[0]
+    return "\n\n".join([f"## Layer {number}: {layer}", first, *(_check(check) for check in REGISTRY[layer].values())])
+
+
+def _check(check: Check) -> str:
+    facts = {
+        "Judges": _judges(check),
+        "Required": _required(check),
+        "Severity": "" if check.severity == "fail" else check.severity,
+        "Needs": check.needs or "",
+        "Reads": ", ".join(_read(check)),
+        "Expects": ", ".join(f"[`{name}`](expectations.md#{name})" for name in check.expectations),
+        "Cause": check.cause,
+        "Fix": check.fix,
+        "Remedy": f"`{check.remedy}`" if check.remedy else "",
+    }
+    return f"### {check.id}\n\n{check.statement}\n\n" + "\n".join(f"- {name}: {words}" for name, words in facts.items() if words)
+
+
+def _judges(check: Check) -> str:
+    nodes = " and ".join({"host": "GPU hosts", "switch": "switches"}[kind] for kind in sorted(check.kinds))
+    how = "all of a gate group together" if check.scope == "group" else "each by itself"
+    return f"{nodes}, {how}" + (f", on {check.fabric} only" if check.fabric else "")
+
+
+def _required(check: Check) -> str:
+    return f"where `{check.required}` is set" if isinstance(check.required, str) else "yes" if check.required else ""
+
+
+def _read(check: Check) -> t.Iterator[str]:
+    for names, words, suffix in ((check.readings, "", ""), (check.before, " before the soak", "_before"), (check.of_peers, " of its peers", "_of_peers")):
+        for name in names:
+            yield f"[`{name}`](readings.md#{name}){words}" + (" (where there is one)" if name + suffix in check.optional else "")
+
+
+def readings_page() -> str:
+    """Every reading with its columns and the commands that say it."""
+    return page(
+        "Readings",
+        "Every reading, what its columns hold and which command says it on which platform. "
+        "A unit is in the column's name. An optional column is null where the tool did not say: absent is not zero. "
+        "Of several commands the first that a node can answer is taken.",
+        [_reading(reading) for reading in catalogue().values()],
+    )
+
+
+def _reading(reading: Reading) -> str:
+    columns = _table(("Column", "Type", "Optional"), [_column(column) for column in reading.columns])
+    rows = [(platform, *_source(source)) for platform, sources in reading.platforms.items() for source in sources]
+    return "\n\n".join([f"## {reading.name}", reading.description, columns, _table(("Platform", "Command", "Parsed by"), rows)])
+
+
+def _column(column: Column) -> tuple[str, str, str]:
+    return f"`{column.name}`", column.type, "yes" if column.optional else ""
+
+
+def _source(source: Source) -> tuple[str, str]:
+    each = f", for each {source.foreach}" if source.foreach else ""
+    when = "".join(f", where `{name}` is {json.dumps(value)}" for name, value in source.when.items())
+    return f"`{source.command}`{each}{when}", f"TextFSM `{source.template}`" if source.template else "JMESPath"
+
+
+def expectations_page() -> str:
+    """Every ``pod_*`` value, and what the wiring plan adds to each node."""
+    planned = _table(("Value", "What it is"), [(f'<a id="{name}"></a>`{name}`', text) for name, text in PLANNED.items()])
+    return page(
+        "Expectations",
+        "What a pod is expected to be. The inventory overrides the defaults, for all nodes, a group or a node; "
+        "a wrong value is refused before any node is contacted.",
+        [
+            *(_expectation(SPECIFIED[name]) for name in DEFAULTS),
+            f"## By the wiring plan\n\nNot to be set: checks get these for each node from the plan and the inventory.\n\n{planned}",
+        ],
+    )
+
+
+def _expectation(spec: Specification) -> str:
+    facts = {
+        "Type": spec.type + (f" of {spec.elements}" if spec.elements else "") + (", may be null" if spec.nullable else ""),
+        "Choices": ", ".join(f"`{choice}`" for choice in spec.choices),
+        "Default": f"`{json.dumps(spec.default)}`",
+    }
+    words = " ".join(MARKUP.sub(r"`\1`", line) for line in spec.description)
+    return f"## {spec.name}\n\n{words}\n\n" + "\n".join(f"- {name}: {fact}" for name, fact in facts.items() if fact)
+
+
+def _table(head: tuple[str, ...], rows: t.Iterable[tuple[str, ...]]) -> str:
+    lines = [head, tuple("---" for _ in head), *(tuple(cell.replace("|", "\\|") for cell in row) for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |".replace("|  |", "| |") for line in lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
