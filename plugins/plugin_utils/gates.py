@@ -42,7 +42,7 @@ def _gate(plan: Plan, verdicts: t.Sequence[Verdict], group: str, checks: t.Seque
     if set(plan.groups[group]) <= set(bad):
         bad = {}
     reasons = [f"{one.check} is {one.on(group)} on {one.host or group}" for one in closing if not _is_of(one, bad)]
-    required = [one.id for one in checks if (values.get(one.required) if isinstance(one.required, str) else one.required)]
+    required = [one.id for one in checks if one.is_required(values)]
     reasons += _without_pass([one for one in touching if one.host not in bad], required)
     return Gate(CLOSED if reasons else OPEN, reasons, bad)
 

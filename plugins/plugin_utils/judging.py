@@ -124,7 +124,7 @@ def _of_peers(layer: Layer) -> dict[str, dict[str, list[dict[str, t.Any]]]]:
 
 
 def _of_node(layer: Layer, check: Check, node: str, values: Mapping[str, t.Any], peers: Mapping[str, t.Any]) -> Verdict:
-    blank = _blank(layer, check, layer.plan.nodes[node].group, node, layer.plan.affects(node), bool(_required(check, values)))
+    blank = _blank(layer, check, layer.plan.nodes[node].group, node, layer.plan.affects(node), check.is_required(values))
     try:
         given = _rows(layer, check, node, values)
     except _Unread as unread:
@@ -137,7 +137,7 @@ def _of_node(layer: Layer, check: Check, node: str, values: Mapping[str, t.Any],
 
 def _of_group(layer: Layer, check: Check, group: str, hosts: list[str]) -> Verdict:
     values = layer.plan.nodes[hosts[0]].values
-    blank = _blank(layer, check, group, None, frozenset({group}), bool(_required(check, values)))
+    blank = _blank(layer, check, group, None, frozenset({group}), check.is_required(values))
     differing = [name for name in check.expectations if len({_comparable(layer.plan.nodes[host].values.get(name)) for host in hosts}) > 1]
     if differing:
         return replace(blank, verdict="unknown", words=f"members of {group} have different {', '.join(differing)}")
@@ -166,10 +166,6 @@ def _comparable(value: t.Any) -> str:
         [{key: one for key, one in rail.items() if key not in own} if isinstance(rail, dict) else rail for rail in value] if isinstance(value, list) else value
     )
     return json.dumps(rails, sort_keys=True, default=str)
-
-
-def _required(check: Check, values: Mapping[str, t.Any]) -> t.Any:
-    return values.get(check.required) if isinstance(check.required, str) else check.required
 
 
 def _blank(layer: Layer, check: Check, group: str | None, host: str | None, affects: frozenset[str], required: bool) -> Verdict:

@@ -86,6 +86,10 @@ class Check:
     remedy: str | None
     needs: str | None
 
+    def is_required(self, values: t.Mapping[str, t.Any]) -> bool:
+        """Whether it is required of nodes with these expectations; a word ``none`` asks for nothing."""
+        return bool(self.required) if isinstance(self.required, bool) else values.get(self.required) not in (None, 0, "", "none", False)
+
     @property
     def reads(self) -> frozenset[str]:
         """Every reading that it needs in any form."""

@@ -10,7 +10,7 @@ that answer it and a TextFSM template or a JMESPath expression that normalises t
 
 from __future__ import annotations
 
-from .catalogue import Column, Reading, Source, catalogue, reading
+from .catalogue import KINDS, Column, Reading, Source, catalogue, reading
 from .parsing import ParseError, parse, split_sections
 
-__all__ = ["Column", "ParseError", "Reading", "Source", "catalogue", "parse", "reading", "split_sections"]
+__all__ = ["KINDS", "Column", "ParseError", "Reading", "Source", "catalogue", "parse", "reading", "split_sections"]

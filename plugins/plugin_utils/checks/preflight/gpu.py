@@ -176,7 +176,7 @@ def pcie_link(pci_devices: Rows, gpus: Rows, pod_rails: Rows, pod_pcie_width: in
     cause="A variable that somebody once needed is still forced on every job.",
     fix="Remove it, or list it in pod_nccl_environment where it is meant.",
 )
-def nccl_environment_clean(nccl_environment: Rows, pod_nccl_environment: dict[str, t.Any]) -> t.Iterator[Finding]:
+def nccl_environment(nccl_environment: Rows, pod_nccl_environment: dict[str, t.Any]) -> t.Iterator[Finding]:
     """No NCCL variable is forced on jobs that the site does not list, and the listed ones have their value."""
     told = {row["name"]: row for row in nccl_environment}
     for name, row in told.items():

@@ -1,0 +1,73 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documentation of the action of the same name, which runs on the controller."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: gate
+short_description: Judge a layer and hold its gates
+version_added: 0.1.0
+author: [The gpufabric.pyramid authors (@gpufabric)]
+description:
+  - Judges every check of a layer over what M(gpufabric.pyramid.read) kept, opens or closes the gate of each gate group, and writes the report.
+  - A node that left no answer is unknown, and unknown closes the gate.
+attributes:
+  check_mode:
+    support: full
+    description: It changes no node, so it does the same in check mode.
+  diff_mode:
+    support: none
+    description: It changes nothing.
+options:
+  run_dir:
+    description: The run directory, as M(gpufabric.pyramid.open_run) returned it.
+    type: path
+    required: true
+  layer:
+    description: The layer.
+    type: str
+    required: true
+    choices: [preflight, links, routing, congestion, rdma, collectives, training]
+"""
+
+EXAMPLES = r"""
+- name: Hold the gate
+  gpufabric.pyramid.gate:
+    run_dir: "{{ pyramid_gate.run_dir }}"
+    layer: links
+  run_once: true
+  register: pyramid_gate
+"""
+
+RETURN = r"""
+run_dir:
+  description: The directory of the run.
+  returned: success
+  type: str
+pod:
+  description: The name of the pod.
+  returned: success
+  type: str
+climbing:
+  description: The nodes that climb, by layer.
+  returned: success
+  type: dict
+replay:
+  description: Whether kept evidence is judged again and no node is contacted.
+  returned: success
+  type: bool
+soak_seconds:
+  description: How long counters are watched, in seconds.
+  returned: success
+  type: int
+read_timeout_seconds:
+  description: How long one node may take to answer, in seconds.
+  returned: success
+  type: int
+gates:
+  description: The gate of each gate group that climbed to the layer, V(open) or V(closed).
+  returned: success
+  type: dict
+"""

@@ -1,0 +1,58 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documentation of the action of the same name, which runs on the controller."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: open_run
+short_description: Open a run of the validation pyramid
+version_added: 0.1.0
+author: [The gpufabric.pyramid authors (@gpufabric)]
+description:
+  - Types every expectation of every node, checks gate groups and wiring plan, takes the pod's place and makes the run directory.
+  - It refuses, before any node is contacted, a pod that is not described whole, and names every reason at once.
+attributes:
+  check_mode:
+    support: full
+    description: It changes no node, so it does the same in check mode.
+  diff_mode:
+    support: none
+    description: It changes nothing.
+
+"""
+
+EXAMPLES = r"""
+- name: Open the run
+  gpufabric.pyramid.open_run:
+  run_once: true
+  register: pyramid_gate
+"""
+
+RETURN = r"""
+run_dir:
+  description: The directory of the run.
+  returned: success
+  type: str
+pod:
+  description: The name of the pod.
+  returned: success
+  type: str
+climbing:
+  description: The nodes that climb, by layer.
+  returned: success
+  type: dict
+replay:
+  description: Whether kept evidence is judged again and no node is contacted.
+  returned: success
+  type: bool
+soak_seconds:
+  description: How long counters are watched, in seconds.
+  returned: success
+  type: int
+read_timeout_seconds:
+  description: How long one node may take to answer, in seconds.
+  returned: success
+  type: int
+"""

@@ -1,0 +1,81 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documentation of the action of the same name, which runs on the controller."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: read
+short_description: Read a node for a layer of the validation pyramid
+version_added: 0.1.0
+author: [The gpufabric.pyramid authors (@gpufabric)]
+description:
+  - Asks a node all commands of a layer in one round trip, parses the answers on the controller, and keeps evidence and rows in the run directory.
+  - What could not be read is not a failure of the task; the gate makes it an unknown verdict.
+  - The module itself runs commands side by side where a connection cannot pipe the reader to the node's Python.
+attributes:
+  check_mode:
+    support: full
+    description: It changes no node, so it does the same in check mode.
+  diff_mode:
+    support: none
+    description: It changes nothing.
+options:
+  run_dir:
+    description: The run directory, as M(gpufabric.pyramid.open_run) returned it.
+    type: path
+    required: true
+  layer:
+    description: The layer.
+    type: str
+    required: true
+    choices: [preflight, links, routing, congestion, rdma, collectives, training]
+  phase:
+    description: V(before) reads what the layer compares with, and starts what its probes need.
+    type: str
+    default: now
+    choices: [before, now]
+"""
+
+EXAMPLES = r"""
+- name: Read the node
+  gpufabric.pyramid.read:
+    run_dir: "{{ pyramid_gate.run_dir }}"
+    layer: links
+  register: pyramid_read
+  ignore_errors: true
+"""
+
+RETURN = r"""
+answered:
+  description: Whether the node answered at all.
+  returned: success
+  type: bool
+readings:
+  description: How many readings were asked for.
+  returned: success
+  type: int
+unread:
+  description: The readings that could not be read, and why.
+  returned: success
+  type: dict
+"""
+
+
+def main() -> None:
+    """Run a request of the action's where it could not be piped."""
+    from ansible.module_utils.basic import AnsibleModule
+    from ansible_collections.gpufabric.pyramid.plugins.module_utils import side_by_side
+
+    module = AnsibleModule(
+        argument_spec={"request": {"type": "dict"}, "run_dir": {"type": "path"}, "layer": {"type": "str"}, "phase": {"type": "str", "default": "now"}},
+        supports_check_mode=True,
+    )
+    if not module.params["request"]:
+        module.fail_json(msg="gpufabric.pyramid.read is an action: its request is made on the controller")
+    module.exit_json(changed=False, answer=side_by_side.answer(module.params["request"]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documentation of the action of the same name, which runs on the controller."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: verdict
+short_description: End a run and give its verdict
+version_added: 0.1.0
+author: [The gpufabric.pyramid authors (@gpufabric)]
+description:
+  - Writes the last report, prints the table of gates and every finding with its cause and fix, and sets stats for AWX.
+  - It does not fail on a no-go, so that the stats are kept; C(playbooks/verdict.yml) does.
+attributes:
+  check_mode:
+    support: full
+    description: It changes no node, so it does the same in check mode.
+  diff_mode:
+    support: none
+    description: It changes nothing.
+options:
+  run_dir:
+    description: The run directory, as M(gpufabric.pyramid.open_run) returned it.
+    type: path
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Report the verdict
+  gpufabric.pyramid.verdict:
+    run_dir: "{{ pyramid_gate.run_dir }}"
+  run_once: true
+  register: pyramid_verdict
+"""
+
+RETURN = r"""
+pyramid_verdict:
+  description: V(go), V(no_go) or V(no_fault_seen).
+  returned: success
+  type: str
+pyramid_up_to_layer:
+  description: The highest layer that every gate group in scope has proved.
+  returned: success
+  type: str
+pyramid_closed_gates:
+  description: The gate groups with a closed gate, by layer.
+  returned: success
+  type: dict
+pyramid_report:
+  description: The path of report.json.
+  returned: success
+  type: str
+"""
