@@ -12,6 +12,7 @@ from pathlib import Path
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import collecting, judging, ledger, runs, transports
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import LAYERS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.parsing import preload
 
 # Paid once, before linear forks its workers.
@@ -30,7 +31,7 @@ class ActionModule(ActionBase):
         _validation, given = self.validate_argument_spec(
             {
                 "run_dir": {"type": "path", "required": True},
-                "layer": {"type": "str", "required": True, "choices": list(judging.LAYERS)},
+                "layer": {"type": "str", "required": True, "choices": list(LAYERS)},
                 "phase": {"type": "str", "choices": ["before", "now"], "default": "now"},
             }
         )

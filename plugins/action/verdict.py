@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import os
-import sys
 import typing as t
 from pathlib import Path
 
+from ansible import constants as C
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
@@ -39,9 +39,9 @@ class ActionModule(ActionBase):
         state.finished = True
         book.keep_state(state)
         report = book.report(plan, state)
-        display = Display()
-        display.display("\n" + table.render(report, colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ))
-        display.display(f"report: {run / 'report.md'} (also report.json, report.xml)\n")
+        if "gpufabric.pyramid.pyramid" not in (C.CALLBACKS_ENABLED or ()):
+            # The callback prints it last of all; without it, here is the last place.
+            Display().display(f"\n{table.render(report)}\nreport: {run / 'report.md'} (also report.json, report.xml)\n")
         told = {
             "pyramid_verdict": report["verdict"],
             "pyramid_up_to_layer": report["up_to_layer"],

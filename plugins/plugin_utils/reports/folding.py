@@ -17,7 +17,7 @@ NUMBERS = re.compile(r"(\d+)")
 class Entry:
     """One line for a person: what was found, where, and what else it explains.
 
-    places: ``host where`` of each finding it stands for; explains: how many findings of other nodes follow from it.
+    checks: every check it is a finding of; expectations: every text that was expected; places: ``host where`` of each finding it stands for; explains: how many findings of other nodes follow from it.
     """
 
     layer: str
@@ -29,8 +29,15 @@ class Entry:
     fix: str
     remedy: str | None
     groups: list[str] = field(default_factory=list)
+    checks: list[str] = field(default_factory=list)
+    expectations: set[str] = field(default_factory=set)
     places: list[tuple[str, str]] = field(default_factory=list)
     explains: int = 0
+
+    @property
+    def wanted(self) -> str:
+        """What was expected; of findings that differ in it, the first's."""
+        return self.expected if len(self.expectations) < 2 else f"{self.expected} (and so on, {len(self.expectations)} values)"
 
     @property
     def where(self) -> str:
@@ -52,27 +59,16 @@ def entries(report: Document, severities: t.Container[str] = ("fail", "unknown")
         if record["verdict"] not in severities:
             continue
         for host, finding in _findings(record):
-            root = next((explained[place] for place in _places(host, finding["where"]) if place in explained), None)
+            root = next((explained[place] for place in _places(host, finding["where"] or "") if place in explained), None)
             if root is not None and root != host:
                 followers[root] = followers.get(root, 0) + 1
                 continue
             if finding["severity"] not in severities:
                 continue
-            key = (record["layer"], record["check"], finding["severity"], finding["expected"], finding["actual"])
-            entry = folded.setdefault(
-                key,
-                Entry(
-                    record["layer"],
-                    record["check"],
-                    finding["severity"],
-                    finding["expected"],
-                    finding["actual"],
-                    record["cause"],
-                    record["fix"],
-                    record["remedy"],
-                ),
-            )
-            entry.places.append((host, finding["where"]))
+            entry = folded.setdefault(_key(record, finding), _entry(record, finding))
+            entry.expectations.add(finding["expected"])
+            entry.checks = list(dict.fromkeys([*entry.checks, record["check"]]))
+            entry.places.append((host, finding["where"] or host))
             entry.groups = sorted({*entry.groups, *record["affects"]})
             if record["check"] == "answered":
                 blamed[host] = entry
@@ -80,7 +76,22 @@ def entries(report: Document, severities: t.Container[str] = ("fail", "unknown")
         if node in blamed:
             blamed[node].explains += number
     order = [layer["layer"] for layer in report["layers"]]
-    return sorted(folded.values(), key=lambda entry: (order.index(entry.layer), -entry.explains, -len(entry.places)))
+    return sorted(folded.values(), key=lambda entry: (order.index(entry.layer), -entry.explains, entry.verdict != "fail", -len(entry.places)))
+
+
+def _key(record: Document, finding: Document) -> tuple[str, ...]:
+    """Findings that say the same are one; so is everything that one tool's silence leaves untold."""
+    if finding["where"] is None:
+        return (record["layer"], finding["actual"])
+    return (record["layer"], record["check"], finding["severity"], NUMBERS.sub("#", finding["actual"]))
+
+
+def _entry(record: Document, finding: Document) -> Entry:
+    cause, fix, remedy = record["cause"], record["fix"], record["remedy"]
+    if finding["where"] is None:
+        cause, remedy = "What the check needs could not be read, so nothing is proved.", None
+        fix = f"Make the named tool answer on the host, then judge it again with -e pod_only={record['check']}."
+    return Entry(record["layer"], record["check"], finding["severity"], finding["expected"], finding["actual"], cause, fix, remedy)
 
 
 def _findings(record: Document) -> t.Iterator[tuple[str, Document]]:

@@ -31,9 +31,8 @@ def render(report: dict[str, t.Any]) -> str:
         found = entries(report, severities)
         lines += ["", f"## {title}", ""] if found else []
         for entry in found:
-            lines.append(
-                f"- **{entry.verdict} {escaped(entry.layer)}/{escaped(entry.check)}** on {escaped(entry.where)}: expected {escaped(entry.expected)}, got {escaped(entry.actual)}"
-            )
+            what = f"expected {escaped(entry.wanted)}, got {escaped(entry.actual)}"
+            lines.append(f"- **{entry.verdict} {escaped(entry.layer)}/{escaped(', '.join(entry.checks))}** on {escaped(entry.where)}: {what}")
             lines.append(f"  - cause: {escaped(entry.cause)}")
             lines.append(f"  - fix: {escaped(entry.fix)}" + (f" (remedy {escaped(entry.remedy)})" if entry.remedy else ""))
             lines += [f"  - explains {entry.explains} findings on what it serves"] if entry.explains else []

@@ -1,0 +1,18 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""lsmod: the documentation is in plugins/modules/lsmod.py."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.tools import ReadingAction
+
+
+class ActionModule(ReadingAction):
+    """The reading ``lsmod`` of a host."""
+
+    def readings(self, given: dict[str, t.Any]) -> list[str]:
+        """The reading of its own name."""
+        return ["lsmod"]

@@ -1,0 +1,90 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Progress of a climb, and its table at the very end."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: pyramid
+type: aggregate
+short_description: Shows how a climb of the validation pyramid goes on
+version_added: 0.1.0
+author: The gpufabric.pyramid authors (@gpufabric)
+description:
+  - Says which layer is climbed by which gate groups, how many nodes have answered, and, after everything else, the table of gates and findings.
+  - It only prints whole lines, so that a log and AWX can show them; without it M(gpufabric.pyramid.verdict) prints the table itself.
+requirements:
+  - Enable it with C(callbacks_enabled = gpufabric.pyramid.pyramid) in ansible.cfg.
+"""
+
+import os
+import sys
+import typing as t
+from pathlib import Path
+
+from ansible.plugins.callback import CallbackBase
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import table
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.runs import read_json
+
+READ, GATE, VERDICT = (f"gpufabric.pyramid.{action}" for action in ("read", "gate", "verdict"))
+PARTS = 4
+
+
+class CallbackModule(CallbackBase):
+    """Prints a line when a quarter of the nodes has answered, and at each gate."""
+
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "aggregate"
+    CALLBACK_NAME = "gpufabric.pyramid.pyramid"
+    CALLBACK_NEEDS_ENABLED = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._answered, self._asked, self._climbing, self._report = 0, 0, {}, None
+
+    def v2_playbook_on_task_start(self, task: t.Any, is_conditional: bool) -> None:
+        """Begin to count the nodes of a reading task."""
+        if task.action == READ:
+            layer = task.args.get("layer")
+            self._answered, self._asked = 0, len(self._climbing.get(layer, ()))
+            self._display.display(f"{layer}: asking {self._asked} nodes ({task.get_name().rpartition(' : ')[2]})")
+
+    def v2_runner_on_ok(self, result: t.Any) -> None:
+        """Count an answer, or tell a gate."""
+        action, told = result._task.action, result._result
+        if isinstance(told.get("climbing"), dict):
+            self._climbing = told["climbing"]
+        if action == READ:
+            self._count(told)
+        elif action == GATE:
+            gates = told["gates"]
+            closed = [group for group, gate in gates.items() if gate != "open"]
+            words = "every gate open" if not closed else f"closed for {', '.join(closed)}"
+            self._display.display(f"{told['layer']}: {words} ({len(gates) - len(closed)} of {len(gates)} groups climb on)")
+        elif action == VERDICT:
+            self._report = told["pyramid_report"]
+
+    def v2_runner_on_failed(self, result: t.Any, ignore_errors: bool = False) -> None:
+        """A node that could not be read has answered nothing, and is counted."""
+        if result._task.action == READ:
+            self._count({"answered": False})
+
+    def v2_runner_on_unreachable(self, result: t.Any) -> None:
+        """As a failed one."""
+        if result._task.action == READ:
+            self._count({"answered": False})
+
+    def _count(self, told: dict[str, t.Any]) -> None:
+        self._answered += 1
+        step = max(1, self._asked // PARTS)
+        if self._asked and (self._answered % step == 0 or self._answered == self._asked):
+            self._display.display(f"  {self._answered} of {self._asked} nodes done")
+
+    def v2_playbook_on_stats(self, stats: t.Any) -> None:
+        """The last words of a run are its table."""
+        if self._report is not None:
+            report = read_json(Path(self._report))
+            colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+            self._display.display("\n" + table.render(report, colour=colour))
+            self._display.display(f"report: {Path(self._report).with_name('report.md')} (also report.json, report.xml)")
