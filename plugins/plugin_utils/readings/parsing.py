@@ -107,7 +107,9 @@ def _parse_one(what: Reading, platform: str, source: Source, text: str, item: st
         try:
             rows.append(_typed(what, source, values))
         except ValueError as bad:
-            raise ParseError(what.name, platform, str(bad), rows=rows) from bad
+            # A row that the end of the text cut off lacks columns, and the line that ended it says more.
+            why, line = error or (str(bad), None)
+            raise ParseError(what.name, platform, why, line, rows) from bad
     if error is not None:
         raise ParseError(what.name, platform, error[0], error[1], rows)
     if source.count is not None:
