@@ -59,7 +59,7 @@ def checks_page() -> str:
 
 
 def _layer(number: int, layer: str) -> str:
-    module = sys.modules[next(iter(REGISTRY[layer].values())).judge.__module__]
+    module = sys.modules[f"{Check.__module__}.{layer}"]
     first = (inspect.getdoc(module) or "").split("\n", maxsplit=1)[0]
     return "\n\n".join([f"## Layer {number}: {layer}", first, *(_check(check) for check in REGISTRY[layer].values())])
 
