@@ -61,7 +61,12 @@ def _total(values: t.Any, kind: str) -> int | None:
     said = [value for value in values or () if value.strip() not in UNSAID]
     if not said:
         return None
-    return sum(int(value) for value in said) if kind == "sum" else sum(value != "None" for value in said)
+    if kind == "count":
+        return sum(value != "None" for value in said)
+    strange = [value for value in said if not value.strip().isdecimal()]
+    if strange:
+        raise ValueError(f"a counter is {strange[0][:60]!r}, which is no number")
+    return sum(int(value) for value in said)
 
 
 def _pairs(raw: list[Row], row_name: str, column_name: str, value_name: str, itself: str) -> list[Row]:

@@ -1,0 +1,110 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Matrices, sums, row numbers and announced counts: what is missing is an error, and what is not said is not zero."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import ParseError
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.catalogue import Column, Reading, Source
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.parsing import CONVERT, parse_source
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.shapes import must_count, shaped
+
+PAIRS = {"row": "device", "column": "peer", "value": "connection", "itself": "X"}
+
+
+def line(name: str, cells: str, columns: str = "A0 B0") -> dict[str, t.Any]:
+    return {"line": name, "columns": columns, "cells": cells, "alias": "", "name": ""}
+
+
+def alias(word: str, name: str) -> dict[str, t.Any]:
+    return {"line": "", "columns": "A0 B0", "cells": "", "alias": word, "name": name}
+
+
+def test_matrix_gives_a_row_a_pair_by_the_names_of_its_legend() -> None:
+    rows = shaped([line("A0", "X PIX"), line("B0", "SYS X"), alias("B0", "mlx5_0")], PAIRS, {}, None)
+    assert rows == [
+        {"device": "A0", "peer": "mlx5_0", "connection": "PIX"},
+        {"device": "mlx5_0", "peer": "A0", "connection": "SYS"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("raw", "why"),
+    [
+        ([line("A0", "X PIX"), line("B0", "SYS")], "row of B0 has 1 cells for 2 columns"),
+        ([line("A0", "X PIX"), line("B0", "SYS X PIX")], "row of B0 has 3 cells"),
+        ([line("A0", "X PIX")], "2 columns, but 1 rows"),
+        ([line("A0", "X PIX"), line("C0", "SYS X")], "rows of others"),
+        ([line("A0", "X PIX"), line("A0", "X PIX")], "rows of others"),
+        ([line("A0", "X PIX"), line("B0", "X SYS")], "columns are shifted"),
+        ([line("B0", "X PIX", "B0 B1"), line("B1", "PIX X", "B0 B1"), alias("B0", "mlx5_0")], "legend lacks B1"),
+    ],
+)
+def test_matrix_that_is_not_whole_is_an_error(raw: list[dict[str, t.Any]], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        shaped(raw, PAIRS, {}, None)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "total"),
+    [
+        (["1", "0", "3"], "sum", 4),
+        (["N/A", "3"], "sum", 3),
+        (["N/A"], "sum", None),
+        ([], "sum", None),
+        (["None"], "count", 0),
+        (["4711", "4712"], "count", 2),
+        (["N/A"], "count", None),
+    ],
+)
+def test_total_is_none_where_nothing_was_said(values: list[str], kind: str, total: int | None) -> None:
+    assert shaped([{"errors": values}], None, {"errors": kind}, None) == [{"errors": total}]
+
+
+def test_total_of_a_word_is_an_error() -> None:
+    with pytest.raises(ValueError, match="'Unknown Error', which is no number"):
+        shaped([{"errors": ["0", "Unknown Error"]}], None, {"errors": "sum"}, None)
+
+
+def test_number_is_that_of_the_row() -> None:
+    assert shaped([{}, {}], None, {}, "gpu") == [{"gpu": 0}, {"gpu": 1}]
+
+
+@pytest.mark.parametrize("said", ["2", "GPU0 GPU1"])
+def test_count_is_a_number_or_a_list_of_words(said: str) -> None:
+    must_count([{"all": said}, {"all": said}], "all")
+    with pytest.raises(ValueError, match="announces 2 rows and has 1"):
+        must_count([{"all": said}], "all")
+
+
+@pytest.mark.parametrize("text", ["1", "x", ""])
+def test_count_that_does_not_hold_keeps_the_rows_as_evidence(text: str) -> None:
+    what = Reading("r", "d", (Column("name", "str", False),), {})
+    source = Source("tool", jmespath="[@]", count="all")
+    with pytest.raises(ParseError) as caught:
+        parse_source(what, "linux", source, f'{{"name": "a", "all": "{text} x y"}}')
+    assert caught.value.rows == [{"name": "a"}]
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("00000000:9B:00.0", "0000:9b:00.0"),
+        ("PCI:0000:9b:00", "0000:9b:00.0"),
+        ("17:00.1", "0000:17:00.1"),
+        ("10000:e1:00.0", "10000:e1:00.0"),
+        ("00000008:01:00.0", "0008:01:00.0"),
+    ],
+)
+def test_pci_address_has_one_spelling(text: str, address: str) -> None:
+    assert CONVERT["pci"](text) == address
+
+
+@pytest.mark.parametrize("text", ["0000:9b:0", "9b", "0000:9b:00.8", "GPU0"])
+def test_no_pci_address_is_an_error(text: str) -> None:
+    with pytest.raises(ValueError):
+        CONVERT["pci"](text)
