@@ -12,6 +12,8 @@ ARGS ?=
 PYTEST_ARGS ?=
 
 BIN := .venv/bin
+# ansible-lint, ansible-test and antsibull start other commands of .venv by name.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
 RUN_STAMP := .venv/.requirements
 DEV_STAMP := .venv/.requirements-dev
 COPY := .build/ansible_collections/gpufabric/pyramid
@@ -74,7 +76,7 @@ lint: $(DEV_STAMP) ## Run the linters, and see that the generated docs are fresh
 	$(BIN)/antsibull-changelog lint
 	$(BIN)/python docs/generate.py --check
 	$(BIN)/antsibull-docs lint-collection-docs --plugin-docs --skip-rstcheck .
-	PATH="$(CURDIR)/$(BIN):$$PATH" ansible-lint --strict
+	$(BIN)/ansible-lint --strict
 
 # ansible-test accepts nothing but a real folder of this name, and takes its list of files from the nearest git.
 .PHONY: sanity
@@ -84,7 +86,7 @@ sanity: $(DEV_STAMP) ## Run ansible-test sanity on a copy in .build
 	git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' file; do [ ! -e "$$file" ] || printf '%s\0' "$$file"; done \
 		| tar -c --null -T - | tar -x -C $(COPY)
 	git init --quiet $(COPY)
-	cd $(COPY) && PATH="$(CURDIR)/$(BIN):$$PATH" ansible-test sanity --local --python $$($(CURDIR)/$(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+	cd $(COPY) && ansible-test sanity --local --python $$(python -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
 .PHONY: docs
 docs: $(RUN_STAMP) ## Write the docs that restate the code
