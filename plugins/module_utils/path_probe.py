@@ -41,7 +41,7 @@ def answer(server, deadline):
         try:
             data, sender = server.recvfrom(MOST_BYTES)
             server.sendto(data, sender)
-        except socket.timeout:
+        except TimeoutError:
             return
         except OSError:
             # The way back does not take it, which the probe sees as a flow without an answer.

@@ -24,7 +24,8 @@ AT_ONCE = 16
 MOST_BYTES = 8 * 1024 * 1024
 # What a killed process may take to go before it is called hung in the kernel and left behind.
 GRACE_SECONDS = 2.0
-PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/opt/rocm/bin")
+# Logins without a terminal often lack what lies beside their bin directories.
+BESIDE = {"/usr/local/bin": "/usr/local/sbin", "/usr/bin": "/usr/sbin", "/bin": "/sbin"}
 
 _running = {}
 _turns = {}
@@ -43,7 +44,8 @@ def answer(request):
     ``chosen`` (the alternative's number), ``argv``, ``rc``, ``stdout``, ``stderr``, ``seconds``, ``cut`` (more text than is kept).
     """
     _end_on_signals()
-    os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", ""), *PATH]).strip(os.pathsep)
+    path = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    os.environ["PATH"] = os.pathsep.join([*path, *(BESIDE[place] for place in path if place in BESIDE and BESIDE[place] not in path)])
     os.environ.update(LC_ALL="C", LANG="C", TERM="dumb")
     with tempfile.TemporaryDirectory(prefix="gpufabric.pyramid-") as directory:
         places = {"{" + name + "}": _written(directory, name, text) for name, text in request.get("programs", {}).items()}
@@ -103,7 +105,7 @@ def _run(command, places):
     failed, missing = None, []
     for number, alternative in enumerate(command["alternatives"]):
         argv, lacking = _filled(alternative["argv"], places)
-        if not lacking and shutil.which(argv[0]) is None:
+        if shutil.which(argv[0]) is None:
             lacking = f"{argv[0]}: not found on PATH"
         if lacking:
             missing.append(lacking)
@@ -112,7 +114,7 @@ def _run(command, places):
         if told["status"] == "ran" and told["rc"] in alternative["rc"]:
             return told
         failed = failed or told
-    nothing = {"status": "missing", "chosen": 0, "rc": None, "stdout": "", "stderr": "; ".join(missing), "seconds": 0.0, "cut": False}
+    nothing = {"status": "missing", "chosen": 0, "rc": None, "stdout": "", "stderr": "; ".join(dict.fromkeys(missing)), "seconds": 0.0, "cut": False}
     return failed or dict(nothing, argv=command["alternatives"][0]["argv"])
 
 

@@ -83,9 +83,10 @@ def judge(layer: Layer) -> list[Verdict]:
         verdicts.append(answered)
         if answered.verdict == "pass":
             speaking.append(node)
+    meshes = layer.plan.meshes(set(layer.members))
     for node in speaking:
-        own = layer.plan.planned(node)
-        values = {**layer.plan.nodes[node].values, **own}
+        values = {**layer.plan.nodes[node].values, **layer.plan.planned(node)}
+        values |= {"pod_pings": meshes[node]["ping"], "pod_path_probes": meshes[node]["path_probe"]} if node in meshes else {}
         verdicts += [_of_node(layer, check, node, values, peers) for check in layer.checks() if check.scope == "node" and _fits(layer, check, node)]
     for group, hosts in layer.plan.groups.items():
         members = [host for host in hosts if host in speaking]

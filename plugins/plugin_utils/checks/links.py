@@ -18,8 +18,27 @@ NO_LIGHT_DBM = -30.0
 ABBREVIATED = re.compile(r"^(?:ethernet|eth|et)\s*(?=\d)", re.IGNORECASE)
 
 
-def _by_port(rows: Rows) -> dict[str, dict[str, t.Any]]:
-    return {row["port"]: row for row in rows}
+def _port(name: str) -> str:
+    """A port's name in one spelling: one switch writes Et1/1, Eth1/1 and Ethernet1/1, by command."""
+    return ABBREVIATED.sub("Ethernet", name)
+
+
+class _Ports(dict[str, dict[str, t.Any]]):
+    """Rows by port, found by any spelling of its name."""
+
+    def __getitem__(self, name: str) -> dict[str, t.Any]:
+        return super().__getitem__(_port(name))
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(_port(str(name)))
+
+    def get(self, name: str, default: t.Any = None) -> t.Any:
+        """As of any mapping."""
+        return super().get(_port(name), default)
+
+
+def _by_port(rows: Rows) -> _Ports:
+    return _Ports((_port(row["port"]), row) for row in rows)
 
 
 @check(
@@ -71,17 +90,17 @@ def cabling_as_planned(
     """Each planned port leads to its planned peer, by LLDP or by the MAC addresses behind it."""
     told: dict[str, list[tuple[str, str]]] = {}
     for row in lldp_neighbors or ():
-        told.setdefault(row["port"], []).append((row["neighbor"], row["neighbor_port"]))
+        told.setdefault(_port(row["port"]), []).append((row["neighbor"], row["neighbor_port"]))
     for port, owner in _owners(mac_table or (), ip_link_of_peers).items():
-        told.setdefault(port, []).append(owner)
+        told.setdefault(_port(port), []).append(owner)
     if not told:
         raise CannotTell("neither LLDP nor the MAC table tells a neighbor")
-    up = {row["port"] for row in interface_status if row["state"] == "connected"}
+    up = {_port(row["port"]) for row in interface_status if row["state"] == "connected"}
     for cable in pod_cables:
-        heard = told.get(cable["port"])
+        heard = told.get(_port(cable["port"]))
         planned = (cable["peer"], cable["peer_port"])
         if heard is None:
-            if cable["port"] in up:
+            if _port(cable["port"]) in up:
                 yield Finding(cable["port"], _end(planned), "nobody tells", "unknown")
         elif not any(_same(one, planned) for one in heard):
             yield Finding(cable["port"], _end(planned), " and ".join(_end(one) for one in heard))
@@ -105,10 +124,6 @@ def _same(heard: tuple[str, str], planned: tuple[str, str]) -> bool:
     """Whether a neighbor is the planned one: hosts may add their domain, platforms shorten Ethernet."""
     node = heard[0].split(".", maxsplit=1)[0].lower() == planned[0].split(".", maxsplit=1)[0].lower()
     return node and _port(heard[1]) == _port(planned[1])
-
-
-def _port(name: str) -> str:
-    return ABBREVIATED.sub("Ethernet", name)
 
 
 @check(
@@ -175,10 +190,12 @@ def optic_rx_power(
     """Every lane of every planned optic receives light within the module's limits and the site's."""
     lanes: dict[str, Rows] = {}
     for row in transceivers:
-        lanes.setdefault(row["port"], []).append(row)
+        # A module may have fewer lanes of light than of copper; the others are always dark.
+        if row["lane"] is None or row["media_lanes"] is None or row["lane"] <= row["media_lanes"]:
+            lanes.setdefault(_port(row["port"]), []).append(row)
     optical = 0
     for cable in pod_cables:
-        rows = lanes.get(cable["port"], [])
+        rows = lanes.get(_port(cable["port"]), [])
         if _planned_copper(cable) or (rows and all(_is_copper(row) for row in rows)):
             continue
         optical += 1
@@ -234,7 +251,7 @@ def cable_reach(
     transceivers: Rows | None = None,
 ) -> t.Iterator[Finding]:
     """Passive copper is no longer than its lane speed allows, by the plan or by what the module tells."""
-    told = {row["port"]: row for row in transceivers or ()}
+    told = _by_port(transceivers or [])
     fast = pod_lane_gbit_s > 50
     for cable in pod_cables:
         row = told.get(cable["port"])
@@ -282,6 +299,8 @@ def bit_error_rate(
     for port, row, before in _both(fec_counters, fec_counters_before, pod_cables):
         if row is None or before is None:
             yield Finding(port, "FEC counters", "none for this port", "unknown")
+        elif row["uncorrectable"] is None or before["uncorrectable"] is None:
+            yield Finding(port, "FEC counters", "not told for this port", "unknown")
         elif row["uncorrectable"] < before["uncorrectable"]:
             yield Finding(port, "no growth of uncorrectable codewords", "counters were reset", "unknown")
         elif row["uncorrectable"] > before["uncorrectable"]:

@@ -17,7 +17,8 @@ NUMBERS = re.compile(r"(\d+)")
 class Entry:
     """One line for a person: what was found, where, and what else it explains.
 
-    checks: every check it is a finding of; expectations: every text that was expected; places: ``host where`` of each finding it stands for; explains: how many findings of other nodes follow from it.
+    checks: every check it is a finding of; expectations: every text that was expected; places: ``host where`` of each
+    finding it stands for; explains: how many findings of other nodes follow from it.
     """
 
     layer: str

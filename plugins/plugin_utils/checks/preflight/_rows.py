@@ -8,6 +8,8 @@ from __future__ import annotations
 import typing as t
 from collections import Counter
 
+from .. import CannotTell, NotApplicable
+
 Rows = list[dict[str, t.Any]]
 Key = t.TypeVar("Key")
 
@@ -18,6 +20,29 @@ def grouped(rows: Rows, column: str) -> dict[t.Any, Rows]:
     for row in rows:
         result.setdefault(row[column], []).append(row)
     return result
+
+
+def planned(rails: Rows) -> Rows:
+    """The planned rails.
+
+    Raises CannotTell where there is none, since a check over no rail would pass.
+    """
+    if not rails:
+        raise CannotTell("pod_rails names no rail of this host")
+    return rails
+
+
+def rail_pci(rail: dict[str, t.Any], links: Rows | None) -> str | None:
+    """A rail's PCI address: the plan's, else that of its netdev."""
+    if rail.get("pci"):
+        return str(rail["pci"]).lower()
+    return next((row["parent_pci"] for row in links or () if row["netdev"] == rail.get("netdev")), None)
+
+
+def several(hosts: t.Sized) -> None:
+    """Raises NotApplicable for a group of one host, which has nothing to be compared with."""
+    if len(hosts) < 2:
+        raise NotApplicable("one host in the group")
 
 
 def odd_ones(values: t.Mapping[Key, t.Any]) -> t.Iterator[tuple[Key, t.Any, t.Any]]:

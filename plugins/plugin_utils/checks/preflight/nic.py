@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 from collections import Counter
 
 from .. import CannotTell, Finding, NotApplicable, check
-from ._rows import Rows, grouped, odd_ones
+from ._rows import Rows, grouped, odd_ones, planned, several
 
 try:
     import netaddr
@@ -20,6 +21,9 @@ except ImportError:
 
 # GPUDirect RDMA needs ConnectX-5; these are the verbs part numbers of what came before.
 TOO_OLD = {4099: "ConnectX-3", 4103: "ConnectX-3 Pro", 4113: "Connect-IB", 4115: "ConnectX-4", 4117: "ConnectX-4 Lx"}
+# Kepler, Maxwell and Pascal come before Volta.
+OLD_GPU = re.compile(r"\b(?:[KMP]\d{1,4}m?|GTX \d+|TITAN (?:X|Xp|Z))\b")
+MAPPED = re.compile(r"^(?:0000:){5}ffff:([\da-f]{4}):([\da-f]{4})$", re.IGNORECASE)
 
 
 @check(
@@ -30,7 +34,7 @@ TOO_OLD = {4099: "ConnectX-3", 4103: "ConnectX-3 Pro", 4113: "Connect-IB", 4115:
 def rails_present(ibstat: Rows, rdma_link: Rows, pod_rails: Rows) -> t.Iterator[Finding]:
     """Every rail's RDMA device is there, Active and LinkUp, and on its planned netdev."""
     ports, links = grouped(ibstat, "device"), grouped(rdma_link, "device")
-    for rail in pod_rails:
+    for rail in planned(pod_rails):
         rows, link = ports.get(rail["device"]), links.get(rail["device"], [None])[0]
         if not rows or link is None:
             yield Finding(rail["device"], "Active and LinkUp", "no such RDMA device" if not rows else "no RDMA link of that device")
@@ -44,17 +48,25 @@ def rails_present(ibstat: Rows, rdma_link: Rows, pod_rails: Rows) -> t.Iterator[
     cause="The adapter is of a generation or transport that cannot carry GPUDirect RDMA over RoCE v2 or InfiniBand.",
     fix="Replace the adapter, or take its device out of pod_rails.",
 )
-def adapters_capable(devinfo: Rows, pod_rails: Rows) -> t.Iterator[Finding]:
-    """Every rail's adapter speaks RoCE or InfiniBand and is ConnectX-5 or later where it is a ConnectX."""
+def adapters_capable(devinfo: Rows, pod_rails: Rows, pod_fabric: str, gpus: Rows | None = None) -> t.Iterator[Finding]:
+    """Every rail speaks the pod's fabric and is ConnectX-5 or later where it is a ConnectX, every GPU is Volta or later."""
+    wanted = {"roce": "Ethernet", "infiniband": "InfiniBand"}[pod_fabric]
     told = grouped(devinfo, "device")
-    for rail in pod_rails:
+    for rail in planned(pod_rails):
         row = told.get(rail["device"], [None])[0]
         if row is None:
             yield Finding(rail["device"], "an RDMA adapter", "no such RDMA device")
         elif "iwarp" in row["transport"].lower():
             yield Finding(rail["device"], "RoCE v2 or InfiniBand", row["transport"])
+        elif row["link_layer"] not in (None, wanted):
+            yield Finding(rail["device"], f"link layer {wanted}", row["link_layer"])
+        elif row["link_layer"] is None or row["vendor_part_id"] is None:
+            yield Finding(rail["device"], f"a {wanted} adapter of ConnectX-5 or later", "not told", "unknown")
         elif row["vendor_part_id"] in TOO_OLD:
             yield Finding(rail["device"], "ConnectX-5 or later", TOO_OLD[row["vendor_part_id"]])
+    for gpu in gpus or ():
+        if OLD_GPU.search(gpu["name"]):
+            yield Finding(f"GPU {gpu['gpu']}", "Volta or later", gpu["name"])
 
 
 @check(
@@ -69,7 +81,7 @@ def nic_settings(
 ) -> t.Iterator[Finding]:
     """Every rail NIC's current firmware settings are those that the pod needs."""
     told = {(row["device"], row["name"]): row for row in mlxconfig}
-    for rail in pod_rails:
+    for rail in planned(pod_rails):
         if pod_congestion_control == "dcqcn":
             yield from _priority_masks(told, rail["device"], pod_roce_priority)
         for name, wanted in pod_nic_settings.items():
@@ -102,7 +114,7 @@ def _priority_masks(told: dict[tuple[str, str], dict[str, t.Any]], device: str, 
 def nic_reset_pending(mlxconfig: Rows, pod_rails: Rows) -> t.Iterator[Finding]:
     """Every rail NIC runs with the settings that its next boot will have."""
     told = grouped(mlxconfig, "device")
-    for rail in pod_rails:
+    for rail in planned(pod_rails):
         rows = told.get(rail["device"], [])
         if not any(row["current"] is not None and row["next_boot"] is not None for row in rows):
             yield Finding(rail["device"], "current and next boot settings", "not told by mlxconfig", "unknown")
@@ -122,7 +134,7 @@ def dcqcn_running(dcqcn: Rows, pod_rails: Rows, pod_roce_priority: int, pod_cong
     if pod_congestion_control != "dcqcn":
         raise NotApplicable(f"pod_congestion_control is {pod_congestion_control}")
     told = grouped(dcqcn, "netdev")
-    for rail in pod_rails:
+    for rail in planned(pod_rails):
         rows = [row for row in told.get(rail["netdev"], []) if row["setting"] == "enable"]
         reaction = [row["value"] for row in rows if row["role"] == "rp" and row["priority"] == pod_roce_priority]
         notification = [row["value"] for row in rows if row["role"] == "np"]
@@ -148,7 +160,7 @@ def roce_qos(
     """Every rail trusts DSCP, is lossless on the RoCE priority only, and maps RoCE and CNP as planned."""
     trust, pause = ({row["netdev"]: row for row in rows} for rows in (qos_trust, pause_settings))
     pfc, maps = grouped(pfc_priorities, "port"), grouped(dscp_map, "netdev")
-    for rail in pod_rails:
+    for rail in planned(pod_rails):
         netdev = rail["netdev"]
         if netdev not in trust or netdev not in pfc or netdev not in pause:
             yield Finding(netdev, "trust, PFC and pause settings", "not told", "unknown")
@@ -156,7 +168,9 @@ def roce_qos(
         if trust[netdev]["trust"] != "dscp":
             yield Finding(f"{netdev} trust", "dscp", trust[netdev]["trust"])
         lossless = sorted(row["priority"] for row in pfc[netdev] if row["pfc"])
-        if lossless != [pod_roce_priority]:
+        if pod_roce_priority not in {row["priority"] for row in pfc[netdev]}:
+            yield Finding(f"{netdev} PFC", f"on priority {pod_roce_priority} only", "that priority is not told", "unknown")
+        elif lossless != [pod_roce_priority]:
             yield Finding(f"{netdev} PFC", f"on priority {pod_roce_priority} only", f"on {', '.join(map(str, lossless)) or 'none'}")
         if pause[netdev]["rx"] or pause[netdev]["tx"]:
             yield Finding(f"{netdev} link pause", "off", "on")
@@ -166,14 +180,15 @@ def roce_qos(
 
 def _mapped(netdev: str, rows: Rows, priority: int, roce: int, cnp: int, lossless: list[int]) -> t.Iterator[Finding]:
     of_dscp = {dscp: row["priority"] for row in rows for dscp in row["dscp"]}
-    if roce not in of_dscp or cnp not in of_dscp:
-        missing = roce if roce not in of_dscp else cnp
-        yield Finding(f"{netdev} DSCP {missing}", "a priority", "the map does not hold it", "unknown")
-        return
-    if of_dscp[roce] != priority:
+    if roce not in of_dscp:
+        yield Finding(f"{netdev} DSCP {roce}", f"priority {priority}", "the map does not hold it", "unknown")
+    elif of_dscp[roce] != priority:
         yield Finding(f"{netdev} DSCP {roce}", f"priority {priority}", f"priority {of_dscp[roce]}")
-    if of_dscp[cnp] in lossless:
+    if cnp in of_dscp and of_dscp[cnp] in lossless:
         yield Finding(f"{netdev} DSCP {cnp} (CNP)", "a priority without PFC", f"priority {of_dscp[cnp]}")
+    elif cnp not in of_dscp and {0, cnp >> 3} & {*lossless, priority}:
+        # dcb tells explicit entries only; any other DSCP is on priority 0 or on that of its upper three bits.
+        yield Finding(f"{netdev} DSCP {cnp} (CNP)", "a priority without PFC", "the map does not hold it", "unknown")
 
 
 @check(
@@ -197,7 +212,7 @@ def traffic_class(nccl_environment: Rows, pod_traffic_class: int, pod_roce_dscp:
 def mtu(ip_link: Rows, devinfo: Rows, pod_rails: Rows, pod_rdma_mtu: int, pod_mtu: int | None, pod_fabric: str) -> t.Iterator[Finding]:
     """Every rail's active RDMA MTU and its netdev's MTU are as planned."""
     links, devices = ({row[key]: row for row in rows} for key, rows in (("netdev", ip_link), ("device", devinfo)))
-    for rail in pod_rails:
+    for rail in planned(pod_rails):
         device, link = devices.get(rail["device"]), links.get(rail.get("netdev"))
         if device is None or (link is None and pod_fabric == "roce"):
             yield Finding(rail["device"], "an MTU", "not told", "unknown")
@@ -216,10 +231,25 @@ def mtu(ip_link: Rows, devinfo: Rows, pod_rails: Rows, pod_rdma_mtu: int, pod_mt
 )
 def mtu_uniform(ip_link: dict[str, Rows], pod_rails: Rows) -> t.Iterator[Finding]:
     """The rails of a gate group have one netdev MTU."""
-    netdevs = {rail["netdev"] for rail in pod_rails}
+    several(ip_link)
+    netdevs = {rail["netdev"] for rail in planned(pod_rails)}
     values = {(host, row["netdev"]): row["mtu"] for host, rows in ip_link.items() for row in rows if row["netdev"] in netdevs}
+    yield from _not_told(ip_link, values, netdevs, "an MTU as its group")
     for (host, netdev), value, usual in odd_ones(values):
         yield Finding(netdev, f"MTU {usual}, as its group", str(value), host=host)
+
+
+def _not_told(hosts: t.Iterable[str], values: t.Container[tuple[str, str]], names: t.Iterable[str], expected: str) -> t.Iterator[Finding]:
+    """Rails that a host says nothing of: they are neither like nor unlike the others."""
+    for host in hosts:
+        for name in sorted(names):
+            if (host, name) not in values:
+                yield Finding(name, expected, "not told", "unknown", host=host)
+
+
+def _is_ipv4_v2(row: dict[str, t.Any]) -> bool:
+    """Whether a GID is of RoCE v2 and an IPv4 address, which sysfs writes only as a mapped IPv6 address."""
+    return row["version"] == "v2" and bool(row["ipv4"] or MAPPED.match(row["gid"]))
 
 
 @check(
@@ -230,10 +260,10 @@ def mtu_uniform(ip_link: dict[str, Rows], pod_rails: Rows) -> t.Iterator[Finding
 def gid_index(gids: Rows, pod_rails: Rows, pod_gid_index: int | None) -> t.Iterator[Finding]:
     """Every rail has exactly one IPv4 RoCE v2 GID, at the planned index where there is one."""
     told = grouped(gids, "device")
-    for rail in pod_rails:
-        rows = [row for row in told.get(rail["device"], []) if row["version"] == "v2" and row["ipv4"]]
+    for rail in planned(pod_rails):
+        rows = [row for row in told.get(rail["device"], []) if _is_ipv4_v2(row)]
         if len(rows) != 1:
-            yield Finding(rail["device"], "one IPv4 RoCE v2 GID", f"{len(rows)}")
+            yield Finding(rail["device"], "one IPv4 RoCE v2 GID", str(len(rows)))
         elif pod_gid_index is not None and rows[0]["index"] != pod_gid_index:
             yield Finding(rail["device"], f"GID index {pod_gid_index}", str(rows[0]["index"]))
 
@@ -246,13 +276,10 @@ def gid_index(gids: Rows, pod_rails: Rows, pod_gid_index: int | None) -> t.Itera
 )
 def gid_index_uniform(gids: dict[str, Rows], pod_rails: Rows) -> t.Iterator[Finding]:
     """The IPv4 RoCE v2 GID has one index on all rails of a gate group."""
-    devices = {rail["device"] for rail in pod_rails}
-    values = {
-        (host, row["device"]): row["index"]
-        for host, rows in gids.items()
-        for row in rows
-        if row["device"] in devices and row["version"] == "v2" and row["ipv4"]
-    }
+    several(gids)
+    devices = {rail["device"] for rail in planned(pod_rails)}
+    values = {(host, row["device"]): row["index"] for host, rows in gids.items() for row in rows if row["device"] in devices and _is_ipv4_v2(row)}
+    yield from _not_told(gids, values, devices, "a GID index as its group")
     for (host, device), value, usual in odd_ones(values):
         yield Finding(device, f"GID index {usual}, as its group", str(value), host=host)
 
@@ -264,13 +291,13 @@ def gid_index_uniform(gids: dict[str, Rows], pod_rails: Rows) -> t.Iterator[Find
 )
 def address_plan(ip_address: Rows, pod_rails: Rows) -> t.Iterator[Finding]:
     """Every rail that has a planned address has it, with its prefix length."""
-    planned = [rail for rail in pod_rails if rail.get("address")]
-    if not planned:
+    with_address = [rail for rail in planned(pod_rails) if rail.get("address")]
+    if not with_address:
         raise NotApplicable("pod_rails has no addresses")
     if not HAS_NETADDR:
         raise CannotTell("the Python package netaddr is needed on the controller")
     told = grouped([row for row in ip_address if row["family"] == "inet"], "netdev")
-    for rail in planned:
+    for rail in with_address:
         wanted = netaddr.IPNetwork(str(rail["address"]))
         have = [netaddr.IPNetwork(f"{row['address']}/{row['prefix_length']}") for row in told.get(rail["netdev"], [])]
         exact = [one for one in have if one.ip == wanted.ip and ("/" not in str(rail["address"]) or one.prefixlen == wanted.prefixlen)]

@@ -8,8 +8,10 @@ from __future__ import annotations
 import typing as t
 
 from .. import CannotTell, Finding, NotApplicable, check
-from ._rows import Rows
+from ._rows import Rows, planned, rail_pci
 
+# systemd writes no limit as a word, releases before 239 as the largest number.
+UNLIMITED = ("infinity", "18446744073709551615")
 GPU_CLASSES = ("0x0300", "0x0302", "0x1200")
 NIC_CLASSES = ("0x0200", "0x0207")
 # ACS features that send peer-to-peer traffic up to the root complex.
@@ -62,10 +64,9 @@ def sriov_enabled(pci_devices: Rows, ip_link: Rows, pod_rails: Rows, pod_virtual
     """Every rail NIC has virtual functions where the pod gives them to jobs."""
     if pod_virtualization != "sriov":
         raise NotApplicable(f"pod_virtualization is {pod_virtualization}")
-    parents = {row["netdev"]: row["parent_pci"] for row in ip_link}
     told = {row["pci"]: row for row in pci_devices}
-    for rail in pod_rails:
-        row = told.get(rail.get("pci") or parents.get(rail["netdev"]))
+    for rail in planned(pod_rails):
+        row = told.get(rail_pci(rail, ip_link) or "")
         if row is None or row["sriov_vfs"] is None:
             yield Finding(rail["device"], "virtual functions", "not told", "unknown")
         elif not row["sriov_vfs"]:
@@ -154,7 +155,7 @@ def job_limits(service_units: Rows, pod_job_services: list[str]) -> t.Iterator[F
         limit = units[name]["memlock"]
         if limit is None:
             yield Finding(name, "LimitMEMLOCK infinity", "not told", "unknown")
-        elif limit != "infinity":
+        elif limit not in UNLIMITED:
             yield Finding(name, "LimitMEMLOCK infinity", limit)
 
 

@@ -1,0 +1,117 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every answer of a node: which command prints what."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass
+
+from ...plugins.plugin_utils import collecting
+from ...plugins.plugin_utils.checks import LAYERS
+from ...plugins.plugin_utils.judging import wanted
+from ...plugins.plugin_utils.plan import Plan
+from .model import Host, Pod, Switch, Tool
+from .render import eos, gpu, nic, sonic
+
+Later = tuple[str, str]
+
+
+@dataclass
+class Printed:
+    """What a command prints: first, and where it is asked again in a run; its exit status and standard error."""
+
+    stdout: str
+    later: str | None = None
+    stderr: str = ""
+    rc: int = 0
+    how: str = ""
+
+
+WHOLE: dict[str, t.Callable[[Host], str]] = {
+    "ibstat": nic.ibstat, "rdma_link": nic.rdma_link, "devinfo": nic.devinfo, "gids": nic.gids, "ip_link": nic.ip_link, "interface_mtu": nic.ip_link,
+    "ip_address": nic.ip_address, "lldp_neighbors": nic.lldp, "gpus": gpu.nvidia_smi_q, "gpu_topology": gpu.topology, "gpu_affinity": gpu.topology,
+    "nvlinks": gpu.nvlinks, "gpu_driver": gpu.driver, "pci_devices": gpu.pci_devices, "iommu_groups": gpu.iommu_groups, "iommu_devices": gpu.iommu_devices,
+    "acs_control": gpu.acs, "lsmod": gpu.lsmod, "kernel_symbols": gpu.kernel_symbols, "memory_peers": gpu.memory_peers, "modules_load": gpu.modules_load,
+    "hugepages": gpu.hugepages, "software": gpu.software, "service_units": gpu.service_units, "sysctl": gpu.sysctl, "nccl_environment": gpu.nccl_environment,
+}  # fmt: skip
+OF_RAIL = {"mlxconfig": nic.mlxconfig, "dcqcn": nic.ecn, "qos_trust": nic.mlnx_qos, "pfc_priorities": nic.mlnx_qos, "dscp_map": nic.mlnx_qos}
+OF_RAIL |= {"pause_settings": nic.pause, "interface_status": nic.settings, "transceivers": nic.module}
+OF_EOS: dict[str, t.Callable[[Switch], str]] = {
+    "interface_status": eos.status, "transceivers": eos.transceivers, "lldp_neighbors": eos.lldp, "mac_table": eos.macs, "bgp_summary": eos.bgp,
+    "ecmp_routes": eos.routes, "interface_mtu": eos.interfaces,
+}  # fmt: skip
+OF_SONIC: dict[str, t.Callable[[Switch], str]] = {
+    "interface_status": sonic.status, "transceivers": sonic.transceivers, "lldp_neighbors": sonic.lldp, "mac_table": sonic.macs, "bgp_summary": sonic.bgp,
+    "ecmp_routes": sonic.routes, "interface_mtu": sonic.status,
+}  # fmt: skip
+# Where nothing is a file or a line, grep and find say so by their status.
+NOTHING = {"iommu_groups": 2, "iommu_devices": 1, "memory_peers": 2, "modules_load": 1, "nccl_environment": 1, "kernel_symbols": 1}
+
+
+def of_node(pod: Pod, plan: Plan, name: str) -> dict[tuple[str, ...], Printed]:
+    """Every command that a climb asks of a node, and what it prints; switches asked over exec have their command as one word."""
+    place = plan.nodes[name]
+    names = dict.fromkeys(one for layer in LAYERS for phase in ("before", "now") for one in wanted(layer, place.kind, place.values["pod_fabric"], phase))
+    items = {"rail": place.values["pod_rails"] if place.role == "host" else [], **plan.meshes(plan.nodes).get(name, {})}
+    asks, _apart = collecting.asks(names, {"platform": place.platform, "values": place.values, "items": items})
+    answers = {}
+    for ask in asks:
+        for command, item in zip(collecting.commands([ask]), ask.items):
+            argv = tuple(command["alternatives"][0]["argv"])
+            answers[argv] = _bent(pod.nodes[name].tools, argv, _printed(pod, name, ask.reading.name, item))
+    if place.kind == "host":
+        answers |= {argv: _bent(pod.nodes[name].tools, argv, printed) for argv, printed in _by_hand(pod.hosts[name]).items()}
+    return answers
+
+
+def _by_hand(host: Host) -> dict[tuple[str, ...], Printed]:
+    """What a person asks besides."""
+    return {("ibstat", "-l"): Printed("".join(f"{rail.device}\n" for rail in host.rails))}
+
+
+def _printed(pod: Pod, name: str, reading: str, item: dict[str, t.Any]) -> Printed:
+    if name in pod.switches:
+        return _of_switch(pod.switches[name], reading)
+    host = pod.hosts[name]
+    if reading in WHOLE:
+        text = WHOLE[reading](host)
+        return Printed(text, rc=0 if text else NOTHING.get(reading, 0))
+    if reading == "kernel_log":
+        return Printed(gpu.kernel_log(host, False), gpu.kernel_log(host, True))
+    if reading == "pings":
+        text, rc = nic.ping(host, item["source"], item["target"], item["count"])
+        return Printed(text, rc=rc)
+    if reading == "path_probes":
+        return Printed(nic.probe(host, item["source"], item["target"], item["size"], item["flows"]))
+    if reading == "path_responder":
+        return Printed('{"port": 4792, "pid": 4711, "seconds": 120}\n')
+    rail = next(one for one in host.rails if one.device == item["device"])
+    if reading in ("interface_errors", "nic_counters"):
+        return Printed(nic.counters(rail, False), nic.counters(rail, True))
+    return Printed(OF_RAIL[reading](rail))
+
+
+def _of_switch(switch: Switch, reading: str) -> Printed:
+    speaker = eos if switch.platform == "eos" else sonic
+    if reading == "interface_errors":
+        return Printed(speaker.errors(switch, False), speaker.errors(switch, True))
+    if reading == "fec_counters":
+        return Printed(sonic.fec(switch, False), sonic.fec(switch, True))
+    return Printed((OF_EOS if speaker is eos else OF_SONIC)[reading](switch))
+
+
+def _bent(tools: list[Tool], argv: tuple[str, ...], printed: Printed) -> Printed:
+    """The answer as a tool that does not behave gives it."""
+    for tool in tools:
+        if tool.name not in ("*", argv[0]) or tool.arguments not in " ".join(argv):
+            continue
+        if tool.how == "says":
+            return Printed(tool.stdout, stderr=tool.stderr, rc=tool.rc)
+        if tool.how == "dies_halfway":
+            half = printed.stdout[: len(printed.stdout) * 3 // 5]
+            return Printed(half, how="kill -SEGV $$")
+        if tool.how in ("hangs", "hangs_hard"):
+            return Printed("", how=("trap '' TERM; " if tool.how == "hangs_hard" else "") + "exec sleep 600")
+    return printed

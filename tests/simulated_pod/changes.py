@@ -1,0 +1,62 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Changes: faults and variants as data, applied to the model.
+
+A change names nodes (``host: gpu05``, ``switch: leaf03``; ``*`` for all), optionally a part of them (``rail: 3``,
+``gpu: 2``, ``port: Ethernet12/1``, ``session: spine02``; ``*`` for all), and what to ``set`` (attributes of the model)
+or which ``tool`` misbehaves (attributes of Tool).
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import typing as t
+from pathlib import Path
+
+import yaml
+
+from .model import Pod, Tool
+
+HERE = Path(__file__).parent
+PARTS = {"rail": ("rails", "index"), "gpu": ("gpus", "index"), "port": ("ports", "name"), "session": ("sessions", "peer")}
+
+
+def known() -> dict[str, dict[str, t.Any]]:
+    """Every fault and variant by name."""
+    files = sorted([*(HERE / "faults").glob("*.yml"), *(HERE / "variants").glob("*.yml")])
+    return {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in files}
+
+
+def apply(pod: Pod, names: t.Sequence[str]) -> None:
+    """Put faults and variants in force.
+
+    Raises KeyError with the known names for an unknown one, LookupError for a change that touches nothing.
+    """
+    all_known = known()
+    for name in names:
+        if name not in all_known:
+            raise KeyError(f"no fault or variant is called {name!r}; known are {', '.join(all_known)}")
+        for change in all_known[name]["changes"]:
+            _change(pod, name, change)
+
+
+def _change(pod: Pod, name: str, change: dict[str, t.Any]) -> None:
+    pattern = change.get("host") or change.get("switch") or ""
+    pool: dict[str, t.Any] = dict(pod.hosts if "host" in change else pod.switches)
+    targets: list[t.Any] = [node for node_name, node in pool.items() if fnmatch.fnmatchcase(node_name, pattern)]
+    for part, (attribute, key) in PARTS.items():
+        if part in change:
+            targets = [one for node in targets for one in getattr(node, attribute) if fnmatch.fnmatchcase(str(getattr(one, key)), str(change[part]))]
+    if not targets:
+        raise LookupError(f"{name}: nothing in this pod is {change}")
+    for target in targets:
+        for attribute, value in change.get("set", {}).items():
+            _set(target, attribute, value)
+        if "tool" in change:
+            target.tools.append(Tool(**change["tool"]))
+
+
+def _set(target: t.Any, attribute: str, value: t.Any) -> None:
+    current = getattr(target, attribute)
+    setattr(target, attribute, {**current, **value} if isinstance(current, dict) and isinstance(value, dict) else value)

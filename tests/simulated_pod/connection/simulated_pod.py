@@ -1,0 +1,119 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Ansible's local connection to a node that does not exist."""
+
+from __future__ import annotations
+
+DOCUMENTATION = """
+    name: simulated_pod
+    short_description: talk to a node of the simulated pod
+    description:
+        - Runs commands on the controller with a directory of tool programs on PATH that answer for the node.
+    author: The gpufabric.pyramid authors
+    options:
+        inventory:
+            description: The directory of the inventory.
+            vars: [{name: simulated_inventory}]
+        faults:
+            description: Names of faults and variants, separated by commas.
+            default: ""
+            vars: [{name: simulated_faults}]
+        seed:
+            description: Another seed is another pod as healthy.
+            type: int
+            default: 1
+            vars: [{name: simulated_seed}]
+        become_success_timeout:
+            version_added: '2.19'
+            type: int
+            default: 10
+            description: As of the local connection.
+            vars:
+                - name: ansible_local_become_success_timeout
+        become_strip_preamble:
+            version_added: '2.19'
+            type: bool
+            default: true
+            description: As of the local connection.
+            vars:
+                - name: ansible_local_become_strip_preamble
+    extends_documentation_fragment:
+        - connection_pipelining
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
+from ansible.plugins.connection.local import Connection as Local
+
+HERE = Path(__file__).resolve().parents[1]
+
+
+class Connection(Local):
+    """The local connection with the node's own tools."""
+
+    transport = "simulated_pod"
+    has_pipelining = True
+
+    def _connect(self) -> Connection:
+        connection = super()._connect()
+        self.place = pod(Path(self.get_option("inventory")), self.get_option("faults"), self.get_option("seed"))
+        self.node = self._play_context.remote_addr
+        for line in (self.place / "unreachable").read_text(encoding="utf-8").splitlines():
+            name, words = line.split(" ", maxsplit=1)
+            if name == self.node:
+                raise AnsibleConnectionFailure(words)
+        return connection
+
+    def exec_command(self, cmd: str, in_data: bytes | None = None, sudoable: bool = True) -> tuple[int, bytes, bytes]:
+        """As the local connection's, with the node's environment and nothing else on PATH."""
+        if not self._connected:
+            self._connect()
+        values = {"PATH": self.place / self.node / "bin", "SIMULATED_POD": self.place, "SIMULATED_NODE": self.node}
+        values |= {"SIMULATED_RUN": os.getppid(), "SIMULATED_PYTHON": sys.executable}
+        exported = " ".join(f"{name}={shlex.quote(str(value))}" for name, value in values.items())
+        return super().exec_command(f"export {exported}; {cmd}", in_data=in_data, sudoable=sudoable)
+
+
+def pod(inventory: Path, faults: str, seed: int) -> Path:
+    """The directory with the answers of a pod; rendered by whoever comes first."""
+    names = [name.strip() for name in faults.split(",") if name.strip()]
+    root = Path(tempfile.gettempdir()) / f"simulated_pod-{os.getuid()}"
+    root.mkdir(mode=0o700, exist_ok=True)
+    place = root / _key(inventory, names, seed)
+    if not (place / "unreachable").exists():
+        with (root / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (place / "unreachable").exists():
+                _render(inventory, names, seed, place)
+    return place
+
+
+def _key(inventory: Path, names: list[str], seed: int) -> str:
+    """What the answers depend on: wiring, expectations, faults, seed, and the programs that render them."""
+    sources = [*HERE.rglob("*.py"), *HERE.rglob("*.yml"), *HERE.glob("tools/*"), *HERE.parents[1].glob("plugins/plugin_utils/readings/*.yml")]
+    said = [f"{path} {path.stat().st_mtime_ns}" for path in sorted([*sources, *(one for one in inventory.rglob("*") if one.is_file())])]
+    return hashlib.sha256("\n".join([*said, str(inventory), *sorted(names), str(seed)]).encode()).hexdigest()[:20]
+
+
+def _render(inventory: Path, names: list[str], seed: int, place: Path) -> None:
+    from ansible_collections.gpufabric.pyramid.tests.simulated_pod.rendering import render
+
+    fresh = Path(tempfile.mkdtemp(dir=place.parent))
+    try:
+        render(inventory, names, seed, fresh)
+        fresh.rename(place)
+    except (KeyError, LookupError, ValueError) as error:
+        raise AnsibleError(f"simulated pod: {error.args[0] if error.args else error}") from error
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(fresh)

@@ -1,0 +1,119 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A healthy pod from an inventory's wiring; a seed decides its noise."""
+
+from __future__ import annotations
+
+import ipaddress
+import random
+import re
+import typing as t
+
+from .model import Gpu, Host, Pod, Port, Rail, Session, Switch
+from .wiring import Place, Wiring
+
+GPU_PCI = ["1b", "43", "52", "61", "9d", "c3", "d1", "df"]
+FIRMWARE = "28.39.1002"
+NIC_SETTINGS = {
+    "ROCE_CC_PRIO_MASK_P1": "255",
+    "ROCE_CC_SHAPER_COALESCE_P1": "DEVICE_DEFAULT(0)",
+    "CNP_DSCP_P1": "48",
+    "SRIOV_EN": "False(0)",
+    "NUM_OF_VFS": "0",
+}
+NIC_SETTINGS |= {"LINK_TYPE_P1": "ETH(2)", "PCI_WR_ORDERING": "per_mkey(0)", "ATS_ENABLED": "False(0)", "ADVANCED_PCI_SETTINGS": "True(1)"}
+
+
+def pod(wiring: Wiring, seed: int) -> Pod:
+    """The healthy pod; the same wiring and seed are always the same pod."""
+    hosts = {place.name: _host(place, number, wiring, seed) for number, place in enumerate(wiring.named("host"), 1)}
+    switches = {place.name: _switch(place, wiring, hosts, seed) for place in wiring.places.values() if place.role != "host"}
+    for switch in switches.values():
+        for port in switch.ports:
+            far = switches.get(port.peer)
+            port.peer_mac = far.mac if far else port.peer_mac
+    return Pod(hosts, switches, wiring.groups, seed)
+
+
+def number_of(name: str) -> int:
+    """The number that a node's name ends in."""
+    found = re.search(r"\d+$", name)
+    return int(found[0]) if found else 0
+
+
+def _host(place: Place, number: int, wiring: Wiring, seed: int) -> Host:
+    noise = random.Random(f"{seed}/{place.name}")
+    rails = [_rail(place, index, raw, number, wiring, noise) for index, raw in enumerate(place.rails)]
+    gpus = [_gpu(index, noise) for index in range(8)]
+    day, hour = noise.randint(1, 9), noise.randint(0, 23)
+    return Host(
+        place.name, place.group, rails, gpus, f"b8:3f:d2:f0:{number // 256:02x}:{number % 256:02x}",
+        boot=f"2026-06-{day:02}T{hour:02}:12:07+0000", uptime_seconds=noise.randint(10, 90) * 86400 + noise.randint(0, 86399),
+    )  # fmt: skip
+
+
+def _rail(place: Place, index: int, raw: dict[str, t.Any], number: int, wiring: Wiring, noise: random.Random) -> Rail:
+    cable = next(one for one in wiring.cables if {(one.a.node, one.a.port), (one.b.node, one.b.port)} & {(place.name, raw["netdev"])})
+    far = cable.seen_from(place.name)[1]
+    address, _slash, prefix = str(raw["address"]).partition("/")
+    optic = "optic" in cable.medium
+    return Rail(
+        index, raw["device"], raw["netdev"], raw["pci"], raw["gpu"], numa=0 if raw["gpu"] < 4 else 1, leaf=far.node, leaf_port=far.port,
+        address=address, prefix_length=int(prefix or 24), mac=f"b8:3f:d2:{index:02x}:{number // 256:02x}:{number % 256:02x}", firmware=FIRMWARE,
+        gid_address=address, settings=dict(NIC_SETTINGS), counters=_nic_counters(noise), medium=cable.medium, length_m=cable.length_m or 0,
+        rx_power_dbm=_light(noise) if optic else [], tx_power_dbm=_light(noise, 1.2) if optic else [], optic_part="MMA4Z00-NS400" if optic else "MCP4Y10-N002",
+        pre_fec_ber=f"{noise.randint(1, 9)}E-{noise.randint(8, 9)}", lldp_peer=far.node, lldp_port=far.port, rtt_ms=round(noise.uniform(0.02, 0.09), 3),
+    )  # fmt: skip
+
+
+def _light(noise: random.Random, middle: float = 0.4) -> list[float]:
+    return [round(middle + noise.uniform(-0.6, 0.6), 2) for _lane in range(4)]
+
+
+def _nic_counters(noise: random.Random) -> dict[str, int]:
+    """Lifetime counters: some are large, and nothing but traffic grows."""
+    bytes_in, packets = noise.randint(10**12, 10**14), noise.randint(10**9, 10**10)
+    moving = {"rx_bytes_phy": bytes_in, "tx_bytes_phy": bytes_in + noise.randint(0, 10**9), "rx_packets_phy": packets, "tx_packets_phy": packets}
+    moving |= {"rx_vport_rdma_unicast_bytes": bytes_in // 2, "tx_vport_rdma_unicast_bytes": bytes_in // 2, "rx_prio3_bytes": bytes_in // 3}
+    errors = {"rx_crc_errors_phy": noise.choice([0, 0, 0, 3]), "rx_symbol_err_phy": noise.choice([0, 0, 12]), "rx_undersize_pkts_phy": 0}
+    return moving | errors | {"rx_oversize_pkts_phy": 0, "rx_discards_phy": noise.choice([0, 410]), "link_down_events_phy": noise.randint(1, 6)}
+
+
+def _gpu(index: int, noise: random.Random) -> Gpu:
+    uuid = f"GPU-{noise.getrandbits(32):08x}-{noise.getrandbits(16):04x}-{noise.getrandbits(16):04x}-{noise.getrandbits(16):04x}-{noise.getrandbits(48):012x}"
+    return Gpu(
+        index, f"0000:{GPU_PCI[index]}:00.0", uuid, numa=0 if index < 4 else 1, serial=str(noise.randint(1650000000000, 1659999999999)),
+        temperature=noise.randint(24, 36), power_w=round(noise.uniform(65, 78), 2), clock_mhz=noise.choice([345, 345, 1980]),
+    )  # fmt: skip
+
+
+def _switch(place: Place, wiring: Wiring, hosts: dict[str, Host], seed: int) -> Switch:
+    noise = random.Random(f"{seed}/{place.name}")
+    number = number_of(place.name)
+    mac = f"{'00:1c:73' if place.role == 'leaf' else '1c:34:da'}:00:{number:02x}:01"
+    ports = [_port(place, cable, wiring, hosts, mac, noise) for cable in wiring.cables if place.name in (cable.a.node, cable.b.node)]
+    sessions = [
+        Session(port.peer, port.peer_address, wiring.places[port.peer].asn, port.name, up=f"{noise.randint(1, 6)}d{noise.randint(0, 23):02}h{noise.randint(0, 59):02}m", prefixes=noise.randint(8, 12))
+        for port in ports if port.peer_role != "host"
+    ]  # fmt: skip
+    networks = {rail.leaf: str(ipaddress.ip_interface(f"{rail.address}/{rail.prefix_length}").network) for host in hosts.values() for rail in host.rails}
+    own = networks.get(place.name, "")
+    index = next((rail.index for host in hosts.values() for rail in host.rails if rail.leaf == place.name), 0)
+    return Switch(
+        place.name, place.role, place.platform, place.asn, index, f"10.255.{0 if place.role == 'leaf' else 1}.{number}", mac, ports, sessions,
+        [network for leaf, network in networks.items() if leaf != place.name], own_prefix=own,
+    )  # fmt: skip
+
+
+def _port(place: Place, cable: t.Any, wiring: Wiring, hosts: dict[str, Host], mac: str, noise: random.Random) -> Port:
+    near, far = cable.seen_from(place.name)
+    rail = next((one for one in hosts[far.node].rails if one.netdev == far.port), None) if far.node in hosts else None
+    optic = "optic" in cable.medium
+    moving = {"rx_bytes": noise.randint(10**12, 10**14), "tx_bytes": noise.randint(10**12, 10**14)}
+    return Port(
+        near.port, far.node, far.port, wiring.places[far.node].role, mac=mac, address=near.address or "", peer_address=far.address or "",
+        peer_mac=rail.mac if rail else "", host_address=rail.address if rail else "", medium=cable.medium, length_m=cable.length_m or 0,
+        rx_power_dbm=_light(noise) if optic else [], tx_power_dbm=_light(noise, 1.2) if optic else [],
+        counters=moving | {"fcs": noise.choice([0, 0, 5]), "rx_drops": noise.choice([0, 4])}, lldp_peer=far.node, lldp_port=far.port,
+    )  # fmt: skip

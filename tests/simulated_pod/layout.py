@@ -1,0 +1,68 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Inventories of the simulated pod's layout in any size; ``inventories/simulated`` is the one of full size.
+
+Run as a program it writes hosts.yml and cabling.csv of a directory again.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import typing as t
+from pathlib import Path
+
+import yaml
+
+SIMULATED = Path(__file__).resolve().parents[2] / "inventories" / "simulated"
+NETDEVS = ["enp24s0np0", "enp64s0np0", "enp79s0np0", "enp94s0np0", "enp154s0np0", "enp192s0np0", "enp206s0np0", "enp220s0np0"]
+FIRST_UPLINK = 33
+
+
+def hosts_yml(racks: int, hosts_per_rack: int, spines: int) -> str:
+    """The inventory: racks of GPU hosts, one leaf a rail, spines."""
+    lines = ["# Written by tests/simulated_pod/layout.py.", "---", "all:", "  children:", "    gpu_hosts:", "      children:"]
+    for rack in range(racks):
+        first = rack * hosts_per_rack + 1
+        lines += [f"        rack_{rack + 1:02}:", "          hosts:", f"            gpu[{first:02}:{first + hosts_per_rack - 1:02}]:"]
+    lines += ["    leaves:", "      hosts:"] + [f"        leaf{leaf:02}: {{bgp_asn: {65100 + leaf}}}" for leaf in range(1, len(NETDEVS) + 1)]
+    lines += ["    spines:", "      hosts:"] + [f"        spine{spine:02}: {{bgp_asn: 65000}}" for spine in range(1, spines + 1)]
+    return "\n".join(lines) + "\n"
+
+
+def cabling_csv(hosts: int, spines: int, netdevs: t.Sequence[str] = NETDEVS) -> str:
+    """The wiring plan: rail i of every host on leaf i, one uplink of every leaf to every spine."""
+    lines = ["a_node,a_port,b_node,b_port,medium,length_m,a_address,b_address"]
+    for leaf, netdev in enumerate(netdevs, 1):
+        for host in range(1, hosts + 1):
+            lines.append(f"gpu{host:02},{netdev},leaf{leaf:02},Ethernet{host}/1,{'dac,2' if host <= 4 else 'optic,30'},,")
+    for leaf in range(1, len(netdevs) + 1):
+        for spine in range(1, spines + 1):
+            addresses = f"10.0.{spine}.{2 * leaf},10.0.{spine}.{2 * leaf + 1}"
+            lines.append(f"leaf{leaf:02},Ethernet{FIRST_UPLINK + spine - 1}/1,spine{spine:02},Ethernet{8 * (leaf - 1)},optic,50,{addresses}")
+    return "\n".join(lines) + "\n"
+
+
+def write(into: Path, racks: int = 4, hosts_per_rack: int = 8, spines: int = 4, expectations: t.Mapping[str, t.Any] | None = None) -> Path:
+    """An inventory of that size in a directory; expectations override those of ``inventories/simulated``.
+
+    Returns the directory.
+    """
+    shutil.copytree(SIMULATED / "group_vars", into / "group_vars", dirs_exist_ok=True)
+    (into / "hosts.yml").write_text(hosts_yml(racks, hosts_per_rack, spines), encoding="utf-8")
+    values = {"pod_gate_groups": [f"rack_{rack:02}" for rack in range(1, racks + 1)], **(expectations or {})}
+    netdevs = [rail["netdev"] for rail in values["pod_rails"]] if "pod_rails" in values else NETDEVS
+    (into / "cabling.csv").write_text(cabling_csv(racks * hosts_per_rack, spines, netdevs), encoding="utf-8")
+    rails = {key: values.pop(key) for key in ("pod_rails",) if key in values}
+    (into / "group_vars" / "all" / "size.yml").write_text(yaml.safe_dump(values), encoding="utf-8")
+    if rails:
+        raw = yaml.safe_load((into / "group_vars" / "gpu_hosts.yml").read_text(encoding="utf-8"))
+        (into / "group_vars" / "gpu_hosts.yml").write_text(yaml.safe_dump({**raw, **rails}), encoding="utf-8")
+    return into
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv[1]) if len(sys.argv) > 1 else SIMULATED
+    (target / "hosts.yml").write_text(hosts_yml(4, 8, 4), encoding="utf-8")
+    (target / "cabling.csv").write_text(cabling_csv(32, 4), encoding="utf-8")

@@ -1,0 +1,222 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The simulated pod as plain data: what its tools would find if it stood in a room."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Tool:
+    """How a tool (or, by the name ``*``, every tool of a node) behaves when it does not simply answer.
+
+    how: hangs, hangs_hard (TERM is ignored), dies_halfway, missing, says (stdout, stderr and rc instead of its answer).
+    arguments: only where the command's arguments hold these words.
+    """
+
+    name: str
+    how: str
+    arguments: str = ""
+    stdout: str = ""
+    stderr: str = ""
+    rc: int = 0
+
+
+@dataclass
+class Rail:
+    """One fabric NIC of a host, with its netdev and its cable's end."""
+
+    index: int
+    device: str
+    netdev: str
+    pci: str
+    gpu: int
+    numa: int
+    leaf: str
+    leaf_port: str
+    address: str
+    prefix_length: int
+    mac: str
+    firmware: str
+    distance: str = "PXB"
+    part: str = "MT4129"
+    part_id: int = 4129
+    transport: str = "InfiniBand (0)"
+    state: str = "Active"
+    physical_state: str = "LinkUp"
+    netdev_state: str = "UP"
+    speed_gbit_s: int = 400
+    mtu: int = 9000
+    rdma_mtu: int = 4096
+    gid_address: str = ""
+    gid_first_index: int = 0
+    pcie_width: int = 16
+    iommu: str = "identity"
+    sriov_vfs: int = 0
+    trust: str = "dscp"
+    pfc: list[int] = field(default_factory=lambda: [3])
+    dscp_moved: dict[int, int] = field(default_factory=dict)
+    pause: bool = False
+    dcqcn_np: list[int] = field(default_factory=lambda: [3])
+    dcqcn_rp: list[int] = field(default_factory=lambda: [3])
+    settings: dict[str, str] = field(default_factory=dict)
+    next_boot: dict[str, str] = field(default_factory=dict)
+    counters: dict[str, int] = field(default_factory=dict)
+    grow: dict[str, int] = field(default_factory=dict)
+    medium: str = "optic"
+    length_m: float = 30
+    rx_power_dbm: list[float] = field(default_factory=list)
+    tx_power_dbm: list[float] = field(default_factory=list)
+    optic_part: str = "MMA4Z00-NS400"
+    pre_fec_ber: str = "2E-9"
+    uncorrectable: int = 0
+    lldp_peer: str = ""
+    lldp_port: str = ""
+    lldp: bool = True
+    loss_percent: int = 0
+    loss_to: dict[str, int] = field(default_factory=dict)
+    rtt_ms: float = 0.0
+    flows_lost: int = 0
+
+
+@dataclass
+class Gpu:
+    """One GPU of a host."""
+
+    index: int
+    pci: str
+    uuid: str
+    numa: int
+    serial: str
+    temperature: int
+    power_w: float
+    clock_mhz: int
+    ecc_uncorrected: int = 0
+    remap_pending: str = "No"
+    pcie_width: int = 16
+    nvlinks: int = 18
+    hw_slowdown: bool = False
+    thermal_slowdown: bool = False
+    fabric_state: str = "Completed"
+    fabric_status: str = "Success"
+    iommu: str = "identity"
+    present: bool = True
+
+
+@dataclass
+class Host:
+    """One GPU host with what its kernel and its tools know."""
+
+    name: str
+    group: str
+    rails: list[Rail]
+    gpus: list[Gpu]
+    management_mac: str
+    boot: str
+    uptime_seconds: int
+    tools: list[Tool] = field(default_factory=list)
+    unreachable: str = ""
+    driver: str = "550.90.07"
+    cuda: str = "12.4"
+    driver_flavour: str = "closed"
+    kernel: str = "5.15.0-1053-nvidia"
+    ofed: str = "24.04-0.6.6"
+    nccl: str = "2.21.5"
+    modules: list[str] = field(default_factory=lambda: ["nvidia_peermem"])
+    memory_peer: bool = True
+    modules_load: list[str] = field(default_factory=lambda: ["nvidia-peermem"])
+    dmabuf: bool = False
+    gpu_link: str = "NV18"
+    iommu_groups: bool = True
+    hugepages_1g: int = 0
+    numa_balancing: int = 0
+    acs: list[str] = field(default_factory=list)
+    memlock: str = "infinity"
+    fabric_manager: str = "active"
+    environment: dict[str, str] = field(default_factory=lambda: {"NCCL_IB_TC": "106"})
+    log: list[str] = field(default_factory=list)
+    log_later: list[str] = field(default_factory=list)
+
+    kind = "host"
+
+
+@dataclass
+class Port:
+    """One port of a switch and its cable's end."""
+
+    name: str
+    peer: str
+    peer_port: str
+    peer_role: str
+    mac: str
+    address: str = ""
+    peer_address: str = ""
+    peer_mac: str = ""
+    host_address: str = ""
+    state: str = "connected"
+    speed_gbit_s: int = 400
+    mtu: int = 9000
+    medium: str = "optic"
+    length_m: float = 30
+    rx_power_dbm: list[float] = field(default_factory=list)
+    tx_power_dbm: list[float] = field(default_factory=list)
+    counters: dict[str, int] = field(default_factory=dict)
+    grow: dict[str, int] = field(default_factory=dict)
+    lldp_peer: str = ""
+    lldp_port: str = ""
+    lldp: bool = True
+    listed: bool = True
+
+
+@dataclass
+class Session:
+    """One BGP session of a switch."""
+
+    peer: str
+    address: str
+    asn: int
+    port: str
+    state: str = "Established"
+    up: str = "3d02h"
+    prefixes: int = 8
+    configured: bool = True
+
+
+@dataclass
+class Switch:
+    """One leaf or spine."""
+
+    name: str
+    role: str
+    platform: str
+    asn: int
+    rail: int
+    router_id: str
+    mac: str
+    ports: list[Port]
+    sessions: list[Session]
+    prefixes: list[str]
+    own_prefix: str = ""
+    paths: dict[str, int] = field(default_factory=dict)
+    unreachable: str = ""
+    tools: list[Tool] = field(default_factory=list)
+
+    kind = "switch"
+
+
+@dataclass
+class Pod:
+    """The whole pod; groups hold the names of their hosts."""
+
+    hosts: dict[str, Host]
+    switches: dict[str, Switch]
+    groups: dict[str, list[str]]
+    seed: int
+
+    @property
+    def nodes(self) -> dict[str, t.Any]:
+        """Hosts and switches by name."""
+        return {**self.hosts, **self.switches}

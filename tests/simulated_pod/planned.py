@@ -1,0 +1,33 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The plan of an inventory's pod, read as Ansible reads it but without a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ansible.inventory.manager import InventoryManager
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+from ansible.vars.manager import VariableManager
+
+from ...plugins.plugin_utils.opening import ROLES, Inventory, prepare
+from ...plugins.plugin_utils.plan import Plan
+
+ALSO = ("bgp_asn", "ansible_network_os")
+
+
+def plan_of(directory: Path) -> Plan:
+    """The plan of ``hosts.yml``, the group variables and ``cabling.csv`` of a directory."""
+    loader = DataLoader()
+    manager = InventoryManager(loader=loader, sources=[str(directory / "hosts.yml")])
+    variables = VariableManager(loader=loader, inventory=manager)
+    groups = {name: [host.name for host in group.get_hosts()] for name, group in manager.groups.items()}
+    values = {}
+    for name in dict.fromkeys(node for group in ROLES for node in groups.get(group, ())):
+        raw = variables.get_vars(host=manager.get_host(name), include_hostvars=False)
+        templar = Templar(loader=loader, variables=raw)
+        values[name] = {key: templar.template(value) for key, value in raw.items() if key.startswith("pod_") or key in ALSO}
+    plan, _waivers = prepare(Inventory(groups, values), (directory / "cabling.csv").read_text(encoding="utf-8"))
+    return plan

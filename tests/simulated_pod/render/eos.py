@@ -1,0 +1,154 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an Arista leaf prints."""
+
+from __future__ import annotations
+
+import ipaddress
+import typing as t
+
+from ..model import Port, Switch
+
+LIMITS = {"Temperature": ("(Celsius)", 75, 70, -5, 0), "Voltage": ("(Volts)", 3.63, 3.46, 2.97, 3.13), "Current": ("(mA)", 90, 85, 20, 25)}
+LIGHT = {"Optical Tx Power": (7.0, 4.0, -8.4, -5.4), "Optical Rx Power": (7.0, 4.0, -8.4, -5.4)}
+
+
+def short(name: str) -> str:
+    """``Ethernet1/1`` as EOS tables print it."""
+    return name.replace("Ethernet", "Et")
+
+
+def dotted(mac: str) -> str:
+    """A MAC address in three groups."""
+    plain = mac.replace(":", "")
+    return ".".join(plain[i : i + 4] for i in range(0, 12, 4))
+
+
+def listed(switch: Switch) -> list[Port]:
+    """The ports that the switch has."""
+    return [port for port in switch.ports if port.listed]
+
+
+def status(switch: Switch) -> str:
+    """``show interfaces status``, with spare ports down on purpose."""
+    lines = ["Port       Name           Status       Vlan     Duplex Speed  Type            Flags Encapsulation"]
+    for port in listed(switch):
+        media = "400GBASE-DR4" if port.medium == "optic" else "400GBASE-CR8"
+        speed = f"{port.speed_gbit_s}G" if port.state == "connected" else "auto"
+        lines.append(f"{short(port.name):<10} {port.peer[:12]:<14} {port.state:<12} {'routed' if port.address else '10':<8} full   {speed:<6} {media}")
+    lines.append(f"{'Et47/1':<10} {'spare':<14} {'disabled':<12} {'1':<8} full   {'400G':<6} Not Present")
+    lines.append(f"{'Ma1':<10} {'':<14} {'connected':<12} {'routed':<8} a-full {'a-1G':<6} 10/100/1000")
+    return "\n".join(lines) + "\n"
+
+
+def errors(switch: Switch, later: bool) -> str:
+    """``show interfaces counters errors``."""
+    lines = [f"{'Port':<10}" + "".join(f"{name:>9}" for name in ("FCS", "Align", "Symbol", "Rx", "Runts", "Giants", "Tx"))]
+    for port in listed(switch):
+        value = {
+            name: port.counters.get(name, 0) + (port.grow.get(name, 0) if later else 0) for name in ("fcs", "align", "symbol", "rx", "runts", "giants", "tx")
+        }
+        value["rx"] += value["fcs"] + value["symbol"]
+        lines.append(f"{short(port.name):<10}" + "".join(f"{value[name]:>9}" for name in ("fcs", "align", "symbol", "rx", "runts", "giants", "tx")))
+    return "\n".join(lines) + "\n"
+
+
+def transceivers(switch: Switch) -> str:
+    """``show interfaces transceiver detail``: a table a quantity."""
+    lines = ["mA: milliamperes, dBm: decibels (milliwatts), NA or N/A: not applicable.", "A2D readouts (if they differ), are reported in parentheses."]
+    lines.append("The threshold values are calibrated.")
+    for name, (unit, *limits) in LIMITS.items():
+        lines += _head(name, unit)
+        lines += [_row(port, {"Temperature": 41.2, "Voltage": 3.28, "Current": 62.1}[name], limits, "") for port in listed(switch)]
+    for name, light in LIGHT.items():
+        lines += _head(name, "(dBm)")
+        for port in listed(switch):
+            powers = port.rx_power_dbm if "Rx" in name else port.tx_power_dbm
+            lines += [_row(port, power, light, "") for power in powers[:1]] or [_row(port, None, (), "")]
+    return "\n".join(lines) + "\n"
+
+
+def _head(name: str, unit: str) -> list[str]:
+    names = ["", f"{'':30}High Alarm  High Warn   Low Alarm   Low Warn", f"{'':10}{name:<20}Threshold   Threshold   Threshold   Threshold"]
+    return [
+        *names,
+        f"{'Port':<10}{unit:<20}" + "   ".join([f"{unit:<9}"] * 4).rstrip(),
+        "-------   ------------------  ----------  ---------   ---------   ---------",
+    ]
+
+
+def _row(port: Port, value: float | None, limits: t.Sequence[float], lane: str) -> str:
+    if value is None or port.medium != "optic":
+        return f"{short(port.name):<10} {'N/A':<20}" + "".join(f"{'N/A':<12}" for _limit in range(4)).rstrip()
+    return f"{short(port.name) + lane:<10} {value:<20.2f}" + "".join(f"{limit:<12.2f}" for limit in limits).rstrip()
+
+
+def lldp(switch: Switch) -> str:
+    """``show lldp neighbors``."""
+    lines = ["Last table change time   : 3 days, 4:05:06 ago", "Number of table inserts  : 40", "Number of table deletes  : 0", "Number of table drops    : 0"]
+    lines += [
+        "Number of table age-outs : 0",
+        "",
+        "Port          Neighbor Device ID       Neighbor Port ID    TTL",
+        "---------- ------------------------ ---------------------- ---",
+    ]
+    lines += [f"{short(port.name):<13} {port.lldp_peer:<24} {port.lldp_port:<19} 120" for port in listed(switch) if port.lldp and port.state == "connected"]
+    return "\n".join(lines) + "\n"
+
+
+def macs(switch: Switch) -> str:
+    """``show mac address-table``."""
+    lines = ["          Mac Address Table", "------------------------------------------------------------------", ""]
+    lines += ["Vlan    Mac Address       Type        Ports      Moves   Last Move", "----    -----------       ----        -----      -----   ---------"]
+    hosts = [port for port in listed(switch) if port.peer_role == "host"]
+    lines += [f"  10    {dotted(port.peer_mac)}    DYNAMIC     {short(port.name):<10} 1       3 days, 0:10:21 ago" for port in hosts]
+    lines += [f"Total Mac Addresses for this criterion: {len(hosts)}", "", "          Multicast Mac Address Table"]
+    lines += [
+        "------------------------------------------------------------------",
+        "",
+        "Vlan    Mac Address       Type        Ports",
+        "----    -----------       ----        -----",
+    ]
+    return "\n".join([*lines, "Total Mac Addresses for this criterion: 0"]) + "\n"
+
+
+def bgp(switch: Switch) -> str:
+    """``show ip bgp summary vrf all``."""
+    lines = ["BGP summary information for VRF default", f"Router identifier {switch.router_id}, local AS number {switch.asn}"]
+    lines += ["Neighbor Status Codes: m - Under maintenance", "  Neighbor         V  AS           MsgRcvd   MsgSent  InQ OutQ  Up/Down State  PfxRcd PfxAcc"]
+    for one in switch.sessions:
+        if one.configured:
+            ends = f"{one.up:>8} Estab  {one.prefixes:<6} {one.prefixes}" if one.state == "Established" else f"{one.up:>8} {one.state}"
+            lines.append(f"  {one.address:<16} 4  {one.asn:<12} {4021:>7}   {4019:>7}    0    0 {ends}")
+    return "\n".join(lines) + "\n"
+
+
+def routes(switch: Switch) -> str:
+    """``show ip route``: each remote rail's network over every uplink."""
+    lines = ["", "VRF: default", "Codes: C - connected, S - static, K - kernel, ", "       O - OSPF, B - Other BGP Routes, B I - iBGP, B E - eBGP,", ""]
+    lines += ["Gateway of last resort is not set", ""]
+    if switch.own_prefix:
+        network = ipaddress.ip_network(switch.own_prefix)
+        lines.append(f" C        {network} is directly connected, Vlan10")
+    up = [one for one in switch.sessions if one.state == "Established" and one.configured]
+    for prefix in switch.prefixes:
+        hops = up[: switch.paths.get(prefix, switch.paths.get("*", len(up)))]
+        for number, hop in enumerate(hops):
+            head = f" B E      {prefix} [200/0] " if number == 0 else " " * (len(f" B E      {prefix} [200/0] "))
+            lines.append(f"{head}via {hop.address}, {hop.port}")
+    return "\n".join([*lines, ""]) + "\n"
+
+
+def interfaces(switch: Switch) -> str:
+    """``show interfaces``."""
+    lines = []
+    for port in listed(switch):
+        up = port.state == "connected"
+        lines += [f"{port.name} is {'up' if up else 'down'}, line protocol is {'up' if up else 'down'} ({port.state})"]
+        lines += [f"  Hardware is Ethernet, address is {dotted(port.mac)} (bia {dotted(port.mac)})", f"  Description: {port.peer}"]
+        lines += [f"  IP MTU {port.mtu} bytes, Ethernet MTU {port.mtu} bytes , BW {port.speed_gbit_s}000000 kbit"]
+        lines += [f"  Full-duplex, {port.speed_gbit_s}Gb/s, auto negotiation: off, uni-link: disabled", "  Up 3 days, 4 hours, 5 minutes, 6 seconds"]
+        lines += ["  2 link status changes since last clear", '  Last clearing of "show interface" counters never', "     0 runts, 0 giants"]
+        lines += ["     0 input errors, 0 CRC, 0 alignment, 0 symbol, 0 input discards", "     0 output errors, 0 collisions"]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,233 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What GPU tools and the kernel say on a simulated host."""
+
+from __future__ import annotations
+
+from ..model import Gpu, Host
+
+
+def nvidia_smi_q(host: Host) -> str:
+    """``nvidia-smi -q``, the sections that a reading looks at and some that it must pass over."""
+    present = [gpu for gpu in host.gpus if gpu.present]
+    head = ["", "==============NVSMI LOG==============", "", "Timestamp                                 : Mon Jun 15 10:20:33 2026"]
+    head += [f"Driver Version                            : {host.driver}", f"CUDA Version                              : {host.cuda}", ""]
+    return "\n".join([*head, f"Attached GPUs                             : {len(present)}"] + [line for gpu in present for line in _gpu(gpu)]) + "\n"
+
+
+def _gpu(gpu: Gpu) -> list[str]:
+    def pair(depth: int, name: str, value: object) -> str:
+        return f"{' ' * depth}{name:<{42 - depth}}: {value}"
+
+    active = {False: "Not Active", True: "Active"}
+    pci = gpu.pci.upper().replace("0000:", "00000000:")
+    lines = [f"GPU {pci}", pair(4, "Product Name", "NVIDIA H100 80GB HBM3"), pair(4, "Product Architecture", "Hopper"), pair(4, "Serial Number", gpu.serial)]
+    lines += [pair(4, "GPU UUID", gpu.uuid), "    PCI", pair(8, "Bus Id", pci), "        GPU Link Info", "            PCIe Generation", pair(16, "Max", 5)]
+    lines += [
+        pair(16, "Current", 5),
+        "            Link Width",
+        pair(16, "Max", "16x"),
+        pair(16, "Current", f"{gpu.pcie_width}x"),
+        pair(4, "Performance State", "P0"),
+    ]
+    lines += ["    Clocks Event Reasons", pair(8, "Idle", "Active"), pair(8, "SW Power Cap", "Not Active"), pair(8, "HW Slowdown", active[gpu.hw_slowdown])]
+    lines += [
+        pair(12, "HW Thermal Slowdown", active[gpu.thermal_slowdown]),
+        pair(12, "HW Power Brake Slowdown", "Not Active"),
+        pair(8, "SW Thermal Slowdown", "Not Active"),
+    ]
+    lines += [
+        "    ECC Mode",
+        pair(8, "Current", "Enabled"),
+        pair(8, "Pending", "Enabled"),
+        "    ECC Errors",
+        "        Volatile",
+        pair(12, "SRAM Correctable", 0),
+    ]
+    lines += [pair(12, "SRAM Uncorrectable Parity", 0), pair(12, "SRAM Uncorrectable SEC-DED", 0), pair(12, "DRAM Correctable", 0)]
+    lines += [pair(12, "DRAM Uncorrectable", gpu.ecc_uncorrected), "        Aggregate", pair(12, "SRAM Correctable", 0), pair(12, "DRAM Uncorrectable", 0)]
+    lines += ["    Remapped Rows", pair(8, "Correctable Error", 0), pair(8, "Uncorrectable Error", 0), pair(8, "Pending", gpu.remap_pending)]
+    lines += [pair(8, "Remapping Failure Occurred", "No"), "    Temperature", pair(8, "GPU Current Temp", f"{gpu.temperature} C")]
+    lines += [
+        "    GPU Power Readings",
+        pair(8, "Power Draw", f"{gpu.power_w:.2f} W"),
+        "    Clocks",
+        pair(8, "Graphics", f"{gpu.clock_mhz} MHz"),
+        pair(8, "SM", f"{gpu.clock_mhz} MHz"),
+    ]
+    lines += ["    Max Clocks", pair(8, "Graphics", "1980 MHz"), pair(8, "SM", "1980 MHz"), "    Fabric", pair(8, "State", gpu.fabric_state)]
+    return [*lines, pair(8, "Status", gpu.fabric_status), pair(4, "Processes", "None"), ""]
+
+
+def topology(host: Host) -> str:
+    """``nvidia-smi topo -m`` with the NIC legend."""
+    nics, gpus = host.rails, [gpu for gpu in host.gpus if gpu.present]
+    names = [f"GPU{gpu.index}" for gpu in gpus] + [f"NIC{number}" for number in range(len(nics))]
+    lines = ["\t" + "\t".join([*names, "CPU Affinity", "NUMA Affinity", "GPU NUMA ID"])]
+    for gpu in gpus:
+        cells = [" X " if one is gpu else host.gpu_link for one in gpus]
+        cells += [nic.distance if nic.gpu == gpu.index else "NODE" if nic.numa == gpu.numa else "SYS" for nic in nics]
+        lines.append("\t".join([f"GPU{gpu.index}", *cells, "0-55,112-167" if gpu.numa == 0 else "56-111,168-223", str(gpu.numa), "\tN/A"]))
+    for number, nic in enumerate(nics):
+        cells = [nic.distance if nic.gpu == gpu.index else "NODE" if nic.numa == gpu.numa else "SYS" for gpu in gpus]
+        cells += [" X " if one is nic else "NODE" if one.numa == nic.numa else "SYS" for one in nics]
+        lines.append("\t".join([f"NIC{number}", *cells, "", ""]))
+    legend = [
+        "",
+        "Legend:",
+        "",
+        "  X    = Self",
+        "  SYS  = Connection traversing PCIe as well as the SMP interconnect between NUMA nodes (e.g., QPI/UPI)",
+        "",
+        "NIC Legend:",
+        "",
+    ]
+    return "\n".join([*lines, *legend, *(f"  NIC{number}: {nic.device}" for number, nic in enumerate(nics)), ""]) + "\n"
+
+
+def nvlinks(host: Host) -> str:
+    """``nvidia-smi nvlink --status``."""
+    lines = []
+    for gpu in host.gpus:
+        if gpu.present:
+            lines.append(f"GPU {gpu.index}: NVIDIA H100 80GB HBM3 (UUID: {gpu.uuid})")
+            lines += [f"\t Link {link}: {'26.562 GB/s' if link < gpu.nvlinks else '<inactive>'}" for link in range(18)]
+    return "\n".join(lines) + "\n"
+
+
+def driver(host: Host) -> str:
+    """``/proc/driver/nvidia/version``, of the open or the closed kernel module."""
+    if host.driver_flavour == "open":
+        first = f"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {host.driver}  Release Build  (dvs-builder@U16-I1-N08-05-1)  Fri May 31 09:35:42 UTC 2024"
+    else:
+        first = f"NVRM version: NVIDIA UNIX x86_64 Kernel Module  {host.driver}  Fri May 31 09:35:42 UTC 2024"
+    return first + "\nGCC version:  gcc version 11.4.0 (Ubuntu 11.4.0-1ubuntu1~22.04)\n"
+
+
+def pci_devices(host: Host) -> str:
+    """The ``find`` over sysfs' PCI devices."""
+    lines = []
+    for gpu in host.gpus:
+        if gpu.present:
+            lines += _device(gpu.pci, "0x030200", "0x10de", "0x2330", gpu.numa, gpu.pcie_width, 0)
+    for rail in host.rails:
+        lines += _device(rail.pci, "0x020000", "0x15b3", "0x1021", rail.numa, rail.pcie_width, rail.sriov_vfs)
+    lines += _device("0000:05:00.0", "0x020000", "0x8086", "0x1593", 0, 8, 0)
+    return "\n".join([*lines, *_device("0000:15:01.0", "0x060400", "0x8086", "0x352a", 0, 16, 0)]) + "\n"
+
+
+def _device(pci: str, kind: str, vendor: str, device: str, numa: int, width: int, vfs: int) -> list[str]:
+    said = {"class": kind, "vendor": vendor, "device": device, "numa_node": numa, "current_link_speed": "32.0 GT/s PCIe", "current_link_width": width}
+    said |= {"max_link_speed": "32.0 GT/s PCIe", "max_link_width": 16}
+    said |= {"sriov_numvfs": vfs, "sriov_totalvfs": 16} if kind == "0x020000" else {}
+    return [f"/sys/bus/pci/devices/{pci}/{name}:{value}" for name, value in said.items()]
+
+
+def _cards(host: Host) -> list[tuple[str, str]]:
+    return [(gpu.pci, gpu.iommu) for gpu in host.gpus if gpu.present] + [(rail.pci, rail.iommu) for rail in host.rails]
+
+
+def iommu_groups(host: Host) -> str:
+    """``grep`` over the types of IOMMU groups."""
+    if not host.iommu_groups:
+        return ""
+    return "".join(f"/sys/kernel/iommu_groups/{group}/type:{kind}\n" for group, (_pci, kind) in enumerate(_cards(host)))
+
+
+def iommu_devices(host: Host) -> str:
+    """``find`` of the devices in IOMMU groups."""
+    if not host.iommu_groups:
+        return ""
+    return "".join(f"/sys/kernel/iommu_groups/{group}/devices/{pci}\n" for group, (pci, _kind) in enumerate(_cards(host)))
+
+
+def acs(host: Host) -> str:
+    """``lspci -vvv`` of the bridges."""
+    names = ("SrcValid", "TransBlk", "ReqRedir", "CmpltRedir", "UpstreamFwd", "EgressCtrl", "DirectTrans")
+    control = " ".join(f"{name}{'+' if name in host.acs else '-'}" for name in names)
+    lines = []
+    for number in (1, 2):
+        lines += [
+            f"0000:15:0{number}.0 PCI bridge: Intel Corporation Device 352a (rev 04) (prog-if 00 [Normal decode])",
+            "\tControl: I/O+ Mem+ BusMaster+ SpecCycle-",
+        ]
+        lines += ["\tCapabilities: [100 v1] Advanced Error Reporting", "\tCapabilities: [110 v1] Access Control Services"]
+        lines += [
+            "\t\tACSCap:\tSrcValid+ TransBlk+ ReqRedir+ CmpltRedir+ UpstreamFwd+ EgressCtrl- DirectTrans+",
+            f"\t\tACSCtl:\t{control}",
+            "\tKernel driver in use: pcieport",
+            "",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def kernel_log(host: Host, later: bool) -> str:
+    """``journalctl -k -b -o short-iso``."""
+    first = [f"Linux version {host.kernel} (buildd@lcy02) #53-Ubuntu SMP", "iommu: Default domain type: Passthrough (set via kernel command line)"]
+    first += ["DMAR: IOMMU enabled"] * host.iommu_groups
+    words = first + [f"mlx5_core {rail.pci} {rail.netdev}: Link up" for rail in host.rails] + host.log + (host.log_later if later else [])
+    return "".join(f"{host.boot} {host.name} kernel: {line}\n" for line in words)
+
+
+def lsmod(host: Host) -> str:
+    """``lsmod``."""
+    lines = ["Module                  Size  Used by", "nvidia              56717312  421 nvidia_uvm,nvidia_modeset", "mlx5_ib               458752  0"]
+    lines += ["ib_uverbs             180224  1 mlx5_ib", "ib_core               479232  3 ib_uverbs,mlx5_ib,rdma_cm", "mlx5_core            1880064  1 mlx5_ib"]
+    return "\n".join([*lines, *(f"{module:<22}16384  0" for module in host.modules)]) + "\n"
+
+
+def kernel_symbols(host: Host) -> str:
+    """``grep`` of /proc/kallsyms."""
+    lines = ["ffffffffc0a31f10 T ib_register_peer_memory_client\t[ib_core]"] if host.memory_peer or "nvidia_peermem" in host.modules else []
+    lines += ["ffffffffc0a2a1c0 T ib_umem_dmabuf_get\t[ib_core]"] if host.dmabuf else []
+    return "\n".join([*lines, "ffffffffc1234560 T nvidia_p2p_get_pages\t[nvidia]", "ffffffff81b0c0a0 T dma_buf_dynamic_attach"]) + "\n"
+
+
+def memory_peers(host: Host) -> str:
+    """``grep`` over registered peer-memory clients."""
+    return "/sys/kernel/mm/memory_peers/nv_mem/version:1.3\n" if host.memory_peer else ""
+
+
+def modules_load(host: Host) -> str:
+    """``grep`` over modules-load.d."""
+    return "".join(f"/etc/modules-load.d/gpu.conf:{module}\n" for module in host.modules_load)
+
+
+def hugepages(host: Host) -> str:
+    """``grep`` over the huge pages of sysfs."""
+    lines = []
+    for size, total in ((2048, 0), (1048576, host.hugepages_1g)):
+        said = {
+            "free_hugepages": total,
+            "nr_hugepages": total,
+            "nr_hugepages_mempolicy": total,
+            "nr_overcommit_hugepages": 0,
+            "resv_hugepages": 0,
+            "surplus_hugepages": 0,
+        }
+        lines += [f"/sys/kernel/mm/hugepages/hugepages-{size}kB/{name}:{value}" for name, value in said.items()]
+    return "\n".join(lines) + "\n"
+
+
+def software(host: Host) -> str:
+    """The ``find`` over kernel, modules and libraries."""
+    said = {"/proc/sys/kernel/osrelease": host.kernel, "/sys/module/mlx5_core/version": host.ofed, "/sys/module/nvidia/version": host.driver}
+    return "".join(f"{path}:{value}\n" for path, value in said.items()) + f"/usr/lib/x86_64-linux-gnu/libnccl.so.{host.nccl}\n"
+
+
+def service_units(host: Host) -> str:
+    """``systemctl show`` of four units, of which docker is not installed."""
+    units = [("nvidia-fabricmanager", host.fabric_manager, "infinity"), ("slurmd", "active", host.memlock), ("containerd", "active", "infinity")]
+    blocks = [f"LimitMEMLOCK={limit}\nId={name}.service\nLoadState=loaded\nActiveState={state}\n" for name, state, limit in units]
+    return "\n".join([*blocks, "LimitMEMLOCK=8388608\nId=docker.service\nLoadState=not-found\nActiveState=inactive\n"])
+
+
+def sysctl(host: Host) -> str:
+    """``sysctl -e kernel.numa_balancing``."""
+    return f"kernel.numa_balancing = {host.numa_balancing}\n"
+
+
+def nccl_environment(host: Host) -> str:
+    """``grep`` of NCCL variables in the files that jobs get."""
+    return "".join(f"/etc/nccl.conf:{name}={value}\n" for name, value in host.environment.items())

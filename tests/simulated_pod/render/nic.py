@@ -1,0 +1,265 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What RDMA and NIC tools print on a simulated host."""
+
+from __future__ import annotations
+
+import json
+
+from ..model import Host, Rail
+
+MANAGEMENT = ["mlx5_1", "mlx5_2", "mlx5_7", "mlx5_8"]
+
+
+def guid(mac: str) -> str:
+    """The port GUID that a MAC address makes."""
+    return "0x" + (mac[:8] + ":ff:fe:" + mac[9:]).replace(":", "")
+
+
+def ibstat(host: Host) -> str:
+    """``ibstat``: rails, and the NICs of storage and management between them, in alphabetical order."""
+    blocks = {
+        rail.device: _ca(rail.device, rail.part, rail.firmware, rail.state, rail.physical_state, rail.speed_gbit_s, guid(rail.mac)) for rail in host.rails
+    }
+    for number, device in enumerate(MANAGEMENT):
+        up = number == 0
+        mac = host.management_mac[:-2] + f"{number:02x}"
+        blocks[device] = _ca(device, "MT4125", "22.39.1002", "Active" if up else "Down", "LinkUp" if up else "Disabled", 100 if up else 40, guid(mac))
+    return "".join(blocks[device] for device in sorted(blocks))
+
+
+def _ca(device: str, part: str, firmware: str, state: str, physical: str, rate: int, port_guid: str) -> str:
+    node = port_guid[:-1] + "0"
+    lines = [f"CA '{device}'", f"\tCA type: {part}", "\tNumber of ports: 1", f"\tFirmware version: {firmware}", "\tHardware version: 0"]
+    lines += [f"\tNode GUID: {node}", f"\tSystem image GUID: {node}", "\tPort 1:", f"\t\tState: {state}", f"\t\tPhysical state: {physical}"]
+    lines += [f"\t\tRate: {rate if state == 'Active' else 40}", "\t\tBase lid: 0", "\t\tLMC: 0", "\t\tSM lid: 0", "\t\tCapability mask: 0x00010000"]
+    return "\n".join([*lines, f"\t\tPort GUID: {port_guid}", "\t\tLink layer: Ethernet"]) + "\n"
+
+
+def rdma_link(host: Host) -> str:
+    """``rdma -j link show``."""
+    words = {"LinkUp": "LINK_UP", "Disabled": "DISABLED", "Polling": "POLLING"}
+    rows = [
+        {"ifindex": 3 + rail.index, "ifname": rail.device, "port": 1, "state": "ACTIVE" if rail.state == "Active" else "DOWN",
+         "physical_state": words[rail.physical_state], "netdev": rail.netdev, "netdev_index": 4 + rail.index}
+        for rail in host.rails
+    ]  # fmt: skip
+    return json.dumps(rows) + "\n"
+
+
+def devinfo(host: Host) -> str:
+    """``ibv_devinfo``."""
+    return "\n".join(_hca(rail) for rail in host.rails) + "\n"
+
+
+def _hca(rail: Rail) -> str:
+    up, sizes = rail.state == "Active", {256: 1, 512: 2, 1024: 3, 2048: 4, 4096: 5}
+    port = guid(rail.mac)[2:]
+    dotted = ":".join(port[i : i + 4] for i in range(0, 16, 4))
+    lines = [f"hca_id:\t{rail.device}", f"\ttransport:\t\t\t{rail.transport}", f"\tfw_ver:\t\t\t\t{rail.firmware}", f"\tnode_guid:\t\t\t{dotted}"]
+    lines += [f"\tsys_image_guid:\t\t\t{dotted}", "\tvendor_id:\t\t\t0x02c9", f"\tvendor_part_id:\t\t\t{rail.part_id}", "\thw_ver:\t\t\t\t0x0"]
+    lines += ["\tboard_id:\t\t\tMT_0000000838", "\tphys_port_cnt:\t\t\t1", "\t\tport:\t1", f"\t\t\tstate:\t\t\t{'PORT_ACTIVE (4)' if up else 'PORT_DOWN (1)'}"]
+    lines += ["\t\t\tmax_mtu:\t\t4096 (5)", f"\t\t\tactive_mtu:\t\t{rail.rdma_mtu} ({sizes[rail.rdma_mtu]})", "\t\t\tsm_lid:\t\t\t0", "\t\t\tport_lid:\t\t0"]
+    return "\n".join([*lines, "\t\t\tport_lmc:\t\t0x00", "\t\t\tlink_layer:\t\tEthernet"]) + "\n"
+
+
+def gids(host: Host) -> str:
+    """``show_gids`` of MLNX_OFED."""
+    lines = ["DEV\tPORT\tINDEX\tGID\t\t\t\t\tIPv4  \t\tVER\tDEV", "---\t----\t-----\t---\t\t\t\t\t------------  \t---\t---"]
+    number = 0
+    for rail in host.rails:
+        raw = "fe80" + "0" * 12 + guid(rail.mac)[2:]
+        local = ":".join(raw[i : i + 4] for i in range(0, 32, 4))
+        entries = [(local, ""), (local, "")]
+        if rail.gid_address:
+            octets = "".join(f"{int(part):02x}" for part in rail.gid_address.split("."))
+            entries += [(f"0000:0000:0000:0000:0000:ffff:{octets[:4]}:{octets[4:]}", rail.gid_address)] * 2
+        for index, (gid, address) in enumerate(entries, rail.gid_first_index):
+            version = "v2" if (index - rail.gid_first_index) % 2 else "v1"
+            lines.append(f"{rail.device}\t1\t{index}\t{gid}\t{address + '  ' if address else ''}\t{'' if address else chr(9)}{version}\t{rail.netdev}")
+            number += 1
+    return "\n".join([*lines, f"n_gids_found={number}"]) + "\n"
+
+
+def mlxconfig(rail: Rail) -> str:
+    """``mlxconfig -e query`` of one NIC's named keys."""
+    lines = ["", "Device #1:", "----------", "", "Device type:        ConnectX7", "Name:               MCX75310AAS-NEA_Ax"]
+    lines += ["Description:        NVIDIA ConnectX-7 HHHL adapter card; 400GbE", f"Device:             {rail.pci}", ""]
+    lines.append(f"{'Configurations:':<48}{'Default':>20}{'Current':>20}{'Next Boot':>20}")
+    for name in ("ROCE_CC_PRIO_MASK_P1", "LINK_TYPE_P1", "SRIOV_EN", "NUM_OF_VFS", "PCI_WR_ORDERING"):
+        if name in rail.settings:
+            current = rail.settings[name]
+            later = rail.next_boot.get(name, current)
+            mark = "*" if current != later else " "
+            lines.append(f"{mark}       {name:<40}{current:>20}{current:>20}{later:>20}")
+    return "\n".join(lines) + "\n"
+
+
+def ecn(rail: Rail) -> str:
+    """``grep`` over the ecn directory that MLNX_OFED gives each netdev."""
+    lines = []
+    for role, enabled in (("np", rail.dcqcn_np), ("rp", rail.dcqcn_rp)):
+        lines += [f"/sys/class/net/{rail.netdev}/ecn/roce_{role}/enable/{priority}:{int(priority in enabled)}" for priority in range(8)]
+    lines.append(f"/sys/class/net/{rail.netdev}/ecn/roce_np/cnp_dscp:48")
+    return "\n".join(lines) + "\n"
+
+
+def mlnx_qos(rail: Rail) -> str:
+    """``mlnx_qos -i``."""
+    lines = ["DCBX mode: OS controlled", f"Priority trust state: {rail.trust}"]
+    if rail.trust == "dscp":
+        lines.append("dscp2prio mapping:")
+        of_priority: dict[int, list[int]] = {priority: [] for priority in range(8)}
+        for dscp in range(63, -1, -1):
+            of_priority[rail.dscp_moved.get(dscp, dscp // 8)].append(dscp)
+        for priority, values in of_priority.items():
+            for start in range(0, len(values), 8):
+                lines.append(f"\tprio:{priority} dscp:" + "".join(f"{value:02}," for value in values[start : start + 8]))
+    lines += ["default priority:", "Receive buffer size (bytes): 20016,156096,0,0,0,0,0,0,max_buffer_size=1027728", "Cable len: 7", "PFC configuration:"]
+    lines += ["\tpriority    0   1   2   3   4   5   6   7", "\tenabled     " + "".join(f"{int(one in rail.pfc)}   " for one in range(8))]
+    lines.append("\tbuffer      " + "".join(f"{int(one in rail.pfc)}   " for one in range(8)))
+    for number in range(8):
+        lines += [f"tc: {number} ratelimit: unlimited, tsa: vendor", f"\t priority:  {(number ^ 1) if number < 2 else number}"]
+    return "\n".join(lines) + "\n"
+
+
+def pause(rail: Rail) -> str:
+    """``ethtool -a``."""
+    word = "on" if rail.pause else "off"
+    return f"Pause parameters for {rail.netdev}:\nAutonegotiate:\toff\nRX:\t\t{word}\nTX:\t\t{word}\n\n"
+
+
+def settings(rail: Rail) -> str:
+    """``ethtool`` of a netdev."""
+    up = rail.state == "Active"
+    speed, duplex = (f"{rail.speed_gbit_s * 1000}Mb/s", "Full") if up else ("Unknown!", "Unknown! (255)")
+    lines = [
+        f"Settings for {rail.netdev}:",
+        "\tSupported ports: [ Backplane ]",
+        "\tSupported link modes:   100000baseKR4/Full",
+        "\t                        400000baseKR4/Full",
+    ]
+    lines += [
+        "\tSupported pause frame use: Symmetric",
+        "\tSupports auto-negotiation: Yes",
+        "\tSupported FEC modes: RS",
+        "\tAdvertised link modes:  400000baseKR4/Full",
+    ]
+    lines += ["\tAdvertised pause frame use: No", "\tAdvertised auto-negotiation: Yes", "\tAdvertised FEC modes: RS", f"\tSpeed: {speed}", "\tLanes: 4"]
+    lines += [
+        f"\tDuplex: {duplex}",
+        "\tAuto-negotiation: on",
+        f"\tPort: {'FIBRE' if rail.medium == 'optic' else 'Direct Attach Copper'}",
+        "\tPHYAD: 0",
+        "\tTransceiver: internal",
+    ]
+    lines += ["\tSupports Wake-on: d", "\tWake-on: d", "        Current message level: 0x00000004 (4)", "                               link"]
+    return "\n".join([*lines, f"\tLink detected: {'yes' if up else 'no'}"]) + "\n"
+
+
+def counters(rail: Rail, later: bool) -> str:
+    """``ethtool -S``; what moves has moved on when it is asked again."""
+    grown = {name: rail.grow.get(name, 1000003 if name.endswith(("bytes_phy", "packets_phy", "_bytes")) else 0) for name in {*rail.counters, *rail.grow}}
+    values = {name: rail.counters.get(name, 0) + (grown.get(name, 0) if later else 0) for name in dict.fromkeys((*rail.counters, *rail.grow))}
+    return "NIC statistics:\n" + "".join(f"     {name}: {value}\n" for name, value in values.items())
+
+
+def module(rail: Rail) -> str:
+    """``ethtool -m``: an OSFP optic with its limits, or passive copper without any light."""
+    head = ["\tIdentifier                                : 0x19 (OSFP)", "\tPower class                               : 5"]
+    names = [
+        f"\tVendor name                               : {'NVIDIA' if rail.rx_power_dbm else 'Mellanox'}",
+        f"\tVendor PN                                 : {rail.optic_part}",
+    ]
+    if not rail.rx_power_dbm:
+        copper = [
+            "\tConnector                                 : 0x23 (No separable connector)",
+            f"\tCable assembly length                     : {rail.length_m:.2f}m",
+        ]
+        return "\n".join([*head, *copper, "\tTransmitter technology                    : 0x0a (Copper cable, unequalized)", *names]) + "\n"
+    lines = ["\tConnector                                 : 0x28 (MPO 1x12)", "\tTransmitter technology                    : 0x00 (850 nm VCSEL)"]
+    lines += names + [
+        "\tModule temperature                        : 42.50 degrees C / 108.50 degrees F",
+        "\tModule voltage                            : 3.2900 V",
+    ]
+    for lane, (rx, tx) in enumerate(zip(rail.rx_power_dbm, rail.tx_power_dbm), 1):
+        lines.append(f"\tTransmit avg optical power (Channel {lane})    : {10 ** (tx / 10):.4f} mW / {tx:.2f} dBm")
+        lines.append(f"\tRcvr signal avg optical power (Channel {lane}) : {10 ** (rx / 10):.4f} mW / {rx:.2f} dBm")
+    for name, limit in (("high alarm", 7.0), ("low alarm", -8.4), ("high warning", 4.0), ("low warning", -5.4)):
+        words = f"Laser rx power {name} threshold"
+        lines.append(f"\t{words:<42}: {10 ** (limit / 10):.4f} mW / {limit:.2f} dBm")
+    return "\n".join([*head, *lines]) + "\n"
+
+
+def ip_link(host: Host) -> str:
+    """``ip -j -d link show``."""
+    rows = [
+        {
+            "ifindex": 1,
+            "ifname": "lo",
+            "flags": ["LOOPBACK", "UP"],
+            "mtu": 65536,
+            "operstate": "UNKNOWN",
+            "link_type": "loopback",
+            "address": "00:00:00:00:00:00",
+        }
+    ]
+    rows.append(
+        {
+            "ifindex": 2,
+            "ifname": "eno1",
+            "flags": ["UP"],
+            "mtu": 1500,
+            "operstate": "UP",
+            "link_type": "ether",
+            "address": host.management_mac,
+            "parentdev": "0000:05:00.0",
+        }
+    )
+    for rail in host.rails:
+        state = rail.netdev_state if rail.state == "Active" else "DOWN"
+        row = {"ifindex": 4 + rail.index, "ifname": rail.netdev, "flags": ["UP"], "mtu": rail.mtu, "operstate": state, "link_type": "ether"}
+        rows.append({**row, "address": rail.mac, "parentbus": "pci", "parentdev": rail.pci})
+    return json.dumps(rows) + "\n"
+
+
+def ip_address(host: Host) -> str:
+    """``ip -j address show``."""
+    rows = [{"ifindex": 2, "ifname": "eno1", "operstate": "UP", "addr_info": [{"family": "inet", "local": "10.0.255.1", "prefixlen": 16}]}]
+    for rail in host.rails:
+        family = [{"family": "inet", "local": rail.address, "prefixlen": rail.prefix_length, "scope": "global"}] if rail.address else []
+        rows.append({"ifindex": 4 + rail.index, "ifname": rail.netdev, "operstate": "UP", "addr_info": family})
+    return json.dumps(rows) + "\n"
+
+
+def lldp(host: Host) -> str:
+    """``lldpctl -f json``."""
+    rows = [
+        {rail.netdev: {"via": "LLDP", "rid": "1", "chassis": {rail.lldp_peer: {"id": {"type": "mac", "value": "00:1c:73:00:00:01"}}},
+                       "port": {"id": {"type": "ifname", "value": rail.lldp_port}, "ttl": "120"}}}
+        for rail in host.rails
+        if rail.lldp
+    ]  # fmt: skip
+    return json.dumps({"lldp": {"interface": rows}}) + "\n"
+
+
+def ping(host: Host, source: str, target: str, count: int) -> tuple[str, int]:
+    """``ping -n -q``, and its exit status."""
+    rail = next(one for one in host.rails if one.address == source)
+    loss = rail.loss_to.get(target, rail.loss_percent)
+    received = count - count * loss // 100
+    lines = [f"PING {target} ({target}) from {source} : 56(84) bytes of data.", "", f"--- {target} ping statistics ---"]
+    lines.append(f"{count} packets transmitted, {received} received, {loss:g}% packet loss, time {count * 20}ms")
+    if received:
+        rtt = rail.rtt_ms
+        lines.append(f"rtt min/avg/max/mdev = {rtt * 0.8:.3f}/{rtt:.3f}/{rtt * 1.6:.3f}/{rtt / 5:.3f} ms")
+    return "\n".join([*lines, ""]) + "\n", 0 if received else 1
+
+
+def probe(host: Host, source: str, target: str, size: int, flows: int) -> str:
+    """``path_probe probe``."""
+    rail = next(one for one in host.rails if one.address == source)
+    return (
+        json.dumps({"source": source, "target": target, "size_bytes": size or rail.mtu, "flows": flows, "answered": flows - min(flows, rail.flows_lost)}) + "\n"
+    )

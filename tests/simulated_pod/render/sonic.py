@@ -1,0 +1,129 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a SONiC spine prints: tabulate's tables."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..model import Port, Switch
+from .eos import listed
+
+
+def table(header: t.Sequence[str], rows: t.Sequence[t.Sequence[t.Any]], left: t.Container[int] = ()) -> str:
+    """A table as tabulate's simple format lays it out."""
+    text = [[str(cell) for cell in row] for row in [header, *rows]]
+    widths = [max(len(row[column]) for row in text) for column in range(len(header))]
+
+    def line(row: list[str]) -> str:
+        return "  ".join(cell.ljust(width) if column in left else cell.rjust(width) for column, (cell, width) in enumerate(zip(row, widths))).rstrip()
+
+    return "\n".join([line(text[0]), "  ".join("-" * width for width in widths), *(line(row) for row in text[1:])]) + "\n"
+
+
+def status(switch: Switch) -> str:
+    """``show interfaces status``."""
+    rows = []
+    for port in listed(switch):
+        oper, admin = ("up", "up") if port.state == "connected" else ("down", "down" if port.state == "disabled" else "up")
+        kind = "OSFP 8X Pluggable Transceiver" if port.medium == "optic" else "N/A"
+        number = int(port.name.removeprefix("Ethernet"))
+        lanes = ",".join(str(number + lane) for lane in range(8))
+        rows.append([port.name, lanes, f"{port.speed_gbit_s}G", port.mtu, "rs", f"etp{number // 8 + 1}", "routed", oper, admin, kind, "off"])
+    rows.append(["Ethernet504", "505,506", "400G", 9100, "rs", "etp64", "routed", "down", "down", "N/A", "off"])
+    return table(["Interface", "Lanes", "Speed", "MTU", "FEC", "Alias", "Vlan", "Oper", "Admin", "Type", "Asym PFC"], rows)
+
+
+def errors(switch: Switch, later: bool) -> str:
+    """``show interfaces counters errors``."""
+
+    def value(port: Port, name: str) -> str:
+        return f"{port.counters.get(name, 0) + (port.grow.get(name, 0) if later else 0):,}"
+
+    rows = [
+        [port.name, "U" if port.state == "connected" else "D", value(port, "fcs"), value(port, "rx_drops"), 0, value(port, "tx"), 0, 0]
+        for port in listed(switch)
+    ]  # fmt: skip
+    return table(["IFACE", "STATE", "RX_ERR", "RX_DRP", "RX_OVR", "TX_ERR", "TX_DRP", "TX_OVR"], rows)
+
+
+def fec(switch: Switch, later: bool) -> str:
+    """``show interfaces counters fec-stats``."""
+    rows = []
+    for port in listed(switch):
+        uncorrectable = port.counters.get("fec_uncorrectable", 0) + (port.grow.get("fec_uncorrectable", 0) if later else 0)
+        corrected = port.counters.get("fec_corrected", 2000017) + (3011 if later else 0)
+        rows.append(
+            [port.name, "U", f"{corrected:,}", f"{uncorrectable:,}", 0, (port.counters.get("pre_fec_ber_exponent") and "3.10e-05") or "1.10e-09", "0.00e+00"]
+        )
+    return table(["IFACE", "STATE", "FEC_CORR", "FEC_UNCORR", "FEC_SYMBOL_ERR", "FEC_PRE_BER", "FEC_POST_BER"], rows)
+
+
+def lldp(switch: Switch) -> str:
+    """``show lldp table``."""
+    rows = [[port.name, port.lldp_peer, port.lldp_port, "BR", switch.name] for port in listed(switch) if port.lldp and port.state == "connected"]
+    head = "Capability codes: (R) Router, (B) Bridge, (O) Other\n"
+    body = table(["LocalPort", "RemoteDevice", "RemotePortID", "Capability", "RemotePortDescr"], rows, left=range(5))
+    return head + body + "--------------------------------------------------\n" + f"Total entries displayed:  {len(rows)}\n"
+
+
+def macs(_switch: Switch) -> str:
+    """``show mac`` of a routed switch."""
+    return "  No.    Vlan  MacAddress    Port    Type\n-----  ------  ------------  ------  ------\nTotal number of entries 0\n"
+
+
+def transceivers(switch: Switch) -> str:
+    """``show interfaces transceiver eeprom --dom``."""
+    lines = []
+    for port in listed(switch):
+        lines += [
+            f"{port.name}: SFP EEPROM detected",
+            "        CMIS Rev: 5.0",
+            "        Connector: MPO 1x12",
+            "        Identifier: OSFP 8X Pluggable Transceiver",
+        ]
+        lines += [
+            "        Length Cable Assembly(m): 0.0",
+            "        Media Interface Technology: 1310 nm EML",
+            "        Media Lane Count: 4",
+            "        Vendor Name: NVIDIA",
+        ]
+        lines += ["        Vendor PN: MMA4Z00-NS400", "        ChannelMonitorValues:"]
+        lines += [f"                RX{lane}Power: {power:.3f}dBm" for lane, power in enumerate(port.rx_power_dbm, 1)]
+        lines += [f"                TX{lane}Power: {power:.3f}dBm" for lane, power in enumerate(port.tx_power_dbm, 1)]
+        lines += ["        ChannelThresholdValues:", "                RxPowerHighAlarm  : 7.000dBm", "                RxPowerHighWarning: 4.000dBm"]
+        lines += [
+            "                RxPowerLowAlarm   : -8.400dBm",
+            "                RxPowerLowWarning : -5.400dBm",
+            "        ModuleMonitorValues:",
+            "                Temperature: 41.200C",
+        ]
+        lines += ["                Vcc: 3.280Volts", "        ModuleThresholdValues:", "                TempHighAlarm  : 75.000C", ""]
+    return "\n".join(lines) + "\n"
+
+
+def bgp(switch: Switch) -> str:
+    """``show ip bgp summary``."""
+    lines = ["", "IPv4 Unicast Summary:", f"BGP router identifier {switch.router_id}, local AS number {switch.asn} vrf-id 0", "BGP table version 6405"]
+    lines += ["", "Neighbor        V         AS MsgRcvd MsgSent   TblVer  InQ OutQ  Up/Down State/PfxRcd NeighborName"]
+    known = [one for one in switch.sessions if one.configured]
+    for one in known:
+        state = one.prefixes if one.state == "Established" else one.state
+        lines.append(f"{one.address:<15} 4 {one.asn:>10} {3995:>7} {4001:>7} {0:>8} {0:>4} {0:>4} {one.up:>8} {state:>12} {one.peer}")
+    return "\n".join([*lines, "", f"Total number of neighbors {len(known)}"]) + "\n"
+
+
+def routes(switch: Switch) -> str:
+    """``show ip route``."""
+    lines = [
+        "Codes: K - kernel route, C - connected, S - static, R - RIP,",
+        "       O - OSPF, I - IS-IS, B - BGP, E - EIGRP, N - NHRP,",
+        "       > - selected route, * - FIB route, q - queued, r - rejected, b - backup",
+        "",
+    ]
+    lines += [f"C>* 10.255.1.0/24 is directly connected, Loopback0, {'3d02h11m'}"]
+    by_asn = {one.peer: one for one in switch.sessions if one.configured and one.state == "Established"}
+    for number, one in enumerate(by_asn.values()):
+        lines.append(f"B>* 10.{51 + number}.0.0/24 [20/0] via {one.address}, {one.port}, weight 1, 3d02h11m")
+    return "\n".join(lines) + "\n"

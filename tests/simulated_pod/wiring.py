@@ -1,0 +1,64 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An inventory's own words about the pod, as the model is built from them."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ansible.inventory.manager import InventoryManager
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+from ansible.vars.manager import VariableManager
+
+from ...plugins.plugin_utils.cabling import Cable, read
+
+
+@dataclass
+class Place:
+    """One node: host, leaf or spine; its platform, gate group, rails and AS."""
+
+    name: str
+    role: str
+    platform: str
+    group: str
+    asn: int
+    rails: list[dict[str, t.Any]]
+
+
+@dataclass
+class Wiring:
+    """The nodes by name, in the inventory's order, and the cables."""
+
+    places: dict[str, Place]
+    cables: list[Cable]
+    groups: dict[str, list[str]] = field(default_factory=dict)
+
+    def named(self, role: str) -> list[Place]:
+        """The places of one role."""
+        return [place for place in self.places.values() if place.role == role]
+
+
+def load(directory: Path) -> Wiring:
+    """The wiring of the inventory in a directory: its ``hosts.yml``, group variables and ``cabling.csv``."""
+    loader = DataLoader()
+    inventory = InventoryManager(loader=loader, sources=[str(directory / "hosts.yml")])
+    variables = VariableManager(loader=loader, inventory=inventory)
+    members = {group: [host.name for host in inventory.groups[group].get_hosts()] for group in inventory.groups}
+    roles = {name: role for role, group in (("host", "gpu_hosts"), ("leaf", "leaves"), ("spine", "spines")) for name in members.get(group, ())}
+    places = {}
+    for name, role in roles.items():
+        raw = variables.get_vars(host=inventory.get_host(name), include_hostvars=False)
+        templar = Templar(loader=loader, variables=raw)
+        value = {key: templar.template(raw.get(key)) for key in ("pod_rails", "bgp_asn", "pod_gate_groups", "ansible_network_os", "pod_platform")}
+        group = next((one for one in value["pod_gate_groups"] or () if name in members.get(one, ())), "")
+        platform = "linux" if role == "host" else value["pod_platform"] or str(value["ansible_network_os"]).rpartition(".")[2]
+        places[name] = Place(name, role, str(platform), str(group), int(value["bgp_asn"] or 0), [dict(rail) for rail in value["pod_rails"] or ()])
+    cables, wrong = read((directory / "cabling.csv").read_text(encoding="utf-8"), places)
+    if wrong:
+        raise ValueError(f"{directory / 'cabling.csv'}: {'; '.join(wrong)}")
+    groups = {place.group: [one.name for one in places.values() if one.group == place.group] for place in places.values() if place.group}
+    return Wiring(places, cables, groups)
