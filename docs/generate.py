@@ -16,9 +16,11 @@ import sys
 import typing as t
 from pathlib import Path
 
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import judging  # noqa: F401 - it imports every layer's checks into REGISTRY
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import LAYERS, REGISTRY, Check
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.expectations import DEFAULTS, PLANNED, SPECIFIED, Specification
+
+# Besides its constant: it imports every layer's checks, which fills REGISTRY.
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.judging import ANSWERED
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import Column, Reading, Source, catalogue
 
 HERE = Path(__file__).parent
@@ -53,7 +55,7 @@ def checks_page() -> str:
         "Checks",
         "Every check by layer: what must hold, what it reads, what it expects, and what to do where it does not hold. "
         "A required check closes its group's gate unless it passes, whatever the reason; any other closes it by a fail or an unknown. "
-        "Every layer has one more, `answered`: each node of the layer was read.",
+        f"Every layer has one more, `{ANSWERED}`: each node of the layer was read.",
         [_layer(number, layer) for number, layer in enumerate(LAYERS) if REGISTRY[layer]],
     )
 
@@ -147,7 +149,7 @@ def _expectation(spec: Specification) -> str:
 
 
 def _table(head: tuple[str, ...], rows: t.Iterable[tuple[str, ...]]) -> str:
-    lines = [head, tuple("---" for _ in head), *(tuple(cell.replace("|", "\\|") for cell in row) for row in rows)]
+    lines = [head, ("---",) * len(head), *(tuple(cell.replace("|", "\\|") for cell in row) for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |".replace("|  |", "| |") for line in lines)
 
 
