@@ -46,6 +46,8 @@ OF_SONIC: dict[str, t.Callable[[Switch], str]] = {
     "interface_status": sonic.status, "transceivers": sonic.transceivers, "lldp_neighbors": sonic.lldp, "mac_table": sonic.macs, "bgp_summary": sonic.bgp,
     "ecmp_routes": sonic.routes, "interface_mtu": sonic.status,
 }  # fmt: skip
+# Whom they ask depends on who climbs, so they answer for any target.
+SCRIPTED = ("pings", "path_probes")
 # Where nothing is a file or a line, grep and find say so by their status.
 NOTHING = {"iommu_groups": 2, "iommu_devices": 1, "memory_peers": 2, "modules_load": 1, "nccl_environment": 1, "kernel_symbols": 1}
 
@@ -58,12 +60,20 @@ def of_node(pod: Pod, plan: Plan, name: str) -> dict[tuple[str, ...], Printed]:
     asks, _apart = collecting.asks(names, {"platform": place.platform, "values": place.values, "items": items})
     answers = {}
     for ask in asks:
+        if ask.reading.name in SCRIPTED:
+            continue
         for command, item in zip(collecting.commands([ask]), ask.items):
             argv = tuple(command["alternatives"][0]["argv"])
             answers[argv] = _bent(pod.nodes[name].tools, argv, _printed(pod, name, ask.reading.name, item))
     if place.kind == "host":
         answers |= {argv: _bent(pod.nodes[name].tools, argv, printed) for argv, printed in _by_hand(pod.hosts[name]).items()}
     return answers
+
+
+def scripts(host: Host) -> dict[str, str]:
+    """Tools that answer by a shell text of their own, unless they misbehave."""
+    bent = {tool.name for tool in host.tools if tool.how != "missing"}
+    return {name: text(host) for name, text in (("ping", nic.ping), ("path_probe", nic.probe)) if not {name, "*"} & bent}
 
 
 def _by_hand(host: Host) -> dict[tuple[str, ...], Printed]:
@@ -80,11 +90,6 @@ def _printed(pod: Pod, name: str, reading: str, item: dict[str, t.Any]) -> Print
         return Printed(text, rc=0 if text else NOTHING.get(reading, 0))
     if reading == "kernel_log":
         return Printed(gpu.kernel_log(host, False), gpu.kernel_log(host, True))
-    if reading == "pings":
-        text, rc = nic.ping(host, item["source"], item["target"], item["count"])
-        return Printed(text, rc=rc)
-    if reading == "path_probes":
-        return Printed(nic.probe(host, item["source"], item["target"], item["size"], item["flows"]))
     if reading == "path_responder":
         return Printed('{"port": 4792, "pid": 4711, "seconds": 120}\n')
     rail = next(one for one in host.rails if one.device == item["device"])

@@ -27,7 +27,11 @@ def render(directory: Path, faults: t.Sequence[str], seed: int, into: Path) -> N
         place = into / name
         printed = answers.of_node(pod, plan, name)
         missing = {tool.name for tool in node.tools if tool.how == "missing"}
-        _bin(place / "bin", {argv[0] for argv in printed} - missing)
+        scripts = answers.scripts(node) if name in pod.hosts else {}
+        _bin(place / "bin", ({argv[0] for argv in printed} | set(scripts)) - missing)
+        for tool, text in scripts.items():
+            (place / tool).mkdir(exist_ok=True)
+            (place / tool / "=any").write_text(text, encoding="utf-8")
         for argv, answer in printed.items():
             _write(place, argv, answer)
     (into / "unreachable").write_text("".join(f"{name} {node.unreachable}\n" for name, node in pod.nodes.items() if node.unreachable), encoding="utf-8")
