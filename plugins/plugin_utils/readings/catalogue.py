@@ -115,7 +115,8 @@ def _sources(name: str, platform: str, raw: t.Any) -> tuple[Source, ...]:
         raise ValueError(f"reading {name}: unknown platform {platform!r}, known are {', '.join(KINDS)}")
     sources = []
     for row in raw if isinstance(raw, list) else [raw]:
-        source = Source(**{key: tuple(value) if key == "rc" else value for key, value in row.items()})
+        fields: dict[str, t.Any] = {key: tuple(value) if key == "rc" else value for key, value in row.items()}
+        source = Source(**fields)
         if (source.template is None) == (source.jmespath is None):
             raise ValueError(f"reading {name}, platform {platform}: exactly one of template and jmespath is needed")
         sources.append(source)
