@@ -33,7 +33,7 @@ class ActionModule(ActionBase):
         try:
             runs.held(run, os.getppid())
         except runs.RunError as error:
-            raise AnsibleActionFail(str(error)) from error
+            raise AnsibleActionFail(str(error)) from None
         standing, gates = holding.hold(run, given["layer"], _Silent(task_vars or {}))
         return {**result, "changed": False, **standing, "layer": given["layer"], "gates": gates}
 

@@ -32,9 +32,9 @@ class ActionModule(ActionBase):
         try:
             opened = self._open(task_vars)
         except opening.Refused as refused:
-            raise AnsibleActionFail("the run was not opened:\n" + "\n".join(f"  - {reason}" for reason in refused.reasons)) from refused
+            raise AnsibleActionFail("the run was not opened:\n" + "\n".join(f"  - {reason}" for reason in refused.reasons)) from None
         except runs.RunError as error:
-            raise AnsibleActionFail(f"the run was not opened: {error}") from error
+            raise AnsibleActionFail(f"the run was not opened: {error}") from None
         result.update(changed=False, **opened)
         return result
 

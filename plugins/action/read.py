@@ -40,7 +40,7 @@ class ActionModule(ActionBase):
         try:
             runs.held(run, os.getppid())
         except runs.RunError as error:
-            raise AnsibleActionFail(str(error)) from error
+            raise AnsibleActionFail(str(error)) from None
         book, name = ledger.Ledger(run), str(task_vars["inventory_hostname"])
         node = book.node(name)
         names = judging.wanted(given["layer"], node["kind"], node["values"]["pod_fabric"], given["phase"])

@@ -33,7 +33,7 @@ class ActionModule(ActionBase):
         try:
             runs.held(run, os.getppid())
         except runs.RunError as error:
-            raise AnsibleActionFail(str(error)) from error
+            raise AnsibleActionFail(str(error)) from None
         book = ledger.Ledger(run)
         plan, state = book.plan(), book.state()
         state.finished = True

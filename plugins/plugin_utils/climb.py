@@ -9,7 +9,8 @@ import typing as t
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 
-from .checks import LAYERS, REGISTRY
+from .checks import LAYERS
+from .checks.every import REGISTRY
 from .gates import CLOSED, NOT_REACHED, OPEN, OUT_OF_SCOPE, Gate
 from .opening import Refused, reached
 from .plan import Plan
@@ -176,6 +177,13 @@ def _members(plan: Plan, state: State, groups: t.Sequence[str]) -> list[str]:
     if state.focus is not None and state.focus.nodes:
         members = [node for node in members if node in state.focus.nodes]
     return members
+
+
+def partners(plan: Plan, state: State, members: t.Sequence[str]) -> list[str]:
+    """The hosts that members ping: each other; where ``pod_only`` names a node, everyone else that stands in its groups."""
+    if state.focus is None or not state.focus.nodes:
+        return [node for node in members if plan.nodes[node].role == "host"]
+    return [host for group, hosts in plan.groups.items() if state.scope[group] != "out" for host in hosts if host not in state.quarantined]
 
 
 def climbing(plan: Plan, state: State, layer: str) -> list[str]:

@@ -38,7 +38,7 @@ def hold(run: Path, layer: str, silent_words: t.Callable[[str], str | None]) -> 
     climb.hold(plan, state, layer, gates, runs.now())
     above = state.layers[state.layers.index(layer) + 1 :]
     if above:
-        book.keep_items(plan, state.members[above[0]])
+        book.keep_items(plan, state, state.members[above[0]])
     in_scope = {node.name for node in plan.nodes.values() if node.group is None or state.scope[node.group] != "out"}
     book.keep_verdicts(layer, [one.record() for one in verdicts], counts(plan, verdicts, in_scope), explained(plan, verdicts))
     book.keep_state(state)
@@ -49,8 +49,9 @@ def hold(run: Path, layer: str, silent_words: t.Callable[[str], str | None]) -> 
 def judge_layer(book: Ledger, plan: Plan, state: climb.State, layer: str, silent_words: t.Callable[[str], str | None]) -> tuple[Layer, list[Verdict]]:
     """The layer as it was judged, and its verdicts within what ``pod_only`` names."""
     members = state.members[layer]
+    partners = climb.partners(plan, state, members)
     if state.replay:
-        now, before = (replayed(Path(state.replay), plan, layer, members, phase) for phase in ("now", "before"))
+        now, before = (replayed(Path(state.replay), plan, layer, members, partners, phase) for phase in ("now", "before"))
     else:
         now, before = book.answers(layer, "now"), book.answers(layer, "before")
     silent = dict(state.silent)
@@ -62,7 +63,7 @@ def judge_layer(book: Ledger, plan: Plan, state: climb.State, layer: str, silent
     values = next(iter(plan.nodes.values())).values
     given, _wrong = waivers(values["pod_waivers"], _Anything())
     only = state.focus.check if state.focus else None
-    judged = Layer(layer, plan, members, now, before, silent, given, datetime.datetime.now(datetime.UTC).date(), only)
+    judged = Layer(layer, plan, members, partners, now, before, silent, given, datetime.datetime.now(datetime.UTC).date(), only)
     verdicts = judge(judged)
     return judged, within(verdicts, set(state.focus.places)) if state.focus and state.focus.places else verdicts
 
@@ -87,9 +88,9 @@ def within(verdicts: list[Verdict], places: set[str]) -> list[Verdict]:
     return kept
 
 
-def replayed(directory: Path, plan: Plan, layer: str, members: t.Iterable[str], phase: str) -> dict[str, Envelope]:
+def replayed(directory: Path, plan: Plan, layer: str, members: t.Sequence[str], partners: t.Sequence[str], phase: str) -> dict[str, Envelope]:
     """What nodes said as a kept run's evidence, or text captured by hand, says it: ``evidence/<layer>/<node>/<reading>.txt``."""
-    meshes = plan.meshes(set(members))
+    meshes = plan.meshes(partners, members)
     found: dict[str, Envelope] = {}
     ending = ".before.txt" if phase == "before" else ".txt"
     for name in members:

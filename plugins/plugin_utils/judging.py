@@ -11,10 +11,8 @@ import typing as t
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from .checks import REGISTRY, CannotTell, Check, Finding, NotApplicable
-from .checks import links as _links  # noqa: F401 - a module of checks is declared by its import
-from .checks import preflight as _preflight  # noqa: F401
-from .checks import routing as _routing  # noqa: F401
+from .checks import CannotTell, Check, Finding, NotApplicable
+from .checks.every import REGISTRY
 from .plan import Plan
 from .readings import catalogue
 from .verdicts import Verdict, Waiver, settle, worst
@@ -37,6 +35,7 @@ class Layer:
 
     now, before: the envelopes of ``read`` by node; a node without one was never read.
     members: the nodes that climb to this layer.
+    partners: the hosts that members ping; more than the members where ``pod_only`` names some.
     silent: why a node did not answer, in the words of whoever tried.
     only: a check, or None for all of them.
     """
@@ -44,6 +43,7 @@ class Layer:
     name: str
     plan: Plan
     members: t.Sequence[str]
+    partners: t.Sequence[str]
     now: t.Mapping[str, Envelope]
     before: t.Mapping[str, Envelope]
     silent: t.Mapping[str, str]
@@ -83,7 +83,7 @@ def judge(layer: Layer) -> list[Verdict]:
         verdicts.append(answered)
         if answered.verdict == "pass":
             speaking.append(node)
-    meshes = layer.plan.meshes(set(layer.members))
+    meshes = layer.plan.meshes(layer.partners, layer.members)
     for node in speaking:
         values = {**layer.plan.nodes[node].values, **layer.plan.planned(node)}
         values |= {"pod_pings": meshes[node]["ping"], "pod_path_probes": meshes[node]["path_probe"]} if node in meshes else {}

@@ -57,16 +57,16 @@ class Ledger:
             for cable in plan.cables
         ]
         runs.write_json(self.run / "plan.json", {"common": common, "nodes": nodes, "groups": plan.groups, "cables": cables})
-        self.keep_items(plan, {node for members in state.members.values() for node in members})
+        self.keep_items(plan, state, next(iter(state.members.values())))
 
-    def keep_items(self, plan: Plan, members: t.Container[str]) -> None:
+    def keep_items(self, plan: Plan, state: climb.State, members: t.Sequence[str]) -> None:
         """Write what each member's commands are repeated for: its rails, and the pings and probes to those that climb with it."""
-        meshes = plan.meshes(members)
-        for node in plan.nodes.values():
-            if node.name in members:
-                items = {"rail": node.values["pod_rails"] if node.role == "host" else [], **meshes.get(node.name, {"ping": [], "path_probe": []})}
-                values = {key: node.values[key] for key in OF_READING}
-                runs.write_json(self.run / "plan" / f"{node.name}.json", {"platform": node.platform, "kind": node.kind, "values": values, "items": items})
+        meshes = plan.meshes(climb.partners(plan, state, members), members)
+        for name in members:
+            node = plan.nodes[name]
+            items = {"rail": node.values["pod_rails"] if node.role == "host" else [], **meshes.get(node.name, {"ping": [], "path_probe": []})}
+            values = {key: node.values[key] for key in OF_READING}
+            runs.write_json(self.run / "plan" / f"{node.name}.json", {"platform": node.platform, "kind": node.kind, "values": values, "items": items})
 
     def plan(self) -> Plan:
         """The plan that ``keep_plan`` wrote."""

@@ -37,6 +37,16 @@ def mesh(rails: list[Values], nodes: t.Mapping[str, t.Any]) -> dict[str, dict[st
     return plans
 
 
+def both_ways(plans: dict[str, dict[str, list[Values]]]) -> dict[str, dict[str, list[Values]]]:
+    """The same pings, also from the other end: where only some hosts ask, each asks everyone that it shares a pair with."""
+    result = {host: {kind: list(pairs) for kind, pairs in own.items()} for host, own in plans.items()}
+    for host, own in plans.items():
+        for pair in own["ping"]:
+            turned = {**pair, "source": pair["target"], "target": pair["source"], "device": pair["peer_device"], "peer": host, "peer_device": pair["device"]}
+            result[pair["peer"]]["ping"].append({**turned, "item": f"{turned['source']}>{turned['target']}"})
+    return result
+
+
 def distances(hosts: int, values: Values) -> list[int]:
     """How far around the ring of hosts each host's targets are; exhaustive when every pair is met once."""
     if hosts <= values["pod_ping_peers_max"] or values["pod_depth"] == "go_live":

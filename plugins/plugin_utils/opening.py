@@ -11,7 +11,8 @@ import typing as t
 from dataclasses import dataclass
 
 from . import cabling
-from .checks import LAYERS, REGISTRY
+from .checks import LAYERS
+from .checks.every import REGISTRY
 from .expectations import typed
 from .plan import SHARED, Node, Plan
 from .readings import KINDS
@@ -120,10 +121,12 @@ def _gate_groups(inventory: Inventory, names: t.Sequence[str]) -> tuple[dict[str
         elif not members:
             wrong.append(f"gate group {name!r} has no GPU host")
         groups[name] = members
-    for host in hosts:
-        its = [name for name, members in groups.items() if host in members]
-        if names and len(its) != 1:
-            wrong.append(f"GPU host {host} is in {'no gate group' if not its else 'the gate groups ' + ' and '.join(its)}; it must be in exactly one")
+    homes: dict[tuple[str, ...], list[str]] = {}
+    for host in hosts if names else ():
+        homes.setdefault(tuple(name for name, members in groups.items() if host in members), []).append(host)
+    for its, whose in homes.items():
+        if len(its) != 1:
+            wrong.append(f"GPU hosts in {'no gate group' if not its else 'the gate groups ' + ' and '.join(its)}, not in exactly one: {_some(whose)}")
     return groups, wrong
 
 

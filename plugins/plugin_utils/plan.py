@@ -9,7 +9,7 @@ import typing as t
 from dataclasses import dataclass, field
 
 from .cabling import Cable
-from .meshes import mesh
+from .meshes import both_ways, mesh
 
 SHARED = "shared"
 Values = dict[str, t.Any]
@@ -122,6 +122,12 @@ class Plan:
             for index, rail in enumerate(node.values["pod_rails"])
         ]
 
-    def meshes(self, hosts: t.Container[str]) -> dict[str, dict[str, list[Values]]]:
-        """The pings and path probes of each of the hosts that climb, by host: ``{host: {"ping": [...], "path_probe": [...]}}``."""
-        return mesh(self.rails(hosts), self.nodes)
+    def meshes(self, partners: t.Collection[str], members: t.Collection[str] | None = None) -> dict[str, dict[str, list[Values]]]:
+        """The pings and path probes of each member, by host: ``{host: {"ping": [...], "path_probe": [...]}}``.
+
+        partners: the hosts that take part. Where only some of them are members, the others run no responder, and nobody probes paths.
+        """
+        meshes = mesh(self.rails(partners), self.nodes)
+        if members is None or set(partners) <= set(members):
+            return meshes
+        return {host: {"ping": own["ping"], "path_probe": []} for host, own in both_ways(meshes).items() if host in members}

@@ -169,7 +169,7 @@ def path_carries_full_size(path_probes: Rows, pod_path_probes: Rows, pod_topolog
     if pod_topology == "rail_only":
         raise NotApplicable("a rail-only pod routes nothing across rails")
     if not pod_path_probes:
-        raise CannotTell("no probe is planned from here: pod_rails has no addresses, or no other host climbs")
+        raise NotApplicable("no probe is planned from here: pod_rails has no addresses, or no other host climbs")
     if path_responder_before is None:
         raise CannotTell("this host could not start what answers the probes")
     said = {(row["source"], row["target"]): row for row in path_probes}

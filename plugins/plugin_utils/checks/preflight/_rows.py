@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 from collections import Counter
 
-from .. import CannotTell, NotApplicable
+from .. import CannotTell, Finding, NotApplicable
 
 Rows = list[dict[str, t.Any]]
 Key = t.TypeVar("Key")
@@ -43,6 +43,14 @@ def several(hosts: t.Sized) -> None:
     """Raises NotApplicable for a group of one host, which has nothing to be compared with."""
     if len(hosts) < 2:
         raise NotApplicable("one host in the group")
+
+
+def not_told(hosts: t.Iterable[str], values: t.Container[tuple[str, str]], names: t.Iterable[str], expected: str) -> t.Iterator[Finding]:
+    """Rails that a host says nothing of: they are neither like nor unlike the others."""
+    for host in hosts:
+        for name in sorted(names):
+            if (host, name) not in values:
+                yield Finding(name, expected, "not told", "unknown", host=host)
 
 
 def odd_ones(values: t.Mapping[Key, t.Any]) -> t.Iterator[tuple[Key, t.Any, t.Any]]:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 import typing as t
+from collections import Counter
 
 from .. import CannotTell, Finding, NotApplicable, check
-from ._rows import Rows, grouped, odd_ones
+from ._rows import Rows, grouped, odd_ones, planned, rail_pci, several
 
 DISTANCES = ("PIX", "PXB", "PHB", "NODE", "SYS")
 FORCED = {
@@ -29,7 +30,10 @@ FORCED = {
     "NCCL_BUFFSIZE": "changes the buffers",
     "NCCL_TOPO_FILE": "replaces the detected topology",
 }
-XID_DEVICE = re.compile(r"^(.*?)(?:\.\d)?$")
+# Xids that a job's own program causes; any other is the GPU's, its memory's, its link's or its driver's.
+OF_PROGRAMS = {13, 31, 43, 45, 68, 69}
+# Before Hopper a GPU tells no fabric state; the fabric manager's unit is what there is.
+WITHOUT_STATE = re.compile(r"\bA[18]00\b")
 
 
 @check(
@@ -48,26 +52,47 @@ def gpus_present(gpus: Rows, pod_gpus_per_host: int) -> t.Iterator[Finding]:
     fix="Drain the host, reset the GPU or reboot; where it comes back, run the vendor's diagnostics and replace the GPU.",
 )
 def gpu_errors(
-    gpus: Rows, kernel_log: Rows, pod_gpu_vendor: str, pod_nvlinks_per_gpu: int | None, pod_gpu_interconnect: str, pod_gpus_per_host: int,
-    nvlinks: Rows | None = None, gpu_topology: Rows | None = None,
+    gpus: Rows, pod_gpu_vendor: str, pod_nvlinks_per_gpu: int | None, pod_gpu_interconnect: str, pod_gpus_per_host: int,
+    kernel_log: Rows | None = None, nvlinks: Rows | None = None, gpu_topology: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """No GPU has uncorrected errors, a pending row remap, a fresh Xid or a lost NVLink."""
-    for gpu in gpus:
-        where = f"GPU {gpu['gpu']}"
-        if gpu["ecc_uncorrected_volatile"]:
-            yield Finding(where, "no uncorrected ECC error", str(gpu["ecc_uncorrected_volatile"]))
-        for column, words in (("remap_pending", "row remap"), ("retirement_pending", "page retirement"), ("reset_required", "reset")):
-            if gpu[column]:
-                yield Finding(where, f"no pending {words}", f"{words} pending")
-        if gpu["remap_failed"]:
-            yield Finding(where, "no failed row remap", "row remap failed")
-    for row in kernel_log:
-        if row["event"] == "xid":
-            yield Finding(f"GPU {row['device']}", "no Xid since the boot", f"Xid {row['code']}")
-    if pod_gpu_vendor == "nvidia" and pod_nvlinks_per_gpu is not None:
-        yield from _nvlinks(nvlinks, pod_nvlinks_per_gpu, pod_gpus_per_host)
+    if not gpus:
+        raise CannotTell("no GPU is told")
+    yield from _xids(gpus, kernel_log)
+    if pod_gpu_vendor == "nvidia":
+        for gpu in gpus:
+            yield from _memory(gpu)
+        if pod_nvlinks_per_gpu is not None:
+            yield from _nvlinks(nvlinks, pod_nvlinks_per_gpu, pod_gpus_per_host)
     if pod_gpu_interconnect:
-        yield from _interconnect(gpu_topology, pod_gpu_interconnect)
+        yield from _interconnect(gpu_topology, pod_gpu_interconnect, pod_gpus_per_host)
+
+
+def _memory(gpu: dict[str, t.Any]) -> t.Iterator[Finding]:
+    where, errors = f"GPU {gpu['gpu']}", gpu["ecc_uncorrected_volatile"]
+    if errors is None:
+        yield Finding(where, "no uncorrected ECC error", "not told: ECC is off or missing", "unknown")
+    elif errors:
+        yield Finding(where, "no uncorrected ECC error", str(errors))
+    for column, words in (("remap_pending", "row remap"), ("retirement_pending", "page retirement"), ("reset_required", "reset")):
+        if gpu[column]:
+            yield Finding(where, f"no pending {words}", f"{words} pending")
+    if gpu["remap_pending"] is None and gpu["retirement_pending"] is None and errors is not None:
+        yield Finding(where, "no pending row remap", "not told", "unknown")
+    if gpu["remap_failed"]:
+        yield Finding(where, "no failed row remap", "row remap failed")
+
+
+def _xids(gpus: Rows, log: Rows | None) -> t.Iterator[Finding]:
+    if log is None:
+        yield Finding("kernel log", "no Xid since the boot", "not told", "unknown")
+        return
+    number_of = {gpu["pci"].rpartition(".")[0]: gpu["gpu"] for gpu in gpus if gpu["pci"]}
+    for (device, code), times in Counter((row["device"], row["code"]) for row in log if row["event"] == "xid").items():
+        address = str(device).lower().partition(".")[0]
+        where = f"GPU {number_of[address]}" if address in number_of else f"GPU {device}"
+        again = f" ({times} times)" if times > 1 else ""
+        yield Finding(where, "no Xid since the boot", f"Xid {code}{again}", "warn" if code in OF_PROGRAMS else None)
 
 
 def _nvlinks(rows: Rows | None, wanted: int, gpus: int) -> t.Iterator[Finding]:
@@ -81,25 +106,33 @@ def _nvlinks(rows: Rows | None, wanted: int, gpus: int) -> t.Iterator[Finding]:
             yield Finding(f"GPU {gpu}", f"{wanted} active NVLinks", str(active))
 
 
-def _interconnect(rows: Rows | None, wanted: str) -> t.Iterator[Finding]:
-    pairs = [row for row in rows or () if row["device"].startswith("GPU") and row["peer"].startswith("GPU") and row["device"] < row["peer"]]
-    if not pairs:
-        yield Finding("GPU pairs", wanted, "not told", "unknown")
-    for row in pairs:
-        if row["connection"] != wanted:
-            yield Finding(f"{row['device']} to {row['peer']}", wanted, row["connection"])
+def _interconnect(rows: Rows | None, wanted: str, gpus: int) -> t.Iterator[Finding]:
+    told = {(row["device"], row["peer"]): row["connection"] for row in rows or ()}
+    for first in range(gpus):
+        for second in range(first + 1, gpus):
+            found = told.get((f"GPU{first}", f"GPU{second}"))
+            if found != wanted:
+                yield Finding(f"GPU{first} to GPU{second}", wanted, found or "not told", None if found else "unknown")
 
 
 @check(
     cause="The fabric manager did not bring up the NVSwitches; NVLinks read active even then.",
     fix="Start nvidia-fabricmanager in the driver's version, look at its log, and reset the GPUs.",
 )
-def fabric_state(gpus: Rows, pod_nvswitch: bool, pod_gpu_vendor: str) -> t.Iterator[Finding]:
+def fabric_state(gpus: Rows, pod_nvswitch: bool, pod_gpu_vendor: str, service_units: Rows | None = None) -> t.Iterator[Finding]:
     """The NVSwitch fabric of every GPU is completed with success."""
     if pod_gpu_vendor != "nvidia" or not pod_nvswitch:
         raise NotApplicable("the host has no NVSwitch")
+    if not gpus:
+        raise CannotTell("no GPU is told")
+    unit = next((row for row in service_units or () if row["unit"] == "nvidia-fabricmanager.service" and row["load_state"] == "loaded"), None)
+    # A guest that shares its switches has no fabric manager of its own.
+    if unit is not None and unit["active_state"] != "active":
+        yield Finding(unit["unit"], "active", unit["active_state"])
     for gpu in gpus:
         state = (gpu["fabric_state"] or "not told", gpu["fabric_status"] or "not told")
+        if unit is not None and gpu["fabric_state"] is None and WITHOUT_STATE.search(gpu["name"]):
+            continue
         if tuple(word.lower() for word in state) != ("completed", "success"):
             yield Finding(f"GPU {gpu['gpu']}", "fabric Completed, Success", ", ".join(state), "unknown" if "not told" in state else None)
 
@@ -108,13 +141,18 @@ def fabric_state(gpus: Rows, pod_nvswitch: bool, pod_gpu_vendor: str) -> t.Itera
     cause="The GPU is too hot or its power supply slows it down.",
     fix="Look at fans, inlet temperature and power supplies of the host.",
 )
-def gpu_throttled(gpus: Rows) -> t.Iterator[Finding]:
+def gpu_throttled(gpus: Rows, pod_gpu_vendor: str) -> t.Iterator[Finding]:
     """No GPU is slowed down by its hardware or its temperature."""
-    if not gpus or all(gpu["hardware_slowdown"] is None and gpu["thermal_slowdown"] is None for gpu in gpus):
-        raise CannotTell("no GPU tells why it slows down")
+    if pod_gpu_vendor != "nvidia":
+        raise NotApplicable(f"no tool of {pod_gpu_vendor} that is read tells why a GPU slows down")
+    if not gpus:
+        raise CannotTell("no GPU is told")
     for gpu in gpus:
-        if gpu["hardware_slowdown"] or gpu["thermal_slowdown"]:
-            yield Finding(f"GPU {gpu['gpu']}", "no slowdown", "thermal slowdown" if gpu["thermal_slowdown"] else "hardware slowdown")
+        where, slow = f"GPU {gpu['gpu']}", [gpu["thermal_slowdown"], gpu["hardware_slowdown"]]
+        if any(slow):
+            yield Finding(where, "no slowdown", "thermal slowdown" if slow[0] else "hardware slowdown")
+        elif None in slow:
+            yield Finding(where, "no slowdown", "not told", "unknown")
 
 
 @check(
@@ -122,33 +160,32 @@ def gpu_throttled(gpus: Rows) -> t.Iterator[Finding]:
     fix="Compare nvidia-smi topo -m with pod_rails; move the NIC or mend the order of the rails.",
 )
 def nic_gpu_affinity(
-    pci_devices: Rows,
-    pod_rails: Rows,
-    pod_gpu_nic_distance: str,
-    gpu_topology: Rows | None = None,
-    gpu_affinity: Rows | None = None,
-    ip_link: Rows | None = None,
-) -> t.Iterator[Finding]:
+    pci_devices: Rows, pod_rails: Rows, pod_gpu_nic_distance: str, pod_gpu_vendor: str,
+    gpu_topology: Rows | None = None, gpu_affinity: Rows | None = None, ip_link: Rows | None = None, gpus: Rows | None = None,
+) -> t.Iterator[Finding]:  # fmt: skip
     """Each rail's NIC is as close to its GPU as planned, and on the same NUMA node."""
     pairs = {(row["device"], row["peer"]): row["connection"] for row in gpu_topology or ()}
-    shows_nics = any(rail["device"] in pair for rail in pod_rails for pair in pairs)
     allowed = DISTANCES[: DISTANCES.index(pod_gpu_nic_distance) + 1]
     node_of = {row["pci"]: row["numa_node"] for row in pci_devices}
-    parents = {row["netdev"]: row["parent_pci"] for row in ip_link or ()}
-    of_gpu = {row["gpu"]: row["numa_node"] for row in gpu_affinity or ()}
-    for rail in pod_rails:
+    of_gpu = {gpu["gpu"]: node_of.get(gpu["pci"]) for gpu in gpus or ()}
+    of_gpu |= {row["gpu"]: row["numa_node"] for row in gpu_affinity or () if row["numa_node"] is not None}
+    for rail in planned(pod_rails):
         where = f"{rail['device']} and GPU {rail['gpu']}"
         connection = pairs.get((f"GPU{rail['gpu']}", rail["device"]))
-        if shows_nics and connection is None:
-            yield Finding(where, f"{pod_gpu_nic_distance} or closer", "not told", "unknown")
-        elif connection is not None and connection not in allowed:
-            yield Finding(where, f"{pod_gpu_nic_distance} or closer", connection)
-        gpu_node, nic_node = of_gpu.get(rail["gpu"]), node_of.get(parents.get(rail.get("netdev")))
-        if None in (gpu_node, nic_node) or -1 in (gpu_node, nic_node):
-            if not shows_nics:
-                yield Finding(where, "one NUMA node", "not told", "unknown")
-        elif gpu_node != nic_node and pod_gpu_nic_distance != "SYS":
-            yield Finding(where, "one NUMA node", f"NUMA nodes {nic_node} and {gpu_node}")
+        # rocm-smi shows no NICs: there the NUMA node is all that is known.
+        if pod_gpu_vendor == "nvidia" and connection not in allowed:
+            told = connection in DISTANCES
+            yield Finding(where, f"{pod_gpu_nic_distance} or closer", str(connection or "not told"), None if told else "unknown")
+        # SYS allows another socket, so the node does not matter.
+        if pod_gpu_nic_distance != "SYS":
+            yield from _same_node(where, of_gpu.get(int(rail["gpu"])), node_of.get(rail_pci(rail, ip_link) or ""))
+
+
+def _same_node(where: str, gpu: int | None, nic: int | None) -> t.Iterator[Finding]:
+    if gpu in (None, -1) or nic in (None, -1):
+        yield Finding(where, "one NUMA node", f"not told of the {'GPU' if gpu in (None, -1) else 'NIC'}", "unknown")
+    elif gpu != nic:
+        yield Finding(where, "one NUMA node", f"NUMA nodes {nic} and {gpu}")
 
 
 @check(
@@ -158,16 +195,19 @@ def nic_gpu_affinity(
 def pcie_link(pci_devices: Rows, gpus: Rows, pod_rails: Rows, pod_pcie_width: int, ip_link: Rows | None = None) -> t.Iterator[Finding]:
     """Every GPU and rail NIC has its full PCIe width, and every rail NIC its full PCIe speed."""
     told = {row["pci"]: row for row in pci_devices}
-    parents = {row["netdev"]: row["parent_pci"] for row in ip_link or ()}
+    if not gpus:
+        raise CannotTell("no GPU is told")
     wanted = [(f"GPU {gpu['gpu']}", gpu["pci"], False) for gpu in gpus]
-    wanted += [(rail["device"], rail.get("pci") or parents.get(rail.get("netdev")), True) for rail in pod_rails]
+    wanted += [(rail["device"], rail_pci(rail, ip_link), True) for rail in planned(pod_rails)]
     for where, pci, is_nic in wanted:
         row = told.get(pci)
         if row is None or row["link_width"] is None:
             yield Finding(where, f"PCIe width x{pod_pcie_width}", "not told", "unknown")
         elif row["link_width"] != pod_pcie_width:
             yield Finding(where, f"PCIe width x{pod_pcie_width}", f"x{row['link_width']}")
-        elif is_nic and None not in (row["link_speed_gt_s"], row["max_link_speed_gt_s"]) and row["link_speed_gt_s"] < row["max_link_speed_gt_s"]:
+        elif is_nic and None in (row["link_speed_gt_s"], row["max_link_speed_gt_s"]):
+            yield Finding(where, "full PCIe speed", "not told", "unknown")
+        elif is_nic and row["link_speed_gt_s"] < row["max_link_speed_gt_s"]:
             # An idle GPU trains down; a NIC does not.
             yield Finding(where, f"PCIe speed {row['max_link_speed_gt_s']:g} GT/s", f"{row['link_speed_gt_s']:g} GT/s")
 
@@ -178,8 +218,9 @@ def pcie_link(pci_devices: Rows, gpus: Rows, pod_rails: Rows, pod_pcie_width: in
 )
 def nccl_environment(nccl_environment: Rows, pod_nccl_environment: dict[str, t.Any]) -> t.Iterator[Finding]:
     """No NCCL variable is forced on jobs that the site does not list, and the listed ones have their value."""
-    told = {row["name"]: row for row in nccl_environment}
-    for name, row in told.items():
+    told = {row["name"] for row in nccl_environment}
+    for row in nccl_environment:
+        name = row["name"]
         listed = name in pod_nccl_environment
         if listed and str(pod_nccl_environment[name]) != str(row["value"]):
             yield Finding(f"{row['file']} {name}", str(pod_nccl_environment[name]), str(row["value"]))
@@ -229,6 +270,7 @@ def software_uniform(
     gpu_driver: dict[str, Rows], gpus: dict[str, Rows], ibstat: dict[str, Rows], software: dict[str, Rows], pod_rails: Rows
 ) -> t.Iterator[Finding]:
     """Drivers, firmware and libraries have one version over a gate group."""
+    several(software)
     hosts = sorted(set(gpu_driver) | set(gpus) | set(ibstat) | set(software))
     of_host = {
         host: _versions(
@@ -236,9 +278,10 @@ def software_uniform(
         )
         for host in hosts
     }
-    if len(hosts) < 2:
-        raise NotApplicable("one host in the group")
-    for item in sorted({item for versions in of_host.values() for item in versions}):
+    items = sorted({item for versions in of_host.values() for item in versions})
+    if not items:
+        raise CannotTell("no host of the group tells a version")
+    for item in items:
         values = {host: ", ".join(versions.get(item, ["none"])) for host, versions in of_host.items()}
         for host, value, usual in odd_ones(values):
             yield Finding(item, f"{usual}, as its group", value, host=host)

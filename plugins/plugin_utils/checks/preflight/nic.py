@@ -10,7 +10,7 @@ import typing as t
 from collections import Counter
 
 from .. import CannotTell, Finding, NotApplicable, check
-from ._rows import Rows, grouped, odd_ones, planned, several
+from ._rows import Rows, grouped, not_told, odd_ones, planned, several
 
 try:
     import netaddr
@@ -23,7 +23,7 @@ except ImportError:
 TOO_OLD = {4099: "ConnectX-3", 4103: "ConnectX-3 Pro", 4113: "Connect-IB", 4115: "ConnectX-4", 4117: "ConnectX-4 Lx"}
 # Kepler, Maxwell and Pascal come before Volta.
 OLD_GPU = re.compile(r"\b(?:[KMP]\d{1,4}m?|GTX \d+|TITAN (?:X|Xp|Z))\b")
-MAPPED = re.compile(r"^(?:0000:){5}ffff:([\da-f]{4}):([\da-f]{4})$", re.IGNORECASE)
+MAPPED = re.compile(r"^(?:(?:0000:){5}|::)ffff:[\da-f.:]+$", re.IGNORECASE)
 
 
 @check(
@@ -61,7 +61,7 @@ def adapters_capable(devinfo: Rows, pod_rails: Rows, pod_fabric: str, gpus: Rows
         elif row["link_layer"] not in (None, wanted):
             yield Finding(rail["device"], f"link layer {wanted}", row["link_layer"])
         elif row["link_layer"] is None or row["vendor_part_id"] is None:
-            yield Finding(rail["device"], f"a {wanted} adapter of ConnectX-5 or later", "not told", "unknown")
+            yield Finding(rail["device"], f"ConnectX-5 or later on {wanted}", "not told", "unknown")
         elif row["vendor_part_id"] in TOO_OLD:
             yield Finding(rail["device"], "ConnectX-5 or later", TOO_OLD[row["vendor_part_id"]])
     for gpu in gpus or ():
@@ -234,17 +234,9 @@ def mtu_uniform(ip_link: dict[str, Rows], pod_rails: Rows) -> t.Iterator[Finding
     several(ip_link)
     netdevs = {rail["netdev"] for rail in planned(pod_rails)}
     values = {(host, row["netdev"]): row["mtu"] for host, rows in ip_link.items() for row in rows if row["netdev"] in netdevs}
-    yield from _not_told(ip_link, values, netdevs, "an MTU as its group")
+    yield from not_told(ip_link, values, netdevs, "an MTU as its group")
     for (host, netdev), value, usual in odd_ones(values):
         yield Finding(netdev, f"MTU {usual}, as its group", str(value), host=host)
-
-
-def _not_told(hosts: t.Iterable[str], values: t.Container[tuple[str, str]], names: t.Iterable[str], expected: str) -> t.Iterator[Finding]:
-    """Rails that a host says nothing of: they are neither like nor unlike the others."""
-    for host in hosts:
-        for name in sorted(names):
-            if (host, name) not in values:
-                yield Finding(name, expected, "not told", "unknown", host=host)
 
 
 def _is_ipv4_v2(row: dict[str, t.Any]) -> bool:
@@ -279,7 +271,7 @@ def gid_index_uniform(gids: dict[str, Rows], pod_rails: Rows) -> t.Iterator[Find
     several(gids)
     devices = {rail["device"] for rail in planned(pod_rails)}
     values = {(host, row["device"]): row["index"] for host, rows in gids.items() for row in rows if row["device"] in devices and _is_ipv4_v2(row)}
-    yield from _not_told(gids, values, devices, "a GID index as its group")
+    yield from not_told(gids, values, devices, "a GID index as its group")
     for (host, device), value, usual in odd_ones(values):
         yield Finding(device, f"GID index {usual}, as its group", str(value), host=host)
 
