@@ -1,0 +1,188 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Checks of a host's kernel, drivers and limits, by plain calls."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotApplicable
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.preflight import system
+
+GPU, NIC, BRIDGE = "0000:19:00.0", "0000:18:00.0", "0000:17:00.0"
+RAILS = [{"device": "mlx5_0", "netdev": "ens1np0", "gpu": 0, "leaf": "leaf01"}]
+LINKS = [
+    {"netdev": "ens1np0", "state": "UP", "mtu": 9000, "mac": None, "parent_pci": NIC},
+    {"netdev": "lo", "state": "UP", "mtu": 65536, "mac": None, "parent_pci": None},
+]
+
+
+def said(findings):
+    return [(str(one), one.severity) for one in findings]
+
+
+def pci(address, kind, **values):
+    blank = dict.fromkeys(("device", "numa_node", "link_speed_gt_s", "link_width", "max_link_speed_gt_s", "max_link_width", "sriov_vfs", "sriov_max_vfs"))
+    return {**blank, "pci": address, "class": kind, "vendor": "0x15b3", **values}
+
+
+CARDS = [pci(GPU, "0x030200", vendor="0x10de"), pci(NIC, "0x020000"), pci(BRIDGE, "0x060400")]
+
+
+def iommu(kind, virtualization="none", devices=(GPU, NIC)):
+    groups = [{"group": number, "type": kind} for number, _ in enumerate(devices)]
+    members = [{"group": number, "pci": device} for number, device in enumerate(devices)]
+    return said(system.iommu_as_expected(groups if kind else [], members if kind else [], CARDS, virtualization))
+
+
+@pytest.mark.parametrize("virtualization", ["none", "container"])
+@pytest.mark.parametrize("kind", ["identity", None])
+def test_pass_through_or_no_iommu_suits_bare_metal(kind, virtualization):
+    assert iommu(kind, virtualization) == []
+
+
+def test_translated_dma_is_named_for_each_card():
+    assert iommu("DMA-FQ") == [
+        ("0000:19:00.0: expected IOMMU domain identity, or none, got DMA-FQ", None),
+        ("0000:18:00.0: expected IOMMU domain identity, or none, got DMA-FQ", None),
+    ]
+
+
+@pytest.mark.parametrize("virtualization", ["sriov", "passthrough"])
+def test_virtual_machines_need_the_iommu(virtualization):
+    assert iommu("DMA", virtualization) == []
+    assert iommu(None, virtualization) == [("IOMMU: expected on, for virtual machines, got off", None)]
+
+
+def test_iommu_cannot_be_told_without_cards_or_without_the_groups_devices():
+    with pytest.raises(CannotTell):
+        list(system.iommu_as_expected([], [], [], "none"))
+    with pytest.raises(CannotTell):
+        list(system.iommu_as_expected([{"group": 1, "type": "identity"}], [], CARDS, "none"))
+
+
+def test_a_group_without_a_type_is_unknown():
+    assert [one[1] for one in said(system.iommu_as_expected([{"group": 9, "type": "identity"}], [{"group": 1, "pci": GPU}], CARDS, "none"))] == ["unknown"]
+
+
+def pages(total, size=1048576):
+    return [{"size_kbytes": size, "total": total, "free": total}]
+
+
+def test_huge_pages():
+    assert said(system.hugepages_reserved(pages(64), 64)) == []
+    assert said(system.hugepages_reserved(pages(8), 64)) == [("1 GiB huge pages: expected 64, got 8", None)]
+    assert said(system.hugepages_reserved(pages(4096, size=2048), 64)) == [("1 GiB huge pages: expected 64, got 0", None)]
+    with pytest.raises(NotApplicable):
+        list(system.hugepages_reserved(pages(0), 0))
+
+
+@pytest.mark.parametrize(
+    ("vfs", "words"), [(8, []), (0, ["mlx5_0: expected virtual functions, got 0 of 16"]), (None, ["mlx5_0: expected virtual functions, got not told"])]
+)
+def test_virtual_functions(vfs, words):
+    cards = [pci(NIC, "0x020000", sriov_vfs=vfs, sriov_max_vfs=16)]
+    assert [str(one) for one in system.sriov_enabled(cards, LINKS, RAILS, "sriov")] == words
+
+
+def test_virtual_functions_of_a_nic_that_is_not_found_are_unknown():
+    assert [one[1] for one in said(system.sriov_enabled([], LINKS, RAILS, "sriov"))] == ["unknown"]
+    assert said(system.sriov_enabled([pci("0000:40:00.0", "0x020000", sriov_vfs=8)], [], [{**RAILS[0], "pci": "0000:40:00.0"}], "sriov")) == []
+    with pytest.raises(CannotTell):
+        list(system.sriov_enabled([], LINKS, [], "sriov"))
+    with pytest.raises(NotApplicable, match="pod_virtualization is none"):
+        list(system.sriov_enabled([], LINKS, RAILS, "none"))
+
+
+def bridge(*enabled, supported=True):
+    return {"pci": BRIDGE, "enabled": list(enabled), "supported": supported}
+
+
+def test_acs_is_off_on_bare_metal():
+    assert said(system.acs_as_expected([bridge(), bridge(supported=False)], "none")) == []
+    assert said(system.acs_as_expected([bridge("SrcValid")], "container")) == []
+    assert said(system.acs_as_expected([bridge("SrcValid", "ReqRedir", "CmpltRedir")], "none")) == [
+        ("0000:17:00.0: expected no ACS redirection, got CmpltRedir, ReqRedir", None)
+    ]
+
+
+def test_acs_is_on_for_virtual_machines():
+    assert said(system.acs_as_expected([bridge("ReqRedir"), bridge(supported=False)], "passthrough")) == []
+    for rows in ([], [bridge()], [bridge(supported=False)]):
+        assert said(system.acs_as_expected(rows, "sriov")) == [("ACS: expected on, for virtual machines, got off on every bridge", None)]
+
+
+CORE, DMABUF = "ib_register_peer_memory_client", "ib_umem_dmabuf_get"
+LOADED = [{"module": "nvidia_peermem", "size_bytes": 16384, "used_count": 0, "used_by": []}]
+AT_BOOT = [{"file": "/etc/modules-load.d/gpu.conf", "module": "nvidia-peermem"}]
+PEERS = [{"peer": "nv_mem", "version": "1.3"}]
+
+
+def gpudirect(wanted="either", loaded=LOADED, symbols=(CORE,), flavour="closed", at_boot=AT_BOOT, peers=PEERS, vendor="nvidia"):
+    rows = [{"symbol": symbol, "module": None} for symbol in symbols]
+    driver = [{"driver": vendor, "version": "550.90.07", "flavour": flavour}] if flavour else []
+    return said(system.gpudirect_available(loaded, rows, driver, at_boot, wanted, vendor, peers))
+
+
+def test_gpudirect_by_either_way():
+    assert gpudirect() == []
+    assert gpudirect("peermem") == []
+    # The open driver with DMA-BUF needs no module, loaded or at boot.
+    assert gpudirect(loaded=[], symbols=[DMABUF], flavour="open", at_boot=[], peers=[]) == []
+    assert gpudirect("dmabuf", loaded=[], symbols=[DMABUF], flavour="open", at_boot=[], peers=None) == []
+
+
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        ({"loaded": []}, "nvidia_peermem is not loaded; the closed GPU driver has no DMA-BUF"),
+        (
+            {"loaded": [], "symbols": [], "flavour": "open"},
+            "nvidia_peermem is not loaded, and cannot be: ib_core has no peer memory (inbox RDMA); ib_core has no DMA-BUF",
+        ),
+        ({"peers": []}, "nvidia_peermem is loaded and not registered with ib_core; the closed GPU driver has no DMA-BUF"),
+        ({"peers": None}, "nvidia_peermem is loaded and not registered with ib_core; the closed GPU driver has no DMA-BUF"),
+        ({"symbols": [], "flavour": None}, "nvidia_peermem is loaded, and ib_core has no peer memory for it; no GPU driver"),
+    ],
+)
+def test_gpudirect_says_what_is_missing(case, words):
+    assert gpudirect(**case) == [(f"GPUDirect: expected peer memory or DMA-BUF, got {words}", None)]
+
+
+def test_gpudirect_of_one_way_is_not_served_by_the_other():
+    assert gpudirect("peermem", loaded=[], symbols=[CORE, DMABUF], flavour="open") == [
+        ("GPUDirect: expected peer memory, got nvidia_peermem is not loaded", None)
+    ]
+    assert gpudirect("dmabuf", symbols=[CORE, DMABUF]) == [("GPUDirect: expected DMA-BUF, got the closed GPU driver has no DMA-BUF", None)]
+
+
+def test_a_module_that_the_next_boot_forgets_is_warned_about():
+    assert gpudirect(at_boot=[]) == [("nvidia_peermem: expected loaded at boot (modules-load.d), got loaded now, and not at the next boot", "warn")]
+
+
+def test_gpudirect_of_amd_and_of_a_pod_without():
+    amdgpu = [{"module": "amdgpu", "size_bytes": 1, "used_count": 0, "used_by": []}]
+    assert gpudirect(vendor="amd", loaded=amdgpu, flavour="open", symbols=[DMABUF], peers=[], at_boot=[]) == []
+    with pytest.raises(NotApplicable):
+        gpudirect("none")
+
+
+def unit(name, memlock="infinity", load="loaded"):
+    return {"unit": name, "load_state": load, "active_state": "active", "memlock": memlock}
+
+
+def test_locked_memory_of_job_services():
+    services = ["slurmd.service", "containerd.service"]
+    assert said(system.job_limits([unit(services[0]), unit(services[1], None, "not-found"), unit("docker.service", "65536")], services)) == []
+    assert said(system.job_limits([unit(services[0], "18446744073709551615")], services)) == []
+    assert said(system.job_limits([unit(services[0], "8388608")], services)) == [("slurmd.service: expected LimitMEMLOCK infinity, got 8388608", None)]
+    assert said(system.job_limits([unit(services[0], None)], services)) == [("slurmd.service: expected LimitMEMLOCK infinity, got not told", "unknown")]
+    with pytest.raises(CannotTell, match=r"none of slurmd\.service, containerd\.service is on this host"):
+        list(system.job_limits([unit(services[0], None, "not-found")], services))
+
+
+def test_numa_balancing():
+    assert said(system.numa_balancing_off([{"name": "kernel.numa_balancing", "value": "0"}])) == []
+    assert said(system.numa_balancing_off([{"name": "kernel.numa_balancing", "value": "1"}])) == [("kernel.numa_balancing: expected 0, got 1", None)]
+    with pytest.raises(NotApplicable):
+        list(system.numa_balancing_off([]))

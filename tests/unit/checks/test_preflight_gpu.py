@@ -1,0 +1,238 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Checks of GPUs, their way to the NICs, and what jobs get, by plain calls."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotApplicable
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.preflight import gpu as checks
+
+RAILS = [{"device": f"rocep{number}", "netdev": f"ens{number}np0", "pci": f"0000:{number}8:00.0", "gpu": number, "leaf": "leaf01"} for number in (0, 1)]
+COLUMNS = ("uuid", "attached", "processes", "power_cap", "sm_clock_mhz", "max_sm_clock_mhz", "pcie_width", "max_pcie_width", "recovery_action")
+
+
+def said(findings):
+    return [(str(one), one.severity) for one in findings]
+
+
+def unknown(findings):
+    """Whether there are findings, and all of them unknown."""
+    severities = [one.severity for one in findings]
+    return bool(severities) and set(severities) == {"unknown"}
+
+
+def gpu(number, **values):
+    return {
+        **dict.fromkeys(COLUMNS), "gpu": number, "name": "NVIDIA H100 80GB HBM3", "pci": f"0000:{number}9:00.0", "driver": "550.90.07", "runtime": "12.4",
+        "ecc_uncorrected_volatile": 0, "remap_pending": False, "remap_failed": False, "retirement_pending": None, "reset_required": False,
+        "hardware_slowdown": False, "thermal_slowdown": False, "fabric_state": "Completed", "fabric_status": "Success", **values,
+    }  # fmt: skip
+
+
+GPUS = [gpu(0), gpu(1)]
+
+
+def test_gpus_present():
+    assert said(checks.gpus_present(GPUS, 2)) == []
+    assert said(checks.gpus_present(GPUS[:1], 2)) == [("GPUs: expected 2, got 1", None)]
+    assert said(checks.gpus_present([], 8)) == [("GPUs: expected 8, got 0", None)]
+
+
+def links(active=18, inactive=0, numbers=(0, 1)):
+    return [
+        {"gpu": number, "link": link, "state": "active" if link < active else "inactive", "speed_gbyte_s": 26.562}
+        for number in numbers
+        for link in range(active + inactive)
+    ]
+
+
+def topology(connection="NV18", distance="PXB", names=("rocep0", "rocep1")):
+    rows = [("GPU0", "GPU1", connection), *((f"GPU{number}", name, distance) for number, name in enumerate(names))]
+    return [{"device": a, "peer": b, "connection": word} for first, second, word in rows for a, b in ((first, second), (second, first))]
+
+
+def xid(code, device="0000:09:00"):
+    return {"time": None, "event": "xid", "device": device, "code": code, "text": ""}
+
+
+def errors(gpus=GPUS, log=(), nvlinks=None, pairs=None, wanted=18, interconnect="NV18", vendor="nvidia"):
+    rows = None if log is None else list(log)
+    return list(checks.gpu_errors(gpus, vendor, wanted, interconnect, 2, rows, links() if nvlinks is None else nvlinks, topology() if pairs is None else pairs))
+
+
+def test_gpus_without_errors():
+    assert errors() == []
+    assert errors(log=[{"time": None, "event": "link_down", "device": "ens1np0", "code": None, "text": ""}]) == []
+    # PCIe boards without a bridge: no NVLink is planned and none is there.
+    assert errors(nvlinks=[{"gpu": number, "link": None, "state": "absent", "speed_gbyte_s": None} for number in (0, 1)], wanted=None, interconnect="") == []
+
+
+@pytest.mark.parametrize(
+    ("case", "words", "severity"),
+    [
+        ({"gpus": [gpu(0, ecc_uncorrected_volatile=3), gpu(1)]}, "GPU 0: expected no uncorrected ECC error, got 3", None),
+        ({"gpus": [gpu(0, ecc_uncorrected_volatile=None), gpu(1)]}, "GPU 0: expected no uncorrected ECC error, got not told: ECC is off or missing", "unknown"),
+        ({"gpus": [gpu(0), gpu(1, remap_pending=True)]}, "GPU 1: expected no pending row remap, got row remap pending", None),
+        ({"gpus": [gpu(0), gpu(1, remap_pending=None)]}, "GPU 1: expected no pending row remap, got not told", "unknown"),
+        ({"gpus": [gpu(0), gpu(1, retirement_pending=True)]}, "GPU 1: expected no pending page retirement, got page retirement pending", None),
+        ({"gpus": [gpu(0), gpu(1, remap_failed=True)]}, "GPU 1: expected no failed row remap, got row remap failed", None),
+        ({"gpus": [gpu(0), gpu(1, reset_required=True)]}, "GPU 1: expected no pending reset, got reset pending", None),
+        ({"log": [xid(79)]}, "GPU 0: expected no Xid since the boot, got Xid 79", None),
+        ({"log": [xid(48), xid(48)]}, "GPU 0: expected no Xid since the boot, got Xid 48 (2 times)", None),
+        ({"log": [xid(31, "0000:aa:00")]}, "GPU 0000:aa:00: expected no Xid since the boot, got Xid 31", "warn"),
+        ({"log": None}, "kernel log: expected no Xid since the boot, got not told", "unknown"),
+        ({"nvlinks": [*links(17, 1, (0,)), *links(numbers=(1,))]}, "GPU 0: expected 18 active NVLinks, got 17", None),
+        ({"nvlinks": links(numbers=(0,))}, "GPU 1: expected 18 active NVLinks, got 0", None),
+        ({"pairs": topology("SYS")}, "GPU0 to GPU1: expected NV18, got SYS", None),
+        ({"pairs": []}, "GPU0 to GPU1: expected NV18, got not told", "unknown"),
+    ],
+)
+def test_gpu_errors(case, words, severity):
+    assert said(errors(**case)) == [(words, severity)]
+
+
+def test_gpu_errors_of_nothing():
+    with pytest.raises(CannotTell):
+        errors(gpus=[])
+    assert unknown(checks.gpu_errors(GPUS, "nvidia", 18, "", 2, [], None, None))
+
+
+def test_fabric_state():
+    unit = {"unit": "nvidia-fabricmanager.service", "load_state": "loaded", "active_state": "active", "memlock": None}
+    a100 = [gpu(0, name="NVIDIA A100-SXM4-80GB", fabric_state=None, fabric_status=None)]
+    assert said(checks.fabric_state(GPUS, True, "nvidia", [unit])) == []
+    assert said(checks.fabric_state(GPUS, True, "nvidia")) == []
+    assert said(checks.fabric_state(a100, True, "nvidia", [unit])) == []
+    assert said(checks.fabric_state(a100, True, "nvidia")) == [("GPU 0: expected fabric Completed, Success, got not told, not told", "unknown")]
+    assert said(checks.fabric_state(a100, True, "nvidia", [{**unit, "active_state": "failed"}])) == [
+        ("nvidia-fabricmanager.service: expected active, got failed", None)
+    ]
+    assert said(checks.fabric_state([gpu(0, fabric_state="In Progress", fabric_status=None)], True, "nvidia"))[0][1] == "unknown"
+    assert said(checks.fabric_state([gpu(0, fabric_status="Failure")], True, "nvidia")) == [
+        ("GPU 0: expected fabric Completed, Success, got Completed, Failure", None)
+    ]
+    with pytest.raises(NotApplicable):
+        list(checks.fabric_state(GPUS, False, "nvidia"))
+    with pytest.raises(CannotTell):
+        list(checks.fabric_state([], True, "nvidia"))
+
+
+def test_slowdown():
+    assert said(checks.gpu_throttled([gpu(0, power_cap=True)], "nvidia")) == []
+    assert said(checks.gpu_throttled([gpu(0, thermal_slowdown=True)], "nvidia")) == [("GPU 0: expected no slowdown, got thermal slowdown", None)]
+    assert said(checks.gpu_throttled([gpu(0, hardware_slowdown=True)], "nvidia")) == [("GPU 0: expected no slowdown, got hardware slowdown", None)]
+    assert unknown(checks.gpu_throttled([gpu(0, hardware_slowdown=None)], "nvidia"))
+    with pytest.raises(CannotTell):
+        list(checks.gpu_throttled([], "nvidia"))
+    with pytest.raises(NotApplicable):
+        list(checks.gpu_throttled([gpu(0, hardware_slowdown=None, thermal_slowdown=None)], "amd"))
+
+
+def pci(address, numa=0, width=16, speed=32.0, most=32.0):
+    return {"pci": address, "numa_node": numa, "link_width": width, "link_speed_gt_s": speed, "max_link_speed_gt_s": most}
+
+
+def cards(**nic):
+    return [pci("0000:09:00.0", speed=2.5), pci("0000:19:00.0", speed=2.5), pci("0000:08:00.0", **nic), pci("0000:18:00.0")]
+
+
+def affinity(rows=None, pairs=None, longest="PXB", vendor="nvidia", gpus=GPUS):
+    return list(checks.nic_gpu_affinity(cards() if rows is None else rows, RAILS, longest, vendor, topology() if pairs is None else pairs, [], [], gpus))
+
+
+def test_affinity():
+    assert affinity() == []
+    assert affinity(pairs=topology(distance="PIX")) == []
+    assert affinity(pairs=topology(distance="NODE"), longest="NODE") == []
+    assert affinity(pairs=topology(distance="SYS"), longest="SYS", rows=cards(numa=-1)) == []
+    # rocm-smi shows no NICs.
+    assert affinity(pairs=[], vendor="amd") == []
+    assert [str(one) for one in affinity(pairs=topology(distance="SYS"), rows=cards(numa=1))] == [
+        "rocep0 and GPU 0: expected PXB or closer, got SYS",
+        "rocep0 and GPU 0: expected one NUMA node, got NUMA nodes 1 and 0",
+        "rocep1 and GPU 1: expected PXB or closer, got SYS",
+    ]
+
+
+def test_affinity_that_is_not_told_is_unknown():
+    assert said(affinity(rows=cards(numa=-1))) == [("rocep0 and GPU 0: expected one NUMA node, got not told of the NIC", "unknown")]
+    assert unknown(affinity(pairs=[]))
+    assert unknown(affinity(pairs=topology(names=("mlx5_1", "mlx5_2"))))
+    assert unknown(affinity(rows=[]))
+    assert unknown(affinity(gpus=[]))
+
+
+def test_affinity_by_what_the_topology_says_of_the_gpu():
+    of_gpu = [{"gpu": number, "cpu_affinity": None, "numa_node": 1} for number in (0, 1)]
+    assert len(list(checks.nic_gpu_affinity(cards(), RAILS, "PXB", "nvidia", topology(), of_gpu, [], GPUS))) == 2
+
+
+def width(rows):
+    return said(checks.pcie_link(rows, GPUS, RAILS, 16))
+
+
+def test_pcie_link():
+    # Idle GPUs slow their link down.
+    assert width(cards()) == []
+    assert width(cards(width=8)) == [("rocep0: expected PCIe width x16, got x8", None)]
+    assert width(cards(speed=16.0)) == [("rocep0: expected PCIe speed 32 GT/s, got 16 GT/s", None)]
+    assert width(cards(speed=None)) == [("rocep0: expected full PCIe speed, got not told", "unknown")]
+    assert width(cards()[1:]) == [("GPU 0: expected PCIe width x16, got not told", "unknown")]
+    assert width(cards(width=None)) == [("rocep0: expected PCIe width x16, got not told", "unknown")]
+    with pytest.raises(CannotTell):
+        list(checks.pcie_link(cards(), [], RAILS, 16))
+
+
+def variable(name, value, file="/etc/nccl.conf"):
+    return {"file": file, "name": name, "value": value}
+
+
+def test_nccl_environment():
+    assert said(checks.nccl_environment([], {})) == []
+    assert said(checks.nccl_environment([variable("NCCL_IB_HCA", "=mlx5_0")], {"NCCL_IB_HCA": "=mlx5_0"})) == []
+    assert said(checks.nccl_environment([variable("NCCL_IB_DISABLE", "1")], {})) == [
+        ("/etc/nccl.conf NCCL_IB_DISABLE: expected not forced, got 1 (sends everything over TCP)", None)
+    ]
+    assert said(checks.nccl_environment([], {"NCCL_IB_TC": 106})) == [("NCCL_IB_TC: expected 106, got not set", None)]
+    # The same variable of two files: each is judged.
+    twice = [variable("NCCL_ALGO", "Tree"), variable("NCCL_ALGO", "Ring", "/etc/environment")]
+    assert said(checks.nccl_environment(twice, {"NCCL_ALGO": "Ring"})) == [("/etc/nccl.conf NCCL_ALGO: expected Ring, got Tree", None)]
+
+
+DRIVER = [{"driver": "nvidia", "version": "550.90.07", "flavour": "open"}]
+SOFTWARE = [{"item": "kernel", "version": "5.15.0-119-generic", "path": None}, {"item": "nccl", "version": "2.21.5", "path": "/usr/lib/libnccl.so.2.21.5"}]
+
+
+def ports(firmware="28.39.1002"):
+    return [{"device": "rocep0", "firmware": firmware}, {"device": "rocep1", "firmware": "28.39.1002"}, {"device": "mlx5_1", "firmware": "16.35.1012"}]
+
+
+def test_software_pinned():
+    pinned = {"driver": "550.90.07", "runtime": "12.4", "firmware": "28.39.1002", "kernel": "5.15.0-119-generic"}
+    assert said(checks.software_pinned(DRIVER, GPUS, ports(), SOFTWARE, RAILS, pinned)) == []
+    assert said(checks.software_pinned(DRIVER, GPUS, ports("28.38.1900"), SOFTWARE, RAILS, {**pinned, "ofed": "24.07", "nccl": "2.20.5"})) == [
+        ("firmware: expected 28.39.1002, got 28.38.1900, 28.39.1002", None),
+        ("ofed: expected 24.07, got not told", "unknown"),
+        ("nccl: expected 2.20.5, got 2.21.5", None),
+    ]
+    with pytest.raises(NotApplicable):
+        list(checks.software_pinned(DRIVER, GPUS, ports(), SOFTWARE, RAILS, {}))
+
+
+def uniform(firmware, software=SOFTWARE, hosts=("gpu01", "gpu02", "gpu03")):
+    same = dict.fromkeys(hosts)
+    found = checks.software_uniform(
+        {**same, **dict.fromkeys(hosts, DRIVER)}, dict.fromkeys(hosts, GPUS), {**dict.fromkeys(hosts, ports()), hosts[-1]: ports(firmware)},
+        {**dict.fromkeys(hosts, SOFTWARE), hosts[-1]: software}, RAILS,
+    )  # fmt: skip
+    return [(one.host, str(one)) for one in found]
+
+
+def test_the_odd_software_of_a_group():
+    assert uniform("28.39.1002") == []
+    assert uniform("28.38.1900") == [("gpu03", "firmware: expected 28.39.1002, as its group, got 28.38.1900, 28.39.1002")]
+    assert uniform("28.39.1002", SOFTWARE[:1]) == [("gpu03", "nccl: expected 2.21.5, as its group, got none")]
+    with pytest.raises(NotApplicable, match="one host"):
+        uniform("28.39.1002", hosts=("gpu01",))

@@ -1,0 +1,262 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Checks of rail NICs, by plain calls: the rails are named rocep*, and a management NIC is among the adapters."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotApplicable
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.preflight import nic
+
+RAILS = [
+    {"device": "rocep24s0", "netdev": "ens1np0", "gpu": 0, "leaf": "leaf01", "address": "10.51.0.1/24"},
+    {"device": "rocep64s0", "netdev": "ens2np0", "gpu": 1, "leaf": "leaf02", "address": "10.52.0.1/24"},
+]
+FIRST = RAILS[:1]
+
+
+def said(findings):
+    return [(str(one), one.severity) for one in findings]
+
+
+def unknown(findings):
+    """Whether there are findings, and all of them unknown."""
+    severities = [one.severity for one in findings]
+    return bool(severities) and set(severities) == {"unknown"}
+
+
+def port(device, **values):
+    return {"device": device, "port": 1, "state": "Active", "physical_state": "LinkUp", "firmware": "28.39.1002", **values}
+
+
+def link(device, netdev=None, **values):
+    return {"device": device, "port": 1, "state": "Active", "physical_state": "LinkUp", "netdev": netdev, **values}
+
+
+MANAGEMENT = port("mlx5_1", state="Down", physical_state="Disabled")
+PORTS = [port("rocep24s0"), port("rocep64s0"), MANAGEMENT]
+LINKS = [link("rocep24s0", "ens1np0"), link("rocep64s0", "ens2np0"), link("mlx5_1", "eno1", state="Down")]
+
+
+def test_rails_present():
+    assert said(nic.rails_present(PORTS, LINKS, RAILS)) == []
+    down = [port("rocep24s0", state="Down", physical_state="Polling"), PORTS[1]]
+    assert said(nic.rails_present(down, LINKS, RAILS)) == [("rocep24s0: expected Active and LinkUp, got Down and Polling", None)]
+    assert said(nic.rails_present(PORTS[1:], LINKS, RAILS)) == [("rocep24s0: expected Active and LinkUp, got no such RDMA device", None)]
+    assert said(nic.rails_present(PORTS, LINKS[1:], RAILS)) == [("rocep24s0: expected Active and LinkUp, got no RDMA link of that device", None)]
+    swapped = [link("rocep24s0", "ens2np0"), link("rocep64s0", "ens1np0")]
+    assert [one[0] for one in said(nic.rails_present(PORTS, swapped, RAILS))] == [
+        "rocep24s0: expected netdev ens1np0, got ens2np0",
+        "rocep64s0: expected netdev ens2np0, got ens1np0",
+    ]
+    with pytest.raises(CannotTell):
+        list(nic.rails_present(PORTS, LINKS, []))
+
+
+def device(name, **values):
+    blank = {"device": name, "port": 1, "transport": "InfiniBand", "vendor_part_id": 4129, "link_layer": "Ethernet", "active_mtu": 4096, "max_mtu": 4096}
+    return {**blank, **values}
+
+
+@pytest.mark.parametrize(
+    ("values", "words", "severity"),
+    [
+        ({"transport": "iWARP"}, "rocep24s0: expected RoCE v2 or InfiniBand, got iWARP", None),
+        ({"vendor_part_id": 4117}, "rocep24s0: expected ConnectX-5 or later, got ConnectX-4 Lx", None),
+        ({"link_layer": "InfiniBand"}, "rocep24s0: expected link layer Ethernet, got InfiniBand", None),
+        ({"link_layer": None}, "rocep24s0: expected ConnectX-5 or later on Ethernet, got not told", "unknown"),
+        ({"vendor_part_id": None}, "rocep24s0: expected ConnectX-5 or later on Ethernet, got not told", "unknown"),
+    ],
+)
+def test_adapters_that_cannot(values, words, severity):
+    assert said(nic.adapters_capable([device("rocep24s0", **values)], FIRST, "roce")) == [(words, severity)]
+
+
+def test_adapters_that_can():
+    assert (
+        said(nic.adapters_capable([device("rocep24s0"), device("mlx5_1", vendor_part_id=4117)], FIRST, "roce", [{"gpu": 0, "name": "NVIDIA H100 80GB HBM3"}]))
+        == []
+    )
+    assert said(nic.adapters_capable([device("rocep24s0")], FIRST, "roce", [{"gpu": 0, "name": "Tesla P100-SXM2"}])) == [
+        ("GPU 0: expected Volta or later, got Tesla P100-SXM2", None)
+    ]
+    assert said(nic.adapters_capable([], FIRST, "roce")) == [("rocep24s0: expected an RDMA adapter, got no such RDMA device", None)]
+    for name in ("Tesla V100-SXM2", "NVIDIA A100-SXM4-80GB", "NVIDIA L40S", "NVIDIA B200", "AMD Instinct MI300X", "NVIDIA TITAN V"):
+        assert not nic.OLD_GPU.search(name)
+
+
+def setting(name, current, after=None, device="rocep24s0", number=True):
+    after = current if after is None else after
+    values = {"current": str(current), "next_boot": str(after), "current_number": current, "next_boot_number": after}
+    return {"device": device, "name": name, "differs": current != after, **values} if number else {"device": device, "name": name, **dict.fromkeys(values)}
+
+
+@pytest.mark.parametrize("mask", [8, 255])
+def test_any_mask_with_the_priority_serves(mask):
+    rows = [setting("ROCE_CC_PRIO_MASK_P1", mask), setting("SRIOV_EN", 0)]
+    assert said(nic.nic_settings(rows, FIRST, 3, "dcqcn", {})) == []
+
+
+def test_a_lost_mask_and_a_setting_of_the_site():
+    rows = [setting("ROCE_CC_PRIO_MASK_P1", 0), setting("ROCE_CC_PRIO_MASK_P2", 1), {**setting("SRIOV_EN", 0), "current": "False"}]
+    assert said(nic.nic_settings(rows, FIRST, 3, "dcqcn", {"SRIOV_EN": True})) == [
+        ("rocep24s0 ROCE_CC_PRIO_MASK_P1: expected bit 3 set, got 0", None),
+        ("rocep24s0 ROCE_CC_PRIO_MASK_P2: expected bit 3 set, got 1", None),
+        ("rocep24s0 SRIOV_EN: expected True, got False", None),
+    ]
+    assert said(nic.nic_settings(rows, FIRST, 3, "other", {"SRIOV_EN": 0})) == []
+
+
+def test_settings_that_are_not_told_are_unknown():
+    for rows in ([], [setting("ROCE_CC_PRIO_MASK_P1", 8, number=False)], [setting("ROCE_CC_PRIO_MASK_P1", 8, device="mlx5_1")]):
+        assert unknown(nic.nic_settings(rows, FIRST, 3, "dcqcn", {"SRIOV_EN": True}))
+
+
+def test_a_pending_reset():
+    assert said(nic.nic_reset_pending([setting("SRIOV_EN", 1)], FIRST)) == []
+    assert said(nic.nic_reset_pending([setting("SRIOV_EN", 0, 1)], FIRST)) == [("rocep24s0 SRIOV_EN: expected 1 (next boot), got 0 (a reset is pending)", None)]
+    assert unknown(nic.nic_reset_pending([], FIRST))
+    assert unknown(nic.nic_reset_pending([setting("SRIOV_EN", 1, number=False)], FIRST))
+
+
+def dcqcn(rp="1", np="1", np_priority=3):
+    row = {"netdev": "ens1np0", "setting": "enable"}
+    return [{**row, "role": "rp", "priority": 3, "value": rp}, {**row, "role": "np", "priority": np_priority, "value": np}]
+
+
+def test_dcqcn():
+    assert said(nic.dcqcn_running(dcqcn(), FIRST, 3, "dcqcn")) == []
+    # The notification side is one switch of the port: another priority is as good.
+    assert said(nic.dcqcn_running(dcqcn(np_priority=5), FIRST, 3, "dcqcn")) == []
+    assert said(nic.dcqcn_running(dcqcn("0", "0"), FIRST, 3, "dcqcn")) == [
+        ("ens1np0 roce_rp: expected enabled on priority 3, got disabled", None),
+        ("ens1np0 roce_np: expected enabled, got disabled on every priority", None),
+    ]
+    assert unknown(nic.dcqcn_running([], FIRST, 3, "dcqcn"))
+    assert unknown(nic.dcqcn_running(dcqcn()[:1], FIRST, 3, "dcqcn"))
+    assert unknown(nic.dcqcn_running([{**one, "setting": "clamp_tgt_rate", "priority": None} for one in dcqcn()], FIRST, 3, "dcqcn"))
+    with pytest.raises(NotApplicable, match="pod_congestion_control is other"):
+        list(nic.dcqcn_running([], FIRST, 3, "other"))
+
+
+MAP = [{"netdev": "ens1np0", "priority": priority, "dscp": list(range(priority * 8, priority * 8 + 8))} for priority in range(8)]
+
+
+def qos(trust="dscp", on=(3,), dscp=None, pause=(False, False), priorities=range(8)):
+    return list(
+        nic.roce_qos(
+            [{"netdev": "ens1np0", "trust": trust}] if trust else [],
+            [{"port": "ens1np0", "priority": priority, "pfc": priority in on} for priority in priorities],
+            MAP if dscp is None else dscp,
+            [{"netdev": "ens1np0", "autonegotiate": False, "rx": pause[0], "tx": pause[1]}] if pause else [],
+            FIRST, 3, 26, 48,
+        )
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        ({}, []),
+        ({"trust": "pcp", "dscp": []}, ["ens1np0 trust: expected dscp, got pcp"]),
+        ({"on": ()}, ["ens1np0 PFC: expected on priority 3 only, got on none"]),
+        ({"on": (3, 4)}, ["ens1np0 PFC: expected on priority 3 only, got on 3, 4"]),
+        ({"pause": (True, False)}, ["ens1np0 link pause: expected off, got on"]),
+        (
+            {"dscp": [{"netdev": "ens1np0", "priority": 0, "dscp": [26]}, {"netdev": "ens1np0", "priority": 3, "dscp": [48]}]},
+            ["ens1np0 DSCP 26: expected priority 3, got priority 0", "ens1np0 DSCP 48 (CNP): expected a priority without PFC, got priority 3"],
+        ),
+        # dcb tells explicit entries only; DSCP 48 is on a lossy priority whatever the driver does with it.
+        ({"dscp": [{"netdev": "ens1np0", "priority": 3, "dscp": [26]}]}, []),
+    ],
+)
+def test_quality_of_service(case, words):
+    assert [str(one) for one in qos(**case)] == words
+
+
+@pytest.mark.parametrize("case", [{"trust": None}, {"pause": None}, {"priorities": ()}, {"priorities": (0, 1)}, {"dscp": []}])
+def test_quality_of_service_that_is_not_told_is_unknown(case):
+    assert unknown(qos(**case))
+
+
+def test_traffic_class():
+    variable = {"file": "/etc/nccl.conf", "name": "NCCL_IB_TC", "value": "106"}
+    assert said(nic.traffic_class([variable], 106, 26)) == []
+    assert said(nic.traffic_class([], 104, 26)) == []
+    assert said(nic.traffic_class([], 0, 26)) == [("pod_traffic_class: expected DSCP 26, got DSCP 0 (class 0)", None)]
+    assert said(nic.traffic_class([{**variable, "value": "0"}], 106, 26)) == [("/etc/nccl.conf NCCL_IB_TC: expected 106, got 0", None)]
+
+
+def netdevs(mtu, names=("ens1np0", "ens2np0")):
+    return [{"netdev": name, "mtu": mtu, "state": "UP", "mac": None, "parent_pci": None} for name in (*names, "eno1")]
+
+
+@pytest.mark.parametrize("size", [4200, 9000, 9216])
+def test_any_mtu_that_the_plan_leaves_open(size):
+    assert said(nic.mtu(netdevs(size), [device("rocep24s0"), device("rocep64s0")], RAILS, 4096, None, "roce")) == []
+    assert said(nic.mtu_uniform({"gpu01": netdevs(size), "gpu02": netdevs(size)}, RAILS)) == []
+
+
+def test_a_small_mtu():
+    assert said(nic.mtu(netdevs(1500), [device("rocep24s0", active_mtu=1024)], FIRST, 4096, 9000, "roce")) == [
+        ("rocep24s0: expected active RDMA MTU 4096, got 1024", None),
+        ("ens1np0: expected MTU 9000, got 1500", None),
+    ]
+    assert unknown(nic.mtu(netdevs(9000), [], FIRST, 4096, 9000, "roce"))
+    assert unknown(nic.mtu([], [device("rocep24s0")], FIRST, 4096, 9000, "roce"))
+
+
+def test_the_odd_mtu_of_a_group():
+    pod = {"gpu01": netdevs(9000), "gpu02": netdevs(9000), "gpu03": [*netdevs(1500, ("ens1np0",)), *netdevs(9000, ("ens2np0",))]}
+    found = list(nic.mtu_uniform(pod, RAILS))
+    assert [(one.host, str(one)) for one in found] == [("gpu03", "ens1np0: expected MTU 9000, as its group, got 1500")]
+    assert [(one.host, one.severity) for one in nic.mtu_uniform({"gpu01": netdevs(9000), "gpu02": netdevs(9000, ("ens1np0",))}, RAILS)] == [
+        ("gpu02", "unknown")
+    ]
+    with pytest.raises(NotApplicable, match="one host"):
+        list(nic.mtu_uniform({"gpu01": netdevs(9000)}, RAILS))
+
+
+def gid(index=3, ipv4="10.51.0.1", version="v2", name="rocep24s0", text="0000:0000:0000:0000:0000:ffff:0a33:0001"):
+    return {"device": name, "port": 1, "index": index, "gid": text, "ipv4": ipv4, "version": version, "netdev": None}
+
+
+LOCAL = "fe80:0000:0000:0000:0eee:bdff:fe00:0001"
+
+
+def test_gid_index():
+    others = [gid(0, None, "v1", text=LOCAL), gid(1, None, text=LOCAL), gid(2, version="v1"), gid(name="mlx5_1"), gid(5, name="mlx5_1")]
+    assert said(nic.gid_index([*others, gid()], FIRST, None)) == []
+    assert said(nic.gid_index([*others, gid()], FIRST, 3)) == []
+    # sysfs and ibv_devinfo write the address as a GID only.
+    assert said(nic.gid_index([gid(ipv4=None)], FIRST, 3)) == []
+    assert said(nic.gid_index([gid(ipv4=None, text="::ffff:10.51.0.1")], FIRST, 3)) == []
+    assert said(nic.gid_index([gid(5)], FIRST, 3)) == [("rocep24s0: expected GID index 3, got 5", None)]
+    assert said(nic.gid_index(others, FIRST, 3)) == [("rocep24s0: expected one IPv4 RoCE v2 GID, got 0", None)]
+    assert said(nic.gid_index([gid(3), gid(5)], FIRST, 3)) == [("rocep24s0: expected one IPv4 RoCE v2 GID, got 2", None)]
+
+
+def test_the_odd_gid_index_of_a_group():
+    pod = {"gpu01": [gid()], "gpu02": [gid()], "gpu03": [gid(5)]}
+    assert [(one.host, str(one)) for one in nic.gid_index_uniform(pod, FIRST)] == [("gpu03", "rocep24s0: expected GID index 3, as its group, got 5")]
+    assert unknown(nic.gid_index_uniform({"gpu01": [gid()], "gpu02": []}, FIRST))
+    with pytest.raises(NotApplicable, match="one host"):
+        list(nic.gid_index_uniform({"gpu01": [gid()]}, FIRST))
+
+
+def address(netdev, text, length=24, family="inet"):
+    return {"netdev": netdev, "family": family, "address": text, "prefix_length": length}
+
+
+def test_address_plan():
+    local = address("ens1np0", "fe80::1", 64, "inet6")
+    good = [local, address("ens1np0", "10.51.0.1"), address("ens2np0", "10.52.0.1"), address("eno1", "192.0.2.1")]
+    assert said(nic.address_plan(good, RAILS)) == []
+    assert said(nic.address_plan(good[:1], FIRST)) == [("ens1np0: expected 10.51.0.1/24, got no IPv4 address", None)]
+    assert said(nic.address_plan([address("ens1np0", "10.51.0.1", 16)], FIRST)) == [("ens1np0: expected 10.51.0.1/24, got 10.51.0.1/16", None)]
+    assert said(nic.address_plan([address("ens1np0", "10.51.0.1"), address("eno1", "10.51.0.1")], FIRST)) == [
+        ("10.51.0.1: expected on one netdev, got on several", None)
+    ]
+    with pytest.raises(NotApplicable):
+        list(nic.address_plan(good, [{**RAILS[0], "address": None}]))
