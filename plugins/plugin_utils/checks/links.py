@@ -9,36 +9,12 @@ import re
 import typing as t
 
 from . import CannotTell, Finding, NotApplicable, check
+from ._ports import Rows, by_port, cables_of, mac_of, node_name, port_name, same_end
 
-Rows = list[dict[str, t.Any]]
 CRC = ("fcs_errors", "symbol_errors", "alignment_errors", "stomped_crc")
 OTHER_ERRORS = ("runts", "giants", "rx_errors", "tx_errors")
 # Below this a receiver sees no light at all; tools write 0 mW as -40 dBm.
 NO_LIGHT_DBM = -30.0
-ABBREVIATED = re.compile(r"^(?:ethernet|eth|et)\s*(?=\d)", re.IGNORECASE)
-
-
-def _port(name: str) -> str:
-    """A port's name in one spelling: one switch writes Et1/1, Eth1/1 and Ethernet1/1, by command."""
-    return ABBREVIATED.sub("Ethernet", name)
-
-
-class _Ports(dict[str, dict[str, t.Any]]):
-    """Rows by port, found by any spelling of its name."""
-
-    def __getitem__(self, name: str) -> dict[str, t.Any]:
-        return super().__getitem__(_port(name))
-
-    def __contains__(self, name: object) -> bool:
-        return super().__contains__(_port(str(name)))
-
-    def get(self, name: str, default: t.Any = None) -> t.Any:
-        """As of any mapping."""
-        return super().get(_port(name), default)
-
-
-def _by_port(rows: Rows) -> _Ports:
-    return _Ports((_port(row["port"]), row) for row in rows)
 
 
 @check(
@@ -47,8 +23,8 @@ def _by_port(rows: Rows) -> _Ports:
 )
 def ports_present(interface_status: Rows, pod_cables: Rows) -> t.Iterator[Finding]:
     """Every port of the wiring plan exists."""
-    present = _by_port(interface_status)
-    for cable in pod_cables:
+    present = by_port(interface_status)
+    for cable in cables_of(pod_cables):
         if cable["port"] not in present:
             yield Finding(cable["port"], f"a port (to {cable['peer']} {cable['peer_port']})", "no such port")
 
@@ -60,10 +36,8 @@ def ports_present(interface_status: Rows, pod_cables: Rows) -> t.Iterator[Findin
 )
 def port_speed(interface_status: Rows, pod_cables: Rows, pod_link_gbit_s: float) -> t.Iterator[Finding]:
     """Every planned port is connected at the rated speed."""
-    present = _by_port(interface_status)
-    if not pod_cables:
-        raise CannotTell("the wiring plan has no cable of this node")
-    for cable in pod_cables:
+    present = by_port(interface_status)
+    for cable in cables_of(pod_cables):
         row = present.get(cable["port"])
         if row is None:
             yield Finding(cable["port"], f"connected at {pod_link_gbit_s:g} Gb/s", "no such port")
@@ -81,49 +55,47 @@ def port_speed(interface_status: Rows, pod_cables: Rows, pod_link_gbit_s: float)
     fix="Move the cable to its planned port, or mend the wiring plan; then read the neighbors again.",
 )
 def cabling_as_planned(
-    interface_status: Rows,
-    ip_link_of_peers: dict[str, Rows],
-    pod_cables: Rows,
-    lldp_neighbors: Rows | None = None,
-    mac_table: Rows | None = None,
-) -> t.Iterator[Finding]:
+    interface_status: Rows, ip_link_of_peers: dict[str, Rows], lldp_neighbors_of_peers: dict[str, Rows], pod_cables: Rows, pod_node: str,
+    lldp_neighbors: Rows | None = None, mac_table: Rows | None = None,
+) -> t.Iterator[Finding]:  # fmt: skip
     """Each planned port leads to its planned peer, by LLDP or by the MAC addresses behind it."""
+    of_mac = {mac_of(row["mac"]): (node, row["netdev"]) for node, rows in ip_link_of_peers.items() for row in rows if row["mac"]}
     told: dict[str, list[tuple[str, str]]] = {}
     for row in lldp_neighbors or ():
-        told.setdefault(_port(row["port"]), []).append((row["neighbor"], row["neighbor_port"]))
-    for port, owner in _owners(mac_table or (), ip_link_of_peers).items():
-        told.setdefault(_port(port), []).append(owner)
+        # The LLDP agent in a NIC's firmware gives its MAC address for its name.
+        heard_end = of_mac.get(mac_of(row["neighbor_port"])) or of_mac.get(mac_of(row["neighbor"])) or (row["neighbor"], row["neighbor_port"])
+        told.setdefault(port_name(row["port"]), []).append(heard_end)
+    for row in mac_table or ():
+        if mac_of(row["mac"]) in of_mac:
+            told.setdefault(port_name(row["port"]), []).append(of_mac[mac_of(row["mac"])])
     if not told:
         raise CannotTell("neither LLDP nor the MAC table tells a neighbor")
-    up = {_port(row["port"]) for row in interface_status if row["state"] == "connected"}
-    for cable in pod_cables:
-        heard = told.get(_port(cable["port"]))
-        planned = (cable["peer"], cable["peer_port"])
-        if heard is None:
-            if _port(cable["port"]) in up:
-                yield Finding(cable["port"], _end(planned), "nobody tells", "unknown")
-        elif not any(_same(one, planned) for one in heard):
-            yield Finding(cable["port"], _end(planned), " and ".join(_end(one) for one in heard))
+    up = {port_name(row["port"]) for row in interface_status if row["state"] == "connected"}
+    place_of = {(node_name(cable["peer"]), port_name(cable["peer_port"])): cable["port"] for cable in pod_cables}
+    for cable in cables_of(pod_cables):
+        heard = told.get(port_name(cable["port"]), [])
+        end = (cable["peer"], cable["peer_port"])
+        if not heard and port_name(cable["port"]) in up:
+            yield Finding(cable["port"], _end(end), "nobody tells", "unknown")
+        elif heard and not any(same_end(one, end) for one in heard) and not _confirmed(cable, pod_node, heard, lldp_neighbors_of_peers):
+            yield Finding(cable["port"], _end(end), " and ".join(_end(one) + _elsewhere(one, place_of) for one in heard))
 
 
-def _owners(mac_table: t.Iterable[dict[str, t.Any]], links: dict[str, Rows]) -> dict[str, tuple[str, str]]:
-    """The host and netdev behind each port, where a MAC address learned there is a host's own."""
-    of_mac = {_mac(row["mac"]): (node, row["netdev"]) for node, rows in links.items() for row in rows if row["mac"]}
-    return {row["port"]: of_mac[_mac(row["mac"])] for row in mac_table if _mac(row["mac"]) in of_mac}
+def _confirmed(cable: dict[str, t.Any], node: str, heard: list[tuple[str, str]], of_peers: dict[str, Rows]) -> bool:
+    """Whether the planned peer is heard under another name of its port (SONiC tells its alias), and hears this end on the planned port."""
+    named = any(node_name(one[0]) == node_name(cable["peer"]) for one in heard)
+    back = [row for row in of_peers.get(cable["peer"], ()) if port_name(row["port"]) == port_name(cable["peer_port"])]
+    return named and any(same_end((row["neighbor"], row["neighbor_port"]), (node, cable["port"])) for row in back)
 
 
-def _mac(text: str) -> str:
-    return re.sub(r"[^0-9a-f]", "", text.lower())
+def _elsewhere(heard: tuple[str, str], place_of: dict[tuple[str, str], str]) -> str:
+    """Where a neighbor is planned that is heard on the wrong port, so that swapped cables name each other."""
+    place = place_of.get((node_name(heard[0]), port_name(heard[1])))
+    return f", planned on {place}" if place else ""
 
 
 def _end(end: tuple[str, str]) -> str:
     return f"{end[0]} {end[1]}"
-
-
-def _same(heard: tuple[str, str], planned: tuple[str, str]) -> bool:
-    """Whether a neighbor is the planned one: hosts may add their domain, platforms shorten Ethernet."""
-    node = heard[0].split(".", maxsplit=1)[0].lower() == planned[0].split(".", maxsplit=1)[0].lower()
-    return node and _port(heard[1]) == _port(planned[1])
 
 
 @check(
@@ -139,6 +111,9 @@ def crc_clean(interface_errors: Rows, interface_errors_before: Rows, pod_cables:
             continue
         # SONiC has one counter of received errors, which holds the CRC errors.
         columns = CRC if row["fcs_errors"] is not None else ("rx_errors", *CRC)
+        if row[columns[0]] is None:
+            yield Finding(port, "no growth of CRC errors", "the platform tells no such counter", "unknown")
+            continue
         yield from _growth(port, row, before, columns, "no growth of CRC errors")
 
 
@@ -158,15 +133,16 @@ def errors_clean(interface_errors: Rows, interface_errors_before: Rows, pod_cabl
 
 
 def _both(rows: Rows, before: Rows, cables: Rows) -> t.Iterator[tuple[str, dict[str, t.Any] | None, dict[str, t.Any] | None]]:
-    now, then = _by_port(rows), _by_port(before)
-    for cable in cables:
+    now, then = by_port(rows), by_port(before)
+    for cable in cables_of(cables):
         yield cable["port"], now.get(cable["port"]), then.get(cable["port"])
 
 
 def _growth(port: str, now: dict[str, t.Any], before: dict[str, t.Any], columns: t.Iterable[str], expected: str) -> t.Iterator[Finding]:
     told = [column for column in columns if now[column] is not None and before[column] is not None]
-    if not told:
-        yield Finding(port, expected, "the platform tells no such counter", "unknown")
+    once = [column for column in columns if (now[column] is None) != (before[column] is None)]
+    if once or not told:
+        yield Finding(port, expected, f"{', '.join(once)} told only once" if once else "the platform tells no such counter", "unknown")
     shrunk = [column for column in told if now[column] < before[column]]
     if shrunk:
         yield Finding(port, expected, f"counters were reset ({', '.join(shrunk)})", "unknown")
@@ -192,10 +168,10 @@ def optic_rx_power(
     for row in transceivers:
         # A module may have fewer lanes of light than of copper; the others are always dark.
         if row["lane"] is None or row["media_lanes"] is None or row["lane"] <= row["media_lanes"]:
-            lanes.setdefault(_port(row["port"]), []).append(row)
+            lanes.setdefault(port_name(row["port"]), []).append(row)
     optical = 0
-    for cable in pod_cables:
-        rows = lanes.get(_port(cable["port"]), [])
+    for cable in cables_of(pod_cables):
+        rows = lanes.get(port_name(cable["port"]), [])
         if _planned_copper(cable) or (rows and all(_is_copper(row) for row in rows)):
             continue
         optical += 1
@@ -221,12 +197,15 @@ def _planned_copper(cable: dict[str, t.Any]) -> bool:
 
 def _lane(row: dict[str, t.Any], site: list[float], floor: float) -> t.Iterator[Finding]:
     power = row["rx_power_dbm"]
-    if power is None:
-        return
     where = row["port"] if row["lane"] is None else f"{row['port']} lane {row['lane']}"
+    if power is None:
+        yield Finding(where, "received power", "the module does not tell", "unknown", row["port"])
+        return
     low_alarm, high_alarm = row["rx_low_alarm_dbm"], row["rx_high_alarm_dbm"]
     low, high = row["rx_low_warning_dbm"], row["rx_high_warning_dbm"]
-    limits = [(low_alarm, high_alarm, None, "alarm"), (*site, None, "site") if len(site) == 2 else (None, None, None, ""), (low, high, "warn", "warning")]
+    limits: list[tuple[float | None, float | None, str | None, str]] = [(low_alarm, high_alarm, None, "alarm"), (low, high, "warn", "warning")]
+    if len(site) == 2:
+        limits.insert(1, (site[0], site[1], None, "site"))
     for least, most, severity, whose in limits:
         if (least is not None and power < least) or (most is not None and power > most):
             bounds = f"{'-' if least is None else f'{least:g}'} to {'-' if most is None else f'{most:g}'} dBm ({whose} limits)"
@@ -251,21 +230,27 @@ def cable_reach(
     transceivers: Rows | None = None,
 ) -> t.Iterator[Finding]:
     """Passive copper is no longer than its lane speed allows, by the plan or by what the module tells."""
-    told = _by_port(transceivers or [])
+    told = by_port(transceivers or [])
     fast = pod_lane_gbit_s > 50
-    for cable in pod_cables:
-        row = told.get(cable["port"])
-        length = cable["length_m"] if cable["length_m"] is not None else row and row["length_m"]
-        copper = str(cable["medium"]).lower() in ("dac", "copper") or (row is not None and _is_copper(row))
-        if not copper:
+    limit = pod_copper_max_m if fast else pod_copper_50g_max_m
+    judged = 0
+    for cable in cables_of(pod_cables):
+        row = told.get(cable["port"]) or {"media": None, "length_m": None}
+        judged += 1
+        if not cable["medium"] and not row["media"]:
+            yield Finding(cable["port"], "a known medium", "neither the plan nor the module tells", "unknown")
+        if not (str(cable["medium"]).lower() in ("dac", "copper") or _is_copper(row)):
+            judged -= bool(cable["medium"] or row["media"])
             continue
-        limit = pod_copper_max_m if fast else pod_copper_50g_max_m
-        if length is None:
+        lengths = [float(one) for one in (cable["length_m"], row["length_m"]) if one]
+        if not lengths:
             yield Finding(cable["port"], f"at most {limit:g} m of passive copper", "a length that nobody tells", "unknown")
-        elif length > limit:
-            yield Finding(cable["port"], f"at most {limit:g} m of passive copper", f"{length:g} m")
-        elif fast and length > pod_copper_warn_m:
-            yield Finding(cable["port"], f"at most {pod_copper_warn_m:g} m of passive copper", f"{length:g} m", "warn")
+        elif max(lengths) > limit:
+            yield Finding(cable["port"], f"at most {limit:g} m of passive copper", f"{max(lengths):g} m")
+        elif fast and max(lengths) > pod_copper_warn_m:
+            yield Finding(cable["port"], f"at most {pod_copper_warn_m:g} m of passive copper", f"{max(lengths):g} m", "warn")
+    if not judged:
+        raise NotApplicable("no planned cable of this node is passive copper")
 
 
 @check(
@@ -278,6 +263,8 @@ def link_flaps(kernel_log: Rows, kernel_log_before: Rows, pod_rails: Rows, pod_f
     """No rail loses its link during the soak, and few since the boot."""
     if not any(row["event"] == "boot" for row in kernel_log):
         raise CannotTell("the kernel log has wrapped: its first lines are gone")
+    if not pod_rails:
+        raise CannotTell("pod_rails names no rail of this host")
     for rail in pod_rails:
         now, before = (sum(row["event"] == "link_down" and row["device"] == rail["netdev"] for row in rows) for rows in (kernel_log, kernel_log_before))
         if now > before:

@@ -9,6 +9,7 @@ import typing as t
 from collections import Counter
 
 from . import CannotTell, Finding, NotApplicable, check
+from ._ports import Rows, by_port, cables_of
 
 try:
     import netaddr
@@ -16,8 +17,6 @@ try:
     HAS_NETADDR = True
 except ImportError:
     HAS_NETADDR = False
-
-Rows = list[dict[str, t.Any]]
 
 
 @check(
@@ -32,15 +31,15 @@ def bgp_established(bgp_summary: Rows, pod_neighbors: Rows) -> t.Iterator[Findin
         raise NotApplicable("no BGP neighbor is planned here; set bgp_asn on switches that speak BGP")
     named = {row["neighbor"]: row for row in bgp_summary}
     by_as: list[dict[str, t.Any]] = []
-    for planned in pod_neighbors:
-        row = named.get(planned["port"]) or named.get(planned["address"])
+    for one in pod_neighbors:
+        row = named.get(one["port"]) or named.get(one["address"])
         if row is not None:
-            yield from _session(planned, row)
-        elif planned["address"] is not None:
-            yield Finding(_neighbor(planned), f"Established with AS {planned['asn']}", "no such neighbor", port=planned["port"])
+            yield from _session(one, row)
+        elif one["address"] is not None:
+            yield Finding(_neighbor(one), f"Established with AS {one['asn']}", "no such neighbor", port=one["port"])
         else:
-            by_as.append(planned)
-    claimed = {planned["address"] or planned["port"] for planned in pod_neighbors}
+            by_as.append(one)
+    claimed = {one["address"] or one["port"] for one in pod_neighbors}
     yield from _by_as(by_as, [row for row in bgp_summary if row["neighbor"] not in claimed])
 
 
@@ -58,7 +57,10 @@ def _session(planned: dict[str, t.Any], row: dict[str, t.Any]) -> t.Iterator[Fin
 def _by_as(planned: Rows, rows: Rows) -> t.Iterator[Finding]:
     """Numbered sessions whose addresses the plan does not have are counted by their AS."""
     up = Counter(row["asn"] for row in rows if row["state"] == "Established")
-    for asn, number in Counter(one["asn"] for one in planned).items():
+    for one in planned:
+        if one["asn"] is None:
+            yield Finding(_neighbor(one), "a planned AS (bgp_asn of the peer)", "none in the inventory", "unknown", one["port"])
+    for asn, number in Counter(one["asn"] for one in planned if one["asn"] is not None).items():
         if up[asn] < number:
             states = ", ".join(sorted(f"{row['neighbor']} {row['state']}" for row in rows if row["asn"] == asn and row["state"] != "Established"))
             yield Finding(f"AS {asn}", f"{number} Established neighbors", f"{up[asn]}" + (f" ({states})" if states else ""))
@@ -143,19 +145,24 @@ def rails_reachable(pings: Rows, pod_pings: Rows, pod_ping_rtt_max_ms: float) ->
     fix="Give both ends the fabric's MTU; nothing reports the drop but the receiving port's error counter.",
     fabric="roce",
 )
-def path_mtu(interface_mtu: Rows, interface_mtu_of_peers: dict[str, Rows], pod_cables: Rows) -> t.Iterator[Finding]:
-    """Both ends of every cable have the same MTU, where both platforms tell it."""
-    own = {row["port"]: row["mtu"] for row in interface_mtu}
-    compared = 0
-    for cable in pod_cables:
-        if cable["port"] not in own:
-            yield Finding(cable["port"], "an MTU", "no such port", "unknown")
+def path_mtu(interface_mtu: Rows, interface_mtu_of_peers: dict[str, Rows], pod_cables: Rows, pod_role: str) -> t.Iterator[Finding]:
+    """Both ends of every cable have the same MTU, where both platforms tell it; a leaf may take more than its host sends."""
+    own, judged = by_port(interface_mtu), 0
+    for cable in cables_of(pod_cables):
+        if cable["peer"] not in interface_mtu_of_peers:
             continue
-        far = {row["port"]: row["mtu"] for row in interface_mtu_of_peers.get(cable["peer"], ())}.get(cable["peer_port"])
-        compared += far is not None
-        if far is not None and far != own[cable["port"]]:
-            yield Finding(cable["port"], f"the MTU of {cable['peer']} {cable['peer_port']}, {far}", str(own[cable["port"]]))
-    if pod_cables and not compared:
+        judged += 1
+        far = by_port(interface_mtu_of_peers[cable["peer"]]).get(cable["peer_port"], {}).get("mtu")
+        near = own.get(cable["port"], {}).get("mtu")
+        end = f"{cable['peer']} {cable['peer_port']}"
+        if near is None or far is None:
+            yield Finding(cable["port"], f"the MTU of {end}", f"not told of {'this end' if near is None else 'that end'}", "unknown")
+        elif cable["peer_role"] == "host":
+            if near < far:
+                yield Finding(cable["port"], f"at least the MTU of {end}, {far}", str(near))
+        elif near > far if pod_role == "host" else near != far:
+            yield Finding(cable["port"], f"{'at most ' if pod_role == 'host' else ''}the MTU of {end}, {far}", str(near))
+    if not judged:
         raise NotApplicable("no peer tells its MTU")
 
 

@@ -1,0 +1,60 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Ports and neighbors by any spelling of their names."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from . import CannotTell
+
+Rows = list[dict[str, t.Any]]
+ABBREVIATED = re.compile(r"^(?:ethernet|eth|et)\s*(?=\d)", re.IGNORECASE)
+
+
+def port_name(name: str) -> str:
+    """A port's name in one spelling: one switch writes Et1/1, Eth1/1 and Ethernet1/1, by command."""
+    return ABBREVIATED.sub("Ethernet", name)
+
+
+class Ports(dict[str, dict[str, t.Any]]):
+    """Rows by port, found by any spelling of its name."""
+
+    def __getitem__(self, name: str) -> dict[str, t.Any]:
+        return super().__getitem__(port_name(name))
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(port_name(str(name)))
+
+    def get(self, name: str, default: t.Any = None) -> t.Any:
+        """As of any mapping."""
+        return super().get(port_name(name), default)
+
+
+def by_port(rows: Rows) -> Ports:
+    """The rows by their port."""
+    return Ports((port_name(row["port"]), row) for row in rows)
+
+
+def cables_of(cables: Rows) -> Rows:
+    """The planned cables; a check over none would pass."""
+    if not cables:
+        raise CannotTell("the wiring plan has no cable of this node")
+    return cables
+
+
+def mac_of(text: str) -> str:
+    """A MAC address without its punctuation."""
+    return re.sub(r"[^0-9a-f]", "", text.lower())
+
+
+def same_end(heard: tuple[str, str], planned: tuple[str, str]) -> bool:
+    """Whether a neighbor is the planned one: hosts may add their domain, platforms shorten Ethernet."""
+    return node_name(heard[0]) == node_name(planned[0]) and port_name(heard[1]) == port_name(planned[1])
+
+
+def node_name(name: str) -> str:
+    """A node's name without its domain."""
+    return name.split(".", maxsplit=1)[0].lower()
