@@ -183,7 +183,7 @@ def optic_rx_power(
             yield Finding(cable["port"], "received power", "the module does not tell", "unknown")
             continue
         for row in rows:
-            yield from _lane(row, pod_optic_rx_range_dbm, pod_optic_rx_floor_dbm)
+            yield from _lane(cable["port"], row, pod_optic_rx_range_dbm, pod_optic_rx_floor_dbm)
         lit = [power for power in powers if power > NO_LIGHT_DBM]
         if lit and max(lit) - min(lit) > pod_optic_lane_spread_db:
             yield Finding(cable["port"], f"lanes within {pod_optic_lane_spread_db:g} dB", f"{max(lit) - min(lit):.2f} dB apart", "warn")
@@ -195,11 +195,11 @@ def _planned_copper(cable: dict[str, t.Any]) -> bool:
     return str(cable["medium"]).lower() in ("dac", "copper", "acc", "aec")
 
 
-def _lane(row: dict[str, t.Any], site: list[float], floor: float) -> t.Iterator[Finding]:
+def _lane(port: str, row: dict[str, t.Any], site: list[float], floor: float) -> t.Iterator[Finding]:
     power = row["rx_power_dbm"]
-    where = row["port"] if row["lane"] is None else f"{row['port']} lane {row['lane']}"
+    where = port if row["lane"] is None else f"{port} lane {row['lane']}"
     if power is None:
-        yield Finding(where, "received power", "the module does not tell", "unknown", row["port"])
+        yield Finding(where, "received power", "the module does not tell", "unknown", port)
         return
     low_alarm, high_alarm = row["rx_low_alarm_dbm"], row["rx_high_alarm_dbm"]
     low, high = row["rx_low_warning_dbm"], row["rx_high_warning_dbm"]
@@ -209,11 +209,11 @@ def _lane(row: dict[str, t.Any], site: list[float], floor: float) -> t.Iterator[
     for least, most, severity, whose in limits:
         if (least is not None and power < least) or (most is not None and power > most):
             bounds = f"{'-' if least is None else f'{least:g}'} to {'-' if most is None else f'{most:g}'} dBm ({whose} limits)"
-            yield Finding(where, bounds, f"{power:g} dBm", severity, row["port"])
+            yield Finding(where, bounds, f"{power:g} dBm", severity, port)
             return
     if low_alarm is None and low is None and power < floor:
         severity = None if power < NO_LIGHT_DBM else "warn"
-        yield Finding(where, f"at least {floor:g} dBm (the module tells no limits)", f"{power:g} dBm", severity, row["port"])
+        yield Finding(where, f"at least {floor:g} dBm (the module tells no limits)", f"{power:g} dBm", severity, port)
 
 
 @check(

@@ -1,0 +1,254 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Checks of ports, cables and optics, by plain calls."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotApplicable, links
+
+
+def said(findings):
+    return [(str(one), one.severity) for one in findings]
+
+
+def unknown(findings):
+    """Whether there are findings, and all of them unknown."""
+    severities = [one.severity for one in findings]
+    return bool(severities) and set(severities) == {"unknown"}
+
+
+def cable(number=1, peer=None, peer_port="ens1np0", medium="optic", length_m=30.0, role="host"):
+    return {"port": f"Ethernet{number}/1", "peer": peer or f"gpu{number:02}", "peer_port": peer_port, "peer_role": role, "medium": medium, "length_m": length_m}
+
+
+CABLES = [cable(1), cable(2)]
+FIRST = CABLES[:1]
+
+
+def status(number=1, state="connected", speed=400.0, reason=None):
+    return {"port": f"Et{number}/1", "state": state, "speed_gbit_s": speed, "media": None, "reason": reason}
+
+
+# A spare port that is down on purpose is on no planned cable.
+UP = [status(1), status(2), status(3, "disabled", None)]
+
+
+def test_ports_present():
+    assert said(links.ports_present(UP, CABLES)) == []
+    assert said(links.ports_present(UP[:1], CABLES)) == [("Ethernet2/1: expected a port (to gpu02 ens1np0), got no such port", None)]
+    with pytest.raises(CannotTell):
+        list(links.ports_present(UP, []))
+
+
+@pytest.mark.parametrize(
+    ("row", "words", "severity"),
+    [
+        (status(speed=100.0), "connected at 100 Gb/s", None),
+        (status(state="notconnect", speed=None), "notconnect", None),
+        (status(state="notconnect", speed=None, reason="No cable"), "notconnect (No cable)", None),
+        (status(speed=None), "connected, speed not told", "unknown"),
+        (status(9), "no such port", None),
+    ],
+)
+def test_port_speed(row, words, severity):
+    assert said(links.port_speed([row], FIRST, 400.0)) == [(f"Ethernet1/1: expected connected at 400 Gb/s, got {words}", severity)]
+
+
+def test_port_speed_of_a_good_pod_and_of_no_plan():
+    assert said(links.port_speed(UP, CABLES, 400.0)) == []
+    with pytest.raises(CannotTell, match="the wiring plan has no cable"):
+        list(links.port_speed(UP, [], 400.0))
+
+
+def lldp(number, neighbor, port="ens1np0"):
+    return {"port": f"Et{number}/1", "neighbor": neighbor, "neighbor_port": port}
+
+
+def host(mac):
+    return [{"netdev": "ens1np0", "mac": mac, "mtu": 9000, "state": "UP", "parent_pci": None}]
+
+
+PEERS = {"gpu01": host("0c:42:a1:00:00:01"), "gpu02": host("0c:42:a1:00:00:02")}
+
+
+def cabling(neighbors=None, macs=None, cables=CABLES, peers=None, up=UP):
+    return list(links.cabling_as_planned(up, PEERS, peers or {}, cables, "leaf01", neighbors, macs))
+
+
+def test_cabling_by_lldp():
+    assert cabling([lldp(1, "gpu01.example.org"), lldp(2, "GPU02")]) == []
+    # The agent in a NIC's firmware has no name.
+    assert cabling([lldp(1, "0c42.a100.0001", "0c42.a100.0001"), lldp(2, "gpu02", "0c:42:a1:00:00:02")]) == []
+    assert said(cabling([lldp(1, "gpu01"), lldp(2, "gpu07")])) == [("Ethernet2/1: expected gpu02 ens1np0, got gpu07 ens1np0", None)]
+    assert said(cabling([lldp(1, "gpu01", "ens2np0")], cables=FIRST)) == [("Ethernet1/1: expected gpu01 ens1np0, got gpu01 ens2np0", None)]
+
+
+def test_swapped_cables_name_each_other():
+    assert [str(one) for one in cabling([lldp(1, "gpu02"), lldp(2, "gpu01")])] == [
+        "Ethernet1/1: expected gpu01 ens1np0, got gpu02 ens1np0, planned on Ethernet2/1",
+        "Ethernet2/1: expected gpu02 ens1np0, got gpu01 ens1np0, planned on Ethernet1/1",
+    ]
+
+
+def test_cabling_by_mac_addresses():
+    macs = [{"mac": "0c42.a100.0001", "port": "Et1/1", "vlan": "10"}, {"mac": "0c42.a100.0002", "port": "Et2/1", "vlan": "10"}]
+    assert cabling(macs=macs) == []
+    assert len(cabling(macs=[{**macs[0], "port": "Et2/1"}, {**macs[1], "port": "Et1/1"}])) == 2
+
+
+def test_cabling_that_nobody_tells():
+    assert said(cabling([lldp(1, "gpu01")])) == [("Ethernet2/1: expected gpu02 ens1np0, got nobody tells", "unknown")]
+    with pytest.raises(CannotTell, match="neither LLDP nor the MAC table"):
+        cabling()
+    with pytest.raises(CannotTell):
+        cabling([], [])
+
+
+def test_a_peer_that_tells_an_alias_of_its_port_is_asked_back():
+    uplink = [cable(1, "spine01", "Ethernet8", role="spine")]
+    back = {"spine01": [{"port": "Ethernet8", "neighbor": "leaf01", "neighbor_port": "Ethernet1/1"}]}
+    assert cabling([lldp(1, "spine01", "etp2")], cables=uplink, peers=back) == []
+    assert len(cabling([lldp(1, "spine01", "etp2")], cables=uplink)) == 1
+    assert len(cabling([lldp(1, "spine02", "etp2")], cables=uplink, peers=back)) == 1
+
+
+COUNTERS = ("fcs_errors", "alignment_errors", "symbol_errors", "stomped_crc", "runts", "giants", "rx_errors", "tx_errors", "rx_drops", "tx_drops")
+
+
+def errors(**values):
+    return [{"port": "Et1/1", **dict.fromkeys(COUNTERS, 0), **values}]
+
+
+LIFETIME = errors(**dict.fromkeys(COUNTERS, 7846661))
+SONIC = dict.fromkeys(("fcs_errors", "alignment_errors", "symbol_errors", "stomped_crc", "runts", "giants"))
+NEITHER = {**SONIC, "rx_errors": None, "tx_errors": None}
+
+
+def test_counters_that_do_not_grow_are_clean_however_large():
+    for check in (links.crc_clean, links.errors_clean):
+        assert said(check(LIFETIME, LIFETIME, FIRST)) == []
+        assert said(check(errors(rx_drops=9), errors(), FIRST)) == []
+        assert said(check(errors(**SONIC), errors(**SONIC), FIRST)) == []
+
+
+def test_growing_errors():
+    assert said(links.crc_clean(errors(fcs_errors=5, symbol_errors=2), errors(fcs_errors=2), FIRST)) == [
+        ("Ethernet1/1: expected no growth of CRC errors, got fcs_errors +3, symbol_errors +2", None)
+    ]
+    assert said(links.crc_clean(errors(**SONIC, rx_errors=3), errors(**SONIC), FIRST))[0][1] is None
+    assert said(links.errors_clean(errors(giants=4), errors(), FIRST)) == [("Ethernet1/1: expected no growth of errors, got giants +4", None)]
+
+
+def test_counters_that_cannot_be_compared_are_unknown():
+    for check in (links.crc_clean, links.errors_clean):
+        assert unknown(check([], errors(), FIRST))
+        assert unknown(check(errors(), [], FIRST))
+        assert unknown(check(errors(**NEITHER), errors(**NEITHER), FIRST))
+        with pytest.raises(CannotTell):
+            list(check(errors(), errors(), []))
+    assert said(links.crc_clean(errors(), LIFETIME, FIRST))[0][0].startswith("Ethernet1/1: expected no growth of CRC errors, got counters were reset")
+    assert unknown(links.crc_clean(errors(), LIFETIME, FIRST))
+    assert unknown(links.crc_clean(errors(), errors(symbol_errors=None), FIRST))
+    assert unknown(links.crc_clean(errors(fcs_errors=None, rx_errors=None), errors(fcs_errors=None, rx_errors=None), FIRST))
+
+
+LIMITS = {"rx_low_alarm_dbm": -10.0, "rx_low_warning_dbm": -8.0, "rx_high_warning_dbm": 3.0, "rx_high_alarm_dbm": 5.0}
+
+
+def lane(power, number=1, media="400GBASE-DR4", **values):
+    blank = dict.fromkeys(("temperature_c", "tx_power_dbm", "vendor", "part_number", "length_m", "media_lanes", *LIMITS))
+    return {**blank, "port": "Et1/1", "lane": number, "present": True, "media": media, "rx_power_dbm": power, **values}
+
+
+def light(*rows, cables=FIRST, site=()):
+    return said(links.optic_rx_power(list(rows), cables, list(site), -6.0, 3.0))
+
+
+@pytest.mark.parametrize(
+    ("rows", "site", "words", "severity"),
+    [
+        ([lane(-10.5, **LIMITS)], (), "Ethernet1/1 lane 1: expected -10 to 5 dBm (alarm limits), got -10.5 dBm", None),
+        ([lane(-9.0, **LIMITS)], (), "Ethernet1/1 lane 1: expected -8 to 3 dBm (warning limits), got -9 dBm", "warn"),
+        ([lane(6.0, **LIMITS)], (), "Ethernet1/1 lane 1: expected -10 to 5 dBm (alarm limits), got 6 dBm", None),
+        ([lane(-7.5, **LIMITS)], (-7.0, -3.0), "Ethernet1/1 lane 1: expected -7 to -3 dBm (site limits), got -7.5 dBm", None),
+        ([lane(-9.0)], (), "Ethernet1/1 lane 1: expected at least -6 dBm (the module tells no limits), got -9 dBm", "warn"),
+        ([lane(-40.0)], (), "Ethernet1/1 lane 1: expected at least -6 dBm (the module tells no limits), got -40 dBm", None),
+        ([lane(-1.0), lane(-4.5, 2)], (), "Ethernet1/1: expected lanes within 3 dB, got 3.50 dB apart", "warn"),
+        ([lane(-1.0), lane(None, 2)], (), "Ethernet1/1 lane 2: expected received power, got the module does not tell", "unknown"),
+        ([lane(None)], (), "Ethernet1/1: expected received power, got the module does not tell", "unknown"),
+        ([], (), "Ethernet1/1: expected a transceiver, got none is present", "unknown"),
+        ([lane(None, present=False)], (), "Ethernet1/1: expected a transceiver, got none is present", "unknown"),
+    ],
+)
+def test_received_power(rows, site, words, severity):
+    assert light(*rows, site=site) == [(words, severity)]
+
+
+def test_a_lane_is_on_its_planned_port():
+    # That port decides which gate groups the finding closes.
+    found = list(links.optic_rx_power([lane(-10.5, **LIMITS)], FIRST, [], -6.0, 3.0))
+    assert [one.port for one in found] == ["Ethernet1/1"]
+
+
+def test_received_power_of_good_optics_and_of_copper():
+    assert light(lane(-2.0, **LIMITS), lane(-3.0, 2, **LIMITS)) == []
+    assert light(lane(-2.0, media_lanes=1), lane(-40.0, 2, media_lanes=1)) == []
+    for rows, medium in (([], "dac"), ([lane(0.0, media="400GBASE-CR8")], "")):
+        with pytest.raises(NotApplicable):
+            light(*rows, cables=[cable(medium=medium)])
+
+
+def reach(medium, length, *rows, speed=100.0):
+    return said(links.cable_reach([cable(medium=medium, length_m=length)], UP, speed, 2.0, 3.0, 5.0, list(rows)))
+
+
+def test_reach_of_passive_copper():
+    assert reach("dac", 2.0) == []
+    assert reach("dac", 2.5) == [("Ethernet1/1: expected at most 2 m of passive copper, got 2.5 m", "warn")]
+    assert reach("dac", 7.0) == [("Ethernet1/1: expected at most 3 m of passive copper, got 7 m", None)]
+    # The module contradicts the plan.
+    assert reach("dac", 2.0, lane(None, media="400GBASE-CR8", length_m=7.0)) == [("Ethernet1/1: expected at most 3 m of passive copper, got 7 m", None)]
+    assert reach("dac", 4.0, speed=50.0) == []
+    assert reach("dac", 7.0, speed=50.0) == [("Ethernet1/1: expected at most 5 m of passive copper, got 7 m", None)]
+    assert reach("dac", None) == [("Ethernet1/1: expected at most 3 m of passive copper, got a length that nobody tells", "unknown")]
+    assert reach("", 2.0) == [("Ethernet1/1: expected a known medium, got neither the plan nor the module tells", "unknown")]
+    for medium in ("optic", "aoc", "aec"):
+        with pytest.raises(NotApplicable):
+            reach(medium, 30.0)
+
+
+RAILS = [{"device": "rocep1", "netdev": "ens1np0", "gpu": 0, "leaf": "leaf01"}]
+BOOT = {"time": None, "event": "boot", "device": None, "code": None, "text": ""}
+
+
+def log(losses, netdev="ens1np0"):
+    return [BOOT, *[{**BOOT, "event": "link_down", "device": netdev} for _ in range(losses)]]
+
+
+def test_link_flaps():
+    assert said(links.link_flaps(log(1), log(1), RAILS, 2, 5)) == []
+    assert said(links.link_flaps(log(9, "eno1"), log(0), RAILS, 2, 5)) == []
+    assert said(links.link_flaps(log(2), log(1), RAILS, 2, 5)) == [("ens1np0: expected no link loss in the soak, got 1", None)]
+    assert said(links.link_flaps(log(2), log(2), RAILS, 2, 5)) == [("ens1np0: expected fewer than 2 link losses since the boot, got 2", "warn")]
+    with pytest.raises(CannotTell, match="wrapped"):
+        list(links.link_flaps([], [], RAILS, 2, 5))
+    with pytest.raises(CannotTell):
+        list(links.link_flaps(log(0), log(0), [], 2, 5))
+
+
+def fec(uncorrectable=0, rate=None):
+    return [{"port": "Ethernet1/1", "corrected": 130402, "uncorrectable": uncorrectable, "symbol_errors": 0, "pre_fec_ber": rate}]
+
+
+def test_bit_error_rate():
+    def judged(now, before):
+        return said(links.bit_error_rate(now, before, FIRST, 1e-6, 1e-5))
+
+    assert judged(fec(99, 1e-9), fec(99)) == []
+    assert judged(fec(3), fec(1)) == [("Ethernet1/1: expected no growth of uncorrectable codewords, got +2", None)]
+    assert judged(fec(0, 5e-6), fec(0)) == [("Ethernet1/1: expected at most 1e-06 before correction, got 5e-06", "warn")]
+    assert judged(fec(0, 2e-5), fec(0)) == [("Ethernet1/1: expected at most 1e-06 before correction, got 2e-05", None)]
+    assert judged(fec(0), fec(1))[0][1] == "unknown"
+    assert judged([], fec())[0][1] == judged(fec(None), fec(None))[0][1] == "unknown"
