@@ -145,14 +145,20 @@ def _resumed(state: State, first: str, groups: list[str], earlier: State | None,
     below = LAYERS[: LAYERS.index(first)]
     if earlier is None or earlier.digest != state.digest:
         why = "there is none" if earlier is None else f"run {earlier.run_id} is of other expectations, members, wiring or version"
+    elif earlier.only or earlier.replay:
+        why = f"run {earlier.run_id} judged {'only ' + earlier.only if earlier.only else 'kept evidence'}"
+    else:
+        why = ""
+    if why:
         raise Refused([f"argument 'pod_from_layer': {first} needs the gates below it from the latest run, and {why}; climb from preflight"])
-    climbing, reasons = [], []
+    climbing: list[str] = []
+    reasons: list[str] = []
     for group in groups:
-        why = next((reason for layer in below if (reason := _not_standing(earlier, layer, group, max_age_minutes))), None)
-        if why is None:
+        standing = next((reason for layer in below if (reason := _not_standing(earlier, layer, group, max_age_minutes))), None)
+        if standing is None:
             climbing.append(group)
         else:
-            reasons.append(why)
+            reasons.append(standing)
     for layer in below:
         state.gates[layer] = {group: dict(gate) for group, gate in earlier.gates.get(layer, {}).items() if group in groups}
     state.quarantined = {host: dict(out) for host, out in earlier.quarantined.items() if out["layer"] in below}

@@ -96,10 +96,10 @@ def replayed(directory: Path, plan: Plan, layer: str, members: t.Sequence[str], 
     for name in members:
         node = plan.nodes[name]
         place = directory / "evidence" / layer / name
-        if not place.is_dir():
-            continue
         items = {"rail": node.values["pod_rails"] if node.role == "host" else [], **meshes.get(name, {})}
         wants, apart = asks(wanted(layer, node.kind, node.values["pod_fabric"], phase), {"platform": node.platform, "values": node.values, "items": items})
+        if wants and not place.is_dir():
+            continue
         readings: dict[str, t.Any] = {one: {"status": reply.status, "words": reply.words, "rows": [], "evidence": None} for one, reply in apart.items()}
         for ask in wants:
             path = place / f"{ask.reading.name}{ending}"

@@ -66,7 +66,9 @@ def _entry(entry: Entry) -> list[str]:
 def _verdict(report: dict[str, t.Any], colour: bool) -> list[str]:
     words = {"go": "GO", "no_go": "NO-GO", "no_fault_seen": "NO FAULT SEEN"}[report["verdict"]]
     up_to = f"up to layer {report['up_to_layer']}" if report["up_to_layer"] else "no layer is proved for every group"
-    lines = [f"{_painted(report['verdict'], words, colour)}: pod {report['pod']}, {up_to}, depth {report['depth']}"]
+    kept = f", from the evidence in {report['replayed_from']}" if report["replayed_from"] else ""
+    lines = textwrap.wrap(f"{words}: pod {report['pod']}, {up_to}, depth {report['depth']}{kept}", WIDTH, subsequent_indent="  ")
+    lines[0] = lines[0].replace(words, _painted(report["verdict"], words, colour), 1)
     for reason in report["reasons"][:8]:
         lines += textwrap.wrap(f"  because {reason}", WIDTH, subsequent_indent="    ")
     return lines

@@ -1,0 +1,87 @@
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Climbs of a small simulated pod: two racks of four hosts, eight leaves, four spines."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import typing as t
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod import layout
+
+ROOT = Path(__file__).resolve().parents[2]
+RACKS = ["rack_01", "rack_02"]
+
+
+@dataclass
+class Climb:
+    """How a climb ended: exit status, all it printed, its run directory and its report (None where it wrote none)."""
+
+    rc: int
+    output: str
+    run: Path | None
+    report: dict[str, t.Any] | None
+
+    def gate(self, layer: str, group: str) -> str:
+        """The gate of a group at a layer."""
+        assert self.report is not None, self.output
+        return next(one for one in self.report["layers"] if one["layer"] == layer)["groups"][group]["gate"]
+
+    def not_well(self) -> dict[str, str]:
+        """The checks that are neither pass nor skip, with their worst verdict."""
+        assert self.report is not None, self.output
+        order = ["warn", "unknown", "fail"]
+        found: dict[str, str] = {}
+        for one in self.report["verdicts"]:
+            if one["verdict"] in order:
+                found[one["check"]] = max(found.get(one["check"], "warn"), one["verdict"], key=order.index)
+        return found
+
+
+class Pod:
+    """A small pod's inventory, and its climbs."""
+
+    def __init__(self, directory: Path, **expectations: t.Any) -> None:
+        self.inventory, self.runs = directory / "inventory", directory / "runs"
+        self.inventory.mkdir(parents=True)
+        small = {"pod_name": "small", "pod_soak_seconds": 1, "pod_runs_dir": str(self.runs), **expectations}
+        layout.write(self.inventory, racks=2, hosts_per_rack=4, spines=4, expectations=small)
+
+    def playbook(self, *arguments: str, playbook: str = "playbooks/validate.yml", **variables: t.Any) -> Climb:
+        """Run a playbook with extra variables."""
+        extra = ["-e", json.dumps(variables)] if variables else []
+        command = [str(Path(sys.executable).with_name("ansible-playbook")), playbook, "-i", str(self.inventory), *extra, *arguments]
+        before = self.latest()
+        done = subprocess.run(command, cwd=ROOT, env={**os.environ, "ANSIBLE_NOCOLOR": "1"}, text=True, capture_output=True, timeout=300, check=False)
+        run = self.latest()
+        fresh = run if run != before else None
+        report = json.loads((fresh / "report.json").read_text()) if fresh and (fresh / "report.json").is_file() else None
+        return Climb(done.returncode, done.stdout + done.stderr, fresh, report)
+
+    def climb(self, *arguments: str, **variables: t.Any) -> Climb:
+        """Run validate.yml."""
+        return self.playbook(*arguments, **variables)
+
+    def latest(self) -> Path | None:
+        """The newest run."""
+        link = self.runs / "small" / "latest"
+        return link.resolve() if link.exists() else None
+
+
+@pytest.fixture
+def pod(tmp_path: Path) -> Pod:
+    """A healthy small pod of its own."""
+    return Pod(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def healthy(tmp_path_factory: pytest.TempPathFactory) -> tuple[Pod, Climb]:
+    """A pod that nobody changes, with a whole healthy climb."""
+    one = Pod(tmp_path_factory.mktemp("healthy"))
+    return one, one.climb()
