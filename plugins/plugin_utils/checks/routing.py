@@ -25,10 +25,13 @@ except ImportError:
     fabric="roce",
     required=True,
 )
-def bgp_established(bgp_summary: Rows, pod_neighbors: Rows) -> t.Iterator[Finding]:
+def bgp_established(bgp_summary: Rows, pod_neighbors: Rows, pod_cables: Rows) -> t.Iterator[Finding]:
     """Every planned BGP neighbor is Established with its planned AS."""
+    if not pod_neighbors and any(cable["peer_role"] != "host" for cable in pod_cables):
+        # Not a skip: the other leaves of the group would pass for this one.
+        raise CannotTell("bgp_asn of this switch is not in the inventory, so no neighbor is planned")
     if not pod_neighbors:
-        raise NotApplicable("no BGP neighbor is planned here; set bgp_asn on switches that speak BGP")
+        raise NotApplicable("no cable to another switch is planned")
     named = {row["neighbor"]: row for row in bgp_summary}
     by_as: list[dict[str, t.Any]] = []
     for one in pod_neighbors:
@@ -60,9 +63,12 @@ def _by_as(planned: Rows, rows: Rows) -> t.Iterator[Finding]:
     for one in planned:
         if one["asn"] is None:
             yield Finding(_neighbor(one), "a planned AS (bgp_asn of the peer)", "none in the inventory", "unknown", one["port"])
-    for asn, number in Counter(one["asn"] for one in planned if one["asn"] is not None).items():
+    wanted = Counter(one["asn"] for one in planned if one["asn"] is not None)
+    for asn, number in wanted.items():
         if up[asn] < number:
-            states = ", ".join(sorted(f"{row['neighbor']} {row['state']}" for row in rows if row["asn"] == asn and row["state"] != "Established"))
+            # A session with an AS that nobody planned is the likely missing one.
+            bad = [row for row in rows if (row["asn"] == asn and row["state"] != "Established") or row["asn"] not in wanted]
+            states = ", ".join(sorted(f"{row['neighbor']} {row['state']} with AS {row['asn']}" for row in bad))
             yield Finding(f"AS {asn}", f"{number} Established neighbors", f"{up[asn]}" + (f" ({states})" if states else ""))
 
 
@@ -81,31 +87,36 @@ def ecmp_paths(ecmp_routes: Rows, pod_role: str, pod_topology: str, pod_uplinks:
     if not HAS_NETADDR:
         raise CannotTell("the Python package netaddr is needed on the controller")
     routes = _by_prefix(ecmp_routes)
-    found: dict[str, list[str]] = {}
+    found: dict[tuple[str, str], list[str]] = {}
     for rail in pod_remote_rails:
-        prefix = _longest(routes, netaddr.IPAddress(rail["address"]))
-        found.setdefault(prefix or "", []).append(f"{rail['host']} {rail['device']}")
-    for prefix, rails in found.items():
+        for key in _longest(routes, netaddr.IPAddress(rail["address"])) or [("", "")]:
+            found.setdefault(key, []).append(f"{rail['host']} {rail['device']}")
+    for (vrf, prefix), rails in found.items():
         whose = rails[0] + (f" and {len(rails) - 1} more" if len(rails) > 1 else "")
         if not prefix:
             yield Finding("no route", f"{pod_uplinks} next hops to {whose}", "no route")
             continue
-        hops, table = _next_hops(routes[netaddr.IPNetwork(prefix)])
+        hops, table = _next_hops([row for row in ecmp_routes if (row["vrf"] or "", row["prefix"]) == (vrf, prefix)])
         if hops != pod_uplinks:
             yield Finding(prefix, f"{pod_uplinks} next hops to {whose}", f"{hops} next hop{'' if hops == 1 else 's'} in the {table}")
 
 
-def _by_prefix(rows: Rows) -> dict[t.Any, Rows]:
-    routes: dict[t.Any, Rows] = {}
-    for row in rows:
-        routes.setdefault(netaddr.IPNetwork(row["prefix"]), []).append(row)
+def _by_prefix(rows: Rows) -> dict[int, dict[int, set[tuple[str, str]]]]:
+    """The IPv4 routes by prefix length and network number; the default route is none, since it proves no path to a rail."""
+    routes: dict[int, dict[int, set[tuple[str, str]]]] = {}
+    for key in {(row["vrf"] or "", row["prefix"]) for row in rows}:
+        network = netaddr.IPNetwork(key[1])
+        if network.version == 4 and network.prefixlen:
+            routes.setdefault(network.prefixlen, {}).setdefault(int(network.network) >> 32 - network.prefixlen, set()).add(key)
     return routes
 
 
-def _longest(routes: t.Iterable[t.Any], address: t.Any) -> str | None:
-    """The longest prefix that holds an address; the default route is none, since it proves no path to a rail."""
-    holding = [prefix for prefix in routes if prefix.prefixlen > 0 and address in prefix]
-    return str(max(holding, key=lambda prefix: prefix.prefixlen)) if holding else None
+def _longest(routes: dict[int, dict[int, set[tuple[str, str]]]], address: t.Any) -> list[tuple[str, str]]:
+    """The longest prefix that holds an address, once for each VRF that has it; none where there is no route."""
+    for length in sorted(routes, reverse=True):
+        if int(address) >> 32 - length in routes[length]:
+            return sorted(routes[length][int(address) >> 32 - length])
+    return []
 
 
 def _next_hops(rows: Rows) -> tuple[int, str]:

@@ -1,0 +1,230 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Checks of sessions, equal-cost paths and reachability, by plain calls."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotApplicable, routing
+
+
+def said(findings):
+    return [(str(one), one.severity) for one in findings]
+
+
+def unknown(findings):
+    """Whether there are findings, and all of them unknown."""
+    severities = [one.severity for one in findings]
+    return bool(severities) and set(severities) == {"unknown"}
+
+
+def uplink(number, address="numbered", asn=65000):
+    return {"port": f"swp{number}", "peer": f"spine0{number}", "address": f"172.16.0.{number}" if address else None, "asn": asn}
+
+
+UPLINKS = [cable | {"peer_role": "spine", "peer_port": "swp1"} for cable in (uplink(number) for number in (1, 2, 3, 4))]
+
+
+def session(number, state="Established", asn=65000, name="172.16.0.{}"):
+    return {"vrf": "default", "neighbor": name.format(number), "asn": asn, "state": state}
+
+
+def sessions(*odd, **values):
+    return [*odd, *[session(number, **values) for number in range(len(odd) + 1, 5)]]
+
+
+def bgp(rows, neighbors=None):
+    return list(routing.bgp_established(rows, [uplink(number) for number in (1, 2, 3, 4)] if neighbors is None else neighbors, UPLINKS))
+
+
+def test_numbered_sessions():
+    assert bgp(sessions()) == []
+    assert said(bgp(sessions(session(1, "Active")))) == [("spine01 (172.16.0.1): expected Established with AS 65000, got Active with AS 65000", None)]
+    assert said(bgp(sessions(session(1, "Idle", 65999)))) == [("spine01 (172.16.0.1): expected Established with AS 65000, got Idle with AS 65999", None)]
+    assert said(bgp(sessions(session(1, "Established", 65999)))) == [
+        ("spine01 (172.16.0.1): expected Established with AS 65000, got Established with AS 65999", None)
+    ]
+    assert said(bgp(sessions()[1:])) == [("spine01 (172.16.0.1): expected Established with AS 65000, got no such neighbor", None)]
+    # The port decides which gate groups the finding closes.
+    assert [one.port for one in bgp(sessions(session(1, "Idle (Admin)")))] == ["swp1"]
+
+
+def test_unnumbered_sessions_are_found_by_their_port():
+    neighbors = [uplink(number, None) for number in (1, 2, 3, 4)]
+    assert bgp(sessions(name="swp{}"), neighbors) == []
+    assert said(bgp(sessions(session(1, "Connect", name="swp{}"), name="swp{}"), neighbors)) == [
+        ("spine01 (swp1): expected Established with AS 65000, got Connect with AS 65000", None)
+    ]
+
+
+def test_sessions_whose_addresses_are_not_planned_are_counted_by_as():
+    neighbors = [uplink(number, None) for number in (1, 2, 3, 4)]
+    assert bgp(sessions(), neighbors) == []
+    assert said(bgp(sessions(session(1, "Active")), neighbors)) == [
+        ("AS 65000: expected 4 Established neighbors, got 3 (172.16.0.1 Active with AS 65000)", None)
+    ]
+    assert said(bgp(sessions(session(1, "Idle", 65999)), neighbors)) == [
+        ("AS 65000: expected 4 Established neighbors, got 3 (172.16.0.1 Idle with AS 65999)", None)
+    ]
+    assert said(bgp([], neighbors)) == [("AS 65000: expected 4 Established neighbors, got 0", None)]
+    assert unknown(bgp(sessions(), [uplink(1, None, None)]))
+    assert unknown(bgp(sessions(), [uplink(1, asn=None)]))
+
+
+def test_sessions_of_a_switch_that_plans_none():
+    with pytest.raises(CannotTell, match="bgp_asn of this switch"):
+        bgp(sessions(), [])
+    with pytest.raises(NotApplicable):
+        list(routing.bgp_established([], [], [{"port": "swp5", "peer": "gpu01", "peer_role": "host"}]))
+
+
+RAILS = [{"host": f"gpu0{number}", "device": "mlx5_3", "address": f"10.52.0.{number}", "leaf": "leaf02"} for number in (1, 2)]
+
+
+def route(prefix, hops, installed=True, vrf=None, selected=True):
+    row = {"vrf": vrf, "prefix": prefix, "protocol": "bgp", "selected": selected, "installed": installed}
+    return [{**row, "next_hop": f"172.16.0.{hop}", "interface": f"swp{hop}"} for hop in hops]
+
+
+FOUR = route("10.52.0.0/24", (1, 2, 3, 4))
+
+
+def ecmp(rows, rails=RAILS, role="leaf", topology="rail_optimised"):
+    return said(routing.ecmp_paths(rows, role, topology, 4, rails))
+
+
+def test_four_paths():
+    assert ecmp(FOUR) == []
+    assert ecmp([*FOUR, *route("0.0.0.0/0", (1,)), *route("10.0.0.0/8", (1,)), *route("2001:db8::/32", (1,))]) == []
+    assert ecmp(route("10.52.0.0/24", (1, 2, 3, 4), installed=None)) == []
+    # Unnumbered next hops may have one link-local address on every port.
+    assert ecmp([{**row, "next_hop": "fe80::1"} for row in FOUR]) == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (route("10.52.0.0/24", (1,)), "10.52.0.0/24: expected 4 next hops to gpu01 mlx5_3 and 1 more, got 1 next hop in the forwarding table"),
+        (route("10.52.0.0/24", (1, 2), None), "10.52.0.0/24: expected 4 next hops to gpu01 mlx5_3 and 1 more, got 2 next hops in the RIB"),
+        (
+            [*FOUR[:3], {**FOUR[3], "installed": False}],
+            "10.52.0.0/24: expected 4 next hops to gpu01 mlx5_3 and 1 more, got 3 next hops in the forwarding table",
+        ),
+        ([], "no route: expected 4 next hops to gpu01 mlx5_3 and 1 more, got no route"),
+        (route("0.0.0.0/0", (1, 2, 3, 4)), "no route: expected 4 next hops to gpu01 mlx5_3 and 1 more, got no route"),
+        # Paths of another VRF are no paths of this one.
+        (
+            [*route("10.52.0.0/24", (1,), vrf="default"), *route("10.52.0.0/16", (2, 3, 4), vrf="mgmt")],
+            "10.52.0.0/24: expected 4 next hops to gpu01 mlx5_3 and 1 more, got 1 next hop in the forwarding table",
+        ),
+    ],
+)
+def test_fewer_paths(rows, words):
+    assert ecmp(rows) == [(words, None)]
+
+
+def test_one_host_of_two_by_its_longest_prefix():
+    assert ecmp([*FOUR, *route("10.52.0.2/32", (1,))]) == [("10.52.0.2/32: expected 4 next hops to gpu02 mlx5_3, got 1 next hop in the forwarding table", None)]
+    same = [*route("10.52.0.0/24", (1, 2), vrf="a"), *route("10.52.0.0/24", (3, 4), vrf="b")]
+    assert len(ecmp(same)) == 2
+
+
+def test_paths_that_do_not_apply_or_are_not_planned():
+    for role, topology in (("spine", "rail_optimised"), ("leaf", "rail_only")):
+        with pytest.raises(NotApplicable):
+            ecmp(FOUR, role=role, topology=topology)
+    with pytest.raises(CannotTell, match="has an address"):
+        ecmp(FOUR, rails=[])
+
+
+PAIR = {"source": "10.51.0.1", "target": "10.51.0.2", "device": "mlx5_0", "peer": "gpu02", "peer_device": "mlx5_0", "cross": False}
+
+
+def ping(received=20, average=0.05, sent=20):
+    loss = 100 - 100 * received / sent if sent else 0
+    return {"source": PAIR["source"], "target": PAIR["target"], "sent": sent, "received": received, "loss_percent": loss, "rtt_avg_ms": average}
+
+
+def test_pings():
+    where = "mlx5_0 to gpu02 mlx5_0 (10.51.0.2)"
+    assert said(routing.rails_reachable([ping()], [PAIR], 5.0)) == []
+    assert said(routing.rails_reachable([ping(16)], [PAIR], 5.0)) == [(f"{where}: expected no loss, got 20 % loss, 16 of 20", None)]
+    assert said(routing.rails_reachable([ping(0, None)], [PAIR], 5.0)) == [(f"{where}: expected no loss, got 100 % loss, 0 of 20", None)]
+    assert said(routing.rails_reachable([ping(average=7.5)], [PAIR], 5.0)) == [(f"{where}: expected at most 5 ms on average, got 7.5 ms", None)]
+    for rows in ([], [ping(0, None, 0)], [ping(average=None)], [{**ping(), "target": "10.51.0.3"}]):
+        assert unknown(routing.rails_reachable(rows, [PAIR], 5.0))
+    with pytest.raises(CannotTell, match="no ping is planned"):
+        list(routing.rails_reachable([ping()], [], 5.0))
+
+
+def probe(answered, flows=16):
+    return {"source": PAIR["source"], "target": PAIR["target"], "size_bytes": 9000, "flows": flows, "answered": answered}
+
+
+def test_full_size_probes():
+    def judged(rows, planned=(PAIR,), topology="rail_optimised", responder=()):
+        return said(routing.path_carries_full_size(rows, list(planned), topology, responder))
+
+    assert judged([probe(16)]) == []
+    assert judged([probe(12)]) == [("mlx5_0 to gpu02 mlx5_0 (10.51.0.2): expected 16 flows of 9000 bytes answered, got 12", None)]
+    assert judged([])[0][1] == judged([probe(0, 0)])[0][1] == "unknown"
+    with pytest.raises(CannotTell, match="could not start what answers"):
+        judged([probe(16)], responder=None)
+    for case in ({"planned": ()}, {"topology": "rail_only"}):
+        with pytest.raises(NotApplicable):
+            judged([], **case)
+
+
+HOST = [{"port": "Ethernet1/1", "peer": "gpu01", "peer_port": "ens1np0", "peer_role": "host"}]
+SPINE = [{"port": "Ethernet33/1", "peer": "spine01", "peer_port": "Ethernet0", "peer_role": "spine"}]
+LEAF = [{"port": "ens1np0", "peer": "leaf01", "peer_port": "Ethernet1/1", "peer_role": "leaf"}]
+
+
+def size(port, mtu):
+    return [{"port": port, "mtu": mtu}]
+
+
+def test_mtu_of_both_ends():
+    assert said(routing.path_mtu(size("Et33/1", 9214), {"spine01": size("Ethernet0", 9214)}, SPINE, "leaf")) == []
+    assert said(routing.path_mtu(size("Et33/1", 1500), {"spine01": size("Ethernet0", 9214)}, SPINE, "leaf")) == [
+        ("Ethernet33/1: expected the MTU of spine01 Ethernet0, 9214, got 1500", None)
+    ]
+    assert len(list(routing.path_mtu(size("Et33/1", 9216), {"spine01": size("Ethernet0", 9214)}, SPINE, "leaf"))) == 1
+
+
+def test_a_leaf_may_take_more_than_its_host_sends():
+    assert said(routing.path_mtu(size("Et1/1", 9214), {"gpu01": size("ens1np0", 9000)}, HOST, "leaf")) == []
+    assert said(routing.path_mtu(size("ens1np0", 9000), {"leaf01": size("Et1/1", 9214)}, LEAF, "host")) == []
+    assert said(routing.path_mtu(size("Et1/1", 1500), {"gpu01": size("ens1np0", 9000)}, HOST, "leaf")) == [
+        ("Ethernet1/1: expected at least the MTU of gpu01 ens1np0, 9000, got 1500", None)
+    ]
+    assert said(routing.path_mtu(size("ens1np0", 9000), {"leaf01": size("Et1/1", 1500)}, LEAF, "host")) == [
+        ("ens1np0: expected at most the MTU of leaf01 Ethernet1/1, 1500, got 9000", None)
+    ]
+
+
+def test_an_mtu_that_is_not_told_is_unknown():
+    peers = {"gpu01": size("ens1np0", 9000)}
+    assert unknown(routing.path_mtu([], peers, HOST, "leaf"))
+    assert unknown(routing.path_mtu(size("Et1/1", None), peers, HOST, "leaf"))
+    assert unknown(routing.path_mtu(size("Et1/1", 9000), {"gpu01": size("eno1", 1500)}, HOST, "leaf"))
+    with pytest.raises(NotApplicable, match="no peer tells"):
+        list(routing.path_mtu(size("Et1/1", 9000), {}, HOST, "leaf"))
+    with pytest.raises(CannotTell):
+        list(routing.path_mtu(size("Et1/1", 9000), peers, [], "leaf"))
+
+
+def ratio(hosts, uplinks, role="leaf", topology="rail_optimised"):
+    cables = [{"peer_role": "host"}] * hosts + [{"peer_role": "spine"}] * uplinks
+    return said(routing.oversubscription(role, topology, cables, 1.0, 2.0))
+
+
+def test_oversubscription():
+    assert ratio(32, 32) == []
+    assert ratio(32, 20) == [("uplinks: expected at most 1:1, got 1.6:1 (32 host ports, 20 uplinks)", "warn")]
+    assert ratio(32, 8) == [("uplinks: expected at most 2:1, got 4:1 (32 host ports, 8 uplinks)", None)]
+    assert ratio(32, 0) == [("uplinks: expected at least one, got none in the wiring plan", None)]
+    for role, topology in (("spine", "rail_optimised"), ("leaf", "rail_only")):
+        with pytest.raises(NotApplicable):
+            ratio(32, 4, role, topology)
