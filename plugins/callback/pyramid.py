@@ -27,7 +27,9 @@ from ansible.plugins.callback import CallbackBase
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import table
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.runs import read_json
 
-READ, GATE, VERDICT = (f"gpufabric.pyramid.{action}" for action in ("read", "gate", "verdict"))
+READ = "gpufabric.pyramid.read"
+GATE = "gpufabric.pyramid.gate"
+VERDICT = "gpufabric.pyramid.verdict"
 PARTS = 4
 
 

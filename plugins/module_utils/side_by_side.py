@@ -86,7 +86,7 @@ def _side_by_side(commands, places):
             for command in queue:
                 answers[command["id"]] = _run(command, places)
 
-    threads = [threading.Thread(target=work, daemon=True) for _ in range(min(AT_ONCE, len(waiting)))]
+    threads = [threading.Thread(target=work, daemon=True) for _thread in range(min(AT_ONCE, len(waiting)))]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -13,7 +13,7 @@ author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
   - Asks a node all commands of a layer in one round trip, parses the answers on the controller, and keeps evidence and rows in the run directory.
   - What could not be read is not a failure of the task; the gate makes it an unknown verdict.
-  - The module itself runs commands side by side where a connection cannot pipe the reader to the node's Python.
+  - Where a connection cannot pipe the reader to the node's Python, M(gpufabric.pyramid.side_by_side) takes its place.
 attributes:
   check_mode:
     support: full
@@ -61,21 +61,3 @@ unread:
   returned: success
   type: dict
 """
-
-
-def main() -> None:
-    """Run a request of the action's where it could not be piped."""
-    from ansible.module_utils.basic import AnsibleModule
-    from ansible_collections.gpufabric.pyramid.plugins.module_utils import side_by_side
-
-    module = AnsibleModule(
-        argument_spec={"request": {"type": "dict"}, "run_dir": {"type": "path"}, "layer": {"type": "str"}, "phase": {"type": "str", "default": "now"}},
-        supports_check_mode=True,
-    )
-    if not module.params["request"]:
-        module.fail_json(msg="gpufabric.pyramid.read is an action: its request is made on the controller")
-    module.exit_json(changed=False, answer=side_by_side.answer(module.params["request"]))
-
-
-if __name__ == "__main__":
-    main()

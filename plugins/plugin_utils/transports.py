@@ -10,11 +10,14 @@
 
 from __future__ import annotations
 
-import concurrent.futures
+import contextlib
 import functools
 import json
+import os
+import signal
+import threading
 import typing as t
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from ansible.module_utils.common.text.converters import to_text
@@ -70,7 +73,7 @@ def _shell(action: t.Any, node: Values, asks: list[Ask], task_vars: Values) -> T
         request["programs"] = {}
     python = str(task_vars.get("ansible_python_interpreter") or "python3")
     python = "python3" if python.startswith("auto") else python
-    if not (action._connection.has_pipelining and action._play_context.check_mode is not None):
+    if not action._connection.has_pipelining:
         return _by_module(action, asks, request, task_vars)
     said = action._low_level_execute_command(f"{python} -SE -", in_data=_program(request).encode())
     return _told(asks, said["stdout"], said["stderr"], said["rc"], python)
@@ -78,7 +81,7 @@ def _shell(action: t.Any, node: Values, asks: list[Ask], task_vars: Values) -> T
 
 def _by_module(action: t.Any, asks: list[Ask], request: Values, task_vars: Values) -> Told:
     """Where a connection cannot pipe, the same program goes as an ordinary module."""
-    result = action._execute_module(module_name="gpufabric.pyramid.read", module_args={"request": request}, task_vars=task_vars)
+    result = action._execute_module(module_name="gpufabric.pyramid.side_by_side", module_args={"request": request}, task_vars=task_vars)
     return _told(asks, json.dumps(result.get("answer", "")), str(result.get("msg", "")), int(bool(result.get("failed"))), "python3")
 
 
@@ -102,16 +105,41 @@ def _told(asks: list[Ask], stdout: str, stderr: str, rc: int, python: str) -> To
 
 
 def _exec(action: t.Any, node: Values, asks: list[Ask], _task_vars: Values) -> Told:
-    with concurrent.futures.ThreadPoolExecutor(1) as lane:
+    def say(command: str, seconds: int) -> tuple[int, str, str]:
+        said: list[t.Any] = []
 
-        def say(command: str, seconds: int) -> Answer | tuple[int, str, str]:
+        def run() -> None:
             try:
-                rc, stdout, stderr = lane.submit(action._connection.exec_command, command, in_data=None, sudoable=False).result(seconds)
-            except concurrent.futures.TimeoutError:
-                raise TimeoutError(command) from None
-            return rc, to_text(stdout, errors="surrogate_or_replace"), to_text(stderr, errors="surrogate_or_replace")
+                said.append(action._connection.exec_command(command, in_data=None, sudoable=False))
+            except Exception as error:
+                # It belongs to whoever waits for the answer, and is raised there.
+                said.append(error)
 
-        return _one_by_one(node, asks, say)
+        lane = threading.Thread(target=run, daemon=True)
+        lane.start()
+        lane.join(seconds)
+        if not said:
+            _end_children()
+            raise TimeoutError(command)
+        if isinstance(said[0], Exception):
+            raise said[0]
+        rc, stdout, stderr = said[0]
+        return rc, to_text(stdout, errors="surrogate_or_replace"), to_text(stderr, errors="surrogate_or_replace")
+
+    return _one_by_one(node, asks, say)
+
+
+def _end_children() -> None:
+    """End the client that still waits for a switch, with all that it started: they are this worker's only descendants."""
+    waiting = [os.getpid()]
+    while waiting:
+        pid = waiting.pop()
+        for path in Path(f"/proc/{pid}/task").glob("*/children"):
+            with contextlib.suppress(OSError):
+                waiting += [int(child) for child in path.read_text(encoding="ascii").split()]
+        if pid != os.getpid():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def _network_cli(action: t.Any, node: Values, asks: list[Ask], _task_vars: Values) -> Told:
@@ -135,16 +163,17 @@ def _one_by_one(node: Values, asks: list[Ask], say: t.Callable[[str, int], t.Any
     texts: dict[str, Answer] = {}
     hanging: str | None = None
     for one in asks:
-        answer = None
+        said: list[Answer] = []
         for source in one.sources:
             if source.command not in texts and hanging is None:
                 texts[source.command] = _one(say, source)
                 hanging = source.command if texts[source.command].status == "timeout" else None
             answer = texts.get(source.command) or Answer("missing", source, [source.command], stderr=f"not asked, because {hanging!r} did not end")
-            answer = Answer(**{**asdict(answer), "source": source})
-            if _parses(one, node["platform"], answer):
+            said.append(replace(answer, source=source))
+            if answer.status in ("timeout", "missing") or _parses(one, node["platform"], said[-1]):
                 break
-        told.answers[one.reading.name] = [answer] if answer else []
+        # Where no alternative gives rows, the first one's words are the platform's own.
+        told.answers[one.reading.name] = [said[-1] if _parses(one, node["platform"], said[-1]) else said[0]]
     told.commands = [{key: value for key, value in asdict(answer).items() if key not in ("stdout", "source")} for answer in texts.values()]
     return told
 

@@ -118,5 +118,5 @@ def _bent(tools: list[Tool], argv: tuple[str, ...], printed: Printed) -> Printed
             half = printed.stdout[: len(printed.stdout) * 3 // 5]
             return Printed(half, how="kill -SEGV $$")
         if tool.how in ("hangs", "hangs_hard"):
-            return Printed("", how=("trap '' TERM; " if tool.how == "hangs_hard" else "") + "exec sleep 600")
+            return Printed("", how=("trap '' TERM; " if tool.how == "hangs_hard" else "") + "exec /bin/sleep 600")
     return printed

@@ -8,11 +8,12 @@ from __future__ import annotations
 import functools
 import io
 import json
+import math
 import re
 import typing as t
 
 from .catalogue import HERE, Column, Reading, Source, catalogue, reading
-from .queries import compiled
+from .queries import HAS_JMESPATH, compiled
 from .shapes import merged, must_count, shaped
 
 try:
@@ -146,6 +147,9 @@ def _query(what: Reading, platform: str, expression: str, text: str) -> list[Row
 
 def preload() -> None:
     """Compile every template and expression now: a controller does it once before it forks, not once in each worker."""
+    if not (HAS_TEXTFSM and HAS_JMESPATH):
+        # Whoever parses says what is missing.
+        return
     for what in catalogue().values():
         for sources in what.platforms.values():
             for source in sources:
@@ -233,7 +237,7 @@ def _int(value: t.Any) -> int:
 
 def _float(value: t.Any) -> float:
     number = float(value.replace(",", "") if isinstance(value, str) else value)
-    if number != number:
+    if math.isnan(number):
         raise ValueError(value)
     return number
 

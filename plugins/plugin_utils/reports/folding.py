@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 Document = dict[str, t.Any]
 NUMBERS = re.compile(r"(\d+)")
+UNTOLD = "untold"
 
 
 @dataclass
@@ -67,7 +68,7 @@ def entries(report: Document, severities: t.Container[str] = ("fail", "unknown")
             if finding["severity"] not in severities:
                 continue
             entry = folded.setdefault(_key(record, finding), _entry(record, finding))
-            entry.expectations.add(finding["expected"])
+            entry.expectations.add(finding["expected"] if finding["where"] else entry.expected)
             entry.checks = list(dict.fromkeys([*entry.checks, record["check"]]))
             entry.places.append((host, finding["where"] or host))
             entry.groups = sorted({*entry.groups, *record["affects"]})
@@ -83,21 +84,23 @@ def entries(report: Document, severities: t.Container[str] = ("fail", "unknown")
 def _key(record: Document, finding: Document) -> tuple[str, ...]:
     """Findings that say the same are one; so is everything that one tool's silence leaves untold."""
     if finding["where"] is None:
-        return (record["layer"], finding["actual"])
+        return (record["layer"], UNTOLD, NUMBERS.sub("#", finding["actual"]))
     return (record["layer"], record["check"], finding["severity"], NUMBERS.sub("#", finding["actual"]))
 
 
 def _entry(record: Document, finding: Document) -> Entry:
     cause, fix, remedy = record["cause"], record["fix"], record["remedy"]
+    expected = finding["expected"]
     if finding["where"] is None:
+        expected = "a reading to judge by"
         cause, remedy = "What the check needs could not be read, so nothing is proved.", None
-        fix = f"Make the named tool answer on the host, then judge it again with -e pod_only={record['check']}."
-    return Entry(record["layer"], record["check"], finding["severity"], finding["expected"], finding["actual"], cause, fix, remedy)
+        fix = f"Make what is named above answer, then judge it again with -e pod_only={record['check']}."
+    return Entry(record["layer"], record["check"], finding["severity"], expected, finding["actual"], cause, fix, remedy)
 
 
 def _findings(record: Document) -> t.Iterator[tuple[str, Document]]:
     whole = {
-        "where": record["host"] or record["group"],
+        "where": None,
         "expected": record["statement"].rstrip("."),
         "actual": record["words"],
         "severity": record["verdict"],

@@ -56,6 +56,7 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.connection.local import Connection as Local
 
 HERE = Path(__file__).resolve().parents[1]
+KEPT = 20
 
 
 class Connection(Local):
@@ -79,9 +80,15 @@ class Connection(Local):
         if not self._connected:
             self._connect()
         values = {"PATH": self.place / self.node / "bin", "SIMULATED_POD": self.place, "SIMULATED_NODE": self.node}
-        values |= {"SIMULATED_RUN": os.getppid(), "SIMULATED_PYTHON": sys.executable}
+        values |= {"SIMULATED_RUN": _run(), "SIMULATED_PYTHON": sys.executable}
         exported = " ".join(f"{name}={shlex.quote(str(value))}" for name, value in values.items())
         return super().exec_command(f"export {exported}; {cmd}", in_data=in_data, sudoable=sudoable)
+
+
+def _run() -> str:
+    """The run: Ansible's main process, told from a later one that has the same id."""
+    stat = Path(f"/proc/{os.getppid()}/stat").read_text(encoding="ascii", errors="replace")
+    return f"{os.getppid()}-{stat.rpartition(')')[2].split()[19]}"
 
 
 def pod(inventory: Path, faults: str, seed: int) -> Path:
@@ -105,6 +112,13 @@ def _key(inventory: Path, names: list[str], seed: int) -> str:
     return hashlib.sha256("\n".join([*said, str(inventory), *sorted(names), str(seed)]).encode()).hexdigest()[:20]
 
 
+def _prune(root: Path) -> None:
+    """Keep the newest pods only."""
+    pods = sorted((one for one in root.iterdir() if (one / "unreachable").exists()), key=lambda one: one.stat().st_mtime)
+    for old in pods[:-KEPT]:
+        shutil.rmtree(old, ignore_errors=True)
+
+
 def _render(inventory: Path, names: list[str], seed: int, place: Path) -> None:
     from ansible_collections.gpufabric.pyramid.tests.simulated_pod.rendering import render
 
@@ -112,6 +126,7 @@ def _render(inventory: Path, names: list[str], seed: int, place: Path) -> None:
     try:
         render(inventory, names, seed, fresh)
         fresh.rename(place)
+        _prune(place.parent)
     except (KeyError, LookupError, ValueError) as error:
         raise AnsibleError(f"simulated pod: {error.args[0] if error.args else error}") from error
     finally:

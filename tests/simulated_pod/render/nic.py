@@ -248,20 +248,20 @@ def ping(host: Host) -> str:
     """The shell text that answers ``ping -n -q -c N -i S -W 1 -I SOURCE TARGET`` for any target."""
     lines = ["count=$4; source=${10}; target=${11}; loss=0; rtt=0.050", 'case "$source" in']
     lines += [f"{rail.address}) loss={rail.loss_percent}; rtt={rail.rtt_ms:.3f} ;;" for rail in host.rails]
-    lines += ["*) echo \"ping: bind: Cannot assign requested address\" >&2; exit 2 ;;", "esac", 'case "$source>$target" in']
+    lines += ['*) echo "ping: bind: Cannot assign requested address" >&2; exit 2 ;;', "esac", 'case "$source>$target" in']
     lines += [f'"{rail.address}>{target}") loss={loss} ;;' for rail in host.rails for target, loss in rail.loss_to.items()]
     lines += ["esac", "received=$((count - count * loss / 100))"]
-    lines.append("printf 'PING %s (%s) from %s : 56(84) bytes of data.\\n\\n--- %s ping statistics ---\\n' \"$target\" \"$target\" \"$source\" \"$target\"")
-    lines.append("printf '%s packets transmitted, %s received, %s%% packet loss, time %sms\\n' \"$count\" \"$received\" \"$loss\" \"$((count * 20))\"")
-    lines.append("if [ \"$received\" = 0 ]; then echo; exit 1; fi")
-    return "\n".join([*lines, "printf 'rtt min/avg/max/mdev = %s/%s/%s/0.004 ms\\n\\n' \"$rtt\" \"$rtt\" \"$rtt\"", "exit 0"]) + "\n"
+    lines.append('printf \'PING %s (%s) from %s : 56(84) bytes of data.\\n\\n--- %s ping statistics ---\\n\' "$target" "$target" "$source" "$target"')
+    lines.append('printf \'%s packets transmitted, %s received, %s%% packet loss, time %sms\\n\' "$count" "$received" "$loss" "$((count * 20))"')
+    lines.append('if [ "$received" = 0 ]; then echo; exit 1; fi')
+    return "\n".join([*lines, 'printf \'rtt min/avg/max/mdev = %s/%s/%s/0.004 ms\\n\\n\' "$rtt" "$rtt" "$rtt"', "exit 0"]) + "\n"
 
 
 def probe(host: Host) -> str:
     """The shell text that answers ``path_probe probe --source SOURCE --target TARGET --size BYTES --flows N …`` for any target."""
     lines = ["source=$3; target=$5; size=$7; flows=$9; lost=0; mtu=9000", 'case "$source" in']
     lines += [f"{rail.address}) lost={rail.flows_lost}; mtu={rail.mtu} ;;" for rail in host.rails]
-    lines += ["*) echo \"cannot probe from $source to $target: Cannot assign requested address\" >&2; exit 1 ;;", "esac"]
+    lines += ['*) echo "cannot probe from $source to $target: Cannot assign requested address" >&2; exit 1 ;;', "esac"]
     lines.append('if [ "$size" = 0 ]; then size=$mtu; fi')
-    lines.append("printf '{\"source\": \"%s\", \"target\": \"%s\", \"size_bytes\": %s, ' \"$source\" \"$target\" \"$size\"")
-    return "\n".join([*lines, "printf '\"flows\": %s, \"answered\": %s}\\n' \"$flows\" \"$((flows - lost))\"", "exit 0"]) + "\n"
+    lines.append('printf \'{"source": "%s", "target": "%s", "size_bytes": %s, \' "$source" "$target" "$size"')
+    return "\n".join([*lines, 'printf \'"flows": %s, "answered": %s}\\n\' "$flows" "$((flows - lost))"', "exit 0"]) + "\n"
