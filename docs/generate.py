@@ -88,6 +88,8 @@ def _judges(check: Check) -> str:
 
 
 def _required(check: Check) -> str:
+    if isinstance(check.required, tuple):
+        return f"where `{check.required[0]}` is {' or '.join(check.required[1])}"
     return f"where `{check.required}` is set" if isinstance(check.required, str) else "yes" if check.required else ""
 
 

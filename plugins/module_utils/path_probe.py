@@ -10,24 +10,37 @@ probe from N source ports meets every uplink where one ping meets one of four. N
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import selectors
 import socket
+import struct
 import sys
 import time
 
-IP_MTU_DISCOVER, IP_PMTUDISC_PROBE, IP_MTU = 10, 3, 14
+IP_PKTINFO, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE, IP_MTU = 8, 10, 3, 14
+SO_RCVBUFFORCE = 33
+# struct in_pktinfo: interface, local address, the address in the packet's header.
+PACKET_INFO = struct.Struct("=i4s4s")
 IP_AND_UDP_BYTES = 28
 TRIES = 3
 TRY_SECONDS = 1.0
 MOST_BYTES = 65535
+# Hundreds of full-size datagrams arrive at once; what the responder itself drops would be blamed on the path.
+BUFFER_BYTES = 16 * 1024 * 1024
 
 
 def responder(port, deadline, address=""):
     """A socket that ``answer`` serves; raises OSError where the port is taken or the address is not here."""
     server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     server.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE)
+    server.setsockopt(socket.IPPROTO_IP, IP_PKTINFO, 1)
+    # A responder of an earlier run may have minutes left; both answer. Anybody else's port stays theirs.
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
+    with contextlib.suppress(PermissionError):
+        server.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)
     server.bind((address, port))
     server.settimeout(deadline)
     return server
@@ -39,13 +52,22 @@ def answer(server, deadline):
     while (left := until - time.monotonic()) > 0:
         server.settimeout(left)
         try:
-            data, sender = server.recvfrom(MOST_BYTES)
-            server.sendto(data, sender)
+            data, about, _flags, sender = server.recvmsg(MOST_BYTES, socket.CMSG_SPACE(PACKET_INFO.size))
+            server.sendmsg([data], _from_where_it_came(about), 0, sender)
         except TimeoutError:
             return
         except OSError:
             # The way back does not take it, which the probe sees as a flow without an answer.
             continue
+
+
+def _from_where_it_came(about):
+    """The answer's source is the address that was asked: routing by source, rail by rail, has no way back from another."""
+    for level, kind, data in about:
+        if (level, kind) == (socket.IPPROTO_IP, IP_PKTINFO):
+            _interface, _local, asked = PACKET_INFO.unpack(data[: PACKET_INFO.size])
+            return [(level, kind, PACKET_INFO.pack(0, asked, bytes(4)))]
+    return []
 
 
 def serve(options):

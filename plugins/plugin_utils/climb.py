@@ -137,20 +137,28 @@ def start(plan: Plan, state: State, values: t.Mapping[str, t.Any], earlier: Stat
     state.layers = list(layers)
     groups = [group for group, where in state.scope.items() if where != "out"]
     if layers[0] != LAYERS[0] and state.focus is None:
-        groups = _resumed(state, layers[0], groups, earlier, values["pod_gate_max_age_minutes"])
+        groups = _resumed(state, layers[0], groups, _earlier(state, layers[0], earlier), values["pod_gate_max_age_minutes"])
     state.members[layers[0]] = _members(plan, state, groups)
 
 
-def _resumed(state: State, first: str, groups: list[str], earlier: State | None, max_age_minutes: int) -> list[str]:
-    below = LAYERS[: LAYERS.index(first)]
-    if earlier is None or earlier.digest != state.digest:
-        why = "there is none" if earlier is None else f"run {earlier.run_id} is of other expectations, members, wiring or version"
+def _earlier(state: State, first: str, earlier: State | None) -> State:
+    """The run whose gates a resumed one stands on.
+
+    Raises Refused where there is none of the same pod.
+    """
+    if earlier is None:
+        why = "there is none"
+    elif earlier.digest != state.digest:
+        why = f"run {earlier.run_id} is of other expectations, members, wiring or version"
     elif earlier.only or earlier.replay:
         why = f"run {earlier.run_id} judged {'only ' + earlier.only if earlier.only else 'kept evidence'}"
     else:
-        why = ""
-    if why:
-        raise Refused([f"argument 'pod_from_layer': {first} needs the gates below it from the latest run, and {why}; climb from preflight"])
+        return earlier
+    raise Refused([f"argument 'pod_from_layer': {first} needs the gates below it from the latest run, and {why}; climb from preflight"])
+
+
+def _resumed(state: State, first: str, groups: list[str], earlier: State, max_age_minutes: int) -> list[str]:
+    below = LAYERS[: LAYERS.index(first)]
     climbing: list[str] = []
     reasons: list[str] = []
     for group in groups:

@@ -70,7 +70,7 @@ def asks(names: t.Iterable[str], node: Values) -> tuple[list[Ask], dict[str, Rep
             needs = " or ".join(sorted({f"{key} {value}" for source in rows for key, value in source.when.items()}))
             apart[name] = Reply("not_applicable", f"{name} is for {needs}")
         elif rows:
-            items = next((node["items"].get(source.foreach, []) for source in sources if source.foreach), [{}])
+            items: list[Values] = next((node["items"].get(source.foreach, []) for source in sources if source.foreach), [{}])
             wanted.append(Ask(what, sources, tuple(items)))
     return wanted, apart
 

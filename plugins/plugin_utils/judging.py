@@ -148,13 +148,11 @@ def _of_group(layer: Layer, check: Check, group: str, hosts: list[str]) -> Verdi
         try:
             for parameter, rows in _rows(layer, check, host, layer.plan.nodes[host].values).items():
                 given[parameter][host] = rows
-        except _Unread as why:
-            unread[host] = why
+        except _Unread as reason:
+            unread[host] = reason
     skipped = [why for why in unread.values() if why.verdict == "skip"]
-    if len(unread) == len(hosts):
-        why = next(iter(skipped or unread.values()))
-        if len(skipped) == len(hosts):
-            return replace(blank, verdict="skip", words=why.words, left_out=why.left_out)
+    if len(skipped) == len(hosts):
+        return replace(blank, verdict="skip", words=skipped[0].words, left_out=skipped[0].left_out)
     given |= {name: values[name] for name in check.expectations}
     lost = [Finding(host, "a reading", why.words, "unknown", host=host) for host, why in unread.items() if why.verdict != "skip"]
     return _settled(layer, check, blank, given, lost)

@@ -68,7 +68,11 @@ def _program(request: Values) -> str:
 
 
 def _shell(action: t.Any, node: Values, asks: list[Ask], task_vars: Values) -> Told:
-    request = {"commands": commands(asks), "programs": {"path_probe": _source("path_probe")}, "devices": [rail["device"] for rail in node["items"]["rail"]]}
+    request: Values = {
+        "commands": commands(asks),
+        "programs": {"path_probe": _source("path_probe")},
+        "devices": [rail["device"] for rail in node["items"]["rail"]],
+    }
     if not any("{path_probe}" in word for command in request["commands"] for one in command["alternatives"] for word in one["argv"]):
         request["programs"] = {}
     python = str(task_vars.get("ansible_python_interpreter") or "python3")

@@ -93,10 +93,7 @@ def _switch(place: Place, wiring: Wiring, hosts: dict[str, Host], seed: int) -> 
     number = number_of(place.name)
     mac = f"{'00:1c:73' if place.role == 'leaf' else '1c:34:da'}:00:{number:02x}:01"
     ports = [_port(place, cable, wiring, hosts, mac, noise) for cable in wiring.cables if place.name in (cable.a.node, cable.b.node)]
-    sessions = [
-        Session(port.peer, port.peer_address, wiring.places[port.peer].asn, port.name, up=f"{noise.randint(1, 6)}d{noise.randint(0, 23):02}h{noise.randint(0, 59):02}m", prefixes=noise.randint(8, 12))
-        for port in ports if port.peer_role != "host"
-    ]  # fmt: skip
+    sessions = [_session(port, wiring, noise) for port in ports if port.peer_role != "host"]
     networks = {rail.leaf: str(ipaddress.ip_interface(f"{rail.address}/{rail.prefix_length}").network) for host in hosts.values() for rail in host.rails}
     own = networks.get(place.name, "")
     index = next((rail.index for host in hosts.values() for rail in host.rails if rail.leaf == place.name), 0)
@@ -104,6 +101,11 @@ def _switch(place: Place, wiring: Wiring, hosts: dict[str, Host], seed: int) -> 
         place.name, place.role, place.platform, place.asn, index, f"10.255.{0 if place.role == 'leaf' else 1}.{number}", mac, ports, sessions,
         [network for leaf, network in networks.items() if leaf != place.name], own_prefix=own,
     )  # fmt: skip
+
+
+def _session(port: Port, wiring: Wiring, noise: random.Random) -> Session:
+    up = f"{noise.randint(1, 6)}d{noise.randint(0, 23):02}h{noise.randint(0, 59):02}m"
+    return Session(port.peer, port.peer_address, wiring.places[port.peer].asn, port.name, up=up, prefixes=noise.randint(8, 12))
 
 
 def _port(place: Place, cable: t.Any, wiring: Wiring, hosts: dict[str, Host], mac: str, noise: random.Random) -> Port:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import typing as t
 from pathlib import Path
 
@@ -40,8 +39,8 @@ def render(directory: Path, faults: t.Sequence[str], seed: int, into: Path) -> N
 def _bin(place: Path, names: t.Iterable[str]) -> None:
     place.mkdir(parents=True)
     for name in {*names, "path_probe"} - {"python3"}:
-        os.symlink(TOOLS / "answer", place / name)
-    os.symlink(TOOLS / "python3", place / "python3")
+        (place / name).symlink_to(TOOLS / "answer")
+    (place / "python3").symlink_to(TOOLS / "python3")
 
 
 def _write(place: Path, argv: tuple[str, ...], answer: answers.Printed) -> None:

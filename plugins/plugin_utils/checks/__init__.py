@@ -53,6 +53,7 @@ class Finding:
         return f"{self.where}: expected {self.expected}, got {self.actual}"
 
 
+Required = bool | str | tuple[str, tuple[t.Any, ...]]
 Judge = t.Callable[..., t.Iterable[Finding]]
 
 
@@ -63,7 +64,8 @@ class Check:
     layer, id: its module and its function's name; statement: what must hold.
     readings, before, of_peers, expectations: what its parameters name; optional: parameters that may be None.
     kinds: the kinds of node it judges.
-    required: True, or the ``pod_*`` that must be set for it to be required: without a pass in a group it closes the gate.
+    required: True, or the ``pod_*`` that must be set for it to be required, or a ``pod_*`` with the values for which it is:
+    without a pass in a group it closes the gate.
     needs: ``soak`` (a counter read before and after it) or ``load``, what a depth or mode may leave out.
     """
 
@@ -81,13 +83,16 @@ class Check:
     kinds: frozenset[str]
     fabric: str | None
     scope: str
-    required: bool | str
+    required: Required
     severity: str
     remedy: str | None
     needs: str | None
 
     def is_required(self, values: t.Mapping[str, t.Any]) -> bool:
         """Whether it is required of nodes with these expectations; a word ``none`` asks for nothing."""
+        if isinstance(self.required, tuple):
+            name, among = self.required
+            return values.get(name) in among
         return bool(self.required) if isinstance(self.required, bool) else values.get(self.required) not in (None, 0, "", "none", False)
 
     @property
@@ -105,7 +110,7 @@ def check(
     fix: str,
     fabric: str | None = None,
     scope: str = "node",
-    required: bool | str = False,
+    required: Required = False,
     severity: str = "fail",
     remedy: str | None = None,
     needs: str | None = None,
@@ -124,7 +129,8 @@ def check(
         _demand(bool(statement and cause and fix), name, "needs a docstring, a cause and a fix")
         _demand(scope in ("node", "group") and severity in SEVERITIES, name, f"has scope {scope!r} and severity {severity!r}")
         _demand(fabric in (None, "roce", "infiniband") and needs in (None, "soak", "load"), name, f"has fabric {fabric!r} and needs {needs!r}")
-        _demand(not isinstance(required, str) or required in SPECIFIED, name, f"is required by {required!r}, which is not specified")
+        by = required[0] if isinstance(required, tuple) else required
+        _demand(isinstance(by, bool) or by in SPECIFIED, name, f"is required by {by!r}, which is not specified")
         named = _declared(name, judge)
         kinds = _kinds(name, named, kind)
         REGISTRY.setdefault(layer, {})[name] = Check(

@@ -18,12 +18,15 @@ try:
 except ImportError:
     HAS_NETADDR = False
 
+# A rail-only pod has no spines to route over.
+WITH_SPINES = ("pod_topology", ("rail_optimised", "top_of_rack"))
+
 
 @check(
     cause="The link to the neighbor is down, its daemon is dead, TCP port 179 is filtered, or address, AS or password differ.",
     fix="Look at the neighbor's state and last error on both ends (show ip bgp neighbors), then mend the end that differs from the plan.",
     fabric="roce",
-    required=True,
+    required=WITH_SPINES,
 )
 def bgp_established(bgp_summary: Rows, pod_neighbors: Rows, pod_cables: Rows) -> t.Iterator[Finding]:
     """Every planned BGP neighbor is Established with its planned AS."""
@@ -76,7 +79,7 @@ def _by_as(planned: Rows, rows: Rows) -> t.Iterator[Finding]:
     cause="maximum-paths (or its as-path relax option) is missing on the leaf, or an uplink's session is down.",
     fix="Set maximum-paths to at least the number of uplinks and bestpath as-path multipath-relax, then look at the sessions of the missing next hops.",
     fabric="roce",
-    required=True,
+    required=WITH_SPINES,
 )
 def ecmp_paths(ecmp_routes: Rows, pod_role: str, pod_topology: str, pod_uplinks: int, pod_remote_rails: Rows) -> t.Iterator[Finding]:
     """Each remote rail is reached over as many next hops as the leaf has uplinks."""

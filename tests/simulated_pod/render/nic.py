@@ -179,7 +179,8 @@ def module(rail: Rail) -> str:
         ]
         return "\n".join([*head, *copper, "\tTransmitter technology                    : 0x0a (Copper cable, unequalized)", *names]) + "\n"
     lines = ["\tConnector                                 : 0x28 (MPO 1x12)", "\tTransmitter technology                    : 0x00 (850 nm VCSEL)"]
-    lines += names + [
+    lines += [
+        *names,
         "\tModule temperature                        : 42.50 degrees C / 108.50 degrees F",
         "\tModule voltage                            : 3.2900 V",
     ]

@@ -1,3 +1,4 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Every recording says what its parse must give; every template has a recording."""
@@ -42,10 +43,7 @@ def shown(row: dict) -> dict:
 
 def _sources() -> list[tuple[str, str, int]]:
     return [
-        (name, platform, number)
-        for name, reading in catalogue().items()
-        for platform, sources in reading.platforms.items()
-        for number in range(len(sources))
+        (name, platform, number) for name, reading in catalogue().items() for platform, sources in reading.platforms.items() for number in range(len(sources))
     ]
 
 
