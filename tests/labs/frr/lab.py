@@ -1,0 +1,144 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A lab that is up: where it is, and how its nodes are asked from outside, past sshd and Ansible."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+import time
+import typing as t
+from pathlib import Path
+
+from .shape import Plan, Shape, plan
+
+
+class LabError(Exception):
+    """The lab cannot be made, or is not as it must be; in whole words."""
+
+
+def directory_of(name: str) -> Path:
+    """The private directory of the lab of that name."""
+    return Path(tempfile.gettempdir()) / f"gpufabric-frr-lab-{name}"
+
+
+def poll(seconds: float, look: t.Callable[[], str | None], what: str) -> None:
+    """Look until there is nothing more to say.
+
+    Raises LabError with the last words at the deadline.
+    """
+    until = time.monotonic() + seconds
+    while (words := look()) is not None:
+        if time.monotonic() > until:
+            raise LabError(f"{what} is not so after {seconds:g} s: {words}")
+        time.sleep(0.1)
+
+
+def started(process: int) -> str | None:
+    """When a process started, in the kernel's ticks, or None where it is gone: an id alone may be another's by now."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return None if fields[0] in ("Z", "X") else fields[19]
+
+
+class Lab:
+    """A lab that is up."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.directory = directory_of(name)
+        try:
+            kept = json.loads((self.directory / "lab.json").read_text())
+        except FileNotFoundError:
+            raise LabError(f"no lab {name!r} is up: {self.directory}/lab.json does not exist") from None
+        self.plan: Plan = plan(Shape(**kept["shape"]), kept["management"])
+        self.processes: dict[str, int] = kept["processes"]
+        self.inventory = self.directory / "inventory"
+
+    def enter(self, node: str) -> list[str]:
+        """The start of a command line that runs within a node."""
+        return ["nsenter", "--target", str(self.processes[node]), "--net", "--mount", "--uts", "--ipc", "--pid", "--"]
+
+    def run(self, node: str, *command: str, check: bool = True, stdin: str | None = None, timeout: float = 30) -> subprocess.CompletedProcess[str]:
+        """Run a command within a node.
+
+        Raises LabError where it fails, unless ``check`` is false.
+        """
+        done = subprocess.run([*self.enter(node), *command], input=stdin if stdin is not None else "", capture_output=True, text=True, timeout=timeout, cwd="/")
+        if check and done.returncode:
+            raise LabError(f"{' '.join(command)} on {node} ended with status {done.returncode}: {done.stderr.strip() or done.stdout.strip()}")
+        return done
+
+    def vtysh(self, node: str, *commands: str) -> str:
+        """Say commands to a switch's vtysh; it ends with status 0 also for some that it refuses, so its words are read.
+
+        Raises LabError for a refused command.
+        """
+        said = self.run(node, "vtysh", *(word for command in commands for word in ("-c", command))).stdout
+        if said.lstrip().startswith("%"):
+            raise LabError(f"{node} refuses {commands[-1]!r}: {said.strip()}")
+        return said
+
+    def configure(self, switch: str, *lines: str) -> None:
+        """Configure a switch's BGP."""
+        self.vtysh(switch, "configure terminal", f"router bgp {self.plan.nodes[switch].asn}", *lines)
+
+    def json(self, node: str, *command: str) -> t.Any:
+        """What a command within a node prints, as JSON."""
+        return json.loads(self.run(node, *command).stdout or "null")
+
+    def neighbor(self, switch: str, address: str) -> dict[str, t.Any]:
+        """One line of a switch's BGP summary."""
+        return json.loads(self.vtysh(switch, "show ip bgp summary json"))["ipv4Unicast"]["peers"][address]
+
+    def wait(self, seconds: float = 60) -> None:
+        """Until every session is Established and every leaf spreads to each remote rail over all spines.
+
+        Raises LabError at the deadline.
+        """
+        for switch in self.plan.switches():
+            poll(seconds, lambda name=switch.name: self.sessions(name), f"{switch.name}: all sessions Established")
+        for leaf in self.plan.with_role("leaf") if self.plan.shape.spines else ():
+            poll(seconds, lambda name=leaf: self.routes(name), f"{leaf}: all routes over every spine")
+
+    def sessions(self, switch: str) -> str | None:
+        """Which sessions of a switch are not Established; None where all are."""
+        planned = {far.address for _own, far, _asn in self.plan.peers(switch)}
+        if not planned:
+            return None
+        try:
+            peers = json.loads(self.vtysh(switch, "show ip bgp summary json")).get("ipv4Unicast", {}).get("peers", {})
+        except (LabError, ValueError) as error:
+            return str(error)
+        down = [
+            f"{address} {peers.get(address, {}).get('state', 'unknown')}" for address in sorted(planned) if peers.get(address, {}).get("state") != "Established"
+        ]
+        return ", ".join(down) or None
+
+    def routes(self, leaf: str) -> str | None:
+        """Which remote rails a leaf's kernel does not spread over every spine; None where all are."""
+        routes = {route["dst"]: len(route.get("nexthops", [None])) for route in self.json(leaf, "ip", "-json", "route", "show", "proto", "bgp")}
+        wrong = []
+        for host in self.plan.with_role("host"):
+            for own, far in self.plan.rails(host):
+                hops = routes.get(f"{far.address}/31", 0)
+                if far.node != leaf and hops != self.plan.shape.spines:
+                    wrong.append(f"{hops} next hops to {host}:{own.name}")
+        return ", ".join(wrong) or None
+
+
+def alive(recorded: t.Mapping[str, str]) -> list[int]:
+    """Which of the recorded processes (id to start) still live."""
+    return [int(process) for process, start in recorded.items() if started(int(process)) == start]
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner reads, whole or not at all."""
+    new = path.with_suffix(".new")
+    new.touch(mode=0o600)
+    new.write_text(text)
+    new.replace(path)

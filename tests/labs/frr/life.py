@@ -1,0 +1,131 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Starting and ending a lab."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import typing as t
+from pathlib import Path
+
+from .keeper import Keeper, clean
+from .lab import Lab, LabError, alive, directory_of, poll, started
+from .shape import Shape
+
+NEEDED = (
+    "unshare",
+    "setpriv",
+    "nsenter",
+    "ip",
+    "sysctl",
+    "ssh",
+    "ssh-keygen",
+    "/usr/sbin/sshd",
+    "/usr/lib/frr/zebra",
+    "/usr/lib/frr/bgpd",
+    "vtysh",
+    "nft",
+    "ping",
+)
+STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+def lacking() -> str | None:
+    """Why this machine cannot have a lab, or None."""
+    if os.geteuid() != 0:
+        return "the FRR lab needs root for its network namespaces"
+    missing = [tool for tool in NEEDED if shutil.which(tool) is None]
+    if missing:
+        return f"the FRR lab needs {', '.join(missing)} (Debian: frr iproute2 iputils-ping nftables openssh-client openssh-server)"
+    tried = subprocess.run(["unshare", "--net", "--mount", "--pid", "--fork", "true"], capture_output=True, text=True)
+    return f"the FRR lab needs namespaces, and this machine refuses them: {tried.stderr.strip()}" if tried.returncode else None
+
+
+def up(name: str, shape: Shape, owner: int | None = None, minutes: float = 480) -> Lab:
+    """Start a lab in the background and wait until its nodes are ready; it ends with its owner, or after so many minutes.
+
+    Raises LabError.
+    """
+    if (words := lacking()) is not None:
+        raise LabError(words)
+    directory = directory_of(name)
+    if directory.exists():
+        if _lives(directory):
+            raise LabError(f"the lab {name!r} is up already; end it with: fabric.py down --name {name}")
+        clean(directory)
+    directory.mkdir(mode=0o700)
+    program = str(Path(__file__).with_name("fabric.py"))
+    command = [sys.executable, program, "keep", "--name", name, "--shape", str(shape), "--minutes", str(minutes)]
+    command += ["--owner", str(owner)] if owner is not None else []
+    with (directory / "log").open("w+") as log:
+        keeper = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True, cwd="/")
+        while not (directory / "lab.json").exists():
+            if keeper.poll() is not None:
+                log.seek(0)
+                raise LabError(log.read().strip() or f"the keeper ended with status {keeper.returncode}")
+            time.sleep(0.05)
+    return Lab(name)
+
+
+def keep(name: str, shape: Shape, owner: int | None, minutes: float) -> None:
+    """Be the keeper of a lab until its end."""
+
+    def stop(_number: int, _frame: t.Any) -> None:
+        raise SystemExit(0)
+
+    for number in STOPPING:
+        signal.signal(number, stop)
+    keeper = Keeper(name, shape)
+    try:
+        keeper.build()
+        keeper.keep(owner, 60 * minutes)
+    except subprocess.CalledProcessError as error:
+        raise LabError(f"{' '.join(error.cmd)} ended with status {error.returncode}: {error.stderr}") from error
+    finally:
+        for number in STOPPING:
+            signal.signal(number, signal.SIG_IGN)
+        keeper.end()
+
+
+def down(name: str) -> None:
+    """End a lab, also one whose keeper has crashed; nothing happens where there is none.
+
+    Raises LabError where something stays behind.
+    """
+    directory = directory_of(name)
+    try:
+        recorded: dict[str, str] = json.loads((directory / "processes.json").read_text())
+    except FileNotFoundError:
+        recorded = {}
+    keeper = dict(list(recorded.items())[:1])
+    for process in alive(keeper):
+        os.kill(process, signal.SIGTERM)
+        with contextlib.suppress(LabError):
+            poll(20, lambda: "it lives" if alive(keeper) else None, "the keeper has ended")
+    clean(directory)
+
+
+def _lives(directory: Path) -> bool:
+    with contextlib.suppress(FileNotFoundError):
+        return bool(alive(json.loads((directory / "processes.json").read_text())))
+    return False
+
+
+def status(lab: Lab) -> dict[str, str]:
+    """What is wrong with each node, and nothing of those that are well."""
+    wrong = {name: "its first process is gone" for name, process in lab.processes.items() if started(process) is None}
+    for switch in lab.plan.switches():
+        if switch.name not in wrong and (words := lab.sessions(switch.name)) is not None:
+            wrong[switch.name] = words
+    for leaf in lab.plan.with_role("leaf") if lab.plan.shape.spines else ():
+        if leaf not in wrong and (words := lab.routes(leaf)) is not None:
+            wrong[leaf] = words
+    return wrong
