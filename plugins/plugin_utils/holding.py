@@ -16,7 +16,7 @@ from .gates import counts, decide
 from .judging import ANSWERED, Envelope, Layer, judge, wanted
 from .ledger import Ledger
 from .plan import Plan
-from .roots import explained
+from .roots import explained, shared_leaf
 from .verdicts import Verdict, waivers, worst
 
 
@@ -40,7 +40,9 @@ def hold(run: Path, layer: str, silent_words: t.Callable[[str], str | None]) -> 
     if above:
         book.keep_items(plan, state, state.members[above[0]])
     in_scope = {node.name for node in plan.nodes.values() if node.group is None or state.scope[node.group] != "out"}
-    book.keep_verdicts(layer, [one.record() for one in verdicts], counts(plan, verdicts, in_scope), explained(plan, verdicts))
+    records = [one.record() for one in verdicts]
+    shared_leaf(plan, records)
+    book.keep_verdicts(layer, records, counts(plan, verdicts, in_scope), explained(plan, verdicts))
     book.keep_state(state)
     book.report(plan, state)
     return book.standing(plan, state), {group: gate.state for group, gate in gates.items()}

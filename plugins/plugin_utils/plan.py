@@ -114,6 +114,7 @@ class Plan:
                 "host": node.name,
                 "index": index,
                 "device": rail["device"],
+                "netdev": rail.get("netdev"),
                 "leaf": rail.get("leaf"),
                 "address": str(rail.get("address") or "").split("/", maxsplit=1)[0] or None,
             }

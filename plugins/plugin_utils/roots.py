@@ -21,6 +21,14 @@ def explained(plan: Plan, verdicts: t.Iterable[Verdict]) -> dict[str, list[str]]
     return {one.host: _places(plan, one.host) for one in verdicts if one.check == ANSWERED and one.verdict == "unknown" and one.host}
 
 
+def shared_leaf(plan: Plan, records: t.Iterable[dict[str, t.Any]]) -> None:
+    """Name the leaf in each recorded finding that is of a host's rail: findings of many hosts that share it have one root."""
+    leaves = {(rail["host"], name): rail["leaf"] for rail in plan.rails() for name in (rail["device"], rail["netdev"]) if name}
+    for record in records:
+        for finding in record["findings"]:
+            finding["leaf"] = leaves.get((finding["host"], finding["where"].split(maxsplit=1)[0] if finding["where"] else ""))
+
+
 def _places(plan: Plan, node: str) -> list[str]:
     places = [f"*:{node}"]
     for cable in plan.at[node]:

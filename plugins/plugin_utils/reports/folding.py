@@ -34,7 +34,16 @@ class Entry:
     checks: list[str] = field(default_factory=list)
     expectations: set[str] = field(default_factory=set)
     places: list[tuple[str, str]] = field(default_factory=list)
+    leaves: set[str | None] = field(default_factory=set)
     explains: int = 0
+
+    @property
+    def size(self) -> str:
+        """How many findings it stands for, and the leaf that they share; nothing for one."""
+        if len(self.places) < 2:
+            return ""
+        shared = next(iter(self.leaves)) if len(self.leaves) == 1 and len({host for host, _where in self.places}) > 1 else None
+        return f" ({len(self.places)} findings{f', all on {shared}' if shared else ''})"
 
     @property
     def wanted(self) -> str:
@@ -70,6 +79,7 @@ def entries(report: Document, severities: t.Container[str] = ("fail", "unknown")
             entry = folded.setdefault(_key(record, finding), _entry(record, finding))
             entry.expectations.add(finding["expected"] if finding["where"] else entry.expected)
             entry.checks = list(dict.fromkeys([*entry.checks, record["check"]]))
+            entry.leaves.add(finding.get("leaf"))
             entry.places.append((host, finding["where"] or host))
             entry.groups = sorted({*entry.groups, *record["affects"]})
             if record["check"] == "answered":

@@ -32,7 +32,7 @@ def render(report: dict[str, t.Any]) -> str:
         lines += ["", f"## {title}", ""] if found else []
         for entry in found:
             what = f"expected {escaped(entry.wanted)}, got {escaped(entry.actual)}"
-            lines.append(f"- **{entry.verdict} {escaped(entry.layer)}/{escaped(', '.join(entry.checks))}** on {escaped(entry.where)}: {what}")
+            lines.append(f"- **{entry.verdict} {escaped(entry.layer)}/{escaped(', '.join(entry.checks))}** on {escaped(entry.where + entry.size)}: {what}")
             lines.append(f"  - cause: {escaped(entry.cause)}")
             lines.append(f"  - fix: {escaped(entry.fix)}" + (f" (remedy {escaped(entry.remedy)})" if entry.remedy else ""))
             lines += [f"  - explains {entry.explains} findings on what it serves"] if entry.explains else []

@@ -53,9 +53,7 @@ def _painted(word: str, text: str, colour: bool) -> str:
 def _entry(entry: Entry) -> list[str]:
     checks = ", ".join(entry.checks[:3]) + (f" and {len(entry.checks) - 3} more checks" if len(entry.checks) > 3 else "")
     head = f"{entry.verdict.upper()} {entry.layer}/{checks} on {entry.where}"
-    if len(entry.places) > 1:
-        head += f" ({len(entry.places)} findings)"
-    lines = textwrap.wrap(head, WIDTH, subsequent_indent="  ")
+    lines = textwrap.wrap(head + entry.size, WIDTH, subsequent_indent="  ")
     for name, text in (("expected", entry.wanted), ("got", entry.actual), ("cause", entry.cause), ("fix", entry.fix)):
         lines += textwrap.wrap(f"  {name + ':':<10}{text}", WIDTH, subsequent_indent=" " * 12)
     if entry.explains:
