@@ -102,6 +102,8 @@ def probe(options):
         size = options.size or flows[0].getsockopt(socket.IPPROTO_IP, IP_MTU)
     except OSError as error:
         return fail(f"cannot probe from {options.source} to {options.target}: {error.strerror}")
+    if size <= IP_AND_UDP_BYTES:
+        return fail(f"a datagram of {size} bytes has no room for more than its headers")
     payload = bytes(size - IP_AND_UDP_BYTES)
     waiting, words = set(flows), ""
     for _try in range(TRIES):

@@ -16,7 +16,7 @@ def mesh(rails: list[Values], nodes: t.Mapping[str, t.Any]) -> dict[str, dict[st
     Echo requests come back the same way, so each pair is pinged by one of its two hosts, in turn.
     Same-rail pairs are exhaustive up to ``pod_ping_peers_max`` hosts and at depth go_live, else a sample
     whose distances double, so that every part of the pod meets every other. Cross-rail pairs give each
-    host a few targets on other rails; ``rail_only`` pods route none.
+    rail one target on another rail of another host; ``rail_only`` pods route none.
     """
     rails = [rail for rail in rails if rail["address"]]
     hosts = list(dict.fromkeys(rail["host"] for rail in rails))
@@ -64,7 +64,7 @@ def _add_cross_rail(plans: dict[str, dict[str, list[Values]]], hosts: list[str],
         indexes = sorted(index for name, index in at if name == host)
         if len(indexes) < 2 or len(hosts) < 2:
             continue
-        for step, index in enumerate(indexes[: max(values["pod_ping_peers"], 1)]):
+        for step, index in enumerate(indexes):
             peer = hosts[(number + 1 + step % (len(hosts) - 1)) % len(hosts)]
             other = indexes[(step + 1 + number % (len(indexes) - 1)) % len(indexes)]
             target = at.get((peer, other))

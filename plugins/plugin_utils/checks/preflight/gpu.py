@@ -133,8 +133,9 @@ def fabric_state(gpus: Rows, pod_nvswitch: bool, pod_gpu_vendor: str, service_un
         state = (gpu["fabric_state"] or "not told", gpu["fabric_status"] or "not told")
         if unit is not None and gpu["fabric_state"] is None and WITHOUT_STATE.search(gpu["name"]):
             continue
+        untold = gpu["fabric_state"] is None or (gpu["fabric_status"] is None and state[0].lower() == "completed")
         if tuple(word.lower() for word in state) != ("completed", "success"):
-            yield Finding(f"GPU {gpu['gpu']}", "fabric Completed, Success", ", ".join(state), "unknown" if "not told" in state else None)
+            yield Finding(f"GPU {gpu['gpu']}", "fabric Completed, Success", ", ".join(state), "unknown" if untold else None)
 
 
 @check(

@@ -1,0 +1,84 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Many pods judged in process: healthy ones with other noise, healthy variants, and faults together."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
+
+from .conftest import ROOT
+
+HERE = ROOT / "tests" / "simulated_pod"
+FAULTS = {path.stem: yaml.safe_load(path.read_text()) for path in sorted((HERE / "faults").glob("*.yml"))}
+VARIANTS = {path.stem: yaml.safe_load(path.read_text()) for path in sorted((HERE / "variants").glob("*.yml"))}
+# What needs real processes, other expectations, or hides a whole node is not mixed.
+MIXED = [
+    name
+    for name, fault in FAULTS.items()
+    if not ({"processes", "expectations"} & set(fault) or "unreachable" in str(fault["changes"]) or "'*'" in str(fault["changes"]))
+]
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A pod of two racks of four hosts."""
+    return layout.write(tmp_path_factory.mktemp("small"), racks=2, hosts_per_rack=4, spines=4, expectations={"pod_name": "small"})
+
+
+def findings(directory: Path, names: list[str], seed: int = 1) -> dict[str, set[str]]:
+    """Checks that are not well, by layer; every layer is judged, as if its gates were open."""
+    plan, pod = inprocess.pod_of(directory, names, seed)
+    return {
+        layer: {one.check for one in inprocess.judge(plan, pod, layer) if one.verdict not in ("pass", "skip")} for layer in inprocess.LAYERS
+    }  # fmt: skip
+
+
+def test_two_hundred_healthy_pods_raise_no_finding(tmp_path) -> None:
+    tiny = layout.write(tmp_path, racks=1, hosts_per_rack=2, spines=2, expectations={"pod_name": "tiny"})
+    plan, _pod = inprocess.pod_of(tiny)
+    for seed in range(200):
+        pod = inprocess.healthy.pod(inprocess.wiring.load(tiny), seed)
+        for layer in inprocess.LAYERS:
+            verdicts = inprocess.judge(plan, pod, layer)
+            assert len(verdicts) > 12 and not [one for one in verdicts if one.verdict not in ("pass", "skip")], seed
+            assert set(inprocess.decide(plan, verdicts, layer).values()) == {"open"}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_healthy_variant_stays_green(name: str, tmp_path) -> None:
+    expectations = VARIANTS[name].get("expectations", {})
+    directory = layout.write(tmp_path, racks=1, hosts_per_rack=4, spines=4, expectations={"pod_name": "variant", **expectations})
+    plan, pod = inprocess.pod_of(directory, [name])
+    _same, healthy = inprocess.pod_of(directory)
+    assert pod != healthy, "the variant is not in force"
+    for layer in inprocess.LAYERS:
+        verdicts = inprocess.judge(plan, pod, layer)
+        assert not [(one.check, one.words, one.findings) for one in verdicts if one.verdict not in ("pass", "skip")]
+        assert set(inprocess.decide(plan, verdicts, layer).values()) == {"open"}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_faults_together_are_reported_whole(seed: int, small: Path) -> None:
+    chosen = random.Random(seed).sample(MIXED, 4)
+    found = findings(small, chosen)
+    for name in chosen:
+        expected = FAULTS[name]["expect"]
+        if overridden(name, chosen):
+            continue
+        assert set(expected["checks"]) <= found[expected["layer"]], (name, chosen)
+
+
+def overridden(name: str, chosen: list[str]) -> bool:
+    """Whether a later fault of the choice sets or silences the same thing."""
+    later = chosen[chosen.index(name) + 1 :]
+    mine = FAULTS[name]["changes"]
+    theirs = [change for one in later for change in FAULTS[one]["changes"]]
+    tools = [change for one in chosen if one != name for change in FAULTS[one]["changes"] if "tool" in change]
+    same = any(set(a.get("set", {})) & set(b.get("set", {})) or "present" in b.get("set", {}) or "listed" in b.get("set", {}) for a in mine for b in theirs)
+    return same or bool(tools)

@@ -1,0 +1,90 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A climb of the simulated pod in one process: its answers parsed and judged as a run does it, without Ansible and without processes."""
+
+from __future__ import annotations
+
+import datetime
+import typing as t
+from pathlib import Path
+
+from ...plugins.plugin_utils import collecting, gates, judging
+from ...plugins.plugin_utils.plan import Plan
+from ...plugins.plugin_utils.verdicts import Verdict
+from . import answers, changes, healthy, wiring
+from .model import Pod
+from .planned import plan_of
+
+LAYERS = ("preflight", "links", "routing")
+TODAY = datetime.date(2026, 6, 15)
+
+
+def pod_of(directory: Path, names: t.Sequence[str] = (), seed: int = 1) -> tuple[Plan, Pod]:
+    """The plan of an inventory, and its pod with some faults and variants in force."""
+    pod = healthy.pod(wiring.load(directory), seed)
+    changes.apply(pod, names)
+    return plan_of(directory), pod
+
+
+def judge(plan: Plan, pod: Pod, layer: str, members: t.Sequence[str] | None = None) -> list[Verdict]:
+    """Every verdict of a layer."""
+    members = list(plan.nodes) if members is None else list(members)
+    partners = [name for name in members if plan.nodes[name].role == "host"]
+    silent = {name: node.unreachable for name, node in pod.nodes.items() if node.unreachable and judging.wanted(layer, plan.nodes[name].kind, "roce", "now")}
+    said = {
+        phase: {name: _envelope(plan, pod, layer, name, phase, partners) for name in members if name not in silent} for phase in ("before", "now")
+    }  # fmt: skip
+    return judging.judge(judging.Layer(layer, plan, members, partners, said["now"], said["before"], silent, (), TODAY))
+
+
+def decide(plan: Plan, verdicts: list[Verdict], layer: str) -> dict[str, str]:
+    """The gates of every group at a layer."""
+    checks = list(judging.REGISTRY[layer].values())
+    return {group: gate.state for group, gate in gates.decide(plan, verdicts, plan.groups, checks, {}).items()}
+
+
+def _envelope(plan: Plan, pod: Pod, layer: str, name: str, phase: str, partners: list[str]) -> judging.Envelope:
+    place = plan.nodes[name]
+    items = {"rail": place.values["pod_rails"] if place.role == "host" else [], **plan.meshes(partners, partners).get(name, {})}
+    names = judging.wanted(layer, place.kind, place.values["pod_fabric"], phase)
+    asks, apart = collecting.asks(names, {"platform": place.platform, "values": place.values, "items": items})
+    printed = answers.of_node(pod, plan, name)
+    replies = {one.reading.name: collecting.reply(one, place.platform, _answers(pod, name, one, printed, phase)) for one in asks} | apart
+    readings = {one: {"status": reply.status, "words": reply.words, "rows": reply.rows, "evidence": None} for one, reply in replies.items()}
+    return {"answered": True, "words": "", "boot_id": "1", "uptime_seconds": 1.0, "readings": readings}
+
+
+def _answers(pod: Pod, name: str, one: collecting.Ask, printed: dict[tuple[str, ...], answers.Printed], phase: str) -> list[collecting.Answer]:
+    result = []
+    missing = {tool.name for tool in pod.nodes[name].tools if tool.how == "missing"}
+    for command, item in zip(collecting.commands([one]), one.items):
+        argv = command["alternatives"][0]["argv"]
+        answer = collecting.Answer("ran", one.sources[0], argv)
+        if argv[0] in missing:
+            answer.status, answer.stderr = "missing", f"{argv[0]}: not found on PATH"
+        elif one.reading.name in answers.SCRIPTED:
+            answer.stdout, answer.rc = _scripted(pod, name, one.reading.name, item)
+        else:
+            said = printed[tuple(argv)]
+            answer.stdout, answer.stderr, answer.rc = said.later if said.later is not None and phase == "now" else said.stdout, said.stderr, said.rc
+            if said.how:
+                answer.status, answer.rc = ("timeout", None) if "sleep" in said.how else ("ran", -11)
+        result.append(answer)
+    return result
+
+
+def _scripted(pod: Pod, name: str, reading: str, item: dict[str, t.Any]) -> tuple[str, int]:
+    """As the shell texts of ``answers.scripts`` say it."""
+    rail = next((one for one in pod.hosts[name].rails if one.address == item["source"]), None)
+    if rail is None:
+        return "", 2
+    if reading == "path_probes":
+        size = item["size"] or rail.mtu
+        said = {"source": item["source"], "target": item["target"], "size_bytes": size, "flows": item["flows"], "answered": item["flows"] - rail.flows_lost}
+        return str(said).replace("'", '"') + "\n", 0
+    count, loss = item["count"], rail.loss_to.get(item["target"], rail.loss_percent)
+    received = count - count * loss // 100
+    text = f"PING {item['target']} ({item['target']}) from {item['source']} : 56(84) bytes of data.\n\n--- {item['target']} ping statistics ---\n"
+    text += f"{count} packets transmitted, {received} received, {loss}% packet loss, time {count * 20}ms\n"
+    return text + (f"rtt min/avg/max/mdev = {rail.rtt_ms:.3f}/{rail.rtt_ms:.3f}/{rail.rtt_ms:.3f}/0.004 ms\n\n" if received else "\n"), 0 if received else 1
