@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import json
 import os
 import selectors
@@ -105,21 +106,26 @@ def probe(options):
     if size <= IP_AND_UDP_BYTES:
         return fail(f"a datagram of {size} bytes has no room for more than its headers")
     payload = bytes(size - IP_AND_UDP_BYTES)
-    waiting, words = set(flows), ""
+    waiting = set(flows)
     for _try in range(TRIES):
-        for flow in waiting:
-            try:
-                flow.send(payload)
-            except OSError as error:
-                words = error.strerror
+        fitting = [flow for flow in waiting if _sent(flow, payload)]
+        if not fitting:
+            return fail(f"{size} bytes are more than the local MTU of {options.source} takes")
         waiting -= _answered(waiting, len(payload))
         if not waiting:
             break
-    if len(waiting) == len(flows) and words == os.strerror(90):
-        return fail(f"{size} bytes are more than the local MTU of {options.source} takes")
     told = {"source": options.source, "target": options.target, "size_bytes": size, "flows": len(flows), "answered": len(flows) - len(waiting)}
     print(json.dumps(told))
     return 0
+
+
+def _sent(flow, payload):
+    """Whether the datagram fits the local MTU; what else hinders it is a flow without an answer."""
+    try:
+        flow.send(payload)
+    except OSError as error:
+        return error.errno != errno.EMSGSIZE
+    return True
 
 
 def _answered(waiting, length):

@@ -1,0 +1,184 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Full-size path probes, over real sockets of the loopback."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible_collections.gpufabric.pyramid.plugins.module_utils import path_probe
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import parse
+
+PROGRAM = Path(path_probe.__file__)
+LOOPBACK_MTU = 65536
+
+
+def free_port() -> int:
+    """A UDP port that nobody has."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def program(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the program as a host does."""
+    return subprocess.run([sys.executable, "-SE", str(PROGRAM), *arguments], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False)
+
+
+def probe(port: int, target: str = "127.0.0.1", source: str = "127.0.0.1", size: int = 9000, flows: int = 8) -> subprocess.CompletedProcess[str]:
+    """Probe the loopback."""
+    return program("probe", "--source", source, "--target", target, "--size", str(size), "--flows", str(flows), "--port", str(port))
+
+
+def answering(answers: t.Callable[[bytes, int], bytes | None]) -> t.ContextManager[int]:
+    """A port where every datagram is answered by a function of it and of how many its sender has sent; None is no answer."""
+    return answering_to(lambda data, number, _sender: answers(data, number))
+
+
+@contextlib.contextmanager
+def answering_to(answers: t.Callable[[bytes, int, object], bytes | None]) -> t.Iterator[int]:
+    """As ``answering``, by a function also of the sender."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        server.bind(("127.0.0.1", 0))
+        server.settimeout(0.1)
+        over, seen = threading.Event(), {}
+
+        def serve() -> None:
+            while not over.is_set():
+                with contextlib.suppress(TimeoutError):
+                    data, sender = server.recvfrom(70000)
+                    seen[sender] = seen.get(sender, 0) + 1
+                    if (said := answers(data, seen[sender], sender)) is not None:
+                        server.sendto(said, sender)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield int(server.getsockname()[1])
+        finally:
+            over.set()
+            thread.join()
+
+
+@pytest.fixture
+def served() -> t.Iterator[int]:
+    """A port with the program's own responder, in the background."""
+    port = free_port()
+    done = program("serve", "--daemon", "--port", str(port), "--deadline", "30")
+    assert done.returncode == 0, done.stderr
+    [row] = parse("path_responder", "linux", done.stdout)
+    yield port
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(row["pid"], signal.SIGKILL)
+
+
+def test_every_flow_is_answered(served: int) -> None:
+    done = probe(served, flows=16)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert parse("path_probes", "linux", done.stdout) == [{"source": "127.0.0.1", "target": "127.0.0.1", "size_bytes": 9000, "flows": 16, "answered": 16}]
+
+
+def test_the_answer_comes_from_the_address_that_was_asked(served: int) -> None:
+    """A connected socket takes no answer from another; by the main route 127.0.0.1 would answer for 127.0.0.7."""
+    assert json.loads(probe(served, target="127.0.0.7", source="127.0.0.5").stdout)["answered"] == 8
+
+
+def test_a_second_responder_answers_beside_the_first(served: int) -> None:
+    second = program("serve", "--daemon", "--port", str(served), "--deadline", "1")
+    assert second.returncode == 0, second.stderr
+    assert json.loads(probe(served, flows=32).stdout)["answered"] == 32
+
+
+def test_somebody_elses_port_is_named() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        other.bind(("", 0))
+        port = other.getsockname()[1]
+        done = program("serve", "--port", str(port), "--deadline", "1")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"cannot answer on UDP port {port}: Address already in use\n"
+
+
+def test_a_responder_ends_itself_at_its_deadline() -> None:
+    began = time.monotonic()
+    assert program("serve", "--port", str(free_port()), "--deadline", "1").returncode == 0
+    assert 0.9 < time.monotonic() - began < 10
+
+
+@pytest.fixture
+def answered(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> t.Callable[[int, int], int]:
+    """How many flows of a probe are answered, with less patience than a host has."""
+    monkeypatch.setattr(path_probe, "TRY_SECONDS", 0.3)
+
+    def measure(port: int, flows: int) -> int:
+        command = ["probe", "--source", "127.0.0.1", "--target", "127.0.0.1", "--size", "9000", "--flows", str(flows), "--port", str(port)]
+        assert path_probe.main(command) == 0
+        return int(json.loads(capsys.readouterr().out)["answered"])
+
+    return measure
+
+
+def test_nobody_answers(answered: t.Callable[[int, int], int]) -> None:
+    assert answered(free_port(), 3) == 0
+
+
+def test_a_flow_that_is_lost_twice_is_not_lost(answered: t.Callable[[int, int], int]) -> None:
+    with answering(lambda data, number: data if number == 3 else None) as port:
+        assert answered(port, 4) == 4
+
+
+def test_a_flow_that_is_always_lost_is_counted(answered: t.Callable[[int, int], int]) -> None:
+    """The first sender is the flow whose uplink is bad."""
+    bad: list[object] = []
+
+    def all_but_the_first(data: bytes, number: int, sender: object) -> bytes | None:
+        bad[:] = bad or [sender]
+        return None if sender == bad[0] else data
+
+    with answering_to(all_but_the_first) as port:
+        assert answered(port, 4) == 3
+
+
+def test_an_answer_of_another_size_is_none(answered: t.Callable[[int, int], int]) -> None:
+    with answering(lambda data, _number: data[:-1]) as port:
+        assert answered(port, 2) == 0
+
+
+def test_the_datagram_is_as_large_as_said() -> None:
+    sizes = []
+    with answering(lambda data, _number: sizes.append(len(data)) or data) as port:
+        assert probe(port, size=4200, flows=2).returncode == 0
+    assert sizes == [4200 - path_probe.IP_AND_UDP_BYTES] * 2
+
+
+def test_the_local_mtu_is_the_size_where_none_is_said(served: int) -> None:
+    """The loopback's is 65536, and an IP packet a byte less at most."""
+    assert json.loads(probe(served, size=0, flows=1).stdout)["size_bytes"] == LOOPBACK_MTU - 1
+
+
+def test_more_than_the_local_mtu_is_no_measurement() -> None:
+    done = probe(free_port(), size=LOOPBACK_MTU + 100)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"{LOOPBACK_MTU + 100} bytes are more than the local MTU of 127.0.0.1 takes\n"
+
+
+def test_less_than_its_own_headers_is_no_measurement() -> None:
+    done = probe(free_port(), size=28)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "a datagram of 28 bytes has no room for more than its headers\n")
+
+
+def test_an_address_that_is_not_here_is_no_measurement() -> None:
+    done = probe(free_port(), source="192.0.2.1")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "cannot probe from 192.0.2.1 to 127.0.0.1: Cannot assign requested address\n"
