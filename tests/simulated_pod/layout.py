@@ -16,7 +16,7 @@ from pathlib import Path
 import yaml
 
 SIMULATED = Path(__file__).resolve().parents[2] / "inventories" / "simulated"
-NETDEVS = ["enp24s0np0", "enp64s0np0", "enp79s0np0", "enp94s0np0", "enp154s0np0", "enp192s0np0", "enp206s0np0", "enp220s0np0"]
+NETDEVS = ("enp24s0np0", "enp64s0np0", "enp79s0np0", "enp94s0np0", "enp154s0np0", "enp192s0np0", "enp206s0np0", "enp220s0np0")
 FIRST_UPLINK = 33
 
 

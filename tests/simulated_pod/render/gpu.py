@@ -99,7 +99,7 @@ def nvlinks(host: Host) -> str:
 def driver(host: Host) -> str:
     """``/proc/driver/nvidia/version``, of the open or the closed kernel module."""
     if host.driver_flavour == "open":
-        first = f"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {host.driver}  Release Build  (dvs-builder@U16-I1-N08-05-1)  Fri May 31 09:35:42 UTC 2024"
+        first = f"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {host.driver}  Release Build  (builder@host)  Fri May 31 09:35:42 UTC 2024"
     else:
         first = f"NVRM version: NVIDIA UNIX x86_64 Kernel Module  {host.driver}  Fri May 31 09:35:42 UTC 2024"
     return first + "\nGCC version:  gcc version 11.4.0 (Ubuntu 11.4.0-1ubuntu1~22.04)\n"

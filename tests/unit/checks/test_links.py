@@ -73,7 +73,7 @@ def host(mac):
 PEERS = {"gpu01": host("0c:42:a1:00:00:01"), "gpu02": host("0c:42:a1:00:00:02")}
 
 
-def cabling(neighbors=None, macs=None, cables=CABLES, peers=None, up=UP):
+def cabling(neighbors=None, macs=None, cables=tuple(CABLES), peers=None, up=tuple(UP)):
     return list(links.cabling_as_planned(up, PEERS, peers or {}, cables, "leaf01", neighbors, macs))
 
 
@@ -162,7 +162,7 @@ def lane(power, number=1, media="400GBASE-DR4", **values):
     return {**blank, "port": "Et1/1", "lane": number, "present": True, "media": media, "rx_power_dbm": power, **values}
 
 
-def light(*rows, cables=FIRST, site=()):
+def light(*rows, cables=tuple(FIRST), site=()):
     return said(links.optic_rx_power(list(rows), cables, list(site), -6.0, 3.0))
 
 
@@ -224,7 +224,7 @@ BOOT = {"time": None, "event": "boot", "device": None, "code": None, "text": ""}
 
 
 def log(losses, netdev="ens1np0"):
-    return [BOOT, *[{**BOOT, "event": "link_down", "device": netdev} for _ in range(losses)]]
+    return [BOOT, *[{**BOOT, "event": "link_down", "device": netdev} for _number in range(losses)]]
 
 
 def test_link_flaps():

@@ -118,7 +118,7 @@ AT_BOOT = [{"file": "/etc/modules-load.d/gpu.conf", "module": "nvidia-peermem"}]
 PEERS = [{"peer": "nv_mem", "version": "1.3"}]
 
 
-def gpudirect(wanted="either", loaded=LOADED, symbols=(CORE,), flavour="closed", at_boot=AT_BOOT, peers=PEERS, vendor="nvidia"):
+def gpudirect(wanted="either", loaded=tuple(LOADED), symbols=(CORE,), flavour="closed", at_boot=tuple(AT_BOOT), peers=tuple(PEERS), vendor="nvidia"):
     rows = [{"symbol": symbol, "module": None} for symbol in symbols]
     driver = [{"driver": vendor, "version": "550.90.07", "flavour": flavour}] if flavour else []
     return said(system.gpudirect_available(loaded, rows, driver, at_boot, wanted, vendor, peers))

@@ -57,7 +57,7 @@ def xid(code, device="0000:09:00"):
     return {"time": None, "event": "xid", "device": device, "code": code, "text": ""}
 
 
-def errors(gpus=GPUS, log=(), nvlinks=None, pairs=None, wanted=18, interconnect="NV18", vendor="nvidia"):
+def errors(gpus=tuple(GPUS), log=(), nvlinks=None, pairs=None, wanted=18, interconnect="NV18", vendor="nvidia"):
     rows = None if log is None else list(log)
     return list(checks.gpu_errors(gpus, vendor, wanted, interconnect, 2, rows, links() if nvlinks is None else nvlinks, topology() if pairs is None else pairs))
 
@@ -109,7 +109,8 @@ def test_fabric_state():
     assert said(checks.fabric_state(a100, True, "nvidia", [{**unit, "active_state": "failed"}])) == [
         ("nvidia-fabricmanager.service: expected active, got failed", None)
     ]
-    assert said(checks.fabric_state([gpu(0, fabric_state="In Progress", fabric_status=None)], True, "nvidia"))[0][1] == "unknown"
+    assert said(checks.fabric_state([gpu(0, fabric_state="In Progress", fabric_status=None)], True, "nvidia"))[0][1] is None
+    assert said(checks.fabric_state([gpu(0, fabric_state="Completed", fabric_status=None)], True, "nvidia"))[0][1] == "unknown"
     assert said(checks.fabric_state([gpu(0, fabric_status="Failure")], True, "nvidia")) == [
         ("GPU 0: expected fabric Completed, Success, got Completed, Failure", None)
     ]
@@ -138,7 +139,7 @@ def cards(**nic):
     return [pci("0000:09:00.0", speed=2.5), pci("0000:19:00.0", speed=2.5), pci("0000:08:00.0", **nic), pci("0000:18:00.0")]
 
 
-def affinity(rows=None, pairs=None, longest="PXB", vendor="nvidia", gpus=GPUS):
+def affinity(rows=None, pairs=None, longest="PXB", vendor="nvidia", gpus=tuple(GPUS)):
     return list(checks.nic_gpu_affinity(cards() if rows is None else rows, RAILS, longest, vendor, topology() if pairs is None else pairs, [], [], gpus))
 
 
@@ -221,7 +222,7 @@ def test_software_pinned():
         list(checks.software_pinned(DRIVER, GPUS, ports(), SOFTWARE, RAILS, {}))
 
 
-def uniform(firmware, software=SOFTWARE, hosts=("gpu01", "gpu02", "gpu03")):
+def uniform(firmware, software=tuple(SOFTWARE), hosts=("gpu01", "gpu02", "gpu03")):
     same = dict.fromkeys(hosts)
     found = checks.software_uniform(
         {**same, **dict.fromkeys(hosts, DRIVER)}, dict.fromkeys(hosts, GPUS), {**dict.fromkeys(hosts, ports()), hosts[-1]: ports(firmware)},
