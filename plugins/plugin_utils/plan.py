@@ -69,7 +69,7 @@ class Plan:
         A host port touches its host's group, an uplink the groups under that leaf; what is on no planned
         port touches every group behind the node. A switch behind which no group is touches all.
         """
-        for cable in self.at[node] if port else ():
+        for cable in self.at[node] if port and self.nodes[node].group is None else ():
             near, far = cable.seen_from(node)
             if near.port == port:
                 return self.behind(far.node) if self.nodes[far.node].role != "spine" else self.behind(node)
