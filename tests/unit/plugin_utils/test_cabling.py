@@ -31,7 +31,10 @@ def test_a_plan_is_read_with_its_lengths_and_addresses() -> None:
         ("gpu01,ens1,gpu01,ens1,dac,2\n", ["line 2: both ends are the same port"]),
         ("gpu01,ens1,leaf01,Ethernet1,dac,2,x,y,z\n", ["line 2: there are more cells than columns"]),
         ("", ["line 1: the plan has no cable"]),
-        ("gpu09,ens1,leaf01,Ethernet1,dac,2\ngpu01,ens1,leaf01,Ethernet2,dac,x\n", ["line 2: node gpu09 is not in the inventory", "line 3: length_m must be a number of metres, not 'x'"]),
+        (
+            "gpu09,ens1,leaf01,Ethernet1,dac,2\ngpu01,ens1,leaf01,Ethernet2,dac,x\n",
+            ["line 2: node gpu09 is not in the inventory", "line 3: length_m must be a number of metres, not 'x'"],
+        ),
     ],
 )  # fmt: skip
 def test_each_wrong_line_has_its_message(rows: str, messages: list[str]) -> None:
