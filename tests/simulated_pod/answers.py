@@ -20,13 +20,17 @@ Later = tuple[str, str]
 
 @dataclass
 class Printed:
-    """What a command prints: first, and where it is asked again in a run; its exit status and standard error."""
+    """What a command prints: first, and where it is asked again in a run; its exit status and standard error.
+
+    asked_below: a lower layer asks it too, so that the second asking is the first of the layer with a soak.
+    """
 
     stdout: str
     later: str | None = None
     stderr: str = ""
     rc: int = 0
     how: str = ""
+    asked_below: bool = False
 
 
 WHOLE: dict[str, t.Callable[[Host], str]] = {
@@ -89,7 +93,7 @@ def _printed(pod: Pod, name: str, reading: str, item: dict[str, t.Any]) -> Print
         text = WHOLE[reading](host)
         return Printed(text, rc=0 if text else NOTHING.get(reading, 0))
     if reading == "kernel_log":
-        return Printed(gpu.kernel_log(host, False), gpu.kernel_log(host, True))
+        return Printed(gpu.kernel_log(host, False), gpu.kernel_log(host, True), asked_below=True)
     if reading == "path_responder":
         return Printed('{"port": 4792, "pid": 4711, "seconds": 120}\n')
     rail = next(one for one in host.rails if one.device == item["device"])

@@ -49,6 +49,6 @@ def _write(place: Path, argv: tuple[str, ...], answer: answers.Printed) -> None:
     target = Path("/".join([str(place), *words]))
     target.mkdir(parents=True, exist_ok=True)
     files = {"=out": answer.stdout, "=later": answer.later, "=err": answer.stderr or None, "=rc": f"{answer.rc}\n" if answer.rc else None}
-    for name, text in {**files, "=how": answer.how or None}.items():
+    for name, text in {**files, "=how": answer.how or None, "=below": "" if answer.asked_below else None}.items():
         if text is not None:
             (target / name).write_text(text, encoding="utf-8")
