@@ -31,6 +31,11 @@ def render(report: dict[str, t.Any], colour: bool = False) -> str:
     return "\n".join(lines)
 
 
+def printable(text: str) -> str:
+    """Text of a device without what a terminal would act on."""
+    return "".join(one if one.isprintable() else "?" for one in text)
+
+
 def _table(report: dict[str, t.Any], colour: bool) -> list[str]:
     groups = list(report["layers"][0]["groups"])
     rows = gate_rows(report)
@@ -53,9 +58,9 @@ def _painted(word: str, text: str, colour: bool) -> str:
 def _entry(entry: Entry) -> list[str]:
     checks = ", ".join(entry.checks[:3]) + (f" and {len(entry.checks) - 3} more checks" if len(entry.checks) > 3 else "")
     head = f"{entry.verdict.upper()} {entry.layer}/{checks} on {entry.where}"
-    lines = textwrap.wrap(head + entry.size, WIDTH, subsequent_indent="  ")
+    lines = textwrap.wrap(printable(head + entry.size), WIDTH, subsequent_indent="  ")
     for name, text in (("expected", entry.wanted), ("got", entry.actual), ("cause", entry.cause), ("fix", entry.fix)):
-        lines += textwrap.wrap(f"  {name + ':':<10}{text}", WIDTH, subsequent_indent=" " * 12)
+        lines += textwrap.wrap(printable(f"  {name + ':':<10}{text}"), WIDTH, subsequent_indent=" " * 12)
     if entry.explains:
         lines.append(f"  {'explains:':<10}{entry.explains} findings on what it serves")
     return [*lines, ""]
