@@ -1,0 +1,231 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Switches over real ``network_cli`` sessions: arista.eos and cisco.nxos against a server that behaves as their prompt."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import typing as t
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import parse
+from ansible_collections.gpufabric.pyramid.tests.labs.prompt.server import Switch
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod import rendering
+
+from .conftest import Climb, Pod
+
+ROOT = Path(__file__).resolve().parents[2]
+NETWORK_OS = {"eos": "arista.eos.eos", "nxos": "cisco.nxos.nxos"}
+WIDTH = {"eos": "terminal width 512", "nxos": "terminal width 511"}
+RECORDINGS = ROOT / "tests" / "recordings"
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """Ansible with nothing of the user's own; its connection processes end soon after their last command."""
+    own = {"HOME": str(tmp_path), "ANSIBLE_PERSISTENT_CONTROL_PATH_DIR": str(tmp_path / "pc"), "ANSIBLE_HOST_KEY_CHECKING": "False", "ANSIBLE_NOCOLOR": "1"}
+    return {**os.environ, **own, "ANSIBLE_PERSISTENT_CONNECT_TIMEOUT": "15", "ANSIBLE_PERSISTENT_COMMAND_TIMEOUT": "10"}
+
+
+def connection(switch: Switch) -> dict[str, t.Any]:
+    """The variables by which Ansible reaches it."""
+    return {
+        "ansible_connection": "ansible.netcommon.network_cli",
+        "ansible_network_os": NETWORK_OS[switch.dialect.name],
+        "ansible_host": "127.0.0.1",
+        "ansible_port": switch.port,
+        "ansible_user": switch.user,
+        "ansible_password": switch.password,
+    }
+
+
+@dataclass
+class Said:
+    """What came of one command: its text, or why there is none."""
+
+    failed: bool
+    stdout: str
+    words: str
+
+
+LOCAL = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+
+
+@pytest.fixture
+def ask(tmp_path: Path, environment: dict[str, str]) -> t.Callable[..., list[Said]]:
+    """Say commands to a switch in one session, by ``ansible.netcommon.cli_command``."""
+
+    def say(switch: Switch, *commands: str, **variables: t.Any) -> list[Said]:
+        inventory, kept = tmp_path / "hosts.yml", tmp_path / "said.json"
+        inventory.write_text(yaml.safe_dump({"all": {"hosts": {"leaf01": {**connection(switch), **variables}}}}))
+        names = [f"said_{number}" for number in range(len(commands))]
+        tasks: list[dict[str, t.Any]] = [
+            {"ansible.netcommon.cli_command": {"command": command}, "register": name, "ignore_errors": True, "ignore_unreachable": True}
+            for name, command in zip(names, commands)
+        ]
+        content = "{{ [" + ", ".join(names) + "] | to_json }}"
+        tasks.append({"ansible.builtin.copy": {"content": content, "dest": str(kept)}, "delegate_to": "localhost", "vars": {**LOCAL, "ansible_become": False}})
+        tasks.append({"ansible.builtin.meta": "reset_connection"})
+        (tmp_path / "play.yml").write_text(yaml.safe_dump([{"hosts": "leaf01", "gather_facts": False, "tasks": tasks}]))
+        program = str(Path(sys.executable).with_name("ansible-playbook"))
+        done = subprocess.run(
+            [program, "-i", str(inventory), str(tmp_path / "play.yml")], env=environment, text=True, capture_output=True, timeout=120, check=False
+        )
+        assert kept.exists(), done.stdout + done.stderr
+        told = json.loads(kept.read_text())
+        kept.unlink()
+        return [Said(bool(one.get("failed") or one.get("unreachable")), one.get("stdout", ""), one.get("msg", "")) for one in told]
+
+    return say
+
+
+def recorded(platform: str, reading: str, case: str) -> str:
+    """A recording's text."""
+    return (RECORDINGS / platform / reading / f"{case}.txt").read_text()
+
+
+@pytest.fixture(params=["eos", "nxos"])
+def switch(request: pytest.FixtureRequest) -> t.Iterator[Switch]:
+    """A switch of either kind, which answers one long table."""
+    long = "".join(f"line {number:03} of a table, as wide as {'x' * 100}\n" for number in range(200))
+    with Switch(request.param, {"show long": long, "show prompts": "leaf01#show version\nleaf02# is the peer\nleaf03>\nend\n"}) as one:
+        yield one
+
+
+def test_one_session(switch: Switch, ask: t.Callable[..., list[Said]]) -> None:
+    """Pages, wrapped echo, prompts in the text, a refusal: what comes back is the answer, the whole of it and nothing else."""
+    long_command = "show " + " ".join(f"interface-of-a-long-name-{number}" for number in range(8))
+    switch.answers[long_command] = "one line\n"
+    long, prompts, one_line, refused, after = ask(switch, "show long", "show prompts", long_command, "show nothing of it", "show prompts")
+    assert long.stdout.splitlines() == switch.answers["show long"].splitlines(), long.words
+    # What names the switch's own prompt is left out by network_cli itself, and nothing else; no row of a table does.
+    assert prompts.stdout.splitlines() == ["leaf02# is the peer", "leaf03>", "end"]
+    assert one_line.stdout == "one line"
+    assert refused.failed and "% Invalid" in refused.words
+    assert after.stdout == prompts.stdout
+    assert switch.asked == ["terminal length 0", WIDTH[switch.dialect.name], "show long", "show prompts", long_command, "show nothing of it", "show prompts"]
+
+
+def test_a_login_that_is_refused_fails(switch: Switch, ask: t.Callable[..., list[Said]]) -> None:
+    switch.refuses = True
+    [said] = ask(switch, "show long")
+    assert said.failed and not switch.asked and switch.logins >= 1
+    assert "uthentication" in said.words or "ccess denied" in said.words, said.words
+
+
+@pytest.mark.parametrize(("dialect", "how"), [("eos", "hangs"), ("nxos", "drops")])
+def test_a_command_that_never_ends_fails(ask: t.Callable[..., list[Said]], dialect: str, how: str) -> None:
+    with Switch(dialect, {"show long": "line\n" * 200}) as switch:
+        getattr(switch, how).add("show long")
+        [said] = ask(switch, "show long", ansible_command_timeout=2)
+        assert said.failed and said.stdout == ""
+
+
+def test_an_unprivileged_login_is_raised_by_enable(ask: t.Callable[..., list[Said]]) -> None:
+    with Switch("eos", {"show long": "one line\n"}) as switch:
+        switch.privileged, switch.enable_password = False, "battery staple"
+        [said] = ask(switch, "show long")
+        assert said.failed and "privileged mode required" in said.words
+        become = {"ansible_become": True, "ansible_become_method": "ansible.netcommon.enable", "ansible_become_password": "battery staple"}
+        assert [said.stdout for said in ask(switch, "show long", **become)] == ["one line"]
+
+
+class OneSwitch:
+    """A small pod whose leaf01 is reached by network_cli; all other nodes are simulated."""
+
+    def __init__(self, directory: Path, answers: t.Mapping[str, str] | None = None, dialect: str = "eos") -> None:
+        self.pod = Pod(directory)
+        rendering.render(self.pod.inventory, [], 1, directory / "answers")
+        self.switch = Switch(dialect, healthy_answers(directory / "answers" / "leaf01") if answers is None else answers)
+
+    def climb(self, **variables: t.Any) -> Climb:
+        """Run validate.yml."""
+        place = self.pod.inventory / "host_vars" / "leaf01.yml"
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(yaml.safe_dump(connection(self.switch)))
+        return self.pod.climb(**variables)
+
+
+def healthy_answers(place: Path) -> dict[str, str]:
+    """What the healthy leaf of the simulated pod prints, by command."""
+    return {" ".join(path.parent.relative_to(place).parts): path.read_text() for path in place.rglob("=out")}
+
+
+def of_leaf01(climb: Climb) -> dict[str, tuple[str, str]]:
+    """Verdict and words of each of the leaf's checks."""
+    assert climb.report is not None, climb.output
+    return {one["check"]: (one["verdict"], one["words"]) for one in climb.report["verdicts"] if one["host"] == "leaf01"}
+
+
+@pytest.fixture
+def private(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]) -> None:
+    """The climb's Ansible has nothing of the user's own either."""
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.mark.usefixtures("private")
+def test_a_pod_with_a_real_session_is_a_go(tmp_path: Path) -> None:
+    one = OneSwitch(tmp_path)
+    with one.switch:
+        climb = one.climb()
+    assert (climb.rc, climb.report and climb.report["verdict"]) == (0, "go"), climb.output
+    assert {"port_speed", "bgp_established", "ecmp_paths", "path_mtu"} <= {check for check, (verdict, _words) in of_leaf01(climb).items() if verdict == "pass"}
+    assert {"show interfaces status", "show ip bgp summary vrf all"} <= set(one.switch.asked)
+
+
+@pytest.mark.usefixtures("private")
+def test_one_refused_command_is_unknown_in_the_switchs_words(tmp_path: Path) -> None:
+    one = OneSwitch(tmp_path)
+    del one.switch.answers["show ip bgp summary vrf all"]
+    with one.switch:
+        climb = one.climb(pod_only="routing")
+    assert climb.rc == 2
+    verdict, words = of_leaf01(climb)["bgp_established"]
+    assert verdict == "unknown" and "% Invalid input" in words
+    assert of_leaf01(climb)["path_mtu"][0] == "pass"
+
+
+@pytest.mark.usefixtures("private")
+def test_a_refused_login_closes_every_gate_behind_the_switch(tmp_path: Path) -> None:
+    one = OneSwitch(tmp_path)
+    one.switch.refuses = True
+    with one.switch:
+        climb = one.climb(pod_only="routing")
+    assert climb.rc == 2 and {climb.gate("routing", rack) for rack in ("rack_01", "rack_02")} == {"closed"}
+    verdict, words = of_leaf01(climb)["answered"]
+    assert verdict == "unknown" and ("uthentication" in words or "ccess denied" in words), words
+
+
+@pytest.mark.usefixtures("private")
+def test_a_hanging_command_is_unknown_and_the_rest_is_not_asked(tmp_path: Path) -> None:
+    one = OneSwitch(tmp_path)
+    one.switch.hangs.add("show interfaces")
+    with one.switch:
+        climb = one.climb(pod_only="routing")
+    assert climb.rc == 2
+    unknown = {check: words for check, (verdict, words) in of_leaf01(climb).items() if verdict == "unknown"}
+    assert unknown and any("did not end" in words for words in unknown.values()), unknown
+
+
+@pytest.mark.usefixtures("private")
+def test_an_nxos_leaf_is_read(tmp_path: Path) -> None:
+    """Its table is another pod's: what was read is compared with the recording, and a refused command with the switch's words."""
+    table = recorded("nxos", "interface_status", "pod_leaf")
+    one = OneSwitch(tmp_path, {"show interface status": table}, "nxos")
+    with one.switch:
+        climb = one.climb(pod_only="leaf01")
+    assert climb.rc == 2 and climb.run is not None, climb.output
+    kept = json.loads((climb.run / "readings" / "links" / "leaf01.json").read_text())["readings"]["interface_status"]
+    assert kept["rows"] == parse("interface_status", "nxos", table)
+    verdicts = of_leaf01(climb)
+    assert verdicts["answered"][0] == "pass" and verdicts["port_speed"][0] == "fail"
+    verdict, words = verdicts["crc_clean"]
+    assert verdict == "unknown" and "% Invalid command at '^' marker." in words
