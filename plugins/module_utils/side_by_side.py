@@ -174,9 +174,12 @@ def _ended(process):
             os.killpg(process.pid, number)
         try:
             process.wait(GRACE_SECONDS / 2)
-            return True
         except subprocess.TimeoutExpired:
             continue
+        # The tool itself has ended; what it started may have ignored the polite signal.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        return True
     return False
 
 

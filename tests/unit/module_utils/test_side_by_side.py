@@ -1,0 +1,141 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The reader that runs on a node, as the program that is piped to its Python."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import typing as t
+from pathlib import Path
+
+import pytest
+
+SOURCE = (Path(__file__).parents[3] / "plugins" / "module_utils" / "side_by_side.py").read_text()
+FUTURE = "from __future__ import annotations\n"
+
+
+def program(*commands: dict[str, t.Any], **more: t.Any) -> str:
+    """The program with its request, as the action pipes it."""
+    return SOURCE.replace(FUTURE, f"{FUTURE}REQUEST = {json.dumps({'commands': commands, **more})!r}\n", 1)
+
+
+def command(name: str, *alternatives: list[str], rc: t.Sequence[int] = (0,), timeout: float = 20, exclusive: str | None = None) -> dict[str, t.Any]:
+    return {"id": name, "alternatives": [{"argv": argv, "rc": list(rc)} for argv in alternatives], "timeout": timeout, "exclusive": exclusive}
+
+
+def answers(*commands: dict[str, t.Any], **more: t.Any) -> dict[str, dict[str, t.Any]]:
+    """What a node's Python answers."""
+    done = subprocess.run([sys.executable, "-SE", "-"], input=program(*commands, **more), text=True, capture_output=True, timeout=60, check=True)
+    said = json.loads(done.stdout)
+    assert said["boot_id"] == Path("/proc/sys/kernel/random/boot_id").read_text().strip() and said["uptime_seconds"] > 0
+    return said["answers"]
+
+
+def test_text_errors_and_status_are_kept_apart() -> None:
+    said = answers(command("a", ["sh", "-c", "echo out; echo err >&2; exit 3"]))["a"]
+    assert (said["status"], said["rc"], said["stdout"], said["stderr"], said["chosen"]) == ("ran", 3, "out\n", "err\n", 0)
+
+
+def test_a_missing_tool_says_so_and_an_alternative_takes_its_place() -> None:
+    said = answers(
+        command("a", ["no-such-tool"]),
+        command("b", ["no-such-tool"], ["echo", "b"]),
+        command("c", ["false"], ["echo", "c"]),
+        command("d", ["false"], ["no-such-tool"]),
+    )
+    assert (said["a"]["status"], said["a"]["stderr"]) == ("missing", "no-such-tool: not found on PATH")
+    assert (said["b"]["chosen"], said["b"]["stdout"]) == (1, "b\n") and (said["c"]["chosen"], said["c"]["stdout"]) == (1, "c\n")
+    assert (said["d"]["status"], said["d"]["rc"], said["d"]["chosen"]) == ("ran", 1, 0)
+
+
+def test_a_tool_without_permission(tmp_path) -> None:
+    tool = tmp_path / "tool"
+    tool.write_text("not a program")
+    tool.chmod(0o755)
+    assert answers(command("a", [str(tool)]))["a"]["status"] == "missing"
+
+
+@pytest.mark.parametrize("script", ["sleep 60", "trap '' TERM; sleep 60 & wait; sleep 60"])
+def test_a_tool_that_does_not_end_is_ended_with_all_it_started(script, tmp_path) -> None:
+    record = tmp_path / "pids"
+    began = time.monotonic()
+    said = answers(command("a", ["sh", "-c", f"echo $$ > {record}; echo half; {script}"], timeout=0.5), command("b", ["echo", "b"]))
+    assert (said["a"]["status"], said["a"]["stdout"], said["b"]["stdout"]) == ("timeout", "half\n", "b\n")
+    assert time.monotonic() - began < 20
+    left = subprocess.run(["ps", "-o", "stat=", "-g", record.read_text().strip()], text=True, capture_output=True, check=False).stdout.split()
+    assert [state for state in left if not state.startswith("Z")] == []
+
+
+def test_commands_run_side_by_side_but_not_those_of_one_device(tmp_path) -> None:
+    lock = tmp_path / "lock"
+    # mkdir fails where another holds the device.
+    script = f"mkdir {lock} && sleep 0.2 && rmdir {lock}"
+    alone = answers(*(command(str(number), ["sh", "-c", f"{script}; exit $?", str(number)], exclusive="0000:18:00.0") for number in range(4)))
+    assert [one["rc"] for one in alone.values()] == [0, 0, 0, 0]
+    together = answers(*(command(str(number), ["sh", "-c", f"{script}; exit $?", str(number)]) for number in range(4)))
+    assert 1 in [one["rc"] for one in together.values()]
+
+
+def test_equal_commands_are_run_once(tmp_path) -> None:
+    count = tmp_path / "count"
+    said = answers(*(command(str(number), ["sh", "-c", f"echo x >> {count}; cat {count}"]) for number in range(5)))
+    assert count.read_text() == "x\n" and {one["stdout"] for one in said.values()} == {"x\n"}
+
+
+def test_programs_and_devices_are_filled_in() -> None:
+    said = answers(
+        command("p", ["python3", "{hello}", "you"]),
+        command("q", ["echo", "-d", "{pci:mlx5_99}"]),
+        programs={"hello": "import sys; print('hello', sys.argv[1])"},
+        devices=["mlx5_99"],
+    )
+    assert said["p"]["stdout"] == "hello you\n"
+    assert (said["q"]["status"], said["q"]["stderr"]) == ("missing", "mlx5_99 has no PCI device in /sys/class/infiniband")
+
+
+def test_more_text_than_is_kept_is_said_to_be_cut() -> None:
+    said = answers(command("a", ["head", "-c", "20000000", "/dev/zero"]))["a"]
+    assert said["cut"] and len(said["stdout"]) < 10_000_000
+
+
+def test_a_tool_that_leaves_a_daemon_behind_does_not_hold_the_answer() -> None:
+    began = time.monotonic()
+    said = answers(command("a", ["sh", "-c", "setsid sleep 8 & echo started"]))["a"]
+    assert (said["stdout"], said["rc"]) == ("started\n", 0) and time.monotonic() - began < 7
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_an_ended_reader_ends_its_tools(number, tmp_path) -> None:
+    record = tmp_path / "pid"
+    reader = subprocess.Popen([sys.executable, "-SE", "-"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    reader.stdin.write(program(command("a", ["sh", "-c", f"echo $$ > {record}.new; mv {record}.new {record}; exec sleep 60"], timeout=60)))
+    reader.stdin.close()
+    deadline = time.monotonic() + 20
+    while not record.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    reader.send_signal(number)
+    assert reader.wait(10) == 128 + number
+    tool = Path(f"/proc/{record.read_text().strip()}/stat")
+    while tool.exists() and tool.read_text().rpartition(")")[2].split()[0] != "Z":
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_the_path_gains_what_lies_beside_it(tmp_path) -> None:
+    environment = {**os.environ, "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(
+        [sys.executable, "-SE", "-"],
+        input=program(command("a", ["sh", "-c", "echo $PATH $LC_ALL"])),
+        text=True,
+        capture_output=True,
+        check=True,
+        env=environment,
+    )
+    assert json.loads(done.stdout)["answers"]["a"]["stdout"] == "/usr/bin:/bin:/usr/sbin:/sbin C\n"
