@@ -1,6 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
+# shellcheck shell=bash
 # The first process of a node, in namespaces of its own (network, mounts, processes, name): when it dies, all of the node is gone.
 # node.sh DIRECTORY NAME ROLE; says `entered`, waits for a line on stdin (the cables are plugged in), says `ready`.
 set -eu
