@@ -30,6 +30,7 @@ BESIDE = {"/usr/local/bin": "/usr/local/sbin", "/usr/bin": "/usr/sbin", "/bin": 
 _running = {}
 _turns = {}
 _told = {}
+_directories = []
 _lock = threading.Lock()
 
 
@@ -48,6 +49,7 @@ def answer(request):
     os.environ["PATH"] = os.pathsep.join([*path, *(BESIDE[place] for place in path if place in BESIDE and BESIDE[place] not in path)])
     os.environ.update(LC_ALL="C", LANG="C", TERM="dumb")
     with tempfile.TemporaryDirectory(prefix="gpufabric.pyramid-") as directory:
+        _directories.append(directory)
         places = {"{" + name + "}": _written(directory, name, text) for name, text in request.get("programs", {}).items()}
         places.update((f"{{pci:{device}}}", _pci(device)) for device in request.get("devices", ()))
         answers = _side_by_side(request["commands"], places)
@@ -216,6 +218,8 @@ def _end_on_signals():
         for process in list(_running.values()):
             with contextlib.suppress(OSError):
                 os.killpg(process.pid, signal.SIGKILL)
+        for place in _directories:
+            shutil.rmtree(place, ignore_errors=True)
         os._exit(128 + number)
 
     if threading.current_thread() is threading.main_thread():

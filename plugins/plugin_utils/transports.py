@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import functools
 import json
@@ -148,17 +149,30 @@ def _end_children() -> None:
 
 def _network_cli(action: t.Any, node: Values, asks: list[Ask], _task_vars: Values) -> Told:
     connection = Connection(action._connection.socket_path)
+    try:
+        # The session opens with its first use; a refused login is one silent node, and is not tried again for each command.
+        connection.get_prompt()
+    except ConnectionError as error:
+        return Told(False, str(error))
 
     def say(command: str, seconds: int) -> tuple[int, str, str]:
-        connection.set_options(var_options={"ansible_command_timeout": seconds})
         try:
+            connection.set_option("persistent_command_timeout", seconds)
             return 0, to_text(connection.get(command=command)), ""
         except ConnectionError as error:
             if "timeout" in str(error):
                 raise TimeoutError(command) from error
-            return 1, "", str(error)
+            return 1, "", _own_words(str(error))
 
     return _one_by_one(node, asks, say)
+
+
+def _own_words(said: str) -> str:
+    """network_cli tells a refusal as the repr of all bytes, echo and prompt included; the switch's own line starts with ``%``."""
+    with contextlib.suppress(ValueError, SyntaxError, AttributeError):
+        lines = ast.literal_eval(said).decode("utf-8", "replace").splitlines()
+        return next((line.strip() for line in lines if line.startswith("%")), said)
+    return said
 
 
 def _one_by_one(node: Values, asks: list[Ask], say: t.Callable[[str, int], t.Any]) -> Told:
