@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import typing as t
 
@@ -45,8 +46,9 @@ def cables_of(cables: Rows) -> Rows:
     return cables
 
 
+@functools.lru_cache(maxsize=65536)
 def mac_of(text: str) -> str:
-    """A MAC address without its punctuation."""
+    """A MAC address without its punctuation; kept, since every switch asks for those of every host."""
     return re.sub(r"[^0-9a-f]", "", text.lower())
 
 

@@ -13,6 +13,7 @@ from ._ports import Rows, by_port, cables_of, mac_of, node_name, port_name, same
 
 CRC = ("fcs_errors", "symbol_errors", "alignment_errors", "stomped_crc")
 OTHER_ERRORS = ("runts", "giants", "rx_errors", "tx_errors")
+MAC_DIGITS = 12
 # Below this a receiver sees no light at all; tools write 0 mW as -40 dBm.
 NO_LIGHT_DBM = -30.0
 
@@ -59,7 +60,7 @@ def cabling_as_planned(
     lldp_neighbors: Rows | None = None, mac_table: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Each planned port leads to its planned peer, by LLDP or by the MAC addresses behind it."""
-    of_mac = {mac_of(row["mac"]): (node, row["netdev"]) for node, rows in ip_link_of_peers.items() for row in rows if row["mac"]}
+    of_mac = _owners(mac_table or [], lldp_neighbors or [], ip_link_of_peers)
     told: dict[str, list[tuple[str, str]]] = {}
     for row in lldp_neighbors or ():
         # The LLDP agent in a NIC's firmware gives its MAC address for its name.
@@ -79,6 +80,14 @@ def cabling_as_planned(
             yield Finding(cable["port"], _end(end), "nobody tells", "unknown")
         elif heard and not any(same_end(one, end) for one in heard) and not _confirmed(cable, pod_node, heard, lldp_neighbors_of_peers):
             yield Finding(cable["port"], _end(end), " and ".join(_end(one) + _elsewhere(one, place_of) for one in heard))
+
+
+def _owners(mac_table: Rows, lldp: Rows, links: dict[str, Rows]) -> dict[str, tuple[str, str]]:
+    """The host and netdev of each MAC address that was heard."""
+    heard = {mac_of(row["mac"]) for row in mac_table} | {mac_of(row[column]) for row in lldp for column in ("neighbor", "neighbor_port")}
+    if not any(len(one) == MAC_DIGITS for one in heard):
+        return {}
+    return {mac_of(row["mac"]): (node, row["netdev"]) for node, rows in links.items() for row in rows if row["mac"] and mac_of(row["mac"]) in heard}
 
 
 def _confirmed(cable: dict[str, t.Any], node: str, heard: list[tuple[str, str]], of_peers: dict[str, Rows]) -> bool:

@@ -64,4 +64,7 @@ def injected(lab: Lab, name: str) -> t.Iterator[Fault]:
         lab.wait()
 
 
-from . import faults_bgp, faults_paths  # noqa: E402, F401
+# A module of faults declares them by its import.
+from . import faults_bgp, faults_paths  # noqa: E402
+
+MODULES = (faults_bgp, faults_paths)

@@ -140,7 +140,7 @@ def clean(directory: Path) -> None:
     Raises LabError where something stays.
     """
     for socket in (directory / "cp").glob("*"):
-        subprocess.run(["ssh", "-O", "exit", "-o", f"ControlPath={socket}", "lab"], capture_output=True, stdin=subprocess.DEVNULL, timeout=10)
+        subprocess.run(["ssh", "-O", "exit", "-o", f"ControlPath={socket}", "lab"], capture_output=True, stdin=subprocess.DEVNULL, timeout=10, check=False)
     try:
         recorded = json.loads((directory / "processes.json").read_text())
     except FileNotFoundError:

@@ -68,7 +68,9 @@ class Lab:
 
         Raises LabError where it fails, unless ``check`` is false.
         """
-        done = subprocess.run([*self.enter(node), *command], input=stdin if stdin is not None else "", capture_output=True, text=True, timeout=timeout, cwd="/")
+        done = subprocess.run(
+            [*self.enter(node), *command], input=stdin if stdin is not None else "", capture_output=True, text=True, timeout=timeout, cwd="/", check=False
+        )
         if check and done.returncode:
             raise LabError(f"{' '.join(command)} on {node} ended with status {done.returncode}: {done.stderr.strip() or done.stdout.strip()}")
         return done

@@ -30,7 +30,7 @@ CARDS = [pci(GPU, "0x030200", vendor="0x10de"), pci(NIC, "0x020000"), pci(BRIDGE
 
 
 def iommu(kind, virtualization="none", devices=(GPU, NIC)):
-    groups = [{"group": number, "type": kind} for number, _ in enumerate(devices)]
+    groups = [{"group": number, "type": kind} for number, _device in enumerate(devices)]
     members = [{"group": number, "pci": device} for number, device in enumerate(devices)]
     return said(system.iommu_as_expected(groups if kind else [], members if kind else [], CARDS, virtualization))
 
