@@ -1,0 +1,47 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Quarantine and waivers on real climbs: the only ways past a finding, and what they leave in the verdict."""
+
+from __future__ import annotations
+
+from .conftest import Pod
+
+
+def test_a_quarantined_member_is_left_out_and_the_verdict_stays_no_go(pod: Pod) -> None:
+    climb = pod.climb("-e", "simulated_faults=trust_pcp", pod_gate_policy="quarantine", pod_quarantine_max=1)
+    assert climb.rc == 2 and climb.report["verdict"] == "no_go"
+    assert {climb.gate(layer, "rack_01") for layer in ("preflight", "links", "routing")} == {"open"}
+    assert climb.report["quarantined"] == {"gpu03": {"group": "rack_01", "layer": "preflight", "check": "roce_qos"}}
+    assert "gpu03 is quarantined by roce_qos" in climb.report["reasons"]
+    above = [
+        one for one in climb.report["verdicts"] if one["layer"] != "preflight" and "gpu03" in (one["host"], *(finding["host"] for finding in one["findings"]))
+    ]
+    assert above == []
+
+
+def test_more_bad_members_than_may_be_left_out_close_the_gate(pod: Pod) -> None:
+    climb = pod.climb("-e", "simulated_faults=trust_pcp", pod_gate_policy="quarantine", pod_quarantine_max=0)
+    assert climb.rc == 2 and climb.gate("preflight", "rack_01") == "closed" and climb.report["quarantined"] == {}
+
+
+def test_a_switch_cannot_be_quarantined(pod: Pod) -> None:
+    climb = pod.climb("-e", "simulated_faults=port_at_100g", pod_gate_policy="quarantine", pod_quarantine_max=4)
+    assert climb.rc == 2 and climb.gate("links", "rack_01") == "closed" and climb.report["quarantined"] == {}
+
+
+WAIVER = {"check": "port_speed", "host": "leaf03", "where": "Ethernet3/1", "reason": "spare is ordered", "until": "2999-12-31"}
+
+
+def test_a_waived_finding_is_a_skip_with_its_reason(pod: Pod) -> None:
+    climb = pod.climb("-e", "simulated_faults=port_at_100g", pod_waivers=[WAIVER])
+    assert climb.rc == 0 and climb.report["verdict"] == "go"
+    waived = [one for one in climb.report["verdicts"] if one["waived"]]
+    assert [(one["check"], one["host"], one["verdict"], one["words"]) for one in waived] == [
+        ("port_speed", "leaf03", "skip", "waived until 2999-12-31: spare is ordered")
+    ]
+
+
+def test_an_expired_waiver_is_a_fail(pod: Pod) -> None:
+    climb = pod.climb("-e", "simulated_faults=port_at_100g", pod_waivers=[{**WAIVER, "until": "2020-01-01"}])
+    assert climb.rc == 2 and climb.not_well() == {"port_speed": "fail"} and "waiver expired on 2020-01-01: spare is ordered" in climb.output
