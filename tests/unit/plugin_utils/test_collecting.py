@@ -1,0 +1,90 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From commands to readings: what each way of not answering comes to, in words."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import collecting
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collecting import Answer
+
+RAILS = [
+    {"device": "mlx5_0", "netdev": "ens1", "gpu": 0, "leaf": "leaf01"},
+    {"device": "mlx5_3", "netdev": "ens2", "gpu": 1, "leaf": "leaf02", "pci": "0000:40:00.0"},
+]
+PAUSE = "Pause parameters for {}:\nAutonegotiate:\toff\nRX:\t\toff\nTX:\t\toff\n"
+
+
+def node(**values: str) -> dict:
+    return {"platform": "linux", "values": {"pod_gpu_vendor": "nvidia", **values}, "items": {"rail": RAILS, "ping": [], "path_probe": []}}
+
+
+def ask(name: str) -> collecting.Ask:
+    return collecting.asks([name], node())[0][0]
+
+
+def reply(name: str, *answers: Answer) -> collecting.Reply:
+    return collecting.reply(ask(name), "linux", answers)
+
+
+def answer(name: str, **said) -> Answer:
+    source = ask(name).sources[0]
+    return Answer(**{"status": "ran", "source": source, "argv": source.command.split(), **said})
+
+
+def test_rail_commands_are_repeated_and_keep_what_only_the_node_knows() -> None:
+    commands = collecting.commands([ask("mlxconfig")])
+    assert [command["alternatives"][0]["argv"][2] for command in commands] == ["{pci:mlx5_0}", "0000:40:00.0"]
+    assert [command["exclusive"] for command in commands] == ["{pci:mlx5_0}", "0000:40:00.0"]
+    assert collecting.labels(ask("pause_settings")) == ["ens1", "ens2"] and collecting.labels(ask("mlxconfig")) == ["mlx5_0", "mlx5_3"]
+
+
+def test_a_source_for_other_gpus_does_not_apply() -> None:
+    asks, apart = collecting.asks(["nvlinks"], node(pod_gpu_vendor="amd"))
+    assert asks == [] and (apart["nvlinks"].status, apart["nvlinks"].words) == ("not_applicable", "nvlinks is for pod_gpu_vendor nvidia")
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"status": "missing", "stderr": "ibstat: not found on PATH"}, "ibstat: not found on PATH"),
+        ({"status": "denied", "stderr": "[Errno 13] Permission denied"}, "no permission to run ibstat: [Errno 13] Permission denied"),
+        ({"status": "timeout", "rc": None}, "ibstat did not end in time"),
+        ({"status": "hung", "rc": None}, "ibstat hangs in the kernel and was left behind"),
+        ({"rc": 255, "stderr": "ibpanic: no device"}, "ibstat exited with status 255: ibpanic: no device"),
+        ({"rc": -11}, "ibstat was ended by signal 11"),
+        ({"rc": 1, "stderr": "are you root?"}, "no permission: ibstat: are you root?"),
+        ({"rc": 0, "cut": True, "stdout": "x"}, "ibstat printed more than is kept"),
+        ({"rc": 0, "stdout": ""}, "ibstat: no text"),
+        ({"rc": 0, "stdout": "hello\n"}, "ibstat: no row was found in the text"),
+    ],
+)
+def test_each_way_of_not_answering_has_its_words(said, words) -> None:
+    found = reply("ibstat", answer("ibstat", **said))
+    assert found.status == "unknown" and found.words.startswith(words) and found.rows == []
+
+
+def test_one_rail_that_does_not_answer_leaves_the_table_unread() -> None:
+    found = reply("pause_settings", answer("pause_settings", stdout=PAUSE.format("ens1")), answer("pause_settings", status="timeout", rc=None))
+    assert (found.status, found.words) == ("unknown", "ens2: ethtool did not end in time")
+    assert found.text.startswith("==> ens1 <==\n") and "==> ens2 <==" in found.text
+
+
+def test_evidence_gives_the_same_rows_again() -> None:
+    found = reply("pause_settings", *(answer("pause_settings", stdout=PAUSE.format(rail["netdev"])) for rail in RAILS))
+    again = collecting.from_evidence(ask("pause_settings"), "linux", found.text)
+    assert found.status == again.status == "ok" and found.rows == again.rows and [row["netdev"] for row in again.rows] == ["ens1", "ens2"]
+    half = collecting.from_evidence(ask("pause_settings"), "linux", found.text.split("==> ens2 <==")[0])
+    assert (half.status, half.words) == ("unknown", "ens2: no text is kept of it")
+
+
+def test_an_empty_mesh_is_an_answer_and_rails_that_nobody_plans_are_none() -> None:
+    empty = {**node(), "items": {"rail": [], "ping": [], "path_probe": []}}
+    asks, _apart = collecting.asks(["pings", "pause_settings"], empty)
+    assert [collecting.reply(one, "linux", []).status for one in asks] == ["ok", "unknown"]
+
+
+def test_a_run_keeps_what_it_is_told_to_keep() -> None:
+    what = collecting.reading("ibstat")
+    assert collecting.kept(what, [{"device": "mlx5_0"}]) == [{"device": "mlx5_0"}]
