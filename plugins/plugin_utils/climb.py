@@ -245,5 +245,5 @@ def outcome(state: State, left_out: bool, expired: bool) -> tuple[str, list[str]
         return "no_go", reasons
     limits = [f"{group} is out of scope" for group, where in state.scope.items() if where == "out"]
     limits += [f"only {state.only} was judged"] * bool(state.only)
-    limits += [f"depth {state.depth} and mode {state.mode} left checks out"] * (left_out or state.depth == "quick")
+    limits += [f"depth {state.depth} and mode {state.mode} prove less than a whole climb"] * (left_out or state.depth == "quick" or state.mode == "passive")
     return ("no_fault_seen", limits) if limits else ("go", [])

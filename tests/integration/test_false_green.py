@@ -189,6 +189,11 @@ def test_depth_quick_never_says_go(healthy) -> None:
     assert skipped and all((one["verdict"], one["words"]) == ("skip", "no soak at depth quick") for one in skipped)
 
 
+def test_mode_passive_never_says_go(healthy) -> None:
+    climb = healthy[0].climb(pod_mode="passive")
+    assert climb.rc == 0 and climb.report["verdict"] == "no_fault_seen" and climb.not_well() == {}
+
+
 @pytest.mark.parametrize("only", ["gpu02", "leaf03:Ethernet2/1", "mlx5_3", "port_speed", "routing"])
 def test_judging_one_thing_never_says_go(healthy, only) -> None:
     climb = healthy[0].climb(pod_only=only)
