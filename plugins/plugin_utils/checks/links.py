@@ -79,7 +79,7 @@ def cabling_as_planned(
         if not heard and port_name(cable["port"]) in up:
             yield Finding(cable["port"], _end(end), "nobody tells", "unknown")
         elif heard and not any(same_end(one, end) for one in heard) and not _confirmed(cable, pod_node, heard, lldp_neighbors_of_peers):
-            yield Finding(cable["port"], _end(end), " and ".join(_end(one) + _elsewhere(one, place_of) for one in heard))
+            yield Finding(cable["port"], _end(end), " and ".join(dict.fromkeys(_end(one) + _elsewhere(one, place_of) for one in heard)))
 
 
 def _owners(mac_table: Rows, lldp: Rows, links: dict[str, Rows]) -> dict[str, tuple[str, str]]:
