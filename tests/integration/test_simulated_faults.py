@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 import yaml
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.every import REGISTRY
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import folding
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import answers, inprocess
 
 from .conftest import RACKS, ROOT, Climb, Pod
@@ -33,9 +34,10 @@ def _scripts(pod: inprocess.Pod, node: str) -> dict[str, str]:
     return answers.scripts(pod.hosts[node]) if node in pod.hosts else {}
 
 
-def named(changes: list[dict]) -> set[str]:
-    """The nodes that a fault's changes name, where they name one each."""
-    return {change.get("host") or change.get("switch") for change in changes} - {"*", None}
+def in_force(changes: list[dict], nodes: set[str]) -> bool:
+    """Whether the nodes that say something else are those that the changes name."""
+    named = {change.get("host") or change.get("switch") for change in changes}
+    return named - {"*"} <= nodes if "*" in named else named == nodes
 
 
 def test_every_check_has_a_fault() -> None:
@@ -48,14 +50,14 @@ def test_every_check_has_a_fault() -> None:
 def test_a_fault_is_found_where_it_is(name: str, tmp_path) -> None:
     fault = FAULTS[name]
     pod = Pod(tmp_path, **fault.get("expectations", {}))
-    assert named(fault["changes"]) <= differing(pod, name), "the fault is not in force"
+    assert in_force(fault["changes"], differing(pod, name)), "the fault is not in force, or not there alone"
 
     climb = pod.climb("-e", f"simulated_faults={name}")
 
     expected = fault["expect"]
     assert climb.not_well() == expected["checks"], climb.output
     assert {one["layer"] for one in climb.report["verdicts"] if one["verdict"] in ("warn", "unknown", "fail")} == {expected["layer"]}
-    assert expected["words"] in said(climb) and all(cause(climb, check) for check in expected["checks"])
+    assert expected["words"] in said(climb) and expected["cause"] in causes(climb)
     closed = {rack for rack in RACKS if climb.gate(expected["layer"], rack) == "closed"}
     assert closed == set(expected["groups"])
     assert climb.rc == (2 if closed else 0) and climb.report["verdict"] == ("no_go" if closed else "go")
@@ -71,6 +73,6 @@ def said(climb: Climb) -> str:
     return "\n".join([*sentences, *(verdict["words"] for verdict in climb.report["verdicts"])])
 
 
-def cause(climb: Climb, check: str) -> str:
-    """The cause that the report gives for a check."""
-    return next(one["cause"] for one in climb.report["verdicts"] if one["check"] == check)
+def causes(climb: Climb) -> str:
+    """The causes as a person reads them, of folded findings."""
+    return "\n".join(entry.cause for entry in folding.entries(climb.report, ("fail", "unknown", "warn")))

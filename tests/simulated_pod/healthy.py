@@ -100,6 +100,7 @@ def _switch(place: Place, wiring: Wiring, hosts: dict[str, Host], seed: int) -> 
     return Switch(
         place.name, place.role, place.platform, place.asn, index, f"10.255.{0 if place.role == 'leaf' else 1}.{number}", mac, ports, sessions,
         [network for leaf, network in networks.items() if leaf != place.name], own_prefix=own,
+        spares={"Ethernet47/1" if place.platform == "eos" else "Ethernet504": "disabled"},
     )  # fmt: skip
 
 

@@ -169,6 +169,7 @@ class Port:
     lldp_port: str = ""
     lldp: bool = True
     listed: bool = True
+    pre_fec_ber: float = 1.1e-9
 
 
 @dataclass
@@ -187,7 +188,7 @@ class Session:
 
 @dataclass
 class Switch:
-    """One leaf or spine."""
+    """One leaf or spine; spares are ports without a cable, with the state they are in."""
 
     name: str
     role: str
@@ -203,6 +204,7 @@ class Switch:
     paths: dict[str, int] = field(default_factory=dict)
     unreachable: str = ""
     tools: list[Tool] = field(default_factory=list)
+    spares: dict[str, str] = field(default_factory=dict)
 
     kind = "switch"
 

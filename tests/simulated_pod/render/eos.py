@@ -26,18 +26,18 @@ def dotted(mac: str) -> str:
 
 
 def listed(switch: Switch) -> list[Port]:
-    """The ports that the switch has."""
-    return [port for port in switch.ports if port.listed]
+    """The ports that the switch has, spare ones too."""
+    spares = [Port(name, "spare", "", "", switch.mac, state=state, medium="") for name, state in switch.spares.items()]
+    return [*(port for port in switch.ports if port.listed), *spares]
 
 
 def status(switch: Switch) -> str:
-    """``show interfaces status``, with spare ports down on purpose."""
+    """``show interfaces status``."""
     lines = ["Port       Name           Status       Vlan     Duplex Speed  Type            Flags Encapsulation"]
     for port in listed(switch):
-        media = "400GBASE-DR4" if port.medium == "optic" else "400GBASE-CR8"
+        media = {"optic": "400GBASE-DR4", "dac": "400GBASE-CR8"}.get(port.medium, "Not Present")
         speed = f"{port.speed_gbit_s}G" if port.state == "connected" else "auto"
         lines.append(f"{short(port.name):<10} {port.peer[:12]:<14} {port.state:<12} {'routed' if port.address else '10':<8} full   {speed:<6} {media}")
-    lines.append(f"{'Et47/1':<10} {'spare':<14} {'disabled':<12} {'1':<8} full   {'400G':<6} Not Present")
     lines.append(f"{'Ma1':<10} {'':<14} {'connected':<12} {'routed':<8} a-full {'a-1G':<6} 10/100/1000")
     return "\n".join(lines) + "\n"
 
@@ -145,7 +145,8 @@ def interfaces(switch: Switch) -> str:
     lines = []
     for port in listed(switch):
         up = port.state == "connected"
-        lines += [f"{port.name} is {'up' if up else 'down'}, line protocol is {'up' if up else 'down'} ({port.state})"]
+        admin = "administratively down" if port.state == "disabled" else "up" if up else "down"
+        lines += [f"{port.name} is {admin}, line protocol is {'up' if up else 'down'} ({port.state})"]
         lines += [f"  Hardware is Ethernet, address is {dotted(port.mac)} (bia {dotted(port.mac)})", f"  Description: {port.peer}"]
         lines += [f"  IP MTU {port.mtu} bytes, Ethernet MTU {port.mtu} bytes , BW {port.speed_gbit_s}000000 kbit"]
         lines += [f"  Full-duplex, {port.speed_gbit_s}Gb/s, auto negotiation: off, uni-link: disabled", "  Up 3 days, 4 hours, 5 minutes, 6 seconds"]

@@ -31,7 +31,6 @@ def status(switch: Switch) -> str:
         number = int(port.name.removeprefix("Ethernet"))
         lanes = ",".join(str(number + lane) for lane in range(8))
         rows.append([port.name, lanes, f"{port.speed_gbit_s}G", port.mtu, "rs", f"etp{number // 8 + 1}", "routed", oper, admin, kind, "off"])
-    rows.append(["Ethernet504", "505,506", "400G", 9100, "rs", "etp64", "routed", "down", "down", "N/A", "off"])
     return table(["Interface", "Lanes", "Speed", "MTU", "FEC", "Alias", "Vlan", "Oper", "Admin", "Type", "Asym PFC"], rows)
 
 
@@ -54,9 +53,8 @@ def fec(switch: Switch, later: bool) -> str:
     for port in listed(switch):
         uncorrectable = port.counters.get("fec_uncorrectable", 0) + (port.grow.get("fec_uncorrectable", 0) if later else 0)
         corrected = port.counters.get("fec_corrected", 2000017) + (3011 if later else 0)
-        rows.append(
-            [port.name, "U", f"{corrected:,}", f"{uncorrectable:,}", 0, (port.counters.get("pre_fec_ber_exponent") and "3.10e-05") or "1.10e-09", "0.00e+00"]
-        )
+        state = "U" if port.state == "connected" else "D"
+        rows.append([port.name, state, f"{corrected:,}", f"{uncorrectable:,}", 0, f"{port.pre_fec_ber:.2e}", "0.00e+00"])
     return table(["IFACE", "STATE", "FEC_CORR", "FEC_UNCORR", "FEC_SYMBOL_ERR", "FEC_PRE_BER", "FEC_POST_BER"], rows)
 
 
@@ -77,6 +75,9 @@ def transceivers(switch: Switch) -> str:
     """``show interfaces transceiver eeprom --dom``."""
     lines = []
     for port in listed(switch):
+        if not port.medium:
+            lines += [f"{port.name}: SFP EEPROM Not detected", ""]
+            continue
         lines += [
             f"{port.name}: SFP EEPROM detected",
             "        CMIS Rev: 5.0",
