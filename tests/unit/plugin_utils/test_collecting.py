@@ -75,7 +75,7 @@ def test_evidence_gives_the_same_rows_again() -> None:
     found = reply("pause_settings", *(answer("pause_settings", stdout=PAUSE.format(rail["netdev"])) for rail in RAILS))
     again = collecting.from_evidence(ask("pause_settings"), "linux", found.text)
     assert found.status == again.status == "ok" and found.rows == again.rows and [row["netdev"] for row in again.rows] == ["ens1", "ens2"]
-    half = collecting.from_evidence(ask("pause_settings"), "linux", found.text.split("==> ens2 <==")[0])
+    half = collecting.from_evidence(ask("pause_settings"), "linux", found.text.partition("==> ens2 <==")[0])
     assert (half.status, half.words) == ("unknown", "ens2: no text is kept of it")
 
 
