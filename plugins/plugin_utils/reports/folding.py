@@ -103,6 +103,7 @@ def _entry(record: Document, finding: Document) -> Entry:
     expected = finding["expected"]
     if finding["where"] is None:
         expected = "a reading to judge by"
+    if finding["severity"] == "unknown" and record["check"] != "answered":
         cause, remedy = "What the check needs could not be read, so nothing is proved.", None
         fix = f"Make what is named above answer, then judge it again with -e pod_only={record['check']}."
     return Entry(record["layer"], record["check"], finding["severity"], expected, finding["actual"], cause, fix, remedy)
