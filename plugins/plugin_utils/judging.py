@@ -70,7 +70,7 @@ def wanted(layer: str, kind: str, fabric: str, phase: str) -> list[str]:
         own = check.before if phase == "before" else check.readings
         names |= dict.fromkeys(own if kind in check.kinds else ())
         names |= dict.fromkeys(check.of_peers if phase != "before" else ())
-    return [name for name in names if kind in catalogue()[name].kinds]
+    return [name for name in names if kind in catalogue()[name].kinds and not catalogue()[name].load]
 
 
 def judge(layer: Layer) -> list[Verdict]:

@@ -55,6 +55,7 @@ class Source:
     totals: list column to ``sum`` (of its numbers) or ``count`` (of its values); None where nothing was said.
     number: the column that holds the row's own number from 0.
     count: the column of the text that tells how many rows there must be, as a number or as a list of words.
+    scale: columns of numbers whose unit is the word of another column: ``{by: column, columns: [..], factors: {word: factor}}``.
     map: column to {the tool's word: our word}.
     constant: columns with a value that the text does not say because the command itself does.
     """
@@ -75,6 +76,7 @@ class Source:
     totals: dict[str, str] = field(default_factory=dict)
     number: str | None = None
     count: str | None = None
+    scale: dict[str, t.Any] | None = None
     map: dict[str, dict[str, str]] = field(default_factory=dict)
     constant: dict[str, t.Any] = field(default_factory=dict)
     timeout_seconds: int = 20
@@ -95,6 +97,7 @@ class Reading:
 
     keep: patterns of the column ``name``; a run keeps only the rows they match, the evidence keeps all.
     partial: an item of ``foreach`` that does not answer is a missing row, which a check must look for, not an unread table.
+    load: it is what the jobs of a load printed, which ``read`` never asks for.
     """
 
     name: str
@@ -103,6 +106,7 @@ class Reading:
     platforms: dict[str, tuple[Source, ...]]
     keep: tuple[str, ...] = ()
     partial: bool = False
+    load: bool = False
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -132,7 +136,7 @@ def _load(path: Path) -> Reading:
             raise ValueError(f"reading {path.stem}: column {column} has the unknown type {kind!r}")
         columns.append(Column(column, match[1], bool(match[2])))
     platforms = {platform: _sources(path.stem, platform, row) for platform, row in raw["platforms"].items()}
-    return Reading(path.stem, raw["description"], tuple(columns), platforms, tuple(raw.get("keep", ())), raw.get("partial", False))
+    return Reading(path.stem, raw["description"], tuple(columns), platforms, tuple(raw.get("keep", ())), raw.get("partial", False), raw.get("load", False))
 
 
 @functools.cache

@@ -14,7 +14,7 @@ import typing as t
 
 from .catalogue import HERE, Column, Reading, Source, catalogue, reading
 from .queries import HAS_JMESPATH, compiled
-from .shapes import merged, must_count, shaped
+from .shapes import merged, must_count, scaled, shaped
 
 try:
     import textfsm
@@ -99,6 +99,7 @@ def _parse_one(what: Reading, platform: str, source: Source, text: str, item: st
     try:
         raw = merged(raw, source.merge) if source.merge else raw
         raw = shaped(_pivot(raw, source.pivot) if source.pivot else raw, source.matrix, source.totals, source.number)
+        raw = scaled(raw, source.scale) if source.scale else raw
     except ValueError as bad:
         raise ParseError(what.name, platform, *(error or (str(bad), None))) from bad
     for values in raw:

@@ -48,6 +48,16 @@ def merged(raw: list[Row], by: list[str]) -> list[Row]:
     return list(rows.values())
 
 
+def scaled(raw: list[Row], how: dict[str, t.Any]) -> list[Row]:
+    """Rows whose ``columns`` are in one unit, by the factor of the unit's word in the column ``by``."""
+    for row in raw:
+        if row[how["by"]] not in how["factors"]:
+            raise ValueError(f"the unit is {row[how['by']][:60]!r}, which is not known")
+        factor = how["factors"][row[how["by"]]]
+        row.update({column: round(float(row[column]) * factor, 6) for column in how["columns"] if row[column] != ""})
+    return raw
+
+
 def must_count(raw: list[Row], count: str) -> None:
     """The column ``count``, a number or a list of words, tells how many rows there must be."""
     for said in {str(row.get(count) or "").strip() for row in raw}:

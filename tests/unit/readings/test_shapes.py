@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import ParseError
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.catalogue import Column, Reading, Source
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.parsing import CONVERT, parse_source
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.shapes import must_count, shaped
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.shapes import must_count, scaled, shaped
 
 PAIRS = {"row": "device", "column": "peer", "value": "connection", "itself": "X"}
 
@@ -108,3 +108,14 @@ def test_pci_address_has_one_spelling(text: str, address: str) -> None:
 def test_no_pci_address_is_an_error(text: str) -> None:
     with pytest.raises(ValueError):
         CONVERT["pci"](text)
+
+
+def test_numbers_come_to_one_unit() -> None:
+    how = {"by": "unit", "columns": ["rate"], "factors": {"Gb": 1.0, "MiB": 0.008388608}}
+    assert scaled([{"unit": "MiB", "rate": "100"}, {"unit": "Gb", "rate": "2.5"}, {"unit": "Gb", "rate": ""}], how) == [
+        {"unit": "MiB", "rate": 0.838861},
+        {"unit": "Gb", "rate": 2.5},
+        {"unit": "Gb", "rate": ""},
+    ]
+    with pytest.raises(ValueError, match="unit is 'KiB', which is not known"):
+        scaled([{"unit": "KiB", "rate": "1"}], how)
