@@ -32,16 +32,9 @@ COMPLAINTS: tuple[tuple[str, str, str], ...] = (
     ("unknown", r"Couldn't connect to", "the partner's side of the test could not be reached"),
     ("unknown", r"Name or service not known|Problem in resolving", "the partner's address could not be resolved"),
     ("unknown", r"Unexpected CM event", "the connection manager reached no partner"),
-    (
-        "unknown",
-        r"Couldn't read remote address|Unable to (?:read|write) (?:from|to) socket|Failed to exchange data",
-        "the partner's side of the test ended early",
-    ),
-    (
-        "unknown",
-        r"unrecognized option|Invalid Command|not available|not supported|doesn't support|Unsupported|Gid index should be",
-        "this build refuses an option",
-    ),
+    ("unknown", r"Couldn't read remote address|Unable to read (?:from|to) socket|Failed to exchange data", "the partner's side of the test ended early"),
+    ("unknown", r"unrecognized option|Invalid Command|not available|not supported|doesn't support|Unsupported", "this build refuses an option"),
+    ("unknown", r"Gid index should be|Unknown rate limit", "this build refuses an option's value"),
     ("unknown", r"Couldn't allocate MR|Couldn't create QP|Failed to create|Couldn't get context", "the host refuses the memory or the queue pairs"),
 )
 
