@@ -84,8 +84,10 @@ def judge(layer: Layer) -> list[Verdict]:
         if answered.verdict == "pass":
             speaking.append(node)
     meshes = layer.plan.meshes(layer.partners, layer.members)
+    loaded = any("pod_incasts" in check.expectations for check in layer.checks())
+    incasts = layer.plan.planned_incasts(layer.members) if loaded else {}
     for node in speaking:
-        values = {**layer.plan.nodes[node].values, **layer.plan.planned(node)}
+        values = {**layer.plan.nodes[node].values, **layer.plan.planned(node), **incasts.get(node, {})}
         values |= {"pod_pings": meshes[node]["ping"], "pod_path_probes": meshes[node]["path_probe"]} if node in meshes else {}
         verdicts += [_of_node(layer, check, node, values, peers) for check in layer.checks() if check.scope == "node" and _fits(layer, check, node)]
     for group, hosts in layer.plan.groups.items():

@@ -9,6 +9,7 @@ import typing as t
 from dataclasses import dataclass, field
 
 from .cabling import Cable
+from .incasts import Incasts, incasts, of_host, of_switches
 from .meshes import both_ways, mesh
 
 SHARED = "shared"
@@ -80,6 +81,7 @@ class Plan:
         place = self.nodes[node]
         cables = [self._near(node, cable) for cable in self.at[node]]
         planned: Values = {"pod_node": node, "pod_role": place.role, "pod_cables": cables, "pod_pings": [], "pod_path_probes": []}
+        planned |= {"pod_incasts": [], "pod_incast_refused": ""}
         planned["pod_neighbors"] = self._neighbors(cables) if place.kind == "switch" and place.asn is not None else []
         planned["pod_uplinks"] = sum(place.role == "leaf" and cable["peer_role"] == "spine" for cable in cables)
         planned["pod_remote_rails"] = self._remote_rails(node) if place.role == "leaf" else []
@@ -132,3 +134,26 @@ class Plan:
         if members is None or set(partners) <= set(members):
             return meshes
         return {host: {"ping": own["ping"], "path_probe": []} for host, own in both_ways(meshes).items() if host in members}
+
+    def incasts(self, members: t.Collection[str]) -> Incasts:
+        """The incasts among the hosts that are members; see ``incasts.py``."""
+        rails = [{**rail, "leaf": self._leaf_of(rail)} for rail in self.rails(members)]
+        uplinks = {name: self.planned(name)["pod_uplinks"] for name, node in self.nodes.items() if node.role == "leaf"}
+        return incasts(self.groups, rails, self.nodes, uplinks)
+
+    def _leaf_of(self, rail: Values) -> str | None:
+        """By the wiring plan, else as the rail says."""
+        ends = [cable.seen_from(rail["host"]) for cable in self.at[rail["host"]]]
+        return next((far.node for near, far in ends if near.port in (rail["netdev"], rail["device"])), rail["leaf"])
+
+    def planned_incasts(self, members: t.Collection[str]) -> dict[str, Values]:
+        """``pod_incasts`` and ``pod_incast_refused`` of every node, from the incasts among the members."""
+        found = self.incasts(members)
+        cables = {name: [self._near(name, cable) for cable in self.at[name]] for name, node in self.nodes.items() if node.kind == "switch"}
+        rows = of_switches(found, cables)
+        refused = "" if found.pairs else "; ".join(found.refused.values()) or "no host climbs"
+        result = {}
+        for name, node in self.nodes.items():
+            words = found.refused.get(node.group, "") if node.group is not None else refused
+            result[name] = {"pod_incasts": rows[name] if name in rows else of_host(found, name), "pod_incast_refused": words}
+        return result
