@@ -48,4 +48,5 @@ class _Silent:
         read = self.task_vars["hostvars"][node].get("pyramid_read") if node in self.task_vars.get("hostvars", {}) else None
         if not isinstance(read, dict) or not (read.get("failed") or read.get("unreachable")):
             return None
-        return ("unreachable: " if read.get("unreachable") else "") + " ".join(str(read.get("msg", "")).split())[:300]
+        words = " ".join(str(read.get("msg", "")).split()).removeprefix("Task failed: ")
+        return ("unreachable: " if read.get("unreachable") else "") + words[:300]

@@ -37,12 +37,17 @@ class Climb:
     def not_well(self) -> dict[str, str]:
         """The checks that are neither pass nor skip, with their worst verdict."""
         assert self.report is not None, self.output
-        order = ["warn", "unknown", "fail"]
-        found: dict[str, str] = {}
-        for one in self.report["verdicts"]:
-            if one["verdict"] in order:
-                found[one["check"]] = max(found.get(one["check"], "warn"), one["verdict"], key=order.index)
-        return found
+        return not_well(self.report)
+
+
+def not_well(report: dict[str, t.Any]) -> dict[str, str]:
+    """The checks of a report that are neither pass nor skip, with their worst verdict."""
+    order = ["warn", "unknown", "fail"]
+    found: dict[str, str] = {}
+    for one in report["verdicts"]:
+        if one["verdict"] in order:
+            found[one["check"]] = max(found.get(one["check"], "warn"), one["verdict"], key=order.index)
+    return found
 
 
 class Pod:

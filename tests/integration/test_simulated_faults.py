@@ -1,43 +1,137 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Each fault as a real climb: found in its layer, by its checks, in its groups, and nothing climbed past it."""
+"""Each fault is found in its layer, by its checks, in its groups, and nothing climbs past it.
+
+Each alone in process, and all of them together in a few real climbs, which must say word for word what the process said.
+"""
 
 from __future__ import annotations
 
+import json
+import typing as t
+
 import pytest
-import yaml
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.every import REGISTRY
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import folding
-from ansible_collections.gpufabric.pyramid.tests.simulated_pod import answers, inprocess
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod import answers, changes, inprocess
 
-from .conftest import RACKS, ROOT, Climb, Pod
+from .conftest import RACKS, Climb, Pod, not_well
 
-LAYERS = ["preflight", "links", "routing"]
-FAULTS = {path.stem: yaml.safe_load(path.read_text()) for path in sorted((ROOT / "tests" / "simulated_pod" / "faults").glob("*.yml"))}
-
-
-def differing(pod: Pod, name: str) -> set[str]:
-    """The nodes whose answers are not those of the healthy pod."""
-    plan, healthy = inprocess.pod_of(pod.inventory)
-    _plan, faulty = inprocess.pod_of(pod.inventory, [name])
-    return {node for node in plan.nodes if _all(plan, healthy, node) != _all(plan, faulty, node)}
+FAULTS = {name: fault for name, fault in changes.known().items() if "expect" in fault}
+LAYERS = inprocess.LAYERS
+# What a fault may need that is not judged in process: commands that wait for each other.
+REAL_ONLY = [name for name, fault in FAULTS.items() if fault.get("processes")]
+Report = dict[str, t.Any]
+PodsOf = t.Callable[..., inprocess.Pods]
 
 
-def _all(plan: inprocess.Plan, pod: inprocess.Pod, node: str) -> list[object]:
+def climbs() -> list[list[str]]:
+    """Faults of one layer together, as ``changes.apply`` takes them: each on a node where they do not undo each other, in as few climbs as that takes."""
+    planned = []
+    for layer in LAYERS:
+        left = [name for name, fault in FAULTS.items() if fault["expect"]["layer"] == layer and not {"processes", "expectations"} & set(fault)]
+        while left:
+            together = placed(left)
+            planned.append(list(together.values()))
+            left = [name for name in left if name not in together]
+    return planned
+
+
+def placed(names: list[str]) -> dict[str, str]:
+    """Where each fault goes, for those that have a node left; those of several nodes choose first, those of a whole node last."""
+    taken: set[tuple[object, ...]] = set()
+    chosen = {}
+    of_nodes = {name: {one[0] for one in touched(FAULTS[name]["changes"])} for name in names}
+    for name in sorted(names, key=lambda one: (-len(of_nodes[one]), (min(of_nodes[one]),) in touched(FAULTS[one]["changes"]))):
+        own = FAULTS[name]["changes"]
+        for place in [changes.node_of(own[0]), *(f"gpu{number:02}" if "host" in own[0] else f"leaf{number:02}" for number in range(1, 9))]:
+            here = touched(changes.moved(own, place))
+            if not any(clash(one, other) for one in here for other in taken):
+                taken |= here
+                chosen[name] = f"{name}@{place}"
+                break
+    return chosen
+
+
+def touched(own: list[dict[str, t.Any]]) -> set[tuple[object, ...]]:
+    """What of the pod some changes set, as node, part and attribute; the whole node or part where its answers or its rows go."""
+    found: set[tuple[object, ...]] = set()
+    for change in own:
+        node = changes.node_of(change)
+        part = tuple((key, str(change[key])) for key in changes.PARTS if key in change)
+        if "tool" in change or "unreachable" in change["set"]:
+            found.add((node,))
+        elif {"present", "listed", "configured"} & set(change["set"]):
+            found.add((node, part))
+        else:
+            found |= {(node, part, attribute) for attribute in change["set"]}
+    return found
+
+
+def clash(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
+    """Whether one of two things is the other, or a part of it."""
+    shorter = min(len(one), len(other))
+    return one[:shorter] == other[:shorter]
+
+
+CLIMBS = climbs()
+
+
+@pytest.fixture(scope="module")
+def pods_of(tmp_path_factory: pytest.TempPathFactory) -> PodsOf:
+    """The small pod with some expectations."""
+    made: dict[str, inprocess.Pods] = {}
+
+    def get(**expectations: t.Any) -> inprocess.Pods:
+        key = json.dumps(expectations)
+        if key not in made:
+            made[key] = inprocess.Pods(Pod(tmp_path_factory.mktemp("pod"), **expectations).inventory)
+        return made[key]
+
+    return get
+
+
+def must_find(report: Report, name: str) -> None:
+    """The report says what the fault's file expects, and nothing else."""
+    expected = FAULTS[name]["expect"]
+    assert not_well(report) == expected["checks"]
+    assert {one["layer"] for one in report["verdicts"] if one["verdict"] in ("warn", "unknown", "fail")} == {expected["layer"]}
+    assert expected["words"] in said(report) and expected["cause"] in causes(report)
+    gates = {layer["layer"]: {rack: group["gate"] for rack, group in layer["groups"].items()} for layer in report["layers"]}
+    closed = {rack for rack in RACKS if gates[expected["layer"]][rack] == "closed"}
+    assert closed == set(expected["groups"])
+    assert report["complete"] and report["verdict"] == ("no_go" if closed else "go")
+    for layer in LAYERS[LAYERS.index(expected["layer"]) + 1 :]:
+        for rack in RACKS:
+            assert gates[layer][rack] == ("not_reached" if rack in closed else "open")
+            assert rack not in closed or not [one for one in report["verdicts"] if one["layer"] == layer and one["group"] == rack]
+
+
+def said(report: Report) -> str:
+    """Every finding's sentence, and the words of what was not told."""
+    sentences = [f"{one['where']}: expected {one['expected']}, got {one['actual']}" for verdict in report["verdicts"] for one in verdict["findings"]]
+    return "\n".join([*sentences, *(verdict["words"] for verdict in report["verdicts"])])
+
+
+def causes(report: Report) -> str:
+    """The causes as a person reads them, of folded findings."""
+    return "\n".join(entry.cause for entry in folding.entries(report, ("fail", "unknown", "warn")))
+
+
+def must_be_in_force(pods: inprocess.Pods, name: str) -> None:
+    """The nodes that say something else than in the healthy pod are those that the fault's changes name."""
+    healthy, faulty = pods.pod(), pods.pod([name])
+    differ = {node for node in pods.plan.nodes if healthy.nodes[node] != faulty.nodes[node] and tells(pods, healthy, node) != tells(pods, faulty, node)}
+    named = {changes.node_of(change) for change in FAULTS[name]["changes"]}
+    assert named - {"*"} <= differ if "*" in named else named == differ, "the fault is not in force, or not there alone"
+
+
+def tells(pods: inprocess.Pods, pod: inprocess.Pod, node: str) -> list[object]:
     """All that a node says, and whether it says it."""
     missing = [tool.name for tool in pod.nodes[node].tools if tool.how == "missing"]
-    return [pod.nodes[node].unreachable, missing, answers.of_node(pod, plan, node), _scripts(pod, node)]
-
-
-def _scripts(pod: inprocess.Pod, node: str) -> dict[str, str]:
-    return answers.scripts(pod.hosts[node]) if node in pod.hosts else {}
-
-
-def in_force(changes: list[dict], nodes: set[str]) -> bool:
-    """Whether the nodes that say something else are those that the changes name."""
-    named = {change.get("host") or change.get("switch") for change in changes}
-    return named - {"*"} <= nodes if "*" in named else named == nodes
+    scripts = answers.scripts(pod.hosts[node]) if node in pod.hosts else {}
+    return [pod.nodes[node].unreachable, missing, answers.of_node(pod, pods.plan, node), scripts]
 
 
 def test_every_check_has_a_fault() -> None:
@@ -46,33 +140,42 @@ def test_every_check_has_a_fault() -> None:
     assert declared == tripped
 
 
-@pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_is_found_where_it_is(name: str, tmp_path) -> None:
-    fault = FAULTS[name]
-    pod = Pod(tmp_path, **fault.get("expectations", {}))
-    assert in_force(fault["changes"], differing(pod, name)), "the fault is not in force, or not there alone"
+@pytest.mark.parametrize("name", [name for name in FAULTS if name not in REAL_ONLY])
+def test_a_fault_is_found_where_it_is(name: str, pods_of: PodsOf, tmp_path) -> None:
+    pods = pods_of(**FAULTS[name].get("expectations", {}))
+    must_be_in_force(pods, name)
+    must_find(pods.climb(pods.pod([name]), tmp_path), name)
 
+
+@pytest.mark.parametrize("name", REAL_ONLY)
+def test_a_fault_of_processes_is_found_where_it_is(name: str, tmp_path) -> None:
+    pod = Pod(tmp_path, **FAULTS[name].get("expectations", {}))
+    must_be_in_force(inprocess.Pods(pod.inventory), name)
     climb = pod.climb("-e", f"simulated_faults={name}")
-
-    expected = fault["expect"]
-    assert climb.not_well() == expected["checks"], climb.output
-    assert {one["layer"] for one in climb.report["verdicts"] if one["verdict"] in ("warn", "unknown", "fail")} == {expected["layer"]}
-    assert expected["words"] in said(climb) and expected["cause"] in causes(climb)
-    closed = {rack for rack in RACKS if climb.gate(expected["layer"], rack) == "closed"}
-    assert closed == set(expected["groups"])
-    assert climb.rc == (2 if closed else 0) and climb.report["verdict"] == ("no_go" if closed else "go")
-    for rack in RACKS:
-        for layer in LAYERS[LAYERS.index(expected["layer"]) + 1 :]:
-            assert climb.gate(layer, rack) == ("not_reached" if rack in closed else "open")
-            assert rack not in closed or not [one for one in climb.report["verdicts"] if one["layer"] == layer and one["group"] == rack]
+    must_find(reported(climb), name)
+    assert climb.rc == 2
 
 
-def said(climb: Climb) -> str:
-    """Every finding's sentence, and the words of what was not told."""
-    sentences = [f"{one['where']}: expected {one['expected']}, got {one['actual']}" for verdict in climb.report["verdicts"] for one in verdict["findings"]]
-    return "\n".join([*sentences, *(verdict["words"] for verdict in climb.report["verdicts"])])
+@pytest.mark.parametrize("names", CLIMBS, ids=lambda names: f"{FAULTS[names[0].partition('@')[0]]['expect']['layer']}-{len(names)}")
+def test_a_real_climb_says_what_was_judged_in_process(names: list[str], tmp_path) -> None:
+    pod = Pod(tmp_path)
+    pods = inprocess.Pods(pod.inventory)
+    expected = pods.climb(pods.pod(names), tmp_path / "in_process")
+
+    climb = pod.climb("-e", f"simulated_faults={','.join(names)}")
+
+    assert climb.rc == 2, climb.output
+    assert without_times(reported(climb)) == without_times(expected)
+    assert {check for name in names for check in FAULTS[name.partition("@")[0]]["expect"]["checks"]} == set(not_well(expected))
 
 
-def causes(climb: Climb) -> str:
-    """The causes as a person reads them, of folded findings."""
-    return "\n".join(entry.cause for entry in folding.entries(climb.report, ("fail", "unknown", "warn")))
+def reported(climb: Climb) -> Report:
+    """The report of a real climb."""
+    assert climb.report is not None, climb.output
+    return climb.report
+
+
+def without_times(report: Report) -> Report:
+    """A report without what is another in every run."""
+    layers = [{**layer, "groups": {name: {**group, "time": None} for name, group in layer["groups"].items()}} for layer in report["layers"]]
+    return {**report, "layers": layers, "run_id": None, "opened": None}

@@ -41,13 +41,13 @@ def findings(directory: Path, names: list[str], seed: int = 1) -> dict[str, set[
 
 def test_two_hundred_healthy_pods_raise_no_finding(tmp_path) -> None:
     tiny = layout.write(tmp_path, racks=1, hosts_per_rack=2, spines=2, expectations={"pod_name": "tiny"})
-    plan, _pod = inprocess.pod_of(tiny)
+    pods = inprocess.Pods(tiny)
     for seed in range(200):
-        pod = inprocess.healthy.pod(inprocess.wiring.load(tiny), seed)
+        pod = pods.pod(seed=seed)
         for layer in inprocess.LAYERS:
-            verdicts = inprocess.judge(plan, pod, layer)
+            verdicts = inprocess.judge(pods.plan, pod, layer)
             assert len(verdicts) > 12 and not [one for one in verdicts if one.verdict not in ("pass", "skip")], seed
-            assert set(inprocess.decide(plan, verdicts, layer).values()) == {"open"}
+            assert set(inprocess.decide(pods.plan, verdicts, layer).values()) == {"open"}
 
 
 @pytest.mark.parametrize("name", VARIANTS)

@@ -56,11 +56,12 @@ SCRIPTED = ("pings", "path_probes")
 NOTHING = {"iommu_groups": 2, "iommu_devices": 1, "memory_peers": 2, "modules_load": 1, "nccl_environment": 1, "kernel_symbols": 1}
 
 
-def of_node(pod: Pod, plan: Plan, name: str) -> dict[tuple[str, ...], Printed]:
-    """Every command that a climb asks of a node, and what it prints; switches asked over exec have their command as one word."""
+def of_node(pod: Pod, plan: Plan, name: str, readings: t.Iterable[str] | None = None) -> dict[tuple[str, ...], Printed]:
+    """Every command that a climb asks of a node (or that some readings are), and what it prints."""
     place = plan.nodes[name]
-    names = dict.fromkeys(one for layer in LAYERS for phase in ("before", "now") for one in wanted(layer, place.kind, place.values["pod_fabric"], phase))
-    items = {"rail": place.values["pod_rails"] if place.role == "host" else [], **plan.meshes(plan.nodes).get(name, {})}
+    every = (one for layer in LAYERS for phase in ("before", "now") for one in wanted(layer, place.kind, place.values["pod_fabric"], phase))
+    items = {"rail": place.values["pod_rails"] if place.role == "host" else []}
+    names = dict.fromkeys(every if readings is None else readings)
     asks, _apart = collecting.asks(names, {"platform": place.platform, "values": place.values, "items": items})
     answers = {}
     for ask in asks:

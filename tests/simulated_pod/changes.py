@@ -29,22 +29,33 @@ def known() -> dict[str, dict[str, t.Any]]:
 
 
 def apply(pod: Pod, names: t.Sequence[str]) -> None:
-    """Put faults and variants in force.
+    """Put faults and variants in force; ``port_at_100g@leaf05`` is one on another node than its own.
 
     Raises KeyError with the known names for an unknown one, LookupError for a change that touches nothing.
     """
     all_known = known()
-    for name in names:
+    for asked in names:
+        name, _at, node = asked.partition("@")
         if name not in all_known:
             raise KeyError(f"no fault or variant is called {name!r}; known are {', '.join(all_known)}")
-        for change in all_known[name]["changes"]:
+        for change in moved(all_known[name]["changes"], node) if node else all_known[name]["changes"]:
             _change(pod, name, change)
 
 
+def node_of(change: dict[str, t.Any]) -> str:
+    """The node, or the pattern of nodes, that a change is of."""
+    return str(change.get("host") or change.get("switch") or "")
+
+
+def moved(changes: list[dict[str, t.Any]], node: str) -> list[dict[str, t.Any]]:
+    """The changes, with those of the first one's node on another node."""
+    own = node_of(changes[0])
+    return [{**change, "host" if "host" in change else "switch": node} if node_of(change) == own else change for change in changes]
+
+
 def _change(pod: Pod, name: str, change: dict[str, t.Any]) -> None:
-    pattern = change.get("host") or change.get("switch") or ""
     pool: dict[str, t.Any] = dict(pod.hosts if "host" in change else pod.switches)
-    targets: list[t.Any] = [node for node_name, node in pool.items() if fnmatch.fnmatchcase(node_name, pattern)]
+    targets: list[t.Any] = [node for node_name, node in pool.items() if fnmatch.fnmatchcase(node_name, node_of(change))]
     for part, (attribute, key) in PARTS.items():
         if part in change:
             targets = [one for node in targets for one in getattr(node, attribute) if fnmatch.fnmatchcase(str(getattr(one, key)), str(change[part]))]

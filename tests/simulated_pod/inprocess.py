@@ -9,7 +9,8 @@ import datetime
 import typing as t
 from pathlib import Path
 
-from ...plugins.plugin_utils import collecting, gates, judging
+from ...plugins.plugin_utils import climb as climbing
+from ...plugins.plugin_utils import collecting, gates, holding, judging, ledger, opening, runs
 from ...plugins.plugin_utils.plan import Plan
 from ...plugins.plugin_utils.verdicts import Verdict
 from . import answers, changes, healthy, wiring
@@ -17,7 +18,11 @@ from .model import Pod
 from .planned import plan_of
 
 LAYERS = ("preflight", "links", "routing")
+PHASES = ("before", "now")
 TODAY = datetime.date(2026, 6, 15)
+ANSWERED: t.Final = {"answered": True, "words": "", "boot_id": "1", "uptime_seconds": 1.0}
+Replies = dict[str, collecting.Reply]
+Kept = dict[tuple[str, ...], Replies]
 
 
 def pod_of(directory: Path, names: t.Sequence[str] = (), seed: int = 1) -> tuple[Plan, Pod]:
@@ -27,15 +32,74 @@ def pod_of(directory: Path, names: t.Sequence[str] = (), seed: int = 1) -> tuple
     return plan_of(directory), pod
 
 
-def judge(plan: Plan, pod: Pod, layer: str, members: t.Sequence[str] | None = None) -> list[Verdict]:
-    """Every verdict of a layer."""
-    members = list(plan.nodes) if members is None else list(members)
-    partners = [name for name in members if plan.nodes[name].role == "host"]
-    silent = {name: node.unreachable for name, node in pod.nodes.items() if node.unreachable and judging.wanted(layer, plan.nodes[name].kind, "roce", "now")}
-    said = {
-        phase: {name: _envelope(plan, pod, layer, name, phase, partners) for name in members if name not in silent} for phase in ("before", "now")
-    }  # fmt: skip
-    return judging.judge(judging.Layer(layer, plan, members, partners, said["now"], said["before"], silent, (), TODAY))
+class Pods:
+    """The pods of one inventory, which differ in their faults: its plan, its wiring, and what nodes come to say that say it in every climb."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.plan, self.wiring = plan_of(directory), wiring.load(directory)
+        self._kept: Kept = {}
+
+    def pod(self, names: t.Sequence[str] = (), seed: int = 1) -> Pod:
+        """The pod with some faults and variants in force."""
+        pod = healthy.pod(self.wiring, seed)
+        changes.apply(pod, names)
+        return pod
+
+    def climb(self, pod: Pod, into: Path) -> dict[str, t.Any]:
+        """The report of a whole climb: answers kept, gates held and all of it written by the code of a run.
+
+        into: the run directory.
+        """
+        book = ledger.Ledger(into)
+        _open(book, self.plan)
+        for layer in LAYERS:
+            silent = _silent(self.plan, pod, layer)
+            for name in book.state().members[layer]:
+                for phase in PHASES if name not in silent else ():
+                    replies = _said(self.plan, pod, layer, name, phase, book.node(name)["items"], self._kept)
+                    book.keep_answers(layer, name, phase, replies, ANSWERED, [])
+            holding.hold(into, layer, silent.get)
+        state = book.state()
+        state.finished = True
+        book.keep_state(state)
+        return book.report(self.plan, state)
+
+
+def _open(book: ledger.Ledger, plan: Plan) -> None:
+    """As the action ``open_run`` opens a run, without its lock."""
+    values = next(iter(plan.nodes.values())).values
+    state = climbing.State(
+        pod=values["pod_name"], run_id=book.run.name, depth=values["pod_depth"], mode=values["pod_mode"], opened=runs.now(),
+        digest=opening.digest(plan, "", ledger.version()), version=ledger.version(), scope=dict.fromkeys(plan.groups, "in"),
+    )  # fmt: skip
+    climbing.start(plan, state, values, None)
+    book.keep_plan(plan, state)
+    book.keep_state(state)
+
+
+def _silent(plan: Plan, pod: Pod, layer: str) -> dict[str, str]:
+    """The nodes that nobody reaches and that are asked something in a layer, in a run's words."""
+    return {
+        name: f"unreachable: {node.unreachable}"
+        for name, node in pod.nodes.items()
+        if node.unreachable and judging.wanted(layer, plan.nodes[name].kind, plan.nodes[name].values["pod_fabric"], "now")
+    }
+
+
+def judge(plan: Plan, pod: Pod, layer: str) -> list[Verdict]:
+    """Every verdict of a layer for every node, as if the gates below were open."""
+    partners = [name for name in plan.nodes if plan.nodes[name].role == "host"]
+    meshes = plan.meshes(partners)
+    silent = _silent(plan, pod, layer)
+    said: dict[str, dict[str, judging.Envelope]] = {phase: {} for phase in PHASES}
+    for name, place in plan.nodes.items():
+        items = {"rail": place.values["pod_rails"] if place.role == "host" else [], **meshes.get(name, {})}
+        for phase in PHASES if name not in silent else ():
+            replies = _said(plan, pod, layer, name, phase, items, {})
+            readings = {one: {"status": reply.status, "words": reply.words, "rows": reply.rows, "evidence": None} for one, reply in replies.items()}
+            said[phase][name] = {**ANSWERED, "readings": readings}
+    return judging.judge(judging.Layer(layer, plan, list(plan.nodes), partners, said["now"], said["before"], silent, (), TODAY))
 
 
 def decide(plan: Plan, verdicts: list[Verdict], layer: str) -> dict[str, str]:
@@ -44,15 +108,16 @@ def decide(plan: Plan, verdicts: list[Verdict], layer: str) -> dict[str, str]:
     return {group: gate.state for group, gate in gates.decide(plan, verdicts, plan.groups, checks, {}).items()}
 
 
-def _envelope(plan: Plan, pod: Pod, layer: str, name: str, phase: str, partners: list[str]) -> judging.Envelope:
-    place = plan.nodes[name]
-    items = {"rail": place.values["pod_rails"] if place.role == "host" else [], **plan.meshes(partners, partners).get(name, {})}
-    names = judging.wanted(layer, place.kind, place.values["pod_fabric"], phase)
-    asks, apart = collecting.asks(names, {"platform": place.platform, "values": place.values, "items": items})
-    printed = answers.of_node(pod, plan, name)
-    replies = {one.reading.name: collecting.reply(one, place.platform, _answers(pod, name, one, printed, phase)) for one in asks} | apart
-    readings = {one: {"status": reply.status, "words": reply.words, "rows": reply.rows, "evidence": None} for one, reply in replies.items()}
-    return {"answered": True, "words": "", "boot_id": "1", "uptime_seconds": 1.0, "readings": readings}
+def _said(plan: Plan, pod: Pod, layer: str, name: str, phase: str, items: dict[str, t.Any], kept: Kept) -> Replies:
+    """What a node comes to say in one phase of a layer."""
+    key = (layer, name, phase, repr(pod.nodes[name]), repr(items))
+    if key not in kept:
+        place = plan.nodes[name]
+        names = judging.wanted(layer, place.kind, place.values["pod_fabric"], phase)
+        asks, apart = collecting.asks(names, {"platform": place.platform, "values": place.values, "items": items})
+        printed = answers.of_node(pod, plan, name, names)
+        kept[key] = {one.reading.name: collecting.reply(one, place.platform, _answers(pod, name, one, printed, phase)) for one in asks} | apart
+    return kept[key]
 
 
 def _answers(pod: Pod, name: str, one: collecting.Ask, printed: dict[tuple[str, ...], answers.Printed], phase: str) -> list[collecting.Answer]:

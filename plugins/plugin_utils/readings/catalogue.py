@@ -83,12 +83,18 @@ class Source:
 
     def argv(self, values: t.Mapping[str, t.Any]) -> list[str]:
         """The argument list with its placeholders filled; every value stays one argument."""
-        return [word.format_map(values) if "{" in word else word for word in shlex.split(self.command)]
+        return [word.format_map(values) if "{" in word else word for word in _words(self.command)]
 
     @property
     def tool(self) -> str:
         """The program the command starts."""
         return self.command.split()[0]
+
+
+@functools.cache
+def _words(command: str) -> tuple[str, ...]:
+    """The words of a command; splitting is most of what asking a node costs the controller."""
+    return tuple(shlex.split(command))
 
 
 @dataclass(frozen=True)
