@@ -98,7 +98,7 @@ def replayed(directory: Path, plan: Plan, layer: str, members: t.Sequence[str], 
     for name in members:
         node = plan.nodes[name]
         place = directory / "evidence" / layer / name
-        items = {"rail": node.values["pod_rails"] if node.role == "host" else [], **meshes.get(name, {})}
+        items = {**plan.items(name), **meshes.get(name, {})}
         wants, apart = asks(wanted(layer, node.kind, node.values["pod_fabric"], phase), {"platform": node.platform, "values": node.values, "items": items})
         if wants and not place.is_dir():
             continue

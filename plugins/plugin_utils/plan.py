@@ -135,6 +135,13 @@ class Plan:
             return meshes
         return {host: {"ping": own["ping"], "path_probe": []} for host, own in both_ways(meshes).items() if host in members}
 
+    def items(self, node: str) -> dict[str, list[Values]]:
+        """What a node's commands are repeated for, whoever climbs: a host's rails, a switch's planned ports."""
+        ports = dict.fromkeys(cable.seen_from(node)[0].port for cable in self.at[node])
+        if self.nodes[node].kind == "host":
+            return {"rail": self.nodes[node].values["pod_rails"], "port": []}
+        return {"rail": [], "port": [{"item": port, "port": port} for port in ports]}
+
     def incasts(self, members: t.Collection[str]) -> Incasts:
         """The incasts among the hosts that are members; see ``incasts.py``."""
         rails = [{**rail, "leaf": self._leaf_of(rail)} for rail in self.rails(members)]

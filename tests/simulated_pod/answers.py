@@ -60,7 +60,7 @@ def of_node(pod: Pod, plan: Plan, name: str, readings: t.Iterable[str] | None = 
     """Every command that a climb asks of a node (or that some readings are), and what it prints."""
     place = plan.nodes[name]
     every = (one for layer in LAYERS for phase in ("before", "now") for one in wanted(layer, place.kind, place.values["pod_fabric"], phase))
-    items = {"rail": place.values["pod_rails"] if place.role == "host" else []}
+    items = plan.items(name)
     names = dict.fromkeys(every if readings is None else readings)
     asks, _apart = collecting.asks(names, {"platform": place.platform, "values": place.values, "items": items})
     answers = {}

@@ -93,8 +93,8 @@ def judge(plan: Plan, pod: Pod, layer: str) -> list[Verdict]:
     meshes = plan.meshes(partners)
     silent = _silent(plan, pod, layer)
     said: dict[str, dict[str, judging.Envelope]] = {phase: {} for phase in PHASES}
-    for name, place in plan.nodes.items():
-        items = {"rail": place.values["pod_rails"] if place.role == "host" else [], **meshes.get(name, {})}
+    for name in plan.nodes:
+        items = {**plan.items(name), **meshes.get(name, {})}
         for phase in PHASES if name not in silent else ():
             replies = _said(plan, pod, layer, name, phase, items, {})
             readings = {one: {"status": reply.status, "words": reply.words, "rows": reply.rows, "evidence": None} for one, reply in replies.items()}

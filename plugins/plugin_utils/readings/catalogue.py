@@ -49,6 +49,8 @@ class Source:
     exclusive: commands of one node with the same value after substitution never run side by side.
     pivot: rows of (name, value) become one row with a column per name: ``{name: NAME, value: VALUE, by: [..], columns: {tool's name: column}}``.
     merge: rows with the same values of these columns are one row, told in pieces.
+    spread: a row becomes one a number (of a priority, a group): ``cells`` are columns of values in turn, ``listed`` and ``bits`` (hexadecimal) columns of
+        the numbers from 0 to 7 that are on; ``{number: column, cells: {column: column}, listed: {..}, bits: {..}}``.
     lines: a regular expression; each piece of the text that it matches becomes a line of its own for the template.
     matrix: rows (LINE, COLUMNS, CELLS) of a square table become one row a pair, ``{row: column, column: column, value: column, itself: WORD}``,
         with WORD on the diagonal; rows (ALIAS, NAME) of its legend give the names.
@@ -70,6 +72,7 @@ class Source:
     when: dict[str, t.Any] = field(default_factory=dict)
     exclusive: str | None = None
     pivot: dict[str, t.Any] | None = None
+    spread: dict[str, t.Any] | None = None
     merge: list[str] | None = None
     lines: str | None = None
     matrix: dict[str, str] | None = None

@@ -14,7 +14,7 @@ import typing as t
 
 from .catalogue import HERE, Column, Reading, Source, catalogue, reading
 from .queries import HAS_JMESPATH, compiled
-from .shapes import merged, must_count, scaled, shaped
+from .shapes import merged, must_count, scaled, shaped, spread
 
 try:
     import textfsm
@@ -97,6 +97,7 @@ def _parse_one(what: Reading, platform: str, source: Source, text: str, item: st
     raw, error = _raw_rows(what, platform, source, text)
     rows: list[Row] = []
     try:
+        raw = spread(raw, source.spread) if source.spread else raw
         raw = merged(raw, source.merge) if source.merge else raw
         raw = shaped(_pivot(raw, source.pivot) if source.pivot else raw, source.matrix, source.totals, source.number)
         raw = scaled(raw, source.scale) if source.scale else raw

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""JMESPath with two functions that tables need: JMESPath alone loses the key of a row and the parent of a list."""
+"""JMESPath with three functions that tables need: JMESPath alone loses the key of a row and the parent of a list."""
 
 from __future__ import annotations
 
@@ -21,7 +21,12 @@ except ImportError:
 if HAS_JMESPATH:
 
     class Tables(jmespath.functions.Functions):
-        """``rows(object, 'column')`` and ``unnest(array, 'field')``."""
+        """``rows(object, 'column')``, ``pairs(object, 'column', 'column')`` and ``unnest(array, 'field')``."""
+
+        @jmespath.functions.signature({"types": ["object", "null"]}, {"types": ["string"]}, {"types": ["string"]})
+        def _func_pairs(self, table: dict[str, t.Any] | None, key: str, value: str) -> list[dict[str, t.Any]] | None:
+            """Each entry of an object as a row of its key and its value."""
+            return None if table is None else [{key: one, value: other} for one, other in table.items()]
 
         @jmespath.functions.signature({"types": ["object", "null"]}, {"types": ["string"]})
         def _func_rows(self, table: dict[str, t.Any] | None, column: str) -> list[dict[str, t.Any]] | None:

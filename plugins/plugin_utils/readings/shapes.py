@@ -12,6 +12,8 @@ import re
 import typing as t
 
 Row = dict[str, t.Any]
+# Priorities, and the groups and queues of switches that are named after them.
+NUMBERS = 8
 UNSAID = ("", "N/A", "[N/A]")
 
 
@@ -46,6 +48,19 @@ def merged(raw: list[Row], by: list[str]) -> list[Row]:
         if columns != wanted:
             raise ValueError(f"{first} and {' '.join(key)} differ in {', '.join(sorted(columns ^ wanted))}: the text is cut off")
     return list(rows.values())
+
+
+def spread(raw: list[Row], how: dict[str, t.Any]) -> list[Row]:
+    """A row a number: of cells in turn, or of the numbers of a list or a bitmap that are on."""
+    rows = []
+    for one in raw:
+        columns = {new: one[old].split() for old, new in how.get("cells", {}).items() if one[old]}
+        columns |= {new: ["yes" if str(number) in one[old] else "no" for number in range(NUMBERS)] for old, new in how.get("listed", {}).items()}
+        columns |= {new: ["yes" if int(one[old] or "0", 16) >> number & 1 else "no" for number in range(NUMBERS)] for old, new in how.get("bits", {}).items()}
+        empty = dict.fromkeys(how.get("cells", {}).values(), "")
+        for number in range(max((len(cells) for cells in columns.values()), default=0)):
+            rows.append({**one, **empty, how["number"]: str(number), **{new: cells[number] for new, cells in columns.items()}})
+    return rows
 
 
 def scaled(raw: list[Row], how: dict[str, t.Any]) -> list[Row]:

@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import ParseError
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.catalogue import Column, Reading, Source
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.parsing import CONVERT, parse_source
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.shapes import must_count, scaled, shaped
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.shapes import must_count, scaled, shaped, spread
 
 PAIRS = {"row": "device", "column": "peer", "value": "connection", "itself": "X"}
 
@@ -119,3 +119,12 @@ def test_numbers_come_to_one_unit() -> None:
     ]
     with pytest.raises(ValueError, match="unit is 'KiB', which is not known"):
         scaled([{"unit": "KiB", "rate": "1"}], how)
+
+
+def test_cells_lists_and_bitmaps_become_a_row_a_number() -> None:
+    rows = spread([{"port": "a", "rx_cells": "5 6", "tx_cells": ""}], {"number": "priority", "cells": {"rx_cells": "rx", "tx_cells": "tx"}})
+    assert [(row["priority"], row["rx"], row["tx"]) for row in rows] == [("0", "5", ""), ("1", "6", "")]
+    listed = spread([{"port": "a", "on": "1,7"}], {"number": "priority", "listed": {"on": "pfc"}})
+    assert [row["priority"] for row in listed if row["pfc"] == "yes"] == ["1", "7"] and len(listed) == 8
+    bits = spread([{"port": "a", "on": "88"}], {"number": "priority", "bits": {"on": "pfc"}})
+    assert [row["priority"] for row in bits if row["pfc"] == "yes"] == ["3", "7"]
