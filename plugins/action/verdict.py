@@ -39,9 +39,10 @@ class ActionModule(ActionBase):
         state.finished = True
         book.keep_state(state)
         report = book.report(plan, state)
+        book.page(plan, report)
         if "gpufabric.pyramid.pyramid" not in (C.CALLBACKS_ENABLED or ()):
             # The callback prints it last of all; without it, here is the last place.
-            Display().display(f"\n{table.render(report)}\nreport: {run / 'report.md'} (also report.json, report.xml)\n")
+            Display().display(f"\n{table.render(report)}\nreport: {run / 'report.html'} (also report.md, report.json, report.xml)\n")
         told = {
             "pyramid_verdict": report["verdict"],
             "pyramid_up_to_layer": report["up_to_layer"],

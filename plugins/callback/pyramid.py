@@ -89,4 +89,4 @@ class CallbackModule(CallbackBase):
             report = read_json(Path(self._report))
             colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
             self._display.display("\n" + table.render(report, colour=colour))
-            self._display.display(f"report: {Path(self._report).with_name('report.md')} (also report.json, report.xml)")
+            self._display.display(f"report: {Path(self._report).with_name('report.html')} (also report.md, report.json, report.xml)")

@@ -17,7 +17,7 @@ from .cabling import Cable, End
 from .collecting import Reply, kept
 from .plan import Node, Plan
 from .readings import reading
-from .reports import document, junit, markdown
+from .reports import document, html, junit, markdown
 
 ROOT = Path(__file__).resolve().parents[2]
 # What `when` of a source and the transports need of a node's expectations.
@@ -129,6 +129,10 @@ class Ledger:
         runs.write(self.run / "report.md", markdown.render(report))
         runs.write(self.run / "report.xml", junit.render(report))
         return report
+
+    def page(self, plan: Plan, report: dict[str, t.Any]) -> None:
+        """Write report.html, with the evidence that the run keeps."""
+        runs.write(self.run / "report.html", html.render(report, plan, self.run))
 
     def standing(self, plan: Plan, state: climb.State) -> dict[str, t.Any]:
         """What the plays need to know: the run directory, who climbs where, how long to soak."""

@@ -4,7 +4,7 @@
 """Runs: one climb in one directory, and the one climb at a time that a pod allows.
 
 ``<runs_dir>/<pod>/<run_id>/`` holds ``plan/``, ``evidence/<layer>/<node>/<reading>.txt`` (raw text),
-``readings/<layer>/<node>.json`` (rows), ``report.json``, ``report.md`` and ``report.xml``; ``latest``
+``readings/<layer>/<node>.json`` (rows), ``report.json``, ``report.md``, ``report.xml`` and, at its end, ``report.html``; ``latest``
 beside it leads to the newest. Directories are 0700 and files 0600.
 """
 

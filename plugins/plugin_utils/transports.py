@@ -188,11 +188,12 @@ def _one_by_one(node: Values, asks: list[Ask], say: t.Callable[[str, int], t.Any
                 hanging = source.command if texts[source.command].status == "timeout" else None
             answer = texts.get(source.command) or Answer("missing", source, [source.command], stderr=f"not asked, because {hanging!r} did not end")
             said.append(replace(answer, source=source))
+            kept = {key: value for key, value in asdict(answer).items() if key not in ("stdout", "source")}
+            told.commands.append({"reading": one.reading.name, **kept})
             if answer.status in ("timeout", "missing") or _parses(one, node["platform"], said[-1]):
                 break
         # Where no alternative gives rows, the first one's words are the platform's own.
         told.answers[one.reading.name] = [said[-1] if _parses(one, node["platform"], said[-1]) else said[0]]
-    told.commands = [{key: value for key, value in asdict(answer).items() if key not in ("stdout", "source")} for answer in texts.values()]
     return told
 
 

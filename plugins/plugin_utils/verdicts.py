@@ -60,7 +60,7 @@ class Verdict:
 
     def record(self) -> dict[str, t.Any]:
         """As ``report.json`` holds it."""
-        record = {key: value for key, value in asdict(self).items() if key not in ("findings", "by_group")}
+        record = {key: value for key, value in asdict(self).items() if key != "findings"}
         record["findings"] = [
             {"where": one.where, "expected": one.expected, "actual": one.actual, "severity": one.severity or "fail", "host": one.host or self.host}
             for one in self.findings

@@ -1,0 +1,193 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Charts: what is drawn of a run's rows, as plain data for the page. Which chart draws what is in charts.yml.
+
+A chart has a title, a reading, a value with its unit, and one of these ways to draw it:
+
+- ``histogram``: how many rows have which value, in steps of ``step``, apart by ``series``.
+- ``heat_map``: one cell an x and a y, the worst (``worst``: min or max) of its rows.
+- ``curve``: the worst value by x, one line a ``series``.
+- ``over_time``: rows of the phase ``during`` by their seconds, one line a ``series``; with ``growth`` what a counter grew between samples.
+
+An axis or a series is the name of a column, ``node``, ``group``, ``{host_of: column}`` (the host with that name or rail address) or
+``{rail_of: column}`` (the rail with that device, netdev or address). ``expected`` names a ``pod_*`` that is drawn as a line.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import statistics
+import typing as t
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from ..plan import Plan
+from .kept import Kept, Row
+
+Drawn = dict[str, t.Any]
+Axis = str | dict[str, str]
+MOST_LINES = 12
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One chart as charts.yml declares it."""
+
+    name: str
+    title: str
+    reading: str
+    draw: str
+    value: str
+    unit: str
+    worst: str
+    note: str = ""
+    x: Axis | None = None
+    y: Axis | None = None
+    series: Axis | None = None
+    step: float = 1.0
+    log_x: bool = False
+    growth: bool = False
+    x_unit: str = ""
+    expected: str | None = None
+
+
+@functools.cache
+def charts() -> tuple[Chart, ...]:
+    """Every declared chart."""
+    raw = yaml.safe_load(Path(__file__).with_suffix(".yml").read_text(encoding="utf-8"))
+    return tuple(Chart(name=name, **spec) for name, spec in raw.items())
+
+
+def draw(kept: Kept, declared: t.Sequence[Chart] | None = None) -> list[Drawn]:
+    """Every chart that the run has rows for, in the order of their declaration."""
+    declared = charts() if declared is None else declared
+    told: dict[tuple[str, bool], list[tuple[str, Row]]] = {}
+    for _layer, node, phase, reading, rows in kept.rows({chart.reading for chart in declared}):
+        if phase in ("", "during"):
+            told.setdefault((reading, phase == "during"), []).extend((node, row) for row in rows)
+    drawn = []
+    for chart in declared:
+        own = [(node, row) for node, row in told.get((chart.reading, chart.draw == "over_time"), []) if row.get(chart.value) is not None]
+        if own and (body := WAYS[chart.draw](chart, Places(kept.plan), own)):
+            values = next(iter(kept.plan.nodes.values())).values
+            expected = values.get(chart.expected) if chart.expected else None
+            head = {"name": chart.name, "title": chart.title, "draw": chart.draw, "unit": chart.unit, "worst": chart.worst, "note": chart.note}
+            drawn.append({**head, "expected": expected if isinstance(expected, (int, float)) else None, **body})
+    return drawn
+
+
+class Places:
+    """Where a row is of: the words of an axis."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.hosts = {name: name for name in plan.nodes}
+        self.rails: dict[tuple[str, str], str] = {}
+        for rail in plan.rails():
+            for word in (rail["address"], rail["device"], rail["netdev"]):
+                if word:
+                    self.rails[rail["host"], word] = f"rail {rail['index']}"
+            if rail["address"]:
+                self.hosts[rail["address"]] = rail["host"]
+
+    def at(self, axis: Axis | None, node: str, row: Row) -> t.Any:
+        """The row's place on an axis; None where it has none."""
+        if axis is None:
+            return ""
+        if isinstance(axis, dict):
+            word = str(row.get(next(iter(axis.values()))))
+            return self.hosts.get(word) if "host_of" in axis else self.rails.get((node, word))
+        if axis in ("node", "group"):
+            return node if axis == "node" else self.plan.nodes[node].group
+        return row.get(axis)
+
+
+def _number(value: float) -> float:
+    """Four significant digits: what a picture shows."""
+    return float(f"{value:.4g}") if math.isfinite(value) else 0.0
+
+
+def _histogram(chart: Chart, places: Places, rows: list[tuple[str, Row]]) -> Drawn:
+    counted: dict[str, dict[int, int]] = {}
+    for node, row in rows:
+        name = str(places.at(chart.series, node, row))
+        bins = counted.setdefault(name, {})
+        number = math.floor(row[chart.value] / chart.step)
+        bins[number] = bins.get(number, 0) + 1
+    numbers = {number for bins in counted.values() for number in bins}
+    span = range(min(numbers), max(numbers) + 1)
+    if len(span) > 400:
+        return {}
+    worst = sorted(rows, key=lambda one: one[1][chart.value], reverse=chart.worst == "max")[:10]
+    return {
+        "bins": [_number(number * chart.step) for number in span],
+        "step": chart.step,
+        "series": [{"name": name, "counts": [bins.get(number, 0) for number in span]} for name, bins in sorted(counted.items())],
+        "worst_rows": [[node, str(row.get("port") or row.get("item") or ""), _number(row[chart.value])] for node, row in worst],
+    }
+
+
+def _heat_map(chart: Chart, places: Places, rows: list[tuple[str, Row]]) -> Drawn:
+    cells: dict[tuple[t.Any, t.Any], float] = {}
+    worst = min if chart.worst == "min" else max
+    for node, row in rows:
+        place = (places.at(chart.x, node, row), places.at(chart.y, node, row))
+        if None not in place:
+            cells[place] = worst(cells[place], row[chart.value]) if place in cells else row[chart.value]
+    if not cells:
+        return {}
+    order = {name: number for number, name in enumerate(places.plan.nodes)}
+    xs, ys = (sorted({place[side] for place in cells}, key=lambda one: (order.get(one, len(order)), str(one))) for side in (0, 1))
+    at_x, at_y = ({one: number for number, one in enumerate(names)} for names in (xs, ys))
+    return {"xs": xs, "ys": ys, "cells": [[at_x[x], at_y[y], _number(value)] for (x, y), value in cells.items()]}
+
+
+def _curve(chart: Chart, places: Places, rows: list[tuple[str, Row]]) -> Drawn:
+    lines: dict[str, dict[float, float]] = {}
+    worst = min if chart.worst == "min" else max
+    for node, row in rows:
+        x = places.at(chart.x, node, row)
+        if x is not None:
+            points = lines.setdefault(str(places.at(chart.series, node, row)), {})
+            points[x] = worst(points[x], row[chart.value]) if x in points else row[chart.value]
+    series = [{"name": name, "points": [[x, _number(points[x])] for x in sorted(points)]} for name, points in sorted(lines.items())]
+    return {"series": _few(series, chart), "log_x": chart.log_x, "x_unit": chart.x_unit} if series else {}
+
+
+def _over_time(chart: Chart, places: Places, rows: list[tuple[str, Row]]) -> Drawn:
+    lines: dict[tuple[str, str], dict[float, float]] = {}
+    for node, row in rows:
+        points = lines.setdefault((node, str(places.at(chart.series, node, row))), {})
+        points[row["seconds"]] = points.get(row["seconds"], 0.0) + row[chart.value]
+    series = []
+    for (node, name), points in lines.items():
+        ordered = sorted(points.items())
+        if chart.growth:
+            ordered = [(at, max(0.0, value - ordered[number][1])) for number, (at, value) in enumerate(ordered[1:])]
+        series.append({"name": f"{node} {name}".strip(), "points": [[_number(at), _number(value)] for at, value in ordered]})
+    return {"series": _few(series, chart), "log_x": False, "x_unit": "s"}
+
+
+def _few(series: list[Drawn], chart: Chart) -> list[Drawn]:
+    """The lines that are worst, and the median of the others as one line: nobody tells a hundred lines apart."""
+    if len(series) <= MOST_LINES:
+        return series
+    ranked = sorted(series, key=lambda one: (min if chart.worst == "min" else max)((y for _x, y in one["points"]), default=0.0), reverse=chart.worst == "max")
+    others: dict[float, list[float]] = {}
+    for one in ranked[MOST_LINES:]:
+        for x, y in one["points"]:
+            others.setdefault(x, []).append(y)
+    middle = [[x, _number(statistics.median(ys))] for x, ys in sorted(others.items())]
+    return [*ranked[:MOST_LINES], {"name": f"median of {len(ranked) - MOST_LINES} others", "points": middle}]
+
+
+WAYS: dict[str, t.Callable[[Chart, Places, list[tuple[str, Row]]], Drawn]] = {
+    "histogram": _histogram,
+    "heat_map": _heat_map,
+    "curve": _curve,
+    "over_time": _over_time,
+}

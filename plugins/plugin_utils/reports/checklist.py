@@ -1,0 +1,125 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The go/no-go checklist: a row a required check, with its command, what was expected, what was got, and the fix."""
+
+from __future__ import annotations
+
+import shlex
+import typing as t
+from dataclasses import dataclass, field
+
+from ..checks import Check
+from ..checks.every import REGISTRY
+from ..gates import NOT_REACHED, OUT_OF_SCOPE
+from ..plan import Plan
+from ..verdicts import ORDER, worst
+from .folding import Entry, entries, ranges
+from .kept import Kept
+
+Document = dict[str, t.Any]
+
+
+@dataclass
+class Row:
+    """One required check over all gate groups.
+
+    states: each group's worst verdict, or the word of a gate that was not reached or is out of scope; told: how many passed.
+    words: why it was left out or could not be told, where that is its verdict.
+    commands: by platform, as it was run on the node that needs it most.
+    """
+
+    layer: str
+    check: Check
+    states: dict[str, str]
+    told: int
+    commands: dict[str, str] = field(default_factory=dict)
+    found: list[Entry] = field(default_factory=list)
+    words: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """The worst over the groups that were judged; unknown where none was."""
+        return overall([state for state in self.states.values() if state in ORDER])
+
+    @property
+    def groups(self) -> str:
+        """The groups in which it does not pass, by what it is there."""
+        apart = {state: [group for group, own in self.states.items() if own == state] for state in self.states.values() if state != "pass"}
+        return "; ".join(
+            f"{state.replace('_', ' ')} in {ranges(groups) if len(groups) < len(self.states) else 'every group'}" for state, groups in apart.items()
+        )
+
+    @property
+    def got(self) -> str:
+        """What was got, in words."""
+        if self.found:
+            return "; ".join(f"{entry.where}{entry.size}: {entry.actual}" for entry in self.found[:2]) + ("; and more" if len(self.found) > 2 else "")
+        return f"holds on all {self.told} judged" if self.verdict == "pass" else self.words or "nothing was judged"
+
+    @property
+    def fix(self) -> str:
+        """What to do; nothing where it holds, or where the run left it out."""
+        return self.found[0].fix if self.found else self.check.fix if self.verdict in ("fail", "unknown") else ""
+
+
+def checklist(report: Document, plan: Plan, kept: Kept) -> list[Row]:
+    """The rows of every layer that was asked for, in the order of the climb."""
+    values = next(iter(plan.nodes.values())).values
+    by_check: dict[tuple[str, str], list[Document]] = {}
+    for record in report["verdicts"]:
+        by_check.setdefault((record["layer"], record["check"]), []).append(record)
+    folded = entries(report, ("fail", "unknown", "warn"))
+    rows = []
+    for layer in report["layers"]:
+        for check in REGISTRY[layer["layer"]].values() if layer["asked"] else ():
+            if check.is_required(values) and check.fabric in (None, values["pod_fabric"]):
+                rows.append(_row(layer, check, by_check.get((layer["layer"], check.id), []), folded, kept))
+    return rows
+
+
+def _row(layer: Document, check: Check, records: list[Document], folded: list[Entry], kept: Kept) -> Row:
+    states = {group: _state(group, gate, records) for group, gate in layer["groups"].items()}
+    passed = sum(one["verdict"] == "pass" for one in records)
+    row = Row(layer["layer"], check, states, passed, found=[one for one in folded if one.layer == layer["layer"] and check.id in one.checks])
+    row.words = next((one["words"] for one in records if one["words"] and one["verdict"] == row.verdict), "")
+    seen = sorted((one for one in records if one["host"] in kept.plan.nodes), key=lambda one: -ORDER.index(one["verdict"]))
+    hosts = [one["host"] for one in seen] or [host for host, _where in (place for entry in row.found for place in entry.places)] or list(kept.plan.nodes)
+    for host in hosts:
+        platform = kept.plan.nodes[host].platform if host in kept.plan.nodes else None
+        if platform is None or platform in row.commands or kept.plan.nodes[host].kind not in check.kinds:
+            continue
+        if command := _command(check, kept.commands(layer["layer"], host)):
+            row.commands[platform] = command
+        if len(row.commands) >= 3:
+            break
+    return row
+
+
+def _state(group: str, gate: Document, records: list[Document]) -> str:
+    if gate["gate"] in (NOT_REACHED, OUT_OF_SCOPE):
+        return str(gate["gate"])
+    return overall([on(one, group) for one in records if group in one["affects"]])
+
+
+def overall(verdicts: list[str]) -> str:
+    """The worst of some verdicts, where a skip beside others says nothing, and none at all is an unknown."""
+    return worst([one for one in verdicts if one != "skip"] or verdicts) if verdicts else "unknown"
+
+
+def on(record: Document, group: str) -> str:
+    """The recorded verdict as far as it touches one gate group; see Verdict.on."""
+    by_group = record.get("by_group")
+    return str(by_group.get(group, "pass") if by_group else record["verdict"])
+
+
+def _command(check: Check, commands: list[dict[str, t.Any]]) -> str:
+    """The first command that a node was asked for one of the check's readings, and how many more."""
+    order = {reading: number for number, reading in enumerate((*check.readings, *check.before, *check.of_peers))}
+    asked = sorted((one for one in commands if one.get("reading") in order), key=lambda one: order[one["reading"]])
+    more = f" (and {len(asked) - 1} more)" if len(asked) > 1 else ""
+    if not asked:
+        return ""
+    argv = asked[0]["argv"]
+    # A switch is asked a line, not words.
+    return (argv[0] if len(argv) == 1 else shlex.join(argv)) + more

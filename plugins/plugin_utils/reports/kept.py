@@ -1,0 +1,64 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a run directory keeps of its nodes, for those who show it. Nothing in it is trusted: only planned names are opened, no link is followed."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+from pathlib import Path
+
+from ..checks import LAYERS
+from ..plan import Plan
+
+Row = dict[str, t.Any]
+Text = dict[str, t.Any]
+PHASES = ("", "before", "idle", "during")
+
+
+class Kept:
+    """The rows, texts and commands of a run's nodes."""
+
+    def __init__(self, run: Path, plan: Plan) -> None:
+        self.run, self.plan = run, plan
+
+    def rows(self, readings: t.Container[str]) -> t.Iterator[tuple[str, str, str, str, list[Row]]]:
+        """Layer, node, phase (``""`` for the last reading), reading and its rows, of some readings that were told."""
+        for layer in LAYERS:
+            for node in self.plan.nodes:
+                for phase in PHASES:
+                    said = self._json(Path("readings") / layer / f"{node}{'.' * bool(phase)}{phase}.json")
+                    for name, reading in (said or {}).get("readings", {}).items():
+                        if name in readings and reading["status"] == "ok":
+                            yield layer, node, phase, name, reading["rows"]
+
+    def readings(self, layer: str) -> dict[str, list[str]]:
+        """The readings of a layer that left a text, and the nodes that they are of."""
+        found: dict[str, list[str]] = {}
+        for node in self.plan.nodes:
+            place = self.run / "evidence" / layer / node
+            if place.is_dir() and not place.is_symlink():
+                for name in sorted({path.name.partition(".")[0] for path in place.glob("*.txt")}):
+                    found.setdefault(name, []).append(node)
+        return found
+
+    def texts(self, layer: str, node: str, reading: str) -> dict[str, str]:
+        """What a node printed for a reading, by phase."""
+        place = Path("evidence") / layer / node
+        found = {phase: self._text(place / f"{reading}{'.' * bool(phase)}{phase}.txt") for phase in PHASES}
+        return {phase: text for phase, text in found.items() if text is not None}
+
+    def commands(self, layer: str, node: str) -> list[Row]:
+        """The commands that a node was asked in a layer, as they ended."""
+        return self._json(Path("evidence") / layer / node / "commands.json") or []
+
+    def _text(self, name: Path) -> str | None:
+        path = self.run / name
+        if not path.is_file() or path.is_symlink() or not path.resolve().is_relative_to(self.run.resolve()):
+            return None
+        return path.read_text(encoding="utf-8", errors="replace")
+
+    def _json(self, name: Path) -> t.Any:
+        text = self._text(name)
+        return None if text is None else json.loads(text)

@@ -1,0 +1,53 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The pod as a picture: its nodes in rows, spines above leaves above hosts, and its cables, each by its worst verdict."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..plan import Plan
+from ..verdicts import ORDER
+from .checklist import overall
+
+Document = dict[str, t.Any]
+ROWS = ("spine", "leaf", "host")
+
+
+def topology(report: Document, plan: Plan) -> Document:
+    """Nodes as [name, row, place from 0 to 1, verdict, group], and links as [node, node, cables, verdict, ports that are not well]."""
+    of_node: dict[str, list[str]] = {}
+    of_port: dict[tuple[str, str], str] = {}
+    for record in report["verdicts"]:
+        if record["host"]:
+            of_node.setdefault(record["host"], []).append(record["verdict"])
+        for finding in record["findings"]:
+            host = finding["host"] or record["host"]
+            words = (finding["where"] or "").split(maxsplit=1)
+            if host and words:
+                of_port[host, words[0]] = max(of_port.get((host, words[0]), "pass"), finding["severity"], key=ORDER.index)
+            if host and not record["host"]:
+                of_node.setdefault(host, []).append(finding["severity"])
+    nodes: list[list[t.Any]] = []
+    for number, role in enumerate(ROWS):
+        row = [node for node in plan.nodes.values() if node.role == role]
+        for place, node in enumerate(row):
+            # A node of which nothing is told is not well: it was not reached.
+            verdict = overall(of_node[node.name]) if node.name in of_node else "not_reached"
+            nodes.append([node.name, number, (place + 0.5) / len(row), verdict, node.group])
+    return {"nodes": nodes, "links": list(_links(plan, of_port))}
+
+
+def _links(plan: Plan, of_port: dict[tuple[str, str], str]) -> t.Iterator[list[t.Any]]:
+    devices = {(rail["host"], rail["netdev"]): rail["device"] for rail in plan.rails()}
+    found: dict[tuple[str, str], list[t.Any]] = {}
+    for cable in plan.cables:
+        link = found.setdefault((cable.a.node, cable.b.node), [cable.a.node, cable.b.node, 0, "pass", []])
+        link[2] += 1
+        for end in (cable.a, cable.b):
+            for port in dict.fromkeys((end.port, devices.get((end.node, end.port), end.port))):
+                verdict = of_port.get((end.node, port), "pass")
+                link[3] = max(link[3], verdict, key=ORDER.index)
+                link[4] += [f"{end.node} {port}"] if verdict != "pass" else []
+    yield from found.values()

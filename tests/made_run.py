@@ -1,0 +1,68 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A run directory without a climb: a plan, verdicts, and what nodes printed, for tests of what is rendered from them."""
+
+from __future__ import annotations
+
+import typing as t
+from pathlib import Path
+
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import climb, gates, runs
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Finding
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.every import REGISTRY
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.ledger import Ledger
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.plan import Plan
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.verdicts import Verdict
+
+JUDGED = ("preflight", "links", "routing")
+
+
+def verdict(plan: Plan, layer: str, check: str, node: str, *findings: Finding, words: str = "") -> Verdict:
+    """A verdict of a real check on a node, as bad as its findings; of no finding a pass."""
+    declared = REGISTRY[layer][check]
+    worst = max((one.severity or "fail" for one in findings), key=["warn", "unknown", "fail"].index, default="pass")
+    return Verdict(
+        layer, check, plan.nodes[node].group, node, worst, tuple(sorted(plan.affects(node))), declared.statement, words, findings,
+        cause=declared.cause, fix=declared.fix, remedy=declared.remedy, required=bool(declared.required),
+    )  # fmt: skip
+
+
+def make(run: Path, plan: Plan, verdicts: t.Sequence[Verdict], asked: t.Sequence[str] = JUDGED) -> Ledger:
+    """The directory of a finished run that judged some layers, with its report.json."""
+    state = climb.State(
+        pod="made", run_id=run.name, depth="standard", mode="full", opened="2026-06-15T12:00:00Z", digest="", version="0.1.0",
+        layers=list(asked), scope=dict.fromkeys(plan.groups, "in"), members={layer: list(plan.nodes) for layer in asked}, finished=True,
+    )  # fmt: skip
+    book = Ledger(run)
+    book.keep_plan(plan, state)
+    for layer in asked:
+        own = [one for one in verdicts if one.layer == layer]
+        climb.hold(plan, state, layer, gates.decide(plan, own, plan.groups, (), {}), "2026-06-15T12:00:00Z")
+        book.keep_verdicts(layer, [one.record() for one in own], gates.counts(plan, own, set(plan.nodes)), {})
+    book.keep_state(state)
+    book.report(plan, state)
+    return book
+
+
+def printed(book: Ledger, layer: str, node: str, reading: str, text: str, argv: t.Sequence[str], phase: str = "") -> None:
+    """Let a node have printed a text for a reading."""
+    place = book.run / "evidence" / layer / node
+    runs.write(place / f"{reading}{'.' * bool(phase)}{phase}.txt", text)
+    commands = runs.read_json(place / "commands.json") if (place / "commands.json").is_file() else []
+    commands.append({"reading": reading, "argv": list(argv), "rc": 0, "status": "ran", "seconds": 0.1, "stderr": ""})
+    runs.write_json(place / "commands.json", commands)
+
+
+def told(book: Ledger, layer: str, node: str, phase: str = "", **rows: list[dict[str, t.Any]]) -> None:
+    """Let a node have told the rows of some readings."""
+    readings = {name: {"status": "ok", "words": "", "rows": own, "lost": {}, "evidence": None} for name, own in rows.items()}
+    runs.write_json(
+        book.run / "readings" / layer / f"{node}{'.' * bool(phase)}{phase}.json", {"answered": True, "words": "", "node": node, "readings": readings}
+    )
+
+
+def page(book: Ledger) -> str:
+    """The rendered page of a made run."""
+    book.page(book.plan(), runs.read_json(book.run / "report.json"))
+    return (book.run / "report.html").read_text(encoding="utf-8")
