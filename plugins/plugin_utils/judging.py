@@ -161,8 +161,8 @@ def _of_group(layer: Layer, check: Check, group: str, hosts: list[str]) -> Verdi
 
 
 def _comparable(value: t.Any) -> str:
-    """What members of a group must agree on; rails have an address and a slot of their own."""
-    own = ("address", "pci")
+    """What members of a group must agree on; rails have an address and a slot of their own, and a far end that other words compare."""
+    own = ("address", "pci", "leaf")
     rails = (
         [{key: one for key, one in rail.items() if key not in own} if isinstance(rail, dict) else rail for rail in value] if isinstance(value, list) else value
     )

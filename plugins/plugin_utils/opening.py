@@ -198,7 +198,7 @@ def _rail_cable(plan: Plan, node: Node, rail: t.Mapping[str, t.Any]) -> list[str
 
 
 def _two_leaves(plan: Plan) -> list[str]:
-    """On a rail-optimised pod, rail i of one gate group is on one leaf."""
+    """On a rail-optimised pod, rail i of one gate group is on one leaf; a rail that is cabled straight to a host is on none."""
     wrong = []
     for group, hosts in plan.groups.items():
         if not hosts or plan.nodes[hosts[0]].values["pod_topology"] == "top_of_rack":
@@ -206,7 +206,8 @@ def _two_leaves(plan: Plan) -> list[str]:
         leaves: dict[int, dict[str, list[str]]] = {}
         for host in hosts:
             for number, rail in enumerate(plan.nodes[host].values["pod_rails"]):
-                leaves.setdefault(number, {}).setdefault(str(rail["leaf"]), []).append(host)
+                if plan.nodes[str(rail["leaf"])].role == "leaf":
+                    leaves.setdefault(number, {}).setdefault(str(rail["leaf"]), []).append(host)
         for number, at in leaves.items():
             if len(at) > 1:
                 wrong.append(f"rail {number} of {group} lands on two leaves: {' and '.join(f'{leaf} ({_some(hosts)})' for leaf, hosts in at.items())}")

@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 from ansible_collections.gpufabric.pyramid.tests.labs.frr import life
 from ansible_collections.gpufabric.pyramid.tests.labs.frr.keeper import interface
-from ansible_collections.gpufabric.pyramid.tests.labs.frr.lab import Lab, LabError, alive, directory_of, poll
+from ansible_collections.gpufabric.pyramid.tests.labs.frr.lab import Lab, directory_of
 from ansible_collections.gpufabric.pyramid.tests.labs.frr.shape import Shape
+from ansible_collections.gpufabric.pyramid.tests.labs.standing import LabError, alive, poll
 
 SMALL = Shape(1, 1, 1)
 

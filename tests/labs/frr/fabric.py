@@ -16,8 +16,9 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[3])]
 
 from tests.labs.frr import life  # noqa: E402
 from tests.labs.frr.faults import FAULTS  # noqa: E402
-from tests.labs.frr.lab import Lab, LabError  # noqa: E402
+from tests.labs.frr.lab import Lab  # noqa: E402
 from tests.labs.frr.shape import Shape  # noqa: E402
+from tests.labs.standing import LabError  # noqa: E402
 
 
 def parser() -> argparse.ArgumentParser:

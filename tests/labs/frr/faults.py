@@ -12,7 +12,8 @@ from __future__ import annotations
 import contextlib
 import typing as t
 
-from .lab import Lab, poll
+from ..standing import poll
+from .lab import Lab
 
 FAULTS: dict[str, Fault] = {}
 

@@ -16,15 +16,14 @@ import json
 import os
 import select
 import shutil
-import signal
 import subprocess
 import tempfile
-import time
 import typing as t
 from pathlib import Path
 
+from ..standing import LabError, end_recorded, poll, record, write_private
 from . import configs, inventory
-from .lab import LabError, alive, directory_of, poll, started, write_private
+from .lab import directory_of
 from .shape import Node, Plan, Shape, plan
 
 HERE = Path(__file__).parent
@@ -91,9 +90,7 @@ class Keeper:
         self._record()
 
     def _record(self) -> None:
-        """Keep the id and the start of every process, for whoever has to end them without this one."""
-        ids = [os.getpid(), *(holder.pid for holder in self.holders.values()), *self.inside.values()]
-        write_private(self.directory / "processes.json", json.dumps({str(one): start for one in ids if (start := started(one)) is not None}))
+        record(self.directory, [os.getpid(), *(holder.pid for holder in self.holders.values()), *self.inside.values()])
 
     def _plug_in(self, lab: Plan) -> None:
         for name, holder in self.holders.items():
@@ -117,14 +114,6 @@ class Keeper:
             log = (self.directory / "nodes" / name / "log").read_text().strip()
             raise LabError(f"{name} did not say {word!r} but {heard!r}: {log or 'its log is empty'}")
 
-    def keep(self, owner: int | None, seconds: float) -> None:
-        """Wait until the owner is gone, the time is over, or a signal comes."""
-        watched, until = select.poll(), time.monotonic() + seconds
-        if owner is not None:
-            watched.register(os.pidfd_open(owner), select.POLLIN)
-        while not watched.poll(1000) and time.monotonic() < until:
-            continue
-
     def end(self) -> None:
         """End every node, and remove the lab's directory."""
         for holder in self.holders.values():
@@ -141,14 +130,7 @@ def clean(directory: Path) -> None:
     """
     for socket in (directory / "cp").glob("*"):
         subprocess.run(["ssh", "-O", "exit", "-o", f"ControlPath={socket}", "lab"], capture_output=True, stdin=subprocess.DEVNULL, timeout=10, check=False)
-    try:
-        recorded = json.loads((directory / "processes.json").read_text())
-    except FileNotFoundError:
-        recorded = {}
-    others = {process: start for process, start in recorded.items() if int(process) != os.getpid()}
-    for process in alive(others):
-        os.kill(process, signal.SIGKILL)
-    poll(20, lambda: ", ".join(str(process) for process in alive(others)) or None, "every process of the lab has ended")
+    end_recorded(directory)
     shutil.rmtree(directory, ignore_errors=True)
     name = directory.name.removeprefix(directory_of("").name)
     poll(

@@ -8,41 +8,16 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
-import time
 import typing as t
 from pathlib import Path
 
+from ..standing import LabError, poll
 from .shape import Plan, Shape, plan
-
-
-class LabError(Exception):
-    """The lab cannot be made, or is not as it must be; in whole words."""
 
 
 def directory_of(name: str) -> Path:
     """The private directory of the lab of that name."""
     return Path(tempfile.gettempdir()) / f"gpufabric-frr-lab-{name}"
-
-
-def poll(seconds: float, look: t.Callable[[], str | None], what: str) -> None:
-    """Look until there is nothing more to say.
-
-    Raises LabError with the last words at the deadline.
-    """
-    until = time.monotonic() + seconds
-    while (words := look()) is not None:
-        if time.monotonic() > until:
-            raise LabError(f"{what} is not so after {seconds:g} s: {words}")
-        time.sleep(0.1)
-
-
-def started(process: int) -> str | None:
-    """When a process started, in the kernel's ticks, or None where it is gone: an id alone may be another's by now."""
-    try:
-        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    return None if fields[0] in ("Z", "X") else fields[19]
 
 
 class Lab:
@@ -131,16 +106,3 @@ class Lab:
                 if far.node != leaf and hops != self.plan.shape.spines:
                     wrong.append(f"{hops} next hops to {host}:{own.name}")
         return ", ".join(wrong) or None
-
-
-def alive(recorded: t.Mapping[str, str]) -> list[int]:
-    """Which of the recorded processes (id to start) still live."""
-    return [int(process) for process, start in recorded.items() if started(int(process)) == start]
-
-
-def write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner reads, whole or not at all."""
-    new = path.with_suffix(".new")
-    new.touch(mode=0o600)
-    new.write_text(text)
-    new.replace(path)

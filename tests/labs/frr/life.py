@@ -5,19 +5,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import time
 import typing as t
 from pathlib import Path
 
+from ..standing import LabError, alive, keeper_ended, keeper_started, recorded, started, watch
 from .keeper import Keeper, clean
-from .lab import Lab, LabError, alive, directory_of, poll, started
+from .lab import Lab, directory_of
 from .shape import Shape
 
 NEEDED = (
@@ -58,20 +56,14 @@ def up(name: str, shape: Shape, owner: int | None = None, minutes: float = 480) 
         raise LabError(words)
     directory = directory_of(name)
     if directory.exists():
-        if _lives(directory):
+        if alive(recorded(directory)):
             raise LabError(f"the lab {name!r} is up already; end it with: fabric.py down --name {name}")
         clean(directory)
     directory.mkdir(mode=0o700)
     program = str(Path(__file__).with_name("fabric.py"))
     command = [sys.executable, program, "keep", "--name", name, "--shape", str(shape), "--minutes", str(minutes)]
     command += ["--owner", str(owner)] if owner is not None else []
-    with (directory / "log").open("w+") as log:
-        keeper = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True, cwd="/")
-        while not (directory / "lab.json").exists():
-            if keeper.poll() is not None:
-                log.seek(0)
-                raise LabError(log.read().strip() or f"the keeper ended with status {keeper.returncode}")
-            time.sleep(0.05)
+    keeper_started(command, directory, directory / "lab.json")
     return Lab(name)
 
 
@@ -86,7 +78,7 @@ def keep(name: str, shape: Shape, owner: int | None, minutes: float) -> None:
     keeper = Keeper(name, shape)
     try:
         keeper.build()
-        keeper.keep(owner, 60 * minutes)
+        watch(owner, 60 * minutes)
     except subprocess.CalledProcessError as error:
         raise LabError(f"{' '.join(error.cmd)} ended with status {error.returncode}: {error.stderr}") from error
     finally:
@@ -101,22 +93,8 @@ def down(name: str) -> None:
     Raises LabError where something stays behind.
     """
     directory = directory_of(name)
-    try:
-        recorded: dict[str, str] = json.loads((directory / "processes.json").read_text())
-    except FileNotFoundError:
-        recorded = {}
-    keeper = dict(list(recorded.items())[:1])
-    for process in alive(keeper):
-        os.kill(process, signal.SIGTERM)
-        with contextlib.suppress(LabError):
-            poll(20, lambda: "it lives" if alive(keeper) else None, "the keeper has ended")
+    keeper_ended(directory)
     clean(directory)
-
-
-def _lives(directory: Path) -> bool:
-    with contextlib.suppress(FileNotFoundError):
-        return bool(alive(json.loads((directory / "processes.json").read_text())))
-    return False
 
 
 def status(lab: Lab) -> dict[str, str]:

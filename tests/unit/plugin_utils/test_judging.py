@@ -151,3 +151,17 @@ def test_what_peers_said_and_an_optional_reading(declare) -> None:
     declare(ends)
     found = judge({"gpu01": envelope(interface_mtu=[{}]), "leaf01": envelope(interface_mtu=[{}])}, members=["gpu01", "leaf01"])
     assert {one.findings[0].actual for key, one in found.items() if key[0] == "ends"} == {"gpu01,leaf01"}
+
+
+def test_members_with_rails_of_the_same_kind_are_compared_wherever_these_end(declare) -> None:
+    def even(ip_link, pod_rails):
+        return [Finding(rail["device"], "a name", rail["device"]) for rail in pod_rails if rail["device"] == "odd"]
+
+    declare(even, scope="group")
+    plan = small_plan()
+    now = {host: envelope(ip_link=[]) for host in ("gpu01", "gpu02")}
+    layer = judging.Layer("links", plan, list(now), list(now), now, {}, {}, (), TODAY)
+    plan.nodes["gpu02"].values["pod_rails"][0].update(leaf="gpu01", address="10.9.9.9/24", pci="0000:01:00.0")
+    assert next(one.verdict for one in judging.judge(layer) if one.check == "even") == "pass"
+    plan.nodes["gpu02"].values["pod_rails"][0]["device"] = "mlx5_9"
+    assert next(one.words for one in judging.judge(layer) if one.check == "even") == "members of rack_01 have different pod_rails"
