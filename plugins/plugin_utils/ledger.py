@@ -21,7 +21,7 @@ from .reports import document, html, junit, markdown
 
 ROOT = Path(__file__).resolve().parents[2]
 # What `when` of a source and the transports need of a node's expectations.
-OF_READING = ("pod_fabric", "pod_gpu_vendor", "pod_switch_transport", "pod_depth", "pod_mode")
+OF_READING = ("pod_fabric", "pod_gpu_vendor", "pod_switch_transport", "pod_depth", "pod_mode", "pod_virtualization")
 
 
 @functools.cache

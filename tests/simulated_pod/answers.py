@@ -38,17 +38,18 @@ WHOLE: dict[str, t.Callable[[Host], str]] = {
     "ip_address": nic.ip_address, "lldp_neighbors": nic.lldp, "gpus": gpu.nvidia_smi_q, "gpu_topology": gpu.topology, "gpu_affinity": gpu.topology,
     "nvlinks": gpu.nvlinks, "gpu_driver": gpu.driver, "pci_devices": gpu.pci_devices, "iommu_groups": gpu.iommu_groups, "iommu_devices": gpu.iommu_devices,
     "acs_control": gpu.acs, "lsmod": gpu.lsmod, "kernel_symbols": gpu.kernel_symbols, "memory_peers": gpu.memory_peers, "modules_load": gpu.modules_load,
+    "ats_control": gpu.ats, "host_clock": gpu.clock,
     "hugepages": gpu.hugepages, "software": gpu.software, "service_units": gpu.service_units, "sysctl": gpu.sysctl, "nccl_environment": gpu.nccl_environment,
 }  # fmt: skip
 OF_RAIL = {"mlxconfig": nic.mlxconfig, "dcqcn": nic.ecn, "qos_trust": nic.mlnx_qos, "pfc_priorities": nic.mlnx_qos, "dscp_map": nic.mlnx_qos}
-OF_RAIL |= {"pause_settings": nic.pause, "interface_status": nic.settings, "transceivers": nic.module}
+OF_RAIL |= {"pause_settings": nic.pause, "interface_status": nic.settings, "transceivers": nic.module, "link_quality": nic.link_quality}
 OF_EOS: dict[str, t.Callable[[Switch], str]] = {
-    "interface_status": eos.status, "transceivers": eos.transceivers, "lldp_neighbors": eos.lldp, "mac_table": eos.macs, "bgp_summary": eos.bgp,
-    "ecmp_routes": eos.routes, "interface_mtu": eos.interfaces,
+    "interface_status": eos.status, "transceivers": eos.transceivers, "lldp_neighbors": eos.lldp, "mac_table": eos.macs,
+    "arp_table": eos.arp, "bgp_summary": eos.bgp, "ecmp_routes": eos.routes, "interface_mtu": eos.interfaces,
 }  # fmt: skip
 OF_SONIC: dict[str, t.Callable[[Switch], str]] = {
-    "interface_status": sonic.status, "transceivers": sonic.transceivers, "lldp_neighbors": sonic.lldp, "mac_table": sonic.macs, "bgp_summary": sonic.bgp,
-    "ecmp_routes": sonic.routes, "interface_mtu": sonic.status,
+    "interface_status": sonic.status, "transceivers": sonic.transceivers, "lldp_neighbors": sonic.lldp, "mac_table": sonic.macs,
+    "arp_table": sonic.arp, "bgp_summary": sonic.bgp, "ecmp_routes": sonic.routes, "interface_mtu": sonic.status,
 }  # fmt: skip
 # Whom they ask depends on who climbs, so they answer for any target.
 SCRIPTED = ("pings", "path_probes")

@@ -72,7 +72,9 @@ class Rail:
     tx_power_dbm: list[float] = field(default_factory=list)
     optic_part: str = "MMA4Z00-NS400"
     pre_fec_ber: str = "2E-9"
-    uncorrectable: int = 0
+    symbol_ber: str = "15E-255"
+    cleared_minutes: float = 10000.0
+    ats: bool = False
     lldp_peer: str = ""
     lldp_port: str = ""
     lldp: bool = True
@@ -98,6 +100,7 @@ class Gpu:
     remap_pending: str = "No"
     pcie_width: int = 16
     nvlinks: int = 18
+    max_clock_mhz: int = 1980
     hw_slowdown: bool = False
     thermal_slowdown: bool = False
     fabric_state: str = "Completed"
@@ -168,6 +171,7 @@ class Port:
     lldp_peer: str = ""
     lldp_port: str = ""
     lldp: bool = True
+    learned: bool = True
     listed: bool = True
     pre_fec_ber: float = 1.1e-9
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import statistics
 import typing as t
 from collections import Counter
 
@@ -152,6 +153,31 @@ def rails_reachable(pings: Rows, pod_pings: Rows, pod_ping_rtt_max_ms: float) ->
             yield Finding(where, f"at most {pod_ping_rtt_max_ms:g} ms", "no round-trip time", "unknown")
         elif row["rtt_avg_ms"] > pod_ping_rtt_max_ms:
             yield Finding(where, f"at most {pod_ping_rtt_max_ms:g} ms on average", f"{row['rtt_avg_ms']:g} ms")
+
+
+@check(
+    cause="The rail takes a detour, or a port on its way is congested or corrects by sending again.",
+    fix="Trace the pair by hand from the same source address, and compare the route with that of another rail.",
+    fabric="roce",
+    scope="group",
+    severity="warn",
+)
+def rtt_uniform(pings: dict[str, Rows], pod_ping_rtt_spread_max: float, pod_ping_rtt_spread_floor_ms: float) -> t.Iterator[Finding]:
+    """No rail's quickest echo takes several times as long as is usual in its gate group."""
+    of_rail: dict[tuple[str, str], list[float]] = {}
+    for host, rows in pings.items():
+        for row in rows:
+            if row["rtt_min_ms"] is not None and row["source"]:
+                of_rail.setdefault((host, row["source"]), []).append(row["rtt_min_ms"])
+    if len(of_rail) < 2:
+        raise NotApplicable("fewer than two rails of the group have an answer")
+    # The quickest: what queues and interrupts add is noise, what a detour adds is in every echo.
+    quickest = {rail: statistics.median(times) for rail, times in of_rail.items()}
+    usual = statistics.median(quickest.values())
+    limit = max(usual * pod_ping_rtt_spread_max, pod_ping_rtt_spread_floor_ms)
+    for (host, source), time in quickest.items():
+        if time > limit:
+            yield Finding(source, f"at most {limit:.3g} ms (its group has {usual:.3g})", f"{time:.3g} ms", host=host)
 
 
 @check(

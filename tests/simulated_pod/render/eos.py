@@ -101,7 +101,7 @@ def macs(switch: Switch) -> str:
     """``show mac address-table``."""
     lines = ["          Mac Address Table", "------------------------------------------------------------------", ""]
     lines += ["Vlan    Mac Address       Type        Ports      Moves   Last Move", "----    -----------       ----        -----      -----   ---------"]
-    hosts = [port for port in listed(switch) if port.peer_role == "host"]
+    hosts = [port for port in listed(switch) if port.peer_role == "host" and port.learned]
     lines += [f"  10    {dotted(port.peer_mac)}    DYNAMIC     {short(port.name):<10} 1       3 days, 0:10:21 ago" for port in hosts]
     lines += [f"Total Mac Addresses for this criterion: {len(hosts)}", "", "          Multicast Mac Address Table"]
     lines += [
@@ -111,6 +111,17 @@ def macs(switch: Switch) -> str:
         "----    -----------       ----        -----",
     ]
     return "\n".join([*lines, "Total Mac Addresses for this criterion: 0"]) + "\n"
+
+
+def arp(switch: Switch) -> str:
+    """``show ip arp``: hosts behind the VLAN's interface, with the port that each was learned on."""
+    lines = ["Address         Age (sec)  Hardware Addr   Interface"]
+    for port in listed(switch):
+        if port.peer_role == "host":
+            lines.append(f"{port.host_address:<16} 0:02:11  {dotted(port.peer_mac)}  Vlan10, {port.name}")
+        elif port.peer_mac:
+            lines.append(f"{port.peer_address:<16} 0:01:07  {dotted(port.peer_mac)}  {port.name}")
+    return "\n".join(lines) + "\n"
 
 
 def bgp(switch: Switch) -> str:

@@ -56,7 +56,7 @@ def _gpu(gpu: Gpu) -> list[str]:
         pair(8, "Graphics", f"{gpu.clock_mhz} MHz"),
         pair(8, "SM", f"{gpu.clock_mhz} MHz"),
     ]
-    lines += ["    Max Clocks", pair(8, "Graphics", "1980 MHz"), pair(8, "SM", "1980 MHz"), "    Fabric", pair(8, "State", gpu.fabric_state)]
+    lines += ["    Max Clocks", pair(8, "Graphics", "1980 MHz"), pair(8, "SM", f"{gpu.max_clock_mhz} MHz"), "    Fabric", pair(8, "State", gpu.fabric_state)]
     return [*lines, pair(8, "Status", gpu.fabric_status), pair(4, "Processes", "None"), ""]
 
 
@@ -142,6 +142,17 @@ def iommu_devices(host: Host) -> str:
     return "".join(f"/sys/kernel/iommu_groups/{group}/devices/{pci}\n" for group, (pci, _kind) in enumerate(_cards(host)))
 
 
+def ats(host: Host) -> str:
+    """``lspci -vvv`` of the network cards."""
+    lines = []
+    for rail in host.rails:
+        lines += [f"{rail.pci} Ethernet controller: Mellanox Technologies MT2910 Family [ConnectX-7]", "\tControl: I/O- Mem+ BusMaster+ SpecCycle-"]
+        lines += ["\tCapabilities: [60] Express (v2) Endpoint, MSI 00", "\tCapabilities: [100 v1] Address Translation Service (ATS)"]
+        lines += ["\t\tATSCap:\tInvalidate Queue Depth: 00", f"\t\tATSCtl:\tEnable{'+' if rail.ats else '-'}, Smallest Translation Unit: 00"]
+        lines += ["\tKernel driver in use: mlx5_core", ""]
+    return "\n".join(lines) + "\n"
+
+
 def acs(host: Host) -> str:
     """``lspci -vvv`` of the bridges."""
     names = ("SrcValid", "TransBlk", "ReqRedir", "CmpltRedir", "UpstreamFwd", "EgressCtrl", "DirectTrans")
@@ -167,7 +178,13 @@ def kernel_log(host: Host, later: bool) -> str:
     first = [f"Linux version {host.kernel} (buildd@lcy02) #53-Ubuntu SMP", "iommu: Default domain type: Passthrough (set via kernel command line)"]
     first += ["DMAR: IOMMU enabled"] * host.iommu_groups
     words = first + [f"mlx5_core {rail.pci} {rail.netdev}: Link up" for rail in host.rails] + host.log + (host.log_later if later else [])
-    return "".join(f"{host.boot} {host.name} kernel: {line}\n" for line in words)
+    dated = [line.split(" ", 1) if line.startswith("20") else [host.boot, line] for line in words]
+    return "".join(f"{time} {host.name} kernel: {line}\n" for time, line in dated)
+
+
+def clock(_host: Host) -> str:
+    """``date`` in UTC."""
+    return "2026-06-15T10:20:33+0000\n"
 
 
 def lsmod(host: Host) -> str:

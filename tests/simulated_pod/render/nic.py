@@ -193,6 +193,26 @@ def module(rail: Rail) -> str:
     return "\n".join([*head, *lines]) + "\n"
 
 
+def link_quality(rail: Rail) -> str:
+    """``mlxlink -m -c``."""
+    blocks = {
+        "Operational Info": {"State": "Active", "Physical state": "ETH_AN_FSM_ENABLE", "Speed": f"{rail.speed_gbit_s}G", "Width": "4x"},
+        "Troubleshooting Info": {"Status Opcode": "0", "Group Opcode": "N/A", "Recommendation": "No issue was observed"},
+        "Physical Counters and BER Info": {
+            "Time Since Last Clear [Min]": f"{rail.cleared_minutes:.1f}",
+            "Effective Physical Errors": "0" if rail.symbol_ber == "15E-255" else "41",
+            "Effective Physical BER": rail.symbol_ber,
+            "Raw Physical Errors Per Lane": "102,88,97,120",
+            "Raw Physical BER": rail.pre_fec_ber,
+            "Symbol Errors": "0" if rail.symbol_ber == "15E-255" else "41",
+            "Symbol BER": rail.symbol_ber,
+        },
+        "Module Info": {"Vendor Name": "NVIDIA", "Vendor Part Number": rail.optic_part},
+    }
+    lines = [line for title, values in blocks.items() for line in ["", title, "-" * len(title), *(f"{name:<35}: {value} " for name, value in values.items())]]
+    return "\n".join(lines[1:]) + "\n"
+
+
 def ip_link(host: Host) -> str:
     """``ip -j -d link show``."""
     rows = [

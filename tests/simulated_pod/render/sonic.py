@@ -71,6 +71,14 @@ def macs(_switch: Switch) -> str:
     return "  No.    Vlan  MacAddress    Port    Type\n-----  ------  ------------  ------  ------\nTotal number of entries 0\n"
 
 
+def arp(switch: Switch) -> str:
+    """``show arp``."""
+    known = [port for port in listed(switch) if port.peer_mac]
+    lines = ["Address          MacAddress         Iface         Vlan", "---------------  -----------------  ------------  ------"]
+    lines += [f"{port.peer_address:<15}  {port.peer_mac}  {port.name:<12}  -" for port in known]
+    return "\n".join([*lines, f"Total number of entries {len(known)}"]) + "\n"
+
+
 def transceivers(switch: Switch) -> str:
     """``show interfaces transceiver eeprom --dom``."""
     lines = []

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotApplicable, links
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotApplicable
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.links import errors, optics, ports
 
 
 def said(findings):
@@ -36,10 +37,10 @@ UP = [status(1), status(2), status(3, "disabled", None)]
 
 
 def test_ports_present():
-    assert said(links.ports_present(UP, CABLES)) == []
-    assert said(links.ports_present(UP[:1], CABLES)) == [("Ethernet2/1: expected a port (to gpu02 ens1np0), got no such port", None)]
+    assert said(ports.ports_present(UP, CABLES)) == []
+    assert said(ports.ports_present(UP[:1], CABLES)) == [("Ethernet2/1: expected a port (to gpu02 ens1np0), got no such port", None)]
     with pytest.raises(CannotTell):
-        list(links.ports_present(UP, []))
+        list(ports.ports_present(UP, []))
 
 
 @pytest.mark.parametrize(
@@ -53,13 +54,13 @@ def test_ports_present():
     ],
 )
 def test_port_speed(row, words, severity):
-    assert said(links.port_speed([row], FIRST, 400.0)) == [(f"Ethernet1/1: expected connected at 400 Gb/s, got {words}", severity)]
+    assert said(ports.port_speed([row], FIRST, 400.0)) == [(f"Ethernet1/1: expected connected at 400 Gb/s, got {words}", severity)]
 
 
 def test_port_speed_of_a_good_pod_and_of_no_plan():
-    assert said(links.port_speed(UP, CABLES, 400.0)) == []
+    assert said(ports.port_speed(UP, CABLES, 400.0)) == []
     with pytest.raises(CannotTell, match="the wiring plan has no cable"):
-        list(links.port_speed(UP, [], 400.0))
+        list(ports.port_speed(UP, [], 400.0))
 
 
 def lldp(number, neighbor, port="ens1np0"):
@@ -74,7 +75,7 @@ PEERS = {"gpu01": host("0c:42:a1:00:00:01"), "gpu02": host("0c:42:a1:00:00:02")}
 
 
 def cabling(neighbors=None, macs=None, cables=tuple(CABLES), peers=None, up=tuple(UP)):
-    return list(links.cabling_as_planned(up, PEERS, peers or {}, cables, "leaf01", neighbors, macs))
+    return list(ports.cabling_as_planned(up, PEERS, peers or {}, cables, "leaf01", neighbors, macs))
 
 
 def test_cabling_by_lldp():
@@ -98,9 +99,18 @@ def test_cabling_by_mac_addresses():
     assert len(cabling(macs=[{**macs[0], "port": "Et2/1"}, {**macs[1], "port": "Et1/1"}])) == 2
 
 
+def test_cabling_by_arp_tables():
+    arp = [{"address": f"10.0.0.{n}", "mac": f"0c42.a100.000{n}", "interface": port} for n, port in ((1, "Ethernet1/1"), (2, "Ethernet2/1"), (1, "Vlan10"))]
+    assert list(ports.cabling_as_planned(UP, PEERS, {}, CABLES, "leaf01", None, None, arp)) == []
+    swapped = [{**arp[0], "interface": "Ethernet2/1"}, {**arp[1], "interface": "Ethernet1/1"}]
+    assert len(list(ports.cabling_as_planned(UP, PEERS, {}, CABLES, "leaf01", None, None, swapped))) == 2
+    # Behind a VLAN's interface anybody may be.
+    assert unknown(ports.cabling_as_planned(UP, PEERS, {}, CABLES, "leaf01", None, None, arp[2:]))
+
+
 def test_cabling_that_nobody_tells():
     assert said(cabling([lldp(1, "gpu01")])) == [("Ethernet2/1: expected gpu02 ens1np0, got nobody tells", "unknown")]
-    with pytest.raises(CannotTell, match="neither LLDP nor the MAC table"):
+    with pytest.raises(CannotTell, match="neither LLDP nor the MAC or ARP table"):
         cabling()
     with pytest.raises(CannotTell):
         cabling([], [])
@@ -117,41 +127,41 @@ def test_a_peer_that_tells_an_alias_of_its_port_is_asked_back():
 COUNTERS = ("fcs_errors", "alignment_errors", "symbol_errors", "stomped_crc", "runts", "giants", "rx_errors", "tx_errors", "rx_drops", "tx_drops")
 
 
-def errors(**values):
+def counted(**values):
     return [{"port": "Et1/1", **dict.fromkeys(COUNTERS, 0), **values}]
 
 
-LIFETIME = errors(**dict.fromkeys(COUNTERS, 7846661))
+LIFETIME = counted(**dict.fromkeys(COUNTERS, 7846661))
 SONIC = dict.fromkeys(("fcs_errors", "alignment_errors", "symbol_errors", "stomped_crc", "runts", "giants"))
 NEITHER = {**SONIC, "rx_errors": None, "tx_errors": None}
 
 
 def test_counters_that_do_not_grow_are_clean_however_large():
-    for check in (links.crc_clean, links.errors_clean):
+    for check in (errors.crc_clean, errors.errors_clean):
         assert said(check(LIFETIME, LIFETIME, FIRST)) == []
-        assert said(check(errors(rx_drops=9), errors(), FIRST)) == []
-        assert said(check(errors(**SONIC), errors(**SONIC), FIRST)) == []
+        assert said(check(counted(rx_drops=9), counted(), FIRST)) == []
+        assert said(check(counted(**SONIC), counted(**SONIC), FIRST)) == []
 
 
 def test_growing_errors():
-    assert said(links.crc_clean(errors(fcs_errors=5, symbol_errors=2), errors(fcs_errors=2), FIRST)) == [
+    assert said(errors.crc_clean(counted(fcs_errors=5, symbol_errors=2), counted(fcs_errors=2), FIRST)) == [
         ("Ethernet1/1: expected no growth of CRC errors, got fcs_errors +3, symbol_errors +2", None)
     ]
-    assert said(links.crc_clean(errors(**SONIC, rx_errors=3), errors(**SONIC), FIRST))[0][1] is None
-    assert said(links.errors_clean(errors(giants=4), errors(), FIRST)) == [("Ethernet1/1: expected no growth of errors, got giants +4", None)]
+    assert said(errors.crc_clean(counted(**SONIC, rx_errors=3), counted(**SONIC), FIRST))[0][1] is None
+    assert said(errors.errors_clean(counted(giants=4), counted(), FIRST)) == [("Ethernet1/1: expected no growth of errors, got giants +4", None)]
 
 
 def test_counters_that_cannot_be_compared_are_unknown():
-    for check in (links.crc_clean, links.errors_clean):
-        assert unknown(check([], errors(), FIRST))
-        assert unknown(check(errors(), [], FIRST))
-        assert unknown(check(errors(**NEITHER), errors(**NEITHER), FIRST))
+    for check in (errors.crc_clean, errors.errors_clean):
+        assert unknown(check([], counted(), FIRST))
+        assert unknown(check(counted(), [], FIRST))
+        assert unknown(check(counted(**NEITHER), counted(**NEITHER), FIRST))
         with pytest.raises(CannotTell):
-            list(check(errors(), errors(), []))
-    assert said(links.crc_clean(errors(), LIFETIME, FIRST))[0][0].startswith("Ethernet1/1: expected no growth of CRC errors, got counters were reset")
-    assert unknown(links.crc_clean(errors(), LIFETIME, FIRST))
-    assert unknown(links.crc_clean(errors(), errors(symbol_errors=None), FIRST))
-    assert unknown(links.crc_clean(errors(fcs_errors=None, rx_errors=None), errors(fcs_errors=None, rx_errors=None), FIRST))
+            list(check(counted(), counted(), []))
+    assert said(errors.crc_clean(counted(), LIFETIME, FIRST))[0][0].startswith("Ethernet1/1: expected no growth of CRC errors, got counters were reset")
+    assert unknown(errors.crc_clean(counted(), LIFETIME, FIRST))
+    assert unknown(errors.crc_clean(counted(), counted(symbol_errors=None), FIRST))
+    assert unknown(errors.crc_clean(counted(fcs_errors=None, rx_errors=None), counted(fcs_errors=None, rx_errors=None), FIRST))
 
 
 LIMITS = {"rx_low_alarm_dbm": -10.0, "rx_low_warning_dbm": -8.0, "rx_high_warning_dbm": 3.0, "rx_high_alarm_dbm": 5.0}
@@ -163,7 +173,7 @@ def lane(power, number=1, media="400GBASE-DR4", **values):
 
 
 def light(*rows, cables=tuple(FIRST), site=()):
-    return said(links.optic_rx_power(list(rows), cables, list(site), -6.0, 3.0))
+    return said(optics.optic_rx_power(list(rows), cables, list(site), -6.0, 3.0))
 
 
 @pytest.mark.parametrize(
@@ -188,7 +198,7 @@ def test_received_power(rows, site, words, severity):
 
 def test_a_lane_is_on_its_planned_port():
     # That port decides which gate groups the finding closes.
-    found = list(links.optic_rx_power([lane(-10.5, **LIMITS)], FIRST, [], -6.0, 3.0))
+    found = list(optics.optic_rx_power([lane(-10.5, **LIMITS)], FIRST, [], -6.0, 3.0))
     assert [one.port for one in found] == ["Ethernet1/1"]
 
 
@@ -201,7 +211,7 @@ def test_received_power_of_good_optics_and_of_copper():
 
 
 def reach(medium, length, *rows, speed=100.0):
-    return said(links.cable_reach([cable(medium=medium, length_m=length)], UP, speed, 2.0, 3.0, 5.0, list(rows)))
+    return said(optics.cable_reach([cable(medium=medium, length_m=length)], UP, speed, 2.0, 3.0, 5.0, list(rows)))
 
 
 def test_reach_of_passive_copper():
@@ -227,18 +237,102 @@ def log(losses, netdev="ens1np0"):
     return [BOOT, *[{**BOOT, "event": "link_down", "device": netdev} for _number in range(losses)]]
 
 
+def flaps(now, before, rails=RAILS, clock=None):
+    return said(errors.link_flaps(now, before, rails, 2, 5, 30, clock))
+
+
+UNDATED = "since the boot (the log tells no times)"
+
+
 def test_link_flaps():
-    assert said(links.link_flaps(log(1), log(1), RAILS, 2, 5)) == []
-    assert said(links.link_flaps(log(9, "eno1"), log(0), RAILS, 2, 5)) == []
-    assert said(links.link_flaps(log(2), log(1), RAILS, 2, 5)) == [("ens1np0: expected no link loss in the soak, got 1", None)]
-    assert said(links.link_flaps(log(2), log(2), RAILS, 2, 5)) == [("ens1np0: expected fewer than 2 link losses since the boot, got 2", "warn")]
+    assert flaps(log(1), log(1)) == []
+    assert flaps(log(9, "eno1"), log(0)) == []
+    assert flaps(log(2), log(1)) == [("ens1np0: expected no link loss in the soak, got 1", None)]
+    assert flaps(log(2), log(2)) == [(f"ens1np0: expected fewer than 2 link losses {UNDATED}, got 2", "warn")]
+    assert flaps(log(9), log(9)) == [(f"ens1np0: expected fewer than 5 link losses {UNDATED}, got 9", "warn")]
     cut = log(1)[1:]
-    assert said(links.link_flaps(cut, cut, RAILS, 2, 5)) == [("kernel log: expected every line since the boot, got its first lines are gone", "warn")]
-    assert said(links.link_flaps(log(0), log(1), RAILS, 2, 5)) == [
-        ("ens1np0: expected no link loss in the soak, got the log lost lines during the soak", "unknown")
+    assert flaps(cut, cut) == [("kernel log: expected every line since the boot, got its first lines are gone", "warn")]
+    assert flaps(log(0), log(1)) == [("ens1np0: expected no link loss in the soak, got the log lost lines during the soak", "unknown")]
+    with pytest.raises(CannotTell):
+        flaps(log(0), log(0), [])
+
+
+def test_link_flaps_of_the_last_day():
+    def dated(boot, *losses):
+        rows = [{**BOOT, "time": boot}, *({**BOOT, "event": "link_down", "device": "ens1np0", "time": time} for time in losses)]
+        return flaps(rows, rows, clock=[{"time": "2026-06-15T12:00:00+0000"}])
+
+    today = [f"2026-06-15T0{hour}:00:00+00:00" for hour in range(1, 6)]
+    assert dated("2026-06-01T00:00:00+0000", *today) == [("ens1np0: expected fewer than 5 link losses in 24 h, got 5", None)]
+    assert dated("2026-06-01T00:00:00+0000", *today[:2]) == [("ens1np0: expected fewer than 2 link losses in 24 h, got 2", "warn")]
+    # Lost long ago, or while the host was still booting.
+    assert dated("2026-06-01T00:00:00+0000", *(time.replace("06-15", "06-13") for time in today)) == []
+    assert dated("2026-06-15T04:45:00+0000", *today) == []
+    # One line without its time makes the rest no proof.
+    assert dated("2026-06-01T00:00:00+0000", *today, None)[0][1] == "warn"
+
+
+def quality(**values):
+    told = {"Time Since Last Clear [Min]": "200.0", "Symbol Errors": "0", "Symbol BER": "15E-255", "Raw Physical BER": "2E-9", **values}
+    return [{"device": "rocep1", "section": "Physical Counters and BER Info", "name": name, "value": value} for name, value in told.items()]
+
+
+def test_nic_bit_error_rate():
+    def judged(rows):
+        return said(errors.nic_bit_error_rate(rows, RAILS, 1e-6, 1e-5))
+
+    assert judged(quality()) == []
+    assert judged(quality(**{"Raw Physical BER": "5E-6"})) == [("rocep1: expected at most 1e-06 before correction, got 5e-06", "warn")]
+    assert judged(quality(**{"Raw Physical BER": "2E-5"})) == [("rocep1: expected at most 1e-06 before correction, got 2e-05", None)]
+    assert judged(quality(**{"Raw Physical BER": None, "Raw BER": "2E-5"}))[0][1] is None
+    for rows in ([], quality(**{"Raw Physical BER": "N/A"}), [{**row, "section": "Module Info"} for row in quality()]):
+        assert judged(rows) == [("rocep1: expected at most 1e-06 before correction, got not told", "unknown")]
+    with pytest.raises(CannotTell):
+        list(errors.nic_bit_error_rate(quality(), [], 1e-6, 1e-5))
+
+
+def test_symbol_error_rate():
+    def judged(rows):
+        return said(errors.symbol_error_rate(rows, RAILS, 1e-15, 125))
+
+    assert judged(quality()) == []
+    bad = {"Symbol BER": "4E-12", "Symbol Errors": "41"}
+    assert judged(quality(**bad)) == [("rocep1: expected at most 1e-15 after correction, got 4e-12 in 200 minutes", None)]
+    assert judged(quality(**bad, **{"Time Since Last Clear [Min]": "3.5"}))[0][1] == "warn"
+    assert judged(quality(**{"Time Since Last Clear [Min]": None})) == [("rocep1: expected at most 1e-15 after correction, got not told", "unknown")]
+    with pytest.raises(NotApplicable, match=r"counted for less than the 125 minutes in which 1e-15 shows: rocep1 3\.5 minutes"):
+        judged(quality(**{"Time Since Last Clear [Min]": "3.5"}))
+    # One of two rails was watched for long enough: the check passes for it, and says so of the other.
+    two = [*quality(), *({**row, "device": "rocep2"} for row in quality(**{"Time Since Last Clear [Min]": "3.5"}))]
+    assert said(errors.symbol_error_rate(two, [*RAILS, {"device": "rocep2"}], 1e-15, 125)) == [
+        ("rocep2: expected counted for 125 minutes, got 3.5 minutes", "warn")
     ]
     with pytest.raises(CannotTell):
-        list(links.link_flaps(log(0), log(0), [], 2, 5))
+        list(errors.symbol_error_rate(quality(), [], 1e-15, 125))
+
+
+def optic(part, port="ens1np0", **values):
+    return {"port": port, "present": True, "media": "Optic", "length_m": None, "vendor": "NVIDIA", "part_number": part, **values}
+
+
+def test_optics_uniform():
+    def judged(hosts):
+        return said(optics.optics_uniform(hosts, RAILS))
+
+    alike = {"gpu01": [optic("A")], "gpu02": [optic("A")]}
+    assert judged(alike) == []
+    assert judged({**alike, "gpu03": [optic("B")]}) == [("ens1np0: expected NVIDIA A, as its group, got NVIDIA B", None)]
+    assert (
+        judged({**alike, "gpu03": [optic(None)]})
+        == judged({"gpu03": [optic(None)], "gpu04": []})
+        == [("ens1np0: expected a part number, got not told", "unknown")]
+    )
+    # Another port, another kind of cable or another length is no odd one.
+    assert judged({**alike, "gpu03": [optic("B", "eno1")], "gpu04": [optic("C", media="Copper cable", length_m=2.0)]}) == []
+    with pytest.raises(NotApplicable):
+        judged({"gpu01": [optic("A")]})
+    with pytest.raises(CannotTell):
+        judged({"gpu01": [], "gpu02": []})
 
 
 def fec(uncorrectable=0, rate=None):
@@ -247,7 +341,7 @@ def fec(uncorrectable=0, rate=None):
 
 def test_bit_error_rate():
     def judged(now, before):
-        return said(links.bit_error_rate(now, before, FIRST, 1e-6, 1e-5))
+        return said(errors.bit_error_rate(now, before, FIRST, 1e-6, 1e-5))
 
     assert judged(fec(99, 1e-9), fec(99)) == []
     assert judged(fec(3), fec(1)) == [("Ethernet1/1: expected no growth of uncorrectable codewords, got +2", None)]

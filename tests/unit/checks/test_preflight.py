@@ -99,17 +99,32 @@ def bridge(*enabled, supported=True):
 
 
 def test_acs_is_off_on_bare_metal():
-    assert said(system.acs_as_expected([bridge(), bridge(supported=False)], "none")) == []
-    assert said(system.acs_as_expected([bridge("SrcValid")], "container")) == []
-    assert said(system.acs_as_expected([bridge("SrcValid", "ReqRedir", "CmpltRedir")], "none")) == [
+    assert said(system.acs_as_expected([bridge(), bridge(supported=False)], "none", [])) == []
+    assert said(system.acs_as_expected([bridge("SrcValid")], "container", [])) == []
+    assert said(system.acs_as_expected([bridge("SrcValid", "ReqRedir", "CmpltRedir")], "none", [])) == [
         ("0000:17:00.0: expected no ACS redirection, got CmpltRedir, ReqRedir", None)
     ]
 
 
 def test_acs_is_on_for_virtual_machines():
-    assert said(system.acs_as_expected([bridge("ReqRedir"), bridge(supported=False)], "passthrough")) == []
+    assert said(system.acs_as_expected([bridge("ReqRedir"), bridge(supported=False)], "passthrough", [])) == []
     for rows in ([], [bridge()], [bridge(supported=False)]):
-        assert said(system.acs_as_expected(rows, "sriov")) == [("ACS: expected on, for virtual machines, got off on every bridge", None)]
+        assert said(system.acs_as_expected(rows, "passthrough", [])) == [("ACS: expected on, for virtual machines, got off on every bridge", None)]
+
+
+def test_translated_traffic_goes_straight_with_sriov():
+    rails = [{"device": "mlx5_0", "netdev": "ens1np0", "pci": "0000:18:00.0"}]
+
+    def judged(bridges, *cards):
+        return said(system.acs_as_expected(bridges, "sriov", rails, [{"pci": "0000:18:00.0", "enabled": on, "supported": able} for on, able in cards]))
+
+    on = [bridge("ReqRedir", "DirectTrans"), bridge()]
+    assert judged(on, (True, True)) == []
+    assert judged([bridge("ReqRedir")], (True, True)) == [("0000:17:00.0: expected direct translated peer-to-peer (DirectTrans) on, got off", None)]
+    wanted = "mlx5_0: expected address translation services (ATS) on, got"
+    assert judged(on, (False, True)) == [(f"{wanted} off", None)]
+    assert judged(on, (False, False)) == [(f"{wanted} not supported", None)]
+    assert judged(on) == [(f"{wanted} not told", "unknown")]
 
 
 CORE, DMABUF = "ib_register_peer_memory_client", "ib_umem_dmabuf_get"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotApplicable
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.preflight import gpu as checks
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.preflight import software as versions
 
 RAILS = [{"device": f"rocep{number}", "netdev": f"ens{number}np0", "pci": f"0000:{number}8:00.0", "gpu": number, "leaf": "leaf01"} for number in (0, 1)]
 COLUMNS = ("uuid", "attached", "processes", "power_cap", "sm_clock_mhz", "max_sm_clock_mhz", "pcie_width", "max_pcie_width", "recovery_action")
@@ -32,6 +33,20 @@ def gpu(number, **values):
 
 
 GPUS = [gpu(0), gpu(1)]
+
+
+def test_gpu_clocks_uniform():
+    def judged(*clocks):
+        rows = {f"gpu{number:02}": [gpu(0, max_sm_clock_mhz=clock)] for number, clock in enumerate(clocks, 1)}
+        return [(one.host, str(one), one.severity) for one in checks.gpu_clocks_uniform(rows, "nvidia")]
+
+    assert judged(1980, 1980, 1980) == []
+    assert judged(1980, 1410, 1980) == [("gpu02", "GPU 0: expected up to 1980 MHz, as its group, got 1410 MHz", None)]
+    assert judged(None, None) == [(host, "GPU 0: expected a highest clock, got not told", "unknown") for host in ("gpu01", "gpu02")]
+    with pytest.raises(CannotTell):
+        judged()
+    with pytest.raises(NotApplicable):
+        list(checks.gpu_clocks_uniform({}, "amd"))
 
 
 def test_gpus_present():
@@ -212,19 +227,19 @@ def ports(firmware="28.39.1002"):
 
 def test_software_pinned():
     pinned = {"driver": "550.90.07", "runtime": "12.4", "firmware": "28.39.1002", "kernel": "5.15.0-119-generic"}
-    assert said(checks.software_pinned(DRIVER, GPUS, ports(), SOFTWARE, RAILS, pinned)) == []
-    assert said(checks.software_pinned(DRIVER, GPUS, ports("28.38.1900"), SOFTWARE, RAILS, {**pinned, "ofed": "24.07", "nccl": "2.20.5"})) == [
+    assert said(versions.software_pinned(DRIVER, GPUS, ports(), SOFTWARE, RAILS, pinned)) == []
+    assert said(versions.software_pinned(DRIVER, GPUS, ports("28.38.1900"), SOFTWARE, RAILS, {**pinned, "ofed": "24.07", "nccl": "2.20.5"})) == [
         ("firmware: expected 28.39.1002, got 28.38.1900, 28.39.1002", None),
         ("ofed: expected 24.07, got not told", "unknown"),
         ("nccl: expected 2.20.5, got 2.21.5", None),
     ]
     with pytest.raises(NotApplicable):
-        list(checks.software_pinned(DRIVER, GPUS, ports(), SOFTWARE, RAILS, {}))
+        list(versions.software_pinned(DRIVER, GPUS, ports(), SOFTWARE, RAILS, {}))
 
 
 def uniform(firmware, software=tuple(SOFTWARE), hosts=("gpu01", "gpu02", "gpu03")):
     same = dict.fromkeys(hosts)
-    found = checks.software_uniform(
+    found = versions.software_uniform(
         {**same, **dict.fromkeys(hosts, DRIVER)}, dict.fromkeys(hosts, GPUS), {**dict.fromkeys(hosts, ports()), hosts[-1]: ports(firmware)},
         {**dict.fromkeys(hosts, SOFTWARE), hosts[-1]: software}, RAILS,
     )  # fmt: skip

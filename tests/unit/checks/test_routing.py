@@ -228,3 +228,16 @@ def test_oversubscription():
     for role, topology in (("spine", "rail_optimised"), ("leaf", "rail_only")):
         with pytest.raises(NotApplicable):
             ratio(32, 4, role, topology)
+
+
+def test_rtt_uniform():
+    def judged(*times, host="gpu01"):
+        rows = [{"source": f"10.0.{number}.1", "rtt_min_ms": time} for number, time in enumerate(times)]
+        return [(one.host, str(one)) for one in routing.rtt_uniform({host: rows}, 5, 0.5)]
+
+    assert judged(0.05, 0.06, 0.05, 0.4) == []
+    assert judged(0.05, 0.06, 0.05, 0.9) == [("gpu01", "10.0.3.1: expected at most 0.5 ms (its group has 0.055), got 0.9 ms")]
+    assert judged(0.3, 0.3, 0.3, 1.2) == []
+    for times in ((0.05,), (0.05, None)):
+        with pytest.raises(NotApplicable):
+            judged(*times)

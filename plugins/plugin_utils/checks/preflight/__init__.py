@@ -5,6 +5,6 @@
 
 from __future__ import annotations
 
-from . import gpu, nic, system
+from . import gpu, nic, software, system
 
-__all__ = ["gpu", "nic", "system"]
+__all__ = ["gpu", "nic", "software", "system"]

@@ -10,7 +10,7 @@ import typing as t
 from collections import Counter
 
 from .. import CannotTell, Finding, NotApplicable, check
-from ._rows import Rows, grouped, odd_ones, planned, rail_pci, several
+from .._rows import Rows, grouped, odd_ones, planned, rail_pci
 
 DISTANCES = ("PIX", "PXB", "PHB", "NODE", "SYS")
 FORCED = {
@@ -232,57 +232,20 @@ def nccl_environment(nccl_environment: Rows, pod_nccl_environment: dict[str, t.A
             yield Finding(name, str(value), "not set")
 
 
-def _versions(rows: dict[str, t.Any]) -> dict[str, list[str]]:
-    """Every version of each item that one host has; several where its parts differ."""
-    items: dict[str, set[str]] = {}
-    devices = {rail["device"] for rail in rows["pod_rails"]}
-    for reading, column, item in (("gpu_driver", "version", "driver"), ("gpus", "runtime", "runtime"), ("ibstat", "firmware", "firmware")):
-        for row in rows.get(reading) or ():
-            if row[column] and (reading != "ibstat" or row["device"] in devices):
-                items.setdefault(item, set()).add(row[column])
-    for row in rows.get("software") or ():
-        items.setdefault({"mlx5_core": "ofed"}.get(row["item"], row["item"]), set()).add(row["version"])
-    return {item: sorted(versions) for item, versions in items.items()}
-
-
 @check(
-    cause="A host was reimaged or updated with another stack than the pinned one.",
-    fix="Install the pinned version of the named item; mixed stacks fail in ways that look like training instability.",
-)
-def software_pinned(gpu_driver: Rows, gpus: Rows, ibstat: Rows, software: Rows, pod_rails: Rows, pod_software: dict[str, t.Any]) -> t.Iterator[Finding]:
-    """Every pinned version is the one in use."""
-    if not pod_software:
-        raise NotApplicable("pod_software pins nothing")
-    versions = _versions({"gpu_driver": gpu_driver, "gpus": gpus, "ibstat": ibstat, "software": software, "pod_rails": pod_rails})
-    for item, wanted in pod_software.items():
-        have = versions.get(item, [])
-        if not have:
-            yield Finding(item, str(wanted), "not told", "unknown")
-        elif have != [str(wanted)]:
-            yield Finding(item, str(wanted), ", ".join(have))
-
-
-@check(
-    cause="One host runs another version than the rest of its group.",
-    fix="Bring the odd host to the version of the others.",
+    cause="A GPU of another model or power limit, or a clock limit that somebody left on (nvidia-smi -lgc).",
+    fix="Compare nvidia-smi -q -d CLOCK of the odd GPU with another; reset the limit with nvidia-smi -rgc, or replace the GPU.",
     scope="group",
 )
-def software_uniform(
-    gpu_driver: dict[str, Rows], gpus: dict[str, Rows], ibstat: dict[str, Rows], software: dict[str, Rows], pod_rails: Rows
-) -> t.Iterator[Finding]:
-    """Drivers, firmware and libraries have one version over a gate group."""
-    several(software)
-    hosts = sorted(set(gpu_driver) | set(gpus) | set(ibstat) | set(software))
-    of_host = {
-        host: _versions(
-            {"gpu_driver": gpu_driver.get(host), "gpus": gpus.get(host), "ibstat": ibstat.get(host), "software": software.get(host), "pod_rails": pod_rails}
-        )
-        for host in hosts
-    }
-    items = sorted({item for versions in of_host.values() for item in versions})
-    if not items:
-        raise CannotTell("no host of the group tells a version")
-    for item in items:
-        values = {host: ", ".join(versions.get(item, ["none"])) for host, versions in of_host.items()}
-        for host, value, usual in odd_ones(values):
-            yield Finding(item, f"{usual}, as its group", value, host=host)
+def gpu_clocks_uniform(gpus: dict[str, Rows], pod_gpu_vendor: str) -> t.Iterator[Finding]:
+    """Every GPU of a gate group may run as fast as the others."""
+    if pod_gpu_vendor != "nvidia":
+        raise NotApplicable(f"no tool of {pod_gpu_vendor} that is read tells the highest clock")
+    clocks = {(host, gpu["gpu"]): gpu["max_sm_clock_mhz"] for host, rows in gpus.items() for gpu in rows}
+    if not clocks:
+        raise CannotTell("no GPU is told")
+    for (host, gpu), clock in clocks.items():
+        if clock is None:
+            yield Finding(f"GPU {gpu}", "a highest clock", "not told", "unknown", host=host)
+    for (host, gpu), clock, usual in odd_ones({key: clock for key, clock in clocks.items() if clock is not None}):
+        yield Finding(f"GPU {gpu}", f"up to {usual} MHz, as its group", f"{clock} MHz", host=host)

@@ -10,7 +10,7 @@ import typing as t
 from collections import Counter
 
 from .. import CannotTell, Finding, NotApplicable, check
-from ._rows import Rows, grouped, not_told, odd_ones, planned, several
+from .._rows import Rows, grouped, not_told, odd_ones, planned, several
 
 try:
     import netaddr

@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from .. import CannotTell, Finding, NotApplicable, check
-from ._rows import Rows, planned, rail_pci
+from .._rows import Rows, planned, rail_pci
 
 # systemd writes no limit as a word, releases before 239 as the largest number.
 UNLIMITED = ("infinity", "18446744073709551615")
@@ -78,17 +78,35 @@ def sriov_enabled(pci_devices: Rows, ip_link: Rows, pod_rails: Rows, pod_virtual
     fix="Switch ACS off in the BIOS, or clear ACSCtl of the bridges at boot with setpci; leave it on for virtual machines.",
     required=True,
 )
-def acs_as_expected(acs_control: Rows, pod_virtualization: str) -> t.Iterator[Finding]:
-    """No PCIe bridge redirects peer-to-peer traffic, unless virtual machines need it to."""
+def acs_as_expected(
+    acs_control: Rows, pod_virtualization: str, pod_rails: Rows, ats_control: Rows | None = None, ip_link: Rows | None = None
+) -> t.Iterator[Finding]:
+    """No PCIe bridge redirects peer-to-peer traffic, unless virtual machines need it to; with SR-IOV, translated traffic goes straight."""
     able = [row for row in acs_control if row["supported"]]
     if pod_virtualization in ("sriov", "passthrough"):
         if not any(REDIRECTING & set(row["enabled"]) for row in able):
             yield Finding("ACS", "on, for virtual machines", "off on every bridge")
+        if pod_virtualization == "sriov":
+            yield from _direct(able, pod_rails, ats_control or [], ip_link)
         return
     for row in able:
         redirecting = sorted(REDIRECTING & set(row["enabled"]))
         if redirecting:
             yield Finding(row["pci"], "no ACS redirection", ", ".join(redirecting))
+
+
+def _direct(able: Rows, rails: Rows, ats: Rows, links: Rows | None) -> t.Iterator[Finding]:
+    """Bridges that redirect let translated addresses pass, and the NICs translate: else GPU traffic goes through the root complex."""
+    for row in able:
+        if REDIRECTING & set(row["enabled"]) and "DirectTrans" not in row["enabled"]:
+            yield Finding(row["pci"], "direct translated peer-to-peer (DirectTrans) on", "off")
+    told = {row["pci"]: row for row in ats}
+    for rail in planned(rails):
+        card = told.get(rail_pci(rail, links) or "")
+        if card is None:
+            yield Finding(rail["device"], "address translation services (ATS) on", "not told", "unknown")
+        elif not card["enabled"]:
+            yield Finding(rail["device"], "address translation services (ATS) on", "off" if card["supported"] else "not supported")
 
 
 @check(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 from collections import Counter
 
-from .. import CannotTell, Finding, NotApplicable
+from . import CannotTell, Finding, NotApplicable
 
 Rows = list[dict[str, t.Any]]
 Key = t.TypeVar("Key")

@@ -1,0 +1,143 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Layer 1, links: light, optics and cables."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from .. import CannotTell, Finding, NotApplicable, check
+from .._ports import Rows, by_port, cables_of, port_name
+from .._rows import odd_ones, several
+
+# Below this a receiver sees no light at all; tools write 0 mW as -40 dBm.
+NO_LIGHT_DBM = -30.0
+
+
+def _is_copper(row: dict[str, t.Any]) -> bool:
+    return bool(re.search(r"copper|\bdac\b|-CR\d?|CR[248]\b|direct attach|base-cr|twinax", str(row["media"] or ""), re.IGNORECASE))
+
+
+@check(
+    cause="A dirty, bent or mismatched fibre, or a failing laser at the other end.",
+    fix="Clean both connectors, check the bend radius, then swap the optic; compare the power that the other end sends.",
+)
+def optic_rx_power(
+    transceivers: Rows, pod_cables: Rows, pod_optic_rx_range_dbm: list[float], pod_optic_rx_floor_dbm: float, pod_optic_lane_spread_db: float
+) -> t.Iterator[Finding]:
+    """Every lane of every planned optic receives light within the module's limits and the site's."""
+    lanes: dict[str, Rows] = {}
+    for row in transceivers:
+        # A module may have fewer lanes of light than of copper; the others are always dark.
+        if row["lane"] is None or row["media_lanes"] is None or row["lane"] <= row["media_lanes"]:
+            lanes.setdefault(port_name(row["port"]), []).append(row)
+    optical = 0
+    for cable in cables_of(pod_cables):
+        rows = lanes.get(port_name(cable["port"]), [])
+        if _planned_copper(cable) or (rows and all(_is_copper(row) for row in rows)):
+            continue
+        optical += 1
+        if not rows or not all(row["present"] for row in rows):
+            yield Finding(cable["port"], "a transceiver", "none is present", "unknown")
+            continue
+        powers = [row["rx_power_dbm"] for row in rows if row["rx_power_dbm"] is not None]
+        if not powers:
+            yield Finding(cable["port"], "received power", "the module does not tell", "unknown")
+            continue
+        for row in rows:
+            yield from _lane(cable["port"], row, pod_optic_rx_range_dbm, pod_optic_rx_floor_dbm)
+        lit = [power for power in powers if power > NO_LIGHT_DBM]
+        if lit and max(lit) - min(lit) > pod_optic_lane_spread_db:
+            yield Finding(cable["port"], f"lanes within {pod_optic_lane_spread_db:g} dB", f"{max(lit) - min(lit):.2f} dB apart", "warn")
+    if not optical:
+        raise NotApplicable("every planned cable of this node is copper")
+
+
+def _planned_copper(cable: dict[str, t.Any]) -> bool:
+    return str(cable["medium"]).lower() in ("dac", "copper", "acc", "aec")
+
+
+def _lane(port: str, row: dict[str, t.Any], site: list[float], floor: float) -> t.Iterator[Finding]:
+    power = row["rx_power_dbm"]
+    where = port if row["lane"] is None else f"{port} lane {row['lane']}"
+    if power is None:
+        yield Finding(where, "received power", "the module does not tell", "unknown", port)
+        return
+    low_alarm, high_alarm = row["rx_low_alarm_dbm"], row["rx_high_alarm_dbm"]
+    low, high = row["rx_low_warning_dbm"], row["rx_high_warning_dbm"]
+    limits: list[tuple[float | None, float | None, str | None, str]] = [(low_alarm, high_alarm, None, "alarm"), (low, high, "warn", "warning")]
+    if len(site) == 2:
+        limits.insert(1, (site[0], site[1], None, "site"))
+    for least, most, severity, whose in limits:
+        if (least is not None and power < least) or (most is not None and power > most):
+            bounds = f"{'-' if least is None else f'{least:g}'} to {'-' if most is None else f'{most:g}'} dBm ({whose} limits)"
+            yield Finding(where, bounds, f"{power:g} dBm", severity, port)
+            return
+    if low_alarm is None and low is None and power < floor:
+        severity = None if power < NO_LIGHT_DBM else "warn"
+        yield Finding(where, f"at least {floor:g} dBm (the module tells no limits)", f"{power:g} dBm", severity, port)
+
+
+@check(
+    cause="Passive copper is longer than its speed allows, which costs throughput under load long before the link drops.",
+    fix="Use an active optical or active electrical cable for this length.",
+)
+def cable_reach(
+    pod_cables: Rows,
+    interface_status: Rows,
+    pod_lane_gbit_s: float,
+    pod_copper_warn_m: float,
+    pod_copper_max_m: float,
+    pod_copper_50g_max_m: float,
+    transceivers: Rows | None = None,
+) -> t.Iterator[Finding]:
+    """Passive copper is no longer than its lane speed allows, by the plan or by what the module tells."""
+    told = by_port(transceivers or [])
+    fast = pod_lane_gbit_s > 50
+    limit = pod_copper_max_m if fast else pod_copper_50g_max_m
+    judged = 0
+    for cable in cables_of(pod_cables):
+        row = told.get(cable["port"]) or {"media": None, "length_m": None}
+        judged += 1
+        if not cable["medium"] and not row["media"]:
+            yield Finding(cable["port"], "a known medium", "neither the plan nor the module tells", "unknown")
+        if not (str(cable["medium"]).lower() in ("dac", "copper") or _is_copper(row)):
+            judged -= bool(cable["medium"] or row["media"])
+            continue
+        lengths = [float(one) for one in (cable["length_m"], row["length_m"]) if one]
+        if not lengths:
+            yield Finding(cable["port"], f"at most {limit:g} m of passive copper", "a length that nobody tells", "unknown")
+        elif max(lengths) > limit:
+            yield Finding(cable["port"], f"at most {limit:g} m of passive copper", f"{max(lengths):g} m")
+        elif fast and max(lengths) > pod_copper_warn_m:
+            yield Finding(cable["port"], f"at most {pod_copper_warn_m:g} m of passive copper", f"{max(lengths):g} m", "warn")
+    if not judged:
+        raise NotApplicable("no planned cable of this node is passive copper")
+
+
+@check(
+    cause="Optics or cables of several part numbers are mixed: spares of another maker or revision, which fail and update apart.",
+    fix="Swap the odd ones for the part that the group has; where the mix is meant, waive the finding.",
+    scope="group",
+    severity="warn",
+)
+def optics_uniform(transceivers: dict[str, Rows], pod_rails: Rows) -> t.Iterator[Finding]:
+    """Optics and cables of one kind and length have one part number over a gate group."""
+    several(transceivers)
+    netdevs = {rail["netdev"] for rail in pod_rails}
+    parts: dict[tuple[t.Any, ...], dict[tuple[str, str], str | None]] = {}
+    for host, rows in transceivers.items():
+        for row in rows:
+            if row["port"] in netdevs and row["present"]:
+                # The length is part of a cable's number.
+                parts.setdefault((row["media"], row["length_m"]), {})[host, row["port"]] = row["part_number"] and f"{row['vendor']} {row['part_number']}"
+    if not parts:
+        raise CannotTell("no host of the group tells an optic or cable of a rail")
+    for kind in parts.values():
+        for (host, port), part in kind.items():
+            if part is None:
+                yield Finding(port, "a part number", "not told", "unknown", host=host)
+        for (host, port), part, usual in odd_ones({end: part for end, part in kind.items() if part is not None}):
+            yield Finding(port, f"{usual}, as its group", part, host=host)

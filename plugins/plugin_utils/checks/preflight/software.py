@@ -1,0 +1,67 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Layer 0, preflight: versions of drivers, firmware and libraries."""
+
+from __future__ import annotations
+
+import typing as t
+
+from .. import CannotTell, Finding, NotApplicable, check
+from .._rows import Rows, odd_ones, several
+
+
+def _versions(rows: dict[str, t.Any]) -> dict[str, list[str]]:
+    """Every version of each item that one host has; several where its parts differ."""
+    items: dict[str, set[str]] = {}
+    devices = {rail["device"] for rail in rows["pod_rails"]}
+    for reading, column, item in (("gpu_driver", "version", "driver"), ("gpus", "runtime", "runtime"), ("ibstat", "firmware", "firmware")):
+        for row in rows.get(reading) or ():
+            if row[column] and (reading != "ibstat" or row["device"] in devices):
+                items.setdefault(item, set()).add(row[column])
+    for row in rows.get("software") or ():
+        items.setdefault({"mlx5_core": "ofed"}.get(row["item"], row["item"]), set()).add(row["version"])
+    return {item: sorted(versions) for item, versions in items.items()}
+
+
+@check(
+    cause="A host was reimaged or updated with another stack than the pinned one.",
+    fix="Install the pinned version of the named item; mixed stacks fail in ways that look like training instability.",
+)
+def software_pinned(gpu_driver: Rows, gpus: Rows, ibstat: Rows, software: Rows, pod_rails: Rows, pod_software: dict[str, t.Any]) -> t.Iterator[Finding]:
+    """Every pinned version is the one in use."""
+    if not pod_software:
+        raise NotApplicable("pod_software pins nothing")
+    versions = _versions({"gpu_driver": gpu_driver, "gpus": gpus, "ibstat": ibstat, "software": software, "pod_rails": pod_rails})
+    for item, wanted in pod_software.items():
+        have = versions.get(item, [])
+        if not have:
+            yield Finding(item, str(wanted), "not told", "unknown")
+        elif have != [str(wanted)]:
+            yield Finding(item, str(wanted), ", ".join(have))
+
+
+@check(
+    cause="One host runs another version than the rest of its group.",
+    fix="Bring the odd host to the version of the others.",
+    scope="group",
+)
+def software_uniform(
+    gpu_driver: dict[str, Rows], gpus: dict[str, Rows], ibstat: dict[str, Rows], software: dict[str, Rows], pod_rails: Rows
+) -> t.Iterator[Finding]:
+    """Drivers, firmware and libraries have one version over a gate group."""
+    several(software)
+    hosts = sorted(set(gpu_driver) | set(gpus) | set(ibstat) | set(software))
+    of_host = {
+        host: _versions(
+            {"gpu_driver": gpu_driver.get(host), "gpus": gpus.get(host), "ibstat": ibstat.get(host), "software": software.get(host), "pod_rails": pod_rails}
+        )
+        for host in hosts
+    }
+    items = sorted({item for versions in of_host.values() for item in versions})
+    if not items:
+        raise CannotTell("no host of the group tells a version")
+    for item in items:
+        values = {host: ", ".join(versions.get(item, ["none"])) for host, versions in of_host.items()}
+        for host, value, usual in odd_ones(values):
+            yield Finding(item, f"{usual}, as its group", value, host=host)
