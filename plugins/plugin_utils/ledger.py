@@ -17,7 +17,7 @@ from .cabling import Cable, End
 from .collecting import Reply, kept
 from .plan import Node, Plan
 from .readings import reading
-from .reports import document, html, junit, markdown
+from .reports import document, html, junit, markdown, textfile
 
 ROOT = Path(__file__).resolve().parents[2]
 # What `when` of a source and the transports need of a node's expectations.
@@ -128,7 +128,15 @@ class Ledger:
         runs.write_json(self.run / "report.json", report)
         runs.write(self.run / "report.md", markdown.render(report))
         runs.write(self.run / "report.xml", junit.render(report))
+        runs.write(self.run / "report.prom", textfile.render(report))
+        self._publish(plan, state)
         return report
+
+    def _publish(self, plan: Plan, state: climb.State) -> None:
+        """Hand the pod's metrics to node_exporter; a run of a part or of kept evidence says nothing of the pod."""
+        directory = next(iter(plan.nodes.values())).values["pod_textfile_dir"]
+        if directory and not state.only and not state.replay:
+            runs.publish(self.run / "report.prom", Path(directory).expanduser() / f"gpufabric_pyramid_{state.pod}.prom")
 
     def page(self, plan: Plan, report: dict[str, t.Any]) -> None:
         """Write report.html, with the evidence that the run keeps."""

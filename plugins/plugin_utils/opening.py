@@ -20,7 +20,10 @@ from .verdicts import Waiver, waivers
 
 ROLES = {"gpu_hosts": "host", "leaves": "leaf", "spines": "spine"}
 # Who steers a run does not change what it proves.
-STEERING = ("pod_from_layer", "pod_to_layer", "pod_only", "pod_runs_dir", "pod_replay_from", "pod_gate_max_age_minutes", "pod_read_timeout_seconds")
+STEERING = (
+    "pod_from_layer", "pod_to_layer", "pod_only", "pod_runs_dir", "pod_textfile_dir", "pod_replay_from", "pod_gate_max_age_minutes",
+    "pod_read_timeout_seconds",
+)  # fmt: skip
 # Values that are the run's, not a node's: all nodes must agree.
 OF_THE_RUN = ("pod_name", "pod_fabric", "pod_topology", "pod_gate_groups", "pod_depth", "pod_mode", "pod_gate_policy", "pod_waivers", *STEERING)
 

@@ -70,6 +70,20 @@ def write(path: Path, text: str) -> None:
     Path(name).replace(path)
 
 
+def publish(path: Path, to: Path) -> None:
+    """Copy a file to where others read it, whole or not at all; the directory is theirs to make.
+
+    Raises RunError where it cannot be written: what others go by would stay at an older word.
+    """
+    fresh = to.with_name(f".{to.name}.{os.getpid()}")
+    try:
+        fresh.write_bytes(path.read_bytes())
+        fresh.chmod(0o644)
+        fresh.replace(to)
+    except OSError as error:
+        raise RunError(f"{to} cannot be written: {error}") from error
+
+
 def write_json(path: Path, document: t.Any) -> None:
     """Write a private JSON file whole or not at all."""
     write(path, json.dumps(document, ensure_ascii=True) + "\n")

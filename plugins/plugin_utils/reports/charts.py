@@ -11,16 +11,19 @@ A chart has a title, a reading, a value with its unit, and one of these ways to 
 - ``over_time``: rows of the phase ``during`` by their seconds, one line a ``series``; with ``growth`` what a counter grew between samples.
 
 An axis or a series is the name of a column, ``node``, ``group``, ``{host_of: column}`` (the host with that name or rail address) or
-``{rail_of: column}`` (the rail with that device, netdev or address). ``expected`` names a ``pod_*`` that is drawn as a line.
+``{peer_in: column}`` (the first other host that it speaks of), ``{rail_of: column}`` (the rail with that device, netdev or address)
+or ``{count_of: column}``. ``only`` keeps the rows whose columns match patterns; ``expected`` names a ``pod_*`` that is drawn as a line.
 """
 
 from __future__ import annotations
 
+import fnmatch
 import functools
 import math
+import re
 import statistics
 import typing as t
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
@@ -53,6 +56,12 @@ class Chart:
     growth: bool = False
     x_unit: str = ""
     expected: str | None = None
+    only: dict[str, str] = field(default_factory=dict)
+
+    def takes(self, row: Row) -> bool:
+        """Whether a row has a value and is of what is drawn."""
+        wanted = all(fnmatch.fnmatchcase(str(row.get(column)), pattern) for column, pattern in self.only.items())
+        return wanted and row.get(self.value) is not None
 
 
 @functools.cache
@@ -71,7 +80,7 @@ def draw(kept: Kept, declared: t.Sequence[Chart] | None = None) -> list[Drawn]:
             told.setdefault((reading, phase == "during"), []).extend((node, row) for row in rows)
     drawn = []
     for chart in declared:
-        own = [(node, row) for node, row in told.get((chart.reading, chart.draw == "over_time"), []) if row.get(chart.value) is not None]
+        own = [(node, row) for node, row in told.get((chart.reading, chart.draw == "over_time"), []) if chart.takes(row)]
         if own and (body := WAYS[chart.draw](chart, Places(kept.plan), own)):
             values = next(iter(kept.plan.nodes.values())).values
             expected = values.get(chart.expected) if chart.expected else None
@@ -99,11 +108,24 @@ class Places:
         if axis is None:
             return ""
         if isinstance(axis, dict):
-            word = str(row.get(next(iter(axis.values()))))
-            return self.hosts.get(word) if "host_of" in axis else self.rails.get((node, word))
+            (way, column), *_none = axis.items()
+            return getattr(self, f"_{way}")(node, row.get(column))
         if axis in ("node", "group"):
             return node if axis == "node" else self.plan.nodes[node].group
         return row.get(axis)
+
+    def _host_of(self, _node: str, word: t.Any) -> str | None:
+        return self.hosts.get(str(word))
+
+    def _rail_of(self, node: str, word: t.Any) -> str | None:
+        return self.rails.get((node, str(word)))
+
+    def _peer_in(self, node: str, words: t.Any) -> str | None:
+        named = (self.hosts.get(word) for word in re.split(r"[^\w.-]+", str(words)))
+        return next((host for host in named if host not in (None, node)), None)
+
+    def _count_of(self, _node: str, values: t.Any) -> str:
+        return f"{len(values or ())} {'host' if len(values or ()) == 1 else 'hosts'}"
 
 
 def _number(value: float) -> float:

@@ -159,6 +159,7 @@ def test_a_node_that_nobody_judged_is_not_drawn_as_well(plan, tmp_path: Path) ->
 def test_a_declared_chart_draws_columns_that_exist(chart) -> None:
     columns = {column.name for column in catalogue()[chart.reading].columns} | {"node", "group", "seconds", "sample"}
     axes = [axis if isinstance(axis, str) else next(iter(axis.values())) for axis in (chart.x, chart.y, chart.series) if axis]
+    assert set(chart.only) <= columns
     assert {chart.value, *axes} <= columns and chart.draw in charts.WAYS and chart.worst in ("min", "max")
 
 
@@ -175,6 +176,9 @@ def test_a_heat_map_keeps_the_worst_of_each_cell(book) -> None:
     made_run.told(book, "rdma", "gpu01", made=rows)
     (one,) = drawn(book, chart("heat_map", x={"host_of": "target"}, y="node"))
     assert (one["xs"], one["ys"], one["cells"]) == (["gpu02"], ["gpu01"], [[0, 0, 71.5]])
+    made_run.told(book, "rdma", "gpu01", made=[{"item": "gpu01 mlx5_0>gpu03 mlx5_0", "device": "mlx5_0", "gbit_s": 71.5}])
+    (by_peer,) = drawn(book, chart("heat_map", x={"peer_in": "item"}, y="node"))
+    assert (by_peer["xs"], by_peer["cells"]) == (["gpu03"], [[0, 0, 71.5]])
     (by_rail,) = drawn(book, chart("heat_map", x={"rail_of": "device"}, y="node"))
     assert (by_rail["xs"], by_rail["cells"]) == (["rail 0"], [[0, 0, 71.5]])
 
@@ -187,9 +191,10 @@ def test_a_histogram_counts_every_row_that_has_a_value(book) -> None:
 
 
 def test_a_curve_is_a_line_a_series_with_what_was_expected(book) -> None:
-    made_run.told(book, "collectives", "gpu01", made=[{"bytes": size, "hosts": hosts, "gbit_s": size / hosts} for size in (8, 4) for hosts in (1, 2)])
-    (one,) = drawn(book, chart("curve", x="bytes", series="hosts", log_x=True, expected="pod_link_gbit_s"))
-    assert one["series"] == [{"name": "1", "points": [[4, 4.0], [8, 8.0]]}, {"name": "2", "points": [[4, 2.0], [8, 4.0]]}] and one["expected"] == 400.0
+    made_run.told(book, "collectives", "gpu01", made=[{"bytes": size, "hosts": hosts, "gbit_s": size / len(hosts)} for size in (8, 4) for hosts in ("a", "ab")])
+    made_run.told(book, "training", "gpu01", made=[{"bytes": 4, "hosts": "other", "gbit_s": 1.0}])
+    (one,) = drawn(book, chart("curve", x="bytes", series={"count_of": "hosts"}, only={"hosts": "a*"}, log_x=True, expected="pod_link_gbit_s"))
+    assert one["series"] == [{"name": "1 host", "points": [[4, 4.0], [8, 8.0]]}, {"name": "2 hosts", "points": [[4, 2.0], [8, 4.0]]}]
 
 
 def test_growth_over_time_is_between_samples_and_few_lines_are_drawn(book) -> None:
