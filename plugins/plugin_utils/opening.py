@@ -24,6 +24,10 @@ STEERING = (
     "pod_from_layer", "pod_to_layer", "pod_only", "pod_runs_dir", "pod_textfile_dir", "pod_replay_from", "pod_gate_max_age_minutes",
     "pod_read_timeout_seconds",
 )  # fmt: skip
+# Who repairs a host does not change what it proves either.
+REMEDIATION = (
+    "pod_scheduler", "pod_scheduler_host", "pod_scheduler_node", "pod_readmit_reasons", "pod_remediate_max", "pod_allow_nic_reset", "pod_allow_reboot",
+)  # fmt: skip
 # Values that are the run's, not a node's: all nodes must agree.
 OF_THE_RUN = ("pod_name", "pod_fabric", "pod_topology", "pod_gate_groups", "pod_depth", "pod_mode", "pod_gate_policy", "pod_waivers", *STEERING)
 
@@ -220,7 +224,7 @@ def _two_leaves(plan: Plan) -> list[str]:
 def digest(plan: Plan, cabling_text: str, version: str) -> str:
     """What a gate's proof stands on: expectations, waivers, members, wiring and the collection's version."""
     said = {
-        name: [node.role, node.platform, node.group, node.asn, {key: value for key, value in node.values.items() if key not in STEERING}]
+        name: [node.role, node.platform, node.group, node.asn, {key: value for key, value in node.values.items() if key not in STEERING + REMEDIATION}]
         for name, node in plan.nodes.items()
     }
     return hashlib.sha256(json.dumps([said, cabling_text, version], sort_keys=True, default=str).encode()).hexdigest()

@@ -17,7 +17,7 @@ import pytest
 import yaml
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import parse
 from ansible_collections.gpufabric.pyramid.tests.labs.prompt.server import Switch
-from ansible_collections.gpufabric.pyramid.tests.simulated_pod import rendering
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod import planned, rendering
 
 from .conftest import Climb, Pod
 
@@ -142,7 +142,7 @@ class OneSwitch:
 
     def __init__(self, directory: Path, answers: t.Mapping[str, str] | None = None, dialect: str = "eos") -> None:
         self.pod = Pod(directory)
-        rendering.render(self.pod.inventory, [], 1, directory / "answers")
+        rendering.render(*planned.made(self.pod.inventory, [], 1), directory / "answers")
         self.switch = Switch(dialect, healthy_answers(directory / "answers" / "leaf01") if answers is None else answers)
 
     def climb(self, **variables: t.Any) -> Climb:

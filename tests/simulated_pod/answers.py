@@ -53,6 +53,9 @@ OF_SONIC: dict[str, t.Callable[[Switch], str]] = {
 }  # fmt: skip
 # Whom they ask depends on who climbs, so they answer for any target.
 SCRIPTED = ("pings", "path_probes")
+# What they do beyond answering is done by a program, where the pod keeps its state.
+CHANGING = ("mlxconfig", "mlxfwreset", "mlnx_qos", "ethtool", "modprobe", "systemctl", "networkctl")
+CHANGE = 'exec "$SIMULATED_PYTHON" "${0%/*}/../=change" "${0##*/}" "$@"\n'
 # Where nothing is a file or a line, grep and find say so by their status.
 NOTHING = {"iommu_groups": 2, "iommu_devices": 1, "memory_peers": 2, "modules_load": 1, "nccl_environment": 1, "kernel_symbols": 1}
 
@@ -79,12 +82,18 @@ def of_node(pod: Pod, plan: Plan, name: str, readings: t.Iterable[str] | None = 
 def scripts(host: Host) -> dict[str, str]:
     """Tools that answer by a shell text of their own, unless they misbehave."""
     bent = {tool.name for tool in host.tools if tool.how != "missing"}
-    return {name: text(host) for name, text in (("ping", nic.ping), ("path_probe", nic.probe)) if not {name, "*"} & bent}
+    asked = {"ping": nic.ping(host), "path_probe": nic.probe(host)}
+    return {name: text for name, text in {**dict.fromkeys(CHANGING, CHANGE), **asked}.items() if not {name, "*"} & bent}
 
 
 def _by_hand(host: Host) -> dict[tuple[str, ...], Printed]:
-    """What a person asks besides."""
-    return {("ibstat", "-l"): Printed("".join(f"{rail.device}\n" for rail in host.rails))}
+    """What a person, or a repair, asks besides."""
+    told = {("ibstat", "-l"): Printed("".join(f"{rail.device}\n" for rail in host.rails))}
+    told |= {("mlxconfig", "-d", rail.pci, "-e", "query"): Printed(nic.mlxconfig(rail, tuple(rail.settings))) for rail in host.rails}
+    users = ("nvidia-smi", "--query-compute-apps=pid,process_name", "--format=csv,noheader")
+    units = ("slurmd.service", "containerd.service", "docker.service")
+    told |= {("systemctl", "show", "-p", "LoadState,LimitMEMLOCK,MainPID", unit): Printed(gpu.service_unit(host, unit)) for unit in units}
+    return told | {users: Printed("".join(f"{user}\n" for user in host.gpu_users))}
 
 
 def _printed(pod: Pod, name: str, reading: str, item: dict[str, t.Any]) -> Printed:

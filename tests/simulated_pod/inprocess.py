@@ -13,9 +13,9 @@ from ...plugins.plugin_utils import climb as climbing
 from ...plugins.plugin_utils import collecting, gates, holding, judging, ledger, opening, runs
 from ...plugins.plugin_utils.plan import Plan
 from ...plugins.plugin_utils.verdicts import Verdict
-from . import answers, changes, healthy, wiring
+from . import answers
 from .model import Pod
-from .planned import plan_of
+from .planned import made
 
 LAYERS = ("preflight", "links", "routing")
 PHASES = ("before", "now")
@@ -27,9 +27,7 @@ Kept = dict[tuple[str, ...], Replies]
 
 def pod_of(directory: Path, names: t.Sequence[str] = (), seed: int = 1) -> tuple[Plan, Pod]:
     """The plan of an inventory, and its pod with some faults and variants in force."""
-    pod = healthy.pod(wiring.load(directory), seed)
-    changes.apply(pod, names)
-    return plan_of(directory), pod
+    return made(directory, names, seed)
 
 
 class Pods:

@@ -138,6 +138,8 @@ class Host:
     numa_balancing: int = 0
     acs: list[str] = field(default_factory=list)
     memlock: str = "infinity"
+    memlock_running: str = ""
+    gpu_users: list[str] = field(default_factory=list)
     fabric_manager: str = "active"
     environment: dict[str, str] = field(default_factory=lambda: {"NCCL_IB_TC": "106"})
     log: list[str] = field(default_factory=list)

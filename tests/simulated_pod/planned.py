@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import typing as t
 from pathlib import Path
 
 from ansible.inventory.manager import InventoryManager
@@ -14,6 +15,8 @@ from ansible.vars.manager import VariableManager
 
 from ...plugins.plugin_utils.opening import ROLES, Inventory, prepare
 from ...plugins.plugin_utils.plan import Plan
+from . import changes, healthy, wiring
+from .model import Pod
 
 ALSO = ("bgp_asn", "ansible_network_os")
 
@@ -31,3 +34,10 @@ def plan_of(directory: Path) -> Plan:
         values[name] = {key: templar.template(value) for key, value in raw.items() if key.startswith("pod_") or key in ALSO}
     plan, _waivers = prepare(Inventory(groups, values), (directory / "cabling.csv").read_text(encoding="utf-8"))
     return plan
+
+
+def made(directory: Path, faults: t.Sequence[str], seed: int) -> tuple[Plan, Pod]:
+    """The plan and the pod of an inventory, with some faults and variants in force."""
+    pod = healthy.pod(wiring.load(directory), seed)
+    changes.apply(pod, faults)
+    return plan_of(directory), pod

@@ -8,39 +8,44 @@ from __future__ import annotations
 import typing as t
 from pathlib import Path
 
-from . import answers, changes, healthy, wiring
-from .planned import plan_of
+from ...plugins.plugin_utils.plan import Plan
+from . import answers
+from .model import Pod
 
 TOOLS = Path(__file__).parent / "tools"
 
 
-def render(directory: Path, faults: t.Sequence[str], seed: int, into: Path) -> None:
-    """Write the answers of the pod of an inventory with some faults and variants in force.
+def render(plan: Plan, pod: Pod, into: Path) -> None:
+    """Write the answers of a pod.
 
     into: gets ``NODE/bin`` with the node's tools and ``NODE/TOOL/ARGUMENT/…/=out`` with each answer; ``unreachable`` names nodes.
     """
-    plan = plan_of(directory)
-    pod = healthy.pod(wiring.load(directory), seed)
-    changes.apply(pod, faults)
-    for name, node in pod.nodes.items():
-        place = into / name
-        printed = answers.of_node(pod, plan, name)
-        missing = {tool.name for tool in node.tools if tool.how == "missing"}
-        scripts = answers.scripts(node) if name in pod.hosts else {}
-        _bin(place / "bin", ({argv[0] for argv in printed} | set(scripts)) - missing)
-        for tool, text in scripts.items():
-            (place / tool).mkdir(exist_ok=True)
-            (place / tool / "=any").write_text(text, encoding="utf-8")
-        for argv, answer in printed.items():
-            _write(place, argv, answer)
+    for name in pod.nodes:
+        render_node(plan, pod, name, into)
     (into / "unreachable").write_text("".join(f"{name} {node.unreachable}\n" for name, node in pod.nodes.items() if node.unreachable), encoding="utf-8")
 
 
+def render_node(plan: Plan, pod: Pod, name: str, into: Path) -> None:
+    """Write one node's answers, over those that it had."""
+    place, node = into / name, pod.nodes[name]
+    printed = answers.of_node(pod, plan, name)
+    missing = {tool.name for tool in node.tools if tool.how == "missing"}
+    scripts = answers.scripts(node) if name in pod.hosts else {}
+    _bin(place / "bin", ({argv[0] for argv in printed} | set(scripts)) - missing)
+    for tool, text in scripts.items():
+        (place / tool).mkdir(exist_ok=True)
+        (place / tool / "=any").write_text(text, encoding="utf-8")
+    for argv, answer in printed.items():
+        _write(place, argv, answer)
+
+
 def _bin(place: Path, names: t.Iterable[str]) -> None:
-    place.mkdir(parents=True)
-    for name in {*names, "path_probe"} - {"python3"}:
-        (place / name).symlink_to(TOOLS / "answer")
-    (place / "python3").symlink_to(TOOLS / "python3")
+    place.mkdir(parents=True, exist_ok=True)
+    if not (place.parent / "=change").is_symlink():
+        (place.parent / "=change").symlink_to(TOOLS / "change")
+    for name, program in [*((name, "answer") for name in {*names, "path_probe"} - {"python3"}), ("python3", "python3")]:
+        if not (place / name).is_symlink():
+            (place / name).symlink_to(TOOLS / program)
 
 
 def _write(place: Path, argv: tuple[str, ...], answer: answers.Printed) -> None:
@@ -52,3 +57,5 @@ def _write(place: Path, argv: tuple[str, ...], answer: answers.Printed) -> None:
     for name, text in {**files, "=how": answer.how or None, "=below": "" if answer.asked_below else None}.items():
         if text is not None:
             (target / name).write_text(text, encoding="utf-8")
+        else:
+            (target / name).unlink(missing_ok=True)

@@ -24,6 +24,10 @@ DOCUMENTATION = """
             type: int
             default: 1
             vars: [{name: simulated_seed}]
+        state:
+            description: A directory in which the pod keeps what its hosts become; it is made with the faults in force. Without one nothing changes.
+            default: ""
+            vars: [{name: simulated_state}]
         become_success_timeout:
             version_added: '2.19'
             type: int
@@ -51,6 +55,7 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.connection.local import Connection as Local
@@ -67,7 +72,9 @@ class Connection(Local):
 
     def _connect(self) -> Connection:
         connection = super()._connect()
-        self.place = pod(Path(self.get_option("inventory")), self.get_option("faults"), self.get_option("seed"))
+        wanted = Path(self.get_option("inventory")), self.get_option("faults"), self.get_option("seed")
+        self.state = self.get_option("state")
+        self.place = kept(Path(self.state), *wanted) if self.state else pod(*wanted)
         self.node = self._play_context.remote_addr
         for line in (self.place / "unreachable").read_text(encoding="utf-8").splitlines():
             name, words = line.split(" ", maxsplit=1)
@@ -82,7 +89,10 @@ class Connection(Local):
         values = {"PATH": self.place / self.node / "bin", "SIMULATED_POD": self.place, "SIMULATED_NODE": self.node}
         values |= {"SIMULATED_RUN": _run(), "SIMULATED_PYTHON": sys.executable}
         exported = " ".join(f"{name}={shlex.quote(str(value))}" for name, value in values.items())
-        return super().exec_command(f"export {exported}; {cmd}", in_data=in_data, sudoable=sudoable)
+        said = super().exec_command(f"export {exported}; {cmd}", in_data=in_data, sudoable=sudoable)
+        if self.state:
+            _state().absorb(self.place, self.node)
+        return said
 
 
 def _run() -> str:
@@ -91,17 +101,37 @@ def _run() -> str:
     return f"{os.getppid()}-{stat.rpartition(')')[2].split()[19]}"
 
 
+def _state() -> Any:
+    """Needed by few: it takes a while to load."""
+    from ansible_collections.gpufabric.pyramid.tests.simulated_pod import state
+
+    return state
+
+
 def pod(inventory: Path, faults: str, seed: int) -> Path:
     """The directory with the answers of a pod; rendered by whoever comes first."""
-    names = [name.strip() for name in faults.split(",") if name.strip()]
+    names = _names(faults)
     root = Path(tempfile.gettempdir()) / f"simulated_pod-{os.getuid()}"
     root.mkdir(mode=0o700, exist_ok=True)
-    place = root / _key(inventory, names, seed)
+    return _rendered(root / _key(inventory, names, seed), inventory, names, seed, False)
+
+
+def kept(place: Path, inventory: Path, faults: str, seed: int) -> Path:
+    """The directory of a pod that keeps its state; made by whoever comes first."""
+    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return _rendered(place, inventory, _names(faults), seed, True)
+
+
+def _names(faults: str) -> list[str]:
+    return [name.strip() for name in faults.split(",") if name.strip()]
+
+
+def _rendered(place: Path, inventory: Path, names: list[str], seed: int, keeps: bool) -> Path:
     if not (place / "unreachable").exists():
-        with (root / ".lock").open("w") as lock:
+        with (place.parent / ".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not (place / "unreachable").exists():
-                _render(inventory, names, seed, place)
+                _render(inventory, names, seed, place, keeps)
     return place
 
 
@@ -119,14 +149,15 @@ def _prune(root: Path) -> None:
         shutil.rmtree(old, ignore_errors=True)
 
 
-def _render(inventory: Path, names: list[str], seed: int, place: Path) -> None:
-    from ansible_collections.gpufabric.pyramid.tests.simulated_pod.rendering import render
+def _render(inventory: Path, names: list[str], seed: int, place: Path, keeps: bool) -> None:
+    from ansible_collections.gpufabric.pyramid.tests.simulated_pod import planned, rendering
 
     fresh = Path(tempfile.mkdtemp(dir=place.parent))
     try:
-        render(inventory, names, seed, fresh)
+        (_state().begin if keeps else rendering.render)(*planned.made(inventory, names, seed), fresh)
         fresh.rename(place)
-        _prune(place.parent)
+        if not keeps:
+            _prune(place.parent)
     except (KeyError, LookupError, ValueError) as error:
         raise AnsibleError(f"simulated pod: {error.args[0] if error.args else error}") from error
     finally:

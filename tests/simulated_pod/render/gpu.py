@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from ..model import Gpu, Host
 
+# The process of slurmd.
+SLURMD = 4242
+
 
 def nvidia_smi_q(host: Host) -> str:
     """``nvidia-smi -q``, the sections that a reading looks at and some that it must pass over."""
@@ -238,6 +241,12 @@ def service_units(host: Host) -> str:
     units = [("nvidia-fabricmanager", host.fabric_manager, "infinity"), ("slurmd", "active", host.memlock), ("containerd", "active", "infinity")]
     blocks = [f"LimitMEMLOCK={limit}\nId={name}.service\nLoadState=loaded\nActiveState={state}\n" for name, state, limit in units]
     return "\n".join([*blocks, "LimitMEMLOCK=8388608\nId=docker.service\nLoadState=not-found\nActiveState=inactive\n"])
+
+
+def service_unit(host: Host, unit: str) -> str:
+    """``systemctl show -p LoadState,LimitMEMLOCK,MainPID`` of one unit."""
+    limit, pid = {"slurmd.service": (host.memlock, SLURMD), "containerd.service": ("infinity", 0)}.get(unit, ("8388608", 0))
+    return f"MainPID={pid}\nLimitMEMLOCK={limit}\nLoadState={'not-found' if unit == 'docker.service' else 'loaded'}\n"
 
 
 def sysctl(host: Host) -> str:

@@ -82,12 +82,15 @@ def gids(host: Host) -> str:
     return "\n".join([*lines, f"n_gids_found={number}"]) + "\n"
 
 
-def mlxconfig(rail: Rail) -> str:
+NAMED = ("ROCE_CC_PRIO_MASK_P1", "LINK_TYPE_P1", "SRIOV_EN", "NUM_OF_VFS", "PCI_WR_ORDERING")
+
+
+def mlxconfig(rail: Rail, names: tuple[str, ...] = NAMED) -> str:
     """``mlxconfig -e query`` of one NIC's named keys."""
     lines = ["", "Device #1:", "----------", "", "Device type:        ConnectX7", "Name:               MCX75310AAS-NEA_Ax"]
     lines += ["Description:        NVIDIA ConnectX-7 HHHL adapter card; 400GbE", f"Device:             {rail.pci}", ""]
     lines.append(f"{'Configurations:':<48}{'Default':>20}{'Current':>20}{'Next Boot':>20}")
-    for name in ("ROCE_CC_PRIO_MASK_P1", "LINK_TYPE_P1", "SRIOV_EN", "NUM_OF_VFS", "PCI_WR_ORDERING"):
+    for name in names:
         if name in rail.settings:
             current = rail.settings[name]
             later = rail.next_boot.get(name, current)

@@ -110,6 +110,7 @@ def _priority_masks(told: dict[tuple[str, str], dict[str, t.Any]], device: str, 
     cause="Firmware settings were changed and the NIC was not reset since.",
     fix="Reset the NIC with mlxfwreset, or reboot the host, when no job uses it.",
     fabric="roce",
+    remedy="mlxconfig",
 )
 def nic_reset_pending(mlxconfig: Rows, pod_rails: Rows) -> t.Iterator[Finding]:
     """Every rail NIC runs with the settings that its next boot will have."""
@@ -248,6 +249,7 @@ def _is_ipv4_v2(row: dict[str, t.Any]) -> bool:
     cause="The rail has no IPv4 address, or two, or its address came after the RDMA device took its GIDs.",
     fix="Give the rail's netdev its one planned IPv4 address, then look at show_gids.",
     fabric="roce",
+    remedy="gid",
 )
 def gid_index(gids: Rows, pod_rails: Rows, pod_gid_index: int | None) -> t.Iterator[Finding]:
     """Every rail has exactly one IPv4 RoCE v2 GID, at the planned index where there is one."""
