@@ -75,7 +75,10 @@ from ansible_collections.gpufabric.pyramid.plugins.module_utils import repairing
 MASKS = ("ROCE_CC_PRIO_MASK_P1", "ROCE_CC_PRIO_MASK_P2")
 ROW = re.compile(r"^\s*\*?\s+([A-Z][A-Z0-9_]+(?:\[[\d.]+\])?)\s+(\S+)\s+(\S+)\s+(\S+)\s*$")
 NUMBER = re.compile(r"^.*\((\w+)\)$")
-QUERY_SECONDS, SET_SECONDS, RESET_SECONDS, BACK_SECONDS = 60, 60, 300, 60
+QUERY_SECONDS = 60
+SET_SECONDS = 60
+RESET_SECONDS = 300
+BACK_SECONDS = 60
 
 
 def address(root, device):

@@ -42,7 +42,7 @@ def render_node(plan: Plan, pod: Pod, name: str, into: Path) -> None:
 def _bin(place: Path, names: t.Iterable[str]) -> None:
     place.mkdir(parents=True, exist_ok=True)
     if not (place.parent / "=change").is_symlink():
-        (place.parent / "=change").symlink_to(TOOLS / "change")
+        (place.parent / "=change").symlink_to(TOOLS.parent / "change.py")
     for name, program in [*((name, "answer") for name in {*names, "path_probe"} - {"python3"}), ("python3", "python3")]:
         if not (place / name).is_symlink():
             (place / name).symlink_to(TOOLS / program)
