@@ -13,9 +13,9 @@ from ...plugins.plugin_utils import climb as climbing
 from ...plugins.plugin_utils import collecting, gates, holding, judging, ledger, opening, runs
 from ...plugins.plugin_utils.plan import Plan
 from ...plugins.plugin_utils.verdicts import Verdict
-from . import answers
+from . import answers, changes, healthy, wiring
 from .model import Pod
-from .planned import made
+from .planned import plan_of
 
 LAYERS = ("preflight", "links", "routing")
 PHASES = ("before", "now")
@@ -27,7 +27,9 @@ Kept = dict[tuple[str, ...], Replies]
 
 def pod_of(directory: Path, names: t.Sequence[str] = (), seed: int = 1) -> tuple[Plan, Pod]:
     """The plan of an inventory, and its pod with some faults and variants in force."""
-    return made(directory, names, seed)
+    pod = healthy.pod(wiring.load(directory), seed)
+    changes.apply(pod, names)
+    return plan_of(directory), pod
 
 
 class Pods:
@@ -85,19 +87,20 @@ def _silent(plan: Plan, pod: Pod, layer: str) -> dict[str, str]:
     }
 
 
-def judge(plan: Plan, pod: Pod, layer: str) -> list[Verdict]:
-    """Every verdict of a layer for every node, as if the gates below were open."""
-    partners = [name for name in plan.nodes if plan.nodes[name].role == "host"]
+def judge(plan: Plan, pod: Pod, layer: str, members: t.Sequence[str] | None = None) -> list[Verdict]:
+    """Every verdict of a layer for some nodes (all of them), as if the gates below were open."""
+    members = list(plan.nodes) if members is None else members
+    partners = [name for name in members if plan.nodes[name].role == "host"]
     meshes = plan.meshes(partners)
     silent = _silent(plan, pod, layer)
     said: dict[str, dict[str, judging.Envelope]] = {phase: {} for phase in PHASES}
-    for name in plan.nodes:
+    for name in members:
         items = {**plan.items(name), **meshes.get(name, {})}
         for phase in PHASES if name not in silent else ():
             replies = _said(plan, pod, layer, name, phase, items, {})
             readings = {one: {"status": reply.status, "words": reply.words, "rows": reply.rows, "evidence": None} for one, reply in replies.items()}
             said[phase][name] = {**ANSWERED, "readings": readings}
-    return judging.judge(judging.Layer(layer, plan, list(plan.nodes), partners, said["now"], said["before"], silent, (), TODAY))
+    return judging.judge(judging.Layer(layer, plan, members, partners, said["now"], said["before"], silent, (), TODAY))
 
 
 def decide(plan: Plan, verdicts: list[Verdict], layer: str) -> dict[str, str]:

@@ -8,44 +8,27 @@ from __future__ import annotations
 import json
 import sys
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from ansible.module_utils.testing import patch_module_args
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.plan import Plan
-from ansible_collections.gpufabric.pyramid.tests.simulated_pod import changes, healthy, inprocess, layout, planned, rendering, state, wiring
-from ansible_collections.gpufabric.pyramid.tests.simulated_pod.model import Host, Pod
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout, rendering, state
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod.model import Host
 
 HOST = "gpu03"
 
 
-@dataclass(frozen=True)
-class Source:
-    """A small pod's inventory and plan, which no test changes."""
-
-    inventory: Path
-    plan: Plan
-
-    def pod(self, faults: t.Sequence[str] = ()) -> Pod:
-        """The pod with some faults in force."""
-        pod = healthy.pod(wiring.load(self.inventory), 1)
-        changes.apply(pod, faults)
-        return pod
-
-
 @pytest.fixture(scope="session")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Source:
+def source(tmp_path_factory: pytest.TempPathFactory) -> inprocess.Pods:
     """One rack of four hosts."""
-    inventory = layout.write(tmp_path_factory.mktemp("source"), racks=1, hosts_per_rack=4, spines=2, expectations={"pod_name": "kept"})
-    return Source(inventory, planned.plan_of(inventory))
+    return inprocess.Pods(layout.write(tmp_path_factory.mktemp("source"), racks=1, hosts_per_rack=4, spines=2, expectations={"pod_name": "kept"}))
 
 
 class Machine:
     """One host of a kept pod: its modules, its state, and what the preflight says of it."""
 
-    def __init__(self, pod: Path, source: Source, faults: t.Sequence[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, pod: Path, source: inprocess.Pods, faults: t.Sequence[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         self.pod, self.source, self.plan, self.capsys = pod, source, source.plan, capsys
         one = source.pod(faults)
         rendering.render_node(self.plan, one, HOST, pod)
@@ -87,6 +70,6 @@ class Machine:
 
 
 @pytest.fixture
-def machine(tmp_path: Path, source: Source, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> t.Callable[..., Machine]:
+def machine(tmp_path: Path, source: inprocess.Pods, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> t.Callable[..., Machine]:
     """Makes the host with some faults in force."""
     return lambda *faults: Machine(tmp_path, source, faults, monkeypatch, capsys)
