@@ -161,8 +161,7 @@ def roce_qos(
     """Every rail trusts DSCP, is lossless on the RoCE priority only, and maps RoCE and CNP as planned."""
     trust, pause = ({row["netdev"]: row for row in rows} for rows in (qos_trust, pause_settings))
     pfc, maps = grouped(pfc_priorities, "port"), grouped(dscp_map, "netdev")
-    for rail in planned(pod_rails):
-        netdev = rail["netdev"]
+    for netdev in (rail["netdev"] for rail in planned(pod_rails)):
         if netdev not in trust or netdev not in pfc or netdev not in pause:
             yield Finding(netdev, "trust, PFC and pause settings", "not told", "unknown")
             continue
@@ -297,6 +296,5 @@ def address_plan(ip_address: Rows, pod_rails: Rows) -> t.Iterator[Finding]:
         exact = [one for one in have if one.ip == wanted.ip and ("/" not in str(rail["address"]) or one.prefixlen == wanted.prefixlen)]
         if not exact:
             yield Finding(rail["netdev"], str(rail["address"]), ", ".join(map(str, have)) or "no IPv4 address")
-    twice = [address for address, number in Counter(row["address"] for row in ip_address if row["family"] == "inet").items() if number > 1]
-    for address in twice:
-        yield Finding(address, "on one netdev", "on several")
+    for address, number in Counter(row["address"] for row in ip_address if row["family"] == "inet").items():
+        yield from [Finding(address, "on one netdev", "on several")] * (number > 1)
