@@ -1,0 +1,226 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The ranks of one job on one host: started, watched, ended, and told of in one JSON document.
+
+The programs ``torch_collectives`` and ``training_step`` stand on it. Each host runs one agent, which starts a process for each
+of its ranks and needs nothing but the standard library; what the ranks tell comes to it over pipes, so that no rank has to
+survive for the others to be heard. Ranks meet at a store, which is a process of its own on the first host. A rank that waits
+too long asks the store who has arrived, tells it, and ends.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+try:
+    import one_rank
+except ImportError:
+    from ansible_collections.gpufabric.pyramid.plugins.module_utils import one_rank
+
+# After the last rank of the first host, the others may still be asking who was missing.
+STORE_GRACE_SECONDS = 8.0
+END_GRACE_SECONDS = 3.0
+OTHERS_GRACE_SECONDS = 8.0
+LOOK_SECONDS = 0.1
+MOST_TEXT = 4000
+# What launchers tell a process of its place; the agent is started once on each host. ``torchrun`` and Kubernetes say RANK.
+PLACES = (("SLURM_PROCID", "SLURM_NTASKS"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMI_RANK", "PMI_SIZE"), ("RANK", "WORLD_SIZE"))
+
+
+def parser(description):
+    """The options that every program of ranks has."""
+    result = argparse.ArgumentParser(description=description)
+    index, hosts = next(((os.environ[a], os.environ[b]) for a, b in PLACES if a in os.environ and b in os.environ), ("0", "1"))
+    result.add_argument("--host-index", type=int, default=int(index), help="which host this is, from 0")
+    result.add_argument("--hosts", type=int, default=int(hosts), help="how many hosts take part")
+    result.add_argument("--ranks-per-host", type=int, required=True)
+    result.add_argument("--master", default=f"{os.environ.get('MASTER_ADDR', '127.0.0.1')}:{os.environ.get('MASTER_PORT', '29400')}", help="address:port")
+    result.add_argument("--job", default="job", help="ranks of another job at the same port are refused")
+    result.add_argument("--backend", choices=("nccl", "gloo"), default="nccl", help="nccl is RCCL on AMD")
+    result.add_argument("--timeout", type=float, default=60.0, help="seconds that a rank waits for the others at any one place")
+    result.add_argument("--start-timeout", type=float, default=120.0, help="seconds that a rank may take to load its libraries and meet the others")
+    result.add_argument("--deadline", type=float, default=600.0, help="seconds after which everything is ended")
+    result.add_argument("--role", choices=("agent", "store", "rank"), default="agent", help=argparse.SUPPRESS)
+    return result
+
+
+def run(path, options, work):
+    """Be the agent, or what the agent started; returns the exit status.
+
+    path: the program's own file; work: what a rank does, given its Rank.
+    """
+    if options.role == "store":
+        return _serve(options)
+    if options.role == "rank":
+        return one_rank.Rank(options).run(work)
+    return Agent(path, options).run()
+
+
+class Agent:
+    """Starts this host's ranks and collects what they tell."""
+
+    def __init__(self, path, options):
+        self.path, self.options, self.ranks, self.store, self.told, self.lock = path, options, [], None, {}, threading.Lock()
+        self.outcome, self.began, self.printed = None, time.monotonic(), False
+
+    def run(self):
+        """Run the ranks to their end or the deadline, and print the document."""
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, self._end_early)
+        if self.options.host_index == 0:
+            self.store = subprocess.Popen(self._argv("store"), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True)
+        for local in range(self.options.ranks_per_host):
+            self.ranks.append(_Process(self, local))
+        self._wait()
+        self._finish()
+        return 0 if self.outcome == "complete" else 1
+
+    def _wait(self):
+        until = self.began + self.options.deadline
+        while any(rank.process.poll() is None for rank in self.ranks):
+            now = time.monotonic()
+            if now >= until:
+                self.outcome = self.outcome or "deadline"
+                return
+            if self.outcome is None and any(rank.process.poll() for rank in self.ranks):
+                # One is lost. The others find it out by themselves within their own timeout; what does not is ended.
+                self.outcome, until = "failed", min(until, now + self.options.timeout + OTHERS_GRACE_SECONDS)
+            time.sleep(LOOK_SECONDS)
+
+    def _argv(self, role):
+        return [sys.executable, self.path, *sys.argv[1:], "--role", role]
+
+    def _end_early(self, number, _frame):
+        self.outcome = self.outcome or f"ended by signal {number}"
+        self._finish()
+        sys.stdout.flush()
+        os._exit(128 + number)
+
+    def _finish(self):
+        if self.printed:
+            return
+        self.printed = True
+        for rank in self.ranks:
+            rank.end()
+        ranks = [rank.row() for rank in self.ranks]
+        with self.lock:
+            told = {kind: list(rows) for kind, rows in self.told.items()}
+        self.outcome = self.outcome or ("complete" if all(rank["outcome"] == "done" for rank in ranks) else "failed")
+        options = self.options
+        document = {
+            "program": os.path.splitext(os.path.basename(self.path))[0],
+            "host": socket.gethostname(),
+            "host_index": options.host_index,
+            "hosts": options.hosts,
+            "ranks_per_host": options.ranks_per_host,
+            "world_size": options.hosts * options.ranks_per_host,
+            "backend": options.backend,
+            "outcome": self.outcome,
+            "seconds": round(time.monotonic() - self.began, 3),
+            "ranks": ranks,
+            **told,
+        }
+        print(json.dumps(document), flush=True)
+        self._end_store()
+
+    def _end_store(self):
+        if self.store is not None:
+            with contextlib.suppress(OSError):
+                self.store.stdin.close()
+            try:
+                self.store.wait(STORE_GRACE_SECONDS + END_GRACE_SECONDS)
+            except subprocess.TimeoutExpired:
+                _kill(self.store)
+
+    def hear(self, local, event):
+        """Keep what a rank tells; the agent adds whose it is."""
+        with self.lock:
+            self.told.setdefault(event.pop("kind"), []).append(dict(event, rank=self.options.host_index * self.options.ranks_per_host + local))
+
+
+class _Process:
+    """One rank as its agent sees it: a process, a pipe of events, and the end of what it printed."""
+
+    def __init__(self, agent, local):
+        self.agent, self.local, self.about, self.text, self.stopped = agent, local, {}, b"", False
+        reading, writing = os.pipe()
+        options = agent.options
+        place = {"RANK": options.host_index * options.ranks_per_host + local, "LOCAL_RANK": local, "LOCAL_WORLD_SIZE": options.ranks_per_host}
+        place.update(WORLD_SIZE=options.hosts * options.ranks_per_host, RANKS_EVENTS=writing)
+        self.process = subprocess.Popen(
+            agent._argv("rank"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            env=dict(os.environ, **{name: str(value) for name, value in place.items()}), pass_fds=[writing], start_new_session=True,
+        )  # fmt: skip
+        os.close(writing)
+        self.threads = [threading.Thread(target=self._events, args=(reading,), daemon=True), threading.Thread(target=self._text, daemon=True)]
+        for thread in self.threads:
+            thread.start()
+
+    def _events(self, reading):
+        with os.fdopen(reading, encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                with contextlib.suppress(ValueError):
+                    event = json.loads(line)
+                    if event["kind"] == "about":
+                        self.about.update(event)
+                    else:
+                        self.agent.hear(self.local, event)
+
+    def _text(self):
+        while True:
+            piece = os.read(self.process.stdout.fileno(), 65536)
+            if not piece:
+                return
+            self.text = (self.text + piece)[-MOST_TEXT:]
+
+    def end(self):
+        """End it by its id where it still runs, and hear it out."""
+        if self.process.poll() is None:
+            self.stopped = True
+            _kill(self.process)
+        for thread in self.threads:
+            thread.join(END_GRACE_SECONDS)
+
+    def row(self):
+        """What its document says of it."""
+        code = self.process.poll()
+        row = {key: value for key, value in self.about.items() if key != "kind"}
+        row.update(rank=self.agent.options.host_index * self.agent.options.ranks_per_host + self.local, local_rank=self.local, pid=self.process.pid)
+        row["outcome"] = "ended" if self.stopped else "done" if code == 0 else "hung" if code == one_rank.HUNG else "killed" if code < 0 else "error"
+        row["signal"] = -code if code is not None and code < 0 and not self.stopped else None
+        if row["outcome"] != "done":
+            row["text"] = self.text.decode("utf-8", "replace")
+        return row
+
+
+def _kill(process):
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(END_GRACE_SECONDS)
+            return
+
+
+def _serve(options):
+    """Hold the store until the agent lets go, and then until every rank has said that it is done, or a grace."""
+    from torch.distributed import TCPStore
+
+    host, port = one_rank.address(options)
+    store = TCPStore(host, port, None, True, datetime.timedelta(seconds=options.deadline), wait_for_workers=False)
+    sys.stdin.read()
+    until = time.monotonic() + STORE_GRACE_SECONDS
+    while time.monotonic() < until and store.add(f"{options.job}/done", 0) < options.hosts * options.ranks_per_host:
+        time.sleep(0.1)
+    return 0

@@ -1,0 +1,247 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The programs of ranks on real torch with gloo: healthy, and with one rank made ill for real."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import typing as t
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from ansible_collections.gpufabric.pyramid.plugins.module_utils import ranks
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import parse
+
+PROGRAMS = Path(ranks.__file__).parent
+FAULTS = Path(__file__).resolve().parents[2] / "labs" / "ranks" / "faults"
+RANKS = 4
+# A rank that waits this long for the others says so; a busy machine must not be taken for a hang.
+TIMEOUT = 6
+LIMIT_SECONDS = 150
+
+
+def _has_torch(python: str) -> bool:
+    return shutil.which(python) is not None and subprocess.run([python, "-c", "import torch"], capture_output=True, timeout=60, check=False).returncode == 0
+
+
+@pytest.fixture(scope="session")
+def python() -> str:
+    """A Python that has torch: that of these tests, or Debian's."""
+    for one in (sys.executable, os.environ.get("TORCH_PYTHON", ""), "/usr/bin/python3"):
+        if one and _has_torch(one):
+            return one
+    if os.environ.get("CI") == "true":
+        pytest.fail("no Python here has torch; Debian has it as python3-torch")
+    pytest.skip("no Python here has torch; Debian has it as python3-torch")
+
+
+def free_port() -> int:
+    """A port that nobody listens at."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@dataclass
+class Told:
+    """How a job ended: exit status, its document, and what its fault says that it did."""
+
+    rc: int
+    text: str
+    mark: str
+
+    @property
+    def document(self) -> dict[str, t.Any]:
+        """The one document on standard output."""
+        return json.loads(self.text)
+
+    def rows(self, reading: str) -> list[dict[str, t.Any]]:
+        """The document as a reading."""
+        return parse(reading, "linux", self.text)
+
+    def outcomes(self) -> dict[int, str]:
+        """What became of each rank."""
+        return {row["rank"]: row["outcome"] for row in self.document["ranks"]}
+
+
+def argv(python: str, program: str, port: int, *options: str) -> list[str]:
+    """One host's command."""
+    common = ["--backend", "gloo", "--ranks-per-host", str(RANKS), "--master", f"127.0.0.1:{port}", "--timeout", str(TIMEOUT), "--deadline", "120"]
+    return [python, "-W", "ignore", str(PROGRAMS / f"{program}.py"), *common, *options]
+
+
+def environment(fault: dict[str, t.Any] | None, mark: Path) -> dict[str, str]:
+    """A job's environment, with a fault where there is one."""
+    clean = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE", "PYTHONPATH")}
+    ill = {"PYTHONPATH": str(FAULTS), "RANK_FAULT": json.dumps(fault), "RANK_FAULT_MARK": str(mark)} if fault else {}
+    return {**clean, "OMP_NUM_THREADS": "1", **ill}
+
+
+def run(python: str, tmp_path: Path, program: str, *options: str, fault: dict[str, t.Any] | None = None) -> Told:
+    """Run a job of one host to its end."""
+    mark = tmp_path / "mark"
+    command = argv(python, program, free_port(), *options)
+    said = subprocess.run(command, env=environment(fault, mark), capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False, stdin=subprocess.DEVNULL)
+    told = mark.read_text(encoding="utf-8") if mark.exists() else ""
+    assert bool(told) == bool(fault), "the fault was not in force"
+    return Told(said.returncode, said.stdout, told)
+
+
+SMALL = ("--counts", "0,1,1021", "--dtypes", "float32,int64")
+
+
+def test_every_collective_is_exactly_right(python: str, tmp_path: Path) -> None:
+    told = run(python, tmp_path, "torch_collectives", *SMALL, "--sizes", "65536", "--iterations", "3")
+    assert (told.rc, told.document["outcome"], set(told.outcomes().values())) == (0, "complete", {"done"})
+    results = told.rows("collective_results")
+    assert len(results) == RANKS * 5 * 3 * 2
+    assert {row["wrong"] for row in results if row["unsupported"] is None} == {0}
+    # gloo of old torch has no reduce-scatter, and says so; everything else it has.
+    assert {row["collective"] for row in results if row["unsupported"]} <= {"reduce_scatter"}
+    rates = told.rows("collective_rates")
+    assert {row["wrong"] for row in rates} == {0}
+    factor = {"all_reduce": 2 * (RANKS - 1) / RANKS, "broadcast": 1.0}
+    assert all(row["busbw_gbyte_s"] == pytest.approx(row["algbw_gbyte_s"] * factor.get(row["collective"], (RANKS - 1) / RANKS)) for row in rates)
+    assert all(row["algbw_gbyte_s"] == pytest.approx(row["size_bytes"] / row["time_us"] / 1e3) for row in rates)
+
+
+def test_a_rank_that_is_late_is_named(python: str, tmp_path: Path) -> None:
+    late = {"rank": 2, "kind": "late", "seconds": 0.5, "call": "Rank", "after": 4}
+    sizes = "65536,65540,65544"
+    told = run(python, tmp_path, "torch_collectives", "--dtypes", "", "--sizes", sizes, "--collectives", "all_reduce", "--iterations", "3", fault=late)
+    # What comes before the last size has its own lateness in it.
+    last = {row["rank"]: row["late_ms"] for row in told.rows("collective_rates") if row["size_bytes"] == 65544}
+    assert last[2] > 400
+    assert all(last[2] > other + 300 for rank, other in last.items() if rank != 2)
+
+
+def test_a_rank_that_never_comes_is_named_within_the_timeout(python: str, tmp_path: Path) -> None:
+    absent = {"rank": 1, "kind": "absent", "call": "Rank", "after": 3}
+    told = run(python, tmp_path, "torch_collectives", *SMALL, "--collectives", "all_reduce", fault=absent)
+    assert told.rc != 0
+    outcomes = told.outcomes()
+    assert outcomes.pop(1) == "ended"
+    # The first to give up closes its connections, which another may see before its own time is up.
+    assert "hung" in outcomes.values() and set(outcomes.values()) <= {"hung", "error"}
+    hangs = told.rows("collective_hangs")
+    assert {(row["place"], *row["absent"]) for row in hangs} == {("all_reduce of 1 float32", 1)}
+    assert all(TIMEOUT <= row["waited_seconds"] <= TIMEOUT + 5 for row in hangs)
+
+
+def test_ranks_that_call_different_collectives_hang_with_nobody_absent(python: str, tmp_path: Path) -> None:
+    other = {"rank": 1, "kind": "other", "call": "all_reduce", "after": 3}
+    told = run(python, tmp_path, "torch_collectives", "--counts", "1021", "--collectives", "all_reduce", fault=other)
+    assert "done" not in told.outcomes().values()
+    hangs = told.rows("collective_hangs")
+    assert hangs == [] or {tuple(row["absent"]) for row in hangs} == {()}
+    # gloo may see that the sizes differ, or wait; both end it.
+    assert hangs or {"error"} <= set(told.outcomes().values())
+
+
+def test_a_value_that_flips_is_caught(python: str, tmp_path: Path) -> None:
+    flip = {"rank": 3, "kind": "flip", "call": "all_reduce", "after": 3}
+    told = run(python, tmp_path, "torch_collectives", "--counts", "1,1021", "--collectives", "all_reduce", fault=flip)
+    wrong = {row["rank"]: row["wrong"] for row in told.rows("collective_results") if row["wrong"]}
+    assert wrong == {3: 1}
+
+
+@pytest.mark.parametrize("victim", [0, 3])
+def test_a_rank_that_is_killed_is_named_whichever_it_is(python: str, tmp_path: Path, victim: int) -> None:
+    dead = {"rank": victim, "kind": "dead", "call": "Rank", "after": 4}
+    told = run(python, tmp_path, "torch_collectives", *SMALL, "--collectives", "all_reduce", fault=dead)
+    outcomes = told.outcomes()
+    assert outcomes.pop(victim) == "killed"
+    assert set(outcomes.values()) <= {"hung", "error"}
+    killed = next(row for row in told.rows("collective_ranks") if row["rank"] == victim)
+    assert (killed["signal"], killed["ranks"]) == (signal.SIGKILL, RANKS)
+
+
+def test_hosts_that_disagree_on_the_number_of_ranks_are_told(python: str, tmp_path: Path) -> None:
+    port = free_port()
+    hosts = [
+        subprocess.Popen(
+            argv(python, "torch_collectives", port, *SMALL, "--host-index", str(index), "--hosts", str(of), "--start-timeout", "12", "--ranks-per-host", "2"),
+            env=environment(None, tmp_path / "mark"),
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for index, of in ((0, 2), (1, 3))
+    ]
+    texts = [host.communicate(timeout=LIMIT_SECONDS)[0] for host in hosts]
+    errors = [row["error"] for text in texts for row in json.loads(text)["ranks"] if row.get("error")]
+    assert any("was told of" in error for error in errors), errors
+    assert all(host.returncode for host in hosts)
+
+
+def test_two_hosts_train_and_agree_to_the_last_bit(python: str, tmp_path: Path) -> None:
+    port = free_port()
+    two = [
+        subprocess.Popen(
+            argv(python, "training_step", port, "--host-index", str(index), "--hosts", "2", "--ranks-per-host", "2", "--steps", "12", "--warmup", "2"),
+            env=environment(None, tmp_path / "mark"),
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for index in range(2)
+    ]
+    told = [Told(host.returncode or 0, host.communicate(timeout=LIMIT_SECONDS)[0], "") for host in two]
+    assert [one.document["outcome"] for one in told] == ["complete", "complete"]
+    assert [sorted(one.outcomes()) for one in told] == [[0, 1], [2, 3]]
+    agreement = [row for one in told for row in one.rows("training_agreement")]
+    for what in ("parameters", "gradients", "optimizer"):
+        assert len({row["checksum"] for row in agreement if row["what"] == what}) == 1, what
+    assert max(row["difference"] for row in agreement if row["what"] == "one process") < 1e-9
+    steps = [row for one in told for row in one.rows("training_steps")]
+    assert len(steps) == 4 * 12
+    assert all(row["step_ms"] >= row["compute_ms"] > 0 for row in steps)
+    losses = [row["loss"] for row in steps if row["rank"] == 0]
+    assert losses[-1] < losses[0]
+
+
+def test_a_loss_that_is_no_number_stops_all_ranks_at_its_step(python: str, tmp_path: Path) -> None:
+    nan = {"rank": 2, "kind": "nan", "call": "cross_entropy", "after": 12}
+    told = run(python, tmp_path, "training_step", "--steps", "20", "--warmup", "2", fault=nan)
+    steps = told.rows("training_steps")
+    last = max(row["step"] for row in steps)
+    assert last < 21
+    assert [row["rank"] for row in steps if row["loss"] is None] == [2]
+    assert {row["rank"] for row in steps if row["step"] == last} == {0, 1, 2, 3}
+
+
+def test_a_rank_that_drifts_has_another_checksum(python: str, tmp_path: Path) -> None:
+    drift = {"rank": 2, "kind": "drift", "call": "AdamW", "after": 5}
+    told = run(python, tmp_path, "training_step", "--steps", "8", "--warmup", "1", fault=drift)
+    sums = {row["rank"]: row["checksum"] for row in told.rows("training_agreement") if row["what"] == "parameters"}
+    assert sums[0] == sums[1] == sums[3] != sums[2]
+
+
+def test_a_rank_that_computes_slowly_is_seen_in_its_own_time(python: str, tmp_path: Path) -> None:
+    slow = {"rank": 1, "kind": "late", "seconds": 0.4, "call": "cross_entropy", "after": 6}
+    told = run(python, tmp_path, "training_step", "--steps", "6", "--warmup", "1", fault=slow)
+    compute = {rank: sorted(row["compute_ms"] for row in told.rows("training_steps") if row["rank"] == rank)[3] for rank in range(RANKS)}
+    assert all(compute[1] > other + 200 for rank, other in compute.items() if rank != 1)
+
+
+def test_an_agent_that_is_ended_tells_what_it_has_and_leaves_nobody_behind(python: str, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    absent = {"rank": 1, "kind": "absent", "call": "Rank", "after": 2}
+    agent = subprocess.Popen(
+        argv(python, "torch_collectives", free_port(), *SMALL, "--timeout", "100"), env=environment(absent, mark), stdout=subprocess.PIPE, text=True
+    )
+    until = time.monotonic() + 60
+    while not mark.exists() and time.monotonic() < until:
+        time.sleep(0.1)
+    assert mark.exists()
+    agent.send_signal(signal.SIGTERM)
+    document = json.loads(agent.communicate(timeout=60)[0])
+    assert document["outcome"] == "ended by signal 15"
+    assert all(not Path(f"/proc/{row['pid']}").exists() for row in document["ranks"])
