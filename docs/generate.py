@@ -113,6 +113,9 @@ def readings_page() -> str:
 def _reading(reading: Reading) -> str:
     columns = _table(("Column", "Type", "Optional"), [_column(column) for column in reading.columns])
     rows = [(platform, *_source(source)) for platform, sources in reading.platforms.items() for source in sources]
+    for platform, bases in reading.of_fabric.items():
+        of_node = "of each node" if platform == "infiniband" else "of each host of an InfiniBand pod"
+        rows.append((platform, f"{', '.join(f'[`{base}`](#{base})' for base in bases)} {of_node}", "rows of the fabric"))
     return "\n\n".join([f"## {reading.name}", reading.description, columns, _table(("Platform", "Command", "Parsed by"), rows)])
 
 

@@ -10,8 +10,8 @@ import typing as t
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import KINDS, catalogue
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.tools import ReadingAction
 
-PLATFORMS = [platform for platform, kind in KINDS.items() if kind == "switch"]
-READINGS = [name for name, reading in catalogue().items() if "switch" in reading.kinds]
+PLATFORMS = [platform for platform, kind in KINDS.items() if kind == "switch" and platform != "infiniband"]
+READINGS = [name for name, reading in catalogue().items() if set(PLATFORMS) & set(reading.platforms)]
 
 
 class ActionModule(ReadingAction):

@@ -69,6 +69,8 @@ def asks(names: t.Iterable[str], node: Values) -> tuple[list[Ask], dict[str, Rep
         if rows and not sources:
             needs = " or ".join(sorted({f"{key} {value}" for source in rows for key, value in source.when.items()}))
             apart[name] = Reply("not_applicable", f"{name} is for {needs}")
+        elif any(source.foreach == "fabric" and "fabric" not in node["items"] for source in sources):
+            apart[name] = Reply("not_applicable", f"{name} is told by the readers of the fabric")
         elif rows:
             items: list[Values] = next((node["items"].get(source.foreach, []) for source in sources if source.foreach), [{}])
             wanted.append(Ask(what, sources, tuple(items)))
@@ -114,6 +116,8 @@ def reply(ask: Ask, platform: str, answers: t.Sequence[Answer]) -> Reply:
     if not answers:
         # A mesh may be empty where nobody else climbs; a host without rails may not.
         return Reply("ok") if ask.reading.partial else Reply("unknown", "nothing is planned to be asked for it")
+    if ask.reading.where_installed and all(answer.status == "missing" for answer in answers):
+        return Reply("not_applicable", answers[0].stderr)
     result = Reply("ok")
     pieces = []
     named = labels(ask)
@@ -126,7 +130,7 @@ def reply(ask: Ask, platform: str, answers: t.Sequence[Answer]) -> Reply:
                 result.rows += _parsed(ask, platform, answer, label)
                 continue
             except ParseError as error:
-                words = f"{answer.source.tool}: {error.why}" + (f": {error.line[:120]!r}" if error.line else "")
+                words = f"{answer.source.tool}: {error.why}" + (f": {error.line[:120]!r}" if error.line else _muttered(answer))
         result.lost[label or ""] = words
     result.text = "".join(piece if piece.endswith("\n") or not piece else piece + "\n" for piece in pieces)
     if result.lost and not (ask.reading.partial and result.rows):
@@ -134,6 +138,12 @@ def reply(ask: Ask, platform: str, answers: t.Sequence[Answer]) -> Reply:
         result.words = "; ".join(dict.fromkeys(f"{label}: {words}" if label and not whole else words for label, words in list(result.lost.items())[:3]))
         result.words += f"; and {len(result.lost) - 3} more" if len(result.lost) > 3 else ""
     return result
+
+
+def _muttered(answer: Answer) -> str:
+    """What a tool that printed nothing said beside it."""
+    last = answer.stderr.strip().splitlines()[-1:] if not answer.stdout.strip() else []
+    return f" ({last[0][:200]})" if last else ""
 
 
 def _parsed(ask: Ask, platform: str, answer: Answer, label: str | None) -> list[Values]:

@@ -21,6 +21,7 @@ PLANNED = {
     "pod_cables": "The node's cables by the wiring plan: port, peer, peer_port, peer_role, medium, length_m.",
     "pod_neighbors": "The BGP neighbors of a switch by the wiring plan: port, peer, address (None where the plan has none), asn.",
     "pod_remote_rails": "Rails on other leaves: host, device, address, leaf; on a leaf, what its ECMP routes lead to.",
+    "pod_plane_spines": "The spines of a leaf's plane on an InfiniBand pod: those that the wiring plan leads it to, over any number of leaves.",
     "pod_uplinks": "How many cables of a leaf lead to spines.",
     "pod_pings": "The pings planned from a host: source, target, peer, device, peer_device, cross (over the spines).",
     "pod_path_probes": "The full-size probes planned from a host: source, target, peer, device, peer_device, cross.",

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from . import climb, runs
 from .collecting import asks, from_evidence
+from .fabric import spread
 from .gates import counts, decide
 from .judging import ANSWERED, Envelope, Layer, judge, wanted
 from .ledger import Ledger
@@ -56,6 +57,7 @@ def judge_layer(book: Ledger, plan: Plan, state: climb.State, layer: str, silent
         now, before = (replayed(Path(state.replay), plan, layer, members, partners, phase) for phase in ("now", "before"))
     else:
         now, before = book.answers(layer, "now"), book.answers(layer, "before")
+    now, before = spread(plan, now, members), spread(plan, before, members)
     silent = dict(state.silent)
     for node in members:
         # A node that answered before the soak and not after it has not answered.
@@ -98,7 +100,7 @@ def replayed(directory: Path, plan: Plan, layer: str, members: t.Sequence[str], 
     for name in members:
         node = plan.nodes[name]
         place = directory / "evidence" / layer / name
-        items = {**plan.items(name), **meshes.get(name, {})}
+        items = {**plan.items(name, members), **meshes.get(name, {})}
         wants, apart = asks(wanted(layer, node.kind, node.values["pod_fabric"], phase), {"platform": node.platform, "values": node.values, "items": items})
         if wants and not place.is_dir():
             continue

@@ -70,7 +70,15 @@ def wanted(layer: str, kind: str, fabric: str, phase: str) -> list[str]:
         own = check.before if phase == "before" else check.readings
         names |= dict.fromkeys(own if kind in check.kinds else ())
         names |= dict.fromkeys(check.of_peers if phase != "before" else ())
+        if fabric == "infiniband" and kind == "host":
+            names |= dict.fromkeys(of_the_fabric(own))
     return [name for name in names if kind in catalogue()[name].kinds and not catalogue()[name].load]
+
+
+def of_the_fabric(names: t.Iterable[str]) -> list[str]:
+    """What readers of an InfiniBand fabric are asked for some readings, and what tells whose the adapters are."""
+    bases = dict.fromkeys(base for name in names for of_platform in catalogue()[name].of_fabric.values() for base in of_platform)
+    return [*bases, "ibstat"] if bases else []
 
 
 def judge(layer: Layer) -> list[Verdict]:
@@ -207,7 +215,7 @@ def _said(envelopes: t.Mapping[str, Envelope], layer: Layer, node: str, name: st
         return said["rows"]
     if optional:
         return None
-    if platform not in catalogue()[name].platforms:
+    if platform not in catalogue()[name].tellers:
         raise _Unread("skip", f"platform {platform} has no reading {name}")
     if said is None:
         raise _Unread("unknown", f"{name} was never read")

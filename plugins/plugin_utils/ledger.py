@@ -64,7 +64,7 @@ class Ledger:
         meshes = plan.meshes(climb.partners(plan, state, members), members)
         for name in members:
             node = plan.nodes[name]
-            items = {**plan.items(name), **meshes.get(node.name, {"ping": [], "path_probe": []})}
+            items = {**plan.items(name, members), **meshes.get(node.name, {"ping": [], "path_probe": []})}
             values = {key: node.values[key] for key in OF_READING}
             runs.write_json(self.run / "plan" / f"{node.name}.json", {"platform": node.platform, "kind": node.kind, "values": values, "items": items})
 

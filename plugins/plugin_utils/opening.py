@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import typing as t
 from dataclasses import dataclass
 
@@ -28,8 +29,20 @@ STEERING = (
 REMEDIATION = (
     "pod_scheduler", "pod_scheduler_host", "pod_scheduler_node", "pod_readmit_reasons", "pod_remediate_max", "pod_allow_nic_reset", "pod_allow_reboot",
 )  # fmt: skip
+GUID = re.compile(r"^(?:0x)?[\da-fA-F]{16}$")
 # Values that are the run's, not a node's: all nodes must agree.
-OF_THE_RUN = ("pod_name", "pod_fabric", "pod_topology", "pod_gate_groups", "pod_depth", "pod_mode", "pod_gate_policy", "pod_waivers", *STEERING)
+OF_THE_RUN = (
+    "pod_name",
+    "pod_fabric",
+    "pod_fabric_reader",
+    "pod_topology",
+    "pod_gate_groups",
+    "pod_depth",
+    "pod_mode",
+    "pod_gate_policy",
+    "pod_waivers",
+    *STEERING,
+)
 
 
 class Refused(Exception):
@@ -78,7 +91,7 @@ def prepare(inventory: Inventory, cabling_text: str | None) -> tuple[Plan, list[
     cables, problems = cabling.read(cabling_text, roles) if cabling_text is not None else ([], ["the wiring plan does not exist"])
     wrong += [f"{first['pod_cabling_file']}: {problem}" for problem in problems]
     plan = Plan(_nodes(inventory, roles, values, groups), groups, cables)
-    wrong += [*_platforms(plan), *_counts(plan, first), *_rails(plan)]
+    wrong += [*_platforms(plan), *_counts(plan, first), *_rails(plan), *_readers(plan, first)]
     if wrong:
         raise Refused(wrong)
     return plan, given
@@ -142,14 +155,16 @@ def _nodes(inventory: Inventory, roles: t.Mapping[str, str], values: t.Mapping[s
     nodes = {}
     for name, role in roles.items():
         asn = inventory.variables[name].get("bgp_asn")
-        platform = _platform(role, values[name]["pod_platform"], str(inventory.variables[name].get("ansible_network_os") or ""))
+        platform = _platform(role, values[name], str(inventory.variables[name].get("ansible_network_os") or ""))
         nodes[name] = Node(name, role, platform, group_of.get(name), values[name], int(asn) if asn is not None else None)
     return nodes
 
 
-def _platform(role: str, said: str, network_os: str) -> str:
-    if said != "auto":
-        return said
+def _platform(role: str, values: t.Mapping[str, t.Any], network_os: str) -> str:
+    if values["pod_platform"] != "auto":
+        return str(values["pod_platform"])
+    if role != "host" and values["pod_fabric"] == "infiniband":
+        return "infiniband"
     return "linux" if role == "host" else network_os.rpartition(".")[2]
 
 
@@ -161,6 +176,25 @@ def _platforms(plan: Plan) -> list[str]:
             said = node.platform or "unset"
             wrong.append(f"argument 'pod_platform' of {node.name} must be one of {', '.join(fitting)}, not {said!r} (or set ansible_network_os)")
     return wrong
+
+
+def _readers(plan: Plan, values: t.Mapping[str, t.Any]) -> list[str]:
+    wrong = []
+    for said in values["pod_fabric_reader"]:
+        host, colon, device = said.partition(":")
+        node = plan.nodes.get(host)
+        if node is None or node.role != "host":
+            wrong.append(f"argument 'pod_fabric_reader' must name GPU hosts, not {host!r}")
+        elif colon and not device:
+            wrong.append(f"argument 'pod_fabric_reader' must be host or host:device, not {said!r}")
+    guids: dict[str, list[str]] = {}
+    for node in plan.nodes.values():
+        guid = node.values["pod_node_guid"]
+        if guid and not GUID.match(guid):
+            wrong.append(f"argument 'pod_node_guid' of {node.name} must be 16 hexadecimal digits, not {guid!r}")
+        elif guid:
+            guids.setdefault(guid.lower().removeprefix("0x"), []).append(node.name)
+    return wrong + [f"argument 'pod_node_guid' is {guid} of {_some(names)}" for guid, names in guids.items() if len(names) > 1]
 
 
 def _counts(plan: Plan, values: t.Mapping[str, t.Any]) -> list[str]:

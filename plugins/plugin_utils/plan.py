@@ -84,6 +84,7 @@ class Plan:
         planned |= {"pod_incasts": [], "pod_incast_refused": ""}
         planned["pod_neighbors"] = self._neighbors(cables) if place.kind == "switch" and place.asn is not None else []
         planned["pod_uplinks"] = sum(place.role == "leaf" and cable["peer_role"] == "spine" for cable in cables)
+        planned["pod_plane_spines"] = self.spines_of_plane(node) if place.role == "leaf" and place.values["pod_fabric"] == "infiniband" else []
         planned["pod_remote_rails"] = self._remote_rails(node) if place.role == "leaf" else []
         return planned
 
@@ -135,12 +136,48 @@ class Plan:
             return meshes
         return {host: {"ping": own["ping"], "path_probe": []} for host, own in both_ways(meshes).items() if host in members}
 
-    def items(self, node: str) -> dict[str, list[Values]]:
-        """What a node's commands are repeated for, whoever climbs: a host's rails, a switch's planned ports."""
+    def items(self, node: str, members: t.Collection[str] | None = None) -> dict[str, list[Values]]:
+        """What a node's commands are repeated for: a host's rails, a switch's planned ports, and the ports that it reads a fabric through.
+
+        members: the nodes that climb, all where it is None.
+        """
         ports = dict.fromkeys(cable.seen_from(node)[0].port for cable in self.at[node])
-        if self.nodes[node].kind == "host":
-            return {"rail": self.nodes[node].values["pod_rails"], "port": []}
-        return {"rail": [], "port": [{"item": port, "port": port} for port in ports]}
+        if self.nodes[node].kind == "switch":
+            return {"rail": [], "port": [{"item": port, "port": port} for port in ports]}
+        devices = self.readers(self.nodes if members is None else members).get(node)
+        fabric: dict[str, list[Values]] = {"fabric": [{"via": device, "device": device} for device in devices]} if devices else {}
+        return {"rail": self.nodes[node].values["pod_rails"], "port": [], **fabric}
+
+    def readers(self, members: t.Collection[str]) -> dict[str, list[str]]:
+        """The members that read an InfiniBand fabric for all, with the devices that they read it through; none on RoCE.
+
+        Where ``pod_fabric_reader`` names none: a host of each of the first two gate groups that climb, through its first rail, or
+        through every rail where rails do not meet.
+        """
+        values = next(iter(self.nodes.values())).values
+        if values["pod_fabric"] != "infiniband":
+            return {}
+        said = [one.partition(":") for one in values["pod_fabric_reader"]]
+        if not said:
+            firsts = [next((host for host in hosts if host in members), None) for hosts in self.groups.values()]
+            said = [(host, "", "") for host in firsts if host is not None][:2]
+        found: dict[str, list[str]] = {}
+        for host, _colon, device in said:
+            if host in members:
+                rails = [rail["device"] for rail in self.nodes[host].values["pod_rails"]]
+                found.setdefault(host, []).extend([device] if device else rails if values["pod_topology"] == "rail_only" else rails[:1])
+        return found
+
+    def spines_of_plane(self, leaf: str) -> list[str]:
+        """The spines that a leaf's plane has: those that its cables lead to, over any number of leaves."""
+        found, waiting = {leaf}, [leaf]
+        while waiting:
+            for cable in self.at[waiting.pop()]:
+                for end in (cable.a.node, cable.b.node):
+                    if end not in found and self.nodes[end].kind == "switch":
+                        found.add(end)
+                        waiting.append(end)
+        return sorted(name for name in found if self.nodes[name].role == "spine")
 
     def incasts(self, members: t.Collection[str]) -> Incasts:
         """The incasts among the hosts that are members; see ``incasts.py``."""

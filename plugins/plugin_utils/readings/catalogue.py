@@ -15,7 +15,7 @@ from pathlib import Path
 import yaml
 
 HERE = Path(__file__).parent
-KINDS = {"linux": "host", "eos": "switch", "nxos": "switch", "sonic": "switch", "cumulus": "switch", "frr": "switch"}
+KINDS = {"linux": "host", "eos": "switch", "nxos": "switch", "sonic": "switch", "cumulus": "switch", "frr": "switch", "infiniband": "switch"}
 COLUMN = re.compile(r"^(str|int|float|bool|list|ints|speed|pci|asn)(\?)?$")
 
 
@@ -106,6 +106,8 @@ class Reading:
 
     keep: patterns of the column ``name``; a run keeps only the rows they match, the evidence keeps all.
     partial: an item of ``foreach`` that does not answer is a missing row, which a check must look for, not an unread table.
+    where_installed: a node that has none of its tools lacks the reading, which is no fault of the node.
+    of_fabric: by platform, the readings of a whole InfiniBand subnet that this one is made of for each node; see fabric.py.
     load: it is what the jobs of a load printed, which ``read`` never asks for.
     """
 
@@ -115,12 +117,19 @@ class Reading:
     platforms: dict[str, tuple[Source, ...]]
     keep: tuple[str, ...] = ()
     partial: bool = False
+    where_installed: bool = False
+    of_fabric: dict[str, tuple[str, ...]] = field(default_factory=dict)
     load: bool = False
 
     @property
     def kinds(self) -> frozenset[str]:
         """``host``, ``switch`` or both: the kinds of node that have a platform row."""
-        return frozenset(KINDS[platform] for platform in self.platforms)
+        return frozenset(KINDS[platform] for platform in self.tellers)
+
+    @property
+    def tellers(self) -> tuple[str, ...]:
+        """The platforms of which it is told: by a command of their own, or by a reader of the fabric."""
+        return tuple(dict.fromkeys((*self.platforms, *self.of_fabric)))
 
 
 def _sources(name: str, platform: str, raw: t.Any) -> tuple[Source, ...]:
@@ -144,8 +153,18 @@ def _load(path: Path) -> Reading:
         if match is None:
             raise ValueError(f"reading {path.stem}: column {column} has the unknown type {kind!r}")
         columns.append(Column(column, match[1], bool(match[2])))
-    platforms = {platform: _sources(path.stem, platform, row) for platform, row in raw["platforms"].items()}
-    return Reading(path.stem, raw["description"], tuple(columns), platforms, tuple(raw.get("keep", ())), raw.get("partial", False), raw.get("load", False))
+    platforms = {platform: _sources(path.stem, platform, row) for platform, row in raw.get("platforms", {}).items()}
+    return Reading(
+        path.stem,
+        raw["description"],
+        tuple(columns),
+        platforms,
+        tuple(raw.get("keep", ())),
+        raw.get("partial", False),
+        where_installed=raw.get("where_installed", False),
+        of_fabric={platform: tuple(names) for platform, names in raw.get("of_fabric", {}).items()},
+        load=raw.get("load", False),
+    )
 
 
 @functools.cache

@@ -60,7 +60,7 @@ def parse(name: str, platform: str, stdout: str, item: str | None = None) -> lis
     """
     what = reading(name)
     if platform not in what.platforms:
-        raise KeyError(f"reading {name} has no platform {platform!r}, only {', '.join(what.platforms)}")
+        raise KeyError(f"reading {name} has no platform {platform!r}, only {', '.join(what.platforms) or 'what the fabric tells'}")
     errors: list[ParseError] = []
     for source in what.platforms[platform]:
         try:

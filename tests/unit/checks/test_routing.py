@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotApplicable, routing
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotApplicable
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.routing import paths as routing
 
 
 def said(findings):

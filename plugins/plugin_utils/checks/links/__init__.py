@@ -5,6 +5,6 @@
 
 from __future__ import annotations
 
-from . import errors, optics, ports
+from . import errors, infiniband, optics, ports
 
-__all__ = ["errors", "optics", "ports"]
+__all__ = ["errors", "infiniband", "optics", "ports"]

@@ -23,6 +23,7 @@ SYMBOL_RATES = ("Symbol BER", "Effective Physical BER")
 @check(
     cause="Bad optic or cable, or dirt on a connector.",
     fix="Clean and reseat both ends, then replace the cable or optic, and soak again.",
+    fabric="roce",
     required=True,
 )
 def crc_clean(interface_errors: Rows, interface_errors_before: Rows, pod_cables: Rows) -> t.Iterator[Finding]:
@@ -42,6 +43,7 @@ def crc_clean(interface_errors: Rows, interface_errors_before: Rows, pod_cables:
 @check(
     cause="A fault of the port or its cable, a wrong MTU at one end (giants), or a failing switch ASIC port.",
     fix="Compare MTU and cable of both ends; where they are right, move the cable to another port to see what the error follows.",
+    fabric="roce",
 )
 def errors_clean(interface_errors: Rows, interface_errors_before: Rows, pod_cables: Rows) -> t.Iterator[Finding]:
     """No planned port gains runts, giants or other errors during the soak."""
@@ -77,6 +79,7 @@ def _growth(port: str, now: dict[str, t.Any], before: dict[str, t.Any], columns:
 @check(
     cause="A loose connector, a failing optic, or a peer that resets its port.",
     fix="Reseat or replace the cable, and look at the peer's log for the same seconds.",
+    fabric="roce",
     kind="host",
     needs="soak",
 )
@@ -122,6 +125,7 @@ def _watched(log: Rows, clock: Rows, settle_minutes: int) -> tuple[float | None,
 @check(
     cause="The link corrects more than it should: dirt, a marginal optic, or a cable at its limit.",
     fix="Clean, reseat, then replace the cable or optic; compare with the neighbouring ports.",
+    fabric="roce",
 )
 def bit_error_rate(
     fec_counters: Rows, fec_counters_before: Rows, pod_cables: Rows, pod_pre_fec_ber_warn: float, pod_pre_fec_ber_max: float

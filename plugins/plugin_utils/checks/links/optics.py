@@ -23,6 +23,7 @@ def _is_copper(row: dict[str, t.Any]) -> bool:
 @check(
     cause="A dirty, bent or mismatched fibre, or a failing laser at the other end.",
     fix="Clean both connectors, check the bend radius, then swap the optic; compare the power that the other end sends.",
+    fabric="roce",
 )
 def optic_rx_power(
     transceivers: Rows, pod_cables: Rows, pod_optic_rx_range_dbm: list[float], pod_optic_rx_floor_dbm: float, pod_optic_lane_spread_db: float
@@ -120,6 +121,7 @@ def cable_reach(
 @check(
     cause="Optics or cables of several part numbers are mixed: spares of another maker or revision, which fail and update apart.",
     fix="Swap the odd ones for the part that the group has; where the mix is meant, waive the finding.",
+    fabric="roce",
     scope="group",
     severity="warn",
 )

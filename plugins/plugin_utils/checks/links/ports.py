@@ -43,7 +43,8 @@ def port_speed(interface_status: Rows, pod_cables: Rows, pod_link_gbit_s: float)
         elif row["speed_gbit_s"] is None:
             yield Finding(cable["port"], f"connected at {pod_link_gbit_s:g} Gb/s", "connected, speed not told", "unknown")
         elif row["speed_gbit_s"] != pod_link_gbit_s:
-            yield Finding(cable["port"], f"connected at {pod_link_gbit_s:g} Gb/s", f"connected at {row['speed_gbit_s']:g} Gb/s")
+            reason = f" ({row['reason']})" if row["reason"] else ""
+            yield Finding(cable["port"], f"connected at {pod_link_gbit_s:g} Gb/s", f"connected at {row['speed_gbit_s']:g} Gb/s{reason}")
 
 
 @check(

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Layer 2, routing: sessions, equal-cost paths and reachability of every rail."""
+"""Layer 2, routing: sessions, equal-cost paths, reachability of every rail, and how much a leaf carries upwards."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import statistics
 import typing as t
 from collections import Counter
 
-from . import CannotTell, Finding, NotApplicable, check
-from ._ports import Rows, by_port, cables_of
+from .. import CannotTell, Finding, NotApplicable, check
+from .._ports import Rows, by_port, cables_of
 
 try:
     import netaddr
@@ -235,15 +235,19 @@ def path_carries_full_size(path_probes: Rows, pod_path_probes: Rows, pod_topolog
     kind="switch",
 )
 def oversubscription(
-    pod_role: str, pod_topology: str, pod_cables: Rows, pod_oversubscription_warn: float, pod_oversubscription_max: float
+    pod_role: str, pod_topology: str, pod_cables: Rows, pod_oversubscription_warn: float, pod_oversubscription_max: float, fabric_neighbors: Rows | None = None
 ) -> t.Iterator[Finding]:
-    """A leaf's host bandwidth is within the planned ratio of its uplink bandwidth."""
+    """A leaf's host bandwidth is within the planned ratio of its uplink bandwidth, by the plan and, where the fabric is told, by its links."""
     if pod_role != "leaf" or pod_topology == "rail_only":
         raise NotApplicable("only a leaf below spines is oversubscribed")
     hosts = sum(cable["peer_role"] == "host" for cable in pod_cables)
     uplinks = sum(cable["peer_role"] == "spine" for cable in pod_cables)
+    whose = "in the wiring plan"
+    if fabric_neighbors is not None:
+        told = sum(row["neighbor_role"] == "spine" for row in fabric_neighbors)
+        uplinks, whose = (told, "in the fabric") if told < uplinks else (uplinks, whose)
     if not uplinks:
-        yield Finding("uplinks", "at least one", "none in the wiring plan")
+        yield Finding("uplinks", "at least one", f"none {whose}")
     elif hosts / uplinks > pod_oversubscription_max:
         yield Finding("uplinks", f"at most {pod_oversubscription_max:g}:1", f"{hosts / uplinks:.3g}:1 ({hosts} host ports, {uplinks} uplinks)")
     elif hosts / uplinks > pod_oversubscription_warn:

@@ -1,0 +1,100 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Layer 1, links: counters, bit errors and modules as InfiniBand has them."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from .. import CannotTell, Finding, NotApplicable, check
+from .._ports import Rows, by_port, cables_of
+
+Row = dict[str, t.Any]
+JUDGED = ("symbol_errors", "link_recoveries", "link_downs", "rx_errors", "tx_discards", "local_integrity_errors", "buffer_overruns")
+# mlxlink writes what is measured and, in brackets, the module's own limits; copper has 0 and [0..0].
+MEASURED = re.compile(r"^(?P<values>[-\d.,]+) \[(?P<low>-?[\d.]+?)\.\.(?P<high>-?[\d.]+)\]$")
+
+
+@check(
+    cause="A bad or dirty cable or connector, a failing module, or a port that was reset; a switch discards packets that wait too long.",
+    fix="Reseat and clean both ends of the cable named, then replace it; clear the counters of both ends (perfquery -R) and soak again.",
+    fabric="infiniband",
+    required=True,
+)
+def ib_errors_clean(link_errors: Rows, link_errors_before: Rows, pod_cables: Rows) -> t.Iterator[Finding]:
+    """No planned port gains symbol, receive or link errors or discards during the soak, and no counter has stopped at its end."""
+    now, then = by_port(link_errors), by_port(link_errors_before)
+    for cable in cables_of(pod_cables):
+        port, expected = cable["port"], f"no growth of errors on the link to {cable['peer']} {cable['peer_port']}"
+        if port not in now or port not in then:
+            yield Finding(port, expected, "no counters of this port", "unknown")
+        else:
+            yield from _growth(port, expected, now[port], then[port])
+
+
+def _growth(port: str, expected: str, now: Row, before: Row) -> t.Iterator[Finding]:
+    stopped = sorted({*now["saturated"], *before["saturated"]})
+    if stopped:
+        yield Finding(port, expected, f"counters that stopped at their end, to be cleared: {', '.join(stopped)}", "unknown")
+    shrunk = [column for column in JUDGED if now[column] < before[column]]
+    if shrunk:
+        yield Finding(port, expected, f"counters were reset ({', '.join(shrunk)})", "unknown")
+        return
+    grown = [f"{column} +{now[column] - before[column]}" for column in JUDGED if now[column] > before[column]]
+    if grown:
+        yield Finding(port, expected, ", ".join(grown))
+
+
+@check(
+    cause="The module is too hot, or a connector is dirty or a fibre bent, so that too little light arrives.",
+    fix="Look at the airflow of the host, clean both connectors, then replace the module.",
+    fabric="infiniband",
+)
+def ib_modules(link_quality: Rows, pod_rails: Rows) -> t.Iterator[Finding]:
+    """Temperature and light of every rail's optical module are within the module's own limits."""
+    optical = 0
+    for device, values in _by_rail(link_quality, pod_rails).items():
+        if "copper" in f"{values.get('Cable Technology')} {values.get('Cable Type')}".lower():
+            continue
+        optical += 1
+        for name in ("Temperature [C]", "Rx Power Current [dBm]", "Tx Power Current [dBm]"):
+            yield from _within(device, name, values.get(name) or "")
+    if not optical:
+        raise NotApplicable("every rail of this host is on copper")
+
+
+def _within(device: str, name: str, said: str) -> t.Iterator[Finding]:
+    match = MEASURED.match(said.strip())
+    if match is None:
+        yield Finding(f"{device} {name}", "a value and its limits", said or "mlxlink does not tell", "unknown")
+        return
+    low, high = float(match["low"]), float(match["high"])
+    outside = [value for value in match["values"].split(",") if value and not low <= float(value) <= high]
+    if outside:
+        yield Finding(f"{device} {name}", f"{low:g} to {high:g}", ", ".join(outside))
+
+
+def _by_rail(rows: Rows, rails: Rows) -> dict[str, dict[str, str | None]]:
+    """What mlxlink says of each rail, by its own keys."""
+    if not rails:
+        raise CannotTell("pod_rails names no rail of this host")
+    told: dict[str, dict[str, str | None]] = {rail["device"]: {} for rail in rails}
+    for row in rows:
+        if row["device"] in told:
+            told[row["device"]][row["name"]] = row["value"]
+    return told
+
+
+@check(
+    cause="ibdiagnet found what no other check looks for, such as a wrong firmware, a partition or a routing loop.",
+    fix="Read ibdiagnet2.log on the host that read the fabric, at the stage named.",
+    fabric="infiniband",
+    severity="warn",
+)
+def fabric_diagnosed(fabric_diagnosis: Rows) -> t.Iterator[Finding]:
+    """Every stage of ibdiagnet ends without an error, where it is installed."""
+    for row in fabric_diagnosis:
+        if row["errors"]:
+            yield Finding(row["stage"], "no error", f"{row['errors']} errors and {row['warnings']} warnings")

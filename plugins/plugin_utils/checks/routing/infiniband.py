@@ -1,0 +1,78 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Layer 2, routing: the subnet manager and the tree of an InfiniBand fabric."""
+
+from __future__ import annotations
+
+import typing as t
+from collections import Counter
+
+from .. import Finding, NotApplicable, check
+from .._ports import Rows, by_port, cables_of, same_end
+
+
+@check(
+    cause="No subnet manager runs, two of them do not see each other, or the standby has died; without a master no path is ever set up again.",
+    fix="Start opensm (or UFM, or the manager on a switch) on the host that should run it, and look at its log for why it left.",
+    fabric="infiniband",
+    kind="switch",
+    required=True,
+)
+def subnet_manager_up(sminfo: Rows, pod_standby_sms: int, subnet_managers: Rows | None = None) -> t.Iterator[Finding]:
+    """The subnet that the switch is in has exactly one master subnet manager, and the planned number of standbys."""
+    masters = {row["guid"] for row in sminfo if row["state"] == "master"}
+    if not masters:
+        states = ", ".join(f"{row['guid']} is {row['state']}" for row in sminfo)
+        yield Finding("subnet manager", "one master", states or "none answers")
+        return
+    if subnet_managers is None:
+        yield Finding("subnet manager", "one master and its standbys", "subnet administration does not tell them", "unknown")
+        return
+    masters |= {row["guid"] for row in subnet_managers if row["state"] == "master"}
+    if len({int(guid, 16) for guid in masters}) > 1:
+        yield Finding("subnet manager", "one master", ", ".join(sorted(masters)))
+    standbys = sum(row["state"] == "standby" for row in subnet_managers)
+    if standbys < pod_standby_sms:
+        yield Finding("standby subnet managers", f"at least {pod_standby_sms}", str(standbys), "warn")
+
+
+@check(
+    cause="A cable, adapter or switch is missing, is plugged in elsewhere than planned, or is there and in no plan.",
+    fix="Compare both ends that are named with the wiring plan, then move the cable or mend the plan.",
+    fabric="infiniband",
+)
+def topology_as_planned(fabric_neighbors: Rows, pod_cables: Rows) -> t.Iterator[Finding]:
+    """The node has as many links to hosts and to switches as planned, each to its planned end, and no others."""
+    told = by_port(fabric_neighbors)
+    planned = {cable["port"] for cable in cables_of(pod_cables)}
+    counted = Counter("hosts" if row["neighbor_role"] == "host" else "switches" for row in fabric_neighbors if row["neighbor_role"])
+    wanted = Counter("hosts" if cable["peer_role"] == "host" else "switches" for cable in pod_cables)
+    for cable in pod_cables:
+        row, end = told.get(cable["port"]), (cable["peer"], cable["peer_port"])
+        kind = "hosts" if cable["peer_role"] == "host" else "switches"
+        links = f" ({counted[kind]} of {wanted[kind]} links to {kind})"
+        if row is None:
+            yield Finding(cable["port"], f"a link to {' '.join(end)}", f"none{links}")
+        elif not same_end((row["neighbor"], row["neighbor_port"]), end):
+            yield Finding(cable["port"], f"a link to {' '.join(end)}", f"one to {row['neighbor']} {row['neighbor_port']}")
+    for row in fabric_neighbors:
+        if row["port"] not in planned and row["neighbor_role"] in ("leaf", "spine"):
+            yield Finding(row["port"], "no cable between switches of the pod that is in no plan", f"one to {row['neighbor']} {row['neighbor_port']}", "warn")
+
+
+@check(
+    cause="An uplink is missing or down, or the tree was never built whole; adaptive and static routing then load the links that are left.",
+    fix="Bring back or add the missing links, so that every leaf has the same number to every spine.",
+    fabric="infiniband",
+    kind="switch",
+)
+def tree_complete(fabric_neighbors: Rows, pod_role: str, pod_topology: str, pod_plane_spines: list[str]) -> t.Iterator[Finding]:
+    """Every leaf is linked to every spine of its plane, by the same number of links to each."""
+    if pod_role != "leaf" or pod_topology == "rail_only":
+        raise NotApplicable("only a leaf below spines is part of a tree")
+    links = Counter(row["neighbor"] for row in fabric_neighbors if row["neighbor_role"] == "spine")
+    most = max(links.values(), default=0) or 1
+    for spine in pod_plane_spines:
+        if links[spine] != most:
+            yield Finding(f"links to {spine}", f"{most}, as to other spines", str(links[spine]))

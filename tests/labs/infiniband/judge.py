@@ -1,0 +1,84 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A layer of the lab judged in this process: what a run pipes to a host is piped to it, and judged by the code of a run.
+
+Only Ansible is left out, so that a dozen faults of a whole fabric are judged in the time of one climb.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import subprocess
+import typing as t
+
+from ....plugins.plugin_utils import collecting, fabric, judging, transports
+from ....plugins.plugin_utils.gates import decide
+from ....plugins.plugin_utils.plan import Plan
+from ....plugins.plugin_utils.verdicts import Verdict
+from ...simulated_pod.planned import plan_of
+from .lab import Lab
+
+Envelopes = dict[str, judging.Envelope]
+OWN_ADAPTERS = "ibstat"
+
+
+class Judge:
+    """Judges a lab by its inventory.
+
+    Hosts that do not read the fabric are asked as the readers are, once, and for all but their adapters: 256 calls of ibstat say
+    nothing that their names do not.
+    """
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self.plan: Plan = plan_of(lab.directory / "inventory")
+        self._asked: dict[tuple[str, ...], Envelopes] = {}
+
+    def layer(self, name: str, between: t.Callable[[], None] | None = None) -> tuple[list[Verdict], dict[str, str]]:
+        """The verdicts and gates of a layer; between: what happens to the fabric during the soak."""
+        before = self.envelopes(name, "before")
+        if between is not None:
+            between()
+        now = self.envelopes(name, "now")
+        return self.judged(name, now, before)
+
+    def judged(self, name: str, now: Envelopes, before: Envelopes) -> tuple[list[Verdict], dict[str, str]]:
+        """The verdicts and gates of what was read."""
+        nodes = list(self.plan.nodes)
+        hosts = [node.name for node in self.plan.nodes.values() if node.role == "host"]
+        spread = [fabric.spread(self.plan, envelopes, nodes) for envelopes in (now, before)]
+        layer = judging.Layer(name, self.plan, nodes, hosts, *spread, {}, (), datetime.date(2026, 6, 15))
+        verdicts = judging.judge(layer)
+        return verdicts, {group: gate.state for group, gate in decide(self.plan, verdicts, self.plan.groups, layer.checks(), {}).items()}
+
+    def envelopes(self, layer: str, phase: str) -> Envelopes:
+        """What every node says in one phase of a layer."""
+        readers = self.plan.readers(list(self.plan.nodes))
+        names = judging.wanted(layer, "host", "infiniband", phase)
+        found: Envelopes = {node: _empty() for node in self.plan.nodes}
+        found |= {reader: self.read(reader, names) for reader in readers}
+        others = [host for hosts in self.plan.groups.values() for host in hosts if host not in readers]
+        if others:
+            own = [name for name in names if name != OWN_ADAPTERS]
+            once = self.read(others[0], own)
+            found |= dict.fromkeys(others, once)
+        return found
+
+    def read(self, host: str, names: t.Sequence[str]) -> judging.Envelope:
+        """One host, asked by its own Python."""
+        place = self.plan.nodes[host]
+        items = self.plan.items(host)
+        asks, apart = collecting.asks(names, {"platform": place.platform, "values": place.values, "items": items})
+        request = {"commands": collecting.commands(asks), "programs": {}, "devices": [rail["device"] for rail in items["rail"]]}
+        python = self.lab.directory / "hosts" / host / "python3"
+        done = subprocess.run([python, "-SE", "-"], input=transports._program(request), capture_output=True, text=True, timeout=180, check=False)
+        told = transports._told(asks, done.stdout, done.stderr, done.returncode, str(python))
+        replies = {ask.reading.name: collecting.reply(ask, place.platform, told.answers[ask.reading.name]) for ask in asks} if told.answered else {}
+        readings = {one: {"status": reply.status, "words": reply.words, "rows": reply.rows, "evidence": None} for one, reply in {**replies, **apart}.items()}
+        return {"answered": told.answered, "words": told.words, "boot_id": "1", "uptime_seconds": 1.0, "readings": json.loads(json.dumps(readings))}
+
+
+def _empty() -> judging.Envelope:
+    return {"answered": True, "words": "", "boot_id": None, "uptime_seconds": None, "readings": {}}
