@@ -13,7 +13,8 @@ Values = dict[str, t.Any]
 def mesh(rails: list[Values], nodes: t.Mapping[str, t.Any]) -> dict[str, dict[str, list[Values]]]:
     """Pings and path probes by host, from the rails of ``Plan.rails`` that have an address.
 
-    Echo requests come back the same way, so each pair is pinged by one of its two hosts, in turn.
+    Echo requests come back the same way, so each pair is pinged by one of its two hosts, in turn; of a pod of two by both,
+    since a host that pings nobody has not shown that it reaches anybody.
     Same-rail pairs are exhaustive up to ``pod_ping_peers_max`` hosts and at depth go_live, else a sample
     whose distances double, so that every part of the pod meets every other. Cross-rail pairs give each
     rail one target on another rail of another host; ``rail_only`` pods route none.
@@ -29,7 +30,7 @@ def mesh(rails: list[Values], nodes: t.Mapping[str, t.Any]) -> dict[str, dict[st
     for source in rails:
         for distance in distances(len(hosts), values):
             target = at.get((hosts[(place[source["host"]] + distance) % len(hosts)], source["index"]))
-            opposite = 2 * distance == len(hosts) and 2 * place[source["host"]] >= len(hosts)
+            opposite = 2 * distance == len(hosts) > 2 and 2 * place[source["host"]] >= len(hosts)
             if target is not None and not opposite:
                 plans[source["host"]]["ping"].append(_pair(source, target, values))
     if values["pod_topology"] != "rail_only":
@@ -40,10 +41,13 @@ def mesh(rails: list[Values], nodes: t.Mapping[str, t.Any]) -> dict[str, dict[st
 def both_ways(plans: dict[str, dict[str, list[Values]]]) -> dict[str, dict[str, list[Values]]]:
     """The same pings, also from the other end: where only some hosts ask, each asks everyone that it shares a pair with."""
     result = {host: {kind: list(pairs) for kind, pairs in own.items()} for host, own in plans.items()}
+    planned = {host: {ping["item"] for ping in own["ping"]} for host, own in plans.items()}
     for host, own in plans.items():
         for pair in own["ping"]:
             turned = {**pair, "source": pair["target"], "target": pair["source"], "device": pair["peer_device"], "peer": host, "peer_device": pair["device"]}
-            result[pair["peer"]]["ping"].append({**turned, "item": f"{turned['source']}>{turned['target']}"})
+            turned["item"] = f"{turned['source']}>{turned['target']}"
+            if turned["item"] not in planned[pair["peer"]]:
+                result[pair["peer"]]["ping"].append(turned)
     return result
 
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from ansible_collections.gpufabric.pyramid.tests.labs.softroce import keeper
+from ansible_collections.gpufabric.pyramid.tests.labs.softroce.lab import Lab as Machines
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import layout
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -91,3 +93,24 @@ def healthy(tmp_path_factory: pytest.TempPathFactory) -> tuple[Pod, Climb]:
     """A pod that nobody changes, with a whole healthy climb."""
     one = Pod(tmp_path_factory.mktemp("healthy"))
     return one, one.climb()
+
+
+@pytest.fixture(scope="session")
+def machines() -> t.Iterator[Machines]:
+    """Two machines with eight Soft-RoCE rails each, which end with this process whatever becomes of it; a test leaves them whole.
+
+    SOFTROCE_LAB names a lab that is up already and stays so, to write tests by.
+    """
+    if name := os.environ.get("SOFTROCE_LAB"):
+        yield Machines(name)
+        return
+    words = keeper.lacking()
+    if words is not None:
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(words)
+    name = f"t{os.getpid()}"
+    lab = keeper.up(name, owner=os.getpid())
+    try:
+        lab.wait()
+        yield lab
+    finally:
+        keeper.down(name)

@@ -8,11 +8,9 @@ LAB_SHAPE=4x4x2 makes the fabric smaller; two spines, three leaves and two hosts
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
-import sys
 import typing as t
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,10 +21,9 @@ from ansible_collections.gpufabric.pyramid.tests.labs.frr import life
 from ansible_collections.gpufabric.pyramid.tests.labs.frr.faults import FAULTS, injected
 from ansible_collections.gpufabric.pyramid.tests.labs.frr.lab import Lab
 from ansible_collections.gpufabric.pyramid.tests.labs.frr.shape import Shape
+from ansible_collections.gpufabric.pyramid.tests.labs.judged import Judged, Verdicts, climbed
 
-ROOT = Path(__file__).resolve().parents[2]
 NOT_UP = "(Idle|Connect|Active)"
-Verdicts = set[tuple[str, str, str]]
 
 
 @pytest.fixture(scope="session")
@@ -44,36 +41,9 @@ def fabric() -> t.Iterator[Lab]:
         life.down(name)
 
 
-@dataclass
-class Judged:
-    """How ``validate.yml`` ended, and its report."""
-
-    rc: int
-    output: str
-    report: dict[str, t.Any]
-
-    def not_well(self) -> Verdicts:
-        """Check, host and verdict of all that is neither a pass nor a skip."""
-        return {(one["check"], one["host"], one["verdict"]) for one in self.report["verdicts"] if one["verdict"] not in ("pass", "skip")}
-
-    def findings(self, check: str, host: str) -> dict[str, tuple[str, str]]:
-        """What a check found on a host: where, to expected and actual."""
-        verdict = next(one for one in self.report["verdicts"] if (one["check"], one["host"]) == (check, host))
-        return {finding["where"]: (finding["expected"], finding["actual"]) for finding in verdict["findings"]}
-
-    def words(self, check: str, host: str) -> str:
-        """The words of a verdict that could not tell."""
-        return next(one["words"] for one in self.report["verdicts"] if (one["check"], one["host"]) == (check, host))
-
-
 def judge(lab: Lab, runs: Path) -> Judged:
     """Judge layer 2 of the lab over ssh."""
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), "playbooks/validate.yml", "-i", str(lab.inventory)]
-    command += ["-e", json.dumps({"pod_only": "routing", "pod_runs_dir": str(runs)})]
-    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "ANSIBLE_NOCOLOR": "1"}, text=True, capture_output=True, timeout=300, check=False)
-    report = runs / "frr_lab" / "latest" / "report.json"
-    assert report.is_file(), done.stdout + done.stderr
-    return Judged(done.returncode, done.stdout + done.stderr, json.loads(report.read_text()))
+    return climbed(lab.inventory, runs, pod_only="routing")
 
 
 @dataclass

@@ -17,6 +17,7 @@ from ..standing import LabError, poll
 from .machine import await_boot, boots, monitor
 from .shape import HOSTS, RAIL_MTU, RAILS, address, device, netdev, peer
 
+NO_DEVICE = ("none", "none")
 PINGS = 'for address; do ping -q -c 1 -W 2 "$address" >/dev/null || echo "$address"; done'
 
 
@@ -88,7 +89,7 @@ class Lab:
     def links(self, host: str) -> dict[int, tuple[str, str]]:
         """Each rail's state and physical state, as the kernel tells them."""
         told = {one["ifname"]: (one["state"], one["physical_state"]) for one in self.json(host, "rdma", "-j", "link", "show")}
-        return {rail: told.get(device(rail), ("none", "none")) for rail in range(RAILS)}
+        return {rail: told.get(device(rail), NO_DEVICE) for rail in range(RAILS)}
 
     def counters(self, host: str, rail: int) -> dict[str, int]:
         """A rail's hardware counters by the driver's own names."""
@@ -103,7 +104,10 @@ class Lab:
             for queue in self.json(host, "tc", "-json", "qdisc", "show"):
                 if queue["kind"] in ("tbf", "netem"):
                     self.run(host, "tc", "qdisc", "del", "dev", queue["dev"], "root")
+            links = self.links(host)
             for rail in range(RAILS):
+                if links[rail] == NO_DEVICE:
+                    self.run(host, "rdma", "link", "add", device(rail), "type", "rxe", "netdev", netdev(rail))
                 self.run(host, "ip", "link", "set", "dev", netdev(rail), "mtu", str(RAIL_MTU), "up")
         self.wait()
 

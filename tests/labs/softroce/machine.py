@@ -21,7 +21,8 @@ from .shape import RAILS, device, mac, netdev, peer
 
 READY = re.compile(r"^LAB ready (\S+)\s*$", re.MULTILINE)
 DEAD = re.compile(r"Kernel panic.*|You are in (?:emergency|rescue) mode.*|Failed to start .*(?:RDMA devices|Word of this boot).*")
-BOOT_SECONDS = 240.0
+# Half a minute on two cores of its own; a busy machine takes minutes.
+BOOT_SECONDS = 600.0
 
 
 def lacking() -> str | None:
