@@ -46,13 +46,15 @@ class ActionModule(ActionBase):
         values, wrong = typed({key: value for key, value in inventory.variables[first].items() if key.startswith("pod_")})
         if wrong:
             raise opening.Refused(wrong)
-        cabling = Path(str(task_vars.get("inventory_dir") or self._loader.get_basedir())) / values["pod_cabling_file"]
+        beside = Path(str(task_vars.get("inventory_dir") or self._loader.get_basedir()))
+        cabling = beside / values["pod_cabling_file"]
         text = cabling.read_text(encoding="utf-8") if cabling.is_file() else None
         plan, _waivers = opening.prepare(inventory, text)
         inside = {str(host) for host in task_vars["ansible_play_hosts_all"]}
-        return self._begin(plan, next(iter(plan.nodes.values())).values, text or "", inside)
+        values = next(iter(plan.nodes.values())).values
+        return self._begin(plan, values, text or "", inside, opening.reference(values, beside / values["pod_baseline_file"]))
 
-    def _begin(self, plan: t.Any, values: dict[str, t.Any], cabling: str, inside: set[str]) -> dict[str, t.Any]:
+    def _begin(self, plan: t.Any, values: dict[str, t.Any], cabling: str, inside: set[str], reference: str | None) -> dict[str, t.Any]:
         pod_dir = Path(values["pod_runs_dir"]).expanduser().resolve() / values["pod_name"]
         replay = str(Path(values["pod_replay_from"]).expanduser().resolve()) if values["pod_replay_from"] else ""
         if replay and not (Path(replay) / "evidence").is_dir():
@@ -77,6 +79,8 @@ class ActionModule(ActionBase):
         book = ledger.Ledger(run)
         book.keep_plan(plan, state)
         book.keep_state(state)
+        if reference is not None:
+            book.keep_baseline(reference)
         try:
             book.report(plan, state)
         except OSError as error:

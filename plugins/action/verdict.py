@@ -43,13 +43,27 @@ class ActionModule(ActionBase):
         if "gpufabric.pyramid.pyramid" not in (C.CALLBACKS_ENABLED or ()):
             # The callback prints it last of all; without it, here is the last place.
             Display().display(f"\n{table.render(report)}\nreport: {run / 'report.html'} (also report.md, report.json, report.xml)\n")
+        baseline = self._captured(book, plan, state, report["verdict"], task_vars or {})
         told = {
             "pyramid_verdict": report["verdict"],
             "pyramid_up_to_layer": report["up_to_layer"],
             "pyramid_closed_gates": {layer["layer"]: closed for layer in report["layers"] if (closed := _closed(layer))},
             "pyramid_report": str(run / "report.json"),
+            "pyramid_baseline": baseline,
         }
         return {**result, "changed": False, **told, "ansible_stats": {"data": told, "per_host": False, "aggregate": False}}
+
+    def _captured(self, book: ledger.Ledger, plan: t.Any, state: t.Any, verdict: str, task_vars: dict[str, t.Any]) -> str:
+        """The path of the baseline that this run became; empty where it became none."""
+        values = next(iter(plan.nodes.values())).values
+        if values["pod_baseline"] != "capture":
+            return ""
+        if verdict != "go":
+            Display().display(f"no baseline is captured: the verdict is {verdict}, and only a go is a reference")
+            return ""
+        path = Path(str(task_vars.get("inventory_dir") or self._loader.get_basedir())) / values["pod_baseline_file"]
+        path.write_text(book.captured(plan, state), encoding="utf-8")
+        return str(path)
 
 
 def _closed(layer: dict[str, t.Any]) -> list[str]:

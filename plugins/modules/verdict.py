@@ -52,4 +52,8 @@ pyramid_report:
   description: The path of report.json.
   returned: success
   type: str
+pyramid_baseline:
+  description: The path of the baseline that the run became; empty where it became none.
+  returned: success
+  type: str
 """

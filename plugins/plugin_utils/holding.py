@@ -10,13 +10,16 @@ import typing as t
 from dataclasses import replace
 from pathlib import Path
 
-from . import climb, runs
+from . import baselines, climb, runs
 from .collecting import asks, from_evidence
 from .fabric import spread
 from .gates import counts, decide
 from .judging import ANSWERED, Envelope, Layer, judge, wanted
 from .ledger import Ledger
+from .measures import numbers
+from .places import Places
 from .plan import Plan
+from .reports.kept import Kept
 from .roots import explained, shared_leaf
 from .verdicts import Verdict, waivers, worst
 
@@ -68,8 +71,22 @@ def judge_layer(book: Ledger, plan: Plan, state: climb.State, layer: str, silent
     given, _wrong = waivers(values["pod_waivers"], _Anything())
     only = state.focus.check if state.focus else None
     judged = Layer(layer, plan, members, partners, now, before, silent, given, datetime.datetime.now(datetime.UTC).date(), only)
-    verdicts = judge(judged)
+    verdicts = [*judge(judged), *_against_baseline(book, judged, state)]
     return judged, within(verdicts, set(state.focus.places)) if state.focus and state.focus.places else verdicts
+
+
+def _against_baseline(book: Ledger, layer: Layer, state: climb.State) -> list[Verdict]:
+    """What has become worse than the baseline that the run was opened with; nothing where it was opened with none."""
+    baseline = book.baseline()
+    if baseline is None or layer.only not in (None, baselines.CHECK):
+        return []
+    told = {
+        node: {name: said["rows"] for name, said in envelope["readings"].items() if said["status"] == "ok"}
+        for node, envelope in layer.now.items()
+        if node in layer.members and node not in layer.silent
+    }
+    software = baselines.software(Kept(book.source(state.replay), layer.plan).told({"software"}).get("preflight", {}))
+    return baselines.judge(baseline, layer.plan, layer.name, numbers(Places(layer.plan), layer.name, told), software)
 
 
 class _Anything(list[str]):

@@ -12,13 +12,17 @@ from pathlib import Path
 
 import yaml
 
-from . import climb, runs
+from . import baselines, climb, runs
 from .cabling import Cable, End
 from .collecting import Reply, kept
+from .measures import measures, numbers
+from .places import Places
 from .plan import Node, Plan
 from .readings import reading
 from .reports import document, html, junit, markdown, textfile
+from .reports.kept import Kept
 
+BASELINE = "baseline.txt"
 ROOT = Path(__file__).resolve().parents[2]
 # What `when` of a source and the transports need of a node's expectations.
 OF_READING = ("pod_fabric", "pod_gpu_vendor", "pod_switch_transport", "pod_depth", "pod_mode", "pod_virtualization")
@@ -82,6 +86,22 @@ class Ledger:
         """
         return t.cast(dict[str, t.Any], runs.read_json(self.run / "plan" / f"{name}.json"))
 
+    def keep_baseline(self, text: str) -> None:
+        """Keep the baseline that this run is held against."""
+        runs.write(self.run / BASELINE, text)
+
+    def baseline(self) -> dict[str, t.Any] | None:
+        """The baseline that this run is held against; None where it is held against none."""
+        path = self.run / BASELINE
+        return baselines.load(path.read_text(encoding="utf-8"), self.state().pod) if path.is_file() else None
+
+    def captured(self, plan: Plan, state: climb.State) -> str:
+        """This run's numbers as the text of a baseline."""
+        kept = Kept(self.source(state.replay), plan)
+        told = kept.told({measure.reading for measure in measures().values()} | {"software"})
+        found = [number for layer in state.layers for number in numbers(Places(plan), layer, told.get(layer, {}))]
+        return baselines.capture(state.pod, state.run_id, runs.now(), found, baselines.software(told.get("preflight", {})))
+
     def keep_state(self, state: climb.State) -> None:
         """Write where the climb stands."""
         runs.write_json(self.run / "state.json", state.dump())
@@ -140,7 +160,11 @@ class Ledger:
 
     def page(self, plan: Plan, report: dict[str, t.Any]) -> None:
         """Write report.html, with the evidence that the run keeps."""
-        runs.write(self.run / "report.html", html.render(report, plan, self.run))
+        runs.write(self.run / "report.html", html.render(report, plan, self.source(report["replayed_from"])))
+
+    def source(self, replay: str) -> Path:
+        """The directory with what nodes said: this run's, or that of the run which is judged again."""
+        return Path(replay) if replay else self.run
 
     def standing(self, plan: Plan, state: climb.State) -> dict[str, t.Any]:
         """What the plays need to know: the run directory, who climbs where, how long to soak."""

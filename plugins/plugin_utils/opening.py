@@ -10,8 +10,9 @@ import json
 import re
 import typing as t
 from dataclasses import dataclass
+from pathlib import Path
 
-from . import cabling
+from . import baselines, cabling
 from .checks import LAYERS
 from .checks.every import REGISTRY
 from .expectations import typed
@@ -22,8 +23,8 @@ from .verdicts import Waiver, waivers
 ROLES = {"gpu_hosts": "host", "leaves": "leaf", "spines": "spine"}
 # Who steers a run does not change what it proves.
 STEERING = (
-    "pod_from_layer", "pod_to_layer", "pod_only", "pod_runs_dir", "pod_textfile_dir", "pod_replay_from", "pod_gate_max_age_minutes",
-    "pod_read_timeout_seconds",
+    "pod_from_layer", "pod_to_layer", "pod_only", "pod_runs_dir", "pod_textfile_dir", "pod_baseline", "pod_baseline_file", "pod_replay_from",
+    "pod_gate_max_age_minutes", "pod_read_timeout_seconds",
 )  # fmt: skip
 # Who repairs a host does not change what it proves either.
 REMEDIATION = (
@@ -61,6 +62,25 @@ class Inventory:
     variables: t.Mapping[str, t.Mapping[str, t.Any]]
 
 
+def reference(values: t.Mapping[str, t.Any], path: Path) -> str | None:
+    """The text of the baseline that a run is to be held against; None where it is held against none.
+
+    Raises Refused where there is no such baseline, or where a run that judges a part of the pod is to become one.
+    """
+    if values["pod_baseline"] == "capture" and (values["pod_only"] or values["pod_replay_from"]):
+        raise Refused(["argument 'pod_baseline': capture needs a whole climb, not pod_only or pod_replay_from"])
+    if values["pod_baseline"] != "compare":
+        return None
+    try:
+        text = path.read_text(encoding="utf-8")
+        baselines.load(text, values["pod_name"])
+    except (OSError, UnicodeDecodeError) as error:
+        raise Refused([f"argument 'pod_baseline': compare needs {path}, and it cannot be read: {error}; capture one first"]) from None
+    except baselines.BaselineError as error:
+        raise Refused([f"argument 'pod_baseline': {path} {error}"]) from None
+    return text
+
+
 def nodes_of(inventory: Inventory) -> dict[str, str]:
     """The role of every node that a pod has."""
     return {node: role for group, role in ROLES.items() for node in inventory.groups.get(group, ())}
@@ -86,7 +106,7 @@ def prepare(inventory: Inventory, cabling_text: str | None) -> tuple[Plan, list[
     first = next(iter(values.values()))
     groups, problems = _gate_groups(inventory, first["pod_gate_groups"])
     wrong += problems
-    given, problems = waivers(first["pod_waivers"], {check for layer in REGISTRY.values() for check in layer} | {"answered"})
+    given, problems = waivers(first["pod_waivers"], {check for layer in REGISTRY.values() for check in layer} | {"answered", baselines.CHECK})
     wrong += problems
     cables, problems = cabling.read(cabling_text, roles) if cabling_text is not None else ([], ["the wiring plan does not exist"])
     wrong += [f"{first['pod_cabling_file']}: {problem}" for problem in problems]

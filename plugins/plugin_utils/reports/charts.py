@@ -10,9 +10,8 @@ A chart has a title, a reading, a value with its unit, and one of these ways to 
 - ``curve``: the worst value by x, one line a ``series``.
 - ``over_time``: rows of the phase ``during`` by their seconds, one line a ``series``; with ``growth`` what a counter grew between samples.
 
-An axis or a series is the name of a column, ``node``, ``group``, ``{host_of: column}`` (the host with that name or rail address) or
-``{peer_in: column}`` (the first other host that it speaks of), ``{rail_of: column}`` (the rail with that device, netdev or address)
-or ``{count_of: column}``. ``only`` keeps the rows whose columns match patterns; ``expected`` names a ``pod_*`` that is drawn as a line.
+An axis or a series is what places.py knows. ``only`` keeps the rows whose columns match patterns; ``expected`` names a ``pod_*`` that is
+drawn as a line.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from __future__ import annotations
 import fnmatch
 import functools
 import math
-import re
 import statistics
 import typing as t
 from dataclasses import dataclass, field
@@ -28,11 +26,10 @@ from pathlib import Path
 
 import yaml
 
-from ..plan import Plan
+from ..places import Axis, Places
 from .kept import Kept, Row
 
 Drawn = dict[str, t.Any]
-Axis = str | dict[str, str]
 MOST_LINES = 12
 
 
@@ -87,45 +84,6 @@ def draw(kept: Kept, declared: t.Sequence[Chart] | None = None) -> list[Drawn]:
             head = {"name": chart.name, "title": chart.title, "draw": chart.draw, "unit": chart.unit, "worst": chart.worst, "note": chart.note}
             drawn.append({**head, "expected": expected if isinstance(expected, (int, float)) else None, **body})
     return drawn
-
-
-class Places:
-    """Where a row is of: the words of an axis."""
-
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-        self.hosts = {name: name for name in plan.nodes}
-        self.rails: dict[tuple[str, str], str] = {}
-        for rail in plan.rails():
-            for word in (rail["address"], rail["device"], rail["netdev"]):
-                if word:
-                    self.rails[rail["host"], word] = f"rail {rail['index']}"
-            if rail["address"]:
-                self.hosts[rail["address"]] = rail["host"]
-
-    def at(self, axis: Axis | None, node: str, row: Row) -> t.Any:
-        """The row's place on an axis; None where it has none."""
-        if axis is None:
-            return ""
-        if isinstance(axis, dict):
-            (way, column), *_none = axis.items()
-            return getattr(self, f"_{way}")(node, row.get(column))
-        if axis in ("node", "group"):
-            return node if axis == "node" else self.plan.nodes[node].group
-        return row.get(axis)
-
-    def _host_of(self, _node: str, word: t.Any) -> str | None:
-        return self.hosts.get(str(word))
-
-    def _rail_of(self, node: str, word: t.Any) -> str | None:
-        return self.rails.get((node, str(word)))
-
-    def _peer_in(self, node: str, words: t.Any) -> str | None:
-        named = (self.hosts.get(word) for word in re.split(r"[^\w.-]+", str(words)))
-        return next((host for host in named if host not in (None, node)), None)
-
-    def _count_of(self, _node: str, values: t.Any) -> str:
-        return f"{len(values or ())} {'host' if len(values or ()) == 1 else 'hosts'}"
 
 
 def _number(value: float) -> float:

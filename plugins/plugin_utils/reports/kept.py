@@ -33,6 +33,14 @@ class Kept:
                         if name in readings and reading["status"] == "ok":
                             yield layer, node, phase, name, reading["rows"]
 
+    def told(self, readings: t.Container[str]) -> dict[str, dict[str, dict[str, list[Row]]]]:
+        """The last rows of some readings, by layer, node and reading."""
+        found: dict[str, dict[str, dict[str, list[Row]]]] = {}
+        for layer, node, phase, name, rows in self.rows(readings):
+            if not phase:
+                found.setdefault(layer, {}).setdefault(node, {})[name] = rows
+        return found
+
     def readings(self, layer: str) -> dict[str, list[str]]:
         """The readings of a layer that left a text, and the nodes that they are of."""
         found: dict[str, list[str]] = {}
