@@ -15,7 +15,7 @@ import yaml
 from . import baselines, climb, runs
 from .cabling import Cable, End
 from .collecting import Reply, kept
-from .measures import measures, numbers
+from .measures import Number, measures, numbers
 from .places import Places
 from .plan import Node, Plan
 from .readings import reading
@@ -97,10 +97,13 @@ class Ledger:
 
     def captured(self, plan: Plan, state: climb.State) -> str:
         """This run's numbers as the text of a baseline."""
-        kept = Kept(self.source(state.replay), plan)
-        told = kept.told({measure.reading for measure in measures().values()} | {"software"})
+        return baselines.capture(state.pod, state.run_id, runs.now(), *self.numbers(plan, state))
+
+    def numbers(self, plan: Plan, state: climb.State) -> tuple[list[Number], dict[str, dict[str, str]]]:
+        """This run's numbers, and each node's software."""
+        told = Kept(self.source(state.replay), plan).told({measure.reading for measure in measures().values()} | {"software"})
         found = [number for layer in state.layers for number in numbers(Places(plan), layer, told.get(layer, {}))]
-        return baselines.capture(state.pod, state.run_id, runs.now(), found, baselines.software(told.get("preflight", {})))
+        return found, baselines.software(told.get("preflight", {}))
 
     def keep_state(self, state: climb.State) -> None:
         """Write where the climb stands."""

@@ -22,6 +22,12 @@ def remembered(tmp_path_factory):
     return pod, yaml.safe_load((pod.inventory / "baseline.txt").read_text())
 
 
+@pytest.fixture(scope="module")
+def worn(remembered):
+    """A climb of that pod after one of its optics has worn."""
+    return remembered[0].climb(pod_baseline="compare", simulated_faults="optic_worn")
+
+
 def test_a_go_becomes_the_reference(remembered) -> None:
     _pod, baseline = remembered
     light, trips = (baseline["measures"][name]["numbers"] for name in ("light_received", "round_trip"))
@@ -29,13 +35,11 @@ def test_a_go_becomes_the_reference(remembered) -> None:
     assert len(trips) == 8 * 8 and all(one["value"] > 0 for one in trips.values())
 
 
-def test_an_optic_that_wears_is_named_before_it_fails(remembered) -> None:
-    pod, _baseline = remembered
-    climb = pod.climb(pod_baseline="compare", simulated_faults="optic_worn")
-    assert climb.rc == 0 and climb.not_well() == {"baseline_held": "warn"}, climb.output
-    (worn,) = [one for one in climb.report["verdicts"] if one["verdict"] == "warn"]
-    assert worn["host"] == "gpu06" and all("gpu06 enp79s0np0" in finding["where"] for finding in worn["findings"]), worn["findings"]
-    assert {one["host"] for one in climb.report["verdicts"] if one["check"] == "baseline_held" and one["verdict"] == "pass"} > {"gpu01", "leaf01"}
+def test_an_optic_that_wears_is_named_before_it_fails(worn) -> None:
+    assert worn.rc == 0 and worn.not_well() == {"baseline_held": "warn"}, worn.output
+    (warned,) = [one for one in worn.report["verdicts"] if one["verdict"] == "warn"]
+    assert warned["host"] == "gpu06" and all("gpu06 enp79s0np0" in finding["where"] for finding in warned["findings"]), warned["findings"]
+    assert {one["host"] for one in worn.report["verdicts"] if one["check"] == "baseline_held" and one["verdict"] == "pass"} > {"gpu01", "leaf01"}
 
 
 def test_another_driver_cannot_be_compared(remembered) -> None:
@@ -50,3 +54,12 @@ def test_what_is_no_go_becomes_no_reference(remembered) -> None:
     pod, _baseline = remembered
     climb = pod.climb("-e", "pod_to_layer=preflight", pod_baseline="capture", pod_baseline_file="never.txt", pod_gpus_per_host=9)
     assert climb.rc == 2 and "only a go is a reference" in " ".join(climb.output.split()) and not (pod.inventory / "never.txt").exists()
+
+
+def test_two_runs_are_compared(remembered, worn) -> None:
+    pod, baseline = remembered
+    old = pod.runs / "small" / baseline["run"]
+    told = pod.playbook(playbook="playbooks/compare.yml", compare_old=str(old), compare_new=str(worn.run))
+    assert told.rc == 0 and "What got worse begins in layer links" in told.output and "light_received of gpu06 enp79s0np0" in told.output, told.output
+    refused = pod.playbook(playbook="playbooks/compare.yml", compare_old=str(pod.inventory), compare_new=str(old))
+    assert refused.rc == 2 and "argument 'old' must be a run's directory" in refused.output
