@@ -65,7 +65,8 @@ class Names:
         if name is not None and self.plan.nodes[name].kind == "host":
             device = device.strip() or str(port)
             return End(name, self.ports[name].get(device, device))
-        return End(description, str(port))
+        # Another switch's GUID was planned for this name.
+        return End(f"{description} ({guid_text})" if name or description in self.plan.nodes else description, str(port))
 
     def _planned(self, word: str) -> str | None:
         """The planned node of that name, with or without a domain."""

@@ -1,0 +1,154 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Checks of InfiniBand links, managers and trees, by plain calls."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotApplicable
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.links import infiniband as links
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.routing import infiniband as routing
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.routing import paths
+
+SPINES = ["spine01", "spine02"]
+
+
+def said(findings):
+    return [(str(one), one.severity) for one in findings]
+
+
+def cable(port, peer, peer_port, role="host"):
+    return {"port": port, "peer": peer, "peer_port": peer_port, "peer_role": role, "medium": "optic", "length_m": 10.0}
+
+
+CABLES = [cable("1", "gpu01", "mlx5_0"), cable("33", "spine01", "1", "spine"), cable("34", "spine02", "1", "spine")]
+
+
+def counters(port="1", saturated=(), **values):
+    return {"port": port, "peer": None, "saturated": list(saturated), "rx_remote_errors": 0, **dict.fromkeys(links.JUDGED, 0), **values}
+
+
+def neighbor(port, peer, peer_port, role="host"):
+    return {"port": port, "neighbor": peer, "neighbor_port": peer_port, "neighbor_role": role, "width": "4x", "speed": "NDR"}
+
+
+NEIGHBORS = [neighbor(one["port"], one["peer"], one["peer_port"], one["peer_role"]) for one in CABLES]
+WANTED = "1: expected no growth of errors on the link to gpu01 mlx5_0, got "
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "expected"),
+    [
+        ({}, {}, []),
+        ({"symbol_errors": 7}, {"symbol_errors": 7}, []),
+        ({}, {"symbol_errors": 3, "link_downs": 1}, [(WANTED + "symbol_errors +3, link_downs +1", None)]),
+        ({}, {"tx_discards": 5}, [(WANTED + "tx_discards +5", None)]),
+        ({}, {"rx_remote_errors": 9}, []),
+        ({"rx_errors": 7}, {"rx_errors": 2}, [(WANTED + "counters were reset (rx_errors)", "unknown")]),
+    ],
+)
+def test_errors_are_judged_by_their_growth(before, now, expected):
+    assert said(links.ib_errors_clean([counters(**now)], [counters(**before)], CABLES[:1])) == expected
+
+
+def test_a_counter_that_stopped_tells_nothing():
+    full = counters(symbol_errors=65535, saturated=["SymbolErrorCounter"])
+    found = said(links.ib_errors_clean([full], [full], CABLES[:1]))
+    assert found == [(WANTED + "counters that stopped at their end, to be cleared: SymbolErrorCounter", "unknown")]
+    found = said(links.ib_errors_clean([full], [counters(symbol_errors=65000)], CABLES[:1]))
+    assert [severity for _words, severity in found] == ["unknown", None]
+
+
+def test_a_port_without_counters_and_a_plan_without_cables_are_unknown():
+    assert said(links.ib_errors_clean([], [counters()], CABLES[:1])) == [(WANTED + "no counters of this port", "unknown")]
+    with pytest.raises(CannotTell):
+        list(links.ib_errors_clean([counters()], [counters()], []))
+
+
+def quality(**values):
+    optic = {"Cable Technology": "850 nm VCSEL", "Temperature [C]": "45 [-10..80]", "Rx Power Current [dBm]": "1.8,1.9,2.2,1.9 [-10.4..6]"}
+    optic |= {"Tx Power Current [dBm]": "1.0,1.1,1.2,0.9 [-8.5..6]", **values}
+    return [{"device": "mlx5_0", "section": "Module Info", "name": name, "value": value} for name, value in optic.items()]
+
+
+RAILS = [{"device": "mlx5_0"}]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({}, []),
+        ({"Temperature [C]": "84 [-10..80]"}, [("mlx5_0 Temperature [C]: expected -10 to 80, got 84", None)]),
+        ({"Rx Power Current [dBm]": "1.8,-40,2.2,1.9 [-10.4..6]"}, [("mlx5_0 Rx Power Current [dBm]: expected -10.4 to 6, got -40", None)]),
+        ({"Temperature [C]": "N/A"}, [("mlx5_0 Temperature [C]: expected a value and its limits, got N/A", "unknown")]),
+        ({"Temperature [C]": None}, [("mlx5_0 Temperature [C]: expected a value and its limits, got mlxlink does not tell", "unknown")]),
+    ],
+)
+def test_modules_keep_their_own_limits(values, expected):
+    assert said(links.ib_modules(quality(**values), RAILS)) == expected
+
+
+def test_copper_has_no_light_and_a_host_has_rails():
+    copper = quality(**{"Cable Technology": "Copper cable, passive, unequalized", "Rx Power Current [dBm]": "0,0,0,0 [0..0]"})
+    with pytest.raises(NotApplicable):
+        list(links.ib_modules(copper, RAILS))
+    with pytest.raises(CannotTell):
+        list(links.ib_modules(copper, []))
+
+
+def test_stages_of_ibdiagnet():
+    rows = [{"stage": "Discovery", "warnings": 3, "errors": 0}, {"stage": "Routing", "warnings": 0, "errors": 2}]
+    assert said(links.fabric_diagnosed(rows)) == [("Routing: expected no error, got 2 errors and 0 warnings", None)]
+
+
+def manager(state="master", guid="0x1"):
+    return {"lid": 1, "guid": guid, "activity": 7, "priority": 14, "state": state}
+
+
+@pytest.mark.parametrize(
+    ("answers", "known", "standbys", "expected"),
+    [
+        ([manager()], [manager()], 0, []),
+        ([manager()], [manager(), manager("standby", "0x2")], 1, []),
+        ([], [], 1, [("subnet manager: expected one master, got none answers", None)]),
+        ([manager("standby")], None, 1, [("subnet manager: expected one master, got 0x1 is standby", None)]),
+        ([manager()], [manager()], 1, [("standby subnet managers: expected at least 1, got 0", "warn")]),
+        ([manager()], [manager(), manager(guid="0x2")], 0, [("subnet manager: expected one master, got 0x1, 0x2", None)]),
+        ([manager(guid="0x1")], [manager(guid="0x0000000000000001")], 0, []),
+        ([manager()], None, 0, [("subnet manager: expected one master and its standbys, got subnet administration does not tell them", "unknown")]),
+    ],
+)
+def test_one_master_and_its_standbys(answers, known, standbys, expected):
+    assert said(routing.subnet_manager_up(answers, standbys, known)) == expected
+
+
+def test_topology_names_both_ends():
+    assert said(routing.topology_as_planned(NEIGHBORS, CABLES)) == []
+    missing = said(routing.topology_as_planned(NEIGHBORS[1:], CABLES))
+    assert missing == [("1: expected a link to gpu01 mlx5_0, got none (0 of 1 links to hosts)", None)]
+    moved = [neighbor("1", "gpu02", "mlx5_0"), *NEIGHBORS[1:]]
+    assert said(routing.topology_as_planned(moved, CABLES)) == [("1: expected a link to gpu01 mlx5_0, got one to gpu02 mlx5_0", None)]
+    extra = [*NEIGHBORS, neighbor("50", "leaf09", "50", "leaf"), neighbor("51", "storage01 mlx5_0", "1", None)]
+    assert said(routing.topology_as_planned(extra, CABLES)) == [
+        ("50: expected no cable between switches of the pod that is in no plan, got one to leaf09 50", "warn")
+    ]
+
+
+def test_a_tree_is_whole_and_even():
+    assert said(routing.tree_complete(NEIGHBORS, "leaf", "rail_optimised", SPINES)) == []
+    assert said(routing.tree_complete(NEIGHBORS[:2], "leaf", "rail_optimised", SPINES)) == [("links to spine02: expected 1, as to other spines, got 0", None)]
+    assert len(said(routing.tree_complete([], "leaf", "rail_optimised", SPINES))) == 2
+    for role, topology in (("spine", "rail_optimised"), ("leaf", "rail_only")):
+        with pytest.raises(NotApplicable):
+            list(routing.tree_complete(NEIGHBORS, role, topology, SPINES))
+
+
+def test_oversubscription_counts_the_links_that_are_there():
+    planned = [cable(str(number), f"gpu{number:02}", "mlx5_0") for number in (1, 2)] + CABLES[1:]
+    told = [neighbor("33", "spine01", "1", "spine"), neighbor("34", "spine02", "1", "spine")]
+    assert said(paths.oversubscription("leaf", "rail_optimised", planned, 1, 2, told)) == []
+    assert said(paths.oversubscription("leaf", "rail_optimised", planned, 1, 2, told[:1])) == [
+        ("uplinks: expected at most 1:1, got 2:1 (2 host ports, 1 uplinks)", "warn")
+    ]
+    assert said(paths.oversubscription("leaf", "rail_optimised", planned, 1, 2, [])) == [("uplinks: expected at least one, got none in the fabric", None)]
