@@ -49,7 +49,7 @@ OF_EOS: dict[str, t.Callable[[Switch], str]] = {
 }  # fmt: skip
 OF_SONIC: dict[str, t.Callable[[Switch], str]] = {
     "interface_status": sonic.status, "transceivers": sonic.transceivers, "lldp_neighbors": sonic.lldp, "mac_table": sonic.macs,
-    "arp_table": sonic.arp, "bgp_summary": sonic.bgp, "ecmp_routes": sonic.routes, "interface_mtu": sonic.status,
+    "arp_table": sonic.arp, "bgp_summary": sonic.bgp, "ecmp_routes": sonic.routes, "kernel_routes": sonic.kernel_routes, "interface_mtu": sonic.status,
 }  # fmt: skip
 # Whom they ask depends on who climbs, so they answer for any target.
 SCRIPTED = ("pings", "path_probes")

@@ -208,6 +208,7 @@ class Switch:
     prefixes: list[str]
     own_prefix: str = ""
     paths: dict[str, int] = field(default_factory=dict)
+    lost_of_kernel: list[str] = field(default_factory=list)
     unreachable: str = ""
     tools: list[Tool] = field(default_factory=list)
     spares: dict[str, str] = field(default_factory=dict)

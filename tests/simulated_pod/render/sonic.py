@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+import json
 import typing as t
 
-from ..model import Port, Switch
+from ..model import Port, Session, Switch
 from .eos import listed
 
 
@@ -132,7 +133,21 @@ def routes(switch: Switch) -> str:
         "",
     ]
     lines += [f"C>* 10.255.1.0/24 is directly connected, Loopback0, {'3d02h11m'}"]
-    by_asn = {one.peer: one for one in switch.sessions if one.configured and one.state == "Established"}
-    for number, one in enumerate(by_asn.values()):
-        lines.append(f"B>* 10.{51 + number}.0.0/24 [20/0] via {one.address}, {one.port}, weight 1, 3d02h11m")
+    lines += [f"B>* {prefix} [20/0] via {one.address}, {one.port}, weight 1, 3d02h11m" for prefix, one in _learned(switch)]
     return "\n".join(lines) + "\n"
+
+
+def _learned(switch: Switch) -> list[tuple[str, Session]]:
+    """Each prefix with the neighbor that announces it."""
+    up = [one for one in switch.sessions if one.configured and one.state == "Established"]
+    return [(f"10.{51 + number}.0.0/24", one) for number, one in enumerate(up)]
+
+
+def kernel_routes(switch: Switch) -> str:
+    """``ip -j -4 route show``."""
+    rows = [
+        {"dst": prefix, "gateway": one.address, "dev": one.port, "protocol": "bgp", "metric": 20, "flags": []}
+        for prefix, one in _learned(switch)
+        if prefix not in switch.lost_of_kernel
+    ]
+    return json.dumps([{"dst": "240.127.1.0/24", "dev": "docker0", "protocol": "kernel", "scope": "link", "flags": ["linkdown"]}, *rows]) + "\n"

@@ -242,3 +242,30 @@ def test_rtt_uniform():
     for times in ((0.05,), (0.05, None)):
         with pytest.raises(NotApplicable):
             judged(*times)
+
+
+def installed(*hops, prefix="10.51.0.0/24", **values):
+    row = {"vrf": "default", "prefix": prefix, "protocol": "bgp", "installed": True, "interface": None, **values}
+    return [{**row, "next_hop": hop} for hop in hops]
+
+
+def kernel(*hops, prefix="10.51.0.0/24", usable=True):
+    return [{"prefix": prefix, "protocol": "bgp", "next_hop": hop, "interface": "swp1", "usable": usable} for hop in hops]
+
+
+def test_kernel_forwards():
+    def judged(routes, of_kernel):
+        return [str(one) for one in routing.kernel_forwards(routes, of_kernel)]
+
+    four = installed("a", "b", "c", "d")
+    assert judged(four, kernel("a", "b", "c", "d")) == []
+    assert judged(four, kernel("a", "b", "c")) == ["10.51.0.0/24: expected 4 next hops, as the daemon shows, got 3 in the kernel"]
+    assert judged(four, [*kernel("a", "b", "c"), *kernel("d", usable=False)]) == judged(four, kernel("a", "b", "c"))
+    assert judged(four, kernel("a", prefix="10.52.0.0/24")) == ["10.51.0.0/24: expected 4 next hops, as the daemon shows, got no route in the kernel"]
+    assert judged(installed("a", prefix="10.7.7.7/32"), kernel("a", prefix="10.7.7.7")) == []
+    assert judged(installed("a", prefix="0.0.0.0/0"), kernel("a", prefix="default")) == []
+    # What is not installed, not of BGP or of another VRF is not asked of the kernel's main table.
+    aside = [*installed("e", installed=False), *installed("e", protocol="connected"), *installed("e", vrf="blue", prefix="10.9.0.0/24")]
+    assert judged([*four, *aside], kernel("a", "b", "c", "d")) == []
+    with pytest.raises(NotApplicable):
+        judged(aside, [])

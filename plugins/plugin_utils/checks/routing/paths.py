@@ -132,6 +132,29 @@ def _next_hops(rows: Rows) -> tuple[int, str]:
 
 
 @check(
+    cause="The kernel refused or lost next hops that the routing daemon shows as installed, so that these paths carry nothing.",
+    fix="Compare ip route with show ip route of this switch, then have the daemon install its routes again (clear ip bgp *, or restart it).",
+    fabric="roce",
+)
+def kernel_forwards(ecmp_routes: Rows, kernel_routes: Rows) -> t.Iterator[Finding]:
+    """The kernel forwards over every next hop that BGP has installed."""
+    in_kernel: dict[str, set[tuple[str | None, str | None]]] = {}
+    for row in kernel_routes:
+        prefix = row["prefix"] if "/" in row["prefix"] or row["prefix"] == "default" else f"{row['prefix']}/32"
+        in_kernel.setdefault(prefix, set()).update([(row["next_hop"], row["interface"])] * row["usable"])
+    installed: dict[str, set[tuple[str | None, str | None]]] = {}
+    for row in ecmp_routes:
+        if row["installed"] and row["protocol"] == "bgp" and row["vrf"] in (None, "", "default"):
+            installed.setdefault("default" if row["prefix"] == "0.0.0.0/0" else row["prefix"], set()).add((row["next_hop"], row["interface"]))
+    if not installed:
+        raise NotApplicable("BGP has installed no route of the default VRF")
+    for prefix, hops in installed.items():
+        if prefix not in in_kernel or len(in_kernel[prefix]) != len(hops):
+            said = f"{len(in_kernel[prefix])} in the kernel" if prefix in in_kernel else "no route in the kernel"
+            yield Finding(prefix, f"{len(hops)} next hop{'' if len(hops) == 1 else 's'}, as the daemon shows", said)
+
+
+@check(
     cause="The rail's route, its address or policy routing on the host is wrong, or a link on the path loses packets.",
     fix="Ping the same pair by hand from the same source address, then look at the routes of both leaves and the counters of the path.",
     fabric="roce",
