@@ -16,7 +16,7 @@ import yaml
 
 HERE = Path(__file__).parent
 KINDS = {"linux": "host", "eos": "switch", "nxos": "switch", "sonic": "switch", "cumulus": "switch", "frr": "switch", "infiniband": "switch"}
-COLUMN = re.compile(r"^(str|int|float|bool|list|ints|speed|pci|asn)(\?)?$")
+COLUMN = re.compile(r"^(str|int|float|bool|list|ints|speed|pci|asn|ipv4)(\?)?$")
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,8 @@ class Column:
     Types: ``str``, ``int`` (also hexadecimal and with thousands separators), ``float``, ``bool``,
     ``list`` (of str), ``ints`` (list of int), ``speed`` (any spelling of a link speed, as Gb/s),
     ``pci`` (any spelling of a PCI address, as ``0000:9b:00.0``),
-    ``asn`` (an autonomous system as an int, also of ``65001.1``).
+    ``asn`` (an autonomous system as an int, also of ``65001.1``), ``ipv4`` (an IPv4 address, also of a mapped IPv6 one;
+    None of any other IPv6 address, so that the column is optional).
     An optional column (``?`` in the YAML) is None where the tool did not say: absent is not zero.
     """
 
@@ -60,6 +61,7 @@ class Source:
     scale: columns of numbers whose unit is the word of another column: ``{by: column, columns: [..], factors: {word: factor}}``.
     map: column to {the tool's word: our word}.
     constant: columns with a value that the text does not say because the command itself does.
+    copy: column to another one whose text it takes, in its own type, where it has none.
     """
 
     command: str
@@ -82,6 +84,7 @@ class Source:
     scale: dict[str, t.Any] | None = None
     map: dict[str, dict[str, str]] = field(default_factory=dict)
     constant: dict[str, t.Any] = field(default_factory=dict)
+    copy: dict[str, str] = field(default_factory=dict)
     timeout_seconds: int = 20
 
     def argv(self, values: t.Mapping[str, t.Any]) -> list[str]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import functools
 import io
 import json
-import math
 import re
 import typing as t
 
-from .catalogue import HERE, Column, Reading, Source, catalogue, reading
+from .catalogue import HERE, Reading, Source, catalogue, reading
+from .cells import cell
 from .queries import HAS_JMESPATH, compiled
 from .shapes import merged, must_count, scaled, shaped, spread
 
@@ -25,12 +25,6 @@ except ImportError:
 
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 SECTION = re.compile(r"^==> (\S+) <==$", re.MULTILINE)
-SPEED = re.compile(r"^(?:[a-z]+-)?([\d.]+)\s*(T|G|M|K)?(?:b?ps|bit|b/s|Gb/s|bit/s|Gbps|Mbps)?(?:/s)?$", re.IGNORECASE)
-PCI = re.compile(r"^(?:PCI:)?(?:([\da-f]{4,8}):)?([\da-f]{2}):([\da-f]{2})(?:\.([0-7]))?$", re.IGNORECASE)
-PER_GBIT = {"T": 1000.0, "G": 1.0, "M": 1e-3, "K": 1e-6}
-WORDS = {"yes": True, "on": True, "true": True, "enabled": True, "up": True, "1": True}
-WORDS |= {"no": False, "off": False, "false": False, "disabled": False, "down": False, "0": False}
-NOT_SAID = {"", "N/A", "n/a", "NA", "--", "-", "[N/A]", "[Not Supported]", "Not reported", "Unknown!"}
 MAX_TEXT = 8 * 1024 * 1024
 
 Row = dict[str, t.Any]
@@ -205,92 +199,10 @@ def _typed(what: Reading, source: Source, values: Row) -> Row:
     row: Row = {}
     for column in what.columns:
         value = values.get(column.name, source.constant.get(column.name))
+        if column.name in source.copy and value in (None, ""):
+            value = values.get(source.copy[column.name])
         mapping = source.map.get(column.name)
         if mapping is not None and isinstance(value, str):
             value = mapping.get(" ".join(value.split()), value)
-        row[column.name] = _cell(column, value)
+        row[column.name] = cell(column, value)
     return row
-
-
-def _cell(column: Column, value: t.Any) -> t.Any:
-    if isinstance(value, str):
-        value = value.strip()
-        if (column.type != "str" and value in NOT_SAID) or value == "":
-            value = None
-    if value is None or (value == [] and column.type not in ("list", "ints")):
-        if column.type in ("list", "ints"):
-            return None if column.optional else []
-        if not column.optional:
-            raise ValueError(f"a row lacks its {column.name}")
-        return None
-    try:
-        return CONVERT[column.type](value)
-    except (ValueError, TypeError, OverflowError):
-        raise ValueError(f"{column.name} is {str(value)[:60]!r}, which is no {column.type}") from None
-
-
-def _int(value: t.Any) -> int:
-    if isinstance(value, str):
-        return int(value.replace(",", ""), 0) if value.lower().startswith("0x") else int(value.replace(",", ""))
-    if isinstance(value, bool) or int(value) != value:
-        raise ValueError(value)
-    return int(value)
-
-
-def _float(value: t.Any) -> float:
-    number = float(value.replace(",", "") if isinstance(value, str) else value)
-    if math.isnan(number):
-        raise ValueError(value)
-    return number
-
-
-def _bool(value: t.Any) -> bool:
-    return value if isinstance(value, bool) else WORDS[str(value).lower()] if str(value).lower() in WORDS else _refuse(value)
-
-
-def _refuse(value: t.Any) -> t.NoReturn:
-    raise ValueError(value)
-
-
-def _list(value: t.Any) -> list[str]:
-    pieces = re.split(r"[,\s]+", value) if isinstance(value, str) else [str(one) for one in value]
-    return [piece for piece in pieces if piece]
-
-
-def _pci(value: t.Any) -> str:
-    """``0000:9b:00.0`` of ``00000000:9B:00.0``, ``PCI:0000:9b:00`` (a GPU is function 0) and ``9b:00.0``."""
-    match = PCI.match(str(value))
-    if match is None:
-        raise ValueError(value)
-    domain, bus, device, function = match.groups()
-    return f"{int(domain or '0', 16):04x}:{bus}:{device}.{function or '0'}".lower()
-
-
-def _asn(value: t.Any) -> int:
-    """4259905537 of ``65001.1``; a plain number is itself."""
-    high, dot, low = str(value).partition(".")
-    number = (_int(high) << 16) + _int(low) if dot else _int(value)
-    if not 0 <= number < 1 << 32 or (dot and _int(low) >= 1 << 16):
-        raise ValueError(value)
-    return number
-
-
-def _speed(value: t.Any) -> float:
-    """Gb/s of ``400G``, ``100000M``, ``a-100G``, ``25000Mb/s`` and the like; a bare number is Mb/s, as in the kernel."""
-    match = SPEED.match(str(value).strip())
-    if match is None:
-        raise ValueError(value)
-    return float(match[1]) * PER_GBIT[(match[2] or "M").upper()]
-
-
-CONVERT: dict[str, t.Callable[[t.Any], t.Any]] = {
-    "str": str,
-    "int": _int,
-    "float": _float,
-    "bool": _bool,
-    "list": _list,
-    "ints": lambda value: [_int(one) for one in _list(value)],
-    "speed": _speed,
-    "pci": _pci,
-    "asn": _asn,
-}

@@ -30,10 +30,17 @@ if HAS_JMESPATH:
 
         @jmespath.functions.signature({"types": ["object", "null"]}, {"types": ["string"]})
         def _func_rows(self, table: dict[str, t.Any] | None, column: str) -> list[dict[str, t.Any]] | None:
-            """Each entry of an object, or each element of an entry that is a list, with its key as a column."""
+            """Each entry of an object, or each element of an entry that is a list, with its key as a column.
+
+            Raises ValueError for what is no object, since it would be a row that nobody misses.
+            """
             if table is None:
                 return None
-            return [{**row, column: key} for key, value in table.items() for row in (value if isinstance(value, list) else [value]) if isinstance(row, dict)]
+            entries = [(key, row) for key, value in table.items() for row in (value if isinstance(value, list) else [value])]
+            strange = next((key for key, row in entries if not isinstance(row, dict)), None)
+            if strange is not None:
+                raise ValueError(f"{strange[:60]!r} holds no object")
+            return [{**row, column: key} for key, row in entries]
 
         @jmespath.functions.signature({"types": ["array", "null"]}, {"types": ["string"]})
         def _func_unnest(self, table: list[dict[str, t.Any]] | None, field: str) -> list[dict[str, t.Any]] | None:

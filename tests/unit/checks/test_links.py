@@ -188,7 +188,7 @@ def light(*rows, cables=tuple(FIRST), site=()):
         ([lane(-1.0), lane(-4.5, 2)], (), "Ethernet1/1: expected lanes within 3 dB, got 3.50 dB apart", "warn"),
         ([lane(-1.0), lane(None, 2)], (), "Ethernet1/1 lane 2: expected received power, got the module does not tell", "unknown"),
         ([lane(None)], (), "Ethernet1/1: expected received power, got the module does not tell", "unknown"),
-        ([], (), "Ethernet1/1: expected a transceiver, got none is present", "unknown"),
+        ([], (), "Ethernet1/1: expected a transceiver, got none tells", "unknown"),
         ([lane(None, present=False)], (), "Ethernet1/1: expected a transceiver, got none is present", "unknown"),
     ],
 )

@@ -229,9 +229,6 @@ def test_gid_index():
     others = [gid(0, None, "v1", text=LOCAL), gid(1, None, text=LOCAL), gid(2, version="v1"), gid(name="mlx5_1"), gid(5, name="mlx5_1")]
     assert said(nic.gid_index([*others, gid()], FIRST, None)) == []
     assert said(nic.gid_index([*others, gid()], FIRST, 3)) == []
-    # sysfs and ibv_devinfo write the address as a GID only.
-    assert said(nic.gid_index([gid(ipv4=None)], FIRST, 3)) == []
-    assert said(nic.gid_index([gid(ipv4=None, text="::ffff:10.51.0.1")], FIRST, 3)) == []
     assert said(nic.gid_index([gid(5)], FIRST, 3)) == [("rocep24s0: expected GID index 3, got 5", None)]
     assert said(nic.gid_index(others, FIRST, 3)) == [("rocep24s0: expected one IPv4 RoCE v2 GID, got 0", None)]
     assert said(nic.gid_index([gid(3), gid(5)], FIRST, 3)) == [("rocep24s0: expected one IPv4 RoCE v2 GID, got 2", None)]

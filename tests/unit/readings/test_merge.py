@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.parsing import CONVERT
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.cells import CONVERT
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.shapes import merged
 
 

@@ -10,7 +10,8 @@ import typing as t
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import ParseError
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.catalogue import Column, Reading, Source
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.parsing import CONVERT, parse_source
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.cells import CONVERT
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.parsing import parse_source
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.shapes import must_count, scaled, shaped, spread
 
 PAIRS = {"row": "device", "column": "peer", "value": "connection", "itself": "X"}
@@ -128,3 +129,11 @@ def test_cells_lists_and_bitmaps_become_a_row_a_number() -> None:
     assert [row["priority"] for row in listed if row["pfc"] == "yes"] == ["1", "7"] and len(listed) == 8
     bits = spread([{"port": "a", "on": "88"}], {"number": "priority", "bits": {"on": "pfc"}})
     assert [row["priority"] for row in bits if row["pfc"] == "yes"] == ["3", "7"]
+
+
+def test_an_ipv4_address_in_any_spelling():
+    for text in ("10.51.0.1", "::ffff:10.51.0.1", "0000:0000:0000:0000:0000:ffff:0a33:0001"):
+        assert CONVERT["ipv4"](text) == "10.51.0.1"
+    assert CONVERT["ipv4"]("fe80:0000:0000:0000:5e25:73ff:feaa:0100") is None
+    with pytest.raises(ValueError, match="does not appear"):
+        CONVERT["ipv4"]("10.51.0")

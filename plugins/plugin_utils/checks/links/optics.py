@@ -41,7 +41,7 @@ def optic_rx_power(
             continue
         optical += 1
         if not rows or not all(row["present"] for row in rows):
-            yield Finding(cable["port"], "a transceiver", "none is present", "unknown")
+            yield Finding(cable["port"], "a transceiver", "none is present" if rows else "none tells", "unknown")
             continue
         powers = [row["rx_power_dbm"] for row in rows if row["rx_power_dbm"] is not None]
         if not powers:

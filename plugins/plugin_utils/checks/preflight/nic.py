@@ -23,7 +23,6 @@ except ImportError:
 TOO_OLD = {4099: "ConnectX-3", 4103: "ConnectX-3 Pro", 4113: "Connect-IB", 4115: "ConnectX-4", 4117: "ConnectX-4 Lx"}
 # Kepler, Maxwell and Pascal come before Volta.
 OLD_GPU = re.compile(r"\b(?:[KMP]\d{1,4}m?|GTX \d+|TITAN (?:X|Xp|Z))\b")
-MAPPED = re.compile(r"^(?:(?:0000:){5}|::)ffff:[\da-f.:]+$", re.IGNORECASE)
 
 
 @check(
@@ -240,8 +239,8 @@ def mtu_uniform(ip_link: dict[str, Rows], pod_rails: Rows) -> t.Iterator[Finding
 
 
 def _is_ipv4_v2(row: dict[str, t.Any]) -> bool:
-    """Whether a GID is of RoCE v2 and an IPv4 address, which sysfs writes only as a mapped IPv6 address."""
-    return row["version"] == "v2" and bool(row["ipv4"] or MAPPED.match(row["gid"]))
+    """Whether a GID is of RoCE v2 and an IPv4 address."""
+    return row["version"] == "v2" and row["ipv4"] is not None
 
 
 @check(
