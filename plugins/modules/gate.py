@@ -13,23 +13,7 @@ author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
   - Judges every check of a layer over what M(gpufabric.pyramid.read) kept, opens or closes the gate of each gate group, and writes the report.
   - A node that left no answer is unknown, and unknown closes the gate.
-attributes:
-  check_mode:
-    support: full
-    description: It changes no node, so it does the same in check mode.
-  diff_mode:
-    support: none
-    description: It changes nothing.
-options:
-  run_dir:
-    description: The run directory, as M(gpufabric.pyramid.open_run) returned it.
-    type: path
-    required: true
-  layer:
-    description: The layer.
-    type: str
-    required: true
-    choices: [preflight, links, routing, congestion, rdma, collectives, training]
+extends_documentation_fragment: [gpufabric.pyramid.reads, gpufabric.pyramid.run, gpufabric.pyramid.run.layer]
 """
 
 EXAMPLES = r"""

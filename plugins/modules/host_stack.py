@@ -13,13 +13,7 @@ author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
   - Tells by the files of a host what configures each netdev and what gives the kernel its command line, so that a fix can be told in its words.
   - Asks C(nvidia-smi), or the kernel for AMD's GPUs, which processes use a GPU.
-attributes:
-  check_mode:
-    support: full
-    description: It changes nothing, so it does the same in check mode.
-  diff_mode:
-    support: none
-    description: It changes nothing.
+extends_documentation_fragment: [gpufabric.pyramid.reads]
 options:
   netdevs:
     description: The netdevs to tell of.

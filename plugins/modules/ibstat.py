@@ -13,16 +13,7 @@ author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
   - Runs C(ibstat) and returns a row for each port of each RDMA adapter.
   - A missing tool, an exit status, a text that ends half way or no adapter at all fails the task with its words; it never returns an empty list.
-requirements:
-  - The Python packages textfsm and jmespath on the controller.
-attributes:
-  check_mode:
-    support: full
-    description: It changes nothing, so it does the same in check mode.
-  diff_mode:
-    support: none
-    description: It changes nothing.
-
+extends_documentation_fragment: [gpufabric.pyramid.reads, gpufabric.pyramid.reads.rows]
 """
 
 EXAMPLES = r"""

@@ -13,16 +13,7 @@ author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
   - Runs C(lsmod) and returns a row for each loaded module.
   - A module is loaded where it has a row; that it stands in another's C(used_by) proves nothing.
-requirements:
-  - The Python packages textfsm and jmespath on the controller.
-attributes:
-  check_mode:
-    support: full
-    description: It changes nothing, so it does the same in check mode.
-  diff_mode:
-    support: none
-    description: It changes nothing.
-
+extends_documentation_fragment: [gpufabric.pyramid.reads, gpufabric.pyramid.reads.rows]
 """
 
 EXAMPLES = r"""

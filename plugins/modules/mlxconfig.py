@@ -13,15 +13,7 @@ author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
   - Runs C(mlxconfig -e query), or C(mstconfig), for each device and returns a row for each setting, with its default, current and next-boot value.
   - It needs root on the host; without it the task fails with the words of the tool.
-requirements:
-  - The Python packages textfsm and jmespath on the controller.
-attributes:
-  check_mode:
-    support: full
-    description: It changes nothing, so it does the same in check mode.
-  diff_mode:
-    support: none
-    description: It changes nothing.
+extends_documentation_fragment: [gpufabric.pyramid.reads, gpufabric.pyramid.reads.rows]
 options:
   devices:
     description: RDMA devices (V(mlx5_0)) or PCI addresses (V(0000:18:00.0)).

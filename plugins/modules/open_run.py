@@ -13,14 +13,7 @@ author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
   - Types every expectation of every node, checks gate groups and wiring plan, takes the pod's place and makes the run directory.
   - It refuses, before any node is contacted, a pod that is not described whole, and names every reason at once.
-attributes:
-  check_mode:
-    support: full
-    description: It changes no node, so it does the same in check mode.
-  diff_mode:
-    support: none
-    description: It changes nothing.
-
+extends_documentation_fragment: [gpufabric.pyramid.reads]
 """
 
 EXAMPLES = r"""

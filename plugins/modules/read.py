@@ -14,23 +14,8 @@ description:
   - Asks a node all commands of a layer in one round trip, parses the answers on the controller, and keeps evidence and rows in the run directory.
   - What could not be read is not a failure of the task; the gate makes it an unknown verdict.
   - Where a connection cannot pipe the reader to the node's Python, M(gpufabric.pyramid.side_by_side) takes its place.
-attributes:
-  check_mode:
-    support: full
-    description: It changes no node, so it does the same in check mode.
-  diff_mode:
-    support: none
-    description: It changes nothing.
+extends_documentation_fragment: [gpufabric.pyramid.reads, gpufabric.pyramid.run, gpufabric.pyramid.run.layer]
 options:
-  run_dir:
-    description: The run directory, as M(gpufabric.pyramid.open_run) returned it.
-    type: path
-    required: true
-  layer:
-    description: The layer.
-    type: str
-    required: true
-    choices: [preflight, links, routing, congestion, rdma, collectives, training]
   phase:
     description: V(before) reads what the layer compares with, and starts what its probes need.
     type: str

@@ -12,13 +12,7 @@ version_added: 0.1.0
 author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
   - Waits once for the whole play, and says how long it still takes.
-attributes:
-  check_mode:
-    support: full
-    description: It changes no node, so it does the same in check mode.
-  diff_mode:
-    support: none
-    description: It changes nothing.
+extends_documentation_fragment: [gpufabric.pyramid.reads]
 options:
   seconds:
     description: How long to wait.

@@ -13,22 +13,13 @@ author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
   - Asks a switch the command that its platform has for each reading and returns the same columns on every platform.
   - A refused command, a text that a template does not know or an empty table fails the task with its words.
-requirements:
-  - The Python packages textfsm and jmespath on the controller.
-attributes:
-  check_mode:
-    support: full
-    description: It changes nothing, so it does the same in check mode.
-  diff_mode:
-    support: none
-    description: It changes nothing.
+extends_documentation_fragment: [gpufabric.pyramid.reads, gpufabric.pyramid.reads.rows]
 options:
   readings:
-    description: What to read; C(docs/readings.md) has the command of each on each platform.
+    description: What to read, of the readings that a switch has; C(docs/readings.md) has them with the command of each on each platform.
     type: list
     elements: str
     required: true
-    choices: [arp_table, bgp_summary, ecmp_routes, fec_counters, interface_errors, interface_mtu, interface_status, lldp_neighbors, mac_table, transceivers]
   platform:
     description: What the switch runs; by default the inventory's C(pod_platform), else the last word of C(ansible_network_os).
     type: str

@@ -13,18 +13,7 @@ author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
   - Writes the last report, prints the table of gates and every finding with its cause and fix, and sets stats for AWX.
   - It does not fail on a no-go, so that the stats are kept; C(playbooks/verdict.yml) does.
-attributes:
-  check_mode:
-    support: full
-    description: It changes no node, so it does the same in check mode.
-  diff_mode:
-    support: none
-    description: It changes nothing.
-options:
-  run_dir:
-    description: The run directory, as M(gpufabric.pyramid.open_run) returned it.
-    type: path
-    required: true
+extends_documentation_fragment: [gpufabric.pyramid.reads, gpufabric.pyramid.run]
 """
 
 EXAMPLES = r"""
