@@ -98,7 +98,7 @@ def one_session_lost(lab: Lab, near: str, far: str) -> Expected:
 def spine_daemon_dead(lab: Lab) -> Expected:
     verdicts = leaves(lab, "bgp_established") | leaves(lab, "ecmp_paths")
     silent = {(check, "spine02"): "vtysh exited with status 1: Exiting: failed to connect to any daemons." for check in ("bgp_established", "path_mtu")}
-    verdicts |= {(check, "spine02", "unknown") for check in ("bgp_established", "ecmp_paths", "path_mtu")}
+    verdicts |= {(check, "spine02", "unknown") for check in ("bgp_established", "ecmp_paths", "kernel_forwards", "path_mtu")}
     return Expected(verdicts, [session(lab, f"{NOT_UP} with AS 65000", leaf) for leaf in lab.plan.with_role("leaf")], silent)
 
 
@@ -155,6 +155,12 @@ def host_link_down(lab: Lab) -> Expected:
     return Expected(own | {("ecmp_paths", leaf, "fail") for leaf in others}, [lost, *gone], perhaps=of_hosts - own)
 
 
+def kernel_keeps_fewer(lab: Lab) -> Expected:
+    spines = lab.plan.shape.spines
+    expected = f"{spines} next hops, as the daemon shows"
+    return Expected({("kernel_forwards", "leaf01", "fail")}, [("kernel_forwards", "leaf01", rail(lab, "gpu02", 1), expected, f"{spines - 1} in the kernel")])
+
+
 CASES: dict[str, t.Callable[[Lab], Expected]] = {
     case.__name__: case
     for case in (
@@ -168,6 +174,7 @@ CASES: dict[str, t.Callable[[Lab], Expected]] = {
         uplink_mtu,
         loss_20_percent,
         host_link_down,
+        kernel_keeps_fewer,
     )
 }
 

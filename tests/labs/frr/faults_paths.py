@@ -110,6 +110,37 @@ class HostLinkDown(Fault):
         return carrier(lab, SOURCE, lab.plan.rails(SOURCE)[0][0].name) or unless(f"{other} still has {gone}/31", f"{gone}/31" not in routes)
 
 
+class KernelKeepsFewer(Fault):
+    name = "kernel_keeps_fewer"
+
+    def words(self, lab: Lab) -> str:
+        return f"the kernel of {LEAF} lacks one next hop to {self.prefix(lab)}, and zebra shows all of them"
+
+    def inject(self, lab: Lab) -> None:
+        self._set(lab, self._installed(lab)[:-1])
+
+    def heal(self, lab: Lab) -> None:
+        self._set(lab, self._installed(lab))
+
+    @staticmethod
+    def prefix(lab: Lab) -> str:
+        """The network of the other host's second rail."""
+        return lab.plan.rails(TARGET)[1][1].address + "/31"
+
+    def _installed(self, lab: Lab) -> list[tuple[str, str]]:
+        route = lab.json(LEAF, "vtysh", "-c", f"show ip route {self.prefix(lab)} json")[self.prefix(lab)][0]
+        return [(hop["ip"], hop["interfaceName"]) for hop in route["nexthops"] if hop.get("fib")]
+
+    def _set(self, lab: Lab, hops: list[tuple[str, str]]) -> None:
+        words = [word for address, port in hops for word in ("nexthop", "via", address, "dev", port)]
+        lab.run(LEAF, "ip", "route", "replace", self.prefix(lab), "proto", "bgp", "metric", "20", *words)
+
+    def missing(self, lab: Lab) -> str | None:
+        (route,) = lab.json(LEAF, "ip", "-json", "route", "show", self.prefix(lab))
+        kernel, zebra, spines = len(route.get("nexthops", [route])), len(self._installed(lab)), lab.plan.shape.spines
+        return unless(f"the kernel has {kernel} next hops, zebra {zebra}", (kernel, zebra) == (spines - 1, spines))
+
+
 def carrier(lab: Lab, node: str, port: str) -> str | None:
     """The words that a port still has its carrier; None where it has none."""
     flags = lab.json(node, "ip", "-json", "link", "show", "dev", port)[0]["flags"]
