@@ -237,7 +237,7 @@ def log(losses, netdev="ens1np0"):
     return [BOOT, *[{**BOOT, "event": "link_down", "device": netdev} for _number in range(losses)]]
 
 
-def flaps(now, before, rails=RAILS, clock=None):
+def flaps(now, before, rails=tuple(RAILS), clock=None):
     return said(errors.link_flaps(now, before, rails, 2, 5, 30, clock))
 
 
