@@ -1,0 +1,71 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The ladder: all-reduce over 2 hosts, 4, 8 and so on to all, each rung over every host, and a search where a rung breaks.
+
+A rung's groups have no host in common and run side by side, so that no host is left out of a rung and none waits for another.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass, field
+
+from .bisection import Group, Measured, Search, search
+
+# A search that goes on for longer has a pod before it in which more is wrong than a host.
+MOST_SEARCHES = 12
+
+
+@dataclass
+class Step:
+    """The next launch: its groups, none where the ladder has ended; the rung (hosts to a group), 0 in a search; and what was found."""
+
+    groups: list[Group] = field(default_factory=list)
+    rung: int = 0
+    found: Search | None = None
+
+
+def rungs(hosts: int) -> list[int]:
+    """2, 4, 8 and so on, and all."""
+    sizes = []
+    size = 2
+    while size < hosts:
+        sizes.append(size)
+        size *= 2
+    return [*sizes, hosts] if hosts > 1 else []
+
+
+def groups(order: t.Sequence[str], size: int) -> list[Group]:
+    """The hosts in groups of a size, in their order; what is left over takes hosts of its neighbour, unless it is one rung's whole."""
+    whole = [frozenset(order[at : at + size]) for at in range(0, len(order) - size + 1, size)]
+    left = order[len(whole) * size :]
+    return [*whole, frozenset(left)] if len(left) > 1 else whole
+
+
+def left_out(order: t.Sequence[str], size: int) -> list[str]:
+    """Who is in no group of a rung: one host that is left over, which the next rung has."""
+    within = frozenset().union(*groups(order, size))
+    return [host for host in order if host not in within]
+
+
+def following(order: t.Sequence[str], measured: Measured, searches: int) -> Step:
+    """The next step of a ladder.
+
+    order: the hosts; measured: whether each group that was measured passed; searches: how many launches of a search there were.
+    """
+    for size in rungs(len(order)):
+        wanted = groups(order, size)
+        missing = [group for group in wanted if group not in measured]
+        if missing:
+            return Step(missing, size)
+        failing = [group for group in wanted if not measured[group]]
+        if failing:
+            found = search(failing, measured, order)
+            return Step(found.launch if searches < MOST_SEARCHES else [], 0, found)
+    return Step()
+
+
+def launches(hosts: int) -> int:
+    """How many launches a ladder has where no rung breaks."""
+    return len(rungs(hosts))
