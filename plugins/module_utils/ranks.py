@@ -51,6 +51,7 @@ def parser(description):
     result.add_argument("--timeout", type=float, default=60.0, help="seconds that a rank waits for the others at any one place")
     result.add_argument("--start-timeout", type=float, default=120.0, help="seconds that a rank may take to load its libraries and meet the others")
     result.add_argument("--deadline", type=float, default=600.0, help="seconds after which everything is ended")
+    result.add_argument("--variable", action="append", default=[], help="NAME=VALUE for the ranks; no other NCCL or RCCL variable reaches them")
     result.add_argument("--role", choices=("agent", "store", "rank"), default="agent", help=argparse.SUPPRESS)
     return result
 
@@ -131,7 +132,8 @@ class Agent:
             "ranks": ranks,
             **told,
         }
-        print(json.dumps(document), flush=True)
+        sys.stdout.write(json.dumps(document) + "\n")
+        sys.stdout.flush()
         self._end_store()
 
     def _end_store(self):
@@ -149,6 +151,12 @@ class Agent:
             self.told.setdefault(event.pop("kind"), []).append(dict(event, rank=self.options.host_index * self.options.ranks_per_host + local))
 
 
+def _environment(options):
+    """This one's environment with the variables that were given, and with no other that changes what a collective does."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("NCCL_", "RCCL_", "TORCH_NCCL_"))}
+    return dict(clean, **dict(one.split("=", 1) for one in options.variable))
+
+
 class _Process:
     """One rank as its agent sees it: a process, a pipe of events, and the end of what it printed."""
 
@@ -160,7 +168,7 @@ class _Process:
         place.update(WORLD_SIZE=options.hosts * options.ranks_per_host, RANKS_EVENTS=writing)
         self.process = subprocess.Popen(
             agent._argv("rank"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            env=dict(os.environ, **{name: str(value) for name, value in place.items()}), pass_fds=[writing], start_new_session=True,
+            env=dict(_environment(options), **{name: str(value) for name, value in place.items()}), pass_fds=[writing], start_new_session=True,
         )  # fmt: skip
         os.close(writing)
         self.threads = [threading.Thread(target=self._events, args=(reading,), daemon=True), threading.Thread(target=self._text, daemon=True)]

@@ -10,7 +10,7 @@ of the whole buffer, and busbw = algbw x 2(n-1)/n for all-reduce, 1 for broadcas
 
 from __future__ import annotations
 
-import sys
+import functools
 import time
 
 try:
@@ -149,10 +149,9 @@ class Calls:
     def _all_gather(self, pattern, count):
         whole = self._empty(pattern, count * self.world)
         part = pattern.filled(whole[count * self.rank.rank : count * (self.rank.rank + 1)], pattern.table(self.rank.rank))
-        call = lambda: self.dist.all_gather_into_tensor(whole, part)  # noqa: E731
+        call = functools.partial(self.dist.all_gather_into_tensor, whole, part)
         if self.rank.options.backend == "gloo":
-            pieces, own = list(whole.split(count)) if count else [whole[:0]] * self.world, part.clone()
-            call = lambda: self.dist.all_gather(pieces, own)  # noqa: E731
+            call = functools.partial(self.dist.all_gather, list(whole.split(count)) if count else [whole[:0]] * self.world, part.clone())
         return call, lambda: sum(pattern.wrong(whole[count * r : count * (r + 1)], pattern.table(r)) for r in range(self.world))
 
     def _reduce_scatter(self, pattern, count):
@@ -172,8 +171,11 @@ class Calls:
         sent, got = self._empty(pattern, count * self.world), self._empty(pattern, count * self.world)
         for other in range(self.world):
             pattern.filled(sent[count * other : count * (other + 1)], pattern.table(self.rank.rank, other))
-        part = lambda r: pattern.wrong(got[count * r : count * (r + 1)], pattern.table(r, self.rank.rank))  # noqa: E731
-        return lambda: self.dist.all_to_all_single(got, sent), lambda: sum(map(part, range(self.world)))
+
+        def wrong(other):
+            return pattern.wrong(got[count * other : count * (other + 1)], pattern.table(other, self.rank.rank))
+
+        return lambda: self.dist.all_to_all_single(got, sent), lambda: sum(map(wrong, range(self.world)))
 
     def verified(self, name, dtype, count):
         """One call with known values; tells how many elements are wrong."""
@@ -279,8 +281,7 @@ def _copies(rank, torch):
 
 def _copy(torch, own, peer, source):
     target = torch.zeros_like(source, device=peer)
-    small, other = torch.zeros(1, device=own), torch.zeros(1, device=peer)
-    seconds = []
+    small, other, seconds = torch.zeros(1, device=own), torch.zeros(1, device=peer), []
     for here, there, times in ((source, target, COPY_TIMES), (small, other, LATENCY_TIMES)):
         there.copy_(here)
         torch.cuda.synchronize(own)
@@ -297,4 +298,4 @@ def _copy(torch, own, peer, source):
 
 
 if __name__ == "__main__":
-    sys.exit(ranks.run(__file__, options(), work))
+    raise SystemExit(ranks.run(__file__, options(), work))

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import sys
 import time
 
 try:
@@ -280,4 +279,4 @@ class _Rows:
 
 
 if __name__ == "__main__":
-    sys.exit(ranks.run(__file__, options(), work))
+    raise SystemExit(ranks.run(__file__, options(), work))

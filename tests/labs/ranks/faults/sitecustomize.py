@@ -59,6 +59,15 @@ class Ill:
         return told
 
 
+def _bound(ill: Ill) -> t.Callable:
+    """As a method, which a plain object is not."""
+
+    def method(self: t.Any, *args: t.Any, **options: t.Any) -> t.Any:
+        return ill(self, *args, **options)
+
+    return method
+
+
 class Patched(importlib.abc.Loader):
     """Loads a module as its own loader does, then makes one call of it ill."""
 
@@ -73,7 +82,7 @@ class Patched(importlib.abc.Loader):
         of_class = {"AdamW": "step", "Rank": "enter"}.get(FAULT["call"])
         owner, name = (getattr(module, FAULT["call"]), of_class) if of_class else (module, FAULT["call"])
         ill = Ill(getattr(owner, name), module)
-        setattr(owner, name, (lambda self, *args, **options: ill(self, *args, **options)) if of_class else ill)
+        setattr(owner, name, _bound(ill) if of_class else ill)
 
 
 class Finder(importlib.abc.MetaPathFinder):

@@ -1,0 +1,117 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the runs of layer 5 measured, put together from all hosts of each, and what each of them must reach."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass, field
+
+from . import bisection, ladder
+
+Rows = list[dict[str, t.Any]]
+Peers = t.Mapping[str, Rows]
+GIB = 1 << 30
+# Kinds of runs: every host by itself, by itself over its NICs, a rung of the ladder, a launch of a search.
+NODE, NODE_NICS, RUNG, SEARCH = "node", "node_nics", "rung", "search"
+
+
+@dataclass
+class Run:
+    """One job of ranks over some hosts: its kind, hosts, busbw by size (GB/s), what went wrong, and the words of it."""
+
+    kind: str
+    hosts: tuple[str, ...]
+    busbw: dict[int, float] = field(default_factory=dict)
+    wrong: int = 0
+    trouble: list[str] = field(default_factory=list)
+
+    @property
+    def group(self) -> bisection.Group:
+        """Its hosts as a group of a ladder."""
+        return frozenset(self.hosts)
+
+    @property
+    def top(self) -> float | None:
+        """The slowest of the sizes that fill the links (1 GiB and up), or of the largest where there is none; None where nothing was measured."""
+        large = [rate for size, rate in self.busbw.items() if size >= GIB]
+        return min(large) if large else self.busbw[max(self.busbw)] if self.busbw else None
+
+
+def runs(jobs: Peers, rates: Peers, ranks: Peers) -> list[Run]:
+    """Every run, from what all of its hosts told; a host that told nothing of a run is its trouble.
+
+    jobs, rates, ranks: the rows of load_jobs, collective_rates and collective_ranks by host.
+    """
+    found: dict[tuple[str, ...], Run] = {}
+    for host, rows in jobs.items():
+        for job in rows:
+            if job["kind"] not in (NODE, NODE_NICS, RUNG, SEARCH):
+                continue
+            hosts = tuple(job["hosts"] or (host,))
+            run = found.setdefault((job["kind"], *hosts), Run(job["kind"], hosts))
+            if job["status"] != "ok":
+                run.trouble.append(f"{host}: {job['words']}")
+            _add(run, host, [row for row in rates.get(host, ()) if row["item"] == job["item"]])
+            run.trouble += [
+                f"rank {row['rank']} of {host}: {_words(row)}" for row in ranks.get(host, ()) if row["item"] == job["item"] and row["outcome"] != "done"
+            ]
+    for run in found.values():
+        silent = [host for host in run.hosts if host not in jobs]
+        run.trouble += [f"{host}: it told nothing" for host in silent]
+    return list(found.values())
+
+
+def _words(row: dict[str, t.Any]) -> str:
+    ended = f"was ended by signal {row['signal']}" if row["signal"] else str(row["outcome"])
+    return f"{ended}: {row['error']}" if row["error"] else f"{ended} at {row['last']}" if row["last"] else ended
+
+
+def _add(run: Run, host: str, rows: Rows) -> None:
+    sizes = [row for row in rows if row["collective"] == "all_reduce"]
+    for row in sizes:
+        # Every rank tells the mean of all; the least of what was told is what is true of all.
+        run.busbw[row["size_bytes"]] = min(row["busbw_gbyte_s"], run.busbw.get(row["size_bytes"], row["busbw_gbyte_s"]))
+        run.wrong += row["wrong"]
+    if not sizes:
+        run.trouble.append(f"{host}: it measured nothing")
+
+
+def wire(values: t.Mapping[str, t.Any]) -> float:
+    """What all rails of a host carry together, in GB/s."""
+    return len(values["pod_rails"]) * values["pod_link_gbit_s"] / 8
+
+
+def wanted(hosts: int, values: t.Mapping[str, t.Any]) -> float | None:
+    """The busbw that an all-reduce over so many hosts is expected to reach, in GB/s: the pod's own number for that many or for the next
+    fewer, or a part of what the rails carry; None where nothing is known.
+    """
+    table = {int(count): float(rate) for count, rate in values["pod_all_reduce_busbw_gbyte_s"].items()}
+    below = [count for count in table if count <= hosts]
+    if below:
+        return table[max(below)]
+    return wire(values) * values["pod_all_reduce_percent"] / 100 or None
+
+
+def least(hosts: int, values: t.Mapping[str, t.Any]) -> float | None:
+    """The busbw below which a run over so many hosts has failed, in GB/s."""
+    rate = wanted(hosts, values)
+    return None if rate is None else rate * (1 - values["pod_busbw_tolerance_percent"] / 100)
+
+
+def passed(run: Run, values: t.Mapping[str, t.Any]) -> bool:
+    """Whether a run over several hosts came to its end, right and fast enough."""
+    minimum = least(len(run.hosts), values)
+    return not run.trouble and not run.wrong and run.top is not None and (minimum is None or run.top >= minimum)
+
+
+def measured(found: t.Iterable[Run], values: t.Mapping[str, t.Any]) -> dict[bisection.Group, bool]:
+    """Whether each group of several hosts passed."""
+    return {run.group: passed(run, values) for run in found if run.kind in (RUNG, SEARCH)}
+
+
+def blamed(found: t.Sequence[Run], order: t.Sequence[str], values: t.Mapping[str, t.Any]) -> bisection.Search:
+    """Who is to blame for the rung that failed; nobody where none did."""
+    step = ladder.following(order, measured(found, values), ladder.MOST_SEARCHES)
+    return step.found or bisection.Search()
