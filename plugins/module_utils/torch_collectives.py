@@ -292,8 +292,7 @@ def _copy(torch, own, peer, source):
         torch.cuda.synchronize(own)
         torch.cuda.synchronize(peer)
         seconds.append((time.perf_counter() - began) / times)
-    wrong = int((target.to(own) != source).sum())
-    access = torch.cuda.can_device_access_peer(own.index, peer.index)
+    wrong, access = int((target.to(own) != source).sum()), torch.cuda.can_device_access_peer(own.index, peer.index)
     return {"gpu": own.index, "peer": peer.index, "access": access, "gbyte_s": COPY_BYTES / seconds[0] / 1e9, "latency_us": seconds[1] * 1e6, "wrong": wrong}
 
 
