@@ -94,9 +94,10 @@ def _required(check: Check) -> str:
 
 
 def _read(check: Check) -> t.Iterator[str]:
-    for names, words, suffix in ((check.readings, "", ""), (check.before, " before the soak", "_before"), (check.of_peers, " of its peers", "_of_peers")):
-        for name in names:
-            yield f"[`{name}`](readings.md#{name}){words}" + (" (where there is one)" if name + suffix in check.optional else "")
+    when = {"before": " before", "idle": " while idle", "during": " under load", "now": ""}
+    told = [(name, when[phase], parameter) for phase, name, parameter in check.asked]
+    for name, words, parameter in (*told, *((name, " of its peers", f"{name}_of_peers") for name in check.of_peers)):
+        yield f"[`{name}`](readings.md#{name}){words}" + (" (where there is one)" if parameter in check.optional else "")
 
 
 def readings_page() -> str:

@@ -68,7 +68,7 @@ class ActionModule(ActionBase):
         state = climb.State(
             pod=values["pod_name"], run_id=run.name, depth=values["pod_depth"], mode=values["pod_mode"], opened=runs.now(),
             digest=opening.digest(plan, cabling, ledger.version()), version=ledger.version(), only=values["pod_only"], focus=focus,
-            scope=scope, silent=silent, replay=replay,
+            scope=scope, silent=silent, replay=replay, check_mode=bool(self._task.check_mode),
         )  # fmt: skip
         earlier = runs.latest(pod_dir, other_than=run.name)
         try:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import time
 import typing as t
 from pathlib import Path
 
@@ -32,8 +33,11 @@ class ActionModule(ActionBase):
             {
                 "run_dir": {"type": "path", "required": True},
                 "layer": {"type": "str", "required": True, "choices": list(LAYERS)},
-                "phase": {"type": "str", "choices": ["before", "now"], "default": "now"},
-            }
+                "phase": {"type": "str", "choices": ["before", "idle", "during", "now"], "default": "now"},
+                "sample": {"type": "int"},
+                "since": {"type": "float"},
+            },
+            required_if=[("phase", "during", ("sample", "since"))],
         )
         task_vars = task_vars or {}
         run = Path(given["run_dir"])
@@ -45,9 +49,13 @@ class ActionModule(ActionBase):
         node = book.node(name)
         names = judging.wanted(given["layer"], node["kind"], node["values"]["pod_fabric"], given["phase"])
         asks, apart = collecting.asks(names, node)
+        asked = time.time()
         told = transports.ask(self, node, asks, task_vars)
         replies = {ask.reading.name: collecting.reply(ask, node["platform"], told.answers[ask.reading.name]) for ask in asks} if told.answered else {}
         said = {"answered": told.answered, "words": told.words, "boot_id": told.boot_id, "uptime_seconds": told.uptime_seconds}
-        book.keep_answers(given["layer"], name, given["phase"], {**replies, **apart}, said, told.commands)
+        phase = given["phase"]
+        if phase == "during":
+            phase, said["seconds"] = f"during-{given['sample']}", round(asked - given["since"], 3)
+        book.keep_answers(given["layer"], name, phase, {**replies, **apart}, said, told.commands)
         unread = {reading: reply.words for reading, reply in replies.items() if reply.status != "ok"}
         return {**result, "changed": False, "answered": told.answered, "msg": told.words, "readings": len(replies), "unread": unread}

@@ -23,11 +23,15 @@ class ActionModule(ActionBase):
     _supports_check_mode = True
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        """Wait the seconds; counters are watched while nothing else happens."""
+        """Wait; counters are watched while nothing else happens."""
         result = super().run(tmp, task_vars)
-        _validation, given = self.validate_argument_spec({"seconds": {"type": "int", "required": True}})
-        until = time.monotonic() + given["seconds"]
+        _validation, given = self.validate_argument_spec(
+            {"seconds": {"type": "int"}, "until": {"type": "float"}, "doing": {"type": "str", "default": "soaking"}},
+            required_one_of=[("seconds", "until")], mutually_exclusive=[("seconds", "until")],
+        )  # fmt: skip
+        seconds = given["seconds"] if given["until"] is None else max(0.0, given["until"] - time.time())
+        until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
-            Display().display(f"soaking, {left:.0f} s left")
+            Display().display(f"{given['doing']}, {left:.0f} s left")
             time.sleep(min(left, EVERY_SECONDS))
-        return {**result, "changed": False, "seconds": given["seconds"]}
+        return {**result, "changed": False, "seconds": round(seconds)}

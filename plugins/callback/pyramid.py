@@ -48,7 +48,8 @@ class CallbackModule(CallbackBase):
     def v2_playbook_on_task_start(self, task: t.Any, is_conditional: bool) -> None:
         """Begin to count the nodes of a reading task."""
         if task.action == READ:
-            layer = task.args.get("layer")
+            # A role that serves several layers says which by a variable of its own.
+            layer = task.get_vars().get("loads_layer", task.args.get("layer"))
             self._answered, self._asked = 0, len(self._climbing.get(layer, ()))
             self._display.display(f"{layer}: asking {self._asked} nodes ({task.get_name().rpartition(' : ')[2]})")
 
@@ -62,8 +63,9 @@ class CallbackModule(CallbackBase):
         elif action == GATE:
             gates = told["gates"]
             closed = [group for group, gate in gates.items() if gate != "open"]
-            words = "every gate open" if not closed else f"closed for {', '.join(closed)}"
-            self._display.display(f"{told['layer']}: {words} ({len(gates) - len(closed)} of {len(gates)} groups climb on)")
+            words = "every gate open" if not closed else ", ".join(f"{group} {gates[group].replace('_', ' ')}" for group in closed)
+            on = sum(gate in ("open", "not_run") for gate in gates.values())
+            self._display.display(f"{told['layer']}: {words} ({on} of {len(gates)} groups climb on)")
         elif action == VERDICT:
             self._report = told["pyramid_report"]
 

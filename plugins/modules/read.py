@@ -17,10 +17,18 @@ description:
 extends_documentation_fragment: [gpufabric.pyramid.reads, gpufabric.pyramid.run, gpufabric.pyramid.run.layer]
 options:
   phase:
-    description: V(before) reads what the layer compares with, and starts what its probes need.
+    description:
+      - V(before) reads what the layer compares with, and starts what its probes need; V(idle) reads once more just before the loads.
+      - V(during) is one sample under load.
     type: str
     default: now
-    choices: [before, now]
+    choices: [before, idle, during, now]
+  sample:
+    description: The number of a sample under load.
+    type: int
+  since:
+    description: When the loads began, in seconds since the epoch, for a sample under load.
+    type: float
 """
 
 EXAMPLES = r"""

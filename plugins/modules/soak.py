@@ -17,7 +17,13 @@ options:
   seconds:
     description: How long to wait.
     type: int
-    required: true
+  until:
+    description: When to stop waiting, in seconds since the epoch; a time that has passed is not waited for.
+    type: float
+  doing:
+    description: What is said to go on meanwhile.
+    type: str
+    default: soaking
 """
 
 EXAMPLES = r"""

@@ -11,11 +11,13 @@ from datetime import UTC, datetime
 
 from .checks import LAYERS
 from .checks.every import REGISTRY
-from .gates import CLOSED, NOT_REACHED, OPEN, OUT_OF_SCOPE, Gate
+from .gates import CLOSED, NOT_REACHED, NOT_RUN, OPEN, OUT_OF_SCOPE, Gate
 from .opening import Refused, reached
 from .plan import Plan
 
 ONLY_SOAK_SECONDS = 30
+# An incast to one host takes eight senders.
+ONLY_LOADERS = 8
 
 
 @dataclass
@@ -52,6 +54,7 @@ class State:
     gates: dict[str, dict[str, dict[str, t.Any]]] = field(default_factory=dict)
     quarantined: dict[str, dict[str, str]] = field(default_factory=dict)
     replay: str = ""
+    check_mode: bool = False
     finished: bool = False
 
     def dump(self) -> dict[str, t.Any]:
@@ -200,6 +203,24 @@ def partners(plan: Plan, state: State, members: t.Sequence[str]) -> list[str]:
     return [host for group, hosts in plan.groups.items() if state.scope[group] != "out" for host in hosts if host not in state.quarantined]
 
 
+def loaders(plan: Plan, state: State, members: t.Sequence[str]) -> list[str]:
+    """Hosts that only help to load the members: where ``pod_only`` names some hosts, the others that stand in their groups."""
+    hosts = {plan.nodes[node].group for node in members if plan.nodes[node].role == "host"}
+    if state.focus is None or not state.focus.nodes:
+        return []
+    standing = [host for group in plan.groups if group in hosts for host in plan.groups[group] if host not in members and host not in state.quarantined]
+    return standing[:ONLY_LOADERS]
+
+
+def unloaded(values: t.Mapping[str, t.Any], check_mode: bool) -> str:
+    """Why a run loads nothing, or nothing."""
+    if check_mode:
+        return "check mode loads nothing"
+    if values["pod_mode"] == "passive":
+        return "no load in mode passive"
+    return "no load at depth quick" if values["pod_depth"] == "quick" else ""
+
+
 def climbing(plan: Plan, state: State, layer: str) -> list[str]:
     """The gate groups that have climbed to a layer."""
     members = set(state.members.get(layer, ()))
@@ -219,11 +240,11 @@ def hold(plan: Plan, state: State, layer: str, gates: t.Mapping[str, Gate], time
             state.quarantined[host] = {"group": group, "layer": layer, "check": check}
     above = state.layers[state.layers.index(layer) + 1 :]
     if above:
-        state.members[above[0]] = _members(plan, state, [group for group, gate in gates.items() if gate.state == OPEN])
+        state.members[above[0]] = _members(plan, state, [group for group, gate in gates.items() if gate.state in (OPEN, NOT_RUN)])
 
 
 def gate_state(state: State, layer: str, group: str) -> str:
-    """``open``, ``closed``, ``not_reached`` or ``out_of_scope``."""
+    """``open``, ``closed``, ``not_run``, ``not_reached`` or ``out_of_scope``."""
     if state.scope.get(group) == "out":
         return OUT_OF_SCOPE
     gate = state.gates.get(layer, {}).get(group)
@@ -234,7 +255,7 @@ def outcome(state: State, left_out: bool, expired: bool) -> tuple[str, list[str]
     """``go``, ``no_fault_seen`` or ``no_go``, and why it is not ``go``."""
     judged = {group: [gate_state(state, layer, group) for layer in state.layers] for group, where in state.scope.items() if where != "out"}
     closed = [group for group, states in judged.items() if CLOSED in states]
-    short = [group for group, states in judged.items() if group not in closed and set(states) != {OPEN}]
+    short = [group for group, states in judged.items() if group not in closed and not set(states) <= {OPEN, NOT_RUN}]
     reasons = [f"{group} is held at a closed gate" for group in closed] + [f"{group} did not reach every layer" for group in short]
     if not state.finished or not judged:
         reasons.append("the run has not ended" if not state.finished else "no gate group was judged")
@@ -244,6 +265,8 @@ def outcome(state: State, left_out: bool, expired: bool) -> tuple[str, list[str]
     if reasons:
         return "no_go", reasons
     limits = [f"{group} is out of scope" for group, where in state.scope.items() if where == "out"]
+    not_run = [layer for layer in state.layers if NOT_RUN in [gate_state(state, layer, group) for group in judged]]
+    limits += [f"{', '.join(not_run)} was not run" if len(not_run) == 1 else f"{', '.join(not_run)} were not run"] * bool(not_run)
     limits += [f"only {state.only} was judged"] * bool(state.only)
     limits += [f"depth {state.depth} and mode {state.mode} prove less than a whole climb"] * (left_out or state.depth == "quick" or state.mode == "passive")
     return ("no_fault_seen", limits) if limits else ("go", [])

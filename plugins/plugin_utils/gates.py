@@ -12,7 +12,7 @@ from .checks import Check
 from .plan import SHARED, Plan
 from .verdicts import CLOSING, ORDER, Verdict, worst
 
-OPEN, CLOSED, NOT_REACHED, OUT_OF_SCOPE = "open", "closed", "not_reached", "out_of_scope"
+OPEN, CLOSED, NOT_RUN, NOT_REACHED, OUT_OF_SCOPE = "open", "closed", "not_run", "not_reached", "out_of_scope"
 COUNTED = (*ORDER, NOT_REACHED, OUT_OF_SCOPE)
 
 
@@ -25,16 +25,19 @@ class Gate:
     quarantined: dict[str, str] = field(default_factory=dict)
 
 
-def decide(plan: Plan, verdicts: t.Sequence[Verdict], groups: t.Iterable[str], checks: t.Sequence[Check], already_out: t.Mapping[str, int]) -> dict[str, Gate]:
+def decide(
+    plan: Plan, verdicts: t.Sequence[Verdict], groups: t.Iterable[str], checks: t.Sequence[Check] | None, already_out: t.Mapping[str, int]
+) -> dict[str, Gate]:
     """The gates of the groups that climbed to a layer, from all verdicts of the layer.
 
-    checks: the layer's checks; a required one that gave no verdict at all closes the gate as one without a pass does.
+    checks: the layer's checks, and a layer without any proves nothing; a required one that gave no verdict at all closes the gate
+    as one without a pass does. None where only a part of the layer is judged, of which nothing is required.
     already_out: how many members of each group earlier layers left out.
     """
     return {group: _gate(plan, verdicts, group, checks, already_out.get(group, 0)) for group in groups}
 
 
-def _gate(plan: Plan, verdicts: t.Sequence[Verdict], group: str, checks: t.Sequence[Check], out: int) -> Gate:
+def _gate(plan: Plan, verdicts: t.Sequence[Verdict], group: str, checks: t.Sequence[Check] | None, out: int) -> Gate:
     touching = [one for one in verdicts if group in one.affects]
     closing = [one for one in touching if one.on(group) in CLOSING]
     values = plan.nodes[plan.groups[group][0]].values
@@ -42,9 +45,16 @@ def _gate(plan: Plan, verdicts: t.Sequence[Verdict], group: str, checks: t.Seque
     if set(plan.groups[group]) <= set(bad):
         bad = {}
     reasons = [f"{one.check} is {one.on(group)} on {one.host or group}" for one in closing if not _is_of(one, bad)]
-    required = [one.id for one in checks if one.is_required(values)]
+    required = [one.id for one in checks or () if one.is_required(values)]
+    reasons += ["the layer has no checks for this fabric"] if checks is not None and not checks else []
     reasons += _without_pass([one for one in touching if one.host not in bad], required)
-    return Gate(CLOSED if reasons else OPEN, reasons, bad)
+    untried = _untried(touching, [one.id for one in checks or () if one.needs == "load" and one.is_required(values)])
+    return Gate(CLOSED, reasons, bad) if reasons else Gate(NOT_RUN if untried else OPEN, untried, bad)
+
+
+def _untried(touching: t.Sequence[Verdict], loading: t.Container[str]) -> list[str]:
+    """What needs a load and was left out of the run: nothing is said against the layer, and it does not stand."""
+    return list(dict.fromkeys(one.words for one in touching if one.check in loading and one.left_out))
 
 
 def _is_of(verdict: Verdict, hosts: t.Container[str]) -> bool:

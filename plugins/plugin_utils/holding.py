@@ -38,7 +38,7 @@ def hold(run: Path, layer: str, silent_words: t.Callable[[str], str | None]) -> 
     out: dict[str, int] = {}
     for left in state.quarantined.values():
         out[left["group"]] = out.get(left["group"], 0) + 1
-    gates = decide(plan, verdicts, groups, [] if narrow else judged.checks(), out)
+    gates = decide(plan, verdicts, groups, None if narrow else judged.checks(), out)
     climb.hold(plan, state, layer, gates, runs.now())
     above = state.layers[state.layers.index(layer) + 1 :]
     if above:
@@ -57,20 +57,27 @@ def judge_layer(book: Ledger, plan: Plan, state: climb.State, layer: str, silent
     members = state.members[layer]
     partners = climb.partners(plan, state, members)
     if state.replay:
-        now, before = (replayed(Path(state.replay), plan, layer, members, partners, phase) for phase in ("now", "before"))
+        said = {phase: replayed(Path(state.replay), plan, layer, members, partners, phase) for phase in ("before", "idle", "now")}
+        kept = Ledger(Path(state.replay))
     else:
-        now, before = book.answers(layer, "now"), book.answers(layer, "before")
-    now, before = spread(plan, now, members), spread(plan, before, members)
+        said, kept = {phase: book.answers(layer, phase) for phase in ("before", "idle", "now")}, book
+    said = {phase: spread(plan, envelopes, members) for phase, envelopes in said.items()}
+    for node, loaded in kept.loaded(layer).items():
+        if node in said["now"]:
+            said["now"][node]["readings"] |= loaded
     silent = dict(state.silent)
     for node in members:
         # A node that answered before the soak and not after it has not answered.
         words = silent_words(node) if not state.replay else None
-        if node not in silent and (node not in now or words):
+        if node not in silent and (node not in said["now"] or words):
             silent[node] = words or "never read"
     values = next(iter(plan.nodes.values())).values
     given, _wrong = waivers(values["pod_waivers"], _Anything())
     only = state.focus.check if state.focus else None
-    judged = Layer(layer, plan, members, partners, now, before, silent, given, datetime.datetime.now(datetime.UTC).date(), only)
+    judged = Layer(
+        layer, plan, members, partners, said["now"], said["before"], silent, given, datetime.datetime.now(datetime.UTC).date(), only,
+        idle=said["idle"], during=kept.during(layer), unloaded=climb.unloaded(values, state.check_mode),
+    )  # fmt: skip
     verdicts = [*judge(judged), *_against_baseline(book, judged, state)]
     return judged, within(verdicts, set(state.focus.places)) if state.focus and state.focus.places else verdicts
 
@@ -113,7 +120,7 @@ def replayed(directory: Path, plan: Plan, layer: str, members: t.Sequence[str], 
     """What nodes said as a kept run's evidence, or text captured by hand, says it: ``evidence/<layer>/<node>/<reading>.txt``."""
     meshes = plan.meshes(partners, members)
     found: dict[str, Envelope] = {}
-    ending = ".before.txt" if phase == "before" else ".txt"
+    ending = ".txt" if phase == "now" else f".{phase}.txt"
     for name in members:
         node = plan.nodes[name]
         place = directory / "evidence" / layer / name

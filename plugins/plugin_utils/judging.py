@@ -9,7 +9,7 @@ import datetime
 import json
 import typing as t
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from .checks import CannotTell, Check, Finding, NotApplicable
 from .checks.every import REGISTRY
@@ -38,6 +38,8 @@ class Layer:
     partners: the hosts that members ping; more than the members where ``pod_only`` names some.
     silent: why a node did not answer, in the words of whoever tried.
     only: a check, or None for all of them.
+    idle, during: what was read just before the loads, and all samples that were taken during them, as envelopes.
+    unloaded: why nothing is loaded in this run, or nothing.
     """
 
     name: str
@@ -50,11 +52,18 @@ class Layer:
     waivers: t.Sequence[Waiver]
     today: datetime.date
     only: str | None = None
+    idle: t.Mapping[str, Envelope] = field(default_factory=dict)
+    during: t.Mapping[str, Envelope] = field(default_factory=dict)
+    unloaded: str = ""
 
     @property
     def fabric(self) -> str:
         """The pod's fabric; every node has the same."""
         return next(iter(self.plan.nodes.values())).values["pod_fabric"]
+
+    def in_phase(self, phase: str) -> t.Mapping[str, Envelope]:
+        """The envelopes of a phase."""
+        return {"before": self.before, "idle": self.idle, "during": self.during, "now": self.now}[phase]
 
     def checks(self) -> list[Check]:
         """The layer's checks that fit the pod's fabric."""
@@ -62,14 +71,14 @@ class Layer:
 
 
 def wanted(layer: str, kind: str, fabric: str, phase: str) -> list[str]:
-    """The readings that a layer's checks need of a kind of node, in the phase ``before`` or ``now``."""
+    """The readings that a layer's checks need of a kind of node in a phase: ``before``, ``idle``, ``during`` or ``now``."""
     names: dict[str, None] = {}
     for check in REGISTRY[layer].values():
         if check.fabric not in (None, fabric):
             continue
-        own = check.before if phase == "before" else check.readings
+        own = check.in_phase(phase)
         names |= dict.fromkeys(own if kind in check.kinds else ())
-        names |= dict.fromkeys(check.of_peers if phase != "before" else ())
+        names |= dict.fromkeys(check.of_peers if phase == "now" else ())
         if fabric == "infiniband" and kind == "host":
             names |= dict.fromkeys(of_the_fabric(own))
     return [name for name in names if kind in catalogue()[name].kinds and not catalogue()[name].load]
@@ -152,7 +161,7 @@ def _of_group(layer: Layer, check: Check, group: str, hosts: list[str]) -> Verdi
     differing = [name for name in check.expectations if len({_comparable(layer.plan.nodes[host].values.get(name)) for host in hosts}) > 1]
     if differing:
         return replace(blank, verdict="unknown", words=f"members of {group} have different {', '.join(differing)}")
-    given: dict[str, t.Any] = {parameter: {} for parameter in (*check.readings, *(f"{name}_before" for name in check.before))}
+    given: dict[str, t.Any] = {parameter: {} for _phase, _name, parameter in check.asked}
     unread: dict[str, _Unread] = {}
     for host in hosts:
         try:
@@ -194,17 +203,19 @@ def _rows(layer: Layer, check: Check, node: str, values: Mapping[str, t.Any]) ->
 
     Raises _Unread where a needed one is missing.
     """
-    if check.needs and values["pod_depth"] == "quick":
-        raise _Unread("skip", f"no {check.needs} at depth quick", left_out=True)
-    if check.needs == "load" and values["pod_mode"] == "passive":
-        raise _Unread("skip", "no load in mode passive", left_out=True)
+    if check.needs == "load" and layer.unloaded:
+        raise _Unread("skip", layer.unloaded, left_out=True)
+    if check.needs == "soak" and values["pod_depth"] == "quick":
+        raise _Unread("skip", "no soak at depth quick", left_out=True)
     given: dict[str, t.Any] = {}
-    for name in check.readings:
-        given[name] = _said(layer.now, layer, node, name, name in check.optional)
-    for name in check.before:
-        given[f"{name}_before"] = _said(layer.before, layer, node, name, f"{name}_before" in check.optional)
-    if set(check.before) & set(check.readings) and layer.before[node].get("boot_id") != layer.now[node].get("boot_id"):
-        raise _Unread("unknown", "counters were reset: the node has booted between the two readings")
+    boots = set()
+    for phase, name, parameter in check.asked:
+        envelopes = layer.in_phase(phase)
+        given[parameter] = _said(envelopes, layer, node, name, parameter in check.optional)
+        if given[parameter] is not None and not catalogue()[name].load:
+            boots.add(envelopes[node].get("boot_id"))
+    if len(boots) > 1:
+        raise _Unread("unknown", "counters were reset: the node has booted between two readings")
     return given
 
 

@@ -23,9 +23,20 @@ from .reports import document, html, junit, markdown, textfile
 from .reports.kept import Kept
 
 BASELINE = "baseline.txt"
+Values = dict[str, t.Any]
+Envelope = dict[str, t.Any]
 ROOT = Path(__file__).resolve().parents[2]
 # What `when` of a source and the transports need of a node's expectations.
 OF_READING = ("pod_fabric", "pod_gpu_vendor", "pod_switch_transport", "pod_depth", "pod_mode", "pod_virtualization")
+
+
+def _add(readings: dict[str, Values], name: str, said: Values) -> None:
+    """Join what a node said of one reading several times; what was told once is told, and checks look for what is missing."""
+    known = readings.get(name)
+    if known is None or (known["status"] != "ok" and said["status"] == "ok"):
+        readings[name] = {**said, "rows": list(said["rows"])}
+    elif said["status"] == "ok":
+        known["rows"] += said["rows"]
 
 
 @functools.cache
@@ -66,7 +77,7 @@ class Ledger:
     def keep_items(self, plan: Plan, state: climb.State, members: t.Sequence[str]) -> None:
         """Write what each member's commands are repeated for: its rails, and the pings and probes to those that climb with it."""
         meshes = plan.meshes(climb.partners(plan, state, members), members)
-        for name in members:
+        for name in (*members, *climb.loaders(plan, state, members)):
             node = plan.nodes[name]
             items = {**plan.items(name, members), **meshes.get(node.name, {"ping": [], "path_probe": []})}
             values = {key: node.values[key] for key in OF_READING}
@@ -114,8 +125,11 @@ class Ledger:
         return climb.load(runs.read_json(self.run / "state.json"))
 
     def keep_answers(self, layer: str, node: str, phase: str, replies: dict[str, Reply], said: dict[str, t.Any], commands: list[dict[str, t.Any]]) -> None:
-        """Write a node's evidence and rows of one phase; said: answered, words, boot_id, uptime_seconds."""
-        ending = ".before" if phase == "before" else ""
+        """Write a node's evidence and rows of one phase; said: answered, words, boot_id, uptime_seconds.
+
+        phase: ``before``, ``idle``, ``now``, ``during-003`` (a sample under load) or ``load-1`` (what a step's loads printed).
+        """
+        ending = "" if phase == "now" else f".{phase}"
         place = Path("evidence") / layer / node
         readings = {}
         for name, reply in replies.items():
@@ -126,16 +140,44 @@ class Ledger:
             readings[name] = {"status": reply.status, "words": reply.words, "rows": rows, "lost": reply.lost, "evidence": evidence}
         if commands:
             runs.write_json(self.run / place / f"commands{ending}.json", commands)
-        runs.write_json(self.run / "readings" / layer / f"{node}{ending}.json", {**said, "node": node, "time": runs.now(), "readings": readings})
+        runs.write_json(self.run / "readings" / layer / phase / f"{node}.json", {**said, "node": node, "time": runs.now(), "readings": readings})
 
-    def answers(self, layer: str, phase: str) -> dict[str, dict[str, t.Any]]:
+    def answers(self, layer: str, phase: str) -> dict[str, Envelope]:
         """What every node said in one phase of a layer, by node."""
-        ending = ".before.json" if phase == "before" else ".json"
-        found = {}
-        for path in (self.run / "readings" / layer).glob(f"*{ending}"):
-            if phase == "before" or not path.name.endswith(".before.json"):
-                found[path.name.removesuffix(ending)] = runs.read_json(path)
-        return found
+        return {path.stem: runs.read_json(path) for path in (self.run / "readings" / layer / phase).glob("*.json")}
+
+    def phases(self, layer: str, kind: str) -> list[str]:
+        """The kept phases of a kind (``during``, ``load``), in their order."""
+        return sorted((path.name for path in (self.run / "readings" / layer).glob(f"{kind}-*")), key=lambda name: int(name.rpartition("-")[2]))
+
+    def during(self, layer: str) -> dict[str, Envelope]:
+        """All samples that were taken under load as one envelope a node; their rows have ``sample`` and ``seconds`` since the loads began."""
+        merged: dict[str, Envelope] = {}
+        for number, phase in enumerate(self.phases(layer, "during")):
+            for node, envelope in self.answers(layer, phase).items():
+                into = merged.setdefault(node, {**envelope, "readings": {}})
+                into["boot_id"] = envelope["boot_id"] if into["boot_id"] == envelope["boot_id"] else "several"
+                for name, said in envelope["readings"].items():
+                    rows = [{**row, "sample": number, "seconds": envelope["seconds"]} for row in said["rows"]]
+                    _add(into["readings"], name, {**said, "rows": rows})
+        return merged
+
+    def loaded(self, layer: str) -> dict[str, dict[str, Values]]:
+        """What the loads of all steps printed, by host and reading."""
+        merged: dict[str, dict[str, Values]] = {}
+        for phase in self.phases(layer, "load"):
+            for node, envelope in self.answers(layer, phase).items():
+                for name, said in envelope["readings"].items():
+                    _add(merged.setdefault(node, {}), name, said)
+        return merged
+
+    def keep_timetable(self, layer: str, step: int, document: Values) -> None:
+        """Write what a step of a layer's loads does."""
+        runs.write_json(self.run / "loads" / layer / f"{step}.json", document)
+
+    def timetable(self, layer: str, step: int) -> Values:
+        """What ``keep_timetable`` wrote."""
+        return t.cast(Values, runs.read_json(self.run / "loads" / layer / f"{step}.json"))
 
     def keep_verdicts(self, layer: str, records: list[dict[str, t.Any]], counts: dict[str, dict[str, int]], explained: dict[str, list[str]]) -> None:
         """Write a layer's verdicts, the count of every node, and what silent nodes explain."""
@@ -172,12 +214,15 @@ class Ledger:
     def standing(self, plan: Plan, state: climb.State) -> dict[str, t.Any]:
         """What the plays need to know: the run directory, who climbs where, how long to soak."""
         values = next(iter(plan.nodes.values())).values
+        idle = 0 if climb.unloaded(values, state.check_mode) else values["pod_idle_seconds"]
         soak = {"quick": 0, "standard": values["pod_soak_seconds"], "go_live": values["pod_go_live_soak_seconds"]}[state.depth]
         return {
             "run_dir": str(self.run),
             "pod": state.pod,
             "replay": bool(state.replay),
             "climbing": state.members,
+            "loading": {layer: [*members, *climb.loaders(plan, state, members)] for layer, members in state.members.items()},
             "soak_seconds": 0 if state.replay else min(soak, climb.ONLY_SOAK_SECONDS) if state.only else soak,
+            "idle_seconds": 0 if state.replay else idle,
             "read_timeout_seconds": values["pod_read_timeout_seconds"],
         }

@@ -59,28 +59,52 @@ def ask(action: t.Any, node: Values, asks: list[Ask], task_vars: Values) -> Told
 
 
 @functools.cache
-def _source(name: str) -> str:
+def program(name: str) -> str:
+    """The source text of a program that goes to nodes."""
     return (UTILS / f"{name}.py").read_text(encoding="utf-8")
 
 
-def _program(request: Values) -> str:
-    """The reader as one text: its request is set right behind the line that Python wants first."""
-    return _source("side_by_side").replace(FUTURE, f"{FUTURE}REQUEST = {json.dumps(request, ensure_ascii=True)!r}\n", 1)
+def _asked(name: str, request: Values) -> bytes:
+    """A program as one text: its request is set right behind the line that Python wants first."""
+    return program(name).replace(FUTURE, f"{FUTURE}REQUEST = {json.dumps(request, ensure_ascii=True)!r}\n", 1).encode()
+
+
+def _python(task_vars: Values) -> str:
+    python = str(task_vars.get("ansible_python_interpreter") or "python3")
+    return "python3" if python.startswith("auto") else python
+
+
+def piped(action: t.Any, name: str, request: Values, task_vars: Values) -> Values | str:
+    """What a program that is piped to the node's Python answers under its own name's key, or why it gave no answer."""
+    python = _python(task_vars)
+    if not action._connection.has_pipelining:
+        result = action._execute_module(module_name=f"gpufabric.pyramid.{name}", module_args={"request": request}, task_vars=task_vars)
+        return result["answer"] if "answer" in result else str(result.get("msg", "no output"))
+    said = action._low_level_execute_command(f"{python} -SE -", in_data=_asked(name, request))
+    start = said["stdout"].find(f'{{"{name}":')
+    try:
+        return t.cast(Values, json.loads(said["stdout"][start:])[name])
+    except ValueError:
+        return _no_answer(python, said["rc"], said["stdout"], said["stderr"])
+
+
+def _no_answer(python: str, rc: int, stdout: str, stderr: str) -> str:
+    last = (stderr.strip() or stdout.strip()).splitlines()[-1:] or ["no output"]
+    return f"{python} on the node ended with status {rc}: {last[0][:200]}"
 
 
 def _shell(action: t.Any, node: Values, asks: list[Ask], task_vars: Values) -> Told:
     request: Values = {
         "commands": commands(asks),
-        "programs": {"path_probe": _source("path_probe")},
+        "programs": {"path_probe": program("path_probe")},
         "devices": [rail["device"] for rail in node["items"]["rail"]],
     }
     if not any("{path_probe}" in word for command in request["commands"] for one in command["alternatives"] for word in one["argv"]):
         request["programs"] = {}
-    python = str(task_vars.get("ansible_python_interpreter") or "python3")
-    python = "python3" if python.startswith("auto") else python
+    python = _python(task_vars)
     if not action._connection.has_pipelining:
         return _by_module(action, asks, request, task_vars)
-    said = action._low_level_execute_command(f"{python} -SE -", in_data=_program(request).encode())
+    said = action._low_level_execute_command(f"{python} -SE -", in_data=_asked("side_by_side", request))
     return _told(asks, said["stdout"], said["stderr"], said["rc"], python)
 
 
@@ -95,8 +119,7 @@ def _told(asks: list[Ask], stdout: str, stderr: str, rc: int, python: str) -> To
     try:
         said = json.loads(stdout[start:])
     except ValueError:
-        last = (stderr.strip() or stdout.strip()).splitlines()[-1:] or ["no output"]
-        return Told(False, f"{python} on the node ended with status {rc}: {last[0][:200]}")
+        return Told(False, _no_answer(python, rc, stdout, stderr))
     told = Told(True, boot_id=said["boot_id"], uptime_seconds=said["uptime_seconds"])
     for one in asks:
         told.answers[one.reading.name] = []

@@ -13,7 +13,7 @@ from ...plugins.plugin_utils.checks import LAYERS
 from ...plugins.plugin_utils.judging import wanted
 from ...plugins.plugin_utils.plan import Plan
 from .model import Host, Pod, Switch, Tool
-from .render import eos, gpu, nic, sonic
+from .render import eos, gpu, nic, perftest, sonic
 
 Later = tuple[str, str]
 
@@ -23,6 +23,7 @@ class Printed:
     """What a command prints: first, and where it is asked again in a run; its exit status and standard error.
 
     asked_below: a lower layer asks it too, so that the second asking is the first of the layer with a soak.
+    loaded: what it prints once the run has loaded the pod.
     """
 
     stdout: str
@@ -31,6 +32,7 @@ class Printed:
     rc: int = 0
     how: str = ""
     asked_below: bool = False
+    loaded: str | None = None
 
 
 WHOLE: dict[str, t.Callable[[Host], str]] = {
@@ -82,8 +84,8 @@ def of_node(pod: Pod, plan: Plan, name: str, readings: t.Iterable[str] | None = 
 def scripts(host: Host) -> dict[str, str]:
     """Tools that answer by a shell text of their own, unless they misbehave."""
     bent = {tool.name for tool in host.tools if tool.how != "missing"}
-    asked = {"ping": nic.ping(host), "path_probe": nic.probe(host)}
-    return {name: text for name, text in {**dict.fromkeys(CHANGING, CHANGE), **asked}.items() if not {name, "*"} & bent}
+    texts = {"ping": nic.ping(host), "path_probe": nic.probe(host), **{tool: perftest.script(host, tool) for tool in perftest.TABLES}}
+    return {name: text for name, text in {**dict.fromkeys(CHANGING, CHANGE), **texts}.items() if not {name, "*"} & bent}
 
 
 def _by_hand(host: Host) -> dict[tuple[str, ...], Printed]:
@@ -109,7 +111,7 @@ def _printed(pod: Pod, name: str, reading: str, item: dict[str, t.Any]) -> Print
         return Printed('{"port": 4792, "pid": 4711, "seconds": 120}\n')
     rail = next(one for one in host.rails if one.device == item["device"])
     if reading in ("interface_errors", "nic_counters"):
-        return Printed(nic.counters(rail, False), nic.counters(rail, True))
+        return Printed(nic.counters(rail, False), nic.counters(rail, True), loaded=nic.counters(rail, True, loaded=True))
     return Printed(OF_RAIL[reading](rail))
 
 

@@ -63,7 +63,10 @@ def _rail(place: Place, index: int, raw: dict[str, t.Any], number: int, wiring: 
         address=address, prefix_length=int(prefix or 24), mac=f"b8:3f:d2:{index:02x}:{number // 256:02x}:{number % 256:02x}", firmware=FIRMWARE,
         gid_address=address, settings=dict(NIC_SETTINGS), counters=_nic_counters(noise), medium=cable.medium, length_m=cable.length_m or 0,
         rx_power_dbm=_light(noise) if optic else [], tx_power_dbm=_light(noise, 1.2) if optic else [], optic_part="MMA4Z00-NS400" if optic else "MCP4Y10-N002",
-        pre_fec_ber=f"{noise.randint(1, 9)}E-{noise.randint(8, 9)}", lldp_peer=far.node, lldp_port=far.port, rtt_ms=round(noise.uniform(0.02, 0.09), 3),
+
+        sends_gbit_s=round(noise.uniform(376, 382), 2), receives_gbit_s=round(noise.uniform(377, 383), 2), from_gpu_gbit_s=round(noise.uniform(368, 374), 2),
+        latency_us=round(noise.uniform(1.9, 2.2), 2), pre_fec_ber=f"{noise.randint(1, 9)}E-{noise.randint(8, 9)}",
+        lldp_peer=far.node, lldp_port=far.port, rtt_ms=round(noise.uniform(0.02, 0.09), 3),
     )  # fmt: skip
 
 
@@ -76,6 +79,7 @@ def _nic_counters(noise: random.Random) -> dict[str, int]:
     bytes_in, packets = noise.randint(10**12, 10**14), noise.randint(10**9, 10**10)
     moving = {"rx_bytes_phy": bytes_in, "tx_bytes_phy": bytes_in + noise.randint(0, 10**9), "rx_packets_phy": packets, "tx_packets_phy": packets}
     moving |= {"rx_vport_rdma_unicast_bytes": bytes_in // 2, "tx_vport_rdma_unicast_bytes": bytes_in // 2, "rx_prio3_bytes": bytes_in // 3}
+    moving |= {"rx_prio0_bytes": bytes_in // 9, "tx_prio0_bytes": bytes_in // 9, "tx_prio3_bytes": bytes_in // 3}
     errors = {"rx_crc_errors_phy": noise.choice([0, 0, 0, 3]), "rx_symbol_err_phy": noise.choice([0, 0, 12]), "rx_undersize_pkts_phy": 0}
     return moving | errors | {"rx_oversize_pkts_phy": 0, "rx_discards_phy": noise.choice([0, 410]), "link_down_events_phy": noise.randint(1, 6)}
 

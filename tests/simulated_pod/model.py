@@ -82,6 +82,12 @@ class Rail:
     loss_to: dict[str, int] = field(default_factory=dict)
     rtt_ms: float = 0.0
     flows_lost: int = 0
+    sends_gbit_s: float = 0.0
+    receives_gbit_s: float = 0.0
+    from_gpu_gbit_s: float = 0.0
+    sends_to: dict[str, float] = field(default_factory=dict)
+    latency_us: float = 0.0
+    counts_class: bool = True
 
 
 @dataclass
@@ -107,6 +113,7 @@ class Gpu:
     fabric_status: str = "Success"
     iommu: str = "identity"
     present: bool = True
+    working: bool = False
 
 
 @dataclass
@@ -144,6 +151,8 @@ class Host:
     environment: dict[str, str] = field(default_factory=lambda: {"NCCL_IB_TC": "106"})
     log: list[str] = field(default_factory=list)
     log_later: list[str] = field(default_factory=list)
+    beside_gbit_s: float = 0.0
+    perftest_gpu: bool = True
 
     kind = "host"
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from ...plugins.plugin_utils.plan import Plan
 from . import answers
 from .model import Pod
+from .render import perftest
 
 TOOLS = Path(__file__).parent / "tools"
 
@@ -22,12 +23,17 @@ def render(plan: Plan, pod: Pod, into: Path) -> None:
     """
     for name in pod.nodes:
         render_node(plan, pod, name, into)
+    (into / "=rates").mkdir()
+    for host in pod.hosts.values():
+        for rail in host.rails:
+            (into / "=rates" / rail.address).write_text(f"{perftest.mbit(rail.receives_gbit_s)} 0\n", encoding="utf-8")
     (into / "unreachable").write_text("".join(f"{name} {node.unreachable}\n" for name, node in pod.nodes.items() if node.unreachable), encoding="utf-8")
 
 
 def render_node(plan: Plan, pod: Pod, name: str, into: Path) -> None:
     """Write one node's answers, over those that it had."""
     place, node = into / name, pod.nodes[name]
+    (place / "tmp").mkdir(parents=True, exist_ok=True)
     printed = answers.of_node(pod, plan, name)
     missing = {tool.name for tool in node.tools if tool.how == "missing"}
     scripts = answers.scripts(node) if name in pod.hosts else {}
@@ -53,7 +59,13 @@ def _write(place: Path, argv: tuple[str, ...], answer: answers.Printed) -> None:
     words = ("path_probe", *argv[2:]) if argv[0] == "python3" else argv
     target = Path("/".join([str(place), *words]))
     target.mkdir(parents=True, exist_ok=True)
-    files = {"=out": answer.stdout, "=later": answer.later, "=err": answer.stderr or None, "=rc": f"{answer.rc}\n" if answer.rc else None}
+    files = {
+        "=out": answer.stdout,
+        "=later": answer.later,
+        "=err": answer.stderr or None,
+        "=rc": f"{answer.rc}\n" if answer.rc else None,
+        "=loaded": answer.loaded,
+    }
     for name, text in {**files, "=how": answer.how or None, "=below": "" if answer.asked_below else None}.items():
         if text is not None:
             (target / name).write_text(text, encoding="utf-8")

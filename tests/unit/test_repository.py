@@ -29,7 +29,8 @@ MAX_LINES = 300
 # The programs of ranks need torch, which every host that trains has, and lie beside each other on a host.
 OF_RANKS = ("one_rank", "ranks", "small_gpt", "torch", "torch_collectives", "training_step")
 # Longer than the house allows, each with what it may have. What a layer checks of one subject stands together.
-LONGER: dict[str, int] = {}
+# A program that is piped to a host is one file.
+LONGER: dict[str, int] = {"plugins/module_utils/detached.py": 380}
 IMPURE = {"ansible", "datetime", "io", "os", "pathlib", "random", "socket", "subprocess", "time", "urllib"}
 KEYWORDS = set(Handler.fattributes) | set(Block.fattributes) | set(Play.fattributes)
 # The base of the actions of the tools, which is no action itself.
@@ -135,10 +136,11 @@ def test_tasks_use_no_shell_and_set_no_facts(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", named(PLAYS))
-def test_only_read_may_fail_unheeded(path: Path) -> None:
+def test_only_what_the_gate_hears_of_may_fail_unheeded(path: Path) -> None:
+    """What a node did not tell, and a load that was not started or collected, is unknown at the gate."""
     for run in runs(path):
         if "ignore_errors" in run["task"]:
-            assert run["modules"] == ["gpufabric.pyramid.read"], run["task"]
+            assert set(run["modules"]) <= {"gpufabric.pyramid.read", "gpufabric.pyramid.load"}, run["task"]
 
 
 def test_the_rules_find_what_they_look_for(tmp_path: Path) -> None:

@@ -5,7 +5,8 @@
 
 A check's parameters are its declaration: the name of a reading is what it reads (as rows, or
 ``{host: rows}`` with ``scope="group"``), ``<reading>_before`` is the layer's first reading of it,
-``<reading>_of_peers`` is what all nodes of the pod said (``{node: rows}``), and a name that starts
+``<reading>_idle`` what was read just before the loads, ``<reading>_during`` all samples during them (each row with ``sample``, from 0,
+and ``seconds`` since the loads began), ``<reading>_of_peers`` what all nodes of the pod said (``{node: rows}``), and a name that starts
 with ``pod_`` is what it expects. A reading with the default ``None`` is optional: None where the
 platform lacks it or the node did not tell. The module, or the package that holds it, is the check's layer, the function's name
 its id, the docstring's first line what must hold.
@@ -22,6 +23,8 @@ from ..readings import catalogue
 
 LAYERS = ("preflight", "links", "routing", "congestion", "rdma", "collectives", "training")
 SEVERITIES = ("fail", "warn", "unknown")
+# How a parameter names the phase of a layer in which its reading is taken.
+PHASES = {"_before": "before", "_idle": "idle", "_during": "during"}
 
 
 class NotApplicable(Exception):
@@ -62,7 +65,8 @@ class Check:
     """A declared check.
 
     layer, id: its module and its function's name; statement: what must hold.
-    readings, before, of_peers, expectations: what its parameters name; optional: parameters that may be None.
+    asked: the phase (``before``, ``idle``, ``during``, ``now``), reading and name of its parameters that are rows of the node itself;
+    of_peers, expectations: what the other parameters name; optional: parameters that may be None.
     kinds: the kinds of node it judges.
     required: True, or the ``pod_*`` that must be set for it to be required, or a ``pod_*`` with the values for which it is:
     without a pass in a group it closes the gate.
@@ -75,8 +79,7 @@ class Check:
     cause: str
     fix: str
     judge: Judge
-    readings: tuple[str, ...]
-    before: tuple[str, ...]
+    asked: tuple[tuple[str, str, str], ...]
     of_peers: tuple[str, ...]
     optional: frozenset[str]
     expectations: tuple[str, ...]
@@ -95,10 +98,14 @@ class Check:
             return values.get(name) in among
         return bool(self.required) if isinstance(self.required, bool) else values.get(self.required) not in (None, 0, "", "none", False)
 
+    def in_phase(self, phase: str) -> tuple[str, ...]:
+        """The readings that it needs of the node itself in a phase."""
+        return tuple(name for when, name, _parameter in self.asked if when == phase)
+
     @property
     def reads(self) -> frozenset[str]:
         """Every reading that it needs in any form."""
-        return frozenset((*self.readings, *self.before, *self.of_peers))
+        return frozenset((*(name for _phase, name, _parameter in self.asked), *self.of_peers))
 
 
 REGISTRY: dict[str, dict[str, Check]] = {layer: {} for layer in LAYERS}
@@ -135,7 +142,7 @@ def check(
         kinds = _kinds(name, named, kind)
         REGISTRY.setdefault(layer, {})[name] = Check(
             layer=layer, id=name, statement=statement, cause=cause, fix=fix, judge=judge, kinds=kinds, fabric=fabric, scope=scope,
-            required=required, severity=severity, remedy=remedy, needs=needs or ("soak" if set(named["before"]) & set(named["readings"]) else None), **named,
+            required=required, severity=severity, remedy=remedy, needs=needs or _needs(named["asked"]), **named,
         )  # fmt: skip
         return judge
 
@@ -147,19 +154,28 @@ def _demand(holds: bool, name: str, words: str) -> None:
         raise TypeError(f"check {name} {words}")
 
 
+def _needs(asked: tuple[tuple[str, str, str], ...]) -> str | None:
+    """What a depth or mode may leave out, where it shows in the parameters."""
+    phases = {name: {when for when, other, _parameter in asked if other == name} for _when, name, _parameter in asked}
+    if any(catalogue()[name].load or "during" in its or its >= {"idle", "now"} for name, its in phases.items()):
+        return "load"
+    return "soak" if any(len(its) > 1 for its in phases.values()) else None
+
+
 def _declared(name: str, judge: Judge) -> dict[str, t.Any]:
-    named: dict[str, t.Any] = {"readings": (), "before": (), "of_peers": (), "expectations": ()}
+    named: dict[str, t.Any] = {"asked": (), "of_peers": (), "expectations": ()}
     optional = set()
     for parameter, declared in inspect.signature(judge).parameters.items():
-        base, form = parameter, "readings"
-        for suffix, other in (("_before", "before"), ("_of_peers", "of_peers")):
-            if parameter.endswith(suffix):
-                base, form = parameter.removesuffix(suffix), other
-        if parameter in SPECIFIED:
-            base, form = parameter, "expectations"
+        suffix = next((suffix for suffix in (*PHASES, "_of_peers") if parameter.endswith(suffix)), "")
+        base = parameter if parameter in SPECIFIED else parameter.removesuffix(suffix)
+        if base in SPECIFIED:
+            named["expectations"] = (*named["expectations"], base)
         elif base not in catalogue():
             raise TypeError(f"check {name} has the parameter {parameter!r}, which is neither a reading nor a specified pod_*")
-        named[form] = (*named[form], base)
+        elif suffix == "_of_peers":
+            named["of_peers"] = (*named["of_peers"], base)
+        else:
+            named["asked"] = (*named["asked"], (PHASES.get(suffix, "now"), base, parameter))
         if declared.default is None:
             optional.add(parameter)
     return {**named, "optional": frozenset(optional)}
@@ -167,7 +183,7 @@ def _declared(name: str, judge: Judge) -> dict[str, t.Any]:
 
 def _kinds(name: str, named: dict[str, t.Any], kind: str | None) -> frozenset[str]:
     kinds = frozenset({"host", "switch"} if kind is None else {kind})
-    needed = [one for form, suffix in (("readings", ""), ("before", "_before")) for one in named[form] if one + suffix not in named["optional"]]
+    needed = [one for _phase, one, parameter in named["asked"] if parameter not in named["optional"]]
     for one in needed:
         kinds &= catalogue()[one].kinds
     _demand(bool(kinds) and not (kind is None and not needed), name, "reads nothing that one kind of node can say, or lacks its kind")

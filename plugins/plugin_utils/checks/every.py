@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from . import REGISTRY, links, preflight, routing
+from . import REGISTRY, links, preflight, rdma, routing
 
-MODULES = (preflight, links, routing)
+MODULES = (preflight, links, routing, rdma)
 
 __all__ = ["MODULES", "REGISTRY"]

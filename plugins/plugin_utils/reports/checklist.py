@@ -115,7 +115,7 @@ def on(record: Document, group: str) -> str:
 
 def _command(check: Check, commands: list[dict[str, t.Any]]) -> str:
     """The first command that a node was asked for one of the check's readings, and how many more."""
-    order = {reading: number for number, reading in enumerate((*check.readings, *check.before, *check.of_peers))}
+    order = {reading: number for number, reading in enumerate((*(name for _phase, name, _parameter in check.asked), *check.of_peers))}
     asked = sorted((one for one in commands if one.get("reading") in order), key=lambda one: order[one["reading"]])
     more = f" (and {len(asked) - 1} more)" if len(asked) > 1 else ""
     if not asked:

@@ -9,7 +9,7 @@ import typing as t
 
 from .. import climb
 from ..checks import LAYERS
-from ..gates import NOT_REACHED, OUT_OF_SCOPE, counts
+from ..gates import NOT_REACHED, NOT_RUN, OUT_OF_SCOPE, counts
 from ..plan import SHARED, Plan
 
 SCHEMA = 1
@@ -73,7 +73,7 @@ def _layer(plan: Plan, state: climb.State, layer: str, judged: Document | None) 
 
 def gate_rows(report: Document) -> list[list[str]]:
     """The go/no-go table: a row a layer that was asked for, a column a gate group."""
-    words = {"open": "open", "closed": "CLOSED", NOT_REACHED: "not reached", OUT_OF_SCOPE: "out of scope"}
+    words = {"open": "open", "closed": "CLOSED", NOT_RUN: "not run", NOT_REACHED: "not reached", OUT_OF_SCOPE: "out of scope"}
     return [
         [f"{layer['number']} {layer['layer']}", *(words[group["gate"]] for group in layer["groups"].values())]
         for layer in report["layers"]

@@ -12,7 +12,7 @@ from .document import gate_rows
 from .folding import Entry, entries
 
 WIDTH = 100
-COLOURS = {"open": "32", "CLOSED": "31", "go": "32", "no_go": "31", "no_fault_seen": "33", "not reached": "90", "out of scope": "90"}
+COLOURS = {"open": "32", "CLOSED": "31", "go": "32", "no_go": "31", "no_fault_seen": "33", "not run": "33", "not reached": "90", "out of scope": "90"}
 MOST = 20
 
 

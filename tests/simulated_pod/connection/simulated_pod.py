@@ -87,7 +87,7 @@ class Connection(Local):
         if not self._connected:
             self._connect()
         values = {"PATH": self.place / self.node / "bin", "SIMULATED_POD": self.place, "SIMULATED_NODE": self.node}
-        values |= {"SIMULATED_RUN": _run(), "SIMULATED_PYTHON": sys.executable}
+        values |= {"SIMULATED_RUN": _run(), "SIMULATED_PYTHON": sys.executable, "TMPDIR": self.place / self.node / "tmp"}
         exported = " ".join(f"{name}={shlex.quote(str(value))}" for name, value in values.items())
         said = super().exec_command(f"export {exported}; {cmd}", in_data=in_data, sudoable=sudoable)
         if self.state:

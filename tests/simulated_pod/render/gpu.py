@@ -60,7 +60,8 @@ def _gpu(gpu: Gpu) -> list[str]:
         pair(8, "SM", f"{gpu.clock_mhz} MHz"),
     ]
     lines += ["    Max Clocks", pair(8, "Graphics", "1980 MHz"), pair(8, "SM", f"{gpu.max_clock_mhz} MHz"), "    Fabric", pair(8, "State", gpu.fabric_state)]
-    return [*lines, pair(8, "Status", gpu.fabric_status), pair(4, "Processes", "None"), ""]
+    working = ["    Processes", pair(8, "GPU instance ID", "N/A"), pair(8, "Process ID", "4711"), pair(12, "Type", "C"), pair(12, "Name", "python")]
+    return [*lines, pair(8, "Status", gpu.fabric_status), *(working if gpu.working else [pair(4, "Processes", "None")]), ""]
 
 
 def topology(host: Host) -> str:

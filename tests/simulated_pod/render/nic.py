@@ -9,6 +9,7 @@ import json
 
 from ..model import Host, Rail
 
+ROCE_PRIORITY, LOADED_BYTES = 3, 10**14
 MANAGEMENT = ["mlx5_1", "mlx5_2", "mlx5_7", "mlx5_8"]
 
 
@@ -161,10 +162,12 @@ def settings(rail: Rail) -> str:
     return "\n".join([*lines, f"\tLink detected: {'yes' if up else 'no'}"]) + "\n"
 
 
-def counters(rail: Rail, later: bool) -> str:
-    """``ethtool -S``; what moves has moved on when it is asked again."""
+def counters(rail: Rail, later: bool, loaded: bool = False) -> str:
+    """``ethtool -S``; what moves has moved on when it is asked again, and the RoCE priority's bytes have once the pod was loaded."""
     grown = {name: rail.grow.get(name, 1000003 if name.endswith(("bytes_phy", "packets_phy", "_bytes")) else 0) for name in {*rail.counters, *rail.grow}}
     values = {name: rail.counters.get(name, 0) + (grown.get(name, 0) if later else 0) for name in dict.fromkeys((*rail.counters, *rail.grow))}
+    for direction in ("rx", "tx") if loaded else ():
+        values[f"{direction}_prio{ROCE_PRIORITY if rail.counts_class else 0}_bytes"] += LOADED_BYTES
     return "NIC statistics:\n" + "".join(f"     {name}: {value}\n" for name, value in values.items())
 
 

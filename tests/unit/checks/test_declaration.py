@@ -35,7 +35,8 @@ def clean(interface_errors, interface_errors_before, pod_cables, lldp_neighbors=
 def test_a_signature_is_the_declaration(declare):
     check = declare(clean, remedy="mend")
     assert (check.id, check.statement, check.remedy, check.needs) == ("clean", "No port gains errors.", "mend", "soak")
-    assert (check.readings, check.before, check.expectations) == (("interface_errors", "lldp_neighbors"), ("interface_errors",), ("pod_cables",))
+    assert check.in_phase("now") == ("interface_errors", "lldp_neighbors") and check.in_phase("before") == ("interface_errors",)
+    assert check.expectations == ("pod_cables",)
     assert check.optional == {"lldp_neighbors"}
     assert check.reads == {"interface_errors", "lldp_neighbors"}
     assert check.kinds == {"host", "switch"}

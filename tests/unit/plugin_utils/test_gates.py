@@ -26,7 +26,7 @@ def verdict(
     return Verdict("links", check, group, host, word, affects, **more)
 
 
-def states(plan, verdicts, checks=()) -> dict[str, str]:
+def states(plan, verdicts, checks=None) -> dict[str, str]:
     return {group: gate.state for group, gate in decide(plan, verdicts, GROUPS, checks, {}).items()}
 
 
@@ -61,14 +61,14 @@ def test_what_a_depth_or_a_waiver_left_out_is_not_asked_again(plan, excuse) -> N
 def test_quarantine_leaves_out_as_many_as_it_may() -> None:
     plan = small_plan(pod_gate_policy="quarantine", pod_quarantine_max=1)
     bad = verdict("gpu01", "fail")
-    gate = decide(plan, [bad, verdict("gpu02")], GROUPS, [], {})["rack_01"]
+    gate = decide(plan, [bad, verdict("gpu02")], GROUPS, None, {})["rack_01"]
     assert (gate.state, gate.quarantined) == ("open", {"gpu01": "some_check"})
-    assert decide(plan, [bad, verdict("gpu02")], GROUPS, [], {"rack_01": 1})["rack_01"].state == "closed"
-    assert decide(plan, [bad, verdict("gpu02", "unknown")], GROUPS, [], {})["rack_01"].state == "closed"
+    assert decide(plan, [bad, verdict("gpu02")], GROUPS, None, {"rack_01": 1})["rack_01"].state == "closed"
+    assert decide(plan, [bad, verdict("gpu02", "unknown")], GROUPS, None, {})["rack_01"].state == "closed"
     of_group = verdict(None, "fail", findings=(Finding("MTU", "a", "b", "fail", host="gpu01"),))
-    assert decide(plan, [of_group, verdict("gpu02")], GROUPS, [], {})["rack_01"].quarantined == {"gpu01": "some_check"}
+    assert decide(plan, [of_group, verdict("gpu02")], GROUPS, None, {})["rack_01"].quarantined == {"gpu01": "some_check"}
     switch = verdict("leaf01", "fail", None, ("rack_01", "rack_02"))
-    assert decide(plan, [switch], GROUPS, [], {})["rack_01"].state == "closed"
+    assert decide(plan, [switch], GROUPS, None, {})["rack_01"].state == "closed"
 
 
 def test_every_node_is_counted_once_by_its_worst(plan) -> None:
@@ -109,3 +109,8 @@ def test_wrong_waivers_are_named() -> None:
         and "waiver 3 is for the check 'nothing'" in wrong[1]
         and "waiver 4 lacks host, where, reason, until" in wrong[2]
     )
+
+
+def test_a_layer_without_checks_proves_nothing(plan):
+    gates = decide(plan, [verdict("gpu01"), verdict("gpu02")], GROUPS, [], {})
+    assert gates["rack_01"].state == "closed" and gates["rack_01"].reasons == ["the layer has no checks for this fabric"]

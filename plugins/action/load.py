@@ -1,0 +1,97 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Load a host: the documentation is in plugins/modules/load.py."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+import typing as t
+from pathlib import Path
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import ledger, loads, runs, transports
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.parsing import preload
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.timetables import PLANNERS
+
+preload()
+# A load that nobody has looked at for so many rounds of watching ends by itself.
+LEASE_TICKS, LEASE_SECONDS = 6, 60
+COLLECT_SECONDS = 15
+
+
+class ActionModule(ActionBase):
+    """Starts, watches and collects a host's part of a planned load."""
+
+    TRANSFERS_FILES = False
+    _supports_check_mode = True
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        """Do one thing with the host's part; in check mode nothing."""
+        result = super().run(tmp, task_vars)
+        _validation, given = self.validate_argument_spec(
+            {
+                "run_dir": {"type": "path", "required": True},
+                "layer": {"type": "str", "required": True, "choices": list(PLANNERS)},
+                "step": {"type": "int", "required": True},
+                "state": {"type": "str", "required": True, "choices": ["started", "watched", "collected"]},
+            }
+        )
+        if self._task.check_mode:
+            return {**result, "changed": False, "skipped": True, "msg": "check mode loads nothing"}
+        run = Path(given["run_dir"])
+        try:
+            runs.held(run, os.getppid())
+        except runs.RunError as error:
+            raise AnsibleActionFail(str(error)) from None
+        self.vars, self.name = task_vars or {}, str((task_vars or {})["inventory_hostname"])
+        self.book, self.layer, self.step = ledger.Ledger(run), given["layer"], given["step"]
+        self.document = self.book.timetable(self.layer, self.step)
+        told: dict[str, t.Any] = getattr(self, given["state"])(run)
+        return {**result, "changed": False, **told}
+
+    def started(self, run: Path) -> dict[str, t.Any]:
+        """Start the host's timetable; it begins when the others' do."""
+        timetable = loads.load(self.document)
+        said = self.say(
+            do="start",
+            owner=f"{socket.gethostname()}:{run.parent}",
+            run_id=run.name,
+            start_in=self.document["begins"] - time.time(),
+            lease=max(LEASE_SECONDS, LEASE_TICKS * self.document["tick"]),
+            jobs=[job.asked() for job in timetable.jobs[self.name]],
+            environment=timetable.environment,
+            programs={name: transports.program(name) for name in timetable.programs},
+        )
+        if said.get("refused"):
+            return {"failed": True, "msg": said["refused"]}
+        return {"ended_leftovers": said["ended_leftovers"], "msg": "; ".join(f"ended what was left of {one}" for one in said["ended_leftovers"])}
+
+    def watched(self, _run: Path) -> dict[str, t.Any]:
+        """Look at it, which keeps it alive."""
+        return self.say(do="watch")
+
+    def collected(self, _run: Path) -> dict[str, t.Any]:
+        """Wait for its end, which is near, and keep what it printed."""
+        said = self.say(do="collect", wait=max(0.0, self.document["ends"] - time.time()) + COLLECT_SECONDS)
+        jobs = loads.load(self.document).jobs[self.name]
+        replies = loads.replies(jobs, said)
+        told = {"answered": True, "words": "", "boot_id": None, "uptime_seconds": None}
+        commands = [{key: value for key, value in one.items() if key not in ("stdout",)} for one in said["answers"].values()]
+        self.book.keep_answers(self.layer, self.name, f"load-{self.step}", replies, told, commands)
+        return {
+            "ended": said["ended"],
+            "jobs": said["jobs"],
+            "done": said["done"],
+            "failed_jobs": sum(row["status"] != "ok" for row in replies[loads.JOBS].rows),
+        }
+
+    def say(self, **request: t.Any) -> dict[str, t.Any]:
+        """What the program on the host answers."""
+        said = transports.piped(self, "detached", {"load": self.document["load"], **request}, self.vars)
+        if isinstance(said, str):
+            raise AnsibleActionFail(said)
+        return said

@@ -1,0 +1,118 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Plan a load: the documentation is in plugins/modules/plan_load.py."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+import typing as t
+from pathlib import Path
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import busy, climb, ledger, loads, runs
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collecting import Reply
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.timetables import PLANNERS
+
+# How long a controller takes to reach one node, of all that it reaches side by side: the loads begin when all are started.
+LEAD_SECONDS, LEAD_SECONDS_A_HOST = 3.0, 0.15
+
+
+class ActionModule(ActionBase):
+    """Runs once for the whole play, on the controller."""
+
+    BYPASS_HOST_LOOP = True
+    TRANSFERS_FILES = False
+    _requires_connection = False
+    _supports_check_mode = True
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        """Plan the layer's next step, say what it does and how long it takes, and keep it for the hosts."""
+        result = super().run(tmp, task_vars)
+        _validation, given = self.validate_argument_spec(
+            {
+                "run_dir": {"type": "path", "required": True},
+                "layer": {"type": "str", "required": True, "choices": list(PLANNERS)},
+                "step": {"type": "int", "required": True},
+            }
+        )
+        run = Path(given["run_dir"])
+        try:
+            runs.held(run, os.getppid())
+        except runs.RunError as error:
+            raise AnsibleActionFail(str(error)) from None
+        book, layer, step = ledger.Ledger(run), given["layer"], given["step"]
+        nothing = {**result, "changed": False, "more": False, "layer": layer, "step": step, "hosts": [], "ticks": 0, "seconds": 0, "sampled": False}
+        situation, refused, unloaded = _situation(book, layer, step)
+        timetable = PLANNERS[layer](situation)
+        if timetable is None or not (timetable.jobs or refused):
+            return nothing
+        for line in (*_said(timetable, refused), *([f"{unloaded}: this is the plan only"] if unloaded else [])):
+            Display().display(f"{layer}: {line}")
+        if unloaded:
+            return nothing
+        if step == 0:
+            _keep_refused(book, layer, refused)
+        if not timetable.jobs:
+            return nothing
+        tick = situation.values["pod_load_tick_seconds"]
+        lead = LEAD_SECONDS + LEAD_SECONDS_A_HOST * len(timetable.jobs)
+        begins = time.time() + lead
+        document = {**timetable.dump(), "load": f"{run.name}-{layer}-{step}", "begins": begins, "ends": begins + timetable.seconds, "tick": tick}
+        book.keep_timetable(layer, step, document)
+        told = {
+            "more": True,
+            "tick_seconds": tick,
+            "hosts": list(timetable.jobs),
+            "ticks": math.ceil((lead + timetable.seconds) / tick),
+            "seconds": timetable.seconds,
+        }
+        return {**nothing, **told, "begins": begins, "sampled": timetable.sampled}
+
+
+def _situation(book: ledger.Ledger, layer: str, step: int) -> tuple[loads.Situation, dict[str, str], str]:
+    """What the step is planned from, the hosts that may not be loaded, and why nothing is, or nothing."""
+    plan, state = book.plan(), book.state()
+    members = state.members.get(layer, [])
+    hosts = [name for name in (*members, *climb.loaders(plan, state, members)) if plan.nodes[name].role == "host"]
+    values = next(iter(plan.nodes.values())).values
+    said = {phase: book.answers(layer, phase) for phase in ("before", "idle")}
+    unloaded = climb.unloaded(values, state.check_mode)
+    refused = {} if values["pod_load_busy_hosts"] or unloaded else {host: words for host in hosts if (words := _busy(said, host, values))}
+    idle = {node: {name: one["rows"] for name, one in envelope["readings"].items()} for node, envelope in said["idle"].items()}
+    done: dict[str, dict[str, loads.Rows]] = {}
+    for host, readings in book.loaded(layer).items():
+        for name, one in readings.items():
+            done.setdefault(name, {})[host] = one["rows"]
+    return loads.Situation(plan, [host for host in hosts if host not in refused], step, idle, done), refused, unloaded
+
+
+def _busy(said: dict[str, dict[str, t.Any]], host: str, values: dict[str, t.Any]) -> str | None:
+    """Why a host may not be loaded, or None; a host that does not tell whether it is busy may not."""
+    rows = {}
+    for phase, name in (("idle", "gpus"), ("before", "nic_counters"), ("idle", "nic_counters")):
+        reading = (said[phase].get(host) or {"readings": {}})["readings"].get(name)
+        if name == "gpus" and not values["pod_gpus_per_host"]:
+            reading = {"status": "ok", "rows": []}
+        if reading is None or reading["status"] != "ok":
+            return f"whether it is idle is not told: {reading['words'] if reading else f'{name} was not read'}"
+        rows[phase, name] = reading["rows"]
+    return busy.busy(*rows.values(), values["pod_idle_seconds"], values["pod_idle_gbit_s"])
+
+
+def _keep_refused(book: ledger.Ledger, layer: str, refused: dict[str, str]) -> None:
+    """A host that is not loaded says so where its loads would have spoken."""
+    told = {"answered": True, "words": "", "boot_id": None, "uptime_seconds": None}
+    for host, words in refused.items():
+        book.keep_answers(layer, host, "load-0", {loads.JOBS: Reply("unknown", f"it was not loaded: {words}")}, told, [])
+
+
+def _said(timetable: loads.Timetable, refused: dict[str, str]) -> list[str]:
+    minutes, seconds = divmod(round(timetable.seconds), 60)
+    long = f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
+    words = [*timetable.words, f"{len(timetable.jobs)} hosts are loaded for {long}"] if timetable.jobs else ["no host is loaded"]
+    return words + [f"{host} is not loaded: {why}" for host, why in refused.items()]

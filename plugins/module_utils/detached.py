@@ -1,0 +1,373 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Loads on one node: started detached, watched, collected, and never left behind.
+
+A load is a timetable of jobs under one supervisor process in a session of its own. The supervisor ends every job at its
+deadline, and all of them where nobody has watched for the length of the lease: a run that was killed, or a controller that
+lost its network, leaves nothing running. What runs is on record beside it (process id and start time), so that a later run
+ends just that, by its id.
+
+This file is a whole program of the standard library: the action ``load`` pipes it to the node's Python with its request.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+MOST_BYTES = 8 * 1024 * 1024
+GRACE_SECONDS = 2.0
+AGAIN_SECONDS = 0.5
+# What another controller's load has left to be collected stays there for so long.
+KEPT_SECONDS = 24 * 3600
+# What every process of a load carries in its environment: it tells those that no record names yet.
+MARK = "GPUFABRIC_PYRAMID_LOAD"
+NEVER = {"status": "never", "rc": None, "stdout": "", "stderr": "", "seconds": 0.0, "attempts": 0, "cut": False, "began": None}
+BESIDE = {"/usr/local/bin": "/usr/local/sbin", "/usr/bin": "/usr/sbin", "/bin": "/sbin"}
+
+
+def answer(request):
+    """Do what a request says and tell what came of it.
+
+    request: ``do`` and ``load`` (a name that is a file name), with
+    ``start``: ``owner`` (the pod's place on its controller; loads of the same owner are leftovers of dead runs and are ended,
+    those of another one make it refuse), ``run_id``, ``start_in`` (seconds until the timetable begins), ``lease`` (seconds,
+    or None), ``environment``, ``programs`` (name to source text, for arguments that refer to them as ``{name}``) and ``jobs``:
+    ``id``, ``argv``, ``at`` and ``until`` (seconds of the timetable), ``again`` (words on standard error with which it is tried
+    again) and ``near`` (an RDMA device whose CPUs it is pinned to, or None);
+    ``watch``: renews the lease; ``collect``: ``wait`` (seconds); ``end``: ends it now.
+    Returns ``refused`` (words, or None) and ``ended_leftovers`` of start; ``ended`` (why, or None while it runs), ``jobs``,
+    ``done`` (how many of them have ended) of watch; and of collect also ``answers`` by id: ``status`` (ran, missing, denied,
+    timeout, hung, stopped or never), ``argv``, ``rc``, ``stdout``, ``stderr``, ``seconds``, ``began``, ``attempts``, ``cut``.
+    """
+    path = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    os.environ["PATH"] = os.pathsep.join([*path, *(BESIDE[place] for place in path if place in BESIDE and BESIDE[place] not in path)])
+    os.umask(0o077)
+    base = _base()
+    if request["do"] == "start":
+        return _start(base, request)
+    return {"watch": _watch, "collect": _collect, "end": _end}[request["do"]](os.path.join(base, request["load"]), request)
+
+
+def _base():
+    """The directory of this user's loads; refused where somebody else made it."""
+    place = os.path.join(tempfile.gettempdir(), f"gpufabric.pyramid-{os.getuid()}")
+    for path in (place, os.path.join(place, "loads")):
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(path, 0o700)
+        found = os.lstat(path)
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+            raise SystemExit(f"{path} is not a directory of this user")
+    return os.path.join(place, "loads")
+
+
+def _write(path, document):
+    fresh = f"{path}.{os.getpid()}.{threading.get_ident()}"
+    with open(fresh, "w", encoding="utf-8") as file:
+        json.dump(document, file)
+    os.replace(fresh, path)
+
+
+def _read(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    except (OSError, ValueError):
+        return None
+
+
+def _born(pid):
+    """When a process started, in ticks since boot; None where there is none, or only its corpse."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            fields = file.read().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in "ZX" else int(fields[19])
+
+
+def _alive(who):
+    return bool(who) and _born(who["pid"]) == who["born"] is not None and who["boot_id"] == _boot_id()
+
+
+def _boot_id():
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        return file.read().strip()
+
+
+def _who(pid):
+    return {"pid": pid, "born": _born(pid), "boot_id": _boot_id()}
+
+
+def _start(base, request):
+    ended = []
+    for name in sorted(os.listdir(base)):
+        place = os.path.join(base, name)
+        record = _read(os.path.join(place, "record.json"))
+        if record is not None and _running(place, record):
+            if record["owner"] != request["owner"]:
+                words = f"a load of run {record['run_id']} from {record['owner']} is under way here; it ends by itself"
+                return {"refused": words, "ended_leftovers": ended}
+            _end(place, {})
+            ended.append(f"{name} of run {record['run_id']}")
+        if record is None or record["owner"] == request["owner"] or time.time() - os.lstat(place).st_mtime > KEPT_SECONDS:
+            shutil.rmtree(place, ignore_errors=True)
+    place = os.path.join(base, request["load"])
+    os.mkdir(place, 0o700)
+    for name, text in request.get("programs", {}).items():
+        with open(os.path.join(place, name + ".py"), "w", encoding="utf-8") as file:
+            file.write(text)
+    _write(os.path.join(place, "lease"), time.monotonic())
+    _detach(place, request)
+    return {"refused": None, "ended_leftovers": ended}
+
+
+def _running(place, record):
+    return _alive(record["supervisor"]) or any(_alive(who) for who in (*_jobs(place), *_marked(place)))
+
+
+def _jobs(place):
+    with contextlib.suppress(OSError):
+        for name in os.listdir(os.path.join(place, "running")):
+            who = _read(os.path.join(place, "running", name))
+            if who is not None:
+                yield who
+
+
+def _detach(place, request):
+    """Become two processes: this one goes on once the supervisor's record is written."""
+    told, tell = os.pipe()
+    if os.fork() == 0:
+        try:
+            os.close(told)
+            os.setsid()
+            if os.fork() == 0:
+                _supervise(place, request, tell)
+        finally:
+            os._exit(0)
+    os.close(tell)
+    os.wait()
+    if os.read(told, 1) != b".":
+        raise SystemExit("the supervisor of the load did not start")
+
+
+def _supervise(place, request, tell):
+    nothing = os.open(os.devnull, os.O_RDWR)
+    log = os.open(os.path.join(place, "log"), os.O_WRONLY | os.O_CREAT, 0o600)
+    for number, target in enumerate((nothing, nothing, log)):
+        os.dup2(target, number)
+    os.chdir(place)
+    for name in ("running", "answers", "output"):
+        os.mkdir(os.path.join(place, name), 0o700)
+    record = {key: request[key] for key in ("owner", "run_id", "load")}
+    _write(os.path.join(place, "record.json"), dict(record, supervisor=_who(os.getpid()), jobs=len(request["jobs"])))
+    os.write(tell, b".")
+    os.close(tell)
+    _Supervisor(place, request).run()
+
+
+class _Supervisor:
+    """Starts each job at its time, ends it at its own, and ends them all when it is told to, or forgotten."""
+
+    def __init__(self, place, request):
+        self.place, self.request = place, request
+        self.began = time.monotonic() + request["start_in"]
+        self.stopping = threading.Event()
+        self.why = None
+        self.processes = {}
+        self.lock = threading.Lock()
+
+    def run(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, lambda _number, _frame: self.stop("told to end"))
+        waiting = sorted(enumerate(self.request["jobs"]), key=lambda pair: pair[1]["at"])
+        threads = []
+        while waiting or any(thread.is_alive() for thread in threads):
+            now = time.monotonic() - self.began
+            while waiting and (waiting[0][1]["at"] <= now or self.stopping.is_set()):
+                number, job = waiting.pop(0)
+                threads.append(threading.Thread(target=self.job, args=(number, job), daemon=True))
+                threads[-1].start()
+            lease = self.request["lease"]
+            if lease is not None and time.monotonic() - (_read(os.path.join(self.place, "lease")) or 0) > lease:
+                self.stop(f"nobody has watched it for {lease} s")
+            time.sleep(0.1)
+        _write(os.path.join(self.place, "ended.json"), self.why or "done")
+
+    def stop(self, why):
+        self.why = self.why or why
+        self.stopping.set()
+
+    def job(self, number, job):
+        told = dict(NEVER, id=job["id"], argv=job["argv"])
+        try:
+            while not self.stopping.is_set() and (told["attempts"] == 0 or self.again(job, told)):
+                told.update(self.once(number, job), attempts=told["attempts"] + 1)
+        except Exception as broken:  # the load's record must say so, whatever it was
+            told.update(status="stopped", stderr=f"{type(broken).__name__}: {broken}")
+        if told["status"] == "never":
+            told["stderr"] = self.why or ""
+        _write(os.path.join(self.place, "answers", f"{number}.json"), told)
+
+    def again(self, job, told):
+        left = job["until"] - (time.monotonic() - self.began)
+        wanted = told["status"] == "ran" and told["rc"] != 0 and any(words in told["stderr"] + told["stdout"] for words in job["again"])
+        return wanted and left > AGAIN_SECONDS and not self.stopping.wait(AGAIN_SECONDS)
+
+    def once(self, number, job):
+        argv = [word.replace("{place}", self.place) for word in job["argv"]]
+        for name in self.request.get("programs", {}):
+            argv = [word.replace("{" + name + "}", os.path.join(self.place, name + ".py")) for word in argv]
+        argv = _pinned(argv, job.get("near"))
+        told = {"argv": argv, "rc": None, "stdout": "", "stderr": "", "seconds": 0.0, "began": round(time.monotonic() - self.began, 3)}
+        outputs = [os.path.join(self.place, "output", f"{number}.{name}") for name in ("out", "err")]
+        began = time.monotonic()
+        try:
+            with open(outputs[0], "wb") as out, open(outputs[1], "wb") as err:
+                environment = dict(os.environ, LC_ALL="C", TERM="dumb", **self.request.get("environment", {}))
+                environment[MARK] = self.place
+                process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True, env=environment)
+        except PermissionError as refused:
+            return dict(told, status="denied", stderr=str(refused))
+        except OSError:
+            return dict(told, status="missing", stderr=f"{argv[0]}: not found on PATH")
+        running = os.path.join(self.place, "running", f"{number}.json")
+        _write(running, _who(process.pid))
+        told["status"] = self.awaited(process, job)
+        if told["status"] != "hung":
+            os.unlink(running)
+        (told["stdout"], cut), (told["stderr"], _cut) = (_kept(path) for path in outputs)
+        if told["status"] == "stopped":
+            told["stderr"] += self.why or ""
+        return dict(told, rc=process.returncode, cut=cut, seconds=round(time.monotonic() - began, 3))
+
+    def awaited(self, process, job):
+        """How a job ended: by itself, by its deadline, or with the whole load."""
+        while process.poll() is None:
+            if self.stopping.is_set():
+                return "stopped" if _gone(process) else "hung"
+            if time.monotonic() - self.began > job["until"]:
+                return "timeout" if _gone(process) else "hung"
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.1)
+        # What the tool itself left in its session goes with it.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        return "ran"
+
+
+def _gone(process):
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        try:
+            process.wait(GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            continue
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        return True
+    return False
+
+
+def _pinned(argv, device):
+    """On the CPUs of the NIC's own NUMA node, where the node says which; memory follows by first touch."""
+    try:
+        with open(f"/sys/class/infiniband/{device}/device/local_cpulist", encoding="ascii") as file:
+            cpus = file.read().strip()
+    except OSError:
+        return argv
+    return ["taskset", "-c", cpus, *argv] if cpus and shutil.which("taskset") else argv
+
+
+def _kept(path):
+    """The first MOST_BYTES of a file, and whether there was more."""
+    with open(path, "rb") as file:
+        text = file.read(MOST_BYTES + 1)
+    return text[:MOST_BYTES].decode("utf-8", "replace"), len(text) > MOST_BYTES
+
+
+def _watch(place, _request):
+    record = _read(os.path.join(place, "record.json"))
+    if record is None:
+        return {"ended": "it is not known here", "jobs": 0, "done": 0}
+    _write(os.path.join(place, "lease"), time.monotonic())
+    ended = _read(os.path.join(place, "ended.json"))
+    if ended is None and not _alive(record["supervisor"]):
+        ended = "its supervisor has died"
+    return {"ended": ended, "jobs": record["jobs"], "done": len(_answers(place))}
+
+
+def _collect(place, request):
+    until = time.monotonic() + request["wait"]
+    state = _watch(place, request)
+    while state["ended"] is None and time.monotonic() < until:
+        time.sleep(0.2)
+        state = _watch(place, request)
+    if state["ended"] is None:
+        _end(place, request)
+        state = dict(_watch(place, request), ended="it did not end in time")
+    answers = [_read(path) for path in _answers(place)]
+    shutil.rmtree(place, ignore_errors=True)
+    return dict(state, answers={told["id"]: told for told in answers if told is not None})
+
+
+def _answers(place):
+    """The files of the jobs that have ended."""
+    with contextlib.suppress(OSError):
+        return [os.path.join(place, "answers", name) for name in sorted(os.listdir(os.path.join(place, "answers"))) if name.endswith(".json")]
+    return []
+
+
+def _end(place, _request):
+    """End a load: its supervisor ends its jobs; where that one is dead or deaf, they are ended by their recorded ids."""
+    record = _read(os.path.join(place, "record.json")) or {}
+    supervisor = record.get("supervisor")
+    if _alive(supervisor):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(supervisor["pid"], signal.SIGTERM)
+        _await(lambda: not _alive(supervisor), 3 * GRACE_SECONDS)
+    if _alive(supervisor):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(supervisor["pid"], signal.SIGKILL)
+    mine = [*_jobs(place), *_marked(place)]
+    for who in mine:
+        if _alive(who):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(who["pid"], signal.SIGKILL)
+    left = sorted({who["pid"] for who in mine if not _await(lambda who=who: not _alive(who), GRACE_SECONDS)})
+    return {"ended": f"hung in the kernel: {left}" if left else "told to end", "jobs": record.get("jobs", 0), "done": 0}
+
+
+def _marked(place):
+    """Every process that was started for a load, children of its jobs among them."""
+    mark = f"{MARK}={place}".encode()
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
+            if mark in file.read().split(b"\0"):
+                yield _who(int(name))
+
+
+def _await(holds, seconds):
+    until = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+if __name__ == "__main__":
+    # The request follows the program: REQUEST is set by whoever pipes it.
+    json.dump({"detached": answer(json.loads(globals()["REQUEST"]))}, sys.stdout)
+    sys.stdout.flush()

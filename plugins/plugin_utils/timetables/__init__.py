@@ -1,0 +1,13 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What each layer loads: one planner a layer, ``Situation`` to ``Timetable``, or None where nothing is left to do."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..loads import Situation, Timetable
+from . import congestion, rdma
+
+PLANNERS: dict[str, t.Callable[[Situation], Timetable | None]] = {"congestion": congestion.plan, "rdma": rdma.plan}

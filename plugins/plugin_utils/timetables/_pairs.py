@@ -1,0 +1,68 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tests between pairs of rails as slots of a timetable."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import replace
+
+from ..loads import Job, Situation, Timetable
+from ..perftest_commands import AWAITS, Asked, argv
+from ..rounds import Pair, Rail, stage
+
+# The server must listen before its client calls; a client that comes too early tries again.
+CLIENT_AFTER_SECONDS = 1.0
+# Each server of a host has a port of its own, and a port rests for some slots before it is used again.
+PORTS_OF_A_SLOT, SLOTS_OF_PORTS = 128, 32
+
+
+def rails(situation: Situation) -> list[Rail]:
+    """The rails of the hosts that may be loaded, each with its GPU."""
+    gpus = {host: [rail.get("gpu") for rail in situation.plan.nodes[host].values["pod_rails"]] for host in situation.hosts}
+    return [{**rail, "gpu": gpus[rail["host"]][rail["index"]]} for rail in situation.plan.rails(situation.hosts)]
+
+
+class Slots:
+    """Tests one slot after the other, each with a time of its own."""
+
+    def __init__(self, situation: Situation) -> None:
+        self.values, self.step = situation.values, situation.step
+        self.jobs: dict[str, list[Job]] = {host: [] for host in situation.hosts}
+        self.at = 0.0
+        self.count = 0
+
+    def add(
+        self, name: str, number: int, pairs: t.Sequence[Pair], reading: str, test: Asked, kind: str | None = None, queue_pairs: t.Sequence[int] = ()
+    ) -> None:
+        """One slot: the server and the client of every pair; queue_pairs: of each pair, where they differ."""
+        until = self.at + self.values["pod_load_setup_seconds"] + (test.seconds or 0)
+        port = self.values["pod_perftest_port"] + self.count % SLOTS_OF_PORTS * PORTS_OF_A_SLOT
+        served: dict[str, int] = {}
+        for place, (sender, receiver) in enumerate(pairs):
+            own = replace(test, qps=queue_pairs[place]) if queue_pairs else test
+            number_of_port = served.setdefault(receiver["host"], 0)
+            served[receiver["host"]] += 1
+            told = {
+                "kind": kind or reading, "round": number, "step": self.step, "path": stage((sender, receiver)), "memory": own.memory, "mtu": own.mtu,
+                "gid_index": own.gid_index, "qps": own.qps, "bytes": own.bytes, "bidirectional": own.bidirectional,
+            }  # fmt: skip
+            for role, mine, other in (("server", receiver, sender), ("client", sender, receiver)):
+                client = role == "client"
+                way = "to" if client else "from"
+                self.jobs[mine["host"]].append(
+                    Job(
+                        id=f"{name}: {mine['device']} {way} {other['host']} {other['device']}",
+                        argv=argv(own, mine["device"], port + number_of_port, mine["gpu"], (other["address"] or other["host"]) if client else None),
+                        at=self.at + (CLIENT_AFTER_SECONDS if client else 0.0), until=until, again=AWAITS if client else (), near=mine["device"],
+                        reading=reading if client else None,
+                        told={**told, "role": role, "device": mine["device"], "peer": other["host"], "peer_device": other["device"]},
+                    )
+                )  # fmt: skip
+        self.at = until
+        self.count += 1
+
+    def timetable(self, words: list[str]) -> Timetable:
+        """All of it."""
+        return Timetable({host: jobs for host, jobs in self.jobs.items() if jobs}, words)

@@ -1,0 +1,96 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""perftest on a simulated host, as a shell text: a server waits for its client on a pipe, a client is as fast as the slowest of
+its own rail, the receiver's rail and the path allow. Rates are whole Mb/s."""
+
+from __future__ import annotations
+
+from ..model import Host, Rail
+
+RULE = "-" * 87
+TABLES = {
+    "ib_write_bw": ("RDMA_Write BW Test", " #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]"),
+    "ib_write_lat": ("RDMA_Write Latency Test", " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec] "),
+}  # fmt: skip
+PARSE = """device= port= mtu= gid=0 qps=1 bytes=65536 seconds=0 class=0 memory=host all=no peer=
+while [ $# -gt 0 ]; do
+  case "$1" in
+  -d) device=$2; shift ;; -p) port=$2; shift ;; -m) mtu=$2; shift ;; -x) gid=$2; shift ;; -q) qps=$2; shift ;;
+  -s) bytes=$2; shift ;; -D) seconds=$2; shift ;; -i|-u|-n) shift ;; -a) all=yes ;; -F|-b|--report_gbits) ;;
+  --tclass=*) class=${1#*=} ;;
+  --use_cuda=*|--use_rocm=*|--use_cuda_dmabuf) memory=gpu ;;
+  -*) echo " Invalid Command or flag." >&2; exit 1 ;;
+  *) peer=$1 ;;
+  esac
+  shift
+done
+"""
+SERVE = """if [ -z "$peer" ]; then
+  if [ -e "$pipe" ]; then echo " Couldn't listen to port $port" >&2; exit 1; fi
+  /usr/bin/mkdir -p "${pipe%/*}"; /usr/bin/mkfifo "$pipe"
+  trap '/usr/bin/rm -f "$pipe"; exit 143' TERM
+  read -r done <"$pipe"; /usr/bin/rm -f "$pipe"
+  exit 0
+fi
+pipe=$SIMULATED_POD/=pipes/$peer:$port
+if [ ! -p "$pipe" ]; then
+  echo "Couldn't connect to $peer:$port" >&2; echo " Unable to open file descriptor for socket connection Unable to init the socket connection" >&2; exit 1
+fi
+read -r receives gpu_receives <"$SIMULATED_POD/=rates/$peer"
+"""
+BEHAVE = """active=$SIMULATED_POD/$SIMULATED_NODE/=active
+/usr/bin/mkdir -p "$active" "$SIMULATED_POD/=run/$SIMULATED_RUN"
+: >"$active/$$"; : >"$SIMULATED_POD/=run/$SIMULATED_RUN/loaded"
+/bin/sleep 0.4
+set -- "$active"/*
+beside=$#
+/bin/sleep "$seconds"
+/usr/bin/rm -f "$active/$$"
+if [ "$memory" = gpu ]; then sends=$gpu_sends; fi
+for limit in "$receives" "$path"; do if [ "$limit" -gt 0 ] && [ "$limit" -lt "$sends" ]; then sends=$limit; fi; done
+if [ "$beside" -gt 1 ] && [ "$together" -gt 0 ] && [ "$together" -lt "$sends" ]; then sends=$together; fi
+echo "done" >"$pipe"
+"""
+
+
+def script(host: Host, tool: str) -> str:
+    """The text that answers ``ib_write_bw`` or ``ib_write_lat`` with any of the arguments that the collection gives them."""
+    lines = [PARSE, "case $device in"]
+    for rail in host.rails:
+        words = f"address={rail.address} sends={mbit(rail.sends_gbit_s)} gpu_sends={mbit(rail.from_gpu_gbit_s)} latency={rail.latency_us:.2f}"
+        lines.append(f"{rail.device}) {words} {_down(rail)};;")
+    lines += ['*) echo "IB device $device not found" >&2; echo " Unable to find the Infiniband/RoCE device" >&2; exit 1 ;;', "esac"]
+    if not host.perftest_gpu:
+        lines.append('if [ "$memory" = gpu ]; then echo " Unsupported memory type"; echo " Parser function exited with Error" >&2; exit 1; fi')
+    lines += ["pipe=$SIMULATED_POD/=pipes/$address:$port", SERVE, f"path=0 together={mbit(host.beside_gbit_s)}", 'case "$address>$peer" in']
+    lines += [f'"{rail.address}>{target}") path={mbit(rate)} ;;' for rail in host.rails for target, rate in rail.sends_to.items()]
+    lines += ["esac", BEHAVE, f"title='{TABLES[tool][0]}'", _head(), f"printf '%s\\n' '{TABLES[tool][1]}'", _rows(tool), f"printf '%s\\n' '{RULE}'", "exit 0"]
+    return "\n".join(lines) + "\n"
+
+
+def mbit(gbit_s: float) -> int:
+    """Gb/s as the whole Mb/s that a shell can compare."""
+    return round(gbit_s * 1000)
+
+
+def _down(rail: Rail) -> str:
+    return "" if rail.state == "Active" else '; echo " Port number 1 state is Down" >&2; echo " Couldn\'t set the link layer" >&2; exit 1 '
+
+
+def _head() -> str:
+    lines = [RULE, "                    $title", " Dual-port       : OFF\t\tDevice         : $device", " Number of qps   : $qps\t\tTransport type : IB"]
+    lines += [" Connection type : RC\t\tUsing SRQ      : OFF", " PCIe relax order: ON\t\tLock-free      : OFF", " ibv_wr* API     : ON\t\tUsing DDP      : OFF"]
+    lines += [" TX depth        : 128", " CQ Moderation   : 1", " Mtu             : ${mtu}[B]", " Link type       : Ethernet", " GID index       : $gid"]
+    lines += [" Max inline data : 0[B]", " rdma_cm QPs     : OFF", " Data ex. method : Ethernet", RULE]
+    return "\n".join(f'printf "%s\\n" "{line}"' for line in lines)
+
+
+def _rows(tool: str) -> str:
+    """One row, or a row a size; small messages do not fill the link."""
+    if tool == "ib_write_lat":
+        return 'printf \' %-7s %-10s %-14s %-14s %-15s %-14s %-14s %-22s %s\\n\' 8 1000 "$latency" 9.80 "$latency" "$latency" 0.09 3.10 4.20'
+    row = 'printf \' %-10s %-15s %-18s %-20s %s\\n\' "$size" 1000 0.00 "$((rate / 1000)).$(((rate / 10) % 100 / 10))$(((rate / 10) % 10))" 0.045085'
+    sizes = "2 4 8 16 32 64 128 256 512 1024 2048 4096 8192 16384 32768 65536 131072 262144 524288 1048576 2097152 4194304 8388608"
+    every = f"for size in {sizes}; do rate=$((sends * size / (size + 32768))); if [ $rate -lt 10 ]; then rate=10; fi; {row}; done"
+    return f'if [ "$all" = yes ]; then {every}; else size=$bytes; rate=$sends; {row}; fi'

@@ -1,0 +1,236 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Loads on a node, as the program that is piped to its Python."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import typing as t
+from pathlib import Path
+
+import pytest
+
+SOURCE = (Path(__file__).parents[3] / "plugins" / "module_utils" / "detached.py").read_text()
+FUTURE = "from __future__ import annotations\n"
+
+
+class Node:
+    """A node with a place of its own for loads."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+
+    def piped(self, **request: t.Any) -> subprocess.CompletedProcess[str]:
+        program = SOURCE.replace(FUTURE, f"{FUTURE}REQUEST = {json.dumps(request)!r}\n", 1)
+        environment = {**os.environ, "TMPDIR": str(self.place)}
+        return subprocess.run([sys.executable, "-SE", "-"], input=program, text=True, capture_output=True, timeout=60, check=False, env=environment)
+
+    def say(self, do: str, load: str = "one", **more: t.Any) -> dict[str, t.Any]:
+        done = self.piped(do=do, load=load, **more)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)["detached"]
+
+    def start(self, *jobs: dict[str, t.Any], load: str = "one", owner: str = "here", **more: t.Any) -> dict[str, t.Any]:
+        return self.say("start", load, **{"owner": owner, "run_id": "r1", "start_in": 0, "lease": 30, "jobs": jobs, **more})
+
+    def collect(self, load: str = "one", wait: float = 20) -> dict[str, t.Any]:
+        return self.say("collect", load, wait=wait)
+
+    def supervisor(self, load: str = "one") -> int:
+        return self.record(load)["supervisor"]["pid"]
+
+    def record(self, load: str = "one") -> dict[str, t.Any]:
+        return json.loads((self.directory / load / "record.json").read_text())
+
+    @property
+    def directory(self) -> Path:
+        return self.place / f"gpufabric.pyramid-{os.getuid()}" / "loads"
+
+
+def job(name: str, *argv: str, at: float = 0, until: float = 20, again: t.Sequence[str] = ()) -> dict[str, t.Any]:
+    return {"id": name, "argv": list(argv), "at": at, "until": until, "again": list(again), "near": None}
+
+
+def wait_for(holds: t.Callable[[], t.Any], seconds: float = 20) -> t.Any:
+    until = time.monotonic() + seconds
+    while not (found := holds()):
+        assert time.monotonic() < until, "it did not come true in time"
+        time.sleep(0.02)
+    return found
+
+
+def lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def sleeper(mark: Path) -> list[str]:
+    """A job that says its process id, and that of a child of its own, and then does nothing."""
+    return ["sh", "-c", f"sleep 600 & echo $$ $! > {mark}.part; mv {mark}.part {mark}; wait"]
+
+
+def pids(mark: Path) -> list[int]:
+    wait_for(mark.exists)
+    return [int(word) for word in mark.read_text().split()]
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> t.Iterator[Node]:
+    one = Node(tmp_path)
+    yield one
+    for name in list(one.directory.iterdir()) if one.directory.is_dir() else []:
+        one.say("end", name.name)
+
+
+def test_jobs_run_by_the_timetable_and_their_output_is_collected(node: Node) -> None:
+    assert node.start(job("a", "sh", "-c", "echo out; echo err >&2; exit 3"), job("b", "echo", "later", at=1)) == {"refused": None, "ended_leftovers": []}
+    said = node.collect()
+    assert (said["ended"], said["jobs"], said["done"]) == ("done", 2, 2)
+    first, second = said["answers"]["a"], said["answers"]["b"]
+    assert (first["status"], first["rc"], first["stdout"], first["stderr"], first["attempts"]) == ("ran", 3, "out\n", "err\n", 1)
+    assert second["stdout"] == "later\n" and second["began"] >= 1 > first["began"]
+    assert not (node.directory / "one").exists()
+
+
+def test_a_job_past_its_time_is_ended_with_its_children(node: Node, tmp_path: Path) -> None:
+    node.start(job("a", *sleeper(tmp_path / "mark"), until=1))
+    mine = pids(tmp_path / "mark")
+    assert all(map(lives, mine))
+    assert node.collect()["answers"]["a"]["status"] == "timeout"
+    assert not any(map(lives, mine))
+
+
+def test_a_client_awaits_its_server_and_is_not_tried_again_for_other_words(node: Node, tmp_path: Path) -> None:
+    up = tmp_path / "up"
+    client = f'test -e {up} && echo 42 || {{ echo "Couldn\'t connect to gpu02:18515" >&2; exit 1; }}'
+    node.start(
+        job("server", "touch", str(up), at=1.5),
+        job("client", "sh", "-c", client, again=["Couldn't connect"]),
+        job("wrong", "sh", "-c", "echo IB device not found >&2; exit 1", again=["Couldn't connect"]),
+    )
+    said = node.collect()["answers"]
+    assert said["client"]["stdout"] == "42\n" and said["client"]["attempts"] > 1
+    assert (said["wrong"]["attempts"], said["wrong"]["rc"]) == (1, 1)
+
+
+def test_a_server_that_never_comes_leaves_the_last_words(node: Node) -> None:
+    node.start(job("client", "sh", "-c", 'echo "Couldn\'t connect" >&2; exit 1', until=1.5, again=["Couldn't connect"]))
+    said = node.collect()["answers"]["client"]
+    assert said["status"] == "ran" and said["rc"] == 1 and said["stderr"] == "Couldn't connect\n" and said["attempts"] > 1
+
+
+def test_a_missing_tool_says_so(node: Node) -> None:
+    node.start(job("a", "no-such-tool"))
+    said = node.collect()["answers"]["a"]
+    assert (said["status"], said["stderr"]) == ("missing", "no-such-tool: not found on PATH")
+
+
+def test_a_load_that_nobody_watches_ends_by_itself(node: Node, tmp_path: Path) -> None:
+    node.start(job("a", *sleeper(tmp_path / "mark")), job("b", "true", at=15), lease=2)
+    mine = [*pids(tmp_path / "mark"), node.supervisor()]
+    assert all(map(lives, mine))
+    wait_for(lambda: not any(map(lives, mine)))
+    said = node.collect()
+    assert said["ended"] == "nobody has watched it for 2 s"
+    assert {name: one["status"] for name, one in said["answers"].items()} == {"a": "stopped", "b": "never"}
+
+
+def test_a_watched_load_lives_beyond_its_lease(node: Node) -> None:
+    node.start(job("a", "sleep", "4"), lease=2)
+    watched = [node.say("watch")]
+    while watched[-1]["ended"] is None:
+        watched.append(node.say("watch"))
+    assert watched[-1]["ended"] == "done" and watched[0] == {"ended": None, "jobs": 1, "done": 0}
+    assert node.collect()["answers"]["a"]["status"] == "ran"
+
+
+def test_a_collector_does_not_wait_for_ever(node: Node, tmp_path: Path) -> None:
+    node.start(job("a", *sleeper(tmp_path / "mark"), until=500))
+    mine = pids(tmp_path / "mark")
+    said = node.collect(wait=0.5)
+    assert said["ended"] == "it did not end in time" and said["answers"]["a"]["status"] == "stopped" and not any(map(lives, mine))
+
+
+def test_the_next_run_of_the_same_pod_ends_what_a_dead_one_left(node: Node, tmp_path: Path) -> None:
+    node.start(job("a", *sleeper(tmp_path / "mark"), until=500), load="r1-rdma")
+    mine = [*pids(tmp_path / "mark"), node.supervisor("r1-rdma")]
+    assert all(map(lives, mine))
+    assert node.start(job("b", "true"), load="r2-rdma")["ended_leftovers"] == ["r1-rdma of run r1"]
+    assert not any(map(lives, mine))
+    assert node.collect("r2-rdma")["answers"]["b"]["rc"] == 0
+
+
+def test_jobs_of_a_killed_supervisor_are_ended_by_their_record_and_nothing_else_is(node: Node, tmp_path: Path) -> None:
+    with subprocess.Popen(["sleep", "600"]) as other:
+        node.start(job("a", *sleeper(tmp_path / "mark"), until=500), load="r1-rdma")
+        mine = pids(tmp_path / "mark")
+        os.kill(node.supervisor("r1-rdma"), signal.SIGKILL)
+        wait_for(lambda: not lives(node.supervisor("r1-rdma")))
+        assert all(map(lives, mine)), "what is to be ended must live first"
+        assert node.say("watch", "r1-rdma")["ended"] == "its supervisor has died"
+        assert node.start(job("b", "true"), load="r2-rdma")["ended_leftovers"] == ["r1-rdma of run r1"]
+        wait_for(lambda: not any(map(lives, mine)))
+        assert lives(other.pid)
+        other.kill()
+
+
+def test_a_process_that_took_over_an_id_is_left_alone(node: Node, tmp_path: Path) -> None:
+    with subprocess.Popen(["sleep", "600"], start_new_session=True) as other:
+        node.start(job("a", *sleeper(tmp_path / "mark"), until=500), load="r1-rdma")
+        pids(tmp_path / "mark")
+        os.kill(node.supervisor("r1-rdma"), signal.SIGKILL)
+        running = node.directory / "r1-rdma" / "running" / "9.json"
+        running.write_text(json.dumps({**node.record("r1-rdma")["supervisor"], "pid": other.pid}))
+        node.start(job("b", "true"), load="r2-rdma")
+        assert lives(other.pid)
+        other.kill()
+
+
+def test_a_load_of_another_controller_refuses(node: Node) -> None:
+    node.start(job("a", "sleep", "600", until=500), load="theirs", owner="there")
+    assert "run r1 from there is under way" in node.start(job("b", "true"), load="ours")["refused"]
+    assert lives(node.supervisor("theirs"))
+    node.say("end", "theirs")
+
+
+def test_an_unknown_load_is_said_to_be_unknown(node: Node) -> None:
+    assert node.collect("nothing") == {"ended": "it is not known here", "jobs": 0, "done": 0, "answers": {}}
+
+
+def test_a_place_that_is_a_link_is_refused(node: Node, tmp_path: Path) -> None:
+    (tmp_path / f"gpufabric.pyramid-{os.getuid()}").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere").mkdir()
+    done = node.piped(do="start", load="one", owner="here", run_id="r1", start_in=0, lease=30, jobs=[])
+    assert done.returncode != 0 and "is not a directory of this user" in done.stderr
+    (tmp_path / f"gpufabric.pyramid-{os.getuid()}").unlink()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_nothing_is_left_by_runs_that_are_interrupted_at_any_moment(node: Node, tmp_path: Path, seed: int) -> None:
+    """The starting program, the supervisor, or neither is killed at some moment; the next run finds nothing running after it has begun."""
+    dice = random.Random(seed)
+    marks = [tmp_path / f"mark{number}" for number in range(3)]
+    jobs = [job(str(number), *sleeper(mark), at=number * 0.1, until=500) for number, mark in enumerate(marks)]
+    request = {"do": "start", "load": "r1-rdma", "owner": "here", "run_id": "r1", "start_in": 0, "lease": 30, "jobs": jobs}
+    program = SOURCE.replace(FUTURE, f"{FUTURE}REQUEST = {json.dumps(request)!r}\n", 1)
+    with subprocess.Popen([sys.executable, "-SE", "-"], stdin=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(tmp_path)}) as starting:
+        assert starting.stdin is not None
+        starting.stdin.write(program)
+        starting.stdin.close()
+        time.sleep(dice.uniform(0, 0.5))
+        starting.kill()
+    if dice.random() < 0.5 and (node.directory / "r1-rdma" / "record.json").exists():
+        os.kill(node.supervisor("r1-rdma"), signal.SIGKILL)
+    node.start(job("b", "true"), load="r2-rdma")
+    assert node.collect("r2-rdma")["answers"]["b"]["rc"] == 0
+    born = [int(word) for mark in marks if mark.exists() for word in mark.read_text().split()]
+    wait_for(lambda: not any(map(lives, born)))
