@@ -97,7 +97,7 @@ def _born(pid):
 
 
 def _alive(who):
-    return bool(who) and _born(who["pid"]) == who["born"] is not None and who["boot_id"] == _boot_id()
+    return bool(who) and who["born"] is not None and _born(who["pid"]) == who["born"] and who["boot_id"] == _boot_id()
 
 
 def _boot_id():
