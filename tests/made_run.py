@@ -38,28 +38,28 @@ def make(run: Path, plan: Plan, verdicts: t.Sequence[Verdict], asked: t.Sequence
     book.keep_plan(plan, state)
     for layer in asked:
         own = [one for one in verdicts if one.layer == layer]
-        climb.hold(plan, state, layer, gates.decide(plan, own, plan.groups, (), {}), "2026-06-15T12:00:00Z")
+        climb.hold(plan, state, layer, gates.decide(plan, own, plan.groups, None, {}), "2026-06-15T12:00:00Z")
         book.keep_verdicts(layer, [one.record() for one in own], gates.counts(plan, own, set(plan.nodes)), {})
     book.keep_state(state)
     book.report(plan, state)
     return book
 
 
-def printed(book: Ledger, layer: str, node: str, reading: str, text: str, argv: t.Sequence[str], phase: str = "") -> None:
+def printed(book: Ledger, layer: str, node: str, reading: str, text: str, argv: t.Sequence[str], phase: str = "now") -> None:
     """Let a node have printed a text for a reading."""
     place = book.run / "evidence" / layer / node
-    runs.write(place / f"{reading}{'.' * bool(phase)}{phase}.txt", text)
+    runs.write(place / (f"{reading}.txt" if phase == "now" else f"{reading}.{phase}.txt"), text)
+    (book.run / "readings" / layer / phase).mkdir(parents=True, exist_ok=True)
     commands = runs.read_json(place / "commands.json") if (place / "commands.json").is_file() else []
     commands.append({"reading": reading, "argv": list(argv), "rc": 0, "status": "ran", "seconds": 0.1, "stderr": ""})
     runs.write_json(place / "commands.json", commands)
 
 
-def told(book: Ledger, layer: str, node: str, phase: str = "", **rows: list[dict[str, t.Any]]) -> None:
-    """Let a node have told the rows of some readings."""
+def told(book: Ledger, layer: str, node: str, phase: str = "now", seconds: float = 0.0, **rows: list[dict[str, t.Any]]) -> None:
+    """Let a node have told the rows of some readings; seconds: of a sample under load (``during-0``)."""
     readings = {name: {"status": "ok", "words": "", "rows": own, "lost": {}, "evidence": None} for name, own in rows.items()}
-    runs.write_json(
-        book.run / "readings" / layer / f"{node}{'.' * bool(phase)}{phase}.json", {"answered": True, "words": "", "node": node, "readings": readings}
-    )
+    document = {"answered": True, "words": "", "node": node, "seconds": seconds, "readings": readings}
+    runs.write_json(book.run / "readings" / layer / phase / f"{node}.json", document)
 
 
 def page(book: Ledger) -> str:

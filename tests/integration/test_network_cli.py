@@ -223,7 +223,7 @@ def test_an_nxos_leaf_is_read(tmp_path: Path) -> None:
     with one.switch:
         climb = one.climb(pod_only="leaf01")
     assert climb.rc == 2 and climb.run is not None, climb.output
-    kept = json.loads((climb.run / "readings" / "links" / "leaf01.json").read_text())["readings"]["interface_status"]
+    kept = json.loads((climb.run / "readings" / "links" / "now" / "leaf01.json").read_text())["readings"]["interface_status"]
     assert kept["rows"] == parse("interface_status", "nxos", table)
     verdicts = of_leaf01(climb)
     assert verdicts["answered"][0] == "pass" and verdicts["port_speed"][0] == "fail"

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 import typing as t
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from ..plan import Plan
 
 Row = dict[str, t.Any]
 Text = dict[str, t.Any]
-PHASES = ("", "before", "idle", "during")
+# A phase as the run keeps it, and as whoever shows it calls it: what loads printed is as final as the last reading.
+PHASE = re.compile(r"^(?P<kind>now|before|idle|during|load)(-(?P<number>[0-9]+))?$")
 
 
 class Kept:
@@ -26,12 +28,21 @@ class Kept:
     def rows(self, readings: t.Container[str]) -> t.Iterator[tuple[str, str, str, str, list[Row]]]:
         """Layer, node, phase (``""`` for the last reading), reading and its rows, of some readings that were told."""
         for layer in LAYERS:
+            phases = self.phases(layer)
             for node in self.plan.nodes:
-                for phase in PHASES:
-                    said = self._json(Path("readings") / layer / f"{node}{'.' * bool(phase)}{phase}.json")
-                    for name, reading in (said or {}).get("readings", {}).items():
+                for kept, phase in phases.items():
+                    said = self._json(Path("readings") / layer / kept / f"{node}.json") or {}
+                    for name, reading in said.get("readings", {}).items():
                         if name in readings and reading["status"] == "ok":
-                            yield layer, node, phase, name, reading["rows"]
+                            when = {"seconds": said["seconds"]} if phase == "during" else {}
+                            yield layer, node, phase, name, [{**row, **when} for row in reading["rows"]] if when else reading["rows"]
+
+    def phases(self, layer: str) -> dict[str, str]:
+        """The phases of a layer that are kept, in their order, and each one's kind (``""`` for the last reading and for what loads printed)."""
+        place = self.run / "readings" / layer
+        found = [match for path in (place.iterdir() if place.is_dir() else ()) if (match := PHASE.match(path.name))]
+        found.sort(key=lambda match: (match["kind"], int(match["number"] or 0)))
+        return {match[0]: "" if match["kind"] in ("now", "load") else match["kind"] for match in found}
 
     def told(self, readings: t.Container[str]) -> dict[str, dict[str, dict[str, list[Row]]]]:
         """The last rows of some readings, by layer, node and reading."""
@@ -52,10 +63,10 @@ class Kept:
         return found
 
     def texts(self, layer: str, node: str, reading: str) -> dict[str, str]:
-        """What a node printed for a reading, by phase."""
+        """What a node printed for a reading, by phase (``""`` for the last)."""
         place = Path("evidence") / layer / node
-        found = {phase: self._text(place / f"{reading}{'.' * bool(phase)}{phase}.txt") for phase in PHASES}
-        return {phase: text for phase, text in found.items() if text is not None}
+        names = {"" if kept == "now" else kept: f"{reading}.txt" if kept == "now" else f"{reading}.{kept}.txt" for kept in self.phases(layer)}
+        return {phase: text for phase, name in names.items() if (text := self._text(place / name)) is not None}
 
     def commands(self, layer: str, node: str) -> list[Row]:
         """The commands that a node was asked in a layer, as they ended."""

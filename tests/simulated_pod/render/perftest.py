@@ -13,8 +13,7 @@ TABLES = {
     "ib_write_bw": ("RDMA_Write BW Test", " #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]"),
     "ib_write_lat": (
         "RDMA_Write Latency Test",
-        " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]"
-        "   99% percentile[usec]   99.9% percentile[usec] ",
+        " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec] ",
     ),
 }
 PARSE = """device= port= mtu= gid=0 qps=1 bytes=65536 seconds=0 class=0 memory=host all=no peer=

@@ -199,8 +199,9 @@ def test_a_curve_is_a_line_a_series_with_what_was_expected(book) -> None:
 
 def test_growth_over_time_is_between_samples_and_few_lines_are_drawn(book) -> None:
     for number, node in enumerate(["gpu01", "gpu02", "gpu03", "gpu04"]):
-        rows = [{"port": f"p{port}", "sample": at, "seconds": 3.0 * at, "gbit_s": 100.0 * at * (number + 1)} for port in range(4) for at in range(3)]
-        made_run.told(book, "congestion", node, "during", made=rows)
+        for at in range(3):
+            rows = [{"port": f"p{port}", "gbit_s": 100.0 * at * (number + 1)} for port in range(4)]
+            made_run.told(book, "congestion", node, f"during-{at}", 3.0 * at, made=rows)
     (one,) = drawn(book, chart("over_time", series="port", growth=True))
     assert len(one["series"]) == charts.MOST_LINES + 1 and one["series"][0]["points"] == [[3.0, 100.0], [6.0, 100.0]]
     assert one["series"][-1] == {"name": "median of 4 others", "points": [[3.0, 400.0], [6.0, 400.0]]}
