@@ -1,0 +1,214 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Layer 4 by plain calls: whose fault a slow test is, and what was measured."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotApplicable
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import rdma as checks
+
+RAILS = [{"device": "mlx5_0", "netdev": "ens0", "gpu": 0, "leaf": "leaf01"}, {"device": "mlx5_3", "netdev": "ens3", "gpu": 1, "leaf": "leaf02"}]
+LIMITS = {"pod_link_gbit_s": 400.0, "pod_write_bw_bidirectional": False, "pod_write_bw_min_percent": 87.5, "pod_write_bw_warn_percent": 92.5}
+
+
+class Pod:
+    """The rows of load_jobs and write_bw of some hosts, test by test."""
+
+    def __init__(self) -> None:
+        self.jobs: dict[str, list[dict[str, t.Any]]] = {}
+        self.rates: dict[str, list[dict[str, t.Any]]] = {}
+        self.slots = 0
+
+    def test(self, sender: str, receiver: str, gbit_s: float | str, device: str = "mlx5_0", kind: str = "write_bw", memory: str = "host") -> None:
+        """One test; words instead of a rate are why there is none."""
+        self.slots += 1
+        told = isinstance(gbit_s, float)
+        asked = {"mtu": 4096, "gid_index": 3, "qps": 4, "bytes": 1048576}
+        common = {"kind": kind, "step": 0, "memory": memory, "device": device, "peer_device": device, "path": "leaf", "round": 0, **asked}
+        item = f"slot {self.slots}: {device} to {receiver} {device}"
+        client = {**common, "item": item, "role": "client", "peer": receiver, "status": "ok" if told else "unknown", "words": None if told else gbit_s}
+        server = {**common, "item": f"slot {self.slots}: {device} from {sender} {device}", "role": "server", "peer": sender, "status": "ok", "words": None}
+        self.jobs.setdefault(sender, []).append(client)
+        self.jobs.setdefault(receiver, []).append(server)
+        if told:
+            self.rates.setdefault(sender, []).append({"item": item, "device": device, "gbit_s": gbit_s, **asked})
+
+    def judge(self, host: str, rails: list[dict[str, t.Any]] | None = None, **other: t.Any) -> list[str]:
+        """What write_bw_per_rail finds on a host."""
+        found = checks.write_bw_per_rail(self.jobs[host], self.jobs, self.rates, host, rails or RAILS[:1], **{**LIMITS, **other})
+        return [f"{one.severity or 'fail'} {one}" for one in found]
+
+
+@pytest.fixture
+def pod() -> Pod:
+    return Pod()
+
+
+def test_a_rail_that_carries_its_rate_has_no_finding(pod):
+    pod.test("a", "b", 380.0)
+    pod.test("b", "a", 379.0)
+    assert pod.judge("a") == pod.judge("b") == []
+
+
+def test_a_slow_host_is_named_and_its_partners_are_not(pod):
+    pod.test("a", "b", 180.0)
+    pod.test("a", "c", 181.0)
+    pod.test("c", "b", 380.0)
+    assert pod.judge("a") == ["fail mlx5_0: expected 350 Gb/s or more, got 180 Gb/s with b mlx5_0: this rail, for b mlx5_0 reaches 380 Gb/s with c mlx5_0"]
+    assert pod.judge("b") == []
+
+
+def test_a_slow_receiver_is_named_and_its_senders_are_not(pod):
+    pod.test("a", "b", 180.0)
+    pod.test("a", "c", 380.0)
+    pod.test("c", "b", 178.0)
+    assert pod.judge("a") == []
+    assert "b mlx5_0 has not passed with anyone either" in pod.judge("c")[0], "nothing speaks for c as a sender yet"
+    pod.test("c", "d", 377.0)
+    assert pod.judge("c") == []
+    assert pod.judge("b") == ["fail mlx5_0: expected 350 Gb/s or more, got 178 Gb/s with c mlx5_0: this rail, for c mlx5_0 reaches 377 Gb/s with d mlx5_0"]
+
+
+def test_a_path_is_named_at_both_ends_where_each_is_well_with_others(pod):
+    pod.test("a", "b", 180.0)
+    pod.test("a", "c", 380.0, kind="retest")
+    pod.test("d", "b", 379.0, kind="retest")
+    pod.test("a", "b", 181.0, kind="retest")
+    (words,) = pod.judge("a")
+    assert words.startswith("fail mlx5_0 to b mlx5_0: expected 350 Gb/s or more, got 180 Gb/s: the path, for ")
+    assert words.endswith("mlx5_0 reaches 380 Gb/s with c mlx5_0, and b mlx5_0 379 Gb/s with d mlx5_0")
+    assert "the path" in pod.judge("b")[0]
+
+
+def test_a_host_whose_rail_is_well_alone_is_told_from_a_slow_rail(pod):
+    pod.test("a", "b", 180.0)
+    pod.test("c", "b", 380.0)
+    pod.test("a", "b", 381.0, kind="retest")
+    assert pod.judge("a")[0].endswith("got 180 Gb/s with b mlx5_0: the host, for 381 Gb/s when tested alone, without the other rails")
+
+
+def test_two_hosts_that_fail_together_are_both_named(pod):
+    pod.test("a", "b", 100.0)
+    assert "neither end was tested with anyone else" in pod.judge("a")[0] and "neither end" in pod.judge("b")[0]
+
+
+def test_what_could_not_be_measured_is_unknown_in_the_tools_words(pod):
+    pod.test("a", "b", "the partner's side of the test could not be reached (Couldn't connect to b:18515)")
+    assert pod.judge("a")[0].startswith("unknown mlx5_0: expected 350 Gb/s or more, got the partner's side of the test could not be reached")
+
+
+def test_a_rail_that_nobody_tested_is_unknown(pod):
+    pod.test("a", "b", 380.0)
+    assert pod.judge("a", RAILS) == ["unknown mlx5_3: expected a test with another host, got no other host that climbs has this rail"]
+
+
+def test_a_partner_that_tells_nothing_does_not_pass_for_a_rate(pod):
+    pod.test("a", "b", 380.0)
+    del pod.jobs["a"], pod.rates["a"]
+    assert pod.judge("b")[0].startswith("unknown mlx5_0: expected 350 Gb/s or more, got a told nothing of its side")
+
+
+def test_a_rail_between_the_two_limits_warns(pod):
+    pod.test("a", "b", 360.0)
+    assert pod.judge("a") == ["warn mlx5_0: expected 370 Gb/s or more, got 360 Gb/s in the middle of 1 tests"]
+
+
+def test_both_directions_carry_twice_as_much(pod):
+    pod.test("a", "b", 380.0)
+    assert "expected 700 Gb/s" in pod.judge("a", pod_write_bw_bidirectional=True)[0]
+
+
+def test_the_slowest_rail_of_a_group_is_named_alone(pod):
+    for number in range(7):
+        pod.test("a", "b", 5.0, device=f"mlx5_{number}")
+    pod.test("a", "b", 1.0, device="mlx5_7")
+    (found,) = checks.slow_rail(pod.jobs, pod.rates, 90)
+    assert (found.host, found.where, found.expected, found.actual) == ("a", "mlx5_7", "4.5 Gb/s or more, as the group's rails reach 5", "1 Gb/s at best")
+
+
+def test_a_group_that_sent_nothing_has_no_median(pod):
+    pod.test("a", "b", "it was not run")
+    with pytest.raises(CannotTell, match="no rail of the group has sent anything"):
+        list(checks.slow_rail(pod.jobs, pod.rates, 90))
+
+
+@pytest.mark.parametrize(("column", "told"), [("mtu", 1024), ("gid_index", 1), ("qps", 1), ("bytes", 65536), ("device", "mlx5_9"), ("mtu", None)])
+def test_another_measurement_than_was_asked_is_unknown(pod, column, told):
+    pod.test("a", "b", 380.0)
+    assert list(checks.measured_as_asked(pod.rates["a"], pod.jobs["a"])) == []
+    pod.rates["a"][0][column] = told
+    (found,) = checks.measured_as_asked(pod.rates["a"], pod.jobs["a"])
+    assert (found.severity, found.where, found.actual) == ("unknown", f"slot 1: mlx5_0 to b mlx5_0 {column}", "not told" if told is None else str(told))
+
+
+def counters(**values: int) -> list[dict[str, t.Any]]:
+    return [{"netdev": "ens0", "name": name, "value": value} for name, value in values.items()]
+
+
+def right_class(pod: Pod, idle: list, now: list) -> list[str]:
+    return [str(one) for one in checks.right_class(idle, now, pod.jobs["b"], pod.jobs, pod.rates, "b", RAILS[:1], 3, 5)]
+
+
+def test_bytes_that_came_in_another_priority_judge_nothing(pod):
+    pod.test("a", "b", 400.0)
+    sent = 250 * 10**9
+    assert right_class(pod, counters(rx_prio3_bytes=7), counters(rx_prio3_bytes=7 + sent)) == []
+    assert right_class(pod, counters(rx_prio3_bytes=7), counters(rx_prio3_bytes=7)) == ["mlx5_0: expected rx_prio3_bytes to grow by about 250 GB, got 0 GB"]
+    assert right_class(pod, counters(), counters(rx_prio3_bytes=7)) == ["mlx5_0: expected a counter rx_prio3_bytes, got none"]
+
+
+def test_a_host_that_received_nothing_cannot_prove_the_class(pod):
+    pod.test("b", "a", 400.0)
+    with pytest.raises(CannotTell, match="no test of this host as receiver"):
+        right_class(pod, counters(rx_prio3_bytes=1), counters(rx_prio3_bytes=1))
+
+
+def gpu(pod: Pod, mode: str = "auto") -> list[str]:
+    return [str(one) for one in checks.gpu_write_bw(pod.jobs["a"], pod.rates.get("a", []), mode, 90)]
+
+
+def test_gpu_memory_is_held_against_host_memory(pod):
+    pod.test("a", "b", 380.0)
+    pod.test("a", "b", 190.0, memory="cuda")
+    assert gpu(pod) == ["mlx5_0 from cuda memory: expected 90 % of the 380 Gb/s from host memory, got 190 Gb/s"]
+
+
+def test_a_perftest_without_gpu_memory_is_a_skip_unless_it_is_asked_for(pod):
+    pod.test("a", "b", 380.0)
+    pod.test("a", "b", f"{checks.REFUSES} (Unsupported memory type)", memory="cuda")
+    with pytest.raises(NotApplicable, match="built without GPU memory"):
+        gpu(pod)
+    assert "refuses an option" in gpu(pod, "always")[0]
+
+
+def test_latency_allows_for_the_switches_on_the_way(pod):
+    pod.test("a", "b", "no rate", kind="write_lat")
+    row = {"item": pod.jobs["a"][0]["item"], "typical_us": 3.0, "average_us": 3.1}
+    assert [str(one) for one in checks.write_latency(pod.jobs["a"], 2.5, 0.6, [row])] == ["mlx5_0 to b: expected at most 2.5 us, got 3 us"]
+    pod.jobs["a"][0]["path"] = "spine"
+    assert list(checks.write_latency(pod.jobs["a"], 2.5, 0.6, [row])) == []
+    with pytest.raises(CannotTell, match="no latency test of this host gave a number"):
+        list(checks.write_latency(pod.jobs["a"], 2.5, 0.6, None))
+    with pytest.raises(NotApplicable, match="its partner measured it"):
+        list(checks.write_latency(pod.jobs["b"], 2.5, 0.6, None))
+
+
+IDLE = {"pod_load_busy_hosts": False, "pod_gpus_per_host": 8, "pod_idle_seconds": 5, "pod_idle_gbit_s": 0.5}
+
+
+def idle(before: int, now: int, processes: int | None = 0, **other: t.Any) -> list[str]:
+    gpus = None if processes is None else [{"gpu": 0, "processes": processes}]
+    return [str(one) for one in checks.hosts_idle(counters(rx_bytes_phy=before), counters(rx_bytes_phy=now), **{**IDLE, **other}, gpus_idle=gpus)]
+
+
+def test_a_busy_host_is_named_with_what_it_does():
+    assert idle(0, 1000) == [] == idle(0, 10**12, pod_load_busy_hosts=True)
+    assert idle(0, 1000, 2) == ["the host: expected nobody's work on it, got GPU0 runs processes"]
+    assert idle(0, 10**9) == ["the host: expected nobody's work on it, got ens0 carries 1.60 Gb/s (rx_bytes_phy), and an idle NIC at most 0.5"]
+    with pytest.raises(CannotTell, match="GPUs do not tell"):
+        idle(0, 0, None)
+    assert idle(0, 0, None, pod_gpus_per_host=0) == []
