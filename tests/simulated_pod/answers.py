@@ -13,7 +13,11 @@ from ...plugins.plugin_utils.checks import LAYERS
 from ...plugins.plugin_utils.judging import wanted
 from ...plugins.plugin_utils.plan import Plan
 from .model import Host, Pod, Switch, Tool
+<<<<<<< HEAD
 from .render import eos, gpu, nic, perftest, sonic
+=======
+from .render import eos, gpu, ib, nic, sonic
+>>>>>>> 8d4c7b5 (Simulate an InfiniBand pod on NDR, healthy and with fifteen faults; a host answers for its own links, so that a closed group's cables are judged once)
 
 Later = tuple[str, str]
 
@@ -53,6 +57,8 @@ OF_SONIC: dict[str, t.Callable[[Switch], str]] = {
     "interface_status": sonic.status, "transceivers": sonic.transceivers, "lldp_neighbors": sonic.lldp, "mac_table": sonic.macs,
     "arp_table": sonic.arp, "bgp_summary": sonic.bgp, "ecmp_routes": sonic.routes, "kernel_routes": sonic.kernel_routes, "interface_mtu": sonic.status,
 }  # fmt: skip
+OF_FABRIC: dict[str, t.Callable[[Pod], str]] = {"fabric_links": ib.iblinkinfo, "fabric_topology": ib.ibnetdiscover, "fabric_diagnosis": ib.ibdiagnet}
+MANAGED: dict[str, t.Callable[[Pod], tuple[str, int]]] = {"sminfo": ib.sminfo, "subnet_managers": ib.saquery}
 # Whom they ask depends on who climbs, so they answer for any target.
 SCRIPTED = ("pings", "path_probes")
 # What they do beyond answering is done by a program, where the pod keeps its state.
@@ -102,6 +108,13 @@ def _printed(pod: Pod, name: str, reading: str, item: dict[str, t.Any]) -> Print
     if name in pod.switches:
         return _of_switch(pod.switches[name], reading)
     host = pod.hosts[name]
+    if reading in OF_FABRIC:
+        return Printed(OF_FABRIC[reading](pod))
+    if reading in MANAGED:
+        text, rc = MANAGED[reading](pod)
+        return Printed(text, rc=rc, stderr="" if rc == 0 else "Query SA failed: Connection timed out\n")
+    if reading == "fabric_errors":
+        return Printed(ib.ibqueryerrors(pod, False), ib.ibqueryerrors(pod, True), rc=1)
     if reading in WHOLE:
         text = WHOLE[reading](host)
         return Printed(text, rc=0 if text else NOTHING.get(reading, 0))

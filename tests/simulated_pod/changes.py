@@ -5,7 +5,7 @@
 
 A change names nodes (``host: gpu05``, ``switch: leaf03``; ``*`` for all), optionally a part of them (``rail: 3``,
 ``gpu: 2``, ``port: Ethernet12/1``, ``session: spine02``; ``*`` for all), and what to ``set`` (attributes of the model)
-or which ``tool`` misbehaves (attributes of Tool).
+or which ``tool`` misbehaves (attributes of Tool). ``pod: '*'`` changes what is of the whole pod.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ import yaml
 from .model import Pod, Tool
 
 HERE = Path(__file__).parent
+# Faults of an InfiniBand pod are in a folder of their own, since they say nothing on another.
+FOLDERS = ("faults", "faults_infiniband", "variants")
 PARTS = {"rail": ("rails", "index"), "gpu": ("gpus", "index"), "port": ("ports", "name"), "session": ("sessions", "peer")}
 
 
 def known() -> dict[str, dict[str, t.Any]]:
     """Every fault and variant by name."""
-    files = sorted([*(HERE / "faults").glob("*.yml"), *(HERE / "variants").glob("*.yml")])
+    files = sorted(path for folder in FOLDERS for path in (HERE / folder).glob("*.yml"))
     return {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in files}
 
 
@@ -54,6 +56,10 @@ def moved(changes: list[dict[str, t.Any]], node: str) -> list[dict[str, t.Any]]:
 
 
 def _change(pod: Pod, name: str, change: dict[str, t.Any]) -> None:
+    if "pod" in change:
+        for attribute, value in change["set"].items():
+            _set(pod, attribute, value)
+        return
     pool: dict[str, t.Any] = dict(pod.hosts if "host" in change else pod.switches)
     targets: list[t.Any] = [node for node_name, node in pool.items() if fnmatch.fnmatchcase(node_name, node_of(change))]
     for part, (attribute, key) in PARTS.items():

@@ -33,7 +33,7 @@ def pod(wiring: Wiring, seed: int) -> Pod:
         for port in switch.ports:
             far = switches.get(port.peer)
             port.peer_mac = far.mac if far else port.peer_mac
-    return Pod(hosts, switches, wiring.groups, seed)
+    return Pod(hosts, switches, wiring.groups, seed, wiring.fabric)
 
 
 def number_of(name: str) -> int:
@@ -54,19 +54,26 @@ def _host(place: Place, number: int, wiring: Wiring, seed: int) -> Host:
 
 
 def _rail(place: Place, index: int, raw: dict[str, t.Any], number: int, wiring: Wiring, noise: random.Random) -> Rail:
-    cable = next(one for one in wiring.cables if {(one.a.node, one.a.port), (one.b.node, one.b.port)} & {(place.name, raw["netdev"])})
+    cable = next(
+        one for one in wiring.cables if {(one.a.node, one.a.port), (one.b.node, one.b.port)} & {(place.name, raw["netdev"]), (place.name, raw["device"])}
+    )
     far = cable.seen_from(place.name)[1]
-    address, _slash, prefix = str(raw["address"]).partition("/")
+    address, _slash, prefix = str(raw.get("address") or "").partition("/")
     optic = "optic" in cable.medium
     return Rail(
         index, raw["device"], raw["netdev"], raw["pci"], raw["gpu"], numa=0 if raw["gpu"] < 4 else 1, leaf=far.node, leaf_port=far.port,
         address=address, prefix_length=int(prefix or 24), mac=f"b8:3f:d2:{index:02x}:{number // 256:02x}:{number % 256:02x}", firmware=FIRMWARE,
         gid_address=address, settings=dict(NIC_SETTINGS), counters=_nic_counters(noise), medium=cable.medium, length_m=cable.length_m or 0,
         rx_power_dbm=_light(noise) if optic else [], tx_power_dbm=_light(noise, 1.2) if optic else [], optic_part="MMA4Z00-NS400" if optic else "MCP4Y10-N002",
+<<<<<<< HEAD
 
         sends_gbit_s=round(noise.uniform(376, 382), 2), receives_gbit_s=round(noise.uniform(377, 383), 2), from_gpu_gbit_s=round(noise.uniform(368, 374), 2),
         latency_us=round(noise.uniform(1.9, 2.2), 2), pre_fec_ber=f"{noise.randint(1, 9)}E-{noise.randint(8, 9)}",
         lldp_peer=far.node, lldp_port=far.port, rtt_ms=round(noise.uniform(0.02, 0.09), 3),
+=======
+        pre_fec_ber=f"{noise.randint(1, 9)}E-{noise.randint(8, 9)}", lldp_peer=far.node, lldp_port=far.port, rtt_ms=round(noise.uniform(0.02, 0.09), 3),
+        link_layer="InfiniBand" if wiring.fabric == "infiniband" else "Ethernet",
+>>>>>>> 8d4c7b5 (Simulate an InfiniBand pod on NDR, healthy and with fifteen faults; a host answers for its own links, so that a closed group's cables are judged once)
     )  # fmt: skip
 
 
@@ -98,7 +105,8 @@ def _switch(place: Place, wiring: Wiring, hosts: dict[str, Host], seed: int) -> 
     mac = f"{'00:1c:73' if place.role == 'leaf' else '1c:34:da'}:00:{number:02x}:01"
     ports = [_port(place, cable, wiring, hosts, mac, noise) for cable in wiring.cables if place.name in (cable.a.node, cable.b.node)]
     sessions = [_session(port, wiring, noise) for port in ports if port.peer_role != "host"]
-    networks = {rail.leaf: str(ipaddress.ip_interface(f"{rail.address}/{rail.prefix_length}").network) for host in hosts.values() for rail in host.rails}
+    rails = [rail for host in hosts.values() for rail in host.rails if rail.address]
+    networks = {rail.leaf: str(ipaddress.ip_interface(f"{rail.address}/{rail.prefix_length}").network) for rail in rails}
     own = networks.get(place.name, "")
     index = next((rail.index for host in hosts.values() for rail in host.rails if rail.leaf == place.name), 0)
     return Switch(
@@ -115,12 +123,13 @@ def _session(port: Port, wiring: Wiring, noise: random.Random) -> Session:
 
 def _port(place: Place, cable: t.Any, wiring: Wiring, hosts: dict[str, Host], mac: str, noise: random.Random) -> Port:
     near, far = cable.seen_from(place.name)
-    rail = next((one for one in hosts[far.node].rails if one.netdev == far.port), None) if far.node in hosts else None
+    rail = next((one for one in hosts[far.node].rails if far.port in (one.netdev, one.device)), None) if far.node in hosts else None
     optic = "optic" in cable.medium
     moving = {"rx_bytes": noise.randint(10**12, 10**14), "tx_bytes": noise.randint(10**12, 10**14)}
     return Port(
         near.port, far.node, far.port, wiring.places[far.node].role, mac=mac, address=near.address or "", peer_address=far.address or "",
         peer_mac=rail.mac if rail else "", host_address=rail.address if rail else "", medium=cable.medium, length_m=cable.length_m or 0,
         rx_power_dbm=_light(noise) if optic else [], tx_power_dbm=_light(noise, 1.2) if optic else [],
-        counters=moving | {"fcs": noise.choice([0, 0, 5]), "rx_drops": noise.choice([0, 4])}, lldp_peer=far.node, lldp_port=far.port,
+        counters=moving | {"fcs": noise.choice([0, 0, 5]), "rx_drops": noise.choice([0, 4]), "LinkDownedCounter": 2},
+        lldp_peer=far.node, lldp_port=far.port,
     )  # fmt: skip

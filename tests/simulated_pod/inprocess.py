@@ -10,7 +10,7 @@ import typing as t
 from pathlib import Path
 
 from ...plugins.plugin_utils import climb as climbing
-from ...plugins.plugin_utils import collecting, gates, holding, judging, ledger, opening, runs
+from ...plugins.plugin_utils import collecting, fabric, gates, holding, judging, ledger, opening, runs
 from ...plugins.plugin_utils.plan import Plan
 from ...plugins.plugin_utils.verdicts import Verdict
 from . import answers, changes, healthy, wiring
@@ -83,7 +83,10 @@ def _silent(plan: Plan, pod: Pod, layer: str) -> dict[str, str]:
     return {
         name: f"unreachable: {node.unreachable}"
         for name, node in pod.nodes.items()
-        if node.unreachable and judging.wanted(layer, plan.nodes[name].kind, plan.nodes[name].values["pod_fabric"], "now")
+        # Nobody logs in to an InfiniBand switch.
+        if node.unreachable
+        and plan.nodes[name].platform != "infiniband"
+        and judging.wanted(layer, plan.nodes[name].kind, plan.nodes[name].values["pod_fabric"], "now")
     }
 
 
@@ -100,18 +103,21 @@ def judge(plan: Plan, pod: Pod, layer: str, members: t.Sequence[str] | None = No
             replies = _said(plan, pod, layer, name, phase, items, {})
             readings = {one: {"status": reply.status, "words": reply.words, "rows": reply.rows, "evidence": None} for one, reply in replies.items()}
             said[phase][name] = {**ANSWERED, "readings": readings}
-    return judging.judge(judging.Layer(layer, plan, members, partners, said["now"], said["before"], silent, (), TODAY))
+    now, before = (fabric.spread(plan, said[phase], members) for phase in ("now", "before"))
+    return judging.judge(judging.Layer(layer, plan, members, partners, now, before, silent, (), TODAY))
 
 
 def decide(plan: Plan, verdicts: list[Verdict], layer: str) -> dict[str, str]:
     """The gates of every group at a layer."""
-    checks = list(judging.REGISTRY[layer].values())
+    fits = (None, next(iter(plan.nodes.values())).values["pod_fabric"])
+    checks = [one for one in judging.REGISTRY[layer].values() if one.fabric in fits]
     return {group: gate.state for group, gate in gates.decide(plan, verdicts, plan.groups, checks, {}).items()}
 
 
 def _said(plan: Plan, pod: Pod, layer: str, name: str, phase: str, items: dict[str, t.Any], kept: Kept) -> Replies:
     """What a node comes to say in one phase of a layer."""
-    key = (layer, name, phase, repr(pod.nodes[name]), repr(items))
+    # Who reads a fabric says what all of it is.
+    key = (layer, name, phase, repr(pod if "fabric" in items else pod.nodes[name]), repr(items))
     if key not in kept:
         place = plan.nodes[name]
         names = judging.wanted(layer, place.kind, place.values["pod_fabric"], phase)

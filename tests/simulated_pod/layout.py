@@ -8,6 +8,7 @@ Run as a program it writes hosts.yml and cabling.csv of a directory again.
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import typing as t
@@ -15,12 +16,15 @@ from pathlib import Path
 
 import yaml
 
-SIMULATED = Path(__file__).resolve().parents[2] / "inventories" / "simulated"
+INVENTORIES = Path(__file__).resolve().parents[2] / "inventories"
+OF_FABRIC = {"roce": INVENTORIES / "simulated", "infiniband": INVENTORIES / "simulated_ib"}
+SIMULATED = OF_FABRIC["roce"]
 NETDEVS = ("enp24s0np0", "enp64s0np0", "enp79s0np0", "enp94s0np0", "enp154s0np0", "enp192s0np0", "enp206s0np0", "enp220s0np0")
+DEVICES = ("mlx5_0", "mlx5_3", "mlx5_4", "mlx5_5", "mlx5_6", "mlx5_9", "mlx5_10", "mlx5_11")
 FIRST_UPLINK = 33
 
 
-def hosts_yml(racks: int, hosts_per_rack: int, spines: int) -> str:
+def hosts_yml(racks: int, hosts_per_rack: int, spines: int, fabric: str = "roce") -> str:
     """The inventory: racks of GPU hosts, one leaf a rail, spines."""
     lines = ["# Written by tests/simulated_pod/layout.py.", "---", "all:", "  children:", "    gpu_hosts:", "      children:"]
     for rack in range(racks):
@@ -28,6 +32,17 @@ def hosts_yml(racks: int, hosts_per_rack: int, spines: int) -> str:
         lines += [f"        rack_{rack + 1:02}:", "          hosts:", f"            gpu[{first:02}:{first + hosts_per_rack - 1:02}]:"]
     lines += ["    leaves:", "      hosts:"] + [f"        leaf{leaf:02}: {{bgp_asn: {65100 + leaf}}}" for leaf in range(1, len(NETDEVS) + 1)]
     lines += ["    spines:", "      hosts:"] + [f"        spine{spine:02}: {{bgp_asn: 65000}}" for spine in range(1, spines + 1)]
+    text = "\n".join(lines) + "\n"
+    return re.sub(r" \{bgp_asn: \d+\}", "", text) if fabric == "infiniband" else text
+
+
+def infiniband_csv(hosts: int, spines: int) -> str:
+    """The wiring plan of InfiniBand: a host's port is its device, a switch's its number."""
+    lines = ["a_node,a_port,b_node,b_port,medium,length_m"]
+    for leaf, device in enumerate(DEVICES, 1):
+        lines += [f"gpu{host:02},{device},leaf{leaf:02},{host},{'dac,2' if host <= 4 else 'optic,30'}" for host in range(1, hosts + 1)]
+    for leaf in range(1, len(DEVICES) + 1):
+        lines += [f"leaf{leaf:02},{FIRST_UPLINK + spine - 1},spine{spine:02},{leaf},optic,50" for spine in range(1, spines + 1)]
     return "\n".join(lines) + "\n"
 
 
@@ -44,16 +59,19 @@ def cabling_csv(hosts: int, spines: int, netdevs: t.Sequence[str] = NETDEVS) -> 
     return "\n".join(lines) + "\n"
 
 
-def write(into: Path, racks: int = 4, hosts_per_rack: int = 8, spines: int = 4, expectations: t.Mapping[str, t.Any] | None = None) -> Path:
-    """An inventory of that size in a directory; expectations override those of ``inventories/simulated``.
+def write(
+    into: Path, racks: int = 4, hosts_per_rack: int = 8, spines: int = 4, expectations: t.Mapping[str, t.Any] | None = None, fabric: str = "roce"
+) -> Path:
+    """An inventory of that size in a directory; expectations override those of ``inventories/simulated`` or ``inventories/simulated_ib``.
 
     Returns the directory.
     """
-    shutil.copytree(SIMULATED / "group_vars", into / "group_vars", dirs_exist_ok=True)
-    (into / "hosts.yml").write_text(hosts_yml(racks, hosts_per_rack, spines), encoding="utf-8")
+    shutil.copytree(OF_FABRIC[fabric] / "group_vars", into / "group_vars", dirs_exist_ok=True)
+    (into / "hosts.yml").write_text(hosts_yml(racks, hosts_per_rack, spines, fabric), encoding="utf-8")
     values = {"pod_gate_groups": [f"rack_{rack:02}" for rack in range(1, racks + 1)], **(expectations or {})}
     netdevs = [rail["netdev"] for rail in values["pod_rails"]] if "pod_rails" in values else NETDEVS
-    (into / "cabling.csv").write_text(cabling_csv(racks * hosts_per_rack, spines, netdevs), encoding="utf-8")
+    cables = infiniband_csv(racks * hosts_per_rack, spines) if fabric == "infiniband" else cabling_csv(racks * hosts_per_rack, spines, netdevs)
+    (into / "cabling.csv").write_text(cables, encoding="utf-8")
     rails = {key: values.pop(key) for key in ("pod_rails",) if key in values}
     (into / "group_vars" / "all" / "size.yml").write_text(yaml.safe_dump(values), encoding="utf-8")
     if rails:
@@ -64,5 +82,6 @@ def write(into: Path, racks: int = 4, hosts_per_rack: int = 8, spines: int = 4, 
 
 if __name__ == "__main__":
     target = Path(sys.argv[1]) if len(sys.argv) > 1 else SIMULATED
-    (target / "hosts.yml").write_text(hosts_yml(4, 8, 4), encoding="utf-8")
-    (target / "cabling.csv").write_text(cabling_csv(32, 4), encoding="utf-8")
+    whose = "infiniband" if target.name == OF_FABRIC["infiniband"].name else "roce"
+    (target / "hosts.yml").write_text(hosts_yml(4, 8, 4, whose), encoding="utf-8")
+    (target / "cabling.csv").write_text(infiniband_csv(32, 4) if whose == "infiniband" else cabling_csv(32, 4), encoding="utf-8")

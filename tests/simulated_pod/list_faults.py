@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 
 def main() -> int:
     """Print each name and description."""
-    for folder in ("faults", "variants"):
+    for folder in ("faults", "faults_infiniband", "variants"):
         print(f"{folder}:")
         for path in sorted((HERE / folder).glob("*.yml")):
             print(f"  {path.stem:<28}{yaml.safe_load(path.read_text(encoding='utf-8'))['description']}")

@@ -73,6 +73,10 @@ class Rail:
     optic_part: str = "MMA4Z00-NS400"
     pre_fec_ber: str = "2E-9"
     symbol_ber: str = "15E-255"
+    temperature_c: int = 45
+    link_layer: str = "Ethernet"
+    lanes: int = 4
+    lane_gbit_s: float = 106.25
     cleared_minutes: float = 10000.0
     ats: bool = False
     lldp_peer: str = ""
@@ -185,6 +189,8 @@ class Port:
     learned: bool = True
     listed: bool = True
     pre_fec_ber: float = 1.1e-9
+    lanes: int = 4
+    lane_gbit_s: float = 106.25
 
 
 @dataclass
@@ -227,12 +233,15 @@ class Switch:
 
 @dataclass
 class Pod:
-    """The whole pod; groups hold the names of their hosts."""
+    """The whole pod; groups hold the names of their hosts, managers the states of an InfiniBand fabric's subnet managers."""
 
     hosts: dict[str, Host]
     switches: dict[str, Switch]
     groups: dict[str, list[str]]
     seed: int
+    fabric: str = "roce"
+    managers: list[str] = field(default_factory=lambda: ["master", "standby"])
+    diagnosed: dict[str, int] = field(default_factory=lambda: {"Discovery": 0, "Speed / Width checks": 0, "Partitions": 0, "Routing": 0})
 
     @property
     def nodes(self) -> dict[str, t.Any]:

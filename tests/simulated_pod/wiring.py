@@ -36,6 +36,7 @@ class Wiring:
     places: dict[str, Place]
     cables: list[Cable]
     groups: dict[str, list[str]] = field(default_factory=dict)
+    fabric: str = "roce"
 
     def named(self, role: str) -> list[Place]:
         """The places of one role."""
@@ -53,12 +54,14 @@ def load(directory: Path) -> Wiring:
     for name, role in roles.items():
         raw = variables.get_vars(host=inventory.get_host(name), include_hostvars=False)
         templar = Templar(loader=loader, variables=raw)
-        value = {key: templar.template(raw.get(key)) for key in ("pod_rails", "bgp_asn", "pod_gate_groups", "ansible_network_os", "pod_platform")}
+        value = {key: templar.template(raw.get(key)) for key in ("pod_rails", "bgp_asn", "pod_gate_groups", "ansible_network_os", "pod_platform", "pod_fabric")}
         group = next((one for one in value["pod_gate_groups"] or () if name in members.get(one, ())), "")
-        platform = "linux" if role == "host" else value["pod_platform"] or str(value["ansible_network_os"]).rpartition(".")[2]
+        fabric = str(value["pod_fabric"] or "roce")
+        own = value["pod_platform"] or ("infiniband" if fabric == "infiniband" else "")
+        platform = "linux" if role == "host" else own or str(value["ansible_network_os"]).rpartition(".")[2]
         places[name] = Place(name, role, str(platform), str(group), int(value["bgp_asn"] or 0), [dict(rail) for rail in value["pod_rails"] or ()])
     cables, wrong = read((directory / "cabling.csv").read_text(encoding="utf-8"), places)
     if wrong:
         raise ValueError(f"{directory / 'cabling.csv'}: {'; '.join(wrong)}")
     groups = {place.group: [one.name for one in places.values() if one.group == place.group] for place in places.values() if place.group}
-    return Wiring(places, cables, groups)
+    return Wiring(places, cables, groups, fabric)

@@ -21,7 +21,8 @@ def guid(mac: str) -> str:
 def ibstat(host: Host) -> str:
     """``ibstat``: rails, and the NICs of storage and management between them, in alphabetical order."""
     blocks = {
-        rail.device: _ca(rail.device, rail.part, rail.firmware, rail.state, rail.physical_state, rail.speed_gbit_s, guid(rail.mac)) for rail in host.rails
+        rail.device: _ca(rail.device, rail.part, rail.firmware, rail.state, rail.physical_state, rail.speed_gbit_s, guid(rail.mac), rail.link_layer)
+        for rail in host.rails
     }
     for number, device in enumerate(MANAGEMENT):
         up = number == 0
@@ -30,12 +31,19 @@ def ibstat(host: Host) -> str:
     return "".join(blocks[device] for device in sorted(blocks))
 
 
-def _ca(device: str, part: str, firmware: str, state: str, physical: str, rate: int, port_guid: str) -> str:
-    node = port_guid[:-1] + "0"
+def _ca(device: str, part: str, firmware: str, state: str, physical: str, rate: int, port_guid: str, layer: str = "Ethernet") -> str:
+    node = port_guid if layer == "InfiniBand" else port_guid[:-1] + "0"
+    lid = int(layer == "InfiniBand" and state == "Active")
     lines = [f"CA '{device}'", f"\tCA type: {part}", "\tNumber of ports: 1", f"\tFirmware version: {firmware}", "\tHardware version: 0"]
     lines += [f"\tNode GUID: {node}", f"\tSystem image GUID: {node}", "\tPort 1:", f"\t\tState: {state}", f"\t\tPhysical state: {physical}"]
-    lines += [f"\t\tRate: {rate if state == 'Active' else 40}", "\t\tBase lid: 0", "\t\tLMC: 0", "\t\tSM lid: 0", "\t\tCapability mask: 0x00010000"]
-    return "\n".join([*lines, f"\t\tPort GUID: {port_guid}", "\t\tLink layer: Ethernet"]) + "\n"
+    lines += [
+        f"\t\tRate: {rate if state == 'Active' else 40}",
+        f"\t\tBase lid: {100 * lid}",
+        "\t\tLMC: 0",
+        f"\t\tSM lid: {lid}",
+        "\t\tCapability mask: 0x00010000",
+    ]
+    return "\n".join([*lines, f"\t\tPort GUID: {port_guid}", f"\t\tLink layer: {layer}"]) + "\n"
 
 
 def rdma_link(host: Host) -> str:
@@ -62,7 +70,7 @@ def _hca(rail: Rail) -> str:
     lines += [f"\tsys_image_guid:\t\t\t{dotted}", "\tvendor_id:\t\t\t0x02c9", f"\tvendor_part_id:\t\t\t{rail.part_id}", "\thw_ver:\t\t\t\t0x0"]
     lines += ["\tboard_id:\t\t\tMT_0000000838", "\tphys_port_cnt:\t\t\t1", "\t\tport:\t1", f"\t\t\tstate:\t\t\t{'PORT_ACTIVE (4)' if up else 'PORT_DOWN (1)'}"]
     lines += ["\t\t\tmax_mtu:\t\t4096 (5)", f"\t\t\tactive_mtu:\t\t{rail.rdma_mtu} ({sizes[rail.rdma_mtu]})", "\t\t\tsm_lid:\t\t\t0", "\t\t\tport_lid:\t\t0"]
-    return "\n".join([*lines, "\t\t\tport_lmc:\t\t0x00", "\t\t\tlink_layer:\t\tEthernet"]) + "\n"
+    return "\n".join([*lines, "\t\t\tport_lmc:\t\t0x00", f"\t\t\tlink_layer:\t\t{rail.link_layer}"]) + "\n"
 
 
 def gids(host: Host) -> str:
@@ -202,7 +210,7 @@ def module(rail: Rail) -> str:
 def link_quality(rail: Rail) -> str:
     """``mlxlink -m -c``."""
     blocks = {
-        "Operational Info": {"State": "Active", "Physical state": "ETH_AN_FSM_ENABLE", "Speed": f"{rail.speed_gbit_s}G", "Width": "4x"},
+        "Operational Info": {"State": "Active", **_speed(rail)},
         "Troubleshooting Info": {"Status Opcode": "0", "Group Opcode": "N/A", "Recommendation": "No issue was observed"},
         "Physical Counters and BER Info": {
             "Time Since Last Clear [Min]": f"{rail.cleared_minutes:.1f}",
@@ -213,10 +221,25 @@ def link_quality(rail: Rail) -> str:
             "Symbol Errors": "0" if rail.symbol_ber == "15E-255" else "41",
             "Symbol BER": rail.symbol_ber,
         },
-        "Module Info": {"Vendor Name": "NVIDIA", "Vendor Part Number": rail.optic_part},
+        "Module Info": {"Vendor Name": "NVIDIA", "Vendor Part Number": rail.optic_part, **_module(rail)},
     }
     lines = [line for title, values in blocks.items() for line in ["", title, "-" * len(title), *(f"{name:<35}: {value} " for name, value in values.items())]]
     return "\n".join(lines[1:]) + "\n"
+
+
+def _speed(rail: Rail) -> dict[str, str]:
+    if rail.link_layer == "InfiniBand":
+        return {"Physical state": "LinkUp", "Speed": "IB-NDR", "Width": f"{rail.lanes}x"}
+    return {"Physical state": "ETH_AN_FSM_ENABLE", "Speed": f"{rail.speed_gbit_s}G", "Width": "4x"}
+
+
+def _module(rail: Rail) -> dict[str, str]:
+    if not rail.rx_power_dbm:
+        dark = dict.fromkeys(("Rx Power Current [dBm]", "Tx Power Current [dBm]"), "0,0,0,0 [0..0]")
+        return {"Temperature [C]": "0 [0..0]", **dark, "Cable Technology": "Copper cable, passive, unequalized"}
+    rx, tx = (",".join(f"{power:g}" for power in powers) for powers in (rail.rx_power_dbm, rail.tx_power_dbm))
+    measured = {"Rx Power Current [dBm]": f"{rx} [-8.4..6]", "Tx Power Current [dBm]": f"{tx} [-8.5..6]"}
+    return {"Temperature [C]": f"{rail.temperature_c} [-10..80]", **measured, "Cable Technology": "850 nm VCSEL"}
 
 
 def ip_link(host: Host) -> str:

@@ -124,15 +124,25 @@ def test_one_master_and_its_standbys(answers, known, standbys, expected):
 
 
 def test_topology_names_both_ends():
-    assert said(routing.topology_as_planned(NEIGHBORS, CABLES)) == []
-    missing = said(routing.topology_as_planned(NEIGHBORS[1:], CABLES))
-    assert missing == [("1: expected a link to gpu01 mlx5_0, got none (0 of 1 links to hosts)", None)]
-    moved = [neighbor("1", "gpu02", "mlx5_0"), *NEIGHBORS[1:]]
-    assert said(routing.topology_as_planned(moved, CABLES)) == [("1: expected a link to gpu01 mlx5_0, got one to gpu02 mlx5_0", None)]
+    rails = [cable("mlx5_0", "leaf01", "1", "leaf"), cable("mlx5_1", "leaf02", "1", "leaf")]
+    told = [neighbor("mlx5_0", "leaf01", "1", "leaf"), neighbor("mlx5_1", "leaf02", "1", "leaf")]
+    assert said(routing.topology_as_planned(told, rails, "host")) == []
+    missing = said(routing.topology_as_planned(told[1:], rails, "host"))
+    assert missing == [("mlx5_0: expected a link to leaf01 1, got none (1 of 2 links to switches)", None)]
+    moved = [neighbor("mlx5_0", "leaf02", "9", "leaf"), told[1]]
+    assert said(routing.topology_as_planned(moved, rails, "host")) == [("mlx5_0: expected a link to leaf01 1, got one to leaf02 9", None)]
+
+
+def test_a_switch_answers_for_its_links_to_switches():
+    assert said(routing.topology_as_planned(NEIGHBORS, CABLES, "leaf")) == []
+    assert said(routing.topology_as_planned(NEIGHBORS[1:], CABLES, "leaf")) == [], "the host answers for its own"
+    assert said(routing.topology_as_planned(NEIGHBORS[:2], CABLES, "leaf")) == [("34: expected a link to spine02 1, got none (1 of 2 links to switches)", None)]
     extra = [*NEIGHBORS, neighbor("50", "leaf09", "50", "leaf"), neighbor("51", "storage01 mlx5_0", "1", None)]
-    assert said(routing.topology_as_planned(extra, CABLES)) == [
+    assert said(routing.topology_as_planned(extra, CABLES, "leaf")) == [
         ("50: expected no cable between switches of the pod that is in no plan, got one to leaf09 50", "warn")
     ]
+    with pytest.raises(CannotTell):
+        list(routing.topology_as_planned(NEIGHBORS, [], "leaf"))
 
 
 def test_a_tree_is_whole_and_even():

@@ -42,18 +42,17 @@ def subnet_manager_up(sminfo: Rows, pod_standby_sms: int, subnet_managers: Rows 
     fix="Compare both ends that are named with the wiring plan, then move the cable or mend the plan.",
     fabric="infiniband",
 )
-def topology_as_planned(fabric_neighbors: Rows, pod_cables: Rows) -> t.Iterator[Finding]:
-    """The node has as many links to hosts and to switches as planned, each to its planned end, and no others."""
+def topology_as_planned(fabric_neighbors: Rows, pod_cables: Rows, pod_role: str) -> t.Iterator[Finding]:
+    """Every rail of a host is on its planned leaf, and every switch has its planned links to other switches and no more."""
     told = by_port(fabric_neighbors)
     planned = {cable["port"] for cable in cables_of(pod_cables)}
-    counted = Counter("hosts" if row["neighbor_role"] == "host" else "switches" for row in fabric_neighbors if row["neighbor_role"])
-    wanted = Counter("hosts" if cable["peer_role"] == "host" else "switches" for cable in pod_cables)
-    for cable in pod_cables:
+    # A host's link is judged at the host alone: the leaf climbs on with the hosts whose gates are open.
+    own = [cable for cable in pod_cables if pod_role == "host" or cable["peer_role"] != "host"]
+    there = sum(row["neighbor_role"] in ("leaf", "spine") for row in fabric_neighbors)
+    for cable in own:
         row, end = told.get(cable["port"]), (cable["peer"], cable["peer_port"])
-        kind = "hosts" if cable["peer_role"] == "host" else "switches"
-        links = f" ({counted[kind]} of {wanted[kind]} links to {kind})"
         if row is None:
-            yield Finding(cable["port"], f"a link to {' '.join(end)}", f"none{links}")
+            yield Finding(cable["port"], f"a link to {' '.join(end)}", f"none ({there} of {len(own)} links to switches)")
         elif not same_end((row["neighbor"], row["neighbor_port"]), end):
             yield Finding(cable["port"], f"a link to {' '.join(end)}", f"one to {row['neighbor']} {row['neighbor_port']}")
     for row in fabric_neighbors:

@@ -1,0 +1,164 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What infiniband-diags print of a simulated fabric, at any of its hosts."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass
+
+from ..model import Pod, Port, Rail, Switch
+from .nic import guid
+
+GENERATIONS = {14.0625: "FDR", 25.78125: "EDR", 53.125: "HDR", 106.25: "NDR", 212.5: "XDR"}
+COUNTERS = ("SymbolErrorCounter", "LinkErrorRecoveryCounter", "LinkDownedCounter", "PortRcvErrors", "PortXmitDiscards", "PortXmitWait")
+MODEL = "MQM9700"
+
+
+@dataclass(frozen=True)
+class End:
+    """One port of the fabric: its node's GUID and description, its own GUID, LID and number, and the model's part that is it."""
+
+    guid: str
+    port_guid: str
+    name: str
+    lid: int
+    number: int
+    part: Rail | Port
+
+
+class Fabric:
+    """The fabric's ports, and who is at the other end of each."""
+
+    def __init__(self, pod: Pod) -> None:
+        self.pod = pod
+        self.adapters: list[End] = []
+        for host in pod.hosts.values():
+            for rail in host.rails:
+                own = guid(rail.mac)
+                self.adapters.append(End(own, own, f"{host.name} {rail.device}", 100 + len(self.adapters), 1, rail))
+        self.switches: dict[str, tuple[End, list[End]]] = {}
+        for number, switch in enumerate(pod.switches.values(), 1):
+            if not switch.unreachable:
+                self.switches[switch.name] = self._switch(switch, number)
+        self.by_name = {end.name: end for end in self.adapters if end.part.state == "Active"}
+        self.by_name |= {f"{name} {port.number}": port for name, (_node, ports) in self.switches.items() for port in ports}
+
+    def _switch(self, switch: Switch, number: int) -> tuple[End, list[End]]:
+        own = f"0x2c5eab0300b8{number:04x}"
+        description = f"MF0;{switch.name}:{MODEL}/U1"
+        ports = [End(own, own, description, number, int(port.name), port) for port in switch.ports if port.listed]
+        return End(own, own, description, number, 0, ports[0].part), ports
+
+    def ends(self) -> t.Iterator[End]:
+        """Every port, adapters first."""
+        yield from (end for end in self.adapters if end.part.state == "Active")
+        for _node, ports in self.switches.values():
+            yield from ports
+
+    def peer(self, end: End) -> End | None:
+        """The port at the other end; None where nothing is, or nothing answers."""
+        return self.by_name.get(f"{end.part.lldp_peer} {end.part.lldp_port}")
+
+    def up(self, end: End) -> bool:
+        """Whether there is a link: both ends agree that there is."""
+        part, peer = end.part, self.peer(end)
+        alive = part.state in ("Active", "connected")
+        return alive and ((peer is None and part.lldp_peer in self.pod.switches) or (peer is not None and peer.part.state in ("Active", "connected")))
+
+    def rate(self, end: End) -> tuple[int, float]:
+        """Lanes and lane rate that both ends can do."""
+        parts = [end.part, *([peer.part] if (peer := self.peer(end)) else [])]
+        return min(part.lanes for part in parts), min(part.lane_gbit_s for part in parts)
+
+
+def iblinkinfo(pod: Pod) -> str:
+    """``iblinkinfo -l``."""
+    fabric = Fabric(pod)
+    lines = []
+    for end in fabric.ends():
+        head = f'0x{end.port_guid[2:]:>016} "{end.name:>30}" {end.lid:>6} {end.number:>4}[  ] ==('
+        peer, (lanes, rate) = fabric.peer(end), fabric.rate(end)
+        if not fabric.up(end):
+            word = "Disabled" if end.part.state == "disabled" else " Polling"
+            lines.append(f'{head}                Down/{word})==>             [  ] "" ( )')
+        elif peer is None:
+            lines.append(f'{head} {lanes}X {rate:>13g} Gbps Active/  LinkUp)==>      "Port not available"')
+        else:
+            far = f'{peer.port_guid} {peer.lid:>6} {peer.number:>4}[  ] "{peer.name}"'
+            lines.append(f"{head} {lanes}X {rate:>13g} Gbps Active/  LinkUp)==>  {far} ( )")
+    return "\n".join(lines) + "\n"
+
+
+def ibnetdiscover(pod: Pod) -> str:
+    """``ibnetdiscover``."""
+    fabric = Fabric(pod)
+    lines = ["#", "# Topology file: generated on Mon Jun 15 09:12:44 2026", "#"]
+    for node, ports in fabric.switches.values():
+        lines += ["", "vendid=0x2c9", "devid=0xd2f2", f"sysimgguid={node.guid}", f"switchguid={node.guid}({node.guid[2:]})"]
+        lines.append(f'Switch\t65 "S-{node.guid[2:]}"\t\t# "{node.name}" enhanced port 0 lid {node.lid} lmc 0')
+        lines += [_link(fabric, end, "") for end in ports if fabric.up(end) and fabric.peer(end)]
+    for end in fabric.adapters:
+        if end.part.state == "Active":
+            lines += ["", "vendid=0x2c9", "devid=0x1021", f"sysimgguid={end.guid}", f"caguid={end.guid}", f'Ca\t1 "H-{end.guid[2:]}"\t\t# "{end.name}"']
+            lines += [_link(fabric, end, f"({end.port_guid[2:]})")] if fabric.up(end) and fabric.peer(end) else []
+    return "\n".join(lines) + "\n"
+
+
+def _link(fabric: Fabric, end: End, own: str) -> str:
+    peer, (lanes, rate) = fabric.peer(end), fabric.rate(end)
+    assert peer is not None
+    kind, far = ("H", f"({peer.port_guid[2:]})") if isinstance(peer.part, Rail) else ("S", "")
+    local = f"lid {end.lid} lmc 0 " if own else ""
+    return f'[{end.number}]{own}\t"{kind}-{peer.guid[2:]}"[{peer.number}]{far} \t\t# {local}"{peer.name}" lid {peer.lid} {lanes}x{GENERATIONS[rate]}'
+
+
+def ibqueryerrors(pod: Pod, later: bool) -> str:
+    """``ibqueryerrors --threshold-file /dev/null``; what grows has grown when it is asked again."""
+    fabric = Fabric(pod)
+    blocks: dict[str, list[str]] = {}
+    ends = list(fabric.ends())
+    for end in ends:
+        values = {name: end.part.counters.get(name, 0) + (end.part.grow.get(name, 0) if later else 0) for name in COUNTERS}
+        told = " ".join(f"[{name} == {value}]" for name, value in values.items() if value)
+        if told:
+            head = f'Errors for "{end.name}"' if isinstance(end.part, Rail) else f'Errors for {end.guid} "{end.name}"'
+            blocks.setdefault(head, []).append(f"   GUID {end.port_guid} port {end.number}: {told}")
+    nodes = len(fabric.switches) + sum(isinstance(end.part, Rail) for end in ends)
+    lines = [line for head, ports in blocks.items() for line in (head, *ports)]
+    lines += ["", f"## Summary: {nodes} nodes checked, {len(blocks)} bad nodes found"]
+    lines += [
+        f"##          {len(ends)} ports checked, {sum(map(len, blocks.values()))} ports have errors beyond threshold",
+        "## Thresholds: ",
+        "## Suppressed:",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def sminfo(pod: Pod) -> tuple[str, int]:
+    """``sminfo`` and its exit status."""
+    if "master" not in pod.managers:
+        return "sminfo: iberror: failed: query\n", 255
+    return "sminfo: sm lid 1 sm guid 0x2c5eab0300b80001, activity count 4484381 priority 14 state 3 SMINFO_MASTER\n", 0
+
+
+def saquery(pod: Pod) -> tuple[str, int]:
+    """``saquery SMIR`` and its exit status."""
+    if "master" not in pod.managers:
+        return "", 110
+    states = {"master": 3, "standby": 2}
+    lines = []
+    for number, state in enumerate(pod.managers, 1):
+        lines += ["SMInfoRecord dump:", "\t\tRID", f"\t\tLID...................{number}", "\t\tSMInfo dump:"]
+        lines += [f"\t\tGUID..................0x2c5eab0300b8{number:04x}", "\t\tSM_Key................0x0000000000000000", "\t\tActCount..............4484381"]
+        lines += [f"\t\tPriority..............{15 - number}", f"\t\tSMState...............{states[state]}"]
+    return "\n".join(lines) + "\n", 0
+
+
+def ibdiagnet(pod: Pod) -> str:
+    """``ibdiagnet``, its summary."""
+    lines = ["Fabric Summary", "", f"IB Switches             : {len(pod.switches)}", "", "---------------------------------------------", "Summary"]
+    lines += ["-I- Stage                     Warnings   Errors     Comment"]
+    lines += [f"-I- {stage:<26}0          {errors}" for stage, errors in pod.diagnosed.items()]
+    return "\n".join([*lines, "", "-I- You can find detailed errors/warnings in: /var/tmp/ibdiagnet2/ibdiagnet2.log"]) + "\n"
