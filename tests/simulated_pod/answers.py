@@ -13,11 +13,7 @@ from ...plugins.plugin_utils.checks import LAYERS
 from ...plugins.plugin_utils.judging import wanted
 from ...plugins.plugin_utils.plan import Plan
 from .model import Host, Pod, Switch, Tool
-<<<<<<< HEAD
-from .render import eos, gpu, nic, perftest, sonic
-=======
-from .render import eos, gpu, ib, nic, sonic
->>>>>>> 8d4c7b5 (Simulate an InfiniBand pod on NDR, healthy and with fifteen faults; a host answers for its own links, so that a closed group's cables are judged once)
+from .render import eos, gpu, ib, nic, perftest, sonic
 
 Later = tuple[str, str]
 

@@ -65,15 +65,10 @@ def _rail(place: Place, index: int, raw: dict[str, t.Any], number: int, wiring: 
         address=address, prefix_length=int(prefix or 24), mac=f"b8:3f:d2:{index:02x}:{number // 256:02x}:{number % 256:02x}", firmware=FIRMWARE,
         gid_address=address, settings=dict(NIC_SETTINGS), counters=_nic_counters(noise), medium=cable.medium, length_m=cable.length_m or 0,
         rx_power_dbm=_light(noise) if optic else [], tx_power_dbm=_light(noise, 1.2) if optic else [], optic_part="MMA4Z00-NS400" if optic else "MCP4Y10-N002",
-<<<<<<< HEAD
-
         sends_gbit_s=round(noise.uniform(376, 382), 2), receives_gbit_s=round(noise.uniform(377, 383), 2), from_gpu_gbit_s=round(noise.uniform(368, 374), 2),
         latency_us=round(noise.uniform(1.9, 2.2), 2), pre_fec_ber=f"{noise.randint(1, 9)}E-{noise.randint(8, 9)}",
         lldp_peer=far.node, lldp_port=far.port, rtt_ms=round(noise.uniform(0.02, 0.09), 3),
-=======
-        pre_fec_ber=f"{noise.randint(1, 9)}E-{noise.randint(8, 9)}", lldp_peer=far.node, lldp_port=far.port, rtt_ms=round(noise.uniform(0.02, 0.09), 3),
         link_layer="InfiniBand" if wiring.fabric == "infiniband" else "Ethernet",
->>>>>>> 8d4c7b5 (Simulate an InfiniBand pod on NDR, healthy and with fifteen faults; a host answers for its own links, so that a closed group's cables are judged once)
     )  # fmt: skip
 
 
