@@ -81,7 +81,7 @@ def entries(report: Document, severities: t.Container[str] = ("fail", "unknown")
             entry.checks = list(dict.fromkeys([*entry.checks, record["check"]]))
             entry.leaves.add(finding.get("leaf"))
             entry.places.append((host, finding["where"] or host))
-            entry.groups = sorted({*entry.groups, *record["affects"]})
+            entry.groups = sorted({*entry.groups, *_touched(record)})
             if record["check"] == "answered":
                 blamed[host] = entry
     for node, number in followers.items():
@@ -89,6 +89,12 @@ def entries(report: Document, severities: t.Container[str] = ("fail", "unknown")
             blamed[node].explains += number
     order = [layer["layer"] for layer in report["layers"]]
     return sorted(folded.values(), key=lambda entry: (order.index(entry.layer), -entry.explains, entry.verdict != "fail", -len(entry.places)))
+
+
+def _touched(record: Document) -> list[str]:
+    """The gate groups that a record closes: of a shared node only those that its findings are about."""
+    by_group = record.get("by_group")
+    return [group for group, verdict in by_group.items() if verdict != "pass"] if by_group else record["affects"]
 
 
 def _key(record: Document, finding: Document) -> tuple[str, ...]:

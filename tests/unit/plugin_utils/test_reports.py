@@ -61,6 +61,11 @@ def test_a_silent_switch_explains_what_hangs_on_it() -> None:
     assert [(entry.check, entry.explains) for entry in entries] == [("answered", 2)]
 
 
+def test_an_entry_names_the_groups_that_it_closes() -> None:
+    leaf = record("leaf01", "Ethernet1", affects=["rack_01", "rack_02"], by_group={"rack_01": "fail", "rack_02": "pass"}, group=None)
+    assert [entry.groups for entry in folding.entries(report(leaf))] == [["rack_01"]]
+
+
 def test_what_one_tool_left_untold_is_one_entry() -> None:
     untold = [record("gpu01", check=check, verdict="unknown", findings=[], words="nvidia-smi: not found on PATH") for check in ("gpus_present", "gpu_errors")]
     entries = folding.entries(report(*untold))
