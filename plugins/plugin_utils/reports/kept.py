@@ -49,7 +49,8 @@ class Kept:
         found: dict[str, dict[str, dict[str, list[Row]]]] = {}
         for layer, node, phase, name, rows in self.rows(readings):
             if not phase:
-                found.setdefault(layer, {}).setdefault(node, {})[name] = rows
+                # A step's loads are a phase each.
+                found.setdefault(layer, {}).setdefault(node, {}).setdefault(name, []).extend(rows)
         return found
 
     def readings(self, layer: str) -> dict[str, list[str]]:
@@ -69,8 +70,9 @@ class Kept:
         return {phase: text for phase, name in names.items() if (text := self._text(place / name)) is not None}
 
     def commands(self, layer: str, node: str) -> list[Row]:
-        """The commands that a node was asked in a layer, as they ended."""
-        return self._json(Path("evidence") / layer / node / "commands.json") or []
+        """The commands that a node was asked in a layer, and the loads that it carried, as they ended."""
+        names = ["commands.json", *(f"commands.{kept}.json" for kept in self.phases(layer) if kept.startswith("load"))]
+        return [one for name in names for one in self._json(Path("evidence") / layer / node / name) or []]
 
     def _text(self, name: Path) -> str | None:
         path = self.run / name

@@ -10,7 +10,7 @@ const PAGE_ROWS = 50;
 const MOST_HOSTS = 64;
 const data = JSON.parse(document.getElementById("data").textContent);
 const index = JSON.parse(document.getElementById("evidence").textContent);
-const names = { before: "before the soak or the load", idle: "at idle, just before the load", during: "during the load" };
+const names = { before: "before the soak or the load", idle: "at idle, just before the load", during: "during the load, sample", load: "load" };
 
 function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
@@ -144,7 +144,7 @@ async function unfold(place, number, host) {
     place.append(element("p", {}, `And ${said.commands.length - 40} more commands of its kind.`));
   }
   for (const [phase, text] of Object.entries(said.texts)) {
-    place.append(...(phase ? [element("h4", {}, names[phase])] : []), element("pre", {}, text));
+    place.append(...(phase ? [element("h4", {}, phase.replace(/^[a-z]+/, (kind) => names[kind]).replace("-", " "))] : []), element("pre", {}, text));
   }
 }
 
