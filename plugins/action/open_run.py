@@ -12,6 +12,7 @@ from pathlib import Path
 from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import climb, ledger, opening, runs
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import LAYERS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.expectations import typed
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.inventory import inventory_of
 
@@ -27,10 +28,17 @@ class ActionModule(ActionBase):
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         """Check inventory and plan, take the pod's place, and say who climbs to the first layer."""
         result = super().run(tmp, task_vars)
-        self.validate_argument_spec({})
+        _validation, given = self.validate_argument_spec(
+            {
+                "only": {"type": "list", "elements": "str", "default": []},
+                "to_layer": {"type": "str", "choices": list(LAYERS)},
+                "depth": {"type": "str", "choices": ["quick", "standard", "go_live"]},
+            }
+        )
         task_vars = task_vars or {}
+        steered = {"pod_only": ",".join(given["only"]), "pod_to_layer": given["to_layer"], "pod_depth": given["depth"]}
         try:
-            opened = self._open(task_vars)
+            opened = self._open(task_vars, {name: value for name, value in steered.items() if value})
         except opening.Refused as refused:
             raise AnsibleActionFail("the run was not opened:\n" + "\n".join(f"  - {reason}" for reason in refused.reasons)) from None
         except runs.RunError as error:
@@ -38,8 +46,8 @@ class ActionModule(ActionBase):
         result.update(changed=False, **opened)
         return result
 
-    def _open(self, task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
-        inventory = inventory_of(task_vars)
+    def _open(self, task_vars: dict[str, t.Any], steered: dict[str, str]) -> dict[str, t.Any]:
+        inventory = inventory_of(task_vars, steered)
         first = next(iter(opening.nodes_of(inventory)), None)
         if first is None:
             raise opening.Refused(["the inventory groups gpu_hosts, leaves and spines have no node"])

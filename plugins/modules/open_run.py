@@ -13,7 +13,22 @@ author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
   - Types every expectation of every node, checks gate groups and wiring plan, takes the pod's place and makes the run directory.
   - It refuses, before any node is contacted, a pod that is not described whole, and names every reason at once.
+  - A playbook may open a second run after its first; that ends the first.
 extends_documentation_fragment: [gpufabric.pyramid.reads]
+options:
+  only:
+    description: Nodes to judge alone, as C(pod_only); such a run never says go for the pod.
+    type: list
+    elements: str
+    default: []
+  to_layer:
+    description: The last layer to climb to, in place of C(pod_to_layer).
+    type: str
+    choices: [preflight, links, routing, congestion, rdma, collectives, training]
+  depth:
+    description: How long to soak and load, in place of C(pod_depth).
+    type: str
+    choices: [quick, standard, go_live]
 """
 
 EXAMPLES = r"""

@@ -83,8 +83,9 @@ def focus_of(plan: Plan, only: str) -> Focus | None:
             ports = ", ".join(sorted(near.port for near, _far in ends))
             raise Refused([f"argument 'pod_only': {node} has no cable on port {port!r}; its ports are {ports}"])
         return Focus(nodes=[node, *(peer.node for peer in peers)], places=[only, *(f"{peer.node}:{peer.port}" for peer in peers)])
-    if only in plan.nodes:
-        return Focus(nodes=[only])
+    nodes = [name.strip() for name in only.split(",")]
+    if all(name in plan.nodes for name in nodes):
+        return Focus(nodes=nodes)
     if only in LAYERS:
         return Focus(layers=[only])
     for layer in LAYERS:
@@ -93,7 +94,7 @@ def focus_of(plan: Plan, only: str) -> Focus | None:
     rail = _rail(plan, only)
     if rail is not None:
         return rail
-    raise Refused([f"argument 'pod_only' must be a node, node:port, a rail's device, a check or a layer, not {only!r}"])
+    raise Refused([f"argument 'pod_only' must be a node, several with commas, node:port, a rail's device, a check or a layer, not {only!r}"])
 
 
 def _rail(plan: Plan, device: str) -> Focus | None:

@@ -14,9 +14,10 @@ from .opening import ROLES, Inventory, Refused
 ALSO = ("bgp_asn", "ansible_network_os")
 
 
-def inventory_of(task_vars: t.Mapping[str, t.Any]) -> Inventory:
+def inventory_of(task_vars: t.Mapping[str, t.Any], steered: t.Mapping[str, t.Any] | None = None) -> Inventory:
     """The inventory's groups and each node's ``pod_*``, templated by Ansible.
 
+    steered: ``pod_*`` of the run that a playbook sets for every node.
     Raises Refused with every value that cannot be templated.
     """
     groups = {str(name): [str(host) for host in hosts] for name, hosts in task_vars["groups"].items()}
@@ -32,6 +33,7 @@ def inventory_of(task_vars: t.Mapping[str, t.Any]) -> Inventory:
                     variables[node][str(name)] = own[name]
                 except AnsibleError as error:
                     wrong.append(f"{name} of {node} cannot be templated: {error}")
+        variables[node].update(steered or {})
     if wrong:
         raise Refused(wrong)
     return Inventory(groups, variables)

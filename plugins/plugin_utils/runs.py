@@ -54,6 +54,11 @@ def _alive(holder: dict[str, t.Any], path: Path) -> bool:
         return False
 
 
+def _is(holder: dict[str, t.Any], pid: int) -> bool:
+    """Whether a record is of the process; a container may have changed its host's name."""
+    return all(holder.get(key) == value for key, value in identity(pid).items() if key != "host")
+
+
 @contextlib.contextmanager
 def _locked(directory: Path) -> t.Iterator[None]:
     with (directory / ".lock").open("w", encoding="ascii") as lock:
@@ -97,14 +102,15 @@ def read_json(path: Path) -> t.Any:
 def open_run(pod_dir: Path, pid: int) -> Path:
     """Take the pod's place and make the directory of a new run, held by the process ``pid`` while it lives.
 
-    Raises RunError where a living run holds the pod. A dead run's place is taken over; nothing needs releasing.
+    Raises RunError where another process's living run holds the pod. A dead run's place is taken over, and so is that of
+    an earlier run of the same process; nothing needs releasing.
     """
     pod_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     record = pod_dir / HOLDER
     with _locked(pod_dir):
         with contextlib.suppress(FileNotFoundError, ValueError):
             holder = read_json(record)
-            if _alive(holder, record):
+            if _alive(holder, record) and not _is(holder, pid):
                 raise RunError(
                     f"run {holder.get('run_id')} of this pod is under way: process {holder.get('pid')} on {holder.get('host')}, "
                     f"since {holder.get('opened')}; wait for it, or end that process"
@@ -142,9 +148,7 @@ def held(run: Path, pid: int) -> None:
         holder = read_json(record)
     except (OSError, ValueError):
         holder = {}
-    if holder.get("run_id") != run.name or {key: holder.get(key) for key in ("boot_id", "pid_namespace", "pid", "started")} != {
-        key: value for key, value in identity(pid).items() if key != "host"
-    }:
+    if holder.get("run_id") != run.name or not _is(holder, pid):
         raise RunError(f"run {run.name} does not hold its pod any more; start playbooks/validate.yml again")
     os.utime(record)
 

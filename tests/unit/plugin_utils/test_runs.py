@@ -43,6 +43,16 @@ def test_a_dead_runs_place_is_taken_over(tmp_path: Path, other) -> None:
         runs.held(first, os.getpid())
 
 
+def test_a_process_may_open_another_run_which_ends_its_first(tmp_path: Path, other) -> None:
+    first = runs.open_run(tmp_path / "pod", other.pid)
+    second = runs.open_run(tmp_path / "pod", other.pid)
+    runs.held(second, other.pid)
+    with pytest.raises(runs.RunError, match="does not hold its pod any more"):
+        runs.held(first, other.pid)
+    with pytest.raises(runs.RunError, match="is under way"):
+        runs.open_run(tmp_path / "pod", os.getpid())
+
+
 @pytest.mark.parametrize(
     ("change", "taken"),
     [({"boot_id": "another"}, True), ({"started": 1}, True), ({"host": "elsewhere", "boot_id": "another"}, False), ({"pid_namespace": "pid:[1]"}, False)],

@@ -1,0 +1,42 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Refuse hosts that must not be out at once: the documentation is in plugins/modules/blast_radius.py."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import opening, remediation
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.expectations import typed
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.inventory import inventory_of
+
+
+class ActionModule(ActionBase):
+    """Runs once for the whole play, on the controller."""
+
+    BYPASS_HOST_LOOP = True
+    TRANSFERS_FILES = False
+    _requires_connection = False
+    _supports_check_mode = True
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        """Refuse, or say nothing."""
+        result = super().run(tmp, task_vars)
+        _validation, given = self.validate_argument_spec({"out": {"type": "list", "elements": "str", "default": []}})
+        task_vars = task_vars or {}
+        named = [str(host) for host in task_vars["ansible_play_hosts"]]
+        try:
+            inventory = inventory_of(task_vars)
+        except opening.Refused as refused:
+            raise AnsibleActionFail("; ".join(refused.reasons)) from None
+        values, wrong = typed({name: value for name, value in inventory.variables[named[0]].items() if name.startswith("pod_")})
+        if wrong:
+            raise AnsibleActionFail("; ".join(wrong))
+        groups = {group: list(inventory.groups.get(group, ())) for group in values["pod_gate_groups"]}
+        reasons = remediation.too_many(named, groups, set(given["out"]), values["pod_remediate_max"], values["pod_quarantine_max"])
+        if reasons:
+            raise AnsibleActionFail("nothing was touched:\n" + "\n".join(f"  - {reason}" for reason in reasons))
+        return {**result, "changed": False}

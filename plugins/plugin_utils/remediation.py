@@ -1,0 +1,81 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Remediation: how many hosts may be out, what a run found to repair on one, and whether a run has proved it."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import asdict, dataclass, field
+
+Report = t.Mapping[str, t.Any]
+# What is repaired; an unknown is not known to be broken, so nothing is repaired on its word.
+REPAIRED = ("fail", "warn")
+CLOSING = ("fail", "unknown")
+
+
+@dataclass
+class Found:
+    """What a run found on one host.
+
+    proved: it was judged in every layer of the run, every gate above it is open, and nothing failed or was unknown.
+    remedies: what its findings name; left: its findings that no remedy heals, as sentences.
+    """
+
+    proved: bool
+    remedies: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+
+    def dump(self) -> dict[str, t.Any]:
+        """As plain values."""
+        return asdict(self)
+
+
+def too_many(named: t.Sequence[str], groups: t.Mapping[str, t.Sequence[str]], out: t.Container[str], at_once: int, quarantine_max: int) -> list[str]:
+    """Why some hosts must not be out at once; none where they may.
+
+    named: the hosts to remediate; out: hosts that take no jobs already; at_once: ``pod_remediate_max``.
+    A host that is out already may always be repaired: that takes nothing from its group.
+    """
+    reasons = []
+    if len(named) > at_once:
+        some = ", ".join(named[:3]) + (f" and {len(named) - 3} more" if len(named) > 3 else "")
+        reasons.append(f"{len(named)} hosts are named ({some}), and pod_remediate_max allows {at_once}; name fewer with --limit")
+    allowed = max(1, quarantine_max)
+    for group, members in groups.items():
+        leaving = [host for host in named if host in members and host not in out]
+        gone = [host for host in members if host in out and host not in leaving]
+        if leaving and len(leaving) + len(gone) > allowed:
+            words = f"{', '.join(gone)} {'is' if len(gone) == 1 else 'are'} out already" if gone else f"{', '.join(leaving)} are named"
+            reasons.append(f"{group} may lose {allowed} of its {len(members)} hosts (pod_quarantine_max), and {words}")
+    return reasons
+
+
+def found(report: Report, host: str, group: str) -> Found:
+    """What a run found on a host of a gate group."""
+    own = [(one, _findings(one, host)) for one in report["verdicts"] if one["host"] == host or _findings(one, host)]
+    remedies: dict[str, None] = {}
+    left = []
+    for verdict, findings in own:
+        if verdict["remedy"] and verdict["verdict"] in REPAIRED:
+            remedies[verdict["remedy"]] = None
+        elif verdict["verdict"] in CLOSING:
+            left += findings or [f"{verdict['check']}: {verdict['words']}"]
+        elif verdict["required"] and verdict["verdict"] == "skip" and not verdict["left_out"] and not verdict["waived"]:
+            left.append(f"{verdict['check']}: required, and skipped: {verdict['words']}")
+    asked = [layer for layer in report["layers"] if layer["asked"]]
+    judged = {verdict["layer"] for verdict, _words in own if verdict["host"] == host and verdict["verdict"] in ("pass", "warn")}
+    unjudged = [layer["layer"] for layer in asked if layer["layer"] not in judged]
+    closed = [layer["layer"] for layer in asked if layer["groups"][group]["gate"] != "open"]
+    if not left and not remedies:
+        left += [f"{layer}: not judged" for layer in unjudged] or [f"{layer}: the gate is not open" for layer in closed]
+    return Found(bool(asked) and not (left or remedies or unjudged or closed), list(remedies), left)
+
+
+def _findings(verdict: t.Mapping[str, t.Any], host: str) -> list[str]:
+    """A verdict's findings of one host, as a person says them."""
+    return [
+        f"{verdict['check']}: {one['where']}: expected {one['expected']}, got {one['actual']}"
+        for one in verdict["findings"]
+        if one["host"] == host and one["severity"] in CLOSING
+    ]

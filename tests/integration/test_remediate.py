@@ -1,0 +1,165 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""remediate.yml on a pod that keeps its state, with a real Slurm: look, drain, repair, prove, readmit, and every way to stop before that."""
+
+from __future__ import annotations
+
+import os
+import re
+import typing as t
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible_collections.gpufabric.pyramid.tests.labs.slurm import cluster
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod import files
+
+from .conftest import Climb, Pod
+
+NAMES = {"gpu01": "node-045", "gpu02": "node-046", "gpu03": "node-047", "gpu04": "node-048", **{f"gpu0{one}": f"node-05{one}" for one in range(5, 9)}}
+NODE = NAMES["gpu03"]
+
+
+@pytest.fixture(scope="session")
+def slurm(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[cluster.Cluster]:
+    """A cluster with a node for each GPU host."""
+    words = cluster.lacking()
+    if words is not None:
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(words)
+    with cluster.up(tmp_path_factory.mktemp("slurm"), list(NAMES.values())) as one:
+        yield one
+
+
+@pytest.fixture
+def idle(slurm: cluster.Cluster) -> t.Iterator[cluster.Cluster]:
+    """The cluster with every node idle, before and after."""
+    yield slurm
+    for job in slurm.say("squeue", "--noheader", "--format=%i").split():
+        slurm.say("scancel", job)
+    for node, state in slurm.state().items():
+        if state != "idle":
+            slurm.say("scontrol", "update", f"nodename={node}", "state=resume")
+    slurm.until(lambda: set(slurm.state().values()) == {"idle"}, "the idle cluster")
+
+
+class Hosts(Pod):
+    """A small pod that keeps its state, with the scheduler's names of its hosts."""
+
+    def __init__(self, directory: Path, scheduler: str, faults: str, **expectations: t.Any) -> None:
+        super().__init__(directory, pod_scheduler=scheduler, simulated_state=str(directory / "state"), simulated_faults=faults, **expectations)
+        for host, name in NAMES.items():
+            (self.inventory / "host_vars").mkdir(exist_ok=True)
+            (self.inventory / "host_vars" / f"{host}.yml").write_text(yaml.safe_dump({"pod_scheduler_node": name}))
+        self.root = directory / "state" / "gpu03" / "=root"
+
+    def remediate(self, *arguments: str, host: str = "gpu03", **variables: t.Any) -> Climb:
+        """Run remediate.yml on a host."""
+        return self.playbook("--limit", host, *arguments, playbook="playbooks/remediate.yml", **variables)
+
+
+@pytest.fixture
+def hosts(tmp_path: Path, slurm: cluster.Cluster, monkeypatch: pytest.MonkeyPatch) -> t.Callable[..., Hosts]:
+    """Makes a pod whose clients reach the cluster."""
+    monkeypatch.setenv("SLURM_CONF", slurm.environment["SLURM_CONF"])
+    return lambda faults="", **expectations: Hosts(tmp_path, "slurm", faults, **expectations)
+
+
+def changed(climb: Climb) -> int:
+    """How many tasks changed something, by the recap."""
+    found = re.findall(r"^gpu\d+ .*changed=(\d+)", climb.output, re.MULTILINE)
+    assert found, climb.output
+    return sum(map(int, found))
+
+
+def test_node_047_comes_back_from_a_reimage(hosts, idle: cluster.Cluster) -> None:
+    """ROCE_CC_PRIO_MASK lost and DCQCN off after a reimage: found, healed in announced steps, proved, readmitted."""
+    pod: Hosts = hosts("prio_mask_lost,dcqcn_off")
+    found = pod.climb("-e", "pod_to_layer=preflight")
+    assert found.rc == 2 and found.gate("preflight", "rack_01") == "closed" and found.gate("preflight", "rack_02") == "open"
+    assert found.not_well() == {"nic_settings": "fail", "dcqcn_running": "fail"}
+
+    before = files.stamps(pod.root)
+    shown = pod.remediate("--check", "--diff", pod_allow_nic_reset=True)
+    assert shown.rc == 0, shown.output
+    assert "enp79s0np0  DCQCN on priority 3  on      off      off       off" in shown.output
+    assert re.search(r"^\+.*ROCE_CC_PRIO_MASK_P1 \(next boot\) = 8$", shown.output, re.MULTILINE)
+    assert files.stamps(pod.root) == before and idle.state()[NODE] == "idle"
+
+    refused = pod.remediate()
+    assert refused.rc == 2 and "firmware settings wait for a reset of 0000:4f:00.0" in refused.output
+    assert idle.state()[NODE] == "drained"
+    assert idle.reason(NODE).startswith("gpufabric.pyramid: not repaired: firmware settings wait for a reset of 0000:4f:00.0")
+    assert "a reset is pending" not in refused.output and "firmware" in refused.output
+
+    healed = pod.remediate(pod_allow_nic_reset=True)
+    assert healed.rc == 0 and changed(healed) > 0, healed.output
+    assert "gpu03: proved" in healed.output
+    assert idle.state()[NODE] == "idle" and healed.report["verdict"] == "no_fault_seen"
+
+    again = pod.remediate(pod_allow_nic_reset=True)
+    assert again.rc == 0 and changed(again) == 0, again.output
+    assert idle.state()[NODE] == "idle"
+    assert pod.climb("-e", "pod_to_layer=preflight").report["verdict"] == "go"
+
+
+def test_a_node_with_a_running_job_is_left_alone(hosts, idle: cluster.Cluster) -> None:
+    pod: Hosts = hosts("dcqcn_off")
+    idle.say("sbatch", "--wrap=sleep 600", f"--nodelist={NODE}", "--output=/dev/null", "--job-name=training")
+    idle.until(lambda: "training" in idle.say("squeue", "--noheader", "--states=running", "--format=%j"), "the job")
+    refused = pod.remediate()
+    assert refused.rc == 2 and re.search(r"gpu03 is left alone: jobs \d+ root training", refused.output), refused.output
+    assert idle.state()[NODE] in ("mixed", "allocated") and refused.run is None
+
+
+def test_what_no_remedy_heals_is_told_and_the_node_stays_drained(hosts, idle: cluster.Cluster) -> None:
+    pod: Hosts = hosts("mtu_1500,acs_redirects")
+    left = pod.remediate()
+    assert left.rc == 2
+    assert "/etc/systemd/network/50-rails.network.d/mtu.conf" in left.output and "networkctl reconfigure" in left.output
+    assert re.search(r"setpci -s \S+ ECAP_ACS\+0x6.w=0000", left.output)
+    assert idle.reason(NODE).startswith("gpufabric.pyramid: not proved: ") and "expected MTU 9000, got 1500" in idle.reason(NODE)
+    assert idle.state()[NODE] == "drained" and not list((pod.root / "etc").rglob("gpufabric*"))
+
+
+def test_a_node_that_somebody_else_drained_is_repaired_and_stays_drained(hosts, idle: cluster.Cluster) -> None:
+    pod: Hosts = hosts("dcqcn_off")
+    idle.say("scontrol", "update", f"nodename={NODE}", "state=drain", "reason=bad fan")
+    healed = pod.remediate()
+    assert healed.rc == 0 and "gpu03: proved" in healed.output and "its reason 'bad fan' is not ours" in " ".join(healed.output.split())
+    assert idle.state()[NODE] == "drained" and idle.reason(NODE) == "bad fan"
+    lifted = pod.remediate(pod_readmit_reasons=["^bad fan$"])
+    assert lifted.rc == 0 and idle.state()[NODE] == "idle"
+
+
+def test_no_more_hosts_than_may_be_out_at_once(hosts, idle: cluster.Cluster) -> None:
+    pod: Hosts = hosts("dcqcn_off")
+    two = pod.remediate(host="gpu03,gpu05")
+    assert two.rc == 2 and "2 hosts are named (gpu03, gpu05), and pod_remediate_max allows 1" in two.output and two.run is None
+    of_one_group = pod.remediate(host="gpu03,gpu04", pod_remediate_max=2)
+    assert of_one_group.rc == 2 and "rack_01 may lose 1 of its 4 hosts" in of_one_group.output and of_one_group.run is None
+    idle.say("scontrol", "update", f"nodename={NAMES['gpu01']}", "state=drain", "reason=bad fan")
+    beside = pod.remediate()
+    assert beside.rc == 2 and "rack_01 may lose 1 of its 4 hosts (pod_quarantine_max), and gpu01 is out already" in beside.output
+    assert idle.state()[NODE] == "idle" and idle.state()[NAMES["gpu01"]] == "drained"
+
+
+def test_two_hosts_of_two_groups_at_once(hosts, idle: cluster.Cluster) -> None:
+    pod: Hosts = hosts("dcqcn_off")
+    healed = pod.remediate(host="gpu03,gpu05", pod_remediate_max=2)
+    assert healed.rc == 0 and "gpu03: proved" in healed.output and "gpu05: proved" in healed.output, healed.output
+    assert set(idle.state().values()) == {"idle"}
+
+
+def test_without_a_scheduler_the_gpus_say_who_is_working(tmp_path: Path) -> None:
+    pod = Hosts(tmp_path, "none", "dcqcn_off,gpu_in_use")
+    refused = pod.remediate()
+    assert refused.rc == 2 and "gpu03 is left alone" in refused.output and "4711 python3" in refused.output
+    assert pod.remediate(host="gpu04").rc == 0
+
+
+def test_nobody_looked_at_is_no_success(tmp_path: Path) -> None:
+    pod = Hosts(tmp_path, "none", "")
+    nobody = pod.remediate("--skip-tags", "always")
+    assert nobody.rc == 2 and "No GPU host was looked at" in nobody.output
+    assert pod.remediate(host="leaf01").rc == 2
