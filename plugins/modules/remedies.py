@@ -15,13 +15,7 @@ description:
   - It prints each host's settings that drifted, with what runs, what the firmware has, and what the next boot will have, and the commands of
     what is fixed by hand, for the host's own distribution and network stack where M(gpufabric.pyramid.host_stack) was registered as
     C(pyramid_stack).
-attributes:
-  check_mode:
-    support: full
-    description: It changes no node, so it does the same in check mode.
-  diff_mode:
-    support: none
-    description: It changes nothing.
+extends_documentation_fragment: [gpufabric.pyramid.reads]
 options:
   run_dir:
     description: The directory of the run, as M(gpufabric.pyramid.open_run) returned it.

@@ -121,8 +121,6 @@ def readmit(module, was, left):
             continue
         if not said["ours"] and not any(re.search(pattern, said["reason"]) for pattern in module.params["lift"]):
             left[node] = said["reason"]
-            state = said["state"]
-            module.warn(f"{node} stays {state}: its reason {left[node]!r} is not ours; resume it by hand, or lift such reasons (pod_readmit_reasons)")
             continue
         if not module.check_mode:
             repairing.ran([repairing.tool("scontrol"), "update", f"nodename={node}", "state=resume"], SECONDS, f"{node} cannot be resumed")

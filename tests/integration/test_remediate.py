@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import typing as t
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible_collections.gpufabric.pyramid.tests.labs.kubernetes import api
 from ansible_collections.gpufabric.pyramid.tests.labs.slurm import cluster
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import files
 
@@ -126,7 +128,7 @@ def test_a_node_that_somebody_else_drained_is_repaired_and_stays_drained(hosts, 
     pod: Hosts = hosts("dcqcn_off")
     idle.say("scontrol", "update", f"nodename={NODE}", "state=drain", "reason=bad fan")
     healed = pod.remediate()
-    assert healed.rc == 0 and "gpu03: proved" in healed.output and "its reason 'bad fan' is not ours" in " ".join(healed.output.split())
+    assert healed.rc == 0 and "gpu03: proved" in healed.output and f"{NODE} stays drained: 'bad fan' is somebody else's reason" in healed.output
     assert idle.state()[NODE] == "drained" and idle.reason(NODE) == "bad fan"
     lifted = pod.remediate(pod_readmit_reasons=["^bad fan$"])
     assert lifted.rc == 0 and idle.state()[NODE] == "idle"
@@ -163,3 +165,37 @@ def test_nobody_looked_at_is_no_success(tmp_path: Path) -> None:
     nobody = pod.remediate("--skip-tags", "always")
     assert nobody.rc == 2 and "No GPU host was looked at" in nobody.output
     assert pod.remediate(host="leaf01").rc == 2
+
+
+@pytest.fixture
+def kubernetes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> t.Iterator[api.Api]:
+    """A Kubernetes with a node for each GPU host."""
+    server = api.Api(list(NAMES.values()))
+    monkeypatch.setenv("K8S_AUTH_KUBECONFIG", str(server.configuration(tmp_path / "kubeconfig")))
+    yield server
+    server.end()
+
+
+def test_kubernetes_drains_with_a_reason_and_takes_the_node_back(tmp_path: Path, kubernetes: api.Api) -> None:
+    pod = Hosts(tmp_path / "pod", "kubernetes", "dcqcn_off,mtu_1500")
+    kubernetes.run(api.pod("web", NODE), api.pod("exporter", NODE, owner="DaemonSet"), api.pod("training", NAMES["gpu04"], gpus=8))
+    left = pod.remediate()
+    assert left.rc == 2, left.output
+    node = kubernetes.nodes[NODE]
+    assert node["spec"]["unschedulable"] is True and "expected MTU 9000" in node["metadata"]["annotations"]["gpufabric.pyramid/reason"]
+    assert set(kubernetes.pods) == {"exporter", "training"}
+
+    waived = [{"check": check, "host": "gpu03", "where": where, "reason": "tonight", "until": "2999-01-01"}
+              for check, where in (("mtu", "enp79s0np0"), ("mtu", "mlx5_4"), ("mtu_uniform", "enp79s0np0"))]  # fmt: skip
+    healed = pod.remediate(pod_waivers=waived)
+    assert healed.rc == 0, healed.output
+    assert not kubernetes.nodes[NODE]["spec"].get("unschedulable") and kubernetes.nodes[NODE]["metadata"]["annotations"] == {}
+
+
+def test_kubernetes_refuses_a_node_whose_gpus_a_pod_has(tmp_path: Path, kubernetes: api.Api) -> None:
+    pod = Hosts(tmp_path / "pod", "kubernetes", "dcqcn_off")
+    kubernetes.run(api.pod("training", NODE, gpus=8))
+    refused = pod.remediate()
+    assert refused.rc == 2 and "gpu03 is left alone: jobs default/training" in refused.output
+    assert {method for method, _path in kubernetes.requests} == {"GET"}
+    assert pod.remediate("-e", json.dumps({"pod_scheduler_node": "no-such-node"})).rc == 2
