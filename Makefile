@@ -92,6 +92,10 @@ sanity: $(DEV_STAMP) ## Run ansible-test sanity on a copy in .build
 docs: $(RUN_STAMP) ## Write the docs that restate the code
 	$(BIN)/python docs/generate.py
 
+.PHONY: site
+site: $(DEV_STAMP) ## Build the docs as a site, in .build/site/html
+	$(BIN)/python docs/site/build.py .build/site
+
 .PHONY: clean
 clean: ## Remove what was made here, except the runs
 	rm -rf .venv .build .ansible .pytest_cache .hypothesis .mypy_cache .ruff_cache

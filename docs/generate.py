@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write the docs that restate the code: checks.md, readings.md and expectations.md.
+"""Write the docs that restate the code: checks.md, readings.md, expectations.md and privileges.md.
 
 ``python docs/generate.py`` writes them, ``--check`` fails where one is stale.
 """
@@ -21,7 +21,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.expectations imp
 
 # Besides its constant: it imports every layer's checks, which fills REGISTRY.
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.judging import ANSWERED
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import Column, Reading, Source, catalogue
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import KINDS, Column, Reading, Source, catalogue
 
 HERE = Path(__file__).parent
 NOTE = "<!-- Written by docs/generate.py from the code: change the code, then run `make docs`. -->"
@@ -33,7 +33,7 @@ def main() -> int:
     options = argparse.ArgumentParser(description="Write the docs that restate the code.")
     options.add_argument("--check", action="store_true", help="write nothing, fail where a file is stale")
     check = options.parse_args().check
-    pages = {"checks.md": checks_page(), "readings.md": readings_page(), "expectations.md": expectations_page()}
+    pages = {"checks.md": checks_page(), "readings.md": readings_page(), "expectations.md": expectations_page(), "privileges.md": privileges_page()}
     stale = [name for name, text in pages.items() if not (HERE / name).is_file() or (HERE / name).read_text(encoding="utf-8") != text]
     for name in stale:
         if check:
@@ -152,6 +152,78 @@ def _expectation(spec: Specification) -> str:
     }
     words = " ".join(MARKUP.sub(r"`\1`", line) for line in spec.description)
     return f"## {spec.name}\n\n{words}\n\n" + "\n".join(f"- {name}: {fact}" for name, fact in facts.items() if fact)
+
+
+ROOT_ONLY = {
+    "mlxconfig": "opens the NIC's configuration space",
+    "mlxlink": "opens the NIC's configuration space",
+    "mstconfig": "opens the NIC's configuration space",
+    "mstlink": "opens the NIC's configuration space",
+    "lspci": "without root it leaves capabilities out, ACSCtl among them",
+    "ethtool": "reading a module's EEPROM (`-m`) needs CAP_NET_ADMIN",
+    "dmesg": "where `kernel.dmesg_restrict` is 1",
+    "lldpctl": "its socket is root's, or of the group `_lldpd`",
+    "mlnx_qos": "opens the NIC's configuration",
+    "ibqueryerrors": "opens `/dev/infiniband/umad*`, which a group may be given",
+    "ibnetdiscover": "opens `/dev/infiniband/umad*`, which a group may be given",
+    "iblinkinfo": "opens `/dev/infiniband/umad*`, which a group may be given",
+    "perfquery": "opens `/dev/infiniband/umad*`, which a group may be given",
+}
+PLACEHOLDER = re.compile(r"\{\w+\}")
+
+
+def privileges_page() -> str:
+    """What a run asks of each platform, as the privileges that it needs."""
+    return page(
+        "Privileges",
+        "What a run reads with, and so the least that its users may do. Reading changes nothing; only `remediate.yml` and the loads of layers 3 and "
+        "above need more.",
+        [_host_privileges(), *(_switch_privileges(platform) for platform in KINDS if KINDS[platform] == "switch" and _commands(platform))],
+    )
+
+
+def _commands(platform: str) -> list[str]:
+    sources = [source for reading in catalogue().values() if not reading.load for source in reading.platforms.get(platform, ())]
+    return sorted({PLACEHOLDER.sub(".*", source.command) for source in sources})
+
+
+def _host_privileges() -> str:
+    tools: dict[str, set[str]] = {}
+    for reading in catalogue().values():
+        for source in reading.platforms.get("linux", ()) if not reading.load else ():
+            tools.setdefault(source.tool, set()).add(f"[{reading.name}](readings.md#{reading.name})")
+    rows = [(f"`{tool}`", ROOT_ONLY.get(tool, ""), ", ".join(sorted(names))) for tool, names in sorted(tools.items())]
+    return "\n\n".join(
+        [
+            "## GPU hosts",
+            "All commands of a layer are started by one Python program on the host, which ends what it started. Ansible's `become` cannot be limited to "
+            "single commands: it starts a shell. So there are two ways. With `ansible_become`, one line for the account that runs it, logged by sudo "
+            "and by the run's own `commands.json`:",
+            "    pyramid ALL=(root) NOPASSWD: ALL",
+            "Without it, everything is read that needs no root, and what does is unknown and keeps its gate closed, with the tool's own words:",
+            _table(("Tool", "Needs root", "Readings"), rows),
+        ]
+    )
+
+
+def _switch_privileges(platform: str) -> str:
+    commands = _commands(platform)
+    if platform == "eos":
+        lines = ["role pyramid", *(f"   {10 * number} permit mode exec command {command}" for number, command in enumerate(commands, 1))]
+        lines += [f"   {10 * (len(commands) + 1)} deny mode exec command .*", "username pyramid privilege 1 role pyramid sshkey ..."]
+    elif platform == "nxos":
+        lines = ["role name pyramid", *(f"  rule {number} permit command {command.replace('.*', '*')}" for number, command in enumerate(commands, 1))]
+        lines += ["username pyramid role pyramid sshkey ..."]
+    else:
+        lines = commands
+    words = {
+        "eos": "A role that may do nothing else; `.*` stands for a port, an address or a prefix.",
+        "nxos": "A role that may do nothing else; `*` stands for a port, an address or a prefix.",
+        "sonic": "Read through the switch's own Python, as a user who may run:",
+        "cumulus": "Read through the switch's own Python, as a user of the group `nvshow` who may run:",
+        "frr": "Read through the router's own Python, as a user of the group `frrvty` who may run:",
+    }.get(platform, "A user who may run:")
+    return "\n\n".join([f"## {platform}", words, "\n".join(f"    {line}" for line in lines)])
 
 
 def _table(head: tuple[str, ...], rows: t.Iterable[tuple[str, ...]]) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.plugins.action import ActionBase
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import climb, ledger, opening, runs
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import baselines, climb, ledger, opening, runs
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import LAYERS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.expectations import typed
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.inventory import inventory_of
@@ -60,7 +60,7 @@ class ActionModule(ActionBase):
         plan, _waivers = opening.prepare(inventory, text)
         inside = {str(host) for host in task_vars["ansible_play_hosts_all"]}
         values = next(iter(plan.nodes.values())).values
-        return self._begin(plan, values, text or "", inside, opening.reference(values, beside / values["pod_baseline_file"]))
+        return self._begin(plan, values, text or "", inside, _reference(values, beside / values["pod_baseline_file"]))
 
     def _begin(self, plan: t.Any, values: dict[str, t.Any], cabling: str, inside: set[str], reference: str | None) -> dict[str, t.Any]:
         pod_dir = Path(values["pod_runs_dir"]).expanduser().resolve() / values["pod_name"]
@@ -94,3 +94,10 @@ class ActionModule(ActionBase):
         except OSError as error:
             raise AnsibleError(f"the run directory {run} cannot be written: {error}") from error
         return book.standing(plan, state)
+
+
+def _reference(values: dict[str, t.Any], path: Path) -> str | None:
+    try:
+        return baselines.reference(values, path)
+    except baselines.BaselineError as error:
+        raise opening.Refused([str(error)]) from None

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import typing as t
 from dataclasses import dataclass
+from pathlib import Path
 
 import yaml
 
@@ -53,6 +54,25 @@ def capture(pod: str, run_id: str, time: str, numbers: t.Iterable[Number], softw
     document = {"schema": SCHEMA, "pod": pod, "run": run_id, "captured": time, "measures": kept}
     # Leaves in one line each: a line of a diff is a number.
     return HEAD + yaml.safe_dump(document, default_flow_style=None, sort_keys=False, width=1000, allow_unicode=False)
+
+
+def reference(values: t.Mapping[str, t.Any], path: Path) -> str | None:
+    """The text of the baseline that a run is to be held against; None where it is held against none.
+
+    Raises BaselineError where there is no such baseline, or where a run that judges a part of the pod is to become one.
+    """
+    if values["pod_baseline"] == "capture" and (values["pod_only"] or values["pod_replay_from"]):
+        raise BaselineError("argument 'pod_baseline': capture needs a whole climb, not pod_only or pod_replay_from")
+    if values["pod_baseline"] != "compare":
+        return None
+    try:
+        text = path.read_text(encoding="utf-8")
+        load(text, values["pod_name"])
+    except (OSError, UnicodeDecodeError) as error:
+        raise BaselineError(f"argument 'pod_baseline': compare needs {path}, and it cannot be read: {error}; capture one first") from None
+    except BaselineError as error:
+        raise BaselineError(f"argument 'pod_baseline': {path} {error}") from None
+    return text
 
 
 def load(text: str, pod: str) -> Document:

@@ -10,7 +10,6 @@ import json
 import re
 import typing as t
 from dataclasses import dataclass
-from pathlib import Path
 
 from . import baselines, cabling
 from .checks import LAYERS
@@ -21,6 +20,7 @@ from .readings import KINDS
 from .verdicts import Waiver, waivers
 
 ROLES = {"gpu_hosts": "host", "leaves": "leaf", "spines": "spine"}
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 # Who steers a run does not change what it proves.
 STEERING = (
     "pod_from_layer", "pod_to_layer", "pod_only", "pod_runs_dir", "pod_textfile_dir", "pod_baseline", "pod_baseline_file", "pod_replay_from",
@@ -62,25 +62,6 @@ class Inventory:
     variables: t.Mapping[str, t.Mapping[str, t.Any]]
 
 
-def reference(values: t.Mapping[str, t.Any], path: Path) -> str | None:
-    """The text of the baseline that a run is to be held against; None where it is held against none.
-
-    Raises Refused where there is no such baseline, or where a run that judges a part of the pod is to become one.
-    """
-    if values["pod_baseline"] == "capture" and (values["pod_only"] or values["pod_replay_from"]):
-        raise Refused(["argument 'pod_baseline': capture needs a whole climb, not pod_only or pod_replay_from"])
-    if values["pod_baseline"] != "compare":
-        return None
-    try:
-        text = path.read_text(encoding="utf-8")
-        baselines.load(text, values["pod_name"])
-    except (OSError, UnicodeDecodeError) as error:
-        raise Refused([f"argument 'pod_baseline': compare needs {path}, and it cannot be read: {error}; capture one first"]) from None
-    except baselines.BaselineError as error:
-        raise Refused([f"argument 'pod_baseline': {path} {error}"]) from None
-    return text
-
-
 def nodes_of(inventory: Inventory) -> dict[str, str]:
     """The role of every node that a pod has."""
     return {node: role for group, role in ROLES.items() for node in inventory.groups.get(group, ())}
@@ -102,7 +83,7 @@ def prepare(inventory: Inventory, cabling_text: str | None) -> tuple[Plan, list[
     wrong += [f"{problem} ({_some(nodes)})" for problem, nodes in messages.items()]
     if not any(role == "host" for role in roles.values()):
         raise Refused([*wrong, "the inventory group gpu_hosts has no host"])
-    wrong += _disagreements(values)
+    wrong += [*_disagreements(values), *_unfit(next(iter(values.values()))["pod_name"], roles)]
     first = next(iter(values.values()))
     groups, problems = _gate_groups(inventory, first["pod_gate_groups"])
     wrong += problems
@@ -115,6 +96,13 @@ def prepare(inventory: Inventory, cabling_text: str | None) -> tuple[Plan, list[
     if wrong:
         raise Refused(wrong)
     return plan, given
+
+
+def _unfit(pod: str, nodes: t.Iterable[str]) -> list[str]:
+    """Names that are no names of files: the pod's and every node's become those of directories."""
+    wrong = [] if NAME.fullmatch(pod) else [f"argument 'pod_name' must be letters, digits and '_.-', not {pod!r}: its runs are kept under it"]
+    unfit = [node for node in nodes if not NAME.fullmatch(node)]
+    return wrong + ([f"nodes must be called by letters, digits and '_.-', since files are called by them, not {_some(unfit)}"] if unfit else [])
 
 
 _TYPED: dict[str, tuple[dict[str, t.Any], list[str]]] = {}

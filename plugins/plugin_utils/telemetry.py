@@ -24,8 +24,8 @@ SIGNALS = {
     "uplink_bytes": ("leaf", "uplinks"),
     "all_reduce_time": ("workload", "one"),
 }
-METRIC = re.compile(r"^[a-zA-Z_:][a-zA-Z0-9_:]*$")
-LABEL = re.compile(r"^[a-zA-Z_][a-zA-Z0-9_]*$")
+METRIC = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
+LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 VARIABLE = re.compile(r"\$\{(\w+)(?::\w+)?\}|\$(\w+)")
 WORKLOAD = "the workload"
 
@@ -57,7 +57,7 @@ def wrong(signals: t.Mapping[str, t.Any]) -> list[str]:
             found.append(f"argument 'pod_telemetry_signals': {name!r} is no signal; known are {', '.join(SIGNALS)}")
         elif not isinstance(said, dict) or set(said) - {"metric", "label"}:
             found.append(f"argument 'pod_telemetry_signals': {name} must have metric and label, not {said!r}")
-        elif (said.get("metric") and not METRIC.match(str(said["metric"]))) or (said.get("label") and not LABEL.match(str(said["label"]))):
+        elif (said.get("metric") and not METRIC.fullmatch(str(said["metric"]))) or (said.get("label") and not LABEL.fullmatch(str(said["label"]))):
             found.append(f"argument 'pod_telemetry_signals': {name} must have the name of a metric and of a label, not {said!r}")
     return found
 

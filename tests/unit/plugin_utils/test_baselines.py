@@ -9,7 +9,7 @@ import typing as t
 
 import pytest
 import yaml
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import baselines, measures, opening
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import baselines, measures
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.expectations import DEFAULTS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.places import Places
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import catalogue
@@ -111,11 +111,11 @@ def test_what_is_no_baseline_is_refused(text: str, words: str) -> None:
 
 def test_a_run_without_the_baseline_it_asks_for_is_refused(tmp_path) -> None:
     values = {**DEFAULTS, "pod_name": "simple", "pod_baseline": "compare"}
-    with pytest.raises(opening.Refused, match="capture one first"):
-        opening.reference(values, tmp_path / "baseline.txt")
+    with pytest.raises(baselines.BaselineError, match="capture one first"):
+        baselines.reference(values, tmp_path / "baseline.txt")
     (tmp_path / "baseline.txt").write_text("{}")
-    with pytest.raises(opening.Refused, match="is no baseline"):
-        opening.reference(values, tmp_path / "baseline.txt")
-    with pytest.raises(opening.Refused, match="needs a whole climb"):
-        opening.reference({**values, "pod_baseline": "capture", "pod_only": "gpu01"}, tmp_path)
-    assert opening.reference({**values, "pod_baseline": "ignore"}, tmp_path / "absent") is None
+    with pytest.raises(baselines.BaselineError, match="is no baseline"):
+        baselines.reference(values, tmp_path / "baseline.txt")
+    with pytest.raises(baselines.BaselineError, match="needs a whole climb"):
+        baselines.reference({**values, "pod_baseline": "capture", "pod_only": "gpu01"}, tmp_path)
+    assert baselines.reference({**values, "pod_baseline": "ignore"}, tmp_path / "absent") is None

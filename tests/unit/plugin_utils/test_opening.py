@@ -32,3 +32,10 @@ def test_rails_of_one_number_on_two_leaves_are_refused() -> None:
     with pytest.raises(Refused) as refused:
         prepare(inventory, HEAD + "gpu01,rail0,leaf01,Ethernet1,dac,1\ngpu02,rail0,leaf02,Ethernet1,dac,1\n")
     assert refused.value.reasons == ["rail 0 of rack_01 lands on two leaves: leaf01 (gpu01) and leaf02 (gpu02)"]
+
+
+@pytest.mark.parametrize(("pod", "host"), [("../elsewhere", "gpu01"), ("", "gpu01"), ("pod", "../gpu01"), ("pod", ".ssh"), ("pod", "gpu01\n")])
+def test_a_name_that_leads_elsewhere_is_refused(pod: str, host: str) -> None:
+    given = Inventory({"gpu_hosts": [host], "rack_01": [host]}, {host: {"pod_name": pod, "pod_gate_groups": ["rack_01"]}})
+    with pytest.raises(Refused, match="letters, digits and"):
+        prepare(given, "")

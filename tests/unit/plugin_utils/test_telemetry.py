@@ -43,7 +43,7 @@ def test_what_is_no_answer_to_a_query_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(
-    "said", [{"metric": 'up{x="y"} or vector(1)'}, {"metric": "up", "label": "a) (b"}, {"metric": "up", "other": 1}, "up"]
+    "said", [{"metric": 'up{x="y"} or vector(1)'}, {"metric": "up", "label": "a) (b"}, {"metric": "up", "other": 1}, {"metric": "up\n"}, "up"]
 )  # fmt: skip
 def test_nothing_but_names_becomes_part_of_a_query(said: t.Any) -> None:
     assert len(telemetry.wrong({"nic_errors": said})) == 1

@@ -1,0 +1,46 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Build the docs site: the pages of docs/, and every plugin and role from its own documentation.
+
+``python docs/site/build.py DIRECTORY`` writes DIRECTORY/html; a warning of Sphinx is an error.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parents[1]
+BIN = Path(sys.executable).parent
+GUIDES = (
+    "first_pod_roce", "report", "telemetry", "live_traffic", "privileges", "security", "causes", "how_to_add", "expectations", "checks", "readings",
+)  # fmt: skip
+
+
+def main() -> int:
+    """The exit status of Sphinx."""
+    into = Path(sys.argv[1])
+    source = into / "source"
+    shutil.rmtree(source, ignore_errors=True)
+    source.mkdir(parents=True)
+    source.chmod(0o755)
+    for page in (*DOCS.glob("*.md"), DOCS / "report.png", DOCS / "site" / "conf.py", DOCS / "site" / "ansible_terms.rst"):
+        shutil.copy(page, source)
+    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8").replace("](docs/", "](")
+    listed = "\n".join([*sorted({*GUIDES, *(page.stem for page in DOCS.glob("*.md"))}, key=_order), "collections/index"])
+    (source / "index.md").write_text(f"{readme}\n```{{toctree}}\n:hidden:\n\n{listed}\n```\n", encoding="utf-8")
+    generate = ["antsibull-docs", "collection", "--use-current", "--squash-hierarchy", "--fail-on-error", "--dest-dir", "collections", "gpufabric.pyramid"]
+    (source / "collections").mkdir(mode=0o755)
+    subprocess.run([BIN / generate[0], *generate[1:]], cwd=source, check=True)
+    return subprocess.run([BIN / "sphinx-build", "-q", "-W", "--keep-going", "-b", "html", source, into / "html"], check=False).returncode
+
+
+def _order(page: str) -> tuple[int, str]:
+    return (GUIDES.index(page) if page in GUIDES else len(GUIDES), page)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,37 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The docs as a site, and links that lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .conftest import ROOT
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
+
+
+def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    done = subprocess.run([sys.executable, "docs/site/build.py", str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    html = tmp_path / "html"
+    assert "The first real pod" in (html / "index.html").read_text() and (html / "collections" / "open_run_module.html").is_file()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_files_and_headings(page: Path) -> None:
+    for name, anchor in LINK.findall(page.read_text(encoding="utf-8")):
+        target = (page.parent / name).resolve() if name else page
+        assert target.exists(), f"{page.name} links to {name}"
+        if anchor:
+            text = target.read_text(encoding="utf-8")
+            headings = {re.sub(r"[^\w-]", "", line.lstrip("# ").strip().lower().replace(" ", "-")) for line in text.splitlines() if line.startswith("#")}
+            assert anchor in headings or f'id="{anchor}"' in text, f"{page.name} links to {name}#{anchor}"
