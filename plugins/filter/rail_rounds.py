@@ -31,7 +31,7 @@ options:
     default: sampled
     choices: [sampled, exhaustive]
   topology:
-    description: As O(gpufabric.pyramid.pod#role:pod_topology); V(rail_only) has no rounds across rails.
+    description: As O(gpufabric.pyramid.pod#role:expectations:pod_topology); V(rail_only) has no rounds across rails.
     type: str
     default: rail_optimised
   cross_rail:
