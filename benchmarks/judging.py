@@ -1,14 +1,14 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How long a gate takes to judge a large pod: CPU and memory of the evaluation of layers 0 to 2.
+"""What the gates of a large pod cost: CPU and memory of reading what the nodes said, judging it, and writing the report.
 
-The answers are rendered and parsed once, outside of what is measured.
+The answers are rendered and parsed outside of what is measured; each gate is held in a process of its own.
 """
 
 from __future__ import annotations
 
-import resource
+import subprocess
 import sys
 import tempfile
 import time
@@ -17,7 +17,7 @@ from pathlib import Path
 from unittest import mock
 
 import yaml
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import judging
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import holding
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
 
 # Leaves of any number of ports, so that 40 switches serve any number of hosts.
@@ -34,24 +34,40 @@ def inventory(racks: int) -> Path:
         return layout.write(Path(tempfile.mkdtemp(prefix="large-")), racks=racks, hosts_per_rack=8, spines=SPINES, expectations=wide)
 
 
+def highest() -> float:
+    """The most memory that this process has held, in MB; getrusage counts the parent's too."""
+    status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+    return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1]) / 1024
+
+
+def hold(run: Path, layer: str) -> None:
+    """Hold one gate in this process, and print CPU seconds, and the memory in MB at its highest and before."""
+    before, began = highest(), time.process_time()
+    holding.hold(run, layer, lambda _node: None)
+    print(time.process_time() - began, highest(), before)
+
+
 def main(racks: int) -> None:
-    """Print CPU seconds of each layer, and the memory that judging added."""
-    plan, pod = inprocess.pod_of(inventory(racks))
-    print(f"{racks * 8} hosts and {LEAVES + SPINES} switches")
+    """Print CPU seconds and memory of each gate."""
     total = 0.0
-    for name in inprocess.LAYERS:
-        kept: list[judging.Layer] = []
-        with mock.patch.object(judging, "judge", lambda layer, kept=kept: kept.append(layer) or []):
-            inprocess.judge(plan, pod, name)
-        before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
-        verdicts = judging.judge(kept[0])
-        inprocess.decide(plan, verdicts, name)
-        taken = time.process_time() - began
-        total += taken
-        added = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024
-        print(f"{name:<12}{taken:>7.2f} s CPU  {len(verdicts):>6} verdicts  {added:>5} MB more")
-    print(f"{'all':<12}{total:>7.2f} s CPU")
+
+    def measured(run: Path, layer: str, _silent: object) -> None:
+        nonlocal total
+        done = subprocess.run([sys.executable, __file__, str(run), layer], check=True, capture_output=True, text=True)
+        seconds, highest, before = map(float, done.stdout.split())
+        total += seconds
+        print(f"{layer:<12}{seconds:>7.2f} s CPU  {highest:>6.0f} MB at most, {before:.0f} MB of it before")
+
+    pods = inprocess.Pods(inventory(racks))
+    pod = pods.pod()
+    print(f"{len(pod.hosts)} hosts and {len(pod.switches)} switches")
+    with tempfile.TemporaryDirectory(prefix="large-run-") as run:
+        report = pods.climb(pod, Path(run), measured)
+    print(f"{'all':<12}{total:>7.2f} s CPU  {len(report['verdicts']):>6} verdicts, {report['verdict']} up to {report['up_to_layer']}")
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 64)
+    if len(sys.argv) == 3:
+        hold(Path(sys.argv[1]), sys.argv[2])
+    else:
+        main(int(sys.argv[1]) if len(sys.argv) > 1 else 64)

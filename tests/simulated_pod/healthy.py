@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ipaddress
+import itertools
 import random
 import re
 import typing as t
@@ -107,8 +108,14 @@ def _switch(place: Place, wiring: Wiring, hosts: dict[str, Host], seed: int) -> 
     return Switch(
         place.name, place.role, place.platform, place.asn, index, f"10.255.{0 if place.role == 'leaf' else 1}.{number}", mac, ports, sessions,
         [network for leaf, network in networks.items() if leaf != place.name], own_prefix=own,
-        spares={"Ethernet47/1" if place.platform == "eos" else "Ethernet504": "disabled"},
+        spares={_spare(place, {port.name for port in ports}): "disabled"},
     )  # fmt: skip
+
+
+def _spare(place: Place, used: set[str]) -> str:
+    """A port without a cable."""
+    names = (f"Ethernet{number}/1" if place.platform == "eos" else f"Ethernet{8 * number + 128}" for number in itertools.count(47))
+    return next(name for name in names if name not in used)
 
 
 def _session(port: Port, wiring: Wiring, noise: random.Random) -> Session:

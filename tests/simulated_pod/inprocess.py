@@ -22,6 +22,7 @@ PHASES = ("before", "now")
 TODAY = datetime.date(2026, 6, 15)
 ANSWERED: t.Final = {"answered": True, "words": "", "boot_id": "1", "uptime_seconds": 1.0}
 Replies = dict[str, collecting.Reply]
+Hold = t.Callable[[Path, str, t.Callable[[str], str | None]], object]
 Kept = dict[tuple[str, ...], Replies]
 
 
@@ -46,10 +47,10 @@ class Pods:
         changes.apply(pod, names)
         return pod
 
-    def climb(self, pod: Pod, into: Path) -> dict[str, t.Any]:
+    def climb(self, pod: Pod, into: Path, hold: Hold = holding.hold) -> dict[str, t.Any]:
         """The report of a whole climb: answers kept, gates held and all of it written by the code of a run.
 
-        into: the run directory.
+        into: the run directory; hold: what holds a gate.
         """
         book = ledger.Ledger(into)
         _open(book, self.plan)
@@ -59,7 +60,7 @@ class Pods:
                 for phase in PHASES if name not in silent else ():
                     replies = _said(self.plan, pod, layer, name, phase, book.node(name)["items"], self._kept)
                     book.keep_answers(layer, name, phase, replies, ANSWERED, [])
-            holding.hold(into, layer, silent.get)
+            hold(into, layer, silent.get)
         state = book.state()
         state.finished = True
         book.keep_state(state)
