@@ -100,9 +100,9 @@ def judge(layer: Layer) -> list[Verdict]:
         verdicts.append(answered)
         if answered.verdict == "pass":
             speaking.append(node)
-    meshes = layer.plan.meshes(layer.partners, layer.members)
-    loaded = any("pod_incasts" in check.expectations for check in layer.checks())
-    incasts = layer.plan.planned_incasts(layer.members) if loaded else {}
+    asked = {name for check in layer.checks() for name in check.expectations}
+    meshes = layer.plan.meshes(layer.partners, layer.members) if asked & {"pod_pings", "pod_path_probes"} else {}
+    incasts = layer.plan.planned_incasts(layer.members) if "pod_incasts" in asked else {}
     for node in speaking:
         values = {**layer.plan.nodes[node].values, **layer.plan.planned(node), **incasts.get(node, {})}
         values |= {"pod_pings": meshes[node]["ping"], "pod_path_probes": meshes[node]["path_probe"]} if node in meshes else {}

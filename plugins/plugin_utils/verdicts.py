@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 import typing as t
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 from .checks import Check, Finding
 
@@ -60,7 +60,8 @@ class Verdict:
 
     def record(self) -> dict[str, t.Any]:
         """As ``report.json`` holds it."""
-        record = {key: value for key, value in asdict(self).items() if key != "findings"}
+        # asdict copies every value deep, which is a third of what a large pod's gate costs.
+        record = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "findings"}
         record["findings"] = [
             {"where": one.where, "expected": one.expected, "actual": one.actual, "severity": one.severity or "fail", "host": one.host or self.host}
             for one in self.findings

@@ -53,7 +53,7 @@ def test_two_hundred_healthy_pods_raise_no_finding(tmp_path) -> None:
 @pytest.mark.parametrize("name", VARIANTS)
 def test_a_healthy_variant_stays_green(name: str, tmp_path) -> None:
     expectations = VARIANTS[name].get("expectations", {})
-    directory = layout.write(tmp_path, racks=1, hosts_per_rack=4, spines=4, expectations={"pod_name": "variant", **expectations})
+    directory = layout.write(tmp_path, racks=2, hosts_per_rack=4, spines=4, expectations={"pod_name": "variant", **expectations})
     plan, pod = inprocess.pod_of(directory, [name])
     _same, healthy = inprocess.pod_of(directory)
     assert pod != healthy or {rail.device for rail in pod.hosts["gpu01"].rails}.isdisjoint({"mlx5_0"}), "the variant is not in force"

@@ -15,8 +15,12 @@ Rows = list[dict[str, t.Any]]
 ABBREVIATED = re.compile(r"^(?:ethernet|eth|et)\s*(?=\d)", re.IGNORECASE)
 
 
+@functools.lru_cache(maxsize=65536)
 def port_name(name: str) -> str:
-    """A port's name in one spelling: one switch writes Et1/1, Eth1/1 and Ethernet1/1, by command."""
+    """A port's name in one spelling: one switch writes Et1/1, Eth1/1 and Ethernet1/1, by command.
+
+    Kept, since every host asks for those of its leaves.
+    """
     return ABBREVIATED.sub("Ethernet", name)
 
 
