@@ -1,0 +1,104 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What counters grew by, by NIC and by switch port, and which NICs an incast has loaded."""
+
+from __future__ import annotations
+
+import typing as t
+
+from .. import CannotTell
+from .._ports import Rows, port_name
+
+Counters = dict[str, dict[str, int]]
+INCAST = "incast"
+# One idea by the names that drivers give it (mlx5, bnxt_en, ice); {p} is the priority.
+RX_BYTES = ("rx_prio{p}_bytes", "rx_bytes_pri{p}")
+RX_PAUSES = ("rx_prio{p}_pause", "rx_pfc_ena_frames_pri{p}", "rx_priority_{p}_xoff.nic")
+TX_PAUSES = ("tx_prio{p}_pause", "tx_pfc_ena_frames_pri{p}", "tx_priority_{p}_xoff.nic")
+RX_PAUSED_US = ("rx_prio{p}_pause_duration",)
+DISCARDS = ("rx_prio{p}_discards", "rx_prio{p}_buf_discard", "rx_discards_phy", "rx_stat_discard")
+ALL_BYTES = ("rx_bytes_phy", "tx_bytes_phy", "rx_bytes", "tx_bytes")
+
+
+def by_name(rows: Rows, key: str) -> Counters:
+    """Counters by NIC (the column ``key``, ``netdev`` or ``device``) and name."""
+    found: Counters = {}
+    for row in rows:
+        found.setdefault(row[key], {})[row["name"]] = row["value"]
+    return found
+
+
+def growth(was: Rows, now: Rows, key: str) -> Counters:
+    """What each counter that both readings have grew by, by NIC and name.
+
+    Raises CannotTell where one went back.
+    """
+    old, grown = by_name(was, key), {}
+    for nic, counters in by_name(now, key).items():
+        grown[nic] = {name: difference(value, old[nic][name], f"{nic} {name}") for name, value in counters.items() if name in old.get(nic, {})}
+    return grown
+
+
+def difference(now: int, was: int, where: str) -> int:
+    """How much a counter grew.
+
+    Raises CannotTell where it went back.
+    """
+    if now < was:
+        raise CannotTell(f"counters were reset: {where} went back from {was} to {now}")
+    return now - was
+
+
+def pick(counters: t.Mapping[str, int] | None, names: t.Iterable[str], priority: int = 0) -> int | None:
+    """The first counter that the driver has by one of its names; None where it has none: absent is not zero."""
+    for name in names:
+        value = (counters or {}).get(name.format(p=priority))
+        if value is not None:
+            return value
+    return None
+
+
+def total(counters: t.Mapping[str, int] | None, names: t.Iterable[str], priority: int = 0) -> int | None:
+    """The sum of the counters that the driver has; None where it has none."""
+    values = [value for name in names if (value := (counters or {}).get(name.format(p=priority))) is not None]
+    return sum(values) if values else None
+
+
+def port_growth(was: Rows, now: Rows, columns: t.Sequence[str], by: str | None = None) -> dict[tuple[str, t.Any], dict[str, int]]:
+    """What columns of a switch's rows grew by, by port and the column ``by`` (a priority, a queue); what is not told is left out."""
+    key = (lambda row: (port_name(row["port"]), row[by])) if by else (lambda row: (port_name(row["port"]), None))
+    old = {key(row): row for row in was}
+    grown: dict[tuple[str, t.Any], dict[str, int]] = {}
+    for row in now:
+        first = old.get(key(row))
+        for column in columns if first is not None else ():
+            if row[column] is not None and first is not None and first[column] is not None:
+                step = difference(row[column], first[column], f"{row['port']} {column}")
+                into = grown.setdefault(key(row), {})
+                into[column] = into.get(column, 0) + step
+    return grown
+
+
+def planned(pod_incasts: Rows, refused: str) -> Rows:
+    """The incasts of a node.
+
+    Raises CannotTell where none is planned.
+    """
+    if refused or not pod_incasts:
+        raise CannotTell(f"no congestion was made: {refused or 'no incast is planned here'}")
+    return pod_incasts
+
+
+def loaded_seconds(pod_incasts: Rows) -> dict[str, float]:
+    """For how long each device of a host took part, by device."""
+    rounds = {(row["device"], row["round"]): row["seconds"] for row in pod_incasts}
+    seconds: dict[str, float] = {}
+    for (device, _round), lasted in rounds.items():
+        seconds[device] = seconds.get(device, 0.0) + lasted
+    return seconds
+
+
+def incast_jobs(rows: Rows, role: str) -> Rows:
+    """The jobs of incasts that a host took part in as ``client`` (it sent) or ``server``."""
+    return [row for row in rows if row["kind"] == INCAST and row["role"] == role]

@@ -1,0 +1,109 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether the pod was idle, whether it was congested, and whether in the class that jobs use."""
+
+from __future__ import annotations
+
+import typing as t
+
+from .. import CannotTell, Finding, check
+from .._ports import Rows
+from ._counters import ALL_BYTES, DISCARDS, INCAST, RX_BYTES, RX_PAUSES, TX_PAUSES, growth, incast_jobs, pick, planned, total
+
+Peers = dict[str, Rows]
+IDLE_EVENTS = ("np_ecn_marked_roce_packets", "np_cnp_sent", "rp_cnp_handled", "packet_seq_err", "local_ack_timeout_err")
+PRIORITIES = range(8)
+# A part of what was sent is retransmitted or cut off at the ends of the test; half of it in another class is not explained by that.
+LEAST_SHARE = 0.5
+
+
+@check(
+    cause="Pauses or drops without load: a slow or broken host, a NIC or switch that pauses by itself, or a job that still runs.",
+    fix="Look for the port whose pause or drop counter moves while nobody sends, and for jobs on its host.",
+    fabric="roce",
+    required=True,
+)
+def idle_quiet(
+    nic_counters_before: Rows, nic_counters_idle: Rows, rdma_counters_before: Rows, rdma_counters_idle: Rows, pod_rails: Rows, pod_roce_priority: int,
+    pod_idle_seconds: int, pod_idle_gbit_s: float,
+) -> t.Iterator[Finding]:  # fmt: skip
+    """While nobody sends, no rail is paused, pauses, marks, or drops."""
+    nics, devices = growth(nic_counters_before, nic_counters_idle, "netdev"), growth(rdma_counters_before, rdma_counters_idle, "device")
+    for rail in pod_rails:
+        moved = max((nics.get(rail["netdev"], {}).get(name, 0) for name in ALL_BYTES), default=0) * 8 / 1e9 / max(pod_idle_seconds, 1)
+        if moved > pod_idle_gbit_s:
+            raise CannotTell(f"not idle: {rail['netdev']} carries {moved:.2f} Gb/s while nobody should send")
+    for rail in pod_rails:
+        nic, device = nics.get(rail["netdev"]), devices.get(rail["device"])
+        events = {
+            "pauses received": pick(nic, RX_PAUSES, pod_roce_priority),
+            "pauses sent": pick(nic, TX_PAUSES, pod_roce_priority),
+            "packets discarded": total(nic, DISCARDS, pod_roce_priority),
+            **{name: pick(device, (name,)) for name in IDLE_EVENTS},
+        }
+        for name, count in events.items():
+            if count:
+                yield Finding(f"{rail['netdev']} {name}", "none while the pod is idle", str(count))
+            elif count is None and not name.startswith("packets"):
+                yield Finding(f"{rail['netdev']} {name}", "a counter of it", "none", "unknown")
+
+
+@check(
+    cause="A test could not start or ended early: its partner, its port, its device or the path; the words are the tool's own.",
+    fix="Run the test by hand with the arguments in the evidence, after what its words name.",
+    required=True,
+    needs="load",
+)
+def incasts_ran(load_jobs: Rows, pod_incasts: Rows, pod_incast_refused: str) -> t.Iterator[Finding]:
+    """Every planned test of the incasts has run and sent."""
+    jobs = [row for row in load_jobs if row["kind"] == INCAST]
+    for role, name in (("sender", "client"), ("receiver", "server")):
+        ran = {(row["device"], row["peer"], row["peer_device"]) for row in jobs if row["role"] == name}
+        for one in planned(pod_incasts, pod_incast_refused):
+            if one["role"] == role and (one["device"], one["peer"], one["peer_device"]) not in ran:
+                yield Finding(f"{one['device']} as {role}", f"a test with {one['peer']} {one['peer_device']}", "it was not started", "unknown")
+    for row in jobs:
+        if row["status"] != "ok":
+            severity = None if row["status"] == "fail" else "unknown"
+            yield Finding(f"{row['device']} with {row['peer']} {row['peer_device']}", "a test that ends well", str(row["words"]), severity)
+
+
+@check(
+    cause="The load ran in another traffic class than jobs use, or the NIC or a switch maps it to another priority: an idle priority was judged.",
+    fix="Compare pod_traffic_class with pod_roce_dscp, the NIC's trust mode and its DSCP map (mlnx_qos -i NETDEV), and the switches' maps.",
+    fabric="roce",
+    required=True,
+)
+def right_class(
+    nic_counters_idle: Rows, nic_counters: Rows, load_jobs_of_peers: Peers, write_bw_of_peers: Peers, pod_incasts: Rows, pod_incast_refused: str,
+    pod_node: str, pod_rails: Rows, pod_roce_priority: int,
+) -> t.Iterator[Finding]:  # fmt: skip
+    """What a rail received under load was counted in the RoCE priority."""
+    seconds = {row["device"]: row["seconds"] for row in planned(pod_incasts, pod_incast_refused)}
+    sent = sent_to(pod_node, load_jobs_of_peers, write_bw_of_peers)
+    if not sent:
+        raise CannotTell("nobody that sent to this host tells its rate")
+    nics = growth(nic_counters_idle, nic_counters, "netdev")
+    for rail in pod_rails:
+        expected = sum(sent.get(rail["device"], {}).values()) * 1e9 / 8 * seconds.get(rail["device"], 0)
+        told = pick(nics.get(rail["netdev"]), RX_BYTES, pod_roce_priority)
+        where = f"{rail['netdev']} priority {pod_roce_priority}"
+        if expected and told is None:
+            yield Finding(where, "a counter of its bytes", "none", "unknown")
+        elif told is not None and told < expected * LEAST_SHARE:
+            others = {number: pick(nics[rail["netdev"]], RX_BYTES, number) or 0 for number in PRIORITIES if number != pod_roce_priority}
+            most = max(others, key=lambda number: others[number])
+            instead = f"; priority {most} received {others[most] / 1e9:.3g} GB" if others[most] >= expected * LEAST_SHARE else ""
+            yield Finding(where, f"about {expected / 1e9:.3g} GB received", f"{told / 1e9:.3g} GB{instead}", "unknown")
+
+
+def sent_to(host: str, jobs: Peers, rates: Peers) -> dict[str, dict[tuple[str, str, t.Any], float]]:
+    """What others sent to a host in incasts, in Gb/s: by its device, and by sender (host, device) and round."""
+    found: dict[str, dict[tuple[str, str, t.Any], float]] = {}
+    for peer, rows in jobs.items():
+        told = {row["item"]: row["gbit_s"] for row in rates.get(peer, ())}
+        for job in incast_jobs(rows, "client"):
+            if job["peer"] == host and job["item"] in told:
+                found.setdefault(job["peer_device"], {})[peer, job["device"], job["round"]] = told[job["item"]]
+    return found

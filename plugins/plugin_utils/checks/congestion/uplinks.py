@@ -1,0 +1,77 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Uplinks of a leaf: all of them carry the traffic that crosses the spines, in equal parts."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import typing as t
+
+from ...incasts import flows_needed
+from .. import CannotTell, Finding, NotApplicable, check
+from .._ports import Rows, port_name
+from ._counters import planned, port_growth
+
+# Below this part of the mean an uplink carries no flow of the load, only what the fabric itself says.
+UNUSED = 0.05
+# With fewer flows an uplink, hashing alone may leave one empty.
+FLOWS_TO_USE = 16
+CERTAINTY = 0.99
+
+
+@check(
+    cause="The leaf does not spread over all its uplinks: hashing on fields that all flows share, a polarised hash, or a missing next hop.",
+    fix="Let the leaf hash on the UDP source port too, give leaves and spines different hash seeds, and look at layer 2's ecmp_paths.",
+    fabric="roce",
+    kind="switch",
+)
+def ecmp_balanced(
+    interface_bytes_idle: Rows, interface_bytes: Rows, pod_incasts: Rows, pod_incast_refused: str, pod_role: str, pod_ecmp_ratio_max: float
+) -> t.Iterator[Finding]:
+    """Traffic that crosses the spines leaves over all uplinks, about as much over each."""
+    if pod_role != "leaf":
+        raise NotApplicable("only a leaf spreads over uplinks")
+    rows = [row for row in planned(pod_incasts, pod_incast_refused) if row["role"] == "uplink"]
+    flows = max((row["flows"] for row in rows), default=0)
+    if not flows:
+        raise NotApplicable("no planned traffic leaves this leaf over its uplinks")
+    ports = dict.fromkeys(row["port"] for row in rows)
+    sent = _sent(interface_bytes_idle, interface_bytes, ports)
+    mean = sum(sent.values()) / len(sent)
+    if not mean:
+        raise CannotTell("its uplinks have sent nothing: the load did not cross the spines")
+    unused = [port for port, count in sent.items() if count < mean * UNUSED]
+    few = flows < FLOWS_TO_USE * len(sent)
+    for port in unused if not few else ():
+        yield Finding(port, f"about {mean / 1e9:.3g} GB sent", f"{sent[port] / 1e9:.3g} GB: the uplink is not used", port=port)
+    if flows < flows_needed(len(sent)):
+        yield Finding("uplinks", f"{flows_needed(len(sent))} flows or more to judge the balance by", f"too few flows: {flows}", "unknown")
+    elif len(sent) > 1 and not unused:
+        yield from _unequal(sent, mean, flows, pod_ecmp_ratio_max)
+
+
+def _sent(was: Rows, now: Rows, ports: t.Iterable[str]) -> dict[str, int]:
+    grown = port_growth(was, now, ("tx_bytes",), "queue" if any(row["queue"] is not None for row in now) else None)
+    sent: dict[str, int] = {}
+    for port in ports:
+        counts = [one["tx_bytes"] for (where, _queue), one in grown.items() if where == port_name(port)]
+        if not counts:
+            raise CannotTell(f"{port} does not tell how many bytes it sent")
+        sent[port] = sum(counts)
+    return sent
+
+
+def _unequal(sent: dict[str, int], mean: float, flows: int, most: float) -> t.Iterator[Finding]:
+    limit = max(most, fair_ratio(len(sent), flows))
+    fullest = max(sent, key=lambda port: sent[port])
+    if sent[fullest] > mean * limit:
+        words = f"{sent[fullest] / mean:.2f} times the mean of {len(sent)} uplinks"
+        yield Finding(fullest, f"at most {limit:.2f} times the mean", words, "warn", fullest)
+
+
+def fair_ratio(uplinks: int, flows: int) -> float:
+    """How far above the mean the fullest of some uplinks is at most, in 99 of 100 cases, where flows of one size are hashed fairly."""
+    deviations = statistics.NormalDist().inv_cdf(CERTAINTY ** (1 / uplinks))
+    return 1 + deviations * math.sqrt((uplinks - 1) / flows)

@@ -1,0 +1,385 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Checks of congestion by plain calls: three hosts of one rail, two of them sending to the third, and a leaf with two uplinks."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotApplicable
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.congestion import load, marks, pauses, switches, uplinks
+
+HOSTS = ("gpu01", "gpu02", "gpu03")
+RECEIVER, SENDERS = "gpu03", ("gpu01", "gpu02")
+RAILS = [{"device": "mlx5_0", "netdev": "ens0"}]
+SECONDS = 30
+NIC = {"rx_bytes_phy": 10**12, "tx_bytes_phy": 10**12, "rx_prio0_bytes": 10**9, "rx_prio3_bytes": 10**12, "rx_prio3_pause": 7, "tx_prio3_pause": 0}
+NIC |= {"rx_prio3_pause_duration": 10**6, "rx_prio3_discards": 4, "rx_discards_phy": 0}
+RDMA = {"np_ecn_marked_roce_packets": 10, "np_cnp_sent": 10, "rp_cnp_handled": 10, "rp_cnp_ignored": 0, "packet_seq_err": 3, "local_ack_timeout_err": 1}
+RDMA |= {"out_of_sequence": 0}
+
+
+def said(findings: t.Iterable[t.Any]) -> list[tuple[t.Any, ...]]:
+    return [(one.host, str(one), one.severity) for one in findings]
+
+
+def rows(counters: dict[str, int], key: str, name: str, **grown: int | None) -> list[dict[str, t.Any]]:
+    """Counters as rows, some of them grown; None: the driver does not have it."""
+    values = {one: value + (grown.get(one) or 0) for one, value in counters.items() if grown.get(one, 0) is not None}
+    return [{key: name, "name": one, "value": value} for one, value in values.items()]
+
+
+def nic(**grown: int | None) -> list[dict[str, t.Any]]:
+    return rows(NIC, "netdev", "ens0", **grown)
+
+
+def rdma(**grown: int | None) -> list[dict[str, t.Any]]:
+    return rows(RDMA, "device", "mlx5_0", **grown)
+
+
+def incast(role: str, **values: t.Any) -> dict[str, t.Any]:
+    peer = {"sender": RECEIVER, "receiver": "gpu01"}[role]
+    return {"round": 1, "role": role, "device": "mlx5_0", "peer": peer, "peer_device": "mlx5_0", "seconds": SECONDS, **values}
+
+
+def job(host: str, role: str = "client", peer: str = RECEIVER, status: str = "ok", words: str | None = None) -> dict[str, t.Any]:
+    item = f"1 {host if role == 'client' else peer}"
+    ends = {"role": role, "item": item, "device": "mlx5_0", "peer": peer, "peer_device": "mlx5_0"}
+    return {"kind": "incast", **ends, "round": 1, "status": status, "words": words}
+
+
+JOBS = {**{host: [job(host)] for host in SENDERS}, RECEIVER: [job(RECEIVER, "server", host) for host in SENDERS]}
+
+
+def rates(*gbit_s: float) -> dict[str, list[dict[str, t.Any]]]:
+    return {host: [{"item": f"1 {host}", "gbit_s": rate}] for host, rate in zip(SENDERS, gbit_s)} | {RECEIVER: []}
+
+
+FAIR = rates(195.0, 190.0)
+BYTES = int(385 * 1e9 / 8 * SECONDS)
+
+
+def idle(**grown: int | None) -> list[t.Any]:
+    mine = {name: grown[name] for name in grown if name in NIC}
+    its = {name: grown[name] for name in grown if name in RDMA}
+    return list(load.idle_quiet(nic(), nic(**mine), rdma(), rdma(**its), RAILS, 3, 5, 0.5))
+
+
+def test_an_idle_pod_is_quiet_in_every_counter() -> None:
+    assert idle() == [] and idle(rx_bytes_phy=10**8) == []
+    assert said(idle(rx_prio3_pause=2)) == [(None, "ens0 pauses received: expected none while the pod is idle, got 2", None)]
+    for name in ("tx_prio3_pause", "rx_prio3_discards", "rx_discards_phy", "np_ecn_marked_roce_packets", "np_cnp_sent", "packet_seq_err"):
+        assert [one.severity for one in idle(**{name: 1})] == [None], name
+    with pytest.raises(CannotTell, match=r"not idle: ens0 carries 160\.00 Gb/s"):
+        idle(tx_bytes_phy=10**11, rx_prio3_pause=2)
+
+
+def test_idle_is_not_told_without_counters_or_after_a_reset() -> None:
+    lacking = [one for one in nic() if one["name"] != "rx_prio3_pause"]
+    found = list(load.idle_quiet(lacking, lacking, rdma(), rdma(), RAILS, 3, 5, 0.5))
+    assert said(found) == [(None, "ens0 pauses received: expected a counter of it, got none", "unknown")]
+    assert {one.severity for one in load.idle_quiet([], [], [], [], RAILS, 3, 5, 0.5)} == {"unknown"}
+    with pytest.raises(CannotTell, match="counters were reset: ens0 rx_prio3_pause went back from 9 to 7"):
+        list(load.idle_quiet(nic(rx_prio3_pause=2), nic(), rdma(), rdma(), RAILS, 3, 5, 0.5))
+
+
+def test_every_planned_test_has_run() -> None:
+    planned = [incast("sender")]
+    assert list(load.incasts_ran(JOBS["gpu01"], planned, "")) == []
+    assert said(load.incasts_ran([], planned, "")) == [(None, "mlx5_0 as sender: expected a test with gpu03 mlx5_0, got it was not started", "unknown")]
+    for status, severity in (("fail", None), ("unknown", "unknown")):
+        found = list(load.incasts_ran([job("gpu01", status=status, words="Couldn't connect")], planned, ""))
+        assert said(found) == [(None, "mlx5_0 with gpu03 mlx5_0: expected a test that ends well, got Couldn't connect", severity)]
+    with pytest.raises(CannotTell, match="no congestion was made: rack_01 has 2 hosts"):
+        list(load.incasts_ran([], [], "rack_01 has 2 hosts"))
+    with pytest.raises(CannotTell, match="no incast is planned here"):
+        list(load.incasts_ran([], [], ""))
+
+
+def in_class(**grown: int) -> list[t.Any]:
+    return list(load.right_class(nic(), nic(**grown), JOBS, FAIR, [incast("receiver")], "", RECEIVER, RAILS, 3))
+
+
+def test_the_load_is_proved_by_the_bytes_of_its_priority() -> None:
+    assert in_class(rx_prio3_bytes=BYTES) == []
+    words = "ens0 priority 3: expected about 1.44e+03 GB received, got 0 GB; priority 0 received 1.44e+03 GB"
+    assert said(in_class(rx_prio0_bytes=BYTES)) == [(None, words, "unknown")]
+    assert said(in_class()) == [(None, "ens0 priority 3: expected about 1.44e+03 GB received, got 0 GB", "unknown")]
+    bare = [one for one in nic() if one["name"] != "rx_prio3_bytes"]
+    found = list(load.right_class(bare, bare, JOBS, FAIR, [incast("receiver")], "", RECEIVER, RAILS, 3))
+    assert said(found) == [(None, "ens0 priority 3: expected a counter of its bytes, got none", "unknown")]
+    with pytest.raises(CannotTell, match="nobody that sent"):
+        list(load.right_class(nic(), nic(), JOBS, {}, [incast("receiver")], "", RECEIVER, RAILS, 3))
+
+
+def grouped(make: t.Callable[..., t.Any], **of_host: dict[str, int | None]) -> dict[str, t.Any]:
+    return {host: make(**of_host.get(host, {})) for host in HOSTS}
+
+
+MARKED = {RECEIVER: {"np_ecn_marked_roce_packets": 500, "np_cnp_sent": 40}, "gpu01": {"rp_cnp_handled": 20}, "gpu02": {"rp_cnp_handled": 20}}
+
+
+def marked(now: dict[str, dict[str, int | None]], rate: t.Any = FAIR, jobs: t.Any = JOBS, **paused: dict[str, int | None]) -> list[t.Any]:
+    return list(marks.ecn_marks_under_load(jobs, rate, grouped(rdma), grouped(rdma, **now), grouped(nic), grouped(nic, **paused), RAILS, 400, 3))
+
+
+def test_marks_and_why_there_are_none() -> None:
+    assert marked(MARKED) == []
+    early = "mlx5_0 as receiver: expected packets that are marked, got none, and its senders were paused 90 times: pauses come before marks"
+    assert said(marked({}, gpu01={"rx_prio3_pause": 90})) == [(RECEIVER, early, None)]
+    off = "mlx5_0 as receiver: expected packets that are marked, got none at 385 of 400 Gb/s, and no pause: marking is not enabled"
+    assert said(marked({})) == [(RECEIVER, off, None)]
+    calm = "mlx5_0 as receiver: expected packets that are marked, got none, at 60 of 400 Gb/s: no congestion was made"
+    assert said(marked({}, rates(40.0, 20.0))) == [(RECEIVER, calm, "unknown")]
+    assert [one.severity for one in marked({}, {})] == ["unknown"]
+    assert [one.severity for one in marked({RECEIVER: {"np_ecn_marked_roce_packets": None}})] == ["unknown"]
+    with pytest.raises(CannotTell, match="no test of an incast has ended well"):
+        marked(MARKED, jobs={host: [job(host, status="fail")] for host in SENDERS})
+
+
+def backs_off(now: dict[str, dict[str, int | None]], control: str = "dcqcn") -> list[t.Any]:
+    return list(marks.dcqcn_backs_off(JOBS, grouped(rdma), grouped(rdma, **now), control))
+
+
+def test_notifications_and_who_does_not_heed_them() -> None:
+    assert backs_off(MARKED) == []
+    deaf = "mlx5_0 as sender: expected notifications handled, got none, though its receivers sent them"
+    assert said(backs_off({**MARKED, "gpu02": {}})) == [("gpu02", deaf, None)]
+    mute = "mlx5_0 as receiver: expected notifications sent for marks, got none for 510 marked packets"
+    assert said(backs_off({**MARKED, RECEIVER: {"np_ecn_marked_roce_packets": 500}}))[0][0] == RECEIVER
+    assert mute.replace("510", "500") in said(backs_off({**MARKED, RECEIVER: {"np_ecn_marked_roce_packets": 500}}))[0][1]
+    ignored = backs_off({**MARKED, "gpu01": {"rp_cnp_handled": 3, "rp_cnp_ignored": 2}})
+    assert said(ignored) == [("gpu01", "mlx5_0 as sender: expected no notification ignored, got 2", "warn")]
+    assert [one.severity for one in backs_off({**MARKED, "gpu01": {"rp_cnp_handled": None}})] == ["unknown"]
+    with pytest.raises(CannotTell, match="nobody had to back off"):
+        backs_off({})
+    with pytest.raises(NotApplicable, match="pod_congestion_control is other"):
+        backs_off(MARKED, "other")
+
+
+def test_the_slowest_sender_gets_half_of_the_fastest() -> None:
+    assert list(marks.fair_share(JOBS, FAIR, 50)) == []
+    words = "mlx5_0 to gpu03 mlx5_0 in round 1: expected 150 Gb/s or more, got 80 Gb/s, and gpu01 mlx5_0 300"
+    assert said(marks.fair_share(JOBS, rates(300.0, 80.0), 50)) == [("gpu02", words, None)]
+    with pytest.raises(CannotTell, match="no sender tells its rate"):
+        list(marks.fair_share(JOBS, {}, 50))
+
+
+def brief(during: list[dict[str, t.Any]] | None = None, planned: list[dict[str, t.Any]] | None = None, **grown: int | None) -> list[t.Any]:
+    planned = [incast("sender")] if planned is None else planned
+    now = nic(**grown)
+    was = [one for one in nic() if one["name"] in {row["name"] for row in now}]
+    return list(pauses.pfc_brief(was, now, planned, "", RAILS, 3, 1, 5, during))
+
+
+def test_pauses_are_brief() -> None:
+    assert brief() == [] and brief(rx_prio3_pause=5, rx_prio3_pause_duration=200_000) == []
+    found = said(brief(rx_prio3_pause=50, rx_prio3_pause_duration=600_000))
+    assert found == [(None, "ens0: expected paused for less than 1 % of the time, got 2 % of 30 s", "warn")]
+    samples = [{"netdev": "ens0", "name": "rx_prio3_pause_duration", "value": value, "seconds": at} for value, at in ((0, 0.0), (0, 10.0), (9_000_000, 20.0))]
+    found = said(brief(samples, rx_prio3_pause=50, rx_prio3_pause_duration=9_000_000))
+    assert found == [(None, "ens0: expected paused for less than 5 % of the time, got 30 % of 30 s, 90 % at worst between two samples", None)]
+
+
+def test_a_rail_outside_of_the_load_is_not_paused_and_what_is_not_told_is_unknown() -> None:
+    elsewhere = [incast("sender", device="mlx5_1")]
+    assert brief(planned=elsewhere) == []
+    words = "ens0: expected no pause on a rail outside of the load, got 3 pauses, 0.001 s"
+    assert said(brief(planned=elsewhere, rx_prio3_pause=3, rx_prio3_pause_duration=1000)) == [(None, words, None)]
+    assert [one.severity for one in brief(rx_prio3_pause=3, rx_prio3_pause_duration=None)] == ["unknown"]
+    assert brief(rx_prio3_pause=0, rx_prio3_pause_duration=None) == []
+    assert [one.severity for one in brief(rx_prio3_pause=None, rx_prio3_pause_duration=None)] == ["unknown"]
+
+
+def test_a_receiver_that_pauses_the_fabric_is_slow() -> None:
+    def slow(**grown: int | None) -> list[t.Any]:
+        now = nic(**grown)
+        was = [one for one in nic() if one["name"] in {row["name"] for row in now}]
+        return list(pauses.slow_receiver(was, now, [incast("receiver")], "", RAILS, 3))
+
+    assert slow() == []
+    assert said(slow(tx_prio3_pause=12)) == [(None, "ens0: expected no pause sent to the switch, got 12 pauses: the host is slower than its link", None)]
+    assert [one.severity for one in slow(tx_prio3_pause=None)] == ["unknown"]
+
+
+def lost(**grown: int | None) -> list[t.Any]:
+    mine, its = ({name: grown[name] for name in grown if name in table} for table in (NIC, RDMA))
+    return list(pauses.no_drops(nic(), nic(**mine), rdma(), rdma(**its), [incast("sender")], "", RAILS, 3))
+
+
+def test_no_packet_is_lost() -> None:
+    assert lost() == []
+    assert said(lost(rx_prio3_discards=2, rx_discards_phy=1)) == [(None, "ens0: expected no packet discarded, got 3", None)]
+    assert said(lost(packet_seq_err=2, out_of_sequence=2)) == [(None, "mlx5_0 packet_seq_err: expected no growth, got 2", None)]
+    assert [one.severity for one in lost(out_of_sequence=5)] == ["warn"]
+    assert [one.severity for one in lost(local_ack_timeout_err=None)] == ["unknown"]
+    assert [one.severity for one in pauses.no_drops([], [], rdma(), rdma(), [incast("sender")], "", RAILS, 3)] == ["unknown"]
+
+
+CABLES = [
+    {"port": "Ethernet1/1", "peer": "gpu01", "peer_port": "ens0", "peer_role": "host"},
+    {"port": "Ethernet3/1", "peer": "gpu03", "peer_port": "ens0", "peer_role": "host"},
+    {"port": "Ethernet33/1", "peer": "spine01", "peer_port": "Ethernet0", "peer_role": "spine"},
+    {"port": "Ethernet34/1", "peer": "spine02", "peer_port": "Ethernet0", "peer_role": "spine"},
+]
+PORTS = [cable["port"] for cable in CABLES]
+
+
+def lossless(ports: list[str], on: tuple[int, ...] = (3,), **odd: tuple[int, ...]) -> list[dict[str, t.Any]]:
+    return [{"port": port, "priority": number, "pfc": number in odd.get(port.partition("/")[0], on)} for port in ports for number in range(8)]
+
+
+PEERS = {"gpu01": lossless(["ens0"]), "gpu03": lossless(["ens0"]), "spine01": lossless(["Ethernet0"]), "spine02": lossless(["Ethernet0"])}
+
+
+def agrees(mine: list[dict[str, t.Any]], peers: t.Any = PEERS, ecn: t.Any = None) -> list[t.Any]:
+    return list(switches.qos_agrees(mine, peers, CABLES, 3, ecn))
+
+
+def test_both_ends_of_a_cable_have_the_same_lossless_priority() -> None:
+    # A switch may write Et1/1 here and Ethernet1/1 there.
+    assert agrees(lossless([port.replace("Ethernet", "Et") for port in PORTS])) == []
+    found = agrees(lossless(PORTS, Ethernet33=()))
+    assert said(found) == [(None, "Ethernet33/1 PFC: expected on priority 3 only, got on none, and on 3 at spine01 Ethernet0", None)]
+    assert [one.port for one in found] == ["Ethernet33/1"]
+    assert "got on 3, 4" in str(agrees(lossless(PORTS, Ethernet1=(3, 4)))[0])
+    found = agrees(lossless(PORTS), {**PEERS, "gpu01": lossless(["ens0"], ())})
+    assert said(found) == [(None, "Ethernet1/1 PFC: expected on priority 3 only at gpu01 ens0 too, got on none there", None)]
+    assert [one.severity for one in agrees(lossless(PORTS), {key: value for key, value in PEERS.items() if key != "spine02"})] == ["unknown"]
+    assert [one.severity for one in agrees(lossless(PORTS[1:]))] == ["unknown"]
+
+
+def test_a_switch_that_has_thresholds_and_does_not_mark_is_found() -> None:
+    def profile(marking: bool, port: str | None = None, classes: tuple[int, ...] = ()) -> dict[str, t.Any]:
+        return {"profile": "P" if port is None else None, "port": port, "marking": marking, "traffic_classes": list(classes)}
+
+    assert agrees(lossless(PORTS), ecn=[profile(True), profile(False)]) == []
+    assert "marking is not enabled" in str(agrees(lossless(PORTS), ecn=[profile(False)])[0])
+    assert agrees(lossless(PORTS), ecn=[profile(True, port, (0, 3)) for port in PORTS]) == []
+    assert said(agrees(lossless(PORTS), ecn=[profile(True, PORTS[0], (0,))])) == [
+        (None, "Ethernet1/1 ECN: expected marking on traffic class 3, got on traffic class 0", None)
+    ]
+    assert "not enabled" in str(agrees(lossless(PORTS), ecn=[profile(False, PORTS[0], (3,))])[0])
+
+
+def frames(by: int | None = 3, **grown: tuple[int, int]) -> list[dict[str, t.Any]]:
+    more = {port: grown.get(port.partition("/")[0], (0, 0)) for port in PORTS}
+    return [{"port": port, "priority": by, "rx_frames": 5 + rx, "tx_frames": 5 + tx} for port, (rx, tx) in more.items()]
+
+
+def drops(queue: t.Any = "UC3", column: str = "queue", **grown: int) -> list[dict[str, t.Any]]:
+    return [{"port": port, column: queue, "dropped_packets": 9 + grown.get(port.partition("/")[0], 0)} for port in PORTS]
+
+
+def faces(**roles: str) -> list[dict[str, t.Any]]:
+    usual = {"Ethernet1": "sender", "Ethernet3": "receiver", "Ethernet33": "uplink", "Ethernet34": "uplink"} | roles
+    return [{"round": 1, "port": port, "role": usual[port.partition("/")[0]], "peer": "", "flows": 600} for port in PORTS]
+
+
+def dropped(queue: t.Any = "UC3", paused: tuple[int, int] | None = (0, 0), way: str = "out", **grown: int) -> list[t.Any]:
+    quiet = (drops(queue), drops(3, "priority_group"))
+    now = (drops(queue, **grown), quiet[1]) if way == "out" else (quiet[0], drops(queue, "priority_group", **grown))
+    was = quiet if way == "out" else (quiet[0], drops(queue, "priority_group"))
+    pauses_told = (frames(), frames(Ethernet1=paused)) if paused is not None else (None, None)
+    return list(switches.switch_drops(was[0], now[0], was[1], now[1], faces(), "", CABLES, 3, *pauses_told))
+
+
+def test_drops_are_told_with_what_the_pauses_say() -> None:
+    assert dropped() == []
+    found = dropped(Ethernet3=8)
+    words = "8 packets of UC3, and the switch never sent a pause: its drop threshold is below its pause threshold, or the priority is another"
+    assert said(found) == [(None, f"Ethernet3/1: expected no packet dropped on the way out, got {words}", None)] and found[0].port == "Ethernet3/1"
+    assert "although the switch sent 60 pauses (0 here): too little headroom" in str(dropped(paused=(0, 60), Ethernet3=8)[0])
+    assert "pauses are not told" in str(dropped(paused=None, Ethernet3=8)[0])
+    assert dropped("UC0", Ethernet3=8) == [], "another queue may drop"
+    assert [one.severity for one in dropped(None, Ethernet3=8)] == [None]
+    assert [one.severity for one in dropped(3, way="in", Ethernet1=8)] == [None]
+    assert [one.severity for one in dropped(None, way="in", Ethernet1=8)] == ["warn"]
+    assert dropped(4, way="in", Ethernet1=8) == []
+    missing = list(switches.switch_drops(drops()[1:], drops()[1:], drops(3, "priority_group"), drops(3, "priority_group"), faces(), "", CABLES, 3))
+    assert said(missing) == [(None, "Ethernet1/1 drops on the way out: expected a counter of them, got none", "unknown")]
+
+
+def local(role: str = "leaf", turn: dict[str, str] | None = None, by: int | None = 3, **grown: tuple[int, int]) -> list[t.Any]:
+    return list(switches.pauses_stay_local(frames(by), frames(by, **grown), faces(**(turn or {})), "", CABLES, role, 3))
+
+
+def test_pauses_stay_at_the_target_leaf() -> None:
+    assert local() == []
+    assert local(Ethernet1=(0, 9), Ethernet33=(0, 4)) == [], "the leaf pauses its senders and its own uplinks"
+    found = local(Ethernet33=(6, 0))
+    assert said(found) == [(None, "Ethernet33/1: expected no pause from spine01, got 6: pauses spread over the spine", None)]
+    assert found[0].port == "Ethernet33/1"
+    words = "Ethernet1/1: expected no pause on a port outside of the load, got 0 pauses received, 2 sent"
+    assert said(local(turn={"Ethernet1": "idle"}, Ethernet1=(0, 2))) == [(None, words, None)]
+    assert "pauses spread over this spine" in str(local("spine", Ethernet1=(0, 2))[0])
+    assert local("spine", Ethernet1=(2, 0)) == [], "a leaf may pause its spine"
+    assert [one.severity for one in local(by=None, Ethernet34=(1, 0))] == [None], "all priorities together are judged as well"
+    assert [one.severity for one in switches.pauses_stay_local([], [], faces(), "", CABLES, "leaf", 3)] == ["unknown"] * 4
+
+
+def test_switches_are_quiet_while_idle() -> None:
+    assert list(switches.switch_quiet(frames(), frames(), drops(), drops(), CABLES, 3)) == []
+    found = list(switches.switch_quiet(frames(), frames(Ethernet3=(4, 0)), drops(), drops(Ethernet1=2), CABLES, 3))
+    assert said(found) == [
+        (None, "Ethernet1/1 drops: expected none while the pod is idle, got 2", None),
+        (None, "Ethernet3/1 pauses: expected none while the pod is idle, got 4", None),
+    ]
+
+
+def counted(marked_packets: int | None) -> list[dict[str, t.Any]]:
+    return [{"port": port, "queue": "UC3", "marked_packets": marked_packets} for port in PORTS]
+
+
+def test_a_switch_with_an_incast_marks() -> None:
+    assert list(switches.switch_marks(counted(5), counted(9), faces(), "")) == []
+    assert said(switches.switch_marks(counted(5), counted(5), faces(), "")) == [
+        (None, "ECN: expected packets that this switch has marked, got none on any port", None)
+    ]
+    with pytest.raises(NotApplicable, match="does not count marks"):
+        list(switches.switch_marks(counted(None), counted(None), faces(), ""))
+    with pytest.raises(NotApplicable, match="no incast ends"):
+        list(switches.switch_marks(counted(5), counted(5), faces(Ethernet3="sender"), ""))
+
+
+def carried(queue: str | None = None, **gigabytes: int) -> list[dict[str, t.Any]]:
+    return [{"port": port, "queue": queue, "tx_bytes": 10**9 * gigabytes.get(port.partition("/")[0], 0)} for port in PORTS]
+
+
+def balanced(flows: int = 600, **gigabytes: int) -> list[t.Any]:
+    rows_of = [{**one, "flows": flows if one["role"] == "uplink" else 0} for one in faces()]
+    return list(uplinks.ecmp_balanced(carried(), carried(**gigabytes), rows_of, "", "leaf", 1.2))
+
+
+def test_uplinks_carry_equal_parts() -> None:
+    assert balanced(Ethernet33=100, Ethernet34=110) == []
+    found = balanced(Ethernet33=100, Ethernet34=1)
+    assert said(found) == [(None, "Ethernet34/1: expected about 50.5 GB sent, got 1 GB: the uplink is not used", None)]
+    assert balanced(Ethernet33=118, Ethernet34=100) == []
+    found = balanced(Ethernet33=170, Ethernet34=100)
+    assert said(found) == [(None, "Ethernet33/1: expected at most 1.20 times the mean, got 1.26 times the mean of 2 uplinks", "warn")]
+    with pytest.raises(CannotTell, match="have sent nothing"):
+        balanced()
+
+
+def test_few_flows_do_not_tell_the_balance() -> None:
+    found = balanced(40, Ethernet33=170, Ethernet34=100)
+    assert said(found) == [(None, "uplinks: expected 128 flows or more to judge the balance by, got too few flows: 40", "unknown")]
+    assert [one.severity for one in balanced(40, Ethernet33=170)] == [None, "unknown"], "an unused uplink is seen before its balance"
+    assert [one.severity for one in balanced(4, Ethernet33=170)] == ["unknown"]
+    with pytest.raises(NotApplicable, match="no planned traffic"):
+        balanced(0)
+    with pytest.raises(NotApplicable, match="only a leaf"):
+        list(uplinks.ecmp_balanced(carried(), carried(), faces(), "", "spine", 1.2))
+    with pytest.raises(CannotTell, match="Ethernet33/1 does not tell"):
+        list(uplinks.ecmp_balanced([], [], faces(), "", "leaf", 1.2))
+
+
+def test_queues_of_a_port_are_summed_and_fair_hashing_has_its_limit() -> None:
+    was, now = (
+        [*carried("UC0", Ethernet33=part, Ethernet34=part), *carried("UC3", Ethernet33=part * 9, Ethernet34=part * 9)] for part in (0, 10)
+    )  # fmt: skip
+    assert list(uplinks.ecmp_balanced(was, now, faces(), "", "leaf", 1.2)) == []
+    assert uplinks.fair_ratio(4, 512) == pytest.approx(1.215, abs=0.001) and uplinks.fair_ratio(16, 4096) == pytest.approx(1.195, abs=0.001)
