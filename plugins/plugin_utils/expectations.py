@@ -25,7 +25,7 @@ PLANNED = {
     "pod_uplinks": "How many cables of a leaf lead to spines.",
     "pod_pings": "The pings planned from a host: source, target, peer, device, peer_device, cross (over the spines).",
     "pod_path_probes": "The full-size probes planned from a host: source, target, peer, device, peer_device, cross.",
-    "pod_incasts": "The incasts: of a host a row for each test it takes part in (round, role, device, peer, cross, port, qps, seconds), "
+    "pod_incasts": "The incasts: of a host a row for each test it takes part in (round, role, device, peer, peer_device, cross, qps, seconds), "
     "of a switch a row for each port and round (role, peer, flows).",
     "pod_incast_refused": "Why no incast is planned for the node, in words; empty where one is.",
 }

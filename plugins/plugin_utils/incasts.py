@@ -16,7 +16,6 @@ import typing as t
 from dataclasses import dataclass, field
 
 Values = dict[str, t.Any]
-FIRST_PORT = 18600
 # Fewer do not congest a port by the factor that is asked, whatever their rails.
 FEWEST_HOSTS = 3
 
@@ -26,7 +25,7 @@ class Incasts:
     """The rounds of a layer's incasts.
 
     pairs: one test each: ``round`` (from 1), ``group``, ``sender`` and ``receiver`` (rails of ``Plan.rails``), ``cross`` (over the
-    spines), ``port`` (TCP, its own on the receiver), ``qps``, ``seconds``.
+    spines), ``qps``, ``seconds``.
     refused: why a group has no incast, in words.
     rounds: how many there are.
     """
@@ -143,20 +142,17 @@ def flows_needed(uplinks: int) -> int:
 
 
 def _number(pairs: list[Values], nodes: t.Mapping[str, t.Any], uplinks: t.Mapping[str, int]) -> None:
-    """Give each pair its port, its time and its queue pairs: as many as its leaf's uplinks need flows, in powers of two."""
+    """Give each pair its time and its queue pairs: as many as its leaf's uplinks need flows, in powers of two."""
     crossing: dict[tuple[int, str], int] = {}
     for pair in pairs:
         key = (pair["round"], pair["sender"]["leaf"])
         crossing[key] = crossing.get(key, 0) + pair["cross"]
-    served: dict[str, int] = {}
     for pair in pairs:
         values = nodes[pair["receiver"]["host"]].values
-        number = served.setdefault(pair["receiver"]["host"], 0)
-        served[pair["receiver"]["host"]] += 1
         needed = flows_needed(uplinks.get(pair["sender"]["leaf"], 0)) if pair["cross"] else 0
         each = needed / crossing[pair["round"], pair["sender"]["leaf"]] if needed else 1
         qps = max(values["pod_incast_qps"], 1 << math.ceil(math.log2(max(each, 1))))
-        pair |= {"port": FIRST_PORT + number, "seconds": values["pod_incast_seconds"], "qps": min(qps, values["pod_incast_qps_max"])}
+        pair |= {"seconds": values["pod_incast_seconds"], "qps": min(qps, values["pod_incast_qps_max"])}
 
 
 def of_host(planned: Incasts, host: str) -> list[Values]:
@@ -165,25 +161,9 @@ def of_host(planned: Incasts, host: str) -> list[Values]:
     for pair in planned.pairs:
         for role, own, peer in (("sender", pair["sender"], pair["receiver"]), ("receiver", pair["receiver"], pair["sender"])):
             if own["host"] == host:
-                rows.append(
-                    {
-                        "item": f"{pair['round']}/{pair['sender']['host']}/{pair['sender']['device']}",
-                        "round": pair["round"],
-                        "role": role,
-                        "rail": own["index"],
-                        "device": own["device"],
-                        "netdev": own["netdev"],
-                        "address": own["address"],
-                        "peer": peer["host"],
-                        "peer_device": peer["device"],
-                        "peer_address": peer["address"],
-                        "cross": pair["cross"],
-                        "port": pair["port"],
-                        "qps": pair["qps"],
-                        "seconds": pair["seconds"],
-                    }
-                )
-    return sorted(rows, key=lambda row: (row["round"], row["rail"]))
+                ends = {"device": own["device"], "peer": peer["host"], "peer_device": peer["device"]}
+                rows.append({"round": pair["round"], "role": role, **ends, "cross": pair["cross"], "qps": pair["qps"], "seconds": pair["seconds"]})
+    return sorted(rows, key=lambda row: (row["round"], row["device"], row["peer"]))
 
 
 def of_switches(planned: Incasts, ends: t.Mapping[str, t.Sequence[Values]]) -> dict[str, list[Values]]:

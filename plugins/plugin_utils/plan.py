@@ -47,6 +47,7 @@ class Plan:
         for cable in self.cables:
             self.at[cable.a.node].append(cable)
             self.at[cable.b.node].append(cable)
+        self._far = {(near.node, near.port): far.node for cable in self.cables for near, far in ((cable.a, cable.b), (cable.b, cable.a))}
         self._behind: dict[str, frozenset[str]] = {}
 
     def behind(self, node: str) -> frozenset[str]:
@@ -111,14 +112,14 @@ class Plan:
         return [rail for rail in self.rails() if rail["leaf"] != leaf and rail["address"]]
 
     def rails(self, hosts: t.Container[str] | None = None) -> list[Values]:
-        """Every rail of every host (of ``hosts``): host, index, device, leaf, address without its prefix length."""
+        """Every rail of every host (of ``hosts``): host, index, device, leaf (by the wiring plan, else as the rail says), address without its prefix length."""
         return [
             {
                 "host": node.name,
                 "index": index,
                 "device": rail["device"],
                 "netdev": rail.get("netdev"),
-                "leaf": rail.get("leaf"),
+                "leaf": self._far.get((node.name, rail.get("netdev")), self._far.get((node.name, rail["device"]), rail.get("leaf"))),
                 "address": str(rail.get("address") or "").split("/", maxsplit=1)[0] or None,
             }
             for node in self.nodes.values()
@@ -181,14 +182,8 @@ class Plan:
 
     def incasts(self, members: t.Collection[str]) -> Incasts:
         """The incasts among the hosts that are members; see ``incasts.py``."""
-        rails = [{**rail, "leaf": self._leaf_of(rail)} for rail in self.rails(members)]
         uplinks = {name: self.planned(name)["pod_uplinks"] for name, node in self.nodes.items() if node.role == "leaf"}
-        return incasts(self.groups, rails, self.nodes, uplinks)
-
-    def _leaf_of(self, rail: Values) -> str | None:
-        """By the wiring plan, else as the rail says."""
-        ends = [cable.seen_from(rail["host"]) for cable in self.at[rail["host"]]]
-        return next((far.node for near, far in ends if near.port in (rail["netdev"], rail["device"])), rail["leaf"])
+        return incasts(self.groups, self.rails(members), self.nodes, uplinks)
 
     def planned_incasts(self, members: t.Collection[str]) -> dict[str, Values]:
         """``pod_incasts`` and ``pod_incast_refused`` of every node, from the incasts among the members."""
