@@ -10,7 +10,7 @@ pair is tested again with partners that passed; a ladder climbs until a rung bre
 from __future__ import annotations
 
 import typing as t
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 from .collecting import Answer, Ask, Reply, reply, trouble
 from .perftest import complaint
@@ -28,8 +28,8 @@ class Job:
     """One process of a load on one host.
 
     id: its name, unique on the host; argv; at, until: seconds of the timetable; again: words with which it is tried again;
-    near: the RDMA device whose CPUs it runs on; reading: what its output is read as, or None; told: what ``load_jobs`` says of
-    it besides how it ended (the columns of that reading).
+    near: the RDMA device whose CPUs it runs on; reading: what its output is read as, or None, and also: what else it is read as;
+    told: what ``load_jobs`` says of it besides how it ended (the columns of that reading).
     """
 
     id: str
@@ -40,6 +40,7 @@ class Job:
     again: tuple[str, ...] = ()
     near: str | None = None
     reading: str | None = None
+    also: tuple[str, ...] = ()
 
     def asked(self) -> Values:
         """As the program on the host wants it."""
@@ -71,7 +72,7 @@ class Timetable:
 
 def load(document: Values) -> Timetable:
     """The timetable that ``dump`` wrote."""
-    jobs = {host: [Job(**{**one, "again": tuple(one["again"])}) for one in its] for host, its in document["jobs"].items()}
+    jobs = {host: [Job(**{**one, "again": tuple(one["again"]), "also": tuple(one["also"])}) for one in its] for host, its in document["jobs"].items()}
     return Timetable(jobs, *(document[key] for key in ("words", "environment", "programs", "sampled")))
 
 
@@ -105,12 +106,16 @@ def replies(jobs: t.Sequence[Job], said: Values) -> dict[str, Reply]:
     for job in jobs:
         answer = _answer(job, said)
         named.setdefault(job.reading or "", []).append((job, answer))
+        for name in job.also:
+            named.setdefault(name, []).append((job, replace(answer, source=_source(name))))
     for name, pairs in named.items():
         lost = dict.fromkeys([job.id for job, _answer_of in pairs], None) if not name else {}
         if name:
             one = _read(name, pairs)
             told[name], lost = one, {job.id: one.lost.get(job.id) for job, _answer_of in pairs}
         for job, answer in pairs:
+            if name != (job.reading or ""):
+                continue
             status, words = _ended(answer, lost[job.id])
             told[JOBS].rows.append({**_blank(), **job.told, "item": job.id, "status": status, "words": words, "seconds": answer.seconds})
             told[JOBS].text += f"==> {job.id} <==\n{' '.join(answer.argv)}\n{answer.stdout}{answer.stderr}\n"
@@ -126,7 +131,7 @@ def _ended(answer: Answer, lost: str | None) -> tuple[str, str | None]:
 
 def _answer(job: Job, said: Values) -> Answer:
     raw = said.get("answers", {}).get(job.id)
-    source = _source(job)
+    source = _source(job.reading)
     if raw is None:
         return Answer("missing", source, job.argv, None, stderr=f"{job.argv[0]} was not run: {said.get('ended') or 'the load did not start'}")
     kept = {key: raw[key] for key in ("argv", "rc", "stdout", "stderr", "seconds", "cut")}
@@ -144,8 +149,8 @@ class _Any:
     rc = (0,)
 
 
-def _source(job: Job) -> t.Any:
-    return reading(job.reading).platforms["linux"][0] if job.reading else _Any()
+def _source(name: str | None) -> t.Any:
+    return reading(name).platforms["linux"][0] if name else _Any()
 
 
 def _read(name: str, pairs: list[tuple[Job, Answer]]) -> Reply:

@@ -157,6 +157,7 @@ class Host:
     log_later: list[str] = field(default_factory=list)
     beside_gbit_s: float = 0.0
     perftest_gpu: bool = True
+    stack: dict[str, t.Any] = field(default_factory=dict)
 
     kind = "host"
 

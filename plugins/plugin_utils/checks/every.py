@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from . import REGISTRY, links, preflight, rdma, routing
+from . import REGISTRY, collectives, links, preflight, rdma, routing, training
 
-MODULES = (preflight, links, routing, rdma)
+MODULES = (preflight, links, routing, rdma, collectives, training)
 
 __all__ = ["MODULES", "REGISTRY"]

@@ -8,6 +8,11 @@ from __future__ import annotations
 import typing as t
 
 from ..loads import Situation, Timetable
-from . import congestion, rdma
+from . import collectives, congestion, rdma, training
 
-PLANNERS: dict[str, t.Callable[[Situation], Timetable | None]] = {"congestion": congestion.plan, "rdma": rdma.plan}
+PLANNERS: dict[str, t.Callable[[Situation], Timetable | None]] = {
+    "congestion": congestion.plan,
+    "rdma": rdma.plan,
+    "collectives": collectives.plan,
+    "training": training.plan,
+}

@@ -1,0 +1,208 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Layer 5, collectives: how fast, against the pod's numbers, the curve and the group."""
+
+from __future__ import annotations
+
+import statistics
+import typing as t
+
+from ...rungs import NODE, NODE_NICS, RUNG, Run, blamed, least, passed, runs, wanted, wire
+from .. import CannotTell, Finding, NotApplicable, check
+from .._rows import Rows, several
+from ._why import why_slow
+
+Peers = dict[str, Rows]
+CURVE_FROM = 64 << 20
+EFFICIENCY_HOSTS = 8
+
+
+def _alone(host: str, kind: str, jobs: Rows, rates: Rows, ranks: Rows) -> Run:
+    """A host's own run of a kind.
+
+    Raises CannotTell where there is none, or where it gave no rate.
+    """
+    own = next((run for run in runs({host: jobs}, {host: rates}, {host: ranks}) if run.kind == kind), None)
+    if own is None:
+        raise CannotTell(
+            "it was not run" if not jobs else f"it was not run ({'; '.join(str(row['words']) for row in jobs if row['words'])[:300] or 'no reason is told'})"
+        )
+    if own.top is None or own.trouble:
+        raise CannotTell("; ".join(own.trouble[:3]) or "no rate was told")
+    return own
+
+
+def _expected(device: str | None, own: float | None, by_gpu: dict[str, t.Any]) -> float:
+    if own is not None:
+        return own
+    rate = next((float(by_gpu[name]) for name in sorted(by_gpu, key=len, reverse=True) if name in str(device)), None)
+    if rate is None:
+        raise CannotTell(f"no rate is known for {device}: set pod_node_busbw_gbyte_s")
+    return rate
+
+
+@check(
+    cause="A GPU, an NVLink or the NVSwitch fabric of the host is slow, or peer access between its GPUs is off.",
+    fix="Compare nvidia-smi nvlink -s and topo -m with a good host; look for NCCL_P2P_DISABLE, MIG and ACS; run the vendor's GPU diagnostics.",
+    required=True,
+    needs="load",
+)
+def node_all_reduce(
+    load_jobs: Rows, collective_rates: Rows, collective_ranks: Rows, pod_node: str, pod_node_busbw_gbyte_s: float | None,
+    pod_node_busbw_by_gpu: dict[str, t.Any], pod_busbw_tolerance_percent: float, nccl_log: Rows | None = None,
+) -> t.Iterator[Finding]:  # fmt: skip
+    """All GPUs of the host alone reach its expected all-reduce bandwidth."""
+    own = _alone(pod_node, NODE, load_jobs, collective_rates, collective_ranks)
+    device = next((row["device"] for row in collective_ranks if row["device"]), None)
+    minimum = _expected(device, pod_node_busbw_gbyte_s, pod_node_busbw_by_gpu) * (1 - pod_busbw_tolerance_percent / 100)
+    if own.top is not None and own.top < minimum:
+        log = [row for row in nccl_log or () if row["item"] == f"log of {NODE}"]
+        reasons = "; ".join(why_slow(log, [], None))
+        yield Finding("all-reduce of the host alone", f"{minimum:.4g} GB/s busbw or more", f"{own.top:.4g} GB/s" + (f": {reasons}" if reasons else ""))
+
+
+@check(
+    cause="A NIC, its PCIe link or its GPUDirect path is slow on this host; the run over NVLink cannot see it.",
+    fix="Compare the host's rails in layer 4, then PCIe width, ACS, IOMMU and GPUDirect with a good host.",
+    scope="group",
+    needs="load",
+)
+def node_nics_all_reduce(load_jobs: Peers, collective_rates: Peers, collective_ranks: Peers, pod_median_percent: float) -> t.Iterator[Finding]:
+    """With NVLink and shared memory off, every host's own NICs reach 90 percent of what those of its group do."""
+    yield from _against_the_group(NODE_NICS, "all-reduce over the host's own NICs", load_jobs, collective_rates, collective_ranks, pod_median_percent)
+
+
+def _against_the_group(kind: str, where: str, jobs: Peers, rates: Peers, ranks: Peers, percent: float) -> t.Iterator[Finding]:
+    several(jobs)
+    found = {
+        run.hosts[0]: run for host in jobs for run in runs({host: jobs[host]}, {host: rates.get(host, [])}, {host: ranks.get(host, [])}) if run.kind == kind
+    }
+    if not found:
+        raise NotApplicable("no host of the group ran it")
+    rated = {host: run.top for host, run in found.items() if run.top is not None and not run.trouble}
+    for host in jobs:
+        if host not in rated:
+            yield Finding(where, "a rate", "; ".join(found[host].trouble[:2]) if host in found else "it was not run", "unknown", host=host)
+    middle = statistics.median(rated.values()) if rated else 0.0
+    for host, rate in rated.items():
+        if rate < middle * percent / 100:
+            yield Finding(where, f"{middle * percent / 100:.4g} GB/s or more, as its group reaches {middle:.4g}", f"{rate:.4g} GB/s", host=host)
+
+
+@check(
+    cause="A host, a path or a setting is slow under this many hosts: GPUDirect, rails left out, wrong traffic class, uplinks, or one slow host.",
+    fix="Start with what the finding names; where it names nothing, compare layer 4, then ECMP and NCCL's algorithm and topology.",
+    required=True,
+    needs="load",
+    kind="host",
+)
+def all_reduce_bandwidth(
+    load_jobs_of_peers: Peers, collective_rates_of_peers: Peers, collective_ranks_of_peers: Peers, pod_node: str, pod_rails: Rows, pod_link_gbit_s: float,
+    pod_all_reduce_busbw_gbyte_s: dict[str, t.Any], pod_all_reduce_percent: float, pod_busbw_tolerance_percent: float, pod_traffic_class: int, pod_fabric: str,
+    nccl_log: Rows | None = None,
+) -> t.Iterator[Finding]:  # fmt: skip
+    """Each rung of the ladder that the host is on reaches the bandwidth expected of so many hosts."""
+    values = _values(pod_rails, pod_link_gbit_s, pod_all_reduce_busbw_gbyte_s, pod_all_reduce_percent, pod_busbw_tolerance_percent)
+    found = runs(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)
+    mine = [run for run in found if run.kind == RUNG and pod_node in run.hosts]
+    if not mine:
+        raise NotApplicable("one host climbs") if len(load_jobs_of_peers) < 2 else CannotTell("no rung of the ladder had this host")
+    state = blamed(found, sorted(load_jobs_of_peers), values)
+    for run in mine:
+        if passed(run, values) or (state.hosts and pod_node not in state.hosts):
+            continue
+        name = {f"log of {row['item']}" for row in load_jobs_of_peers.get(pod_node, ()) if row["kind"] == RUNG and row["round"] == len(run.hosts)}
+        log = [row for row in nccl_log or () if row["item"] in name]
+        yield _low(run, values, why_slow(log, [rail["device"] for rail in pod_rails], pod_traffic_class if pod_fabric == "roce" else None))
+
+
+def _values(rails: Rows, link: float, table: dict[str, t.Any], percent: float, tolerance: float) -> dict[str, t.Any]:
+    return {
+        "pod_rails": rails, "pod_link_gbit_s": link, "pod_all_reduce_busbw_gbyte_s": table, "pod_all_reduce_percent": percent,
+        "pod_busbw_tolerance_percent": tolerance,
+    }  # fmt: skip
+
+
+def _low(run: Run, values: dict[str, t.Any], reasons: list[str]) -> Finding:
+    where, minimum = f"all-reduce over {len(run.hosts)} hosts", least(len(run.hosts), values)
+    if run.top is None or run.trouble:
+        return Finding(where, "a rate", "; ".join(run.trouble[:3]) or "no rate was told", "unknown")
+    if run.wrong:
+        return Finding(where, "no wrong value", f"{run.wrong} wrong values")
+    number = "" if minimum is None else f"{minimum:.4g} GB/s busbw or more"
+    return Finding(where, number, f"{run.top:.4g} GB/s" + (f": {'; '.join(reasons)}" if reasons else ""))
+
+
+@check(
+    cause="The collective does not fill the rails: GPUDirect, fewer rails than there are, few channels, or uplinks that are shared.",
+    fix="Compare NCCL's log with the cabling plan: NICs in use, GDRDMA, algorithm; then the uplinks under load.",
+    needs="load",
+    kind="host",
+)
+def efficiency(
+    load_jobs_of_peers: Peers, collective_rates_of_peers: Peers, collective_ranks_of_peers: Peers, pod_node: str, pod_rails: Rows, pod_link_gbit_s: float,
+    pod_efficiency_warn_percent: float, pod_efficiency_min_percent: float,
+) -> t.Iterator[Finding]:  # fmt: skip
+    """From 8 hosts up, busbw is at least 70 percent of what the rails carry, and 80 to be well."""
+    found = runs(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)
+    mine = [run for run in found if run.kind == RUNG and pod_node in run.hosts and len(run.hosts) >= EFFICIENCY_HOSTS and run.top is not None]
+    carried = wire({"pod_rails": pod_rails, "pod_link_gbit_s": pod_link_gbit_s})
+    if not mine or not carried:
+        raise NotApplicable(f"no rung of {EFFICIENCY_HOSTS} hosts or more" if not mine else "the host has no rails")
+    for run in mine:
+        part = (run.top or 0.0) / carried * 100
+        if part < pod_efficiency_warn_percent:
+            severity = "warn" if part >= pod_efficiency_min_percent else None
+            yield Finding(f"all-reduce over {len(run.hosts)} hosts", f"{pod_efficiency_warn_percent:g} % of {carried:g} GB/s", f"{part:.3g} %", severity)
+
+
+@check(
+    cause="NCCL changes algorithm or protocol at that size to one that is slower here, or a buffer is too small.",
+    fix="Compare NCCL_ALGO, NCCL_PROTO and the tuner's choices around the size; a topology file of another machine does this too.",
+    severity="warn",
+    needs="load",
+)
+def curve_rises(load_jobs: Rows, collective_rates: Rows, collective_ranks: Rows, pod_node: str, pod_curve_dip_percent: float) -> t.Iterator[Finding]:
+    """From 64 MiB up, a larger size is not more than 5 percent slower than a smaller one."""
+    curves = [run for run in runs({pod_node: load_jobs}, {pod_node: collective_rates}, {pod_node: collective_ranks}) if len(run.busbw) > 1]
+    if not curves:
+        raise CannotTell("no run told the rates of two sizes")
+    for run in curves:
+        best = 0.0
+        for size, rate in sorted(run.busbw.items()):
+            if size >= CURVE_FROM and rate < best * (1 - pod_curve_dip_percent / 100):
+                yield Finding(f"all-reduce over {len(run.hosts)} hosts at {size >> 20} MiB", f"{best:.4g} GB/s, as smaller sizes have", f"{rate:.4g} GB/s")
+            best = max(best, rate if size >= CURVE_FROM else 0.0)
+
+
+@check(
+    cause="This host holds back every collective that it takes part in, also with partners that are fast without it; or a path between hosts does.",
+    fix="Compare the host with a good one: rails of layer 4, PCIe, clocks and throttling, NUMA, CPU frequency. Of a path: its uplinks.",
+    needs="load",
+    kind="host",
+)
+def slow_node(
+    load_jobs_of_peers: Peers, collective_rates_of_peers: Peers, collective_ranks_of_peers: Peers, pod_node: str, pod_rails: Rows, pod_link_gbit_s: float,
+    pod_all_reduce_busbw_gbyte_s: dict[str, t.Any], pod_all_reduce_percent: float, pod_busbw_tolerance_percent: float,
+) -> t.Iterator[Finding]:  # fmt: skip
+    """No host and no path makes a group of hosts slow: whoever is blamed failed with partners that passed without it."""
+    values = _values(pod_rails, pod_link_gbit_s, pod_all_reduce_busbw_gbyte_s, pod_all_reduce_percent, pod_busbw_tolerance_percent)
+    found = runs(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)
+    if not any(run.kind == RUNG for run in found):
+        raise NotApplicable("no ladder was climbed")
+    state = blamed(found, sorted(load_jobs_of_peers), values)
+    if pod_node in state.hosts:
+        partners = ", ".join(state.hosts[pod_node])
+        yield Finding("the host", f"{wanted(2, values) or 0:.4g} GB/s with a partner that passed", f"slow with {partners}, fast without it")
+    for first, second in state.paths:
+        if pod_node in first | second:
+            yield Finding("the path", "hosts as fast together as apart", f"{_named(first)} and {_named(second)} are fast apart and slow together")
+    for group in state.open:
+        if pod_node in group:
+            yield Finding("the host", "a partner that passed, to tell who is slow", "no host passed with another", "unknown")
+
+
+def _named(group: t.Iterable[str]) -> str:
+    names = sorted(group)
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -1,0 +1,168 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Layer 5, collectives: right on every rank, by all the ranks that were asked for, and each GPU to each."""
+
+from __future__ import annotations
+
+import statistics
+import typing as t
+
+from .. import CannotTell, Finding, NotApplicable, check
+from .._rows import Rows
+
+# What every rank must have proved; the barrier is what each timed call begins with.
+COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all")
+
+
+@check(
+    cause="A rank hangs, died, or computes wrongly; the finding says which and where. Wrong values are a broken GPU, NIC, cable or driver.",
+    fix="Take the named rank's host out. Of a hang with all ranks present: a dead path or different software on the ranks.",
+    required=True,
+    needs="load",
+)
+def collectives_correct(collective_results: Rows, collective_ranks: Rows, collective_hangs: Rows, pod_collective_backend: str) -> t.Iterator[Finding]:
+    """Every collective gives every rank exactly what it must, in every type and size that is tried."""
+    if not collective_ranks:
+        raise CannotTell("no rank was started")
+    yield from hung(collective_hangs, collective_ranks)
+    for row in collective_ranks:
+        if row["outcome"] in ("error", "killed"):
+            why = row["error"] or f"ended by signal {row['signal']}"
+            yield Finding(f"rank {row['rank']}", "an end of its own", f"{why}"[:400], "fail" if row["outcome"] == "killed" else "unknown")
+    for row in collective_results:
+        where = f"rank {row['rank']} {row['collective']} of {row['count']} {row['dtype']}"
+        if row["wrong"]:
+            yield Finding(where, "no wrong value", f"{row['wrong']} wrong")
+        elif row["wrong"] is None and pod_collective_backend != "gloo":
+            yield Finding(where, "a result", row["unsupported"] or "none", "unknown")
+    proved = {row["collective"] for row in collective_results if row["wrong"] is not None or pod_collective_backend == "gloo"}
+    for name in COLLECTIVES:
+        if name not in proved:
+            yield Finding(name, "a result of every rank", "none", "unknown")
+
+
+def hung(hangs: Rows, ranks: Rows) -> t.Iterator[Finding]:
+    """A finding for each rank that others waited for, and one where nobody was missing."""
+    for item in dict.fromkeys(row["item"] for row in hangs):
+        rows = [row for row in hangs if row["item"] == item]
+        first = min(rows, key=lambda row: row["number"])
+        waiting = {row["rank"] for row in rows}
+        missing = sorted({rank for row in rows for rank in (*(row["absent"] or ()), *(row["silent"] or ()))} - waiting)
+        place = f"{first['place']}, after {first['waited_seconds']:.0f} s"
+        for rank in missing:
+            yield Finding(f"rank {rank}", f"to arrive at {place}", "it never came" + _end_of(rank, item, ranks))
+        if not missing:
+            told = "; ".join(sorted({row["words"] for row in rows if row["words"]}))
+            why = told or "every rank came and none got through: ranks call different collectives, or a path between them is dead"
+            yield Finding("all ranks", f"to finish {place}", why, "unknown" if told else None)
+
+
+def _end_of(rank: int, item: str, ranks: Rows) -> str:
+    row = next((row for row in ranks if (row["rank"], row["item"]) == (rank, item)), None)
+    by = f" by signal {row['signal']}" if row and row["signal"] else ""
+    return f" ({row['outcome']}{by})" if row else ""
+
+
+@check(
+    cause="A GPU, NIC, cable or switch changes data, or the driver does.",
+    fix="Take the host out of the pod at once; run the vendor's GPU diagnostics and look at uncorrected errors of its links.",
+    required=True,
+    needs="load",
+)
+def no_wrong_values(collective_rates: Rows, nccl_tests: Rows | None = None) -> t.Iterator[Finding]:
+    """No value of any timed size is wrong, and every size was verified."""
+    if not collective_rates and not nccl_tests:
+        raise CannotTell("no size was verified")
+    for row in collective_rates:
+        if row["wrong"]:
+            yield Finding(f"{row['item']}: rank {row['rank']} {row['collective']} of {row['size_bytes']} bytes", "no wrong value", f"{row['wrong']} wrong")
+    for row in nccl_tests or ():
+        where = f"{row['item']}: nccl-tests at {row['size_bytes']} bytes"
+        bad = (row["wrong"] or 0) + (row["in_place_wrong"] or 0) + (row["out_of_bounds"] or 0)
+        if bad:
+            yield Finding(where, "no wrong value", f"{bad} wrong")
+        elif row["wrong"] is None and row["max_error"] is None and row["size_bytes"]:
+            yield Finding(where, "validated values", "not validated", "unknown")
+
+
+@check(
+    cause="The launcher started other ranks than were asked for: a host is missing, or every process runs by itself, as without MPI.",
+    fix="Compare the launcher's list of hosts and slots with the pod; build nccl-tests with MPI=1 or use pod_launcher: torchrun_ssh.",
+    required=True,
+    needs="load",
+)
+def ranks_as_asked(load_jobs: Rows, collective_ranks: Rows, pod_gpus_per_host: int, nccl_tests: Rows | None = None) -> t.Iterator[Finding]:
+    """Every run had the hosts and ranks that it was asked to have, in one group."""
+    asked = {row["item"]: len(row["hosts"]) for row in load_jobs if row["hosts"] is not None and row["kind"] != "log"}
+    if not asked:
+        raise CannotTell("; ".join(str(row["words"]) for row in load_jobs if row["words"]) or "nothing was run")
+    for item, hosts in asked.items():
+        rows = [row for row in collective_ranks if row["item"] == item]
+        tables = [row for row in nccl_tests or () if row["item"] == item]
+        if not rows and not tables:
+            yield Finding(item, f"{pod_gpus_per_host} ranks of this host", "none is told", "unknown")
+        elif rows and (len(rows), {row["ranks"] for row in rows}) != (pod_gpus_per_host, {hosts * pod_gpus_per_host}):
+            told = f"{len(rows)} here, of {', '.join(map(str, sorted({row['ranks'] for row in rows})))}"
+            yield Finding(item, f"{pod_gpus_per_host} ranks of this host, of {hosts * pod_gpus_per_host}", told)
+        yield from _table(item, tables, hosts * pod_gpus_per_host)
+
+
+def _table(item: str, rows: Rows, wanted: int) -> t.Iterator[Finding]:
+    """nccl-tests says who took part; where its JSON names only the first rank, the two bandwidths say how many there were."""
+    for row in rows[-1:]:
+        named = len(set(row["ranks"] or ()))
+        rate = row["busbw_gbyte_s"] / row["algbw_gbyte_s"] if row["algbw_gbyte_s"] else 0.0
+        counted = round(2 / (2 - rate)) if row["collective"] in (None, "all_reduce") and rate < 2 else named
+        if counted != wanted or (named not in (0, 1, wanted)):
+            yield Finding(f"{item}: nccl-tests", f"one group of {wanted} ranks", f"{counted} by its bandwidths, {named} by its list")
+
+
+@check(
+    cause="The rank's GPU, CPU or memory is slower than the others': throttling, another process, a wrong NUMA node.",
+    fix="Compare clocks, temperatures and CPU frequency of its host with another's, and what else runs there.",
+    severity="warn",
+    needs="load",
+)
+def arrivals_even(collective_rates: Rows, pod_late_rank_ms: float) -> t.Iterator[Finding]:
+    """No rank comes late to most of the collectives after the same work as the others."""
+    late: dict[tuple[str, int], list[float]] = {}
+    for row in collective_rates:
+        late.setdefault((row["item"], row["rank"]), []).append(row["late_ms"])
+    if not late:
+        raise CannotTell("no arrival was told")
+    for (item, rank), times in late.items():
+        # The first call of a run includes the building of its communicator.
+        typical = statistics.median(times[1:] or times)
+        if typical > pod_late_rank_ms:
+            yield Finding(f"{item}: rank {rank}", f"at most {pod_late_rank_ms:g} ms after the first", f"{typical:.3g} ms in the middle of {len(times)}")
+
+
+@check(
+    cause="Peer access between the two GPUs is off (ACS, IOMMU, MIG, NCCL_P2P_DISABLE does the same) or their link runs at part of its width.",
+    fix="Compare nvidia-smi topo -p2p r and nvlink -s with a good host.",
+    needs="load",
+)
+def peer_to_peer(
+    gpu_copies: Rows, pod_gpus_per_host: int, pod_gpu_interconnect: str, pod_collective_backend: str, pod_copy_min_gbyte_s: float | None,
+    pod_median_percent: float,
+) -> t.Iterator[Finding]:  # fmt: skip
+    """Every two GPUs of a host reach each other directly, alike, and with the right values."""
+    if pod_gpus_per_host < 2 or pod_collective_backend == "gloo":
+        raise NotApplicable("the host has no two GPUs" if pod_gpus_per_host < 2 else "gloo has no copies between GPUs")
+    told = {(row["gpu"], row["peer"]): row for row in gpu_copies}
+    middle = statistics.median(row["gbyte_s"] for row in gpu_copies) if gpu_copies else 0.0
+    minimum = max(pod_copy_min_gbyte_s or 0.0, middle * pod_median_percent / 100)
+    slow_us = 5.0 if pod_gpu_interconnect.startswith(("NV", "XGMI")) else 20.0
+    for pair in [(one, two) for one in range(pod_gpus_per_host) for two in range(pod_gpus_per_host) if one != two]:
+        where, row = f"GPU {pair[0]} to GPU {pair[1]}", told.get(pair)
+        if row is None:
+            yield Finding(where, "a copy", "not told", "unknown")
+        elif not row["access"]:
+            yield Finding(where, "peer access", "none: copies go through the host's memory")
+        elif row["wrong"]:
+            yield Finding(where, "no wrong value", f"{row['wrong']} wrong")
+        elif row["gbyte_s"] < minimum:
+            yield Finding(where, f"{minimum:.4g} GB/s or more, as the host's pairs reach {middle:.4g}", f"{row['gbyte_s']:.4g} GB/s")
+        elif row["latency_us"] > slow_us:
+            yield Finding(where, f"{slow_us:g} µs or less", f"{row['latency_us']:.3g} µs", "warn")

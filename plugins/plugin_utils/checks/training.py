@@ -1,0 +1,247 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Layer 6, training: real steps are steady, as fast as they must be, and leave every rank with the same model."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import typing as t
+
+from . import CannotTell, Finding, NotApplicable, check
+from ._rows import Rows, several
+from .collectives.correctness import hung
+
+Peers = dict[str, Rows]
+LEAST_STEPS = 10
+# A checksum in float64 of three steps; what is further from one process is another computation.
+SAME = 1e-6
+
+
+def _of_rank(steps: Rows) -> dict[int, Rows]:
+    result: dict[int, Rows] = {}
+    for row in sorted(steps, key=lambda row: row["step"]):
+        result.setdefault(row["rank"], []).append(row)
+    return result
+
+
+def _enough(steps: Rows) -> dict[int, Rows]:
+    """The steps of each rank.
+
+    Raises CannotTell where there are too few to say anything.
+    """
+    ranks = _of_rank(steps)
+    fewest = min((sum(row["steps"] for row in rows) for rows in ranks.values()), default=0)
+    if fewest < LEAST_STEPS:
+        raise CannotTell(f"{fewest} steps were told, {LEAST_STEPS} are needed")
+    return ranks
+
+
+def spread(rows: Rows) -> tuple[float, float]:
+    """The mean (ms) and the coefficient of variation (percent) of a rank's steps, windows put together."""
+    count = sum(row["steps"] for row in rows)
+    mean = sum(row["step_ms"] * row["steps"] for row in rows) / count
+    square = sum(row["steps"] * (row["deviation_ms"] ** 2 + (row["step_ms"] - mean) ** 2) for row in rows) / count
+    return mean, math.sqrt(square) / mean * 100
+
+
+@check(
+    cause="Something disturbs the steps: congestion, a slow rank, throttling, a noisy neighbour on the host or on the fabric.",
+    fix="Compare the ranks' own computation in the report: where one is unsteady it is the cause, where all wait it is the network.",
+    required=True,
+    needs="load",
+)
+def step_time_stable(training_steps: Rows, pod_step_variation_percent: float, pod_step_least_ms: float) -> t.Iterator[Finding]:
+    """After the warm-up the time of a step varies by less than 5 percent."""
+    for rank, rows in _enough(training_steps).items():
+        mean, variation = spread(rows)
+        middle = statistics.median(row["step_ms"] for row in rows)
+        off = statistics.median(abs(row["step_ms"] - middle) for row in rows)
+        if variation > pod_step_variation_percent:
+            told = f"{variation:.3g} % of {mean:.4g} ms, half of the steps within {off:.3g} ms of the middle"
+            yield Finding(f"rank {rank}", f"a variation of at most {pod_step_variation_percent:g} %", told)
+        elif mean < pod_step_least_ms:
+            yield Finding(f"rank {rank}", f"steps of {pod_step_least_ms:g} ms or more, that jitter of the host does not count", f"{mean:.4g} ms", "warn")
+
+
+@check(
+    cause="One step waited for a retransmission, a reset link, a page of memory, or a collector.",
+    fix="Look at the counters of the NICs and at the kernel log of the named rank's host at that step.",
+    needs="load",
+)
+def step_outliers(training_steps: Rows, pod_step_outlier_times: float) -> t.Iterator[Finding]:
+    """No step lasts more than 5 times the mean."""
+    for rank, rows in _enough(training_steps).items():
+        mean, _variation = spread(rows)
+        longest = max(rows, key=lambda row: row["longest_ms"])
+        if longest["longest_ms"] > pod_step_outlier_times * mean:
+            where = f"rank {rank}, step {longest['step']}" + (f" to {longest['step'] + longest['steps'] - 1}" if longest["steps"] > 1 else "")
+            yield Finding(where, f"at most {pod_step_outlier_times:g} times {mean:.4g} ms", f"{longest['longest_ms']:.4g} ms")
+
+
+@check(
+    cause="This rank's own GPU, CPU or data is slower than the others', and every step waits for it.",
+    fix="Compare its GPU's clocks, temperature and power with the others', its PCIe link, its NUMA node and what else runs on its host.",
+    needs="load",
+    kind="host",
+)
+def slow_rank(training_steps_of_peers: Peers, pod_node: str, pod_slow_rank_percent: float) -> t.Iterator[Finding]:
+    """No rank's own computation and data take longer than the others' in most steps, by more than 5 percent of the step."""
+    own: dict[int, dict[int, float]] = {}
+    lengths: dict[int, float] = {}
+    mine = {row["rank"] for row in training_steps_of_peers.get(pod_node, ())}
+    for rows in training_steps_of_peers.values():
+        for row in rows:
+            if row["compute_ms"] is not None:
+                own.setdefault(row["step"], {})[row["rank"]] = row["compute_ms"] + row["data_ms"]
+                lengths[row["step"]] = row["step_ms"]
+    if not own or not mine:
+        raise NotApplicable("with sharded parameters the parts of a step are not told") if mine else CannotTell("no step was told")
+    late: dict[int, list[float]] = {}
+    for step, times in own.items():
+        middle = statistics.median(times.values())
+        for rank in mine & set(times):
+            late.setdefault(rank, []).append((times[rank] - middle) / lengths[step] * 100)
+    for rank, parts in sorted(late.items()):
+        slow = [part for part in parts if part > pod_slow_rank_percent]
+        if len(slow) > len(parts) / 2:
+            behind = f"{statistics.median(slow):.3g} % behind in {len(slow)} of {len(parts)} steps"
+            yield Finding(f"rank {rank}", f"its own part within {pod_slow_rank_percent:g} % of the step of the others'", behind)
+
+
+@check(
+    cause="The pod trains slower than it did or should: see mfu_cause for which of computation, network and storage it is.",
+    fix="Compare with the baseline's software and settings, then follow mfu_cause.",
+    needs="load",
+)
+def step_time_expected(training_steps: Rows, pod_step_seconds: float | None, pod_step_tolerance_percent: float) -> t.Iterator[Finding]:
+    """A step takes what it is expected to take, within 10 percent."""
+    if pod_step_seconds is None:
+        raise NotApplicable("pod_step_seconds is not set")
+    for rank, rows in _enough(training_steps).items():
+        mean, _variation = spread(rows)
+        most = pod_step_seconds * 1e3 * (1 + pod_step_tolerance_percent / 100)
+        if mean > most:
+            yield Finding(f"rank {rank}", f"at most {most:.4g} ms", f"{mean:.4g} ms")
+
+
+def mfu_of(rank: dict[str, t.Any], rows: Rows) -> float | None:
+    """The part of its GPU's peak that a rank's steps use, in percent; None where the peak is not known."""
+    if not rank["peak_tflops"] or not rank["flops_per_step"] or not rows:
+        return None
+    mean, _variation = spread(rows)
+    return rank["flops_per_step"] / (mean / 1e3) / 1e12 / rank["peak_tflops"] * 100
+
+
+@check(
+    cause="The GPUs wait: for the network, for data, or because one of them is slow; or a small model cannot fill them.",
+    fix="Follow mfu_cause. Compare with a baseline of the same model first: real large runs are at 38 to 45 percent, a small GPT at 50 or below.",
+    severity="warn",
+    needs="load",
+)
+def mfu(training_steps: Rows, training_ranks: Rows, pod_mfu_min_percent: float | None) -> t.Iterator[Finding]:
+    """The steps use the part of the GPUs' peak that the pod asks for."""
+    if pod_mfu_min_percent is None:
+        raise NotApplicable("pod_mfu_min_percent is not set")
+    steps = _enough(training_steps)
+    for rank in training_ranks:
+        told = mfu_of(rank, steps.get(rank["rank"], []))
+        if told is None:
+            yield Finding(f"rank {rank['rank']}", f"{pod_mfu_min_percent:g} %", f"not told: the peak of {rank['device']} is not known", "unknown")
+        elif told < pod_mfu_min_percent:
+            yield Finding(f"rank {rank['rank']}", f"{pod_mfu_min_percent:g} % or more", f"{told:.3g} %")
+
+
+@check(
+    cause="A collective hung: a rank died or stalled, or the network lost a path. The finding names who was missing where the log says it.",
+    fix="Look at the missing rank's host: Xid, NIC errors, link flaps at that time; where all were there, at the paths between them.",
+    required=True,
+    needs="load",
+)
+def no_nccl_timeouts(
+    training_ranks: Rows, training_hangs: Rows, pod_gpus_per_host: int, collective_timeouts: Rows | None = None
+) -> t.Iterator[Finding]:  # fmt: skip
+    """No collective of the training hangs, and every rank comes to its end."""
+    if not training_ranks:
+        raise CannotTell("no rank was started")
+    yield from hung(training_hangs, training_ranks)
+    for row in training_ranks:
+        if row["outcome"] in ("killed", "error", "ended"):
+            why = row["error"] or (f"ended by signal {row['signal']}" if row["signal"] else row["outcome"])
+            yield Finding(f"rank {row['rank']}", "an end of its own", str(why)[:400], "unknown" if row["outcome"] == "error" else None)
+    if len(training_ranks) != pod_gpus_per_host:
+        yield Finding("ranks", str(pod_gpus_per_host), str(len(training_ranks)), "unknown")
+    for row in collective_timeouts or ():
+        where = f"rank {row['rank']}" if row["rank"] is not None else "a rank"
+        yield Finding(where, "no hung collective", row["text"][:300])
+
+
+@check(
+    cause="Training diverges: wrong data on the way, a broken GPU, or numbers out of range.",
+    fix="See ranks_agree and layer 5's collectives_correct; run the vendor's GPU diagnostics on the rank where it began.",
+    needs="load",
+)
+def loss_falls(training_steps: Rows) -> t.Iterator[Finding]:
+    """The loss is a number on every rank in every step, and falls."""
+    for rank, rows in _enough(training_steps).items():
+        first = next((row for row in rows if row["loss"] is None), None)
+        if first is not None:
+            yield Finding(f"rank {rank}, step {first['step']}", "a loss that is a number", "none")
+            continue
+        part = max(1, len(rows) // 4)
+        began, ended = (statistics.mean(row["loss"] for row in some) for some in (rows[:part], rows[-part:]))
+        if ended >= began:
+            yield Finding(f"rank {rank}", "a loss that falls", f"from {began:.4g} to {ended:.4g}")
+
+
+@check(
+    cause="A rank computes otherwise than the others: a broken GPU or memory, or a gradient that the network changed.",
+    fix="Take the named rank's host out and run the vendor's GPU diagnostics on it.",
+    required=True,
+    needs="load",
+    kind="host",
+)
+def ranks_agree(training_agreement_of_peers: Peers, pod_node: str) -> t.Iterator[Finding]:
+    """All ranks end with finite parameters, gradients and optimizer state, equal where they must be, as one process would."""
+    mine = training_agreement_of_peers.get(pod_node, [])
+    if not any(row["what"] == "parameters" for row in mine):
+        raise CannotTell("no rank of this host told what it has in the end")
+    every = [row for rows in training_agreement_of_peers.values() for row in rows]
+    for what in ("parameters", "gradients", "optimizer"):
+        sums = [row["checksum"] for row in every if row["what"] == what and row["checksum"] is not None]
+        usual = max(sorted(set(sums)), key=sums.count) if sums else None
+        tied = usual is not None and sums.count(usual) * 2 <= len(sums) and len(set(sums)) > 1
+        for row in (row for row in mine if row["what"] == what):
+            if row["finite"] is False:
+                yield Finding(f"rank {row['rank']}", f"finite {what}", "a value that is no number")
+            elif usual is not None and (row["checksum"] != usual or tied):
+                yield Finding(f"rank {row['rank']}", f"the {what} of the other ranks ({usual})", str(row["checksum"] or "not told"))
+    for row in (row for row in mine if row["what"] == "one process"):
+        if row["difference"] is None or row["difference"] > SAME:
+            yield Finding(f"rank {row['rank']}", "the loss of one process with all data", f"{row['difference']} apart")
+
+
+@check(
+    cause="The finding says which of computation, data and network holds the steps back.",
+    fix="Of computation: clocks, power and cooling of the named GPU. Of data: the storage and its client. Of the network: layers 4 and 5.",
+    scope="group",
+    severity="warn",
+    needs="load",
+)
+def mfu_cause(training_ranks: Peers, training_steps: Peers, pod_median_percent: float, pod_waiting_warn_percent: float) -> t.Iterator[Finding]:
+    """No GPU multiplies slower than its group's, and the steps wait neither for data nor for the network for long."""
+    several(training_ranks)
+    rates = {(host, row["rank"]): row["gemm_tflops"] for host, rows in training_ranks.items() for row in rows if row["gemm_tflops"] is not None}
+    middle = statistics.median(rates.values()) if rates else 0.0
+    for (host, rank), rate in rates.items():
+        if rate < middle * pod_median_percent / 100:
+            yield Finding(f"rank {rank}", f"{middle * pod_median_percent / 100:.4g} TFLOP/s or more, as its group", f"{rate:.4g}: computation", host=host)
+    for host, rows in training_steps.items():
+        parts = [row for row in rows if row["compute_ms"] is not None and row["other_ms"] is not None]
+        if not parts:
+            continue
+        for column, words in (("data_ms", "data"), ("other_ms", "the network and the slowest rank")):
+            waiting = statistics.median(row[column] / row["step_ms"] * 100 for row in parts)
+            if waiting > pod_waiting_warn_percent:
+                yield Finding(f"steps of {host}", f"at most {pod_waiting_warn_percent:g} % of waiting for {words}", f"{waiting:.3g} %", host=host)

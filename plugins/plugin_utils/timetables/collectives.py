@@ -1,0 +1,132 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The loads of layer 5: every host alone, then the ladder of 2, 4, 8 and so on to all, then whatever finds out who breaks it."""
+
+from __future__ import annotations
+
+import typing as t
+
+from .. import ladder, launchers, rungs
+from ..loads import JOBS, Job, Situation, Timetable, Values
+
+# Each run of a launch meets at a port of its own, and a port rests for some launches before it is used again.
+PORTS_OF_A_LAUNCH, LAUNCHES_OF_PORTS = 64, 16
+LOG_SECONDS = 10.0
+READINGS = ("collective_ranks", "collective_rates", "collective_results", "collective_hangs", "gpu_copies")
+PROGRAMS = ["torch_collectives", *launchers.BESIDE["torch_collectives"]]
+QUICK: Values = {"dtypes": "", "collectives": "all_reduce"}
+# With these off, what NVLink would carry must go over the host's own NICs.
+OVER_NICS = {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1"}
+
+
+def plan(situation: Situation) -> Timetable | None:
+    """The next step; None where nobody is left to be measured."""
+    if not situation.hosts:
+        return None
+    if situation.step == 0:
+        return _alone(situation)
+    jobs, rates, ranks = (situation.done.get(name, {}) for name in (JOBS, "collective_rates", "collective_ranks"))
+    found = rungs.runs(jobs, rates, ranks)
+    order = [host for host in situation.hosts if _came_through(host, found)]
+    searches = len({row["step"] for rows in jobs.values() for row in rows if row["kind"] == rungs.SEARCH})
+    step = ladder.following(order, rungs.measured(found, situation.values), searches)
+    if not step.groups:
+        return None
+    kind = rungs.RUNG if step.rung else rungs.SEARCH
+    what = f"all-reduce over {step.rung} hosts" if step.rung else f"who is slow: {len(step.groups)} groups side by side"
+    table = Timetable(words=[what], programs=PROGRAMS)
+    for number, group in enumerate(step.groups):
+        hosts = [host for host in order if host in group]
+        name = f"{kind} of {len(hosts)}" + (f", group {number + 1}" if len(step.groups) > 1 else "") + (f", step {situation.step}" if not step.rung else "")
+        # Every collective and every value is proved by each host alone and by all together.
+        _over(table, situation, hosts, kind, name, number, {} if step.rung == len(order) else QUICK)
+    return table
+
+
+def _came_through(host: str, found: t.Sequence[rungs.Run]) -> bool:
+    """Whether a host alone ran to its end: one that cannot is no partner, and would hang the others."""
+    own = [run for run in found if run.kind == rungs.NODE and run.hosts == (host,)]
+    return bool(own) and not own[0].trouble and not own[0].wrong
+
+
+def variables(values: Values) -> dict[str, str]:
+    """What the ranks get: the pod's own variables, its traffic class, and a log."""
+    given = {str(name): str(value) for name, value in values["pod_nccl_environment"].items()}
+    if values["pod_fabric"] == "roce" and values["pod_collective_backend"] == "nccl":
+        given.setdefault("NCCL_IB_TC", str(values["pod_traffic_class"]))
+    return given
+
+
+def _alone(situation: Situation) -> Timetable:
+    """Every host alone, once as it is and once over its NICs; the first proves the values and the copies too."""
+    values = situation.values
+    long = float(values["pod_collective_run_seconds"])
+    ladder_of = " ".join(map(str, ladder.rungs(len(situation.hosts)))) or "none"
+    table = Timetable(
+        words=[
+            f"every host alone, with and without NVLink, then all-reduce over {ladder_of} hosts",
+            f"{ladder.launches(len(situation.hosts)) + 1} launches of at most {long:g} s, and at most {ladder.MOST_SEARCHES} more where a rung breaks",
+        ],
+        programs=PROGRAMS,
+    )
+    for host in situation.hosts:
+        own = situation.plan.nodes[host].values
+        proofs = {"copies": own["pod_collective_backend"] == "nccl"}
+        _job(table, situation, host, [host], rungs.NODE, rungs.NODE, 0, 0.0, proofs, {})
+        if own["pod_collective_backend"] == "nccl" and own["pod_rails"]:
+            _job(table, situation, host, [host], rungs.NODE_NICS, rungs.NODE_NICS, 1, long + LOG_SECONDS, QUICK, OVER_NICS)
+    return table
+
+
+def _over(table: Timetable, situation: Situation, hosts: list[str], kind: str, name: str, number: int, proofs: Values) -> None:
+    for host in hosts:
+        _job(table, situation, host, hosts, kind, name, number, 0.0, proofs, {})
+
+
+def _job(
+    table: Timetable, situation: Situation, host: str, hosts: list[str], kind: str, name: str, number: int, at: float, proofs: Values, extra: dict[str, str]
+) -> None:  # fmt: skip
+    """One host's part of a run, and the reading of the log that NCCL wrote there meanwhile."""
+    values = situation.plan.nodes[host].values
+    until = at + float(values["pod_collective_run_seconds"])
+    log = f"{{place}}/{number}.log"
+    own = {**variables(values), **extra}
+    nccl = values["pod_collective_backend"] == "nccl"
+    if nccl:
+        own |= {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,NET,GRAPH,ENV,TUNING", "NCCL_DEBUG_FILE": f"{log}.%h.%p"}
+    options: Values = {
+        "backend": values["pod_collective_backend"],
+        "job": name.replace(" ", "_").replace(",", ""),
+        "timeout": values["pod_collective_timeout_seconds"],
+        "deadline": until - at - 10,
+        "sizes": ",".join(map(str, values["pod_collective_sizes"])),
+        "iterations": values["pod_collective_iterations"],
+        **proofs,
+    }
+    port = values["pod_collective_port"] + situation.step % LAUNCHES_OF_PORTS * PORTS_OF_A_LAUNCH + number
+    launch = launchers.Launch(tuple(hosts), values["pod_gpus_per_host"], own)
+    argv = launchers.by_ssh("torch_collectives", values["pod_torch_python"], launch, hosts.index(host), address(situation, hosts[0], hosts), port, options)
+    told: Values = {"kind": kind, "round": len(hosts), "hosts": hosts, "step": situation.step, "role": "rank"}
+    jobs = table.jobs.setdefault(host, [])
+    jobs.append(Job(name, argv, at, until, told, reading=READINGS[0], also=READINGS[1:]))
+    if nccl:
+        jobs.append(
+            Job(
+                f"log of {name}",
+                ["grep", "-rhs", "", "--include", f"{number}.log.*", "{place}"],
+                until,
+                until + LOG_SECONDS,
+                {**told, "kind": "log"},
+                reading="nccl_log",
+            )
+        )
+
+
+def address(situation: Situation, host: str, hosts: t.Sequence[str]) -> str:
+    """Where the ranks of a run meet: an address of its first host; alone, the host itself."""
+    if len(hosts) == 1:
+        return "127.0.0.1"
+    values = situation.plan.nodes[host].values
+    rail = next((str(rail["address"]).split("/", maxsplit=1)[0] for rail in values["pod_rails"] if rail.get("address")), None)
+    return str(values["pod_bootstrap_address"] or rail or host)

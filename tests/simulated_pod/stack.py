@@ -1,0 +1,220 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the programs of ranks say on simulated GPUs: as fast as the slowest host of a run, and as ill as it.
+
+A whole program of the standard library: the simulated ``python3`` becomes it. Hosts of one run meet in a folder, as ranks do at a store.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import sys
+import time
+import typing as t
+from pathlib import Path
+
+GIB = 1 << 30
+# A host as it should be; a fault sets some of these.
+HEALTHY: dict[str, t.Any] = {
+    "node_gbyte_s": 366.0,
+    "nics_percent": 88.0,
+    "limit_gbyte_s": 1e9,
+    "gdr": True,
+    "rails_used": 8,
+    "socket": False,
+    "wrong": 0,
+    "wrong_small": 0,
+    "dip_at": 0,
+    "absent": False,
+    "dead": False,
+    "late_ms": 0.2,
+    "copy_gbyte_s": 380.0,
+    "access": True,
+    "variable": "",
+    "warning": "",
+    "lone": False,
+    "step_ms": 650.0,
+    "jitter_percent": 0.4,
+    "outlier_times": 1.0,
+    "behind_ms": 0.0,
+    "data_ms": 0.5,
+    "gemm_tflops": 790.0,
+    "drift": False,
+    "nan": False,
+    "rises": False,
+}
+VERIFIED = {"counts": "0,1,3,1021,65537", "dtypes": "float32,bfloat16,int64", "collectives": "all_reduce,all_gather,reduce_scatter,broadcast,all_to_all"}
+Host = dict[str, t.Any]
+
+
+def options(argv: t.Sequence[str]) -> dict[str, t.Any]:
+    """What the program was told."""
+    parser = argparse.ArgumentParser()
+    for name, default in (("host-index", "0"), ("hosts", "1"), ("ranks-per-host", "8"), ("master", ""), ("job", ""), ("sizes", ""), ("steps", "100")):
+        parser.add_argument(f"--{name}", default=default)
+    for name, default in VERIFIED.items():
+        parser.add_argument(f"--{name}", default=default)
+    parser.add_argument("--variable", action="append", default=[])
+    parser.add_argument("--copies", action="store_true")
+    parser.add_argument("--warmup", default="10")
+    known, _other = parser.parse_known_args(argv)
+    return vars(known)
+
+
+def rate(run: t.Sequence[Host], over_nics: bool) -> float:
+    """The busbw of a run in GB/s."""
+    if len(run) == 1 and not over_nics:
+        return float(run[0]["node_gbyte_s"])
+    slowest = []
+    for host in run:
+        wire = host["rails"] * host["link_gbit_s"] / 8
+        part = (host["nics_percent"] / 100) * (host["rails_used"] / host["rails"]) * (1.0 if host["gdr"] else 0.5)
+        slowest.append(min(3.0 if host["socket"] else wire * part, host["limit_gbyte_s"]))
+    return min(slowest)
+
+
+def document(program: str, told: dict[str, t.Any], run: t.Sequence[Host]) -> dict[str, t.Any]:
+    """The document of the run's host ``host_index``."""
+    index, count, per = int(told["host_index"]), int(told["hosts"]), int(told["ranks_per_host"])
+    me = run[index]
+    ranks = list(range(index * per, (index + 1) * per))
+    missing = [rank for place, host in enumerate(run) if host["absent"] or host["dead"] for rank in (place * per + per - 1,)] if count > 1 else []
+    about: dict[str, t.Any] = {"torch": "2.11.0+cu130", "device": "NVIDIA H200", "library": "2.28.9"}
+    if program == "training_step":
+        about |= {
+            "gemm_tflops": me["gemm_tflops"],
+            "peak_tflops": 989,
+            "size": "large",
+            "parameters": 2061255680,
+            "flops_per_step": 327910435061760,
+            "warmup": 10,
+        }
+    rows = [
+        {**about, "rank": rank, "local_rank": place, "pid": 100 + rank, "last": None, "outcome": "done", "signal": None} for place, rank in enumerate(ranks)
+    ]
+    world = count * per if not me["lone"] else per
+    result = {
+        "program": program, "host": me["name"], "host_index": index, "hosts": count, "ranks_per_host": per, "world_size": world,
+        "backend": "nccl", "outcome": "complete", "seconds": 20.0, "ranks": rows,
+    }  # fmt: skip
+    if missing:
+        return _hung(result, missing, me)
+    if program == "training_step":
+        return result | _trained(told, me, ranks, run)
+    return result | _measured(told, me, ranks, run)
+
+
+def _hung(result: dict[str, t.Any], missing: list[int], me: Host) -> dict[str, t.Any]:
+    for row in result["ranks"]:
+        gone = row["rank"] in missing
+        row["outcome"] = ("killed" if me["dead"] else "ended") if gone else "hung"
+        row["signal"] = 9 if gone and me["dead"] else None
+        row["last"] = None if gone else "all_reduce of 0 float32"
+    told = {"place": "all_reduce of 0 float32", "number": 3, "waited_seconds": 61.2, "absent": missing, "silent": missing if me["dead"] else []}
+    hangs = [{**told, "rank": row["rank"]} for row in result["ranks"] if row["outcome"] == "hung"]
+    return {**result, "outcome": "failed", "hangs": hangs}
+
+
+def _measured(told: dict[str, t.Any], me: Host, ranks: list[int], run: t.Sequence[Host]) -> dict[str, t.Any]:
+    noise = random.Random(told["job"] + told["master"])
+    names = [name for name in told["collectives"].split(",") if name]
+    results = []
+    for dtype in filter(None, told["dtypes"].split(",")):
+        for count in told["counts"].split(","):
+            for rank in ranks:
+                wrong = me["wrong_small"] if rank == ranks[0] and count == "1021" else 0
+                row = {"rank": rank, "dtype": dtype, "count": int(count), "wrong": wrong, "unsupported": None}
+                results += [{**row, "collective": name} for name in names]
+    top = rate(run, any(one == "NCCL_P2P_DISABLE=1" for one in told["variable"])) * noise.uniform(0.995, 1.0)
+    world = len(run) * len(ranks)
+    rates = []
+    for size in [int(size) for size in told["sizes"].split(",") if size]:
+        busbw = top * size / (size + (6 << 20)) * (0.8 if any(host["dip_at"] == size for host in run) else 1.0)
+        for name in names:
+            factor = {"all_reduce": 2 * (world - 1) / world, "broadcast": 1.0}.get(name, (world - 1) / world)
+            row = {"collective": name, "dtype": "float32", "size_bytes": size, "count": size // 4, "time_us": size / (busbw / factor) / 1e3}
+            row |= {"algbw_gbyte_s": busbw / factor, "busbw_gbyte_s": busbw}
+            wrong = me["wrong"]
+            rates += [
+                {**row, "rank": rank, "wrong": wrong if rank == ranks[0] else 0, "late_ms": me["late_ms"] if rank == ranks[-1] else 0.1} for rank in ranks
+            ]
+    copies = []
+    for one in range(len(ranks) if told["copies"] else 0):
+        for other in range(len(ranks)):
+            access = me["access"] or {one, other} != {0, 1}
+            row = {"rank": one, "gpu": one, "peer": other, "access": access, "latency_us": 3.1, "wrong": 0}
+            copies += [{**row, "gbyte_s": me["copy_gbyte_s"] if one == 0 else 380.0}] if one != other else []
+    return {"results": results, "rates": rates, "copies": copies}
+
+
+def _trained(told: dict[str, t.Any], me: Host, ranks: list[int], run: t.Sequence[Host]) -> dict[str, t.Any]:
+    noise = random.Random(told["master"])
+    behind = max(host["behind_ms"] for host in run)
+    steps = []
+    first, count = int(told["warmup"]), int(told["steps"])
+    for step in range(first, first + count):
+        slowest = max(host["step_ms"] * (1 + noise.gauss(0, host["jitter_percent"] / 100)) for host in run) + behind
+        if step == first + count // 2:
+            slowest *= max(host["outlier_times"] for host in run)
+        for rank in ranks:
+            compute = min(me["step_ms"] * 0.9 + me["behind_ms"] * (rank == ranks[0]), slowest - me["data_ms"])
+            loss: float | None = 10.0 + step * 0.01 if me["rises"] else 10.0 / (1 + (step - first) * 0.05)
+            if me["nan"] and rank == ranks[0] and step == first + count - 1:
+                loss = None
+            row = {"rank": rank, "step": step, "steps": 1, "step_ms": slowest, "longest_ms": slowest, "shortest_ms": slowest, "deviation_ms": 0.0}
+            steps.append({**row, "data_ms": me["data_ms"], "compute_ms": compute, "other_ms": slowest - compute - me["data_ms"], "loss": loss})
+    sums = {what: hashlib.sha256(what.encode()).hexdigest()[:16] for what in ("parameters", "gradients", "optimizer")}
+    agreements: list[dict[str, t.Any]] = [{"rank": rank, "what": "one process", "strategy": "ddp", "difference": 2e-16} for rank in ranks]
+    for what, checksum in sums.items():
+        for rank in ranks:
+            other = me["drift"] and rank == ranks[0] and what == "parameters"
+            agreements.append({"rank": rank, "what": what, "strategy": "ddp", "finite": True, "checksum": "0123456789abcdef" if other else checksum})
+    return {"steps": steps, "agreements": agreements}
+
+
+def log(me: Host, several: bool, over_nics: bool) -> str:
+    """What NCCL writes on a host."""
+    names = me["devices"][: me["rails_used"]]
+    lines = ["NCCL INFO NCCL version 2.28.9+cuda13.0"]
+    lines += [f"NCCL INFO {name} set by environment to {value}." for name, value in me["variables"].items()]
+    lines += [f"NCCL INFO {me['variable']} set by environment to 1."] if me["variable"] else []
+    lines.append("NCCL INFO NET/IB : Using " + " ".join(f"[{place}]{name}:1/RoCE" for place, name in enumerate(names)) + " [RO]; OOB eth0:192.0.2.1<0>")
+    lines.append(f"NCCL INFO Using network {'Socket' if me['socket'] else 'IB'}")
+    for gpu in range(8):
+        kind = "SHM/direct/direct" if over_nics or not me["access"] else "P2P/CUMEM"
+        lines.append(f"[{gpu}] NCCL INFO Channel 00/0 : {gpu}[{gpu}] -> {(gpu + 1) % 8}[{(gpu + 1) % 8}] via {kind}")
+        if several:
+            via = "NET/Socket/0" if me["socket"] else f"NET/IB/{gpu % len(names)}" + ("/GDRDMA" if me["gdr"] else "")
+            lines.append(f"[{gpu}] NCCL INFO Channel 00/0 : {gpu}[{gpu}] -> {gpu + 8}[{gpu}] [send] via {via}")
+    lines += [f"NCCL WARN {me['warning']}"] if me["warning"] else []
+    return "".join(f"{me['name']}:100:101 {line if line.startswith('[') else '[0] ' + line}\n" for line in lines)
+
+
+def main() -> int:
+    """Meet the run's other hosts, and say what comes of it."""
+    program, told, pod = Path(sys.argv[1]).stem, options(sys.argv[2:]), Path(os.environ["SIMULATED_POD"])
+    place = pod / "=runs" / os.environ["SIMULATED_RUN"] / told["master"].replace("127.0.0.1", os.environ["SIMULATED_NODE"]) / told["job"]
+    place.mkdir(parents=True, exist_ok=True)
+    (place / told["host_index"]).symlink_to(pod / os.environ["SIMULATED_NODE"] / "=stack")
+    until = time.monotonic() + 60
+    while len(list(place.iterdir())) < int(told["hosts"]) and time.monotonic() < until:
+        time.sleep(0.05)
+    run = [json.loads((place / str(index)).read_text(encoding="utf-8")) for index in range(int(told["hosts"]))]
+    me = run[int(told["host_index"])]
+    given = dict(one.split("=", 1) for one in told["variable"])
+    if "NCCL_DEBUG_FILE" in given:
+        me["variables"] = given
+        target = Path(given["NCCL_DEBUG_FILE"].replace("%h", me["name"]).replace("%p", "100"))
+        target.write_text(log(me, len(run) > 1, "NCCL_P2P_DISABLE" in given), encoding="utf-8")
+    said = document(program, told, run)
+    sys.stdout.write(json.dumps(said) + "\n")
+    return 0 if said["outcome"] == "complete" else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

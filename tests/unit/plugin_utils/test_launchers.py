@@ -1,0 +1,62 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The argument lists of launchers."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import launchers
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.launchers import Launch
+
+TWO = Launch(("gpu-a01", "gpu-a02"), 8, {"NCCL_IB_HCA": "mlx5_0,mlx5_3", "NCCL_DEBUG": "INFO"})
+
+
+def test_each_host_is_told_its_place_and_where_all_meet() -> None:
+    argv = launchers.by_ssh("torch_collectives", "/opt/py/bin/python3", TWO, 1, "192.0.2.1", 29400, {"sizes": "1024,2048", "copies": True, "counts": None})
+    assert argv[:4] == ["/opt/py/bin/python3", "-W", "ignore", "{torch_collectives}"]
+    assert argv[4:12] == ["--host-index", "1", "--hosts", "2", "--ranks-per-host", "8", "--master", "192.0.2.1:29400"]
+    assert argv[12:15] == ["--sizes", "1024,2048", "--copies"]
+    assert argv[15:] == ["--variable", "NCCL_IB_HCA=mlx5_0,mlx5_3", "--variable", "NCCL_DEBUG=INFO"]
+
+
+def test_srun_keeps_values_with_commas_whole_and_lets_nothing_else_in() -> None:
+    argv = launchers.started("srun", ["all_reduce_perf"], TWO)
+    assert argv[:4] == ["srun", "--nodes=2", "--ntasks=16", "--ntasks-per-node=8"]
+    assert "--export=PATH,LD_LIBRARY_PATH,HOME" in argv
+    assert argv[-4:] == ["env", "NCCL_IB_HCA=mlx5_0,mlx5_3", "NCCL_DEBUG=INFO", "all_reduce_perf"]
+
+
+def test_mpirun_places_the_ranks_of_each_host_on_it() -> None:
+    argv = launchers.started("mpirun", ["all_reduce_perf"], TWO, one_a_host=True)
+    assert argv[:7] == ["mpirun", "--host", "gpu-a01:1,gpu-a02:1", "-np", "2", "--map-by", "ppr:1:node"]
+    assert [argv[at + 1] for at, word in enumerate(argv) if word == "-x"] == ["PATH", "LD_LIBRARY_PATH", "NCCL_IB_HCA=mlx5_0,mlx5_3", "NCCL_DEBUG=INFO"]
+    assert argv[-1] == "all_reduce_perf"
+
+
+def test_a_pod_of_kubernetes_gets_the_same_words() -> None:
+    argv = launchers.in_pod("lab", "nccl-0", "main", ["mpirun", "a b"])
+    assert argv == [
+        "kubectl",
+        "exec",
+        "--namespace",
+        "lab",
+        "nccl-0",
+        "--container",
+        "main",
+        "--",
+        "mpirun",
+        "a b",
+    ]
+
+
+def test_ssh_starts_no_ranks_of_others() -> None:
+    with pytest.raises(ValueError, match="'torchrun_ssh'"):
+        launchers.started("torchrun_ssh", ["all_reduce_perf"], TWO)
+
+
+def test_nccl_tests_validate() -> None:
+    argv = launchers.nccl_tests("/opt/nccl-tests/build/", "all_to_all", 1 << 20, 1 << 32, 4, 8, 20, "{place}/table.json")
+    assert argv[0] == "/opt/nccl-tests/build/alltoall_perf"
+    assert argv[argv.index("-c") + 1] == "1"
+    assert argv[-2:] == ["-J", "{place}/table.json"]

@@ -1,0 +1,286 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Layers 5 and 6 over 32 hosts of 8 GPUs: planned, run on simulated GPUs, read and judged as a run does it, with a fault for every check."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import typing as t
+
+import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import judging, loads
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.expectations import typed
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.plan import Node, Plan
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.timetables import PLANNERS
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod import stack
+
+HOSTS = 32
+Checks = dict[str, str]
+
+
+def plan_of(hosts: int, **expectations: t.Any) -> Plan:
+    """A pod of hosts with eight rails each, in racks of eight."""
+    nodes, groups = {}, {}
+    for number in range(hosts):
+        name, rack = f"gpu{number + 1:02}", f"rack_{number // 8 + 1:02}"
+        rails = [
+            {"device": f"mlx5_{rail}", "netdev": f"eth{rail}", "gpu": rail, "leaf": f"leaf{rail}", "address": f"10.0.{rail}.{number + 1}/24"}
+            for rail in range(8)
+        ]
+        values, wrong = typed({"pod_rails": rails, **expectations})
+        assert not wrong
+        nodes[name] = Node(name, "host", "linux", rack, values)
+        groups.setdefault(rack, []).append(name)
+    return Plan(nodes, groups, [])
+
+
+class Fleet:
+    """Simulated hosts that run a layer's loads, step by step."""
+
+    def __init__(self, plan: Plan, ills: dict[str, dict[str, t.Any]]) -> None:
+        self.plan, self.words, self.steps = plan, [], []
+        common = {"rails": 8, "link_gbit_s": 400, "devices": [f"mlx5_{rail}" for rail in range(8)], "variables": {"NCCL_IB_TC": "106"}}
+        self.hosts = {name: {**stack.HEALTHY, **common, "name": name, **ills.get(name, ills.get("*", {}))} for name in plan.nodes}
+
+    def climb(self, layer: str, idle: dict[str, t.Any] | None = None) -> dict[str, dict[str, judging.Envelope]]:
+        """Every step of a layer's loads; what each host told, as envelopes."""
+        done: dict[str, dict[str, loads.Rows]] = {}
+        hosts = list(self.plan.nodes)
+        for step in range(30):
+            table = PLANNERS[layer](loads.Situation(self.plan, hosts, step, idle or {}, done))
+            if table is None:
+                break
+            assert loads.load(json.loads(json.dumps(table.dump()))) == table
+            self.words += table.words
+            self.steps.append(table)
+            for host, jobs in table.jobs.items():
+                answers = {job.id: self.answer(host, job) for job in jobs}
+                for name, told in loads.replies(jobs, {"answers": answers, "ended": "done"}).items():
+                    assert told.status == "ok", (name, told.words)
+                    done.setdefault(name, {}).setdefault(host, []).extend(told.rows)
+        names = {reading for readings in done.values() for reading in readings}
+        assert names <= set(hosts)
+        return {"now": {host: self.envelope(host, done) for host in hosts}}
+
+    def answer(self, host: str, job: loads.Job) -> dict[str, t.Any]:
+        """What one job prints."""
+        told = {"status": "ran", "argv": job.argv, "rc": 0, "stderr": "", "seconds": 20.0, "cut": False}
+        if job.argv[0] == "grep":
+            return {**told, "stdout": stack.log(self.hosts[host], len(job.told["hosts"]) > 1, "node_nics" in job.id)}
+        program = next(word.strip("{}") for word in job.argv if word.startswith("{"))
+        document = stack.document(program, stack.options(job.argv[4:]), [self.hosts[name] for name in job.told["hosts"]])
+        return {**told, "stdout": json.dumps(document), "rc": 0 if document["outcome"] == "complete" else 1}
+
+    def envelope(self, host: str, done: dict[str, dict[str, loads.Rows]]) -> judging.Envelope:
+        """As a run keeps it."""
+        readings = {name: {"status": "ok", "words": "", "rows": rows.get(host, []), "evidence": None} for name, rows in done.items()}
+        return {"answered": True, "words": "", "boot_id": "1", "uptime_seconds": 1.0, "readings": readings}
+
+
+def judged(layer: str, plan: Plan, fleet: Fleet) -> list[t.Any]:
+    """Every verdict of the layer."""
+    told = fleet.climb(layer)
+    members = list(plan.nodes)
+    return judging.judge(judging.Layer(layer, plan, members, members, told["now"], {}, {}, (), datetime.date(2026, 6, 15)))
+
+
+def not_well(verdicts: list[t.Any]) -> dict[str, Checks]:
+    """Checks that are neither pass nor skip, with the worst verdict of each host."""
+    found: dict[str, Checks] = {}
+    for one in verdicts:
+        if one.verdict not in ("pass", "skip"):
+            for host in {finding.host or one.host for finding in one.findings} or {one.host}:
+                found.setdefault(one.check, {})[host or "group"] = one.verdict
+    return found
+
+
+def words_of(verdicts: list[t.Any], check: str) -> str:
+    """What a check found, in words."""
+    return "; ".join(str(finding) for one in verdicts if one.check == check for finding in one.findings)
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    """Two racks, where a fault is looked for."""
+    return plan_of(16)
+
+
+def test_a_healthy_pod_passes_layer_5() -> None:
+    plan = plan_of(HOSTS)
+    fleet = Fleet(plan, {})
+    verdicts = judged("collectives", plan, fleet)
+    assert not_well(verdicts) == {}
+    passed = {one.check for one in verdicts if one.verdict == "pass"}
+    assert passed == set(judging.REGISTRY["collectives"]) - {"sharp_used"} | {judging.ANSWERED}
+    # Alone, then 2, 4, 8, 16 and 32 hosts, every host in each.
+    assert [len(table.jobs) for table in fleet.steps] == [HOSTS] * 6
+    assert any("6 launches" in words for words in fleet.words)
+
+
+def test_a_slow_host_of_32_is_named_in_few_launches() -> None:
+    plan = plan_of(HOSTS)
+    fleet = Fleet(plan, {"gpu21": {"limit_gbyte_s": 180.0}})
+    found = not_well(judged("collectives", plan, fleet))
+    assert found["slow_node"] == found["all_reduce_bandwidth"] == {"gpu21": "fail"}
+    # Alone, the first rung, and the search that its failure starts.
+    assert len(fleet.steps) <= 2 + 7
+
+
+def test_a_healthy_pod_passes_layer_6() -> None:
+    plan = plan_of(HOSTS)
+    verdicts = judged("training", plan, Fleet(plan, {}))
+    assert not_well(verdicts) == {}
+    passed = {one.check for one in verdicts if one.verdict == "pass"}
+    assert passed == set(judging.REGISTRY["training"]) - {"step_time_expected", "mfu"} | {judging.ANSWERED}
+
+
+ILL: dict[str, tuple[dict[str, t.Any], Checks, str, str]] = {
+    # name: the ill host's state; checks that find it there; the check whose words are looked at; the words
+    "gpudirect_off": (
+        {"gdr": False},
+        {"all_reduce_bandwidth": "fail", "slow_node": "fail", "gpudirect_used": "fail", "node_nics_all_reduce": "fail"},
+        "all_reduce_bandwidth",
+        "GPUDirect is off on 8 of 8 channels",
+    ),
+    "one_nic_of_eight": (
+        {"rails_used": 1},
+        {"all_reduce_bandwidth": "fail", "slow_node": "fail", "all_rails_used": "fail", "node_nics_all_reduce": "fail"},
+        "all_reduce_bandwidth",
+        "1 of 8 rails carry it",
+    ),
+    "seven_nics_of_eight": (
+        {"rails_used": 7},
+        {"all_rails_used": "fail", "node_nics_all_reduce": "fail", "efficiency": "warn"},
+        "all_rails_used",
+        "mlx5_7",
+    ),
+    "socket_fallback": (
+        {"socket": True},
+        {"all_reduce_bandwidth": "fail", "slow_node": "fail", "no_nccl_warnings": "fail", "node_nics_all_reduce": "fail"},
+        "no_nccl_warnings",
+        "expected RDMA, got TCP sockets",
+    ),
+    "slow_host_180_of_380": (
+        {"limit_gbyte_s": 180.0},
+        {"all_reduce_bandwidth": "fail", "slow_node": "fail", "node_nics_all_reduce": "fail"},
+        "slow_node",
+        "fast without it",
+    ),
+    "slow_gpus": ({"node_gbyte_s": 200.0}, {"node_all_reduce": "fail"}, "node_all_reduce", "got 19"),
+    "no_peer_access": ({"access": False}, {"peer_to_peer": "fail"}, "peer_to_peer", "GPU 0 to GPU 1: expected peer access"),
+    "slow_copy": ({"copy_gbyte_s": 90.0}, {"peer_to_peer": "fail"}, "peer_to_peer", "90 GB/s"),
+    # A host that computes wrongly by itself is no partner of others.
+    "wrong_values": ({"wrong": 3}, {"no_wrong_values": "fail", "all_reduce_bandwidth": "unknown"}, "no_wrong_values", "3 wrong"),
+    "wrong_value_of_a_small_call": ({"wrong_small": 1}, {"collectives_correct": "fail"}, "collectives_correct", "1 wrong"),
+    "another_variable": ({"variable": "NCCL_ALGO"}, {"nccl_runtime": "unknown"}, "nccl_runtime", "NCCL_ALGO: expected not set, got 1"),
+    "nccl_warns": (
+        {"warning": "NET/IB: Got completion from peer 10.0.0.2<1> with status=12 opcode=1"},
+        {"no_nccl_warnings": "fail"},
+        "no_nccl_warnings",
+        "status=N",
+    ),
+    "late": ({"late_ms": 120.0}, {"arrivals_even": "warn"}, "arrivals_even", "120 ms"),
+}
+
+
+@pytest.mark.parametrize("name", ILL)
+def test_an_ill_host_of_layer_5_is_found_and_named(plan: Plan, name: str) -> None:
+    state, checks, check, words = ILL[name]
+    verdicts = judged("collectives", plan, Fleet(plan, {"gpu13": state}))
+    found = not_well(verdicts)
+    at_13 = {one: hosts.get("gpu13") for one, hosts in found.items() if "gpu13" in hosts}
+    assert at_13 == checks
+    # Whoever shares a run with it is told of the run's efficiency, and of nothing else.
+    assert {one for one, hosts in found.items() if set(hosts) - {"gpu13"}} <= {"efficiency"}
+    assert words in words_of(verdicts, check)
+
+
+def test_every_check_of_layer_5_has_a_fault_here() -> None:
+    found = {check for _state, checks, _check, _words in ILL.values() for check in checks}
+    others = {"curve_rises", "ranks_as_asked", "sharp_used"}
+    assert found | others == set(judging.REGISTRY["collectives"])
+
+
+def test_a_dip_in_the_curve(plan: Plan) -> None:
+    dip = {"gpu13": {"dip_at": 268435456}}
+    verdicts = judged("collectives", plan, Fleet(plan, dip))
+    assert not_well(verdicts)["curve_rises"]["gpu13"] == "warn"
+    assert "256 MiB" in words_of(verdicts, "curve_rises")
+
+
+def test_lone_ranks_are_no_group(plan: Plan) -> None:
+    verdicts = judged("collectives", plan, Fleet(plan, {"gpu13": {"lone": True}}))
+    assert not_well(verdicts)["ranks_as_asked"] == {"gpu13": "fail"}
+
+
+def test_sharp_that_is_wanted_and_not_there() -> None:
+    pod = plan_of(4, pod_sharp=True, pod_fabric="infiniband")
+    found = not_well(judged("collectives", pod, Fleet(pod, {})))
+    assert set(found["sharp_used"]) == set(pod.nodes)
+
+
+@pytest.mark.parametrize("how", ["absent", "dead"])
+def test_a_rank_that_does_not_come_is_named(how: str) -> None:
+    pod = plan_of(8)
+    verdicts = judged("collectives", pod, Fleet(pod, {"gpu03": {how: True}}))
+    assert "rank 7: expected to arrive at all_reduce of 0 float32" in words_of(verdicts, "collectives_correct")
+    found = not_well(verdicts)
+    assert found["slow_node"] == {"gpu03": "fail"}
+    assert set(found["all_reduce_bandwidth"]) == {"gpu03"}
+
+
+def test_a_pod_that_is_slow_throughout_is_found_by_the_floor(plan: Plan) -> None:
+    verdicts = judged("collectives", plan, Fleet(plan, {"*": {"nics_percent": 50.0}}))
+    assert set(not_well(verdicts)["all_reduce_bandwidth"]) == set(plan.nodes)
+
+
+SICK: dict[str, tuple[dict[str, t.Any], Checks, str, str]] = {
+    "outlier": ({"outlier_times": 6.0}, {"step_outliers": "fail", "step_time_stable": "fail"}, "step_outliers", "step 60"),
+    "slow_rank": ({"behind_ms": 80.0}, {"slow_rank": "fail"}, "slow_rank", "behind in 100 of 100 steps"),
+    "slow_gpu": ({"gemm_tflops": 500.0}, {"mfu_cause": "warn"}, "mfu_cause", "computation"),
+    "slow_data": ({"data_ms": 300.0, "step_ms": 400.0}, {"mfu_cause": "warn", "slow_rank": "fail"}, "mfu_cause", "waiting for data"),
+    "drift": ({"drift": True}, {"ranks_agree": "fail"}, "ranks_agree", "expected the parameters of the other ranks"),
+    "nan": ({"nan": True}, {"loss_falls": "fail"}, "loss_falls", "a loss that is a number"),
+    "rising_loss": ({"rises": True}, {"loss_falls": "fail"}, "loss_falls", "a loss that falls"),
+    "hang": ({"absent": True}, {"no_nccl_timeouts": "fail"}, "no_nccl_timeouts", "it never came"),
+}
+
+
+@pytest.mark.parametrize("name", SICK)
+def test_an_ill_host_of_layer_6_is_found_and_named(plan: Plan, name: str) -> None:
+    state, checks, check, words = SICK[name]
+    verdicts = judged("training", plan, Fleet(plan, {"gpu13": state}))
+    found = not_well(verdicts)
+    assert {one: found.get(one, {}).get("gpu13") for one in checks} == checks
+    assert words in words_of(verdicts, check)
+
+
+def test_jitter_of_all_steps() -> None:
+    pod = plan_of(2)
+    found = not_well(judged("training", pod, Fleet(pod, {"gpu01": {"jitter_percent": 12.0}})))
+    assert set(found["step_time_stable"]) == set(pod.nodes)
+
+
+def test_numbers_that_the_site_asks_for() -> None:
+    pod = plan_of(2, pod_step_seconds=0.5, pod_mfu_min_percent=55)
+    found = not_well(judged("training", pod, Fleet(pod, {})))
+    assert {one: set(hosts.values()) for one, hosts in found.items()} == {"step_time_expected": {"fail"}, "mfu": {"warn"}}
+
+
+@pytest.mark.parametrize("layer", ["collectives", "training"])
+def test_a_host_that_ran_nothing_is_never_a_pass(layer: str) -> None:
+    pod = plan_of(2)
+    empty = {
+        "answered": True,
+        "words": "",
+        "boot_id": "1",
+        "uptime_seconds": 1.0,
+        "readings": {"load_jobs": {"status": "ok", "words": "", "rows": [], "evidence": None}},
+    }
+    verdicts = judging.judge(
+        judging.Layer(layer, pod, list(pod.nodes), list(pod.nodes), dict.fromkeys(pod.nodes, empty), {}, {}, (), datetime.date(2026, 6, 15))
+    )
+    required = {name for name, one in judging.REGISTRY[layer].items() if one.required}
+    assert required and not {one.check for one in verdicts if one.verdict == "pass"} & required
