@@ -41,7 +41,8 @@ def answer(request):
 
     request: ``do`` and ``load`` (a name that is a file name), with
     ``start``: ``owner`` (the pod's place on its controller; loads of the same owner are leftovers of dead runs and are ended,
-    those of another one make it refuse), ``run_id``, ``start_in`` (seconds until the timetable begins), ``lease`` (seconds,
+    those of another one make it refuse), ``beside`` (true where only a load of its
+    own name is a leftover, whatever else is under way), ``run_id``, ``start_in`` (seconds until the timetable begins), ``lease`` (seconds,
     or None), ``environment``, ``programs`` (name to source text, for arguments that refer to them as ``{name}``) and ``jobs``:
     ``id``, ``argv``, ``at`` and ``until`` (seconds of the timetable), ``again`` (words on standard error with which it is tried
     again) and ``near`` (an RDMA device whose CPUs it is pinned to, or None);
@@ -111,7 +112,7 @@ def _who(pid):
 
 def _start(base, request):
     ended = []
-    for name in sorted(os.listdir(base)):
+    for name in [request["load"]] if request.get("beside") else sorted(os.listdir(base)):
         place = os.path.join(base, name)
         record = _read(os.path.join(place, "record.json"))
         if record is not None and _running(place, record):

@@ -92,6 +92,7 @@ class Rail:
     sends_to: dict[str, float] = field(default_factory=dict)
     latency_us: float = 0.0
     counts_class: bool = True
+    measures_mtu: int = 0
 
 
 @dataclass

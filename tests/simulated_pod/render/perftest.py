@@ -62,6 +62,7 @@ def script(host: Host, tool: str) -> str:
     lines = [PARSE, "case $device in"]
     for rail in host.rails:
         words = f"address={rail.address} sends={mbit(rail.sends_gbit_s)} gpu_sends={mbit(rail.from_gpu_gbit_s)} latency={rail.latency_us:.2f}"
+        words += f" mtu={rail.measures_mtu}" if rail.measures_mtu else ""
         lines.append(f"{rail.device}) {words} {_down(rail)};;")
     lines += ['*) echo "IB device $device not found" >&2; echo " Unable to find the Infiniband/RoCE device" >&2; exit 1 ;;', "esac"]
     if not host.perftest_gpu:

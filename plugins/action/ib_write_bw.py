@@ -1,0 +1,99 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Measure the bandwidth of rails: the documentation is in plugins/modules/ib_write_bw.py."""
+
+from __future__ import annotations
+
+import socket
+import typing as t
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import loads, transports
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.perftest_commands import AWAITS, MEMORIES, Asked, argv
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.parsing import preload
+
+preload()
+COLLECT_SECONDS = 10
+TESTS = {
+    "device": {"type": "str", "required": True}, "port": {"type": "int"}, "peer": {"type": "str"}, "gpu": {"type": "int"}, "gid_index": {"type": "int"},
+}  # fmt: skip
+OPTIONS: dict[str, t.Any] = {
+    "state": {"type": "str", "required": True, "choices": ["server", "client", "collected"]},
+    "tests": {"type": "list", "elements": "dict", "options": TESTS},
+    "traffic_class": {"type": "int"}, "bytes": {"type": "int", "default": 1048576}, "seconds": {"type": "int", "default": 5},
+    "queue_pairs": {"type": "int", "default": 4}, "mtu": {"type": "int", "default": 4096}, "ack_timeout": {"type": "int", "default": 14},
+    "memory": {"type": "str", "choices": list(MEMORIES), "default": "host"}, "dmabuf": {"type": "bool", "default": False},
+    "bidirectional": {"type": "bool", "default": False}, "deadline": {"type": "int", "default": 120},
+}  # fmt: skip
+
+
+class ActionModule(ActionBase):
+    """All rails of a host side by side, as servers or as clients."""
+
+    TRANSFERS_FILES = False
+    _supports_check_mode = True
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        """Start servers, run clients, or collect servers."""
+        result = super().run(tmp, task_vars)
+        needed = [("state", role, ("tests", "traffic_class")) for role in ("server", "client")]
+        _validation, given = self.validate_argument_spec(OPTIONS, required_if=needed)
+        self.vars, role = task_vars or {}, given["state"]
+        jobs = [] if role == "collected" else self.jobs(role, given)
+        if self._task.check_mode:
+            return {**result, "changed": False, "skipped": True, "commands": [job.argv for job in jobs], "msg": "check mode loads nothing"}
+        if role != "collected":
+            self.start(role, jobs, given["deadline"])
+        if role == "server":
+            return {**result, "changed": False, "commands": [job.argv for job in jobs]}
+        return {**result, "changed": False, **self.collect("server" if role == "collected" else role, jobs, given["deadline"] if role == "client" else 0)}
+
+    def jobs(self, role: str, given: dict[str, t.Any]) -> list[loads.Job]:
+        """One job a test.
+
+        Raises AnsibleActionFail for a client's test without a peer.
+        """
+        jobs = []
+        for number, test in enumerate(given["tests"]):
+            peer = test["peer"] if role == "client" else None
+            if role == "client" and not peer:
+                raise AnsibleActionFail(f"the test of {test['device']} has no peer, and a client needs one")
+            asked = Asked(
+                "ib_write_bw", given["bytes"], given["seconds"], given["queue_pairs"], given["mtu"], test["gid_index"], given["traffic_class"],
+                given["ack_timeout"], given["memory"], given["dmabuf"], given["bidirectional"],
+            )  # fmt: skip
+            port = test["port"] if test["port"] is not None else 18515 + number
+            name = f"{test['device']} {f'to {peer}' if peer else 'as server'} port {port}"
+            told = {"kind": "write_bw", "role": role, "device": test["device"], "peer": peer, "step": 0, "memory": given["memory"]}
+            words = argv(asked, test["device"], port, test["gpu"], peer)
+            again = AWAITS if peer else ()
+            jobs.append(loads.Job(name, words, 0.0, float(given["deadline"]), told, again, test["device"], "write_bw" if peer else None))
+        return jobs
+
+    def start(self, role: str, jobs: list[loads.Job], deadline: int) -> None:
+        """Start them detached; they end themselves at the deadline."""
+        said = self.say(
+            do="start", load=f"ib_write_bw-{role}", owner=f"{socket.gethostname()}:ib_write_bw", run_id="by hand", beside=True, start_in=0.0, lease=None,
+            jobs=[job.asked() for job in jobs],
+        )  # fmt: skip
+        if said["refused"]:
+            raise AnsibleActionFail(said["refused"])
+
+    def collect(self, role: str, jobs: list[loads.Job], wait: int) -> dict[str, t.Any]:
+        """What they printed: rows of those that measured, and every job with its end; a task in which one gave no rate has failed."""
+        said = self.say(do="collect", load=f"ib_write_bw-{role}", wait=wait + COLLECT_SECONDS if wait else 0)
+        if not jobs:
+            return {"ended": said["ended"], "servers": list(said["answers"].values())}
+        replies = loads.replies(jobs, said)
+        rows, ends = replies["write_bw"].rows, replies[loads.JOBS].rows
+        lost = [f"{row['item']}: {row['words']}" for row in ends if row["status"] != "ok"]
+        return {"rows": rows, "tests": ends, "failed": bool(lost), "msg": "; ".join(lost)}
+
+    def say(self, **request: t.Any) -> dict[str, t.Any]:
+        """What the program on the host answers."""
+        said = transports.piped(self, "detached", request, self.vars)
+        if isinstance(said, str):
+            raise AnsibleActionFail(said)
+        return said

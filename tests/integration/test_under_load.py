@@ -1,0 +1,181 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Layer 4 of a small simulated pod under real processes that load nothing: the whole way from the plan to the blame."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.every import REGISTRY
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod import changes, inprocess
+
+from .conftest import RACKS, ROOT, Climb, Pod
+
+SHORT = {"pod_idle_seconds": 1, "pod_write_bw_seconds": 1, "pod_load_setup_seconds": 3, "pod_load_tick_seconds": 5, "pod_only": "rdma", "pod_to_layer": "rdma"}
+FAULTS = {name: fault for name, fault in changes.known().items() if fault.get("loads") and fault["expect"]["layer"] == "rdma"}
+# Faults that do not hide each other are looked for in one climb.
+TOGETHER = [
+    ["slow_sender", "slow_receiver", "gpu_memory_halved", "latency_high", "class_ignored", "other_mtu_measured"],
+    ["slow_path", "host_saturates"],
+    ["gpus_at_work"],
+    ["perftest_missing"],
+]
+
+
+@pytest.fixture
+def pod(tmp_path: Path) -> Pod:
+    return Pod(tmp_path, **SHORT)
+
+
+def findings(climb: Climb, check: str) -> dict[tuple[str, str], str]:
+    """What a check found, by host and place."""
+    assert climb.report is not None, climb.output
+    return {
+        (one["host"] or verdict["host"] or verdict["group"], one["where"]): one["actual"]
+        for verdict in climb.report["verdicts"]
+        if verdict["check"] == check
+        for one in verdict["findings"]
+    }
+
+
+def test_every_check_of_the_layer_has_a_fault() -> None:
+    assert {check for fault in FAULTS.values() for check in fault["expect"]["checks"]} == set(REGISTRY["rdma"])
+    assert sorted(name for names in TOGETHER for name in names) == sorted(FAULTS)
+
+
+def test_a_healthy_pod_carries_its_rates(pod: Pod) -> None:
+    climb = pod.climb()
+    assert climb.report is not None and climb.not_well() == {}, climb.output
+    assert {climb.gate("rdma", rack) for rack in RACKS} == {"open"} and climb.rc == 0
+    assert "rounds of pairs over 8 hosts" in climb.output and "8 hosts are loaded for" in climb.output
+    judged = {one["check"]: one["verdict"] for one in climb.report["verdicts"] if one["host"] == "gpu01"}
+    assert judged["write_bw_per_rail"] == judged["right_class"] == judged["measured_as_asked"] == judged["gpu_write_bw"] == "pass"
+    assert climb.run is not None and (climb.run / "evidence" / "rdma" / "gpu01" / "write_bw.load-0.txt").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("names", TOGETHER, ids="+".join)
+def test_faults_are_found_where_they_are(pod: Pod, names: list[str]) -> None:
+    pods = inprocess.Pods(pod.inventory)
+    healthy = pods.pod()
+    for name in names:
+        named = {changes.node_of(change) for change in FAULTS[name]["changes"]}
+        assert {node for node in pods.plan.nodes if pods.pod([name]).nodes[node] != healthy.nodes[node]} == named, "the fault is not in force"
+    climb = pod.climb("-e", f"simulated_faults={','.join(names)}")
+    expected: dict[str, str] = {}
+    for name in names:
+        expected |= FAULTS[name]["expect"]["checks"]
+    assert climb.not_well() == expected, climb.output
+    assert climb.report is not None
+    said = json.dumps(climb.report["verdicts"])
+    assert [words for name in names if (words := FAULTS[name]["expect"]["words"]) not in said] == []
+    blamed = {FAULTS[name]["changes"][0]["host"] for name in names if "write_bw_per_rail" in FAULTS[name]["expect"]["checks"]}
+    assert {host for host, _where in findings(climb, "write_bw_per_rail")} == blamed | ({"gpu08"} if "slow_path" in names else set())
+    closed = {rack for name in names for rack in FAULTS[name]["expect"]["groups"]}
+    assert {rack for rack in RACKS if climb.gate("rdma", rack) == "closed"} == closed
+
+
+def test_check_mode_prints_the_plan_and_loads_nothing(pod: Pod) -> None:
+    climb = pod.climb("--check")
+    assert "rounds of pairs over 8 hosts" in climb.output and "check mode loads nothing: this is the plan only" in climb.output
+    assert {climb.gate("rdma", rack) for rack in RACKS} == {"not_run"}
+    assert climb.report is not None and climb.report["verdict"] == "no_fault_seen" and "rdma was not run" in climb.report["reasons"]
+    assert not loaded(pod) and climb.run is not None and not (climb.run / "loads").exists()
+
+
+@pytest.mark.parametrize("how", [{"pod_mode": "passive"}, {"pod_depth": "quick"}])
+def test_a_pod_that_is_not_loaded_is_not_proved(pod: Pod, how: dict[str, str]) -> None:
+    climb = pod.climb(**how)
+    assert {climb.gate("rdma", rack) for rack in RACKS} == {"not_run"} and climb.report is not None and climb.report["verdict"] == "no_fault_seen"
+    assert not loaded(pod)
+
+
+def loaded(pod: Pod) -> list[int]:
+    """The processes of this pod's loads."""
+    return [pid for pid, place in marked() if str(pod.runs) in _owner(place)]
+
+
+def marked() -> list[tuple[int, str]]:
+    """Every process of a load and the load's directory, by the mark that each of them carries."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            words = [os.fsdecode(word) for word in path.read_bytes().split(b"\0")]
+            found += [(int(path.parent.name), word.partition("=")[2]) for word in words if word.startswith("GPUFABRIC_PYRAMID_LOAD=")]
+    return found
+
+
+def _owner(place: str) -> str:
+    try:
+        return str(json.loads((Path(place) / "record.json").read_text())["owner"])
+    except (OSError, ValueError):
+        return ""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_what_an_interrupted_run_left_is_ended_by_the_next_one(pod: Pod, number: signal.Signals) -> None:
+    command = [str(Path(sys.executable).with_name("ansible-playbook")), "playbooks/validate.yml", "-i", str(pod.inventory)]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, env={**os.environ, "ANSIBLE_NOCOLOR": "1"}
+    ) as running:
+        until = time.monotonic() + 120
+        while not (left := loaded(pod)):
+            assert time.monotonic() < until and running.poll() is None, "the run never loaded anything"
+            time.sleep(0.1)
+        os.killpg(running.pid, number)
+        running.wait(60)
+    assert left
+    climb = pod.climb()
+    assert climb.report is not None and climb.not_well() == {}, climb.output
+    assert "ended what was left of" in climb.output or not [pid for pid in left if Path(f"/proc/{pid}").exists()]
+    assert loaded(pod) == []
+
+
+BY_HAND = """
+- hosts: gpu01,gpu02
+  gather_facts: false
+  tasks:
+    - gpufabric.pyramid.ib_write_bw: {state: server, traffic_class: 106, deadline: 60, tests: [{device: mlx5_0, gid_index: 3}, {device: mlx5_3, gid_index: 3}]}
+      when: inventory_hostname == "gpu01"
+    - gpufabric.pyramid.ib_write_bw:
+        state: client
+        traffic_class: 106
+        seconds: 1
+        deadline: 30
+        tests: [{device: mlx5_0, gid_index: 3, peer: 10.51.0.1}, {device: DEVICE, gid_index: 3, peer: 10.52.0.1, port: 18516}]
+      when: inventory_hostname == "gpu02"
+      register: measured
+      ignore_errors: true
+    - gpufabric.pyramid.ib_write_bw: {state: collected}
+      when: inventory_hostname == "gpu01"
+      register: servers
+    - ansible.builtin.copy:
+        content: "{{ {'measured': hostvars.gpu02.measured, 'servers': hostvars.gpu01.servers} | to_json }}"
+        dest: RESULT
+        mode: "0600"
+      delegate_to: localhost
+      run_once: true
+      vars: {ansible_connection: local, ansible_python_interpreter: PYTHON}
+"""
+
+
+@pytest.mark.parametrize(("device", "rates", "words"), [("mlx5_3", 2, ""), ("mlx5_99", 1, "IB device mlx5_99 not found")])
+def test_the_module_measures_rails_side_by_side_and_leaves_no_server(pod: Pod, tmp_path: Path, device: str, rates: int, words: str) -> None:
+    play, result = tmp_path / "play.yml", tmp_path / "result.json"
+    play.write_text(BY_HAND.replace("DEVICE", device).replace("RESULT", str(result)).replace("PYTHON", sys.executable))
+    done = pod.playbook(playbook=str(play))
+    assert done.rc == 0, done.output
+    said = json.loads(result.read_text())
+    assert len(said["measured"]["rows"]) == rates and all(row["gbit_s"] > 350 for row in said["measured"]["rows"])
+    assert said["measured"].get("failed", False) == bool(words) and words in said["measured"]["msg"]
+    ends = sorted(one["status"] for one in said["servers"]["servers"])
+    assert ends == ["ran", "ran"] if rates == 2 else ends == ["ran", "stopped"]
+    assert [place for _pid, place in marked() if "ib_write_bw-" in place] == []
