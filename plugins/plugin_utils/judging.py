@@ -100,17 +100,11 @@ def judge(layer: Layer) -> list[Verdict]:
         verdicts.append(answered)
         if answered.verdict == "pass":
             speaking.append(node)
-<<<<<<< HEAD
     asked = {name for check in layer.checks() for name in check.expectations}
     meshes = layer.plan.meshes(layer.partners, layer.members) if asked & {"pod_pings", "pod_path_probes"} else {}
-    incasts = layer.plan.planned_incasts(layer.members) if "pod_incasts" in asked else {}
-=======
-    meshes = layer.plan.meshes(layer.partners, layer.members)
-    loaded = any("pod_incasts" in check.expectations for check in layer.checks())
     # Where pod_only names some hosts, others help to load them.
-    hosts = {*layer.members, *(node for node, envelope in layer.now.items() if "load_jobs" in envelope["readings"])}
-    incasts = layer.plan.planned_incasts(hosts) if loaded else {}
->>>>>>> e4d03d9 (Take a rail's leaf from the wiring plan, and tell of an incast what its loads and checks need)
+    loaded = {*layer.members, *(node for node, envelope in layer.now.items() if "load_jobs" in envelope["readings"])}
+    incasts = layer.plan.planned_incasts(loaded) if "pod_incasts" in asked else {}
     for node in speaking:
         values = {**layer.plan.nodes[node].values, **layer.plan.planned(node), **incasts.get(node, {})}
         values |= {"pod_pings": meshes[node]["ping"], "pod_path_probes": meshes[node]["path_probe"]} if node in meshes else {}
