@@ -163,12 +163,12 @@ def _nodes(inventory: Inventory, roles: t.Mapping[str, str], values: t.Mapping[s
     nodes = {}
     for name, role in roles.items():
         asn = inventory.variables[name].get("bgp_asn")
-        platform = _platform(role, values[name], str(inventory.variables[name].get("ansible_network_os") or ""))
+        platform = platform_of(role, values[name], str(inventory.variables[name].get("ansible_network_os") or ""))
         nodes[name] = Node(name, role, platform, group_of.get(name), values[name], int(asn) if asn is not None else None)
     return nodes
 
 
-def _platform(role: str, values: t.Mapping[str, t.Any], network_os: str) -> str:
+def platform_of(role: str, values: t.Mapping[str, t.Any], network_os: str) -> str:
     if values["pod_platform"] != "auto":
         return str(values["pod_platform"])
     if role != "host" and values["pod_fabric"] == "infiniband":

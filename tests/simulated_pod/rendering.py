@@ -25,7 +25,7 @@ def render(plan: Plan, pod: Pod, into: Path) -> None:
         render_node(plan, pod, name, into)
     (into / "=rates").mkdir()
     for host in pod.hosts.values():
-        for rail in host.rails:
+        for rail in (one for one in host.rails if one.address):
             (into / "=rates" / rail.address).write_text(f"{perftest.mbit(rail.receives_gbit_s)} 0\n", encoding="utf-8")
     (into / "unreachable").write_text("".join(f"{name} {node.unreachable}\n" for name, node in pod.nodes.items() if node.unreachable), encoding="utf-8")
 

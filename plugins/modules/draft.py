@@ -1,0 +1,66 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documentation of the action of the same name, which runs on the controller."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: draft
+short_description: Draft a pod's inventory from what its nodes told
+version_added: 0.1.0
+author: [The gpufabric.pyramid authors (@gpufabric)]
+description:
+  - >-
+    Writes C(hosts.yml), C(cabling.csv) and C(group_vars/all/pod.yml) from what P(gpufabric.pyramid.survey#module) brought from every node:
+    cables, the ordered rails of each type of host, AS numbers or GUIDs of switches, topology and rate.
+  - What could not be told is a null with its reason at the end of C(group_vars/all/pod.yml), never a guess; a run refuses it until it is filled in.
+  - The same answers give the same files, so that a second run on an unchanged pod changes nothing.
+attributes:
+  check_mode:
+    support: full
+    description: It says what would change and writes nothing.
+  diff_mode:
+    support: full
+    description: It shows the old and the new text of each file.
+options:
+  into:
+    description: The directory that gets the files; a draft that is there is replaced.
+    type: path
+    required: true
+  name:
+    description: The pod's name.
+    type: str
+    required: true
+  fabric:
+    description: The fabric that joins the rails.
+    type: str
+    choices: [roce, infiniband]
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Draft the inventory
+  gpufabric.pyramid.draft:
+    into: discovered/mypod
+    name: mypod
+    fabric: infiniband
+  run_once: true
+"""
+
+RETURN = r"""
+cables:
+  description: How many cables were found.
+  returned: success
+  type: int
+blanks:
+  description: What could not be told, and why.
+  returned: success
+  type: list
+  elements: str
+files:
+  description: The files of the draft.
+  returned: success
+  type: list
+  elements: str
+"""

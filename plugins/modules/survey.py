@@ -1,0 +1,49 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documentation of the action of the same name, which runs on the controller."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: survey
+short_description: Ask a node whom it is cabled to
+version_added: 0.1.0
+author: [The gpufabric.pyramid authors (@gpufabric)]
+description:
+  - >-
+    Asks a GPU host or a switch for everything that tells how a pod is cabled: its neighbors by LLDP, its adapters and netdevs, the MAC
+    addresses that a switch has learned, its own AS, and on InfiniBand the discovery of the whole fabric by a few hosts.
+  - What a node does not tell fails nothing; it is kept with the words of its tool.
+attributes:
+  check_mode:
+    support: full
+    description: It only reads, so it does the same in check mode.
+  diff_mode:
+    support: none
+    description: It changes nothing.
+options:
+  fabric:
+    description: The fabric that joins the rails.
+    type: str
+    choices: [roce, infiniband]
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Ask whom the node sees
+  gpufabric.pyramid.survey:
+    fabric: roce
+  register: pyramid_survey
+"""
+
+RETURN = r"""
+told:
+  description: The rows of each reading that the node told, by reading; see docs/readings.md.
+  returned: success
+  type: dict
+untold:
+  description: Why a reading was not told, by reading.
+  returned: success
+  type: dict
+"""

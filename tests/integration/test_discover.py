@@ -1,0 +1,94 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""discover.yml on simulated and real fabrics: the draft is the pod's own plan, is accepted, and a second run changes nothing."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks._ports import port_name
+from ansible_collections.gpufabric.pyramid.tests.labs.infiniband import inventory
+from ansible_collections.gpufabric.pyramid.tests.labs.infiniband.lab import Lab, lacking
+from ansible_collections.gpufabric.pyramid.tests.labs.infiniband.shape import Shape, healthy
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod import layout
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod.planned import plan_of
+
+ROOT = Path(__file__).resolve().parents[2]
+Cables = set[frozenset[tuple[str, str]]]
+
+
+def discover(source: Path, into: Path, *arguments: str) -> tuple[str, bool]:
+    """The output of discover.yml, and whether it changed the draft."""
+    command = [str(Path(sys.executable).with_name("ansible-playbook")), "playbooks/discover.yml", "-i", str(source), "-e", f"discover_into={into}", *arguments]
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "ANSIBLE_NOCOLOR": "1"}, text=True, capture_output=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout, bool(re.search(r"changed=[1-9]", done.stdout))
+
+
+def cables(path: Path) -> Cables:
+    """The cables of a plan, whichever end is first and however a port is spelt."""
+    rows = csv.DictReader(path.read_text(encoding="utf-8").splitlines())
+    return {frozenset(((row["a_node"], port_name(row["a_port"])), (row["b_node"], port_name(row["b_port"])))) for row in rows}
+
+
+@pytest.mark.parametrize("fabric", ["roce", "infiniband"])
+def test_a_simulated_pod_is_drafted_as_it_was_built(fabric: str, tmp_path: Path) -> None:
+    readers = {"pod_fabric_reader": ["gpu01", "gpu05"]} if fabric == "infiniband" else {}
+    source, into = tmp_path / "source", tmp_path / "draft"
+    layout.write(source, racks=2, hosts_per_rack=4, spines=4, fabric=fabric, expectations={"pod_name": "small", **readers})
+    built = plan_of(source)
+    planned = cables(source / "cabling.csv")
+
+    _output, changed = discover(source, into)
+
+    assert changed and planned and cables(into / "cabling.csv") == planned
+    # What a person adds: how switches are spoken to.
+    for group in ("leaves", "spines"):
+        if (source / "group_vars" / f"{group}.yml").exists():
+            (into / "group_vars" / f"{group}.yml").write_text((source / "group_vars" / f"{group}.yml").read_text())
+    drafted = plan_of(into)
+    for name, node in built.nodes.items():
+        keys = ("device", "netdev", "pci", "gpu", "leaf", "address")
+        wanted, found = ([{key: rail.get(key) for key in keys} for rail in one.values["pod_rails"]] for one in (node, drafted.nodes[name]))
+        assert found == wanted
+        assert (drafted.nodes[name].asn, drafted.nodes[name].role) == (node.asn, node.role)
+        same = ("pod_fabric", "pod_topology", "pod_gate_groups", "pod_link_gbit_s")
+        assert [drafted.nodes[name].values[key] for key in same] == [node.values[key] for key in same]
+    before = {path: path.read_text() for path in into.rglob("*") if path.is_file()}
+    _output, changed = discover(source, into)
+    assert not changed and {path: path.read_text() for path in before} == before
+
+
+def test_check_mode_shows_and_writes_nothing(tmp_path: Path) -> None:
+    source = layout.write(tmp_path / "source", racks=1, hosts_per_rack=2, spines=2, expectations={"pod_name": "small"})
+    output, changed = discover(source, tmp_path / "draft", "--check", "--diff")
+    assert changed and not (tmp_path / "draft").exists() and "+gpu01,enp24s0np0,leaf01,Ethernet1/1,," in output
+
+
+def test_a_fabric_of_ibsim_is_drafted_by_real_tools(tmp_path: Path) -> None:
+    words = lacking()
+    if words is not None:
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(words)
+    lab = Lab(tmp_path / "lab", healthy(Shape(hosts=4, rails=2, spines=2, unit=4)), f"d{os.getpid()}")
+    inventory.write(lab)
+    source = lab.directory / "inventory"
+    planned = cables(source / "cabling.csv")
+    try:
+        lab.up()
+        _output, changed = discover(source, tmp_path / "draft")
+        assert changed and planned and cables(tmp_path / "draft" / "cabling.csv") == planned
+        _output, changed = discover(source, tmp_path / "draft")
+        assert not changed
+        lab.console('Unlink "gpu03 mlx5_1"')
+        _output, changed = discover(source, tmp_path / "draft")
+        left = cables(tmp_path / "draft" / "cabling.csv")
+        assert changed and planned - left == {frozenset({("gpu03", "mlx5_1"), ("leaf02", "3")})} and left < planned
+    finally:
+        lab.down()
