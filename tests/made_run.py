@@ -31,7 +31,7 @@ def verdict(plan: Plan, layer: str, check: str, node: str, *findings: Finding, w
 def make(run: Path, plan: Plan, verdicts: t.Sequence[Verdict], asked: t.Sequence[str] = JUDGED) -> Ledger:
     """The directory of a finished run that judged some layers, with its report.json."""
     state = climb.State(
-        pod="made", run_id=run.name, depth="standard", mode="full", opened="2026-06-15T12:00:00Z", digest="", version="0.1.0",
+        pod="made", run_id=run.name, depth="standard", mode="full", opened="2026-06-15T12:00:00Z", digest="0", version="0.1.0",
         layers=list(asked), scope=dict.fromkeys(plan.groups, "in"), members={layer: list(plan.nodes) for layer in asked}, finished=True,
     )  # fmt: skip
     book = Ledger(run)

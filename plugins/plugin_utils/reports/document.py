@@ -28,6 +28,7 @@ def build(plan: Plan, state: climb.State, judged: t.Mapping[str, Document]) -> D
         "run_id": state.run_id,
         "opened": state.opened,
         "version": state.version,
+        "digest": state.digest,
         "depth": state.depth,
         "mode": state.mode,
         "only": state.only,
