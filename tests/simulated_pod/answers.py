@@ -12,8 +12,9 @@ from ...plugins.plugin_utils import collecting
 from ...plugins.plugin_utils.checks import LAYERS
 from ...plugins.plugin_utils.judging import wanted
 from ...plugins.plugin_utils.plan import Plan
+from . import congested
 from .model import Host, Pod, Switch, Tool
-from .render import eos, gpu, ib, nic, perftest, sonic
+from .render import eos, gpu, ib, nic, perftest, queues, sonic
 
 Later = tuple[str, str]
 
@@ -23,7 +24,7 @@ class Printed:
     """What a command prints: first, and where it is asked again in a run; its exit status and standard error.
 
     asked_below: a lower layer asks it too, so that the second asking is the first of the layer with a soak.
-    loaded: what it prints once the run has loaded the pod.
+    incast: what it prints once the run has congested the pod; loaded: once it has loaded it rail by rail.
     """
 
     stdout: str
@@ -32,6 +33,7 @@ class Printed:
     rc: int = 0
     how: str = ""
     asked_below: bool = False
+    incast: str | None = None
     loaded: str | None = None
 
 
@@ -48,10 +50,20 @@ OF_RAIL |= {"pause_settings": nic.pause, "interface_status": nic.settings, "tran
 OF_EOS: dict[str, t.Callable[[Switch], str]] = {
     "interface_status": eos.status, "transceivers": eos.transceivers, "lldp_neighbors": eos.lldp, "mac_table": eos.macs,
     "arp_table": eos.arp, "bgp_summary": eos.bgp, "ecmp_routes": eos.routes, "interface_mtu": eos.interfaces,
+    "pfc_priorities": queues.eos_lossless,
 }  # fmt: skip
 OF_SONIC: dict[str, t.Callable[[Switch], str]] = {
     "interface_status": sonic.status, "transceivers": sonic.transceivers, "lldp_neighbors": sonic.lldp, "mac_table": sonic.macs,
     "arp_table": sonic.arp, "bgp_summary": sonic.bgp, "ecmp_routes": sonic.routes, "kernel_routes": sonic.kernel_routes, "interface_mtu": sonic.status,
+    "pfc_priorities": queues.sonic_lossless, "ecn_settings": queues.sonic_thresholds,
+}  # fmt: skip
+COUNTED_BY_EOS: dict[str, t.Callable[[Switch, queues.Value], str]] = {
+    "pfc_counters": queues.eos_pauses, "ecn_counters": queues.eos_marks, "queue_drops": queues.eos_discards, "ingress_drops": queues.eos_discards,
+    "interface_bytes": queues.eos_bytes,
+}  # fmt: skip
+COUNTED_BY_SONIC: dict[str, t.Callable[[Switch, queues.Value], str]] = {
+    "pfc_counters": queues.sonic_pauses, "ecn_counters": queues.sonic_marks, "queue_drops": queues.sonic_queues, "ingress_drops": queues.sonic_groups,
+    "interface_bytes": queues.sonic_queues,
 }  # fmt: skip
 OF_FABRIC: dict[str, t.Callable[[Pod], str]] = {"fabric_links": ib.iblinkinfo, "fabric_topology": ib.ibnetdiscover, "fabric_diagnosis": ib.ibdiagnet}
 MANAGED: dict[str, t.Callable[[Pod], tuple[str, int]]] = {"sminfo": ib.sminfo, "subnet_managers": ib.saquery}
@@ -67,7 +79,7 @@ NOTHING = {"iommu_groups": 2, "iommu_devices": 1, "memory_peers": 2, "modules_lo
 def of_node(pod: Pod, plan: Plan, name: str, readings: t.Iterable[str] | None = None) -> dict[tuple[str, ...], Printed]:
     """Every command that a climb asks of a node (or that some readings are), and what it prints."""
     place = plan.nodes[name]
-    every = (one for layer in LAYERS for phase in ("before", "now") for one in wanted(layer, place.kind, place.values["pod_fabric"], phase))
+    every = (one for layer in LAYERS for phase in ("before", "idle", "during", "now") for one in wanted(layer, place.kind, place.values["pod_fabric"], phase))
     items = plan.items(name)
     names = dict.fromkeys(every if readings is None else readings)
     asks, _apart = collecting.asks(names, {"platform": place.platform, "values": place.values, "items": items})
@@ -77,7 +89,7 @@ def of_node(pod: Pod, plan: Plan, name: str, readings: t.Iterable[str] | None = 
             continue
         for command, item in zip(collecting.commands([ask]), ask.items):
             argv = tuple(command["alternatives"][0]["argv"])
-            answers[argv] = _bent(pod.nodes[name].tools, argv, _printed(pod, name, ask.reading.name, item))
+            answers[argv] = _bent(pod.nodes[name].tools, argv, _printed(pod, plan, name, ask.reading.name, item))
     if place.kind == "host":
         answers |= {argv: _bent(pod.nodes[name].tools, argv, printed) for argv, printed in _by_hand(pod.hosts[name]).items()}
     return answers
@@ -100,9 +112,16 @@ def _by_hand(host: Host) -> dict[tuple[str, ...], Printed]:
     return told | {users: Printed("".join(f"{user}\n" for user in host.gpu_users))}
 
 
-def _printed(pod: Pod, name: str, reading: str, item: dict[str, t.Any]) -> Printed:
+def moved(pod: Pod, plan: Plan) -> congested.Moved:
+    """What the incasts of a run move in the pod, worked out once."""
+    if pod.moved is None:
+        pod.moved = congested.moved(pod, plan)
+    return t.cast(congested.Moved, pod.moved)
+
+
+def _printed(pod: Pod, plan: Plan, name: str, reading: str, item: dict[str, t.Any]) -> Printed:
     if name in pod.switches:
-        return _of_switch(pod.switches[name], reading)
+        return _of_switch(pod, plan, pod.switches[name], reading)
     host = pod.hosts[name]
     if reading in OF_FABRIC:
         return Printed(OF_FABRIC[reading](pod))
@@ -119,15 +138,25 @@ def _printed(pod: Pod, name: str, reading: str, item: dict[str, t.Any]) -> Print
     if reading == "path_responder":
         return Printed('{"port": 4792, "pid": 4711, "seconds": 120}\n')
     rail = next(one for one in host.rails if one.device == item["device"])
+    if reading == "rdma_counters":
+        own = moved(pod, plan).rdma.get((name, rail.device), {})
+        return Printed(nic.hw_counters(rail, False, {}), nic.hw_counters(rail, True, {}), incast=nic.hw_counters(rail, True, own))
     if reading in ("interface_errors", "nic_counters"):
-        return Printed(nic.counters(rail, False), nic.counters(rail, True), loaded=nic.counters(rail, True, loaded=True))
+        own = moved(pod, plan).nic.get((name, rail.device), {})
+        return Printed(
+            nic.counters(rail, False, {}), nic.counters(rail, True, {}), incast=nic.counters(rail, True, own), loaded=nic.counters(rail, True, own, loaded=True)
+        )
     return Printed(OF_RAIL[reading](rail))
 
 
-def _of_switch(switch: Switch, reading: str) -> Printed:
+def _of_switch(pod: Pod, plan: Plan, switch: Switch, reading: str) -> Printed:
     speaker = eos if switch.platform == "eos" else sonic
     if reading == "interface_errors":
         return Printed(speaker.errors(switch, False), speaker.errors(switch, True))
+    counted = (COUNTED_BY_EOS if speaker is eos else COUNTED_BY_SONIC).get(reading)
+    if counted is not None:
+        was, later, incast = (queues.at(switch, *how) for how in ((False, {}), (True, {}), (True, moved(pod, plan).ports)))
+        return Printed(counted(switch, was), counted(switch, later), incast=counted(switch, incast))
     if reading == "fec_counters":
         return Printed(sonic.fec(switch, False), sonic.fec(switch, True))
     return Printed((OF_EOS if speaker is eos else OF_SONIC)[reading](switch))

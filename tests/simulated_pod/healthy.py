@@ -65,6 +65,7 @@ def _rail(place: Place, index: int, raw: dict[str, t.Any], number: int, wiring: 
         index, raw["device"], raw["netdev"], raw["pci"], raw["gpu"], numa=0 if raw["gpu"] < 4 else 1, leaf=far.node, leaf_port=far.port,
         address=address, prefix_length=int(prefix or 24), mac=f"b8:3f:d2:{index:02x}:{number // 256:02x}:{number % 256:02x}", firmware=FIRMWARE,
         gid_address=address, settings=dict(NIC_SETTINGS), counters=_nic_counters(noise), medium=cable.medium, length_m=cable.length_m or 0,
+        rdma_counters=_rdma_counters(noise),
         rx_power_dbm=_light(noise) if optic else [], tx_power_dbm=_light(noise, 1.2) if optic else [], optic_part="MMA4Z00-NS400" if optic else "MCP4Y10-N002",
         sends_gbit_s=round(noise.uniform(376, 382), 2), receives_gbit_s=round(noise.uniform(377, 383), 2), from_gpu_gbit_s=round(noise.uniform(368, 374), 2),
         latency_us=round(noise.uniform(1.9, 2.2), 2), pre_fec_ber=f"{noise.randint(1, 9)}E-{noise.randint(8, 9)}",
@@ -83,8 +84,17 @@ def _nic_counters(noise: random.Random) -> dict[str, int]:
     moving = {"rx_bytes_phy": bytes_in, "tx_bytes_phy": bytes_in + noise.randint(0, 10**9), "rx_packets_phy": packets, "tx_packets_phy": packets}
     moving |= {"rx_vport_rdma_unicast_bytes": bytes_in // 2, "tx_vport_rdma_unicast_bytes": bytes_in // 2, "rx_prio3_bytes": bytes_in // 3}
     moving |= {"rx_prio0_bytes": bytes_in // 9, "tx_prio0_bytes": bytes_in // 9, "tx_prio3_bytes": bytes_in // 3}
+    moving |= {"rx_prio3_pause": noise.randint(0, 900), "rx_prio3_pause_duration": noise.randint(0, 9000), "tx_prio3_pause": 0, "rx_prio3_discards": 0}
     errors = {"rx_crc_errors_phy": noise.choice([0, 0, 0, 3]), "rx_symbol_err_phy": noise.choice([0, 0, 12]), "rx_undersize_pkts_phy": 0}
     return moving | errors | {"rx_oversize_pkts_phy": 0, "rx_discards_phy": noise.choice([0, 410]), "link_down_events_phy": noise.randint(1, 6)}
+
+
+def _rdma_counters(noise: random.Random) -> dict[str, int]:
+    """hw_counters: a fabric that has seen congestion, and has lost a packet once."""
+    marked = noise.randint(10**6, 10**9)
+    seen = {"np_cnp_sent": marked // 90, "np_ecn_marked_roce_packets": marked, "rp_cnp_handled": marked // 80, "rp_cnp_ignored": 0}
+    lost = {"packet_seq_err": noise.choice([0, 0, 2]), "local_ack_timeout_err": 0, "out_of_sequence": noise.choice([0, 0, 2]), "out_of_buffer": 0}
+    return {"duplicate_request": 0, **seen, **lost, "rx_read_requests": noise.randint(0, 10**6)}
 
 
 def _gpu(index: int, noise: random.Random) -> Gpu:

@@ -93,6 +93,11 @@ class Rail:
     latency_us: float = 0.0
     counts_class: bool = True
     measures_mtu: int = 0
+    takes_gbit_s: float = 0.0
+    reacts: bool = True
+    notifies: bool = True
+    rdma_counters: dict[str, int] = field(default_factory=dict)
+    rdma_grow: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -193,6 +198,7 @@ class Port:
     pre_fec_ber: float = 1.1e-9
     lanes: int = 4
     lane_gbit_s: float = 106.25
+    pfc: list[int] = field(default_factory=lambda: [3])
 
 
 @dataclass
@@ -229,6 +235,15 @@ class Switch:
     unreachable: str = ""
     tools: list[Tool] = field(default_factory=list)
     spares: dict[str, str] = field(default_factory=dict)
+    marking: bool = True
+    ecn_min_bytes: int = 150_000
+    ecn_max_bytes: int = 1_500_000
+    lossless: list[int] = field(default_factory=lambda: [3])
+    pause_bytes: int = 2_500_000
+    headroom_bytes: int = 12_000_000
+    drop_bytes: int = 20_000_000
+    hashes_over: int = 0
+    storms: bool = False
 
     kind = "switch"
 
@@ -244,6 +259,7 @@ class Pod:
     fabric: str = "roce"
     managers: list[str] = field(default_factory=lambda: ["master", "standby"])
     diagnosed: dict[str, int] = field(default_factory=lambda: {"Discovery": 0, "Speed / Width checks": 0, "Partitions": 0, "Routing": 0})
+    moved: t.Any = None
 
     @property
     def nodes(self) -> dict[str, t.Any]:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import typing as t
 
 from ..model import Host, Rail
 
@@ -170,10 +171,15 @@ def settings(rail: Rail) -> str:
     return "\n".join([*lines, f"\tLink detected: {'yes' if up else 'no'}"]) + "\n"
 
 
-def counters(rail: Rail, later: bool, loaded: bool = False) -> str:
-    """``ethtool -S``; what moves has moved on when it is asked again, and the RoCE priority's bytes have once the pod was loaded."""
+def counters(rail: Rail, later: bool, moved: t.Mapping[str, int], loaded: bool = False) -> str:
+    """``ethtool -S``; what moves has moved on when it is asked again, and more has once the pod was congested and loaded.
+
+    moved: what the run's incasts add.
+    """
     grown = {name: rail.grow.get(name, 1000003 if name.endswith(("bytes_phy", "packets_phy", "_bytes")) else 0) for name in {*rail.counters, *rail.grow}}
     values = {name: rail.counters.get(name, 0) + (grown.get(name, 0) if later else 0) for name in dict.fromkeys((*rail.counters, *rail.grow))}
+    for name, growth in moved.items():
+        values[name] = values.get(name, 0) + growth
     for direction in ("rx", "tx") if loaded else ():
         values[f"{direction}_prio{ROCE_PRIORITY if rail.counts_class else 0}_bytes"] += LOADED_BYTES
     return "NIC statistics:\n" + "".join(f"     {name}: {value}\n" for name, value in values.items())
@@ -315,3 +321,10 @@ def probe(host: Host) -> str:
     lines.append('if [ "$size" = 0 ]; then size=$mtu; fi')
     lines.append('printf \'{"source": "%s", "target": "%s", "size_bytes": %s, \' "$source" "$target" "$size"')
     return "\n".join([*lines, 'printf \'"flows": %s, "answered": %s}\\n\' "$flows" "$((flows - lost))"', "exit 0"]) + "\n"
+
+
+def hw_counters(rail: Rail, later: bool, moved: t.Mapping[str, int]) -> str:
+    """``grep -rs . /sys/class/infiniband/DEVICE/ports/1/hw_counters``."""
+    place = f"/sys/class/infiniband/{rail.device}/ports/1/hw_counters"
+    values = {name: value + (rail.rdma_grow.get(name, 0) if later else 0) + moved.get(name, 0) for name, value in rail.rdma_counters.items()}
+    return "".join(f"{place}/{name}:{value}\n" for name, value in values.items())

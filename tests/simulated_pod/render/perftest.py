@@ -98,3 +98,13 @@ def _rows(tool: str) -> str:
     sizes = "2 4 8 16 32 64 128 256 512 1024 2048 4096 8192 16384 32768 65536 131072 262144 524288 1048576 2097152 4194304 8388608"
     every = f"for size in {sizes}; do rate=$((sends * size / (size + 32768))); if [ $rate -lt 10 ]; then rate=10; fi; {row}; done"
     return f'if [ "$all" = yes ]; then {every}; else size=$bytes; rate=$sends; {row}; fi'
+
+
+def text(device: str, qps: int, mtu: int, gid: int, size: int, gbit_s: float) -> str:
+    """What ``ib_write_bw`` prints of one size, as the shell text does."""
+    filled = {"title": TABLES["ib_write_bw"][0], "device": device, "qps": str(qps), "{mtu}": str(mtu), "gid": str(gid)}
+    lines = [line.removeprefix('printf "%s\\n" "').removesuffix('"') for line in _head().splitlines()]
+    for name, value in filled.items():
+        lines = [line.replace(f"${name}", value) for line in lines]
+    row = f" {size:<10} {1000:<15} {'0.00':<18} {f'{gbit_s:.2f}':<20} 0.045085"
+    return "\n".join([*lines, TABLES["ib_write_bw"][1], row, RULE]) + "\n"

@@ -1,0 +1,145 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the incasts of a run do to a pod: how fast each sender is, and what the counters of NICs and switch ports grow by."""
+
+from __future__ import annotations
+
+import typing as t
+from collections import Counter
+from dataclasses import dataclass, field
+
+from ...plugins.plugin_utils.plan import Plan
+from .model import Pod, Rail, Switch
+from .queueing import Outcome, incast
+from .queueing import Port as Queue
+
+Place = tuple[str, str]
+Pair = dict[str, t.Any]
+PACKET_BYTES = 4170
+# A leaf that is paused for so long of the time fills the spines, and these pause whoever sends.
+SPREADS_ABOVE = 0.05
+# Frames by which a switch that storms pauses everybody.
+STORM_FRAMES = 5000
+CLOSE_TO_LINK = 0.9
+
+
+@dataclass
+class Moved:
+    """Growth by place: of NICs (host, device) as ``ethtool -S`` and as hw_counters name it, of switch ports (switch, port).
+
+    rates: in Gb/s by round, host and device of the sender.
+    """
+
+    nic: dict[Place, Counter[str]] = field(default_factory=dict)
+    rdma: dict[Place, Counter[str]] = field(default_factory=dict)
+    ports: dict[Place, Counter[str]] = field(default_factory=dict)
+    rates: dict[tuple[int, str, str], float] = field(default_factory=dict)
+
+    def add(self, kind: str, place: Place, **grown: float) -> None:
+        """Let some counters of a place grow."""
+        getattr(self, kind).setdefault(place, Counter()).update({name: round(value) for name, value in grown.items() if round(value)})
+
+
+def moved(pod: Pod, plan: Plan) -> Moved:
+    """What comes of all rounds of the incasts among the pod's hosts."""
+    result = Moved()
+    hosts = [name for name, host in pod.hosts.items() if not host.unreachable]
+    ends: dict[tuple[int, str, str], list[Pair]] = {}
+    for pair in plan.incasts(hosts).pairs:
+        ends.setdefault((pair["round"], pair["receiver"]["host"], pair["receiver"]["device"]), []).append(pair)
+    for pairs in ends.values():
+        _Incast(pod, result, pairs).count()
+    for switch in pod.switches.values():
+        if switch.storms:
+            _storm(pod, result, switch)
+    return result
+
+
+class _Incast:
+    """One receiver of one round, and its senders."""
+
+    def __init__(self, pod: Pod, result: Moved, pairs: list[Pair]) -> None:
+        self.pod, self.result, self.pairs, self.seconds = pod, result, pairs, float(pairs[0]["seconds"])
+        self.receiver = _rail(pod, pairs[0]["receiver"])
+        self.senders = [(_rail(pod, pair["sender"]), pair) for pair in pairs]
+        self.leaf = pod.switches[self.receiver.leaf]
+        self.place = (pairs[0]["receiver"]["host"], self.receiver.device)
+
+    def count(self) -> None:
+        """Count everything once."""
+        outcome = incast(self._queue(), tuple(rail.reacts for rail, _pair in self.senders), self.seconds, self.receiver.notifies)
+        port = (self.leaf.name, self.receiver.leaf_port)
+        priority = 3 if self.receiver.counts_class else 0
+        total = sum(outcome.rates) * 1e9 / 8 * self.seconds
+        self.result.add("nic", self.place, **{f"rx_prio{priority}_bytes": total, "rx_bytes_phy": total})
+        self.result.add("rdma", self.place, np_ecn_marked_roce_packets=outcome.marked, np_cnp_sent=sum(outcome.notified), out_of_sequence=outcome.dropped)
+        self.result.add("ports", port, tx_bytes=total, marked=outcome.marked, dropped=outcome.dropped)
+        if self._takes() < CLOSE_TO_LINK * self.receiver.speed_gbit_s:
+            frames = self.seconds * 1000 * (1 - self._takes() / self.receiver.speed_gbit_s)
+            self.result.add("nic", self.place, tx_prio3_pause=frames)
+            self.result.add("ports", port, rx_pfc=frames)
+        for number, (rail, pair) in enumerate(self.senders):
+            self._sender(rail, pair, outcome, number)
+        if any(pair["cross"] for pair in self.pairs):
+            self._cross(outcome)
+
+    def _takes(self) -> float:
+        return self.receiver.takes_gbit_s or 0.95 * self.receiver.speed_gbit_s
+
+    def _queue(self) -> Queue:
+        leaf = self.leaf
+        return Queue(
+            self.receiver.speed_gbit_s, self._takes(), leaf.marking, leaf.ecn_min_bytes, leaf.ecn_max_bytes, 3 in leaf.lossless, leaf.pause_bytes,
+            leaf.headroom_bytes, leaf.drop_bytes,
+        )  # fmt: skip
+
+    def _sender(self, rail: Rail, pair: Pair, outcome: Outcome, number: int) -> None:
+        place = (pair["sender"]["host"], rail.device)
+        rate, priority = outcome.rates[number], 3 if rail.counts_class else 0
+        sent = rate * 1e9 / 8 * self.seconds
+        self.result.rates[pair["round"], *place] = rate
+        self.result.add("nic", place, **{f"tx_prio{priority}_bytes": sent, "tx_bytes_phy": sent})
+        self.result.add("rdma", place, rp_cnp_handled=outcome.notified[number] if rail.reacts else 0)
+        self.result.add("rdma", place, packet_seq_err=outcome.dropped / len(self.senders) / 8)
+        if not pair["cross"] or self._spreads(outcome):
+            part = 1.0 if not pair["cross"] else 0.5
+            self.result.add("nic", place, rx_prio3_pause=outcome.pauses * part, rx_prio3_pause_duration=outcome.paused_seconds * 1e6 * part)
+            self.result.add("ports", (rail.leaf, rail.leaf_port), tx_pfc=outcome.pauses * part)
+        self._uplinks(self.pod.switches[rail.leaf], sent if pair["cross"] else 0.0)
+
+    def _uplinks(self, leaf: Switch, sent: float) -> None:
+        """What crosses is spread over the uplinks that the leaf hashes over, nearly evenly."""
+        uplinks = [port for port in leaf.ports if port.peer_role == "spine"]
+        used = uplinks[: leaf.hashes_over or len(uplinks)]
+        for number, port in enumerate(used):
+            self.result.add("ports", (leaf.name, port.name), tx_bytes=sent / len(used) * (1 + 0.01 * (number % 3 - 1)))
+
+    def _spreads(self, outcome: Outcome) -> bool:
+        return outcome.paused_seconds > SPREADS_ABOVE * self.seconds
+
+    def _cross(self, outcome: Outcome) -> None:
+        """The target leaf pauses its own uplinks; where it does so for long, spines pause the leaves of the senders."""
+        for port in self.leaf.ports:
+            if port.peer_role == "spine":
+                self.result.add("ports", (self.leaf.name, port.name), tx_pfc=outcome.pauses)
+                self.result.add("ports", (port.peer, port.peer_port), rx_pfc=outcome.pauses)
+        if self._spreads(outcome):
+            for name in {rail.leaf for rail, _pair in self.senders}:
+                _paused_by_spines(self.pod.switches[name], self.result, outcome.pauses / 2)
+
+
+def _paused_by_spines(leaf: Switch, result: Moved, frames: float, spine: str | None = None) -> None:
+    for port in leaf.ports:
+        if port.peer_role == "spine" and spine in (None, port.peer):
+            result.add("ports", (leaf.name, port.name), rx_pfc=frames)
+            result.add("ports", (port.peer, port.peer_port), tx_pfc=frames)
+
+
+def _storm(pod: Pod, result: Moved, spine: Switch) -> None:
+    for leaf in pod.switches.values():
+        _paused_by_spines(leaf, result, STORM_FRAMES, spine.name)
+
+
+def _rail(pod: Pod, end: Pair) -> Rail:
+    return next(rail for rail in pod.hosts[end["host"]].rails if rail.device == end["device"])

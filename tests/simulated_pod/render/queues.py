@@ -1,0 +1,115 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What switches print about pauses, marks, drops and bytes: an Arista leaf as JSON, a SONiC spine as tables."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+from ..model import Port, Switch
+from .eos import listed, short
+from .sonic import table
+
+QUEUES = range(8)
+Value = t.Callable[[Port, str], int]
+
+
+def at(switch: Switch, later: bool, moved: t.Mapping[tuple[str, str], t.Mapping[str, int]]) -> Value:
+    """A port's counter: what it was, what grows by itself, and what a load has moved."""
+
+    def value(port: Port, name: str) -> int:
+        return port.counters.get(name, 0) + (port.grow.get(name, 0) if later else 0) + moved.get((switch.name, port.name), {}).get(name, 0)
+
+    return value
+
+
+def eos_pauses(switch: Switch, value: Value) -> str:
+    """``show priority-flow-control counters | json``."""
+    return _json("interfaceCounters", {port.name: {"rxFrames": value(port, "rx_pfc"), "txFrames": value(port, "tx_pfc")} for port in listed(switch)})
+
+
+def eos_marks(switch: Switch, value: Value) -> str:
+    """``show qos interfaces ecn counters queue | json``."""
+    marked = {port.name: {"queueCounters": {str(queue): str(value(port, "marked")) if queue == 3 else "-" for queue in QUEUES}} for port in listed(switch)}
+    return _json("intfQueueCounters", marked)
+
+
+def eos_discards(switch: Switch, value: Value) -> str:
+    """``show interfaces counters discards | json``."""
+    return _json("interfaces", {port.name: {"inDiscards": value(port, "rx_drops"), "outDiscards": value(port, "dropped")} for port in listed(switch)})
+
+
+def eos_bytes(switch: Switch, value: Value) -> str:
+    """``show interfaces counters | json``."""
+    return _json("interfaces", {port.name: {"inOctets": value(port, "rx_bytes"), "outOctets": value(port, "tx_bytes")} for port in listed(switch)})
+
+
+def _json(name: str, rows: t.Mapping[str, t.Any]) -> str:
+    return json.dumps({name: rows}, indent=4) + "\n"
+
+
+def eos_lossless(switch: Switch) -> str:
+    """``show priority-flow-control``."""
+    lines = ["The hardware supports PFC on priorities 0 1 2 3 4 5 6 7", "PFC receive processing is enabled on priorities 0 1 2 3 4 5 6 7", ""]
+    lines += ["Global PFC : Enabled", "", "E: PFC Enabled, D: PFC Disabled, A: PFC Active, W: PFC Watchdog Enabled"]
+    lines += ["Port               Status  Priorities  Action      Timeout  Recovery        Polling         Note"]
+    lines += ["                                                              Interval/Mode   Config/Oper", "-" * 101]
+    for port in listed(switch):
+        on = "".join(map(str, port.pfc)) if port.peer != "spare" else ""
+        lines.append(f"{short(port.name):<18} {f'E A W   {on}' if on else 'D - -'}")
+    return "\n".join(lines) + "\n"
+
+
+def sonic_pauses(switch: Switch, value: Value) -> str:
+    """``show pfc counters``."""
+    parts = []
+    for name, key in (("Port Rx", "rx_pfc"), ("Port Tx", "tx_pfc")):
+        rows = [[port.name, *(f"{value(port, key):,}" if queue == 3 else "0" for queue in QUEUES)] for port in listed(switch)]
+        parts.append(table([name, *(f"PFC{queue}" for queue in QUEUES)], rows))
+    return "\n".join(parts)
+
+
+def sonic_marks(switch: Switch, value: Value) -> str:
+    """``show queue wredcounters``."""
+    header = ["Port", "TxQ", "WredDrp/pkts", "WredDrp/bytes", "EcnMarked/pkts", "EcnMarked/bytes"]
+    parts = []
+    for port in listed(switch):
+        marked = [value(port, "marked") if queue == 3 else 0 for queue in QUEUES]
+        parts.append(table(header, [[port.name, f"UC{queue}", 0, 0, f"{count:,}", f"{count * 4170:,}"] for queue, count in enumerate(marked)]))
+    return "\n".join(parts)
+
+
+def sonic_queues(switch: Switch, value: Value) -> str:
+    """``show queue counters``."""
+    header = ["Port", "TxQ", "Counter/pkts", "Counter/bytes", "Drop/pkts", "Drop/bytes"]
+    parts = []
+    for port in listed(switch):
+        rows = []
+        for queue in QUEUES:
+            sent, dropped = (value(port, name) if queue == 3 else 0 for name in ("tx_bytes", "dropped"))
+            rows.append([port.name, f"UC{queue}", f"{sent // 4170:,}", f"{sent:,}", f"{dropped:,}", f"{dropped * 4170:,}"])
+        parts.append(table(header, rows))
+    return "\n".join(parts)
+
+
+def sonic_groups(switch: Switch, value: Value) -> str:
+    """``show priority-group drop counters``."""
+    rows = [[port.name, *(value(port, "dropped_in") if group == 3 else 0 for group in QUEUES)] for port in listed(switch)]
+    return "Ingress PG dropped packets:\n" + table(["Port", *(f"PG{group}" for group in QUEUES)], rows)
+
+
+def sonic_lossless(switch: Switch) -> str:
+    """``show pfc priority``."""
+    rows = [[port.name, ",".join(map(str, port.pfc)) if port.peer != "spare" else ""] for port in listed(switch)]
+    return table(["Interface", "Lossless priorities"], rows, left=(0, 1))
+
+
+def sonic_thresholds(switch: Switch) -> str:
+    """``show ecn``."""
+    word = "ecn_all" if switch.marking else "ecn_none"
+    lines = [f"red_max_threshold        {switch.ecn_max_bytes}", "wred_green_enable        true", f"ecn                      {word}"]
+    lines += [f"green_min_threshold      {switch.ecn_min_bytes}", f"green_max_threshold      {switch.ecn_max_bytes}", "green_drop_probability   100"]
+    rule = "-----------------------  -------"
+    return "\n".join(["Profile: AZURE_LOSSLESS", rule, *lines, rule]) + "\n\n"
