@@ -13,6 +13,7 @@ import typing as t
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.every import REGISTRY
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.expectations import DEFAULTS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import folding
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import answers, changes, inprocess
 
@@ -21,6 +22,7 @@ from .conftest import RACKS, Climb, Pod, not_well
 # Those of an InfiniBand pod are in test_simulated_infiniband.py, those that need loads in test_under_load.py.
 FAULTS = {name: fault for name, fault in changes.known().items() if "expect" in fault and not name.startswith("ib_") and not fault.get("loads")}
 LAYERS = inprocess.LAYERS
+TOP = DEFAULTS["pod_to_layer"]
 # What a fault may need that is not judged in process: commands that wait for each other.
 REAL_ONLY = [name for name, fault in FAULTS.items() if fault.get("processes")]
 Report = dict[str, t.Any]
@@ -103,7 +105,7 @@ def must_find(report: Report, name: str) -> None:
     closed = {rack for rack in RACKS if gates[expected["layer"]][rack] == "closed"}
     assert closed == set(expected["groups"])
     assert report["complete"] and report["verdict"] == ("no_go" if closed else "go")
-    for layer in LAYERS[LAYERS.index(expected["layer"]) + 1 :]:
+    for layer in LAYERS[LAYERS.index(expected["layer"]) + 1 : LAYERS.index(FAULTS[name].get("expectations", {}).get("pod_to_layer", TOP)) + 1]:
         for rack in RACKS:
             assert gates[layer][rack] == ("not_reached" if rack in closed else "open")
             assert rack not in closed or not [one for one in report["verdicts"] if one["layer"] == layer and one["group"] == rack]

@@ -36,6 +36,12 @@ class Moved:
     ports: dict[Place, Counter[str]] = field(default_factory=dict)
     rates: dict[tuple[int, str, str], float] = field(default_factory=dict)
 
+    def of(self, node: str) -> str:
+        """All that moves on a node, as one word."""
+        return repr(
+            [(place, sorted(grown.items())) for table in (self.nic, self.rdma, self.ports) for place, grown in sorted(table.items()) if place[0] == node]
+        )
+
     def add(self, kind: str, place: Place, **grown: float) -> None:
         """Let some counters of a place grow."""
         getattr(self, kind).setdefault(place, Counter()).update({name: round(value) for name, value in grown.items() if round(value)})

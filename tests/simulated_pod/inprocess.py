@@ -13,12 +13,14 @@ from ...plugins.plugin_utils import climb as climbing
 from ...plugins.plugin_utils import collecting, fabric, gates, holding, judging, ledger, opening, runs
 from ...plugins.plugin_utils.plan import Plan
 from ...plugins.plugin_utils.verdicts import Verdict
-from . import answers, changes, healthy, wiring
+from . import answers, changes, healthy, loaded, wiring
 from .model import Pod
 from .planned import plan_of
 
-LAYERS = ("preflight", "links", "routing")
-PHASES = ("before", "now")
+LAYERS = ("preflight", "links", "routing", "congestion")
+# When a layer is read: one that loads the pod also just before its loads.
+PHASES = {"congestion": ("before", "idle", "now")}
+SOAKED = ("before", "now")
 TODAY = datetime.date(2026, 6, 15)
 ANSWERED: t.Final = {"answered": True, "words": "", "boot_id": "1", "uptime_seconds": 1.0}
 Replies = dict[str, collecting.Reply]
@@ -54,12 +56,15 @@ class Pods:
         """
         book = ledger.Ledger(into)
         _open(book, self.plan)
-        for layer in LAYERS:
+        for layer in (one for one in LAYERS if one in book.state().layers):
             silent = _silent(self.plan, pod, layer)
             for name in book.state().members[layer]:
-                for phase in PHASES if name not in silent else ():
+                for phase in PHASES.get(layer, SOAKED) if name not in silent else ():
                     replies = _said(self.plan, pod, layer, name, phase, book.node(name)["items"], self._kept)
                     book.keep_answers(layer, name, phase, replies, ANSWERED, [])
+            if layer in PHASES:
+                for name, replies in loaded.incasts(pod, self.plan, book.state().members[layer]).items():
+                    book.keep_answers(layer, name, "load-0", replies, ANSWERED, [])
             hold(into, layer, silent.get)
         state = book.state()
         state.finished = True
@@ -97,15 +102,20 @@ def judge(plan: Plan, pod: Pod, layer: str, members: t.Sequence[str] | None = No
     partners = [name for name in members if plan.nodes[name].role == "host"]
     meshes = plan.meshes(partners)
     silent = _silent(plan, pod, layer)
-    said: dict[str, dict[str, judging.Envelope]] = {phase: {} for phase in PHASES}
+    phases = PHASES.get(layer, SOAKED)
+    said: dict[str, dict[str, judging.Envelope]] = {phase: {} for phase in (*phases, "idle")}
     for name in members:
         items = {**plan.items(name), **meshes.get(name, {})}
-        for phase in PHASES if name not in silent else ():
-            replies = _said(plan, pod, layer, name, phase, items, {})
-            readings = {one: {"status": reply.status, "words": reply.words, "rows": reply.rows, "evidence": None} for one, reply in replies.items()}
-            said[phase][name] = {**ANSWERED, "readings": readings}
-    now, before = (fabric.spread(plan, said[phase], members) for phase in ("now", "before"))
-    return judging.judge(judging.Layer(layer, plan, members, partners, now, before, silent, (), TODAY))
+        for phase in phases if name not in silent else ():
+            said[phase][name] = {**ANSWERED, "readings": _told(_said(plan, pod, layer, name, phase, items, {}))}
+    for name, replies in (loaded.incasts(pod, plan, partners) if layer in PHASES else {}).items():
+        said["now"].get(name, {"readings": {}})["readings"].update(_told(replies))
+    spread = {phase: fabric.spread(plan, told, members) for phase, told in said.items()}
+    return judging.judge(judging.Layer(layer, plan, members, partners, spread["now"], spread["before"], silent, (), TODAY, idle=spread["idle"]))
+
+
+def _told(replies: Replies) -> dict[str, t.Any]:
+    return {one: {"status": reply.status, "words": reply.words, "rows": reply.rows, "evidence": None} for one, reply in replies.items()}
 
 
 def decide(plan: Plan, verdicts: list[Verdict], layer: str) -> dict[str, str]:
@@ -117,18 +127,19 @@ def decide(plan: Plan, verdicts: list[Verdict], layer: str) -> dict[str, str]:
 
 def _said(plan: Plan, pod: Pod, layer: str, name: str, phase: str, items: dict[str, t.Any], kept: Kept) -> Replies:
     """What a node comes to say in one phase of a layer."""
-    # Who reads a fabric says what all of it is.
-    key = (layer, name, phase, repr(pod if "fabric" in items else pod.nodes[name]), repr(items))
+    # Who reads a fabric says what all of it is; what a load moves on a node depends on the others.
+    others = answers.moved(pod, plan).of(name) if layer in PHASES and phase == "now" else ""
+    key = (layer, name, phase, repr(pod if "fabric" in items else pod.nodes[name]), repr(items), others)
     if key not in kept:
         place = plan.nodes[name]
         names = judging.wanted(layer, place.kind, place.values["pod_fabric"], phase)
         asks, apart = collecting.asks(names, {"platform": place.platform, "values": place.values, "items": items})
         printed = answers.of_node(pod, plan, name, names)
-        kept[key] = {one.reading.name: collecting.reply(one, place.platform, _answers(pod, name, one, printed, phase)) for one in asks} | apart
+        kept[key] = {one.reading.name: collecting.reply(one, place.platform, _answers(pod, name, one, printed, layer, phase)) for one in asks} | apart
     return kept[key]
 
 
-def _answers(pod: Pod, name: str, one: collecting.Ask, printed: dict[tuple[str, ...], answers.Printed], phase: str) -> list[collecting.Answer]:
+def _answers(pod: Pod, name: str, one: collecting.Ask, printed: dict[tuple[str, ...], answers.Printed], layer: str, phase: str) -> list[collecting.Answer]:
     result = []
     missing = {tool.name for tool in pod.nodes[name].tools if tool.how == "missing"}
     for command, item in zip(collecting.commands([one]), one.items):
@@ -140,7 +151,10 @@ def _answers(pod: Pod, name: str, one: collecting.Ask, printed: dict[tuple[str, 
             answer.stdout, answer.rc = _scripted(pod, name, one.reading.name, item)
         else:
             said = printed[tuple(argv)]
-            answer.stdout, answer.stderr, answer.rc = said.later if said.later is not None and phase == "now" else said.stdout, said.stderr, said.rc
+            later = said.later if said.later is not None else said.stdout
+            if phase == "now" and layer in PHASES and said.incast is not None:
+                later = said.incast
+            answer.stdout, answer.stderr, answer.rc = said.stdout if phase == "before" else later, said.stderr, said.rc
             if said.how:
                 answer.status, answer.rc = ("timeout", None) if "sleep" in said.how else ("ran", -11)
         result.append(answer)

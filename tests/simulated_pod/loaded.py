@@ -16,21 +16,31 @@ from .model import Host, Pod
 from .render import perftest
 
 
-def incasts(pod: Pod, plan: Plan) -> dict[str, dict[str, Reply]]:
-    """The readings of layer 3's loads by host, as the collection's own timetable asks for them and its own parser reads them."""
-    hosts = [name for name, host in pod.hosts.items() if not host.unreachable]
+def incasts(pod: Pod, plan: Plan, members: t.Iterable[str]) -> dict[str, dict[str, Reply]]:
+    """The readings of layer 3's loads by host of some members, as the collection's own timetable asks for them and its own parser reads them."""
+    hosts = [name for name in members if name in pod.hosts and not pod.hosts[name].unreachable]
     timetable = PLANNERS["congestion"](loads.Situation(plan, hosts, 0, {}, {}))
     rates = answers.moved(pod, plan).rates
     jobs = timetable.jobs if timetable is not None else {}
-    return {host: loads.replies(its, {"answers": {job.id: _said(pod.hosts[host], job, rates) for job in its}, "ended": "all"}) for host, its in jobs.items()}
+    return {
+        host: loads.replies(its, {"answers": {job.id: _said(pod, pod.hosts[host], job, rates) for job in its}, "ended": "all"}) for host, its in jobs.items()
+    }
 
 
-def _said(host: Host, job: loads.Job, rates: t.Mapping[tuple[int, str, str], float]) -> dict[str, t.Any]:
+def _lacks(host: Host, name: str) -> bool:
+    return any(tool.name == name and tool.how == "missing" for tool in host.tools)
+
+
+def _said(pod: Pod, host: Host, job: loads.Job, rates: t.Mapping[tuple[int, str, str], float]) -> dict[str, t.Any]:
     told = {"status": "ran", "argv": job.argv, "rc": 0, "stdout": "", "stderr": "", "seconds": job.until - job.at, "cut": False}
-    for tool in host.tools:
-        if tool.name in ("*", job.argv[0]) and tool.arguments in " ".join(job.argv):
-            return told | {"rc": tool.rc, "stdout": tool.stdout, "stderr": tool.stderr}
+    if _lacks(host, job.argv[0]):
+        return told | {"status": "missing", "rc": None, "stderr": f"{job.argv[0]}: not found on PATH"}
+    if _lacks(pod.hosts[job.told["peer"]], job.argv[0]):
+        if job.told["role"] == "server":
+            return told | {"status": "timeout", "rc": None}
+        words = " Unable to open file descriptor for socket connection Unable to init the socket connection"
+        return told | {"rc": 1, "stderr": f"Couldn't connect to {job.argv[-1]}:{job.argv[job.argv.index('-p') + 1]}\n{words}\n"}
     if job.told["role"] == "client":
-        rate = rates[job.told["round"], host.name, job.told["device"]]
+        rate = rates.get((job.told["round"], host.name, job.told["device"]), 0.0)
         told["stdout"] = perftest.text(job.told["device"], job.told["qps"], job.told["mtu"], job.told["gid_index"] or 0, job.told["bytes"], rate)
     return told

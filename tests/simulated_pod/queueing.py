@@ -16,6 +16,8 @@ STEP_US = 1.0
 # The first moments are a burst at line rate, the rest is how it goes on.
 BURST_STEPS, STEADY_STEPS = 1000, 4000
 PACKET_BYTES = 4170
+# Senders do not start at line rate all at once: together they begin at so many times the link.
+BEGIN = 1.5
 # A receiver notifies a sender at most so often (ConnectX's default); so often a sender speeds up again.
 NOTIFY_US, RECOVER_US = 50, 55
 RECOVER_GBIT_S = 5.0
@@ -55,7 +57,7 @@ class Outcome:
 
 @functools.cache
 def incast(port: Port, reacts: tuple[bool, ...], seconds: float, notifies: bool = True) -> Outcome:
-    """What comes of senders at line rate; reacts: which of them heed notifications; notifies: whether the receiver sends any."""
+    """What comes of senders that all want their line rate; reacts: which of them heed notifications; notifies: whether the receiver sends any."""
     queue = _Queue(port, list(reacts), notifies)
     for _step in range(BURST_STEPS):
         queue.step()
@@ -86,7 +88,7 @@ class _Queue:
     def __init__(self, port: Port, reacts: list[bool], notifies: bool) -> None:
         self.port, self.reacts, self.notifies = port, reacts, notifies
         self.waiting, self.paused, self.clock, self.still = 0.0, False, 0.0, 0
-        self.rates = [port.link_gbit_s] * len(reacts)
+        self.rates = [min(port.link_gbit_s, port.link_gbit_s * BEGIN / len(reacts))] * len(reacts)
         self.waits = [0.0] * len(reacts)
         self.counted = _Counted(len(reacts))
 
@@ -101,10 +103,10 @@ class _Queue:
         if self.waiting > room:
             self.counted.dropped += (self.waiting - room) / PACKET_BYTES
             self.waiting = float(room)
+        self._pause()
         served = min(self.waiting, min(self.port.link_gbit_s, self.port.takes_gbit_s) * 125 * STEP_US)
         self.waiting -= served
         self._deliver(served)
-        self._pause()
 
     def _deliver(self, served: float) -> None:
         share = self._marking()
@@ -118,7 +120,7 @@ class _Queue:
                 self.counted.notified[number] += 1
                 if self.reacts[number]:
                     self.rates[number] = max(rate * (1 - share / 2), 1.0)
-            elif self.reacts[number] and self.clock % RECOVER_US < STEP_US:
+            elif self.clock % RECOVER_US < STEP_US:
                 self.rates[number] = min(rate + RECOVER_GBIT_S, self.port.link_gbit_s)
 
     def _marking(self) -> float:

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from . import REGISTRY, collectives, links, preflight, rdma, routing, training
+from . import REGISTRY, collectives, congestion, links, preflight, rdma, routing, training
 
-MODULES = (preflight, links, routing, rdma, collectives, training)
+MODULES = (preflight, links, routing, congestion, rdma, collectives, training)
 
 __all__ = ["MODULES", "REGISTRY"]

@@ -41,10 +41,13 @@ if [ ! -p "$pipe" ]; then
   echo "Couldn't connect to $peer:$port" >&2; echo " Unable to open file descriptor for socket connection Unable to init the socket connection" >&2; exit 1
 fi
 read -r receives gpu_receives <"$SIMULATED_POD/=rates/$peer"
+set -- "$SIMULATED_POD/=pipes/$peer":*
+servers=$#
 """
 BEHAVE = """active=$SIMULATED_POD/$SIMULATED_NODE/=active
 /usr/bin/mkdir -p "$active" "$SIMULATED_POD/=run/$SIMULATED_RUN"
-: >"$active/$$"; : >"$SIMULATED_POD/=run/$SIMULATED_RUN/loaded"
+: >"$active/$$"
+if [ "$servers" -gt 1 ]; then : >"$SIMULATED_POD/=run/$SIMULATED_RUN/incast"; else : >"$SIMULATED_POD/=run/$SIMULATED_RUN/loaded"; fi
 /bin/sleep 0.4
 set -- "$active"/*
 beside=$#
@@ -53,6 +56,10 @@ beside=$#
 if [ "$memory" = gpu ]; then sends=$gpu_sends; fi
 for limit in "$receives" "$path"; do if [ "$limit" -gt 0 ] && [ "$limit" -lt "$sends" ]; then sends=$limit; fi; done
 if [ "$beside" -gt 1 ] && [ "$together" -gt 0 ] && [ "$together" -lt "$sends" ]; then sends=$together; fi
+if [ "$servers" -gt 1 ]; then
+  sends=$((receives / servers))
+  if [ -e "$SIMULATED_POD/=shares/$address>$peer" ]; then read -r sends <"$SIMULATED_POD/=shares/$address>$peer"; fi
+fi
 echo "done" >"$pipe"
 """
 
@@ -106,5 +113,6 @@ def text(device: str, qps: int, mtu: int, gid: int, size: int, gbit_s: float) ->
     lines = [line.removeprefix('printf "%s\\n" "').removesuffix('"') for line in _head().splitlines()]
     for name, value in filled.items():
         lines = [line.replace(f"${name}", value) for line in lines]
-    row = f" {size:<10} {1000:<15} {'0.00':<18} {f'{gbit_s:.2f}':<20} 0.045085"
+    # The shell text cuts what is beyond two digits off.
+    row = f" {size:<10} {1000:<15} {'0.00':<18} {f'{mbit(gbit_s) // 10 / 100:.2f}':<20} 0.045085"
     return "\n".join([*lines, TABLES["ib_write_bw"][1], row, RULE]) + "\n"

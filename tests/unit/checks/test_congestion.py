@@ -383,3 +383,16 @@ def test_queues_of_a_port_are_summed_and_fair_hashing_has_its_limit() -> None:
     )  # fmt: skip
     assert list(uplinks.ecmp_balanced(was, now, faces(), "", "leaf", 1.2)) == []
     assert uplinks.fair_ratio(4, 512) == pytest.approx(1.215, abs=0.001) and uplinks.fair_ratio(16, 4096) == pytest.approx(1.195, abs=0.001)
+
+
+def test_infiniband_waits_and_does_not_discard() -> None:
+    def counters(**grown: int) -> list[dict[str, t.Any]]:
+        return [{"device": "mlx5_0", "name": name, "value": 50 + grown.get(name, 0)} for name in ("port_xmit_wait", "port_xmit_discards")]
+
+    def found(now: list[dict[str, t.Any]]) -> list[tuple[t.Any, ...]]:
+        return said(pauses.xmit_discards(counters(), now, [incast("sender")], "", RAILS))
+
+    assert found(counters(port_xmit_wait=9000)) == []
+    words = "mlx5_0: expected no packet discarded, got 3, and port_xmit_wait grew by 9000"
+    assert found(counters(port_xmit_wait=9000, port_xmit_discards=3)) == [(None, words, None)]
+    assert found([]) == [(None, "mlx5_0 port_xmit_discards: expected a counter of it, got none", "unknown")]

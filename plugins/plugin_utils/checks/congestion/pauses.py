@@ -103,3 +103,21 @@ def no_drops(
         order = pick(devices.get(rail["device"]), ("out_of_sequence",))
         if order and not any(lost.values()):
             yield Finding(f"{rail['device']} out_of_sequence", "no growth, unless routing is adaptive", str(order), "warn")
+
+
+@check(
+    cause="A port could not send what waited in it for so long that it threw it away: a broken link, a stuck receiver, or a routing loop.",
+    fix="Look for the port behind which nothing is taken any more, by the growth of PortXmitWait along the path (perfquery, ibqueryerrors).",
+    fabric="infiniband",
+    required=True,
+)
+def xmit_discards(rdma_port_counters_idle: Rows, rdma_port_counters: Rows, pod_incasts: Rows, pod_incast_refused: str, pod_rails: Rows) -> t.Iterator[Finding]:
+    """Under load no port discards what it cannot send; that it waits is how InfiniBand holds congestion, and is only kept."""
+    planned(pod_incasts, pod_incast_refused)
+    devices = growth(rdma_port_counters_idle, rdma_port_counters, "device")
+    for rail in pod_rails:
+        discarded, waited = (pick(devices.get(rail["device"]), (name,)) for name in ("port_xmit_discards", "port_xmit_wait"))
+        if discarded is None:
+            yield Finding(f"{rail['device']} port_xmit_discards", "a counter of it", "none", "unknown")
+        elif discarded:
+            yield Finding(rail["device"], "no packet discarded", f"{discarded}, and port_xmit_wait grew by {waited if waited is not None else 'nothing told'}")
