@@ -102,9 +102,7 @@ def judge(layer: Layer) -> list[Verdict]:
             speaking.append(node)
     asked = {name for check in layer.checks() for name in check.expectations}
     meshes = layer.plan.meshes(layer.partners, layer.members) if asked & {"pod_pings", "pod_path_probes"} else {}
-    # Where pod_only names some hosts, others help to load them.
-    loaded = {*layer.members, *(node for node, envelope in layer.now.items() if "load_jobs" in envelope["readings"])}
-    incasts = layer.plan.planned_incasts(loaded) if "pod_incasts" in asked else {}
+    incasts = layer.plan.planned_incasts(_loading(layer)) if "pod_incasts" in asked else {}
     for node in speaking:
         values = {**layer.plan.nodes[node].values, **layer.plan.planned(node), **incasts.get(node, {})}
         values |= {"pod_pings": meshes[node]["ping"], "pod_path_probes": meshes[node]["path_probe"]} if node in meshes else {}
@@ -114,6 +112,13 @@ def judge(layer: Layer) -> list[Verdict]:
         if members:
             verdicts += [_of_group(layer, check, group, members) for check in layer.checks() if check.scope == "group"]
     return verdicts
+
+
+def _loading(layer: Layer) -> list[str]:
+    """The nodes that the loads were planned for: not those that may not be loaded; and where pod_only names some hosts, others that help."""
+    told = {node: envelope["readings"]["load_jobs"]["status"] for node, envelope in layer.now.items() if "load_jobs" in envelope["readings"]}
+    members = [node for node in layer.members if told.get(node, "ok") == "ok" or "ok" not in told.values()]
+    return [*members, *(node for node, status in told.items() if status == "ok" and node not in members)]
 
 
 def _fits(layer: Layer, check: Check, node: str) -> bool:

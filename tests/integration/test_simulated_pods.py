@@ -44,7 +44,8 @@ def test_two_hundred_healthy_pods_raise_no_finding(tmp_path) -> None:
     pods = inprocess.Pods(tiny)
     for seed in range(200):
         pod = pods.pod(seed=seed)
-        for layer in inprocess.LAYERS:
+        # Two hosts do not congest anything; layers under load have seeds of their own.
+        for layer in (one for one in inprocess.LAYERS if one not in inprocess.PHASES):
             verdicts = inprocess.judge(pods.plan, pod, layer)
             assert len(verdicts) > 12 and not [one for one in verdicts if one.verdict not in ("pass", "skip")], seed
             assert set(inprocess.decide(pods.plan, verdicts, layer).values()) == {"open"}

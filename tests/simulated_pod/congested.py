@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from ...plugins.plugin_utils.plan import Plan
-from .model import Pod, Rail, Switch
+from .model import Host, Pod, Rail, Switch
 from .queueing import Outcome, incast
 from .queueing import Port as Queue
 
@@ -50,7 +50,7 @@ class Moved:
 def moved(pod: Pod, plan: Plan) -> Moved:
     """What comes of all rounds of the incasts among the pod's hosts."""
     result = Moved()
-    hosts = [name for name, host in pod.hosts.items() if not host.unreachable]
+    hosts = [name for name, host in pod.hosts.items() if not host.unreachable and not busy(host)]
     ends: dict[tuple[int, str, str], list[Pair]] = {}
     for pair in plan.incasts(hosts).pairs:
         ends.setdefault((pair["round"], pair["receiver"]["host"], pair["receiver"]["device"]), []).append(pair)
@@ -60,6 +60,11 @@ def moved(pod: Pod, plan: Plan) -> Moved:
         if switch.storms:
             _storm(pod, result, switch)
     return result
+
+
+def busy(host: Host) -> bool:
+    """Whether its GPUs work for somebody, so that it is not loaded."""
+    return any(gpu.working for gpu in host.gpus)
 
 
 class _Incast:

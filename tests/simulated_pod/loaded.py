@@ -11,20 +11,28 @@ from ...plugins.plugin_utils import loads
 from ...plugins.plugin_utils.collecting import Reply
 from ...plugins.plugin_utils.plan import Plan
 from ...plugins.plugin_utils.timetables import PLANNERS
-from . import answers
+from . import answers, congested
 from .model import Host, Pod
 from .render import perftest
 
 
 def incasts(pod: Pod, plan: Plan, members: t.Iterable[str]) -> dict[str, dict[str, Reply]]:
     """The readings of layer 3's loads by host of some members, as the collection's own timetable asks for them and its own parser reads them."""
-    hosts = [name for name in members if name in pod.hosts and not pod.hosts[name].unreachable]
+    mine = [name for name in members if name in pod.hosts and not pod.hosts[name].unreachable]
+    hosts = [name for name in mine if not congested.busy(pod.hosts[name])]
     timetable = PLANNERS["congestion"](loads.Situation(plan, hosts, 0, {}, {}))
     rates = answers.moved(pod, plan).rates
     jobs = timetable.jobs if timetable is not None else {}
-    return {
-        host: loads.replies(its, {"answers": {job.id: _said(pod, pod.hosts[host], job, rates) for job in its}, "ended": "all"}) for host, its in jobs.items()
-    }
+    told = {name: {loads.JOBS: Reply("unknown", f"it was not loaded: {_work(pod.hosts[name])}")} for name in mine if name not in hosts}
+    for host, its in jobs.items():
+        said = {job.id: _said(pod, pod.hosts[host], job, rates) for job in its}
+        told[host] = loads.replies(its, {"answers": said, "ended": "all"})
+    return told
+
+
+def _work(host: Host) -> str:
+    working = [f"GPU{gpu.index}" for gpu in host.gpus if gpu.working]
+    return f"{', '.join(working)} run{'s' if len(working) == 1 else ''} processes"
 
 
 def _lacks(host: Host, name: str) -> bool:

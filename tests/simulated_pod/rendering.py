@@ -27,6 +27,11 @@ def render(plan: Plan, pod: Pod, into: Path) -> None:
     for host in pod.hosts.values():
         for rail in (one for one in host.rails if one.address):
             (into / "=rates" / rail.address).write_text(f"{perftest.mbit(rail.receives_gbit_s)} 0\n", encoding="utf-8")
+    (into / "=shares").mkdir()
+    for pair in plan.incasts(list(pod.hosts)).pairs:
+        sender = pair["sender"]
+        rate = answers.moved(pod, plan).rates.get((pair["round"], sender["host"], sender["device"]), 0.0)
+        (into / "=shares" / f"{sender['address']}>{pair['receiver']['address']}").write_text(f"{perftest.mbit(rate)}\n", encoding="utf-8")
     (into / "unreachable").write_text("".join(f"{name} {node.unreachable}\n" for name, node in pod.nodes.items() if node.unreachable), encoding="utf-8")
 
 
@@ -64,6 +69,7 @@ def _write(place: Path, argv: tuple[str, ...], answer: answers.Printed) -> None:
         "=later": answer.later,
         "=err": answer.stderr or None,
         "=rc": f"{answer.rc}\n" if answer.rc else None,
+        "=incast": answer.incast,
         "=loaded": answer.loaded,
     }
     for name, text in {**files, "=how": answer.how or None, "=below": "" if answer.asked_below else None}.items():

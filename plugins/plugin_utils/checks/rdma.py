@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ..busy import busy
 from . import CannotTell, Finding, NotApplicable, check
+from ._idle import not_idle
 from ._tests import End, Peers, Row, Rows, Test, blame, median, tests
 
 Grouped = dict[str, Rows]
@@ -27,13 +27,8 @@ def hosts_idle(
     gpus_idle: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """A host is loaded only while it is idle: its GPUs run nothing and its NICs carry nothing."""
-    if pod_load_busy_hosts:
-        return
-    if pod_gpus_per_host and gpus_idle is None:
-        raise CannotTell("its GPUs do not tell whether they run processes")
-    words = busy(gpus_idle or [], nic_counters_before, nic_counters_idle, pod_idle_seconds, pod_idle_gbit_s)
-    if words is not None:
-        yield Finding("the host", "nobody's work on it", words)
+    if not pod_load_busy_hosts:
+        yield from not_idle(gpus_idle, nic_counters_before, nic_counters_idle, pod_gpus_per_host, pod_idle_seconds, pod_idle_gbit_s)
 
 
 @check(

@@ -89,6 +89,8 @@ class Connection(Local):
         values = {"PATH": self.place / self.node / "bin", "SIMULATED_POD": self.place, "SIMULATED_NODE": self.node}
         values |= {"SIMULATED_RUN": _run(), "SIMULATED_PYTHON": sys.executable, "TMPDIR": self.place / self.node / "tmp"}
         exported = " ".join(f"{name}={shlex.quote(str(value))}" for name, value in values.items())
+        # A switch takes `| json` as words of its own; the shell that stands in for it would not.
+        cmd = cmd.replace(" | ", " '|' ") if cmd.startswith("show ") else cmd
         said = super().exec_command(f"export {exported}; {cmd}", in_data=in_data, sudoable=sudoable)
         if self.state:
             _state().absorb(self.place, self.node)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from .. import CannotTell, Finding, check
+from .._idle import not_idle
 from .._ports import Rows
 from ._counters import ALL_BYTES, DISCARDS, INCAST, RX_BYTES, RX_PAUSES, TX_PAUSES, growth, incast_jobs, pick, planned, total
 
@@ -47,6 +48,21 @@ def idle_quiet(
                 yield Finding(f"{rail['netdev']} {name}", "none while the pod is idle", str(count))
             elif count is None and not name.startswith("packets"):
                 yield Finding(f"{rail['netdev']} {name}", "a counter of it", "none", "unknown")
+
+
+@check(
+    cause="Somebody's job runs on the host, or traffic that is not of this run uses its NICs.",
+    fix="Drain the host and wait for its jobs to end; or, where its users agree, set pod_load_busy_hosts: true.",
+    required=True,
+    needs="load",
+)
+def hosts_idle(
+    nic_counters_before: Rows, nic_counters_idle: Rows, pod_load_busy_hosts: bool, pod_gpus_per_host: int, pod_idle_seconds: int, pod_idle_gbit_s: float,
+    gpus_idle: Rows | None = None,
+) -> t.Iterator[Finding]:  # fmt: skip
+    """A host is loaded only while it is idle: its GPUs run nothing and its NICs carry nothing."""
+    if not pod_load_busy_hosts:
+        yield from not_idle(gpus_idle, nic_counters_before, nic_counters_idle, pod_gpus_per_host, pod_idle_seconds, pod_idle_gbit_s)
 
 
 @check(

@@ -1,0 +1,87 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Layer 3 on the simulated pod: what its queues make of thresholds, healthy pods of other noise, and real climbs with real incasts."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod.queueing import Port, incast
+
+from .conftest import Pod, not_well
+
+PORT = Port(400, 380)
+ALL = (True,) * 8
+SECONDS = 30
+QUICKLY = {"pod_to_layer": "congestion", "pod_incast_seconds": 2, "pod_idle_seconds": 1, "pod_load_setup_seconds": 4, "pod_load_tick_seconds": 2}
+
+
+def test_a_healthy_queue_marks_and_neither_pauses_nor_drops() -> None:
+    for senders in (2, 3, 8):
+        said = incast(PORT, ALL[:senders], SECONDS)
+        assert said.marked and min(said.notified) and not said.pauses and not said.dropped
+        assert sum(said.rates) == pytest.approx(380, rel=0.05) and min(said.rates) > 0.8 * max(said.rates)
+
+
+def test_an_earlier_threshold_marks_more_and_a_later_one_pauses() -> None:
+    marked = [incast(dataclasses.replace(PORT, min_bytes=least), ALL, SECONDS).marked for least in (50_000, 150_000, 600_000)]
+    assert marked == sorted(marked, reverse=True) and len(set(marked)) == 3
+    late = incast(dataclasses.replace(PORT, min_bytes=3_000_000, max_bytes=6_000_000), ALL, SECONDS)
+    assert late.pauses and late.paused_seconds > 0.1 * SECONDS
+
+
+def test_who_does_not_react_takes_what_the_others_leave() -> None:
+    said = incast(PORT, (False, *ALL[1:]), SECONDS)
+    assert said.rates[0] > 4 * max(said.rates[1:]) and said.pauses
+    mute = incast(PORT, ALL, SECONDS, notifies=False)
+    assert mute.marked and not any(mute.notified) and mute.paused_seconds > 0.5 * SECONDS
+
+
+def test_drops_come_with_pauses_or_without() -> None:
+    short = incast(dataclasses.replace(PORT, marking=False, headroom_bytes=100_000), ALL, SECONDS)
+    assert short.dropped and short.pauses
+    early = incast(dataclasses.replace(PORT, marking=False, drop_bytes=1_000_000), ALL, SECONDS)
+    assert early.dropped and not early.pauses
+
+
+def test_a_slow_receiver_is_the_only_limit_of_its_senders() -> None:
+    assert sum(incast(dataclasses.replace(PORT, takes_gbit_s=100), ALL, SECONDS).rates) == pytest.approx(100, rel=0.05)
+
+
+def test_healthy_pods_of_other_noise_are_not_congested(tmp_path: Path) -> None:
+    pods = inprocess.Pods(layout.write(tmp_path, racks=1, hosts_per_rack=3, spines=2, expectations={"pod_name": "tiny"}))
+    for seed in range(10):
+        verdicts = inprocess.judge(pods.plan, pods.pod(seed=seed), "congestion")
+        assert len(verdicts) > 40 and not [one for one in verdicts if one.verdict not in ("pass", "skip")], seed
+
+
+@pytest.fixture
+def pod(tmp_path: Path) -> Pod:
+    """The small pod, loaded shortly."""
+    return Pod(tmp_path, **QUICKLY)
+
+
+def test_a_healthy_pod_is_congested_for_real_and_holds(pod: Pod) -> None:
+    climb = pod.climb()
+    assert climb.rc == 0, climb.output
+    assert climb.report is not None and climb.report["verdict"] == "go"
+    passed = {one["check"] for one in climb.report["verdicts"] if one["layer"] == "congestion" and one["verdict"] == "pass"}
+    assert {"right_class", "ecn_marks_under_load", "dcqcn_backs_off", "pfc_brief", "no_drops", "ecmp_balanced", "incasts_ran"} <= passed
+    assert climb.run is not None and list((climb.run / "readings" / "congestion").glob("during-*")), "counters are sampled under load"
+
+
+def test_real_incasts_trip_what_was_judged_in_process(pod: Pod) -> None:
+    names = ["dcqcn_mute", "receiver_slow@gpu06", "ecmp_polarised@leaf05", "uplink_lossless_on_two", "marked_while_idle@gpu08", "headroom_short@leaf07"]
+    pods = inprocess.Pods(pod.inventory)
+    faulty = pods.pod(names)
+    expected = {one.check: one.verdict for one in inprocess.judge(pods.plan, faulty, "congestion") if one.verdict not in ("pass", "skip")}
+
+    climb = pod.climb("-e", f"simulated_faults={','.join(names)}")
+
+    assert climb.rc == 2 and climb.report is not None, climb.output
+    assert set(not_well(climb.report)) == set(expected)
+    assert {"dcqcn_backs_off", "slow_receiver", "ecmp_balanced", "qos_agrees", "idle_quiet", "switch_drops", "no_drops"} <= set(expected)
