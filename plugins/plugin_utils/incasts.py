@@ -5,7 +5,8 @@
 
 A set is up to ``pod_incast_hosts`` hosts of one gate group. In each round every rail has one receiver in the set, and the
 set's other hosts send to it. Rails have different receivers, and the next round swaps them, so that after two rounds every
-NIC has sent and every host has sent and received. Odd rounds stay on the rail. Even rounds of a ``rail_optimised`` pod
+NIC has sent and every host has sent and received; at depth go_live there are as many rounds as hosts, so that every NIC has
+received too. Odd rounds stay on the rail. Even rounds of a ``rail_optimised`` pod
 cross rails, because there the spines carry nothing else; elsewhere sets mix the leaves that a group has.
 """
 
@@ -67,9 +68,11 @@ def _group(hosts: list[str], of_host: dict[str, dict[int, Values]], values: Valu
         hosts = _mixed(hosts, of_host)
     pairs = []
     for members in _sets(hosts, min(values["pod_incast_hosts"], max(FEWEST_HOSTS, 2 * rails))):
-        for number in range(max(2, math.ceil(len(members) / rails))):
+        everyone = values["pod_depth"] == "go_live"
+        for number in range(len(members) if everyone else max(2, math.ceil(len(members) / rails))):
             cross = values["pod_topology"] == "rail_optimised" and number % 2 == 1
-            pairs += [{"round": number + 1, **pair} for pair in _round(members, of_host, rails, number, cross)]
+            # A shift by the number of rails reaches hosts that have not received yet; one by one every NIC is reached.
+            pairs += [{"round": number + 1, **pair} for pair in _round(members, of_host, number, 1 if everyone else rails, cross)]
     return pairs
 
 
@@ -88,13 +91,11 @@ def _mixed(hosts: list[str], of_host: dict[str, dict[int, Values]]) -> list[str]
     return [some[i] for i in range(longest) for some in under.values() if i < len(some)]
 
 
-def _round(members: list[str], of_host: dict[str, dict[int, Values]], rails: int, number: int, cross: bool) -> list[Values]:
+def _round(members: list[str], of_host: dict[str, dict[int, Values]], number: int, shift: int, cross: bool) -> list[Values]:
     receivers: dict[int, Values] = {}
     for index in sorted({index for host in members for index in of_host[host]}):
         able = [host for host in members if index in of_host[host]]
-        # A shift by the number of rails reaches hosts that have not received yet.
-        shift = rails if rails % len(able) else 1
-        receivers[index] = of_host[able[(index + number * shift) % len(able)]][index]
+        receivers[index] = of_host[able[(index + number * (shift if shift % len(able) else 1)) % len(able)]][index]
     pairs = []
     for ordinal, host in enumerate(members):
         sending = [rail for index, rail in sorted(of_host[host].items()) if receivers[index]["host"] != host]

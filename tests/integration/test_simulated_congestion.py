@@ -75,7 +75,7 @@ def test_a_healthy_pod_is_congested_for_real_and_holds(pod: Pod) -> None:
 
 
 def test_real_incasts_trip_what_was_judged_in_process(pod: Pod) -> None:
-    names = ["dcqcn_mute", "receiver_slow@gpu06", "ecmp_polarised@leaf05", "uplink_lossless_on_two", "marked_while_idle@gpu08", "headroom_short@leaf07"]
+    names = ["dcqcn_mute", "receiver_slow@gpu07", "ecmp_polarised@leaf05", "uplink_lossless_on_two", "marked_while_idle@gpu08", "headroom_short@leaf07"]
     pods = inprocess.Pods(pod.inventory)
     faulty = pods.pod(names)
     expected = {one.check: one.verdict for one in inprocess.judge(pods.plan, faulty, "congestion") if one.verdict not in ("pass", "skip")}

@@ -70,6 +70,13 @@ def test_receivers_are_swapped_in_sets_of_at_most_nine_of_one_group(shape: tuple
     assert all(not {one, one + 1} <= rounds for rounds in receives.values() for one in rounds), "a NIC that receives in two rounds on end has not been swapped"
 
 
+@given(SHAPES)
+def test_at_go_live_every_nic_has_sent_and_received(shape: tuple[list[int], int]) -> None:
+    groups, planned = pod(*shape, pod_depth="go_live")
+    everything = {(host, f"mlx5_{rail}") for hosts in groups.values() for host in hosts for rail in range(shape[1])}
+    assert {nic(pair["receiver"]) for pair in planned.pairs} == {nic(pair["sender"]) for pair in planned.pairs} == everything
+
+
 def test_full_sets_of_nine_load_with_eight_senders_in_two_rounds() -> None:
     _groups, planned = pod([36])
     assert planned.rounds == 2
