@@ -93,15 +93,17 @@ def _situation(book: ledger.Ledger, layer: str, step: int) -> tuple[loads.Situat
 
 def _busy(said: dict[str, dict[str, t.Any]], host: str, values: dict[str, t.Any]) -> str | None:
     """Why a host may not be loaded, or None; a host that does not tell whether it is busy may not."""
-    rows = {}
-    for phase, name in (("idle", "gpus"), ("before", "nic_counters"), ("idle", "nic_counters")):
-        reading = (said[phase].get(host) or {"readings": {}})["readings"].get(name)
-        if name == "gpus" and not values["pod_gpus_per_host"]:
-            reading = {"status": "ok", "rows": []}
-        if reading is None or reading["status"] != "ok":
-            return f"whether it is idle is not told: {reading['words'] if reading else f'{name} was not read'}"
-        rows[phase, name] = reading["rows"]
-    return busy.busy(*rows.values(), values["pod_idle_seconds"], values["pod_idle_gbit_s"])
+    rows: dict[tuple[str, str], loads.Rows] = {("idle", "gpus"): []}
+    for phase, names in busy.TOLD[values["pod_fabric"]].items():
+        for name in names:
+            if name == "gpus" and not values["pod_gpus_per_host"]:
+                continue
+            reading = (said[phase].get(host) or {"readings": {}})["readings"].get(name)
+            if reading is None or reading["status"] != "ok":
+                return f"whether it is idle is not told: {reading['words'] if reading else f'{name} was not read'}"
+            rows[phase, name] = reading["rows"]
+    counters = [rows.get((phase, "nic_counters")) for phase in ("before", "idle")]
+    return busy.busy(rows["idle", "gpus"], *counters, values["pod_idle_seconds"], values["pod_idle_gbit_s"])
 
 
 def _keep_refused(book: ledger.Ledger, layer: str, refused: dict[str, str]) -> None:

@@ -8,18 +8,26 @@ from __future__ import annotations
 import typing as t
 
 Rows = list[dict[str, t.Any]]
+# What tells it, by the phase in which it is read; every layer that loads hosts asks for it.
+# An InfiniBand port has no netdev whose driver would count.
+TOLD: dict[str, dict[str, tuple[str, ...]]] = {
+    "roce": {"before": ("nic_counters",), "idle": ("gpus", "nic_counters")},
+    "infiniband": {"idle": ("gpus",)},
+}
 # Bytes that a NIC has sent and received, by any name that it gives them.
 BYTES = ("rx_bytes_phy", "tx_bytes_phy", "rx_bytes", "tx_bytes")
 
 
-def busy(gpus: Rows, before: Rows, idle: Rows, seconds: int, most_gbit_s: float) -> str | None:
+def busy(gpus: Rows, before: Rows | None, idle: Rows | None, seconds: int, most_gbit_s: float) -> str | None:
     """Why a host is not idle, or None.
 
-    gpus: the rows of ``gpus``; before, idle: the rows of ``nic_counters``, read ``seconds`` apart.
+    gpus: the rows of ``gpus``; before, idle: the rows of ``nic_counters``, read ``seconds`` apart, or None where the fabric has none.
     """
     processes = [f"GPU{gpu['gpu']}" for gpu in gpus if gpu["processes"]]
     if processes:
         return f"{', '.join(processes)} run{'s' if len(processes) == 1 else ''} processes"
+    if before is None or idle is None:
+        return None
     was, now = _bytes(before), _bytes(idle)
     if not now:
         return "its NICs have no counter of bytes to tell traffic by"

@@ -11,6 +11,7 @@ import typing as t
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from .busy import TOLD
 from .checks import CannotTell, Check, Finding, NotApplicable
 from .checks.every import REGISTRY
 from .plan import Plan
@@ -81,6 +82,8 @@ def wanted(layer: str, kind: str, fabric: str, phase: str) -> list[str]:
         names |= dict.fromkeys(check.of_peers if phase == "now" else ())
         if fabric == "infiniband" and kind == "host":
             names |= dict.fromkeys(of_the_fabric(own))
+    if any(check.needs == "load" and check.fabric in (None, fabric) for check in REGISTRY[layer].values()):
+        names |= dict.fromkeys(TOLD[fabric].get(phase, ()))
     return [name for name in names if kind in catalogue()[name].kinds and not catalogue()[name].load]
 
 

@@ -19,6 +19,7 @@ TESTED = ("write_bw", "retest")
 @check(
     cause="Somebody's job runs on the host, or traffic that is not of this run uses its NICs.",
     fix="Drain the host and wait for its jobs to end; or, where its users agree, set pod_load_busy_hosts: true.",
+    fabric="roce",
     required=True,
     needs="load",
 )
