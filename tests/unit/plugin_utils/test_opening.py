@@ -1,13 +1,13 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pods without a switch: hosts cabled straight to each other, rail by rail."""
+"""What a run is opened for, and what it is refused for, by plain calls; the pod is two hosts cabled straight to each other."""
 
 from __future__ import annotations
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.expectations import DEFAULTS
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.opening import Inventory, Refused, prepare
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.opening import Inventory, Refused, digest, prepare, reached
 
 PEER = {"gpu01": "gpu02", "gpu02": "gpu01"}
 HEAD = "a_node,a_port,b_node,b_port,medium,length_m\n"
@@ -39,3 +39,67 @@ def test_a_name_that_leads_elsewhere_is_refused(pod: str, host: str) -> None:
     given = Inventory({"gpu_hosts": [host], "rack_01": [host]}, {host: {"pod_name": pod, "pod_gate_groups": ["rack_01"]}})
     with pytest.raises(Refused, match="letters, digits and"):
         prepare(given, "")
+
+
+CABLING = HEAD + "gpu01,rail0,gpu02,rail0,dac,1\n"
+
+
+def refused(given: Inventory, text: str | None = CABLING) -> list[str]:
+    """Every reason for which a pod is refused."""
+    with pytest.raises(Refused) as reasons:
+        prepare(given, text)
+    return reasons.value.reasons
+
+
+def changed(**values: object) -> Inventory:
+    """The pod with other expectations of every node."""
+    given = straight(PEER)
+    return Inventory(given.groups, {node: {**own, **values} for node, own in given.variables.items()})
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (changed(pod_gate_groups=[]), "argument 'pod_gate_groups' must name the inventory groups"),
+        (changed(pod_gate_groups=["rack_1"]), "gate group 'rack_1' is not a group of the inventory"),
+        (changed(pod_gate_groups=["rack_01", "gpu_hosts"]), "GPU hosts in the gate groups rack_01 and gpu_hosts, not in exactly one: gpu01, gpu02"),
+        (changed(pod_hosts_count=3), "the inventory has 2 nodes of role host, and pod_hosts_count says 3"),
+        (changed(pod_link_gbit_s="fast"), "argument 'pod_link_gbit_s' must be a number, not 'fast' (gpu01, gpu02)"),
+        (changed(pod_platform="eos"), "argument 'pod_platform' of gpu01 must be one of linux, not 'eos'"),
+        (changed(pod_rails=[]), "argument 'pod_rails' of gpu01 must name its fabric NICs"),
+        (changed(pod_rails=[{"device": "mlx5_0"}]), "argument 'pod_rails' of gpu01: rail 0 lacks netdev, gpu, leaf"),
+        (changed(pod_waivers=[{"check": "crc_clean"}]), "argument 'pod_waivers': waiver 1 lacks host"),
+        (changed(pod_waivers=[{"check": "none", "host": "a", "where": "b", "reason": "c", "until": "2026-01-01"}]), "which does not exist"),
+    ],
+)
+def test_what_is_not_described_whole_is_refused(given: Inventory, words: str) -> None:
+    assert any(words in reason for reason in refused(given)), refused(given)
+
+
+def test_expectations_of_the_run_are_one_value() -> None:
+    given = straight(PEER)
+    reasons = refused(Inventory(given.groups, {**given.variables, "gpu02": {**given.variables["gpu02"], "pod_depth": "quick"}}))
+    assert len(reasons) == 1 and "argument 'pod_depth' must be one value for the whole pod" in reasons[0]
+
+
+def test_the_wiring_plan_is_needed_and_whole() -> None:
+    assert "cabling.csv: the wiring plan does not exist" in refused(straight(PEER), None)
+    assert "cabling.csv: rail mlx5_0 (rail0) of gpu01 has no cable" in refused(straight(PEER), HEAD + "gpu01,rail7,gpu02,rail7,dac,1\n")
+
+
+def test_every_reason_is_told_at_once() -> None:
+    assert len(refused(changed(pod_link_gbit_s="fast", pod_hosts_count=3, pod_leaves_count=1))) == 3
+
+
+def test_a_digest_changes_with_what_is_proved_and_not_with_how() -> None:
+    plan, _waivers = prepare(straight(PEER), CABLING)
+    same, _waivers = prepare(changed(pod_from_layer="links", pod_to_layer="links"), CABLING)
+    other, _waivers = prepare(changed(pod_link_gbit_s=200), CABLING)
+    assert digest(plan, CABLING, "1") == digest(same, CABLING, "1") != digest(other, CABLING, "1")
+    assert digest(plan, CABLING, "1") != digest(plan, CABLING, "2") != digest(plan, CABLING + " ", "2")
+
+
+def test_layers_from_and_to() -> None:
+    assert reached({"pod_from_layer": "links", "pod_to_layer": "routing"}) == ("links", "routing")
+    with pytest.raises(Refused):
+        reached({"pod_from_layer": "routing", "pod_to_layer": "links"})

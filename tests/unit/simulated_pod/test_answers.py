@@ -1,0 +1,56 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every command of the simulated pods is answered, and every answer is parsed; the files that the tools print are those answers."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod import answers, inprocess, rendering
+
+INVENTORIES = Path(__file__).parents[3] / "inventories"
+PODS = ("simulated", "simulated_ib")
+
+
+@pytest.fixture(scope="module", params=PODS)
+def pods(request: t.Any) -> inprocess.Pods:
+    """The pods of an inventory of the repository."""
+    return inprocess.Pods(INVENTORIES / request.param)
+
+
+def test_every_reading_of_every_node_is_rows(pods: inprocess.Pods) -> None:
+    pod, meshes, kept = pods.pod(), pods.plan.meshes([name for name, node in pods.plan.nodes.items() if node.role == "host"]), {}
+    read: dict[str, int] = {}
+    for name in pods.plan.nodes:
+        items = {**pods.plan.items(name), **meshes.get(name, {})}
+        for layer in inprocess.LAYERS:
+            for phase in inprocess.PHASES:
+                for reading, reply in inprocess._said(pods.plan, pod, layer, name, phase, items, kept).items():
+                    assert reply.status in ("ok", "not_applicable") and not reply.lost, (name, reading, reply.words, reply.lost)
+                    read[reading] = read.get(reading, 0) + len(reply.rows)
+    silent = {name for name, rows in read.items() if not rows}
+    # A healthy pod forces no variable, has no other client of peer memory, and asks bare metal for no translation; NICs of InfiniBand are no netdevs.
+    nothing = {"nccl_environment", "memory_peers", "mac_table", "ats_control"}
+    of_netdevs = {"interface_status", "transceivers", "lldp_neighbors", "fabric_diagnosis"}
+    assert len(read) > 20 and silent <= (nothing | of_netdevs if pods.directory.name == "simulated_ib" else nothing)
+
+
+@pytest.mark.parametrize("role", ["host", "leaf", "spine"])
+def test_the_tools_print_what_was_rendered(role: str, tmp_path: Path) -> None:
+    directory = INVENTORIES / "simulated"
+    pods = inprocess.Pods(directory)
+    name = next(node.name for node in pods.plan.nodes.values() if node.role == role)
+    rendering.render_node(pods.plan, pods.pod(), name, tmp_path / "pod")
+    answered = answers.of_node(pods.pod(), pods.plan, name)
+    assert answered
+    place = tmp_path / "pod" / name / "bin"
+    environment = {**os.environ, "PATH": str(place), "SIMULATED_POD": str(tmp_path / "pod"), "SIMULATED_NODE": name, "SIMULATED_RUN": "unit"}
+    for argv, printed in answered.items():
+        words = ["path_probe", *argv[2:]] if argv[0] == "python3" else argv[0].split() + list(argv[1:]) if len(argv) == 1 else list(argv)
+        done = subprocess.run([str(place / words[0]), *words[1:]], env=environment, capture_output=True, text=True, check=False, timeout=10)
+        assert (done.stdout, done.returncode) == (printed.stdout, printed.rc), argv
