@@ -68,6 +68,7 @@ TRUSTED = [
     "port_counters",
     "queue_drops",
     "rdma_counters",
+    "rdma_port_counters",
     "service_units",
     "subnet_managers",
     "training_agreement",
