@@ -7,6 +7,7 @@ SHELL := bash
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
+FUZZ_SECONDS ?= 300
 INVENTORY ?= inventories/simulated
 ARGS ?=
 PYTEST_ARGS ?=
@@ -95,6 +96,10 @@ docs: $(RUN_STAMP) ## Write the docs that restate the code
 .PHONY: site
 site: $(DEV_STAMP) ## Build the docs as a site, in .build/site/html
 	$(BIN)/python docs/site/build.py .build/site
+
+.PHONY: fuzz
+fuzz: $(DEV_STAMP) ## Fuzz every parser for FUZZ_SECONDS, going on with the corpus in .build/fuzz
+	$(BIN)/python -m tests.fuzz.parsers .build/fuzz -max_total_time=$(FUZZ_SECONDS)
 
 .PHONY: clean
 clean: ## Remove what was made here, except the runs
