@@ -16,6 +16,7 @@ import contextlib
 import datetime
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -34,6 +35,8 @@ END_GRACE_SECONDS = 3.0
 OTHERS_GRACE_SECONDS = 8.0
 LOOK_SECONDS = 0.1
 MOST_TEXT = 4000
+FACTS = ("NCCL WARN", " version", r"_\w+ set ", "NET/", "Using network", "virtual device", " via ", " Bytes -> Algo", "NVLS multicast", "nRanks")
+FACT = re.compile("|".join((*FACTS, "Connected NVLS", "Connected [Cc]oll", "[Ss]harp", "SHArP")))
 # What launchers tell a process of its place; the agent is started once on each host. ``torchrun`` and Kubernetes say RANK.
 PLACES = (("SLURM_PROCID", "SLURM_NTASKS"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMI_RANK", "PMI_SIZE"), ("RANK", "WORLD_SIZE"))
 
@@ -52,6 +55,7 @@ def parser(description):
     result.add_argument("--start-timeout", type=float, default=120.0, help="seconds that a rank may take to load its libraries and meet the others")
     result.add_argument("--deadline", type=float, default=600.0, help="seconds after which everything is ended")
     result.add_argument("--variable", action="append", default=[], help="NAME=VALUE for the ranks; no other NCCL or RCCL variable reaches them")
+    result.add_argument("--log", default="", help="prefix of the files that NCCL logs to, whose facts are told")
     result.add_argument("--role", choices=("agent", "store", "rank"), default="agent", help=argparse.SUPPRESS)
     return result
 
@@ -132,7 +136,9 @@ class Agent:
             "ranks": ranks,
             **told,
         }
-        sys.stdout.write(json.dumps(document) + "\n")
+        # A line of the log is a line of the text, so that what reads logs can read it here.
+        log = ",\n".join(json.dumps(line) for line in _log(options.log))
+        sys.stdout.write(json.dumps(document)[:-1] + f', "log": [\n{log}\n]}}\n')
         sys.stdout.flush()
         self._end_store()
 
@@ -149,6 +155,15 @@ class Agent:
         """Keep what a rank tells; the agent adds whose it is."""
         with self.lock:
             self.told.setdefault(event.pop("kind"), []).append(dict(event, rank=self.options.host_index * self.options.ranks_per_host + local))
+
+
+def _log(prefix):
+    """The lines with facts of every file that NCCL wrote; the others would make the document a hundred times as long."""
+    place, start = os.path.split(prefix)
+    for name in sorted(os.listdir(place)) if start and os.path.isdir(place) else ():
+        if name.startswith(start):
+            with open(os.path.join(place, name), encoding="utf-8", errors="replace") as lines:
+                yield from (line.rstrip() for line in lines if FACT.search(line))
 
 
 def _environment(options):

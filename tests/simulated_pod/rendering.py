@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import json
 import typing as t
 from pathlib import Path
 
 from ...plugins.plugin_utils.plan import Plan
-from . import answers
+from . import answers, stack
 from .model import Pod
 from .render import perftest
 
@@ -48,12 +49,15 @@ def render_node(plan: Plan, pod: Pod, name: str, into: Path) -> None:
         (place / tool / "=any").write_text(text, encoding="utf-8")
     for argv, answer in printed.items():
         _write(place, argv, answer)
+    if name in pod.hosts:
+        (place / "=stack").write_text(json.dumps(stack.state(pod.hosts[name])), encoding="utf-8")
 
 
 def _bin(place: Path, names: t.Iterable[str]) -> None:
     place.mkdir(parents=True, exist_ok=True)
     if not (place.parent / "=change").is_symlink():
         (place.parent / "=change").symlink_to(TOOLS.parent / "change.py")
+        (place.parent / "=stack.py").symlink_to(TOOLS.parent / "stack.py")
     for name, program in [*((name, "answer") for name in {*names, "path_probe"} - {"python3"}), ("python3", "python3")]:
         if not (place / name).is_symlink():
             (place / name).symlink_to(TOOLS / program)

@@ -52,6 +52,13 @@ VERIFIED = {"counts": "0,1,3,1021,65537", "dtypes": "float32,bfloat16,int64", "c
 Host = dict[str, t.Any]
 
 
+def state(host: t.Any) -> Host:
+    """What the program needs of a host of the model."""
+    rails = {"rails": len(host.rails), "link_gbit_s": 400, "devices": [rail.device for rail in host.rails], "rails_used": len(host.rails)}
+    direct = "nvidia_peermem" in host.modules or host.dmabuf
+    return {**HEALTHY, **rails, "name": host.name, "gdr": direct, **host.stack}
+
+
 def options(argv: t.Sequence[str]) -> dict[str, t.Any]:
     """What the program was told."""
     parser = argparse.ArgumentParser()
@@ -195,6 +202,15 @@ def log(me: Host, several: bool, over_nics: bool) -> str:
     return "".join(f"{me['name']}:100:101 {line if line.startswith('[') else '[0] ' + line}\n" for line in lines)
 
 
+def printed(program: str, told: dict[str, t.Any], run: t.Sequence[Host]) -> str:
+    """The document as it is printed, with NCCL's log a line a line."""
+    me = run[int(told["host_index"])]
+    given = dict(one.split("=", 1) for one in told["variable"])
+    lines = log({**me, "variables": given}, len(run) > 1, "NCCL_P2P_DISABLE" in given).splitlines() if program == "torch_collectives" else []
+    text = ",\n".join(json.dumps(line) for line in lines)
+    return json.dumps(document(program, told, run))[:-1] + f', "log": [\n{text}\n]}}\n'
+
+
 def main() -> int:
     """Meet the run's other hosts, and say what comes of it."""
     program, told, pod = Path(sys.argv[1]).stem, options(sys.argv[2:]), Path(os.environ["SIMULATED_POD"])
@@ -205,15 +221,8 @@ def main() -> int:
     while len(list(place.iterdir())) < int(told["hosts"]) and time.monotonic() < until:
         time.sleep(0.05)
     run = [json.loads((place / str(index)).read_text(encoding="utf-8")) for index in range(int(told["hosts"]))]
-    me = run[int(told["host_index"])]
-    given = dict(one.split("=", 1) for one in told["variable"])
-    if "NCCL_DEBUG_FILE" in given:
-        me["variables"] = given
-        target = Path(given["NCCL_DEBUG_FILE"].replace("%h", me["name"]).replace("%p", "100"))
-        target.write_text(log(me, len(run) > 1, "NCCL_P2P_DISABLE" in given), encoding="utf-8")
-    said = document(program, told, run)
-    sys.stdout.write(json.dumps(said) + "\n")
-    return 0 if said["outcome"] == "complete" else 1
+    sys.stdout.write(printed(program, told, run))
+    return 0 if document(program, told, run)["outcome"] == "complete" else 1
 
 
 if __name__ == "__main__":

@@ -12,8 +12,7 @@ from ..loads import JOBS, Job, Situation, Timetable, Values
 
 # Each run of a launch meets at a port of its own, and a port rests for some launches before it is used again.
 PORTS_OF_A_LAUNCH, LAUNCHES_OF_PORTS = 64, 16
-LOG_SECONDS = 10.0
-READINGS = ("collective_ranks", "collective_rates", "collective_results", "collective_hangs", "gpu_copies")
+READINGS = ("collective_ranks", "collective_rates", "collective_results", "collective_hangs", "gpu_copies", "nccl_log")
 PROGRAMS = ["torch_collectives", *launchers.BESIDE["torch_collectives"]]
 QUICK: Values = {"dtypes": "", "collectives": "all_reduce"}
 # With these off, what NVLink would carry must go over the host's own NICs.
@@ -75,7 +74,7 @@ def _alone(situation: Situation) -> Timetable:
         proofs = {"copies": own["pod_collective_backend"] == "nccl"}
         _job(table, situation, host, [host], rungs.NODE, rungs.NODE, 0, 0.0, proofs, {})
         if own["pod_collective_backend"] == "nccl" and own["pod_rails"]:
-            _job(table, situation, host, [host], rungs.NODE_NICS, rungs.NODE_NICS, 1, long + LOG_SECONDS, QUICK, OVER_NICS)
+            _job(table, situation, host, [host], rungs.NODE_NICS, rungs.NODE_NICS, 1, long, QUICK, OVER_NICS)
     return table
 
 
@@ -87,7 +86,7 @@ def _over(table: Timetable, situation: Situation, hosts: list[str], kind: str, n
 def _job(
     table: Timetable, situation: Situation, host: str, hosts: list[str], kind: str, name: str, number: int, at: float, proofs: Values, extra: dict[str, str]
 ) -> None:  # fmt: skip
-    """One host's part of a run, and the reading of the log that NCCL wrote there meanwhile."""
+    """One host's part of a run."""
     values = situation.plan.nodes[host].values
     until = at + float(values["pod_collective_run_seconds"])
     log = f"{{place}}/{number}.log"
@@ -98,29 +97,21 @@ def _job(
     options: Values = {
         "backend": values["pod_collective_backend"],
         "job": name.replace(" ", "_").replace(",", ""),
-        "timeout": values["pod_collective_timeout_seconds"],
-        "deadline": until - at - 10,
+        # A rank must have the time to say who is missing before all of them are ended.
+        "timeout": min(values["pod_collective_timeout_seconds"], (until - at) / 3),
+        "start-timeout": (until - at) / 2,
+        "deadline": (until - at) * 0.9,
         "sizes": ",".join(map(str, values["pod_collective_sizes"])),
         "iterations": values["pod_collective_iterations"],
+        "log": log if nccl else None,
         **proofs,
     }
     port = values["pod_collective_port"] + situation.step % LAUNCHES_OF_PORTS * PORTS_OF_A_LAUNCH + number
     launch = launchers.Launch(tuple(hosts), values["pod_gpus_per_host"], own)
     argv = launchers.by_ssh("torch_collectives", values["pod_torch_python"], launch, hosts.index(host), address(situation, hosts[0], hosts), port, options)
     told: Values = {"kind": kind, "round": len(hosts), "hosts": hosts, "step": situation.step, "role": "rank"}
-    jobs = table.jobs.setdefault(host, [])
-    jobs.append(Job(name, argv, at, until, told, reading=READINGS[0], also=READINGS[1:]))
-    if nccl:
-        jobs.append(
-            Job(
-                f"log of {name}",
-                ["grep", "-rhs", "", "--include", f"{number}.log.*", "{place}"],
-                until,
-                until + LOG_SECONDS,
-                {**told, "kind": "log"},
-                reading="nccl_log",
-            )
-        )
+    also = READINGS[1:] if nccl else tuple(name for name in READINGS[1:] if name not in ("nccl_log", "gpu_copies"))
+    table.jobs.setdefault(host, []).append(Job(name, argv, at, until, told, reading=READINGS[0], also=also))
 
 
 def address(situation: Situation, host: str, hosts: t.Sequence[str]) -> str:

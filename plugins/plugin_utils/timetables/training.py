@@ -37,7 +37,7 @@ def _built_in(situation: Situation, host: str, index: int, long: float) -> Job:
         "backend": values["pod_collective_backend"],
         "job": NAME,
         "timeout": values["pod_collective_timeout_seconds"],
-        "deadline": long - 10,
+        "deadline": long * 0.97,
         "strategy": values["pod_training_strategy"],
         "size": values["pod_training_size"],
         "warmup": values["pod_training_warmup_steps"],

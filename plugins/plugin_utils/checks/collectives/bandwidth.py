@@ -57,7 +57,7 @@ def node_all_reduce(
     device = next((row["device"] for row in collective_ranks if row["device"]), None)
     minimum = _expected(device, pod_node_busbw_gbyte_s, pod_node_busbw_by_gpu) * (1 - pod_busbw_tolerance_percent / 100)
     if own.top is not None and own.top < minimum:
-        log = [row for row in nccl_log or () if row["item"] == f"log of {NODE}"]
+        log = [row for row in nccl_log or () if row["item"] == NODE]
         reasons = "; ".join(why_slow(log, [], None))
         yield Finding("all-reduce of the host alone", f"{minimum:.4g} GB/s busbw or more", f"{own.top:.4g} GB/s" + (f": {reasons}" if reasons else ""))
 
@@ -112,7 +112,7 @@ def all_reduce_bandwidth(
     for run in mine:
         if passed(run, values) or (state.hosts and pod_node not in state.hosts):
             continue
-        name = {f"log of {row['item']}" for row in load_jobs_of_peers.get(pod_node, ()) if row["kind"] == RUNG and row["round"] == len(run.hosts)}
+        name = {row["item"] for row in load_jobs_of_peers.get(pod_node, ()) if row["kind"] == RUNG and row["round"] == len(run.hosts)}
         log = [row for row in nccl_log or () if row["item"] in name]
         yield _low(run, values, why_slow(log, [rail["device"] for rail in pod_rails], pod_traffic_class if pod_fabric == "roce" else None))
 

@@ -94,7 +94,7 @@ def no_wrong_values(collective_rates: Rows, nccl_tests: Rows | None = None) -> t
 )
 def ranks_as_asked(load_jobs: Rows, collective_ranks: Rows, pod_gpus_per_host: int, nccl_tests: Rows | None = None) -> t.Iterator[Finding]:
     """Every run had the hosts and ranks that it was asked to have, in one group."""
-    asked = {row["item"]: len(row["hosts"]) for row in load_jobs if row["hosts"] is not None and row["kind"] != "log"}
+    asked = {row["item"]: len(row["hosts"]) for row in load_jobs if row["hosts"] is not None}
     if not asked:
         raise CannotTell("; ".join(str(row["words"]) for row in load_jobs if row["words"]) or "nothing was run")
     for item, hosts in asked.items():

@@ -21,7 +21,7 @@ def _between_hosts(log: Rows, jobs: Rows) -> Rows:
 
     Raises NotApplicable where there was none, and CannotTell where its log says nothing.
     """
-    several = {f"log of {row['item']}" for row in jobs if row["hosts"] and len(row["hosts"]) > 1}
+    several = {row["item"] for row in jobs if row["hosts"] and len(row["hosts"]) > 1}
     if not several:
         raise NotApplicable("no run had several hosts")
     rows = [row for row in log if row["item"] in several]
@@ -107,7 +107,7 @@ def no_nccl_warnings(nccl_log: Rows, load_jobs: Rows, pod_nccl_warnings_allowed:
             told[re.sub(r"\d+", "N", str(row["text"]))] = told.get(re.sub(r"\d+", "N", str(row["text"])), 0) + 1
     for text, times in told.items():
         yield Finding("NCCL", "no warning", f"{text[:200]}" + (f" ({times} times)" if times > 1 else ""))
-    between = {f"log of {row['item']}" for row in load_jobs if row["hosts"] and len(row["hosts"]) > 1}
+    between = {row["item"] for row in load_jobs if row["hosts"] and len(row["hosts"]) > 1}
     if by_socket([row for row in nccl_log if row["item"] in between]):
         yield Finding("network", "RDMA", "TCP sockets")
 
