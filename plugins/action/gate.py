@@ -5,37 +5,23 @@
 
 from __future__ import annotations
 
-import os
 import typing as t
 from pathlib import Path
 
-from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import holding, runs
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import holding
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.acting import Once, RunAction
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import LAYERS
 
 
-class ActionModule(ActionBase):
+class ActionModule(Once, RunAction):
     """Runs once for the whole play, on the controller."""
 
-    BYPASS_HOST_LOOP = True
-    TRANSFERS_FILES = False
-    _requires_connection = False
-    _supports_check_mode = True
+    ARGUMENTS: t.ClassVar[dict[str, t.Any]] = {"layer": {"type": "str", "required": True, "choices": list(LAYERS)}}
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+    def act_in(self, run: Path, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """Judge every node's rows, open or close each group's gate, and say who climbs on."""
-        result = super().run(tmp, task_vars)
-        _validation, given = self.validate_argument_spec(
-            {"run_dir": {"type": "path", "required": True}, "layer": {"type": "str", "required": True, "choices": list(LAYERS)}}
-        )
-        run = Path(given["run_dir"])
-        try:
-            runs.held(run, os.getppid())
-        except runs.RunError as error:
-            raise AnsibleActionFail(str(error)) from None
-        standing, gates = holding.hold(run, given["layer"], _Silent(task_vars or {}))
-        return {**result, "changed": False, **standing, "layer": given["layer"], "gates": gates}
+        standing, gates = holding.hold(run, given["layer"], _Silent(task_vars))
+        return {**standing, "layer": given["layer"], "gates": gates}
 
 
 class _Silent:

@@ -5,15 +5,14 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import time
 import typing as t
 from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import ledger, loads, runs, transports
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import ledger, loads, transports
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.acting import RunAction
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.parsing import preload
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.timetables import PLANNERS
 
@@ -23,35 +22,24 @@ LEASE_TICKS, LEASE_SECONDS = 6, 60
 COLLECT_SECONDS = 15
 
 
-class ActionModule(ActionBase):
+class ActionModule(RunAction):
     """Starts, watches and collects a host's part of a planned load."""
 
-    TRANSFERS_FILES = False
-    _supports_check_mode = True
+    ARGUMENTS: t.ClassVar[dict[str, t.Any]] = {
+        "layer": {"type": "str", "required": True, "choices": list(PLANNERS)},
+        "step": {"type": "int", "required": True},
+        "state": {"type": "str", "required": True, "choices": ["started", "watched", "collected"]},
+    }
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+    def act_in(self, run: Path, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """Do one thing with the host's part; in check mode nothing."""
-        result = super().run(tmp, task_vars)
-        _validation, given = self.validate_argument_spec(
-            {
-                "run_dir": {"type": "path", "required": True},
-                "layer": {"type": "str", "required": True, "choices": list(PLANNERS)},
-                "step": {"type": "int", "required": True},
-                "state": {"type": "str", "required": True, "choices": ["started", "watched", "collected"]},
-            }
-        )
         if self._task.check_mode:
-            return {**result, "changed": False, "skipped": True, "msg": "check mode loads nothing"}
-        run = Path(given["run_dir"])
-        try:
-            runs.held(run, os.getppid())
-        except runs.RunError as error:
-            raise AnsibleActionFail(str(error)) from None
-        self.vars, self.name = task_vars or {}, str((task_vars or {})["inventory_hostname"])
+            return {"skipped": True, "msg": "check mode loads nothing"}
+        self.vars, self.name = task_vars, str(task_vars["inventory_hostname"])
         self.book, self.layer, self.step = ledger.Ledger(run), given["layer"], given["step"]
         self.document = self.book.timetable(self.layer, self.step)
         told: dict[str, t.Any] = getattr(self, given["state"])(run)
-        return {**result, "changed": False, **told}
+        return told
 
     def started(self, run: Path) -> dict[str, t.Any]:
         """Start the host's timetable; it begins when the others' do."""

@@ -6,15 +6,13 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 import typing as t
 from pathlib import Path
 
-from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import busy, climb, ledger, loads, runs
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import busy, climb, ledger, loads
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.acting import Once, RunAction
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collecting import Reply
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.timetables import PLANNERS
 
@@ -22,31 +20,15 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.timetables impor
 LEAD_SECONDS, LEAD_SECONDS_A_HOST = 3.0, 0.15
 
 
-class ActionModule(ActionBase):
+class ActionModule(Once, RunAction):
     """Runs once for the whole play, on the controller."""
 
-    BYPASS_HOST_LOOP = True
-    TRANSFERS_FILES = False
-    _requires_connection = False
-    _supports_check_mode = True
+    ARGUMENTS: t.ClassVar[dict[str, t.Any]] = {"layer": {"type": "str", "required": True, "choices": list(PLANNERS)}, "step": {"type": "int", "required": True}}
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+    def act_in(self, run: Path, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """Plan the layer's next step, say what it does and how long it takes, and keep it for the hosts."""
-        result = super().run(tmp, task_vars)
-        _validation, given = self.validate_argument_spec(
-            {
-                "run_dir": {"type": "path", "required": True},
-                "layer": {"type": "str", "required": True, "choices": list(PLANNERS)},
-                "step": {"type": "int", "required": True},
-            }
-        )
-        run = Path(given["run_dir"])
-        try:
-            runs.held(run, os.getppid())
-        except runs.RunError as error:
-            raise AnsibleActionFail(str(error)) from None
         book, layer, step = ledger.Ledger(run), given["layer"], given["step"]
-        nothing = {**result, "changed": False, "more": False, "layer": layer, "step": step, "hosts": [], "ticks": 0, "seconds": 0, "sampled": False}
+        nothing = {"more": False, "layer": layer, "step": step, "hosts": [], "ticks": 0, "seconds": 0, "sampled": False}
         situation, refused, unloaded = _situation(book, layer, step)
         timetable = PLANNERS[layer](situation)
         if timetable is None or not (timetable.jobs or refused):

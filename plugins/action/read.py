@@ -5,14 +5,12 @@
 
 from __future__ import annotations
 
-import os
 import time
 import typing as t
 from pathlib import Path
 
-from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import collecting, judging, ledger, runs, transports
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import collecting, judging, ledger, transports
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.acting import RunAction
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import LAYERS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.parsing import preload
 
@@ -20,31 +18,19 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.parsing
 preload()
 
 
-class ActionModule(ActionBase):
+class ActionModule(RunAction):
     """One task a node: all commands of a layer, parsed here, kept in the run directory."""
 
-    TRANSFERS_FILES = False
-    _supports_check_mode = True
+    ARGUMENTS: t.ClassVar[dict[str, t.Any]] = {
+        "layer": {"type": "str", "required": True, "choices": list(LAYERS)},
+        "phase": {"type": "str", "choices": ["before", "idle", "during", "now"], "default": "now"},
+        "sample": {"type": "int"},
+        "since": {"type": "float"},
+    }
+    RULES: t.ClassVar[dict[str, t.Any]] = {"required_if": [("phase", "during", ("sample", "since"))]}
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+    def act_in(self, run: Path, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """Ask, parse, keep; the result is only an index."""
-        result = super().run(tmp, task_vars)
-        _validation, given = self.validate_argument_spec(
-            {
-                "run_dir": {"type": "path", "required": True},
-                "layer": {"type": "str", "required": True, "choices": list(LAYERS)},
-                "phase": {"type": "str", "choices": ["before", "idle", "during", "now"], "default": "now"},
-                "sample": {"type": "int"},
-                "since": {"type": "float"},
-            },
-            required_if=[("phase", "during", ("sample", "since"))],
-        )
-        task_vars = task_vars or {}
-        run = Path(given["run_dir"])
-        try:
-            runs.held(run, os.getppid())
-        except runs.RunError as error:
-            raise AnsibleActionFail(str(error)) from None
         book, name = ledger.Ledger(run), str(task_vars["inventory_hostname"])
         node = book.node(name)
         names = judging.wanted(given["layer"], node["kind"], node["values"]["pod_fabric"], given["phase"])
@@ -58,4 +44,4 @@ class ActionModule(ActionBase):
             phase, said["seconds"] = f"during-{given['sample']}", round(asked - given["since"], 3)
         book.keep_answers(given["layer"], name, phase, {**replies, **apart}, said, told.commands)
         unread = {reading: reply.words for reading, reply in replies.items() if reply.status != "ok"}
-        return {**result, "changed": False, "answered": told.answered, "msg": told.words, "readings": len(replies), "unread": unread}
+        return {"answered": told.answered, "msg": told.words, "readings": len(replies), "unread": unread}

@@ -5,35 +5,21 @@
 
 from __future__ import annotations
 
-import os
 import typing as t
 from pathlib import Path
 
-from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import by_hand, drift, ledger, remediation, runs
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import by_hand, drift, ledger, remediation
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.acting import Once, RunAction
 
 NO_STACK = {"managers": {}, "boot_loader": None}
 
 
-class ActionModule(ActionBase):
+class ActionModule(Once, RunAction):
     """Runs once for the whole play, on the controller."""
 
-    BYPASS_HOST_LOOP = True
-    TRANSFERS_FILES = False
-    _requires_connection = False
-    _supports_check_mode = True
-
-    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+    def act_in(self, run: Path, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """End the run, print each host's drift and what is left to do by hand, and say what to repair."""
-        result = super().run(tmp, task_vars)
-        _validation, given = self.validate_argument_spec({"run_dir": {"type": "path", "required": True}})
-        run = Path(given["run_dir"])
-        try:
-            runs.held(run, os.getppid())
-        except runs.RunError as error:
-            raise AnsibleActionFail(str(error)) from None
         book = ledger.Ledger(run)
         plan, state = book.plan(), book.state()
         state.finished = True
@@ -44,7 +30,7 @@ class ActionModule(ActionBase):
         for host in state.focus.nodes if state.focus else ():
             place = plan.nodes[host]
             found = remediation.found(report, host, place.group or "")
-            stack = ((task_vars or {}).get("hostvars", {}).get(host) or {}).get("pyramid_stack") or NO_STACK
+            stack = (task_vars.get("hostvars", {}).get(host) or {}).get("pyramid_stack") or NO_STACK
             rows = drift.settings(place.values, _readings(told.get(host, {})))
             hosts[host] = {**found.dump(), "by_hand": by_hand.fixes(report, host, place.values, stack), "report": str(run / "report.json")}
             _show(host, found, rows, hosts[host]["by_hand"])
@@ -53,7 +39,7 @@ class ActionModule(ActionBase):
             "pyramid_not_proved": {host: said["left"] + said["remedies"] for host, said in hosts.items() if not said["proved"]},
             "pyramid_report": str(run / "report.json"),
         }
-        return {**result, "changed": False, "hosts": hosts, "ansible_stats": {"data": stats, "per_host": False, "aggregate": False}}
+        return {"hosts": hosts, "ansible_stats": {"data": stats, "per_host": False, "aggregate": False}}
 
 
 def _readings(envelope: dict[str, t.Any]) -> dict[str, drift.Rows]:

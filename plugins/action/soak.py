@@ -8,30 +8,23 @@ from __future__ import annotations
 import time
 import typing as t
 
-from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.acting import Action, Once
 
 EVERY_SECONDS = 30
 
 
-class ActionModule(ActionBase):
+class ActionModule(Once, Action):
     """Waits once for the whole play, and says how long it still takes."""
 
-    BYPASS_HOST_LOOP = True
-    TRANSFERS_FILES = False
-    _requires_connection = False
-    _supports_check_mode = True
+    ARGUMENTS: t.ClassVar[dict[str, t.Any]] = {"seconds": {"type": "int"}, "until": {"type": "float"}, "doing": {"type": "str", "default": "soaking"}}
+    RULES: t.ClassVar[dict[str, t.Any]] = {"required_one_of": [("seconds", "until")], "mutually_exclusive": [("seconds", "until")]}
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+    def act(self, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """Wait; counters are watched while nothing else happens."""
-        result = super().run(tmp, task_vars)
-        _validation, given = self.validate_argument_spec(
-            {"seconds": {"type": "int"}, "until": {"type": "float"}, "doing": {"type": "str", "default": "soaking"}},
-            required_one_of=[("seconds", "until")], mutually_exclusive=[("seconds", "until")],
-        )  # fmt: skip
         seconds = given["seconds"] if given["until"] is None else max(0.0, given["until"] - time.time())
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             Display().display(f"{given['doing']}, {left:.0f} s left")
             time.sleep(min(left, EVERY_SECONDS))
-        return {**result, "changed": False, "seconds": round(seconds)}
+        return {"seconds": round(seconds)}

@@ -5,35 +5,21 @@
 
 from __future__ import annotations
 
-import os
 import typing as t
 from pathlib import Path
 
 from ansible import constants as C
-from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import ledger, runs
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import ledger
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.acting import Once, RunAction
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import table
 
 
-class ActionModule(ActionBase):
+class ActionModule(Once, RunAction):
     """Runs once for the whole play, on the controller."""
 
-    BYPASS_HOST_LOOP = True
-    TRANSFERS_FILES = False
-    _requires_connection = False
-    _supports_check_mode = True
-
-    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+    def act_in(self, run: Path, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """End the run, print its table, and hand its verdict to whoever started it."""
-        result = super().run(tmp, task_vars)
-        _validation, given = self.validate_argument_spec({"run_dir": {"type": "path", "required": True}})
-        run = Path(given["run_dir"])
-        try:
-            runs.held(run, os.getppid())
-        except runs.RunError as error:
-            raise AnsibleActionFail(str(error)) from None
         book = ledger.Ledger(run)
         plan, state = book.plan(), book.state()
         state.finished = True
@@ -43,7 +29,7 @@ class ActionModule(ActionBase):
         if "gpufabric.pyramid.pyramid" not in (C.CALLBACKS_ENABLED or ()):
             # The callback prints it last of all; without it, here is the last place.
             Display().display(f"\n{table.render(report)}\nreport: {run / 'report.html'} (also report.md, report.json, report.xml)\n")
-        baseline = self._captured(book, plan, state, report["verdict"], task_vars or {})
+        baseline = self._captured(book, plan, state, report["verdict"], task_vars)
         told = {
             "pyramid_verdict": report["verdict"],
             "pyramid_up_to_layer": report["up_to_layer"],
@@ -51,7 +37,7 @@ class ActionModule(ActionBase):
             "pyramid_report": str(run / "report.json"),
             "pyramid_baseline": baseline,
         }
-        return {**result, "changed": False, **told, "ansible_stats": {"data": told, "per_host": False, "aggregate": False}}
+        return {**told, "ansible_stats": {"data": told, "per_host": False, "aggregate": False}}
 
     def _captured(self, book: ledger.Ledger, plan: t.Any, state: t.Any, verdict: str, task_vars: dict[str, t.Any]) -> str:
         """The path of the baseline that this run became; empty where it became none."""

@@ -33,8 +33,8 @@ OF_RANKS = ("one_rank", "ranks", "small_gpt", "torch", "torch_collectives", "tra
 LONGER: dict[str, int] = {"plugins/module_utils/detached.py": 380}
 IMPURE = {"ansible", "datetime", "io", "os", "pathlib", "random", "socket", "subprocess", "time", "urllib"}
 KEYWORDS = set(Handler.fattributes) | set(Block.fattributes) | set(Play.fattributes)
-# The base of the actions of the tools, which is no action itself.
-BASES = {"plugins/plugin_utils/tools.py"}
+# Bases of actions, which are no actions themselves.
+BASES = {"plugins/plugin_utils/acting.py", "plugins/plugin_utils/tools.py"}
 RAW = ("shell", "raw", "set_fact")
 
 
