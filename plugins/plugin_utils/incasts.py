@@ -156,15 +156,15 @@ def _number(pairs: list[Values], nodes: t.Mapping[str, t.Any], uplinks: t.Mappin
         pair |= {"seconds": values["pod_incast_seconds"], "qps": min(qps, values["pod_incast_qps_max"])}
 
 
-def of_host(planned: Incasts, host: str) -> list[Values]:
-    """What a host does: a row for each test it takes part in, by round."""
-    rows = []
+def of_hosts(planned: Incasts) -> dict[str, list[Values]]:
+    """What each host does: a row for each test it takes part in, by round."""
+    rows: dict[str, list[Values]] = {}
     for pair in planned.pairs:
         for role, own, peer in (("sender", pair["sender"], pair["receiver"]), ("receiver", pair["receiver"], pair["sender"])):
-            if own["host"] == host:
-                ends = {"device": own["device"], "peer": peer["host"], "peer_device": peer["device"]}
-                rows.append({"round": pair["round"], "role": role, **ends, "cross": pair["cross"], "qps": pair["qps"], "seconds": pair["seconds"]})
-    return sorted(rows, key=lambda row: (row["round"], row["device"], row["peer"]))
+            ends = {"device": own["device"], "peer": peer["host"], "peer_device": peer["device"]}
+            row = {"round": pair["round"], "role": role, **ends, "cross": pair["cross"], "qps": pair["qps"], "seconds": pair["seconds"]}
+            rows.setdefault(own["host"], []).append(row)
+    return {host: sorted(its, key=lambda row: (row["round"], row["device"], row["peer"])) for host, its in rows.items()}
 
 
 def of_switches(planned: Incasts, ends: t.Mapping[str, t.Sequence[Values]]) -> dict[str, list[Values]]:

@@ -9,7 +9,7 @@ import typing as t
 from dataclasses import dataclass, field
 
 from .cabling import Cable
-from .incasts import Incasts, incasts, of_host, of_switches
+from .incasts import Incasts, incasts, of_hosts, of_switches
 from .meshes import both_ways, mesh
 
 SHARED = "shared"
@@ -182,17 +182,18 @@ class Plan:
 
     def incasts(self, members: t.Collection[str]) -> Incasts:
         """The incasts among the hosts that are members; see ``incasts.py``."""
-        uplinks = {name: self.planned(name)["pod_uplinks"] for name, node in self.nodes.items() if node.role == "leaf"}
+        far = {name: [self.nodes[cable.seen_from(name)[1].node].role for cable in self.at[name]] for name, node in self.nodes.items() if node.role == "leaf"}
+        uplinks = {name: roles.count("spine") for name, roles in far.items()}
         return incasts(self.groups, self.rails(members), self.nodes, uplinks)
 
     def planned_incasts(self, members: t.Collection[str]) -> dict[str, Values]:
         """``pod_incasts`` and ``pod_incast_refused`` of every node, from the incasts among the members."""
         found = self.incasts(members)
         cables = {name: [self._near(name, cable) for cable in self.at[name]] for name, node in self.nodes.items() if node.kind == "switch"}
-        rows = of_switches(found, cables)
+        rows = {**of_hosts(found), **of_switches(found, cables)}
         refused = "" if found.pairs else "; ".join(found.refused.values()) or "no host climbs"
         result = {}
         for name, node in self.nodes.items():
             words = found.refused.get(node.group, "") if node.group is not None else refused
-            result[name] = {"pod_incasts": rows[name] if name in rows else of_host(found, name), "pod_incast_refused": words}
+            result[name] = {"pod_incasts": rows.get(name, []), "pod_incast_refused": words}
         return result

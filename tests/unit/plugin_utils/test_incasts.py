@@ -11,7 +11,7 @@ from collections import Counter
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.expectations import DEFAULTS
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.incasts import Incasts, flows_needed, incasts, of_host
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.incasts import Incasts, flows_needed, incasts, of_hosts
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.plan import Node, Plan
 from hypothesis import given
 from hypothesis import strategies as st
@@ -161,7 +161,8 @@ def test_a_host_that_does_not_climb_is_idle_and_a_pod_without_incasts_says_why()
 
 def test_both_ends_of_a_test_agree() -> None:
     _groups, planned = pod([9])
-    rows = {host: of_host(planned, host) for host in {pair["sender"]["host"] for pair in planned.pairs}}
+    rows = of_hosts(planned)
+    assert set(rows) == {pair["sender"]["host"] for pair in planned.pairs}
     for host, own in rows.items():
         for row in own:
             mirrored = {

@@ -53,6 +53,7 @@ def idle_quiet(
 @check(
     cause="Somebody's job runs on the host, or traffic that is not of this run uses its NICs.",
     fix="Drain the host and wait for its jobs to end; or, where its users agree, set pod_load_busy_hosts: true.",
+    fabric="roce",
     required=True,
     needs="load",
 )
