@@ -19,6 +19,8 @@ from pathlib import Path
 import jinja2
 
 from ..checks.every import REGISTRY
+from ..measures import measures, numbers, outliers
+from ..places import Places
 from ..plan import Plan
 from . import charts, checklist, evidence, folding, topology
 from .clean import clean
@@ -29,6 +31,7 @@ PAGE = Path(__file__).with_name("page")
 # What a mail, a ticket and a browser take without complaint.
 MOST_BYTES = 15_000_000
 MOST_ENTRIES = 200
+MOST_ODD = 50
 
 
 def render(report: Document, plan: Plan, run: Path) -> str:
@@ -36,7 +39,7 @@ def render(report: Document, plan: Plan, run: Path) -> str:
     kept = Kept(run, plan)
     data = {**verdicts(report), "groups": {group: list(hosts) for group, hosts in plan.groups.items()}}
     data |= {"charts": charts.draw(kept), "topology": topology.topology(report, plan), "run": report["run_id"]}
-    body = page(report, checklist.checklist(report, plan, kept), embedded(clean(data)))
+    body = page(report, checklist.checklist(report, plan, kept), odd(kept), embedded(clean(data)))
     wanted = {(record["layer"], host) for record in report["verdicts"] if record["verdict"] not in ("pass", "skip") for host in _hosts(record)}
     packed = evidence.chunks(kept, wanted, MOST_BYTES - len(body.encode("utf-8")) - 200_000)
     index = [[one.layer, one.reading, one.nodes, one.packed is not None] for one in packed]
@@ -88,7 +91,24 @@ def _asset(name: str) -> tuple[str, str]:
     return text, "'sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii") + "'"
 
 
-def page(report: Document, rows: list[checklist.Row], data: str) -> str:
+def odd(kept: Kept) -> list[dict[str, t.Any]]:
+    """The numbers that stand out of their kind, in words; they are no verdict, but where a person should look."""
+    told = kept.told({measure.reading for measure in measures().values()})
+    places = Places(kept.plan)
+    found = outliers(number for layer, nodes in told.items() for number in numbers(places, layer, nodes))
+    return [
+        {
+            "what": one.number.measure.replace("_", " "),
+            "where": one.number.place,
+            "value": one.number.value,
+            "median": float(f"{one.median:.4g}"),
+            "unit": measures()[one.number.measure].unit,
+        }
+        for one in found[:MOST_ODD]
+    ]
+
+
+def page(report: Document, rows: list[checklist.Row], outlying: list[dict[str, t.Any]], data: str) -> str:
     """The page without its evidence."""
     scripts = [_asset(name) for name in ("echarts.min.js", "charts.js", "page.js")]
     style = _asset("page.css")
@@ -98,6 +118,7 @@ def page(report: Document, rows: list[checklist.Row], data: str) -> str:
         report=report,
         layers=list(reversed(report["layers"])),
         rows=rows,
+        odd=outlying,
         findings=found[:MOST_ENTRIES],
         more_findings=len(found) - MOST_ENTRIES,
         warnings=warned[:MOST_ENTRIES],

@@ -207,6 +207,15 @@ def test_growth_over_time_is_between_samples_and_few_lines_are_drawn(book) -> No
     assert one["series"][-1] == {"name": "median of 4 others", "points": [[3.0, 400.0], [6.0, 400.0]]}
 
 
+def test_numbers_that_stand_out_are_named_in_the_page(book) -> None:
+    lanes = [{"port": "ens0", "lane": lane, "rx_power_dbm": -0.1 * (lane % 3), "part_number": "<b>"} for lane in range(12)]
+    made_run.told(book, "links", "gpu01", transceivers=[*lanes, {"port": "ens1", "lane": 1, "rx_power_dbm": -6.5, "part_number": "<b>"}])
+    text = made_run.page(book)
+    assert "Odd ones out" in text and "<td>light received</td><td>gpu01 ens1 1</td><td>-6.5 dBm</td><td>-0.1 dBm</td>" in text
+    made_run.told(book, "links", "gpu01", transceivers=lanes)
+    assert "Odd ones out" not in made_run.page(book)
+
+
 def test_a_chart_without_rows_is_not_drawn(book) -> None:
     assert drawn(book, chart("histogram")) == []
     made_run.told(book, "links", "gpu01", made=[{"gbit_s": None}])
