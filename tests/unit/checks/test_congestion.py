@@ -121,8 +121,20 @@ def grouped(make: t.Callable[..., t.Any], **of_host: dict[str, int | None]) -> d
 MARKED = {RECEIVER: {"np_ecn_marked_roce_packets": 500, "np_cnp_sent": 40}, "gpu01": {"rp_cnp_handled": 20}, "gpu02": {"rp_cnp_handled": 20}}
 
 
-def marked(now: dict[str, dict[str, int | None]], rate: t.Any = FAIR, jobs: t.Any = JOBS, **paused: dict[str, int | None]) -> list[t.Any]:
-    return list(marks.ecn_marks_under_load(jobs, rate, grouped(rdma), grouped(rdma, **now), grouped(nic), grouped(nic, **paused), RAILS, 400, 3))
+def marked(now: dict[str, dict[str, int | None]], rate: t.Any = None, jobs: t.Any = None, **paused: dict[str, int | None]) -> list[t.Any]:
+    return list(
+        marks.ecn_marks_under_load(
+            JOBS if jobs is None else jobs,
+            FAIR if rate is None else rate,
+            grouped(rdma),
+            grouped(rdma, **now),
+            grouped(nic),
+            grouped(nic, **paused),
+            RAILS,
+            400,
+            3,
+        )
+    )
 
 
 def test_marks_and_why_there_are_none() -> None:
@@ -234,8 +246,8 @@ def lossless(ports: list[str], on: tuple[int, ...] = (3,), **odd: tuple[int, ...
 PEERS = {"gpu01": lossless(["ens0"]), "gpu03": lossless(["ens0"]), "spine01": lossless(["Ethernet0"]), "spine02": lossless(["Ethernet0"])}
 
 
-def agrees(mine: list[dict[str, t.Any]], peers: t.Any = PEERS, ecn: t.Any = None) -> list[t.Any]:
-    return list(switches.qos_agrees(mine, peers, CABLES, 3, ecn))
+def agrees(mine: list[dict[str, t.Any]], peers: t.Any = None, ecn: t.Any = None) -> list[t.Any]:
+    return list(switches.qos_agrees(mine, PEERS if peers is None else peers, CABLES, 3, ecn))
 
 
 def test_both_ends_of_a_cable_have_the_same_lossless_priority() -> None:
