@@ -8,25 +8,19 @@ from __future__ import annotations
 import typing as t
 
 from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import opening, remediation
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.acting import Action, Once
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.expectations import typed
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.inventory import inventory_of
 
 
-class ActionModule(ActionBase):
+class ActionModule(Once, Action):
     """Runs once for the whole play, on the controller."""
 
-    BYPASS_HOST_LOOP = True
-    TRANSFERS_FILES = False
-    _requires_connection = False
-    _supports_check_mode = True
+    ARGUMENTS: t.ClassVar[dict[str, t.Any]] = {"out": {"type": "list", "elements": "str", "default": []}}
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+    def act(self, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """Refuse, or say nothing."""
-        result = super().run(tmp, task_vars)
-        _validation, given = self.validate_argument_spec({"out": {"type": "list", "elements": "str", "default": []}})
-        task_vars = task_vars or {}
         named = [str(host) for host in task_vars["ansible_play_hosts"]]
         try:
             inventory = inventory_of(task_vars)
@@ -39,4 +33,4 @@ class ActionModule(ActionBase):
         reasons = remediation.too_many(named, groups, set(given["out"]), values["pod_remediate_max"], values["pod_quarantine_max"])
         if reasons:
             raise AnsibleActionFail("nothing was touched:\n" + "\n".join(f"  - {reason}" for reason in reasons))
-        return {**result, "changed": False}
+        return {}

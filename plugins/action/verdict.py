@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ansible import constants as C
 from ansible.utils.display import Display
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import ledger
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import ledger, remediation
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.acting import Once, RunAction
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import table
 
@@ -37,7 +37,9 @@ class ActionModule(Once, RunAction):
             "pyramid_report": str(run / "report.json"),
             "pyramid_baseline": baseline,
         }
-        return {**told, "ansible_stats": {"data": told, "per_host": False, "aggregate": False}}
+        # A workflow hands it to remediate.yml, which takes it as the hosts to repair.
+        stats = {**told, **({"remediate_hosts": ",".join(hosts)} if (hosts := remediation.remediable(report)) else {})}
+        return {**told, "ansible_stats": {"data": stats, "per_host": False, "aggregate": False}}
 
     def _captured(self, book: ledger.Ledger, plan: t.Any, state: t.Any, verdict: str, task_vars: dict[str, t.Any]) -> str:
         """The path of the baseline that this run became; empty where it became none."""

@@ -72,6 +72,11 @@ def found(report: Report, host: str, group: str) -> Found:
     return Found(bool(asked) and not (left or remedies or unjudged or closed), list(remedies), left)
 
 
+def remediable(report: Report) -> list[str]:
+    """The hosts of which a finding names a remedy."""
+    return sorted({one["host"] for one in report["verdicts"] if one["host"] and one["remedy"] and one["verdict"] in REPAIRED})
+
+
 def _findings(verdict: t.Mapping[str, t.Any], host: str) -> list[str]:
     """A verdict's findings of one host, as a person says them."""
     return [

@@ -66,7 +66,7 @@ class Cluster:
         (place / "munge.key").chmod(0o400)
         munge = ["munged", "--foreground", "--force", f"--key-file={place}/munge.key", f"--socket={place}/run/munge.sock"]
         self._run(*munge, f"--pid-file={place}/run/munged.pid", f"--log-file={place}/log/munged.log", f"--seed-file={place}/run/munged.seed")
-        self.until(lambda: (place / "run/munge.sock").exists(), "munged")
+        self.until((place / "run/munge.sock").exists, "munged")
         self._run("slurmctld", "-D", "-f", str(place / "slurm.conf"))
         for node in self.nodes:
             self._run("slurmd", "-D", "-N", node, "-f", str(place / "slurm.conf"))

@@ -61,6 +61,14 @@ def test_findings_of_others_are_not_this_host_s() -> None:
     assert found(verdict("gid_index_uniform", host=None, findings=[finding(host="gpu01")]), verdict(host="gpu01", findings=[finding(host="gpu01")])).proved
 
 
+def test_the_hosts_of_which_a_finding_names_a_remedy() -> None:
+    bad = verdict(remedy="roce_qos", findings=[finding()])
+    assert remediation.remediable(report(bad, verdict(remedy="gid", said="unknown", host="gpu01"), {**bad, "host": "gpu02"}, verdict(host="gpu05"))) == [
+        "gpu02",
+        "gpu03",
+    ]
+
+
 def test_silence_proves_nothing() -> None:
     empty = report()
     empty["verdicts"] = []

@@ -1,0 +1,128 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Jobs as AWX starts them: with the answers of the surveys, handed from one to the next, cancelled at any moment, and sliced."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+import time
+import typing as t
+from pathlib import Path
+
+import ansible_runner
+import pytest
+import yaml
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod import layout
+
+ROOT = Path(__file__).resolve().parents[2]
+# As soon as a job is cancelled its container goes; without one a tool ends at its own timeout at the latest.
+GONE_SECONDS = 60
+
+
+def answers(kind: str) -> dict[str, t.Any]:
+    """The defaults of a survey, as AWX hands them to a job."""
+    survey = yaml.safe_load((ROOT / "roles/awx/vars/main.yml").read_text())[f"awx_{kind}_survey"]
+    return {one["variable"]: one["default"] for one in survey if one["default"] != "" and one["variable"] != "pod_name"}
+
+
+@pytest.fixture
+def private(tmp_path: Path) -> Path:
+    """A private data directory: this checkout as the project, an inventory of its own, and a pod that keeps its state."""
+    directory = tmp_path / "job"
+    directory.mkdir()
+    (directory / "project").symlink_to(ROOT)
+    state = {"simulated_state": str(tmp_path / "state")}
+    layout.write(directory / "inventory", racks=2, hosts_per_rack=2, spines=2, expectations={"pod_name": "mypod", "pod_soak_seconds": 1, **state})
+    return directory
+
+
+def job(private: Path, playbook: str, extravars: dict[str, t.Any], **more: t.Any) -> ansible_runner.Runner:
+    """A finished job."""
+    return ansible_runner.run(
+        private_data_dir=str(private),
+        playbook=f"playbooks/{playbook}.yml",
+        extravars={"pod_runs_dir": str(private / "runs"), **extravars},
+        envvars={"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"},
+        quiet=True,
+        **more,
+    )
+
+
+def artifacts(run: ansible_runner.Runner) -> dict[str, t.Any]:
+    """What a job hands to the next."""
+    events = [json.loads(path.read_text()) for path in Path(run.config.artifact_dir, "job_events").glob("*.json")]
+    return next(event["event_data"].get("artifact_data", {}) for event in events if event["event"] == "playbook_on_stats")
+
+
+def said(run: ansible_runner.Runner) -> str:
+    """What an operator sees."""
+    return Path(run.config.artifact_dir, "stdout").read_text()
+
+
+def test_a_workflow_validates_remediates_and_validates_again(private: Path) -> None:
+    faults = {"simulated_faults": "dcqcn_off"}
+    asked = {**answers("validate"), "pod_to_layer": "preflight"}
+    first = job(private, "validate", {**asked, **faults})
+    handed = artifacts(first)
+    assert (first.status, first.rc, handed["pyramid_verdict"]) == ("failed", 2, "no_go") and handed["remediate_hosts"] == "gpu03"
+
+    second = job(private, "remediate", {**answers("remediate"), **handed, **faults})
+    assert (second.status, second.rc) == ("successful", 0), said(second)
+    assert artifacts(second)["pyramid_proved"] == ["gpu03"] and artifacts(second)["pyramid_not_proved"] == {}
+    assert "\r" not in said(second).replace("\r\n", "\n") and "\x1b[2K" not in said(second)
+
+    third = job(private, "validate", {**asked, **faults})
+    assert third.rc == 0 and artifacts(third)["pyramid_verdict"] == "go" and "remediate_hosts" not in artifacts(third)
+
+
+def test_a_remediation_that_nobody_gave_hosts_touches_nothing(private: Path) -> None:
+    run = job(private, "remediate", answers("remediate"))
+    assert run.rc == 2 and "4 hosts are named" in said(run) and not (private / "runs").exists()
+
+
+def test_a_sliced_job_is_refused_with_its_reason(private: Path) -> None:
+    """AWX gives every slice each n-th host of the inventory; the wiring plan has them all."""
+    inventory = yaml.safe_load((private / "inventory" / "hosts.yml").read_text())
+    del inventory["all"]["children"]["spines"]["hosts"]["spine02"]
+    (private / "inventory" / "hosts.yml").write_text(yaml.safe_dump(inventory))
+    run = job(private, "validate", answers("validate"))
+    assert run.rc == 2 and "the run was not opened" in said(run) and "spine02" in said(run)
+    assert not list((private / "runs").glob("mypod/*/report.json"))
+
+
+def left(private: Path) -> list[int]:
+    """The processes that work for the job's hosts, by what is in their environment."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            words = path.read_bytes()
+        except OSError:
+            continue
+        if f"SIMULATED_POD={private.parent / 'state'}".encode() in words:
+            found.append(int(path.parent.name))
+    return found
+
+
+@pytest.mark.parametrize("playbook", ["validate", "remediate"])
+def test_a_cancelled_job_leaves_nothing_running(playbook: str, private: Path) -> None:
+    """Cancelled at a moment that differs from run to run, while a tool hangs; the next job is not held up by it."""
+    extravars = {**answers(playbook), "simulated_faults": "ibstat_hangs", **({"remediate_hosts": "gpu03"} if playbook == "remediate" else {})}
+    began, moment = time.monotonic(), random.uniform(3, 12)
+    seen: list[int] = []
+
+    def cancel() -> bool:
+        seen[:] = left(private) or seen
+        return time.monotonic() - began > moment and bool(seen)
+
+    run = job(private, playbook, extravars, cancel_callback=cancel)
+    assert run.status == "canceled" and seen, f"cancelled after {moment:.1f} s: {run.status}"
+    until = time.monotonic() + GONE_SECONDS
+    while left(private):
+        assert time.monotonic() < until, f"cancelled after {moment:.1f} s, still there: {left(private)}"
+        time.sleep(0.2)
+    again = job(private, "validate", {**answers("validate"), "pod_only": "gpu04", "pod_to_layer": "preflight"})
+    assert artifacts(again)["pyramid_verdict"] == "no_fault_seen", said(again)
