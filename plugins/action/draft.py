@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 from pathlib import Path
 
@@ -13,6 +14,10 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import drafting, drafts, runs
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.opening import ROLES
+
+
+# Times and process ids, which are others in every run.
+PASSING = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-][\d:]+)? ?|\[\d+\] ?")
 
 
 class ActionModule(ActionBase):
@@ -73,12 +78,14 @@ def _said(roles: dict[str, str], task_vars: dict[str, t.Any]) -> tuple[dict[str,
             silent.append(f"{node}: did not answer: {words}")
             continue
         said[node] = survey["told"]
-        silent += [f"{node}: {words}" for _reading, words in sorted(survey["untold"].items())]
+        silent += [f"{node}: {PASSING.sub('', words)}" for _reading, words in sorted(survey["untold"].items())]
     return said, silent
 
 
 def _gate_groups(groups: dict[str, list[str]]) -> dict[str, list[str]]:
     """The groups of the inventory that divide the GPU hosts among them; none where they do not."""
     hosts = set(groups.get("gpu_hosts", ()))
-    within = {name: own for name, own in groups.items() if own and set(own) < hosts}
+    parts = {name: own for name, own in groups.items() if own and set(own) < hosts}
+    whole = {name: own for name, own in groups.items() if set(own) == hosts and name not in ("all", "gpu_hosts")}
+    within = parts or whole
     return within if sorted(host for own in within.values() for host in own) == sorted(hosts) else {}

@@ -8,12 +8,16 @@ from __future__ import annotations
 import csv
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks._ports import port_name
+from ansible_collections.gpufabric.pyramid.tests.labs.frr import life, neighbors
+from ansible_collections.gpufabric.pyramid.tests.labs.frr.shape import Shape as FrrShape
 from ansible_collections.gpufabric.pyramid.tests.labs.infiniband import inventory
 from ansible_collections.gpufabric.pyramid.tests.labs.infiniband.lab import Lab, lacking
 from ansible_collections.gpufabric.pyramid.tests.labs.infiniband.shape import Shape, healthy
@@ -92,3 +96,34 @@ def test_a_fabric_of_ibsim_is_drafted_by_real_tools(tmp_path: Path) -> None:
         assert changed and planned - left == {frozenset({("gpu03", "mlx5_1"), ("leaf02", "3")})} and left < planned
     finally:
         lab.down()
+
+
+def test_real_lldpd_and_real_arp_tables_tell_the_same_cables(tmp_path: Path) -> None:
+    """Routers of FRR that speak LLDP: first with hosts that do, then with hosts that are only found behind their addresses."""
+    words = life.lacking() or (None if shutil.which("lldpd") else "needs Debian's lldpd")
+    if words is not None:
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(words)
+    name = f"d{os.getpid()}"
+    for speakers in ("all", "switches"):
+        lab = life.up(f"{name}{speakers[0]}", FrrShape.parse("2x2x4"), owner=os.getpid())
+        try:
+            lab.wait()
+            hosts = lab.plan.with_role("host")
+            switches = [*lab.plan.with_role("leaf"), *lab.plan.with_role("spine")]
+            neighbors.speak(lab, [*switches, *hosts] if speakers == "all" else switches)
+            neighbors.silence(lab, hosts)
+            into = tmp_path / speakers
+            _output, changed = discover(lab.inventory, into)
+            planned = cables(lab.inventory / "cabling.csv")
+            assert changed and planned and cables(into / "cabling.csv") == planned
+            drafted = yaml.safe_load((into / "hosts.yml").read_text())["all"]["children"]
+            told = {node: own["bgp_asn"] for group in ("leaves", "spines") for node, own in drafted[group]["hosts"].items()}
+            assert told == {node: lab.plan.nodes[node].asn for node in switches}
+            # The lab's hosts have no RDMA device: what nobody told is null.
+            rails = drafted["rails_01"]["vars"]["pod_rails"]
+            assert [(rail["netdev"], rail["leaf"], rail["device"]) for rail in rails] == [("rail0", "leaf01", None), ("rail1", "leaf02", None)]
+            assert drafted["gpu_hosts"]["children"].keys() == {"rack_01", "rack_02"}
+            output, changed = discover(lab.inventory, into, "--diff")
+            assert not changed, output
+        finally:
+            life.down(f"{name}{speakers[0]}")

@@ -1,0 +1,54 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Real lldpd in nodes of the lab; it ends with its node."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+from .lab import Lab, LabError, poll
+
+START = 'mkdir -p /run/lldpd && chown _lldpd /run/lldpd && exec lldpd -I "swp*,rail*"'
+
+
+def speak(lab: Lab, nodes: t.Collection[str]) -> None:
+    """Start lldpd in some nodes, and wait until each hears those of its neighbors that speak."""
+    for node in nodes:
+        lab.run(node, "sh", "-c", START)
+        # What was heard is kept for a minute, however late a busy machine speaks again.
+        for words in (("lldp", "tx-interval", "2"), ("lldp", "tx-hold", "30"), ("lldp", "portidsubtype", "ifname"), ("system", "hostname", node)):
+            poll(10, lambda node=node, words=words: _told(lab, node, *words), f"lldpd of {node}")  # type: ignore[misc]
+    poll(90, lambda: _unheard(lab, nodes), "LLDP")
+
+
+def _told(lab: Lab, node: str, *words: str) -> str | None:
+    done = lab.run(node, "lldpcli", "configure", *words, check=False)
+    return None if done.returncode == 0 else done.stderr.strip() or "lldpcli failed"
+
+
+def _unheard(lab: Lab, nodes: t.Collection[str]) -> str | None:
+    """A cable between two speaking nodes that one of them does not hear of."""
+    for cable in lab.plan.cables:
+        for near, far in ((cable.a, cable.b), (cable.b, cable.a)):
+            if near.node in nodes and far.node in nodes and far.node not in _heard(lab, near.node).get(near.name, ""):
+                return f"{near.node} {near.name} does not hear {far.node}"
+    return None
+
+
+def _heard(lab: Lab, node: str) -> dict[str, str]:
+    said = json.loads(lab.run(node, "lldpctl", "-f", "json").stdout)["lldp"].get("interface", [])
+    return {name: json.dumps(one[name]["chassis"]) for one in (said if isinstance(said, list) else [said]) for name in one}
+
+
+def silence(lab: Lab, nodes: t.Collection[str]) -> None:
+    """Let hosts be heard of by traffic alone: they speak no LLDP, and each pings its leaves once.
+
+    Raises LabError where a leaf does not answer.
+    """
+    for host in nodes:
+        for own, leaf in lab.plan.rails(host):
+            done = lab.run(host, "ping", "-n", "-q", "-c", "1", "-W", "2", "-I", own.name, leaf.address, check=False)
+            if done.returncode:
+                raise LabError(f"{leaf.node} does not answer {host} {own.name}")
