@@ -15,7 +15,6 @@ from ansible.utils.display import Display
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import drafting, drafts, runs
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.opening import ROLES
 
-
 # Times and process ids, which are others in every run.
 PASSING = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-][\d:]+)? ?|\[\d+\] ?")
 

@@ -10,17 +10,32 @@ import typing as t
 
 from .lab import Lab, LabError, poll
 
+ATTEMPTS = 6
 START = 'mkdir -p /run/lldpd && chown _lldpd /run/lldpd && exec lldpd -I "swp*,rail*"'
 
 
 def speak(lab: Lab, nodes: t.Collection[str]) -> None:
     """Start lldpd in some nodes, and wait until each hears those of its neighbors that speak."""
     for node in nodes:
-        lab.run(node, "sh", "-c", START)
-        # What was heard is kept for a minute, however late a busy machine speaks again.
-        for words in (("lldp", "tx-interval", "2"), ("lldp", "tx-hold", "30"), ("lldp", "portidsubtype", "ifname"), ("system", "hostname", node)):
-            poll(10, lambda node=node, words=words: _told(lab, node, *words), f"lldpd of {node}")  # type: ignore[misc]
-    poll(90, lambda: _unheard(lab, nodes), "LLDP")
+        _start(lab, node)
+    for _attempt in range(ATTEMPTS):
+        try:
+            return poll(10, lambda: _unheard(lab, nodes), "LLDP")
+        except LabError as deaf:
+            # On a busy machine an lldpd may come up without listening on one of its ports.
+            node = str(deaf).partition(" s: ")[2].split(maxsplit=1)[0]
+            lab.run(node, "sh", "-c", "kill $(cat /run/lldpd.pid); while [ -S /run/lldpd.socket ]; do sleep 0.1; done")
+            _start(lab, node)
+    poll(10, lambda: _unheard(lab, nodes), "LLDP")
+    return None
+
+
+def _start(lab: Lab, node: str) -> None:
+    lab.run(node, "sh", "-c", START)
+    # What was heard is kept for a minute, however late a busy machine speaks again.
+    settings = (("lldp", "tx-interval", "2"), ("lldp", "tx-hold", "30"), ("lldp", "portidsubtype", "ifname"), ("system", "hostname", node))
+    for words in settings:
+        poll(10, lambda words=words: _told(lab, node, *words), f"lldpd of {node}")  # type: ignore[misc]
 
 
 def _told(lab: Lab, node: str, *words: str) -> str | None:
@@ -33,7 +48,7 @@ def _unheard(lab: Lab, nodes: t.Collection[str]) -> str | None:
     for cable in lab.plan.cables:
         for near, far in ((cable.a, cable.b), (cable.b, cable.a)):
             if near.node in nodes and far.node in nodes and far.node not in _heard(lab, near.node).get(near.name, ""):
-                return f"{near.node} {near.name} does not hear {far.node}"
+                return f"{near.node} {near.name} hears {_heard(lab, near.node)}, not {far.node}"
     return None
 
 
