@@ -22,7 +22,7 @@ def fixes(report: Values, host: str, values: Values, stack: Values) -> list[str]
     """
     netdevs: dict[str, int] = {}
     bridges, arguments = [], []
-    rails = {rail["device"]: rail["netdev"] for rail in values["pod_rails"]}
+    rails = {rail["device"]: rail.get("netdev") or rail["device"] for rail in values["pod_rails"]}
     for verdict in report["verdicts"]:
         wrong = [one for one in verdict["findings"] if one["host"] == host and one["severity"] == "fail"]
         if verdict["check"] in ("mtu", "mtu_uniform"):
