@@ -10,8 +10,8 @@ A chart has a title, a reading, a value with its unit, and one of these ways to 
 - ``curve``: the worst value by x, one line a ``series``.
 - ``over_time``: rows of the phase ``during`` by their seconds, one line a ``series``; with ``growth`` what a counter grew between samples.
 
-An axis or a series is what places.py knows. ``only`` keeps the rows whose columns match patterns; ``expected`` names a ``pod_*`` that is
-drawn as a line.
+An axis or a series is what places.py knows. ``layer`` takes the rows of one layer only, ``only`` those whose columns match patterns;
+``expected`` names a ``pod_*`` that is drawn as a line.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ class Chart:
     growth: bool = False
     x_unit: str = ""
     expected: str | None = None
+    layer: str | None = None
     only: dict[str, str] = field(default_factory=dict)
 
     def takes(self, row: Row) -> bool:
@@ -71,13 +72,14 @@ def charts() -> tuple[Chart, ...]:
 def draw(kept: Kept, declared: t.Sequence[Chart] | None = None) -> list[Drawn]:
     """Every chart that the run has rows for, in the order of their declaration."""
     declared = charts() if declared is None else declared
-    told: dict[tuple[str, bool], list[tuple[str, Row]]] = {}
-    for _layer, node, phase, reading, rows in kept.rows({chart.reading for chart in declared}):
+    told: dict[tuple[str, bool], list[tuple[str, str, Row]]] = {}
+    for layer, node, phase, reading, rows in kept.rows({chart.reading for chart in declared}):
         if phase in ("", "during"):
-            told.setdefault((reading, phase == "during"), []).extend((node, row) for row in rows)
+            told.setdefault((reading, phase == "during"), []).extend((layer, node, row) for row in rows)
     drawn = []
     for chart in declared:
-        own = [(node, row) for node, row in told.get((chart.reading, chart.draw == "over_time"), []) if chart.takes(row)]
+        rows_of = told.get((chart.reading, chart.draw == "over_time"), [])
+        own = [(node, row) for layer, node, row in rows_of if chart.layer in (None, layer) and chart.takes(row)]
         if own and (body := WAYS[chart.draw](chart, Places(kept.plan), own)):
             values = next(iter(kept.plan.nodes.values())).values
             expected = values.get(chart.expected) if chart.expected else None

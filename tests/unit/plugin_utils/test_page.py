@@ -207,6 +207,13 @@ def test_growth_over_time_is_between_samples_and_few_lines_are_drawn(book) -> No
     assert one["series"][-1] == {"name": "median of 4 others", "points": [[3.0, 400.0], [6.0, 400.0]]}
 
 
+def test_a_chart_of_one_layer_takes_no_rows_of_another(book) -> None:
+    for layer, rate in (("congestion", 120.0), ("rdma", 390.0)):
+        made_run.told(book, layer, "gpu01", made=[{"device": "mlx5_0", "gbit_s": rate}])
+    (one,) = drawn(book, chart("heat_map", x={"rail_of": "device"}, y="node", layer="rdma"))
+    assert one["cells"] == [[0, 0, 390.0]]
+
+
 def test_numbers_that_stand_out_are_named_in_the_page(book) -> None:
     lanes = [{"port": "ens0", "lane": lane, "rx_power_dbm": -0.1 * (lane % 3), "part_number": "<b>"} for lane in range(12)]
     made_run.told(book, "links", "gpu01", transceivers=[*lanes, {"port": "ens1", "lane": 1, "rx_power_dbm": -6.5, "part_number": "<b>"}])
