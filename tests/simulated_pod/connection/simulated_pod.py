@@ -113,7 +113,9 @@ def _state() -> Any:
 def pod(inventory: Path, faults: str, seed: int) -> Path:
     """The directory with the answers of a pod; rendered by whoever comes first."""
     names = _names(faults)
-    root = Path(tempfile.gettempdir()) / f"simulated_pod-{os.getuid()}"
+    # A checkout of its own: another one's pods must not push out those that are climbed here.
+    checkout = hashlib.sha256(str(HERE).encode()).hexdigest()[:8]
+    root = Path(tempfile.gettempdir()) / f"simulated_pod-{os.getuid()}-{checkout}"
     root.mkdir(mode=0o700, exist_ok=True)
     return _rendered(root / _key(inventory, names, seed), inventory, names, seed, False)
 
@@ -130,7 +132,8 @@ def _names(faults: str) -> list[str]:
 
 def _rendered(place: Path, inventory: Path, names: list[str], seed: int, keeps: bool) -> Path:
     if not (place / "unreachable").exists():
-        with (place.parent / ".lock").open("w") as lock:
+        # A lock a pod: a large one takes minutes, and the others do not wait for it.
+        with place.with_name(f".{place.name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not (place / "unreachable").exists():
                 _render(inventory, names, seed, place, keeps)
@@ -149,6 +152,7 @@ def _prune(root: Path) -> None:
     pods = sorted((one for one in root.iterdir() if (one / "unreachable").exists()), key=lambda one: one.stat().st_mtime)
     for old in pods[:-KEPT]:
         shutil.rmtree(old, ignore_errors=True)
+        old.with_name(f".{old.name}.lock").unlink(missing_ok=True)
 
 
 def _render(inventory: Path, names: list[str], seed: int, place: Path, keeps: bool) -> None:

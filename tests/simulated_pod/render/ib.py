@@ -69,7 +69,8 @@ class Fabric:
 
     def rate(self, end: End) -> tuple[int, float]:
         """Lanes and lane rate that both ends can do."""
-        parts = [end.part, *([peer.part] if (peer := self.peer(end)) else [])]
+        peer = self.peer(end)
+        parts = [end.part, *([peer.part] if peer else [])]
         return min(part.lanes for part in parts), min(part.lane_gbit_s for part in parts)
 
 

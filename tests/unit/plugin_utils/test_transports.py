@@ -20,7 +20,7 @@ HOST = {"kind": "host", "platform": "linux", "values": {}, "items": {"rail": []}
 LSMOD = "Module Size Used by\nmlx5_core 1880064 0\n"
 
 
-def of_switch(answer, names=("interface_status",), node=SWITCH):
+def of_switch(answer, names=("interface_status",)):
     """What comes of a switch whose exec channel gives these answers: (rc, stdout, stderr) of a command, or an exception."""
     asked = []
 
@@ -32,9 +32,9 @@ def of_switch(answer, names=("interface_status",), node=SWITCH):
         return said
 
     action = types.SimpleNamespace(_connection=types.SimpleNamespace(transport="ssh", exec_command=exec_command))
-    asks, _apart = collecting.asks(names, node)
-    told = transports.ask(action, node, asks, {})
-    return told, {one.reading.name: collecting.reply(one, node["platform"], told.answers[one.reading.name]) for one in asks}, asked
+    asks, _apart = collecting.asks(names, SWITCH)
+    told = transports.ask(action, SWITCH, asks, {})
+    return told, {one.reading.name: collecting.reply(one, SWITCH["platform"], told.answers[one.reading.name]) for one in asks}, asked
 
 
 def of_host(stdout, stderr="", rc=0):
