@@ -54,7 +54,7 @@ def all_rails_used(nccl_log: Rows, load_jobs: Rows, pod_rails: Rows) -> t.Iterat
 @check(
     cause="GPUDirect is off: nvidia-peermem or DMA-BUF is missing, NCCL_NET_GDR_LEVEL forbids it, or GPU and NIC are too far apart.",
     fix="Load nvidia-peermem (or use the open GPU module), then look at nvidia-smi topo -m, ACS and NCCL_NET_GDR_LEVEL.",
-    remedy="peermem",
+    remedy="kernel_module",
     needs="load",
 )
 def gpudirect_used(nccl_log: Rows, load_jobs: Rows, pod_gpudirect: str) -> t.Iterator[Finding]:
