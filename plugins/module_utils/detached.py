@@ -213,7 +213,10 @@ class _Supervisor:
         told = dict(NEVER, id=job["id"], argv=job["argv"])
         try:
             while not self.stopping.is_set() and (told["attempts"] == 0 or self.again(job, told)):
-                told.update(self.once(number, job), attempts=told["attempts"] + 1)
+                before, fresh = told["stderr"], self.once(number, job)
+                # The attempt that its deadline ended has said nothing yet; the one before has.
+                fresh["stderr"] = before if fresh.get("status") == "timeout" and not fresh["stderr"] else fresh["stderr"]
+                told.update(fresh, attempts=told["attempts"] + 1)
         except Exception as broken:  # the load's record must say so, whatever it was
             told.update(status="stopped", stderr=f"{type(broken).__name__}: {broken}")
         if told["status"] == "never":

@@ -125,7 +125,7 @@ def replies(jobs: t.Sequence[Job], said: Values) -> dict[str, Reply]:
 def _ended(answer: Answer, lost: str | None) -> tuple[str, str | None]:
     """``ok``, ``fail`` or ``unknown``, and the words: the tool's own where it is known what they mean."""
     words = trouble(answer) or lost
-    said = complaint(answer.stderr, answer.stdout) if words and answer.status == "ran" else None
+    said = complaint(answer.stderr, answer.stdout) if words and answer.status in ("ran", "timeout") else None
     return (said.verdict, str(said)) if said else ("unknown" if words else "ok", words)
 
 

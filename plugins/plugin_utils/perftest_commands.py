@@ -22,7 +22,8 @@ class Asked:
 
     tool: ``ib_write_bw`` or ``ib_write_lat``; bytes: the message size, None for every size in turn; seconds: how long it sends,
     None for a number of iterations; qps: queue pairs; mtu: RDMA MTU in bytes; gid_index: None leaves the choice to perftest;
-    traffic_class: of the IP header; ack_timeout: 4.096 us times 2 to that power; memory: ``host``, ``cuda`` or ``rocm``.
+    traffic_class: of the IP header; ack_timeout: 4.096 us times 2 to that power; tx_depth: messages under way on a queue pair;
+    memory: ``host``, ``cuda`` or ``rocm``.
     """
 
     tool: str
@@ -33,6 +34,7 @@ class Asked:
     gid_index: int | None
     traffic_class: int
     ack_timeout: int
+    tx_depth: int = 128
     memory: str = "host"
     dmabuf: bool = False
     bidirectional: bool = False
@@ -45,7 +47,7 @@ def argv(asked: Asked, device: str, port: int, gpu: int | None = None, peer: str
     if asked.gid_index is not None:
         words += ["-x", str(asked.gid_index)]
     if asked.tool.endswith("_bw"):
-        words += ["--report_gbits", "-q", str(asked.qps)]
+        words += ["--report_gbits", "-q", str(asked.qps), "-t", str(asked.tx_depth)]
         words += ["-b"] if asked.bidirectional else []
     words += ["-a"] if asked.bytes is None else ["-s", str(asked.bytes)]
     words += ["-n", "1000"] if asked.seconds is None else ["-D", str(asked.seconds)]
@@ -67,6 +69,7 @@ def asked(values: Values, **other: t.Any) -> Asked:
             "gid_index": values["pod_gid_index"],
             "traffic_class": values["pod_traffic_class"],
             "ack_timeout": values["pod_perftest_ack_timeout"],
+            "tx_depth": values["pod_write_bw_tx_depth"],
             "bidirectional": values["pod_write_bw_bidirectional"],
             **other,
         }

@@ -47,11 +47,11 @@ class Judged:
         return self.verdicts()[check, host]["words"]
 
 
-def climbed(inventory: Path, runs: Path, **variables: t.Any) -> Judged:
-    """Run ``validate.yml`` with extra variables."""
+def climbed(inventory: Path, runs: Path, seconds: float = 300, **variables: t.Any) -> Judged:
+    """Run ``validate.yml`` with extra variables; seconds: at most."""
     command = [str(Path(sys.executable).with_name("ansible-playbook")), "playbooks/validate.yml", "-i", str(inventory)]
     command += ["-e", json.dumps({**variables, "pod_runs_dir": str(runs)})]
-    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "ANSIBLE_NOCOLOR": "1"}, text=True, capture_output=True, timeout=300, check=False)
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "ANSIBLE_NOCOLOR": "1"}, text=True, capture_output=True, timeout=seconds, check=False)
     reports = list(runs.glob("*/latest/report.json"))
     assert len(reports) == 1, done.stdout + done.stderr
     return Judged(done.returncode, done.stdout + done.stderr, json.loads(reports[0].read_text()))

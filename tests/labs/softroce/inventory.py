@@ -16,15 +16,15 @@ from .shape import HOSTS, RAIL_MTU, RAILS, address, device, netdev, peer
 
 COLUMNS = ["a_node", "a_port", "b_node", "b_port", "medium", "length_m"]
 # What a rail is shaped to by the tests: eight of them are well below what emulated processors carry.
-RAIL_MBIT_S = 5.0
+RAIL_MBIT_S = 1.0
 
 
 def write(directory: Path, private: Path) -> None:
     """Write the inventory; private: where the lab's ssh settings and keys are."""
     files: dict[str, t.Any] = {
-        "hosts.yml": {"all": {"children": {"gpu_hosts": {"children": {"rack_01": {"hosts": {host: {"pod_rails": _rails(host)} for host in HOSTS}}}}}}},
+        "hosts.yml": {"all": {"children": {"gpu_hosts": {"children": {"rack_01": {"hosts": {host: {"pod_rails": rails(host)} for host in HOSTS}}}}}}},
         "group_vars/all/connection.yml": _connection(private),
-        "group_vars/all/pod.yml": _pod(),
+        "group_vars/all/pod.yml": pod(),
     }
     for name, content in files.items():
         path = directory / name
@@ -42,7 +42,8 @@ def cabling_csv() -> str:
     return text.getvalue()
 
 
-def _rails(host: str) -> list[dict[str, t.Any]]:
+def rails(host: str) -> list[dict[str, t.Any]]:
+    """The rails of a host, as ``pod_rails``."""
     return [{"device": device(rail), "netdev": netdev(rail), "gpu": rail, "leaf": peer(host), "address": f"{address(host, rail)}/24"} for rail in range(RAILS)]
 
 
@@ -59,7 +60,8 @@ def _connection(private: Path) -> dict[str, t.Any]:
     }
 
 
-def _pod() -> dict[str, t.Any]:
+def pod() -> dict[str, t.Any]:
+    """What the pod was built to be."""
     return {
         "pod_name": "softroce_lab",
         "pod_fabric": "roce",
@@ -74,4 +76,26 @@ def _pod() -> dict[str, t.Any]:
         "pod_ping_count": 5,
         "pod_ping_interval_seconds": 0.2,
         "pod_ping_rtt_max_ms": 5000,
+        **LOADS,
     }
+
+
+LOADS = {
+    # virtio has no counter of bytes to tell an idle NIC by.
+    "pod_load_busy_hosts": True,
+    "pod_idle_seconds": 1,
+    "pod_load_setup_seconds": 24,
+    "pod_perftest_ack_timeout": 20,
+    "pod_gid_index": 1,
+    "pod_gpu_write_bw": "never",
+    # 4 KiB are a thirtieth of a second of such a rail, and eight of them are under way.
+    "pod_write_bw_bytes": 4096,
+    "pod_write_bw_qps": 1,
+    "pod_write_bw_tx_depth": 8,
+    "pod_write_bw_seconds": 6,
+    "pod_write_bw_min_percent": 50,
+    "pod_write_bw_warn_percent": 55,
+    "pod_slow_rail_percent": 50,
+    "pod_write_lat_max_us": 1_000_000,
+    "pod_hop_us": 1_000_000,
+}

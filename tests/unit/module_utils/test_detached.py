@@ -122,6 +122,13 @@ def test_a_client_awaits_its_server_and_is_not_tried_again_for_other_words(node:
     assert (said["wrong"]["attempts"], said["wrong"]["rc"]) == (1, 1)
 
 
+def test_a_client_whose_last_attempt_says_nothing_is_told_by_the_one_before(node: Node, tmp_path: Path) -> None:
+    client = f'if [ -e {tmp_path}/second ]; then sleep 60; fi; touch {tmp_path}/second; echo "Couldn\'t connect" >&2; exit 1'
+    node.start(job("client", "sh", "-c", client, until=3, again=["Couldn't connect"]))
+    told = node.collect()["answers"]["client"]
+    assert (told["status"], told["attempts"], told["stderr"]) == ("timeout", 2, "Couldn't connect\n")
+
+
 def test_a_server_that_never_comes_leaves_the_last_words(node: Node) -> None:
     node.start(job("client", "sh", "-c", 'echo "Couldn\'t connect" >&2; exit 1', until=1.5, again=["Couldn't connect"]))
     said = node.collect()["answers"]["client"]

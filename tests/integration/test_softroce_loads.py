@@ -1,0 +1,186 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Layer 4 with the real ib_write_bw on rails of an exact rate: whole, slow, cut, lossy, and with an end that dies under way."""
+
+from __future__ import annotations
+
+import json
+import time
+import typing as t
+from dataclasses import replace
+
+import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import loads, perftest_commands, transports
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.rdma import slow_rail
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collecting import Reply
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.opening import Inventory, prepare
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.perftest_commands import AWAITS, Asked, argv
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.plan import Plan
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.rounds import rail_rounds
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.timetables._pairs import Slots, rails
+from ansible_collections.gpufabric.pyramid.tests.labs.softroce import inventory
+from ansible_collections.gpufabric.pyramid.tests.labs.softroce.inventory import RAIL_MBIT_S
+from ansible_collections.gpufabric.pyramid.tests.labs.softroce.lab import Lab
+from ansible_collections.gpufabric.pyramid.tests.labs.softroce.shape import HOSTS, RAILS, address, device
+from ansible_collections.gpufabric.pyramid.tests.labs.standing import poll
+
+WRITE_BW = Asked("ib_write_bw", 4096, 10, 1, 4096, 1, 106, 20, tx_depth=8)
+UNTIL_SECONDS = 75.0
+FIRST_PORT = 20000
+
+
+@pytest.fixture
+def shaped(machines: Lab) -> t.Iterator[Lab]:
+    """Both machines with every rail at its exact rate; nothing runs on them, before as after."""
+    poll(120, lambda: str(running(machines) or "") or None, "nothing of an interrupted test runs")
+    for rail in range(RAILS):
+        machines.shape(rail, RAIL_MBIT_S)
+    try:
+        yield machines
+    finally:
+        machines.heal()
+    assert running(machines) == {}
+
+
+def running(machines: Lab) -> dict[str, str]:
+    """The perftest processes of each machine that has any."""
+    return {host: left for host in HOSTS if (left := machines.run(host, "pgrep", "-a", "^ib_write_", check=False).stdout)}
+
+
+def test_a_rail_at_a_fifth_is_the_only_one_named(shaped: Lab) -> None:
+    """All rails at once, as a round of layer 4 loads them, judged by its own check."""
+    shaped.shape(3, RAIL_MBIT_S / 5, "gpu01")
+    plan = planned()
+    situation = loads.Situation(plan, list(HOSTS), 0, {}, {})
+    slots = Slots(situation)
+    pairs = rail_rounds(rails(situation), topology="rail_only")[0]
+    # A rail is judged by its best round: one alone may meet a moment in which this machine is busy.
+    for number in range(2):
+        slots.add(f"round {number + 1}", number, pairs, "write_bw", perftest_commands.asked(situation.values, seconds=12))
+    jobs = slots.timetable([]).jobs
+    said = carried_out(shaped, jobs, lambda: None, max(job.until for own in jobs.values() for job in own))
+    rows = {host: one[loads.JOBS].rows for host, one in said.items()}
+    rates = sorted((row["device"], row["gbit_s"] * 1000) for row in said["gpu01"]["write_bw"].rows)
+    assert {name for name, _rate in rates} == {device(rail) for rail in range(RAILS)} and all(0 < rate < RAIL_MBIT_S * 1.2 for _name, rate in rates), rates
+    found = list(slow_rail(rows, {host: one["write_bw"].rows for host, one in said.items() if "write_bw" in one}, 40))
+    assert [(one.host, one.where) for one in found] == [("gpu01", "mlx5_3")], rates
+
+
+def planned() -> Plan:
+    """The lab's pod."""
+    pod = inventory.pod()
+    variables = {host: {**pod, "pod_load_setup_seconds": 30, "pod_rails": inventory.rails(host)} for host in HOSTS}
+    plan, _waivers = prepare(Inventory({"gpu_hosts": list(HOSTS), "rack_01": list(HOSTS)}, variables), inventory.cabling_csv())
+    return plan
+
+
+def test_what_goes_wrong_under_way_is_told_for_what_it_is(shaped: Lab) -> None:
+    """One test a rail, all at once, each with a fault of its own but the first."""
+    shaped.lose(4, 5, RAIL_MBIT_S)
+    shaped.cut(2)
+    before, first = {host: shaped.counters(host, 4) for host in HOSTS}, sent(shaped)
+    listener = f"import socket, time; s = socket.create_server(('0.0.0.0', {FIRST_PORT + 1})); time.sleep(600)"
+    jobs = {
+        "gpu01": [client(rail) for rail in (0, 2, 4, 5, 6, 7)] + [client(1, of="mlx5_9"), client(3, to="172.16.3.77")],
+        "gpu02": [server(rail) for rail in (0, 2, 4, 5, 6, 7)] + [server(1)],
+    }
+
+    def disturb() -> None:
+        poll(90, lambda: ", ".join(f"rail {rail}" for rail in (5, 6, 7) if sent(shaped)[rail] < first[rail] + 20) or None, "every disturbed rail is under load")
+        shaped.cut(7)
+        shaped.run("gpu02", "pkill", "-KILL", "-f", "^ib_write_bw -d mlx5_5 ")
+        shaped.run("gpu01", "pkill", "-KILL", "-f", "^ib_write_bw -d mlx5_6 ")
+
+    taken = shaped.run("gpu02", "sh", "-c", 'setsid python3 -c "$0" </dev/null >/dev/null 2>&1 & echo $!', listener).stdout.strip()
+    try:
+        poll(60, lambda: None if listening(shaped) == 1 else "nobody listens", "the port of rail 1 is taken")
+        said = carried_out(shaped, jobs, disturb)
+    finally:
+        shaped.run("gpu02", "kill", taken)
+    told = {host: {row["item"]: (row["status"], row["words"]) for row in one[loads.JOBS].rows} for host, one in said.items()}
+    late, early = "ib_write_bw did not end in time", "the partner's side of the test ended early (ethernet_read_keys: Couldn't read remote address)"
+    assert told["gpu01"] == {
+        "rail 0": ("ok", None),
+        "rail 1": ("fail", "the host lacks the device (IB device mlx5_9 not found)"),
+        "rail 2": ("fail", "the port is down (Port number 1 state is Down)"),
+        "rail 3": ("unknown", "the partner's side of the test could not be reached (Couldn't connect to 172.16.3.77:20003)"),
+        "rail 4": ("ok", None),
+        "rail 5": ("unknown", early),
+        "rail 6": ("unknown", "ib_write_bw was ended by signal 9"),
+        "rail 7": ("unknown", late),
+    }
+    assert told["gpu02"] == {
+        "rail 0": ("ok", None),
+        "rail 1": ("unknown", "the port of the test is in use (Couldn't listen to port 20001)"),
+        "rail 2": ("fail", "the port is down (Port number 1 state is Down)"),
+        "rail 4": ("ok", None),
+        "rail 5": ("unknown", "ib_write_bw was ended by signal 9"),
+        "rail 6": ("unknown", early),
+        "rail 7": ("unknown", late),
+    }
+    # A client whose partner died prints a row all the same; it is no rate.
+    rates = {row["item"]: row["gbit_s"] * 1000 for row in said["gpu01"]["write_bw"].rows}
+    assert set(rates) == {"rail 0", "rail 4"} and 0 < rates["rail 4"] < RAIL_MBIT_S
+    grown = {host: {name: value - before[host][name] for name, value in shaped.counters(host, 4).items()} for host in HOSTS}
+    assert grown["gpu01"]["completer_retry_err"] > 0 and grown["gpu02"]["out_of_seq_request"] > 0, grown
+
+
+def sent(machines: Lab) -> list[int]:
+    """How many packets each rail of the clients' machine has sent."""
+    counters = [f"/sys/class/infiniband/{device(rail)}/ports/1/hw_counters/sent_pkts" for rail in range(RAILS)]
+    return [int(line) for line in machines.run("gpu01", "cat", *counters).stdout.split()]
+
+
+def job(name: str, command: list[str], at: float = 0.0, again: tuple[str, ...] = (), reading: str | None = None) -> loads.Job:
+    return loads.Job(name, command, at, UNTIL_SECONDS, {"step": 0, "kind": "write_bw", "role": "client" if reading else "server"}, again, None, reading)
+
+
+def asked(rail: int) -> Asked:
+    """What a rail's test is; what is disturbed lasts long enough to be caught."""
+    return replace(WRITE_BW, seconds=40) if rail in (5, 6, 7) else WRITE_BW
+
+
+def server(rail: int, at: float = 0.0) -> loads.Job:
+    return job(f"rail {rail}", argv(asked(rail), device(rail), FIRST_PORT + rail), at)
+
+
+def client(rail: int, of: str | None = None, to: str | None = None) -> loads.Job:
+    return job(f"rail {rail}", argv(asked(rail), of or device(rail), FIRST_PORT + rail, None, to or address("gpu02", rail)), 2.0, AWAITS, "write_bw")
+
+
+def carried_out(machines: Lab, jobs: dict[str, list[loads.Job]], disturb: t.Callable[[], None], seconds: float = UNTIL_SECONDS) -> dict[str, dict[str, Reply]]:
+    """What a load on both machines gave, which is disturbed under way."""
+    begins = time.time() + 8
+    for host, own in jobs.items():
+        said = say(machines, host, do="start", owner="test", run_id="test", start_in=begins - time.time(), lease=600, jobs=[one.asked() for one in own])
+        assert said == {"refused": None, "ended_leftovers": []}
+    disturb()
+    return {host: loads.replies(own, say(machines, host, do="collect", wait=begins + seconds + 20 - time.time())) for host, own in jobs.items()}
+
+
+def say(machines: Lab, host: str, load: str = "test", **request: t.Any) -> dict[str, t.Any]:
+    """What the program of loads answers on a machine."""
+    program = transports._asked("detached", {"load": load, **request}).decode()
+    return json.loads(machines.run(host, "python3", "-SE", "-", stdin=program, timeout=200).stdout)["detached"]
+
+
+def test_a_load_that_nobody_watches_ends_and_one_that_was_left_is_ended_by_the_next(machines: Lab) -> None:
+    servers = [server(rail).asked() for rail in range(2)]
+    start = {"do": "start", "run_id": "test", "start_in": 0, "jobs": servers}
+    assert say(machines, "gpu02", "first", owner="dead", lease=None, **start)["refused"] is None
+    poll(30, lambda: None if listening(machines) == 2 else "they do not listen", "both servers wait")
+    refused = say(machines, "gpu02", "second", owner="other", lease=None, **start)["refused"]
+    assert refused == "a load of run test from dead is under way here; it ends by itself"
+    said = say(machines, "gpu02", "second", owner="dead", lease=5, **start)
+    assert said == {"refused": None, "ended_leftovers": ["first of run test"]}
+    poll(60, lambda: None if listening(machines) == 2 else "they do not listen", "both servers wait again")
+    poll(60, lambda: machines.run("gpu02", "pgrep", "-a", "^ib_write_", check=False).stdout or None, "the load that nobody watches has ended")
+    assert say(machines, "gpu02", "second", do="collect", wait=10)["ended"] == "nobody has watched it for 5 s"
+    assert running(machines) == {}
+
+
+def listening(machines: Lab) -> int:
+    """How many of the ports of tests are listened at."""
+    told = machines.run("gpu02", "ss", "-ltnH").stdout
+    return sum(f":{FIRST_PORT + rail} " in told for rail in range(RAILS))
