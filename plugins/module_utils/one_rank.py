@@ -73,19 +73,11 @@ class Rank:
     def enter(self, words):
         """Say to everybody that this rank arrives at a place, and be watched until ``leave``."""
         self.place, self.since = (self.place[0] + 1, words), time.monotonic()
-        self.store.set(self._key(f"at/{self.rank}"), str(self.place[0]))
+        self.asking.set(self._key(f"at/{self.rank}"), str(self.place[0]))
 
     def leave(self):
         """Be watched no longer."""
         self.since = None
-
-    def say(self, name):
-        """Let whoever waits for a name go on."""
-        self.store.set(self._key(name), "1")
-
-    def wait(self, name):
-        """Wait until another rank says a name, without a GPU."""
-        self.store.wait([self._key(name)], datetime.timedelta(seconds=self.options.deadline))
 
     def _key(self, name):
         return f"{self.options.job}/{name}"
