@@ -189,11 +189,14 @@ def unit(name, memlock="infinity", load="loaded"):
 def test_locked_memory_of_job_services():
     services = ["slurmd.service", "containerd.service"]
     assert said(system.job_limits([unit(services[0]), unit(services[1], None, "not-found"), unit("docker.service", "65536")], services)) == []
-    assert said(system.job_limits([unit(services[0], "18446744073709551615")], services)) == []
-    assert said(system.job_limits([unit(services[0], "8388608")], services)) == [("slurmd.service: expected LimitMEMLOCK infinity, got 8388608", None)]
-    assert said(system.job_limits([unit(services[0], None)], services)) == [("slurmd.service: expected LimitMEMLOCK infinity, got not told", "unknown")]
+    absent = unit(services[1], None, "not-found")
+    assert said(system.job_limits([unit(services[0], "18446744073709551615"), absent], services)) == []
+    assert said(system.job_limits([unit(services[0], "8388608"), absent], services)) == [("slurmd.service: expected LimitMEMLOCK infinity, got 8388608", None)]
+    assert said(system.job_limits([unit(services[0], None), absent], services)) == [("slurmd.service: expected LimitMEMLOCK infinity, got not told", "unknown")]
     with pytest.raises(CannotTell, match=r"none of slurmd\.service, containerd\.service is on this host"):
-        list(system.job_limits([unit(services[0], None, "not-found")], services))
+        list(system.job_limits([unit(name, None, "not-found") for name in services], services))
+    unasked = system.job_limits([unit(services[0]), unit(services[1])], [*services, "pbs_mom.service"])
+    assert said(unasked) == [("pbs_mom.service: expected LimitMEMLOCK infinity, got this unit is not among those that are asked for", "unknown")]
 
 
 def test_numa_balancing():

@@ -167,7 +167,10 @@ def job_limits(service_units: Rows, pod_job_services: list[str]) -> t.Iterator[F
     """The services that start jobs let them lock any amount of memory."""
     units = {row["unit"]: row for row in service_units if row["load_state"] == "loaded"}
     wanted = [name for name in pod_job_services if name in units]
-    if not wanted:
+    untold = [name for name in pod_job_services if name not in {row["unit"] for row in service_units}]
+    for name in untold:
+        yield Finding(name, "LimitMEMLOCK infinity", "this unit is not among those that are asked for", "unknown")
+    if not wanted and not untold:
         raise CannotTell(f"none of {', '.join(pod_job_services) or 'no service'} is on this host (pod_job_services)")
     for name in wanted:
         limit = units[name]["memlock"]
