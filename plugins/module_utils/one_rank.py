@@ -19,6 +19,8 @@ import time
 
 # The exit status of a rank that waited too long.
 HUNG = 75
+# What no key holds.
+NOTHING = "-"
 BEAT_SECONDS = 1.0
 LOOK_SECONDS = 0.1
 
@@ -150,5 +152,10 @@ class Rank:
 
     def _asked(self, what):
         """The numbers of one kind that the store has, by rank."""
-        keys = {rank: self._key(f"{what}/{rank}") for rank in range(self.world)}
-        return {rank: int(self.asking.get(key)) for rank, key in keys.items() if self.asking.check([key])}
+        said = {rank: self._key_or_nothing(f"{what}/{rank}") for rank in range(self.world)}
+        return {rank: int(value) for rank, value in said.items() if value is not None}
+
+    def _key_or_nothing(self, name):
+        """A key's value, or None: a comparison that cannot hold answers at once, where ``get`` would wait, and every torch has it."""
+        said = self.asking.compare_set(self._key(name), NOTHING, NOTHING).decode()
+        return None if said == NOTHING else said

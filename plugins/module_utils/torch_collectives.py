@@ -179,6 +179,9 @@ class Calls:
     def verified(self, name, dtype, count):
         """One call with known values; tells how many elements are wrong."""
         row = {"collective": name, "dtype": dtype, "count": count}
+        if name == "all_gather" and count == 0 and self.rank.options.backend == "gloo" and self.torch.__version__.startswith("1."):
+            self.rank.tell("results", **row, wrong=None, unsupported="gloo of this torch divides by the size")
+            return
         try:
             call, wrong = self.prepared(name, dtype, count)
             self.rank.enter(f"{name} of {count} {dtype}")
