@@ -64,7 +64,7 @@ def program(name: str) -> str:
     return (UTILS / f"{name}.py").read_text(encoding="utf-8")
 
 
-def _asked(name: str, request: Values) -> bytes:
+def asked(name: str, request: Values) -> bytes:
     """A program as one text: its request is set right behind the line that Python wants first."""
     return program(name).replace(FUTURE, f"{FUTURE}REQUEST = {json.dumps(request, ensure_ascii=True)!r}\n", 1).encode()
 
@@ -80,7 +80,7 @@ def piped(action: t.Any, name: str, request: Values, task_vars: Values) -> Value
     if not action._connection.has_pipelining:
         result = action._execute_module(module_name=f"gpufabric.pyramid.{name}", module_args={"request": request}, task_vars=task_vars)
         return result["answer"] if "answer" in result else str(result.get("msg", "no output"))
-    said = action._low_level_execute_command(f"{python} -SE -", in_data=_asked(name, request))
+    said = action._low_level_execute_command(f"{python} -SE -", in_data=asked(name, request))
     start = said["stdout"].find(f'{{"{name}":')
     try:
         return t.cast(Values, json.loads(said["stdout"][start:])[name])
@@ -104,7 +104,7 @@ def _shell(action: t.Any, node: Values, asks: list[Ask], task_vars: Values) -> T
     python = _python(task_vars)
     if not action._connection.has_pipelining:
         return _by_module(action, asks, request, task_vars)
-    said = action._low_level_execute_command(f"{python} -SE -", in_data=_asked("side_by_side", request))
+    said = action._low_level_execute_command(f"{python} -SE -", in_data=asked("side_by_side", request))
     return _told(asks, said["stdout"], said["stderr"], said["rc"], python)
 
 

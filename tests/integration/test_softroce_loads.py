@@ -161,7 +161,7 @@ def carried_out(machines: Lab, jobs: dict[str, list[loads.Job]], disturb: t.Call
 
 def say(machines: Lab, host: str, load: str = "test", **request: t.Any) -> dict[str, t.Any]:
     """What the program of loads answers on a machine."""
-    program = transports._asked("detached", {"load": load, **request}).decode()
+    program = transports.asked("detached", {"load": load, **request}).decode()
     return json.loads(machines.run(host, "python3", "-SE", "-", stdin=program, timeout=200).stdout)["detached"]
 
 
