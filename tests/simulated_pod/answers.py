@@ -138,6 +138,8 @@ def _printed(pod: Pod, plan: Plan, name: str, reading: str, item: dict[str, t.An
     if reading == "path_responder":
         return Printed('{"port": 4792, "pid": 4711, "seconds": 120}\n')
     rail = next(one for one in host.rails if one.device == item["device"])
+    if reading == "rdma_port_counters":
+        return Printed(nic.port_counters(rail))
     if reading == "rdma_counters":
         own = moved(pod, plan).rdma.get((name, rail.device), {})
         return Printed(nic.hw_counters(rail, False, {}), nic.hw_counters(rail, True, {}), incast=nic.hw_counters(rail, True, own))

@@ -69,8 +69,16 @@ def scaled(raw: list[Row], how: dict[str, t.Any]) -> list[Row]:
         if row[how["by"]] not in how["factors"]:
             raise ValueError(f"the unit is {row[how['by']][:60]!r}, which is not known")
         factor = how["factors"][row[how["by"]]]
-        row.update({column: round(float(row[column]) * factor, 6) for column in how["columns"] if row[column] != ""})
+        row.update({column: _times(row[column], factor) for column in how["columns"]})
     return raw
+
+
+def _times(told: t.Any, factor: float) -> t.Any:
+    """A number in another unit; what is none stays as it is, for its column's type to refuse or to take as untold."""
+    try:
+        return round(float(told) * factor, 6)
+    except (TypeError, ValueError, OverflowError):
+        return told
 
 
 def must_count(raw: list[Row], count: str) -> None:

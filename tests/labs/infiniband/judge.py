@@ -73,7 +73,9 @@ class Judge:
         asks, apart = collecting.asks(names, {"platform": place.platform, "values": place.values, "items": items})
         request = {"commands": collecting.commands(asks), "programs": {}, "devices": [rail["device"] for rail in items["rail"]]}
         python = self.lab.directory / "hosts" / host / "python3"
-        done = subprocess.run([python, "-SE", "-"], input=transports.asked("side_by_side", request).decode(), capture_output=True, text=True, timeout=180, check=False)
+        done = subprocess.run(
+            [python, "-SE", "-"], input=transports.asked("side_by_side", request).decode(), capture_output=True, text=True, timeout=180, check=False
+        )
         told = transports._told(asks, done.stdout, done.stderr, done.returncode, str(python))
         replies = {ask.reading.name: collecting.reply(ask, place.platform, told.answers[ask.reading.name]) for ask in asks} if told.answered else {}
         readings = {one: {"status": reply.status, "words": reply.words, "rows": reply.rows, "evidence": None} for one, reply in {**replies, **apart}.items()}
