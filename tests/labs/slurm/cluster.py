@@ -70,7 +70,7 @@ class Cluster:
         self._run("slurmctld", "-D", "-f", str(place / "slurm.conf"))
         for node in self.nodes:
             self._run("slurmd", "-D", "-N", node, "-f", str(place / "slurm.conf"))
-        self.until(lambda: set(self.state().values()) == {"idle"}, "slurmd")
+        self.until(lambda: set(self.state(marks=True).values()) == {"idle"}, "slurmd")
 
     def _run(self, *argv: str) -> None:
         log = (self.directory / "log" / f"{argv[0]}-{len(self.processes)}.out").open("wb")
@@ -94,9 +94,10 @@ class Cluster:
         done = subprocess.run(argv, env=self.environment, text=True, capture_output=True, timeout=20, check=False)
         return done.stdout if done.returncode == 0 else ""
 
-    def state(self) -> dict[str, str]:
-        """Each node's state in sinfo's words."""
-        return dict(line.split() for line in self.say("sinfo", "--noheader", "--Node", "--format=%N %T").splitlines())
+    def state(self, marks: bool = False) -> dict[str, str]:
+        """Each node's state in sinfo's words; marks: with the sign of a daemon that just now does not answer, as on a busy machine."""
+        said = dict(line.split() for line in self.say("sinfo", "--noheader", "--Node", "--format=%N %T").splitlines())
+        return said if marks else {node: state.rstrip("*") for node, state in said.items()}
 
     def reason(self, node: str) -> str:
         """Why a node is drained."""
