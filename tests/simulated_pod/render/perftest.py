@@ -20,7 +20,7 @@ PARSE = """device= port= mtu= gid=0 qps=1 bytes=65536 seconds=0 class=0 memory=h
 while [ $# -gt 0 ]; do
   case "$1" in
   -d) device=$2; shift ;; -p) port=$2; shift ;; -m) mtu=$2; shift ;; -x) gid=$2; shift ;; -q) qps=$2; shift ;;
-  -s) bytes=$2; shift ;; -D) seconds=$2; shift ;; -i|-u|-n) shift ;; -a) all=yes ;; -F|-b|--report_gbits) ;;
+  -s) bytes=$2; shift ;; -D) seconds=$2; shift ;; -i|-u|-n|-t) shift ;; -a) all=yes ;; -F|-b|--report_gbits) ;;
   --tclass=*) class=${1#*=} ;;
   --use_cuda=*|--use_rocm=*|--use_cuda_dmabuf) memory=gpu ;;
   -*) echo " Invalid Command or flag." >&2; exit 1 ;;
