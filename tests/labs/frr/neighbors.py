@@ -20,13 +20,13 @@ def speak(lab: Lab, nodes: t.Collection[str]) -> None:
         _start(lab, node)
     for _attempt in range(ATTEMPTS):
         try:
-            return poll(10, lambda: _unheard(lab, nodes), "LLDP")
+            return poll(40, lambda: _unheard(lab, nodes), "LLDP")
         except LabError as deaf:
             # On a busy machine an lldpd may come up without listening on one of its ports.
             node = str(deaf).partition(" s: ")[2].split(maxsplit=1)[0]
             lab.run(node, "sh", "-c", "kill $(cat /run/lldpd.pid); while [ -S /run/lldpd.socket ]; do sleep 0.1; done")
             _start(lab, node)
-    poll(10, lambda: _unheard(lab, nodes), "LLDP")
+    poll(40, lambda: _unheard(lab, nodes), "LLDP")
     return None
 
 
