@@ -15,7 +15,9 @@ from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess,
 from .conftest import ROOT
 
 HERE = ROOT / "tests" / "simulated_pod"
-FAULTS = {path.stem: yaml.safe_load(path.read_text()) for path in sorted((HERE / "faults").glob("*.yml"))}
+EVERY = {path.stem: yaml.safe_load(path.read_text()) for path in sorted((HERE / "faults").glob("*.yml"))}
+# What needs real loads is not judged in process.
+FAULTS = {name: fault for name, fault in EVERY.items() if not fault.get("loads")}
 VARIANTS = {path.stem: yaml.safe_load(path.read_text()) for path in sorted((HERE / "variants").glob("*.yml"))}
 # What needs real processes, other expectations, or hides a whole node is not mixed.
 MIXED = [
