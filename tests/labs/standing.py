@@ -11,9 +11,12 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import time
 import typing as t
 from pathlib import Path
+
+STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class LabError(Exception):
@@ -87,18 +90,42 @@ def watch(owner: int | None, seconds: float) -> None:
         continue
 
 
-def keeper_started(command: list[str], directory: Path, ready: Path) -> None:
-    """Start a lab's keeper in the background, with its log in the lab's directory, and wait for the file that says it is done.
+def keeper_started(directory: Path, program: list[str], clean: t.Callable[[Path], None], owner: int | None, minutes: float) -> None:
+    """Start a lab's keeper in the background, with its log in the lab's own directory, and wait for the ``lab.json`` that says it is done.
 
-    Raises LabError with the log where the keeper ends before.
+    program: the lab's command line, whose verb ``keep`` is its keeper; clean: removes what a crash has left.
+    Raises LabError where the lab is up already, and with the log where the keeper ends before.
     """
+    if directory.exists():
+        if alive(recorded(directory)):
+            raise LabError(f"the lab in {directory} is up already; end it first")
+        clean(directory)
+    directory.mkdir(mode=0o700)
+    command = [sys.executable, *program, "--minutes", str(minutes), *(["--owner", str(owner)] if owner is not None else [])]
     with (directory / "log").open("w+") as log:
         keeper = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True, cwd="/")
-        while not ready.exists():
+        while not (directory / "lab.json").exists():
             if keeper.poll() is not None:
                 log.seek(0)
                 raise LabError(log.read().strip() or f"the keeper ended with status {keeper.returncode}")
             time.sleep(0.05)
+
+
+def kept(start: t.Callable[[], None], end: t.Callable[[], None], owner: int | None, minutes: float) -> None:
+    """Be a lab's keeper: start it, watch its owner and its time, and end it, whatever ends this process."""
+
+    def stop(_number: int, _frame: t.Any) -> None:
+        raise SystemExit(0)
+
+    for number in STOPPING:
+        signal.signal(number, stop)
+    try:
+        start()
+        watch(owner, 60 * minutes)
+    finally:
+        for number in STOPPING:
+            signal.signal(number, signal.SIG_IGN)
+        end()
 
 
 def keeper_ended(directory: Path) -> None:

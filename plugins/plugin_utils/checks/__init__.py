@@ -8,8 +8,8 @@ A check's parameters are its declaration: the name of a reading is what it reads
 ``<reading>_idle`` what was read just before the loads, ``<reading>_during`` all samples during them (each row with ``sample``, from 0,
 and ``seconds`` since the loads began), ``<reading>_of_peers`` what all nodes of the pod said (``{node: rows}``), and a name that starts
 with ``pod_`` is what it expects. A reading with the default ``None`` is optional: None where the
-platform lacks it or the node did not tell. The module, or the package that holds it, is the check's layer, the function's name
-its id, the docstring's first line what must hold.
+platform lacks it or the node did not tell. The module, or the package that holds it, is the check's layer (a check of several layers
+names them), the function's name its id, the docstring's first line what must hold.
 """
 
 from __future__ import annotations
@@ -122,16 +122,18 @@ def check(
     remedy: str | None = None,
     needs: str | None = None,
     kind: str | None = None,
+    layers: tuple[str, ...] = (),
 ) -> t.Callable[[Judge], Judge]:
     """Declare a function as a check.
 
     kind: ``host`` or ``switch``, where the readings alone do not say it or say more.
+    layers: the layers that it is of, where its module does not say it.
     Raises TypeError at import for a parameter that is neither a reading nor a specified ``pod_*``,
     and for a missing docstring, cause or fix.
     """
 
     def declare(judge: Judge) -> Judge:
-        layer, name = judge.__module__.partition(".checks.")[2].partition(".")[0], judge.__name__
+        name, own = judge.__name__, judge.__module__.partition(".checks.")[2].partition(".")[0]
         statement = (inspect.getdoc(judge) or "").split("\n", maxsplit=1)[0]
         _demand(bool(statement and cause and fix), name, "needs a docstring, a cause and a fix")
         _demand(scope in ("node", "group") and severity in SEVERITIES, name, f"has scope {scope!r} and severity {severity!r}")
@@ -140,10 +142,11 @@ def check(
         _demand(isinstance(by, bool) or by in SPECIFIED, name, f"is required by {by!r}, which is not specified")
         named = _declared(name, judge)
         kinds = _kinds(name, named, kind)
-        REGISTRY.setdefault(layer, {})[name] = Check(
-            layer=layer, id=name, statement=statement, cause=cause, fix=fix, judge=judge, kinds=kinds, fabric=fabric, scope=scope,
-            required=required, severity=severity, remedy=remedy, needs=needs or _needs(named["asked"]), **named,
-        )  # fmt: skip
+        for layer in layers or (own,):
+            REGISTRY.setdefault(layer, {})[name] = Check(
+                layer=layer, id=name, statement=statement, cause=cause, fix=fix, judge=judge, kinds=kinds, fabric=fabric, scope=scope,
+                required=required, severity=severity, remedy=remedy, needs=needs or _needs(named["asked"]), **named,
+            )  # fmt: skip
         return judge
 
     return declare

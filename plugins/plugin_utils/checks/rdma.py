@@ -8,28 +8,12 @@ from __future__ import annotations
 import typing as t
 
 from . import CannotTell, Finding, NotApplicable, check
-from ._idle import not_idle
+from ._loaded import CLASS_FIX, OTHER_CLASS, in_class
 from ._tests import End, Peers, Row, Rows, Test, blame, median, tests
 
 Grouped = dict[str, Rows]
 REFUSES = "this build refuses an option"
 TESTED = ("write_bw", "retest")
-
-
-@check(
-    cause="Somebody's job runs on the host, or traffic that is not of this run uses its NICs.",
-    fix="Drain the host and wait for its jobs to end; or, where its users agree, set pod_load_busy_hosts: true.",
-    fabric="roce",
-    required=True,
-    needs="load",
-)
-def hosts_idle(
-    nic_counters_before: Rows, nic_counters_idle: Rows, pod_load_busy_hosts: bool, pod_gpus_per_host: int, pod_idle_seconds: int, pod_idle_gbit_s: float,
-    gpus_idle: Rows | None = None,
-) -> t.Iterator[Finding]:  # fmt: skip
-    """A host is loaded only while it is idle: its GPUs run nothing and its NICs carry nothing."""
-    if not pod_load_busy_hosts:
-        yield from not_idle(gpus_idle, nic_counters_before, nic_counters_idle, pod_gpus_per_host, pod_idle_seconds, pod_idle_gbit_s)
 
 
 @check(
@@ -121,28 +105,19 @@ def measured_as_asked(write_bw: Rows, load_jobs: Rows) -> t.Iterator[Finding]:
                 yield Finding(f"{job['item']} {column}", str(job[column]), str(told), "unknown")
 
 
-@check(
-    cause="The tests ran in another traffic class than the pod's RoCE class, or the NIC maps it to another priority: an idle priority was judged.",
-    fix="Compare pod_traffic_class, the NIC's trust mode and its DSCP map (mlnx_qos -i NETDEV).",
-    fabric="roce",
-    required=True,
-)
+@check(cause=OTHER_CLASS, fix=CLASS_FIX, fabric="roce", required=True)
 def right_class(
     nic_counters_idle: Rows, nic_counters: Rows, load_jobs: Rows, load_jobs_of_peers: Peers, write_bw_of_peers: Peers, pod_node: str, pod_rails: Rows,
     pod_roce_priority: int, pod_write_bw_seconds: int,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """What a rail received under load was counted in the RoCE priority."""
-    name = f"rx_prio{pod_roce_priority}_bytes"
-    was, now = ({row["netdev"]: row["value"] for row in rows if row["name"] == name} for rows in (nic_counters_idle, nic_counters))
-    received = [one for one in tests(pod_node, load_jobs_of_peers, write_bw_of_peers, TESTED) if one.receiver.host == pod_node and one.gbit_s is not None]
-    if not received:
+    expected: dict[str, float] = {}
+    for one in tests(pod_node, load_jobs_of_peers, write_bw_of_peers, TESTED):
+        if one.receiver.host == pod_node and one.gbit_s is not None:
+            expected[one.receiver.device] = expected.get(one.receiver.device, 0.0) + one.gbit_s * 1e9 / 8 * pod_write_bw_seconds
+    if not expected:
         raise CannotTell("no test of this host as receiver gave a rate")
-    for rail in pod_rails:
-        sent = sum((one.gbit_s or 0.0) * 1e9 / 8 * pod_write_bw_seconds for one in received if one.receiver.device == rail["device"])
-        if rail["netdev"] not in now or rail["netdev"] not in was:
-            yield Finding(rail["device"], f"a counter {name}", "none", "unknown")
-        elif sent and (grown := now[rail["netdev"]] - was[rail["netdev"]]) < sent / 2:
-            yield Finding(rail["device"], f"{name} to grow by about {sent / 1e9:.3g} GB", f"{grown / 1e9:.3g} GB", "unknown")
+    yield from in_class(pod_rails, expected, nic_counters_idle, nic_counters, pod_roce_priority)
 
 
 @check(

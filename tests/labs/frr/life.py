@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
-import sys
-import typing as t
 from pathlib import Path
 
-from ..standing import LabError, alive, keeper_ended, keeper_started, recorded, started, watch
+from ..standing import LabError, keeper_ended, keeper_started, kept, started
 from .keeper import Keeper, clean
 from .lab import Lab, directory_of
 from .shape import Shape
@@ -33,7 +30,6 @@ NEEDED = (
     "nft",
     "ping",
 )
-STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def lacking() -> str | None:
@@ -54,37 +50,18 @@ def up(name: str, shape: Shape, owner: int | None = None, minutes: float = 480) 
     """
     if (words := lacking()) is not None:
         raise LabError(words)
-    directory = directory_of(name)
-    if directory.exists():
-        if alive(recorded(directory)):
-            raise LabError(f"the lab {name!r} is up already; end it with: fabric.py down --name {name}")
-        clean(directory)
-    directory.mkdir(mode=0o700)
     program = str(Path(__file__).with_name("fabric.py"))
-    command = [sys.executable, program, "keep", "--name", name, "--shape", str(shape), "--minutes", str(minutes)]
-    command += ["--owner", str(owner)] if owner is not None else []
-    keeper_started(command, directory, directory / "lab.json")
+    keeper_started(directory_of(name), [program, "keep", "--name", name, "--shape", str(shape)], clean, owner, minutes)
     return Lab(name)
 
 
 def keep(name: str, shape: Shape, owner: int | None, minutes: float) -> None:
     """Be the keeper of a lab until its end."""
-
-    def stop(_number: int, _frame: t.Any) -> None:
-        raise SystemExit(0)
-
-    for number in STOPPING:
-        signal.signal(number, stop)
     keeper = Keeper(name, shape)
     try:
-        keeper.build()
-        watch(owner, 60 * minutes)
+        kept(keeper.build, keeper.end, owner, minutes)
     except subprocess.CalledProcessError as error:
         raise LabError(f"{' '.join(error.cmd)} ended with status {error.returncode}: {error.stderr}") from error
-    finally:
-        for number in STOPPING:
-            signal.signal(number, signal.SIG_IGN)
-        keeper.end()
 
 
 def down(name: str) -> None:

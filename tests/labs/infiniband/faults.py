@@ -13,7 +13,8 @@ import re
 import typing as t
 from dataclasses import dataclass
 
-from .lab import Lab, LabError, poll
+from ..standing import LabError, poll
+from .lab import Lab
 from .shape import Net, healthy
 
 UPLINK = ("leaf01", 33)

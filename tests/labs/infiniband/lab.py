@@ -12,10 +12,9 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import time
-import typing as t
 from pathlib import Path
 
+from ..standing import LabError, poll
 from .shape import Net, Shape
 
 LIBRARY = Path("/usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so")
@@ -23,27 +22,11 @@ TOOLS = ("ibstat", "iblinkinfo", "ibnetdiscover", "ibqueryerrors", "perfquery", 
 TOOL = Path(__file__).parent / "tool.sh"
 
 
-class LabError(Exception):
-    """The lab cannot be made, or is not as it must be; in whole words."""
-
-
 def lacking() -> str | None:
     """Why the lab cannot be made here; None where it can."""
     missing = [program for program in ("ibsim", "opensm", *TOOLS) if shutil.which(program, path="/usr/sbin:/usr/bin:/sbin:/bin") is None]
     missing += [] if LIBRARY.exists() else [str(LIBRARY)]
     return f"needs Debian's ibsim-utils, infiniband-diags and opensm: no {', '.join(missing)}" if missing else None
-
-
-def poll(seconds: float, look: t.Callable[[], str | None], what: str) -> None:
-    """Look until there is nothing more to say.
-
-    Raises LabError with the last words at the deadline.
-    """
-    until = time.monotonic() + seconds
-    while (words := look()) is not None:
-        if time.monotonic() > until:
-            raise LabError(f"{what} is not so after {seconds:g} s: {words}")
-        time.sleep(0.1)
 
 
 class Lab:

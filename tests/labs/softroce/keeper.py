@@ -7,19 +7,14 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import socket
 import subprocess
-import sys
-import typing as t
 from pathlib import Path
 
-from ..standing import LabError, alive, end_recorded, keeper_ended, keeper_started, record, recorded, watch, write_private
+from ..standing import LabError, end_recorded, keeper_ended, keeper_started, kept, record, write_private
 from . import image, inventory, machine
 from .lab import Lab, directory_of
 from .shape import HOSTS
-
-STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def lacking() -> str | None:
@@ -34,39 +29,23 @@ def up(name: str, owner: int | None = None, minutes: float = 480) -> Lab:
     """
     if (words := lacking()) is not None:
         raise LabError(words)
-    directory = directory_of(name)
-    if directory.exists():
-        if alive(recorded(directory)):
-            raise LabError(f"the lab {name!r} is up already; end it with: machines.py end --name {name}")
-        clean(directory)
-    directory.mkdir(mode=0o700)
-    program = str(Path(__file__).with_name("machines.py"))
-    command = [sys.executable, program, "keep", "--name", name, "--minutes", str(minutes)]
-    keeper_started(command + (["--owner", str(owner)] if owner is not None else []), directory, directory / "lab.json")
+    keeper_started(directory_of(name), [str(Path(__file__).with_name("machines.py")), "keep", "--name", name], clean, owner, minutes)
     return Lab(name)
 
 
 def keep(name: str, owner: int | None, minutes: float) -> None:
     """Be the keeper of a lab until its end."""
-
-    def stop(_number: int, _frame: t.Any) -> None:
-        raise SystemExit(0)
-
-    for number in STOPPING:
-        signal.signal(number, stop)
     directory = directory_of(name)
     machines: list[subprocess.Popen[bytes]] = []
-    try:
-        _start(directory, machines)
-        watch(owner, 60 * minutes)
-    finally:
-        for number in STOPPING:
-            signal.signal(number, signal.SIG_IGN)
+
+    def end() -> None:
         for one in machines:
             one.kill()
         for one in machines:
             one.wait()
         clean(directory)
+
+    kept(lambda: _start(directory, machines), end, owner, minutes)
 
 
 def _start(directory: Path, machines: list[subprocess.Popen[bytes]]) -> None:
@@ -75,11 +54,11 @@ def _start(directory: Path, machines: list[subprocess.Popen[bytes]]) -> None:
     Raises LabError.
     """
     record(directory, [os.getpid()])
-    kept = image.image()
+    built = image.image()
     ports = _free_ports(len(HOSTS))
-    _write(directory, kept, ports)
+    _write(directory, built, ports)
     for host, port in zip(HOSTS, ports):
-        command = ["setpriv", "--pdeathsig", "KILL", *machine.qemu(host, kept, directory, port)]
+        command = ["setpriv", "--pdeathsig", "KILL", *machine.qemu(host, built, directory, port)]
         with (directory / f"{host}.log").open("w") as log:
             machines.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/"))
         record(directory, [os.getpid(), *(one.pid for one in machines)])
@@ -102,11 +81,11 @@ def _free_ports(number: int) -> list[int]:
     return ports
 
 
-def _write(directory: Path, kept: Path, ports: list[int]) -> None:
+def _write(directory: Path, built: Path, ports: list[int]) -> None:
     """Login and inventory; nothing of the user's own keys and known hosts is looked at."""
-    shutil.copyfile(kept / "key", directory / "key")
+    shutil.copyfile(built / "key", directory / "key")
     (directory / "key").chmod(0o600)
-    host_key = (kept / "host_key.pub").read_text().rsplit(maxsplit=1)[0]
+    host_key = (built / "host_key.pub").read_text().rsplit(maxsplit=1)[0]
     (directory / "known_hosts").write_text("".join(f"{host} {host_key}\n" for host in HOSTS))
     (directory / "cp").mkdir()
     (directory / "ssh_config").write_text("".join(_ssh_config(directory, host, port) for host, port in zip(HOSTS, ports)))

@@ -157,8 +157,12 @@ def test_bytes_that_came_in_another_priority_judge_nothing(pod):
     pod.test("a", "b", 400.0)
     sent = 250 * 10**9
     assert right_class(pod, counters(rx_prio3_bytes=7), counters(rx_prio3_bytes=7 + sent)) == []
-    assert right_class(pod, counters(rx_prio3_bytes=7), counters(rx_prio3_bytes=7)) == ["mlx5_0: expected rx_prio3_bytes to grow by about 250 GB, got 0 GB"]
-    assert right_class(pod, counters(), counters(rx_prio3_bytes=7)) == ["mlx5_0: expected a counter rx_prio3_bytes, got none"]
+    assert right_class(pod, counters(rx_prio3_bytes=7), counters(rx_prio3_bytes=7)) == ["ens0 priority 3: expected about 250 GB received, got 0 GB"]
+    now = counters(rx_prio3_bytes=7, rx_prio0_bytes=sent)
+    assert right_class(pod, counters(rx_prio3_bytes=7, rx_prio0_bytes=0), now) == [
+        "ens0 priority 3: expected about 250 GB received, got 0 GB; priority 0 received 250 GB"
+    ]
+    assert right_class(pod, counters(), counters(rx_prio3_bytes=7)) == ["ens0 priority 3: expected a counter of its bytes, got none"]
 
 
 def test_a_host_that_received_nothing_cannot_prove_the_class(pod):
@@ -195,20 +199,3 @@ def test_latency_allows_for_the_switches_on_the_way(pod):
         list(checks.write_latency(pod.jobs["a"], 2.5, 0.6, None))
     with pytest.raises(NotApplicable, match="its partner measured it"):
         list(checks.write_latency(pod.jobs["b"], 2.5, 0.6, None))
-
-
-IDLE = {"pod_load_busy_hosts": False, "pod_gpus_per_host": 8, "pod_idle_seconds": 5, "pod_idle_gbit_s": 0.5}
-
-
-def idle(before: int, now: int, processes: int | None = 0, **other: t.Any) -> list[str]:
-    gpus = None if processes is None else [{"gpu": 0, "processes": processes}]
-    return [str(one) for one in checks.hosts_idle(counters(rx_bytes_phy=before), counters(rx_bytes_phy=now), **{**IDLE, **other}, gpus_idle=gpus)]
-
-
-def test_a_busy_host_is_named_with_what_it_does():
-    assert idle(0, 1000) == [] == idle(0, 10**12, pod_load_busy_hosts=True)
-    assert idle(0, 1000, 2) == ["the host: expected nobody's work on it, got GPU0 runs processes"]
-    assert idle(0, 10**9) == ["the host: expected nobody's work on it, got ens0 carries 1.60 Gb/s (rx_bytes_phy), and an idle NIC at most 0.5"]
-    with pytest.raises(CannotTell, match="GPUs do not tell"):
-        idle(0, 0, None)
-    assert idle(0, 0, None, pod_gpus_per_host=0) == []

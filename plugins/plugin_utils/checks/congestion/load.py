@@ -8,15 +8,12 @@ from __future__ import annotations
 import typing as t
 
 from .. import CannotTell, Finding, check
-from .._idle import not_idle
+from .._counters import ALL_BYTES, DISCARDS, INCAST, RX_PAUSES, TX_PAUSES, growth, incast_jobs, pick, planned, total
+from .._loaded import CLASS_FIX, OTHER_CLASS, in_class
 from .._ports import Rows
-from ._counters import ALL_BYTES, DISCARDS, INCAST, RX_BYTES, RX_PAUSES, TX_PAUSES, growth, incast_jobs, pick, planned, total
 
 Peers = dict[str, Rows]
 IDLE_EVENTS = ("np_ecn_marked_roce_packets", "np_cnp_sent", "rp_cnp_handled", "packet_seq_err", "local_ack_timeout_err")
-PRIORITIES = range(8)
-# A part of what was sent is retransmitted or cut off at the ends of the test; half of it in another class is not explained by that.
-LEAST_SHARE = 0.5
 
 
 @check(
@@ -51,22 +48,6 @@ def idle_quiet(
 
 
 @check(
-    cause="Somebody's job runs on the host, or traffic that is not of this run uses its NICs.",
-    fix="Drain the host and wait for its jobs to end; or, where its users agree, set pod_load_busy_hosts: true.",
-    fabric="roce",
-    required=True,
-    needs="load",
-)
-def hosts_idle(
-    nic_counters_before: Rows, nic_counters_idle: Rows, pod_load_busy_hosts: bool, pod_gpus_per_host: int, pod_idle_seconds: int, pod_idle_gbit_s: float,
-    gpus_idle: Rows | None = None,
-) -> t.Iterator[Finding]:  # fmt: skip
-    """A host is loaded only while it is idle: its GPUs run nothing and its NICs carry nothing."""
-    if not pod_load_busy_hosts:
-        yield from not_idle(gpus_idle, nic_counters_before, nic_counters_idle, pod_gpus_per_host, pod_idle_seconds, pod_idle_gbit_s)
-
-
-@check(
     cause="A test could not start or ended early: its partner, its port, its device or the path; the words are the tool's own.",
     fix="Run the test by hand with the arguments in the evidence, after what its words name.",
     required=True,
@@ -86,12 +67,7 @@ def incasts_ran(load_jobs: Rows, pod_incasts: Rows, pod_incast_refused: str) -> 
             yield Finding(f"{row['device']} with {row['peer']} {row['peer_device']}", "a test that ends well", str(row["words"]), severity)
 
 
-@check(
-    cause="The load ran in another traffic class than jobs use, or the NIC or a switch maps it to another priority: an idle priority was judged.",
-    fix="Compare pod_traffic_class with pod_roce_dscp, the NIC's trust mode and its DSCP map (mlnx_qos -i NETDEV), and the switches' maps.",
-    fabric="roce",
-    required=True,
-)
+@check(cause=OTHER_CLASS, fix=CLASS_FIX, fabric="roce", required=True)
 def right_class(
     nic_counters_idle: Rows, nic_counters: Rows, load_jobs_of_peers: Peers, write_bw_of_peers: Peers, pod_incasts: Rows, pod_incast_refused: str,
     pod_node: str, pod_rails: Rows, pod_roce_priority: int,
@@ -101,18 +77,8 @@ def right_class(
     sent = sent_to(pod_node, load_jobs_of_peers, write_bw_of_peers)
     if not sent:
         raise CannotTell("nobody that sent to this host tells its rate")
-    nics = growth(nic_counters_idle, nic_counters, "netdev")
-    for rail in pod_rails:
-        expected = sum(sent.get(rail["device"], {}).values()) * 1e9 / 8 * seconds.get(rail["device"], 0)
-        told = pick(nics.get(rail["netdev"]), RX_BYTES, pod_roce_priority)
-        where = f"{rail['netdev']} priority {pod_roce_priority}"
-        if expected and told is None:
-            yield Finding(where, "a counter of its bytes", "none", "unknown")
-        elif told is not None and told < expected * LEAST_SHARE:
-            others = {number: pick(nics[rail["netdev"]], RX_BYTES, number) or 0 for number in PRIORITIES if number != pod_roce_priority}
-            most = max(others, key=lambda number: others[number])
-            instead = f"; priority {most} received {others[most] / 1e9:.3g} GB" if others[most] >= expected * LEAST_SHARE else ""
-            yield Finding(where, f"about {expected / 1e9:.3g} GB received", f"{told / 1e9:.3g} GB{instead}", "unknown")
+    expected = {device: sum(rates.values()) * 1e9 / 8 * seconds.get(device, 0) for device, rates in sent.items()}
+    yield from in_class(pod_rails, expected, nic_counters_idle, nic_counters, pod_roce_priority)
 
 
 def sent_to(host: str, jobs: Peers, rates: Peers) -> dict[str, dict[tuple[str, str, t.Any], float]]:

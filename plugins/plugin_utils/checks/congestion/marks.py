@@ -9,8 +9,8 @@ import typing as t
 from collections.abc import Mapping
 
 from .. import CannotTell, Finding, NotApplicable, check
+from .._counters import RX_PAUSES, Counters, growth, incast_jobs, pick
 from .._ports import Rows
-from ._counters import RX_PAUSES, Counters, growth, incast_jobs, pick
 from .load import sent_to
 
 Grouped = dict[str, Rows]

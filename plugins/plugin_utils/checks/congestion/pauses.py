@@ -9,8 +9,8 @@ import itertools
 import typing as t
 
 from .. import Finding, check
+from .._counters import DISCARDS, RX_PAUSED_US, RX_PAUSES, TX_PAUSES, growth, loaded_seconds, pick, planned, total
 from .._ports import Rows
-from ._counters import DISCARDS, RX_PAUSED_US, RX_PAUSES, TX_PAUSES, growth, loaded_seconds, pick, planned, total
 
 LOST = ("packet_seq_err", "local_ack_timeout_err")
 

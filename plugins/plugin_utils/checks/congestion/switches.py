@@ -8,8 +8,8 @@ from __future__ import annotations
 import typing as t
 
 from .. import Finding, NotApplicable, check
+from .._counters import planned, port_growth
 from .._ports import Rows, by_port, cables_of, port_name
-from ._counters import planned, port_growth
 
 Peers = dict[str, Rows]
 Grown = dict[tuple[str, t.Any], dict[str, int]]

@@ -11,8 +11,8 @@ import typing as t
 
 from ...incasts import flows_needed
 from .. import CannotTell, Finding, NotApplicable, check
+from .._counters import planned, port_growth
 from .._ports import Rows, port_name
-from ._counters import planned, port_growth
 
 # Below this part of the mean an uplink carries no flow of the load, only what the fabric itself says.
 UNUSED = 0.05

@@ -9,6 +9,7 @@ import typing as t
 
 from ...times import epoch
 from .. import CannotTell, Finding, NotApplicable, check
+from .._counters import not_grown
 from .._ports import Rows, by_port, cables_of
 
 CRC = ("fcs_errors", "symbol_errors", "alignment_errors", "stomped_crc")
@@ -67,13 +68,7 @@ def _growth(port: str, now: dict[str, t.Any], before: dict[str, t.Any], columns:
     once = [column for column in columns if (now[column] is None) != (before[column] is None)]
     if once or not told:
         yield Finding(port, expected, f"{', '.join(once)} told only once" if once else "the platform tells no such counter", "unknown")
-    shrunk = [column for column in told if now[column] < before[column]]
-    if shrunk:
-        yield Finding(port, expected, f"counters were reset ({', '.join(shrunk)})", "unknown")
-        return
-    grown = [f"{column} +{now[column] - before[column]}" for column in told if now[column] > before[column]]
-    if grown:
-        yield Finding(port, expected, ", ".join(grown))
+    yield from not_grown(port, expected, now, before, told)
 
 
 @check(

@@ -9,6 +9,7 @@ import re
 import typing as t
 
 from .. import CannotTell, Finding, NotApplicable, check
+from .._counters import not_grown
 from .._ports import Rows, by_port, cables_of
 
 Row = dict[str, t.Any]
@@ -38,13 +39,7 @@ def _growth(port: str, expected: str, now: Row, before: Row) -> t.Iterator[Findi
     stopped = sorted({*now["saturated"], *before["saturated"]})
     if stopped:
         yield Finding(port, expected, f"counters that stopped at their end, to be cleared: {', '.join(stopped)}", "unknown")
-    shrunk = [column for column in JUDGED if now[column] < before[column]]
-    if shrunk:
-        yield Finding(port, expected, f"counters were reset ({', '.join(shrunk)})", "unknown")
-        return
-    grown = [f"{column} +{now[column] - before[column]}" for column in JUDGED if now[column] > before[column]]
-    if grown:
-        yield Finding(port, expected, ", ".join(grown))
+    yield from not_grown(port, expected, now, before, JUDGED)
 
 
 @check(

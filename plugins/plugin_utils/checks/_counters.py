@@ -1,15 +1,16 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What counters grew by, by NIC and by switch port, and which NICs an incast has loaded."""
+"""What counters grew by, by NIC and by port, and which NICs an incast has loaded."""
 
 from __future__ import annotations
 
 import typing as t
 
-from .. import CannotTell
-from .._ports import Rows, port_name
+from . import CannotTell, Finding
+from ._ports import Rows, port_name
 
+Row = dict[str, t.Any]
 Counters = dict[str, dict[str, int]]
 INCAST = "incast"
 # One idea by the names that drivers give it (mlx5, bnxt_en, ice); {p} is the priority.
@@ -78,6 +79,17 @@ def port_growth(was: Rows, now: Rows, columns: t.Sequence[str], by: str | None =
                 into = grown.setdefault(key(row), {})
                 into[column] = into.get(column, 0) + step
     return grown
+
+
+def not_grown(where: str, expected: str, now: Row, before: Row, columns: t.Sequence[str]) -> t.Iterator[Finding]:
+    """The columns of a port's errors that grew, or went back, between two readings that both tell them."""
+    shrunk = [column for column in columns if now[column] < before[column]]
+    if shrunk:
+        yield Finding(where, expected, f"counters were reset ({', '.join(shrunk)})", "unknown")
+        return
+    grown = [f"{column} +{now[column] - before[column]}" for column in columns if now[column] > before[column]]
+    if grown:
+        yield Finding(where, expected, ", ".join(grown))
 
 
 def planned(pod_incasts: Rows, refused: str) -> Rows:

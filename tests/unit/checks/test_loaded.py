@@ -1,0 +1,30 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether a host may be loaded."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks._loaded import hosts_idle
+
+IDLE = {"pod_load_busy_hosts": False, "pod_gpus_per_host": 8, "pod_idle_seconds": 5, "pod_idle_gbit_s": 0.5}
+
+
+def carried(count: int) -> list[dict[str, object]]:
+    return [{"netdev": "ens0", "name": "rx_bytes_phy", "value": count}]
+
+
+def idle(before: int, now: int, processes: int | None = 0, **other: object) -> list[str]:
+    gpus = None if processes is None else [{"gpu": 0, "processes": processes}]
+    return [str(one) for one in hosts_idle(carried(before), carried(now), **{**IDLE, **other}, gpus_idle=gpus)]
+
+
+def test_a_busy_host_is_named_with_what_it_does():
+    assert idle(0, 1000) == [] == idle(0, 10**12, pod_load_busy_hosts=True)
+    assert idle(0, 1000, 2) == ["the host: expected nobody's work on it, got GPU0 runs processes"]
+    assert idle(0, 10**9) == ["the host: expected nobody's work on it, got ens0 carries 1.60 Gb/s (rx_bytes_phy), and an idle NIC at most 0.5"]
+    with pytest.raises(CannotTell, match="GPUs do not tell"):
+        idle(0, 0, None)
+    assert idle(0, 0, None, pod_gpus_per_host=0) == []
