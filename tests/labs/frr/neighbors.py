@@ -8,39 +8,23 @@ from __future__ import annotations
 import json
 import typing as t
 
-from .lab import Lab, LabError, poll
+from ..standing import LabError, poll
+from .lab import Lab
 
-ATTEMPTS = 6
-START = 'mkdir -p /run/lldpd && chown _lldpd /run/lldpd && exec lldpd -I "swp*,rail*"'
+# lldpd starts paused until its own lldpcli has read its files; another one beside it writes the pause back, so all is said in a file.
+SETTINGS = """configure lldp tx-interval 2
+configure lldp tx-hold 30
+configure lldp portidsubtype ifname
+configure system hostname {node}
+"""
+START = 'mkdir -p /run/lldpd && chown _lldpd /run/lldpd && printf "%s" "$0" > /run/lldpd/lab.conf && exec lldpd -O /run/lldpd/lab.conf -I "swp*,rail*"'
 
 
 def speak(lab: Lab, nodes: t.Collection[str]) -> None:
     """Start lldpd in some nodes, and wait until each hears those of its neighbors that speak."""
     for node in nodes:
-        _start(lab, node)
-    for _attempt in range(ATTEMPTS):
-        try:
-            return poll(40, lambda: _unheard(lab, nodes), "LLDP")
-        except LabError as deaf:
-            # On a busy machine an lldpd may come up without listening on one of its ports.
-            node = str(deaf).partition(" s: ")[2].split(maxsplit=1)[0]
-            lab.run(node, "sh", "-c", "kill $(cat /run/lldpd.pid); while [ -S /run/lldpd.socket ]; do sleep 0.1; done")
-            _start(lab, node)
+        lab.run(node, "sh", "-c", START, SETTINGS.format(node=node))
     poll(40, lambda: _unheard(lab, nodes), "LLDP")
-    return None
-
-
-def _start(lab: Lab, node: str) -> None:
-    lab.run(node, "sh", "-c", START)
-    # What was heard is kept for a minute, however late a busy machine speaks again.
-    settings = (("lldp", "tx-interval", "2"), ("lldp", "tx-hold", "30"), ("lldp", "portidsubtype", "ifname"), ("system", "hostname", node))
-    for words in settings:
-        poll(10, lambda words=words: _told(lab, node, *words), f"lldpd of {node}")  # type: ignore[misc]
-
-
-def _told(lab: Lab, node: str, *words: str) -> str | None:
-    done = lab.run(node, "lldpcli", "configure", *words, check=False)
-    return None if done.returncode == 0 else done.stderr.strip() or "lldpcli failed"
 
 
 def _unheard(lab: Lab, nodes: t.Collection[str]) -> str | None:
