@@ -10,8 +10,7 @@ import typing as t
 from ansible.errors import AnsibleActionFail
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import opening, remediation
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.acting import Action, Once
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.expectations import typed
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.inventory import inventory_of
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.inventory import inventory_of, values_of
 
 
 class ActionModule(Once, Action):
@@ -24,11 +23,9 @@ class ActionModule(Once, Action):
         named = [str(host) for host in task_vars["ansible_play_hosts"]]
         try:
             inventory = inventory_of(task_vars)
+            values = values_of(inventory, named[0])
         except opening.Refused as refused:
             raise AnsibleActionFail("; ".join(refused.reasons)) from None
-        values, wrong = typed({name: value for name, value in inventory.variables[named[0]].items() if name.startswith("pod_")})
-        if wrong:
-            raise AnsibleActionFail("; ".join(wrong))
         groups = {group: list(inventory.groups.get(group, ())) for group in values["pod_gate_groups"]}
         reasons = remediation.too_many(named, groups, set(given["out"]), values["pod_remediate_max"], values["pod_quarantine_max"])
         if reasons:

@@ -9,41 +9,33 @@ import typing as t
 from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import baselines, ledger, runs
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import comparison
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.document import SCHEMA
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.acting import Action, Controller
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import comparison, document
 
 
-class ActionModule(ActionBase):
+class ActionModule(Controller, Action):
     """Runs on the controller and contacts no node."""
 
-    TRANSFERS_FILES = False
-    _requires_connection = False
-    _supports_check_mode = True
+    ARGUMENTS: t.ClassVar[dict[str, t.Any]] = {name: {"type": "path", "required": True} for name in ("old", "new")}
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+    def act(self, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """Read both runs, print what differs."""
-        result = super().run(tmp, task_vars)
-        _validation, given = self.validate_argument_spec({"old": {"type": "path", "required": True}, "new": {"type": "path", "required": True}})
         old, new = (_report(name, Path(given[name])) for name in ("old", "new"))
         if old["pod"] != new["pod"]:
             raise AnsibleActionFail(f"argument 'new' must be a run of the pod {old['pod']!r}, not of {new['pod']!r}")
         told = comparison.compare(old, new, _numbers(Path(given["old"]), Path(given["new"])))
         text = comparison.render(old, new, told)
         Display().display(f"\n{text}")
-        return {**result, "changed": False, "text": text, "first_layer": told.first, "worse": len(told.worse), "unjudged": len(told.unjudged)}
+        return {"text": text, "first_layer": told.first, "worse": len(told.worse), "unjudged": len(told.unjudged)}
 
 
 def _report(name: str, run: Path) -> dict[str, t.Any]:
     try:
-        report = runs.read_json(run / "report.json")
-    except (OSError, ValueError) as error:
-        raise AnsibleActionFail(f"argument '{name}' must be a run's directory: {run / 'report.json'} cannot be read: {error}") from None
-    if not isinstance(report, dict) or report.get("schema") != SCHEMA:
-        raise AnsibleActionFail(f"argument '{name}': {run / 'report.json'} is no report of schema {SCHEMA}")
-    return report
+        return document.load(run)
+    except runs.RunError as error:
+        raise AnsibleActionFail(f"argument '{name}' must be a run's directory: {error}") from None
 
 
 def _numbers(old: Path, new: Path) -> list[t.Any]:

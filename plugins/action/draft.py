@@ -10,31 +10,27 @@ import typing as t
 from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import drafting, drafts, runs
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.acting import Action, Once
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.opening import ROLES
 
 # Times and process ids, which are others in every run.
 PASSING = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-][\d:]+)? ?|\[\d+\] ?")
 
 
-class ActionModule(ActionBase):
+class ActionModule(Once, Action):
     """Runs once for the whole play, on the controller."""
 
-    BYPASS_HOST_LOOP = True
-    TRANSFERS_FILES = False
-    _requires_connection = False
-    _supports_check_mode = True
     _supports_diff = True
+    ARGUMENTS: t.ClassVar[dict[str, t.Any]] = {
+        "into": {"type": "path", "required": True},
+        "name": {"type": "str", "required": True},
+        "fabric": {"type": "str", "choices": ["roce", "infiniband"], "required": True},
+    }
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+    def act(self, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """Draft from what all nodes told; write only what is another text than before."""
-        result = super().run(tmp, task_vars)
-        fabrics = {"type": "str", "choices": ["roce", "infiniband"], "required": True}
-        spec = {"into": {"type": "path", "required": True}, "name": {"type": "str", "required": True}, "fabric": fabrics}
-        _validation, given = self.validate_argument_spec(spec)
-        task_vars = task_vars or {}
         groups = {str(name): [str(host) for host in hosts] for name, hosts in task_vars["groups"].items()}
         roles = {node: role for group, role in ROLES.items() for node in groups.get(group, ())}
         if "host" not in roles.values():
@@ -46,7 +42,6 @@ class ActionModule(ActionBase):
         changed = self._write(Path(given["into"]).expanduser(), texts)
         Display().display(f"\n{len(draft.cables)} cables, {len(draft.switches)} switches and {len(draft.rails)} hosts drafted into {given['into']}")
         return {
-            **result,
             "changed": bool(changed),
             "diff": changed,
             "cables": len(draft.cables),

@@ -9,8 +9,8 @@ import socket
 import typing as t
 
 from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import loads, transports
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.acting import Action
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.perftest_commands import AWAITS, MEMORIES, Asked, argv
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.parsing import preload
 
@@ -29,26 +29,23 @@ OPTIONS: dict[str, t.Any] = {
 }  # fmt: skip
 
 
-class ActionModule(ActionBase):
+class ActionModule(Action):
     """All rails of a host side by side, as servers or as clients."""
 
-    TRANSFERS_FILES = False
-    _supports_check_mode = True
+    ARGUMENTS = OPTIONS
+    RULES: t.ClassVar[dict[str, t.Any]] = {"required_if": [("state", role, ("tests", "traffic_class")) for role in ("server", "client")]}
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+    def act(self, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """Start servers, run clients, or collect servers."""
-        result = super().run(tmp, task_vars)
-        needed = [("state", role, ("tests", "traffic_class")) for role in ("server", "client")]
-        _validation, given = self.validate_argument_spec(OPTIONS, required_if=needed)
-        self.vars, role = task_vars or {}, given["state"]
+        self.vars, role = task_vars, given["state"]
         jobs = [] if role == "collected" else self.jobs(role, given)
         if self._task.check_mode:
-            return {**result, "changed": False, "skipped": True, "commands": [job.argv for job in jobs], "msg": "check mode loads nothing"}
+            return {"skipped": True, "commands": [job.argv for job in jobs], "msg": "check mode loads nothing"}
         if role != "collected":
             self.start(role, jobs, given["deadline"])
         if role == "server":
-            return {**result, "changed": False, "commands": [job.argv for job in jobs]}
-        return {**result, "changed": False, **self.collect("server" if role == "collected" else role, jobs, given["deadline"] if role == "client" else 0)}
+            return {"commands": [job.argv for job in jobs]}
+        return self.collect("server" if role == "collected" else role, jobs, given["deadline"] if role == "client" else 0)
 
     def jobs(self, role: str, given: dict[str, t.Any]) -> list[loads.Job]:
         """One job a test.

@@ -11,43 +11,30 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import runs
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import merging
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.document import SCHEMA
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.acting import Action, Controller
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import document, merging
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.table import printable
 
 
-class ActionModule(ActionBase):
+class ActionModule(Controller, Action):
     """Runs on the controller and contacts no node."""
 
-    TRANSFERS_FILES = False
-    _requires_connection = False
-    _supports_check_mode = True
+    ARGUMENTS: t.ClassVar[dict[str, t.Any]] = {
+        "runs": {"type": "list", "elements": "path", "required": True},
+        "max_age_minutes": {"type": "int", "default": 1440},
+    }
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        """Read every slice's report, give one verdict; fails on a no-go."""
-        result = super().run(tmp, task_vars)
-        _validation, given = self.validate_argument_spec(
-            {"runs": {"type": "list", "elements": "path", "required": True}, "max_age_minutes": {"type": "int", "default": 1440}}
-        )
-        reports = [_report(Path(path)) for path in given["runs"]]
+    def act(self, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
+        """Read every slice's report, give one verdict; fails on a no-go, and where a slice has no report: it is not a slice that is well."""
+        try:
+            reports = [document.load(Path(path)) for path in given["runs"]]
+        except runs.RunError as error:
+            raise AnsibleActionFail(f"argument 'runs': a slice has no report: {error}") from None
         merged = merging.merge(reports, datetime.now(UTC), given["max_age_minutes"])
         pod = printable(str(reports[0]["pod"])) if reports else "unknown"
         Display().display("\n" + "\n".join(printable(line) for line in merging.render(pod, merged).splitlines()) + "\n")
         told = {"pyramid_verdict": merged.verdict, "pyramid_reasons": merged.reasons}
         failed = {"failed": True, "msg": f"NO-GO for {pod}: {'; '.join(merged.reasons[:5])}"} if merged.verdict == "no_go" else {}
-        stats = {"data": told, "per_host": False, "aggregate": False}
-        return {**result, "changed": False, **told, "merged": asdict(merged), "ansible_stats": stats, **failed}
-
-
-def _report(run: Path) -> dict[str, t.Any]:
-    """A slice's report; AnsibleActionFail where there is none, since a slice that is missing is not a slice that is well."""
-    try:
-        report = runs.read_json(run / "report.json")
-    except (OSError, ValueError) as error:
-        raise AnsibleActionFail(f"argument 'runs': the slice {run} has no report: {error}") from None
-    if not isinstance(report, dict) or report.get("schema") != SCHEMA:
-        raise AnsibleActionFail(f"argument 'runs': {run / 'report.json'} is no report of schema {SCHEMA}")
-    return report
+        return {**told, "merged": asdict(merged), "ansible_stats": {"data": told, "per_host": False, "aggregate": False}, **failed}

@@ -10,57 +10,32 @@ import typing as t
 from pathlib import Path
 
 from ansible.errors import AnsibleActionFail, AnsibleError
-from ansible.plugins.action import ActionBase
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import baselines, climb, ledger, opening, runs
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.acting import Action, Once
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import LAYERS
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.expectations import typed
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.inventory import inventory_of
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.inventory import pod_of
 
 
-class ActionModule(ActionBase):
+class ActionModule(Once, Action):
     """Runs once for the whole play, on the controller."""
 
-    BYPASS_HOST_LOOP = True
-    TRANSFERS_FILES = False
-    _requires_connection = False
-    _supports_check_mode = True
+    ARGUMENTS: t.ClassVar[dict[str, t.Any]] = {
+        "only": {"type": "list", "elements": "str", "default": []},
+        "to_layer": {"type": "str", "choices": list(LAYERS)},
+        "depth": {"type": "str", "choices": ["quick", "standard", "go_live"]},
+    }
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+    def act(self, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """Check inventory and plan, take the pod's place, and say who climbs to the first layer."""
-        result = super().run(tmp, task_vars)
-        _validation, given = self.validate_argument_spec(
-            {
-                "only": {"type": "list", "elements": "str", "default": []},
-                "to_layer": {"type": "str", "choices": list(LAYERS)},
-                "depth": {"type": "str", "choices": ["quick", "standard", "go_live"]},
-            }
-        )
-        task_vars = task_vars or {}
         steered = {"pod_only": ",".join(given["only"]), "pod_to_layer": given["to_layer"], "pod_depth": given["depth"]}
         try:
-            opened = self._open(task_vars, {name: value for name, value in steered.items() if value})
+            pod = pod_of(task_vars, self._loader.get_basedir(), {name: value for name, value in steered.items() if value})
+            inside = {str(host) for host in task_vars["ansible_play_hosts_all"]}
+            return self._begin(pod.plan, pod.values, pod.cabling, inside, _reference(pod.values, pod.directory / pod.values["pod_baseline_file"]))
         except opening.Refused as refused:
             raise AnsibleActionFail("the run was not opened:\n" + "\n".join(f"  - {reason}" for reason in refused.reasons)) from None
         except runs.RunError as error:
             raise AnsibleActionFail(f"the run was not opened: {error}") from None
-        result.update(changed=False, **opened)
-        return result
-
-    def _open(self, task_vars: dict[str, t.Any], steered: dict[str, str]) -> dict[str, t.Any]:
-        inventory = inventory_of(task_vars, steered)
-        first = next(iter(opening.nodes_of(inventory)), None)
-        if first is None:
-            raise opening.Refused(["the inventory groups gpu_hosts, leaves and spines have no node"])
-        values, wrong = typed({key: value for key, value in inventory.variables[first].items() if key.startswith("pod_")})
-        if wrong:
-            raise opening.Refused(wrong)
-        beside = Path(str(task_vars.get("inventory_dir") or self._loader.get_basedir()))
-        cabling = beside / values["pod_cabling_file"]
-        text = cabling.read_text(encoding="utf-8") if cabling.is_file() else None
-        plan, _waivers = opening.prepare(inventory, text)
-        inside = {str(host) for host in task_vars["ansible_play_hosts_all"]}
-        values = next(iter(plan.nodes.values())).values
-        return self._begin(plan, values, text or "", inside, _reference(values, beside / values["pod_baseline_file"]))
 
     def _begin(self, plan: t.Any, values: dict[str, t.Any], cabling: str, inside: set[str], reference: str | None) -> dict[str, t.Any]:
         pod_dir = Path(values["pod_runs_dir"]).expanduser().resolve() / values["pod_name"]

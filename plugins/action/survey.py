@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible.plugins.action import ActionBase
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import collecting, transports
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.acting import Action
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.expectations import DEFAULTS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.opening import platform_of
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import catalogue
@@ -22,17 +22,13 @@ SWITCH = ("lldp_neighbors", "interface_status", "bgp_summary", "mac_table", "arp
 READERS = 2
 
 
-class ActionModule(ActionBase):
+class ActionModule(Action):
     """All readings that tell who is cabled to whom; what a node does not tell is kept with its words, and fails nothing."""
 
-    TRANSFERS_FILES = False
-    _supports_check_mode = True
+    ARGUMENTS: t.ClassVar[dict[str, t.Any]] = {"fabric": {"type": "str", "choices": list(HOST), "required": True}}
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+    def act(self, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """Ask once, and the readers of an InfiniBand fabric again, through the adapters that they turned out to have."""
-        result = super().run(tmp, task_vars)
-        _validation, given = self.validate_argument_spec({"fabric": {"type": "str", "choices": list(HOST), "required": True}})
-        task_vars = task_vars or {}
         name = str(task_vars["inventory_hostname"])
         host = name in task_vars["groups"].get("gpu_hosts", ())
         values = {**DEFAULTS, **{key: task_vars[key] for key in DEFAULTS if key in task_vars}, "pod_fabric": given["fabric"]}
@@ -45,7 +41,7 @@ class ActionModule(ActionBase):
                 node["items"]["fabric"] = [{"via": device, "device": device} for device in devices]
                 more, less = self._ask(node, ("fabric_topology",), task_vars)
                 told, untold = {**told, **more}, {**untold, **less}
-        return {**result, "changed": False, "told": told, "untold": untold}
+        return {"told": told, "untold": untold}
 
     def _ask(self, node: dict[str, t.Any], names: t.Sequence[str], task_vars: dict[str, t.Any]) -> tuple[dict[str, t.Any], dict[str, str]]:
         asks, _apart = collecting.asks([name for name in names if node["platform"] in catalogue()[name].platforms], node)

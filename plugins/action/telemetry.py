@@ -8,16 +8,14 @@ from __future__ import annotations
 import json
 import typing as t
 from dataclasses import asdict
-from pathlib import Path
 from urllib.parse import quote, urlencode
 
 from ansible.errors import AnsibleActionFail
 from ansible.module_utils.urls import open_url
-from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import opening, telemetry
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.expectations import typed
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.inventory import inventory_of
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.acting import Action, Once
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.inventory import pod_of
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.folding import ranges
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.table import printable
 
@@ -25,44 +23,28 @@ TIMEOUT_SECONDS = 20
 MOST_BYTES = 50_000_000
 
 
-class ActionModule(ActionBase):
+class ActionModule(Once, Action):
     """Runs once for the whole play, on the controller, and only asks."""
 
-    BYPASS_HOST_LOOP = True
-    TRANSFERS_FILES = False
-    _requires_connection = False
-    _supports_check_mode = True
+    ARGUMENTS: t.ClassVar[dict[str, t.Any]] = {name: {"type": "str", "default": "", "no_log": True} for name in ("prometheus_token", "grafana_token")}
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+    def act(self, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """Ask Prometheus and Grafana, judge, print; fails unless every signal is watched everywhere."""
-        result = super().run(tmp, task_vars)
-        token = {"type": "str", "default": "", "no_log": True}
-        _validation, given = self.validate_argument_spec({"prometheus_token": token, "grafana_token": token})
-        plan, values = self._pod(task_vars or {})
-        watched = _prometheus(plan, values, given["prometheus_token"])
-        watched += _grafana(values, given["grafana_token"]) if values["pod_grafana_url"] else []
+        try:
+            pod = pod_of(task_vars, self._loader.get_basedir())
+        except opening.Refused as refused:
+            raise AnsibleActionFail("; ".join(refused.reasons)) from None
+        wrong = telemetry.wrong(pod.values["pod_telemetry_signals"])
+        wrong += [] if pod.values["pod_prometheus_url"] else ["argument 'pod_prometheus_url' must be the address of the pod's Prometheus, not ''"]
+        if wrong:
+            raise AnsibleActionFail("; ".join(wrong))
+        watched = _prometheus(pod.plan, pod.values, given["prometheus_token"])
+        watched += _grafana(pod.values, given["grafana_token"]) if pod.values["pod_grafana_url"] else []
         bad = [one for one in watched if one.verdict != "pass"]
         text = "\n".join(_lines(watched))
         Display().display(f"\n{text}\n")
         failed = {"failed": True, "msg": f"{len(bad)} of {len(watched)} signals are not watched as they must be"} if bad else {}
-        return {**result, "changed": False, "watched": [asdict(one) for one in watched], "text": text, **failed}
-
-    def _pod(self, task_vars: dict[str, t.Any]) -> tuple[t.Any, dict[str, t.Any]]:
-        inventory = inventory_of(task_vars)
-        first = next(iter(opening.nodes_of(inventory)), None)
-        if first is None:
-            raise AnsibleActionFail("the inventory groups gpu_hosts, leaves and spines have no node")
-        values, wrong = typed({key: value for key, value in inventory.variables[first].items() if key.startswith("pod_")})
-        wrong += telemetry.wrong(values.get("pod_telemetry_signals", {}))
-        wrong += [] if values.get("pod_prometheus_url") else ["argument 'pod_prometheus_url' must be the address of the pod's Prometheus, not ''"]
-        if wrong:
-            raise AnsibleActionFail("; ".join(wrong))
-        cabling = Path(str(task_vars.get("inventory_dir") or self._loader.get_basedir())) / values["pod_cabling_file"]
-        try:
-            plan, _waivers = opening.prepare(inventory, cabling.read_text(encoding="utf-8") if cabling.is_file() else None)
-        except opening.Refused as refused:
-            raise AnsibleActionFail("; ".join(refused.reasons)) from None
-        return plan, next(iter(plan.nodes.values())).values
+        return {"watched": [asdict(one) for one in watched], "text": text, **failed}
 
 
 def _prometheus(plan: t.Any, values: dict[str, t.Any], token: str) -> list[telemetry.Watched]:

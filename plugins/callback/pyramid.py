@@ -47,7 +47,7 @@ class CallbackModule(CallbackBase):
 
     def v2_playbook_on_task_start(self, task: t.Any, is_conditional: bool) -> None:
         """Begin to count the nodes of a reading task."""
-        if task.action == READ:
+        if _counted(task):
             # A role that serves several layers says which by a variable of its own.
             layer = task.get_vars().get("loads_layer", task.args.get("layer"))
             self._answered, self._asked = 0, len(self._climbing.get(layer, ()))
@@ -58,7 +58,7 @@ class CallbackModule(CallbackBase):
         action, told = result._task.action, result._result
         if isinstance(told.get("climbing"), dict):
             self._climbing = told["climbing"]
-        if action == READ:
+        if _counted(result._task):
             self._count(told)
         elif action == GATE:
             gates = told["gates"]
@@ -71,12 +71,12 @@ class CallbackModule(CallbackBase):
 
     def v2_runner_on_failed(self, result: t.Any, ignore_errors: bool = False) -> None:
         """A node that could not be read has answered nothing, and is counted."""
-        if result._task.action == READ:
+        if _counted(result._task):
             self._count({"answered": False})
 
     def v2_runner_on_unreachable(self, result: t.Any) -> None:
         """As a failed one."""
-        if result._task.action == READ:
+        if _counted(result._task):
             self._count({"answered": False})
 
     def _count(self, told: dict[str, t.Any]) -> None:
@@ -92,3 +92,8 @@ class CallbackModule(CallbackBase):
             colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
             self._display.display("\n" + table.render(report, colour=colour))
             self._display.display(f"report: {Path(self._report).with_name('report.html')} (also report.md, report.json, report.xml)")
+
+
+def _counted(task: t.Any) -> bool:
+    """Whether a task reads nodes; the samples under load are told by the progress of the load."""
+    return task.action == READ and task.args.get("phase") != "during"

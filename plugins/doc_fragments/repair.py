@@ -7,7 +7,7 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """The options and attributes of a module that repairs a host."""
+    """C(gpufabric.pyramid.repair), and C(gpufabric.pyramid.repair.rails) of those that set NICs up for one priority."""
 
     DOCUMENTATION = r"""
 options:
@@ -25,4 +25,17 @@ attributes:
 notes:
   - It needs root on the host.
   - What it writes starts with C(gpufabric) in its name; to take a repair back, remove those files.
+"""
+
+    RAILS = r"""
+options:
+  netdevs:
+    description: The NICs, by their netdevs.
+    type: list
+    elements: str
+    required: true
+  priority:
+    description: The priority that carries RoCE, from 0 to 7.
+    type: int
+    required: true
 """

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """The options C(gpufabric.pyramid.run) and C(gpufabric.pyramid.run.layer)."""
+    """The options C(gpufabric.pyramid.run), C(gpufabric.pyramid.run.layer) and, of the layers under load, C(gpufabric.pyramid.run.load)."""
 
     DOCUMENTATION = r"""
 options:
@@ -24,4 +24,13 @@ options:
     type: str
     required: true
     choices: [preflight, links, routing, congestion, rdma, collectives, training]
+"""
+
+    LOAD = r"""
+options:
+  layer:
+    description: The layer.
+    type: str
+    required: true
+    choices: [congestion, rdma, collectives, training]
 """

@@ -13,13 +13,7 @@ author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
   - Prints what got worse between two runs, the lowest layer first, what is not judged any more, what is well again, and which gates moved.
   - Numbers (light, round trips, bandwidths, step times) are held against the older run's as against a baseline.
-attributes:
-  check_mode:
-    support: full
-    description: It changes nothing, so it does the same in check mode.
-  diff_mode:
-    support: none
-    description: It changes nothing.
+extends_documentation_fragment: [gpufabric.pyramid.reads]
 options:
   old:
     description: The directory of the older run.

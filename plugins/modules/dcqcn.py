@@ -15,17 +15,7 @@ description:
     C(ecn) directory that the OFED and DOCA drivers give each netdev.
   - A systemd unit does it again whenever the netdev appears, at boot and after a reset of the NIC. Where nothing has to change now,
     the next boot is left as it is too, since the host then has a way of its own. Other priorities are left as they are.
-extends_documentation_fragment: [gpufabric.pyramid.repair]
-options:
-  netdevs:
-    description: The NICs, by their netdevs.
-    type: list
-    elements: str
-    required: true
-  priority:
-    description: The priority that carries RoCE, from 0 to 7.
-    type: int
-    required: true
+extends_documentation_fragment: [gpufabric.pyramid.repair, gpufabric.pyramid.repair.rails]
 """
 
 EXAMPLES = r"""

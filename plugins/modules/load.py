@@ -15,6 +15,7 @@ description:
   - A load that nobody watches any more ends by itself, and starting one ends what a dead run of the same pod has left on the host, by its
     recorded process ids.
   - What the processes printed becomes readings of the run.
+extends_documentation_fragment: [gpufabric.pyramid.run, gpufabric.pyramid.run.load]
 attributes:
   check_mode:
     support: full
@@ -23,15 +24,6 @@ attributes:
     support: none
     description: It changes no configuration.
 options:
-  run_dir:
-    description: The run directory, as M(gpufabric.pyramid.open_run) returned it.
-    type: path
-    required: true
-  layer:
-    description: The layer.
-    type: str
-    required: true
-    choices: [congestion, rdma]
   step:
     description: The number of the step that M(gpufabric.pyramid.plan_load) planned.
     type: int

@@ -15,13 +15,7 @@ description:
   - It fails closed on a group that no slice judged, and on a slice that is missing, has not ended, is too old, or is of another pod, wiring,
     version, depth or choice of layers.
   - Slices never test the paths between them, so together they prove of routing and above at best that no fault was seen.
-attributes:
-  check_mode:
-    support: full
-    description: It changes nothing, so it does the same in check mode.
-  diff_mode:
-    support: none
-    description: It changes nothing.
+extends_documentation_fragment: [gpufabric.pyramid.reads]
 options:
   runs:
     description: The run directories of all slices.

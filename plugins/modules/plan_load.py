@@ -14,6 +14,7 @@ description:
   - Plans which host does what to which other host and when, from the pod and from what the earlier steps gave; prints the plan and its duration.
   - Hosts whose GPUs run processes or whose NICs carry traffic are named and left out, unless C(pod_load_busy_hosts) allows it.
   - Where the run loads nothing (check mode, mode passive, depth quick) the plan of the first step is printed and nothing more is done.
+extends_documentation_fragment: [gpufabric.pyramid.run, gpufabric.pyramid.run.load]
 attributes:
   check_mode:
     support: full
@@ -22,15 +23,6 @@ attributes:
     support: none
     description: It changes nothing.
 options:
-  run_dir:
-    description: The run directory, as M(gpufabric.pyramid.open_run) returned it.
-    type: path
-    required: true
-  layer:
-    description: The layer.
-    type: str
-    required: true
-    choices: [congestion, rdma]
   step:
     description: The number of the step, from 0.
     type: int

@@ -16,17 +16,8 @@ description:
   - A systemd unit does it again whenever the netdev appears, at boot and after a reset of the NIC, since none of it survives either.
     Where nothing has to change now, the next boot is left as it is too, since the host then has a way of its own.
   - It reads every NIC again afterwards, because the exit status of C(mlnx_qos) proves nothing.
-extends_documentation_fragment: [gpufabric.pyramid.repair]
+extends_documentation_fragment: [gpufabric.pyramid.repair, gpufabric.pyramid.repair.rails]
 options:
-  netdevs:
-    description: The NICs, by their netdevs.
-    type: list
-    elements: str
-    required: true
-  priority:
-    description: The priority that carries RoCE, from 0 to 7.
-    type: int
-    required: true
   dscp:
     description: The DSCP of RoCE.
     type: int

@@ -39,11 +39,16 @@ class Action(ActionBase):
         raise NotImplementedError
 
 
-class Once:
+class Controller:
+    """On the controller; no node is contacted."""
+
+    _requires_connection = False
+
+
+class Once(Controller):
     """Once for the whole play, on the controller."""
 
     BYPASS_HOST_LOOP = True
-    _requires_connection = False
 
 
 class RunAction(Action):

@@ -6,10 +6,14 @@
 from __future__ import annotations
 
 import typing as t
+from dataclasses import dataclass
+from pathlib import Path
 
 from ansible.errors import AnsibleError
 
-from .opening import ROLES, Inventory, Refused
+from .expectations import typed
+from .opening import ROLES, Inventory, Refused, nodes_of, prepare
+from .plan import Plan
 
 ALSO = ("bgp_asn", "ansible_network_os")
 
@@ -37,3 +41,42 @@ def inventory_of(task_vars: t.Mapping[str, t.Any], steered: t.Mapping[str, t.Any
     if wrong:
         raise Refused(wrong)
     return Inventory(groups, variables)
+
+
+@dataclass(frozen=True)
+class Pod:
+    """The plan, what holds for every node of it, the text of its wiring plan (empty where there is none), and where its files are."""
+
+    plan: Plan
+    values: dict[str, t.Any]
+    cabling: str
+    directory: Path
+
+
+def pod_of(task_vars: t.Mapping[str, t.Any], playbooks: str, steered: t.Mapping[str, t.Any] | None = None) -> Pod:
+    """The pod that an inventory and the wiring plan beside it make.
+
+    playbooks: where its files are, where the inventory has no directory; steered: as of ``inventory_of``.
+    Raises Refused with every reason why they make none.
+    """
+    inventory = inventory_of(task_vars, steered)
+    first = next(iter(nodes_of(inventory)), None)
+    if first is None:
+        raise Refused(["the inventory groups gpu_hosts, leaves and spines have no node"])
+    values = values_of(inventory, first)
+    directory = Path(str(task_vars.get("inventory_dir") or playbooks))
+    wiring = directory / values["pod_cabling_file"]
+    text = wiring.read_text(encoding="utf-8") if wiring.is_file() else None
+    plan, _waivers = prepare(inventory, text)
+    return Pod(plan, next(iter(plan.nodes.values())).values, text or "", directory)
+
+
+def values_of(inventory: Inventory, node: str) -> dict[str, t.Any]:
+    """A node's ``pod_*``, typed, before anything is known of the pod.
+
+    Raises Refused with those that are wrong.
+    """
+    values, wrong = typed({name: value for name, value in inventory.variables[node].items() if name.startswith("pod_")})
+    if wrong:
+        raise Refused(wrong)
+    return values

@@ -6,14 +6,31 @@
 from __future__ import annotations
 
 import typing as t
+from pathlib import Path
 
 from .. import climb
 from ..checks import LAYERS
 from ..gates import NOT_REACHED, NOT_RUN, OUT_OF_SCOPE, counts
 from ..plan import SHARED, Plan
+from ..runs import RunError, read_json
 
 SCHEMA = 1
 Document = dict[str, t.Any]
+
+
+def load(run: Path) -> Document:
+    """The report of a run.
+
+    Raises RunError where it has none of this schema.
+    """
+    path = run / "report.json"
+    try:
+        report = read_json(path)
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path} cannot be read: {error}") from None
+    if not isinstance(report, dict) or report.get("schema") != SCHEMA:
+        raise RunError(f"{path} is no report of schema {SCHEMA}")
+    return report
 
 
 def build(plan: Plan, state: climb.State, judged: t.Mapping[str, Document]) -> Document:

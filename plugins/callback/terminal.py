@@ -1,0 +1,55 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Ansible's own output, without a line for every host that is well."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: terminal
+type: stdout
+short_description: Ansible's default output for pods of hundreds of hosts
+version_added: 0.2.0
+author: The gpufabric.pyramid authors (@gpufabric)
+description:
+  - As P(ansible.builtin.default#callback), but where O(display_ok_hosts) is off it keeps silent about included files too, which would name
+    every host at every sample of a load.
+  - The recap names the hosts on which something changed, failed or was not reached, and counts the others.
+extends_documentation_fragment: [default_callback, result_format_callback]
+requirements:
+  - Set it with C(stdout_callback = gpufabric.pyramid.terminal) in ansible.cfg.
+"""
+
+import copy
+import typing as t
+
+from ansible.playbook.task_include import TaskInclude
+from ansible.plugins.callback.default import CallbackModule as Default
+
+TOLD = ("changed", "failures", "dark", "rescued", "ignored")
+
+
+class CallbackModule(Default):
+    """The default callback, with less to say."""
+
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "stdout"
+    CALLBACK_NAME = "gpufabric.pyramid.terminal"
+
+    def v2_runner_on_ok(self, result: t.Any) -> None:
+        """As the default's, without the banner of an include."""
+        if self.get_option("display_ok_hosts") or not isinstance(result._task, TaskInclude):
+            super().v2_runner_on_ok(result)
+
+    def v2_playbook_on_include(self, included_file: t.Any) -> None:
+        """As the default's, where hosts that are well are shown."""
+        if self.get_option("display_ok_hosts"):
+            super().v2_playbook_on_include(included_file)
+
+    def v2_playbook_on_stats(self, stats: t.Any) -> None:
+        """The recap of the hosts that have something to tell."""
+        told = copy.copy(stats)
+        told.processed = {host: 1 for host in stats.processed if any(getattr(stats, kind).get(host) for kind in TOLD)}
+        super().v2_playbook_on_stats(told)
+        if others := len(stats.processed) - len(told.processed):
+            self._display.display(f"{others} {'others' if told.processed else 'nodes'}: nothing changed, failed or was unreachable\n")
