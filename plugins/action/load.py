@@ -11,15 +11,16 @@ import typing as t
 from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
+from ansible.utils.display import Display
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import ledger, loads, transports
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.acting import RunAction
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.parsing import preload
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.timetables import PLANNERS
 
 preload()
-# A load that nobody has looked at for so many rounds of watching ends by itself.
-LEASE_TICKS, LEASE_SECONDS = 6, 60
 COLLECT_SECONDS = 15
+# How long one look waits on the host for the end of the load.
+LOOK_SECONDS = 20
 
 
 class ActionModule(RunAction):
@@ -49,7 +50,7 @@ class ActionModule(RunAction):
             owner=f"{socket.gethostname()}:{run.parent}",
             run_id=run.name,
             start_in=self.document["begins"] - time.time(),
-            lease=max(LEASE_SECONDS, LEASE_TICKS * self.document["tick"]),
+            lease=self.document["lease"],
             jobs=[job.asked() for job in timetable.jobs[self.name]],
             environment=timetable.environment,
             programs={name: transports.program(name) for name in timetable.programs},
@@ -63,8 +64,13 @@ class ActionModule(RunAction):
         return self.say(do="watch")
 
     def collected(self, _run: Path) -> dict[str, t.Any]:
-        """Wait for its end, which is near, and keep what it printed."""
-        said = self.say(do="collect", wait=max(0.0, self.document["ends"] - time.time()) + COLLECT_SECONDS)
+        """Wait for its end, and keep what it printed; the first host says how long that may still take."""
+        while (left := self.document["ends"] - time.time()) > 0:
+            if self.name == next(iter(self.document["jobs"])):
+                Display().display(f"{self.layer}: under load, at most {left:.0f} s left")
+            if self.say(do="watch", wait=min(left, LOOK_SECONDS))["ended"] is not None:
+                break
+        said = self.say(do="collect", wait=COLLECT_SECONDS)
         jobs = loads.load(self.document).jobs[self.name]
         replies = loads.replies(jobs, said)
         told = {"answered": True, "words": "", "boot_id": None, "uptime_seconds": None}

@@ -18,6 +18,10 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.timetables impor
 
 # How long a controller takes to reach one node, of all that it reaches side by side: the loads begin when all are started.
 LEAD_SECONDS, LEAD_SECONDS_A_HOST = 3.0, 0.15
+# A shorter load is only collected, which ends with it: every job of it has a deadline of its own.
+WATCHED_SECONDS = 900
+# A load that nobody has looked at for so many rounds of watching, and as long as this, ends by itself.
+LEASE_TICKS, LEASE_SECONDS = 6, 60
 
 
 class ActionModule(Once, RunAction):
@@ -44,13 +48,20 @@ class ActionModule(Once, RunAction):
         tick = situation.values["pod_load_tick_seconds"]
         lead = LEAD_SECONDS + LEAD_SECONDS_A_HOST * len(timetable.jobs)
         begins = time.time() + lead
-        document = {**timetable.dump(), "load": f"{run.name}-{layer}-{step}", "begins": begins, "ends": begins + timetable.seconds, "tick": tick}
+        watched = timetable.sampled or timetable.seconds > WATCHED_SECONDS
+        document = {
+            **timetable.dump(),
+            "load": f"{run.name}-{layer}-{step}",
+            "begins": begins,
+            "ends": begins + timetable.seconds,
+            "lease": LEASE_SECONDS + (LEASE_TICKS * tick if watched else lead + timetable.seconds),
+        }
         book.keep_timetable(layer, step, document)
         told = {
             "more": True,
             "tick_seconds": tick,
             "hosts": list(timetable.jobs),
-            "ticks": math.ceil((lead + timetable.seconds) / tick),
+            "ticks": math.ceil((lead + timetable.seconds) / tick) if watched else 0,
             "seconds": timetable.seconds,
         }
         return {**nothing, **told, "begins": begins, "sampled": timetable.sampled}

@@ -17,14 +17,19 @@ EVERY_SECONDS = 30
 class ActionModule(Once, Action):
     """Waits once for the whole play, and says how long it still takes."""
 
-    ARGUMENTS: t.ClassVar[dict[str, t.Any]] = {"seconds": {"type": "int"}, "until": {"type": "float"}, "doing": {"type": "str", "default": "soaking"}}
+    ARGUMENTS: t.ClassVar[dict[str, t.Any]] = {
+        "seconds": {"type": "int"},
+        "until": {"type": "float"},
+        "ends": {"type": "float"},
+        "doing": {"type": "str", "default": "soaking"},
+    }
     RULES: t.ClassVar[dict[str, t.Any]] = {"required_one_of": [("seconds", "until")], "mutually_exclusive": [("seconds", "until")]}
 
     def act(self, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """Wait; counters are watched while nothing else happens."""
         seconds = given["seconds"] if given["until"] is None else max(0.0, given["until"] - time.time())
-        until = time.monotonic() + seconds
+        until, more = time.monotonic() + seconds, max(0.0, (given["ends"] or 0.0) - time.time() - seconds)
         while (left := until - time.monotonic()) > 0:
-            Display().display(f"{given['doing']}, {left:.0f} s left")
+            Display().display(f"{given['doing']}, {left + more:.0f} s left")
             time.sleep(min(left, EVERY_SECONDS))
         return {"seconds": round(seconds)}

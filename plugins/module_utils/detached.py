@@ -45,8 +45,9 @@ def answer(request):
     own name is a leftover, whatever else is under way), ``run_id``, ``start_in`` (seconds until the timetable begins), ``lease`` (seconds,
     or None), ``environment``, ``programs`` (name to source text, for arguments that refer to them as ``{name}``) and ``jobs``:
     ``id``, ``argv``, ``at`` and ``until`` (seconds of the timetable), ``again`` (words on standard error with which it is tried
-    again) and ``near`` (an RDMA device whose CPUs it is pinned to, or None);
-    ``watch``: renews the lease; ``collect``: ``wait`` (seconds); ``end``: ends it now.
+    again), ``near`` (an RDMA device whose CPUs it is pinned to, or None) and ``turn`` (None, or a number: it starts before its time
+    where every job that the timetable has before its turn has ended here);
+    ``watch``: renews the lease, and waits at most ``wait`` seconds for the end; ``collect``: ``wait`` (seconds); ``end``: ends it now.
     Returns ``refused`` (words, or None) and ``ended_leftovers`` of start; ``ended`` (why, or None while it runs), ``jobs``,
     ``done`` (how many of them have ended) of watch; and of collect also ``answers`` by id: ``status`` (ran, missing, denied,
     timeout, hung, stopped or never), ``argv``, ``rc``, ``stdout``, ``stderr``, ``seconds``, ``began``, ``attempts``, ``cut``.
@@ -192,10 +193,13 @@ class _Supervisor:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda _number, _frame: self.stop("told to end"))
         waiting = sorted(enumerate(self.request["jobs"]), key=lambda pair: pair[1]["at"])
-        threads = []
+        threads, early = [], {}
         while waiting or any(thread.is_alive() for thread in threads):
             now = time.monotonic() - self.began
-            while waiting and (waiting[0][1]["at"] <= now or self.stopping.is_set()):
+            first = waiting[0][1] if waiting else {"turn": None}
+            if first["turn"] is not None and first["turn"] not in early and now > 0 and not any(thread.is_alive() for thread in threads):
+                early[first["turn"]] = max(0.0, first["at"] - now)
+            while waiting and (waiting[0][1]["at"] - early.get(waiting[0][1]["turn"], 0.0) <= now or self.stopping.is_set()):
                 number, job = waiting.pop(0)
                 threads.append(threading.Thread(target=self.job, args=(number, job), daemon=True))
                 threads[-1].start()
@@ -301,7 +305,16 @@ def _kept(path):
     return text[:MOST_BYTES].decode("utf-8", "replace"), len(text) > MOST_BYTES
 
 
-def _watch(place, _request):
+def _watch(place, request):
+    until = time.monotonic() + request.get("wait", 0)
+    state = _state(place)
+    while state["ended"] is None and time.monotonic() < until:
+        time.sleep(0.2)
+        state = _state(place)
+    return state
+
+
+def _state(place):
     record = _read(os.path.join(place, "record.json"))
     if record is None:
         return {"ended": "it is not known here", "jobs": 0, "done": 0}
@@ -313,14 +326,10 @@ def _watch(place, _request):
 
 
 def _collect(place, request):
-    until = time.monotonic() + request["wait"]
     state = _watch(place, request)
-    while state["ended"] is None and time.monotonic() < until:
-        time.sleep(0.2)
-        state = _watch(place, request)
     if state["ended"] is None:
         _end(place, request)
-        state = dict(_watch(place, request), ended="it did not end in time")
+        state = dict(_state(place), ended="it did not end in time")
     answers = [_read(path) for path in _answers(place)]
     shutil.rmtree(place, ignore_errors=True)
     return dict(state, answers={told["id"]: told for told in answers if told is not None})

@@ -20,6 +20,9 @@ options:
   until:
     description: When to stop waiting, in seconds since the epoch; a time that has passed is not waited for.
     type: float
+  ends:
+    description: When what goes on will end, in seconds since the epoch, where that is later than the waiting; it is what is said to be left.
+    type: float
   doing:
     description: What is said to go on meanwhile.
     type: str

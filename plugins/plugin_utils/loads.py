@@ -28,7 +28,8 @@ class Job:
     """One process of a load on one host.
 
     id: its name, unique on the host; argv; at, until: seconds of the timetable; again: words with which it is tried again;
-    near: the RDMA device whose CPUs it runs on; reading: what its output is read as, or None, and also: what else it is read as;
+    near: the RDMA device whose CPUs it runs on; turn: None, or a number: it may start before its time, once all that its host does
+    before this turn has ended; reading: what its output is read as, or None, and also: what else it is read as;
     told: what ``load_jobs`` says of it besides how it ended (the columns of that reading).
     """
 
@@ -41,10 +42,12 @@ class Job:
     near: str | None = None
     reading: str | None = None
     also: tuple[str, ...] = ()
+    turn: int | None = None
 
     def asked(self) -> Values:
         """As the program on the host wants it."""
-        return {"id": self.id, "argv": self.argv, "at": self.at, "until": self.until, "again": list(self.again), "near": self.near}
+        told = {"id": self.id, "argv": self.argv, "at": self.at, "until": self.until}
+        return {**told, "again": list(self.again), "near": self.near, "turn": self.turn}
 
 
 @dataclass

@@ -13,16 +13,15 @@ import typing as t
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.every import REGISTRY
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.expectations import DEFAULTS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import folding
-from ansible_collections.gpufabric.pyramid.tests.simulated_pod import answers, changes, inprocess
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod import answers, changes, inprocess, layout
 
 from .conftest import RACKS, Climb, Pod, not_well
 
 # Those of an InfiniBand pod are in test_simulated_infiniband.py, those that need loads in test_under_load.py.
 FAULTS = {name: fault for name, fault in changes.known().items() if "expect" in fault and not name.startswith("ib_") and not fault.get("loads")}
 LAYERS = inprocess.LAYERS
-TOP = DEFAULTS["pod_to_layer"]
+TOP = layout.BELOW_LOADS
 # What a fault may need that is not judged in process: commands that wait for each other.
 REAL_ONLY = [name for name, fault in FAULTS.items() if fault.get("processes")]
 Report = dict[str, t.Any]

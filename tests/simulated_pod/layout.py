@@ -22,6 +22,7 @@ SIMULATED = OF_FABRIC["roce"]
 NETDEVS = ("enp24s0np0", "enp64s0np0", "enp79s0np0", "enp94s0np0", "enp154s0np0", "enp192s0np0", "enp206s0np0", "enp220s0np0")
 DEVICES = ("mlx5_0", "mlx5_3", "mlx5_4", "mlx5_5", "mlx5_6", "mlx5_9", "mlx5_10", "mlx5_11")
 FIRST_UPLINK = 33
+BELOW_LOADS = "routing"
 
 
 def hosts_yml(racks: int, hosts_per_rack: int, spines: int, fabric: str = "roce") -> str:
@@ -64,11 +65,11 @@ def write(
 ) -> Path:
     """An inventory of that size in a directory; expectations override those of ``inventories/simulated`` or ``inventories/simulated_ib``.
 
-    Returns the directory.
+    It stops below the loads, which take their time on a pod of any size, unless the expectations say more. Returns the directory.
     """
     shutil.copytree(OF_FABRIC[fabric] / "group_vars", into / "group_vars", dirs_exist_ok=True)
     (into / "hosts.yml").write_text(hosts_yml(racks, hosts_per_rack, spines, fabric), encoding="utf-8")
-    values = {"pod_gate_groups": [f"rack_{rack:02}" for rack in range(1, racks + 1)], **(expectations or {})}
+    values = {"pod_gate_groups": [f"rack_{rack:02}" for rack in range(1, racks + 1)], "pod_to_layer": BELOW_LOADS, **(expectations or {})}
     netdevs = [rail["netdev"] for rail in values["pod_rails"]] if "pod_rails" in values else NETDEVS
     cables = infiniband_csv(racks * hosts_per_rack, spines) if fabric == "infiniband" else cabling_csv(racks * hosts_per_rack, spines, netdevs)
     (into / "cabling.csv").write_text(cables, encoding="utf-8")

@@ -25,7 +25,11 @@ def rails(situation: Situation) -> list[Rail]:
 
 
 class Slots:
-    """Tests one slot after the other, each with a time of its own."""
+    """Tests one slot after the other, each with a time of its own.
+
+    A slot begins at its time everywhere; an ``early`` one where a host is done with the slot before, and may meet what other pairs
+    still do: its clients try until their servers are there.
+    """
 
     def __init__(self, situation: Situation) -> None:
         self.values, self.step = situation.values, situation.step
@@ -34,8 +38,9 @@ class Slots:
         self.count = 0
 
     def add(
-        self, name: str, number: int, pairs: t.Sequence[Pair], reading: str, test: Asked, kind: str | None = None, queue_pairs: t.Sequence[int] = ()
-    ) -> None:
+        self, name: str, number: int, pairs: t.Sequence[Pair], reading: str, test: Asked, kind: str | None = None, queue_pairs: t.Sequence[int] = (),
+        early: bool = False,
+    ) -> None:  # fmt: skip
         """One slot: the server and the client of every pair; queue_pairs: of each pair, where they differ."""
         until = self.at + self.values["pod_load_setup_seconds"] + (test.seconds or 0)
         port = self.values["pod_perftest_port"] + self.count % SLOTS_OF_PORTS * PORTS_OF_A_SLOT
@@ -56,7 +61,7 @@ class Slots:
                         id=f"{name}: {mine['device']} {way} {other['host']} {other['device']}",
                         argv=argv(own, mine["device"], port + number_of_port, mine["gpu"], (other["address"] or other["host"]) if client else None),
                         at=self.at + (CLIENT_AFTER_SECONDS if client else 0.0), until=until, again=AWAITS if client else (), near=mine["device"],
-                        reading=reading if client else None,
+                        reading=reading if client else None, turn=self.count if early else None,
                         told={**told, "role": role, "device": mine["device"], "peer": other["host"], "peer_device": other["device"]},
                     )
                 )  # fmt: skip

@@ -111,7 +111,7 @@ def _job(
     argv = launchers.by_ssh("torch_collectives", values["pod_torch_python"], launch, hosts.index(host), address(situation, hosts[0], hosts), port, options)
     told: Values = {"kind": kind, "round": len(hosts), "hosts": hosts, "step": situation.step, "role": "rank"}
     also = READINGS[1:] if nccl else tuple(name for name in READINGS[1:] if name not in ("nccl_log", "gpu_copies"))
-    table.jobs.setdefault(host, []).append(Job(name, argv, at, until, told, reading=READINGS[0], also=also))
+    table.jobs.setdefault(host, []).append(Job(name, argv, at, until, told, reading=READINGS[0], also=also, turn=number if at else None))
 
 
 def address(situation: Situation, host: str, hosts: t.Sequence[str]) -> str:

@@ -31,15 +31,15 @@ def _rounds(situation: Situation) -> Timetable:
     rounds += turned(rounds)
     crossed = rail_rounds(own, "sampled", values["pod_topology"], cross_rail=True)[:2] if values["pod_topology"] == "rail_optimised" else []
     slots = Slots(situation)
-    for number, pairs in enumerate(rounds):
-        slots.add(f"round {number + 1}", number, pairs, "write_bw", asked(values))
-    for number, pairs in enumerate(crossed, len(rounds)):
-        slots.add(f"round {number + 1}", number, pairs, "write_bw", asked(values))
-    if rounds and values["pod_gpu_write_bw"] != "never":
-        slots.add("gpu memory", 0, rounds[0], "write_bw", asked(values, **gpu_memory(values)))
     if rounds:
-        slots.add("sizes", 0, rounds[0], "write_bw", asked(values, bytes=None, seconds=None, qps=1), kind="sizes")
+        # First, and the first round in time: latency is measured while nobody else sends.
         slots.add("latency", 0, rounds[0], "write_lat", asked(values, tool="ib_write_lat", bytes=8, seconds=None))
+    for number, pairs in enumerate([*rounds, *crossed]):
+        slots.add(f"round {number + 1}", number, pairs, "write_bw", asked(values), early=number > 0)
+    if rounds and values["pod_gpu_write_bw"] != "never":
+        slots.add("gpu memory", 0, rounds[0], "write_bw", asked(values, **gpu_memory(values)), early=True)
+    if rounds:
+        slots.add("sizes", 0, rounds[0], "write_bw", asked(values, bytes=None, seconds=None, qps=1), kind="sizes", early=True)
     words = [
         f"{len(rounds)} rounds of pairs over {len(situation.hosts)} hosts, {values['pod_pairing']}, all rails of a pair at once"
         + (f"; {len(crossed)} rounds across rails" if crossed else ""),

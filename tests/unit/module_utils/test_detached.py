@@ -54,8 +54,8 @@ class Node:
         return self.place / f"gpufabric.pyramid-{os.getuid()}" / "loads"
 
 
-def job(name: str, *argv: str, at: float = 0, until: float = 20, again: t.Sequence[str] = ()) -> dict[str, t.Any]:
-    return {"id": name, "argv": list(argv), "at": at, "until": until, "again": list(again), "near": None}
+def job(name: str, *argv: str, at: float = 0, until: float = 20, again: t.Sequence[str] = (), turn: int | None = None) -> dict[str, t.Any]:
+    return {"id": name, "argv": list(argv), "at": at, "until": until, "again": list(again), "near": None, "turn": turn}
 
 
 def wait_for(holds: t.Callable[[], t.Any], seconds: float = 20) -> t.Any:
@@ -99,6 +99,20 @@ def test_jobs_run_by_the_timetable_and_their_output_is_collected(node: Node) -> 
     assert (first["status"], first["rc"], first["stdout"], first["stderr"], first["attempts"]) == ("ran", 3, "out\n", "err\n", 1)
     assert second["stdout"] == "later\n" and second["began"] >= 1 > first["began"]
     assert not (node.directory / "one").exists()
+
+
+def test_a_turn_begins_early_once_all_before_it_has_ended(node: Node) -> None:
+    jobs = [job("long", "sleep", "1"), job("short", "true"), job("next", "true", at=600, until=900, turn=1), job("after", "true", at=601, until=900, turn=1)]
+    node.start(*jobs, job("last", "true", at=2.5))
+    said = node.collect()
+    began = {name: told["began"] for name, told in said["answers"].items()}
+    assert said["ended"] == "done" and 1 <= began["next"] < began["after"] < 600 and began["after"] - began["next"] >= 0.9
+
+
+def test_a_job_without_a_turn_begins_at_its_time(node: Node) -> None:
+    node.start(job("first", "true"), job("in time", "true", at=2), job("early", "true", at=600, until=900, turn=1))
+    began = {name: told["began"] for name, told in node.collect()["answers"].items()}
+    assert 2 <= began["in time"] <= began["early"] < 600
 
 
 def test_a_job_past_its_time_is_ended_with_its_children(node: Node, tmp_path: Path) -> None:
