@@ -18,6 +18,8 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 RUN_STAMP := .venv/.requirements
 DEV_STAMP := .venv/.requirements-dev
 COPY := .build/ansible_collections/gpufabric/pyramid
+# Tests that share a lab stay with one worker.
+BESIDE := -n auto --dist loadgroup -m "not alone"
 UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
 
 # ansible-core 2.19 runs on these; the first one found makes .venv.
@@ -58,15 +60,17 @@ faults: $(RUN_STAMP) ## List the faults that ARGS='-e simulated_faults=NAME[,NAM
 # What was left out, and why, is pytest's short summary at the end; with CI=true a real fabric that is left out is a failure.
 .PHONY: test
 test: lint sanity ## Run all the tests
-	$(BIN)/pytest $(PYTEST_ARGS)
+	$(BIN)/pytest $(BESIDE) $(PYTEST_ARGS)
+	$(BIN)/pytest -m alone $(PYTEST_ARGS)
 
 .PHONY: unit
 unit: $(DEV_STAMP) ## Run the unit tests
-	$(BIN)/pytest tests/unit tests/samples $(PYTEST_ARGS)
+	$(BIN)/pytest $(BESIDE) tests/unit tests/samples $(PYTEST_ARGS)
 
 .PHONY: integration
 integration: $(DEV_STAMP) ## Run the playbooks end to end, on the simulated pod and on real fabrics where root and Debian's packages are there
-	$(BIN)/pytest tests/integration $(PYTEST_ARGS)
+	$(BIN)/pytest $(BESIDE) tests/integration $(PYTEST_ARGS)
+	$(BIN)/pytest -m alone tests/integration $(PYTEST_ARGS)
 
 .PHONY: lint
 lint: $(DEV_STAMP) ## Run the linters, and see that the generated docs are fresh

@@ -20,6 +20,8 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.expectations imp
 from ansible_collections.gpufabric.pyramid.tests.labs.awx import fields
 from ansible_collections.gpufabric.pyramid.tests.labs.awx.server import Awx
 
+pytestmark = pytest.mark.xdist_group("awx_setup")
+
 ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "not-to-be-seen"
 VARIABLES = {"awx_pod": "mypod", "awx_notification_url": "https://hooks.example.com/pods"}

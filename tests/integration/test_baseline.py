@@ -12,6 +12,8 @@ import yaml
 
 from .conftest import Pod
 
+pytestmark = pytest.mark.xdist_group("baseline")
+
 
 @pytest.fixture(scope="module")
 def remembered(tmp_path_factory):

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+pytestmark = pytest.mark.xdist_group("execution_environment")
+
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 VERSION = yaml.safe_load((ROOT / "galaxy.yml").read_text())["version"]

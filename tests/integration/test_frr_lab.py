@@ -23,6 +23,8 @@ from ansible_collections.gpufabric.pyramid.tests.labs.frr.lab import Lab
 from ansible_collections.gpufabric.pyramid.tests.labs.frr.shape import Shape
 from ansible_collections.gpufabric.pyramid.tests.labs.judged import Judged, Verdicts, climbed
 
+pytestmark = pytest.mark.xdist_group("frr_lab")
+
 NOT_UP = "(Idle|Connect|Active)"
 
 

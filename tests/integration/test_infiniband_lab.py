@@ -22,6 +22,8 @@ from ansible_collections.gpufabric.pyramid.tests.labs.infiniband.judge import Ju
 from ansible_collections.gpufabric.pyramid.tests.labs.infiniband.lab import Lab, lacking
 from ansible_collections.gpufabric.pyramid.tests.labs.infiniband.shape import Shape, healthy
 
+pytestmark = pytest.mark.xdist_group("infiniband_lab")
+
 ROOT = Path(__file__).resolve().parents[2]
 LAYERS = ("links", "routing")
 RACKS = ["rack_01", "rack_02", "rack_03", "rack_04"]

@@ -22,6 +22,8 @@ from tests import made_run
 
 from .conftest import Pod
 
+pytestmark = pytest.mark.xdist_group("page_in_browser")
+
 MOST_BYTES = 15_000_000
 FIRST_PAINT_MS = 2000
 NASTY = "</script><script>window.hacked = 1</script><img src=x onerror=window.hacked=1> \u202e"

@@ -19,6 +19,8 @@ from ansible_collections.gpufabric.pyramid.tests.simulated_pod import files
 
 from .conftest import Climb, Pod
 
+pytestmark = pytest.mark.xdist_group("remediate")
+
 NAMES = {"gpu01": "node-045", "gpu02": "node-046", "gpu03": "node-047", "gpu04": "node-048", **{f"gpu0{one}": f"node-05{one}" for one in range(5, 9)}}
 NODE = NAMES["gpu03"]
 

@@ -17,6 +17,8 @@ from ansible_collections.gpufabric.pyramid.tests.simulated_pod import changes, i
 
 from .conftest import RACKS, Pod, not_well
 
+pytestmark = pytest.mark.xdist_group("simulated_infiniband")
+
 FAULTS = {name: fault for name, fault in changes.known().items() if name.startswith("ib_")}
 READERS = ["gpu01", "gpu05"]
 # What is judged without a load.

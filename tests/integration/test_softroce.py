@@ -17,6 +17,8 @@ from ansible_collections.gpufabric.pyramid.tests.labs.judged import ROOT, Judged
 from ansible_collections.gpufabric.pyramid.tests.labs.softroce.lab import Lab
 from ansible_collections.gpufabric.pyramid.tests.labs.softroce.shape import HOSTS, RAIL_MTU, RAILS
 
+pytestmark = pytest.mark.alone
+
 # What Soft-RoCE devices and these machines cannot tell: there is no GPU, no NIC firmware, no QoS, no module, no switch.
 NOT_TOLD = {
     "preflight": {

@@ -26,6 +26,8 @@ from tests.labs import monitoring
 
 from .conftest import ROOT, Climb, Pod
 
+pytestmark = pytest.mark.xdist_group("telemetry")
+
 HOSTS = ["gpu01", "gpu02"]
 SIGNALS = {
     "pfc_pauses_of_hosts": {"metric": "node_ethtool_received_prio3_pause", "label": "instance"},

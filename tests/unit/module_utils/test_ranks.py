@@ -21,6 +21,8 @@ import pytest
 from ansible_collections.gpufabric.pyramid.plugins.module_utils import ranks
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import parse
 
+pytestmark = pytest.mark.xdist_group("ranks")
+
 PROGRAMS = Path(ranks.__file__).parent
 FAULTS = Path(__file__).resolve().parents[2] / "labs" / "ranks" / "faults"
 RANKS = 4
