@@ -58,8 +58,9 @@ class ActionModule(Action):
             if role == "client" and not peer:
                 raise AnsibleActionFail(f"the test of {test['device']} has no peer, and a client needs one")
             asked = Asked(
-                "ib_write_bw", given["bytes"], given["seconds"], given["queue_pairs"], given["mtu"], test["gid_index"], given["traffic_class"],
-                given["ack_timeout"], given["memory"], given["dmabuf"], given["bidirectional"],
+                tool="ib_write_bw", gid_index=test["gid_index"],
+                **{name: given[name] for name in ("bytes", "seconds", "mtu", "traffic_class", "ack_timeout", "memory", "dmabuf", "bidirectional")},
+                qps=given["queue_pairs"],
             )  # fmt: skip
             port = test["port"] if test["port"] is not None else 18515 + number
             name = f"{test['device']} {f'to {peer}' if peer else 'as server'} port {port}"

@@ -20,14 +20,13 @@ from ansible_collections.gpufabric.pyramid.tests.simulated_pod import changes, i
 
 from .conftest import RACKS, ROOT, Climb, Pod
 
-SHORT = {"pod_idle_seconds": 1, "pod_write_bw_seconds": 1, "pod_load_setup_seconds": 3, "pod_load_tick_seconds": 5, "pod_only": "rdma", "pod_to_layer": "rdma"}
+SHORT = {"pod_idle_seconds": 1, "pod_write_bw_seconds": 1, "pod_load_setup_seconds": 10, "pod_only": "rdma", "pod_to_layer": "rdma"}
 FAULTS = {name: fault for name, fault in changes.known().items() if fault.get("loads") and fault["expect"]["layer"] == "rdma"}
 # Faults that do not hide each other are looked for in one climb.
 TOGETHER = [
     ["slow_sender", "slow_receiver", "gpu_memory_halved", "latency_high", "class_ignored", "other_mtu_measured"],
     ["slow_path", "host_saturates"],
-    ["gpus_at_work"],
-    ["perftest_missing"],
+    ["gpus_at_work", "perftest_missing"],
 ]
 
 
@@ -36,15 +35,17 @@ def pod(tmp_path: Path) -> Pod:
     return Pod(tmp_path, **SHORT)
 
 
-def findings(climb: Climb, check: str) -> dict[tuple[str, str], str]:
-    """What a check found, by host and place."""
+def blamed_hosts(climb: Climb) -> set[str]:
+    """The hosts of which a rail is said to be slow."""
     assert climb.report is not None, climb.output
-    return {
-        (one["host"] or verdict["host"] or verdict["group"], one["where"]): one["actual"]
-        for verdict in climb.report["verdicts"]
-        if verdict["check"] == check
-        for one in verdict["findings"]
-    }
+    verdicts = [one for one in climb.report["verdicts"] if one["check"] == "write_bw_per_rail" and one["verdict"] == "fail"]
+    return {one["host"] for one in verdicts}
+
+
+def worst(one: dict[str, str], other: dict[str, str]) -> dict[str, str]:
+    """What two faults come to together, check by check."""
+    order = ["warn", "unknown", "fail"]
+    return {name: max(one.get(name, "warn"), other.get(name, "warn"), key=order.index) for name in (*one, *other)}
 
 
 def test_every_check_of_the_layer_has_a_fault() -> None:
@@ -72,13 +73,13 @@ def test_faults_are_found_where_they_are(pod: Pod, names: list[str]) -> None:
     climb = pod.climb("-e", f"simulated_faults={','.join(names)}")
     expected: dict[str, str] = {}
     for name in names:
-        expected |= FAULTS[name]["expect"]["checks"]
+        expected = worst(expected, FAULTS[name]["expect"]["checks"])
     assert climb.not_well() == expected, climb.output
     assert climb.report is not None
     said = json.dumps(climb.report["verdicts"])
     assert [words for name in names if (words := FAULTS[name]["expect"]["words"]) not in said] == []
-    blamed = {FAULTS[name]["changes"][0]["host"] for name in names if "write_bw_per_rail" in FAULTS[name]["expect"]["checks"]}
-    assert {host for host, _where in findings(climb, "write_bw_per_rail")} == blamed | ({"gpu08"} if "slow_path" in names else set())
+    blamed = {FAULTS[name]["changes"][0]["host"] for name in names if FAULTS[name]["expect"]["checks"].get("write_bw_per_rail") == "fail"}
+    assert blamed_hosts(climb) == blamed | ({"gpu08"} if "slow_path" in names else set())
     closed = {rack for name in names for rack in FAULTS[name]["expect"]["groups"]}
     assert {rack for rack in RACKS if climb.gate("rdma", rack) == "closed"} == closed
 

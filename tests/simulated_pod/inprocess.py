@@ -55,7 +55,7 @@ class Pods:
         into: the run directory; hold: what holds a gate.
         """
         book = ledger.Ledger(into)
-        _open(book, self.plan)
+        _open(book, self.plan, (self.directory / "cabling.csv").read_text(encoding="utf-8"))
         for layer in (one for one in LAYERS if one in book.state().layers):
             silent = _silent(self.plan, pod, layer)
             for name in book.state().members[layer]:
@@ -72,12 +72,12 @@ class Pods:
         return book.report(self.plan, state)
 
 
-def _open(book: ledger.Ledger, plan: Plan) -> None:
+def _open(book: ledger.Ledger, plan: Plan, cabling: str) -> None:
     """As the action ``open_run`` opens a run, without its lock."""
     values = next(iter(plan.nodes.values())).values
     state = climbing.State(
         pod=values["pod_name"], run_id=book.run.name, depth=values["pod_depth"], mode=values["pod_mode"], opened=runs.now(),
-        digest=opening.digest(plan, "", ledger.version()), version=ledger.version(), scope=dict.fromkeys(plan.groups, "in"),
+        digest=opening.digest(plan, cabling, ledger.version()), version=ledger.version(), scope=dict.fromkeys(plan.groups, "in"),
     )  # fmt: skip
     climbing.start(plan, state, values, None)
     book.keep_plan(plan, state)

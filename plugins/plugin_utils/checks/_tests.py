@@ -12,6 +12,7 @@ from dataclasses import dataclass
 Row = dict[str, t.Any]
 Rows = list[Row]
 Peers = t.Mapping[str, Rows]
+RETEST = "retest"
 
 
 @dataclass(frozen=True)
@@ -88,24 +89,32 @@ def blame(end: End, test: Test, at_end: t.Sequence[Test], at_other: t.Sequence[T
 
     at_end, at_other: all tests of the two ends, retests included.
     """
-    other = test.receiver if end == test.sender else test.sender
-    role = "sender" if end == test.sender else "receiver"
-    mine = [one for one in at_end if getattr(one, role) == end and {one.sender.host, one.receiver.host} != {end.host, other.host}]
-    its_role = "receiver" if role == "sender" else "sender"
-    its = [one for one in at_other if getattr(one, its_role) == other and {one.sender.host, one.receiver.host} != {end.host, other.host}]
-    here, there = _best(mine, minimum), _best(its, minimum)
-    alone = next((one for one in at_end if one.job["kind"] == "retest" and (one.sender, one.receiver) == (test.sender, test.receiver)), None)
-    if here is not None and there is not None:
-        if alone is not None and _good(alone, minimum):
-            return Blame("host", f"{alone.told} when tested alone")
-        return Blame("path", f"{end.device} reaches {here.told} with {_far(here, end)}, and {other} {there.told} with {_far(there, other)}")
-    if here is not None:
+    sends = end == test.sender
+    other = test.receiver if sends else test.sender
+    here, here_alone = _with_others(end, other, at_end, sends, minimum)
+    there, there_alone = _with_others(other, end, at_other, not sends, minimum)
+    pair = next((one for one in at_end if one.job["kind"] == RETEST and (one.sender, one.receiver) == (test.sender, test.receiver)), None)
+    well, unwell = pair is not None and _good(pair, minimum), pair is not None and not _good(pair, minimum)
+    if here is not None and there is None and not (there_alone is not None and unwell):
         return Blame(None, f"{end.device} reaches {here.told} with {_far(here, end)}")
-    if alone is not None and _good(alone, minimum):
-        return Blame("host", f"{alone.told} when tested alone, without the other rails")
-    if there is not None:
-        return Blame("rail", f"{other} reaches {there.told} with {_far(there, other)}")
-    return Blame("rail", f"{other} has not passed with anyone either" if its or mine else "neither end was tested with anyone else")
+    if here is None and (well or (pair is None and here_alone is not None and there is not None)):
+        return Blame("host", f"{(pair or here_alone).told} when tested alone, without the other rails")  # type: ignore[union-attr]
+    mine, its = here or here_alone, there or there_alone
+    if mine is not None and its is not None:
+        return Blame("path", f"{end.device} reaches {mine.told} with {_far(mine, end)}, and {other} {its.told} with {_far(its, other)}")
+    if mine is not None:
+        return Blame(None, f"{end.device} reaches {mine.told} with {_far(mine, end)}")
+    if its is not None:
+        return Blame("rail", f"{other} reaches {its.told} with {_far(its, other)}")
+    tried = any({one.sender.host, one.receiver.host} != {end.host, other.host} for one in (*at_end, *at_other))
+    return Blame("rail", f"{other} has not passed with anyone either" if tried else "neither end was tested with anyone else")
+
+
+def _with_others(end: End, other: End, tests: t.Sequence[Test], sends: bool, minimum: float) -> tuple[Test | None, Test | None]:
+    """The best good test of an end with hosts other than ``other``'s: of those beside its host's other rails, and of those alone."""
+    its = [one for one in tests if (one.sender if sends else one.receiver) == end and {one.sender.host, one.receiver.host} != {end.host, other.host}]
+    beside, alone = ([one for one in its if (one.job["kind"] == RETEST) == alone] for alone in (False, True))
+    return _best(beside, minimum), _best(alone, minimum)
 
 
 def _good(test: Test, minimum: float) -> bool:

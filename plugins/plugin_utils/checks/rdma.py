@@ -9,11 +9,11 @@ import typing as t
 
 from . import CannotTell, Finding, NotApplicable, check
 from ._loaded import CLASS_FIX, OTHER_CLASS, in_class
-from ._tests import End, Peers, Row, Rows, Test, blame, median, tests
+from ._tests import RETEST, End, Peers, Row, Rows, Test, blame, median, tests
 
 Grouped = dict[str, Rows]
 REFUSES = "this build refuses an option"
-TESTED = ("write_bw", "retest")
+TESTED = ("write_bw", RETEST)
 
 
 @check(

@@ -71,7 +71,7 @@ def _retests(situation: Situation) -> Timetable | None:
         return None
     slots = Slots(situation)
     for number, pairs in enumerate(_apart(waiting)):
-        slots.add(f"retest {number + 1}", number, pairs, "write_bw", asked(situation.values), kind="retest")
+        slots.add(f"retest {number + 1}", number, pairs, "write_bw", asked(situation.values), kind="retest", early=True)
     return slots.timetable([f"{len(failed)} failing pairs again: each alone, and each end with a partner that passed"])
 
 
@@ -79,7 +79,11 @@ End = tuple[str, str]
 
 
 def sort_out(jobs: t.Mapping[str, Rows], rates: t.Mapping[str, Rows], minimum: float) -> tuple[list[tuple[End, End]], list[tuple[End, End]]]:
-    """The pairs (sender's and receiver's host and device) of the rounds that failed, and those that passed, each once."""
+    """The pairs (sender's and receiver's host and device) of the rounds that failed, and those that passed, each once.
+
+    A host of which no test ended well is in neither: its own words tell why, and another partner would tell no more.
+    """
+    told_well = {host for host, rows in jobs.items() if any(row["status"] == "ok" for row in rows)}
     failed: dict[tuple[End, End], None] = {}
     passed: dict[tuple[End, End], None] = {}
     for host, rows in jobs.items():
@@ -89,7 +93,8 @@ def sort_out(jobs: t.Mapping[str, Rows], rates: t.Mapping[str, Rows], minimum: f
                 pair = ((host, row["device"]), (row["peer"], row["peer_device"]))
                 good = row["status"] == "ok" and (told.get(row["item"]) or 0.0) >= minimum
                 (passed if good else failed)[pair] = None
-    return list(failed), [pair for pair in passed if pair not in failed]
+    tells = [pair for pair in failed if pair[0][0] in told_well and pair[1][0] in told_well]
+    return tells, [pair for pair in passed if pair not in failed]
 
 
 def _partner(rails: t.Mapping[End, Rail], passed: t.Sequence[tuple[End, End]], place: int, like: Rail, but: t.Container[str]) -> Rail | None:

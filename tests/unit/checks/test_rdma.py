@@ -91,6 +91,27 @@ def test_a_host_whose_rail_is_well_alone_is_told_from_a_slow_rail(pod):
     assert pod.judge("a")[0].endswith("got 180 Gb/s with b mlx5_0: the host, for 381 Gb/s when tested alone, without the other rails")
 
 
+def test_a_host_that_saturates_is_named_and_neither_its_partners_nor_the_paths_are(pod):
+    """Every test beside its other rails is slow, with whoever it is; only some are tested again alone."""
+    for other in ("b", "c"):
+        pod.test("a", other, 250.0)
+    pod.test("d", "b", 380.0)
+    pod.test("d", "c", 380.0)
+    pod.test("a", "d", 377.0, kind="retest")
+    assert pod.judge("a") == [
+        "fail mlx5_0: expected 350 Gb/s or more, got 250 Gb/s with b mlx5_0: the host, for 377 Gb/s when tested alone, without the other rails"
+    ]
+    assert pod.judge("b") == pod.judge("c") == []
+
+
+def test_a_path_that_is_slow_beside_others_is_no_hosts_fault(pod):
+    pod.test("a", "b", 180.0)
+    pod.test("a", "c", 380.0)
+    pod.test("c", "b", 380.0)
+    pod.test("a", "b", 379.0, kind="retest")
+    assert "the path" in pod.judge("a")[0] and "the path" in pod.judge("b")[0]
+
+
 def test_two_hosts_that_fail_together_are_both_named(pod):
     pod.test("a", "b", 100.0)
     assert "neither end was tested with anyone else" in pod.judge("a")[0] and "neither end" in pod.judge("b")[0]

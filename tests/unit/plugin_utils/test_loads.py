@@ -118,6 +118,18 @@ def test_a_pod_in_which_everything_fails_is_not_retested_for_ever(plan):
     assert timetable is not None and len(at_once(timetable)) <= 12
 
 
+def test_a_host_without_the_tool_is_not_tested_again(plan):
+    done = results(plan, lambda _host, _job: False)
+    for row in done[loads.JOBS]["gpu03"]:
+        row["status"] = "unknown"
+    done["write_bw"]["gpu03"] = []
+    for host, rows in done[loads.JOBS].items():
+        lost = {row["item"] for row in rows if row["peer"] == "gpu03" and row["role"] == "client"}
+        rows[:] = [{**row, "status": "unknown"} if row["item"] in lost else row for row in rows]
+        done["write_bw"][host] = [row for row in done["write_bw"][host] if row["item"] not in lost]
+    assert PLANNERS["rdma"](situation(plan, 1, done)) is None
+
+
 JOB = loads.Job(
     "round 1: mlx5_0 to gpu02 mlx5_0", ["ib_write_bw", "-d", "mlx5_0", "10.51.0.2"], 1.0, 10.0, reading="write_bw",
     told={"kind": "write_bw", "step": 0, "role": "client", "device": "mlx5_0", "peer": "gpu02", "peer_device": "mlx5_0"},
