@@ -16,10 +16,10 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.inventory import
 class ActionModule(Once, Action):
     """Runs once for the whole play, on the controller."""
 
-    ARGUMENTS: t.ClassVar[dict[str, t.Any]] = {"out": {"type": "list", "elements": "str", "default": []}}
+    ARGUMENTS: t.ClassVar[dict[str, t.Any]] = {name: {"type": "list", "elements": "str", "default": []} for name in ("out", "busy")}
 
     def act(self, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
-        """Refuse, or say nothing."""
+        """Refuse, or say which other hosts cannot help to prove those of the play."""
         named = [str(host) for host in task_vars["ansible_play_hosts"]]
         try:
             inventory = inventory_of(task_vars)
@@ -30,4 +30,4 @@ class ActionModule(Once, Action):
         reasons = remediation.too_many(named, groups, set(given["out"]), values["pod_remediate_max"], values["pod_quarantine_max"])
         if reasons:
             raise AnsibleActionFail("nothing was touched:\n" + "\n".join(f"  - {reason}" for reason in reasons))
-        return {}
+        return {"unfit": {**dict.fromkeys(given["busy"], "has jobs"), **dict.fromkeys(given["out"], "takes no jobs")}}

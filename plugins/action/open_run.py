@@ -21,6 +21,7 @@ class ActionModule(Once, Action):
 
     ARGUMENTS: t.ClassVar[dict[str, t.Any]] = {
         "only": {"type": "list", "elements": "str", "default": []},
+        "lent": {"type": "list", "elements": "str"},
         "to_layer": {"type": "str", "choices": list(LAYERS)},
         "depth": {"type": "str", "choices": ["quick", "standard", "go_live"]},
     }
@@ -31,13 +32,16 @@ class ActionModule(Once, Action):
         try:
             pod = pod_of(task_vars, self._loader.get_basedir(), {name: value for name, value in steered.items() if value})
             inside = {str(host) for host in task_vars["ansible_play_hosts_all"]}
-            return self._begin(pod.plan, pod.values, pod.cabling, inside, _reference(pod.values, pod.directory / pod.values["pod_baseline_file"]))
+            lent = [host for host in sorted(inside) if given["lent"] is None or host in given["lent"]]
+            return self._begin(pod.plan, pod.values, pod.cabling, inside, lent, _reference(pod.values, pod.directory / pod.values["pod_baseline_file"]))
         except opening.Refused as refused:
             raise AnsibleActionFail("the run was not opened:\n" + "\n".join(f"  - {reason}" for reason in refused.reasons)) from None
         except runs.RunError as error:
             raise AnsibleActionFail(f"the run was not opened: {error}") from None
 
-    def _begin(self, plan: t.Any, values: dict[str, t.Any], cabling: str, inside: set[str], reference: str | None) -> dict[str, t.Any]:
+    def _begin(
+        self, plan: t.Any, values: dict[str, t.Any], cabling: str, inside: set[str], lent: list[str], reference: str | None
+    ) -> dict[str, t.Any]:  # fmt: skip
         pod_dir = Path(values["pod_runs_dir"]).expanduser().resolve() / values["pod_name"]
         replay = str(Path(values["pod_replay_from"]).expanduser().resolve()) if values["pod_replay_from"] else ""
         if replay and not (Path(replay) / "evidence").is_dir():
@@ -51,7 +55,7 @@ class ActionModule(Once, Action):
         state = climb.State(
             pod=values["pod_name"], run_id=run.name, depth=values["pod_depth"], mode=values["pod_mode"], opened=runs.now(),
             digest=opening.digest(plan, cabling, ledger.version()), version=ledger.version(), only=values["pod_only"], focus=focus,
-            scope=scope, silent=silent, replay=replay, check_mode=bool(self._task.check_mode),
+            scope=scope, silent=silent, lent=lent, replay=replay, check_mode=bool(self._task.check_mode),
         )  # fmt: skip
         earlier = runs.latest(pod_dir, other_than=run.name)
         try:

@@ -70,8 +70,7 @@ class ActionModule(Once, RunAction):
 def _situation(book: ledger.Ledger, layer: str, step: int) -> tuple[loads.Situation, dict[str, str], str]:
     """What the step is planned from, the hosts that may not be loaded, and why nothing is, or nothing."""
     plan, state = book.plan(), book.state()
-    members = state.members.get(layer, [])
-    hosts = [name for name in (*members, *climb.loaders(plan, state, members)) if plan.nodes[name].role == "host"]
+    hosts = [name for name in (*state.members.get(layer, []), *climb.loaders(plan, state, layer)) if plan.nodes[name].role == "host"]
     values = next(iter(plan.nodes.values())).values
     said = {phase: book.answers(layer, phase) for phase in ("before", "idle")}
     unloaded = climb.unloaded(values, state.check_mode)

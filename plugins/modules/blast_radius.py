@@ -20,6 +20,11 @@ options:
     type: list
     elements: str
     default: []
+  busy:
+    description: Hosts of the inventory that have jobs.
+    type: list
+    elements: str
+    default: []
 """
 
 EXAMPLES = r"""
@@ -27,4 +32,12 @@ EXAMPLES = r"""
   gpufabric.pyramid.blast_radius:
     out: [gpu12]
   run_once: true
+"""
+
+RETURN = r"""
+unfit:
+  description: Hosts that must not be loaded to prove another, each with the reason.
+  returned: success
+  type: dict
+  sample: {gpu12: has jobs}
 """

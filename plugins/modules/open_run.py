@@ -21,6 +21,10 @@ options:
     type: list
     elements: str
     default: []
+  lent:
+    description: Hosts that may help to load what O(only) or C(pod_only) names; every host of the play, where it is not given.
+    type: list
+    elements: str
   to_layer:
     description: The last layer to climb to, in place of C(pod_to_layer).
     type: str

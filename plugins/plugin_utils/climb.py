@@ -16,8 +16,8 @@ from .opening import Refused, reached
 from .plan import Plan
 
 ONLY_SOAK_SECONDS = 30
-# An incast to one host takes eight senders.
-ONLY_LOADERS = 8
+# Of each gate group, by layer: an incast to one host takes eight senders; in a ladder two tell a slow host from a slow partner.
+ONLY_LOADERS = {"congestion": 8, "rdma": 8, "collectives": 2, "training": 2}
 
 
 @dataclass
@@ -36,6 +36,7 @@ class State:
 
     members: nodes by layer; gates: layer to group to Gate as a dict with its time; quarantined: host to group, layer and check.
     scope: gate group to ``in``, or why it is not; silent: nodes that nobody will ask, and why.
+    lent: the hosts that may help to load others, where ``pod_only`` names some.
     """
 
     pod: str
@@ -50,6 +51,7 @@ class State:
     layers: list[str] = field(default_factory=list)
     scope: dict[str, str] = field(default_factory=dict)
     silent: dict[str, str] = field(default_factory=dict)
+    lent: list[str] = field(default_factory=list)
     members: dict[str, list[str]] = field(default_factory=dict)
     gates: dict[str, dict[str, dict[str, t.Any]]] = field(default_factory=dict)
     quarantined: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -204,13 +206,16 @@ def partners(plan: Plan, state: State, members: t.Sequence[str]) -> list[str]:
     return [host for group, hosts in plan.groups.items() if state.scope[group] != "out" for host in hosts if host not in state.quarantined]
 
 
-def loaders(plan: Plan, state: State, members: t.Sequence[str]) -> list[str]:
-    """Hosts that only help to load the members: where ``pod_only`` names some hosts, the others that stand in their groups."""
-    hosts = {plan.nodes[node].group for node in members if plan.nodes[node].role == "host"}
+def loaders(plan: Plan, state: State, layer: str) -> list[str]:
+    """Hosts that only help to load a layer's members: where ``pod_only`` names some hosts, others of their groups that are lent."""
+    members = state.members.get(layer, [])
     if state.focus is None or not state.focus.nodes:
         return []
-    standing = [host for group in plan.groups if group in hosts for host in plan.groups[group] if host not in members and host not in state.quarantined]
-    return standing[:ONLY_LOADERS]
+    found = []
+    for group in dict.fromkeys(plan.nodes[node].group for node in members if plan.nodes[node].role == "host"):
+        standing = [host for host in plan.groups[group or ""] if host in state.lent and host not in members and host not in state.quarantined]
+        found += standing[: ONLY_LOADERS.get(layer, 0)]
+    return found
 
 
 def unloaded(values: t.Mapping[str, t.Any], check_mode: bool) -> str:

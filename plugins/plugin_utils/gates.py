@@ -9,6 +9,7 @@ import typing as t
 from dataclasses import dataclass, field
 
 from .checks import Check
+from .checks.every import REGISTRY
 from .plan import SHARED, Plan
 from .verdicts import CLOSING, ORDER, Verdict, worst
 
@@ -48,13 +49,14 @@ def _gate(plan: Plan, verdicts: t.Sequence[Verdict], group: str, checks: t.Seque
     required = [one.id for one in checks or () if one.is_required(values)]
     reasons += ["the layer has no checks for this fabric"] if checks is not None and not checks else []
     reasons += _without_pass([one for one in touching if one.host not in bad], required)
-    untried = _untried(touching, [one.id for one in checks or () if one.needs == "load" and one.is_required(values)])
+    untried = _untried(touching)
     return Gate(CLOSED, reasons, bad) if reasons else Gate(NOT_RUN if untried else OPEN, untried, bad)
 
 
-def _untried(touching: t.Sequence[Verdict], loading: t.Container[str]) -> list[str]:
+def _untried(touching: t.Sequence[Verdict]) -> list[str]:
     """What needs a load and was left out of the run: nothing is said against the layer, and it does not stand."""
-    return list(dict.fromkeys(one.words for one in touching if one.check in loading and one.left_out))
+    left = [one for one in touching if one.left_out and one.required]
+    return list(dict.fromkeys(one.words for one in left if one.check in REGISTRY[one.layer] and REGISTRY[one.layer][one.check].needs == "load"))
 
 
 def _is_of(verdict: Verdict, hosts: t.Container[str]) -> bool:

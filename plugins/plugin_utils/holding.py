@@ -42,7 +42,7 @@ def hold(run: Path, layer: str, silent_words: t.Callable[[str], str | None]) -> 
     climb.hold(plan, state, layer, gates, runs.now())
     above = state.layers[state.layers.index(layer) + 1 :]
     if above:
-        book.keep_items(plan, state, state.members[above[0]])
+        book.keep_items(plan, state, above[0])
     in_scope = {node.name for node in plan.nodes.values() if node.group is None or state.scope[node.group] != "out"}
     records = [one.record() for one in verdicts]
     shared_leaf(plan, records)
@@ -55,9 +55,9 @@ def hold(run: Path, layer: str, silent_words: t.Callable[[str], str | None]) -> 
 def judge_layer(book: Ledger, plan: Plan, state: climb.State, layer: str, silent_words: t.Callable[[str], str | None]) -> tuple[Layer, list[Verdict]]:
     """The layer as it was judged, and its verdicts within what ``pod_only`` names."""
     members = state.members[layer]
-    partners = climb.partners(plan, state, members)
+    partners, helpers = climb.partners(plan, state, members), climb.loaders(plan, state, layer)
     if state.replay:
-        said = {phase: replayed(Path(state.replay), plan, layer, members, partners, phase) for phase in ("before", "idle", "now")}
+        said = {phase: replayed(Path(state.replay), plan, layer, [*members, *helpers], partners, phase) for phase in ("before", "idle", "now")}
         kept = Ledger(Path(state.replay))
     else:
         said, kept = {phase: book.answers(layer, phase) for phase in ("before", "idle", "now")}, book
@@ -76,7 +76,7 @@ def judge_layer(book: Ledger, plan: Plan, state: climb.State, layer: str, silent
     only = state.focus.check if state.focus else None
     judged = Layer(
         layer, plan, members, partners, said["now"], said["before"], silent, given, datetime.datetime.now(datetime.UTC).date(), only,
-        idle=said["idle"], during=kept.during(layer), unloaded=climb.unloaded(values, state.check_mode),
+        idle=said["idle"], during=kept.during(layer), unloaded=climb.unloaded(values, state.check_mode), helpers=helpers,
     )  # fmt: skip
     verdicts = [*judge(judged), *_against_baseline(book, judged, state)]
     return judged, within(verdicts, set(state.focus.places)) if state.focus and state.focus.places else verdicts

@@ -41,6 +41,7 @@ class Layer:
     only: a check, or None for all of them.
     idle, during: what was read just before the loads, and all samples that were taken during them, as envelopes.
     unloaded: why nothing is loaded in this run, or nothing.
+    helpers: hosts that are loaded with the members and not judged; group checks hold the members against them.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Layer:
     idle: t.Mapping[str, Envelope] = field(default_factory=dict)
     during: t.Mapping[str, Envelope] = field(default_factory=dict)
     unloaded: str = ""
+    helpers: t.Sequence[str] = ()
 
     @property
     def fabric(self) -> str:
@@ -113,7 +115,8 @@ def judge(layer: Layer) -> list[Verdict]:
     for group, hosts in layer.plan.groups.items():
         members = [host for host in hosts if host in speaking]
         if members:
-            verdicts += [_of_group(layer, check, group, members) for check in layer.checks() if check.scope == "group"]
+            beside = [host for host in hosts if host not in members and host in layer.helpers]
+            verdicts += [_of_group(layer, check, group, members, beside) for check in layer.checks() if check.scope == "group"]
     return verdicts
 
 
@@ -165,7 +168,8 @@ def _of_node(layer: Layer, check: Check, node: str, values: Mapping[str, t.Any],
     return replace(settled, by_group=_by_group(layer.plan, node, settled))
 
 
-def _of_group(layer: Layer, check: Check, group: str, hosts: list[str]) -> Verdict:
+def _of_group(layer: Layer, check: Check, group: str, hosts: list[str], beside: t.Sequence[str]) -> Verdict:
+    """What a check says of a group's members; beside: hosts that they are held against, of which nothing is said."""
     values = layer.plan.nodes[hosts[0]].values
     blank = _blank(layer, check, group, None, frozenset({group}), check.is_required(values))
     differing = [name for name in check.expectations if len({_comparable(layer.plan.nodes[host].values.get(name)) for host in hosts}) > 1]
@@ -173,18 +177,18 @@ def _of_group(layer: Layer, check: Check, group: str, hosts: list[str]) -> Verdi
         return replace(blank, verdict="unknown", words=f"members of {group} have different {', '.join(differing)}")
     given: dict[str, t.Any] = {parameter: {} for _phase, _name, parameter in check.asked}
     unread: dict[str, _Unread] = {}
-    for host in hosts:
+    for host in (*hosts, *beside):
         try:
             for parameter, rows in _rows(layer, check, host, layer.plan.nodes[host].values).items():
                 given[parameter][host] = rows
         except _Unread as reason:
-            unread[host] = reason
+            unread |= {host: reason} if host in hosts else {}
     skipped = [why for why in unread.values() if why.verdict == "skip"]
     if len(skipped) == len(hosts):
         return replace(blank, verdict="skip", words=skipped[0].words, left_out=skipped[0].left_out)
     given |= {name: values[name] for name in check.expectations}
     lost = [Finding(host, "a reading", why.words, "unknown", host=host) for host, why in unread.items() if why.verdict != "skip"]
-    return _settled(layer, check, blank, given, lost)
+    return _settled(layer, check, blank, given, lost, beside)
 
 
 def _comparable(value: t.Any) -> str:
@@ -243,9 +247,11 @@ def _said(envelopes: t.Mapping[str, Envelope], layer: Layer, node: str, name: st
     raise _Unread("skip" if said["status"] == "not_applicable" else "unknown", said["words"])
 
 
-def _settled(layer: Layer, check: Check, blank: Verdict, given: dict[str, t.Any], lost: t.Sequence[Finding] = ()) -> Verdict:
+def _settled(
+    layer: Layer, check: Check, blank: Verdict, given: dict[str, t.Any], lost: t.Sequence[Finding] = (), beside: t.Container[str] = ()
+) -> Verdict:  # fmt: skip
     try:
-        findings = list(check.judge(**given))
+        findings = [one for one in check.judge(**given) if one.host is None or one.host not in beside]
     except NotApplicable as reason:
         return (
             settle(replace(blank, words=str(reason)), check, list(lost), layer.waivers, layer.today)

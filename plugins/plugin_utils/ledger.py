@@ -72,12 +72,13 @@ class Ledger:
             for cable in plan.cables
         ]
         runs.write_json(self.run / "plan.json", {"common": common, "nodes": nodes, "groups": plan.groups, "cables": cables})
-        self.keep_items(plan, state, next(iter(state.members.values())))
+        self.keep_items(plan, state, next(iter(state.members)))
 
-    def keep_items(self, plan: Plan, state: climb.State, members: t.Sequence[str]) -> None:
+    def keep_items(self, plan: Plan, state: climb.State, layer: str) -> None:
         """Write what each member's commands are repeated for: its rails, and the pings and probes to those that climb with it."""
+        members = state.members[layer]
         meshes = plan.meshes(climb.partners(plan, state, members), members)
-        for name in (*members, *climb.loaders(plan, state, members)):
+        for name in (*members, *climb.loaders(plan, state, layer)):
             node = plan.nodes[name]
             items = {**plan.items(name, members), **meshes.get(node.name, {"ping": [], "path_probe": []})}
             values = {key: node.values[key] for key in OF_READING}
@@ -221,7 +222,7 @@ class Ledger:
             "pod": state.pod,
             "replay": bool(state.replay),
             "climbing": state.members,
-            "loading": {layer: [*members, *climb.loaders(plan, state, members)] for layer, members in state.members.items()},
+            "loading": {layer: [*members, *climb.loaders(plan, state, layer)] for layer, members in state.members.items()},
             "soak_seconds": 0 if state.replay else min(soak, climb.ONLY_SOAK_SECONDS) if state.only else soak,
             "idle_seconds": 0 if state.replay else idle,
             "read_timeout_seconds": values["pod_read_timeout_seconds"],

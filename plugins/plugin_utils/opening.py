@@ -29,6 +29,7 @@ STEERING = (
 # Who repairs a host does not change what it proves either.
 REMEDIATION = (
     "pod_scheduler", "pod_scheduler_host", "pod_scheduler_node", "pod_readmit_reasons", "pod_remediate_max", "pod_allow_nic_reset", "pod_allow_reboot",
+    "pod_remediate_to_layer",
 )  # fmt: skip
 GUID = re.compile(r"^(?:0x)?[\da-fA-F]{16}$")
 # Values that are the run's, not a node's: all nodes must agree.

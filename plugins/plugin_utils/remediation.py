@@ -19,12 +19,13 @@ class Found:
     """What a run found on one host.
 
     proved: it was judged in every layer of the run, every gate above it is open, and nothing failed or was unknown.
-    remedies: what its findings name; left: its findings that no remedy heals, as sentences.
+    remedies: what its findings name; healable: those findings as sentences; left: its findings that no remedy heals.
     """
 
     proved: bool
     remedies: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
+    healable: list[str] = field(default_factory=list)
 
     def dump(self) -> dict[str, t.Any]:
         """As plain values."""
@@ -51,14 +52,37 @@ def too_many(named: t.Sequence[str], groups: t.Mapping[str, t.Sequence[str]], ou
     return reasons
 
 
+def partners(
+    named: t.Sequence[str], groups: t.Mapping[str, t.Sequence[str]], inside: t.Container[str], unfit: t.Mapping[str, str], fewest: int
+) -> tuple[list[str], list[str]]:  # fmt: skip
+    """The hosts that may be loaded to prove some others, and why they are too few.
+
+    inside: the hosts of the play; unfit: why a host is no partner; fewest: how many partners a host needs in its gate group.
+    """
+    found: list[str] = []
+    reasons = []
+    for group, members in groups.items():
+        others = [host for host in members if host not in named]
+        if len(others) == len(members):
+            continue
+        wrong = {host: unfit.get(host, "outside --limit") for host in others if host in unfit or host not in inside}
+        fit = [host for host in others if host not in wrong]
+        found += fit
+        if len(fit) < fewest:
+            said = "; ".join(f"{host}: {why}" for host, why in wrong.items()) or "the group has no others"
+            reasons.append(f"{group} has {len(fit)} partners to load with, and an incast takes {fewest} ({said})")
+    return found, reasons
+
+
 def found(report: Report, host: str, group: str) -> Found:
     """What a run found on a host of a gate group."""
-    own = [(one, _findings(one, host)) for one in report["verdicts"] if one["host"] == host or _findings(one, host)]
+    own = [(one, _findings(one, host)) for one in report["verdicts"] if one["host"] == host or _findings(one, host) or _of_all(one, group)]
     remedies: dict[str, None] = {}
-    left = []
+    left, healable = [], []
     for verdict, findings in own:
         if verdict["remedy"] and verdict["verdict"] in REPAIRED:
             remedies[verdict["remedy"]] = None
+            healable += findings or [verdict["check"]]
         elif verdict["verdict"] in CLOSING:
             left += findings or [f"{verdict['check']}: {verdict['words']}"]
         elif verdict["required"] and verdict["verdict"] == "skip" and not verdict["left_out"] and not verdict["waived"]:
@@ -69,12 +93,17 @@ def found(report: Report, host: str, group: str) -> Found:
     closed = [layer["layer"] for layer in asked if layer["groups"][group]["gate"] != "open"]
     if not left and not remedies:
         left += [f"{layer}: not judged" for layer in unjudged] or [f"{layer}: the gate is not open" for layer in closed]
-    return Found(bool(asked) and not (left or remedies or unjudged or closed), list(remedies), left)
+    return Found(bool(asked) and not (left or remedies or unjudged or closed), list(remedies), left, healable)
 
 
 def remediable(report: Report) -> list[str]:
     """The hosts of which a finding names a remedy."""
     return sorted({one["host"] for one in report["verdicts"] if one["host"] and one["remedy"] and one["verdict"] in REPAIRED})
+
+
+def _of_all(verdict: t.Mapping[str, t.Any], group: str) -> bool:
+    """Whether a verdict of a whole gate group names nobody: then it is everybody's."""
+    return verdict["host"] is None and verdict["group"] == group and not verdict["findings"]
 
 
 def _findings(verdict: t.Mapping[str, t.Any], host: str) -> list[str]:

@@ -70,7 +70,8 @@ def test_a_workflow_validates_remediates_and_validates_again(private: Path) -> N
     handed = artifacts(first)
     assert (first.status, first.rc, handed["pyramid_verdict"]) == ("failed", 2, "no_go") and handed["remediate_hosts"] == "gpu03"
 
-    second = job(private, "remediate", {**answers("remediate"), **handed, **faults})
+    alone = {"pod_remediate_to_layer": "routing"}
+    second = job(private, "remediate", {**answers("remediate"), **handed, **faults, **alone})
     assert (second.status, second.rc) == ("successful", 0), said(second)
     assert artifacts(second)["pyramid_proved"] == ["gpu03"] and artifacts(second)["pyramid_not_proved"] == {}
     assert "\r" not in said(second).replace("\r\n", "\n") and "\x1b[2K" not in said(second)
@@ -110,7 +111,8 @@ def left(private: Path) -> list[int]:
 @pytest.mark.parametrize("playbook", ["validate", "remediate"])
 def test_a_cancelled_job_leaves_nothing_running(playbook: str, private: Path) -> None:
     """Cancelled at a moment that differs from run to run, while a tool hangs; the next job is not held up by it."""
-    extravars = {**answers(playbook), "simulated_faults": "ibstat_hangs", **({"remediate_hosts": "gpu03"} if playbook == "remediate" else {})}
+    remediated = {"remediate_hosts": "gpu03", "pod_remediate_to_layer": "routing"}
+    extravars = {**answers(playbook), "simulated_faults": "ibstat_hangs", **(remediated if playbook == "remediate" else {})}
     began, moment = time.monotonic(), random.uniform(3, 12)
     seen: list[int] = []
 

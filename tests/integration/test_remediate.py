@@ -23,6 +23,8 @@ pytestmark = pytest.mark.xdist_group("remediate")
 
 NAMES = {"gpu01": "node-045", "gpu02": "node-046", "gpu03": "node-047", "gpu04": "node-048", **{f"gpu0{one}": f"node-05{one}" for one in range(5, 9)}}
 NODE = NAMES["gpu03"]
+# Loads as short as a healthy pod passes.
+SHORT = {"pod_idle_seconds": 1, "pod_incast_seconds": 1, "pod_write_bw_seconds": 1, "pod_load_setup_seconds": 3, "pod_load_tick_seconds": 5}
 
 
 @pytest.fixture(scope="session")
@@ -51,15 +53,26 @@ class Hosts(Pod):
     """A small pod that keeps its state, with the scheduler's names of its hosts."""
 
     def __init__(self, directory: Path, scheduler: str, faults: str, **expectations: t.Any) -> None:
-        super().__init__(directory, pod_scheduler=scheduler, simulated_state=str(directory / "state"), simulated_faults=faults, **expectations)
+        state = {"simulated_state": str(directory / "state"), "simulated_faults": faults}
+        super().__init__(directory, **{"pod_scheduler": scheduler, "pod_remediate_to_layer": "routing", **SHORT, **state, **expectations})
         for host, name in NAMES.items():
             (self.inventory / "host_vars").mkdir(exist_ok=True)
             (self.inventory / "host_vars" / f"{host}.yml").write_text(yaml.safe_dump({"pod_scheduler_node": name}))
         self.root = directory / "state" / "gpu03" / "=root"
 
     def remediate(self, *arguments: str, host: str = "gpu03", **variables: t.Any) -> Climb:
-        """Run remediate.yml on a host."""
+        """Run remediate.yml on a host that is proved alone."""
         return self.playbook("--limit", host, *arguments, playbook="playbooks/remediate.yml", **variables)
+
+    def with_partners(self, *arguments: str, host: str = "gpu03", **variables: t.Any) -> Climb:
+        """Run remediate.yml on a host that is proved under load too."""
+        whole = {"remediate_hosts": host, "pod_remediate_to_layer": "congestion"}
+        return self.playbook(*arguments, playbook="playbooks/remediate.yml", **{**whole, **variables})
+
+
+def drained(slurm: cluster.Cluster) -> list[str]:
+    """The nodes that take no jobs."""
+    return [node for node, state in slurm.state().items() if state.startswith("drain")]
 
 
 @pytest.fixture
@@ -74,6 +87,12 @@ def changed(climb: Climb) -> int:
     found = re.findall(r"^gpu\d+ .*changed=(\d+)", climb.output, re.MULTILINE)
     assert found, climb.output
     return sum(map(int, found))
+
+
+def passed(climb: Climb) -> set[str]:
+    """The checks of a run that passed."""
+    assert climb.report is not None, climb.output
+    return {one["check"] for one in climb.report["verdicts"] if one["verdict"] == "pass"}
 
 
 def test_node_047_comes_back_from_a_reimage(hosts, idle: cluster.Cluster) -> None:
@@ -96,15 +115,41 @@ def test_node_047_comes_back_from_a_reimage(hosts, idle: cluster.Cluster) -> Non
     assert idle.reason(NODE).startswith("gpufabric.pyramid: not repaired: firmware settings wait for a reset of 0000:4f:00.0")
     assert "a reset is pending" not in refused.output and "firmware" in refused.output
 
-    healed = pod.remediate(pod_allow_nic_reset=True)
+    healed = pod.with_partners(pod_allow_nic_reset=True)
     assert healed.rc == 0 and changed(healed) > 0, healed.output
     assert "gpu03: proved" in healed.output
     assert idle.state()[NODE] == "idle" and healed.report["verdict"] == "no_fault_seen"
+    assert passed(healed) >= {"dcqcn_backs_off", "ecn_marks_under_load", "right_class", "no_drops"}
 
     again = pod.remediate(pod_allow_nic_reset=True)
     assert again.rc == 0 and changed(again) == 0, again.output
     assert idle.state()[NODE] == "idle"
     assert pod.climb("-e", "pod_to_layer=preflight").report["verdict"] == "go"
+
+
+def test_a_silent_dcqcn_shows_in_the_incast_and_nowhere_below(hosts, idle: cluster.Cluster) -> None:
+    """The NIC's settings are as wanted, and it does not back off: nothing is repaired, and the node does not come back."""
+    pod: Hosts = hosts("dcqcn_deaf,gpus_at_work@gpu01")
+    idle.say("sbatch", "--wrap=sleep 600", f"--nodelist={NAMES['gpu01']}", "--output=/dev/null", "--job-name=training")
+    idle.until(lambda: "training" in idle.say("squeue", "--noheader", "--states=running", "--format=%j"), "the job")
+    shown = pod.with_partners()
+    assert shown.rc == 2 and shown.report is not None, shown.output
+    assert {layer: shown.gate(layer, "rack_01") for layer in ("routing", "congestion")} == {"routing": "open", "congestion": "closed"}
+    assert shown.not_well()["dcqcn_backs_off"] == "fail" and shown.run is not None
+    assert {path.stem for path in (shown.run / "readings" / "congestion" / "load-0").glob("*.json")} == {"gpu02", "gpu03", "gpu04"}
+    words = "mlx5_4 as sender: expected notifications handled, got none"
+    assert idle.state()[NODE] == "drained" and words in idle.reason(NODE) and drained(idle) == [NODE]
+
+
+def test_a_node_without_partners_is_left_as_it_is(hosts, idle: cluster.Cluster) -> None:
+    pod: Hosts = hosts("dcqcn_off")
+    alone = pod.with_partners("--limit", "gpu03")
+    assert alone.rc == 2 and "nothing was touched" in alone.output and "gpu01: outside --limit" in alone.output and alone.run is None
+    assert "-e remediate_hosts=gpu03 in place of --limit" in alone.output
+    unloaded = pod.with_partners(pod_depth="quick")
+    assert unloaded.rc == 2 and "no load at depth quick" in unloaded.output and set(idle.state().values()) == {"idle"}
+    shown = pod.with_partners("--check", "--limit", "gpu03")
+    assert shown.rc == 0 and "nothing would be touched" in shown.output and "DCQCN on priority 3" in shown.output
 
 
 def test_a_node_with_a_running_job_is_left_alone(hosts, idle: cluster.Cluster) -> None:

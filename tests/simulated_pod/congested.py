@@ -67,6 +67,14 @@ def busy(host: Host) -> bool:
     return any(gpu.working for gpu in host.gpus)
 
 
+def _reacts(rail: Rail) -> bool:
+    return rail.reacts and bool(rail.dcqcn_rp)
+
+
+def _notifies(rail: Rail) -> bool:
+    return rail.notifies and bool(rail.dcqcn_np)
+
+
 class _Incast:
     """One receiver of one round, and its senders."""
 
@@ -79,7 +87,7 @@ class _Incast:
 
     def count(self) -> None:
         """Count everything once."""
-        outcome = incast(self._queue(), tuple(rail.reacts for rail, _pair in self.senders), self.seconds, self.receiver.notifies)
+        outcome = incast(self._queue(), tuple(_reacts(rail) for rail, _pair in self.senders), self.seconds, _notifies(self.receiver))
         port = (self.leaf.name, self.receiver.leaf_port)
         priority = 3 if self.receiver.counts_class else 0
         total = sum(outcome.rates) * 1e9 / 8 * self.seconds
@@ -111,7 +119,7 @@ class _Incast:
         sent = rate * 1e9 / 8 * self.seconds
         self.result.rates[pair["round"], *place] = rate
         self.result.add("nic", place, **{f"tx_prio{priority}_bytes": sent, "tx_bytes_phy": sent})
-        self.result.add("rdma", place, rp_cnp_handled=outcome.notified[number] if rail.reacts else 0)
+        self.result.add("rdma", place, rp_cnp_handled=outcome.notified[number] if _reacts(rail) else 0)
         self.result.add("rdma", place, packet_seq_err=outcome.dropped / len(self.senders) / 8)
         if not pair["cross"] or self._spreads(outcome):
             part = 1.0 if not pair["cross"] else 0.5

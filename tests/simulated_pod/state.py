@@ -21,18 +21,19 @@ from ...plugins.plugin_utils.plan import Plan
 from . import acting, files, rendering
 from .model import Host, Pod
 
-HOST, PLAN, SEEN = "=host.pickle", "=plan.pickle", "=seen.json"
+HOST, WHOLE, SEEN = "=host.pickle", "=whole.pickle", "=seen.json"
 
 
 def begin(plan: Plan, pod: Pod, into: Path) -> None:
     """Write a pod as one that keeps its state."""
     rendering.render(plan, pod, into)
-    keep(plan, pod.hosts.values(), into)
+    keep(plan, pod, pod.hosts.values(), into)
 
 
-def keep(plan: Plan, hosts: t.Iterable[Host], into: Path) -> None:
-    """Keep the state of some hosts, whose answers are rendered there."""
-    (into / PLAN).write_bytes(pickle.dumps(plan))
+def keep(plan: Plan, pod: Pod, hosts: t.Iterable[Host], into: Path) -> None:
+    """Keep the state of some hosts of a pod, whose answers are rendered there."""
+    pod.moved = None
+    (into / WHOLE).write_bytes(pickle.dumps((plan, pod)))
     for host in hosts:
         _keep(into / host.name, host)
 
@@ -46,7 +47,10 @@ def host_of(place: Path, name: str) -> t.Iterator[Host]:
         files.take_up(host, place / name / "=root")
         yield host
         _keep(place / name, host)
-        rendering.render_node(pickle.loads((place / PLAN).read_bytes()), Pod({name: host}, {}, {}, 0), name, place)
+        plan, pod = pickle.loads((place / WHOLE).read_bytes())
+        # What others do to the host's counters is what they began with.
+        pod.hosts[name] = host
+        rendering.render_node(plan, pod, name, place)
 
 
 def _keep(place: Path, host: Host) -> None:

@@ -32,7 +32,7 @@ class Machine:
         self.pod, self.source, self.plan, self.capsys = pod, source, source.plan, capsys
         one = source.pod(faults)
         rendering.render_node(self.plan, one, HOST, pod)
-        state.keep(self.plan, [one.hosts[HOST]], pod)
+        state.keep(self.plan, one, [one.hosts[HOST]], pod)
         self.root = self.pod / HOST / "=root"
         for name, value in {"SIMULATED_POD": self.pod, "SIMULATED_NODE": HOST, "SIMULATED_RUN": "1", "SIMULATED_PYTHON": sys.executable}.items():
             monkeypatch.setenv(name, str(value))

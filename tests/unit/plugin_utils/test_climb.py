@@ -55,6 +55,15 @@ def test_everybody_starts(plan):
     assert climb.climbing(plan, one, "preflight") == BOTH and climb.partners(plan, one, one.members["preflight"]) == HOSTS
 
 
+def test_others_help_to_load_what_pod_only_names(plan):
+    plan.groups["rack_01"] += ["gpu03"]
+    focused = {"focus": climb.Focus(nodes=["gpu01"]), "members": {layer: ["gpu01"] for layer in ("routing", "congestion", "collectives")}}
+    one = state(plan, **focused, lent=["gpu01", "gpu03", "gpu04"])
+    assert {layer: climb.loaders(plan, one, layer) for layer in one.members} == {"routing": [], "congestion": ["gpu03"], "collectives": ["gpu03"]}
+    assert climb.loaders(plan, state(plan, **focused), "congestion") == []
+    assert climb.loaders(plan, state(plan, **{**focused, "focus": None}, lent=HOSTS), "congestion") == []
+
+
 @pytest.mark.parametrize(
     ("only", "nodes", "places"),
     [

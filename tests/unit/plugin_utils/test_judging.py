@@ -131,6 +131,27 @@ def test_a_group_check_sees_its_hosts_and_names_those_that_did_not_tell(declare)
     assert found["even", "rack_02"].verdict == "pass"
 
 
+def test_members_are_held_against_helpers_of_which_nothing_is_said(declare) -> None:
+    def usual(ibstat):
+        most = max(row["rate_gbit_s"] for rows in ibstat.values() for row in rows)
+        for host, rows in ibstat.items():
+            for row in rows:
+                if row["rate_gbit_s"] < most:
+                    yield Finding(row["device"], str(most), str(row["rate_gbit_s"]), host=host)
+
+    declare(usual, scope="group")
+
+    def judged(member: float, helper: t.Any) -> t.Any:
+        now = {"gpu01": envelope(ibstat=[{"device": "mlx5_0", "rate_gbit_s": member}]), "gpu02": envelope(ibstat=helper)}
+        layer = judging.Layer("links", small_plan(), ["gpu01"], ["gpu01"], now, {}, {}, (), TODAY, helpers=["gpu02"])
+        return next(one for one in judging.judge(layer) if one.check == "usual")
+
+    slow = judged(200.0, [{"device": "mlx5_0", "rate_gbit_s": 400.0}])
+    assert (slow.verdict, [one.host for one in slow.findings]) == ("fail", ["gpu01"])
+    assert judged(400.0, [{"device": "mlx5_0", "rate_gbit_s": 200.0}]).verdict == "pass"
+    assert judged(400.0, {"status": "unknown", "words": "ibstat: not found", "rows": [], "evidence": None}).verdict == "pass"
+
+
 def test_members_that_expect_different_things_cannot_be_compared(declare) -> None:
     def even(ip_link, pod_link_gbit_s):
         return []

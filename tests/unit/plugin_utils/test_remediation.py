@@ -20,8 +20,9 @@ STACK = {"managers": {}, "boot_loader": None}
 
 def verdict(check: str = "roce_qos", said: str = "fail", **more: t.Any) -> dict[str, t.Any]:
     """A verdict of gpu03 as report.json has it."""
-    blank = {"layer": "preflight", "host": "gpu03", "words": "", "remedy": None, "required": False, "left_out": False, "waived": [], "findings": []}
-    return {**blank, "check": check, "verdict": said, **more}
+    of = {"layer": "preflight", "host": "gpu03", "group": "rack_01"}
+    blank = {"words": "", "remedy": None, "required": False, "left_out": False, "waived": [], "findings": []}
+    return {**of, **blank, "check": check, "verdict": said, **more}
 
 
 def finding(where: str = "enp79s0np0", expected: str = "x", actual: str = "y", severity: str = "fail", host: str = "gpu03") -> dict[str, t.Any]:
@@ -45,8 +46,6 @@ def test_a_host_without_a_finding_is_proved() -> None:
 @pytest.mark.parametrize(
     ("one", "remedies", "left"),
     [
-        (verdict(remedy="roce_qos", findings=[finding()]), ["roce_qos"], []),
-        (verdict(remedy="roce_qos", said="warn", findings=[finding(severity="warn")]), ["roce_qos"], []),
         (verdict(findings=[finding("mlx5_4", "MTU 9000", "1500")]), [], ["roce_qos: mlx5_4: expected MTU 9000, got 1500"]),
         (verdict(remedy="roce_qos", said="unknown", words="mlnx_qos: not found"), [], ["roce_qos: mlnx_qos: not found"]),
         (verdict("gid_index_uniform", host=None, findings=[finding("mlx5_4", "3", "5")]), [], ["gid_index_uniform: mlx5_4: expected 3, got 5"]),
@@ -55,6 +54,40 @@ def test_a_host_without_a_finding_is_proved() -> None:
 )
 def test_what_is_found_is_repaired_or_left(one: dict, remedies: list[str], left: list[str]) -> None:
     assert found(one) == remediation.Found(False, remedies, left)
+
+
+@pytest.mark.parametrize(
+    ("one", "healable"),
+    [
+        (verdict(remedy="roce_qos", findings=[finding()]), ["roce_qos: enp79s0np0: expected x, got y"]),
+        (verdict(remedy="roce_qos", said="warn", findings=[finding(severity="warn")]), ["roce_qos"]),
+    ],
+)
+def test_what_a_remedy_heals_is_told_beside_it(one: dict, healable: list[str]) -> None:
+    assert found(one) == remediation.Found(False, ["roce_qos"], [], healable)
+
+
+def test_what_nobody_of_a_group_proved_is_not_proved_for_its_host() -> None:
+    unknown = verdict("dcqcn_backs_off", "unknown", host=None, words="no receiver has counted a marked packet")
+    assert found(unknown) == remediation.Found(False, [], ["dcqcn_backs_off: no receiver has counted a marked packet"])
+    assert found({**unknown, "group": "rack_02"}).proved
+    skipped = verdict("slow_rail", "skip", host=None, required=True, words="one host in the group")
+    assert found(skipped) == remediation.Found(False, [], ["slow_rail: required, and skipped: one host in the group"])
+
+
+@pytest.mark.parametrize(
+    ("named", "outside", "unfit", "hosts", "words"),
+    [
+        (["gpu03"], [], {}, ["gpu01", "gpu02"], None),
+        (["gpu03"], ["gpu01"], {}, ["gpu02"], "rack_01 has 1 partners to load with, and an incast takes 2 (gpu01: outside --limit)"),
+        (["gpu03"], [], {"gpu02": "has jobs"}, ["gpu01"], "rack_01 has 1 partners to load with, and an incast takes 2 (gpu02: has jobs)"),
+        (["gpu03"], [], {"gpu04": "has jobs"}, ["gpu01", "gpu02"], None),
+        (["gpu04", "gpu05"], [], {}, [], "rack_02 has 0 partners to load with, and an incast takes 2 (the group has no others)"),
+    ],
+)
+def test_who_helps_to_prove(named: list[str], outside: list[str], unfit: dict[str, str], hosts: list[str], words: str | None) -> None:
+    inside = {host for members in GROUPS.values() for host in members if host not in outside}
+    assert remediation.partners(named, GROUPS, inside, unfit, 2) == (hosts, [words] if words else [])
 
 
 def test_findings_of_others_are_not_this_host_s() -> None:
