@@ -85,7 +85,7 @@ def hosts(tmp_path: Path, slurm: cluster.Cluster, monkeypatch: pytest.MonkeyPatc
 def changed(climb: Climb) -> int:
     """How many tasks changed something, by the recap."""
     found = re.findall(r"^gpu\d+ .*changed=(\d+)", climb.output, re.MULTILINE)
-    assert found, climb.output
+    assert found or "nothing changed, failed or was unreachable" in climb.output, climb.output
     return sum(map(int, found))
 
 
