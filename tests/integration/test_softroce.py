@@ -113,18 +113,32 @@ def test_a_host_without_any_rdma_device_passes_nothing_that_reads_one(machines: 
     assert {check: verdicts[check, "gpu01"]["verdict"] for check in not_well} == dict.fromkeys(not_well, "pass")
 
 
-def test_a_reboot_keeps_what_is_written_and_loses_what_is_only_set(machines: Lab) -> None:
-    """What remedies are proved by: module loading, MTU and sysctl over a real boot."""
+def booted(machines: Lab, host: str, play: Path) -> str:
+    """Boot a machine as remediate.yml does, and wait for its rails; returns what Ansible says."""
+    tasks = [{"name": "Boot", "ansible.builtin.include_tasks": str(ROOT / "playbooks/tasks/boot.yml")}]
+    play.write_text(json.dumps([{"name": "Boot", "hosts": host, "gather_facts": False, "tasks": tasks}]))
+    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(machines.inventory), str(play)]
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "ANSIBLE_NOCOLOR": "1"}, text=True, capture_output=True, timeout=300, check=False)
+    machines.forget(host)
+    machines.wait()
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_a_reboot_keeps_what_is_written_and_loses_what_is_only_set(machines: Lab, tmp_path: Path) -> None:
+    """What remedies are proved by: module loading, MTU and sysctl over a real boot, which is remediate.yml's own."""
     machines.run("gpu01", "modprobe", "dummy")
     machines.run("gpu01", "tee", "/etc/modules-load.d/test.conf", stdin="mlx5_ib\n")
     machines.run("gpu01", "ip", "link", "set", "dev", "rail1", "mtu", "1500")
     try:
-        before = adhoc(machines, "lsmod")["gpu01"]["rows"]
-        machines.reboot("gpu01")
+        boot_id = ("cat", "/proc/sys/kernel/random/boot_id")
+        before, first = adhoc(machines, "lsmod")["gpu01"]["rows"], machines.run("gpu01", *boot_id).stdout
+        told = booted(machines, "gpu01", tmp_path / "boot.yml")
         after = adhoc(machines, "lsmod")["gpu01"]["rows"]
     finally:
         machines.run("gpu01", "rm", "/etc/modules-load.d/test.conf")
         machines.heal()
     loaded = [{row["module"] for row in rows} & {"dummy", "mlx5_ib", "rdma_rxe"} for rows in (before, after)]
     assert loaded == [{"dummy", "rdma_rxe"}, {"mlx5_ib", "rdma_rxe"}]
+    assert "changed: [gpu01]" in told and machines.run("gpu01", *boot_id).stdout != first
     assert machines.run("gpu01", "cat", "/sys/class/net/rail1/mtu").stdout.strip() == str(RAIL_MTU)
