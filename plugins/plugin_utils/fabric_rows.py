@@ -27,6 +27,7 @@ COUNTERS = {
     "PortXmitDiscards": ("tx_discards", 0xFFFF),
     "LocalLinkIntegrityErrors": ("local_integrity_errors", 0xF),
     "ExcessiveBufferOverrunErrors": ("buffer_overruns", 0xF),
+    "PortXmitWait": ("tx_waits", 0xFFFFFFFF),
 }
 # A port that has a link and is not active waits for a subnet manager.
 UNMANAGED = dict.fromkeys(("Init", "Armed"), ", not set up by a subnet manager")

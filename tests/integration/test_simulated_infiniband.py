@@ -21,8 +21,8 @@ pytestmark = pytest.mark.xdist_group("simulated_infiniband")
 
 FAULTS = {name: fault for name, fault in changes.known().items() if name.startswith("ib_")}
 READERS = ["gpu01", "gpu05"]
-# What is judged without a load.
-LAYERS = ("preflight", "links", "routing")
+# What is judged in process.
+LAYERS = inprocess.LAYERS
 Report = dict[str, t.Any]
 
 
@@ -89,7 +89,7 @@ def test_every_check_of_infiniband_has_a_fault() -> None:
 
 
 def test_fifty_healthy_pods_raise_no_finding(tmp_path: Path) -> None:
-    tiny = layout.write(tmp_path, racks=2, hosts_per_rack=2, spines=2, fabric="infiniband", expectations={"pod_name": "tiny", "pod_fabric_reader": ["gpu01"]})
+    tiny = layout.write(tmp_path, racks=1, hosts_per_rack=3, spines=2, fabric="infiniband", expectations={"pod_name": "tiny", "pod_fabric_reader": ["gpu01"]})
     pods = inprocess.Pods(tiny)
     for seed in range(50):
         pod = pods.pod(seed=seed)

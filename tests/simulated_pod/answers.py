@@ -129,7 +129,7 @@ def _printed(pod: Pod, plan: Plan, name: str, reading: str, item: dict[str, t.An
         text, rc = MANAGED[reading](pod)
         return Printed(text, rc=rc, stderr="" if rc == 0 else "Query SA failed: Connection timed out\n")
     if reading == "fabric_errors":
-        return Printed(ib.ibqueryerrors(pod, False), ib.ibqueryerrors(pod, True), rc=1)
+        return Printed(ib.ibqueryerrors(pod, False), ib.ibqueryerrors(pod, True), incast=ib.ibqueryerrors(pod, True, moved(pod, plan).ports), rc=1)
     if reading in WHOLE:
         text = WHOLE[reading](host)
         return Printed(text, rc=0 if text else NOTHING.get(reading, 0))
@@ -139,7 +139,7 @@ def _printed(pod: Pod, plan: Plan, name: str, reading: str, item: dict[str, t.An
         return Printed('{"port": 4792, "pid": 4711, "seconds": 120}\n')
     rail = next(one for one in host.rails if one.device == item["device"])
     if reading == "rdma_port_counters":
-        return Printed(nic.port_counters(rail))
+        return Printed(nic.port_counters(rail, False), incast=nic.port_counters(rail, True))
     if reading == "rdma_counters":
         own = moved(pod, plan).rdma.get((name, rail.device), {})
         return Printed(nic.hw_counters(rail, False, {}), nic.hw_counters(rail, True, {}), incast=nic.hw_counters(rail, True, own))

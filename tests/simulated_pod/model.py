@@ -98,6 +98,7 @@ class Rail:
     notifies: bool = True
     rdma_counters: dict[str, int] = field(default_factory=dict)
     rdma_grow: dict[str, int] = field(default_factory=dict)
+    grow_loaded: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -190,6 +191,7 @@ class Port:
     tx_power_dbm: list[float] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)
     grow: dict[str, int] = field(default_factory=dict)
+    grow_loaded: dict[str, int] = field(default_factory=dict)
     lldp_peer: str = ""
     lldp_port: str = ""
     lldp: bool = True

@@ -102,6 +102,14 @@ def planned(pod_incasts: Rows, refused: str) -> Rows:
     return pod_incasts
 
 
+def faces(pod_incasts: Rows) -> dict[str, set[str]]:
+    """The roles that each port of a switch has in the load; one that is idle in one round only has a part in it."""
+    roles: dict[str, set[str]] = {}
+    for row in pod_incasts:
+        roles.setdefault(port_name(row["port"]), set()).add(row["role"])
+    return {port: its - {"idle"} or {"idle"} for port, its in roles.items()}
+
+
 def loaded_seconds(pod_incasts: Rows) -> dict[str, float]:
     """For how long each device of a host took part, by device."""
     rounds = {(row["device"], row["round"]): row["seconds"] for row in pod_incasts}

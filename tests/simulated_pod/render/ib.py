@@ -14,6 +14,7 @@ from .nic import guid
 GENERATIONS = {14.0625: "FDR", 25.78125: "EDR", 53.125: "HDR", 106.25: "NDR", 212.5: "XDR"}
 COUNTERS = ("SymbolErrorCounter", "LinkErrorRecoveryCounter", "LinkDownedCounter", "PortRcvErrors", "PortXmitDiscards", "PortXmitWait")
 MODEL = "MQM9700"
+BYTES_A_TICK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -115,13 +116,20 @@ def _link(fabric: Fabric, end: End, own: str) -> str:
     return f'[{end.number}]{own}\t"{kind}-{peer.guid[2:]}"[{peer.number}]{far} \t\t# {local}"{peer.name}" lid {peer.lid} {lanes}x{GENERATIONS[rate]}'
 
 
-def ibqueryerrors(pod: Pod, later: bool) -> str:
-    """``ibqueryerrors --threshold-file /dev/null``; what grows has grown when it is asked again."""
+def ibqueryerrors(pod: Pod, later: bool, loaded: t.Mapping[tuple[str, str], t.Mapping[str, int]] | None = None) -> str:
+    """``ibqueryerrors --threshold-file /dev/null``; what grows has grown when it is asked again.
+
+    loaded: what a load has moved, by switch and port; whoever sends waits for its turn.
+    """
     fabric = Fabric(pod)
     blocks: dict[str, list[str]] = {}
     ends = list(fabric.ends())
     for end in ends:
         values = {name: end.part.counters.get(name, 0) + (end.part.grow.get(name, 0) if later else 0) for name in COUNTERS}
+        if loaded is not None and isinstance(end.part, Port):
+            switch = end.name.removeprefix("MF0;").partition(":")[0]
+            values["PortXmitWait"] += loaded.get((switch, end.part.name), {}).get("tx_bytes", 0) // BYTES_A_TICK
+            values |= {name: values[name] + more for name, more in end.part.grow_loaded.items()}
         told = " ".join(f"[{name} == {value}]" for name, value in values.items() if value)
         if told:
             head = f'Errors for "{end.name}"' if isinstance(end.part, Rail) else f'Errors for {end.guid} "{end.name}"'

@@ -330,9 +330,8 @@ def hw_counters(rail: Rail, later: bool, moved: t.Mapping[str, int]) -> str:
     return "".join(f"{place}/{name}:{value}\n" for name, value in values.items())
 
 
-def port_counters(rail: Rail) -> str:
+def port_counters(rail: Rail, loaded: bool) -> str:
     """``grep -rs .`` over the counters of an RDMA port; nothing of an idle port moves."""
     place = f"/sys/class/infiniband/{rail.device}/ports/1/counters"
-    return "".join(
-        f"{place}/{name}:{value}\n" for name, value in (("port_xmit_data", 4711), ("port_rcv_data", 4711), ("port_xmit_wait", 12), ("port_xmit_discards", 0))
-    )
+    values = {"port_xmit_data": 4711, "port_rcv_data": 4711, "port_xmit_wait": 12, "port_xmit_discards": 0}
+    return "".join(f"{place}/{name}:{value + (rail.grow_loaded.get(name, 0) if loaded else 0)}\n" for name, value in values.items())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotApplicable
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.congestion import infiniband as congestion
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.links import infiniband as links
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.routing import infiniband as routing
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.routing import paths
@@ -26,7 +27,7 @@ CABLES = [cable("1", "gpu01", "mlx5_0"), cable("33", "spine01", "1", "spine"), c
 
 
 def counters(port="1", saturated=(), **values):
-    return {"port": port, "peer": None, "saturated": list(saturated), "rx_remote_errors": 0, **dict.fromkeys(links.JUDGED, 0), **values}
+    return {"port": port, "peer": None, "saturated": list(saturated), "rx_remote_errors": 0, "tx_waits": 0, **dict.fromkeys(links.JUDGED, 0), **values}
 
 
 def neighbor(port, peer, peer_port, role="host"):
@@ -58,6 +59,48 @@ def test_a_counter_that_stopped_tells_nothing():
     assert found == [(WANTED + "counters that stopped at their end, to be cleared: SymbolErrorCounter", "unknown")]
     found = said(links.ib_errors_clean([full], [counters(symbol_errors=65000)], CABLES[:1]))
     assert [severity for _words, severity in found] == ["unknown", None]
+
+
+INCASTS = [{"round": 1, "port": port, "role": role} for port, role in (("1", "receiver"), ("33", "idle"), ("34", "uplink"))]
+
+
+def loaded(**by_port):
+    """The counters of every cable's port before a load and after it, by what grew."""
+    was = [counters(cable["port"], tx_waits=5) for cable in CABLES]
+    now = [{**row, **{name: row.get(name, 0) + more for name, more in by_port.get(f"p{row['port']}", {}).items()}} for row in was]
+    return was, now
+
+
+def test_a_switch_port_that_discards_under_load():
+    expected = "1: expected no packet discarded on the way to gpu01 mlx5_0, got "
+    was, now = loaded(p1={"tx_discards": 7, "tx_waits": 90})
+    assert said(congestion.switch_discards(was, now, INCASTS, "", CABLES)) == [(expected + "7, and it waited for 90 ticks", None)]
+    assert said(congestion.switch_discards(was, was, INCASTS, "", CABLES)) == []
+    now[0]["saturated"] = ["PortXmitWait"]
+    assert said(congestion.switch_discards(was, now, INCASTS, "", CABLES)) == [(expected + "7, and PortXmitWait stopped at its end", None)]
+    now[0]["saturated"] = ["PortXmitDiscards"]
+    assert [severity for _words, severity in said(congestion.switch_discards(was, now, INCASTS, "", CABLES))] == ["unknown"]
+    assert [severity for _words, severity in said(congestion.switch_discards(was, now[1:], INCASTS, "", CABLES))] == ["unknown"]
+    now[0]["saturated"] = []
+    for wrong in ((was, now, [], "", CABLES), (now, was, INCASTS, "", CABLES), (was, now, INCASTS, "", [])):
+        with pytest.raises(CannotTell):
+            list(congestion.switch_discards(*wrong))
+
+
+def test_who_waits_outside_of_the_load():
+    def found(**by_port):
+        was, now = loaded(**by_port)
+        return said(congestion.waits_stay_local(was, now, INCASTS, "", CABLES))
+
+    assert found(p1={"tx_waits": 90}, p33={"tx_waits": 90}) == []
+    words = "33: expected to wait no longer than a port under load, 90 ticks at most, got 91 ticks"
+    assert found(p1={"tx_waits": 90}, p33={"tx_waits": 91}) == [(words, None)]
+    with pytest.raises(NotApplicable, match="no port under load waited"):
+        found(p33={"tx_waits": 91})
+    with pytest.raises(NotApplicable, match="stopped at its end on port 33"):
+        was, now = loaded()
+        now[1]["saturated"] = ["PortXmitWait"]
+        list(congestion.waits_stay_local(was, now, INCASTS, "", CABLES))
 
 
 def test_a_port_without_counters_and_a_plan_without_cables_are_unknown():

@@ -5,6 +5,6 @@
 
 from __future__ import annotations
 
-from . import load, marks, pauses, switches, uplinks
+from . import infiniband, load, marks, pauses, switches, uplinks
 
-__all__ = ["load", "marks", "pauses", "switches", "uplinks"]
+__all__ = ["infiniband", "load", "marks", "pauses", "switches", "uplinks"]

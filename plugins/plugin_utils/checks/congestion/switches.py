@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from .. import Finding, NotApplicable, check
-from .._counters import planned, port_growth
+from .._counters import faces, planned, port_growth
 from .._ports import Rows, by_port, cables_of, port_name
 
 Peers = dict[str, Rows]
@@ -123,7 +123,7 @@ def pauses_stay_local(
     pfc_counters_idle: Rows, pfc_counters: Rows, pod_incasts: Rows, pod_incast_refused: str, pod_cables: Rows, pod_role: str, pod_roce_priority: int
 ) -> t.Iterator[Finding]:
     """Pauses reach the target leaf's own uplinks at most: no spine pauses a leaf, and no idle port is paused."""
-    faces = _faces(planned(pod_incasts, pod_incast_refused))
+    roles = faces(planned(pod_incasts, pod_incast_refused))
     grown = port_growth(pfc_counters_idle, pfc_counters, ("rx_frames", "tx_frames"), "priority")
     for cable in cables_of(pod_cables):
         port = port_name(cable["port"])
@@ -132,21 +132,13 @@ def pauses_stay_local(
             yield Finding(f"{cable['port']} pauses", "a counter of them", "none", "unknown", cable["port"])
             continue
         received, sent = (sum(one.get(column, 0) for one in mine) for column in ("rx_frames", "tx_frames"))
-        if faces.get(port, {"idle"}) == {"idle"} and (received or sent):
+        if roles.get(port, {"idle"}) == {"idle"} and (received or sent):
             words = f"{received} pauses received, {sent} sent"
             yield Finding(cable["port"], "no pause on a port outside of the load", words, port=cable["port"])
         elif cable["peer_role"] == "spine" and received:
             yield Finding(cable["port"], f"no pause from {cable['peer']}", f"{received}: pauses spread over the spine", port=cable["port"])
         elif pod_role == "spine" and sent:
             yield Finding(cable["port"], f"no pause sent to {cable['peer']}", f"{sent}: pauses spread over this spine", port=cable["port"])
-
-
-def _faces(rows: Rows) -> dict[str, set[str]]:
-    faces: dict[str, set[str]] = {}
-    for row in rows:
-        faces.setdefault(port_name(row["port"]), set()).add(row["role"])
-    # A port that is idle in one round only has a part in the load.
-    return {port: roles - {"idle"} or {"idle"} for port, roles in faces.items()}
 
 
 @check(
