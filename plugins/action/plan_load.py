@@ -11,10 +11,9 @@ import typing as t
 from pathlib import Path
 
 from ansible.utils.display import Display
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import busy, climb, ledger, loads
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import busy, climb, ledger, loads, timetables
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.acting import Once, RunAction
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collecting import Reply
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.timetables import PLANNERS
 
 # How long a controller takes to reach one node, of all that it reaches side by side: the loads begin when all are started.
 LEAD_SECONDS, LEAD_SECONDS_A_HOST = 3.0, 0.15
@@ -27,14 +26,17 @@ LEASE_TICKS, LEASE_SECONDS = 6, 60
 class ActionModule(Once, RunAction):
     """Runs once for the whole play, on the controller."""
 
-    ARGUMENTS: t.ClassVar[dict[str, t.Any]] = {"layer": {"type": "str", "required": True, "choices": list(PLANNERS)}, "step": {"type": "int", "required": True}}
+    ARGUMENTS: t.ClassVar[dict[str, t.Any]] = {
+        "layer": {"type": "str", "required": True, "choices": list(timetables.PLANNERS)},
+        "step": {"type": "int", "required": True},
+    }
 
     def act_in(self, run: Path, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """Plan the layer's next step, say what it does and how long it takes, and keep it for the hosts."""
         book, layer, step = ledger.Ledger(run), given["layer"], given["step"]
         nothing = {"more": False, "layer": layer, "step": step, "hosts": [], "ticks": 0, "seconds": 0, "sampled": False}
         situation, refused, unloaded = _situation(book, layer, step)
-        timetable = PLANNERS[layer](situation)
+        timetable = timetables.PLANNERS[layer](situation)
         if timetable is None or not (timetable.jobs or refused):
             return nothing
         for line in (*_said(timetable, refused), *([f"{unloaded}: this is the plan only"] if unloaded else [])):
@@ -74,7 +76,9 @@ def _situation(book: ledger.Ledger, layer: str, step: int) -> tuple[loads.Situat
     values = next(iter(plan.nodes.values())).values
     said = {phase: book.answers(layer, phase) for phase in ("before", "idle")}
     unloaded = climb.unloaded(values, state.check_mode)
-    refused = {} if values["pod_load_busy_hosts"] or unloaded else {host: words for host in hosts if (words := _busy(said, host, values))}
+    refused = timetables.refused(layer, plan.nodes, hosts)
+    if not (values["pod_load_busy_hosts"] or unloaded):
+        refused |= {host: words for host in hosts if (words := _busy(said, host, values))}
     idle = {node: {name: one["rows"] for name, one in envelope["readings"].items()} for node, envelope in said["idle"].items()}
     done: dict[str, dict[str, loads.Rows]] = {}
     for host, readings in book.loaded(layer).items():

@@ -25,12 +25,11 @@ import threading
 import time
 
 try:
+    import launched
     import one_rank
 except ImportError:
-    from ansible_collections.gpufabric.pyramid.plugins.module_utils import one_rank
+    from ansible_collections.gpufabric.pyramid.plugins.module_utils import launched, one_rank
 
-# After the last rank of the first host, the others may still be asking who was missing.
-STORE_GRACE_SECONDS = 8.0
 END_GRACE_SECONDS = 3.0
 OTHERS_GRACE_SECONDS = 8.0
 LOOK_SECONDS = 0.1
@@ -38,13 +37,14 @@ MOST_TEXT = 4000
 FACTS = ("NCCL WARN", " version", r"_\w+ set ", "NET/", "Using network", "virtual device", " via ", " Bytes -> Algo", "NVLS multicast", "nRanks")
 FACT = re.compile("|".join((*FACTS, "Connected NVLS", "Connected [Cc]oll", "[Ss]harp", "SHArP")))
 # What launchers tell a process of its place; the agent is started once on each host. ``torchrun`` and Kubernetes say RANK.
-PLACES = (("SLURM_PROCID", "SLURM_NTASKS"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMI_RANK", "PMI_SIZE"), ("RANK", "WORLD_SIZE"))
+# An mpirun within a job of Slurm has both: the process is mpirun's.
+PLACES = (("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMI_RANK", "PMI_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS"), ("RANK", "WORLD_SIZE"))
 
 
 def parser(description):
     """The options that every program of ranks has."""
     result = argparse.ArgumentParser(description=description)
-    index, hosts = next(((os.environ[a], os.environ[b]) for a, b in PLACES if a in os.environ and b in os.environ), ("0", "1"))
+    index, hosts = _place()
     result.add_argument("--host-index", type=int, default=int(index), help="which host this is, from 0")
     result.add_argument("--hosts", type=int, default=int(hosts), help="how many hosts take part")
     result.add_argument("--ranks-per-host", type=int, required=True)
@@ -56,8 +56,14 @@ def parser(description):
     result.add_argument("--deadline", type=float, default=600.0, help="seconds after which everything is ended")
     result.add_argument("--variable", action="append", default=[], help="NAME=VALUE for the ranks; no other NCCL or RCCL variable reaches them")
     result.add_argument("--log", default="", help="prefix of the files that NCCL logs to, whose facts are told")
-    result.add_argument("--role", choices=("agent", "store", "rank"), default="agent", help=argparse.SUPPRESS)
+    result.add_argument("--document", default="", help="where an agent that a launcher starts writes what it would print")
+    result.add_argument("--role", choices=("agent", "host", "store", "rank"), default="agent", help="host waits for the agent that a launcher starts here")
     return result
+
+
+def _place():
+    """Which process this is, and of how many, as its launcher says."""
+    return next(((os.environ[a], os.environ[b]) for a, b in PLACES if a in os.environ and b in os.environ), ("0", "1"))
 
 
 def run(path, options, work):
@@ -67,9 +73,18 @@ def run(path, options, work):
     """
     if options.role == "store":
         return _serve(options)
+    if options.role == "host":
+        return launched.Host(options, _argv(path, "store")).run()
     if options.role == "rank":
         return one_rank.Rank(options).run(work)
+    if options.document and _place()[1] != str(options.hosts):
+        sys.stderr.write(f"the launcher started {_place()[1]} agents where {options.hosts} were asked for\n")
+        return 2
     return Agent(path, options).run()
+
+
+def _argv(path, role):
+    return [sys.executable, path, *sys.argv[1:], "--role", role]
 
 
 class Agent:
@@ -83,13 +98,16 @@ class Agent:
         """Run the ranks to their end or the deadline, and print the document."""
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, self._end_early)
-        if self.options.host_index == 0:
-            self.store = subprocess.Popen(self._argv("store"), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True)
+        if self.options.document:
+            launched.announce(self.options.document)
+        elif self.options.host_index == 0:
+            self.store = launched.Store(_argv(self.path, "store"))
         for local in range(self.options.ranks_per_host):
             self.ranks.append(_Process(self, local))
         self._wait()
         self._finish()
-        return 0 if self.outcome == "complete" else 1
+        # A launcher ends the others as soon as one ends badly, before they could tell who is missing.
+        return 0 if self.outcome == "complete" or self.options.document else 1
 
     def _wait(self):
         until = self.began + self.options.deadline
@@ -102,9 +120,6 @@ class Agent:
                 # One is lost. The others find it out by themselves within their own timeout; what does not is ended.
                 self.outcome, until = "failed", min(until, now + self.options.timeout + OTHERS_GRACE_SECONDS)
             time.sleep(LOOK_SECONDS)
-
-    def _argv(self, role):
-        return [sys.executable, self.path, *sys.argv[1:], "--role", role]
 
     def _end_early(self, number, _frame):
         self.outcome = self.outcome or f"ended by signal {number}"
@@ -138,18 +153,14 @@ class Agent:
         }
         # A line of the log is a line of the text, so that what reads logs can read it here.
         log = ",\n".join(json.dumps(line) for line in _log(options.log))
-        sys.stdout.write(json.dumps(document)[:-1] + f', "log": [\n{log}\n]}}\n')
-        sys.stdout.flush()
-        self._end_store()
-
-    def _end_store(self):
+        text = json.dumps(document)[:-1] + f', "log": [\n{log}\n]}}\n'
+        if options.document:
+            launched.write(options.document, text)
+        else:
+            sys.stdout.write(text)
+            sys.stdout.flush()
         if self.store is not None:
-            with contextlib.suppress(OSError):
-                self.store.stdin.close()
-            try:
-                self.store.wait(STORE_GRACE_SECONDS + END_GRACE_SECONDS)
-            except subprocess.TimeoutExpired:
-                _kill(self.store)
+            self.store.end()
 
     def hear(self, local, event):
         """Keep what a rank tells; the agent adds whose it is."""
@@ -182,7 +193,7 @@ class _Process:
         place = {"RANK": options.host_index * options.ranks_per_host + local, "LOCAL_RANK": local, "LOCAL_WORLD_SIZE": options.ranks_per_host}
         place.update(WORLD_SIZE=options.hosts * options.ranks_per_host, RANKS_EVENTS=writing)
         self.process = subprocess.Popen(
-            agent._argv("rank"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            _argv(agent.path, "rank"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             env=dict(_environment(options), **{name: str(value) for name, value in place.items()}), pass_fds=[writing], start_new_session=True,
         )  # fmt: skip
         os.close(writing)
@@ -211,7 +222,7 @@ class _Process:
         """End it by its id where it still runs, and hear it out."""
         if self.process.poll() is None:
             self.stopped = True
-            _kill(self.process)
+            launched.kill(self.process)
         for thread in self.threads:
             thread.join(END_GRACE_SECONDS)
 
@@ -227,15 +238,6 @@ class _Process:
         return row
 
 
-def _kill(process):
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(OSError):
-            os.killpg(process.pid, number)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(END_GRACE_SECONDS)
-            return
-
-
 def _serve(options):
     """Hold the store until the agent lets go, and then until every rank has said that it is done, or a grace."""
     from torch.distributed import TCPStore
@@ -243,7 +245,7 @@ def _serve(options):
     host, port = one_rank.address(options)
     store = TCPStore(host, port, None, True, datetime.timedelta(seconds=options.deadline), wait_for_workers=False)
     sys.stdin.read()
-    until = time.monotonic() + STORE_GRACE_SECONDS
+    until = time.monotonic() + launched.STORE_GRACE_SECONDS
     while time.monotonic() < until and store.add(f"{options.job}/done", 0) < options.hosts * options.ranks_per_host:
         time.sleep(0.1)
     return 0

@@ -9,10 +9,37 @@ import typing as t
 from dataclasses import dataclass, field
 
 # Beside each program on a host lie the modules that it stands on; ``{name}`` is where the load engine has put a program.
-BESIDE = {"torch_collectives": ("ranks", "one_rank"), "training_step": ("ranks", "one_rank", "small_gpt")}
+BESIDE = {"torch_collectives": ("ranks", "one_rank", "launched"), "training_step": ("ranks", "one_rank", "launched", "small_gpt")}
 # What a process needs of the launcher's own environment to find its libraries.
 KEPT = ("PATH", "LD_LIBRARY_PATH", "HOME")
-LAUNCHERS = ("torchrun_ssh", "srun", "mpirun", "kubernetes")
+# Each host starts its own; what starts those of all from one host.
+BY_SSH = "torchrun_ssh"
+FROM_ONE_HOST = ("srun", "mpirun")
+# What every process of a load carries, as ``detached.py`` gives it to those that it starts itself.
+MARK = {"GPUFABRIC_PYRAMID_LOAD": "{place}"}
+# How long srun may wait for its nodes: who is drained or busy is told, and not waited for.
+QUEUED_SECONDS = 10
+# What launchers say where they start nothing, or end early: all of it tells nothing of the network.
+COMPLAINTS: tuple[tuple[str, str, str], ...] = (
+    ("unknown", r"Immediate execution impossible|Requested nodes are busy", "Slurm did not give the nodes in time: they are busy, drained or down"),
+    ("unknown", r"Invalid node name|invalid node name", "Slurm knows no node of that name: set pod_scheduler_node"),
+    (
+        "unknown",
+        r"Could not establish a configuration source|Unable to establish controller|resolve_ctls_from_dns_srv",
+        "this host has no configuration of Slurm",
+    ),
+    ("unknown", r"Unable to contact slurm controller", "Slurm's controller does not answer"),
+    ("unknown", r"Unable to allocate resources|Unable to create step|Job submit/allocate failed", "Slurm refuses the job"),
+    ("unknown", r"attempt to run as root|mpirun as root", "mpirun refuses root: give --allow-run-as-root in pod_mpirun_arguments, or connect as another user"),
+    ("unknown", r"Host key verification failed", "the key of a host is not known to the one that starts the ranks"),
+    ("unknown", r"Permission denied \(", "a host refuses the one that starts the ranks"),
+    ("unknown", r"Could not resolve hostname", "the name of a host is not known to the one that starts the ranks: set pod_bootstrap_address"),
+    ("unknown", r"not enough slots available", "mpirun has fewer slots than ranks"),
+    ("unknown", r"can't open file", "the program is not on a host: its load did not start there, or the launcher's processes have another /tmp"),
+    ("unknown", r"agents where \d+ were asked for", "the launcher started another number of processes than it was asked for"),
+    ("unknown", r"unable to reliably start|daemon has unexpectedly failed|lost communication", "mpirun lost a host, or never reached it"),
+    ("unknown", r"Job step aborted|Force Terminated|task \d+: (?:Killed|Terminated|Exited)|exited on signal|exited with non-zero", "the launcher ended early"),
+)
 
 
 @dataclass(frozen=True)
@@ -45,6 +72,20 @@ def by_ssh(name: str, python: str, launch: Launch, index: int, address: str, por
     return program(name, python, {**place, **options}, launch.variables)
 
 
+def on_host(name: str, python: str, launch: Launch, index: int, address: str, port: int, document: str, options: t.Mapping[str, t.Any]) -> list[str]:
+    """The command of one host whose ranks a launcher starts: it waits for what they tell; the first one has the place where all meet."""
+    return by_ssh(name, python, launch, index, address, port, {**options, "document": document, "role": "host"})
+
+
+def from_one_host(
+    launcher: str, name: str, python: str, launch: Launch, at: str, document: str, options: t.Mapping[str, t.Any]
+) -> list[str]:  # fmt: skip
+    """The command that starts the ranks of all hosts; at: address:port where they meet; which host each one is, the launcher tells it."""
+    place = {"hosts": len(launch.hosts), "ranks-per-host": launch.ranks, "master": at, "document": document}
+    argv = program(name, python, {**place, **options}, launch.variables)
+    return started(launcher, argv, Launch(launch.hosts, launch.ranks, MARK, launch.arguments), one_a_host=True)
+
+
 def started(launcher: str, argv: t.Sequence[str], launch: Launch, one_a_host: bool = False) -> list[str]:
     """A command that a launcher starts on all hosts, once for each rank, or once a host for what starts its own ranks.
 
@@ -52,35 +93,32 @@ def started(launcher: str, argv: t.Sequence[str], launch: Launch, one_a_host: bo
     """
     tasks = 1 if one_a_host else launch.ranks
     if launcher == "srun":
-        return _srun(argv, launch, tasks)
-    if launcher in ("mpirun", "kubernetes"):
-        return _mpirun(argv, launch, tasks)
-    raise ValueError(f"argument 'launcher' must be one of srun, mpirun and kubernetes, not {launcher!r}")
+        return _srun(argv, launch, tasks, ("--mpi=none", "--cpu-bind=none") if one_a_host else ())
+    if launcher == "mpirun":
+        return _mpirun(argv, launch, tasks, ("--bind-to", "none") if one_a_host else ())
+    raise ValueError(f"argument 'launcher' must be one of srun and mpirun, not {launcher!r}")
 
 
-def _srun(argv: t.Sequence[str], launch: Launch, tasks: int) -> list[str]:
+def _srun(argv: t.Sequence[str], launch: Launch, tasks: int, own: t.Sequence[str]) -> list[str]:
+    """The whole nodes, all of their memory included, or nothing."""
     count = len(launch.hosts)
     # Values may hold commas, which --export would cut: env gives them instead.
     given = [f"{name}={value}" for name, value in launch.variables.items()]
     return [
         "srun", f"--nodes={count}", f"--ntasks={count * tasks}", f"--ntasks-per-node={tasks}", f"--nodelist={','.join(launch.hosts)}",
-        f"--export={','.join(KEPT)}", "--kill-on-bad-exit=0", "--wait=0", *launch.arguments, *(["env", *given] if given else []), *argv,
+        f"--export={','.join(KEPT)}", "--kill-on-bad-exit=0", "--wait=0", "--exclusive", "--mem=0",
+        f"--immediate={QUEUED_SECONDS}", "--job-name=gpufabric-pyramid", *own, *launch.arguments, *(["env", *given] if given else []), *argv,
     ]  # fmt: skip
 
 
-def _mpirun(argv: t.Sequence[str], launch: Launch, tasks: int) -> list[str]:
+def _mpirun(argv: t.Sequence[str], launch: Launch, tasks: int, own: t.Sequence[str]) -> list[str]:
     """Open MPI, of version 4 and 5."""
     words = ["mpirun", "--host", ",".join(f"{host}:{tasks}" for host in launch.hosts), "-np", str(len(launch.hosts) * tasks), "--map-by", f"ppr:{tasks}:node"]
     for name in KEPT[:2]:
         words += ["-x", name]
     for name, value in launch.variables.items():
         words += ["-x", f"{name}={value}"]
-    return [*words, *launch.arguments, *argv]
-
-
-def in_pod(namespace: str, pod: str, container: str | None, argv: t.Sequence[str]) -> list[str]:
-    """A command inside of a pod of Kubernetes."""
-    return ["kubectl", "exec", "--namespace", namespace, pod, *(["--container", container] if container else []), "--", *argv]
+    return [*words, *own, *launch.arguments, *argv]
 
 
 def nccl_tests(directory: str, collective: str, first: int, last: int, factor: int, gpus: int, iterations: int, document: str | None = None) -> list[str]:

@@ -12,8 +12,9 @@ from __future__ import annotations
 import typing as t
 from dataclasses import asdict, dataclass, field, replace
 
+from . import launchers
 from .collecting import Answer, Ask, Reply, reply, trouble
-from .perftest import complaint
+from .perftest import COMPLAINTS, complaint
 from .plan import Plan
 from .readings import reading
 
@@ -128,7 +129,8 @@ def replies(jobs: t.Sequence[Job], said: Values) -> dict[str, Reply]:
 def _ended(answer: Answer, lost: str | None) -> tuple[str, str | None]:
     """``ok``, ``fail`` or ``unknown``, and the words: the tool's own where it is known what they mean."""
     words = trouble(answer) or lost
-    said = complaint(answer.stderr, answer.stdout) if words and answer.status in ("ran", "timeout") else None
+    known = launchers.COMPLAINTS if answer.argv[0] in launchers.FROM_ONE_HOST else COMPLAINTS
+    said = complaint(answer.stderr, answer.stdout, known=known) if words and answer.status in ("ran", "timeout") else None
     return (said.verdict, str(said)) if said else ("unknown" if words else "ok", words)
 
 

@@ -19,8 +19,9 @@ STATUSES = {
     12: "transport retries exceeded: the packets or their acknowledgements were lost",
     13: "receiver-not-ready retries exceeded",
 }
+Complaints = tuple[tuple[str, str, str], ...]
 # In the order of what says most. What is of the tool, of its options or of its partner's end proves nothing about the network.
-COMPLAINTS: tuple[tuple[str, str, str], ...] = (
+COMPLAINTS: Complaints = (
     ("fail", r"IB device \S+ not found", "the host lacks the device"),
     ("fail", r"Did not detect devices", "the host has no RDMA device"),
     ("fail", r"Port number \d+ state is Down", "the port is down"),
@@ -41,7 +42,7 @@ COMPLAINTS: tuple[tuple[str, str, str], ...] = (
 
 @dataclass(frozen=True)
 class Complaint:
-    """A complaint: ``fail`` or ``unknown``, what it tells, and perftest's own line."""
+    """A complaint: ``fail`` or ``unknown``, what it tells, and the tool's own line."""
 
     verdict: str
     words: str
@@ -51,10 +52,10 @@ class Complaint:
         return f"{self.words} ({self.line})"
 
 
-def complaint(*texts: str) -> Complaint | None:
+def complaint(*texts: str, known: Complaints = COMPLAINTS) -> Complaint | None:
     """The complaint that says most among the lines of standard error and output; None where there is none that is known."""
     lines = [line.strip() for text in texts for line in text.splitlines()]
-    for verdict, pattern, words in COMPLAINTS:
+    for verdict, pattern, words in known:
         for line in lines:
             match = re.search(pattern, line)
             if match is not None:

@@ -15,6 +15,8 @@ Peers = t.Mapping[str, Rows]
 GIB = 1 << 30
 # Kinds of runs: every host by itself, by itself over its NICs, a rung of the ladder, a launch of a search.
 NODE, NODE_NICS, RUNG, SEARCH = "node", "node_nics", "rung", "search"
+# What a host has of a run: ranks, or what starts the ranks of all its hosts and says nothing of them.
+RANK, LAUNCHER = "rank", "launcher"
 
 
 @dataclass
@@ -53,6 +55,8 @@ def runs(jobs: Peers, rates: Peers, ranks: Peers) -> list[Run]:
             run = found.setdefault((job["kind"], *hosts), Run(job["kind"], hosts))
             if job["status"] != "ok":
                 run.trouble.append(f"{host}: {job['words']}")
+            if job["role"] == LAUNCHER:
+                continue
             _add(run, host, [row for row in rates.get(host, ()) if row["item"] == job["item"]])
             run.trouble += [
                 f"rank {row['rank']} of {host}: {_words(row)}" for row in ranks.get(host, ()) if row["item"] == job["item"] and row["outcome"] != "done"

@@ -8,7 +8,8 @@ from __future__ import annotations
 import typing as t
 
 from ..loads import Situation, Timetable
-from . import collectives, congestion, rdma, training
+from ..plan import Node
+from . import _ranks, collectives, congestion, rdma, training
 
 PLANNERS: dict[str, t.Callable[[Situation], Timetable | None]] = {
     "congestion": congestion.plan,
@@ -16,3 +17,8 @@ PLANNERS: dict[str, t.Callable[[Situation], Timetable | None]] = {
     "collectives": collectives.plan,
     "training": training.plan,
 }
+
+
+def refused(layer: str, nodes: t.Mapping[str, Node], hosts: t.Sequence[str]) -> dict[str, str]:
+    """The hosts that a layer's loads cannot be started on as the pod wants them, and why."""
+    return _ranks.refused(nodes, hosts) if layer in ("collectives", "training") else {}

@@ -8,7 +8,8 @@ from __future__ import annotations
 import typing as t
 
 from .. import ladder, launchers, rungs
-from ..loads import JOBS, Job, Situation, Timetable, Values
+from ..loads import JOBS, Situation, Timetable, Values
+from ._ranks import Run, add
 
 # Each run of a launch meets at a port of its own, and a port rests for some launches before it is used again.
 PORTS_OF_A_LAUNCH, LAUNCHES_OF_PORTS = 64, 16
@@ -39,7 +40,7 @@ def plan(situation: Situation) -> Timetable | None:
         hosts = [host for host in order if host in group]
         name = f"{kind} of {len(hosts)}" + (f", group {number + 1}" if len(step.groups) > 1 else "") + (f", step {situation.step}" if not step.rung else "")
         # Every collective and every value is proved by each host alone and by all together.
-        _over(table, situation, hosts, kind, name, number, {} if step.rung == len(order) else QUICK)
+        _job(table, situation, hosts, kind, name, number, 0.0, {} if step.rung == len(order) else QUICK, {})
     return table
 
 
@@ -71,53 +72,43 @@ def _alone(situation: Situation) -> Timetable:
     )
     for host in situation.hosts:
         own = situation.plan.nodes[host].values
-        proofs = {"copies": own["pod_collective_backend"] == "nccl"}
-        _job(table, situation, host, [host], rungs.NODE, rungs.NODE, 0, 0.0, proofs, {})
+        _job(table, situation, [host], rungs.NODE, rungs.NODE, 0, 0.0, {"copies": True}, {})
         if own["pod_collective_backend"] == "nccl" and own["pod_rails"]:
-            _job(table, situation, host, [host], rungs.NODE_NICS, rungs.NODE_NICS, 1, long, QUICK, OVER_NICS)
+            _job(table, situation, [host], rungs.NODE_NICS, rungs.NODE_NICS, 1, long, QUICK, OVER_NICS)
     return table
 
 
-def _over(table: Timetable, situation: Situation, hosts: list[str], kind: str, name: str, number: int, proofs: Values) -> None:
-    for host in hosts:
-        _job(table, situation, host, hosts, kind, name, number, 0.0, proofs, {})
-
-
 def _job(
-    table: Timetable, situation: Situation, host: str, hosts: list[str], kind: str, name: str, number: int, at: float, proofs: Values, extra: dict[str, str]
+    table: Timetable, situation: Situation, hosts: list[str], kind: str, name: str, number: int, at: float, proofs: Values, extra: dict[str, str]
 ) -> None:  # fmt: skip
-    """One host's part of a run."""
-    values = situation.plan.nodes[host].values
-    until = at + float(values["pod_collective_run_seconds"])
+    """A run of some hosts."""
+    until = at + float(situation.plan.nodes[hosts[0]].values["pod_collective_run_seconds"])
     log = f"{{place}}/{number}.log"
-    own = {**variables(values), **extra}
+
+    def own(values: Values) -> tuple[Values, dict[str, str]]:
+        given = {**variables(values), **extra}
+        nccl = values["pod_collective_backend"] == "nccl"
+        if nccl:
+            given |= {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,NET,GRAPH,ENV,TUNING", "NCCL_DEBUG_FILE": f"{log}.%h.%p"}
+        options: Values = {
+            "backend": values["pod_collective_backend"],
+            "job": name.replace(" ", "_").replace(",", ""),
+            # A rank must have the time to say who is missing before all of them are ended.
+            "timeout": min(values["pod_collective_timeout_seconds"], (until - at) / 3),
+            "start-timeout": (until - at) / 2,
+            "deadline": (until - at) * 0.9,
+            "sizes": ",".join(map(str, values["pod_collective_sizes"])),
+            "iterations": values["pod_collective_iterations"],
+            "log": log if nccl else None,
+            **(proofs if nccl else {**proofs, "copies": None}),
+        }
+        return options, given
+
+    port = situation.values["pod_collective_port"] + situation.step % LAUNCHES_OF_PORTS * PORTS_OF_A_LAUNCH + number
+    told = {"kind": kind, "step": situation.step}
+    add(table, situation, Run("torch_collectives", name, hosts, port, at, until, own, told, _readings, number if at else None))
+
+
+def _readings(values: Values) -> tuple[str, ...]:
     nccl = values["pod_collective_backend"] == "nccl"
-    if nccl:
-        own |= {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,NET,GRAPH,ENV,TUNING", "NCCL_DEBUG_FILE": f"{log}.%h.%p"}
-    options: Values = {
-        "backend": values["pod_collective_backend"],
-        "job": name.replace(" ", "_").replace(",", ""),
-        # A rank must have the time to say who is missing before all of them are ended.
-        "timeout": min(values["pod_collective_timeout_seconds"], (until - at) / 3),
-        "start-timeout": (until - at) / 2,
-        "deadline": (until - at) * 0.9,
-        "sizes": ",".join(map(str, values["pod_collective_sizes"])),
-        "iterations": values["pod_collective_iterations"],
-        "log": log if nccl else None,
-        **proofs,
-    }
-    port = values["pod_collective_port"] + situation.step % LAUNCHES_OF_PORTS * PORTS_OF_A_LAUNCH + number
-    launch = launchers.Launch(tuple(hosts), values["pod_gpus_per_host"], own)
-    argv = launchers.by_ssh("torch_collectives", values["pod_torch_python"], launch, hosts.index(host), address(situation, hosts[0], hosts), port, options)
-    told: Values = {"kind": kind, "round": len(hosts), "hosts": hosts, "step": situation.step, "role": "rank"}
-    also = READINGS[1:] if nccl else tuple(name for name in READINGS[1:] if name not in ("nccl_log", "gpu_copies"))
-    table.jobs.setdefault(host, []).append(Job(name, argv, at, until, told, reading=READINGS[0], also=also, turn=number if at else None))
-
-
-def address(situation: Situation, host: str, hosts: t.Sequence[str]) -> str:
-    """Where the ranks of a run meet: an address of its first host; alone, the host itself."""
-    if len(hosts) == 1:
-        return "127.0.0.1"
-    values = situation.plan.nodes[host].values
-    rail = next((str(rail["address"]).split("/", maxsplit=1)[0] for rail in values["pod_rails"] if rail.get("address")), None)
-    return str(values["pod_bootstrap_address"] or rail or host)
+    return READINGS if nccl else tuple(name for name in READINGS if name not in ("nccl_log", "gpu_copies"))

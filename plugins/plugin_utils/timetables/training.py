@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from .. import launchers
 from ..loads import Job, Situation, Timetable, Values
-from .collectives import address, variables
+from ._ranks import Run, add
+from .collectives import variables
 
 READINGS = ("training_ranks", "training_steps", "training_hangs", "training_agreement")
 PROGRAMS = ["training_step", *launchers.BESIDE["training_step"]]
@@ -25,36 +26,37 @@ def plan(situation: Situation) -> Timetable | None:
     long = values["pod_go_live_training_seconds"] + AROUND_SECONDS if live else float(values["pod_training_run_seconds"])
     what = f"{values['pod_go_live_training_seconds'] / 3600:g} hours" if live else f"{values['pod_training_steps']} steps"
     table = Timetable(words=[f"{what} of training over {len(situation.hosts)} hosts, {values['pod_training_strategy']}"], programs=PROGRAMS)
-    for index, host in enumerate(situation.hosts):
-        table.jobs[host] = [_site(situation, host, long) if values["pod_training_command"] else _built_in(situation, host, index, long)]
+    if values["pod_training_command"]:
+        table.jobs = {host: [_site(situation, host, long)] for host in situation.hosts}
+        if values["pod_launcher"] != launchers.BY_SSH:
+            table.words.append(f"pod_training_command is started by every host itself: pod_launcher {values['pod_launcher']} starts the collection's own ranks")
+    else:
+        add(table, situation, _built_in(situation, long))
     return table
 
 
-def _built_in(situation: Situation, host: str, index: int, long: float) -> Job:
-    values, hosts = situation.plan.nodes[host].values, situation.hosts
-    live = values["pod_depth"] == "go_live"
-    options: Values = {
-        "backend": values["pod_collective_backend"],
-        "job": NAME,
-        "timeout": values["pod_collective_timeout_seconds"],
-        "deadline": long * 0.97,
-        "strategy": values["pod_training_strategy"],
-        "size": values["pod_training_size"],
-        "warmup": values["pod_training_warmup_steps"],
-        "steps": None if live else values["pod_training_steps"],
-        "seconds": values["pod_go_live_training_seconds"] if live else None,
-    }
-    launch = launchers.Launch(tuple(hosts), values["pod_gpus_per_host"], variables(values))
-    where = address(situation, hosts[0], hosts)
-    argv = launchers.by_ssh("training_step", values["pod_torch_python"], launch, index, where, values["pod_collective_port"] + 1024, options)
-    return Job(NAME, argv, 0.0, long, _told(hosts), reading=READINGS[0], also=READINGS[1:])
+def _built_in(situation: Situation, long: float) -> Run:
+    def own(values: Values) -> tuple[Values, dict[str, str]]:
+        live = values["pod_depth"] == "go_live"
+        options: Values = {
+            "backend": values["pod_collective_backend"],
+            "job": NAME,
+            "timeout": values["pod_collective_timeout_seconds"],
+            "deadline": long * 0.97,
+            "strategy": values["pod_training_strategy"],
+            "size": values["pod_training_size"],
+            "warmup": values["pod_training_warmup_steps"],
+            "steps": None if live else values["pod_training_steps"],
+            "seconds": values["pod_go_live_training_seconds"] if live else None,
+        }
+        return options, variables(values)
+
+    port = situation.values["pod_collective_port"] + 1024
+    return Run("training_step", NAME, situation.hosts, port, 0.0, long, own, {"kind": NAME, "step": 0}, lambda _values: READINGS)
 
 
 def _site(situation: Situation, host: str, long: float) -> Job:
     """A site's own command prints its log; who waited for whom is told by its watchdog."""
     argv = [str(word) for word in situation.plan.nodes[host].values["pod_training_command"]]
-    return Job(NAME, argv, 0.0, long, _told(situation.hosts), reading="training_log", also=("collective_timeouts",))
-
-
-def _told(hosts: list[str]) -> Values:
-    return {"kind": NAME, "round": len(hosts), "hosts": hosts, "step": 0, "role": "rank"}
+    told = {"kind": NAME, "round": len(situation.hosts), "hosts": situation.hosts, "step": 0, "role": "rank"}
+    return Job(NAME, argv, 0.0, long, told, reading="training_log", also=("collective_timeouts",))

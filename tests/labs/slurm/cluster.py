@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import time
+import types
 import typing as t
 from pathlib import Path
 
@@ -39,8 +40,8 @@ def _free_ports(count: int) -> list[int]:
 class Cluster:
     """A cluster that is up; ``environment`` is what its clients need."""
 
-    def __init__(self, directory: Path, nodes: t.Sequence[str]) -> None:
-        self.directory, self.nodes, self.processes = directory, list(nodes), []
+    def __init__(self, directory: Path, nodes: t.Sequence[str], inside: t.Mapping[str, t.Sequence[str]]) -> None:
+        self.directory, self.nodes, self.inside = directory, list(nodes), inside
         self.processes: list[subprocess.Popen[bytes]] = []
         self.environment = {**os.environ, "SLURM_CONF": str(directory / "slurm.conf"), "PATH": os.environ["PATH"] + ":/usr/sbin"}
         for place in ("run", "state", "spool", "log"):
@@ -69,7 +70,7 @@ class Cluster:
         self.until((place / "run/munge.sock").exists, "munged")
         self._run("slurmctld", "-D", "-f", str(place / "slurm.conf"))
         for node in self.nodes:
-            self._run("slurmd", "-D", "-N", node, "-f", str(place / "slurm.conf"))
+            self._run(*self.inside.get(node, ()), "slurmd", "-D", "-N", node, "-f", str(place / "slurm.conf"))
         self.until(lambda: set(self.state(marks=True).values()) == {"idle"}, "slurmd")
 
     def _run(self, *argv: str) -> None:
@@ -117,9 +118,9 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def up(directory: Path, nodes: t.Sequence[str]) -> t.Iterator[Cluster]:
-    """A cluster while it is needed."""
-    cluster = Cluster(directory, nodes)
+def up(directory: Path, nodes: t.Sequence[str], inside: t.Mapping[str, t.Sequence[str]] = types.MappingProxyType({})) -> t.Iterator[Cluster]:
+    """A cluster while it is needed; inside: what starts a node's daemon where it belongs."""
+    cluster = Cluster(directory, nodes, inside)
     try:
         cluster.start()
         yield cluster

@@ -34,20 +34,17 @@ def test_mpirun_places_the_ranks_of_each_host_on_it() -> None:
     assert argv[-1] == "all_reduce_perf"
 
 
-def test_a_pod_of_kubernetes_gets_the_same_words() -> None:
-    argv = launchers.in_pod("lab", "nccl-0", "main", ["mpirun", "a b"])
-    assert argv == [
-        "kubectl",
-        "exec",
-        "--namespace",
-        "lab",
-        "nccl-0",
-        "--container",
-        "main",
-        "--",
-        "mpirun",
-        "a b",
-    ]
+def test_a_launcher_starts_an_agent_a_host_on_whole_nodes_with_all_of_their_cores() -> None:
+    options = {"sizes": "1024"}
+    argv = launchers.from_one_host("srun", "torch_collectives", "python3", TWO, "192.0.2.1:29400", "{place}/rung.json", options)
+    assert argv[:4] == ["srun", "--nodes=2", "--ntasks=2", "--ntasks-per-node=1"]
+    assert {"--exclusive", "--mem=0", "--cpu-bind=none", "--mpi=none", "--immediate=10", "GPUFABRIC_PYRAMID_LOAD={place}"} <= set(argv)
+    assert "--host-index" not in argv and argv[argv.index("--document") + 1] == "{place}/rung.json"
+    assert [argv[at + 1] for at, word in enumerate(argv) if word == "--variable"] == ["NCCL_IB_HCA=mlx5_0,mlx5_3", "NCCL_DEBUG=INFO"]
+    argv = launchers.from_one_host("mpirun", "torch_collectives", "python3", TWO, "192.0.2.1:29400", "{place}/rung.json", options)
+    assert argv[argv.index("--bind-to") + 1] == "none" and argv[argv.index("-np") + 1] == "2"
+    waiting = launchers.on_host("torch_collectives", "python3", TWO, 1, "192.0.2.1", 29400, "{place}/rung.json", options)
+    assert waiting[waiting.index("--role") + 1] == "host" and waiting[waiting.index("--host-index") + 1] == "1"
 
 
 def test_ssh_starts_no_ranks_of_others() -> None:

@@ -1,0 +1,103 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs of the collection's programs of ranks as jobs: each host starts its own, or a launcher on the first host starts all."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass
+
+from .. import launchers, rungs
+from ..loads import Job, Situation, Timetable, Values
+
+# What it starts must be on every host, and a controller may be slow to bring it.
+LAUNCHED_AFTER_SECONDS = 2.0
+# What a launcher gives all ranks alike, because it starts them with one command.
+ALIKE = ("pod_torch_python", "pod_gpus_per_host", "pod_collective_backend", "pod_nccl_environment", "pod_traffic_class")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a program over some hosts: its name, where its ranks meet, when it is, and what each host is told.
+
+    own: a host's options and variables from its expectations; told: what ``load_jobs`` says of it; readings: of what is printed;
+    turn: of its jobs.
+    """
+
+    program: str
+    name: str
+    hosts: list[str]
+    port: int
+    at: float
+    until: float
+    own: t.Callable[[Values], tuple[Values, dict[str, str]]]
+    told: Values
+    readings: t.Callable[[Values], tuple[str, ...]]
+    turn: int | None = None
+
+    @property
+    def job(self) -> str:
+        """Its name as one word."""
+        return self.name.replace(" ", "_").replace(",", "")
+
+
+def add(table: Timetable, situation: Situation, run: Run) -> None:
+    """Put a run into a timetable."""
+    first = situation.plan.nodes[run.hosts[0]].values
+    launched = first["pod_launcher"] in launchers.FROM_ONE_HOST and len(run.hosts) > 1
+    where, document = address(situation, run.hosts[0], run.hosts), f"{{place}}/{run.job}.json"
+    told = {**run.told, "round": len(run.hosts), "hosts": run.hosts}
+    for index, host in enumerate(run.hosts):
+        values = situation.plan.nodes[host].values
+        options, variables = run.own(values)
+        started = launchers.Launch(tuple(run.hosts), values["pod_gpus_per_host"], variables)
+        if launched:
+            argv = launchers.on_host(run.program, values["pod_torch_python"], started, index, where, run.port, document, options)
+        else:
+            argv = launchers.by_ssh(run.program, values["pod_torch_python"], started, index, where, run.port, options)
+        readings = run.readings(values)
+        job = Job(run.name, argv, run.at, run.until, {**told, "role": rungs.RANK}, reading=readings[0], also=readings[1:], turn=run.turn)
+        table.jobs.setdefault(host, []).append(job)
+    if launched:
+        table.jobs[run.hosts[0]].append(_launcher(situation, run, {**told, "role": rungs.LAUNCHER}, f"{where}:{run.port}", document))
+
+
+def _launcher(situation: Situation, run: Run, told: Values, where: str, document: str) -> Job:
+    """What starts the agents of all hosts; it is tried once, and what it prints is none of the ranks' words."""
+    values = situation.plan.nodes[run.hosts[0]].values
+    launcher = values["pod_launcher"]
+    options, variables = run.own(values)
+    names = tuple(_name(situation, host) for host in run.hosts)
+    launch = launchers.Launch(names, values["pod_gpus_per_host"], variables, tuple(map(str, values["pod_mpirun_arguments"])))
+    argv = launchers.from_one_host(launcher, run.program, values["pod_torch_python"], launch, where, document, options)
+    return Job(f"{run.name}, {launcher}", argv, run.at + LAUNCHED_AFTER_SECONDS, run.until, told)
+
+
+def _name(situation: Situation, host: str) -> str:
+    """A host as its launcher knows it."""
+    values = situation.plan.nodes[host].values
+    return str(values["pod_scheduler_node" if values["pod_launcher"] == "srun" else "pod_bootstrap_address"] or host)
+
+
+def address(situation: Situation, host: str, hosts: t.Sequence[str]) -> str:
+    """Where the ranks of a run meet: an address of its first host; alone, the host itself."""
+    if len(hosts) == 1:
+        return "127.0.0.1"
+    values = situation.plan.nodes[host].values
+    rail = next((str(rail["address"]).split("/", maxsplit=1)[0] for rail in values["pod_rails"] if rail.get("address")), None)
+    return str(values["pod_bootstrap_address"] or rail or host)
+
+
+def refused(nodes: t.Mapping[str, t.Any], hosts: t.Sequence[str]) -> dict[str, str]:
+    """The hosts whose ranks the pod's launcher cannot start as they should be, and why."""
+    if not hosts:
+        return {}
+    first = nodes[hosts[0]].values
+    launcher = first["pod_launcher"]
+    if launcher == launchers.BY_SSH:
+        return dict.fromkeys((host for host in hosts if nodes[host].values["pod_launcher"] != launcher), f"pod_launcher is {launcher} on {hosts[0]}, not here")
+    if launcher not in launchers.FROM_ONE_HOST:
+        return dict.fromkeys(hosts, f"pod_launcher {launcher} starts no ranks yet: set torchrun_ssh, srun or mpirun")
+    unlike = {host: [name for name in ("pod_launcher", *ALIKE) if nodes[host].values[name] != first[name]] for host in hosts}
+    return {host: f"{launcher} starts all ranks alike, and {', '.join(names)} is not as on {hosts[0]}" for host, names in unlike.items() if names}
