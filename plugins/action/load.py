@@ -52,7 +52,6 @@ class ActionModule(RunAction):
             start_in=self.document["begins"] - time.time(),
             lease=self.document["lease"],
             jobs=[job.asked() for job in timetable.jobs[self.name]],
-            environment=timetable.environment,
             programs={name: transports.program(name) for name in timetable.programs},
         )
         if said.get("refused"):

@@ -43,10 +43,10 @@ def answer(request):
     ``start``: ``owner`` (the pod's place on its controller; loads of the same owner are leftovers of dead runs and are ended,
     those of another one make it refuse), ``beside`` (true where only a load of its
     own name is a leftover, whatever else is under way), ``run_id``, ``start_in`` (seconds until the timetable begins), ``lease`` (seconds,
-    or None), ``environment``, ``programs`` (name to source text, for arguments that refer to them as ``{name}``) and ``jobs``:
+    or None), ``programs`` (name to source text, for arguments that refer to them as ``{name}``) and ``jobs``:
     ``id``, ``argv``, ``at`` and ``until`` (seconds of the timetable), ``again`` (words on standard error with which it is tried
     again), ``near`` (an RDMA device whose CPUs it is pinned to, or None) and ``turn`` (None, or a number: it starts before its time
-    where every job that the timetable has before its turn has ended here);
+    where every job that the timetable has before its turn has ended here) and ``environment`` (besides this one's);
     ``watch``: renews the lease, and waits at most ``wait`` seconds for the end; ``collect``: ``wait`` (seconds); ``end``: ends it now.
     Returns ``refused`` (words, or None) and ``ended_leftovers`` of start; ``ended`` (why, or None while it runs), ``jobs``,
     ``done`` (how many of them have ended) of watch; and of collect also ``answers`` by id: ``status`` (ran, missing, denied,
@@ -242,7 +242,7 @@ class _Supervisor:
         began = time.monotonic()
         try:
             with open(outputs[0], "wb") as out, open(outputs[1], "wb") as err:
-                environment = dict(os.environ, LC_ALL="C", TERM="dumb", **self.request.get("environment", {}))
+                environment = dict(os.environ, LC_ALL="C", TERM="dumb", **job.get("environment", {}))
                 environment[MARK] = self.place
                 process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True, env=environment)
         except PermissionError as refused:

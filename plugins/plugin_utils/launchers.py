@@ -93,9 +93,9 @@ def started(launcher: str, argv: t.Sequence[str], launch: Launch, one_a_host: bo
     """
     tasks = 1 if one_a_host else launch.ranks
     if launcher == "srun":
-        return _srun(argv, launch, tasks, ("--mpi=none", "--cpu-bind=none") if one_a_host else ())
+        return _srun(argv, launch, tasks, ("--mpi=none",) if one_a_host else ())
     if launcher == "mpirun":
-        return _mpirun(argv, launch, tasks, ("--bind-to", "none") if one_a_host else ())
+        return _mpirun(argv, launch, tasks)
     raise ValueError(f"argument 'launcher' must be one of srun and mpirun, not {launcher!r}")
 
 
@@ -106,23 +106,23 @@ def _srun(argv: t.Sequence[str], launch: Launch, tasks: int, own: t.Sequence[str
     given = [f"{name}={value}" for name, value in launch.variables.items()]
     return [
         "srun", f"--nodes={count}", f"--ntasks={count * tasks}", f"--ntasks-per-node={tasks}", f"--nodelist={','.join(launch.hosts)}",
-        f"--export={','.join(KEPT)}", "--kill-on-bad-exit=0", "--wait=0", "--exclusive", "--mem=0",
+        f"--export={','.join(KEPT)}", "--kill-on-bad-exit=0", "--wait=0", "--exclusive", "--mem=0", "--cpu-bind=none",
         f"--immediate={QUEUED_SECONDS}", "--job-name=gpufabric-pyramid", *own, *launch.arguments, *(["env", *given] if given else []), *argv,
     ]  # fmt: skip
 
 
-def _mpirun(argv: t.Sequence[str], launch: Launch, tasks: int, own: t.Sequence[str]) -> list[str]:
+def _mpirun(argv: t.Sequence[str], launch: Launch, tasks: int) -> list[str]:
     """Open MPI, of version 4 and 5."""
     words = ["mpirun", "--host", ",".join(f"{host}:{tasks}" for host in launch.hosts), "-np", str(len(launch.hosts) * tasks), "--map-by", f"ppr:{tasks}:node"]
     for name in KEPT[:2]:
         words += ["-x", name]
     for name, value in launch.variables.items():
         words += ["-x", f"{name}={value}"]
-    return [*words, *own, *launch.arguments, *argv]
+    # Threads of a rank need more than the one core that it would get.
+    return [*words, "--bind-to", "none", *launch.arguments, *argv]
 
 
-def nccl_tests(directory: str, collective: str, first: int, last: int, factor: int, gpus: int, iterations: int, document: str | None = None) -> list[str]:
-    """One program of nccl-tests or rccl-tests with validation; gpus: of one process; document: where its JSON goes, in versions that have it."""
+def nccl_tests(directory: str, collective: str, first: int, last: int, factor: int, gpus: int, iterations: int) -> list[str]:
+    """One program of nccl-tests or rccl-tests with validation; gpus: of one process."""
     name = {"all_to_all": "alltoall"}.get(collective, collective)
-    words = [f"{directory.rstrip('/')}/{name}_perf", "-b", str(first), "-e", str(last), "-f", str(factor), "-g", str(gpus), "-n", str(iterations), "-c", "1"]
-    return [*words, *(["-J", document] if document else [])]
+    return [f"{directory.rstrip('/')}/{name}_perf", "-b", str(first), "-e", str(last), "-f", str(factor), "-g", str(gpus), "-n", str(iterations), "-c", "1"]

@@ -31,7 +31,7 @@ class Job:
     id: its name, unique on the host; argv; at, until: seconds of the timetable; again: words with which it is tried again;
     near: the RDMA device whose CPUs it runs on; turn: None, or a number: it may start before its time, once all that its host does
     before this turn has ended; reading: what its output is read as, or None, and also: what else it is read as;
-    told: what ``load_jobs`` says of it besides how it ended (the columns of that reading).
+    told: what ``load_jobs`` says of it besides how it ended (the columns of that reading); environment: what it has besides the host's own.
     """
 
     id: str
@@ -44,23 +44,23 @@ class Job:
     reading: str | None = None
     also: tuple[str, ...] = ()
     turn: int | None = None
+    environment: dict[str, str] = field(default_factory=dict)
 
     def asked(self) -> Values:
         """As the program on the host wants it."""
         told = {"id": self.id, "argv": self.argv, "at": self.at, "until": self.until}
-        return {**told, "again": list(self.again), "near": self.near, "turn": self.turn}
+        return {**told, "again": list(self.again), "near": self.near, "turn": self.turn, "environment": self.environment}
 
 
 @dataclass
 class Timetable:
     """One step: the jobs of every host, how long they take together (seconds), and the words that announce it.
 
-    environment: of every job; programs: source texts that arguments name as ``{name}``; sampled: whether counters are read meanwhile.
+    programs: source texts that arguments name as ``{name}``; sampled: whether counters are read meanwhile.
     """
 
     jobs: dict[str, list[Job]] = field(default_factory=dict)
     words: list[str] = field(default_factory=list)
-    environment: dict[str, str] = field(default_factory=dict)
     programs: list[str] = field(default_factory=list)
     sampled: bool = False
 
@@ -77,7 +77,7 @@ class Timetable:
 def load(document: Values) -> Timetable:
     """The timetable that ``dump`` wrote."""
     jobs = {host: [Job(**{**one, "again": tuple(one["again"]), "also": tuple(one["also"])}) for one in its] for host, its in document["jobs"].items()}
-    return Timetable(jobs, *(document[key] for key in ("words", "environment", "programs", "sampled")))
+    return Timetable(jobs, *(document[key] for key in ("words", "programs", "sampled")))
 
 
 @dataclass

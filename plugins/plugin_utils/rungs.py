@@ -15,8 +15,8 @@ Peers = t.Mapping[str, Rows]
 GIB = 1 << 30
 # Kinds of runs: every host by itself, by itself over its NICs, a rung of the ladder, a launch of a search.
 NODE, NODE_NICS, RUNG, SEARCH = "node", "node_nics", "rung", "search"
-# What a host has of a run: ranks, or what starts the ranks of all its hosts and says nothing of them.
-RANK, LAUNCHER = "rank", "launcher"
+# What a host has of a run: ranks, what starts the ranks of all its hosts and says nothing of them, or a table of nccl-tests of all of them.
+RANK, LAUNCHER, TABLE = "rank", "launcher", "table"
 
 
 @dataclass
@@ -49,7 +49,7 @@ def runs(jobs: Peers, rates: Peers, ranks: Peers) -> list[Run]:
     found: dict[tuple[str, ...], Run] = {}
     for host, rows in jobs.items():
         for job in rows:
-            if job["kind"] not in (NODE, NODE_NICS, RUNG, SEARCH):
+            if job["kind"] not in (NODE, NODE_NICS, RUNG, SEARCH) or job["role"] == TABLE:
                 continue
             hosts = tuple(job["hosts"] or (host,))
             run = found.setdefault((job["kind"], *hosts), Run(job["kind"], hosts))
@@ -80,6 +80,29 @@ def _add(run: Run, host: str, rows: Rows) -> None:
         run.wrong += row["wrong"]
     if not sizes:
         run.trouble.append(f"{host}: it measured nothing")
+
+
+def of_tests(jobs: Peers, tables: Peers) -> list[Run]:
+    """Every run of nccl-tests, each told by the one host that started it.
+
+    jobs, tables: the rows of load_jobs and nccl_tests by host.
+    """
+    found = []
+    for host, rows in jobs.items():
+        for job in rows:
+            if job["role"] != TABLE:
+                continue
+            run = Run(job["kind"], tuple(job["hosts"] or (host,)))
+            for row in tables.get(host, ()):
+                if row["item"] == job["item"]:
+                    run.busbw[row["size_bytes"]] = row["busbw_gbyte_s"]
+                    run.wrong += (row["wrong"] or 0) + (row["in_place_wrong"] or 0)
+            if job["status"] != "ok":
+                run.trouble.append(f"{host}: {job['words']}")
+            elif not run.busbw:
+                run.trouble.append(f"{host}: it measured nothing")
+            found.append(run)
+    return found
 
 
 def wire(values: t.Mapping[str, t.Any]) -> float:

@@ -38,6 +38,11 @@ HEALTHY: dict[str, t.Any] = {
     "variable": "",
     "warning": "",
     "lone": False,
+    # Of nccl-tests alone: whether it is there, what it carries of what torch does, wrong values, and lone ranks as of a build without MPI.
+    "tests": True,
+    "tests_percent": 100.0,
+    "tests_wrong": 0,
+    "tests_lone": False,
     "step_ms": 650.0,
     "jitter_percent": 0.4,
     "outlier_times": 1.0,
@@ -182,6 +187,36 @@ def _trained(told: dict[str, t.Any], me: Host, ranks: list[int], run: t.Sequence
             other = me["drift"] and rank == ranks[0] and what == "parameters"
             agreements.append({"rank": rank, "what": what, "strategy": "ddp", "finite": True, "checksum": "0123456789abcdef" if other else checksum})
     return {"steps": steps, "agreements": agreements}
+
+
+HEADER = """#                                                              out-of-place                       in-place
+#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)             (us)  (GB/s)  (GB/s)
+"""
+
+
+def table(argv: t.Sequence[str], run: t.Sequence[Host], ranks: int, over_nics: bool) -> str:
+    """What all_reduce_perf prints over some hosts of so many ranks each."""
+    given = {word: argv[at + 1] for at, word in enumerate(argv[:-1]) if word.startswith("-")}
+    first, last, factor = (int(given[name]) for name in ("-b", "-e", "-f"))
+    lone = len(run) > 1 and any(host["tests_lone"] for host in run)
+    members = [(number, host["name"], number % ranks) for number, host in enumerate(host for host in run for _rank in range(ranks))]
+    part = min(host["tests_percent"] for host in run) / 100
+    world, wrong = 1 if lone else len(members), max(host["tests_wrong"] for host in run)
+    text = "# nccl-tests version 2.19.6 nccl-headers=22809 nccl-library=22809\n# Collective test starting: all_reduce_perf\n"
+    text += f"# nThread 1 nGpus {given['-g']} minBytes {first} maxBytes {last} step: {factor}(factor) warmup iters: 1 iters: {given['-n']} "
+    text += "agg iters: 1 validation: 1 graph: 0 unalign: 0\n#\n# Using devices\n"
+    for rank, name, device in members[:world]:
+        text += f"#  Rank {rank:2} Group  0 Pid   {2702 + rank} on {name:>10} device {device:2} [0000:{6 + device:02x}:00] NVIDIA H200\n"
+    text += "#\n" + HEADER
+    size = first
+    while size <= last:
+        busbw = rate(run, over_nics) * part * size / (size + (6 << 20))
+        algbw = busbw / (2 * (world - 1) / world) if world > 1 else busbw
+        row = f"{size / algbw / 1e3:>8.2f} {algbw:>7.2f} {busbw if world > 1 else 0.0:>7.2f} {wrong:>7}"
+        text += f"{size:>12} {size // 4:>13}     float     sum      -1 {row} {row}\n"
+        size *= factor
+    return text + f"# Out of bounds values : 0 OK\n# Avg bus bandwidth    : {rate(run, over_nics):.4f}\n#\n# Collective test concluded: all_reduce_perf\n#\n"
 
 
 def log(me: Host, several: bool, over_nics: bool) -> str:

@@ -68,13 +68,13 @@ def _launcher(situation: Situation, run: Run, told: Values, where: str, document
     values = situation.plan.nodes[run.hosts[0]].values
     launcher = values["pod_launcher"]
     options, variables = run.own(values)
-    names = tuple(_name(situation, host) for host in run.hosts)
+    names = tuple(named(situation, host) for host in run.hosts)
     launch = launchers.Launch(names, values["pod_gpus_per_host"], variables, tuple(map(str, values["pod_mpirun_arguments"])))
     argv = launchers.from_one_host(launcher, run.program, values["pod_torch_python"], launch, where, document, options)
     return Job(f"{run.name}, {launcher}", argv, run.at + LAUNCHED_AFTER_SECONDS, run.until, told)
 
 
-def _name(situation: Situation, host: str) -> str:
+def named(situation: Situation, host: str) -> str:
     """A host as its launcher knows it."""
     values = situation.plan.nodes[host].values
     return str(values["pod_scheduler_node" if values["pod_launcher"] == "srun" else "pod_bootstrap_address"] or host)

@@ -9,6 +9,7 @@ import typing as t
 
 from .. import ladder, launchers, rungs
 from ..loads import JOBS, Situation, Timetable, Values
+from . import nccl_tests
 from ._ranks import Run, add
 
 # Each run of a launch meets at a port of its own, and a port rests for some launches before it is used again.
@@ -21,7 +22,7 @@ OVER_NICS = {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1"}
 
 
 def plan(situation: Situation) -> Timetable | None:
-    """The next step; None where nobody is left to be measured."""
+    """The next step, by torch and then by nccl-tests; None where nobody is left to be measured."""
     if not situation.hosts:
         return None
     if situation.step == 0:
@@ -29,10 +30,10 @@ def plan(situation: Situation) -> Timetable | None:
     jobs, rates, ranks = (situation.done.get(name, {}) for name in (JOBS, "collective_rates", "collective_ranks"))
     found = rungs.runs(jobs, rates, ranks)
     order = [host for host in situation.hosts if _came_through(host, found)]
-    searches = len({row["step"] for rows in jobs.values() for row in rows if row["kind"] == rungs.SEARCH})
+    searches = len({row["step"] for rows in jobs.values() for row in rows if row["kind"] == rungs.SEARCH and row["role"] != rungs.TABLE})
     step = ladder.following(order, rungs.measured(found, situation.values), searches)
     if not step.groups:
-        return None
+        return nccl_tests.plan(situation, order, variables, OVER_NICS)
     kind = rungs.RUNG if step.rung else rungs.SEARCH
     what = f"all-reduce over {step.rung} hosts" if step.rung else f"who is slow: {len(step.groups)} groups side by side"
     table = Timetable(words=[what], programs=PROGRAMS)
@@ -63,13 +64,15 @@ def _alone(situation: Situation) -> Timetable:
     values = situation.values
     long = float(values["pod_collective_run_seconds"])
     ladder_of = " ".join(map(str, ladder.rungs(len(situation.hosts)))) or "none"
-    table = Timetable(
-        words=[
-            f"every host alone, with and without NVLink, then all-reduce over {ladder_of} hosts",
-            f"{ladder.launches(len(situation.hosts)) + 1} launches of at most {long:g} s, and at most {ladder.MOST_SEARCHES} more where a rung breaks",
-        ],
-        programs=PROGRAMS,
-    )
+    launches = ladder.launches(len(situation.hosts)) + 1
+    words = [
+        f"every host alone, with and without NVLink, then all-reduce over {ladder_of} hosts",
+        f"{launches} launches of at most {long:g} s, and at most {ladder.MOST_SEARCHES} more where a rung breaks",
+    ]
+    if values["pod_nccl_tests_dir"]:
+        again = launches if values["pod_launcher"] in launchers.FROM_ONE_HOST else 1
+        words.append(f"then {again} launches of nccl-tests of at most {long:g} s")
+    table = Timetable(words=words, programs=PROGRAMS)
     for host in situation.hosts:
         own = situation.plan.nodes[host].values
         _job(table, situation, [host], rungs.NODE, rungs.NODE, 0, 0.0, {"copies": True}, {})

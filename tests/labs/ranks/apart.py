@@ -95,7 +95,7 @@ class Apart:
         programs = {name: transports.program(name) for name in table.programs}
         for name, jobs in reversed(table.jobs.items()):
             asked = [job.asked() for job in jobs]
-            said = self.say(name, "start", owner="lab", run_id="r1", start_in=0, lease=None, jobs=asked, environment=table.environment, programs=programs)
+            said = self.say(name, "start", owner="lab", run_id="r1", start_in=0, lease=None, jobs=asked, programs=programs)
             assert said["refused"] is None
 
     def replies(self, table: loads.Timetable, wait: float = 90) -> dict[str, dict[str, t.Any]]:

@@ -53,7 +53,6 @@ def test_ssh_starts_no_ranks_of_others() -> None:
 
 
 def test_nccl_tests_validate() -> None:
-    argv = launchers.nccl_tests("/opt/nccl-tests/build/", "all_to_all", 1 << 20, 1 << 32, 4, 8, 20, "{place}/table.json")
+    argv = launchers.nccl_tests("/opt/nccl-tests/build/", "all_to_all", 1 << 20, 1 << 32, 4, 8, 20)
     assert argv[0] == "/opt/nccl-tests/build/alltoall_perf"
     assert argv[argv.index("-c") + 1] == "1"
-    assert argv[-2:] == ["-J", "{place}/table.json"]

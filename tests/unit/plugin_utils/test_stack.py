@@ -10,13 +10,16 @@ import json
 import typing as t
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import judging, loads
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import judging, launchers, loads, rungs
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.expectations import typed
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.plan import Node, Plan
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.timetables import PLANNERS
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import stack
 
 HOSTS = 32
+# The checks of nccl-tests, which a pod has where it says where the programs are.
+BY_TESTS = ("nccl_tests_bandwidth", "measures_agree")
+TESTS: dict[str, t.Any] = {"pod_nccl_tests_dir": "/opt/nccl-tests/build"}
 Checks = dict[str, str]
 
 
@@ -41,6 +44,7 @@ class Fleet:
 
     def __init__(self, plan: Plan, ills: dict[str, dict[str, t.Any]]) -> None:
         self.plan, self.words, self.steps = plan, [], []
+        self.lost: dict[tuple[str, str], str] = {}
         common = {"rails": 8, "link_gbit_s": 400, "devices": [f"mlx5_{rail}" for rail in range(8)]}
         self.hosts = {name: {**stack.HEALTHY, **common, "name": name, **ills.get(name, ills.get("*", {}))} for name in plan.nodes}
 
@@ -58,7 +62,8 @@ class Fleet:
             for host, jobs in table.jobs.items():
                 answers = {job.id: self.answer(host, job) for job in jobs}
                 for name, told in loads.replies(jobs, {"answers": answers, "ended": "done"}).items():
-                    assert told.status == "ok", (name, told.words)
+                    if told.status != "ok":
+                        self.lost[host, name] = told.words
                     done.setdefault(name, {}).setdefault(host, []).extend(told.rows)
         names = {reading for readings in done.values() for reading in readings}
         assert names <= set(hosts)
@@ -66,14 +71,33 @@ class Fleet:
 
     def answer(self, host: str, job: loads.Job) -> dict[str, t.Any]:
         """What one job prints."""
-        told = {"status": "ran", "argv": job.argv, "rc": 0, "stderr": "", "seconds": 20.0, "cut": False}
+        told = {"status": "ran", "argv": job.argv, "rc": 0, "stderr": "", "stdout": "", "seconds": 20.0, "cut": False}
+        if job.told["role"] == rungs.LAUNCHER:
+            return told
+        if job.told["role"] == rungs.TABLE:
+            return told | self.table(host, job)
         program = next(word.strip("{}") for word in job.argv if word.startswith("{"))
         text = stack.printed(program, stack.options(job.argv[4:]), [self.hosts[name] for name in job.told["hosts"]])
         return {**told, "stdout": text, "rc": 0 if json.loads(text)["outcome"] == "complete" else 1}
 
+    def table(self, host: str, job: loads.Job) -> dict[str, t.Any]:
+        """What one run of nccl-tests prints."""
+        run = [self.hosts[name] for name in job.told["hosts"]]
+        if not self.hosts[host]["tests"]:
+            return {"status": "missing", "rc": None, "stderr": f"{job.argv[0]}: not found on PATH"}
+        return {"stdout": stack.table(job.argv, run, 8, "NCCL_P2P_DISABLE" in job.environment)}
+
     def envelope(self, host: str, done: dict[str, dict[str, loads.Rows]]) -> judging.Envelope:
         """As a run keeps it."""
-        readings = {name: {"status": "ok", "words": "", "rows": rows.get(host, []), "evidence": None} for name, rows in done.items()}
+        readings = {
+            name: {
+                "status": "unknown" if (host, name) in self.lost else "ok",
+                "words": self.lost.get((host, name), ""),
+                "rows": rows.get(host, []),
+                "evidence": None,
+            }
+            for name, rows in done.items()
+        }
         return {"answered": True, "words": "", "boot_id": "1", "uptime_seconds": 1.0, "readings": readings}
 
 
@@ -109,9 +133,9 @@ def test_a_healthy_pod_passes_layer_5() -> None:
     plan = plan_of(HOSTS)
     fleet = Fleet(plan, {})
     verdicts = judged("collectives", plan, fleet)
-    assert not_well(verdicts) == {}
+    assert not_well(verdicts) == {} == fleet.lost
     passed = {one.check for one in verdicts if one.verdict == "pass"}
-    assert passed == set(judging.REGISTRY["collectives"]) - {"sharp_used"} | {judging.ANSWERED}
+    assert passed == set(judging.REGISTRY["collectives"]) - {"sharp_used", *BY_TESTS} | {judging.ANSWERED}
     # Alone, then 2, 4, 8, 16 and 32 hosts, every host in each.
     assert [len(table.jobs) for table in fleet.steps] == [HOSTS] * 6
     assert any("6 launches" in words for words in fleet.words)
@@ -197,8 +221,80 @@ def test_an_ill_host_of_layer_5_is_found_and_named(plan: Plan, name: str) -> Non
 
 def test_every_check_of_layer_5_has_a_fault_here() -> None:
     found = {check for _state, checks, _check, _words in ILL.values() for check in checks}
-    others = {"curve_rises", "ranks_as_asked", "sharp_used"}
+    others = {"curve_rises", "ranks_as_asked", "sharp_used", *BY_TESTS}
     assert found | others == set(judging.REGISTRY["collectives"])
+
+
+@pytest.mark.parametrize("launcher", launchers.FROM_ONE_HOST)
+def test_a_healthy_pod_passes_by_nccl_tests_too(launcher: str) -> None:
+    pod = plan_of(16, pod_launcher=launcher, **TESTS)
+    fleet = Fleet(pod, {})
+    verdicts = judged("collectives", pod, fleet)
+    assert not_well(verdicts) == {}
+    assert {one.check for one in verdicts if one.verdict == "pass"} >= set(BY_TESTS)
+    tables = [[job.argv for jobs in step.jobs.values() for job in jobs if job.told["role"] == rungs.TABLE] for step in fleet.steps]
+    # Every host alone and over its NICs, then 2, 4, 8 and 16, each started once; before it the same by torch.
+    assert [len(one) for one in tables] == [0, 0, 0, 0, 0, 32, 8, 4, 2, 1]
+    assert {argv[0] for argv in tables[5]} == {"/opt/nccl-tests/build/all_reduce_perf"} and {argv[0] for argv in tables[9]} == {launcher}
+    assert any("5 launches of nccl-tests" in words for words in fleet.words)
+
+
+def test_without_a_launcher_nccl_tests_measures_hosts_alone_and_the_plan_says_so() -> None:
+    pod = plan_of(4, **TESTS)
+    fleet = Fleet(pod, {})
+    verdicts = judged("collectives", pod, fleet)
+    assert not_well(verdicts) == {} and {one.check for one in verdicts if one.verdict == "pass"} >= set(BY_TESTS)
+    assert any("needs pod_launcher srun or mpirun" in words for words in fleet.words)
+
+
+TABLED: dict[str, tuple[dict[str, t.Any], Checks, str, str]] = {
+    "missing": ({"tests": False}, {"nccl_tests_bandwidth": "unknown", "measures_agree": "unknown"}, "nccl_tests_bandwidth", "not found"),
+    "slower_than_torch": ({"tests_percent": 40.0}, {"nccl_tests_bandwidth": "fail", "measures_agree": "warn"}, "measures_agree", "by nccl-tests"),
+    "a_little_slower": ({"tests_percent": 88.0}, {"measures_agree": "warn"}, "measures_agree", "within 10 %"),
+    # Who computes wrongly by itself is no partner of others.
+    "wrong": ({"tests_wrong": 2}, {"no_wrong_values": "fail", "nccl_tests_bandwidth": "unknown"}, "no_wrong_values", "nccl-tests at"),
+    "without_mpi": (
+        {"tests_lone": True},
+        {"ranks_as_asked": "fail", "nccl_tests_bandwidth": "fail", "measures_agree": "warn"},
+        "ranks_as_asked",
+        "one group of",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TABLED)
+def test_what_ails_nccl_tests_is_found(name: str) -> None:
+    state, checks, check, words = TABLED[name]
+    pod = plan_of(2, pod_launcher="mpirun", **TESTS)
+    verdicts = judged("collectives", pod, Fleet(pod, {"gpu01": state}))
+    found = not_well(verdicts)
+    assert {one: hosts["gpu01"] for one, hosts in found.items() if "gpu01" in hosts} == checks
+    assert words in words_of(verdicts, check)
+
+
+def test_programs_that_may_be_missing_are_skipped_where_they_are() -> None:
+    pod = plan_of(2, pod_launcher="mpirun", pod_nccl_tests_optional=True, **TESTS)
+    verdicts = judged("collectives", pod, Fleet(pod, {"*": {"tests": False}}))
+    assert not_well(verdicts) == {}
+    assert {one.verdict for one in verdicts if one.check in BY_TESTS} == {"skip"}
+
+
+def test_a_launcher_that_starts_nothing_is_told_by_the_host_that_ran_it() -> None:
+    pod = plan_of(2, pod_launcher="srun")
+    fleet = Fleet(pod, {})
+    healthy = fleet.answer
+
+    def refused(host: str, job: loads.Job) -> dict[str, t.Any]:
+        if len(job.told["hosts"]) == 1:
+            return healthy(host, job)
+        words = "srun: error: Unable to allocate resources: Requested nodes are busy" if job.told["role"] == rungs.LAUNCHER else "nothing was started"
+        return {**healthy(host, job), "stdout": "", "stderr": words, "rc": 1}
+
+    fleet.answer = refused  # type: ignore[method-assign]
+    verdicts = judged("collectives", pod, fleet)
+    found = not_well(verdicts)
+    assert found["all_reduce_bandwidth"] == {"gpu01": "unknown", "gpu02": "unknown"}
+    assert "Slurm did not give the nodes in time" in words_of(verdicts, "all_reduce_bandwidth")
 
 
 def test_a_dip_in_the_curve(plan: Plan) -> None:

@@ -5,6 +5,6 @@
 
 from __future__ import annotations
 
-from . import bandwidth, correctness, transport
+from . import bandwidth, correctness, tables, transport
 
-__all__ = ["bandwidth", "correctness", "transport"]
+__all__ = ["bandwidth", "correctness", "tables", "transport"]

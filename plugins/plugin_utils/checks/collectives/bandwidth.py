@@ -33,7 +33,7 @@ def _alone(host: str, kind: str, jobs: Rows, rates: Rows, ranks: Rows) -> Run:
     return own
 
 
-def _expected(device: str | None, own: float | None, by_gpu: dict[str, t.Any]) -> float:
+def expected(device: str | None, own: float | None, by_gpu: dict[str, t.Any]) -> float:
     if own is not None:
         return own
     rate = next((float(by_gpu[name]) for name in sorted(by_gpu, key=len, reverse=True) if name in str(device)), None)
@@ -55,7 +55,7 @@ def node_all_reduce(
     """All GPUs of the host alone reach its expected all-reduce bandwidth."""
     own = _alone(pod_node, NODE, load_jobs, collective_rates, collective_ranks)
     device = next((row["device"] for row in collective_ranks if row["device"]), None)
-    minimum = _expected(device, pod_node_busbw_gbyte_s, pod_node_busbw_by_gpu) * (1 - pod_busbw_tolerance_percent / 100)
+    minimum = expected(device, pod_node_busbw_gbyte_s, pod_node_busbw_by_gpu) * (1 - pod_busbw_tolerance_percent / 100)
     if own.top is not None and own.top < minimum:
         log = [row for row in nccl_log or () if row["item"] == NODE]
         reasons = "; ".join(why_slow(log, [], None))
@@ -103,7 +103,7 @@ def all_reduce_bandwidth(
     nccl_log: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Each rung of the ladder that the host is on reaches the bandwidth expected of so many hosts."""
-    values = _values(pod_rails, pod_link_gbit_s, pod_all_reduce_busbw_gbyte_s, pod_all_reduce_percent, pod_busbw_tolerance_percent)
+    values = ladder_values(pod_rails, pod_link_gbit_s, pod_all_reduce_busbw_gbyte_s, pod_all_reduce_percent, pod_busbw_tolerance_percent)
     found = runs(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)
     mine = [run for run in found if run.kind == RUNG and pod_node in run.hosts]
     if not mine:
@@ -117,7 +117,7 @@ def all_reduce_bandwidth(
         yield _low(run, values, why_slow(log, [rail["device"] for rail in pod_rails], pod_traffic_class if pod_fabric == "roce" else None))
 
 
-def _values(rails: Rows, link: float, table: dict[str, t.Any], percent: float, tolerance: float) -> dict[str, t.Any]:
+def ladder_values(rails: Rows, link: float, table: dict[str, t.Any], percent: float, tolerance: float) -> dict[str, t.Any]:
     return {
         "pod_rails": rails, "pod_link_gbit_s": link, "pod_all_reduce_busbw_gbyte_s": table, "pod_all_reduce_percent": percent,
         "pod_busbw_tolerance_percent": tolerance,
@@ -187,7 +187,7 @@ def slow_node(
     pod_all_reduce_busbw_gbyte_s: dict[str, t.Any], pod_all_reduce_percent: float, pod_busbw_tolerance_percent: float,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """No host and no path makes a group of hosts slow: whoever is blamed failed with partners that passed without it."""
-    values = _values(pod_rails, pod_link_gbit_s, pod_all_reduce_busbw_gbyte_s, pod_all_reduce_percent, pod_busbw_tolerance_percent)
+    values = ladder_values(pod_rails, pod_link_gbit_s, pod_all_reduce_busbw_gbyte_s, pod_all_reduce_percent, pod_busbw_tolerance_percent)
     found = runs(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)
     if not any(run.kind == RUNG for run in found):
         raise NotApplicable("no ladder was climbed")

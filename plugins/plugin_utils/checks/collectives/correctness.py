@@ -8,7 +8,7 @@ from __future__ import annotations
 import statistics
 import typing as t
 
-from ...rungs import LAUNCHER
+from ...rungs import LAUNCHER, RANK, TABLE
 from .. import CannotTell, Finding, NotApplicable, check
 from .._rows import Rows
 
@@ -97,7 +97,12 @@ def no_wrong_values(collective_rates: Rows, nccl_tests: Rows | None = None) -> t
 )
 def ranks_as_asked(load_jobs: Rows, collective_ranks: Rows, pod_gpus_per_host: int, nccl_tests: Rows | None = None) -> t.Iterator[Finding]:
     """Every run had the hosts and ranks that it was asked to have, in one group."""
-    asked = {row["item"]: len(row["hosts"]) for row in load_jobs if row["hosts"] is not None and row["role"] != LAUNCHER}
+    # Of nccl-tests that did not run, its own check tells.
+    asked = {
+        row["item"]: len(row["hosts"])
+        for row in load_jobs
+        if row["hosts"] is not None and (row["role"] == RANK or (row["role"], row["status"]) == (TABLE, "ok"))
+    }
     if not asked:
         raise CannotTell("; ".join(str(row["words"]) for row in load_jobs if row["words"]) or "nothing was run")
     for row in load_jobs:

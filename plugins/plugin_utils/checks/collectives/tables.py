@@ -1,0 +1,95 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Layer 5, collectives: what nccl-tests measures, beside torch."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...rungs import NODE, RUNG, Run, blamed, least, of_tests, runs
+from .. import CannotTell, Finding, NotApplicable, check
+from .._rows import Rows
+from .bandwidth import CURVE_FROM, expected, ladder_values
+
+Peers = dict[str, Rows]
+NOT_THERE = "not found on PATH"
+
+
+def _mine(jobs: Peers, tables: Peers | None, node: str, directory: str, optional: bool) -> list[Run]:
+    """The runs of nccl-tests that a host was in.
+
+    Raises NotApplicable where the pod has no programs, or may lack them, and CannotTell where none was run.
+    """
+    if not directory:
+        raise NotApplicable("pod_nccl_tests_dir is empty")
+    mine = [run for run in of_tests(jobs, tables or {}) if node in run.hosts]
+    if not mine:
+        raise CannotTell("; ".join(str(row["words"]) for row in jobs.get(node, ()) if row["words"])[:300] or "nccl-tests was not run")
+    if optional and all(run.trouble and NOT_THERE in run.trouble[0] for run in mine):
+        raise NotApplicable(f"{directory} has no programs here, and pod_nccl_tests_optional is true")
+    return mine
+
+
+@check(
+    cause="The host, or one that it is together with, is slow for nccl-tests as well; or the programs are missing, of another MPI, or not started.",
+    fix="Where torch is as slow, follow its findings; else compare NCCL versions, variables and the launcher's binding. Build nccl-tests with MPI=1.",
+    required="pod_nccl_tests_dir",
+    needs="load",
+    kind="host",
+)
+def nccl_tests_bandwidth(
+    load_jobs_of_peers: Peers, collective_rates_of_peers: Peers, collective_ranks_of_peers: Peers, pod_node: str, pod_rails: Rows, pod_link_gbit_s: float,
+    pod_all_reduce_busbw_gbyte_s: dict[str, t.Any], pod_all_reduce_percent: float, pod_busbw_tolerance_percent: float, pod_node_busbw_gbyte_s: float | None,
+    pod_node_busbw_by_gpu: dict[str, t.Any], pod_launcher: str, pod_nccl_tests_dir: str, pod_nccl_tests_optional: bool,
+    nccl_tests_of_peers: Peers | None = None,
+) -> t.Iterator[Finding]:  # fmt: skip
+    """Where the host has nccl-tests, each all-reduce of it reaches the bandwidth that the same run of torch must reach."""
+    mine = _mine(load_jobs_of_peers, nccl_tests_of_peers, pod_node, pod_nccl_tests_dir, pod_nccl_tests_optional)
+    values = ladder_values(pod_rails, pod_link_gbit_s, pod_all_reduce_busbw_gbyte_s, pod_all_reduce_percent, pod_busbw_tolerance_percent)
+    by_torch = runs(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)
+    if pod_launcher in ("srun", "mpirun") and any(run.kind == RUNG for run in by_torch) and not any(run.kind == RUNG or run.trouble for run in mine):
+        raise CannotTell("no rung of the ladder by nccl-tests had this host")
+    others = blamed(by_torch, sorted(load_jobs_of_peers), values).hosts
+    for run in mine:
+        where = f"all-reduce over {len(run.hosts)} hosts" if run.kind == RUNG else f"all-reduce of the host alone, {run.kind}"
+        if run.top is None or run.trouble:
+            yield Finding(where, "a rate", "; ".join(run.trouble[:3]) or "no rate was told", "unknown")
+            continue
+        minimum = None
+        if run.kind == RUNG:
+            minimum = least(len(run.hosts), values)
+        elif run.kind == NODE:
+            device = next((row["device"] for row in collective_ranks_of_peers.get(pod_node, ()) if row["device"]), None)
+            minimum = expected(device, pod_node_busbw_gbyte_s, pod_node_busbw_by_gpu) * (1 - pod_busbw_tolerance_percent / 100)
+        if minimum is not None and run.top < minimum and (run.kind == NODE or not others or pod_node in others):
+            yield Finding(where, f"{minimum:.4g} GB/s busbw or more", f"{run.top:.4g} GB/s by nccl-tests")
+
+
+@check(
+    cause="One of the two measured something else: other variables, another NCCL, fewer cores for its processes, or traffic beside it.",
+    fix="Compare the NCCL versions and variables of both, and the cores that the launcher gives each process; then measure again.",
+    severity="warn",
+    needs="load",
+    kind="host",
+)
+def measures_agree(
+    load_jobs_of_peers: Peers, collective_rates_of_peers: Peers, collective_ranks_of_peers: Peers, pod_node: str, pod_nccl_tests_dir: str,
+    pod_nccl_tests_optional: bool, pod_measures_agree_percent: float, nccl_tests_of_peers: Peers | None = None,
+) -> t.Iterator[Finding]:  # fmt: skip
+    """From 64 MiB up, torch and nccl-tests measure the same bandwidth over the same hosts, within 10 percent."""
+    mine = _mine(load_jobs_of_peers, nccl_tests_of_peers, pod_node, pod_nccl_tests_dir, pod_nccl_tests_optional)
+    by_torch = {(run.kind, run.hosts): run for run in runs(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)}
+    compared = 0
+    for run in mine:
+        other = by_torch.get((run.kind, run.hosts))
+        for size in sorted(set(run.busbw) & set(other.busbw if other else ())):
+            if other is None or size < CURVE_FROM:
+                continue
+            compared += 1
+            apart = abs(run.busbw[size] - other.busbw[size]) / max(run.busbw[size], other.busbw[size]) * 100
+            if apart > pod_measures_agree_percent:
+                where = f"{run.kind} of {len(run.hosts)} at {size >> 20} MiB"
+                yield Finding(where, f"torch's {other.busbw[size]:.4g} GB/s within {pod_measures_agree_percent:g} %", f"{run.busbw[size]:.4g} by nccl-tests")
+    if not compared:
+        raise CannotTell("no size of 64 MiB or more was measured by both")

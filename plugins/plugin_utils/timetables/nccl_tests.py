@@ -1,0 +1,84 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""All-reduce by nccl-tests or rccl-tests, beside torch's ladder: every host alone, then 2, 4, 8 and so on where a launcher can start them."""
+
+from __future__ import annotations
+
+import typing as t
+
+from .. import ladder, launchers, rungs
+from ..loads import JOBS, Job, Situation, Timetable, Values
+from ._ranks import named
+
+# 1 MiB to 4 GiB by four has every size that torch measures.
+FACTOR = 4
+PROGRAM = "nccl-tests"
+
+
+def plan(situation: Situation, order: t.Sequence[str], given: t.Callable[[Values], dict[str, str]], over_nics: dict[str, str]) -> Timetable | None:
+    """The next step, None where there are no programs or nothing is left.
+
+    order: the hosts that came through torch's own run; given: what every rank gets; over_nics: and what takes NVLink away.
+    """
+    values = situation.values
+    if not values["pod_nccl_tests_dir"] or values["pod_collective_backend"] != "nccl" or not order:
+        return None
+    found = rungs.of_tests(situation.done.get(JOBS, {}), situation.done.get("nccl_tests", {}))
+    if not found:
+        return _alone(situation, order, given, over_nics)
+    good = [host for host in order if any(run.kind == rungs.NODE and run.hosts == (host,) and not run.trouble and not run.wrong for run in found)]
+    if values["pod_launcher"] not in launchers.FROM_ONE_HOST:
+        return None
+    step = ladder.following(good, rungs.measured(found, values), 0)
+    # Who breaks a rung is found out by torch, whose ladder is the same.
+    if not step.rung or not step.groups:
+        return None
+    table = Timetable(words=[f"all-reduce over {step.rung} hosts by nccl-tests"])
+    for number, group in enumerate(step.groups):
+        hosts = [host for host in good if host in group]
+        table.jobs[hosts[0]] = [_over(situation, hosts, given, f"{PROGRAM} of {len(hosts)}" + (f", group {number + 1}" if len(step.groups) > 1 else ""))]
+    return table
+
+
+def _alone(situation: Situation, hosts: t.Sequence[str], given: t.Callable[[Values], dict[str, str]], over_nics: dict[str, str]) -> Timetable:
+    values = situation.values
+    several = values["pod_launcher"] in launchers.FROM_ONE_HOST
+    words = ["every host alone by nccl-tests"]
+    if not several and len(hosts) > 1:
+        words.append(f"nccl-tests over several hosts needs pod_launcher srun or mpirun; with {values['pod_launcher']} torch alone measures the ladder")
+    table = Timetable(words=words)
+    for host in hosts:
+        own = situation.plan.nodes[host].values
+        long = float(own["pod_collective_run_seconds"])
+        argv = _argv(own, own["pod_gpus_per_host"])
+        told = _told(situation, [host])
+        table.jobs[host] = [
+            Job(f"{PROGRAM} {rungs.NODE}", argv, 0.0, long, {**told, "kind": rungs.NODE}, environment=given(own), reading="nccl_tests"),
+        ]
+        if own["pod_rails"]:
+            kind = rungs.NODE_NICS
+            environment = {**given(own), **over_nics}
+            job = Job(f"{PROGRAM} {kind}", argv, long, 2 * long, {**told, "kind": kind}, environment=environment, reading="nccl_tests", turn=1)
+            table.jobs[host].append(job)
+    return table
+
+
+def _over(situation: Situation, hosts: list[str], given: t.Callable[[Values], dict[str, str]], name: str) -> Job:
+    """What the first host of a run starts on all of them, a process for each GPU."""
+    values = situation.plan.nodes[hosts[0]].values
+    variables = {**given(values), **launchers.MARK}
+    names = tuple(named(situation, host) for host in hosts)
+    launch = launchers.Launch(names, values["pod_gpus_per_host"], variables, tuple(map(str, values["pod_mpirun_arguments"])))
+    argv = launchers.started(values["pod_launcher"], _argv(values, 1), launch)
+    until = float(values["pod_collective_run_seconds"])
+    return Job(name, argv, 0.0, until, {**_told(situation, hosts), "kind": rungs.RUNG}, reading="nccl_tests")
+
+
+def _argv(values: Values, gpus: int) -> list[str]:
+    sizes = values["pod_collective_sizes"]
+    return launchers.nccl_tests(values["pod_nccl_tests_dir"], "all_reduce", min(sizes), max(sizes), FACTOR, gpus, values["pod_collective_iterations"])
+
+
+def _told(situation: Situation, hosts: list[str]) -> Values:
+    return {"round": len(hosts), "hosts": hosts, "step": situation.step, "role": rungs.TABLE}
