@@ -15,8 +15,8 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import busy, cli
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.acting import Once, RunAction
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collecting import Reply
 
-# How long a controller takes to reach one node, of all that it reaches side by side: the loads begin when all are started.
-LEAD_SECONDS, LEAD_SECONDS_A_HOST = 3.0, 0.15
+# How much longer a controller takes with each host more, of all that it reaches side by side: the loads begin when all are started.
+LEAD_SECONDS_A_HOST = 0.15
 # A shorter load is only collected, which ends with it: every job of it has a deadline of its own.
 WATCHED_SECONDS = 900
 # A load that nobody has looked at for so many rounds of watching, and as long as this, ends by itself.
@@ -48,7 +48,7 @@ class ActionModule(Once, RunAction):
         if not timetable.jobs:
             return nothing
         tick = situation.values["pod_load_tick_seconds"]
-        lead = LEAD_SECONDS + LEAD_SECONDS_A_HOST * len(timetable.jobs)
+        lead = situation.values["pod_load_lead_seconds"] + LEAD_SECONDS_A_HOST * len(timetable.jobs)
         begins = time.time() + lead
         watched = timetable.sampled or timetable.seconds > WATCHED_SECONDS
         document = {

@@ -55,11 +55,11 @@ def not_well(report: dict[str, t.Any]) -> dict[str, str]:
 class Pod:
     """A small pod's inventory, and its climbs."""
 
-    def __init__(self, directory: Path, **expectations: t.Any) -> None:
+    def __init__(self, directory: Path, racks: int = 2, hosts_per_rack: int = 4, spines: int = 4, **expectations: t.Any) -> None:
         self.inventory, self.runs = directory / "inventory", directory / "runs"
         self.inventory.mkdir(parents=True)
         small = {"pod_name": "small", "pod_soak_seconds": 1, "pod_runs_dir": str(self.runs), **expectations}
-        layout.write(self.inventory, racks=2, hosts_per_rack=4, spines=4, expectations=small)
+        layout.write(self.inventory, racks=racks, hosts_per_rack=hosts_per_rack, spines=spines, expectations=small)
 
     def playbook(self, *arguments: str, playbook: str = "playbooks/validate.yml", **variables: t.Any) -> Climb:
         """Run a playbook with extra variables."""

@@ -1,0 +1,38 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""All seven layers of the smallest pod that has an incast, from preflight to training, under real processes that load nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import LAYERS
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.every import REGISTRY
+
+from .conftest import Pod
+
+SHORT = {
+    "pod_idle_seconds": 1,
+    "pod_incast_seconds": 1,
+    "pod_write_bw_seconds": 1,
+    "pod_load_setup_seconds": 3,
+    "pod_load_tick_seconds": 5,
+    "pod_load_lead_seconds": 0.5,
+}
+# What a healthy pod of this size has no subject for.
+WITHOUT = {"efficiency", "sharp_used", "step_time_expected", "mfu", "nccl_tests_bandwidth", "measures_agree"}
+
+
+def test_a_healthy_pod_climbs_from_preflight_to_training(tmp_path: Path) -> None:
+    pod = Pod(tmp_path, racks=1, hosts_per_rack=3, spines=2, pod_to_layer="training", **SHORT)
+    climb = pod.climb()
+    assert climb.rc == 0 and climb.report is not None, climb.output
+    assert (climb.report["verdict"], climb.not_well()) == ("go", {}), climb.output
+    assert {layer: climb.gate(layer, "rack_01") for layer in LAYERS} == dict.fromkeys(LAYERS, "open")
+    passed = {(one["layer"], one["check"]) for one in climb.report["verdicts"] if one["verdict"] == "pass"}
+    above = {(layer, check) for layer in ("collectives", "training") for check in REGISTRY[layer] if check not in WITHOUT}
+    assert above <= passed
+    assert climb.run is not None
+    steps = sorted(path.name for path in (climb.run / "evidence" / "collectives" / "gpu01").glob("load_jobs.*"))
+    assert len(steps) == 3, "alone, over 2 hosts, over 3"
