@@ -13,8 +13,8 @@ from . import bisection, ladder
 Rows = list[dict[str, t.Any]]
 Peers = t.Mapping[str, Rows]
 GIB = 1 << 30
-# Kinds of runs: every host by itself, by itself over its NICs, a rung of the ladder, a launch of a search.
-NODE, NODE_NICS, RUNG, SEARCH = "node", "node_nics", "rung", "search"
+# Kinds of runs: every host by itself, by itself over its NICs, a rung of the ladder, a launch of a search, and one that tries what restores a rate.
+NODE, NODE_NICS, RUNG, SEARCH, PROBE = "node", "node_nics", "rung", "search", "probe"
 # What a host has of a run: ranks, what starts the ranks of all its hosts and says nothing of them, or a table of nccl-tests of all of them.
 RANK, LAUNCHER, TABLE = "rank", "launcher", "table"
 
@@ -42,17 +42,28 @@ class Run:
 
 
 def runs(jobs: Peers, rates: Peers, ranks: Peers) -> list[Run]:
-    """Every run, from what all of its hosts told; a host that told nothing of a run is its trouble.
+    """Every run but probes, from what all of its hosts told; a host that told nothing of a run is its trouble.
 
     jobs, rates, ranks: the rows of load_jobs, collective_rates and collective_ranks by host.
     """
+    return list(_runs(jobs, rates, ranks, (NODE, NODE_NICS, RUNG, SEARCH)).values())
+
+
+def probes(jobs: Peers, rates: Peers, ranks: Peers) -> dict[str, Run]:
+    """The probes by what they tried."""
+    return {key[1].partition(": ")[2]: run for key, run in _runs(jobs, rates, ranks, (PROBE,)).items()}
+
+
+def _runs(jobs: Peers, rates: Peers, ranks: Peers, kinds: t.Container[str]) -> dict[tuple[str, ...], Run]:
     found: dict[tuple[str, ...], Run] = {}
     for host, rows in jobs.items():
         for job in rows:
-            if job["kind"] not in (NODE, NODE_NICS, RUNG, SEARCH) or job["role"] == TABLE:
+            if job["kind"] not in kinds or job["role"] == TABLE:
                 continue
             hosts = tuple(job["hosts"] or (host,))
-            run = found.setdefault((job["kind"], *hosts), Run(job["kind"], hosts))
+            # Probes of the same hosts are told apart by their names, which a launcher's job adds to.
+            name = job["item"].partition(",")[0] if job["kind"] == PROBE else ""
+            run = found.setdefault((job["kind"], name, *hosts), Run(job["kind"], hosts))
             if job["status"] != "ok":
                 run.trouble.append(f"{host}: {job['words']}")
             if job["role"] == LAUNCHER:
@@ -64,7 +75,7 @@ def runs(jobs: Peers, rates: Peers, ranks: Peers) -> list[Run]:
     for run in found.values():
         silent = [host for host in run.hosts if host not in jobs]
         run.trouble += [f"{host}: it told nothing" for host in silent]
-    return list(found.values())
+    return found
 
 
 def _words(row: dict[str, t.Any]) -> str:
@@ -142,3 +153,13 @@ def blamed(found: t.Sequence[Run], order: t.Sequence[str], values: t.Mapping[str
     """Who is to blame for the rung that failed; nobody where none did."""
     step = ladder.following(order, measured(found, values), ladder.MOST_SEARCHES)
     return step.found or bisection.Search()
+
+
+def restored(tried: t.Mapping[str, Run], values: t.Mapping[str, t.Any]) -> list[str]:
+    """What restores the rate that a rung lacks, in words; nothing where nothing was tried."""
+    good = [f"{name} restores it: {run.top:.4g} GB/s over {len(run.hosts)} hosts" for name, run in tried.items() if passed(run, values)]
+    lost = [name for name, run in tried.items() if run.trouble or run.top is None]
+    if good or not tried:
+        return good
+    without = f", of which {', '.join(lost)} came to no rate" if lost else ""
+    return [f"none of {', '.join(tried)} restores it{without}"]

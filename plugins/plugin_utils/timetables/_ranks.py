@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 from dataclasses import dataclass
 
@@ -39,7 +40,12 @@ class Run:
     @property
     def job(self) -> str:
         """Its name as one word."""
-        return self.name.replace(" ", "_").replace(",", "")
+        return one_word(self.name)
+
+
+def one_word(name: str) -> str:
+    """A run's name as its ranks and files have it."""
+    return re.sub(r"\W+", "_", name)
 
 
 def add(table: Timetable, situation: Situation, run: Run) -> None:
@@ -71,7 +77,7 @@ def _launcher(situation: Situation, run: Run, told: Values, where: str, document
     names = tuple(named(situation, host) for host in run.hosts)
     launch = launchers.Launch(names, values["pod_gpus_per_host"], variables, tuple(map(str, values["pod_mpirun_arguments"])))
     argv = launchers.from_one_host(launcher, run.program, values["pod_torch_python"], launch, where, document, options)
-    return Job(f"{run.name}, {launcher}", argv, run.at + LAUNCHED_AFTER_SECONDS, run.until, told)
+    return Job(f"{run.name}, {launcher}", argv, run.at + LAUNCHED_AFTER_SECONDS, run.until, told, turn=run.turn)
 
 
 def named(situation: Situation, host: str) -> str:

@@ -10,7 +10,7 @@ import typing as t
 from .. import ladder, launchers, rungs
 from ..loads import JOBS, Situation, Timetable, Values
 from . import nccl_tests
-from ._ranks import Run, add
+from ._ranks import Run, add, one_word
 
 # Each run of a launch meets at a port of its own, and a port rests for some launches before it is used again.
 PORTS_OF_A_LAUNCH, LAUNCHES_OF_PORTS = 64, 16
@@ -18,6 +18,14 @@ READINGS = ("collective_ranks", "collective_rates", "collective_results", "colle
 PROGRAMS = ["torch_collectives", *launchers.BESIDE["torch_collectives"]]
 QUICK: Values = {"dtypes": "", "collectives": "all_reduce"}
 # With these off, what NVLink would carry must go over the host's own NICs.
+# What each probe changes where a rung breaks although every rail carries its rate: what restores the rate names the cause.
+PROBES: dict[str, dict[str, str]] = {
+    "NCCL_ALGO=Ring": {"NCCL_ALGO": "Ring"},
+    "NCCL_NVLS_ENABLE=0": {"NCCL_NVLS_ENABLE": "0"},
+    # NCCL warns of a file that is not there, and looks at the machine itself.
+    "no topology file": {"NCCL_TOPO_FILE": "/nonexistent"},
+    "4 queue pairs a connection": {"NCCL_IB_QPS_PER_CONNECTION": "4"},
+}
 OVER_NICS = {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1"}
 
 
@@ -33,6 +41,11 @@ def plan(situation: Situation) -> Timetable | None:
     searches = len({row["step"] for rows in jobs.values() for row in rows if row["kind"] == rungs.SEARCH and row["role"] != rungs.TABLE})
     step = ladder.following(order, rungs.measured(found, situation.values), searches)
     if not step.groups:
+        probed = any(row["kind"] == rungs.PROBE for rows in jobs.values() for row in rows)
+        # Of what came to no rate nothing could be restored.
+        slow = [run for run in found if run.kind in (rungs.RUNG, rungs.SEARCH) and run.top and not run.trouble and not rungs.passed(run, situation.values)]
+        if slow and situation.values["pod_collective_backend"] == "nccl" and not probed:
+            return _probes(situation, min(slow, key=lambda run: (len(run.hosts), run.hosts)).hosts)
         return nccl_tests.plan(situation, order, variables, OVER_NICS)
     kind = rungs.RUNG if step.rung else rungs.SEARCH
     what = f"all-reduce over {step.rung} hosts" if step.rung else f"who is slow: {len(step.groups)} groups side by side"
@@ -42,6 +55,15 @@ def plan(situation: Situation) -> Timetable | None:
         name = f"{kind} of {len(hosts)}" + (f", group {number + 1}" if len(step.groups) > 1 else "") + (f", step {situation.step}" if not step.rung else "")
         # Every collective and every value is proved by each host alone and by all together.
         _job(table, situation, hosts, kind, name, number, 0.0, {} if step.rung == len(order) else QUICK, {})
+    return table
+
+
+def _probes(situation: Situation, hosts: t.Sequence[str]) -> Timetable:
+    """One round over the smallest group that is slow, one probe after the other."""
+    long = float(situation.values["pod_collective_run_seconds"])
+    table = Timetable(words=[f"what restores the rate over {', '.join(hosts)}: {', '.join(PROBES)}"], programs=PROGRAMS)
+    for number, (name, changed) in enumerate(PROBES.items()):
+        _job(table, situation, list(hosts), rungs.PROBE, f"{rungs.PROBE}: {name}", number, number * long, QUICK, changed)
     return table
 
 
@@ -67,7 +89,7 @@ def _alone(situation: Situation) -> Timetable:
     launches = ladder.launches(len(situation.hosts)) + 1
     words = [
         f"every host alone, with and without NVLink, then all-reduce over {ladder_of} hosts",
-        f"{launches} launches of at most {long:g} s, and at most {ladder.MOST_SEARCHES} more where a rung breaks",
+        f"{launches} launches of at most {long:g} s, and at most {ladder.MOST_SEARCHES} more and {len(PROBES)} probes where a rung breaks",
     ]
     if values["pod_nccl_tests_dir"]:
         again = launches if values["pod_launcher"] in launchers.FROM_ONE_HOST else 1
@@ -95,7 +117,7 @@ def _job(
             given |= {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,NET,GRAPH,ENV,TUNING", "NCCL_DEBUG_FILE": f"{log}.%h.%p"}
         options: Values = {
             "backend": values["pod_collective_backend"],
-            "job": name.replace(" ", "_").replace(",", ""),
+            "job": one_word(name),
             # A rank must have the time to say who is missing before all of them are ended.
             "timeout": min(values["pod_collective_timeout_seconds"], (until - at) / 3),
             "start-timeout": (until - at) / 2,
@@ -109,9 +131,15 @@ def _job(
 
     port = situation.values["pod_collective_port"] + situation.step % LAUNCHES_OF_PORTS * PORTS_OF_A_LAUNCH + number
     told = {"kind": kind, "step": situation.step}
-    add(table, situation, Run("torch_collectives", name, hosts, port, at, until, own, told, _readings, number if at else None))
+    readings = _of_a_probe if kind == rungs.PROBE else _readings
+    add(table, situation, Run("torch_collectives", name, hosts, port, at, until, own, told, readings, number if at else None))
 
 
 def _readings(values: Values) -> tuple[str, ...]:
     nccl = values["pod_collective_backend"] == "nccl"
     return READINGS if nccl else tuple(name for name in READINGS if name not in ("nccl_log", "gpu_copies"))
+
+
+def _of_a_probe(values: Values) -> tuple[str, ...]:
+    """Its log is of variables that nobody asked for."""
+    return tuple(name for name in _readings(values) if name != "nccl_log")

@@ -315,6 +315,25 @@ def test_sharp_that_is_wanted_and_not_there() -> None:
     assert set(found["sharp_used"]) == set(pod.nodes)
 
 
+@pytest.mark.parametrize(
+    ("variable", "words"),
+    [
+        ("NCCL_ALGO=Ring", "NCCL_ALGO=Ring restores it: "),
+        ("NCCL_IB_QPS_PER_CONNECTION=4", "4 queue pairs a connection restores it: "),
+        ("", "none of NCCL_ALGO=Ring, NCCL_NVLS_ENABLE=0, no topology file, 4 queue pairs a connection restores it"),
+    ],
+)
+def test_what_restores_the_rate_of_a_rung_is_named(variable: str, words: str) -> None:
+    pod = plan_of(4)
+    fleet = Fleet(pod, {"gpu03": {"limit_gbyte_s": 180.0, "restored_by": variable}})
+    verdicts = judged("collectives", pod, fleet)
+    assert words in words_of(verdicts, "all_reduce_bandwidth")
+    found = not_well(verdicts)
+    assert found["all_reduce_bandwidth"] == found["slow_node"] == {"gpu03": "fail"} and "nccl_runtime" not in found
+    rounds = [step for step in fleet.steps if any(job.told["kind"] == rungs.PROBE for jobs in step.jobs.values() for job in jobs)]
+    assert len(rounds) == 1 and {len(jobs) for jobs in rounds[0].jobs.values()} == {4} and len(rounds[0].jobs) == 2
+
+
 @pytest.mark.parametrize("how", ["absent", "dead"])
 def test_a_rank_that_does_not_come_is_named(how: str) -> None:
     pod = plan_of(8)

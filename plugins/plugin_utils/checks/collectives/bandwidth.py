@@ -8,7 +8,7 @@ from __future__ import annotations
 import statistics
 import typing as t
 
-from ...rungs import NODE, NODE_NICS, RUNG, Run, blamed, least, passed, runs, wanted, wire
+from ...rungs import NODE, NODE_NICS, RUNG, Run, blamed, least, passed, probes, restored, runs, wanted, wire
 from .. import CannotTell, Finding, NotApplicable, check
 from .._rows import Rows, several
 from ._why import why_slow
@@ -109,12 +109,13 @@ def all_reduce_bandwidth(
     if not mine:
         raise NotApplicable("one host climbs") if len(load_jobs_of_peers) < 2 else CannotTell("no rung of the ladder had this host")
     state = blamed(found, sorted(load_jobs_of_peers), values)
+    tried = restored(probes(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers), values)
     for run in mine:
         if passed(run, values) or (state.hosts and pod_node not in state.hosts):
             continue
         name = {row["item"] for row in load_jobs_of_peers.get(pod_node, ()) if row["kind"] == RUNG and row["round"] == len(run.hosts)}
         log = [row for row in nccl_log or () if row["item"] in name]
-        yield _low(run, values, why_slow(log, [rail["device"] for rail in pod_rails], pod_traffic_class if pod_fabric == "roce" else None))
+        yield _low(run, values, why_slow(log, [rail["device"] for rail in pod_rails], pod_traffic_class if pod_fabric == "roce" else None) + tried)
 
 
 def ladder_values(rails: Rows, link: float, table: dict[str, t.Any], percent: float, tolerance: float) -> dict[str, t.Any]:
