@@ -131,9 +131,9 @@ class Host:
             return None
 
     def _end_agent(self):
-        """End the agent where it still runs; it ends its ranks and tells what it has."""
+        """End the agent where it still runs; it ends its ranks and tells what it has. One that has told it is about to end by itself."""
         agent = self._agent()
-        for number in (signal.SIGTERM, signal.SIGKILL):
+        for number in (*([] if self._document() is None else [0]), signal.SIGTERM, signal.SIGKILL):
             if agent is None or born(agent["pid"]) != agent["born"]:
                 return
             with contextlib.suppress(OSError):
