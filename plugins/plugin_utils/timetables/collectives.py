@@ -17,7 +17,6 @@ PORTS_OF_A_LAUNCH, LAUNCHES_OF_PORTS = 64, 16
 READINGS = ("collective_ranks", "collective_rates", "collective_results", "collective_hangs", "gpu_copies", "nccl_log")
 PROGRAMS = ["torch_collectives", *launchers.BESIDE["torch_collectives"]]
 QUICK: Values = {"dtypes": "", "collectives": "all_reduce"}
-# With these off, what NVLink would carry must go over the host's own NICs.
 # What each probe changes where a rung breaks although every rail carries its rate: what restores the rate names the cause.
 PROBES: dict[str, dict[str, str]] = {
     "NCCL_ALGO=Ring": {"NCCL_ALGO": "Ring"},
@@ -26,6 +25,7 @@ PROBES: dict[str, dict[str, str]] = {
     "no topology file": {"NCCL_TOPO_FILE": "/nonexistent"},
     "4 queue pairs a connection": {"NCCL_IB_QPS_PER_CONNECTION": "4"},
 }
+# With these off, what NVLink would carry must go over the host's own NICs.
 OVER_NICS = {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1"}
 
 
