@@ -158,6 +158,8 @@ def _of_peers(layer: Layer) -> dict[str, dict[str, list[dict[str, t.Any]]]]:
 
 def _of_node(layer: Layer, check: Check, node: str, values: Mapping[str, t.Any], peers: Mapping[str, t.Any]) -> Verdict:
     blank = _blank(layer, check, layer.plan.nodes[node].group, node, layer.plan.affects(node), check.is_required(values))
+    if (words := check.out_of_place(values)) is not None:
+        return replace(blank, verdict="skip", words=words)
     try:
         given = _rows(layer, check, node, values)
     except _Unread as unread:
@@ -172,6 +174,8 @@ def _of_group(layer: Layer, check: Check, group: str, hosts: list[str], beside: 
     """What a check says of a group's members; beside: hosts that they are held against, of which nothing is said."""
     values = layer.plan.nodes[hosts[0]].values
     blank = _blank(layer, check, group, None, frozenset({group}), check.is_required(values))
+    if (words := check.out_of_place(values)) is not None:
+        return replace(blank, verdict="skip", words=words)
     differing = [name for name in check.expectations if len({_comparable(layer.plan.nodes[host].values.get(name)) for host in hosts}) > 1]
     if differing:
         return replace(blank, verdict="unknown", words=f"members of {group} have different {', '.join(differing)}")

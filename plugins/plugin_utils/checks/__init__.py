@@ -71,6 +71,7 @@ class Check:
     required: True, or the ``pod_*`` that must be set for it to be required, or a ``pod_*`` with the values for which it is:
     without a pass in a group it closes the gate.
     needs: ``soak`` (a counter read before and after it) or ``load``, what a depth or mode may leave out.
+    when: a ``pod_*`` and whether it must be set for the check to have a subject.
     """
 
     layer: str
@@ -90,9 +91,18 @@ class Check:
     severity: str
     remedy: str | None
     needs: str | None
+    when: tuple[str, bool] | None = None
+
+    def out_of_place(self, values: t.Mapping[str, t.Any]) -> str | None:
+        """Why it has no subject on nodes with these expectations, or None."""
+        if self.when is None or bool(values.get(self.when[0])) == self.when[1]:
+            return None
+        return f"{self.when[0]} is {'not ' if self.when[1] else ''}set"
 
     def is_required(self, values: t.Mapping[str, t.Any]) -> bool:
         """Whether it is required of nodes with these expectations; a word ``none`` asks for nothing."""
+        if self.out_of_place(values):
+            return False
         if isinstance(self.required, tuple):
             name, among = self.required
             return values.get(name) in among
@@ -122,6 +132,7 @@ def check(
     remedy: str | None = None,
     needs: str | None = None,
     kind: str | None = None,
+    when: tuple[str, bool] | None = None,
     layers: tuple[str, ...] = (),
 ) -> t.Callable[[Judge], Judge]:
     """Declare a function as a check.
@@ -140,12 +151,13 @@ def check(
         _demand(fabric in (None, "roce", "infiniband") and needs in (None, "soak", "load"), name, f"has fabric {fabric!r} and needs {needs!r}")
         by = required[0] if isinstance(required, tuple) else required
         _demand(isinstance(by, bool) or by in SPECIFIED, name, f"is required by {by!r}, which is not specified")
+        _demand(when is None or when[0] in SPECIFIED, name, f"is judged by {when!r}, which is not specified")
         named = _declared(name, judge)
         kinds = _kinds(name, named, kind)
         for layer in layers or (own,):
             REGISTRY.setdefault(layer, {})[name] = Check(
                 layer=layer, id=name, statement=statement, cause=cause, fix=fix, judge=judge, kinds=kinds, fabric=fabric, scope=scope,
-                required=required, severity=severity, remedy=remedy, needs=needs or _needs(named["asked"]), **named,
+                required=required, severity=severity, remedy=remedy, needs=needs or _needs(named["asked"]), when=when, **named,
             )  # fmt: skip
         return judge
 

@@ -59,4 +59,5 @@ def _site(situation: Situation, host: str, long: float) -> Job:
     """A site's own command prints its log; who waited for whom is told by its watchdog."""
     argv = [str(word) for word in situation.plan.nodes[host].values["pod_training_command"]]
     told = {"kind": NAME, "round": len(situation.hosts), "hosts": situation.hosts, "step": 0, "role": "rank"}
-    return Job(NAME, argv, 0.0, long, told, reading="training_log", also=("collective_timeouts",))
+    # One rank of all prints the steps: a host that prints none may have ended well.
+    return Job(NAME, argv, 0.0, long, told, reading="collective_timeouts", also=("training_log",))

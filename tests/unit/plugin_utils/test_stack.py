@@ -19,6 +19,9 @@ from ansible_collections.gpufabric.pyramid.tests.simulated_pod import stack
 HOSTS = 32
 # The checks of nccl-tests, which a pod has where it says where the programs are.
 BY_TESTS = ("nccl_tests_bandwidth", "measures_agree")
+# The checks of a site's own training, by its log.
+BY_LOG = ("own_training_ends", "own_steps_steady", "own_loss_falls", "own_step_time_expected")
+OWN: dict[str, t.Any] = {"pod_training_command": ["/opt/train/run.sh", "--steps", "40"]}
 TESTS: dict[str, t.Any] = {"pod_nccl_tests_dir": "/opt/nccl-tests/build"}
 Checks = dict[str, str]
 
@@ -155,7 +158,7 @@ def test_a_healthy_pod_passes_layer_6() -> None:
     verdicts = judged("training", plan, Fleet(plan, {}))
     assert not_well(verdicts) == {}
     passed = {one.check for one in verdicts if one.verdict == "pass"}
-    assert passed == set(judging.REGISTRY["training"]) - {"step_time_expected", "mfu"} | {judging.ANSWERED}
+    assert passed == set(judging.REGISTRY["training"]) - {"step_time_expected", "mfu", *BY_LOG} | {judging.ANSWERED}
 
 
 ILL: dict[str, tuple[dict[str, t.Any], Checks, str, str]] = {
@@ -380,6 +383,64 @@ def test_numbers_that_the_site_asks_for() -> None:
     pod = plan_of(2, pod_step_seconds=0.5, pod_mfu_min_percent=55)
     found = not_well(judged("training", pod, Fleet(pod, {})))
     assert {one: set(hosts.values()) for one, hosts in found.items()} == {"step_time_expected": {"fail"}, "mfu": {"warn"}}
+
+
+class OwnTraining(Fleet):
+    """Hosts that run a site's own training, whose last one prints the steps as Megatron-LM does."""
+
+    step_ms: t.Callable[[int], float] = staticmethod(lambda step: 2400.0 + step % 3)
+    loss: t.Callable[[int], str] = staticmethod(lambda step: f"{10 / (1 + step):.6E}")
+    printed: t.ClassVar[dict[str, str]] = {}
+    rc = 0
+
+    def answer(self, host: str, job: loads.Job) -> dict[str, t.Any]:
+        """What its command prints."""
+        text = f"setting random seeds to 1234 ...\n{self.printed.get(host, '')}"
+        for step in range(1, 41) if host == list(self.plan.nodes)[-1] else ():
+            text += f" iteration {step:8}/      40 | consumed samples: {step * 256:12} | elapsed time per iteration (ms): {self.step_ms(step):.1f} | "
+            text += f"learning rate: 1.200E-07 | global batch size:   256 | lm loss: {self.loss(step)} | loss scale: 1.0 | grad norm: 14.218 | "
+            text += "number of skipped iterations:   0 | number of nan iterations:   0 |\n"
+        assert job.argv == OWN["pod_training_command"]
+        return {"status": "ran", "argv": job.argv, "rc": self.rc, "stderr": "", "stdout": text, "seconds": 20.0, "cut": False}
+
+
+def test_a_sites_own_training_is_judged_by_its_log() -> None:
+    pod = plan_of(2, pod_step_seconds=2.4, **OWN)
+    verdicts = judged("training", pod, OwnTraining(pod, {}))
+    assert not_well(verdicts) == {}
+    assert {one.check for one in verdicts if one.verdict == "pass"} == {*BY_LOG, judging.ANSWERED}
+    assert {one.host for one in verdicts if one.check == "own_steps_steady" and one.verdict == "pass"} == set(pod.nodes)
+
+
+WATCHDOG = "[Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=12, OpType=ALLREDUCE, Timeout(ms)=600000) ran for 600029 milliseconds\n"
+
+
+@pytest.mark.parametrize(
+    ("ill", "check", "words"),
+    [
+        ({"step_ms": lambda step: 2400.0 if step % 2 else 3000.0}, "own_steps_steady", "a variation of at most 5 %"),
+        ({"step_ms": lambda step: 24000.0 if step == 30 else 2400.0}, "own_steps_steady", "step 30"),
+        ({"loss": lambda step: "nan" if step == 30 else f"{10 / (1 + step):.6E}"}, "own_loss_falls", "step 30: expected a loss that is a number"),
+        ({"loss": lambda step: f"{step:.6E}"}, "own_loss_falls", "a loss that falls"),
+        ({"step_ms": lambda _step: 3000.0}, "own_step_time_expected", "3000 ms"),
+        ({"rc": 1}, "own_training_ends", "exited with status 1"),
+        ({"printed": {"gpu01": WATCHDOG}}, "own_training_ends", "rank 3: expected no hung collective"),
+    ],
+)
+def test_what_ails_a_sites_own_training_is_found(ill: dict[str, t.Any], check: str, words: str) -> None:
+    pod = plan_of(2, pod_step_seconds=2.4, **OWN)
+    fleet = OwnTraining(pod, {})
+    for name, value in ill.items():
+        setattr(fleet, name, value)
+    verdicts = judged("training", pod, fleet)
+    said = words_of(verdicts, check) + "".join(one.words for one in verdicts if one.check == check)
+    assert check in not_well(verdicts) and words in said
+
+
+def test_a_log_without_enough_steps_proves_nothing() -> None:
+    pod = plan_of(2, pod_training_warmup_steps=35, **OWN)
+    found = not_well(judged("training", pod, OwnTraining(pod, {})))
+    assert found == {check: dict.fromkeys(pod.nodes, "unknown") for check in ("own_steps_steady", "own_loss_falls")}
 
 
 @pytest.mark.parametrize("layer", ["collectives", "training"])

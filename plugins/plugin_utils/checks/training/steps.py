@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Layer 6, training: real steps are steady, as fast as they must be, and leave every rank with the same model."""
+"""Layer 6, training: what the ranks of the built-in training tell."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import math
 import statistics
 import typing as t
 
-from . import CannotTell, Finding, NotApplicable, check
-from ._rows import Rows, several
-from .collectives.correctness import hung
+from .. import CannotTell, Finding, NotApplicable, check
+from .._rows import Rows, several
+from ..collectives.correctness import hung
 
 Peers = dict[str, Rows]
 LEAST_STEPS = 10
+# A site's own training, where it is set, tells no ranks.
+OWN_COMMAND = "pod_training_command"
 # A checksum in float64 of three steps; what is further from one process is another computation.
 SAME = 1e-6
 
@@ -51,6 +53,7 @@ def spread(rows: Rows) -> tuple[float, float]:
     fix="Compare the ranks' own computation in the report: where one is unsteady it is the cause, where all wait it is the network.",
     required=True,
     needs="load",
+    when=(OWN_COMMAND, False),
 )
 def step_time_stable(training_steps: Rows, pod_step_variation_percent: float, pod_step_least_ms: float) -> t.Iterator[Finding]:
     """After the warm-up the time of a step varies by less than 5 percent."""
@@ -69,6 +72,7 @@ def step_time_stable(training_steps: Rows, pod_step_variation_percent: float, po
     cause="One step waited for a retransmission, a reset link, a page of memory, or a collector.",
     fix="Look at the counters of the NICs and at the kernel log of the named rank's host at that step.",
     needs="load",
+    when=(OWN_COMMAND, False),
 )
 def step_outliers(training_steps: Rows, pod_step_outlier_times: float) -> t.Iterator[Finding]:
     """No step lasts more than 5 times the mean."""
@@ -85,6 +89,7 @@ def step_outliers(training_steps: Rows, pod_step_outlier_times: float) -> t.Iter
     fix="Compare its GPU's clocks, temperature and power with the others', its PCIe link, its NUMA node and what else runs on its host.",
     needs="load",
     kind="host",
+    when=(OWN_COMMAND, False),
 )
 def slow_rank(training_steps_of_peers: Peers, pod_node: str, pod_slow_rank_percent: float) -> t.Iterator[Finding]:
     """No rank's own computation and data take longer than the others' in most steps, by more than 5 percent of the step."""
@@ -114,6 +119,7 @@ def slow_rank(training_steps_of_peers: Peers, pod_node: str, pod_slow_rank_perce
     cause="The pod trains slower than it did or should: see mfu_cause for which of computation, network and storage it is.",
     fix="Compare with the baseline's software and settings, then follow mfu_cause.",
     needs="load",
+    when=(OWN_COMMAND, False),
 )
 def step_time_expected(training_steps: Rows, pod_step_seconds: float | None, pod_step_tolerance_percent: float) -> t.Iterator[Finding]:
     """A step takes what it is expected to take, within 10 percent."""
@@ -139,6 +145,7 @@ def mfu_of(rank: dict[str, t.Any], rows: Rows) -> float | None:
     fix="Follow mfu_cause. Compare with a baseline of the same model first: real large runs are at 38 to 45 percent, a small GPT at 50 or below.",
     severity="warn",
     needs="load",
+    when=(OWN_COMMAND, False),
 )
 def mfu(training_steps: Rows, training_ranks: Rows, pod_mfu_min_percent: float | None) -> t.Iterator[Finding]:
     """The steps use the part of the GPUs' peak that the pod asks for."""
@@ -158,6 +165,7 @@ def mfu(training_steps: Rows, training_ranks: Rows, pod_mfu_min_percent: float |
     fix="Look at the missing rank's host: Xid, NIC errors, link flaps at that time; where all were there, at the paths between them.",
     required=True,
     needs="load",
+    when=(OWN_COMMAND, False),
 )
 def no_nccl_timeouts(
     training_ranks: Rows, training_hangs: Rows, pod_gpus_per_host: int, collective_timeouts: Rows | None = None
@@ -181,6 +189,7 @@ def no_nccl_timeouts(
     cause="Training diverges: wrong data on the way, a broken GPU, or numbers out of range.",
     fix="See ranks_agree and layer 5's collectives_correct; run the vendor's GPU diagnostics on the rank where it began.",
     needs="load",
+    when=(OWN_COMMAND, False),
 )
 def loss_falls(training_steps: Rows) -> t.Iterator[Finding]:
     """The loss is a number on every rank in every step, and falls."""
@@ -201,6 +210,7 @@ def loss_falls(training_steps: Rows) -> t.Iterator[Finding]:
     required=True,
     needs="load",
     kind="host",
+    when=(OWN_COMMAND, False),
 )
 def ranks_agree(training_agreement_of_peers: Peers, pod_node: str) -> t.Iterator[Finding]:
     """All ranks end with finite parameters, gradients and optimizer state, equal where they must be, as one process would."""
@@ -228,6 +238,7 @@ def ranks_agree(training_agreement_of_peers: Peers, pod_node: str) -> t.Iterator
     scope="group",
     severity="warn",
     needs="load",
+    when=(OWN_COMMAND, False),
 )
 def mfu_cause(training_ranks: Peers, training_steps: Peers, pod_median_percent: float, pod_waiting_warn_percent: float) -> t.Iterator[Finding]:
     """No GPU multiplies slower than its group's, and the steps wait neither for data nor for the network for long."""

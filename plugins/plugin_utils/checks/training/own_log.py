@@ -1,0 +1,112 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Layer 6, training: what the log of a site's own training says. One of its ranks prints the steps, and they are those of all."""
+
+from __future__ import annotations
+
+import statistics
+import typing as t
+
+from .. import CannotTell, Finding, NotApplicable, check
+from .._rows import Rows
+from .steps import LEAST_STEPS, OWN_COMMAND
+
+Peers = dict[str, Rows]
+
+
+def _steps(logs: Peers, warmup: int) -> dict[str, Rows]:
+    """The steps after the warm-up, by the host that printed them.
+
+    Raises CannotTell where no host printed enough of them.
+    """
+    told = {host: sorted(rows, key=lambda row: row["iteration"])[warmup:] for host, rows in logs.items()}
+    most = max((len(rows) for rows in told.values()), default=0)
+    if most < LEAST_STEPS:
+        raise CannotTell(f"the logs tell {most} steps after {warmup} of warm-up, {LEAST_STEPS} are needed")
+    return {host: rows for host, rows in told.items() if len(rows) >= LEAST_STEPS}
+
+
+@check(
+    cause="The site's own command failed or hung on this host: a rank died or stalled, the network lost a path, or the command is wrong.",
+    fix="Read its evidence of this layer (training_log), then the missing rank's host: Xid, NIC errors, link flaps at that time.",
+    required=True,
+    needs="load",
+    kind="host",
+    when=(OWN_COMMAND, True),
+)
+def own_training_ends(load_jobs: Rows, collective_timeouts: Rows) -> t.Iterator[Finding]:
+    """The site's own training comes to its end on the host, and none of its collectives hangs."""
+    if not load_jobs:
+        raise CannotTell("it was not started")
+    for row in load_jobs:
+        if row["status"] != "ok":
+            yield Finding("the training", "an end of its own", str(row["words"]), row["status"])
+    for row in collective_timeouts:
+        yield Finding(f"rank {row['rank']}" if row["rank"] is not None else "a rank", "no hung collective", row["text"][:300])
+
+
+@check(
+    cause="Something disturbs the steps of the site's own training: congestion, a slow rank, throttling, storage, a noisy neighbour.",
+    fix="Run the layer without pod_training_command: the built-in training tells computation, data and network apart, for each rank.",
+    required=True,
+    needs="load",
+    kind="host",
+    when=(OWN_COMMAND, True),
+)
+def own_steps_steady(
+    training_log_of_peers: Peers, pod_training_warmup_steps: int, pod_step_variation_percent: float, pod_step_outlier_times: float
+) -> t.Iterator[Finding]:  # fmt: skip
+    """By its own log, after the warm-up the time of a step varies by less than 5 percent, and none lasts more than 5 times the mean."""
+    for host, rows in _steps(training_log_of_peers, pod_training_warmup_steps).items():
+        times = [row["step_ms"] for row in rows]
+        mean = statistics.mean(times)
+        variation = statistics.pstdev(times) / mean * 100
+        if variation > pod_step_variation_percent:
+            yield Finding(f"log of {host}", f"a variation of at most {pod_step_variation_percent:g} %", f"{variation:.3g} % of {mean:.4g} ms")
+        longest = max(rows, key=lambda row: row["step_ms"])
+        if longest["step_ms"] > pod_step_outlier_times * mean:
+            most = f"at most {pod_step_outlier_times:g} times {mean:.4g} ms"
+            yield Finding(f"log of {host}, step {longest['iteration']}", most, f"{longest['step_ms']:.4g} ms")
+
+
+@check(
+    cause="Training diverges: wrong data on the way, a broken GPU, numbers out of range, or settings that do not suit the model.",
+    fix="Run the layer without pod_training_command, which holds the ranks' parameters against each other, and the vendor's GPU diagnostics.",
+    required=True,
+    needs="load",
+    kind="host",
+    when=(OWN_COMMAND, True),
+)
+def own_loss_falls(training_log_of_peers: Peers, pod_training_warmup_steps: int) -> t.Iterator[Finding]:
+    """By its own log, after the warm-up the loss is a number in every step and falls, and no step is skipped."""
+    for host, rows in _steps(training_log_of_peers, pod_training_warmup_steps).items():
+        bad = next((row for row in rows if row["loss"] is None or row["nan_iterations"] or row["skipped_iterations"]), None)
+        if bad is not None:
+            ill = "skipped, or no number" if bad["nan_iterations"] or bad["skipped_iterations"] else bad["loss_word"] or "none"
+            yield Finding(f"log of {host}, step {bad['iteration']}", "a loss that is a number", str(ill))
+            continue
+        part = max(1, len(rows) // 4)
+        began, ended = (statistics.mean(row["loss"] for row in some) for some in (rows[:part], rows[-part:]))
+        if ended >= began:
+            yield Finding(f"log of {host}", "a loss that falls", f"from {began:.4g} to {ended:.4g}")
+
+
+@check(
+    cause="The site's own training is slower than it did or should be.",
+    fix="Run the layer without pod_training_command: mfu_cause says which of computation, data and network it is.",
+    needs="load",
+    kind="host",
+    when=("pod_step_seconds", True),
+)
+def own_step_time_expected(
+    training_log_of_peers: Peers, pod_training_command: list[str], pod_training_warmup_steps: int, pod_step_seconds: float | None,
+    pod_step_tolerance_percent: float,
+) -> t.Iterator[Finding]:  # fmt: skip
+    """By its own log a step takes what it is expected to take, within 10 percent."""
+    if not pod_training_command or pod_step_seconds is None:
+        raise NotApplicable("pod_training_command is not set")
+    for host, rows in _steps(training_log_of_peers, pod_training_warmup_steps).items():
+        mean, most = statistics.mean(row["step_ms"] for row in rows), pod_step_seconds * 1e3 * (1 + pod_step_tolerance_percent / 100)
+        if mean > most:
+            yield Finding(f"log of {host}", f"at most {most:.4g} ms", f"{mean:.4g} ms")
