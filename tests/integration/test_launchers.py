@@ -21,6 +21,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.plan import Node
 from ansible_collections.gpufabric.pyramid.tests.labs.ranks import apart
 from ansible_collections.gpufabric.pyramid.tests.labs.slurm import cluster
 
+pytestmark = pytest.mark.xdist_group("launchers")
 HOSTS = ("node01", "node02")
 AS_ROOT = "--allow-run-as-root"
 LAUNCHERS = ("srun", "mpirun")
