@@ -129,7 +129,8 @@ def replies(jobs: t.Sequence[Job], said: Values) -> dict[str, Reply]:
 def _ended(answer: Answer, lost: str | None) -> tuple[str, str | None]:
     """``ok``, ``fail`` or ``unknown``, and the words: the tool's own where it is known what they mean."""
     words = trouble(answer) or lost
-    known = launchers.COMPLAINTS if answer.argv[0] in launchers.FROM_ONE_HOST else COMPLAINTS
+    tool = answer.argv[0].rpartition("/")[2]
+    known = launchers.COMPLAINTS if tool in launchers.FROM_ONE_HOST else COMPLAINTS if tool.startswith("ib_") else ()
     said = complaint(answer.stderr, answer.stdout, known=known) if words and answer.status in ("ran", "timeout") else None
     return (said.verdict, str(said)) if said else ("unknown" if words else "ok", words)
 

@@ -59,5 +59,5 @@ def _site(situation: Situation, host: str, long: float) -> Job:
     """A site's own command prints its log; who waited for whom is told by its watchdog."""
     argv = [str(word) for word in situation.plan.nodes[host].values["pod_training_command"]]
     told = {"kind": NAME, "round": len(situation.hosts), "hosts": situation.hosts, "step": 0, "role": "rank"}
-    # One rank of all prints the steps: a host that prints none may have ended well.
-    return Job(NAME, argv, 0.0, long, told, reading="collective_timeouts", also=("training_log",))
+    # How it ended is its exit status: one rank of all prints the steps, and a hang is told by a command that fails.
+    return Job(NAME, argv, 0.0, long, told, also=("collective_timeouts", "training_log"))

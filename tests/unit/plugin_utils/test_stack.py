@@ -424,7 +424,7 @@ WATCHDOG = "[Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqN
         ({"loss": lambda step: f"{step:.6E}"}, "own_loss_falls", "a loss that falls"),
         ({"step_ms": lambda _step: 3000.0}, "own_step_time_expected", "3000 ms"),
         ({"rc": 1}, "own_training_ends", "exited with status 1"),
-        ({"printed": {"gpu01": WATCHDOG}}, "own_training_ends", "rank 3: expected no hung collective"),
+        ({"printed": {"gpu01": WATCHDOG}, "rc": 1}, "own_training_ends", "rank 3: expected no hung collective"),
     ],
 )
 def test_what_ails_a_sites_own_training_is_found(ill: dict[str, t.Any], check: str, words: str) -> None:
