@@ -78,6 +78,8 @@ def variables(values: Values) -> dict[str, str]:
     given = {str(name): str(value) for name, value in values["pod_nccl_environment"].items()}
     if values["pod_fabric"] == "roce" and values["pod_collective_backend"] == "nccl":
         given.setdefault("NCCL_IB_TC", str(values["pod_traffic_class"]))
+    if values["pod_sharp"] and values["pod_collective_backend"] == "nccl":
+        given.setdefault("NCCL_COLLNET_ENABLE", "1")
     return given
 
 

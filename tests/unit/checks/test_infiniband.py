@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotApplicable
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives import transport
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.congestion import infiniband as congestion
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.links import infiniband as links
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.routing import infiniband as routing
@@ -205,3 +206,32 @@ def test_oversubscription_counts_the_links_that_are_there():
         ("uplinks: expected at most 1:1, got 2:1 (2 host ports, 1 uplinks)", "warn")
     ]
     assert said(paths.oversubscription("leaf", "rail_optimised", planned, 1, 2, [])) == [("uplinks: expected at least one, got none in the fabric", None)]
+
+
+JOBS = [{"item": "all", "hosts": ["gpu01", "gpu02"]}, {"item": "alone", "hosts": ["gpu01"]}]
+CONNECTED = {"item": "all", "event": "sharp", "text": None}
+REFUSED = {"item": "all", "event": "warning", "text": "Cannot initialize CollNet, using point-to-point network instead"}
+OTHER = {"item": "all", "event": "network", "text": None}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "log", "expected"),
+    [
+        (True, [OTHER, CONNECTED], []),
+        (True, [OTHER], [("SHARP: expected channels over CollNet, got none in NCCL's log", None)]),
+        (True, [OTHER, CONNECTED, REFUSED], [(f"SHARP: expected channels over CollNet, got {REFUSED['text']}", None)]),
+        (True, [OTHER, {**CONNECTED, "item": "alone"}], [("SHARP: expected channels over CollNet, got none in NCCL's log", None)]),
+        (False, [CONNECTED], [("SHARP: expected none, as pod_sharp is false, got channels over CollNet: the rates are those of another algorithm", "warn")]),
+    ],
+)
+def test_sharp_is_used_where_it_is_wanted_and_only_there(wanted, log, expected):
+    assert said(transport.sharp_used(log, JOBS, wanted)) == expected
+
+
+def test_of_sharp_nothing_is_said_where_nobody_wants_it_or_nothing_is_told():
+    with pytest.raises(NotApplicable, match="pod_sharp is false"):
+        list(transport.sharp_used([OTHER], JOBS, False))
+    with pytest.raises(NotApplicable, match="no run had several hosts"):
+        list(transport.sharp_used([CONNECTED], JOBS[1:], True))
+    with pytest.raises(CannotTell):
+        list(transport.sharp_used([], JOBS, True))

@@ -13,7 +13,10 @@ from .._rows import Rows, planned
 from ._why import by_socket, devices, network_channels, staged, used
 
 # What the runs themselves set; any other variable that the pod does not list makes a run measure something else.
-OWN = {"NCCL_DEBUG", "NCCL_DEBUG_FILE", "NCCL_DEBUG_SUBSYS", "NCCL_IB_TC", "NCCL_IB_GID_INDEX", "NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE", "NCCL_IB_HCA"}
+OWN = {
+    "NCCL_COLLNET_ENABLE", "NCCL_DEBUG", "NCCL_DEBUG_FILE", "NCCL_DEBUG_SUBSYS", "NCCL_IB_TC", "NCCL_IB_GID_INDEX", "NCCL_P2P_DISABLE",
+    "NCCL_SHM_DISABLE", "NCCL_IB_HCA",
+}  # fmt: skip
 
 
 def _between_hosts(log: Rows, jobs: Rows) -> Rows:
@@ -119,12 +122,15 @@ def no_nccl_warnings(nccl_log: Rows, load_jobs: Rows, pod_nccl_warnings_allowed:
     needs="load",
 )
 def sharp_used(nccl_log: Rows, load_jobs: Rows, pod_sharp: bool) -> t.Iterator[Finding]:
-    """Where the pod wants SHARP, collectives between hosts are aggregated in the switches."""
+    """Where the pod wants SHARP, collectives between hosts are aggregated in the switches, and nowhere else."""
     if not pod_sharp:
-        raise NotApplicable("pod_sharp is false")
+        if not any(row["event"] == "sharp" for row in nccl_log):
+            raise NotApplicable("pod_sharp is false")
+        yield Finding("SHARP", "none, as pod_sharp is false", "channels over CollNet: the rates are those of another algorithm", "warn")
+        return
     log = _between_hosts(nccl_log, load_jobs)
     refused = [row for row in log if row["event"] == "sharp_error" or (row["event"] == "warning" and "CollNet" in str(row["text"]))]
     if refused:
-        yield Finding("SHARP", "CollNet connected", str(refused[0]["text"])[:200])
-    elif not any(row["event"] == "connected" and "coll" in str(row["value"]).lower() for row in log):
-        yield Finding("SHARP", "CollNet connected", "not told")
+        yield Finding("SHARP", "channels over CollNet", str(refused[0]["text"])[:200])
+    elif not any(row["event"] == "sharp" for row in log):
+        yield Finding("SHARP", "channels over CollNet", "none in NCCL's log")
