@@ -13,7 +13,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import rounds
 DOCUMENTATION = r"""
 name: rail_rounds
 short_description: Who tests against whom, in which round
-version_added: 0.1.0
+version_added: 0.2.0
 author: The gpufabric.pyramid authors (@gpufabric)
 description:
   - Pairs hosts in rounds in which no NIC is used twice, all rails of a pair at once.

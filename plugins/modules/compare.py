@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: compare
 short_description: Compare two runs of a pod
-version_added: 0.1.0
+version_added: 0.2.0
 author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
   - Prints what got worse between two runs, the lowest layer first, what is not judged any more, what is well again, and which gates moved.

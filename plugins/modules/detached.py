@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: detached
 short_description: Start, watch and collect processes that outlive the connection
-version_added: 0.1.0
+version_added: 0.2.0
 author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
   - Starts processes by a timetable under a supervisor that ends each at its deadline, and all of them where nobody watches any more.

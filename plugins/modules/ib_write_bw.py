@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: ib_write_bw
 short_description: Measure what rails carry, all rails of a host side by side
-version_added: 0.1.0
+version_added: 0.2.0
 author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
   - Runs perftest's C(ib_write_bw) on several RDMA devices of a host at once, as servers or as clients.

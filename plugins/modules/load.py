@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: load
 short_description: Start, watch or collect a host's part of a planned load
-version_added: 0.1.0
+version_added: 0.2.0
 author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
   - Starts the host's timetable detached from the connection, under a supervisor that ends every process at its deadline.

@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: merge
 short_description: Merge the verdicts of a pod that was climbed in slices
-version_added: 0.1.0
+version_added: 0.2.0
 author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
   - Gives one verdict over runs that climbed different gate groups of one pod (C(--limit rack_01:leaves:spines)), on one controller or on several.

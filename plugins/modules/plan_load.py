@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: plan_load
 short_description: Plan the next step of a layer's loads
-version_added: 0.1.0
+version_added: 0.2.0
 author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
   - Plans which host does what to which other host and when, from the pod and from what the earlier steps gave; prints the plan and its duration.

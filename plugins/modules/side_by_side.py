@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: side_by_side
 short_description: Run many commands side by side on a host
-version_added: 0.1.0
+version_added: 0.2.0
 author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
   - Runs commands with a timeout each, in one round trip, and tells what each said; a command that fails does not fail the task.

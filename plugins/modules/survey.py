@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: survey
 short_description: Ask a node whom it is cabled to
-version_added: 0.1.0
+version_added: 0.2.0
 author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
   - >-

@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: telemetry
 short_description: See that a pod is watched
-version_added: 0.1.0
+version_added: 0.2.0
 author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
   - Asks the pod's Prometheus whether each of the signals that a pod in use is watched by is there for every host and switch, with as many series
