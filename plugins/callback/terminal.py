@@ -12,7 +12,7 @@ short_description: Ansible's default output for pods of hundreds of hosts
 version_added: 0.2.0
 author: The gpufabric.pyramid authors (@gpufabric)
 description:
-  - As P(ansible.builtin.default#callback), but where O(display_ok_hosts) is off it keeps silent about included files too, which would name
+  - As the default callback of Ansible, but where O(display_ok_hosts) is off it keeps silent about included files too, which would name
     every host at every sample of a load.
   - The recap names the hosts on which something changed, failed or was not reached, and counts the others.
 extends_documentation_fragment: [default_callback, result_format_callback]
