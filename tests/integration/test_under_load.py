@@ -22,11 +22,11 @@ from .conftest import RACKS, ROOT, Climb, Pod
 
 SHORT = {"pod_idle_seconds": 1, "pod_write_bw_seconds": 1, "pod_load_setup_seconds": 10, "pod_only": "rdma", "pod_to_layer": "rdma"}
 FAULTS = {name: fault for name, fault in changes.known().items() if fault.get("loads") and fault["expect"]["layer"] == "rdma"}
-# Faults that do not hide each other are looked for in one climb.
+# Faults that do not hide each other are looked for in one climb; the longest is first, that no worker is left with it.
 TOGETHER = [
+    ["gpus_at_work", "perftest_missing"],
     ["slow_sender", "slow_receiver", "gpu_memory_halved", "latency_high", "class_ignored", "other_mtu_measured"],
     ["slow_path", "host_saturates"],
-    ["gpus_at_work", "perftest_missing"],
 ]
 
 

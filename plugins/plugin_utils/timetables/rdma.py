@@ -81,9 +81,9 @@ End = tuple[str, str]
 def sort_out(jobs: t.Mapping[str, Rows], rates: t.Mapping[str, Rows], minimum: float) -> tuple[list[tuple[End, End]], list[tuple[End, End]]]:
     """The pairs (sender's and receiver's host and device) of the rounds that failed, and those that passed, each once.
 
-    A host of which no test ended well is in neither: its own words tell why, and another partner would tell no more.
+    A host of which no test of bandwidth ended well is in neither: its own words tell why, and another partner would tell no more.
     """
-    told_well = {host for host, rows in jobs.items() if any(row["status"] == "ok" for row in rows)}
+    told_well = {host for host, rows in jobs.items() if any(row["status"] == "ok" and row["kind"] == "write_bw" for row in rows)}
     failed: dict[tuple[End, End], None] = {}
     passed: dict[tuple[End, End], None] = {}
     for host, rows in jobs.items():

@@ -121,7 +121,8 @@ def test_a_pod_in_which_everything_fails_is_not_retested_for_ever(plan):
 def test_a_host_without_the_tool_is_not_tested_again(plan):
     done = results(plan, lambda _host, _job: False)
     for row in done[loads.JOBS]["gpu03"]:
-        row["status"] = "unknown"
+        # Latency is another program, which it has.
+        row["status"] = "unknown" if row["kind"] == "write_bw" else "ok"
     done["write_bw"]["gpu03"] = []
     for host, rows in done[loads.JOBS].items():
         lost = {row["item"] for row in rows if row["peer"] == "gpu03" and row["role"] == "client"}
