@@ -8,6 +8,7 @@ Memory is the sum of the proportional set sizes of ansible-playbook and its desc
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 import tempfile
@@ -24,11 +25,10 @@ def tree(pid: int) -> list[int]:
     """A process and its descendants."""
     found = [pid]
     for one in found:
-        for path in Path(f"/proc/{one}/task").glob("*/children"):
-            try:
+        # A worker may end while it is looked at.
+        with contextlib.suppress(OSError):
+            for path in Path(f"/proc/{one}/task").glob("*/children"):
                 found += [int(child) for child in path.read_text(encoding="ascii").split()]
-            except OSError:
-                continue
     return found
 
 
