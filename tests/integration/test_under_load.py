@@ -61,6 +61,8 @@ def test_a_healthy_pod_carries_its_rates(pod: Pod) -> None:
     judged = {one["check"]: one["verdict"] for one in climb.report["verdicts"] if one["host"] == "gpu01"}
     assert judged["write_bw_per_rail"] == judged["right_class"] == judged["measured_as_asked"] == judged["gpu_write_bw"] == "pass"
     assert climb.run is not None and (climb.run / "evidence" / "rdma" / "gpu01" / "write_bw.load-0.txt").stat().st_size > 1000
+    page = (climb.run / "report.html").read_text()
+    assert "ib_write_bw -d mlx5_" in page and "none was run" not in page, "the checklist names the command of each check"
 
 
 @pytest.mark.parametrize("names", TOGETHER, ids="+".join)

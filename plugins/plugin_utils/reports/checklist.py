@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from ..checks import Check
 from ..checks.every import REGISTRY
 from ..gates import NOT_REACHED, OUT_OF_SCOPE
+from ..loads import JOBS
 from ..plan import Plan
 from ..verdicts import ORDER, worst
 from .folding import Entry, entries, ranges
@@ -116,10 +117,16 @@ def on(record: Document, group: str) -> str:
 def _command(check: Check, commands: list[dict[str, t.Any]]) -> str:
     """The first command that a node was asked for one of the check's readings, and how many more."""
     order = {reading: number for number, reading in enumerate((*(name for _phase, name, _parameter in check.asked), *check.of_peers))}
-    asked = sorted((one for one in commands if one.get("reading") in order), key=lambda one: order[one["reading"]])
+    own = order.keys()
+    asked = sorted((one for one in commands if own & _readings(one)), key=lambda one: min(order[name] for name in own & _readings(one)))
     more = f" (and {len(asked) - 1} more)" if len(asked) > 1 else ""
     if not asked:
         return ""
     argv = asked[0]["argv"]
     # A switch is asked a line, not words.
     return (argv[0] if len(argv) == 1 else shlex.join(argv)) + more
+
+
+def _readings(command: dict[str, t.Any]) -> set[str]:
+    """What a command is read as; how one of a load ended is a reading besides."""
+    return {str(command.get("reading")), *([JOBS] if "id" in command else [])}

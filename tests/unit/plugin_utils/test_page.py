@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import runs
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Finding
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.every import REGISTRY
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import catalogue
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import charts, checklist, clean, evidence, html, topology
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.kept import Kept
@@ -135,6 +136,12 @@ def test_the_checklist_says_command_expected_got_and_fix(book) -> None:
     assert bad.commands == {"eos": "show interfaces status", "linux": "ethtool ens0"} and "leaf01 Ethernet1: connected at 100 Gb/s" in bad.got
     assert bad.groups == "fail in every group"
     assert (unjudged.verdict, unjudged.got) == ("unknown", "nothing was judged") and unjudged.fix
+
+
+def test_a_check_of_how_loads_ended_is_told_by_what_they_ran() -> None:
+    commands = [{"reading": "nic_counters", "argv": ["ethtool"]}, {"reading": "write_bw", "id": "incast 1", "argv": ["ib_write_bw", "-d", "mlx5_0"]}]
+    assert checklist._command(REGISTRY["congestion"]["incasts_ran"], commands) == "ib_write_bw -d mlx5_0"
+    assert checklist._command(REGISTRY["congestion"]["incasts_ran"], commands[:1]) == ""
 
 
 def test_a_switch_finding_is_of_the_groups_that_it_touches() -> None:
