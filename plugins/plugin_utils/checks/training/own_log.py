@@ -10,7 +10,7 @@ import typing as t
 
 from .. import CannotTell, Finding, NotApplicable, check
 from .._rows import Rows
-from .steps import LEAST_STEPS, OWN_COMMAND
+from .steps import LEAST_STEPS, OWN_COMMAND, not_falling, timed_out
 
 Peers = dict[str, Rows]
 
@@ -42,8 +42,7 @@ def own_training_ends(load_jobs: Rows, collective_timeouts: Rows) -> t.Iterator[
     for row in load_jobs:
         if row["status"] != "ok":
             yield Finding("the training", "an end of its own", str(row["words"]), row["status"])
-    for row in collective_timeouts:
-        yield Finding(f"rank {row['rank']}" if row["rank"] is not None else "a rank", "no hung collective", row["text"][:300])
+    yield from timed_out(collective_timeouts)
 
 
 @check(
@@ -86,10 +85,7 @@ def own_loss_falls(training_log_of_peers: Peers, pod_training_warmup_steps: int)
             ill = "skipped, or no number" if bad["nan_iterations"] or bad["skipped_iterations"] else bad["loss_word"] or "none"
             yield Finding(f"log of {host}, step {bad['iteration']}", "a loss that is a number", str(ill))
             continue
-        part = max(1, len(rows) // 4)
-        began, ended = (statistics.mean(row["loss"] for row in some) for some in (rows[:part], rows[-part:]))
-        if ended >= began:
-            yield Finding(f"log of {host}", "a loss that falls", f"from {began:.4g} to {ended:.4g}")
+        yield from not_falling(f"log of {host}", rows)
 
 
 @check(

@@ -40,6 +40,20 @@ def _enough(steps: Rows) -> dict[int, Rows]:
     return ranks
 
 
+def timed_out(rows: t.Iterable[dict[str, t.Any]]) -> t.Iterator[Finding]:
+    """The collectives that a log says have hung (``collective_timeouts``)."""
+    for row in rows:
+        yield Finding(f"rank {row['rank']}" if row["rank"] is not None else "a rank", "no hung collective", row["text"][:300])
+
+
+def not_falling(where: str, rows: Rows) -> t.Iterator[Finding]:
+    """The loss where it is no less in the last quarter of the steps than in the first; rows: in the order of the steps, each with a loss."""
+    part = max(1, len(rows) // 4)
+    began, ended = (statistics.mean(row["loss"] for row in some) for some in (rows[:part], rows[-part:]))
+    if ended >= began:
+        yield Finding(where, "a loss that falls", f"from {began:.4g} to {ended:.4g}")
+
+
 def spread(rows: Rows) -> tuple[float, float]:
     """The mean (ms) and the coefficient of variation (percent) of a rank's steps, windows put together."""
     count = sum(row["steps"] for row in rows)
@@ -180,9 +194,7 @@ def no_nccl_timeouts(
             yield Finding(f"rank {row['rank']}", "an end of its own", str(why)[:400], "unknown" if row["outcome"] == "error" else None)
     if len(training_ranks) != pod_gpus_per_host:
         yield Finding("ranks", str(pod_gpus_per_host), str(len(training_ranks)), "unknown")
-    for row in collective_timeouts or ():
-        where = f"rank {row['rank']}" if row["rank"] is not None else "a rank"
-        yield Finding(where, "no hung collective", row["text"][:300])
+    yield from timed_out(collective_timeouts or ())
 
 
 @check(
@@ -198,10 +210,7 @@ def loss_falls(training_steps: Rows) -> t.Iterator[Finding]:
         if first is not None:
             yield Finding(f"rank {rank}, step {first['step']}", "a loss that is a number", "none")
             continue
-        part = max(1, len(rows) // 4)
-        began, ended = (statistics.mean(row["loss"] for row in some) for some in (rows[:part], rows[-part:]))
-        if ended >= began:
-            yield Finding(f"rank {rank}", "a loss that falls", f"from {began:.4g} to {ended:.4g}")
+        yield from not_falling(f"rank {rank}", rows)
 
 
 @check(
