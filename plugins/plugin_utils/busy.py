@@ -29,10 +29,14 @@ def busy(gpus: Rows, before: Rows | None, idle: Rows | None, seconds: int, most_
     if before is None or idle is None:
         return None
     was, now = _bytes(before), _bytes(idle)
-    if not now:
-        return "its NICs have no counter of bytes to tell traffic by"
-    for (netdev, name), value in now.items():
-        rate = (value - was.get((netdev, name), value)) * 8 / 1e9 / max(seconds, 1)
+    both = was.keys() & now.keys()
+    silent = {row["netdev"] for row in (*before, *idle)} - {netdev for netdev, _name in both}
+    if silent or not both:
+        return f"no counter of bytes, read twice, tells the traffic of {', '.join(sorted(silent)) or 'its NICs'}"
+    for netdev, name in sorted(both):
+        rate = (now[netdev, name] - was[netdev, name]) * 8 / 1e9 / max(seconds, 1)
+        if rate < 0:
+            return f"{netdev} {name} went back between two readings, so that its traffic is not told"
         if rate > most_gbit_s:
             return f"{netdev} carries {rate:.2f} Gb/s ({name}), and an idle NIC at most {most_gbit_s:g}"
     return None

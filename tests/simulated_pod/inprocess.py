@@ -98,6 +98,11 @@ def _silent(plan: Plan, pod: Pod, layer: str) -> dict[str, str]:
 
 def judge(plan: Plan, pod: Pod, layer: str, members: t.Sequence[str] | None = None) -> list[Verdict]:
     """Every verdict of a layer for some nodes (all of them), as if the gates below were open."""
+    return judging.judge(told(plan, pod, layer, members))
+
+
+def told(plan: Plan, pod: Pod, layer: str, members: t.Sequence[str] | None = None) -> judging.Layer:
+    """What some nodes (all of them) say in a layer, to be judged."""
     members = list(plan.nodes) if members is None else members
     partners = [name for name in members if plan.nodes[name].role == "host"]
     meshes = plan.meshes(partners)
@@ -111,7 +116,7 @@ def judge(plan: Plan, pod: Pod, layer: str, members: t.Sequence[str] | None = No
     for name, replies in (loaded.incasts(pod, plan, partners) if layer in PHASES else {}).items():
         said["now"].get(name, {"readings": {}})["readings"].update(_told(replies))
     spread = {phase: fabric.spread(plan, told, members) for phase, told in said.items()}
-    return judging.judge(judging.Layer(layer, plan, members, partners, spread["now"], spread["before"], silent, (), TODAY, idle=spread["idle"]))
+    return judging.Layer(layer, plan, members, partners, spread["now"], spread["before"], silent, (), TODAY, idle=spread["idle"])
 
 
 def _told(replies: Replies) -> dict[str, t.Any]:

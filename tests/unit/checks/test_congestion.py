@@ -81,6 +81,8 @@ def test_idle_is_not_told_without_counters_or_after_a_reset() -> None:
     found = list(load.idle_quiet(lacking, lacking, rdma(), rdma(), RAILS, 3, 5, 0.5))
     assert said(found) == [(None, "ens0 pauses received: expected a counter of it, got none", "unknown")]
     assert {one.severity for one in load.idle_quiet([], [], [], [], RAILS, 3, 5, 0.5)} == {"unknown"}
+    dumb = [one for one in nic() if not one["name"].endswith("bytes_phy")]
+    assert said(load.idle_quiet(dumb, dumb, rdma(), rdma(), RAILS, 3, 5, 0.5)) == [(None, "ens0 bytes: expected a counter of them, got none", "unknown")]
     with pytest.raises(CannotTell, match="counters were reset: ens0 rx_prio3_pause went back from 9 to 7"):
         list(load.idle_quiet(nic(rx_prio3_pause=2), nic(), rdma(), rdma(), RAILS, 3, 5, 0.5))
 
@@ -270,10 +272,12 @@ def test_a_switch_that_has_thresholds_and_does_not_mark_is_found() -> None:
     assert agrees(lossless(PORTS), ecn=[profile(True), profile(False)]) == []
     assert "marking is not enabled" in str(agrees(lossless(PORTS), ecn=[profile(False)])[0])
     assert agrees(lossless(PORTS), ecn=[profile(True, port, (0, 3)) for port in PORTS]) == []
-    assert said(agrees(lossless(PORTS), ecn=[profile(True, PORTS[0], (0,))])) == [
+    marks = [profile(True, port, (3,)) for port in PORTS]
+    assert said(agrees(lossless(PORTS), ecn=[profile(True, PORTS[0], (0,)), *marks[1:]])) == [
         (None, "Ethernet1/1 ECN: expected marking on traffic class 3, got on traffic class 0", None)
     ]
-    assert "not enabled" in str(agrees(lossless(PORTS), ecn=[profile(False, PORTS[0], (3,))])[0])
+    assert "not enabled" in str(agrees(lossless(PORTS), ecn=[profile(False, PORTS[0], (3,)), *marks[1:]])[0])
+    assert said(agrees(lossless(PORTS), ecn=marks[1:])) == [(None, "Ethernet1/1 ECN: expected marking on traffic class 3, got not told", "unknown")]
 
 
 def frames(by: int | None = 3, **grown: tuple[int, int]) -> list[dict[str, t.Any]]:
@@ -305,11 +309,15 @@ def test_drops_are_told_with_what_the_pauses_say() -> None:
     assert said(found) == [(None, f"Ethernet3/1: expected no packet dropped on the way out, got {words}", None)] and found[0].port == "Ethernet3/1"
     assert "although the switch sent 60 pauses (0 here): too little headroom" in str(dropped(paused=(0, 60), Ethernet3=8)[0])
     assert "pauses are not told" in str(dropped(paused=None, Ethernet3=8)[0])
-    assert dropped("UC0", Ethernet3=8) == [], "another queue may drop"
+    assert {one.severity for one in dropped("UC0", Ethernet3=8)} == {"unknown"}, "what another queue drops tells nothing"
+    assert len(dropped("ALL3", Ethernet3=8)) == 1
+    both = [*drops("UC0", Ethernet3=8), *drops()]
+    quiet = drops(3, "priority_group")
+    assert list(switches.switch_drops([*drops("UC0"), *drops()], both, quiet, quiet, faces(), "", CABLES, 3)) == [], "another queue may drop"
     assert [one.severity for one in dropped(None, Ethernet3=8)] == [None]
     assert [one.severity for one in dropped(3, way="in", Ethernet1=8)] == [None]
     assert [one.severity for one in dropped(None, way="in", Ethernet1=8)] == ["warn"]
-    assert dropped(4, way="in", Ethernet1=8) == []
+    assert {one.severity for one in dropped(4, way="in", Ethernet1=8)} == {"unknown"}
     missing = list(switches.switch_drops(drops()[1:], drops()[1:], drops(3, "priority_group"), drops(3, "priority_group"), faces(), "", CABLES, 3))
     assert said(missing) == [(None, "Ethernet1/1 drops on the way out: expected a counter of them, got none", "unknown")]
 
@@ -339,6 +347,10 @@ def test_switches_are_quiet_while_idle() -> None:
         (None, "Ethernet1/1 drops: expected none while the pod is idle, got 2", None),
         (None, "Ethernet3/1 pauses: expected none while the pod is idle, got 4", None),
     ]
+    lacking = list(switches.switch_quiet(frames(), frames()[1:], drops(), drops("UC0"), CABLES, 3))
+    words = [f"{port} drops: expected a counter of them, got none" for port in PORTS]
+    words.insert(0, f"{PORTS[0]} pauses: expected a counter of them, got none")
+    assert said(lacking) == [(None, one, "unknown") for one in words]
 
 
 def counted(marked_packets: int | None) -> list[dict[str, t.Any]]:

@@ -28,3 +28,14 @@ def test_a_busy_host_is_named_with_what_it_does():
     with pytest.raises(CannotTell, match="GPUs do not tell"):
         idle(0, 0, None)
     assert idle(0, 0, None, pod_gpus_per_host=0) == []
+
+
+def test_traffic_that_is_not_told_is_not_none():
+    def said(before: list[dict[str, object]], now: list[dict[str, object]]) -> list[str]:
+        return [one.actual for one in hosts_idle(before, now, **IDLE, gpus_idle=[{"gpu": 0, "processes": 0}])]
+
+    other = [{"netdev": "ens1", "name": "rx_prio3_pause", "value": 0}]
+    assert said([], carried(0)) == said(carried(0), []) == ["no counter of bytes, read twice, tells the traffic of ens0"]
+    assert said([*carried(0), *other], [*carried(0), *other]) == ["no counter of bytes, read twice, tells the traffic of ens1"]
+    assert said([], []) == ["no counter of bytes, read twice, tells the traffic of its NICs"]
+    assert said(carried(9), carried(7)) == ["ens0 rx_bytes_phy went back between two readings, so that its traffic is not told"]

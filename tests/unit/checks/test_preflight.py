@@ -101,6 +101,7 @@ def bridge(*enabled, supported=True):
 def test_acs_is_off_on_bare_metal():
     assert said(system.acs_as_expected([bridge(), bridge(supported=False)], "none", [])) == []
     assert said(system.acs_as_expected([bridge("SrcValid")], "container", [])) == []
+    assert said(system.acs_as_expected([], "none", [])) == [("PCIe bridges: expected their ACS control, got lspci shows no bridge", "unknown")]
     assert said(system.acs_as_expected([bridge("SrcValid", "ReqRedir", "CmpltRedir")], "none", [])) == [
         ("0000:17:00.0: expected no ACS redirection, got CmpltRedir, ReqRedir", None)
     ]

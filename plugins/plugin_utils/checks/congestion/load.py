@@ -29,7 +29,11 @@ def idle_quiet(
     """While nobody sends, no rail is paused, pauses, marks, or drops."""
     nics, devices = growth(nic_counters_before, nic_counters_idle, "netdev"), growth(rdma_counters_before, rdma_counters_idle, "device")
     for rail in pod_rails:
-        moved = max((nics.get(rail["netdev"], {}).get(name, 0) for name in ALL_BYTES), default=0) * 8 / 1e9 / max(pod_idle_seconds, 1)
+        carried = [count for name in ALL_BYTES if (count := nics.get(rail["netdev"], {}).get(name)) is not None]
+        if not carried:
+            yield Finding(f"{rail['netdev']} bytes", "a counter of them", "none", "unknown")
+            continue
+        moved = max(carried) * 8 / 1e9 / max(pod_idle_seconds, 1)
         if moved > pod_idle_gbit_s:
             raise CannotTell(f"not idle: {rail['netdev']} carries {moved:.2f} Gb/s while nobody should send")
     for rail in pod_rails:

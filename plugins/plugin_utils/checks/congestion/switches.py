@@ -62,7 +62,9 @@ def _marking(settings: Rows, cables: Rows, priority: int) -> t.Iterator[Finding]
     told = by_port([row for row in settings if row["port"] is not None])
     for cable in cables:
         row = told.get(cable["port"])
-        if row is not None and not (row["marking"] and (not row["traffic_classes"] or priority in row["traffic_classes"])):
+        if row is None and told:
+            yield Finding(f"{cable['port']} ECN", f"marking on traffic class {priority}", "not told", "unknown", cable["port"])
+        elif row is not None and not (row["marking"] and (not row["traffic_classes"] or priority in row["traffic_classes"])):
             classes = f"on traffic class {', '.join(map(str, row['traffic_classes']))}" if row["marking"] else "not enabled"
             yield Finding(f"{cable['port']} ECN", f"marking on traffic class {priority}", classes, port=cable["port"])
 
@@ -83,24 +85,29 @@ def switch_drops(
     planned(pod_incasts, pod_incast_refused)
     paused = port_growth(pfc_counters_idle or [], pfc_counters or [], ("tx_frames",), "priority")
     for way, was, now, by in (("out", queue_drops_idle, queue_drops, "queue"), ("in", ingress_drops_idle, ingress_drops, "priority_group")):
-        told = {port_name(row["port"]) for row in now}
         dropped = port_growth(was, now, ("dropped_packets",), by)
         for cable in cables_of(pod_cables):
-            port = port_name(cable["port"])
-            if port not in told:
+            mine = _of_class(dropped, cable["port"], pod_roce_priority)
+            if not mine:
                 yield Finding(f"{cable['port']} drops on the way {way}", "a counter of them", "none", "unknown", cable["port"])
-            for (where, queue), grown in dropped.items():
+            for queue, grown in mine:
                 count = grown["dropped_packets"]
-                if where == port and count and _is_of(queue, pod_roce_priority):
+                if count:
                     # A count of all priorities holds what is dropped for other reasons too, at idle as well.
                     severity = "warn" if queue is None and way == "in" else None
-                    words = f"{count} packets{'' if queue is None else f' of {queue}'}, {_with_pauses(paused, port, pfc_counters is not None)}"
+                    told = _with_pauses(paused, port_name(cable["port"]), pfc_counters is not None)
+                    words = f"{count} packets{'' if queue is None else f' of {queue}'}, {told}"
                     yield Finding(cable["port"], f"no packet dropped on the way {way}", words, severity, cable["port"])
 
 
+def _of_class(grown: Grown, port: str, priority: int) -> list[tuple[t.Any, dict[str, int]]]:
+    """What a port's counters of the RoCE priority, or of all, grew by, each with its queue; nothing where it has told none before and after."""
+    return [(queue, one) for (where, queue), one in grown.items() if where == port_name(port) and _is_of(queue, priority)]
+
+
 def _is_of(queue: t.Any, priority: int) -> bool:
-    """Whether a queue's name (``UC3``, ``3``), a priority group's number or the lack of either is of the RoCE priority."""
-    return queue is None or str(queue).upper().removeprefix("UC") == str(priority)
+    """Whether a queue's name (``UC3``, ``ALL3``, ``3``), a priority group's number or the lack of either is of the RoCE priority."""
+    return queue is None or str(queue).upper() in {f"{kind}{priority}" for kind in ("", "UC", "ALL")}
 
 
 def _with_pauses(paused: Grown, port: str, told: bool) -> str:
@@ -127,7 +134,7 @@ def pauses_stay_local(
     grown = port_growth(pfc_counters_idle, pfc_counters, ("rx_frames", "tx_frames"), "priority")
     for cable in cables_of(pod_cables):
         port = port_name(cable["port"])
-        mine = [one for (where, priority), one in grown.items() if where == port and priority in (None, pod_roce_priority)]
+        mine = [one for _priority, one in _of_class(grown, port, pod_roce_priority)]
         if not mine:
             yield Finding(f"{cable['port']} pauses", "a counter of them", "none", "unknown", cable["port"])
             continue
@@ -154,11 +161,12 @@ def switch_quiet(
     moved = port_growth(pfc_counters_before, pfc_counters_idle, ("rx_frames", "tx_frames"), "priority")
     lost = port_growth(queue_drops_before, queue_drops_idle, ("dropped_packets",), "queue")
     for cable in cables_of(pod_cables):
-        port = port_name(cable["port"])
-        pauses = sum(sum(one.values()) for (where, priority), one in moved.items() if where == port and priority in (None, pod_roce_priority))
-        drops = sum(one["dropped_packets"] for (where, queue), one in lost.items() if where == port and _is_of(queue, pod_roce_priority))
-        for name, count in (("pauses", pauses), ("drops", drops)):
-            if count:
+        for name, grown in (("pauses", moved), ("drops", lost)):
+            mine = _of_class(grown, cable["port"], pod_roce_priority)
+            count = sum(sum(one.values()) for _queue, one in mine)
+            if not mine:
+                yield Finding(f"{cable['port']} {name}", "a counter of them", "none", "unknown", cable["port"])
+            elif count:
                 yield Finding(f"{cable['port']} {name}", "none while the pod is idle", str(count), port=cable["port"])
 
 

@@ -129,8 +129,8 @@ def nic_reset_pending(mlxconfig: Rows, pod_rails: Rows) -> t.Iterator[Finding]:
     fabric="roce",
     remedy="dcqcn",
 )
-def dcqcn_running(dcqcn: Rows, pod_rails: Rows, pod_roce_priority: int, pod_congestion_control: str) -> t.Iterator[Finding]:
-    """DCQCN reacts on the RoCE priority of every rail, and notifies on any."""
+def dcqcn_running(dcqcn: Rows, pod_rails: Rows, pod_roce_priority: int, pod_cnp_dscp: int, pod_congestion_control: str) -> t.Iterator[Finding]:
+    """DCQCN reacts on the RoCE priority of every rail, and notifies on any, in the planned DSCP."""
     if pod_congestion_control != "dcqcn":
         raise NotApplicable(f"pod_congestion_control is {pod_congestion_control}")
     told = grouped(dcqcn, "netdev")
@@ -145,6 +145,10 @@ def dcqcn_running(dcqcn: Rows, pod_rails: Rows, pod_roce_priority: int, pod_cong
             yield Finding(f"{rail['netdev']} roce_rp", f"enabled on priority {pod_roce_priority}", "disabled")
         if "1" not in notification:
             yield Finding(f"{rail['netdev']} roce_np", "enabled", "disabled on every priority")
+        # Where the driver tells it: roce_qos has judged the planned one's priority, and no other's.
+        for row in told[rail["netdev"]]:
+            if row["setting"] == "cnp_dscp" and row["value"] != str(pod_cnp_dscp):
+                yield Finding(f"{rail['netdev']} cnp_dscp", str(pod_cnp_dscp), row["value"], "warn")
 
 
 @check(
@@ -199,9 +203,12 @@ def traffic_class(nccl_environment: Rows, pod_traffic_class: int, pod_roce_dscp:
     """The traffic class of tests and jobs carries the RoCE DSCP."""
     if pod_traffic_class >> 2 != pod_roce_dscp:
         yield Finding("pod_traffic_class", f"DSCP {pod_roce_dscp}", f"DSCP {pod_traffic_class >> 2} (class {pod_traffic_class})")
-    for row in nccl_environment:
-        if row["name"] == "NCCL_IB_TC" and row["value"] != str(pod_traffic_class):
+    set_by = [row for row in nccl_environment if row["name"] == "NCCL_IB_TC"]
+    for row in set_by:
+        if row["value"] != str(pod_traffic_class):
             yield Finding(f"{row['file']} NCCL_IB_TC", str(pod_traffic_class), str(row["value"]))
+    if pod_traffic_class and not set_by:
+        yield Finding("NCCL_IB_TC", str(pod_traffic_class), "set for no job: one that does not set it itself sends class 0", "warn")
 
 
 @check(

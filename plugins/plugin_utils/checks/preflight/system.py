@@ -89,6 +89,8 @@ def acs_as_expected(
         if pod_virtualization == "sriov":
             yield from _direct(able, pod_rails, ats_control or [], ip_link)
         return
+    if not acs_control:
+        yield Finding("PCIe bridges", "their ACS control", "lspci shows no bridge", "unknown")
     for row in able:
         redirecting = sorted(REDIRECTING & set(row["enabled"]))
         if redirecting:
