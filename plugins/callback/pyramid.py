@@ -43,21 +43,21 @@ class CallbackModule(CallbackBase):
 
     def __init__(self) -> None:
         super().__init__()
-        self._answered, self._asked, self._climbing, self._report = 0, 0, {}, None
+        self._answered, self._asked, self._taking_part, self._report = 0, 0, {}, None
 
     def v2_playbook_on_task_start(self, task: t.Any, is_conditional: bool) -> None:
         """Begin to count the nodes of a reading task."""
         if _counted(task):
             # A role that serves several layers says which by a variable of its own.
             layer = task.get_vars().get("loads_layer", task.args.get("layer"))
-            self._answered, self._asked = 0, len(self._climbing.get(layer, ()))
+            self._answered, self._asked = 0, len(self._taking_part.get(layer, ()))
             self._display.display(f"{layer}: asking {self._asked} nodes ({task.get_name().rpartition(' : ')[2]})")
 
     def v2_runner_on_ok(self, result: t.Any) -> None:
         """Count an answer, or tell a gate."""
         action, told = result._task.action, result._result
-        if isinstance(told.get("climbing"), dict):
-            self._climbing = told["climbing"]
+        if isinstance(told.get("taking_part"), dict):
+            self._taking_part = told["taking_part"]
         if _counted(result._task):
             self._count(told)
         elif action == GATE:

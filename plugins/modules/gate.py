@@ -34,8 +34,10 @@ pod:
   description: The name of the pod.
   returned: success
   type: str
-climbing:
-  description: The nodes that climb, by layer.
+taking_part:
+  description:
+    - The nodes that climb, by layer. Where only some nodes are judged, also the hosts that help them, being loaded with them or telling
+      of their fabric.
   returned: success
   type: dict
 replay:

@@ -14,6 +14,7 @@ from .checks.every import REGISTRY
 from .gates import CLOSED, NOT_REACHED, NOT_RUN, OPEN, OUT_OF_SCOPE, Gate
 from .opening import Refused, reached
 from .plan import Plan
+from .readings import catalogue
 
 ONLY_SOAK_SECONDS = 30
 # Of each gate group, by layer: an incast to one host takes eight senders; in a ladder two tell a slow host from a slow partner.
@@ -36,7 +37,7 @@ class State:
 
     members: nodes by layer; gates: layer to group to Gate as a dict with its time; quarantined: host to group, layer and check.
     scope: gate group to ``in``, or why it is not; silent: nodes that nobody will ask, and why.
-    lent: the hosts that may help to load others, where ``pod_only`` names some.
+    lent: the hosts that may help others (to be loaded, to tell of their fabric), where ``pod_only`` names some.
     """
 
     pod: str
@@ -216,6 +217,20 @@ def loaders(plan: Plan, state: State, layer: str) -> list[str]:
         standing = [host for host in plan.groups[group or ""] if host in state.lent and host not in members and host not in state.quarantined]
         found += standing[: ONLY_LOADERS.get(layer, 0)]
     return found
+
+
+def readers(plan: Plan, state: State, layer: str) -> list[str]:
+    """Hosts that only tell of the members' InfiniBand fabric: where ``pod_only`` names some nodes, those that read it for all, if they are lent."""
+    if state.focus is None or not state.focus.nodes or not any(catalogue()[name].of_fabric for one in REGISTRY[layer].values() for name in one.reads):
+        return []
+    members = state.members.get(layer, [])
+    standing = [host for host in state.lent if host not in state.quarantined]
+    return [host for host in plan.readers([*members, *standing]) if host not in members] if members else []
+
+
+def taking_part(plan: Plan, state: State, layer: str) -> list[str]:
+    """The members of a layer and the hosts that help them in it."""
+    return list(dict.fromkeys((*state.members.get(layer, ()), *loaders(plan, state, layer), *readers(plan, state, layer))))
 
 
 def unloaded(values: t.Mapping[str, t.Any], check_mode: bool) -> str:

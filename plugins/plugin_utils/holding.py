@@ -55,13 +55,13 @@ def hold(run: Path, layer: str, silent_words: t.Callable[[str], str | None]) -> 
 def judge_layer(book: Ledger, plan: Plan, state: climb.State, layer: str, silent_words: t.Callable[[str], str | None]) -> tuple[Layer, list[Verdict]]:
     """The layer as it was judged, and its verdicts within what ``pod_only`` names."""
     members = state.members[layer]
-    partners, helpers = climb.partners(plan, state, members), climb.loaders(plan, state, layer)
+    partners, asked = climb.partners(plan, state, members), climb.taking_part(plan, state, layer)
     if state.replay:
-        said = {phase: replayed(Path(state.replay), plan, layer, [*members, *helpers], partners, phase) for phase in ("before", "idle", "now")}
+        said = {phase: replayed(Path(state.replay), plan, layer, asked, partners, phase) for phase in ("before", "idle", "now")}
         kept = Ledger(Path(state.replay))
     else:
         said, kept = {phase: book.answers(layer, phase) for phase in ("before", "idle", "now")}, book
-    said = {phase: spread(plan, envelopes, members) for phase, envelopes in said.items()}
+    said = {phase: spread(plan, envelopes, asked) for phase, envelopes in said.items()}
     for node, loaded in kept.loaded(layer).items():
         if node in said["now"]:
             said["now"][node]["readings"] |= loaded
@@ -76,7 +76,7 @@ def judge_layer(book: Ledger, plan: Plan, state: climb.State, layer: str, silent
     only = state.focus.check if state.focus else None
     judged = Layer(
         layer, plan, members, partners, said["now"], said["before"], silent, given, datetime.datetime.now(datetime.UTC).date(), only,
-        idle=said["idle"], during=kept.during(layer), unloaded=climb.unloaded(values, state.check_mode), helpers=helpers,
+        idle=said["idle"], during=kept.during(layer), unloaded=climb.unloaded(values, state.check_mode), helpers=climb.loaders(plan, state, layer),
     )  # fmt: skip
     verdicts = [*judge(judged), *_against_baseline(book, judged, state)]
     return judged, within(verdicts, set(state.focus.places)) if state.focus and state.focus.places else verdicts

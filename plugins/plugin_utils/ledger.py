@@ -78,9 +78,10 @@ class Ledger:
         """Write what each member's commands are repeated for: its rails, and the pings and probes to those that climb with it."""
         members = state.members[layer]
         meshes = plan.meshes(climb.partners(plan, state, members), members)
-        for name in (*members, *climb.loaders(plan, state, layer)):
+        asked = climb.taking_part(plan, state, layer)
+        for name in asked:
             node = plan.nodes[name]
-            items = {**plan.items(name, members), **meshes.get(node.name, {"ping": [], "path_probe": []})}
+            items = {**plan.items(name, asked), **meshes.get(node.name, {"ping": [], "path_probe": []})}
             values = {key: node.values[key] for key in OF_READING}
             runs.write_json(self.run / "plan" / f"{node.name}.json", {"platform": node.platform, "kind": node.kind, "values": values, "items": items})
 
@@ -213,7 +214,7 @@ class Ledger:
         return Path(replay) if replay else self.run
 
     def standing(self, plan: Plan, state: climb.State) -> dict[str, t.Any]:
-        """What the plays need to know: the run directory, who climbs where, how long to soak."""
+        """What the plays need to know: the run directory, who takes part where, how long to soak."""
         values = next(iter(plan.nodes.values())).values
         idle = 0 if climb.unloaded(values, state.check_mode) else values["pod_idle_seconds"]
         soak = {"quick": 0, "standard": values["pod_soak_seconds"], "go_live": values["pod_go_live_soak_seconds"]}[state.depth]
@@ -221,8 +222,7 @@ class Ledger:
             "run_dir": str(self.run),
             "pod": state.pod,
             "replay": bool(state.replay),
-            "climbing": state.members,
-            "loading": {layer: [*members, *climb.loaders(plan, state, layer)] for layer, members in state.members.items()},
+            "taking_part": {layer: climb.taking_part(plan, state, layer) for layer in state.members},
             "soak_seconds": 0 if state.replay else min(soak, climb.ONLY_SOAK_SECONDS) if state.only else soak,
             "idle_seconds": 0 if state.replay else idle,
             "read_timeout_seconds": values["pod_read_timeout_seconds"],

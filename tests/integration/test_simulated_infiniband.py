@@ -16,10 +16,12 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import f
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import changes, inprocess, layout
 
 from .conftest import RACKS, Pod, not_well
+from .test_whole_climb import SHORT
 
 pytestmark = pytest.mark.xdist_group("simulated_infiniband")
 
 FAULTS = {name: fault for name, fault in changes.known().items() if name.startswith("ib_")}
+FAULTS_UNDER_LOAD = {name: fault for name, fault in changes.known().items() if fault.get("loads")}
 READERS = ["gpu01", "gpu05"]
 # What is judged in process.
 LAYERS = inprocess.LAYERS
@@ -29,11 +31,11 @@ Report = dict[str, t.Any]
 class IbPod(Pod):
     """The small pod on InfiniBand: two racks of four hosts, one reader of the fabric in each."""
 
-    def __init__(self, directory: Path, **expectations: t.Any) -> None:
+    def __init__(self, directory: Path, racks: int = 2, hosts_per_rack: int = 4, **expectations: t.Any) -> None:
         self.inventory, self.runs = directory / "inventory", directory / "runs"
         self.inventory.mkdir(parents=True)
         small = {"pod_name": "small", "pod_soak_seconds": 1, "pod_runs_dir": str(self.runs), "pod_fabric_reader": READERS, **expectations}
-        layout.write(self.inventory, racks=2, hosts_per_rack=4, spines=4, expectations=small, fabric="infiniband")
+        layout.write(self.inventory, racks, hosts_per_rack, spines=4, expectations=small, fabric="infiniband")
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +107,24 @@ def test_one_reader_of_two_is_enough(pods_of: t.Callable[..., inprocess.Pods], t
     changes._change(pod, "one_mute", FAULTS["ib_readers_mute"]["changes"][0])
     report = pods.climb(pod, tmp_path)
     assert report["verdict"] == "go", said(report)
+
+
+def test_a_switch_is_judged_alone_by_what_the_readers_of_the_fabric_tell(tmp_path: Path) -> None:
+    climb = IbPod(tmp_path).climb("-e", "simulated_faults=ib_symbol_errors@leaf05", "-e", "pod_only=leaf05")
+    assert climb.rc == 2 and climb.report is not None and climb.not_well() == {"ib_errors_clean": "fail"}, climb.output
+    judged = {(one["host"], one["check"]) for one in climb.report["verdicts"] if one["verdict"] == "pass"}
+    assert {("leaf05", "port_speed"), ("leaf05", "topology_as_planned"), ("leaf05", "subnet_manager_up")} <= judged
+    assert {one["host"] for one in climb.report["verdicts"]} == {"leaf05"}, "the readers help, and nothing is said of them"
+
+
+def test_loads_find_their_partners_by_the_hosts_address(tmp_path: Path) -> None:
+    # Rails of this fabric have no address of their own.
+    pod = IbPod(tmp_path, racks=1, hosts_per_rack=3, pod_fabric_reader=["gpu01"], pod_to_layer="rdma", **SHORT)
+    climb = pod.climb("-e", "simulated_faults=slow_sender")
+    assert climb.rc == 2 and climb.report is not None and climb.not_well() == FAULTS_UNDER_LOAD["slow_sender"]["expect"]["checks"], climb.output
+    assert (climb.gate("congestion", "rack_01"), climb.gate("rdma", "rack_01")) == ("open", "closed")
+    passed = {(one["check"], one["host"]) for one in climb.report["verdicts"] if one["verdict"] == "pass"}
+    assert {("write_bw_per_rail", "gpu02"), ("measured_as_asked", "gpu02"), ("incasts_ran", "gpu03"), ("xmit_discards", "gpu03")} <= passed
 
 
 def test_a_climb_is_a_go_and_says_what_was_judged_in_process(tmp_path: Path) -> None:

@@ -50,5 +50,7 @@ def _said(pod: Pod, host: Host, job: loads.Job, rates: t.Mapping[tuple[int, str,
         return told | {"rc": 1, "stderr": f"Couldn't connect to {job.argv[-1]}:{job.argv[job.argv.index('-p') + 1]}\n{words}\n"}
     if job.told["role"] == "client":
         rate = rates.get((job.told["round"], host.name, job.told["device"]), 0.0)
-        told["stdout"] = perftest.text(job.told["device"], job.told["qps"], job.told["mtu"], job.told["gid_index"] or 0, job.told["bytes"], rate)
+        link_layer = next(rail.link_layer for rail in host.rails if rail.device == job.told["device"])
+        test = {name: job.told[name] for name in ("device", "qps", "mtu")}
+        told["stdout"] = perftest.text(**test, link_layer=link_layer, gid=job.told["gid_index"], size=job.told["bytes"], gbit_s=rate)
     return told

@@ -26,13 +26,18 @@ def render(plan: Plan, pod: Pod, into: Path) -> None:
         render_node(plan, pod, name, into)
     (into / "=rates").mkdir()
     for host in pod.hosts.values():
-        for rail in (one for one in host.rails if one.address):
-            (into / "=rates" / rail.address).write_text(f"{perftest.mbit(rail.receives_gbit_s)} 0\n", encoding="utf-8")
+        for rail in host.rails:
+            (into / "=rates" / f"{host.name}.{rail.device}").write_text(f"{perftest.mbit(rail.receives_gbit_s)}\n", encoding="utf-8")
+    (into / "=hosts").mkdir()
+    for host in pod.hosts.values():
+        for address in (host.name, *(rail.address for rail in host.rails if rail.address)):
+            (into / "=hosts" / address).write_text(f"{host.name}\n", encoding="utf-8")
     (into / "=shares").mkdir()
+    rates = answers.moved(pod, plan).rates
     for pair in plan.incasts(list(pod.hosts)).pairs:
-        sender = pair["sender"]
-        rate = answers.moved(pod, plan).rates.get((pair["round"], sender["host"], sender["device"]), 0.0)
-        (into / "=shares" / f"{sender['address']}>{pair['receiver']['address']}").write_text(f"{perftest.mbit(rate)}\n", encoding="utf-8")
+        sender, receiver = (f"{pair[end]['host']}.{pair[end]['device']}" for end in ("sender", "receiver"))
+        rate = rates.get((pair["round"], pair["sender"]["host"], pair["sender"]["device"]), 0.0)
+        (into / "=shares" / f"{sender}>{receiver}").write_text(f"{perftest.mbit(rate)}\n", encoding="utf-8")
     (into / "unreachable").write_text("".join(f"{name} {node.unreachable}\n" for name, node in pod.nodes.items() if node.unreachable), encoding="utf-8")
 
 

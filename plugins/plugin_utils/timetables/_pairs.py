@@ -19,9 +19,19 @@ PORTS_OF_A_SLOT, SLOTS_OF_PORTS = 128, 32
 
 
 def rails(situation: Situation) -> list[Rail]:
-    """The rails of the hosts that may be loaded, each with its GPU."""
-    gpus = {host: [rail.get("gpu") for rail in situation.plan.nodes[host].values["pod_rails"]] for host in situation.hosts}
-    return [{**rail, "gpu": gpus[rail["host"]][rail["index"]]} for rail in situation.plan.rails(situation.hosts)]
+    """The rails of the hosts that may be loaded, each with its GPU and with the address at which a client calls its server.
+
+    An InfiniBand rail has no address of its own: there the host's is called.
+    """
+    of_host = {host: situation.plan.nodes[host].values for host in situation.hosts}
+    return [
+        {
+            **rail,
+            "gpu": of_host[rail["host"]]["pod_rails"][rail["index"]].get("gpu"),
+            "address": str(rail["address"] or of_host[rail["host"]]["pod_bootstrap_address"] or rail["host"]),
+        }
+        for rail in situation.plan.rails(situation.hosts)
+    ]
 
 
 class Slots:
@@ -59,7 +69,7 @@ class Slots:
                 self.jobs[mine["host"]].append(
                     Job(
                         id=f"{name}: {mine['device']} {way} {other['host']} {other['device']}",
-                        argv=argv(own, mine["device"], port + number_of_port, mine["gpu"], (other["address"] or other["host"]) if client else None),
+                        argv=argv(own, mine["device"], port + number_of_port, mine["gpu"], other["address"] if client else None),
                         at=self.at + (CLIENT_AFTER_SECONDS if client else 0.0), until=until, again=AWAITS if client else (), near=mine["device"],
                         reading=reading if client else None, turn=self.count if early else None,
                         told={**told, "role": role, "device": mine["device"], "peer": other["host"], "peer_device": other["device"]},

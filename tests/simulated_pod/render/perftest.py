@@ -2,9 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """perftest on a simulated host, as a shell text: a server waits for its client on a pipe, a client is as fast as the slowest of
-its own rail, the receiver's rail and the path allow. Rates are whole Mb/s."""
+its own rail, the receiver's rail and the path allow. Rates are whole Mb/s, rails are written as HOST.DEVICE."""
 
 from __future__ import annotations
+
+import string
+import typing as t
 
 from ..model import Host, Rail
 
@@ -16,7 +19,16 @@ TABLES = {
         " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec] ",
     ),
 }
-PARSE = """device= port= mtu= gid=0 qps=1 bytes=65536 seconds=0 class=0 memory=host all=no peer=
+LINK_TYPES = {"Ethernet": "Ethernet", "InfiniBand": "IB"}
+# What is printed before the table, as the shell and string.Template both fill it.
+HEAD = (
+    RULE, "                    $title", " Dual-port       : OFF\t\tDevice         : $device", " Number of qps   : $qps\t\tTransport type : IB",
+    " Connection type : RC\t\tUsing SRQ      : OFF", " PCIe relax order: ON\t\tLock-free      : OFF", " ibv_wr* API     : ON\t\tUsing DDP      : OFF",
+    " TX depth        : 128", " CQ Moderation   : 1", " Mtu             : ${mtu}[B]", " Link type       : $link",
+)  # fmt: skip
+GID = " GID index       : $gid"
+TAIL = (" Max inline data : 0[B]", " rdma_cm QPs     : OFF", " Data ex. method : Ethernet", RULE)
+PARSE = """device= port= mtu= gid= qps=1 bytes=65536 seconds=0 class=0 memory=host all=no peer=
 while [ $# -gt 0 ]; do
   case "$1" in
   -d) device=$2; shift ;; -p) port=$2; shift ;; -m) mtu=$2; shift ;; -x) gid=$2; shift ;; -q) qps=$2; shift ;;
@@ -29,19 +41,33 @@ while [ $# -gt 0 ]; do
   shift
 done
 """
-SERVE = """if [ -z "$peer" ]; then
-  if [ -e "$pipe" ]; then echo " Couldn't listen to port $port" >&2; exit 1; fi
-  /usr/bin/mkdir -p "${pipe%/*}"; /usr/bin/mkfifo "$pipe"
+# A pipe is HOST.DEVICE:PORT:PID: one whose process was killed is nobody's.
+SERVE = """alive() {
+  found=
+  for one in "$@"; do if kill -0 "${one##*[:/]}" 2>/dev/null; then found="$found $one"; fi; done
+}
+pipes=$SIMULATED_POD/=pipes
+if [ -z "$peer" ]; then
+  alive "$pipes/$SIMULATED_NODE."*":$port:"*
+  if [ -n "$found" ]; then echo " Couldn't listen to port $port" >&2; exit 1; fi
+  pipe=$pipes/$SIMULATED_NODE.$device:$port:$$
+  /usr/bin/mkdir -p "$pipes"; /usr/bin/mkfifo "$pipe"
   trap '/usr/bin/rm -f "$pipe"; exit 143' TERM
   read -r done <"$pipe"; /usr/bin/rm -f "$pipe"
   exit 0
 fi
-pipe=$SIMULATED_POD/=pipes/$peer:$port
+host=$peer
+if [ -e "$SIMULATED_POD/=hosts/$peer" ]; then read -r host <"$SIMULATED_POD/=hosts/$peer"; fi
+alive "$pipes/$host."*":$port:"*
+pipe=${found# }
 if [ ! -p "$pipe" ]; then
   echo "Couldn't connect to $peer:$port" >&2; echo " Unable to open file descriptor for socket connection Unable to init the socket connection" >&2; exit 1
 fi
-read -r receives gpu_receives <"$SIMULATED_POD/=rates/$peer"
-set -- "$SIMULATED_POD/=pipes/$peer":*
+other=${pipe##*/}
+other=${other%%:*}
+read -r receives <"$SIMULATED_POD/=rates/$other"
+alive "$pipes/$other:"*
+set -- $found
 servers=$#
 """
 BEHAVE = """active=$SIMULATED_POD/$SIMULATED_NODE/=active
@@ -49,7 +75,8 @@ BEHAVE = """active=$SIMULATED_POD/$SIMULATED_NODE/=active
 : >"$active/$$"
 if [ "$servers" -gt 1 ]; then : >"$SIMULATED_POD/=run/$SIMULATED_RUN/incast"; else : >"$SIMULATED_POD/=run/$SIMULATED_RUN/loaded"; fi
 /bin/sleep 0.4
-set -- "$active"/*
+alive "$active"/*
+set -- $found
 beside=$#
 /bin/sleep "$seconds"
 /usr/bin/rm -f "$active/$$"
@@ -58,7 +85,8 @@ for limit in "$receives" "$path"; do if [ "$limit" -gt 0 ] && [ "$limit" -lt "$s
 if [ "$beside" -gt 1 ] && [ "$together" -gt 0 ] && [ "$together" -lt "$sends" ]; then sends=$together; fi
 if [ "$servers" -gt 1 ]; then
   sends=$((receives / servers))
-  if [ -e "$SIMULATED_POD/=shares/$address>$peer" ]; then read -r sends <"$SIMULATED_POD/=shares/$address>$peer"; fi
+  share="$SIMULATED_POD/=shares/$SIMULATED_NODE.$device>$other"
+  if [ -e "$share" ]; then read -r sends <"$share"; fi
 fi
 echo "done" >"$pipe"
 """
@@ -68,15 +96,17 @@ def script(host: Host, tool: str) -> str:
     """The text that answers ``ib_write_bw`` or ``ib_write_lat`` with any of the arguments that the collection gives them."""
     lines = [PARSE, "case $device in"]
     for rail in host.rails:
-        words = f"address={rail.address} sends={mbit(rail.sends_gbit_s)} gpu_sends={mbit(rail.from_gpu_gbit_s)} latency={rail.latency_us:.2f}"
+        words = f"link={LINK_TYPES[rail.link_layer]} sends={mbit(rail.sends_gbit_s)} gpu_sends={mbit(rail.from_gpu_gbit_s)} latency={rail.latency_us:.2f}"
         words += f" mtu={rail.measures_mtu}" if rail.measures_mtu else ""
         lines.append(f"{rail.device}) {words} {_down(rail)};;")
     lines += ['*) echo "IB device $device not found" >&2; echo " Unable to find the Infiniband/RoCE device" >&2; exit 1 ;;', "esac"]
     if not host.perftest_gpu:
         lines.append('if [ "$memory" = gpu ]; then echo " Unsupported memory type"; echo " Parser function exited with Error" >&2; exit 1; fi')
-    lines += ["pipe=$SIMULATED_POD/=pipes/$address:$port", SERVE, f"path=0 together={mbit(host.beside_gbit_s)}", 'case "$address>$peer" in']
-    lines += [f'"{rail.address}>{target}") path={mbit(rate)} ;;' for rail in host.rails for target, rate in rail.sends_to.items()]
-    lines += ["esac", BEHAVE, f"title='{TABLES[tool][0]}'", _head(), f"printf '%s\\n' '{TABLES[tool][1]}'", _rows(tool), f"printf '%s\\n' '{RULE}'", "exit 0"]
+    lines += [SERVE, f"path=0 together={mbit(host.beside_gbit_s)}", 'case "$device>$other" in']
+    lines += [f'"{rail.device}>{target}") path={mbit(rate)} ;;' for rail in host.rails for target, rate in rail.sends_to.items()]
+    title, columns = TABLES[tool]
+    lines += ["esac", BEHAVE, f"title='{title}'", _said(HEAD), f'if [ -n "$gid" ]; then {_said([GID])}; fi', _said(TAIL)]
+    lines += [f"printf '%s\\n' '{columns}'", _rows(tool), _said([RULE]), "exit 0"]
     return "\n".join(lines) + "\n"
 
 
@@ -89,12 +119,8 @@ def _down(rail: Rail) -> str:
     return "" if rail.state == "Active" else '; echo " Port number 1 state is Down" >&2; echo " Couldn\'t set the link layer" >&2; exit 1 '
 
 
-def _head() -> str:
-    lines = [RULE, "                    $title", " Dual-port       : OFF\t\tDevice         : $device", " Number of qps   : $qps\t\tTransport type : IB"]
-    lines += [" Connection type : RC\t\tUsing SRQ      : OFF", " PCIe relax order: ON\t\tLock-free      : OFF", " ibv_wr* API     : ON\t\tUsing DDP      : OFF"]
-    lines += [" TX depth        : 128", " CQ Moderation   : 1", " Mtu             : ${mtu}[B]", " Link type       : Ethernet", " GID index       : $gid"]
-    lines += [" Max inline data : 0[B]", " rdma_cm QPs     : OFF", " Data ex. method : Ethernet", RULE]
-    return "\n".join(f'printf "%s\\n" "{line}"' for line in lines)
+def _said(lines: t.Iterable[str]) -> str:
+    return "; ".join(f'printf "%s\\n" "{line}"' for line in lines)
 
 
 def _rows(tool: str) -> str:
@@ -107,12 +133,11 @@ def _rows(tool: str) -> str:
     return f'if [ "$all" = yes ]; then {every}; else size=$bytes; rate=$sends; {row}; fi'
 
 
-def text(device: str, qps: int, mtu: int, gid: int, size: int, gbit_s: float) -> str:
+def text(device: str, link_layer: str, qps: int, mtu: int, gid: int | None, size: int, gbit_s: float) -> str:
     """What ``ib_write_bw`` prints of one size, as the shell text does."""
-    filled = {"title": TABLES["ib_write_bw"][0], "device": device, "qps": str(qps), "{mtu}": str(mtu), "gid": str(gid)}
-    lines = [line.removeprefix('printf "%s\\n" "').removesuffix('"') for line in _head().splitlines()]
-    for name, value in filled.items():
-        lines = [line.replace(f"${name}", value) for line in lines]
+    title, columns = TABLES["ib_write_bw"]
+    filled = {"title": title, "device": device, "qps": qps, "mtu": mtu, "link": LINK_TYPES[link_layer], "gid": gid}
+    lines = [string.Template(line).substitute(filled) for line in (*HEAD, *(() if gid is None else (GID,)), *TAIL)]
     # The shell text cuts what is beyond two digits off.
     row = f" {size:<10} {1000:<15} {'0.00':<18} {f'{mbit(gbit_s) // 10 / 100:.2f}':<20} 0.045085"
-    return "\n".join([*lines, TABLES["ib_write_bw"][1], row, RULE]) + "\n"
+    return "\n".join([*lines, columns, row, RULE]) + "\n"
