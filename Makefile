@@ -18,8 +18,9 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 RUN_STAMP := .venv/.requirements
 DEV_STAMP := .venv/.requirements-dev
 COPY := .build/ansible_collections/gpufabric/pyramid
-# Tests that share a lab stay with one worker.
-BESIDE := -n auto --dist loadgroup -m "not alone"
+# Many tests wait more than they compute, so there is a worker more than there are cores; those that share a lab stay with one.
+WORKERS ?= $(shell echo $$(($$(nproc 2>/dev/null || echo 1) + 1)))
+BESIDE := -n $(WORKERS) --dist loadgroup -m "not alone"
 UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
 
 # ansible-core 2.19 runs on these; the first one found makes .venv.

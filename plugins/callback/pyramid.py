@@ -18,6 +18,7 @@ requirements:
   - Enable it with C(callbacks_enabled = gpufabric.pyramid.pyramid) in ansible.cfg.
 """
 
+import gc
 import os
 import sys
 import typing as t
@@ -47,6 +48,8 @@ class CallbackModule(CallbackBase):
 
     def v2_playbook_on_task_start(self, task: t.Any, is_conditional: bool) -> None:
         """Begin to count the nodes of a reading task."""
+        # A task's workers are copies of this process: what their collectors need not visit stays shared and costs no copy.
+        gc.freeze()
         if _counted(task):
             # A role that serves several layers says which by a variable of its own.
             layer = task.get_vars().get("loads_layer", task.args.get("layer"))

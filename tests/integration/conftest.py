@@ -20,6 +20,7 @@ from ansible_collections.gpufabric.pyramid.tests.simulated_pod import layout
 
 ROOT = Path(__file__).resolve().parents[2]
 RACKS = ["rack_01", "rack_02"]
+SMALLEST: dict[str, t.Any] = {"racks": 2, "hosts_per_rack": 3, "spines": 2}
 
 
 @dataclass
@@ -84,14 +85,14 @@ class Pod:
 
 @pytest.fixture
 def pod(tmp_path: Path) -> Pod:
-    """A healthy small pod of its own."""
-    return Pod(tmp_path)
+    """A healthy pod of its own, the smallest in which no host and no spine is alone."""
+    return Pod(tmp_path, **SMALLEST)
 
 
 @pytest.fixture(scope="session")
 def healthy(tmp_path_factory: pytest.TempPathFactory) -> tuple[Pod, Climb]:
     """A pod that nobody changes, with a whole healthy climb."""
-    one = Pod(tmp_path_factory.mktemp("healthy"))
+    one = Pod(tmp_path_factory.mktemp("healthy"), **SMALLEST)
     return one, one.climb()
 
 

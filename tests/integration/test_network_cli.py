@@ -19,7 +19,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import 
 from ansible_collections.gpufabric.pyramid.tests.labs.prompt.server import Switch
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import planned, rendering
 
-from .conftest import Climb, Pod
+from .conftest import SMALLEST, Climb, Pod
 
 ROOT = Path(__file__).resolve().parents[2]
 NETWORK_OS = {"eos": "arista.eos.eos", "nxos": "cisco.nxos.nxos"}
@@ -141,7 +141,7 @@ class OneSwitch:
     """A small pod whose leaf01 is reached by network_cli; all other nodes are simulated."""
 
     def __init__(self, directory: Path, answers: t.Mapping[str, str] | None = None, dialect: str = "eos") -> None:
-        self.pod = Pod(directory)
+        self.pod = Pod(directory, **SMALLEST)
         rendering.render(*planned.made(self.pod.inventory, [], 1), directory / "answers")
         self.switch = Switch(dialect, healthy_answers(directory / "answers" / "leaf01") if answers is None else answers)
 

@@ -24,7 +24,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 from tests import made_run
 from tests.labs import monitoring
 
-from .conftest import ROOT, Climb, Pod
+from .conftest import ROOT, SMALLEST, Climb, Pod
 
 pytestmark = pytest.mark.xdist_group("telemetry")
 
@@ -77,7 +77,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Watched]:
     if not (shutil.which("prometheus") and shutil.which("prometheus-node-exporter")):
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)("the packages prometheus and prometheus-node-exporter are not installed")
     directory = tmp_path_factory.mktemp("watched")
-    pod = Pod(directory / "pod")
+    pod = Pod(directory / "pod", **SMALLEST)
     layout.write(pod.inventory, racks=2, hosts_per_rack=1, spines=2, expectations={"pod_name": "small"})
     plan = planned.plan_of(pod.inventory)
     pages = monitoring.Pages()

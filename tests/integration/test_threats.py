@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import ROOT, Climb, Pod
+from .conftest import ROOT, SMALLEST, Climb, Pod
 
 ACTED = "acted_upon"
 
@@ -19,7 +19,7 @@ ACTED = "acted_upon"
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Climb:
     """A climb of a pod whose optics have hostile names, one of them odd so that its name is in a finding."""
-    pod = Pod(tmp_path_factory.mktemp("hostile"), pod_depth="quick")
+    pod = Pod(tmp_path_factory.mktemp("hostile"), pod_depth="quick", **SMALLEST)
     return pod.climb(simulated_faults="hostile_words,optic_part_odd")
 
 

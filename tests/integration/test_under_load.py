@@ -17,10 +17,14 @@ from pathlib import Path
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.every import REGISTRY
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import changes, inprocess
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod.connection.simulated_pod import pod as answers_of
 
 from .conftest import RACKS, ROOT, Climb, Pod
 
-SHORT = {"pod_idle_seconds": 1, "pod_write_bw_seconds": 1, "pod_load_setup_seconds": 10, "pod_only": "rdma", "pod_to_layer": "rdma"}
+SHORT = {
+    "pod_idle_seconds": 1, "pod_write_bw_seconds": 1, "pod_load_setup_seconds": 5, "pod_load_lead_seconds": 1, "pod_load_tick_seconds": 5,
+    "pod_only": "rdma", "pod_to_layer": "rdma",
+}  # fmt: skip
 FAULTS = {name: fault for name, fault in changes.known().items() if fault.get("loads") and fault["expect"]["layer"] == "rdma"}
 # Faults that do not hide each other are looked for in one climb; the longest is first, that no worker is left with it.
 TOGETHER = [
@@ -33,6 +37,11 @@ TOGETHER = [
 @pytest.fixture
 def pod(tmp_path: Path) -> Pod:
     return Pod(tmp_path, **SHORT)
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Pod:
+    return Pod(tmp_path, racks=2, hosts_per_rack=2, spines=2, **SHORT)
 
 
 def blamed_hosts(climb: Climb) -> set[str]:
@@ -86,19 +95,19 @@ def test_faults_are_found_where_they_are(pod: Pod, names: list[str]) -> None:
     assert {rack for rack in RACKS if climb.gate("rdma", rack) == "closed"} == closed
 
 
-def test_check_mode_prints_the_plan_and_loads_nothing(pod: Pod) -> None:
-    climb = pod.climb("--check")
-    assert "rounds of pairs over 8 hosts" in climb.output and "check mode loads nothing: this is the plan only" in climb.output
+def test_check_mode_prints_the_plan_and_loads_nothing(small: Pod) -> None:
+    climb = small.climb("--check")
+    assert "rounds of pairs over 4 hosts" in climb.output and "check mode loads nothing: this is the plan only" in climb.output
     assert {climb.gate("rdma", rack) for rack in RACKS} == {"not_run"}
     assert climb.report is not None and climb.report["verdict"] == "no_fault_seen" and "rdma was not run" in climb.report["reasons"]
-    assert not loaded(pod) and climb.run is not None and not (climb.run / "loads").exists()
+    assert not loaded(small) and climb.run is not None and not (climb.run / "loads").exists()
 
 
 @pytest.mark.parametrize("how", [{"pod_mode": "passive"}, {"pod_depth": "quick"}])
-def test_a_pod_that_is_not_loaded_is_not_proved(pod: Pod, how: dict[str, str]) -> None:
-    climb = pod.climb(**how)
+def test_a_pod_that_is_not_loaded_is_not_proved(small: Pod, how: dict[str, str]) -> None:
+    climb = small.climb(**how)
     assert {climb.gate("rdma", rack) for rack in RACKS} == {"not_run"} and climb.report is not None and climb.report["verdict"] == "no_fault_seen"
-    assert not loaded(pod)
+    assert not loaded(small)
 
 
 def loaded(pod: Pod) -> list[int]:
@@ -124,22 +133,22 @@ def _owner(place: str) -> str:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_what_an_interrupted_run_left_is_ended_by_the_next_one(pod: Pod, number: signal.Signals) -> None:
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), "playbooks/validate.yml", "-i", str(pod.inventory)]
+def test_what_an_interrupted_run_left_is_ended_by_the_next_one(small: Pod, number: signal.Signals) -> None:
+    command = [str(Path(sys.executable).with_name("ansible-playbook")), "playbooks/validate.yml", "-i", str(small.inventory)]
     with subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, env={**os.environ, "ANSIBLE_NOCOLOR": "1"}
     ) as running:
         until = time.monotonic() + 120
-        while not (left := loaded(pod)):
+        while not (left := loaded(small)):
             assert time.monotonic() < until and running.poll() is None, "the run never loaded anything"
             time.sleep(0.1)
         os.killpg(running.pid, number)
         running.wait(60)
     assert left
-    climb = pod.climb()
+    climb = small.climb()
     assert climb.report is not None and climb.not_well() == {}, climb.output
     assert "ended what was left of" in climb.output or not [pid for pid in left if Path(f"/proc/{pid}").exists()]
-    assert loaded(pod) == []
+    assert loaded(small) == []
 
 
 BY_HAND = """
@@ -171,14 +180,15 @@ BY_HAND = """
 
 
 @pytest.mark.parametrize(("device", "rates", "words"), [("mlx5_3", 2, ""), ("mlx5_99", 1, "IB device mlx5_99 not found")])
-def test_the_module_measures_rails_side_by_side_and_leaves_no_server(pod: Pod, tmp_path: Path, device: str, rates: int, words: str) -> None:
+def test_the_module_measures_rails_side_by_side_and_leaves_no_server(small: Pod, tmp_path: Path, device: str, rates: int, words: str) -> None:
     play, result = tmp_path / "play.yml", tmp_path / "result.json"
     play.write_text(BY_HAND.replace("DEVICE", device).replace("RESULT", str(result)).replace("PYTHON", sys.executable))
-    done = pod.playbook(playbook=str(play))
+    done = small.playbook(playbook=str(play))
     assert done.rc == 0, done.output
     said = json.loads(result.read_text())
     assert len(said["measured"]["rows"]) == rates and all(row["gbit_s"] > 350 for row in said["measured"]["rows"])
     assert said["measured"].get("failed", False) == bool(words) and words in said["measured"]["msg"]
     ends = sorted(one["status"] for one in said["servers"]["servers"])
     assert ends == ["ran", "ran"] if rates == 2 else ends == ["ran", "stopped"]
-    assert [place for _pid, place in marked() if "ib_write_bw-" in place] == []
+    here = str(answers_of(small.inventory, "", 1))
+    assert [place for _pid, place in marked() if place.startswith(here)] == []
