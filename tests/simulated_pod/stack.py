@@ -54,6 +54,10 @@ HEALTHY: dict[str, t.Any] = {
     "drift": False,
     "nan": False,
     "rises": False,
+    "reads_gbyte_s": 8.0,
+    "reads_by": "direct reads",
+    "reads_nothing": "",
+    "free_gbyte": 60000.0,
 }
 VERIFIED = {"counts": "0,1,3,1021,65537", "dtypes": "float32,bfloat16,int64", "collectives": "all_reduce,all_gather,reduce_scatter,broadcast,all_to_all"}
 Host = dict[str, t.Any]
@@ -122,6 +126,12 @@ def document(program: str, told: dict[str, t.Any], run: t.Sequence[Host]) -> dic
     if program == "training_step":
         return result | _trained(told, me, ranks, run)
     return result | _measured(told, me, ranks, run)
+
+
+def dataset(path: str, me: Host) -> dict[str, t.Any]:
+    """What a host reads of a dataset."""
+    told = {"program": "dataset_read", "path": path, "by": None, "gbyte_s": None, "files": 0, "free_gbyte": me["free_gbyte"], "error": me["reads_nothing"]}
+    return told if me["reads_nothing"] else told | {"by": me["reads_by"], "gbyte_s": me["reads_gbyte_s"], "files": 64, "error": None}
 
 
 def _hung(result: dict[str, t.Any], missing: list[int], me: Host) -> dict[str, t.Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotApplicable
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.preflight import nic
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.preflight import qos as quality
 
 RAILS = [
     {"device": "rocep24s0", "netdev": "ens1np0", "gpu": 0, "leaf": "leaf01", "address": "10.51.0.1/24"},
@@ -126,20 +127,20 @@ def dcqcn(rp="1", np="1", np_priority=3):
 
 
 def test_dcqcn():
-    assert said(nic.dcqcn_running(dcqcn(), FIRST, 3, 48, "dcqcn")) == []
+    assert said(quality.dcqcn_running(dcqcn(), FIRST, 3, 48, "dcqcn")) == []
     # The notification side is one switch of the port: another priority is as good.
-    assert said(nic.dcqcn_running(dcqcn(np_priority=5), FIRST, 3, 48, "dcqcn")) == []
-    assert said(nic.dcqcn_running(dcqcn("0", "0"), FIRST, 3, 48, "dcqcn")) == [
+    assert said(quality.dcqcn_running(dcqcn(np_priority=5), FIRST, 3, 48, "dcqcn")) == []
+    assert said(quality.dcqcn_running(dcqcn("0", "0"), FIRST, 3, 48, "dcqcn")) == [
         ("ens1np0 roce_rp: expected enabled on priority 3, got disabled", None),
         ("ens1np0 roce_np: expected enabled, got disabled on every priority", None),
     ]
-    assert unknown(nic.dcqcn_running([], FIRST, 3, 48, "dcqcn"))
-    assert unknown(nic.dcqcn_running(dcqcn()[:1], FIRST, 3, 48, "dcqcn"))
-    assert unknown(nic.dcqcn_running([{**one, "setting": "clamp_tgt_rate", "priority": None} for one in dcqcn()], FIRST, 3, 48, "dcqcn"))
+    assert unknown(quality.dcqcn_running([], FIRST, 3, 48, "dcqcn"))
+    assert unknown(quality.dcqcn_running(dcqcn()[:1], FIRST, 3, 48, "dcqcn"))
+    assert unknown(quality.dcqcn_running([{**one, "setting": "clamp_tgt_rate", "priority": None} for one in dcqcn()], FIRST, 3, 48, "dcqcn"))
     other = {**dcqcn()[0], "role": "np", "setting": "cnp_dscp", "priority": None, "value": "46"}
-    assert said(nic.dcqcn_running([*dcqcn(), other], FIRST, 3, 48, "dcqcn")) == [("ens1np0 cnp_dscp: expected 48, got 46", "warn")]
+    assert said(quality.dcqcn_running([*dcqcn(), other], FIRST, 3, 48, "dcqcn")) == [("ens1np0 cnp_dscp: expected 48, got 46", "warn")]
     with pytest.raises(NotApplicable, match="pod_congestion_control is other"):
-        list(nic.dcqcn_running([], FIRST, 3, 48, "other"))
+        list(quality.dcqcn_running([], FIRST, 3, 48, "other"))
 
 
 MAP = [{"netdev": "ens1np0", "priority": priority, "dscp": list(range(priority * 8, priority * 8 + 8))} for priority in range(8)]
@@ -147,7 +148,7 @@ MAP = [{"netdev": "ens1np0", "priority": priority, "dscp": list(range(priority *
 
 def qos(trust="dscp", on=(3,), dscp=None, pause=(False, False), priorities=range(8)):
     return list(
-        nic.roce_qos(
+        quality.roce_qos(
             [{"netdev": "ens1np0", "trust": trust}] if trust else [],
             [{"port": "ens1np0", "priority": priority, "pfc": priority in on} for priority in priorities],
             MAP if dscp is None else dscp,
@@ -184,11 +185,11 @@ def test_quality_of_service_that_is_not_told_is_unknown(case):
 
 def test_traffic_class():
     variable = {"file": "/etc/nccl.conf", "name": "NCCL_IB_TC", "value": "106"}
-    assert said(nic.traffic_class([variable], 106, 26)) == []
-    assert said(nic.traffic_class([{**variable, "value": "104"}], 104, 26)) == []
-    assert said(nic.traffic_class([], 106, 26)) == [("NCCL_IB_TC: expected 106, got set for no job: one that does not set it itself sends class 0", "warn")]
-    assert said(nic.traffic_class([], 0, 26)) == [("pod_traffic_class: expected DSCP 26, got DSCP 0 (class 0)", None)]
-    assert said(nic.traffic_class([{**variable, "value": "0"}], 106, 26)) == [("/etc/nccl.conf NCCL_IB_TC: expected 106, got 0", None)]
+    assert said(quality.traffic_class([variable], 106, 26)) == []
+    assert said(quality.traffic_class([{**variable, "value": "104"}], 104, 26)) == []
+    assert said(quality.traffic_class([], 106, 26)) == [("NCCL_IB_TC: expected 106, got set for no job: one that does not set it itself sends class 0", "warn")]
+    assert said(quality.traffic_class([], 0, 26)) == [("pod_traffic_class: expected DSCP 26, got DSCP 0 (class 0)", None)]
+    assert said(quality.traffic_class([{**variable, "value": "0"}], 106, 26)) == [("/etc/nccl.conf NCCL_IB_TC: expected 106, got 0", None)]
 
 
 def netdevs(mtu, names=("ens1np0", "ens2np0")):

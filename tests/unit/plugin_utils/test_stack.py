@@ -21,6 +21,7 @@ HOSTS = 32
 BY_TESTS = ("nccl_tests_bandwidth", "measures_agree")
 # The checks of a site's own training, by its log.
 BY_LOG = ("own_training_ends", "own_steps_steady", "own_loss_falls", "own_step_time_expected")
+DATASET: dict[str, t.Any] = {"pod_dataset_path": "/data/tokens", "pod_dataset_read_gbyte_s": 4, "pod_dataset_gbyte": 20000}
 OWN: dict[str, t.Any] = {"pod_training_command": ["/opt/train/run.sh", "--steps", "40"]}
 TESTS: dict[str, t.Any] = {"pod_nccl_tests_dir": "/opt/nccl-tests/build"}
 Checks = dict[str, str]
@@ -80,6 +81,9 @@ class Fleet:
         if job.told["role"] == rungs.TABLE:
             return told | self.table(host, job)
         program = next(word.strip("{}") for word in job.argv if word.startswith("{"))
+        if program == "dataset_read":
+            told_of = stack.dataset(job.argv[job.argv.index("--path") + 1], self.hosts[host])
+            return {**told, "stdout": json.dumps(told_of), "rc": 1 if told_of["error"] else 0}
         text = stack.printed(program, stack.options(job.argv[4:]), [self.hosts[name] for name in job.told["hosts"]])
         return {**told, "stdout": text, "rc": 0 if json.loads(text)["outcome"] == "complete" else 1}
 
@@ -158,7 +162,7 @@ def test_a_healthy_pod_passes_layer_6() -> None:
     verdicts = judged("training", plan, Fleet(plan, {}))
     assert not_well(verdicts) == {}
     passed = {one.check for one in verdicts if one.verdict == "pass"}
-    assert passed == set(judging.REGISTRY["training"]) - {"step_time_expected", "mfu", *BY_LOG} | {judging.ANSWERED}
+    assert passed == set(judging.REGISTRY["training"]) - {"step_time_expected", "mfu", "dataset_feeds", *BY_LOG} | {judging.ANSWERED}
 
 
 ILL: dict[str, tuple[dict[str, t.Any], Checks, str, str]] = {
@@ -395,6 +399,8 @@ class OwnTraining(Fleet):
 
     def answer(self, host: str, job: loads.Job) -> dict[str, t.Any]:
         """What its command prints."""
+        if job.id == "dataset":
+            return super().answer(host, job)
         text = f"setting random seeds to 1234 ...\n{self.printed.get(host, '')}"
         for step in range(1, 41) if host == list(self.plan.nodes)[-1] else ():
             text += f" iteration {step:8}/      40 | consumed samples: {step * 256:12} | elapsed time per iteration (ms): {self.step_ms(step):.1f} | "
@@ -441,6 +447,39 @@ def test_a_log_without_enough_steps_proves_nothing() -> None:
     pod = plan_of(2, pod_training_warmup_steps=35, **OWN)
     found = not_well(judged("training", pod, OwnTraining(pod, {})))
     assert found == {check: dict.fromkeys(pod.nodes, "unknown") for check in ("own_steps_steady", "own_loss_falls")}
+
+
+def test_a_dataset_is_read_before_the_training_by_all_hosts() -> None:
+    pod = plan_of(4, **DATASET)
+    fleet = Fleet(pod, {})
+    verdicts = judged("training", pod, fleet)
+    assert not_well(verdicts) == {} and {one.host for one in verdicts if one.check == "dataset_feeds" and one.verdict == "pass"} == set(pod.nodes)
+    reading, training = fleet.steps[0].jobs["gpu03"]
+    assert reading.argv[1:] == ["-SE", "{dataset_read}", "--path", "/data/tokens", "--seconds", "10"] and "dataset_read" in fleet.steps[0].programs
+    assert training.at == reading.until and training.turn is not None, "it begins early where the reading has ended"
+
+
+@pytest.mark.parametrize(
+    ("ill", "verdict", "words"),
+    [
+        ({"reads_gbyte_s": 1.5}, "fail", "expected 4 GB/s or more, got 1.5 GB/s by direct reads"),
+        ({"free_gbyte": 900.0}, "fail", "expected room for 20000 GB, got 900 GB are free"),
+        ({"reads_nothing": "[Errno 2] No such file or directory"}, "unknown", "No such file or directory"),
+        ({"reads_by": "the page cache"}, "unknown", "8 GB/s through the host's page cache, which tells nothing"),
+    ],
+)
+def test_a_storage_that_does_not_feed_is_found(ill: dict[str, t.Any], verdict: str, words: str) -> None:
+    pod = plan_of(4, **DATASET)
+    verdicts = judged("training", pod, Fleet(pod, {"gpu02": ill}))
+    assert not_well(verdicts) == {"dataset_feeds": {"gpu02": verdict}} and words in words_of(verdicts, "dataset_feeds")
+
+
+def test_a_sites_own_training_waits_for_the_dataset_too() -> None:
+    pod = plan_of(2, **OWN, **DATASET)
+    fleet = OwnTraining(pod, {})
+    verdicts = judged("training", pod, fleet)
+    assert not_well(verdicts) == {} and {one.check for one in verdicts if one.verdict == "pass"} >= {"dataset_feeds", "own_training_ends"}
+    assert [job.id for job in fleet.steps[0].jobs["gpu01"]] == ["dataset", "training"]
 
 
 @pytest.mark.parametrize("layer", ["collectives", "training"])

@@ -5,6 +5,6 @@
 
 from __future__ import annotations
 
-from . import own_log, steps
+from . import own_log, steps, storage
 
-__all__ = ["own_log", "steps"]
+__all__ = ["own_log", "steps", "storage"]

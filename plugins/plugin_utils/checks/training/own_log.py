@@ -37,9 +37,10 @@ def _steps(logs: Peers, warmup: int) -> dict[str, Rows]:
 )
 def own_training_ends(load_jobs: Rows, collective_timeouts: Rows) -> t.Iterator[Finding]:
     """The site's own training comes to its end on the host, and none of its collectives hangs."""
-    if not load_jobs:
+    jobs = [row for row in load_jobs if row["kind"] == "training"]
+    if not jobs:
         raise CannotTell("it was not started")
-    for row in load_jobs:
+    for row in jobs:
         if row["status"] != "ok":
             yield Finding("the training", "an end of its own", str(row["words"]), row["status"])
     yield from timed_out(collective_timeouts)

@@ -1,0 +1,99 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Layer 0, preflight: quality of service of the rail NICs: DCQCN, the lossless priority, and the class that jobs use."""
+
+from __future__ import annotations
+
+import typing as t
+
+from .. import Finding, NotApplicable, check
+from .._rows import Rows, grouped, planned
+
+
+@check(
+    cause="DCQCN is off on the NIC, as after a reimage that lost the udev rule or service which sets it.",
+    fix="Write 1 to /sys/class/net/NETDEV/ecn/roce_rp/enable/PRIORITY (and roce_np), now and at boot.",
+    fabric="roce",
+    remedy="dcqcn",
+)
+def dcqcn_running(dcqcn: Rows, pod_rails: Rows, pod_roce_priority: int, pod_cnp_dscp: int, pod_congestion_control: str) -> t.Iterator[Finding]:
+    """DCQCN reacts on the RoCE priority of every rail, and notifies on any, in the planned DSCP."""
+    if pod_congestion_control != "dcqcn":
+        raise NotApplicable(f"pod_congestion_control is {pod_congestion_control}")
+    told = grouped(dcqcn, "netdev")
+    for rail in planned(pod_rails):
+        rows = [row for row in told.get(rail["netdev"], []) if row["setting"] == "enable"]
+        reaction = [row["value"] for row in rows if row["role"] == "rp" and row["priority"] == pod_roce_priority]
+        notification = [row["value"] for row in rows if row["role"] == "np"]
+        if not reaction or not notification:
+            yield Finding(rail["netdev"], "DCQCN switches", "this driver does not tell them", "unknown")
+            continue
+        if reaction != ["1"]:
+            yield Finding(f"{rail['netdev']} roce_rp", f"enabled on priority {pod_roce_priority}", "disabled")
+        if "1" not in notification:
+            yield Finding(f"{rail['netdev']} roce_np", "enabled", "disabled on every priority")
+        # Where the driver tells it: roce_qos has judged the planned one's priority, and no other's.
+        for row in told[rail["netdev"]]:
+            if row["setting"] == "cnp_dscp" and row["value"] != str(pod_cnp_dscp):
+                yield Finding(f"{rail['netdev']} cnp_dscp", str(pod_cnp_dscp), row["value"], "warn")
+
+
+@check(
+    cause="Trust, priority flow control or the DSCP map were never set or did not survive a reimage; RoCE traffic is then lossy.",
+    fix="mlnx_qos -i NETDEV --trust dscp --pfc with the one lossless priority, and --dscp2prio where the map differs; make it persistent.",
+    fabric="roce",
+    remedy="roce_qos",
+)
+def roce_qos(
+    qos_trust: Rows, pfc_priorities: Rows, dscp_map: Rows, pause_settings: Rows, pod_rails: Rows,
+    pod_roce_priority: int, pod_roce_dscp: int, pod_cnp_dscp: int,
+) -> t.Iterator[Finding]:  # fmt: skip
+    """Every rail trusts DSCP, is lossless on the RoCE priority only, and maps RoCE and CNP as planned."""
+    trust, pause = ({row["netdev"]: row for row in rows} for rows in (qos_trust, pause_settings))
+    pfc, maps = grouped(pfc_priorities, "port"), grouped(dscp_map, "netdev")
+    for netdev in (rail["netdev"] for rail in planned(pod_rails)):
+        if netdev not in trust or netdev not in pfc or netdev not in pause:
+            yield Finding(netdev, "trust, PFC and pause settings", "not told", "unknown")
+            continue
+        if trust[netdev]["trust"] != "dscp":
+            yield Finding(f"{netdev} trust", "dscp", trust[netdev]["trust"])
+        lossless = sorted(row["priority"] for row in pfc[netdev] if row["pfc"])
+        if pod_roce_priority not in {row["priority"] for row in pfc[netdev]}:
+            yield Finding(f"{netdev} PFC", f"on priority {pod_roce_priority} only", "that priority is not told", "unknown")
+        elif lossless != [pod_roce_priority]:
+            yield Finding(f"{netdev} PFC", f"on priority {pod_roce_priority} only", f"on {', '.join(map(str, lossless)) or 'none'}")
+        if pause[netdev]["rx"] or pause[netdev]["tx"]:
+            yield Finding(f"{netdev} link pause", "off", "on")
+        if trust[netdev]["trust"] == "dscp":
+            yield from _mapped(netdev, maps.get(netdev, []), pod_roce_priority, pod_roce_dscp, pod_cnp_dscp, lossless)
+
+
+def _mapped(netdev: str, rows: Rows, priority: int, roce: int, cnp: int, lossless: list[int]) -> t.Iterator[Finding]:
+    of_dscp = {dscp: row["priority"] for row in rows for dscp in row["dscp"]}
+    if roce not in of_dscp:
+        yield Finding(f"{netdev} DSCP {roce}", f"priority {priority}", "the map does not hold it", "unknown")
+    elif of_dscp[roce] != priority:
+        yield Finding(f"{netdev} DSCP {roce}", f"priority {priority}", f"priority {of_dscp[roce]}")
+    if cnp in of_dscp and of_dscp[cnp] in lossless:
+        yield Finding(f"{netdev} DSCP {cnp} (CNP)", "a priority without PFC", f"priority {of_dscp[cnp]}")
+    elif cnp not in of_dscp and {0, cnp >> 3} & {*lossless, priority}:
+        # dcb tells explicit entries only; any other DSCP is on priority 0 or on that of its upper three bits.
+        yield Finding(f"{netdev} DSCP {cnp} (CNP)", "a priority without PFC", "the map does not hold it", "unknown")
+
+
+@check(
+    cause="Tests or jobs send another traffic class than RoCE's, and so load an idle, lossy priority.",
+    fix="Use --tclass and NCCL_IB_TC of four times the RoCE DSCP plus 2 (106 for DSCP 26).",
+    fabric="roce",
+)
+def traffic_class(nccl_environment: Rows, pod_traffic_class: int, pod_roce_dscp: int) -> t.Iterator[Finding]:
+    """The traffic class of tests and jobs carries the RoCE DSCP."""
+    if pod_traffic_class >> 2 != pod_roce_dscp:
+        yield Finding("pod_traffic_class", f"DSCP {pod_roce_dscp}", f"DSCP {pod_traffic_class >> 2} (class {pod_traffic_class})")
+    set_by = [row for row in nccl_environment if row["name"] == "NCCL_IB_TC"]
+    for row in set_by:
+        if row["value"] != str(pod_traffic_class):
+            yield Finding(f"{row['file']} NCCL_IB_TC", str(pod_traffic_class), str(row["value"]))
+    if pod_traffic_class and not set_by:
+        yield Finding("NCCL_IB_TC", str(pod_traffic_class), "set for no job: one that does not set it itself sends class 0", "warn")
