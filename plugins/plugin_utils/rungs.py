@@ -13,8 +13,9 @@ from . import bisection, ladder
 Rows = list[dict[str, t.Any]]
 Peers = t.Mapping[str, Rows]
 GIB = 1 << 30
-# Kinds of runs: every host by itself, by itself over its NICs, a rung of the ladder, a launch of a search, and one that tries what restores a rate.
-NODE, NODE_NICS, RUNG, SEARCH, PROBE = "node", "node_nics", "rung", "search", "probe"
+# Kinds of runs: every host by itself, by itself over its NICs, a rung of the ladder, a launch of a search, one that tries what restores a rate,
+# and one of a single rail, with that rail's GPU of each host.
+NODE, NODE_NICS, RUNG, SEARCH, PROBE, RAIL = "node", "node_nics", "rung", "search", "probe", "rail"
 # What a host has of a run: ranks, what starts the ranks of all its hosts and says nothing of them, or a table of nccl-tests of all of them.
 RANK, LAUNCHER, TABLE = "rank", "launcher", "table"
 
@@ -42,7 +43,7 @@ class Run:
 
 
 def runs(jobs: Peers, rates: Peers, ranks: Peers) -> list[Run]:
-    """Every run but probes, from what all of its hosts told; a host that told nothing of a run is its trouble.
+    """Every run but probes and those of single rails, from what all of its hosts told; a host that told nothing of a run is its trouble.
 
     jobs, rates, ranks: the rows of load_jobs, collective_rates and collective_ranks by host.
     """
@@ -54,6 +55,11 @@ def probes(jobs: Peers, rates: Peers, ranks: Peers) -> dict[str, Run]:
     return {key[1].partition(": ")[2]: run for key, run in _runs(jobs, rates, ranks, (PROBE,)).items()}
 
 
+def of_rails(jobs: Peers, rates: Peers, ranks: Peers) -> dict[str, Run]:
+    """The runs of single rails of a gate group by the rail's device."""
+    return {key[1].partition(" ")[2]: run for key, run in _runs(jobs, rates, ranks, (RAIL,)).items()}
+
+
 def _runs(jobs: Peers, rates: Peers, ranks: Peers, kinds: t.Container[str]) -> dict[tuple[str, ...], Run]:
     found: dict[tuple[str, ...], Run] = {}
     for host, rows in jobs.items():
@@ -61,8 +67,8 @@ def _runs(jobs: Peers, rates: Peers, ranks: Peers, kinds: t.Container[str]) -> d
             if job["kind"] not in kinds or job["role"] == TABLE:
                 continue
             hosts = tuple(job["hosts"] or (host,))
-            # Probes of the same hosts are told apart by their names, which a launcher's job adds to.
-            name = job["item"].partition(",")[0] if job["kind"] == PROBE else ""
+            # Probes and rails of the same hosts are told apart by their names, which a launcher's job adds to.
+            name = job["item"].partition(",")[0] if job["kind"] in (PROBE, RAIL) else ""
             run = found.setdefault((job["kind"], name, *hosts), Run(job["kind"], hosts))
             if job["status"] != "ok":
                 run.trouble.append(f"{host}: {job['words']}")

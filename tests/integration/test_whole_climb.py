@@ -36,4 +36,4 @@ def test_a_healthy_pod_climbs_from_preflight_to_training(tmp_path: Path) -> None
     assert above <= passed
     assert climb.run is not None
     steps = sorted(path.name for path in (climb.run / "evidence" / "collectives" / "gpu01").glob("load_jobs.*"))
-    assert len(steps) == 3, "alone, over 2 hosts, over 3"
+    assert len(steps) == 4, "alone, over 2 hosts, over 3, and each rail"

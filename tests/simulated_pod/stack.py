@@ -28,6 +28,8 @@ HEALTHY: dict[str, t.Any] = {
     "restored_by": "",
     "gdr": True,
     "rails_used": 8,
+    # The GPU whose rail carries half.
+    "slow_rail": -1,
     "socket": False,
     "wrong": 0,
     "wrong_small": 0,
@@ -84,8 +86,12 @@ def options(argv: t.Sequence[str]) -> dict[str, t.Any]:
     return vars(known)
 
 
-def rate(run: t.Sequence[Host], over_nics: bool, given: t.Container[str] = ()) -> float:
+def rate(run: t.Sequence[Host], over_nics: bool, given: t.Collection[str] = ()) -> float:
     """The busbw of a run in GB/s."""
+    shown = next((one.partition("=")[2] for one in given if one.startswith("CUDA_VISIBLE_DEVICES=")), None)
+    if shown is not None:
+        parts = [host["link_gbit_s"] / 8 * host["nics_percent"] / 100 * (0.5 if host["slow_rail"] == int(shown) else 1.0) for host in run]
+        return float(min(parts))
     if len(run) == 1 and not over_nics:
         return float(run[0]["node_gbyte_s"])
     slowest = []

@@ -23,7 +23,7 @@ class Run:
     """One run of a program over some hosts: its name, where its ranks meet, when it is, and what each host is told.
 
     own: a host's options and variables from its expectations; told: what ``load_jobs`` says of it; readings: of what is printed;
-    turn: of its jobs.
+    turn: of its jobs; ranks: of each host, None for one a GPU.
     """
 
     program: str
@@ -36,6 +36,11 @@ class Run:
     told: Values
     readings: t.Callable[[Values], tuple[str, ...]]
     turn: int | None = None
+    ranks: int | None = None
+
+    def of_host(self, values: Values) -> int:
+        """How many ranks a host has in it."""
+        return self.ranks or int(values["pod_gpus_per_host"])
 
     @property
     def job(self) -> str:
@@ -57,7 +62,7 @@ def add(table: Timetable, situation: Situation, run: Run) -> None:
     for index, host in enumerate(run.hosts):
         values = situation.plan.nodes[host].values
         options, variables = run.own(values)
-        started = launchers.Launch(tuple(run.hosts), values["pod_gpus_per_host"], variables)
+        started = launchers.Launch(tuple(run.hosts), run.of_host(values), variables)
         if launched:
             argv = launchers.on_host(run.program, values["pod_torch_python"], started, index, where, run.port, document, options)
         else:
@@ -75,7 +80,7 @@ def _launcher(situation: Situation, run: Run, told: Values, where: str, document
     launcher = values["pod_launcher"]
     options, variables = run.own(values)
     names = tuple(named(situation, host) for host in run.hosts)
-    launch = launchers.Launch(names, values["pod_gpus_per_host"], variables, tuple(map(str, values["pod_mpirun_arguments"])))
+    launch = launchers.Launch(names, run.of_host(values), variables, tuple(map(str, values["pod_mpirun_arguments"])))
     argv = launchers.from_one_host(launcher, run.program, values["pod_torch_python"], launch, where, document, options)
     return Job(f"{run.name}, {launcher}", argv, run.at + LAUNCHED_AFTER_SECONDS, run.until, told, turn=run.turn)
 

@@ -25,6 +25,8 @@ PROBES: dict[str, dict[str, str]] = {
     "no topology file": {"NCCL_TOPO_FILE": "/nonexistent"},
     "4 queue pairs a connection": {"NCCL_IB_QPS_PER_CONNECTION": "4"},
 }
+# What lets a rank see one GPU only.
+VISIBLE = {"nvidia": "CUDA_VISIBLE_DEVICES", "amd": "HIP_VISIBLE_DEVICES"}
 # With these off, what NVLink would carry must go over the host's own NICs.
 OVER_NICS = {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1"}
 
@@ -46,6 +48,9 @@ def plan(situation: Situation) -> Timetable | None:
         slow = [run for run in found if run.kind in (rungs.RUNG, rungs.SEARCH) and run.top and not run.trouble and not rungs.passed(run, situation.values)]
         if slow and situation.values["pod_collective_backend"] == "nccl" and not probed:
             return _probes(situation, min(slow, key=lambda run: (len(run.hosts), run.hosts)).hosts)
+        railed = any(row["kind"] == rungs.RAIL for rows in jobs.values() for row in rows)
+        if not railed and (table := _rails(situation, order)) is not None:
+            return table
         return nccl_tests.plan(situation, order, variables, OVER_NICS)
     kind = rungs.RUNG if step.rung else rungs.SEARCH
     what = f"all-reduce over {step.rung} hosts" if step.rung else f"who is slow: {len(step.groups)} groups side by side"
@@ -65,6 +70,21 @@ def _probes(situation: Situation, hosts: t.Sequence[str]) -> Timetable:
     for number, (name, changed) in enumerate(PROBES.items()):
         _job(table, situation, list(hosts), rungs.PROBE, f"{rungs.PROBE}: {name}", number, number * long, QUICK, changed)
     return table
+
+
+def _rails(situation: Situation, order: t.Sequence[str]) -> Timetable | None:
+    """Each rail by itself over every gate group, all of them side by side: the ladder's rate is that of all rails together."""
+    values = situation.values
+    table = Timetable(words=["each rail by itself over every gate group"], programs=PROGRAMS)
+    only = {**QUICK, "sizes": str(max(values["pod_collective_sizes"], default=rungs.GIB))}
+    for members in situation.plan.groups.values() if values["pod_collective_backend"] == "nccl" else ():
+        hosts = [host for host in order if host in members]
+        # The first host's rails are those of its group: members that have others are told apart in layer 0.
+        for number, rail in enumerate(situation.plan.nodes[hosts[0]].values["pod_rails"] if len(hosts) > 1 else ()):
+            if rail.get("gpu") is not None:
+                shown = {VISIBLE[values["pod_gpu_vendor"]]: str(rail["gpu"])}
+                _job(table, situation, hosts, rungs.RAIL, f"{rungs.RAIL} {rail['device']}", number, 0.0, only, shown, 1)
+    return table if table.jobs else None
 
 
 def _came_through(host: str, found: t.Sequence[rungs.Run]) -> bool:
@@ -89,9 +109,10 @@ def _alone(situation: Situation) -> Timetable:
     long = float(values["pod_collective_run_seconds"])
     ladder_of = " ".join(map(str, ladder.rungs(len(situation.hosts)))) or "none"
     launches = ladder.launches(len(situation.hosts)) + 1
+    rails = int(_rails(situation, situation.hosts) is not None)
     words = [
-        f"every host alone, with and without NVLink, then all-reduce over {ladder_of} hosts",
-        f"{launches} launches of at most {long:g} s, and at most {ladder.MOST_SEARCHES} more and {len(PROBES)} probes where a rung breaks",
+        f"every host alone, with and without NVLink, then all-reduce over {ladder_of} hosts" + (", then each rail by itself" if rails else ""),
+        f"{launches + rails} launches of at most {long:g} s, and at most {ladder.MOST_SEARCHES} more and {len(PROBES)} probes where a rung breaks",
     ]
     if values["pod_nccl_tests_dir"]:
         again = launches if values["pod_launcher"] in launchers.FROM_ONE_HOST else 1
@@ -106,7 +127,8 @@ def _alone(situation: Situation) -> Timetable:
 
 
 def _job(
-    table: Timetable, situation: Situation, hosts: list[str], kind: str, name: str, number: int, at: float, proofs: Values, extra: dict[str, str]
+    table: Timetable, situation: Situation, hosts: list[str], kind: str, name: str, number: int, at: float, proofs: Values, extra: dict[str, str],
+    ranks: int | None = None,
 ) -> None:  # fmt: skip
     """A run of some hosts."""
     until = at + float(situation.plan.nodes[hosts[0]].values["pod_collective_run_seconds"])
@@ -133,8 +155,8 @@ def _job(
 
     port = situation.values["pod_collective_port"] + situation.step % LAUNCHES_OF_PORTS * PORTS_OF_A_LAUNCH + number
     told = {"kind": kind, "step": situation.step}
-    readings = _of_a_probe if kind == rungs.PROBE else _readings
-    add(table, situation, Run("torch_collectives", name, hosts, port, at, until, own, told, readings, number if at else None))
+    readings = _of_a_part if kind in (rungs.PROBE, rungs.RAIL) else _readings
+    add(table, situation, Run("torch_collectives", name, hosts, port, at, until, own, told, readings, number if at else None, ranks))
 
 
 def _readings(values: Values) -> tuple[str, ...]:
@@ -142,6 +164,6 @@ def _readings(values: Values) -> tuple[str, ...]:
     return READINGS if nccl else tuple(name for name in READINGS if name not in ("nccl_log", "gpu_copies"))
 
 
-def _of_a_probe(values: Values) -> tuple[str, ...]:
-    """Its log is of variables that nobody asked for."""
+def _of_a_part(values: Values) -> tuple[str, ...]:
+    """The log of a probe or of a single rail is of variables that nobody asked for."""
     return tuple(name for name in _readings(values) if name != "nccl_log")

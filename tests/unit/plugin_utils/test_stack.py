@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 import typing as t
 
 import pytest
@@ -143,9 +144,12 @@ def test_a_healthy_pod_passes_layer_5() -> None:
     assert not_well(verdicts) == {} == fleet.lost
     passed = {one.check for one in verdicts if one.verdict == "pass"}
     assert passed == set(judging.REGISTRY["collectives"]) - {"sharp_used", *BY_TESTS} | {judging.ANSWERED}
-    # Alone, then 2, 4, 8, 16 and 32 hosts, every host in each.
-    assert [len(table.jobs) for table in fleet.steps] == [HOSTS] * 6
-    assert any("6 launches" in words for words in fleet.words)
+    # Alone, then 2, 4, 8, 16 and 32 hosts, then each rail by itself: every host in each.
+    assert [len(table.jobs) for table in fleet.steps] == [HOSTS] * 7
+    assert any("7 launches" in words for words in fleet.words)
+    rails = fleet.steps[-1].jobs["gpu01"]
+    assert [job.told["kind"] for job in rails] == [rungs.RAIL] * 8 and len({job.argv[job.argv.index("--master") + 1] for job in rails}) == 8
+    assert [word for word in rails[3].argv if word.startswith("CUDA_")] == ["CUDA_VISIBLE_DEVICES=3"] and {len(job.told["hosts"]) for job in rails} == {8}
 
 
 def test_a_slow_host_of_32_is_named_in_few_launches() -> None:
@@ -153,8 +157,8 @@ def test_a_slow_host_of_32_is_named_in_few_launches() -> None:
     fleet = Fleet(plan, {"gpu21": {"limit_gbyte_s": 180.0}})
     found = not_well(judged("collectives", plan, fleet))
     assert found["slow_node"] == found["all_reduce_bandwidth"] == {"gpu21": "fail"}
-    # Alone, the first rung, and the search that its failure starts.
-    assert len(fleet.steps) <= 2 + 7
+    # Alone, the first rung, and the search that its failure starts; then each rail by itself.
+    assert len(fleet.steps) - 1 <= 2 + 7
 
 
 def test_a_healthy_pod_passes_layer_6() -> None:
@@ -226,9 +230,18 @@ def test_an_ill_host_of_layer_5_is_found_and_named(plan: Plan, name: str) -> Non
     assert words in words_of(verdicts, check)
 
 
+def test_a_slow_rail_is_named_in_its_gate_group(plan: Plan) -> None:
+    verdicts = judged("collectives", plan, Fleet(plan, {"gpu13": {"slow_rail": 3}}))
+    assert not_well(verdicts) == {"rail_all_reduce": {"group": "fail"}}
+    assert {one.group: one.verdict for one in verdicts if one.check == "rail_all_reduce"} == {"rack_01": "pass", "rack_02": "fail"}
+    assert re.fullmatch(
+        r"rail mlx5_3: expected 39\.\d+ GB/s or more, as the group's rails reach 4[34]\.\d+, got 2[12]\.\d+ GB/s", words_of(verdicts, "rail_all_reduce")
+    )
+
+
 def test_every_check_of_layer_5_has_a_fault_here() -> None:
     found = {check for _state, checks, _check, _words in ILL.values() for check in checks}
-    others = {"curve_rises", "ranks_as_asked", "sharp_used", *BY_TESTS}
+    others = {"curve_rises", "ranks_as_asked", "sharp_used", "rail_all_reduce", *BY_TESTS}
     assert found | others == set(judging.REGISTRY["collectives"])
 
 
@@ -241,8 +254,8 @@ def test_a_healthy_pod_passes_by_nccl_tests_too(launcher: str) -> None:
     assert {one.check for one in verdicts if one.verdict == "pass"} >= set(BY_TESTS)
     tables = [[job.argv for jobs in step.jobs.values() for job in jobs if job.told["role"] == rungs.TABLE] for step in fleet.steps]
     # Every host alone and over its NICs, then 2, 4, 8 and 16, each started once; before it the same by torch.
-    assert [len(one) for one in tables] == [0, 0, 0, 0, 0, 32, 8, 4, 2, 1]
-    assert {argv[0] for argv in tables[5]} == {"/opt/nccl-tests/build/all_reduce_perf"} and {argv[0] for argv in tables[9]} == {launcher}
+    assert [len(one) for one in tables] == [0, 0, 0, 0, 0, 0, 32, 8, 4, 2, 1]
+    assert {argv[0] for argv in tables[6]} == {"/opt/nccl-tests/build/all_reduce_perf"} and {argv[0] for argv in tables[10]} == {launcher}
     assert any("5 launches of nccl-tests" in words for words in fleet.words)
 
 

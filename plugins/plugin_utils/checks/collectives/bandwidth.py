@@ -8,7 +8,7 @@ from __future__ import annotations
 import statistics
 import typing as t
 
-from ...rungs import NODE, NODE_NICS, RUNG, Run, blamed, least, passed, probes, restored, runs, wanted, wire
+from ...rungs import NODE, NODE_NICS, RUNG, Run, blamed, least, of_rails, passed, probes, restored, runs, wanted, wire
 from .. import CannotTell, Finding, NotApplicable, check
 from .._rows import Rows, several
 from ._why import why_slow
@@ -133,6 +133,27 @@ def _low(run: Run, values: dict[str, t.Any], reasons: list[str]) -> Finding:
         return Finding(where, "no wrong value", f"{run.wrong} wrong values")
     number = "" if minimum is None else f"{minimum:.4g} GB/s busbw or more"
     return Finding(where, number, f"{run.top:.4g} GB/s" + (f": {'; '.join(reasons)}" if reasons else ""))
+
+
+@check(
+    cause="One rail is slow from GPU to GPU: a NIC, its PCIe link, its GPUDirect path, or a leaf; all rails together only show that something is.",
+    fix="Compare write_bw_per_rail and the leaf of that rail over the group's hosts; with all of them well, GPUDirect and PCIe of that GPU and its NIC.",
+    scope="group",
+    needs="load",
+)
+def rail_all_reduce(load_jobs: Peers, collective_rates: Peers, collective_ranks: Peers, pod_median_percent: float) -> t.Iterator[Finding]:
+    """Each rail by itself carries an all-reduce over the group as fast as 90 percent of what its rails do."""
+    found = of_rails(load_jobs, collective_rates, collective_ranks)
+    if not found:
+        raise NotApplicable("no rail was run by itself: it takes NCCL, two hosts of the group that ran alone, and rails with a GPU")
+    rated = {device: run.top for device, run in found.items() if run.top is not None and not run.trouble}
+    for device in found.keys() - rated.keys():
+        yield Finding(f"rail {device}", "a rate", "; ".join(found[device].trouble[:2]) or "no rate was told", "unknown")
+    middle = statistics.median(rated.values()) if rated else 0.0
+    minimum = middle * pod_median_percent / 100
+    for device, rate in rated.items():
+        if rate < minimum:
+            yield Finding(f"rail {device}", f"{minimum:.4g} GB/s or more, as the group's rails reach {middle:.4g}", f"{rate:.4g} GB/s")
 
 
 @check(

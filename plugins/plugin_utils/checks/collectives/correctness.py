@@ -8,7 +8,7 @@ from __future__ import annotations
 import statistics
 import typing as t
 
-from ...rungs import LAUNCHER, RANK, TABLE
+from ...rungs import LAUNCHER, RAIL, RANK, TABLE
 from .. import CannotTell, Finding, NotApplicable, check
 from .._rows import Rows
 
@@ -99,7 +99,7 @@ def ranks_as_asked(load_jobs: Rows, collective_ranks: Rows, pod_gpus_per_host: i
     """Every run had the hosts and ranks that it was asked to have, in one group."""
     # Of nccl-tests that did not run, its own check tells.
     asked = {
-        row["item"]: len(row["hosts"])
+        row["item"]: (len(row["hosts"]), 1 if row["kind"] == RAIL else pod_gpus_per_host)
         for row in load_jobs
         if row["hosts"] is not None and (row["role"] == RANK or (row["role"], row["status"]) == (TABLE, "ok"))
     }
@@ -108,15 +108,15 @@ def ranks_as_asked(load_jobs: Rows, collective_ranks: Rows, pod_gpus_per_host: i
     for row in load_jobs:
         if row["role"] == LAUNCHER and row["status"] != "ok":
             yield Finding(row["item"], "ranks on all of its hosts", str(row["words"]), "unknown")
-    for item, hosts in asked.items():
+    for item, (hosts, ranks) in asked.items():
         rows = [row for row in collective_ranks if row["item"] == item]
         tables = [row for row in nccl_tests or () if row["item"] == item]
         if not rows and not tables:
-            yield Finding(item, f"{pod_gpus_per_host} ranks of this host", "none is told", "unknown")
-        elif rows and (len(rows), {row["ranks"] for row in rows}) != (pod_gpus_per_host, {hosts * pod_gpus_per_host}):
+            yield Finding(item, f"{ranks} ranks of this host", "none is told", "unknown")
+        elif rows and (len(rows), {row["ranks"] for row in rows}) != (ranks, {hosts * ranks}):
             told = f"{len(rows)} here, of {', '.join(map(str, sorted({row['ranks'] for row in rows})))}"
-            yield Finding(item, f"{pod_gpus_per_host} ranks of this host, of {hosts * pod_gpus_per_host}", told)
-        yield from _table(item, tables, hosts * pod_gpus_per_host)
+            yield Finding(item, f"{ranks} ranks of this host, of {hosts * ranks}", told)
+        yield from _table(item, tables, hosts * ranks)
 
 
 def _table(item: str, rows: Rows, wanted: int) -> t.Iterator[Finding]:
