@@ -73,9 +73,9 @@ class ActionModule(RunAction):
         jobs = loads.load(self.document).jobs[self.name]
         replies = loads.replies(jobs, said)
         told = {"answered": True, "words": "", "boot_id": None, "uptime_seconds": None}
-        named = {job.id: job.reading or loads.JOBS for job in jobs}
+        named = {job.id: {"reading": job.reading or loads.JOBS, "also": [*job.also, loads.JOBS]} for job in jobs}
         answers = said["answers"].items()
-        commands = [{**{key: value for key, value in one.items() if key != "stdout"}, "reading": named.get(job, loads.JOBS)} for job, one in answers]
+        commands = [{**{key: value for key, value in one.items() if key != "stdout"}, **named.get(job, {"reading": loads.JOBS})} for job, one in answers]
         self.book.keep_answers(self.layer, self.name, f"load-{self.step}", replies, told, commands)
         return {
             "ended": said["ended"],

@@ -4,8 +4,8 @@
 """Places: what of the pod a row is about, as charts.yml and measures.yml name it.
 
 An axis is the name of a column, ``node``, ``group``, ``{host_of: column}`` (the host with that name or rail address),
-``{peer_in: column}`` (the first other host that it speaks of), ``{rail_of: column}`` (the rail with that device, netdev or address)
-or ``{count_of: column}``.
+``{peer_in: column}`` (the first other host that it speaks of), ``{rail_of: column}`` (the rail with that device, netdev or address),
+``{run_of: column}`` (the kind of a run that several groups have had) or ``{count_of: column}``.
 """
 
 from __future__ import annotations
@@ -53,6 +53,9 @@ class Places:
     def _peer_in(self, node: str, words: t.Any) -> str | None:
         named = (self.hosts.get(word) for word in re.split(r"[^\w.-]+", str(words)))
         return next((host for host in named if host not in (None, node)), None)
+
+    def _run_of(self, _node: str, name: t.Any) -> str:
+        return str(name).partition(",")[0]
 
     def _count_of(self, _node: str, values: t.Any) -> str:
         return f"{len(values or ())} {'host' if len(values or ()) == 1 else 'hosts'}"

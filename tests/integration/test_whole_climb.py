@@ -26,7 +26,11 @@ WITHOUT |= {"own_training_ends", "own_steps_steady", "own_loss_falls", "own_step
 
 
 def test_a_healthy_pod_climbs_from_preflight_to_training(tmp_path: Path) -> None:
-    pod = Pod(tmp_path, racks=1, hosts_per_rack=3, spines=2, pod_to_layer="training", **SHORT)
+    dataset = tmp_path / "dataset"
+    dataset.mkdir()
+    (dataset / "shard_0.bin").write_bytes(bytes(4 << 20))
+    feeds = {"pod_dataset_path": str(dataset), "pod_dataset_seconds": 1}
+    pod = Pod(tmp_path, racks=1, hosts_per_rack=3, spines=2, pod_to_layer="training", **feeds, **SHORT)
     climb = pod.climb()
     assert climb.rc == 0 and climb.report is not None, climb.output
     assert (climb.report["verdict"], climb.not_well()) == ("go", {}), climb.output
@@ -35,5 +39,9 @@ def test_a_healthy_pod_climbs_from_preflight_to_training(tmp_path: Path) -> None
     above = {(layer, check) for layer in ("collectives", "training") for check in REGISTRY[layer] if check not in WITHOUT}
     assert above <= passed
     assert climb.run is not None
+    page = (climb.run / "report.html").read_text()
+    for drawn in ("over the rungs of the ladder", "over its own NICs only", "Training step by step", "How often a training step took how long"):
+        assert drawn in page, drawn
+    assert "none was run" not in page, "every check that passed says by which command"
     steps = sorted(path.name for path in (climb.run / "evidence" / "collectives" / "gpu01").glob("load_jobs.*"))
     assert len(steps) == 4, "alone, over 2 hosts, over 3, and each rail"

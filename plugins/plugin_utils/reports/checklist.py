@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 from ..checks import Check
 from ..checks.every import REGISTRY
 from ..gates import NOT_REACHED, OUT_OF_SCOPE
-from ..loads import JOBS
 from ..plan import Plan
 from ..verdicts import ORDER, worst
 from .folding import Entry, entries, ranges
 from .kept import Kept
+
+# As much of a command as tells what it is.
+MOST_CHARACTERS = 160
 
 Document = dict[str, t.Any]
 
@@ -122,11 +124,13 @@ def _command(check: Check, commands: list[dict[str, t.Any]]) -> str:
     more = f" (and {len(asked) - 1} more)" if len(asked) > 1 else ""
     if not asked:
         return ""
-    argv = asked[0]["argv"]
+    # The collection's own programs lie where the run has put them; the whole command is kept beside the evidence.
+    argv = [word.rpartition("/")[2] if word.endswith(".py") else word for word in asked[0]["argv"]]
     # A switch is asked a line, not words.
-    return (argv[0] if len(argv) == 1 else shlex.join(argv)) + more
+    said = argv[0] if len(argv) == 1 else shlex.join(argv)
+    return (said if len(said) <= MOST_CHARACTERS else said[:MOST_CHARACTERS] + " …") + more
 
 
 def _readings(command: dict[str, t.Any]) -> set[str]:
-    """What a command is read as; how one of a load ended is a reading besides."""
-    return {str(command.get("reading")), *([JOBS] if "id" in command else [])}
+    """What a command is read as."""
+    return {str(command.get("reading")), *command.get("also", ())}

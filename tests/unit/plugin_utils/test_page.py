@@ -139,9 +139,12 @@ def test_the_checklist_says_command_expected_got_and_fix(book) -> None:
 
 
 def test_a_check_of_how_loads_ended_is_told_by_what_they_ran() -> None:
-    commands = [{"reading": "nic_counters", "argv": ["ethtool"]}, {"reading": "write_bw", "id": "incast 1", "argv": ["ib_write_bw", "-d", "mlx5_0"]}]
+    commands = [{"reading": "nic_counters", "argv": ["ethtool"]}, {"reading": "write_bw", "also": ["load_jobs"], "argv": ["ib_write_bw", "-d", "mlx5_0"]}]
     assert checklist._command(REGISTRY["congestion"]["incasts_ran"], commands) == "ib_write_bw -d mlx5_0"
     assert checklist._command(REGISTRY["congestion"]["incasts_ran"], commands[:1]) == ""
+    program = ["python3", "/tmp/loads/7/torch_collectives.py", "--sizes", "1048576," * 30]
+    told = checklist._command(REGISTRY["collectives"]["no_wrong_values"], [{"reading": "collective_ranks", "also": ["collective_rates"], "argv": program}])
+    assert told.startswith("python3 torch_collectives.py --sizes 1048576,") and told.endswith(" …") and len(told) < 170
 
 
 def test_a_switch_finding_is_of_the_groups_that_it_touches() -> None:
