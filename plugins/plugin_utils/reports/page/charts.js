@@ -36,6 +36,8 @@ window.pyramidCharts = (() => {
   function heatMap(chart) {
     const values = chart.cells.map((one) => one[2]);
     const [low, high] = values.reduce(([min, max], one) => [Math.min(min, one), Math.max(max, one)], [Infinity, -Infinity]);
+    // Colours span a fifth at least: noise of a healthy pod must not look like a bad host.
+    const [from, to] = chart.worst === "min" ? [Math.min(low, high * 0.8), high] : [low, Math.max(high, low * 1.25)];
     const sides = { type: "category", splitArea: { show: true } };
     return {
       tooltip: tooltip((one) => `${chart.ys[one.value[1]]} to ${chart.xs[one.value[0]]}: ${one.value[2]} ${chart.unit}`),
@@ -43,8 +45,8 @@ window.pyramidCharts = (() => {
       xAxis: { ...sides, data: chart.xs, axisLabel: { rotate: 60 } },
       yAxis: { ...sides, data: chart.ys, inverse: true },
       visualMap: {
-        min: low,
-        max: high > low ? high : low + 1,
+        min: from,
+        max: to > from ? to : from + 1,
         calculable: true,
         precision: high < 10 ? 3 : 0,
         orient: "horizontal",
