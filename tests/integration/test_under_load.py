@@ -22,7 +22,7 @@ from ansible_collections.gpufabric.pyramid.tests.simulated_pod.connection.simula
 from .conftest import RACKS, ROOT, Climb, Pod
 
 SHORT = {
-    "pod_idle_seconds": 1, "pod_write_bw_seconds": 1, "pod_load_setup_seconds": 5, "pod_load_lead_seconds": 1, "pod_load_tick_seconds": 5,
+    "pod_idle_seconds": 1, "pod_write_bw_seconds": 1, "pod_load_setup_seconds": 10, "pod_load_lead_seconds": 1, "pod_load_tick_seconds": 5,
     "pod_only": "rdma", "pod_to_layer": "rdma",
 }  # fmt: skip
 FAULTS = {name: fault for name, fault in changes.known().items() if fault.get("loads") and fault["expect"]["layer"] == "rdma"}
