@@ -84,7 +84,17 @@ def parse_source(what: Reading, platform: str, source: Source, stdout: str, item
     rows: list[Row] = []
     for section, body in split_sections(text):
         rows += _parse_one(what, platform, source, body, section or item)
+    _must_differ(what, platform, rows)
     return rows
+
+
+def _must_differ(what: Reading, platform: str, rows: list[Row]) -> None:
+    seen = set()
+    for row in rows if what.key else ():
+        key = tuple(row[column] for column in what.key)
+        if key in seen:
+            raise ParseError(what.name, platform, f"the text has two rows of {' '.join(str(one) for one in key if one is not None)}", rows=rows)
+        seen.add(key)
 
 
 def _parse_one(what: Reading, platform: str, source: Source, text: str, item: str | None) -> list[Row]:
@@ -171,6 +181,8 @@ def _template_rows(name: str, text: str) -> tuple[list[Row], tuple[str, str | No
         machine.ParseText(text)
     except textfsm.TextFSMError as bad:
         error = _words(str(bad))
+    if error is None and machine._cur_state_name.startswith("Until"):
+        error = "the text is cut off", None
     header = [column.lower() for column in machine.header]
     return [dict(zip(header, row)) for row in machine._result], error
 
@@ -187,9 +199,13 @@ def _words(message: str) -> tuple[str, str | None]:
 def _pivot(raw: list[Row], how: dict[str, t.Any]) -> list[Row]:
     by, name, value, columns = how.get("by", []), how["name"], how["value"], how.get("columns")
     rows: dict[tuple[t.Any, ...], Row] = {}
+    seen: dict[tuple[t.Any, ...], t.Any] = {}
     for one in raw:
-        row = rows.setdefault(tuple(one[key] for key in by), {key: one[key] for key in by})
+        key = tuple(one[column] for column in by)
+        row = rows.setdefault(key, {column: one[column] for column in by})
         column = columns.get(one[name]) if columns else one[name]
+        if seen.setdefault((*key, one[name]), one[value]) != one[value]:
+            raise ValueError(f"the text has two values of {one[name]}, {seen[(*key, one[name])]} and {one[value]}")
         if column is not None:
             row[column] = one[value]
     return list(rows.values())
