@@ -57,7 +57,7 @@ class Source:
         with WORD on the diagonal; rows (ALIAS, NAME) of its legend give the names.
     totals: list column to ``sum`` (of its numbers) or ``count`` (of its values); None where nothing was said.
     number: the column that holds the row's own number from 0.
-    count: the column of the text that tells how many rows there must be, as a number or as a list of words; ``device>ports`` of each device.
+    count: the column of the text that tells how many rows there must be, as a number or as a list of words.
     scale: columns of numbers whose unit is the word of another column: ``{by: column, columns: [..], factors: {word: factor}}``.
     map: column to {the tool's word: our word}.
     constant: columns with a value that the text does not say because the command itself does.
@@ -112,7 +112,6 @@ class Reading:
     where_installed: a node that has none of its tools lacks the reading, which is no fault of the node.
     of_fabric: by platform, the readings of a whole InfiniBand subnet that this one is made of for each node; see fabric.py.
     load: it is what the jobs of a load printed, which ``read`` never asks for.
-    key: the columns that tell its rows apart; two rows with the same values of them are an error.
     """
 
     name: str
@@ -124,7 +123,6 @@ class Reading:
     where_installed: bool = False
     of_fabric: dict[str, tuple[str, ...]] = field(default_factory=dict)
     load: bool = False
-    key: tuple[str, ...] = ()
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -169,7 +167,6 @@ def _load(path: Path) -> Reading:
         where_installed=raw.get("where_installed", False),
         of_fabric={platform: tuple(names) for platform, names in raw.get("of_fabric", {}).items()},
         load=raw.get("load", False),
-        key=tuple(raw.get("key", ())),
     )
 
 

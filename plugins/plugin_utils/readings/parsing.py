@@ -84,17 +84,7 @@ def parse_source(what: Reading, platform: str, source: Source, stdout: str, item
     rows: list[Row] = []
     for section, body in split_sections(text):
         rows += _parse_one(what, platform, source, body, section or item)
-    _must_differ(what, platform, rows)
     return rows
-
-
-def _must_differ(what: Reading, platform: str, rows: list[Row]) -> None:
-    seen = set()
-    for row in rows if what.key else ():
-        key = tuple(row[column] for column in what.key)
-        if key in seen:
-            raise ParseError(what.name, platform, f"the text has two rows of {' '.join(str(one) for one in key if one is not None)}", rows=rows)
-        seen.add(key)
 
 
 def _parse_one(what: Reading, platform: str, source: Source, text: str, item: str | None) -> list[Row]:
