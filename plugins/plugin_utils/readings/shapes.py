@@ -82,14 +82,11 @@ def _times(told: t.Any, factor: float) -> t.Any:
 
 
 def must_count(raw: list[Row], count: str) -> None:
-    """The column ``count``, a number or a list of words, tells how many rows there must be; ``device>ports`` of each device that tells its ports."""
-    group, _, column = count.rpartition(">")
-    for name in {row[group] for row in raw} if group else {""}:
-        rows = [row for row in raw if not group or row[group] == name]
-        for said in {str(row.get(column) or "").strip() for row in rows}:
-            wanted = int(said) if said.isdecimal() else len(said.split())
-            if wanted != len(rows) and (said or not group):
-                raise ValueError(f"{name or 'the text'} announces {wanted} rows and has {len(rows)}: it is cut off, or of a form that is not known")
+    """The column ``count``, a number or a list of words, tells how many rows there must be."""
+    for said in {str(row.get(count) or "").strip() for row in raw}:
+        wanted = int(said) if said.isdecimal() else len(said.split())
+        if wanted != len(raw):
+            raise ValueError(f"the text announces {wanted} rows and has {len(raw)}: it is cut off, or of a form that is not known")
 
 
 def _total(values: t.Any, kind: str) -> int | None:
