@@ -43,7 +43,7 @@ class Source:
     command: words with placeholders (``{device}``, ``{netdev}``, ``{pci}`` of a rail, or of a probe of the plan).
     foreach: None, or what the command is repeated for (``rail``, ``ping``, ``path_probe``).
     item: the column that holds which item a row is of, filled where the text does not say it; ``source>target`` is two.
-    template, jmespath: how its text becomes rows; exactly one of the two.
+    template, jmespath: how its text becomes rows; exactly one of the two. A text that ends in a template's state ``Until...`` is cut off.
     none: a regular expression; text it matches (``^$``: no text at all) says that there is nothing, so no rows is an answer.
     rc: the exit statuses with which its text is an answer.
     when: expectations and the values they need for this source to apply.

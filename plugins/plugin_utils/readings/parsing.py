@@ -171,6 +171,8 @@ def _template_rows(name: str, text: str) -> tuple[list[Row], tuple[str, str | No
         machine.ParseText(text)
     except textfsm.TextFSMError as bad:
         error = _words(str(bad))
+    if error is None and machine._cur_state_name.startswith("Until"):
+        error = "the text is cut off", None
     header = [column.lower() for column in machine.header]
     return [dict(zip(header, row)) for row in machine._result], error
 
@@ -187,9 +189,13 @@ def _words(message: str) -> tuple[str, str | None]:
 def _pivot(raw: list[Row], how: dict[str, t.Any]) -> list[Row]:
     by, name, value, columns = how.get("by", []), how["name"], how["value"], how.get("columns")
     rows: dict[tuple[t.Any, ...], Row] = {}
+    seen: dict[tuple[t.Any, ...], t.Any] = {}
     for one in raw:
-        row = rows.setdefault(tuple(one[key] for key in by), {key: one[key] for key in by})
+        key = tuple(one[column] for column in by)
+        row = rows.setdefault(key, {column: one[column] for column in by})
         column = columns.get(one[name]) if columns else one[name]
+        if seen.setdefault((*key, one[name]), one[value]) != one[value]:
+            raise ValueError(f"the text has two values of {one[name]}, {seen[(*key, one[name])]} and {one[value]}")
         if column is not None:
             row[column] = one[value]
     return list(rows.values())
