@@ -112,6 +112,7 @@ class Reading:
     where_installed: a node that has none of its tools lacks the reading, which is no fault of the node.
     of_fabric: by platform, the readings of a whole InfiniBand subnet that this one is made of for each node; see fabric.py.
     load: it is what the jobs of a load printed, which ``read`` never asks for.
+    key: the columns that tell its rows apart; two rows with the same values of them are an error.
     """
 
     name: str
@@ -123,6 +124,7 @@ class Reading:
     where_installed: bool = False
     of_fabric: dict[str, tuple[str, ...]] = field(default_factory=dict)
     load: bool = False
+    key: tuple[str, ...] = ()
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -167,6 +169,7 @@ def _load(path: Path) -> Reading:
         where_installed=raw.get("where_installed", False),
         of_fabric={platform: tuple(names) for platform, names in raw.get("of_fabric", {}).items()},
         load=raw.get("load", False),
+        key=tuple(raw.get("key", ())),
     )
 
 

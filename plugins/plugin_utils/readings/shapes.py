@@ -37,7 +37,8 @@ def merged(raw: list[Row], by: list[str]) -> list[Row]:
     rows: dict[tuple[str, ...], Row] = {}
     for one in raw:
         row = rows.setdefault(tuple(one[key] for key in by), dict.fromkeys(one, ""))
-        for column, value in one.items():
+        for column, said in one.items():
+            value = "" if said is None else said
             if value != "" and row[column] not in ("", value):
                 raise ValueError(f"{' '.join(one[key] for key in by)} has two values of {column}, {row[column]} and {value}")
             row[column] = row[column] or value
