@@ -30,6 +30,12 @@ COMMAND = r"(?:sudo )?(?:show|nv|net|vtysh|ip|lldpctl) .*\n"
 ECHO = re.compile(rf"\A\s*(?:{PROMPT} ?{COMMAND}|{COMMAND}(?=\s*[\[{{]))")
 LAST_PROMPT = re.compile(rf"\n{PROMPT}[^\S\n]*(?:exit|logout)?\s*\Z")
 PAGER = re.compile(r"^[^\S\n]*-{2,3} ?\(?more\b.*-{2,3}", re.MULTILINE | re.IGNORECASE)
+# What no whole answer of a switch holds, wherever it stands.
+REFUSED = re.compile(
+    r"^[^\S\n]*(?:% ?(?:Invalid|Incomplete|Ambiguous|Unknown command|Unrecognized|Authorization|Permission|Access)|Syntax error"
+    r"|Traceback \(most recent|[Ee](?:rror|RROR): |Permission denied|command not found).*",
+    re.MULTILINE,
+)
 SECTION = re.compile(r"^==> (\S+) <==$", re.MULTILINE)
 MAX_TEXT = 8 * 1024 * 1024
 
@@ -91,6 +97,9 @@ def parse_source(what: Reading, platform: str, source: Source, stdout: str, item
     switch = KINDS[platform] == "switch"
     if switch and PAGER.search(text):
         raise ParseError(what.name, platform, "a pager stopped the text: it may lack lines")
+    refused = REFUSED.search(text) if switch else None
+    if refused:
+        raise ParseError(what.name, platform, "the switch refuses the command", refused[0].strip())
     rows: list[Row] = []
     for section, body in split_sections(text):
         rows += _parse_one(what, platform, source, _undressed(body) if switch else body, section or item)
@@ -122,6 +131,9 @@ def _parse_one(what: Reading, platform: str, source: Source, text: str, item: st
         raw = scaled(raw, source.scale) if source.scale else raw
     except ValueError as bad:
         raise ParseError(what.name, platform, *(error or (str(bad), None))) from bad
+    silent = [column for column in source.told if not any(values.get(column) for values in raw)]
+    if raw and silent and error is None:
+        raise ParseError(what.name, platform, f"the text ends before it tells {silent[0]}: it is cut off")
     for values in raw:
         if source.item and item is not None:
             named = zip(source.item.split(">"), item.split(">"))
