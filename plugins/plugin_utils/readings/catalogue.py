@@ -57,7 +57,8 @@ class Source:
         with WORD on the diagonal; rows (ALIAS, NAME) of its legend give the names.
     totals: list column to ``sum`` (of its numbers) or ``count`` (of its values); None where nothing was said.
     number: the column that holds the row's own number from 0.
-    count: the column of the text that tells how many rows there must be, as a number or as a list of words.
+    count: the column of the text that tells how many rows there must be, as a number or as a list of words;
+        ``{column: .., by: [..], where: {column: value}}`` of each group of rows those that have some values.
     told: columns that some row of a whole text tells, if only as N/A; where none does, the text is cut off before their table.
     scale: columns of numbers whose unit is the word of another column: ``{by: column, columns: [..], factors: {word: factor}}``.
     map: column to {the tool's word: our word}.
@@ -81,7 +82,7 @@ class Source:
     matrix: dict[str, str] | None = None
     totals: dict[str, str] = field(default_factory=dict)
     number: str | None = None
-    count: str | None = None
+    count: str | dict[str, t.Any] | None = None
     told: tuple[str, ...] = ()
     scale: dict[str, t.Any] | None = None
     map: dict[str, dict[str, str]] = field(default_factory=dict)
