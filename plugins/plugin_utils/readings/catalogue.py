@@ -16,7 +16,7 @@ import yaml
 
 HERE = Path(__file__).parent
 KINDS = {"linux": "host", "eos": "switch", "nxos": "switch", "sonic": "switch", "cumulus": "switch", "frr": "switch", "infiniband": "switch"}
-COLUMN = re.compile(r"^(str|int|float|bool|list|ints|speed|pci|asn|ipv4)(\?)?$")
+COLUMN = re.compile(r"^(str|int|float|bool|list|ints|speed|pci|asn|ipv4)([?~])?$")
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,13 @@ class Column:
     ``asn`` (an autonomous system as an int, also of ``65001.1``), ``ipv4`` (an IPv4 address, also of a mapped IPv6 one;
     None of any other IPv6 address, so that the column is optional).
     An optional column (``?`` in the YAML) is None where the tool did not say: absent is not zero.
+    Where it must be said (``~``), it is None where the tool says so (``N/A``), and a row without it is an error.
     """
 
     name: str
     type: str
     optional: bool
+    said: bool = False
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,7 @@ def _load(path: Path) -> Reading:
         match = COLUMN.match(kind)
         if match is None:
             raise ValueError(f"reading {path.stem}: column {column} has the unknown type {kind!r}")
-        columns.append(Column(column, match[1], bool(match[2])))
+        columns.append(Column(column, match[1], bool(match[2]), match[2] == "~"))
     platforms = {platform: _sources(path.stem, platform, row) for platform, row in raw.get("platforms", {}).items()}
     return Reading(
         path.stem,
