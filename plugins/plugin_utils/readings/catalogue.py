@@ -16,7 +16,7 @@ import yaml
 
 HERE = Path(__file__).parent
 KINDS = {"linux": "host", "eos": "switch", "nxos": "switch", "sonic": "switch", "cumulus": "switch", "frr": "switch", "infiniband": "switch"}
-COLUMN = re.compile(r"^(str|int|float|bool|list|ints|speed|pci|asn|ipv4)(\?)?$")
+COLUMN = re.compile(r"^(str|int|float|bool|list|ints|speed|pci|asn|ipv4)([?~])?$")
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,13 @@ class Column:
     ``asn`` (an autonomous system as an int, also of ``65001.1``), ``ipv4`` (an IPv4 address, also of a mapped IPv6 one;
     None of any other IPv6 address, so that the column is optional).
     An optional column (``?`` in the YAML) is None where the tool did not say: absent is not zero.
+    Where it must be said (``~``), it is None where the tool says so (``N/A``), and a row without it is an error.
     """
 
     name: str
     type: str
     optional: bool
+    said: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,9 @@ class Source:
         with WORD on the diagonal; rows (ALIAS, NAME) of its legend give the names.
     totals: list column to ``sum`` (of its numbers) or ``count`` (of its values); None where nothing was said.
     number: the column that holds the row's own number from 0.
-    count: the column of the text that tells how many rows there must be, as a number or as a list of words.
+    count: the column of the text that tells how many rows there must be, as a number or as a list of words;
+        ``{column: .., by: [..], where: {column: value}}`` of each group of rows those that have some values.
+    told: columns that some row of a whole text tells, if only as N/A; where none does, the text is cut off before their table.
     scale: columns of numbers whose unit is the word of another column: ``{by: column, columns: [..], factors: {word: factor}}``.
     map: column to {the tool's word: our word}.
     constant: columns with a value that the text does not say because the command itself does.
@@ -80,7 +84,8 @@ class Source:
     matrix: dict[str, str] | None = None
     totals: dict[str, str] = field(default_factory=dict)
     number: str | None = None
-    count: str | None = None
+    count: str | dict[str, t.Any] | None = None
+    told: tuple[str, ...] = ()
     scale: dict[str, t.Any] | None = None
     map: dict[str, dict[str, str]] = field(default_factory=dict)
     constant: dict[str, t.Any] = field(default_factory=dict)
@@ -112,6 +117,7 @@ class Reading:
     where_installed: a node that has none of its tools lacks the reading, which is no fault of the node.
     of_fabric: by platform, the readings of a whole InfiniBand subnet that this one is made of for each node; see fabric.py.
     load: it is what the jobs of a load printed, which ``read`` never asks for.
+    key: the columns that tell its rows apart; two rows with the same values of them are an error.
     """
 
     name: str
@@ -123,6 +129,7 @@ class Reading:
     where_installed: bool = False
     of_fabric: dict[str, tuple[str, ...]] = field(default_factory=dict)
     load: bool = False
+    key: tuple[str, ...] = ()
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -155,7 +162,7 @@ def _load(path: Path) -> Reading:
         match = COLUMN.match(kind)
         if match is None:
             raise ValueError(f"reading {path.stem}: column {column} has the unknown type {kind!r}")
-        columns.append(Column(column, match[1], bool(match[2])))
+        columns.append(Column(column, match[1], bool(match[2]), match[2] == "~"))
     platforms = {platform: _sources(path.stem, platform, row) for platform, row in raw.get("platforms", {}).items()}
     return Reading(
         path.stem,
@@ -167,6 +174,7 @@ def _load(path: Path) -> Reading:
         where_installed=raw.get("where_installed", False),
         of_fabric={platform: tuple(names) for platform, names in raw.get("of_fabric", {}).items()},
         load=raw.get("load", False),
+        key=tuple(raw.get("key", ())),
     )
 
 

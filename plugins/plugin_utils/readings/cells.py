@@ -27,12 +27,14 @@ def cell(column: Column, value: t.Any) -> t.Any:
     """
     if isinstance(value, str):
         value = value.strip()
+        if value and column.said and value in NOT_SAID:
+            return None
         if (column.type != "str" and value in NOT_SAID) or value == "":
             value = None
     if value is None or (value == [] and column.type not in ("list", "ints")):
         if column.type in ("list", "ints"):
             return None if column.optional else []
-        if not column.optional:
+        if column.said or not column.optional:
             raise ValueError(f"a row lacks its {column.name}")
         return None
     try:

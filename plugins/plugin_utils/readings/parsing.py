@@ -11,7 +11,7 @@ import json
 import re
 import typing as t
 
-from .catalogue import HERE, Reading, Source, catalogue, reading
+from .catalogue import HERE, KINDS, Reading, Source, catalogue, reading
 from .cells import cell
 from .queries import HAS_JMESPATH, compiled
 from .shapes import merged, must_count, scaled, shaped, spread
@@ -23,7 +23,19 @@ try:
 except ImportError:
     HAS_TEXTFSM = False
 
-ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|[=>])")
+PROMPT = r"[\w.@:~()/-]+[#>$]"
+# Some texts begin with the name of a command as their heading, so that one without a prompt is an echo only before JSON.
+COMMAND = r"(?:sudo )?(?:show|nv|net|vtysh|ip|lldpctl) .*\n"
+ECHO = re.compile(rf"\A\s*(?:{PROMPT} ?{COMMAND}|{COMMAND}(?=\s*[\[{{]))")
+LAST_PROMPT = re.compile(rf"(?:\n{PROMPT}[^\S\n]*(?:exit|logout)?[^\S\n]*)+\s*\Z")
+PAGER = re.compile(r"^[^\S\n]*-{2,3} ?\(?more\b.*-{2,3}", re.MULTILINE | re.IGNORECASE)
+# What no whole answer of a switch holds, wherever it stands.
+REFUSED = re.compile(
+    r"^[^\S\n]*(?:% ?(?:Invalid|Incomplete|Ambiguous|Unknown command|Unrecognized|Authorization|Permission|Access)|Syntax error"
+    r"|Traceback \(most recent|[Ee](?:rror|RROR): |Permission denied|command not found).*",
+    re.MULTILINE,
+)
 SECTION = re.compile(r"^==> (\S+) <==$", re.MULTILINE)
 MAX_TEXT = 8 * 1024 * 1024
 
@@ -55,14 +67,15 @@ def parse(name: str, platform: str, stdout: str, item: str | None = None) -> lis
     what = reading(name)
     if platform not in what.platforms:
         raise KeyError(f"reading {name} has no platform {platform!r}, only {', '.join(what.platforms) or 'what the fabric tells'}")
-    errors: list[ParseError] = []
+    errors: list[tuple[bool, int, ParseError]] = []
+    json_text = split_sections(stdout)[-1][1].lstrip()[:1] in ("{", "[")
     for source in what.platforms[platform]:
         try:
             return parse_source(what, platform, source, stdout, item)
         except ParseError as failed:
-            errors.append(failed)
-    # The alternative that understood most says best what is wrong.
-    raise max(errors, key=lambda error: len(error.rows))
+            errors.append((KINDS[platform] == "switch" and json_text == (source.jmespath is not None), len(failed.rows), failed))
+    # The alternative that understood most says best what is wrong; of a switch, one that reads the text's own form.
+    raise max(errors, key=lambda error: error[:2])[2]
 
 
 def split_sections(text: str) -> list[tuple[str | None, str]]:
@@ -78,13 +91,34 @@ def parse_source(what: Reading, platform: str, source: Source, stdout: str, item
     """As ``parse``, by one given source."""
     if len(stdout) > MAX_TEXT:
         raise ParseError(what.name, platform, f"{len(stdout)} characters are more than any {source.tool} prints")
-    text = ANSI.sub("", stdout).replace("\r\n", "\n").replace("\r", "\n")
+    text = re.sub(r"\r+\n?", "\n", ANSI.sub("", stdout))
     if "\0" in text:
         raise ParseError(what.name, platform, "the text holds binary data")
+    switch = KINDS[platform] == "switch"
+    if switch and PAGER.search(text):
+        raise ParseError(what.name, platform, "a pager stopped the text: it may lack lines")
+    refused = REFUSED.search(text) if switch else None
+    if refused:
+        raise ParseError(what.name, platform, "the switch refuses the command", refused[0].strip())
     rows: list[Row] = []
     for section, body in split_sections(text):
-        rows += _parse_one(what, platform, source, body, section or item)
+        rows += _parse_one(what, platform, source, _undressed(body) if switch else body, section or item)
+    _must_differ(what, platform, rows)
     return rows
+
+
+def _undressed(text: str) -> str:
+    """A switch's text without the command that a terminal echoed before it, and the prompt after it."""
+    return LAST_PROMPT.sub("\n", ECHO.sub("", text, count=1))
+
+
+def _must_differ(what: Reading, platform: str, rows: list[Row]) -> None:
+    seen = set()
+    for row in rows if what.key else ():
+        key = tuple(row[column] for column in what.key)
+        if key in seen:
+            raise ParseError(what.name, platform, f"the text has two rows of {' '.join(str(one) for one in key if one is not None)}", rows=rows)
+        seen.add(key)
 
 
 def _parse_one(what: Reading, platform: str, source: Source, text: str, item: str | None) -> list[Row]:
@@ -97,6 +131,9 @@ def _parse_one(what: Reading, platform: str, source: Source, text: str, item: st
         raw = scaled(raw, source.scale) if source.scale else raw
     except ValueError as bad:
         raise ParseError(what.name, platform, *(error or (str(bad), None))) from bad
+    silent = [column for column in source.told if not any(values.get(column) for values in raw)]
+    if raw and silent and error is None:
+        raise ParseError(what.name, platform, f"the text ends before it tells {silent[0]}: it is cut off")
     for values in raw:
         if source.item and item is not None:
             named = zip(source.item.split(">"), item.split(">"))

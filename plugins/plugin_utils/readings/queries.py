@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""JMESPath with three functions that tables need: JMESPath alone loses the key of a row and the parent of a list."""
+"""JMESPath with the functions that tables need: JMESPath alone loses the key of a row and the parent of a list."""
 
 from __future__ import annotations
 
@@ -21,7 +21,23 @@ except ImportError:
 if HAS_JMESPATH:
 
     class Tables(jmespath.functions.Functions):
-        """``rows(object, 'column')``, ``pairs(object, 'column', 'column')`` and ``unnest(array, 'field')``."""
+        """``rows(object, 'column')``, ``pairs(object, 'column', 'column')``, ``unnest(array, 'field')``, ``tables(object, 'name', ...)``, ``piece(...)``."""
+
+        @jmespath.functions.signature({"types": ["object"]}, {"types": ["string"], "variadic": True})
+        def _func_tables(self, document: dict[str, t.Any], *names: str) -> list[dict[str, t.Any]]:
+            """Each row of the innermost of NX-OS's nested tables, over the columns of the rows around it.
+
+            A row without the next table is an error; it is gone where the name ends in ``?`` and stays as it is where in ``*``.
+            """
+            rows = [document]
+            for name in names:
+                rows = [{**_plain(row), **inner} for row in rows for inner in _inner(row, name)]
+            return rows
+
+        @jmespath.functions.signature({"types": ["string", "null"]}, {"types": ["string"]}, {"types": ["number"]})
+        def _func_piece(self, text: str | None, separator: str, number: int) -> str | None:
+            """The first (0) or last (-1) piece of a text."""
+            return None if text is None else text.split(separator)[int(number)]
 
         @jmespath.functions.signature({"types": ["object", "null"]}, {"types": ["string"]}, {"types": ["string"]})
         def _func_pairs(self, table: dict[str, t.Any] | None, key: str, value: str) -> list[dict[str, t.Any]] | None:
@@ -48,6 +64,25 @@ if HAS_JMESPATH:
             if table is None:
                 return None
             return [{**{key: value for key, value in row.items() if key != field}, **child} for row in table for child in row.get(field) or []]
+
+
+def _plain(row: dict[str, t.Any]) -> dict[str, t.Any]:
+    return {key: value for key, value in row.items() if not key.startswith("TABLE_")}
+
+
+def _inner(row: dict[str, t.Any], name: str) -> list[dict[str, t.Any]]:
+    """The rows of one table of a row: NX-OS gives several as a list and one as itself."""
+    word = name.rstrip("?*")
+    if f"TABLE_{word}" not in row and name != word:
+        return [row] if name.endswith("*") else []
+    rows = [inner for table in _several(row.get(f"TABLE_{word}")) for inner in _several(table.get(f"ROW_{word}") if isinstance(table, dict) else None)]
+    if not rows or not all(isinstance(inner, dict) for inner in rows):
+        raise ValueError(f"the table {word[:60]} is missing or holds no row")
+    return rows
+
+
+def _several(value: t.Any) -> list[t.Any]:
+    return value if isinstance(value, list) else [value]
 
 
 @functools.cache

@@ -37,7 +37,8 @@ def merged(raw: list[Row], by: list[str]) -> list[Row]:
     rows: dict[tuple[str, ...], Row] = {}
     for one in raw:
         row = rows.setdefault(tuple(one[key] for key in by), dict.fromkeys(one, ""))
-        for column, value in one.items():
+        for column, said in one.items():
+            value = "" if said is None else said
             if value != "" and row[column] not in ("", value):
                 raise ValueError(f"{' '.join(one[key] for key in by)} has two values of {column}, {row[column]} and {value}")
             row[column] = row[column] or value
@@ -81,12 +82,22 @@ def _times(told: t.Any, factor: float) -> t.Any:
         return told
 
 
-def must_count(raw: list[Row], count: str) -> None:
-    """The column ``count``, a number or a list of words, tells how many rows there must be."""
-    for said in {str(row.get(count) or "").strip() for row in raw}:
-        wanted = int(said) if said.isdecimal() else len(said.split())
-        if wanted != len(raw):
-            raise ValueError(f"the text announces {wanted} rows and has {len(raw)}: it is cut off, or of a form that is not known")
+def must_count(raw: list[Row], count: str | dict[str, t.Any]) -> None:
+    """The column ``count``, a number or a list of words, tells how many rows there must be.
+
+    As ``{column: .., by: [..], where: {..}}`` it tells how many of the rows with the same values of ``by`` have those of ``where``.
+    """
+    how: dict[str, t.Any] = {"column": count} if isinstance(count, str) else count
+    groups: dict[tuple[t.Any, ...], list[Row]] = {}
+    for row in raw:
+        groups.setdefault(tuple(row[column] for column in how.get("by", [])), []).append(row)
+    for key, group in groups.items():
+        there = sum(all(row[column] == value for column, value in how.get("where", {}).items()) for row in group)
+        for said in {str(row.get(how["column"]) or "").strip() for row in group}:
+            wanted = int(said) if said.isdecimal() else len(said.split())
+            if wanted != there:
+                of = f" of {' '.join(map(str, key))}" if key else ""
+                raise ValueError(f"the text announces {wanted} rows{of} and has {there}: it is cut off, or of a form that is not known")
 
 
 def _total(values: t.Any, kind: str) -> int | None:

@@ -65,7 +65,7 @@ def test_a_refused_command_is_unknown_with_the_switchs_words():
 def test_an_alternative_is_asked_where_the_first_gave_no_rows():
     transceiver = (0, b"", b"")
     _told, replies, asked = of_switch(lambda _command: transceiver, ["transceivers"])
-    assert asked == ["show interfaces transceiver detail", "show interfaces transceiver"]
+    assert asked == ["show interfaces transceiver detail", "show interfaces transceiver", "show interfaces transceiver detail | json"]
     assert replies["transceivers"].status == "unknown"
 
 

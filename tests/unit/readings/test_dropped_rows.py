@@ -57,6 +57,7 @@ TRUSTED = [
     "gpu_copies",
     "ibdev2netdev",
     "interface_bytes",
+    "ingress_drops",
     "iommu_groups",
     "kernel_log",
     "meminfo",
