@@ -36,6 +36,9 @@ def merged(raw: list[Row], by: list[str]) -> list[Row]:
     """
     rows: dict[tuple[str, ...], Row] = {}
     for one in raw:
+        nameless = [key for key in by if not isinstance(one[key], str)]
+        if nameless:
+            raise ValueError(f"a row lacks its {nameless[0]}")
         row = rows.setdefault(tuple(one[key] for key in by), dict.fromkeys(one, ""))
         for column, said in one.items():
             value = "" if said is None else said

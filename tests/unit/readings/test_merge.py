@@ -33,6 +33,11 @@ def test_two_values_of_a_column_are_an_error() -> None:
         merged([piece("Eth1/1", runts="0"), piece("Eth1/1", runts="5")], ["port"])
 
 
+def test_a_piece_of_no_port_is_an_error() -> None:
+    with pytest.raises(ValueError, match="a row lacks its port"):
+        merged([piece("Eth1/1", runts="0"), {"port": None, "runts": "0", "giants": ""}], ["port"])
+
+
 @pytest.mark.parametrize(("text", "number"), [("65001", 65001), ("4200000001", 4200000001), ("65001.1", 4259905537), ("0.65001", 65001), (65001, 65001)])
 def test_as_numbers_are_plain_integers(text: str | int, number: int) -> None:
     assert CONVERT["asn"](text) == number
