@@ -60,7 +60,8 @@ class Source:
     totals: list column to ``sum`` (of its numbers) or ``count`` (of its values); None where nothing was said.
     number: the column that holds the row's own number from 0.
     count: the column of the text that tells how many rows there must be, as a number or as a list of words;
-        ``{column: .., by: [..], where: {column: value}}`` of each group of rows those that have some values.
+        ``{column: .., by: [..], where: {column: value}}`` of each group of rows those that have some values,
+        and with ``unless_silent: true`` only where the text tells it.
     told: columns that some row of a whole text tells, if only as N/A; where none does, the text is cut off before their table.
     scale: columns of numbers whose unit is the word of another column: ``{by: column, columns: [..], factors: {word: factor}}``.
     map: column to {the tool's word: our word}.

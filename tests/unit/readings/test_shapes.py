@@ -10,7 +10,7 @@ import typing as t
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import ParseError
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.catalogue import Column, Reading, Source
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.cells import CONVERT
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.cells import CONVERT, cell
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.parsing import parse_source
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.shapes import must_count, scaled, shaped, spread
 
@@ -80,6 +80,23 @@ def test_count_is_a_number_or_a_list_of_words(said: str) -> None:
     must_count([{"all": said}, {"all": said}], "all")
     with pytest.raises(ValueError, match="announces 2 rows and has 1"):
         must_count([{"all": said}], "all")
+
+
+def test_count_may_be_of_each_group_and_may_be_untold() -> None:
+    how = {"column": "best", "by": ["prefix"], "where": {"selected": "*via"}}
+    rows = [{"prefix": "a", "best": "1", "selected": "*via"}, {"prefix": "a", "best": "1", "selected": "via"}]
+    must_count([*rows, {"prefix": "b", "best": "1", "selected": "*via"}], how)
+    with pytest.raises(ValueError, match="announces 2 rows of b and has 1"):
+        must_count([*rows, {"prefix": "b", "best": "2", "selected": "*via"}], how)
+    must_count([{"all": ""}], {"column": "all", "unless_silent": True})
+
+
+def test_what_must_be_said_may_be_unknown_but_not_absent() -> None:
+    column = Column("count", "int", True, said=True)
+    assert cell(column, "N/A") is None and cell(column, "0") == 0
+    for absent in (None, ""):
+        with pytest.raises(ValueError, match="a row lacks its count"):
+            cell(column, absent)
 
 
 @pytest.mark.parametrize("text", ["1", "x", ""])
