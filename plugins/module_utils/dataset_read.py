@@ -142,9 +142,9 @@ def main():
     parser.add_argument("--readers", type=int, default=8)
     given = parser.parse_args()
     told = document(given.path, given.readers, given.seconds)
-    print(json.dumps(told))
+    sys.stdout.write(json.dumps(told) + "\n")
     return 1 if told["error"] else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())
