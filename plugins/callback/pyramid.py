@@ -46,10 +46,15 @@ class CallbackModule(CallbackBase):
         super().__init__()
         self._answered, self._asked, self._taking_part, self._report = 0, 0, {}, None
 
+    def v2_playbook_on_play_start(self, play: t.Any) -> None:
+        """Share what is there with the workers of the play's tasks: they are copies, and what no collector visits is not copied.
+
+        Once a play, for what is garbage by then is kept for good; a long load has thousands of tasks.
+        """
+        gc.freeze()
+
     def v2_playbook_on_task_start(self, task: t.Any, is_conditional: bool) -> None:
         """Begin to count the nodes of a reading task."""
-        # A task's workers are copies of this process: what their collectors need not visit stays shared and costs no copy.
-        gc.freeze()
         if _counted(task):
             # A role that serves several layers says which by a variable of its own.
             layer = task.get_vars().get("loads_layer", task.args.get("layer"))
