@@ -10,6 +10,7 @@ prints one JSON document.
 from __future__ import annotations
 
 import argparse
+import errno
 import itertools
 import json
 import mmap
@@ -44,12 +45,16 @@ def files_below(path):
     return found
 
 
+def shares(files, readers):
+    """The files of each reader; where there are fewer files, some are read by several."""
+    return [files[number::readers] or [files[number % len(files)]] for number in range(readers)]
+
+
 def by_fio(files, readers, seconds):
     """What fio reads a second, in bytes; raises ValueError with its words where it could not read."""
     argv = ["fio", "--readonly", "--rw=read", "--direct=1", "--ioengine=psync", f"--bs={BLOCK}", "--time_based", f"--runtime={seconds}"]
     argv += ["--group_reporting", "--output-format=json"]
-    for reader in range(readers):
-        own = files[reader::readers] or [files[reader % len(files)]]
+    for reader, own in enumerate(shares(files, readers)):
         argv += [f"--name=reader{reader}", "--filename=" + ":".join(name.replace("\\", "\\\\").replace(":", "\\:") for name in own)]
     done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds + BESIDE_SECONDS, check=False)
     # It prints warnings before the document.
@@ -93,7 +98,7 @@ class Reader(threading.Thread):
 def by_threads(files, readers, seconds, direct):
     """What threads read a second, in bytes; raises OSError where one could not read."""
     began = time.monotonic()
-    running = [Reader(files[number::readers] or files[number % len(files) :], began + seconds, os.O_DIRECT if direct else 0) for number in range(readers)]
+    running = [Reader(own, began + seconds, os.O_DIRECT if direct else 0) for own in shares(files, readers)]
     for one in running:
         one.start()
     for one in running:
@@ -111,7 +116,7 @@ def measured(files, readers, seconds):
     try:
         return "direct reads", by_threads(files, readers, seconds, True)
     except OSError as refused:
-        if refused.errno not in (22, 95):
+        if refused.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
             raise
         # A file system without direct reads: its rate may be that of this host's memory, and is told as such.
         return "the page cache", by_threads(files, readers, seconds, False)
@@ -129,7 +134,7 @@ def document(path, readers, seconds):
             raise ValueError(f"no file of {BLOCK} bytes or more is below {path}")
         told["by"], rate = measured(files, readers, seconds)
         told["gbyte_s"] = rate / 1e9
-    except (OSError, ValueError, KeyError, subprocess.TimeoutExpired) as words:
+    except (OSError, ValueError, LookupError, subprocess.TimeoutExpired) as words:
         told["error"] = str(words)
     return told
 

@@ -147,7 +147,7 @@ def rail_all_reduce(load_jobs: Peers, collective_rates: Peers, collective_ranks:
     if not found:
         raise NotApplicable("no rail was run by itself: it takes NCCL, two hosts of the group that ran alone, and rails with a GPU")
     rated = {device: run.top for device, run in found.items() if run.top is not None and not run.trouble}
-    for device in found.keys() - rated.keys():
+    for device in sorted(found.keys() - rated.keys()):
         yield Finding(f"rail {device}", "a rate", "; ".join(found[device].trouble[:2]) or "no rate was told", "unknown")
     middle = statistics.median(rated.values()) if rated else 0.0
     minimum = middle * pod_median_percent / 100
