@@ -214,7 +214,7 @@ def test_a_fault_is_found_where_it_is(name: str, fabric: Judge) -> None:
     with ready(fabric.lab, name) as between:
         for layer, (wanted, sentences, groups) in EXPECTED[name].items():
             verdicts, gates = fabric.layer(layer, between if layer == "links" else None)
-            assert not_well(verdicts) == wanted
+            assert not_well(verdicts) == wanted, said(verdicts)
             assert closed(gates) == groups
             for sentence in sentences:
                 assert sentence in said(verdicts)

@@ -9,9 +9,11 @@ find them, and a Python that starts with that directory on PATH: what a run pipe
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
+import typing as t
 from pathlib import Path
 
 from ..standing import LabError, poll
@@ -79,13 +81,19 @@ class Lab:
         """Start opensm and wait until it is the master and every link is active."""
         conf, log = self.directory / "opensm.conf", self.directory / "opensm.log"
         # Else the manager would lift a slow port to what its adapter supports, and find a silent switch at a time of its own.
-        conf.write_text("force_link_speed 0\nforce_link_speed_ext 0\nsweep_interval 0\n")
+        conf.write_text("force_link_speed 0\nforce_link_speed_ext 0\nsweep_interval 0\nforce_log_flush TRUE\n")
+        log.unlink(missing_ok=True)
         own = {"OSM_TMP_DIR": str(self.directory), "OSM_CACHE_DIR": str(self.directory)}
         self.manager = subprocess.Popen(
             ["setpriv", "--pdeathsig", "KILL", "opensm", "-R", "ftree,updn,minhop", "-f", str(log), "-F", str(conf)], cwd=self.directory, text=True,
             env=self.environment("gpu01", "mlx5_0") | own, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        poll(120, self.not_settled, "the subnet")
+        poll(120, lambda: None if self._sweeps() else "opensm has not swept it", "the subnet")
+        poll(60, self.not_settled, "the subnet")
+
+    def _sweeps(self) -> int:
+        log = self.directory / "opensm.log"
+        return log.read_text(errors="replace").count("SUBNET UP") if log.exists() else 0
 
     def not_settled(self) -> str | None:
         """What is not yet as a manager leaves it; None where every link that is up is active."""
@@ -94,6 +102,13 @@ class Lab:
         links = self.run("iblinkinfo", "-l").stdout.splitlines()
         waiting = [line for line in links if "LinkUp" in line and "Active/" not in line and "Port not available" not in line]
         return f"{len(waiting)} of {len(links)} links are not active" if waiting or not links else None
+
+    @contextlib.contextmanager
+    def sweep(self) -> t.Iterator[None]:
+        """What changes the subnet; ends when opensm has routed it anew."""
+        before = self._sweeps()
+        yield
+        poll(60, lambda: None if self._sweeps() > before else "opensm has not swept it", "the changed subnet")
 
     def stop_manager(self) -> None:
         """End opensm by its id."""
