@@ -36,15 +36,15 @@ class ActionModule(Once, RunAction):
         book, layer, step = ledger.Ledger(run), given["layer"], given["step"]
         nothing = {"more": False, "layer": layer, "step": step, "hosts": [], "ticks": 0, "seconds": 0, "sampled": False}
         situation, refused, unloaded = _situation(book, layer, step)
-        timetable = timetables.PLANNERS[layer](situation)
-        if timetable is None or not (timetable.jobs or refused):
+        timetable = timetables.PLANNERS[layer](situation) or loads.Timetable()
+        refused = {} if step else refused
+        if not (timetable.jobs or refused):
             return nothing
         for line in (*_said(timetable, refused), *([f"{unloaded}: this is the plan only"] if unloaded else [])):
             Display().display(f"{layer}: {line}")
         if unloaded:
             return nothing
-        if step == 0:
-            _keep_refused(book, layer, refused)
+        _keep_refused(book, layer, refused)
         if not timetable.jobs:
             return nothing
         tick = situation.values["pod_load_tick_seconds"]

@@ -255,7 +255,8 @@ def _by_switch(plan: Plan, state: State, group: str, members: set[str]) -> bool:
 
 def hold(plan: Plan, state: State, layer: str, gates: t.Mapping[str, Gate], time: str) -> None:
     """Record a layer's gates, and who climbs past them."""
-    state.gates[layer] = {group: {"state": gate.state, "reasons": gate.reasons, "time": time} for group, gate in gates.items()}
+    told = {group: {"state": gate.state, "reasons": gate.reasons, "unproved": gate.unproved} for group, gate in gates.items()}
+    state.gates[layer] = {group: {**one, "time": time} for group, one in told.items()}
     for group, gate in gates.items():
         for host, check in gate.quarantined.items():
             state.quarantined[host] = {"group": group, "layer": layer, "check": check}
@@ -272,12 +273,18 @@ def gate_state(state: State, layer: str, group: str) -> str:
     return gate["state"] if gate else NOT_REACHED
 
 
+def _unproved(state: State, group: str) -> str:
+    """What no finding says of a group's closed gates."""
+    words = [reason for gates in state.gates.values() for reason in gates.get(group, {}).get("unproved", ())]
+    return (f": {'; '.join(words[:3])}" if words else "") + (f"; and {len(words) - 3} more" if len(words) > 3 else "")
+
+
 def outcome(state: State, left_out: bool, expired: bool) -> tuple[str, list[str]]:
     """``go``, ``no_fault_seen`` or ``no_go``, and why it is not ``go``."""
     judged = {group: [gate_state(state, layer, group) for layer in state.layers] for group, where in state.scope.items() if where != "out"}
     closed = [group for group, states in judged.items() if CLOSED in states]
     short = [group for group, states in judged.items() if group not in closed and not set(states) <= {OPEN, NOT_RUN}]
-    reasons = [f"{group} is held at a closed gate" for group in closed] + [f"{group} did not reach every layer" for group in short]
+    reasons = [f"{group} is held at a closed gate{_unproved(state, group)}" for group in closed] + [f"{group} did not reach every layer" for group in short]
     if not state.finished or not judged:
         reasons.append("the run has not ended" if not state.finished else "no gate group was judged")
     reasons += [f"{host} is quarantined by {out['check']}" for host, out in state.quarantined.items()]

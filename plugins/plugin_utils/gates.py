@@ -19,11 +19,15 @@ COUNTED = (*ORDER, NOT_REACHED, OUT_OF_SCOPE)
 
 @dataclass
 class Gate:
-    """One gate: its state, why it is closed, and the members left out by quarantine (host to check)."""
+    """One gate: its state, why it is closed, and the members left out by quarantine (host to check).
+
+    unproved: the reasons that no finding says, because nobody was judged.
+    """
 
     state: str
     reasons: list[str] = field(default_factory=list)
     quarantined: dict[str, str] = field(default_factory=dict)
+    unproved: list[str] = field(default_factory=list)
 
 
 def decide(
@@ -45,12 +49,15 @@ def _gate(plan: Plan, verdicts: t.Sequence[Verdict], group: str, checks: t.Seque
     bad = _members_to_leave(closing, values, out) if values["pod_gate_policy"] == "quarantine" else {}
     if set(plan.groups[group]) <= set(bad):
         bad = {}
-    reasons = [f"{one.check} is {one.on(group)} on {one.host or group}" for one in closing if not _is_of(one, bad)]
-    required = [one.id for one in checks or () if one.is_required(values)]
-    reasons += ["the layer has no checks for this fabric"] if checks is not None and not checks else []
-    reasons += _without_pass([one for one in touching if one.host not in bad], required)
+    found = [one for one in closing if not _is_of(one, bad)]
+    unproved = {} if checks is None or checks else {"": "the layer has no checks for this fabric"}
+    unproved |= _without_pass([one for one in touching if one.host not in bad], [one.id for one in checks or () if one.is_required(values)])
     untried = _untried(touching)
-    return Gate(CLOSED, reasons, bad) if reasons else Gate(NOT_RUN if untried else OPEN, untried, bad)
+    if not found and not unproved:
+        return Gate(NOT_RUN if untried else OPEN, untried, bad)
+    reasons = [f"{one.check} is {one.on(group)} on {one.host or group}" for one in found]
+    told = {one.check for one in found}
+    return Gate(CLOSED, [*reasons, *unproved.values()], bad, [words for check, words in unproved.items() if check not in told])
 
 
 def _untried(touching: t.Sequence[Verdict]) -> list[str]:
@@ -75,11 +82,11 @@ def _members_to_leave(closing: t.Sequence[Verdict], values: t.Mapping[str, t.Any
     return bad if 0 < len(bad) <= values["pod_quarantine_max"] - out else {}
 
 
-def _without_pass(touching: t.Sequence[Verdict], required: t.Iterable[str]) -> list[str]:
+def _without_pass(touching: t.Sequence[Verdict], required: t.Iterable[str]) -> dict[str, str]:
     """Required checks that nobody of the group passed; what a depth, a mode or a waiver left out is not asked again."""
     excused = {one.check for one in touching if one.verdict in ("pass", "warn") or one.left_out or one.waived}
     words = {one.check: one.words for one in touching}
-    return [f"required check {check} has no pass ({words.get(check) or 'it judged no node'})" for check in required if check not in excused]
+    return {check: f"required check {check} has no pass ({words.get(check) or 'it judged no node'})" for check in required if check not in excused}
 
 
 def counts(plan: Plan, verdicts: t.Iterable[Verdict], in_scope: t.Container[str]) -> dict[str, dict[str, int]]:

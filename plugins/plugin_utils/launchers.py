@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 BESIDE = {"torch_collectives": ("ranks", "one_rank", "launched"), "training_step": ("ranks", "one_rank", "launched", "small_gpt")}
 # What a process needs of the launcher's own environment to find its libraries.
 KEPT = ("PATH", "LD_LIBRARY_PATH", "HOME")
-# Each host starts its own; what starts those of all from one host.
-BY_SSH = "torchrun_ssh"
+# Each host starts its own, over whatever connection the inventory has; what starts those of all from one host.
+BY_EACH = ("torchrun_ssh", "kubernetes")
 FROM_ONE_HOST = ("srun", "mpirun")
 # What every process of a load carries, as ``detached.py`` gives it to those that it starts itself.
 MARK = {"GPUFABRIC_PYRAMID_LOAD": "{place}"}
@@ -66,7 +66,7 @@ def program(name: str, python: str, options: t.Mapping[str, t.Any], variables: t
     return words
 
 
-def by_ssh(name: str, python: str, launch: Launch, index: int, address: str, port: int, options: t.Mapping[str, t.Any]) -> list[str]:
+def by_each(name: str, python: str, launch: Launch, index: int, address: str, port: int, options: t.Mapping[str, t.Any]) -> list[str]:
     """The command of one host of several that start their own ranks: as torchrun does, each is told its place and where all meet."""
     place = {"host-index": index, "hosts": len(launch.hosts), "ranks-per-host": launch.ranks, "master": f"{address}:{port}"}
     return program(name, python, {**place, **options}, launch.variables)
@@ -74,7 +74,7 @@ def by_ssh(name: str, python: str, launch: Launch, index: int, address: str, por
 
 def on_host(name: str, python: str, launch: Launch, index: int, address: str, port: int, document: str, options: t.Mapping[str, t.Any]) -> list[str]:
     """The command of one host whose ranks a launcher starts: it waits for what they tell; the first one has the place where all meet."""
-    return by_ssh(name, python, launch, index, address, port, {**options, "document": document, "role": "host"})
+    return by_each(name, python, launch, index, address, port, {**options, "document": document, "role": "host"})
 
 
 def from_one_host(

@@ -219,9 +219,9 @@ def test_a_load_that_is_ended_ends_what_its_launcher_started(hosts: apart.Apart,
 
 def test_hosts_that_a_launcher_cannot_start_as_they_should_be_are_refused(hosts: apart.Apart, python: str) -> None:
     plan = plan_of(python, "kubernetes", hosts)
-    assert timetables.refused("collectives", plan.nodes, HOSTS) == dict.fromkeys(
-        HOSTS, "pod_launcher kubernetes starts no ranks yet: set torchrun_ssh, srun or mpirun"
-    )
+    assert timetables.refused("collectives", plan.nodes, HOSTS) == {}
+    plan.nodes["node02"] = plan_of(python, "torchrun_ssh", hosts).nodes["node02"]
+    assert timetables.refused("collectives", plan.nodes, HOSTS) == {"node02": "pod_launcher is kubernetes on node01, not here"}
     assert timetables.refused("congestion", plan.nodes, HOSTS) == {}
     for launcher in LAUNCHERS:
         plan = plan_of(python, launcher, hosts)

@@ -66,7 +66,7 @@ def add(table: Timetable, situation: Situation, run: Run) -> None:
         if launched:
             argv = launchers.on_host(run.program, values["pod_torch_python"], started, index, where, run.port, document, options)
         else:
-            argv = launchers.by_ssh(run.program, values["pod_torch_python"], started, index, where, run.port, options)
+            argv = launchers.by_each(run.program, values["pod_torch_python"], started, index, where, run.port, options)
         readings = run.readings(values)
         job = Job(run.name, argv, run.at, run.until, {**told, "role": rungs.RANK}, reading=readings[0], also=readings[1:], turn=run.turn)
         table.jobs.setdefault(host, []).append(job)
@@ -106,9 +106,7 @@ def refused(nodes: t.Mapping[str, t.Any], hosts: t.Sequence[str]) -> dict[str, s
         return {}
     first = nodes[hosts[0]].values
     launcher = first["pod_launcher"]
-    if launcher == launchers.BY_SSH:
+    if launcher in launchers.BY_EACH:
         return dict.fromkeys((host for host in hosts if nodes[host].values["pod_launcher"] != launcher), f"pod_launcher is {launcher} on {hosts[0]}, not here")
-    if launcher not in launchers.FROM_ONE_HOST:
-        return dict.fromkeys(hosts, f"pod_launcher {launcher} starts no ranks yet: set torchrun_ssh, srun or mpirun")
     unlike = {host: [name for name in ("pod_launcher", *ALIKE) if nodes[host].values[name] != first[name]] for host in hosts}
     return {host: f"{launcher} starts all ranks alike, and {', '.join(names)} is not as on {hosts[0]}" for host, names in unlike.items() if names}

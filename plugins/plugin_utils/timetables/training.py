@@ -33,7 +33,7 @@ def plan(situation: Situation) -> Timetable | None:
     if values["pod_training_command"]:
         for host in situation.hosts:
             table.jobs.setdefault(host, []).append(_site(situation, host, first, long))
-        if values["pod_launcher"] != launchers.BY_SSH:
+        if values["pod_launcher"] not in launchers.BY_EACH:
             table.words.append(f"pod_training_command is started by every host itself: pod_launcher {values['pod_launcher']} starts the collection's own ranks")
     else:
         add(table, situation, _built_in(situation, first, long))

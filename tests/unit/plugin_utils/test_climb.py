@@ -166,3 +166,7 @@ def test_the_outcome(plan):
         setattr(one, key, kept)
     one.quarantined["gpu02"] = {"group": "rack_01", "layer": "preflight", "check": "mtu"}
     assert climb.outcome(one, False, False) == ("no_go", ["gpu02 is quarantined by mtu"])
+    silent = ["required check mtu has no pass (it judged no node)"] * 5
+    climb.hold(plan, one, "preflight", {"rack_01": Gate("closed", ["dcqcn is fail on gpu01", *silent], {}, silent), "rack_02": Gate("closed", ["x"])}, ago(0))
+    held = climb.outcome(one, False, False)[1]
+    assert held[0] == f"rack_01 is held at a closed gate: {'; '.join(silent[:3])}; and 2 more" and held[1] == "rack_02 is held at a closed gate"

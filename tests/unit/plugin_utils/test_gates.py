@@ -49,7 +49,10 @@ def test_a_required_check_without_a_pass_closes(plan) -> None:
     assert (
         gates["rack_01"].reasons == ["required check port_speed has no pass (platform x has no reading interface_status)"] and gates["rack_02"].state == "open"
     )
-    assert decide(plan, others, GROUPS, [PORT_SPEED], {})["rack_01"].reasons == ["required check port_speed has no pass (it judged no node)"]
+    unjudged = decide(plan, others, GROUPS, [PORT_SPEED], {})["rack_01"]
+    assert unjudged.reasons == unjudged.unproved == ["required check port_speed has no pass (it judged no node)"]
+    failed = decide(plan, [*others, verdict("gpu01", "fail", check="port_speed")], GROUPS, [PORT_SPEED], {})["rack_01"]
+    assert len(failed.reasons) == 2 and failed.unproved == [], "its finding says it"
 
 
 @pytest.mark.parametrize("excuse", [{"left_out": True}, {"waived": ({"host": "gpu01"},)}])
