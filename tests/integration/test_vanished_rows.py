@@ -33,6 +33,7 @@ SPARE: dict[str, tuple[str, t.Callable[[str, Row], bool]]] = {
         "only the RoCE priority is judged",
         lambda _name, row: any(str(row.get(key, "3")).removeprefix("UC") not in ("3", "None") for key in ("priority", "priority_group", "queue")),
     ),
+    "another DSCP": ("only that of RoCE is judged", lambda name, row: name == "dscp_classes" and 26 not in row["dscp"]),
     "another index": ("only the GID of pod_gid_index is used", lambda name, row: name == "gids" and row["index"] != 3),
     "no domain": ("a card that is in no IOMMU group is not translated", lambda name, _row: name == "iommu_devices"),
     "nothing asked": ("no huge pages are asked for", lambda name, _row: name == "hugepages"),

@@ -55,6 +55,9 @@ def test_cumulus_tells_its_settings(samples: Path) -> None:
     (row,) = read(samples, "ecn_settings", "cumulus", file, "swp16")
     assert (row["marking"], row["min_bytes"], row["traffic_classes"]) == (True, 153 * 1024, [0, 3])
     assert [row["priority"] for row in read(samples, "pfc_priorities", "cumulus", file, "swp16") if row["pfc"]] == [3]
+    assert [(row["port"], row["dscp"], row["traffic_class"]) for row in read(samples, "dscp_classes", "cumulus", file, "swp16")] == [
+        ("swp16", [48], 6), ("swp16", [26], 3)
+    ]  # fmt: skip
 
 
 def test_rdma_statistic_is_a_row_a_counter(samples: Path) -> None:

@@ -55,7 +55,7 @@ OF_EOS: dict[str, t.Callable[[Switch], str]] = {
 OF_SONIC: dict[str, t.Callable[[Switch], str]] = {
     "interface_status": sonic.status, "transceivers": sonic.transceivers, "lldp_neighbors": sonic.lldp, "mac_table": sonic.macs,
     "arp_table": sonic.arp, "bgp_summary": sonic.bgp, "ecmp_routes": sonic.routes, "kernel_routes": sonic.kernel_routes, "interface_mtu": sonic.status,
-    "pfc_priorities": queues.sonic_lossless, "ecn_settings": queues.sonic_thresholds,
+    "pfc_priorities": queues.sonic_lossless, "ecn_settings": queues.sonic_thresholds, "dscp_classes": queues.sonic_maps,
 }  # fmt: skip
 COUNTED_BY_EOS: dict[str, t.Callable[[Switch, queues.Value], str]] = {
     "pfc_counters": queues.eos_pauses, "ecn_counters": queues.eos_marks, "queue_drops": queues.eos_discards, "ingress_drops": queues.eos_discards,

@@ -241,6 +241,7 @@ class Switch:
     ecn_min_bytes: int = 150_000
     ecn_max_bytes: int = 1_500_000
     lossless: list[int] = field(default_factory=lambda: [3])
+    dscp_maps: dict[str, dict[int, int]] = field(default_factory=lambda: {"AZURE": {dscp: {26: 3, 48: 6}.get(dscp, 0) for dscp in range(64)}})
     pause_bytes: int = 2_500_000
     headroom_bytes: int = 12_000_000
     drop_bytes: int = 20_000_000

@@ -106,6 +106,11 @@ def sonic_lossless(switch: Switch) -> str:
     return table(["Interface", "Lossless priorities"], rows, left=(0, 1))
 
 
+def sonic_maps(switch: Switch) -> str:
+    """``sonic-cfggen -d --var-json DSCP_TO_TC_MAP``."""
+    return json.dumps({name: {str(dscp): str(given) for dscp, given in one.items()} for name, one in switch.dscp_maps.items()}, indent=4) + "\n"
+
+
 def sonic_thresholds(switch: Switch) -> str:
     """``show ecn``."""
     word = "ecn_all" if switch.marking else "ecn_none"

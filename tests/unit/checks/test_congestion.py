@@ -280,6 +280,35 @@ def test_a_switch_that_has_thresholds_and_does_not_mark_is_found() -> None:
     assert said(agrees(lossless(PORTS), ecn=marks[1:])) == [(None, "Ethernet1/1 ECN: expected marking on traffic class 3, got not told", "unknown")]
 
 
+def mapped(port: str | None, given: int, dscp: tuple[int, ...] = (26,), name: str | None = None) -> dict[str, t.Any]:
+    return {"port": port, "map": name, "traffic_class": given, "dscp": list(dscp)}
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentences"),
+    [
+        ([mapped(port, 3) for port in PORTS] + [mapped(PORTS[0], 6, (48,))], []),
+        ([mapped(None, 3, name="AZURE"), mapped(None, 0, (0, 1), "AZURE")], []),
+        ([mapped(None, 1, name="AZURE")], [(None, "maps: expected traffic class 3 for DSCP 26, got traffic class 1 in AZURE", None)]),
+        ([mapped(None, 0, (48,), name="AZURE")], [(None, "maps: expected traffic class 3 for DSCP 26, got none in AZURE", None)]),
+        (
+            [mapped(None, 3, name="AZURE"), mapped(None, 2, name="UPLINK")],
+            [(None, "maps: expected traffic class 3 for DSCP 26, got traffic class 2 in UPLINK, and who has that map is not told", "unknown")],
+        ),
+        (
+            [mapped("Et1/1", 0), mapped(PORTS[1], 6, (48,)), mapped(PORTS[2], 3)],
+            [
+                (None, "Ethernet1/1: expected traffic class 3 for DSCP 26, got traffic class 0", None),
+                (None, "Ethernet3/1: expected traffic class 3 for DSCP 26, got none", None),
+                (None, "Ethernet34/1: expected traffic class 3 for DSCP 26, got not told", "unknown"),
+            ],
+        ),
+    ],
+)  # fmt: skip
+def test_a_switch_gives_the_dscp_of_roce_its_class(rows: t.Any, sentences: t.Any) -> None:
+    assert said(list(switches.dscp_agrees(rows, CABLES, 3, 26))) == sentences
+
+
 def frames(by: int | None = 3, **grown: tuple[int, int]) -> list[dict[str, t.Any]]:
     more = {port: grown.get(port.partition("/")[0], (0, 0)) for port in PORTS}
     return [{"port": port, "priority": by, "rx_frames": 5 + rx, "tx_frames": 5 + tx} for port, (rx, tx) in more.items()]

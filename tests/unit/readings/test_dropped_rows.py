@@ -16,6 +16,7 @@ PLANNED = [
     "ats_control",
     "bgp_summary",
     "dcqcn",
+    "dscp_classes",
     "dscp_map",
     "ecmp_routes",
     "fec_counters",

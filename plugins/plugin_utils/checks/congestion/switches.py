@@ -70,6 +70,39 @@ def _marking(settings: Rows, cables: Rows, priority: int) -> t.Iterator[Finding]
 
 
 @check(
+    cause="The switch carries RoCE in a class that has neither PFC nor ECN, so that it is dropped like any other traffic.",
+    fix="Map the DSCP of the pod to the lossless class (SONiC DSCP_TO_TC_MAP, Cumulus nv set qos roce), and bind the map to every port of the path.",
+    fabric="roce",
+    kind="switch",
+)
+def dscp_agrees(dscp_classes: Rows, pod_cables: Rows, pod_roce_priority: int, pod_roce_dscp: int) -> t.Iterator[Finding]:
+    """The switch gives the DSCP of RoCE the class of the RoCE priority, at every cable."""
+    told: dict[str | None, dict[str | None, int | None]] = {}
+    for row in dscp_classes:
+        by_map = told.setdefault(row["port"] and port_name(row["port"]), {})
+        by_map.setdefault(row["map"], None)
+        if pod_roce_dscp in row["dscp"]:
+            by_map[row["map"]] = row["traffic_class"]
+    expected = f"traffic class {pod_roce_priority} for DSCP {pod_roce_dscp}"
+    if None in told:
+        wrong = [f"{_class(given)} in {name}" for name, given in told[None].items() if given != pod_roce_priority]
+        if wrong:
+            some = len(wrong) < len(told[None])
+            yield Finding("maps", expected, ", ".join(wrong) + (", and who has that map is not told" if some else ""), "unknown" if some else None)
+        return
+    for cable in cables_of(pod_cables):
+        given = told.get(port_name(cable["port"]))
+        if given is None:
+            yield Finding(cable["port"], expected, "not told", "unknown", cable["port"])
+        elif list(given.values()) != [pod_roce_priority]:
+            yield Finding(cable["port"], expected, ", ".join(map(_class, given.values())), port=cable["port"])
+
+
+def _class(given: int | None) -> str:
+    return "none" if given is None else f"traffic class {given}"
+
+
+@check(
     cause="Drops although pauses were sent: too little headroom for the cable's length. Drops and no pause: the drop threshold is below the pause threshold, "
     "or the traffic is in a priority without PFC.",
     fix="Compare the queue's headroom with the cable length and MTU; see that the RoCE priority has a lossless buffer profile at this port.",
