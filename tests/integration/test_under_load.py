@@ -95,6 +95,14 @@ def test_faults_are_found_where_they_are(pod: Pod, names: list[str]) -> None:
     assert {rack for rack in RACKS if climb.gate("rdma", rack) == "closed"} == closed
 
 
+def test_both_directions_at_once_are_held_against_twice_the_link(small: Pod) -> None:
+    climb = small.climb("-e", "simulated_faults=slow_sender@gpu02", pod_write_bw_bidirectional=True)
+    assert climb.report is not None and climb.not_well() == {"write_bw_per_rail": "fail", "slow_rail": "fail"}, climb.output
+    assert blamed_hosts(climb) == {"gpu02"}
+    found = [one for record in climb.report["verdicts"] if record["check"] == "write_bw_per_rail" for one in record["findings"]]
+    assert [one["expected"] for one in found] == ["700 Gb/s or more"] and found[0]["actual"].startswith("360 Gb/s with gpu")
+
+
 def test_check_mode_prints_the_plan_and_loads_nothing(small: Pod) -> None:
     climb = small.climb("--check")
     assert "rounds of pairs over 4 hosts" in climb.output and "check mode loads nothing: this is the plan only" in climb.output

@@ -28,11 +28,11 @@ HEAD = (
 )  # fmt: skip
 GID = " GID index       : $gid"
 TAIL = (" Max inline data : 0[B]", " rdma_cm QPs     : OFF", " Data ex. method : Ethernet", RULE)
-PARSE = """device= port= mtu= gid= qps=1 bytes=65536 seconds=0 class=0 memory=host all=no peer=
+PARSE = """device= port= mtu= gid= qps=1 bytes=65536 seconds=0 class=0 memory=host all=no both=no peer=
 while [ $# -gt 0 ]; do
   case "$1" in
   -d) device=$2; shift ;; -p) port=$2; shift ;; -m) mtu=$2; shift ;; -x) gid=$2; shift ;; -q) qps=$2; shift ;;
-  -s) bytes=$2; shift ;; -D) seconds=$2; shift ;; -i|-u|-n|-t) shift ;; -a) all=yes ;; -F|-b|--report_gbits) ;;
+  -s) bytes=$2; shift ;; -D) seconds=$2; shift ;; -i|-u|-n|-t) shift ;; -a) all=yes ;; -b) both=yes ;; -F|--report_gbits) ;;
   --tclass=*) class=${1#*=} ;;
   --use_cuda=*|--use_rocm=*|--use_cuda_dmabuf) memory=gpu ;;
   -*) echo " Invalid Command or flag." >&2; exit 1 ;;
@@ -88,6 +88,7 @@ if [ "$servers" -gt 1 ]; then
   share="$SIMULATED_POD/=shares/$SIMULATED_NODE.$device>$other"
   if [ -e "$share" ]; then read -r sends <"$share"; fi
 fi
+if [ "$both" = yes ]; then sends=$((2 * sends)); title="RDMA_Write Bidirectional BW Test"; else title=$one_way; fi
 echo "done" >"$pipe"
 """
 
@@ -105,7 +106,7 @@ def script(host: Host, tool: str) -> str:
     lines += [SERVE, f"path=0 together={mbit(host.beside_gbit_s)}", 'case "$device>$other" in']
     lines += [f'"{rail.device}>{target}") path={mbit(rate)} ;;' for rail in host.rails for target, rate in rail.sends_to.items()]
     title, columns = TABLES[tool]
-    lines += ["esac", BEHAVE, f"title='{title}'", _said(HEAD), f'if [ -n "$gid" ]; then {_said([GID])}; fi', _said(TAIL)]
+    lines += ["esac", f"one_way='{title}'", BEHAVE, _said(HEAD), f'if [ -n "$gid" ]; then {_said([GID])}; fi', _said(TAIL)]
     lines += [f"printf '%s\\n' '{columns}'", _rows(tool), _said([RULE]), "exit 0"]
     return "\n".join(lines) + "\n"
 
