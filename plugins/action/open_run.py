@@ -10,7 +10,7 @@ import typing as t
 from pathlib import Path
 
 from ansible.errors import AnsibleActionFail, AnsibleError
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import baselines, climb, ledger, opening, runs
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import baselines, climb, ledger, opening, remediation, runs
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.acting import Action, Once
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import LAYERS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.inventory import pod_of
@@ -21,6 +21,7 @@ class ActionModule(Once, Action):
 
     ARGUMENTS: t.ClassVar[dict[str, t.Any]] = {
         "only": {"type": "list", "elements": "str", "default": []},
+        "far_ends": {"type": "bool", "default": False},
         "lent": {"type": "list", "elements": "str"},
         "to_layer": {"type": "str", "choices": list(LAYERS)},
         "depth": {"type": "str", "choices": ["quick", "standard", "go_live"]},
@@ -33,14 +34,15 @@ class ActionModule(Once, Action):
             pod = pod_of(task_vars, self._loader.get_basedir(), {name: value for name, value in steered.items() if value})
             inside = {str(host) for host in task_vars["ansible_play_hosts_all"]}
             lent = [host for host in sorted(inside) if given["lent"] is None or host in given["lent"]]
-            return self._begin(pod.plan, pod.values, pod.cabling, inside, lent, _reference(pod.values, pod.directory / pod.values["pod_baseline_file"]))
+            reference = _reference(pod.values, pod.directory / pod.values["pod_baseline_file"])
+            return self._begin(pod.plan, pod.values, pod.cabling, inside, lent, given["far_ends"], reference)
         except opening.Refused as refused:
             raise AnsibleActionFail("the run was not opened:\n" + "\n".join(f"  - {reason}" for reason in refused.reasons)) from None
         except runs.RunError as error:
             raise AnsibleActionFail(f"the run was not opened: {error}") from None
 
     def _begin(
-        self, plan: t.Any, values: dict[str, t.Any], cabling: str, inside: set[str], lent: list[str], reference: str | None
+        self, plan: t.Any, values: dict[str, t.Any], cabling: str, inside: set[str], lent: list[str], far_ends: bool, reference: str | None
     ) -> dict[str, t.Any]:  # fmt: skip
         pod_dir = Path(values["pod_runs_dir"]).expanduser().resolve() / values["pod_name"]
         replay = str(Path(values["pod_replay_from"]).expanduser().resolve()) if values["pod_replay_from"] else ""
@@ -48,6 +50,8 @@ class ActionModule(Once, Action):
             raise opening.Refused([f"argument 'pod_replay_from': {replay} has no directory evidence"])
         focus = climb.focus_of(plan, values["pod_only"])
         scope, silent = climb.scope(plan, inside, focus)
+        if focus is not None and far_ends:
+            focus = remediation.with_far_ends(plan, focus.nodes, inside)
         if not any(where != "out" for where in scope.values()):
             raise opening.Refused(["no gate group has a GPU host inside --limit"])
         opening.reached(values)

@@ -29,7 +29,9 @@ class ActionModule(Once, RunAction):
         hosts = {}
         for host in state.focus.nodes if state.focus else ():
             place = plan.nodes[host]
-            found = remediation.found(report, host, place.group or "")
+            if place.role != "host":
+                continue
+            found = remediation.found(report, host, place.group or "", remediation.far_ends(plan, host))
             stack = (task_vars.get("hostvars", {}).get(host) or {}).get("pyramid_stack") or NO_STACK
             rows = drift.settings(place.values, _readings(told.get(host, {})))
             hosts[host] = {**found.dump(), "by_hand": by_hand.fixes(report, host, place.values, stack), "report": str(run / "report.json")}

@@ -21,6 +21,10 @@ options:
     type: list
     elements: str
     default: []
+  far_ends:
+    description: Whether the switch ports that the hosts of O(only) are cabled to are judged with them; of a switch that is not in the play they are not.
+    type: bool
+    default: false
   lent:
     description: Hosts that may help to load what O(only) or C(pod_only) names; every host of the play, where it is not given.
     type: list

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from . import baselines, climb, runs
+from .checks import Finding
 from .collecting import asks, from_evidence
 from .fabric import spread
 from .gates import counts, decide
@@ -104,16 +105,21 @@ class _Anything(list[str]):
 
 
 def within(verdicts: list[Verdict], places: set[str]) -> list[Verdict]:
-    """Verdicts with the findings of some places (``node:port``) only; what could not be told of a node stays."""
+    """Verdicts with the findings of some places (``node:port``, or ``node`` for all of it) only; what could not be told of a node stays."""
     kept = []
     for one in verdicts:
-        findings = tuple(f for f in one.findings if one.check == ANSWERED or {f"{f.host or one.host}:{f.port}", f"{f.host or one.host}:{f.where}"} & places)
+        findings = tuple(f for f in one.findings if one.check == ANSWERED or _names(f.host or one.host, f) & places)
         if findings == one.findings:
             kept.append(one)
         else:
             severity = worst(f.severity or "fail" for f in findings) if findings else "pass"
             kept.append(replace(one, findings=findings, verdict=severity, by_group=dict.fromkeys(one.affects, severity)))
     return kept
+
+
+def _names(node: str | None, finding: Finding) -> set[str]:
+    """What a place may call where a finding is."""
+    return {f"{node}", f"{node}:{finding.port}", f"{node}:{finding.where}"}
 
 
 def replayed(directory: Path, plan: Plan, layer: str, members: t.Sequence[str], partners: t.Sequence[str], phase: str) -> dict[str, Envelope]:

@@ -8,6 +8,10 @@ from __future__ import annotations
 import typing as t
 from dataclasses import asdict, dataclass, field
 
+from .checks._ports import port_name
+from .climb import Focus
+from .plan import Plan
+
 Report = t.Mapping[str, t.Any]
 # What is repaired; an unknown is not known to be broken, so nothing is repaired on its word.
 REPAIRED = ("fail", "warn")
@@ -74,9 +78,26 @@ def partners(
     return found, reasons
 
 
-def found(report: Report, host: str, group: str) -> Found:
-    """What a run found on a host of a gate group."""
-    own = [(one, _findings(one, host)) for one in report["verdicts"] if one["host"] == host or _findings(one, host) or _of_all(one, group)]
+def with_far_ends(plan: Plan, hosts: t.Sequence[str], inside: t.Container[str]) -> Focus:
+    """Hosts to judge with the switch ports that they are cabled to: half of what is wrong with a link is told there.
+
+    inside: the nodes of the play; a switch outside is not asked.
+    """
+    places = sorted({place for host in hosts for place in far_ends(plan, host) if place[0] in inside})
+    return Focus(nodes=[*hosts, *dict.fromkeys(node for node, _port in places)], places=[*hosts, *(f"{node}:{port}" for node, port in places)])
+
+
+def far_ends(plan: Plan, host: str) -> set[tuple[str, str]]:
+    """The switch ports at the other ends of a host's cables."""
+    ends = (cable.seen_from(host)[1] for cable in plan.at[host])
+    return {(far.node, far.port) for far in ends if plan.nodes[far.node].role != "host"}
+
+
+def found(report: Report, host: str, group: str, far: t.Collection[tuple[str, str]] = ()) -> Found:
+    """What a run found on a host of a gate group; far: the switch ports at the other ends of its cables."""
+    far = {(node, port_name(port)) for node, port in far}
+    own = [(one, _findings(one, host, far)) for one in report["verdicts"]]
+    own = [(one, findings) for one, findings in own if one["host"] == host or findings or _of_all(one, group) or _untold(one, far)]
     remedies: dict[str, None] = {}
     left, healable = [], []
     for verdict, findings in own:
@@ -106,10 +127,20 @@ def _of_all(verdict: t.Mapping[str, t.Any], group: str) -> bool:
     return verdict["host"] is None and verdict["group"] == group and not verdict["findings"]
 
 
-def _findings(verdict: t.Mapping[str, t.Any], host: str) -> list[str]:
-    """A verdict's findings of one host, as a person says them."""
+def _untold(verdict: t.Mapping[str, t.Any], far: t.Collection[tuple[str, str]]) -> bool:
+    """Whether a switch at a host's far end did not tell something, of whatever port."""
+    return verdict["verdict"] == "unknown" and not verdict["findings"] and verdict["host"] in {node for node, _port in far}
+
+
+def _findings(verdict: t.Mapping[str, t.Any], host: str, far: t.Collection[tuple[str, str]]) -> list[str]:
+    """A verdict's findings of one host and of the far ends of its cables, as a person says them."""
+    switches = {node for node, _port in far}
+    mine = [
+        one for one in verdict["findings"]
+        if one["host"] == host or (one["host"] in switches and (one["host"] == one["where"] or (one["host"], port_name(one["port"] or one["where"])) in far))
+    ]  # fmt: skip
     return [
-        f"{verdict['check']}: {one['where']}: expected {one['expected']}, got {one['actual']}"
-        for one in verdict["findings"]
-        if one["host"] == host and one["severity"] in CLOSING
+        f"{verdict['check']}: {'' if one['host'] == host else one['host'] + ' '}{one['where']}: expected {one['expected']}, got {one['actual']}"
+        for one in mine
+        if one["severity"] in CLOSING
     ]

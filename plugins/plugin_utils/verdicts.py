@@ -63,7 +63,14 @@ class Verdict:
         # asdict copies every value deep, which is a third of what a large pod's gate costs.
         record = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "findings"}
         record["findings"] = [
-            {"where": one.where, "expected": one.expected, "actual": one.actual, "severity": one.severity or "fail", "host": one.host or self.host}
+            {
+                "where": one.where,
+                "expected": one.expected,
+                "actual": one.actual,
+                "severity": one.severity or "fail",
+                "host": one.host or self.host,
+                "port": one.port,
+            }
             for one in self.findings
         ]
         return {**record, "affects": list(self.affects), "waived": list(self.waived), "evidence": list(self.evidence)}

@@ -169,6 +169,17 @@ def test_what_no_remedy_heals_is_told_and_the_node_stays_drained(hosts, idle: cl
     assert idle.state()[NODE] == "drained" and not list((pod.root / "etc").rglob("gpufabric*"))
 
 
+def test_a_fault_at_the_leaf_s_end_of_a_link_keeps_the_node_drained(hosts, idle: cluster.Cluster) -> None:
+    """An uplink of the same leaf is dark, which is nobody's of these nodes."""
+    pod: Hosts = hosts("port_at_100g,optic_dark")
+    held = pod.with_partners(pod_remediate_to_layer="routing")
+    words = "port_speed: leaf03 Ethernet3/1: expected connected at 400 Gb/s, got connected at 100 Gb/s"
+    assert held.rc == 2 and words in held.output and "Ethernet33/1" not in held.output, held.output
+    assert idle.state()[NODE] == "drained" and words in idle.reason(NODE)
+    other = pod.with_partners(host="gpu05", pod_remediate_to_layer="routing")
+    assert other.rc == 0 and "gpu05: proved" in other.output, other.output
+
+
 def test_a_node_that_somebody_else_drained_is_repaired_and_stays_drained(hosts, idle: cluster.Cluster) -> None:
     pod: Hosts = hosts("dcqcn_off")
     idle.say("scontrol", "update", f"nodename={NODE}", "state=drain", "reason=bad fan")

@@ -94,6 +94,30 @@ def test_findings_of_others_are_not_this_host_s() -> None:
     assert found(verdict("gid_index_uniform", host=None, findings=[finding(host="gpu01")]), verdict(host="gpu01", findings=[finding(host="gpu01")])).proved
 
 
+FAR = {("leaf03", "Ethernet3/1")}
+
+
+def seen(switch: str, where: str, port: str | None, severity: str = "fail") -> dict[str, t.Any]:
+    """A verdict of a switch's port."""
+    return verdict("crc_clean", host=switch, findings=[{**finding(where, severity=severity, host=switch), "port": port}])
+
+
+@pytest.mark.parametrize(
+    ("one", "left"),
+    [
+        (seen("leaf03", "Ethernet3/1", "Et3/1"), ["crc_clean: leaf03 Ethernet3/1: expected x, got y"]),
+        (seen("leaf03", "Ethernet3/1", None), ["crc_clean: leaf03 Ethernet3/1: expected x, got y"]),
+        (seen("leaf03", "leaf03", None, "unknown"), ["crc_clean: leaf03 leaf03: expected x, got y"]),
+        (verdict("crc_clean", "unknown", host="leaf03", words="never read"), ["crc_clean: never read"]),
+        (seen("leaf03", "Ethernet4/1", "Ethernet4/1"), []),
+        (seen("leaf04", "Ethernet3/1", "Ethernet3/1"), []),
+    ],
+)
+def test_the_far_ends_of_its_cables_are_this_host_s(one: dict[str, t.Any], left: list[str]) -> None:
+    judged = remediation.found(report(one), "gpu03", "rack_01", FAR)
+    assert judged == remediation.Found(not left, [], left)
+
+
 def test_the_hosts_of_which_a_finding_names_a_remedy() -> None:
     bad = verdict(remedy="roce_qos", findings=[finding()])
     assert remediation.remediable(report(bad, verdict(remedy="gid", said="unknown", host="gpu01"), {**bad, "host": "gpu02"}, verdict(host="gpu05"))) == [
