@@ -126,6 +126,7 @@ RAILS = [{"device": "mlx5_0"}]
         ({"Temperature [C]": "84 [-10..80]"}, [("mlx5_0 Temperature [C]: expected -10 to 80, got 84", None)]),
         ({"Rx Power Current [dBm]": "1.8,-40,2.2,1.9 [-10.4..6]"}, [("mlx5_0 Rx Power Current [dBm]: expected -10.4 to 6, got -40", None)]),
         ({"Temperature [C]": "N/A"}, [("mlx5_0 Temperature [C]: expected a value and its limits, got N/A", "unknown")]),
+        ({"Rx Power Current [dBm]": "-1.2 [0..0]"}, [("mlx5_0 Rx Power Current [dBm]: expected a value and its limits, got -1.2 [0..0]", "unknown")]),
         ({"Temperature [C]": None}, [("mlx5_0 Temperature [C]: expected a value and its limits, got mlxlink does not tell", "unknown")]),
     ],
 )
