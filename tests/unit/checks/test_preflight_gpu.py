@@ -68,12 +68,15 @@ def topology(connection="NV18", distance="PXB", names=("rocep0", "rocep1")):
     return [{"device": a, "peer": b, "connection": word} for first, second, word in rows for a, b in ((first, second), (second, first))]
 
 
+BOOT = {"time": None, "event": "boot", "device": None, "code": None, "text": ""}
+
+
 def xid(code, device="0000:09:00"):
     return {"time": None, "event": "xid", "device": device, "code": code, "text": ""}
 
 
 def errors(gpus=tuple(GPUS), log=(), nvlinks=None, pairs=None, wanted=18, interconnect="NV18", vendor="nvidia"):
-    rows = None if log is None else list(log)
+    rows = None if log is None else [BOOT, *log]
     return list(checks.gpu_errors(gpus, vendor, wanted, interconnect, 2, rows, links() if nvlinks is None else nvlinks, topology() if pairs is None else pairs))
 
 
@@ -111,7 +114,7 @@ def test_gpu_errors(case, words, severity):
 def test_gpu_errors_of_nothing():
     with pytest.raises(CannotTell):
         errors(gpus=[])
-    assert unknown(checks.gpu_errors(GPUS, "nvidia", 18, "", 2, [], None, None))
+    assert unknown(checks.gpu_errors(GPUS, "nvidia", 18, "", 2, [BOOT], None, None))
 
 
 def test_fabric_state():
@@ -252,3 +255,11 @@ def test_the_odd_software_of_a_group():
     assert uniform("28.39.1002", SOFTWARE[:1]) == [("gpu03", "nccl: expected 2.21.5, as its group, got none")]
     with pytest.raises(NotApplicable, match="one host"):
         uniform("28.39.1002", hosts=("gpu01",))
+
+
+def test_a_log_without_its_beginning_does_not_show_that_there_was_no_xid():
+    found = checks.gpu_errors(GPUS, "nvidia", None, "", 2, [xid(79)], None, None)
+    assert said(found) == [
+        ("kernel log: expected every line since the boot, got its first lines are gone", "warn"),
+        ("GPU 0: expected no Xid since the boot, got Xid 79", None),
+    ]

@@ -87,6 +87,8 @@ def _xids(gpus: Rows, log: Rows | None) -> t.Iterator[Finding]:
     if log is None:
         yield Finding("kernel log", "no Xid since the boot", "not told", "unknown")
         return
+    if not any(row["event"] == "boot" for row in log):
+        yield Finding("kernel log", "every line since the boot", "its first lines are gone", "warn")
     number_of = {gpu["pci"].rpartition(".")[0]: gpu["gpu"] for gpu in gpus if gpu["pci"]}
     for (device, code), times in Counter((row["device"], row["code"]) for row in log if row["event"] == "xid").items():
         address = str(device).lower().partition(".")[0]

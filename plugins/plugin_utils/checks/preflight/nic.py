@@ -214,5 +214,6 @@ def address_plan(ip_address: Rows, pod_rails: Rows) -> t.Iterator[Finding]:
         exact = [one for one in have if one.ip == wanted.ip and ("/" not in str(rail["address"]) or one.prefixlen == wanted.prefixlen)]
         if not exact:
             yield Finding(rail["netdev"], str(rail["address"]), ", ".join(map(str, have)) or "no IPv4 address")
-    for address, number in Counter(row["address"] for row in ip_address if row["family"] == "inet").items():
+    places = {(row["address"], row["netdev"]) for row in ip_address if row["family"] == "inet"}
+    for address, number in Counter(address for address, _netdev in sorted(places)).items():
         yield from [Finding(address, "on one netdev", "on several")] * (number > 1)
