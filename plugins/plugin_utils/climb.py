@@ -106,8 +106,9 @@ def _rail(plan: Plan, device: str) -> Focus | None:
         for rail in node.values["pod_rails"] if node.role == "host" else ():
             if device in (rail["device"], rail.get("netdev")):
                 nodes += [node.name, rail["leaf"]]
-                places += [f"{node.name}:{rail['device']}", f"{node.name}:{rail.get('netdev')}"]
-                places += [f"{near.node}:{near.port}" for cable in plan.at[node.name] for far, near in [cable.seen_from(node.name)] if far.port in places[-1]]
+                own = [name for name in (rail["device"], rail.get("netdev")) if name]
+                places += [f"{node.name}:{name}" for name in own]
+                places += [f"{far.node}:{far.port}" for cable in plan.at[node.name] for near, far in [cable.seen_from(node.name)] if near.port in own]
     return Focus(nodes=list(dict.fromkeys(nodes)), places=places) if nodes else None
 
 
