@@ -21,7 +21,7 @@ import sys
 import time
 
 IP_PKTINFO, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE, IP_MTU = 8, 10, 3, 14
-SO_RCVBUFFORCE = 33
+SO_RCVBUFFORCE, SO_BINDTODEVICE = 33, 25
 # struct in_pktinfo: interface, local address, the address in the packet's header.
 PACKET_INFO = struct.Struct("=i4s4s")
 IP_AND_UDP_BYTES = 28
@@ -97,6 +97,9 @@ def probe(options):
         for _flow in range(options.flows):
             flow = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             flow.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE)
+            if options.netdev:
+                # The address alone leaves it to the kernel by which rail the datagrams go.
+                flow.setsockopt(socket.SOL_SOCKET, SO_BINDTODEVICE, options.netdev.encode())
             flow.bind((options.source, 0))
             flow.connect((options.target, options.port))
             flows.append(flow)
@@ -169,6 +172,7 @@ def main(arguments=None):
     client.add_argument("--size", type=int, required=True, help="bytes of the whole IP packet; 0 for the local MTU")
     client.add_argument("--flows", type=int, required=True)
     client.add_argument("--port", type=int, required=True)
+    client.add_argument("--netdev", default="", help="the only netdev by which it may leave")
     options = parser.parse_args(arguments)
     return serve(options) if options.mode == "serve" else probe(options)
 

@@ -182,3 +182,10 @@ def test_an_address_that_is_not_here_is_no_measurement() -> None:
     done = probe(free_port(), source="192.0.2.1")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "cannot probe from 192.0.2.1 to 127.0.0.1: Cannot assign requested address\n"
+
+
+def test_a_probe_leaves_by_its_netdev_or_not_at_all(served: int) -> None:
+    asked = ("probe", "--source", "127.0.0.1", "--target", "127.0.0.1", "--size", "1000", "--flows", "4", "--port", str(served), "--netdev")
+    assert json.loads(program(*asked, "lo").stdout)["answered"] == 4
+    nowhere = program(*asked, "rail9")
+    assert (nowhere.returncode, nowhere.stdout) == (1, "") and "cannot probe from 127.0.0.1 to 127.0.0.1: No such device" in nowhere.stderr

@@ -122,4 +122,6 @@ def test_a_host_alone_pings_its_partners_from_its_own_end() -> None:
     own = plan.meshes(["gpu01", "gpu02", "gpu03", "gpu04"], ["gpu04"])
     assert set(own) == {"gpu04"} and own["gpu04"]["path_probe"] == []
     assert {ping["peer"] for ping in own["gpu04"]["ping"]} == {"gpu01", "gpu02", "gpu03"}
-    assert {ping["source"] for ping in own["gpu04"]["ping"]} == {"10.50.0.4", "10.51.0.4"}
+    # The kernel would choose by which rail a ping leaves, were it told the address alone.
+    ends = {(ping["source"], ping["netdev"], ping["device"]) for ping in own["gpu04"]["ping"]}
+    assert ends == {("10.50.0.4", "ens0", "mlx5_0"), ("10.51.0.4", "ens1", "mlx5_1")}

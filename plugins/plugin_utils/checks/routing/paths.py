@@ -167,7 +167,8 @@ def kernel_forwards(ecmp_routes: Rows, kernel_routes: Rows) -> t.Iterator[Findin
 
 @check(
     cause="The rail's route, its address or policy routing on the host is wrong, or a link on the path loses packets.",
-    fix="Ping the same pair by hand from the same source address, then look at the routes of both leaves and the counters of the path.",
+    fix="Ping the same pair by hand by the same netdev and address (ping -I NETDEV -I ADDRESS); where only that fails, mend the host's routes by "
+    "source (ip rule), else look at the routes of both leaves and the counters of the path.",
     fabric="roce",
     required=True,
 )
