@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import collecting
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.meshes import mesh
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -109,6 +110,15 @@ def test_a_large_pod_is_sampled_and_every_rail_still_pings() -> None:
 
 def test_rails_without_an_address_are_not_pinged() -> None:
     assert mesh([{**one, "address": None} for one in rails(3, 2)], Values()) == {}
+
+
+def test_the_settings_that_a_site_names_are_asked_for() -> None:
+    """A card that has all the usual ones would answer with those alone."""
+    plan = small_plan(pod_nic_settings={"SRIOV_EN": True, "ATS_ENABLED": False})
+    (ask,), _apart = collecting.asks(["mlxconfig"], {"platform": "linux", "values": plan.nodes["gpu01"].values, "items": plan.items("gpu01")})
+    named = [one["argv"] for one in collecting.commands([ask])[0]["alternatives"] if "ROCE_CC_PRIO_MASK_P1" in one["argv"]]
+    assert [(argv[0], argv.count("ATS_ENABLED"), argv.count("SRIOV_EN")) for argv in named] == [("mlxconfig", 1, 1), ("mstconfig", 1, 1)]
+    assert not any("*" in word for argv in named for word in argv)
 
 
 def test_a_pair_that_both_ends_ping_is_not_pinged_twice_from_one() -> None:
