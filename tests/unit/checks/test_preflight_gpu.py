@@ -188,8 +188,8 @@ def test_affinity_by_what_the_topology_says_of_the_gpu():
     assert len(list(checks.nic_gpu_affinity(cards(), RAILS, "PXB", "nvidia", topology(), of_gpu, [], GPUS))) == 2
 
 
-def width(rows):
-    return said(checks.pcie_link(rows, GPUS, RAILS, 16))
+def width(rows, link=400.0):
+    return said(checks.pcie_link(rows, GPUS, RAILS, 16, link))
 
 
 def test_pcie_link():
@@ -201,7 +201,19 @@ def test_pcie_link():
     assert width(cards()[1:]) == [("GPU 0: expected PCIe width x16, got not told", "unknown")]
     assert width(cards(width=None)) == [("rocep0: expected PCIe width x16, got not told", "unknown")]
     with pytest.raises(CannotTell):
-        list(checks.pcie_link(cards(), [], RAILS, 16))
+        list(checks.pcie_link(cards(), [], RAILS, 16, 400.0))
+
+
+def test_a_card_of_a_later_generation_than_its_slots_is_warned_about_while_it_carries_its_port():
+    """ConnectX-8 speaks 64 GT/s, and most boards 32; ConnectX-7 at 200 Gb/s stands in slots of 16."""
+    carried = "{} GT/s as every rail of the host, which carries {} Gb/s"
+    for speed, most, link in ((32.0, 64.0, 400.0), (16.0, 32.0, 200.0)):
+        rows = [*cards()[:2], *(pci(f"0000:{number}8:00.0", speed=speed, most=most) for number in (0, 1))]
+        words = f"expected PCIe speed {most:g} GT/s, got " + carried.format(f"{speed:g}", f"{link:g}")
+        assert width(rows, link) == [(f"{rail['device']}: {words}", "warn") for rail in RAILS]
+        assert {severity for _words, severity in width(rows, 2 * link)} == {None}
+    # One that is slower than its neighbours has come up slow, whatever it carries.
+    assert width(cards(speed=16.0), 200.0) == [("rocep0: expected PCIe speed 32 GT/s, got 16 GT/s", None)]
 
 
 def variable(name, value, file="/etc/nccl.conf"):

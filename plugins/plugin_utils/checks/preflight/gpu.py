@@ -34,6 +34,8 @@ FORCED = {
 OF_PROGRAMS = {13, 31, 43, 45, 68, 69}
 # Before Hopper a GPU tells no fabric state; the fabric manager's unit is what there is.
 WITHOUT_STATE = re.compile(r"\bA[18]00\b")
+# What is left of a PCIe lane's rate by its encoding, of 128 in 130 bits or of FLITs.
+ENCODED = 0.98
 
 
 @check(
@@ -192,16 +194,19 @@ def _same_node(where: str, gpu: int | None, nic: int | None) -> t.Iterator[Findi
 
 
 @check(
-    cause="The card sits in a narrow slot, or its lanes came up short.",
-    fix="Reseat the card; where the width stays, look at the slot, the riser and the BIOS bifurcation.",
+    cause="The card sits in a narrow or older slot, or its lanes came up short or slow.",
+    fix="Reseat the card; where it stays so, look at the slot, the riser, and the BIOS settings of bifurcation and link speed.",
 )
-def pcie_link(pci_devices: Rows, gpus: Rows, pod_rails: Rows, pod_pcie_width: int, ip_link: Rows | None = None) -> t.Iterator[Finding]:
+def pcie_link(
+    pci_devices: Rows, gpus: Rows, pod_rails: Rows, pod_pcie_width: int, pod_link_gbit_s: float, ip_link: Rows | None = None
+) -> t.Iterator[Finding]:  # fmt: skip
     """Every GPU and rail NIC has its full PCIe width, and every rail NIC its full PCIe speed."""
     told = {row["pci"]: row for row in pci_devices}
     if not gpus:
         raise CannotTell("no GPU is told")
     wanted = [(f"GPU {gpu['gpu']}", gpu["pci"], False) for gpu in gpus]
     wanted += [(rail["device"], rail_pci(rail, ip_link), True) for rail in planned(pod_rails)]
+    best = max((told[pci]["link_speed_gt_s"] or 0.0 for _where, pci, is_nic in wanted if is_nic and pci in told), default=0.0)
     for where, pci, is_nic in wanted:
         row = told.get(pci)
         if row is None or row["link_width"] is None:
@@ -212,7 +217,15 @@ def pcie_link(pci_devices: Rows, gpus: Rows, pod_rails: Rows, pod_pcie_width: in
             yield Finding(where, "full PCIe speed", "not told", "unknown")
         elif is_nic and row["link_speed_gt_s"] < row["max_link_speed_gt_s"]:
             # An idle GPU trains down; a NIC does not.
-            yield Finding(where, f"PCIe speed {row['max_link_speed_gt_s']:g} GT/s", f"{row['link_speed_gt_s']:g} GT/s")
+            yield _slower(where, row, best, pod_link_gbit_s)
+
+
+def _slower(where: str, row: dict[str, t.Any], best: float, link_gbit_s: float) -> Finding:
+    """A NIC below its own speed: where none of the host is faster and the port is carried, the board's slots may have no more."""
+    speed, most = row["link_speed_gt_s"], row["max_link_speed_gt_s"]
+    if speed < best or speed * row["link_width"] * ENCODED < link_gbit_s:
+        return Finding(where, f"PCIe speed {most:g} GT/s", f"{speed:g} GT/s")
+    return Finding(where, f"PCIe speed {most:g} GT/s", f"{speed:g} GT/s as every rail of the host, which carries {link_gbit_s:g} Gb/s", "warn")
 
 
 @check(
