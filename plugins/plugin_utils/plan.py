@@ -99,6 +99,7 @@ class Plan:
             "peer_address": far.address,
             "medium": cable.medium,
             "length_m": cable.length_m,
+            "gbit_s": cable.gbit_s,
         }
 
     def _neighbors(self, cables: list[Values]) -> list[Values]:

@@ -51,6 +51,11 @@ def cables_of(cables: Rows) -> Rows:
     return cables
 
 
+def rated(cable: dict[str, t.Any], link_gbit_s: float) -> float:
+    """A cable's rated speed: the plan's own, else that of the pod's links."""
+    return float(cable.get("gbit_s") or link_gbit_s)
+
+
 @functools.lru_cache(maxsize=65536)
 def mac_of(text: str) -> str:
     """A MAC address without its punctuation; kept, since every switch asks for those of every host."""

@@ -63,6 +63,13 @@ def test_port_speed_of_a_good_pod_and_of_no_plan():
         list(ports.port_speed(UP, [], 400.0))
 
 
+def test_a_cable_has_its_own_speed_where_the_plan_gives_it_one():
+    """Switches of 800 Gb/s meet at that, and split their ports for hosts."""
+    uplink = cable(1, "spine01", "Ethernet8", role="spine") | {"gbit_s": 800.0}
+    assert said(ports.port_speed([status(speed=800.0)], [uplink], 400.0)) == []
+    assert said(ports.port_speed([status(speed=400.0)], [uplink], 400.0)) == [("Ethernet1/1: expected connected at 800 Gb/s, got connected at 400 Gb/s", None)]
+
+
 def lldp(number, neighbor, port="ens1np0"):
     return {"port": f"Et{number}/1", "neighbor": neighbor, "neighbor_port": port}
 

@@ -221,7 +221,7 @@ def test_an_mtu_that_is_not_told_is_unknown():
 
 def ratio(hosts, uplinks, role="leaf", topology="rail_optimised"):
     cables = [{"peer_role": "host"}] * hosts + [{"peer_role": "spine"}] * uplinks
-    return said(routing.oversubscription(role, topology, cables, 1.0, 2.0))
+    return said(routing.oversubscription(role, topology, cables, 400.0, 1.0, 2.0))
 
 
 def test_oversubscription():
@@ -232,6 +232,14 @@ def test_oversubscription():
     for role, topology in (("spine", "rail_optimised"), ("leaf", "rail_only")):
         with pytest.raises(NotApplicable):
             ratio(32, 4, role, topology)
+
+
+def test_uplinks_count_by_their_speed():
+    cables = [{"peer_role": "host", "gbit_s": None}] * 32 + [{"peer_role": "spine", "gbit_s": 800.0}] * 16
+    assert said(routing.oversubscription("leaf", "rail_optimised", cables, 400.0, 1.0, 2.0)) == []
+    assert said(routing.oversubscription("leaf", "rail_optimised", cables[:-8], 400.0, 1.0, 2.0)) == [
+        ("uplinks: expected at most 1:1, got 2:1 (32 host ports, 8 uplinks)", "warn")
+    ]
 
 
 def test_rtt_uniform():

@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from .. import CannotTell, Finding, check
-from .._ports import Rows, by_port, cables_of, mac_of, node_name, port_name, same_end
+from .._ports import Rows, by_port, cables_of, mac_of, node_name, port_name, rated, same_end
 
 MAC_DIGITS = 12
 End = tuple[str, str]
@@ -35,17 +35,18 @@ def port_speed(interface_status: Rows, pod_cables: Rows, pod_link_gbit_s: float)
     """Every planned port is connected at the rated speed."""
     present = by_port(interface_status)
     for cable in cables_of(pod_cables):
-        row = present.get(cable["port"])
+        row, speed = present.get(cable["port"]), rated(cable, pod_link_gbit_s)
+        wanted = f"connected at {speed:g} Gb/s"
         if row is None:
-            yield Finding(cable["port"], f"connected at {pod_link_gbit_s:g} Gb/s", "no such port")
+            yield Finding(cable["port"], wanted, "no such port")
         elif row["state"] != "connected":
             reason = f" ({row['reason']})" if row.get("reason") else ""
-            yield Finding(cable["port"], f"connected at {pod_link_gbit_s:g} Gb/s", row["state"] + reason)
+            yield Finding(cable["port"], wanted, row["state"] + reason)
         elif row["speed_gbit_s"] is None:
-            yield Finding(cable["port"], f"connected at {pod_link_gbit_s:g} Gb/s", "connected, speed not told", "unknown")
-        elif row["speed_gbit_s"] != pod_link_gbit_s:
+            yield Finding(cable["port"], wanted, "connected, speed not told", "unknown")
+        elif row["speed_gbit_s"] != speed:
             reason = f" ({row['reason']})" if row["reason"] else ""
-            yield Finding(cable["port"], f"connected at {pod_link_gbit_s:g} Gb/s", f"connected at {row['speed_gbit_s']:g} Gb/s{reason}")
+            yield Finding(cable["port"], wanted, f"connected at {row['speed_gbit_s']:g} Gb/s{reason}")
 
 
 @check(

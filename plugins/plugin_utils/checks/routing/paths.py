@@ -10,7 +10,7 @@ import typing as t
 from collections import Counter
 
 from .. import CannotTell, Finding, NotApplicable, check
-from .._ports import Rows, by_port, cables_of, port_name
+from .._ports import Rows, by_port, cables_of, port_name, rated
 
 try:
     import netaddr
@@ -279,20 +279,23 @@ def path_carries_full_size(path_probes: Rows, pod_path_probes: Rows, pod_topolog
     kind="switch",
 )
 def oversubscription(
-    pod_role: str, pod_topology: str, pod_cables: Rows, pod_oversubscription_warn: float, pod_oversubscription_max: float, fabric_neighbors: Rows | None = None
-) -> t.Iterator[Finding]:
+    pod_role: str, pod_topology: str, pod_cables: Rows, pod_link_gbit_s: float, pod_oversubscription_warn: float, pod_oversubscription_max: float,
+    fabric_neighbors: Rows | None = None,
+) -> t.Iterator[Finding]:  # fmt: skip
     """A leaf's host bandwidth is within the planned ratio of its uplink bandwidth, by the plan and, where the fabric is told, by its links."""
     if pod_role != "leaf" or pod_topology == "rail_only":
         raise NotApplicable("only a leaf below spines is oversubscribed")
-    hosts = sum(cable["peer_role"] == "host" for cable in pod_cables)
-    uplinks = sum(cable["peer_role"] == "spine" for cable in pod_cables)
-    whose = "in the wiring plan"
+    down, up = ([rated(cable, pod_link_gbit_s) for cable in pod_cables if cable["peer_role"] == role] for role in ("host", "spine"))
+    uplinks, whose = len(up), "in the wiring plan"
     if fabric_neighbors is not None:
         told = sum(row["neighbor_role"] == "spine" for row in fabric_neighbors)
         uplinks, whose = (told, "in the fabric") if told < uplinks else (uplinks, whose)
     if not uplinks:
         yield Finding("uplinks", "at least one", f"none {whose}")
-    elif hosts / uplinks > pod_oversubscription_max:
-        yield Finding("uplinks", f"at most {pod_oversubscription_max:g}:1", f"{hosts / uplinks:.3g}:1 ({hosts} host ports, {uplinks} uplinks)")
-    elif hosts / uplinks > pod_oversubscription_warn:
-        yield Finding("uplinks", f"at most {pod_oversubscription_warn:g}:1", f"{hosts / uplinks:.3g}:1 ({hosts} host ports, {uplinks} uplinks)", "warn")
+        return
+    ratio = sum(down) / (sum(up) * uplinks / len(up))
+    words = f"{ratio:.3g}:1 ({len(down)} host ports, {uplinks} uplinks)"
+    if ratio > pod_oversubscription_max:
+        yield Finding("uplinks", f"at most {pod_oversubscription_max:g}:1", words)
+    elif ratio > pod_oversubscription_warn:
+        yield Finding("uplinks", f"at most {pod_oversubscription_warn:g}:1", words, "warn")
