@@ -9,6 +9,7 @@ import ipaddress
 import typing as t
 
 from .plan import Node, Plan
+from .readings.cells import CONVERT
 
 
 def some(nodes: t.Sequence[str]) -> str:
@@ -30,8 +31,19 @@ def wrong_rails(plan: Plan) -> list[str]:
             wrong += _rail_cable(plan, node, rail)
         if not node.values["pod_rails"]:
             wrong.append(f"argument 'pod_rails' of {node.name} must name its fabric NICs, not []; playbooks/discover.yml drafts them")
-        wrong += _named_twice(node)
+        wrong += [*_named_twice(node), *_no_pci(node)]
     return [*wrong, *_addresses(plan), *(_two_leaves(plan) if not wrong else [])]
+
+
+def _no_pci(node: Node) -> list[str]:
+    """PCI addresses that are none."""
+    wrong = []
+    for number, rail in enumerate(node.values["pod_rails"]):
+        try:
+            CONVERT["pci"](rail.get("pci") or "0000:00:00.0")
+        except ValueError:
+            wrong.append(f"argument 'pod_rails' of {node.name}: rail {number} has the PCI address {rail['pci']!r}, which is none")
+    return wrong
 
 
 def _named_twice(node: Node) -> list[str]:

@@ -198,6 +198,11 @@ def test_pcie_link():
     assert width(cards(width=8)) == [("rocep0: expected PCIe width x16, got x8", None)]
     assert width(cards(speed=16.0)) == [("rocep0: expected PCIe speed 32 GT/s, got 16 GT/s", None)]
     assert width(cards(speed=None)) == [("rocep0: expected full PCIe speed, got not told", "unknown")]
+    nowhere = [{key: value for key, value in RAILS[0].items() if key != "pci"}]
+    assert [str(one) for one in checks.pcie_link(cards(), GPUS, nowhere, 16, 400.0)] == [
+        "rocep0: expected PCIe width x16, got not told, nor its PCI address: give it as the rail's pci in pod_rails"
+    ]
+    assert list(checks.pcie_link(cards(), GPUS, [{**RAILS[1], "pci": "00000000:18:00.0"}], 16, 400.0)) == []
     assert width(cards()[1:]) == [("GPU 0: expected PCIe width x16, got not told", "unknown")]
     assert width(cards(width=None)) == [("rocep0: expected PCIe width x16, got not told", "unknown")]
     with pytest.raises(CannotTell):

@@ -10,7 +10,7 @@ import typing as t
 from collections import Counter
 
 from .. import CannotTell, Finding, NotApplicable, check
-from .._rows import Rows, grouped, odd_ones, planned, rail_pci
+from .._rows import Rows, grouped, not_told_of, odd_ones, planned, rail_pci
 
 DISTANCES = ("PIX", "PXB", "PHB", "NODE", "SYS")
 FORCED = {
@@ -194,7 +194,7 @@ def _same_node(where: str, gpu: int | None, nic: int | None) -> t.Iterator[Findi
 
 
 @check(
-    cause="The card sits in a narrow or older slot, or its lanes came up short or slow.",
+    cause="The card sits in a narrow slot or an older one, or its lanes came up short or slow.",
     fix="Reseat the card; where it stays so, look at the slot, the riser, and the BIOS settings of bifurcation and link speed.",
 )
 def pcie_link(
@@ -210,7 +210,7 @@ def pcie_link(
     for where, pci, is_nic in wanted:
         row = told.get(pci)
         if row is None or row["link_width"] is None:
-            yield Finding(where, f"PCIe width x{pod_pcie_width}", "not told", "unknown")
+            yield Finding(where, f"PCIe width x{pod_pcie_width}", not_told_of(pci), "unknown")
         elif row["link_width"] != pod_pcie_width:
             yield Finding(where, f"PCIe width x{pod_pcie_width}", f"x{row['link_width']}")
         elif is_nic and None in (row["link_speed_gt_s"], row["max_link_speed_gt_s"]):

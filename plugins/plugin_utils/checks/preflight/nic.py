@@ -181,7 +181,7 @@ def gid_index(gids: Rows, pod_rails: Rows, pod_gid_index: int | None) -> t.Itera
 
 @check(
     cause="A VLAN, a second address or another driver shifts the GID table of some rails; jobs use one index for all.",
-    fix="Remove the extra addresses from the odd rail, or set NCCL_IB_GID_INDEX per host.",
+    fix="Compare show_gids of the odd rail with another; remove the extra address or VLAN, or bring its netdev down and up, which fills the table anew.",
     scope="group",
     fabric="roce",
 )

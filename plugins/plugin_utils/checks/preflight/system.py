@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from .. import CannotTell, Finding, NotApplicable, check
-from .._rows import Rows, planned, rail_pci
+from .._rows import Rows, not_told_of, planned, rail_pci
 
 # systemd writes no limit as a word, releases before 239 as the largest number.
 UNLIMITED = ("infinity", "18446744073709551615")
@@ -74,9 +74,10 @@ def sriov_enabled(pci_devices: Rows, ip_link: Rows, pod_rails: Rows, pod_virtual
         raise NotApplicable(f"pod_virtualization is {pod_virtualization}")
     told = {row["pci"]: row for row in pci_devices}
     for rail in planned(pod_rails):
-        row = told.get(rail_pci(rail, ip_link) or "")
+        pci = rail_pci(rail, ip_link)
+        row = told.get(pci or "")
         if row is None or row["sriov_vfs"] is None:
-            yield Finding(rail["device"], "virtual functions", "not told", "unknown")
+            yield Finding(rail["device"], "virtual functions", not_told_of(pci), "unknown")
         elif not row["sriov_vfs"]:
             yield Finding(rail["device"], "virtual functions", f"0 of {row['sriov_max_vfs']}")
 
