@@ -297,5 +297,6 @@ def outcome(state: State, left_out: bool, expired: bool) -> tuple[str, list[str]
     not_run = [layer for layer in state.layers if NOT_RUN in [gate_state(state, layer, group) for group in judged]]
     limits += [f"{', '.join(not_run)} was not run" if len(not_run) == 1 else f"{', '.join(not_run)} were not run"] * bool(not_run)
     limits += [f"only {state.only} was judged"] * bool(state.only)
+    limits += ["kept evidence was judged, and the pod may be another since"] * bool(state.replay)
     limits += [f"depth {state.depth} and mode {state.mode} prove less than a whole climb"] * (left_out or state.depth == "quick" or state.mode == "passive")
     return ("no_fault_seen", limits) if limits else ("go", [])

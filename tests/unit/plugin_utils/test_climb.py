@@ -168,7 +168,7 @@ def test_the_outcome(plan):
     assert climb.outcome(one, False, False) == ("go", [])
     assert climb.outcome(one, False, True) == ("no_go", ["a waiver has expired"])
     assert climb.outcome(one, True, False)[0] == "no_fault_seen"
-    for key, value in (("mode", "passive"), ("depth", "quick"), ("only", "gpu01")):
+    for key, value in (("mode", "passive"), ("depth", "quick"), ("only", "gpu01"), ("replay", "runs/pod/kept")):
         kept = getattr(one, key)
         setattr(one, key, value)
         assert climb.outcome(one, False, False)[0] == "no_fault_seen"

@@ -112,7 +112,7 @@ def _priority_masks(told: dict[tuple[str, str], dict[str, t.Any]], device: str, 
     remedy="mlxconfig",
 )
 def nic_reset_pending(mlxconfig: Rows, pod_rails: Rows) -> t.Iterator[Finding]:
-    """Every rail NIC runs with the settings that its next boot will have."""
+    """No rail NIC has another value waiting for its next boot, of the settings that are asked for."""
     told = grouped(mlxconfig, "device")
     for rail in planned(pod_rails):
         rows = told.get(rail["device"], [])
