@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import errno
+import fcntl
 import json
 import os
 import selectors
@@ -20,10 +21,12 @@ import struct
 import sys
 import time
 
-IP_PKTINFO, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE, IP_MTU = 8, 10, 3, 14
-SO_RCVBUFFORCE = 33
+IP_PKTINFO, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE = 8, 10, 3
+SO_RCVBUFFORCE, SO_BINDTODEVICE, SIOCGIFMTU = 33, 25, 0x8921
 # struct in_pktinfo: interface, local address, the address in the packet's header.
 PACKET_INFO = struct.Struct("=i4s4s")
+# struct ifreq: the netdev's name, its MTU, and room for larger answers.
+INTERFACE_MTU = struct.Struct("16si20x")
 IP_AND_UDP_BYTES = 28
 TRIES = 3
 TRY_SECONDS = 1.0
@@ -97,10 +100,12 @@ def probe(options):
         for _flow in range(options.flows):
             flow = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             flow.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE)
+            # The address alone leaves it to the kernel by which rail the datagrams go.
+            flow.setsockopt(socket.SOL_SOCKET, SO_BINDTODEVICE, options.netdev.encode())
             flow.bind((options.source, 0))
             flow.connect((options.target, options.port))
             flows.append(flow)
-        size = options.size or flows[0].getsockopt(socket.IPPROTO_IP, IP_MTU)
+        size = options.size or _mtu(flows[0], options.netdev)
     except OSError as error:
         return fail(f"cannot probe from {options.source} to {options.target}: {error.strerror}")
     if size <= IP_AND_UDP_BYTES:
@@ -117,6 +122,13 @@ def probe(options):
     told = {"source": options.source, "target": options.target, "size_bytes": size, "flows": len(flows), "answered": len(flows) - len(waiting)}
     print(json.dumps(told))
     return 0
+
+
+def _mtu(flow, netdev):
+    """The netdev's own MTU: that of the route is what the path itself has taught it, a fault of the path among that."""
+    mtu = INTERFACE_MTU.unpack(fcntl.ioctl(flow, SIOCGIFMTU, INTERFACE_MTU.pack(netdev.encode(), 0)))[1]
+    # The loopback takes more than a packet can be.
+    return min(mtu, MOST_BYTES)
 
 
 def _sent(flow, payload):
@@ -166,9 +178,10 @@ def main(arguments=None):
     client = modes.add_parser("probe")
     client.add_argument("--source", required=True)
     client.add_argument("--target", required=True)
-    client.add_argument("--size", type=int, required=True, help="bytes of the whole IP packet; 0 for the local MTU")
+    client.add_argument("--size", type=int, required=True, help="bytes of the whole IP packet; 0 for the MTU of the netdev")
     client.add_argument("--flows", type=int, required=True)
     client.add_argument("--port", type=int, required=True)
+    client.add_argument("--netdev", required=True, help="the only one by which it may leave")
     options = parser.parse_args(arguments)
     return serve(options) if options.mode == "serve" else probe(options)
 

@@ -11,7 +11,7 @@ import typing as t
 from dataclasses import dataclass
 
 NEEDED = ("a_node", "a_port", "b_node", "b_port", "medium", "length_m")
-OPTIONAL = ("a_address", "b_address")
+OPTIONAL = ("a_address", "b_address", "gbit_s")
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,14 @@ class End:
 
 @dataclass(frozen=True)
 class Cable:
-    """One cable and its line in the plan; length in metres, None where the plan does not say."""
+    """One cable and its line in the plan; its length in metres and its rated speed are None where the plan does not say."""
 
     a: End
     b: End
     medium: str
     length_m: float | None
     line: int
+    gbit_s: float | None = None
 
     def seen_from(self, node: str) -> tuple[End, End]:
         """This cable's ends, the given node's first."""
@@ -76,14 +77,16 @@ def _problems(row: dict[str, t.Any], nodes: t.Container[str], used: dict[tuple[s
             problems.append(f"port {node}:{port} is already used in line {used[node, port]}")
     if (row["a_node"], row["a_port"]) == (row["b_node"], row["b_port"]):
         problems.append("both ends are the same port")
-    try:
-        float((row["length_m"] or "").strip() or 0)
-    except ValueError:
-        problems.append(f"length_m must be a number of metres, not {row['length_m']!r}")
+    for column, what in (("length_m", "metres"), ("gbit_s", "Gb/s")):
+        try:
+            float((row.get(column) or "").strip() or 0)
+        except ValueError:
+            problems.append(f"{column} must be a number of {what}, not {row[column]!r}")
     return problems
 
 
 def _cable(row: dict[str, t.Any], line: int) -> Cable:
     cell = {column: (row.get(column) or "").strip() for column in (*NEEDED, *OPTIONAL)}
     a, b = (End(cell[f"{side}_node"], cell[f"{side}_port"], cell[f"{side}_address"].split("/", maxsplit=1)[0] or None) for side in "ab")
-    return Cable(a, b, cell["medium"], float(cell["length_m"]) if cell["length_m"] else None, line)
+    length, speed = (float(cell[column]) if cell[column] else None for column in ("length_m", "gbit_s"))
+    return Cable(a, b, cell["medium"], length, line, speed)

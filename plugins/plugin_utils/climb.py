@@ -106,8 +106,9 @@ def _rail(plan: Plan, device: str) -> Focus | None:
         for rail in node.values["pod_rails"] if node.role == "host" else ():
             if device in (rail["device"], rail.get("netdev")):
                 nodes += [node.name, rail["leaf"]]
-                places += [f"{node.name}:{rail['device']}", f"{node.name}:{rail.get('netdev')}"]
-                places += [f"{near.node}:{near.port}" for cable in plan.at[node.name] for far, near in [cable.seen_from(node.name)] if far.port in places[-1]]
+                own = [name for name in (rail["device"], rail.get("netdev")) if name]
+                places += [f"{node.name}:{name}" for name in own]
+                places += [f"{far.node}:{far.port}" for cable in plan.at[node.name] for near, far in [cable.seen_from(node.name)] if near.port in own]
     return Focus(nodes=list(dict.fromkeys(nodes)), places=places) if nodes else None
 
 
@@ -296,5 +297,6 @@ def outcome(state: State, left_out: bool, expired: bool) -> tuple[str, list[str]
     not_run = [layer for layer in state.layers if NOT_RUN in [gate_state(state, layer, group) for group in judged]]
     limits += [f"{', '.join(not_run)} was not run" if len(not_run) == 1 else f"{', '.join(not_run)} were not run"] * bool(not_run)
     limits += [f"only {state.only} was judged"] * bool(state.only)
+    limits += ["kept evidence was judged, and the pod may be another since"] * bool(state.replay)
     limits += [f"depth {state.depth} and mode {state.mode} prove less than a whole climb"] * (left_out or state.depth == "quick" or state.mode == "passive")
     return ("no_fault_seen", limits) if limits else ("go", [])

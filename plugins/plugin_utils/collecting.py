@@ -9,7 +9,8 @@ import contextlib
 import fnmatch
 import re
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from .readings import ParseError, Reading, Source, reading
 from .readings.parsing import parse_source, split_sections
@@ -186,10 +187,32 @@ def kept(what: Reading, rows: list[Values]) -> list[Values]:
     return [row for row in rows if any(fnmatch.fnmatchcase(row["name"], pattern) for pattern in what.keep)] if what.keep else rows
 
 
-def from_evidence(ask: Ask, platform: str, text: str) -> Reply:
-    """One reading from kept text, of a run or captured by hand; sections are headed ``==> item <==``."""
-    result = Reply("ok", text=text)
+def kept_troubles(ask: Ask, said: t.Sequence[Values]) -> dict[str, str]:
+    """Why kept texts are no answers, by their item: a tool's exit status is no part of its text.
+
+    said: the kept commands of the reading, one an item; or, of a switch, one an alternative, of which any may have answered.
+    """
+    rc = {source.tool: {one for other in ask.sources if other.tool == source.tool for one in other.rc} for source in ask.sources}
+    words = []
+    for one in said:
+        tool = str(one["argv"][0]).split()[0]
+        source = replace(ask.sources[0], rc=tuple(rc.get(tool, {0})))
+        words.append(trouble(Answer(**{key: value for key, value in one.items() if key != "reading"}, source=source)))
+    named = labels(ask)
+    if None in named or len(words) != len(named):
+        return {"": words[0]} if words and None not in words and words[0] else {}
+    return {label: word for label, word in zip(named, words) if label and word}
+
+
+def from_evidence(ask: Ask, platform: str, text: str, troubled: t.Mapping[str, str] = MappingProxyType({})) -> Reply:
+    """One reading from kept text, of a run or captured by hand; sections are headed ``==> item <==``.
+
+    troubled: the items whose text is no answer, with the words why.
+    """
+    result = Reply("ok", text=text, lost=dict(troubled))
     for section, body in split_sections(text):
+        if (section or "") in troubled:
+            continue
         error: ParseError | None = None
         for source in ask.sources:
             try:

@@ -18,7 +18,7 @@ ROLE = Path(__file__).resolve().parents[2] / "roles" / "pod"
 PLANNED = {
     "pod_node": "The node's name.",
     "pod_role": "host, leaf or spine.",
-    "pod_cables": "The node's cables by the wiring plan: port, peer, peer_port, peer_role, medium, length_m.",
+    "pod_cables": "The node's cables by the wiring plan: port, peer, peer_port, peer_role, medium, length_m, gbit_s (None: pod_link_gbit_s).",
     "pod_neighbors": "The BGP neighbors of a switch by the wiring plan: port, peer, address (None where the plan has none), asn.",
     "pod_remote_rails": "Rails on other leaves: host, device, address, leaf; on a leaf, what its ECMP routes lead to.",
     "pod_plane_spines": "The spines of a leaf's plane on an InfiniBand pod: those that the wiring plan leads it to, over any number of leaves.",

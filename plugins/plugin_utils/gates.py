@@ -51,7 +51,9 @@ def _gate(plan: Plan, verdicts: t.Sequence[Verdict], group: str, checks: t.Seque
         bad = {}
     found = [one for one in closing if not _is_of(one, bad)]
     unproved = {} if checks is None or checks else {"": "the layer has no checks for this fabric"}
-    unproved |= _without_pass([one for one in touching if one.host not in bad], [one.id for one in checks or () if one.is_required(values)])
+    # What one member needs is needed of the group, whoever is its first.
+    required = [one.id for one in checks or () if any(one.is_required(plan.nodes[host].values) for host in plan.groups[group])]
+    unproved |= _without_pass([one for one in touching if one.host not in bad], required)
     untried = _untried(touching)
     if not found and not unproved:
         return Gate(NOT_RUN if untried else OPEN, untried, bad)

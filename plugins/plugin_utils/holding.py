@@ -12,7 +12,7 @@ from pathlib import Path
 
 from . import baselines, climb, runs
 from .checks import Finding
-from .collecting import asks, from_evidence
+from .collecting import asks, from_evidence, kept_troubles
 from .fabric import spread
 from .gates import counts, decide
 from .judging import ANSWERED, Envelope, Layer, judge, wanted
@@ -134,13 +134,24 @@ def replayed(directory: Path, plan: Plan, layer: str, members: t.Sequence[str], 
         wants, apart = asks(wanted(layer, node.kind, node.values["pod_fabric"], phase), {"platform": node.platform, "values": node.values, "items": items})
         if wants and not place.is_dir():
             continue
+        commands = _kept(place / f"commands{ending.removesuffix('.txt')}.json") or []
         readings: dict[str, t.Any] = {one: {"status": reply.status, "words": reply.words, "rows": [], "evidence": None} for one, reply in apart.items()}
         for ask in wants:
             path = place / f"{ask.reading.name}{ending}"
+            said = [one for one in commands if one["reading"] == ask.reading.name]
             if path.is_file():
-                reply = from_evidence(ask, node.platform, path.read_text(encoding="utf-8", errors="replace"))
+                reply = from_evidence(ask, node.platform, path.read_text(encoding="utf-8", errors="replace"), kept_troubles(ask, said))
                 readings[ask.reading.name] = {"status": reply.status, "words": reply.words, "rows": reply.rows, "evidence": str(path)}
+            elif ask.reading.where_installed and said and all(one["status"] == "missing" for one in said):
+                readings[ask.reading.name] = {"status": "not_applicable", "words": said[0]["stderr"], "rows": [], "evidence": None}
             else:
                 readings[ask.reading.name] = {"status": "unknown", "words": f"{path} does not exist", "rows": [], "evidence": None}
-        found[name] = {"answered": True, "words": "", "boot_id": None, "uptime_seconds": None, "readings": readings}
+        # Captured by hand, there are texts and nothing else.
+        kept = _kept(directory / "readings" / layer / phase / f"{name}.json") or {}
+        found[name] = {"answered": True, "words": "", **{key: kept.get(key) for key in ("boot_id", "uptime_seconds")}, "readings": readings}
     return found
+
+
+def _kept(path: Path) -> t.Any:
+    """A document of a kept run; None where it has none."""
+    return runs.read_json(path) if path.is_file() else None

@@ -68,7 +68,7 @@ class Ledger:
             for name, node in plan.nodes.items()
         }
         cables = [
-            [cable.a.node, cable.a.port, cable.a.address, cable.b.node, cable.b.port, cable.b.address, cable.medium, cable.length_m, cable.line]
+            [cable.a.node, cable.a.port, cable.a.address, cable.b.node, cable.b.port, cable.b.address, cable.medium, cable.length_m, cable.line, cable.gbit_s]
             for cable in plan.cables
         ]
         runs.write_json(self.run / "plan.json", {"common": common, "nodes": nodes, "groups": plan.groups, "cables": cables})
@@ -89,7 +89,7 @@ class Ledger:
         """The plan that ``keep_plan`` wrote."""
         said = runs.read_json(self.run / "plan.json")
         nodes = {name: Node(name, role, platform, group, {**said["common"], **own}, asn) for name, (role, platform, group, asn, own) in said["nodes"].items()}
-        cables = [Cable(End(an, ap, aa), End(bn, bp, ba), medium, length, line) for an, ap, aa, bn, bp, ba, medium, length, line in said["cables"]]
+        cables = [Cable(End(an, ap, aa), End(bn, bp, ba), *told) for an, ap, aa, bn, bp, ba, *told in said["cables"]]
         return Plan(nodes, said["groups"], cables)
 
     def node(self, name: str) -> dict[str, t.Any]:

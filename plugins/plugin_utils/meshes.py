@@ -44,7 +44,8 @@ def both_ways(plans: dict[str, dict[str, list[Values]]]) -> dict[str, dict[str, 
     planned = {host: {ping["item"] for ping in own["ping"]} for host, own in plans.items()}
     for host, own in plans.items():
         for pair in own["ping"]:
-            turned = {**pair, "source": pair["target"], "target": pair["source"], "device": pair["peer_device"], "peer": host, "peer_device": pair["device"]}
+            turned = {**pair, "source": pair["target"], "target": pair["source"], "peer": host}
+            turned |= {f"{end}{name}": pair[f"{other}{name}"] for name in ("device", "netdev") for end, other in (("", "peer_"), ("peer_", ""))}
             turned["item"] = f"{turned['source']}>{turned['target']}"
             if turned["item"] not in planned[pair["peer"]]:
                 result[pair["peer"]]["ping"].append(turned)
@@ -84,8 +85,10 @@ def _pair(source: Values, target: Values, values: Values) -> Values:
         "source": source["address"],
         "target": target["address"],
         "device": source["device"],
+        "netdev": source["netdev"],
         "peer": target["host"],
         "peer_device": target["device"],
+        "peer_netdev": target["netdev"],
         "cross": source["index"] != target["index"],
         "count": values["pod_ping_count"],
         "interval": values["pod_ping_interval_seconds"],

@@ -13,10 +13,13 @@ from dataclasses import dataclass
 
 from . import baselines, cabling
 from .checks import LAYERS
+from .checks._ports import node_name
 from .checks.every import REGISTRY
 from .expectations import typed
 from .plan import SHARED, Node, Plan
+from .rails import some, wrong_rails
 from .readings import KINDS
+from .readings.cells import CONVERT
 from .verdicts import Waiver, waivers
 
 ROLES = {"gpu_hosts": "host", "leaves": "leaf", "spines": "spine"}
@@ -81,10 +84,10 @@ def prepare(inventory: Inventory, cabling_text: str | None) -> tuple[Plan, list[
         values[node], problems = _typed(inventory.variables[node])
         for problem in problems:
             messages.setdefault(problem, []).append(node)
-    wrong += [f"{problem} ({_some(nodes)})" for problem, nodes in messages.items()]
+    wrong += [f"{problem} ({some(nodes)})" for problem, nodes in messages.items()]
     if not any(role == "host" for role in roles.values()):
         raise Refused([*wrong, "the inventory group gpu_hosts has no host"])
-    wrong += [*_disagreements(values), *_unfit(next(iter(values.values()))["pod_name"], roles)]
+    wrong += [*_disagreements(values), *_unfit(next(iter(values.values()))["pod_name"], roles), *_alike(roles)]
     first = next(iter(values.values()))
     groups, problems = _gate_groups(inventory, first["pod_gate_groups"])
     wrong += problems
@@ -92,8 +95,10 @@ def prepare(inventory: Inventory, cabling_text: str | None) -> tuple[Plan, list[
     wrong += problems
     cables, problems = cabling.read(cabling_text, roles) if cabling_text is not None else ([], ["the wiring plan does not exist"])
     wrong += [f"{first['pod_cabling_file']}: {problem}" for problem in problems]
-    plan = Plan(_nodes(inventory, roles, values, groups), groups, cables)
-    wrong += [*_platforms(plan), *_counts(plan, first), *_rails(plan), *_readers(plan, first)]
+    nodes, problems = _nodes(inventory, roles, values, groups)
+    wrong += problems
+    plan = Plan(nodes, groups, cables)
+    wrong += [*_platforms(plan), *_counts(plan, first), *wrong_rails(plan), *_readers(plan, first)]
     if wrong:
         raise Refused(wrong)
     return plan, given
@@ -103,7 +108,16 @@ def _unfit(pod: str, nodes: t.Iterable[str]) -> list[str]:
     """Names that are no names of files: the pod's and every node's become those of directories."""
     wrong = [] if NAME.fullmatch(pod) else [f"argument 'pod_name' must be letters, digits and '_.-', not {pod!r}: its runs are kept under it"]
     unfit = [node for node in nodes if not NAME.fullmatch(node)]
-    return wrong + ([f"nodes must be called by letters, digits and '_.-', since files are called by them, not {_some(unfit)}"] if unfit else [])
+    return wrong + ([f"nodes must be called by letters, digits and '_.-', since files are called by them, not {some(unfit)}"] if unfit else [])
+
+
+def _alike(nodes: t.Iterable[str]) -> list[str]:
+    """Nodes that a neighbor, who may tell a name with or without its domain, cannot tell apart."""
+    found: dict[str, list[str]] = {}
+    for node in nodes:
+        found.setdefault(node_name(node), []).append(node)
+    alike = [node for same in found.values() if len(same) > 1 for node in same]
+    return [f"nodes must differ without their domains, since neighbors are told without them: {some(alike)}"] if alike else []
 
 
 _TYPED: dict[str, tuple[dict[str, t.Any], list[str]]] = {}
@@ -120,10 +134,6 @@ def _typed(raw: t.Mapping[str, t.Any]) -> tuple[dict[str, t.Any], list[str]]:
     return {**values, "pod_rails": rails.get("pod_rails", [])}, [*wrong, *wrong_rails]
 
 
-def _some(nodes: t.Sequence[str]) -> str:
-    return ", ".join(nodes[:3]) + (f" and {len(nodes) - 3} more" if len(nodes) > 3 else "")
-
-
 def _disagreements(values: t.Mapping[str, t.Mapping[str, t.Any]]) -> list[str]:
     wrong = []
     for name in OF_THE_RUN:
@@ -132,7 +142,7 @@ def _disagreements(values: t.Mapping[str, t.Mapping[str, t.Any]]) -> list[str]:
             said.setdefault(json.dumps(own.get(name), sort_keys=True, default=str), []).append(node)
         if len(said) > 1:
             wrong.append(
-                f"argument {name!r} must be one value for the whole pod, not {' and '.join(f'{value} ({_some(nodes)})' for value, nodes in said.items())}"
+                f"argument {name!r} must be one value for the whole pod, not {' and '.join(f'{value} ({some(nodes)})' for value, nodes in said.items())}"
             )
     return wrong
 
@@ -155,18 +165,25 @@ def _gate_groups(inventory: Inventory, names: t.Sequence[str]) -> tuple[dict[str
         homes.setdefault(tuple(name for name, members in groups.items() if host in members), []).append(host)
     for its, whose in homes.items():
         if len(its) != 1:
-            wrong.append(f"GPU hosts in {'no gate group' if not its else 'the gate groups ' + ' and '.join(its)}, not in exactly one: {_some(whose)}")
+            wrong.append(f"GPU hosts in {'no gate group' if not its else 'the gate groups ' + ' and '.join(its)}, not in exactly one: {some(whose)}")
     return groups, wrong
 
 
-def _nodes(inventory: Inventory, roles: t.Mapping[str, str], values: t.Mapping[str, dict[str, t.Any]], groups: t.Mapping[str, list[str]]) -> dict[str, Node]:
+def _nodes(
+    inventory: Inventory, roles: t.Mapping[str, str], values: t.Mapping[str, dict[str, t.Any]], groups: t.Mapping[str, list[str]]
+) -> tuple[dict[str, Node], list[str]]:  # fmt: skip
     group_of = {host: name for name, members in groups.items() for host in members}
-    nodes = {}
+    nodes, wrong = {}, []
     for name, role in roles.items():
-        asn = inventory.variables[name].get("bgp_asn")
+        said = inventory.variables[name].get("bgp_asn")
+        try:
+            asn = CONVERT["asn"](said) if said is not None else None
+        except ValueError:
+            asn = None
+            wrong.append(f"bgp_asn of {name} must be an autonomous system, not {said!r}")
         platform = platform_of(role, values[name], str(inventory.variables[name].get("ansible_network_os") or ""))
-        nodes[name] = Node(name, role, platform, group_of.get(name), values[name], int(asn) if asn is not None else None)
-    return nodes
+        nodes[name] = Node(name, role, platform, group_of.get(name), values[name], asn)
+    return nodes, wrong
 
 
 def platform_of(role: str, values: t.Mapping[str, t.Any], network_os: str) -> str:
@@ -203,7 +220,7 @@ def _readers(plan: Plan, values: t.Mapping[str, t.Any]) -> list[str]:
             wrong.append(f"argument 'pod_node_guid' of {node.name} must be 16 hexadecimal digits, not {guid!r}")
         elif guid:
             guids.setdefault(guid.lower().removeprefix("0x"), []).append(node.name)
-    return wrong + [f"argument 'pod_node_guid' is {guid} of {_some(names)}" for guid, names in guids.items() if len(names) > 1]
+    return wrong + [f"argument 'pod_node_guid' is {guid} of {some(names)}" for guid, names in guids.items() if len(names) > 1]
 
 
 def _counts(plan: Plan, values: t.Mapping[str, t.Any]) -> list[str]:
@@ -214,53 +231,7 @@ def _counts(plan: Plan, values: t.Mapping[str, t.Any]) -> list[str]:
             wrong.append(f"the inventory has {have} nodes of role {role}, and {argument} says {values[argument]}")
     uncabled = [name for name in plan.nodes if not plan.at[name]]
     if plan.cables and uncabled:
-        wrong.append(f"the wiring plan has no cable of {_some(uncabled)}")
-    return wrong
-
-
-def _rails(plan: Plan) -> list[str]:
-    wrong = []
-    for node in plan.nodes.values():
-        if node.role != "host":
-            continue
-        for number, rail in enumerate(node.values["pod_rails"]):
-            lacking = [key for key in ("device", "netdev", "gpu", "leaf") if rail.get(key) in (None, "")]
-            if lacking and not (lacking == ["netdev"] and node.values["pod_fabric"] == "infiniband"):
-                wrong.append(f"argument 'pod_rails' of {node.name}: rail {number} lacks {', '.join(lacking)}")
-                continue
-            wrong += _rail_cable(plan, node, rail)
-        if not node.values["pod_rails"]:
-            wrong.append(f"argument 'pod_rails' of {node.name} must name its fabric NICs, not []; playbooks/discover.yml drafts them")
-    return wrong + (_two_leaves(plan) if not wrong else [])
-
-
-def _rail_cable(plan: Plan, node: Node, rail: t.Mapping[str, t.Any]) -> list[str]:
-    ports = {rail["device"], rail.get("netdev")}
-    ends = [(cable, *cable.seen_from(node.name)) for cable in plan.at[node.name]]
-    own = [(cable, far) for cable, near, far in ends if near.port in ports]
-    if not own:
-        return [f"{node.values['pod_cabling_file']}: rail {rail['device']} ({rail.get('netdev')}) of {node.name} has no cable"]
-    return [
-        f"{node.values['pod_cabling_file']}: line {cable.line}: rail {rail['device']} of {node.name} lands on {far.node}, and pod_rails says {rail['leaf']}"
-        for cable, far in own
-        if far.node != rail["leaf"]
-    ]
-
-
-def _two_leaves(plan: Plan) -> list[str]:
-    """On a rail-optimised pod, rail i of one gate group is on one leaf; a rail that is cabled straight to a host is on none."""
-    wrong = []
-    for group, hosts in plan.groups.items():
-        if not hosts or plan.nodes[hosts[0]].values["pod_topology"] == "top_of_rack":
-            continue
-        leaves: dict[int, dict[str, list[str]]] = {}
-        for host in hosts:
-            for number, rail in enumerate(plan.nodes[host].values["pod_rails"]):
-                if plan.nodes[str(rail["leaf"])].role == "leaf":
-                    leaves.setdefault(number, {}).setdefault(str(rail["leaf"]), []).append(host)
-        for number, at in leaves.items():
-            if len(at) > 1:
-                wrong.append(f"rail {number} of {group} lands on two leaves: {' and '.join(f'{leaf} ({_some(hosts)})' for leaf, hosts in at.items())}")
+        wrong.append(f"the wiring plan has no cable of {some(uncabled)}")
     return wrong
 
 

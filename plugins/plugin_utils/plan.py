@@ -99,6 +99,7 @@ class Plan:
             "peer_address": far.address,
             "medium": cable.medium,
             "length_m": cable.length_m,
+            "gbit_s": cable.gbit_s,
         }
 
     def _neighbors(self, cables: list[Values]) -> list[Values]:
@@ -147,7 +148,8 @@ class Plan:
             return {"rail": [], "port": [{"item": port, "port": port} for port in ports]}
         devices = self.readers(self.nodes if members is None else members).get(node)
         fabric: dict[str, list[Values]] = {"fabric": [{"via": device, "device": device} for device in devices]} if devices else {}
-        return {"rail": self.nodes[node].values["pod_rails"], "port": [], **fabric}
+        values = self.nodes[node].values
+        return {"rail": [{**rail, "settings": sorted(values["pod_nic_settings"])} for rail in values["pod_rails"]], "port": [], **fabric}
 
     def readers(self, members: t.Collection[str]) -> dict[str, list[str]]:
         """The members that read an InfiniBand fabric for all, with the devices that they read it through; none on RoCE.

@@ -105,7 +105,8 @@ def settle(verdict: Verdict, check: Check, findings: list[Finding], given: t.Seq
     standing, waived = [], []
     for finding in findings:
         finding = replace(finding, severity=finding.severity or check.severity)
-        waiver = next((one for one in given if _covers(one, verdict, finding)), None)
+        # A waiver may be renewed by another one beside it.
+        waiver = max((one for one in given if _covers(one, verdict, finding)), key=lambda one: one.until, default=None)
         if waiver is None:
             standing.append(finding)
         elif waiver.until < today:

@@ -157,6 +157,12 @@ def host_link_down(lab: Lab) -> Expected:
     return Expected(own | {("ecmp_paths", leaf, "fail") for leaf in others}, [lost, *gone], perhaps=of_hosts - own)
 
 
+def rail_by_another(lab: Lab) -> Expected:
+    address = lab.plan.rails("gpu02")[0][0].address
+    lost = ("rails_reachable", "gpu01", f"mlx5_0 to gpu02 mlx5_0 ({address})", "no loss", r"100 % loss, 0 of 20")
+    return Expected({(check, "gpu01", "fail") for check in ("rails_reachable", "path_carries_full_size")}, [lost])
+
+
 def kernel_keeps_fewer(lab: Lab) -> Expected:
     spines = lab.plan.shape.spines
     expected = f"{spines} next hops, as the daemon shows"
@@ -176,6 +182,7 @@ CASES: dict[str, t.Callable[[Lab], Expected]] = {
         uplink_mtu,
         loss_20_percent,
         host_link_down,
+        rail_by_another,
         kernel_keeps_fewer,
     )
 }

@@ -177,6 +177,7 @@ def _scripted(pod: Pod, name: str, reading: str, item: dict[str, t.Any]) -> tupl
         return str(said).replace("'", '"') + "\n", 0
     count, loss = item["count"], rail.loss_to.get(item["target"], rail.loss_percent)
     received = count - count * loss // 100
-    text = f"PING {item['target']} ({item['target']}) from {item['source']} : 56(84) bytes of data.\n\n--- {item['target']} ping statistics ---\n"
+    text = f"PING {item['target']} ({item['target']}) from {item['source']} {item['netdev']}: 56(84) bytes of data.\n\n"
+    text += f"--- {item['target']} ping statistics ---\n"
     text += f"{count} packets transmitted, {received} received, {loss}% packet loss, time {count * 20}ms\n"
     return text + (f"rtt min/avg/max/mdev = {rail.rtt_ms:.3f}/{rail.rtt_ms:.3f}/{rail.rtt_ms:.3f}/0.004 ms\n\n" if received else "\n"), 0 if received else 1

@@ -12,7 +12,8 @@ import typing as t
 from . import CannotTell
 
 Rows = list[dict[str, t.Any]]
-ABBREVIATED = re.compile(r"^(?:ethernet|eth|et)\s*(?=\d)", re.IGNORECASE)
+# eth0 is the management port of switches whose first front port is Ethernet0.
+ABBREVIATED = re.compile(r"^(?!(?-i:eth0)$)(?:ethernet|eth|et)\s*(?=\d)", re.IGNORECASE)
 
 
 @functools.lru_cache(maxsize=65536)
@@ -50,6 +51,11 @@ def cables_of(cables: Rows) -> Rows:
     return cables
 
 
+def rated(cable: dict[str, t.Any], link_gbit_s: float) -> float:
+    """A cable's rated speed: the plan's own, else that of the pod's links."""
+    return float(cable.get("gbit_s") or link_gbit_s)
+
+
 @functools.lru_cache(maxsize=65536)
 def mac_of(text: str) -> str:
     """A MAC address without its punctuation; kept, since every switch asks for those of every host."""
@@ -62,5 +68,6 @@ def same_end(heard: tuple[str, str], planned: tuple[str, str]) -> bool:
 
 
 def node_name(name: str) -> str:
-    """A node's name without its domain."""
-    return name.split(".", maxsplit=1)[0].lower()
+    """A node's name without its domain; an address is a name as it is."""
+    first = name.split(".", maxsplit=1)[0].lower()
+    return name if first.isdigit() else first

@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 from collections import Counter
 
+from ..readings.cells import CONVERT
 from . import CannotTell, Finding, NotApplicable
 
 Rows = list[dict[str, t.Any]]
@@ -33,10 +34,15 @@ def planned(rails: Rows) -> Rows:
 
 
 def rail_pci(rail: dict[str, t.Any], links: Rows | None) -> str | None:
-    """A rail's PCI address: the plan's, else that of its netdev."""
+    """A rail's PCI address: the plan's, else that of its netdev, which iproute2 tells from 5.14 on."""
     if rail.get("pci"):
-        return str(rail["pci"]).lower()
+        return str(CONVERT["pci"](rail["pci"]))
     return next((row["parent_pci"] for row in links or () if row["netdev"] == rail.get("netdev")), None)
+
+
+def not_told_of(pci: str | None) -> str:
+    """That nothing is told of a device, and why, where it cannot be looked for."""
+    return "not told" if pci else "not told, nor its PCI address: give it as the rail's pci in pod_rails"
 
 
 def several(hosts: t.Sized) -> None:

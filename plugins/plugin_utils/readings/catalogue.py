@@ -42,7 +42,8 @@ class Column:
 class Source:
     """One way to get a reading on a platform; alternatives are tried in order.
 
-    command: words with placeholders (``{device}``, ``{netdev}``, ``{pci}`` of a rail, or of a probe of the plan).
+    command: words with placeholders (``{device}``, ``{netdev}``, ``{pci}`` of a rail, or of a probe of the plan); the word ``{*settings}`` is as many
+        words as the item's list ``settings`` has, those left out that the command has already.
     foreach: None, or what the command is repeated for (``rail``, ``ping``, ``path_probe``).
     item: the column that holds which item a row is of, filled where the text does not say it; ``source>target`` is two.
     template, jmespath: how its text becomes rows; exactly one of the two. A text that ends in a template's state ``Until...`` is cut off.
@@ -95,7 +96,13 @@ class Source:
 
     def argv(self, values: t.Mapping[str, t.Any]) -> list[str]:
         """The argument list with its placeholders filled; every value stays one argument."""
-        return [word.format_map(values) if "{" in word else word for word in _words(self.command)]
+        argv: list[str] = []
+        for word in _words(self.command):
+            if word.startswith("{*"):
+                argv += [str(one) for one in values.get(word[2:-1], ()) if str(one) not in argv]
+            else:
+                argv.append(word.format_map(values) if "{" in word else word)
+        return argv
 
     @property
     def tool(self) -> str:

@@ -110,6 +110,32 @@ class HostLinkDown(Fault):
         return carrier(lab, SOURCE, lab.plan.rails(SOURCE)[0][0].name) or unless(f"{other} still has {gone}/31", f"{gone}/31" not in routes)
 
 
+class RailByAnother(Fault):
+    name = "rail_by_another"
+
+    def words(self, lab: Lab) -> str:
+        return f"what the first rail of {SOURCE} sends leaves by its second"
+
+    def inject(self, lab: Lab) -> None:
+        self._set(lab, 1)
+
+    def heal(self, lab: Lab) -> None:
+        self._set(lab, 0)
+
+    @staticmethod
+    def _set(lab: Lab, rail: int) -> None:
+        own, far = lab.plan.rails(SOURCE)[rail]
+        lab.run(SOURCE, "ip", "route", "replace", "10.0.0.0/8", "via", far.address, "dev", own.name, "table", "100")
+
+    def missing(self, lab: Lab) -> str | None:
+        """Everything arrives and comes back all the same: only by which port it left is another."""
+        (own, _far), (other, _leaf) = lab.plan.rails(SOURCE)[:2]
+        target = lab.plan.rails(TARGET)[0][0].address
+        (route,) = lab.json(SOURCE, "ip", "-json", "route", "get", target, "from", own.address)
+        pinged = lab.run(SOURCE, "ping", "-n", "-q", "-c", "1", "-W", "1", "-I", own.address, target, check=False).returncode
+        return unless(f"it leaves by {route['dev']}, and a ping ends with {pinged}", (route["dev"], pinged) == (other.name, 0))
+
+
 class KernelKeepsFewer(Fault):
     name = "kernel_keeps_fewer"
 

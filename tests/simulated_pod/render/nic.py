@@ -301,13 +301,15 @@ def lldp(host: Host) -> str:
 
 
 def ping(host: Host) -> str:
-    """The shell text that answers ``ping -n -q -c N -i S -W 1 -I SOURCE TARGET`` for any target."""
-    lines = ["count=$4; source=${10}; target=${11}; loss=0; rtt=0.050", 'case "$source" in']
-    lines += [f"{rail.address}) loss={rail.loss_percent}; rtt={rail.rtt_ms:.3f} ;;" for rail in host.rails]
+    """The shell text that answers ``ping -n -q -c N -i S -W 1 -I NETDEV -I SOURCE TARGET`` for any target."""
+    lines = ["count=$4; netdev=${10}; source=${12}; target=${13}; loss=0; rtt=0.050", 'case "$netdev $source" in']
+    lines += [f'"{rail.netdev} {rail.address}") loss={rail.loss_percent}; rtt={rail.rtt_ms:.3f} ;;' for rail in host.rails]
     lines += ['*) echo "ping: bind: Cannot assign requested address" >&2; exit 2 ;;', "esac", 'case "$source>$target" in']
     lines += [f'"{rail.address}>{target}") loss={loss} ;;' for rail in host.rails for target, loss in rail.loss_to.items()]
     lines += ["esac", "received=$((count - count * loss / 100))"]
-    lines.append('printf \'PING %s (%s) from %s : 56(84) bytes of data.\\n\\n--- %s ping statistics ---\\n\' "$target" "$target" "$source" "$target"')
+    lines.append(
+        'printf \'PING %s (%s) from %s %s: 56(84) bytes of data.\\n\\n--- %s ping statistics ---\\n\' "$target" "$target" "$source" "$netdev" "$target"'
+    )
     lines.append('printf \'%s packets transmitted, %s received, %s%% packet loss, time %sms\\n\' "$count" "$received" "$loss" "$((count * 20))"')
     lines.append('if [ "$received" = 0 ]; then echo; exit 1; fi')
     return "\n".join([*lines, 'printf \'rtt min/avg/max/mdev = %s/%s/%s/0.004 ms\\n\\n\' "$rtt" "$rtt" "$rtt"', "exit 0"]) + "\n"

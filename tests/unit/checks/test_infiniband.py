@@ -126,6 +126,7 @@ RAILS = [{"device": "mlx5_0"}]
         ({"Temperature [C]": "84 [-10..80]"}, [("mlx5_0 Temperature [C]: expected -10 to 80, got 84", None)]),
         ({"Rx Power Current [dBm]": "1.8,-40,2.2,1.9 [-10.4..6]"}, [("mlx5_0 Rx Power Current [dBm]: expected -10.4 to 6, got -40", None)]),
         ({"Temperature [C]": "N/A"}, [("mlx5_0 Temperature [C]: expected a value and its limits, got N/A", "unknown")]),
+        ({"Rx Power Current [dBm]": "-1.2 [0..0]"}, [("mlx5_0 Rx Power Current [dBm]: expected a value and its limits, got -1.2 [0..0]", "unknown")]),
         ({"Temperature [C]": None}, [("mlx5_0 Temperature [C]: expected a value and its limits, got mlxlink does not tell", "unknown")]),
     ],
 )
@@ -201,11 +202,13 @@ def test_a_tree_is_whole_and_even():
 def test_oversubscription_counts_the_links_that_are_there():
     planned = [cable(str(number), f"gpu{number:02}", "mlx5_0") for number in (1, 2)] + CABLES[1:]
     told = [neighbor("33", "spine01", "1", "spine"), neighbor("34", "spine02", "1", "spine")]
-    assert said(paths.oversubscription("leaf", "rail_optimised", planned, 1, 2, told)) == []
-    assert said(paths.oversubscription("leaf", "rail_optimised", planned, 1, 2, told[:1])) == [
+    assert said(paths.oversubscription("leaf", "rail_optimised", planned, 400.0, 1, 2, told)) == []
+    assert said(paths.oversubscription("leaf", "rail_optimised", planned, 400.0, 1, 2, told[:1])) == [
         ("uplinks: expected at most 1:1, got 2:1 (2 host ports, 1 uplinks)", "warn")
     ]
-    assert said(paths.oversubscription("leaf", "rail_optimised", planned, 1, 2, [])) == [("uplinks: expected at least one, got none in the fabric", None)]
+    assert said(paths.oversubscription("leaf", "rail_optimised", planned, 400.0, 1, 2, [])) == [
+        ("uplinks: expected at least one, got none in the fabric", None)
+    ]
 
 
 JOBS = [{"item": "all", "hosts": ["gpu01", "gpu02"]}, {"item": "alone", "hosts": ["gpu01"]}]

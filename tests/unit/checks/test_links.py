@@ -63,6 +63,13 @@ def test_port_speed_of_a_good_pod_and_of_no_plan():
         list(ports.port_speed(UP, [], 400.0))
 
 
+def test_a_cable_has_its_own_speed_where_the_plan_gives_it_one():
+    """Switches of 800 Gb/s meet at that, and split their ports for hosts."""
+    uplink = cable(1, "spine01", "Ethernet8", role="spine") | {"gbit_s": 800.0}
+    assert said(ports.port_speed([status(speed=800.0)], [uplink], 400.0)) == []
+    assert said(ports.port_speed([status(speed=400.0)], [uplink], 400.0)) == [("Ethernet1/1: expected connected at 800 Gb/s, got connected at 400 Gb/s", None)]
+
+
 def lldp(number, neighbor, port="ens1np0"):
     return {"port": f"Et{number}/1", "neighbor": neighbor, "neighbor_port": port}
 
@@ -122,6 +129,39 @@ def test_a_peer_that_tells_an_alias_of_its_port_is_asked_back():
     assert cabling([lldp(1, "spine01", "etp2")], cables=uplink, peers=back) == []
     assert len(cabling([lldp(1, "spine01", "etp2")], cables=uplink)) == 1
     assert len(cabling([lldp(1, "spine02", "etp2")], cables=uplink, peers=back)) == 1
+
+
+def test_a_mac_address_is_that_of_the_nic_whoever_shares_it():
+    """A bridge and a VLAN take the address of the NIC below them."""
+    shared = [{**host("0c:42:a1:00:00:01")[0], "parent_pci": "0000:18:00.0"}, {**host("0c:42:a1:00:00:01")[0], "netdev": "br0"}]
+    macs = [{"mac": "0c42.a100.0001", "port": "Et1/1", "vlan": "10"}]
+    for rows in (shared, shared[::-1]):
+        assert list(ports.cabling_as_planned(UP, {"gpu01": rows}, {}, FIRST, "leaf01", None, macs)) == []
+        elsewhere = [{**macs[0], "port": "Et2/1"}]
+        assert len(list(ports.cabling_as_planned(UP, {"gpu01": rows}, {}, CABLES[1:], "leaf01", None, elsewhere))) == 1
+
+
+def test_a_neighbor_that_is_planned_elsewhere_is_not_outweighed_by_an_old_entry():
+    """Tables keep an address for minutes after its cable was moved."""
+    macs = [{"mac": "0c42.a100.0001", "port": "Et1/1", "vlan": "10"}, {"mac": "0c42.a100.0002", "port": "Et2/1", "vlan": "10"}]
+    found = cabling([lldp(1, "gpu02"), lldp(2, "gpu01")], macs)
+    assert unknown(found) and [str(one) for one in found] == [
+        "Ethernet1/1: expected gpu01 ens1np0, got gpu02 ens1np0, planned on Ethernet2/1 and gpu01 ens1np0",
+        "Ethernet2/1: expected gpu02 ens1np0, got gpu01 ens1np0, planned on Ethernet1/1 and gpu02 ens1np0",
+    ]
+
+
+def test_the_management_port_is_not_the_first_front_port():
+    front = [cable(1) | {"port": "Ethernet0"}]
+    up = [{**status(), "port": "Ethernet0"}]
+    rows = [{"port": "eth0", "neighbor": "oob-switch", "neighbor_port": "Gi1/0/7"}]
+    assert said(cabling(rows, cables=front, up=up)) == [("Ethernet0: expected gpu01 ens1np0, got nobody tells", "unknown")]
+
+
+def test_addresses_as_names_are_not_cut_at_their_dots():
+    cables = [cable(1, "10.0.0.1")]
+    assert cabling([lldp(1, "10.0.0.1")], cables=cables) == []
+    assert len(cabling([lldp(1, "10.0.0.2")], cables=cables)) == 1
 
 
 COUNTERS = ("fcs_errors", "alignment_errors", "symbol_errors", "stomped_crc", "runts", "giants", "rx_errors", "tx_errors", "rx_drops", "tx_drops")
@@ -229,6 +269,18 @@ def test_reach_of_passive_copper():
             reach(medium, 30.0)
 
 
+ACTIVE = "Copper cable, near and far end limiting active equalizers"
+
+
+def test_active_copper_reaches_further_than_passive():
+    for medium, media in (("aec", ACTIVE), ("aec", "400GBASE-CR8"), ("acc", "Copper cable, linear active equalizers"), ("", ACTIVE)):
+        with pytest.raises(NotApplicable):
+            reach(medium, 5.0, lane(None, media=media))
+    # Passive copper in its place is what does not carry the load.
+    passive = lane(None, media="Copper cable, unequalized", length_m=5.0)
+    assert reach("aec", 5.0, passive) == [("Ethernet1/1: expected at most 3 m of passive copper, got 5 m", None)]
+
+
 RAILS = [{"device": "rocep1", "netdev": "ens1np0", "gpu": 0, "leaf": "leaf01"}]
 BOOT = {"time": None, "event": "boot", "device": None, "code": None, "text": ""}
 
@@ -285,7 +337,7 @@ def test_nic_bit_error_rate():
     assert judged(quality(**{"Raw Physical BER": "5E-6"})) == [("rocep1: expected at most 1e-06 before correction, got 5e-06", "warn")]
     assert judged(quality(**{"Raw Physical BER": "2E-5"})) == [("rocep1: expected at most 1e-06 before correction, got 2e-05", None)]
     assert judged(quality(**{"Raw Physical BER": None, "Raw BER": "2E-5"}))[0][1] is None
-    for rows in ([], quality(**{"Raw Physical BER": "N/A"}), [{**row, "section": "Module Info"} for row in quality()]):
+    for rows in ([], quality(**{"Raw Physical BER": "N/A"}), quality(**{"Raw Physical BER": "NaN"}), [{**row, "section": "Module Info"} for row in quality()]):
         assert judged(rows) == [("rocep1: expected at most 1e-06 before correction, got not told", "unknown")]
     with pytest.raises(CannotTell):
         list(errors.nic_bit_error_rate(quality(), [], 1e-6, 1e-5))

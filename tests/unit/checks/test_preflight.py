@@ -205,3 +205,13 @@ def test_numa_balancing():
     assert said(system.numa_balancing_off([{"name": "kernel.numa_balancing", "value": "1"}])) == [("kernel.numa_balancing: expected 0, got 1", None)]
     with pytest.raises(NotApplicable):
         list(system.numa_balancing_off([]))
+
+
+def test_the_screen_of_a_management_controller_is_no_gpu():
+    """Older kernels translate what stands behind its PCI bridge, whatever the others do."""
+    screen = pci("0000:03:00.0", "0x030000", vendor="0x1a03")
+    groups = [{"group": number, "type": kind} for number, kind in enumerate(("identity", "identity", "DMA"))]
+    members = [{"group": number, "pci": device} for number, device in enumerate((GPU, NIC, "0000:03:00.0"))]
+    assert said(system.iommu_as_expected(groups, members, [*CARDS, screen], "none")) == []
+    card = pci("0000:03:00.0", "0x030000", vendor="0x10de")
+    assert [one.where for one in system.iommu_as_expected(groups, members, [*CARDS, card], "none")] == ["0000:03:00.0"]

@@ -68,12 +68,15 @@ def topology(connection="NV18", distance="PXB", names=("rocep0", "rocep1")):
     return [{"device": a, "peer": b, "connection": word} for first, second, word in rows for a, b in ((first, second), (second, first))]
 
 
+BOOT = {"time": None, "event": "boot", "device": None, "code": None, "text": ""}
+
+
 def xid(code, device="0000:09:00"):
     return {"time": None, "event": "xid", "device": device, "code": code, "text": ""}
 
 
 def errors(gpus=tuple(GPUS), log=(), nvlinks=None, pairs=None, wanted=18, interconnect="NV18", vendor="nvidia"):
-    rows = None if log is None else list(log)
+    rows = None if log is None else [BOOT, *log]
     return list(checks.gpu_errors(gpus, vendor, wanted, interconnect, 2, rows, links() if nvlinks is None else nvlinks, topology() if pairs is None else pairs))
 
 
@@ -111,7 +114,7 @@ def test_gpu_errors(case, words, severity):
 def test_gpu_errors_of_nothing():
     with pytest.raises(CannotTell):
         errors(gpus=[])
-    assert unknown(checks.gpu_errors(GPUS, "nvidia", 18, "", 2, [], None, None))
+    assert unknown(checks.gpu_errors(GPUS, "nvidia", 18, "", 2, [BOOT], None, None))
 
 
 def test_fabric_state():
@@ -185,8 +188,8 @@ def test_affinity_by_what_the_topology_says_of_the_gpu():
     assert len(list(checks.nic_gpu_affinity(cards(), RAILS, "PXB", "nvidia", topology(), of_gpu, [], GPUS))) == 2
 
 
-def width(rows):
-    return said(checks.pcie_link(rows, GPUS, RAILS, 16))
+def width(rows, link=400.0):
+    return said(checks.pcie_link(rows, GPUS, RAILS, 16, link))
 
 
 def test_pcie_link():
@@ -195,10 +198,27 @@ def test_pcie_link():
     assert width(cards(width=8)) == [("rocep0: expected PCIe width x16, got x8", None)]
     assert width(cards(speed=16.0)) == [("rocep0: expected PCIe speed 32 GT/s, got 16 GT/s", None)]
     assert width(cards(speed=None)) == [("rocep0: expected full PCIe speed, got not told", "unknown")]
+    nowhere = [{key: value for key, value in RAILS[0].items() if key != "pci"}]
+    assert [str(one) for one in checks.pcie_link(cards(), GPUS, nowhere, 16, 400.0)] == [
+        "rocep0: expected PCIe width x16, got not told, nor its PCI address: give it as the rail's pci in pod_rails"
+    ]
+    assert list(checks.pcie_link(cards(), GPUS, [{**RAILS[1], "pci": "00000000:18:00.0"}], 16, 400.0)) == []
     assert width(cards()[1:]) == [("GPU 0: expected PCIe width x16, got not told", "unknown")]
     assert width(cards(width=None)) == [("rocep0: expected PCIe width x16, got not told", "unknown")]
     with pytest.raises(CannotTell):
-        list(checks.pcie_link(cards(), [], RAILS, 16))
+        list(checks.pcie_link(cards(), [], RAILS, 16, 400.0))
+
+
+def test_a_card_of_a_later_generation_than_its_slots_is_warned_about_while_it_carries_its_port():
+    """ConnectX-8 speaks 64 GT/s, and most boards 32; ConnectX-7 at 200 Gb/s stands in slots of 16."""
+    carried = "{} GT/s as every rail of the host, which carries {} Gb/s"
+    for speed, most, link in ((32.0, 64.0, 400.0), (16.0, 32.0, 200.0)):
+        rows = [*cards()[:2], *(pci(f"0000:{number}8:00.0", speed=speed, most=most) for number in (0, 1))]
+        words = f"expected PCIe speed {most:g} GT/s, got " + carried.format(f"{speed:g}", f"{link:g}")
+        assert width(rows, link) == [(f"{rail['device']}: {words}", "warn") for rail in RAILS]
+        assert {severity for _words, severity in width(rows, 2 * link)} == {None}
+    # One that is slower than its neighbours has come up slow, whatever it carries.
+    assert width(cards(speed=16.0), 200.0) == [("rocep0: expected PCIe speed 32 GT/s, got 16 GT/s", None)]
 
 
 def variable(name, value, file="/etc/nccl.conf"):
@@ -252,3 +272,11 @@ def test_the_odd_software_of_a_group():
     assert uniform("28.39.1002", SOFTWARE[:1]) == [("gpu03", "nccl: expected 2.21.5, as its group, got none")]
     with pytest.raises(NotApplicable, match="one host"):
         uniform("28.39.1002", hosts=("gpu01",))
+
+
+def test_a_log_without_its_beginning_does_not_show_that_there_was_no_xid():
+    found = checks.gpu_errors(GPUS, "nvidia", None, "", 2, [xid(79)], None, None)
+    assert said(found) == [
+        ("kernel log: expected every line since the boot, got its first lines are gone", "warn"),
+        ("GPU 0: expected no Xid since the boot, got Xid 79", None),
+    ]

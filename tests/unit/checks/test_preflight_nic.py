@@ -259,5 +259,7 @@ def test_address_plan():
     assert said(nic.address_plan([address("ens1np0", "10.51.0.1"), address("eno1", "10.51.0.1")], FIRST)) == [
         ("10.51.0.1: expected on one netdev, got on several", None)
     ]
+    # Of one netdev with two prefix lengths the kernel tells two rows.
+    assert said(nic.address_plan([address("ens1np0", "10.51.0.1"), address("ens1np0", "10.51.0.1", 32)], FIRST)) == []
     with pytest.raises(NotApplicable):
         list(nic.address_plan(good, [{**RAILS[0], "address": None}]))

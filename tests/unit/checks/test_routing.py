@@ -142,6 +142,9 @@ def test_paths_that_do_not_apply_or_are_not_planned():
 PAIR = {"source": "10.51.0.1", "target": "10.51.0.2", "device": "mlx5_0", "peer": "gpu02", "peer_device": "mlx5_0", "cross": False}
 
 
+RAILS_OF_PAIR = [{"device": PAIR["device"], "netdev": "ens0np0", "gpu": 0, "leaf": "leaf01", "address": "10.50.0.1/24"}]
+
+
 def ping(received=20, average=0.05, sent=20):
     loss = 100 - 100 * received / sent if sent else 0
     return {"source": PAIR["source"], "target": PAIR["target"], "sent": sent, "received": received, "loss_percent": loss, "rtt_avg_ms": average}
@@ -149,14 +152,14 @@ def ping(received=20, average=0.05, sent=20):
 
 def test_pings():
     where = "mlx5_0 to gpu02 mlx5_0 (10.51.0.2)"
-    assert said(routing.rails_reachable([ping()], [PAIR], 5.0)) == []
-    assert said(routing.rails_reachable([ping(16)], [PAIR], 5.0)) == [(f"{where}: expected no loss, got 20 % loss, 16 of 20", None)]
-    assert said(routing.rails_reachable([ping(0, None)], [PAIR], 5.0)) == [(f"{where}: expected no loss, got 100 % loss, 0 of 20", None)]
-    assert said(routing.rails_reachable([ping(average=7.5)], [PAIR], 5.0)) == [(f"{where}: expected at most 5 ms on average, got 7.5 ms", None)]
+    assert said(routing.rails_reachable([ping()], [PAIR], 5.0, RAILS_OF_PAIR)) == []
+    assert said(routing.rails_reachable([ping(16)], [PAIR], 5.0, RAILS_OF_PAIR)) == [(f"{where}: expected no loss, got 20 % loss, 16 of 20", None)]
+    assert said(routing.rails_reachable([ping(0, None)], [PAIR], 5.0, RAILS_OF_PAIR)) == [(f"{where}: expected no loss, got 100 % loss, 0 of 20", None)]
+    assert said(routing.rails_reachable([ping(average=7.5)], [PAIR], 5.0, RAILS_OF_PAIR)) == [(f"{where}: expected at most 5 ms on average, got 7.5 ms", None)]
     for rows in ([], [ping(0, None, 0)], [ping(average=None)], [{**ping(), "target": "10.51.0.3"}]):
-        assert unknown(routing.rails_reachable(rows, [PAIR], 5.0))
+        assert unknown(routing.rails_reachable(rows, [PAIR], 5.0, RAILS_OF_PAIR))
     with pytest.raises(CannotTell, match="no ping is planned"):
-        list(routing.rails_reachable([ping()], [], 5.0))
+        list(routing.rails_reachable([ping()], [], 5.0, RAILS_OF_PAIR))
 
 
 def probe(answered, flows=16):
@@ -218,7 +221,7 @@ def test_an_mtu_that_is_not_told_is_unknown():
 
 def ratio(hosts, uplinks, role="leaf", topology="rail_optimised"):
     cables = [{"peer_role": "host"}] * hosts + [{"peer_role": "spine"}] * uplinks
-    return said(routing.oversubscription(role, topology, cables, 1.0, 2.0))
+    return said(routing.oversubscription(role, topology, cables, 400.0, 1.0, 2.0))
 
 
 def test_oversubscription():
@@ -229,6 +232,14 @@ def test_oversubscription():
     for role, topology in (("spine", "rail_optimised"), ("leaf", "rail_only")):
         with pytest.raises(NotApplicable):
             ratio(32, 4, role, topology)
+
+
+def test_uplinks_count_by_their_speed():
+    cables = [{"peer_role": "host", "gbit_s": None}] * 32 + [{"peer_role": "spine", "gbit_s": 800.0}] * 16
+    assert said(routing.oversubscription("leaf", "rail_optimised", cables, 400.0, 1.0, 2.0)) == []
+    assert said(routing.oversubscription("leaf", "rail_optimised", cables[:-8], 400.0, 1.0, 2.0)) == [
+        ("uplinks: expected at most 1:1, got 2:1 (32 host ports, 8 uplinks)", "warn")
+    ]
 
 
 def test_rtt_uniform():
@@ -269,3 +280,35 @@ def test_kernel_forwards():
     assert judged([*four, *aside], kernel("a", "b", "c", "d")) == []
     with pytest.raises(NotApplicable):
         judged(aside, [])
+
+
+def test_a_session_that_no_plan_names_hides_none_that_is_down():
+    """Overlay sessions have the AS of the spines, too, and stay up while any path does."""
+    neighbors = [uplink(number, None) for number in (1, 2, 3, 4)]
+    overlay = [session(number, name="10.255.0.{}") for number in (1, 2, 3, 4)]
+    assert bgp([*sessions(), *overlay], neighbors) == []
+    hidden = bgp([*sessions(session(1, "Active")), *overlay], neighbors)
+    assert unknown(hidden) and "172.16.0.1 Active" in str(hidden[0]) and "no address" in str(hidden[0])
+
+
+def test_a_neighbor_of_two_vrfs_is_established_in_both():
+    down = {**session(1, "Active"), "vrf": "tenant"}
+    for rows in ([down, *sessions()], [*sessions(), down]):
+        assert [str(one) for one in bgp(rows)] == ["spine01 (172.16.0.1): expected Established with AS 65000, got Active with AS 65000"]
+
+
+def test_an_unnumbered_session_is_found_by_any_spelling_of_its_port():
+    neighbors = [{**uplink(number, None), "port": f"Ethernet{number}/1"} for number in (1, 2, 3, 4)]
+    found = bgp(sessions(session(1, "Connect", name="Et{}/1"), name="Et{}/1"), neighbors)
+    assert [(str(one), one.port) for one in found] == [("spine01 (Ethernet1/1): expected Established with AS 65000, got Connect with AS 65000", "Ethernet1/1")]
+
+
+def test_a_rail_that_nobody_pings_is_unknown():
+    lonely = {"device": "mlx5_5", "netdev": "ens5np0", "gpu": 1, "leaf": "leaf02"}
+    assert said(routing.rails_reachable([ping()], [PAIR], 5.0, [*RAILS_OF_PAIR, lonely])) == [
+        ("mlx5_5: expected a ping to a rail of another host, got none is planned: pod_rails has no address of it", "unknown")
+    ]
+    with_address = {**lonely, "address": "10.55.0.1/24"}
+    assert said(routing.rails_reachable([ping()], [PAIR], 5.0, [*RAILS_OF_PAIR, with_address])) == [
+        ("mlx5_5: expected a ping to a rail of another host, got none is planned: no other host that climbs has an address of such a rail", "unknown")
+    ]

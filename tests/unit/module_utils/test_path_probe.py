@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -39,7 +40,7 @@ def program(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def probe(port: int, target: str = "127.0.0.1", source: str = "127.0.0.1", size: int = 9000, flows: int = 8) -> subprocess.CompletedProcess[str]:
     """Probe the loopback."""
-    return program("probe", "--source", source, "--target", target, "--size", str(size), "--flows", str(flows), "--port", str(port))
+    return program("probe", "--source", source, "--target", target, "--size", str(size), "--flows", str(flows), "--netdev", "lo", "--port", str(port))
 
 
 def answering(answers: t.Callable[[bytes, int], bytes | None]) -> t.ContextManager[int]:
@@ -122,7 +123,7 @@ def answered(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     monkeypatch.setattr(path_probe, "TRY_SECONDS", 0.3)
 
     def measure(port: int, flows: int) -> int:
-        command = ["probe", "--source", "127.0.0.1", "--target", "127.0.0.1", "--size", "9000", "--flows", str(flows), "--port", str(port)]
+        command = ["probe", "--source", "127.0.0.1", "--target", "127.0.0.1", "--size", "9000", "--flows", str(flows), "--netdev", "lo", "--port", str(port)]
         assert path_probe.main(command) == 0
         return int(json.loads(capsys.readouterr().out)["answered"])
 
@@ -167,6 +168,19 @@ def test_the_local_mtu_is_the_size_where_none_is_said(served: int) -> None:
     assert json.loads(probe(served, size=0, flows=1).stdout)["size_bytes"] == LOOPBACK_MTU - 1
 
 
+LEARNED = "ip link set lo mtu 9000 up && ip route replace local 127.0.0.0/8 dev lo table local mtu 1500 && exec "
+
+
+def test_what_a_route_has_learned_of_a_bad_path_makes_no_probe_smaller() -> None:
+    """Routers tell hosts the MTU of the port that is too small; a probe of that size would pass on the path that fails."""
+    words = [sys.executable, "-SE", str(PROGRAM), "probe", "--source", "127.0.0.1", "--target", "127.5.0.1", "--size", "0", "--flows", "1", "--netdev", "lo"]
+    alone = ["unshare", "--map-root-user", "--net", "sh", "-c", LEARNED + shlex.join([*words, "--port", "4792"])]
+    done = subprocess.run(alone, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False)
+    if "unshare failed" in done.stderr and os.environ.get("CI") != "true":
+        pytest.skip(f"a network namespace of its own is needed: {done.stderr.strip()}")
+    assert json.loads(done.stdout) == {"source": "127.0.0.1", "target": "127.5.0.1", "size_bytes": 9000, "flows": 1, "answered": 0}, done.stderr
+
+
 def test_more_than_the_local_mtu_is_no_measurement() -> None:
     done = probe(free_port(), size=LOOPBACK_MTU + 100)
     assert (done.returncode, done.stdout) == (1, "")
@@ -182,3 +196,10 @@ def test_an_address_that_is_not_here_is_no_measurement() -> None:
     done = probe(free_port(), source="192.0.2.1")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "cannot probe from 192.0.2.1 to 127.0.0.1: Cannot assign requested address\n"
+
+
+def test_a_probe_leaves_by_its_netdev_or_not_at_all(served: int) -> None:
+    asked = ("probe", "--source", "127.0.0.1", "--target", "127.0.0.1", "--size", "1000", "--flows", "4", "--port", str(served), "--netdev")
+    assert json.loads(program(*asked, "lo").stdout)["answered"] == 4
+    nowhere = program(*asked, "rail9")
+    assert (nowhere.returncode, nowhere.stdout) == (1, "") and "cannot probe from 127.0.0.1 to 127.0.0.1: No such device" in nowhere.stderr

@@ -41,6 +41,13 @@ def test_each_wrong_line_has_its_message(rows: str, messages: list[str]) -> None
     assert read(HEAD + rows, NODES)[1] == messages
 
 
+def test_a_cable_may_have_a_speed_of_its_own() -> None:
+    head = HEAD.rstrip() + ",gbit_s\n"
+    cables, wrong = read(head + "gpu01,ens1,leaf01,Ethernet1,dac,2,\ngpu02,ens1,leaf01,Ethernet2,dac,2,800\n", NODES)
+    assert ([cable.gbit_s for cable in cables], wrong) == ([None, 800.0], [])
+    assert read(head + "gpu01,ens1,leaf01,Ethernet1,dac,2,fast\n", NODES)[1] == ["line 2: gbit_s must be a number of Gb/s, not 'fast'"]
+
+
 def test_a_missing_column_is_named() -> None:
     assert read("a_node,a_port,b_node,b_port\n", NODES) == (
         [],

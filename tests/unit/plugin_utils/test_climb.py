@@ -77,6 +77,15 @@ def test_what_pod_only_names(plan, only, nodes, places):
     assert focus.nodes == nodes and (places is None or focus.places == places)
 
 
+def test_a_rail_is_named_by_its_own_port_and_no_longer_one(plan):
+    for node in plan.nodes.values():
+        for rail in node.values["pod_rails"]:
+            rail["netdev"] = {"ens0": "ens10", "ens1": "ens1"}[rail["netdev"]]
+    assert "gpu01:ens1" in climb.focus_of(plan, "ens1").places
+    # The cables of the small plan are called as the rails were.
+    assert climb.focus_of(plan, "ens10").places == [f"gpu0{host}:{name}" for host in range(1, 5) for name in ("mlx5_0", "ens10")]
+
+
 def test_pod_only_of_a_layer_or_a_check(plan):
     assert climb.focus_of(plan, "links").layers == ["links"]
     assert (climb.focus_of(plan, "crc_clean").check, climb.focus_of(plan, "crc_clean").layers) == ("crc_clean", ["links"])
@@ -159,7 +168,7 @@ def test_the_outcome(plan):
     assert climb.outcome(one, False, False) == ("go", [])
     assert climb.outcome(one, False, True) == ("no_go", ["a waiver has expired"])
     assert climb.outcome(one, True, False)[0] == "no_fault_seen"
-    for key, value in (("mode", "passive"), ("depth", "quick"), ("only", "gpu01")):
+    for key, value in (("mode", "passive"), ("depth", "quick"), ("only", "gpu01"), ("replay", "runs/pod/kept")):
         kept = getattr(one, key)
         setattr(one, key, value)
         assert climb.outcome(one, False, False)[0] == "no_fault_seen"

@@ -88,3 +88,27 @@ def test_an_empty_mesh_is_an_answer_and_rails_that_nobody_plans_are_none() -> No
 def test_a_run_keeps_what_it_is_told_to_keep() -> None:
     what = collecting.reading("ibstat")
     assert collecting.kept(what, [{"device": "mlx5_0"}]) == [{"device": "mlx5_0"}]
+
+
+def kept_command(name: str, **said) -> dict:
+    """A command as a run keeps it beside its text."""
+    blank = {"reading": name, "argv": ask(name).sources[0].command.split(), "status": "ran", "rc": 0, "stderr": "", "seconds": 0.1, "cut": False}
+    return {**blank, **said}
+
+
+def test_a_kept_text_is_judged_with_the_status_that_its_tool_ended_with() -> None:
+    """A tool that dies may have printed its whole table before."""
+    text = "".join(f"==> {netdev} <==\n{PAUSE.format(netdev)}" for netdev in ("ens1", "ens2"))
+    one, well = ask("pause_settings"), kept_command("pause_settings")
+    assert collecting.from_evidence(one, "linux", text, collecting.kept_troubles(one, [well, well])).status == "ok"
+    died = collecting.from_evidence(one, "linux", text, collecting.kept_troubles(one, [well, {**well, "rc": -11}]))
+    assert (died.status, died.words) == ("unknown", "ens2: ethtool was ended by signal 11")
+    # What was captured by hand has no commands beside it.
+    assert collecting.from_evidence(one, "linux", text, collecting.kept_troubles(one, [])).status == "ok"
+
+
+def test_of_the_alternatives_that_a_switch_was_asked_one_is_enough() -> None:
+    (one,), _apart = collecting.asks(["interface_status"], {"platform": "eos", "values": {}, "items": {"port": []}})
+    refused = kept_command("lsmod", argv=["show interfaces status"], rc=1, stderr="% Invalid input")
+    assert collecting.kept_troubles(one, [refused, {**refused, "rc": 0}]) == {}
+    assert collecting.kept_troubles(one, [refused]) == {"": "show interfaces status exited with status 1: % Invalid input"}

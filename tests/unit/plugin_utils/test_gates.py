@@ -103,6 +103,12 @@ def test_a_waiver_covers_one_finding_until_its_day() -> None:
     assert waived(Waiver("port_speed", "leaf02", "Ethernet1", "x", TODAY)).waived == ()
 
 
+def test_a_waiver_that_was_renewed_holds_beside_the_old_one() -> None:
+    old, new = (Waiver("port_speed", "leaf01", "Ethernet2", "spare ordered", TODAY + datetime.timedelta(days)) for days in (-1, 7))
+    for given in ((old, new), (new, old)):
+        assert [finding.where for finding in waived(*given).findings] == ["Ethernet1"]
+
+
 def test_wrong_waivers_are_named() -> None:
     whole = {"check": "port_speed", "host": "leaf01", "where": "Ethernet1", "reason": "x", "until": "2026-06-15"}
     given, wrong = waivers([whole, {**whole, "until": "soon"}, {**whole, "check": "nothing"}, {"check": "port_speed"}], {"port_speed"})
@@ -117,3 +123,11 @@ def test_wrong_waivers_are_named() -> None:
 def test_a_layer_without_checks_proves_nothing(plan):
     gates = decide(plan, [verdict("gpu01"), verdict("gpu02")], GROUPS, [], {})
     assert gates["rack_01"].state == "closed" and gates["rack_01"].reasons == ["the layer has no checks for this fabric"]
+
+
+def test_what_any_member_of_a_group_needs_is_required_of_it(plan):
+    pages = REGISTRY["preflight"]["hugepages_reserved"]
+    first, second = plan.groups["rack_01"]
+    plan.nodes[second] = replace(plan.nodes[second], values={**plan.nodes[second].values, "pod_hugepages_1g": 64})
+    gates = decide(plan, [verdict(first, "skip", check="hugepages_reserved")], GROUPS, [pages], {})
+    assert gates["rack_01"].state == "closed" and gates["rack_02"].state == "open"

@@ -103,3 +103,52 @@ def test_layers_from_and_to() -> None:
     assert reached({"pod_from_layer": "links", "pod_to_layer": "routing"}) == ("links", "routing")
     with pytest.raises(Refused):
         reached({"pod_from_layer": "routing", "pod_to_layer": "links"})
+
+
+def railed(*rails: dict[str, object], **other: object) -> Inventory:
+    """The pod with these rails on one host, and others on the other."""
+    given = straight(PEER)
+    second = [{"device": "mlx5_0", "netdev": "rail0", "gpu": 0, "leaf": "gpu01", **other}]
+    return Inventory(
+        given.groups, {"gpu01": {**given.variables["gpu01"], "pod_rails": list(rails)}, "gpu02": {**given.variables["gpu02"], "pod_rails": second}}
+    )
+
+
+FIRST = {"device": "mlx5_0", "netdev": "rail0", "gpu": 0, "leaf": "gpu02", "address": "10.0.0.1/31"}
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (railed(FIRST, {**FIRST, "gpu": 1, "address": "10.0.0.3"}), "argument 'pod_rails' of gpu01: rails 0 and 1 have one device, mlx5_0"),
+        (railed(FIRST, {**FIRST, "device": "mlx5_1", "address": "10.0.0.3"}), "argument 'pod_rails' of gpu01: rails 0 and 1 have one netdev, rail0"),
+        (railed({**FIRST, "pci": "slot 3"}), "argument 'pod_rails' of gpu01: rail 0 has the PCI address 'slot 3', which is none"),
+        (railed(FIRST, address="10.0.0.1/24"), "argument 'pod_rails': the address 10.0.0.1 is of gpu01 mlx5_0 and gpu02 mlx5_0"),
+        (railed({**FIRST, "address": "10.0.0.300/24"}), "argument 'pod_rails' of gpu01: rail 0 has the address '10.0.0.300/24', which is none"),
+    ],
+)
+def test_a_rail_that_is_named_twice_leaves_another_unnamed(given: Inventory, words: str) -> None:
+    assert words in refused(given)
+
+
+def test_nodes_that_differ_by_their_domain_only_are_refused() -> None:
+    given = straight(PEER)
+    names = {"gpu01": "gpu.rack1", "gpu02": "gpu.rack2"}
+    hosts = {names[host]: {**own, "pod_rails": [{**own["pod_rails"][0], "leaf": names[PEER[host]]}]} for host, own in given.variables.items()}
+    same = Inventory({"gpu_hosts": list(hosts), "rack_01": list(hosts)}, hosts)
+    assert refused(same, HEAD + "gpu.rack1,rail0,gpu.rack2,rail0,dac,1\n") == [
+        "nodes must differ without their domains, since neighbors are told without them: gpu.rack1, gpu.rack2"
+    ]
+
+
+@pytest.mark.parametrize(("said", "asn"), [(65001, 65001), ("65001", 65001), ("65001.1", 4259905537), (65001.1, 4259905537), (None, None)])
+def test_an_autonomous_system_in_either_notation(said: object, asn: int | None) -> None:
+    given = straight(PEER)
+    plan, _waivers = prepare(Inventory(given.groups, {**given.variables, "gpu01": {**given.variables["gpu01"], "bgp_asn": said}}), CABLING)
+    assert plan.nodes["gpu01"].asn == asn
+
+
+def test_what_is_no_autonomous_system_is_refused() -> None:
+    given = straight(PEER)
+    wrong = Inventory(given.groups, {**given.variables, "gpu01": {**given.variables["gpu01"], "bgp_asn": "spine"}})
+    assert refused(wrong) == ["bgp_asn of gpu01 must be an autonomous system, not 'spine'"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import collecting
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.meshes import mesh
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -111,6 +112,15 @@ def test_rails_without_an_address_are_not_pinged() -> None:
     assert mesh([{**one, "address": None} for one in rails(3, 2)], Values()) == {}
 
 
+def test_the_settings_that_a_site_names_are_asked_for() -> None:
+    """A card that has all the usual ones would answer with those alone."""
+    plan = small_plan(pod_nic_settings={"SRIOV_EN": True, "ATS_ENABLED": False})
+    (ask,), _apart = collecting.asks(["mlxconfig"], {"platform": "linux", "values": plan.nodes["gpu01"].values, "items": plan.items("gpu01")})
+    named = [one["argv"] for one in collecting.commands([ask])[0]["alternatives"] if "ROCE_CC_PRIO_MASK_P1" in one["argv"]]
+    assert [(argv[0], argv.count("ATS_ENABLED"), argv.count("SRIOV_EN")) for argv in named] == [("mlxconfig", 1, 1), ("mstconfig", 1, 1)]
+    assert not any("*" in word for argv in named for word in argv)
+
+
 def test_a_pair_that_both_ends_ping_is_not_pinged_twice_from_one() -> None:
     plan = small_plan()
     own = plan.meshes(["gpu01", "gpu02"], ["gpu02"])["gpu02"]["ping"]
@@ -122,4 +132,6 @@ def test_a_host_alone_pings_its_partners_from_its_own_end() -> None:
     own = plan.meshes(["gpu01", "gpu02", "gpu03", "gpu04"], ["gpu04"])
     assert set(own) == {"gpu04"} and own["gpu04"]["path_probe"] == []
     assert {ping["peer"] for ping in own["gpu04"]["ping"]} == {"gpu01", "gpu02", "gpu03"}
-    assert {ping["source"] for ping in own["gpu04"]["ping"]} == {"10.50.0.4", "10.51.0.4"}
+    # The kernel would choose by which rail a ping leaves, were it told the address alone.
+    ends = {(ping["source"], ping["netdev"], ping["device"]) for ping in own["gpu04"]["ping"]}
+    assert ends == {("10.50.0.4", "ens0", "mlx5_0"), ("10.51.0.4", "ens1", "mlx5_1")}

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import typing as t
 
 from ...times import epoch
@@ -148,10 +150,10 @@ def _bit_errors(rows: Rows, device: str) -> dict[str, str]:
 def _rate(told: dict[str, str], *names: str) -> float | None:
     """The first of these values that is a number; mlxlink writes none at all as 15E-255."""
     for name in names:
-        try:
-            return float(told[name])
-        except (KeyError, ValueError):
-            continue
+        with contextlib.suppress(KeyError, ValueError):
+            # No comparison holds of nan, so that it would be a good rate.
+            if not math.isnan(rate := float(told[name])):
+                return rate
     return None
 
 

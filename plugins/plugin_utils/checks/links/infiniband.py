@@ -64,7 +64,8 @@ def ib_modules(link_quality: Rows, pod_rails: Rows) -> t.Iterator[Finding]:
 
 def _within(device: str, name: str, said: str) -> t.Iterator[Finding]:
     match = MEASURED.match(said.strip())
-    if match is None:
+    # An optic that tells no limits has the same two as copper.
+    if match is None or float(match["low"]) == float(match["high"]):
         yield Finding(f"{device} {name}", "a value and its limits", said or "mlxlink does not tell", "unknown")
         return
     low, high = float(match["low"]), float(match["high"])

@@ -16,6 +16,9 @@ from .._rows import odd_ones, several
 NO_LIGHT_DBM = -30.0
 
 
+PLANNED_PASSIVE, PLANNED_ACTIVE = ("dac", "copper"), ("acc", "aec")
+
+
 def _is_copper(row: dict[str, t.Any]) -> bool:
     return bool(re.search(r"copper|\bdac\b|-CR\d?|CR[248]\b|direct attach|base-cr|twinax", str(row["media"] or ""), re.IGNORECASE))
 
@@ -57,7 +60,7 @@ def optic_rx_power(
 
 
 def _planned_copper(cable: dict[str, t.Any]) -> bool:
-    return str(cable["medium"]).lower() in ("dac", "copper", "acc", "aec")
+    return str(cable["medium"]).lower() in (*PLANNED_PASSIVE, *PLANNED_ACTIVE)
 
 
 def _lane(port: str, row: dict[str, t.Any], site: list[float], floor: float) -> t.Iterator[Finding]:
@@ -79,6 +82,14 @@ def _lane(port: str, row: dict[str, t.Any], site: list[float], floor: float) -> 
     if low_alarm is None and low is None and power < floor:
         severity = None if power < NO_LIGHT_DBM else "warn"
         yield Finding(where, f"at least {floor:g} dBm (the module tells no limits)", f"{power:g} dBm", severity, port)
+
+
+def _is_passive(planned: str, row: dict[str, t.Any]) -> bool:
+    """Whether a cable is passive copper: by the plan, or by the module, whose own word counts more than that it was planned to be active."""
+    words = str(row["media"] or "")
+    if planned in PLANNED_PASSIVE or re.search(r"passive|unequalized", words, re.IGNORECASE):
+        return planned in PLANNED_PASSIVE or _is_copper(row)
+    return _is_copper(row) and planned not in PLANNED_ACTIVE and not re.search(r"\bactive\b|\bA[CE]C\b", words, re.IGNORECASE)
 
 
 @check(
@@ -104,7 +115,7 @@ def cable_reach(
         judged += 1
         if not cable["medium"] and not row["media"]:
             yield Finding(cable["port"], "a known medium", "neither the plan nor the module tells", "unknown")
-        if not (str(cable["medium"]).lower() in ("dac", "copper") or _is_copper(row)):
+        if not _is_passive(str(cable["medium"]).lower(), row):
             judged -= bool(cable["medium"] or row["media"])
             continue
         lengths = [float(one) for one in (cable["length_m"], row["length_m"]) if one]

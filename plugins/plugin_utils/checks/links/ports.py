@@ -8,9 +8,10 @@ from __future__ import annotations
 import typing as t
 
 from .. import CannotTell, Finding, check
-from .._ports import Rows, by_port, cables_of, mac_of, node_name, port_name, same_end
+from .._ports import Rows, by_port, cables_of, mac_of, node_name, port_name, rated, same_end
 
 MAC_DIGITS = 12
+End = tuple[str, str]
 
 
 @check(
@@ -34,17 +35,18 @@ def port_speed(interface_status: Rows, pod_cables: Rows, pod_link_gbit_s: float)
     """Every planned port is connected at the rated speed."""
     present = by_port(interface_status)
     for cable in cables_of(pod_cables):
-        row = present.get(cable["port"])
+        row, speed = present.get(cable["port"]), rated(cable, pod_link_gbit_s)
+        wanted = f"connected at {speed:g} Gb/s"
         if row is None:
-            yield Finding(cable["port"], f"connected at {pod_link_gbit_s:g} Gb/s", "no such port")
+            yield Finding(cable["port"], wanted, "no such port")
         elif row["state"] != "connected":
             reason = f" ({row['reason']})" if row.get("reason") else ""
-            yield Finding(cable["port"], f"connected at {pod_link_gbit_s:g} Gb/s", row["state"] + reason)
+            yield Finding(cable["port"], wanted, row["state"] + reason)
         elif row["speed_gbit_s"] is None:
-            yield Finding(cable["port"], f"connected at {pod_link_gbit_s:g} Gb/s", "connected, speed not told", "unknown")
-        elif row["speed_gbit_s"] != pod_link_gbit_s:
+            yield Finding(cable["port"], wanted, "connected, speed not told", "unknown")
+        elif row["speed_gbit_s"] != speed:
             reason = f" ({row['reason']})" if row["reason"] else ""
-            yield Finding(cable["port"], f"connected at {pod_link_gbit_s:g} Gb/s", f"connected at {row['speed_gbit_s']:g} Gb/s{reason}")
+            yield Finding(cable["port"], wanted, f"connected at {row['speed_gbit_s']:g} Gb/s{reason}")
 
 
 @check(
@@ -58,14 +60,15 @@ def cabling_as_planned(
     """Each planned port leads to its planned peer, by LLDP or by the MAC addresses behind it."""
     heard_macs = [*(mac_table or ()), *_on_ports(arp_table or [])]
     of_mac = _owners(heard_macs, lldp_neighbors or [], ip_link_of_peers)
-    told: dict[str, list[tuple[str, str]]] = {}
+    told: dict[str, list[End]] = {}
     for row in lldp_neighbors or ():
         # The LLDP agent in a NIC's firmware gives its MAC address for its name.
-        heard_end = of_mac.get(mac_of(row["neighbor_port"])) or of_mac.get(mac_of(row["neighbor"])) or (row["neighbor"], row["neighbor_port"])
-        told.setdefault(port_name(row["port"]), []).append(heard_end)
+        ends = of_mac.get(mac_of(row["neighbor_port"])) or of_mac.get(mac_of(row["neighbor"])) or [(row["neighbor"], row["neighbor_port"])]
+        told.setdefault(port_name(row["port"]), []).extend(ends)
+    by_lldp = {port: list(ends) for port, ends in told.items()}
     for row in heard_macs:
-        if mac_of(row["mac"]) in of_mac:
-            told.setdefault(port_name(row["port"]), []).append(of_mac[mac_of(row["mac"])])
+        told.setdefault(port_name(row["port"]), []).extend(of_mac.get(mac_of(row["mac"]), ()))
+    told = {port: ends for port, ends in told.items() if ends}
     if not told:
         raise CannotTell("neither LLDP nor the MAC or ARP table tells a neighbor")
     up = {port_name(row["port"]) for row in interface_status if row["state"] == "connected"}
@@ -73,10 +76,14 @@ def cabling_as_planned(
     for cable in cables_of(pod_cables):
         heard = told.get(port_name(cable["port"]), [])
         end = (cable["peer"], cable["peer_port"])
+        fits = any(same_end(one, end) for one in heard)
+        # Tables keep an address for minutes after its cable was moved.
+        astray = fits and any(_elsewhere(one, place_of, cable) for one in by_lldp.get(port_name(cable["port"]), ()))
         if not heard and port_name(cable["port"]) in up:
             yield Finding(cable["port"], _end(end), "nobody tells", "unknown")
-        elif heard and not any(same_end(one, end) for one in heard) and not _confirmed(cable, pod_node, heard, lldp_neighbors_of_peers):
-            yield Finding(cable["port"], _end(end), " and ".join(dict.fromkeys(_end(one) + _elsewhere(one, place_of) for one in heard)))
+        elif astray or (heard and not fits and not _confirmed(cable, pod_node, heard, lldp_neighbors_of_peers)):
+            words = " and ".join(dict.fromkeys(_end(one) + _elsewhere(one, place_of, cable) for one in heard))
+            yield Finding(cable["port"], _end(end), words, "unknown" if astray else None)
 
 
 def _on_ports(arp: Rows) -> Rows:
@@ -84,26 +91,31 @@ def _on_ports(arp: Rows) -> Rows:
     return [{"mac": row["mac"], "port": row["interface"]} for row in arp if row["interface"]]
 
 
-def _owners(mac_table: Rows, lldp: Rows, links: dict[str, Rows]) -> dict[str, tuple[str, str]]:
-    """The host and netdev of each MAC address that was heard."""
+def _owners(mac_table: Rows, lldp: Rows, links: dict[str, Rows]) -> dict[str, list[End]]:
+    """The hosts and netdevs of each MAC address that was heard; of those that share one, the NICs: bridges and VLANs borrow theirs."""
     heard = {mac_of(row["mac"]) for row in mac_table} | {mac_of(row[column]) for row in lldp for column in ("neighbor", "neighbor_port")}
     if not any(len(one) == MAC_DIGITS for one in heard):
         return {}
-    return {mac_of(row["mac"]): (node, row["netdev"]) for node, rows in links.items() for row in rows if row["mac"] and mac_of(row["mac"]) in heard}
+    ends: dict[str, dict[bool, list[End]]] = {}
+    for node, rows in links.items():
+        for row in rows:
+            if row["mac"] and (mac := mac_of(row["mac"])) in heard:
+                ends.setdefault(mac, {}).setdefault(row["parent_pci"] is not None, []).append((node, row["netdev"]))
+    return {mac: found.get(True) or found[False] for mac, found in ends.items()}
 
 
-def _confirmed(cable: dict[str, t.Any], node: str, heard: list[tuple[str, str]], of_peers: dict[str, Rows]) -> bool:
+def _confirmed(cable: dict[str, t.Any], node: str, heard: list[End], of_peers: dict[str, Rows]) -> bool:
     """Whether the planned peer is heard under another name of its port (SONiC tells its alias), and hears this end on the planned port."""
     named = any(node_name(one[0]) == node_name(cable["peer"]) for one in heard)
     back = [row for row in of_peers.get(cable["peer"], ()) if port_name(row["port"]) == port_name(cable["peer_port"])]
     return named and any(same_end((row["neighbor"], row["neighbor_port"]), (node, cable["port"])) for row in back)
 
 
-def _elsewhere(heard: tuple[str, str], place_of: dict[tuple[str, str], str]) -> str:
+def _elsewhere(heard: End, place_of: dict[End, str], cable: dict[str, t.Any]) -> str:
     """Where a neighbor is planned that is heard on the wrong port, so that swapped cables name each other."""
     place = place_of.get((node_name(heard[0]), port_name(heard[1])))
-    return f", planned on {place}" if place else ""
+    return f", planned on {place}" if place and place != cable["port"] else ""
 
 
-def _end(end: tuple[str, str]) -> str:
+def _end(end: End) -> str:
     return f"{end[0]} {end[1]}"

@@ -10,7 +10,7 @@ import typing as t
 from collections import Counter
 
 from .. import CannotTell, Finding, NotApplicable, check
-from .._rows import Rows, grouped, odd_ones, planned, rail_pci
+from .._rows import Rows, grouped, not_told_of, odd_ones, planned, rail_pci
 
 DISTANCES = ("PIX", "PXB", "PHB", "NODE", "SYS")
 FORCED = {
@@ -34,6 +34,8 @@ FORCED = {
 OF_PROGRAMS = {13, 31, 43, 45, 68, 69}
 # Before Hopper a GPU tells no fabric state; the fabric manager's unit is what there is.
 WITHOUT_STATE = re.compile(r"\bA[18]00\b")
+# What is left of a PCIe lane's rate by its encoding, of 128 in 130 bits or of FLITs.
+ENCODED = 0.98
 
 
 @check(
@@ -87,6 +89,8 @@ def _xids(gpus: Rows, log: Rows | None) -> t.Iterator[Finding]:
     if log is None:
         yield Finding("kernel log", "no Xid since the boot", "not told", "unknown")
         return
+    if not any(row["event"] == "boot" for row in log):
+        yield Finding("kernel log", "every line since the boot", "its first lines are gone", "warn")
     number_of = {gpu["pci"].rpartition(".")[0]: gpu["gpu"] for gpu in gpus if gpu["pci"]}
     for (device, code), times in Counter((row["device"], row["code"]) for row in log if row["event"] == "xid").items():
         address = str(device).lower().partition(".")[0]
@@ -190,27 +194,38 @@ def _same_node(where: str, gpu: int | None, nic: int | None) -> t.Iterator[Findi
 
 
 @check(
-    cause="The card sits in a narrow slot, or its lanes came up short.",
-    fix="Reseat the card; where the width stays, look at the slot, the riser and the BIOS bifurcation.",
+    cause="The card sits in a narrow slot or an older one, or its lanes came up short or slow.",
+    fix="Reseat the card; where it stays so, look at the slot, the riser, and the BIOS settings of bifurcation and link speed.",
 )
-def pcie_link(pci_devices: Rows, gpus: Rows, pod_rails: Rows, pod_pcie_width: int, ip_link: Rows | None = None) -> t.Iterator[Finding]:
+def pcie_link(
+    pci_devices: Rows, gpus: Rows, pod_rails: Rows, pod_pcie_width: int, pod_link_gbit_s: float, ip_link: Rows | None = None
+) -> t.Iterator[Finding]:  # fmt: skip
     """Every GPU and rail NIC has its full PCIe width, and every rail NIC its full PCIe speed."""
     told = {row["pci"]: row for row in pci_devices}
     if not gpus:
         raise CannotTell("no GPU is told")
     wanted = [(f"GPU {gpu['gpu']}", gpu["pci"], False) for gpu in gpus]
     wanted += [(rail["device"], rail_pci(rail, ip_link), True) for rail in planned(pod_rails)]
+    best = max((told[pci]["link_speed_gt_s"] or 0.0 for _where, pci, is_nic in wanted if is_nic and pci in told), default=0.0)
     for where, pci, is_nic in wanted:
         row = told.get(pci)
         if row is None or row["link_width"] is None:
-            yield Finding(where, f"PCIe width x{pod_pcie_width}", "not told", "unknown")
+            yield Finding(where, f"PCIe width x{pod_pcie_width}", not_told_of(pci), "unknown")
         elif row["link_width"] != pod_pcie_width:
             yield Finding(where, f"PCIe width x{pod_pcie_width}", f"x{row['link_width']}")
         elif is_nic and None in (row["link_speed_gt_s"], row["max_link_speed_gt_s"]):
             yield Finding(where, "full PCIe speed", "not told", "unknown")
         elif is_nic and row["link_speed_gt_s"] < row["max_link_speed_gt_s"]:
             # An idle GPU trains down; a NIC does not.
-            yield Finding(where, f"PCIe speed {row['max_link_speed_gt_s']:g} GT/s", f"{row['link_speed_gt_s']:g} GT/s")
+            yield _slower(where, row, best, pod_link_gbit_s)
+
+
+def _slower(where: str, row: dict[str, t.Any], best: float, link_gbit_s: float) -> Finding:
+    """A NIC below its own speed: where none of the host is faster and the port is carried, the board's slots may have no more."""
+    speed, most = row["link_speed_gt_s"], row["max_link_speed_gt_s"]
+    if speed < best or speed * row["link_width"] * ENCODED < link_gbit_s:
+        return Finding(where, f"PCIe speed {most:g} GT/s", f"{speed:g} GT/s")
+    return Finding(where, f"PCIe speed {most:g} GT/s", f"{speed:g} GT/s as every rail of the host, which carries {link_gbit_s:g} Gb/s", "warn")
 
 
 @check(

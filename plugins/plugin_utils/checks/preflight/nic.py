@@ -112,7 +112,7 @@ def _priority_masks(told: dict[tuple[str, str], dict[str, t.Any]], device: str, 
     remedy="mlxconfig",
 )
 def nic_reset_pending(mlxconfig: Rows, pod_rails: Rows) -> t.Iterator[Finding]:
-    """Every rail NIC runs with the settings that its next boot will have."""
+    """No rail NIC has another value waiting for its next boot, of the settings that are asked for."""
     told = grouped(mlxconfig, "device")
     for rail in planned(pod_rails):
         rows = told.get(rail["device"], [])
@@ -181,7 +181,7 @@ def gid_index(gids: Rows, pod_rails: Rows, pod_gid_index: int | None) -> t.Itera
 
 @check(
     cause="A VLAN, a second address or another driver shifts the GID table of some rails; jobs use one index for all.",
-    fix="Remove the extra addresses from the odd rail, or set NCCL_IB_GID_INDEX per host.",
+    fix="Compare show_gids of the odd rail with another; remove the extra address or VLAN, or bring its netdev down and up, which fills the table anew.",
     scope="group",
     fabric="roce",
 )
@@ -214,5 +214,6 @@ def address_plan(ip_address: Rows, pod_rails: Rows) -> t.Iterator[Finding]:
         exact = [one for one in have if one.ip == wanted.ip and ("/" not in str(rail["address"]) or one.prefixlen == wanted.prefixlen)]
         if not exact:
             yield Finding(rail["netdev"], str(rail["address"]), ", ".join(map(str, have)) or "no IPv4 address")
-    for address, number in Counter(row["address"] for row in ip_address if row["family"] == "inet").items():
+    places = {(row["address"], row["netdev"]) for row in ip_address if row["family"] == "inet"}
+    for address, number in Counter(address for address, _netdev in sorted(places)).items():
         yield from [Finding(address, "on one netdev", "on several")] * (number > 1)

@@ -8,11 +8,13 @@ from __future__ import annotations
 import typing as t
 
 from .. import CannotTell, Finding, NotApplicable, check
-from .._rows import Rows, planned, rail_pci
+from .._rows import Rows, not_told_of, planned, rail_pci
 
 # systemd writes no limit as a word, releases before 239 as the largest number.
 UNLIMITED = ("infinity", "18446744073709551615")
 GPU_CLASSES = ("0x0300", "0x0302", "0x1200")
+# A management controller has a screen, which is of a GPU's class.
+SCREEN, GPU_VENDORS = "0x0300", ("0x10de", "0x1002")
 NIC_CLASSES = ("0x0200", "0x0207")
 # ACS features that send peer-to-peer traffic up to the root complex.
 REDIRECTING = {"ReqRedir", "CmpltRedir", "UpstreamFwd"}
@@ -25,7 +27,7 @@ REDIRECTING = {"ReqRedir", "CmpltRedir", "UpstreamFwd"}
 )
 def iommu_as_expected(iommu_groups: Rows, iommu_devices: Rows, pci_devices: Rows, pod_virtualization: str) -> t.Iterator[Finding]:
     """GPUs and NICs are in pass-through IOMMU domains or in none; for virtual machines the IOMMU is on."""
-    cards = [row["pci"] for row in pci_devices if row["class"][:6] in (*GPU_CLASSES, *NIC_CLASSES)]
+    cards = [row["pci"] for row in pci_devices if _is_card(row)]
     if not cards:
         raise CannotTell("sysfs tells no GPU and no NIC")
     if pod_virtualization in ("sriov", "passthrough"):
@@ -40,6 +42,12 @@ def iommu_as_expected(iommu_groups: Rows, iommu_devices: Rows, pci_devices: Rows
         if pci in group_of and type_of.get(group_of[pci]) != "identity":
             told = type_of.get(group_of[pci])
             yield Finding(pci, "IOMMU domain identity, or none", told or "not told", None if told else "unknown")
+
+
+def _is_card(row: dict[str, t.Any]) -> bool:
+    """Whether a PCI device is a GPU or a NIC."""
+    kind = row["class"][:6]
+    return kind in (*GPU_CLASSES, *NIC_CLASSES) and (kind != SCREEN or row["vendor"] in GPU_VENDORS)
 
 
 @check(
@@ -66,9 +74,10 @@ def sriov_enabled(pci_devices: Rows, ip_link: Rows, pod_rails: Rows, pod_virtual
         raise NotApplicable(f"pod_virtualization is {pod_virtualization}")
     told = {row["pci"]: row for row in pci_devices}
     for rail in planned(pod_rails):
-        row = told.get(rail_pci(rail, ip_link) or "")
+        pci = rail_pci(rail, ip_link)
+        row = told.get(pci or "")
         if row is None or row["sriov_vfs"] is None:
-            yield Finding(rail["device"], "virtual functions", "not told", "unknown")
+            yield Finding(rail["device"], "virtual functions", not_told_of(pci), "unknown")
         elif not row["sriov_vfs"]:
             yield Finding(rail["device"], "virtual functions", f"0 of {row['sriov_max_vfs']}")
 

@@ -10,7 +10,7 @@ import typing as t
 from collections import Counter
 
 from .. import CannotTell, Finding, NotApplicable, check
-from .._ports import Rows, by_port, cables_of
+from .._ports import Rows, by_port, cables_of, port_name, rated
 
 try:
     import netaddr
@@ -36,18 +36,21 @@ def bgp_established(bgp_summary: Rows, pod_neighbors: Rows, pod_cables: Rows) ->
         raise CannotTell("bgp_asn of this switch is not in the inventory, so no neighbor is planned")
     if not pod_neighbors:
         raise NotApplicable("no cable to another switch is planned")
-    named = {row["neighbor"]: row for row in bgp_summary}
+    named: dict[str, Rows] = {}
+    for row in bgp_summary:
+        named.setdefault(port_name(row["neighbor"]), []).append(row)
     by_as: list[dict[str, t.Any]] = []
     for one in pod_neighbors:
-        row = named.get(one["port"]) or named.get(one["address"])
-        if row is not None:
-            yield from _session(one, row)
+        rows = named.get(port_name(one["port"])) or named.get(str(one["address"]))
+        if rows is not None:
+            # Of several VRFs the plan does not say which.
+            yield from next((found for row in rows if (found := list(_session(one, row)))), [])
         elif one["address"] is not None:
             yield Finding(_neighbor(one), f"Established with AS {one['asn']}", "no such neighbor", port=one["port"])
         else:
             by_as.append(one)
-    claimed = {one["address"] or one["port"] for one in pod_neighbors}
-    yield from _by_as(by_as, [row for row in bgp_summary if row["neighbor"] not in claimed])
+    claimed = {one["address"] or port_name(one["port"]) for one in pod_neighbors}
+    yield from _by_as(by_as, [row for row in bgp_summary if port_name(row["neighbor"]) not in claimed])
 
 
 def _neighbor(planned: dict[str, t.Any]) -> str:
@@ -69,11 +72,19 @@ def _by_as(planned: Rows, rows: Rows) -> t.Iterator[Finding]:
             yield Finding(_neighbor(one), "a planned AS (bgp_asn of the peer)", "none in the inventory", "unknown", one["port"])
     wanted = Counter(one["asn"] for one in planned if one["asn"] is not None)
     for asn, number in wanted.items():
+        down = [row for row in rows if row["asn"] == asn and row["state"] != "Established"]
         if up[asn] < number:
             # A session with an AS that nobody planned is the likely missing one.
-            bad = [row for row in rows if (row["asn"] == asn and row["state"] != "Established") or row["asn"] not in wanted]
-            states = ", ".join(sorted(f"{row['neighbor']} {row['state']} with AS {row['asn']}" for row in bad))
+            states = _states([*down, *(row for row in rows if row["asn"] not in wanted)])
             yield Finding(f"AS {asn}", f"{number} Established neighbors", f"{up[asn]}" + (f" ({states})" if states else ""))
+        elif down:
+            # Others may be up in place of the planned ones, as those of an overlay are.
+            told = f"{up[asn]}, and {_states(down)}: the wiring plan has no address that tells whether it is one of them"
+            yield Finding(f"AS {asn}", f"{number} Established neighbors", told, "unknown")
+
+
+def _states(rows: Rows) -> str:
+    return ", ".join(sorted(f"{row['neighbor']} {row['state']} with AS {row['asn']}" for row in rows))
 
 
 @check(
@@ -156,14 +167,16 @@ def kernel_forwards(ecmp_routes: Rows, kernel_routes: Rows) -> t.Iterator[Findin
 
 @check(
     cause="The rail's route, its address or policy routing on the host is wrong, or a link on the path loses packets.",
-    fix="Ping the same pair by hand from the same source address, then look at the routes of both leaves and the counters of the path.",
+    fix="Ping the same pair by hand by the same netdev and address (ping -I NETDEV -I ADDRESS); where only that fails, mend the host's routes by "
+    "source (ip rule), else look at the routes of both leaves and the counters of the path.",
     fabric="roce",
     required=True,
 )
-def rails_reachable(pings: Rows, pod_pings: Rows, pod_ping_rtt_max_ms: float) -> t.Iterator[Finding]:
+def rails_reachable(pings: Rows, pod_pings: Rows, pod_ping_rtt_max_ms: float, pod_rails: Rows) -> t.Iterator[Finding]:
     """Every planned ping between rails loses nothing and returns in time."""
     if not pod_pings:
         raise CannotTell("no ping is planned from here: pod_rails has no addresses, or no other host climbs")
+    yield from _unpinged(pod_rails, {planned["device"] for planned in pod_pings})
     said = {(row["source"], row["target"]): row for row in pings}
     for planned in pod_pings:
         row = said.get((planned["source"], planned["target"]))
@@ -176,6 +189,14 @@ def rails_reachable(pings: Rows, pod_pings: Rows, pod_ping_rtt_max_ms: float) ->
             yield Finding(where, f"at most {pod_ping_rtt_max_ms:g} ms", "no round-trip time", "unknown")
         elif row["rtt_avg_ms"] > pod_ping_rtt_max_ms:
             yield Finding(where, f"at most {pod_ping_rtt_max_ms:g} ms on average", f"{row['rtt_avg_ms']:g} ms")
+
+
+def _unpinged(rails: Rows, devices: t.Container[str]) -> t.Iterator[Finding]:
+    """Rails of which no ping is planned: the pings of the others would pass for them."""
+    for rail in rails:
+        if rail["device"] not in devices:
+            why = "no other host that climbs has an address of such a rail" if rail.get("address") else "pod_rails has no address of it"
+            yield Finding(rail["device"], "a ping to a rail of another host", f"none is planned: {why}", "unknown")
 
 
 @check(
@@ -258,20 +279,23 @@ def path_carries_full_size(path_probes: Rows, pod_path_probes: Rows, pod_topolog
     kind="switch",
 )
 def oversubscription(
-    pod_role: str, pod_topology: str, pod_cables: Rows, pod_oversubscription_warn: float, pod_oversubscription_max: float, fabric_neighbors: Rows | None = None
-) -> t.Iterator[Finding]:
+    pod_role: str, pod_topology: str, pod_cables: Rows, pod_link_gbit_s: float, pod_oversubscription_warn: float, pod_oversubscription_max: float,
+    fabric_neighbors: Rows | None = None,
+) -> t.Iterator[Finding]:  # fmt: skip
     """A leaf's host bandwidth is within the planned ratio of its uplink bandwidth, by the plan and, where the fabric is told, by its links."""
     if pod_role != "leaf" or pod_topology == "rail_only":
         raise NotApplicable("only a leaf below spines is oversubscribed")
-    hosts = sum(cable["peer_role"] == "host" for cable in pod_cables)
-    uplinks = sum(cable["peer_role"] == "spine" for cable in pod_cables)
-    whose = "in the wiring plan"
+    down, up = ([rated(cable, pod_link_gbit_s) for cable in pod_cables if cable["peer_role"] == role] for role in ("host", "spine"))
+    uplinks, whose = len(up), "in the wiring plan"
     if fabric_neighbors is not None:
         told = sum(row["neighbor_role"] == "spine" for row in fabric_neighbors)
         uplinks, whose = (told, "in the fabric") if told < uplinks else (uplinks, whose)
     if not uplinks:
         yield Finding("uplinks", "at least one", f"none {whose}")
-    elif hosts / uplinks > pod_oversubscription_max:
-        yield Finding("uplinks", f"at most {pod_oversubscription_max:g}:1", f"{hosts / uplinks:.3g}:1 ({hosts} host ports, {uplinks} uplinks)")
-    elif hosts / uplinks > pod_oversubscription_warn:
-        yield Finding("uplinks", f"at most {pod_oversubscription_warn:g}:1", f"{hosts / uplinks:.3g}:1 ({hosts} host ports, {uplinks} uplinks)", "warn")
+        return
+    ratio = sum(down) / (sum(up) * uplinks / len(up))
+    words = f"{ratio:.3g}:1 ({len(down)} host ports, {uplinks} uplinks)"
+    if ratio > pod_oversubscription_max:
+        yield Finding("uplinks", f"at most {pod_oversubscription_max:g}:1", words)
+    elif ratio > pod_oversubscription_warn:
+        yield Finding("uplinks", f"at most {pod_oversubscription_warn:g}:1", words, "warn")
