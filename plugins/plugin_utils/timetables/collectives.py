@@ -39,7 +39,7 @@ def plan(situation: Situation) -> Timetable | None:
         return _alone(situation)
     jobs, rates, ranks = (situation.done.get(name, {}) for name in (JOBS, "collective_rates", "collective_ranks"))
     found = rungs.runs(jobs, rates, ranks)
-    order = [host for host in situation.hosts if _came_through(host, found)]
+    order = rungs.came_through(found)
     searches = len({row["step"] for rows in jobs.values() for row in rows if row["kind"] == rungs.SEARCH and row["role"] != rungs.TABLE})
     step = ladder.following(order, rungs.measured(found, situation.values), searches)
     if not step.groups:
@@ -51,15 +51,17 @@ def plan(situation: Situation) -> Timetable | None:
         railed = any(row["kind"] == rungs.RAIL for rows in jobs.values() for row in rows)
         if not railed and (table := _rails(situation, order)) is not None:
             return table
-        return nccl_tests.plan(situation, order, variables, OVER_NICS)
+        return nccl_tests.plan(situation, step.order, variables, OVER_NICS)
     kind = rungs.RUNG if step.rung else rungs.SEARCH
+    # After a search a rung is climbed again by others.
+    again = f", step {situation.step}" if not step.rung or step.found else ""
     what = f"all-reduce over {step.rung} hosts" if step.rung else f"who is slow: {len(step.groups)} groups side by side"
     table = Timetable(words=[what], programs=PROGRAMS)
     for number, group in enumerate(step.groups):
         hosts = [host for host in order if host in group]
-        name = f"{kind} of {len(hosts)}" + (f", group {number + 1}" if len(step.groups) > 1 else "") + (f", step {situation.step}" if not step.rung else "")
+        name = f"{kind} of {len(hosts)}" + (f", group {number + 1}" if len(step.groups) > 1 else "") + again
         # Every collective and every value is proved by each host alone and by all together.
-        _job(table, situation, hosts, kind, name, number, 0.0, {} if step.rung == len(order) else QUICK, {})
+        _job(table, situation, hosts, kind, name, number, 0.0, {} if step.rung == len(step.order) else QUICK, {})
     return table
 
 
@@ -85,12 +87,6 @@ def _rails(situation: Situation, order: t.Sequence[str]) -> Timetable | None:
                 shown = {VISIBLE[values["pod_gpu_vendor"]]: str(rail["gpu"])}
                 _job(table, situation, hosts, rungs.RAIL, f"{rungs.RAIL} {rail['device']}", number, 0.0, only, shown, 1)
     return table if table.jobs else None
-
-
-def _came_through(host: str, found: t.Sequence[rungs.Run]) -> bool:
-    """Whether a host alone ran to its end: one that cannot is no partner, and would hang the others."""
-    own = [run for run in found if run.kind == rungs.NODE and run.hosts == (host,)]
-    return bool(own) and not own[0].trouble and not own[0].wrong
 
 
 def variables(values: Values) -> dict[str, str]:

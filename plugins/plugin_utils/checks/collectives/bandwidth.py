@@ -8,7 +8,7 @@ from __future__ import annotations
 import statistics
 import typing as t
 
-from ...rungs import NODE, NODE_NICS, RUNG, Run, blamed, least, of_rails, passed, probes, restored, runs, wanted, wire
+from ...rungs import NODE, NODE_NICS, RUNG, Run, blamed, came_through, least, of_rails, passed, probes, restored, runs, wanted, wire
 from .. import CannotTell, Finding, NotApplicable, check
 from .._rows import Rows, several
 from ._why import why_slow
@@ -108,14 +108,18 @@ def all_reduce_bandwidth(
     mine = [run for run in found if run.kind == RUNG and pod_node in run.hosts]
     if not mine:
         raise NotApplicable("one host climbs") if len(load_jobs_of_peers) < 2 else CannotTell("no rung of the ladder had this host")
-    state = blamed(found, sorted(load_jobs_of_peers), values)
+    state = blamed(found, values)
     tried = restored(probes(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers), values)
     for run in mine:
-        if passed(run, values) or (state.hosts and pod_node not in state.hosts):
+        if passed(run, values) or (state.hosts.keys() & run.hosts and pod_node not in state.hosts):
             continue
-        name = {row["item"] for row in load_jobs_of_peers.get(pod_node, ()) if row["kind"] == RUNG and row["round"] == len(run.hosts)}
+        name = {row["item"] for row in load_jobs_of_peers.get(pod_node, ()) if row["kind"] == RUNG and row["hosts"] == list(run.hosts)}
         log = [row for row in nccl_log or () if row["item"] in name]
         yield _low(run, values, why_slow(log, [rail["device"] for rail in pod_rails], pod_traffic_class if pod_fabric == "roce" else None) + tried)
+    together = max((len(run.hosts) for run in mine if passed(run, values)), default=1)
+    left = [host for host in came_through(found) if host not in state.suspects]
+    if pod_node in left and together < len(left):
+        yield Finding("the ladder", f"all-reduce over all {len(left)} hosts", f"one over {together}: it ended there", "unknown")
 
 
 def ladder_values(rails: Rows, link: float, table: dict[str, t.Any], percent: float, tolerance: float) -> dict[str, t.Any]:
@@ -213,7 +217,7 @@ def slow_node(
     found = runs(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)
     if not any(run.kind == RUNG for run in found):
         raise NotApplicable("no ladder was climbed")
-    state = blamed(found, sorted(load_jobs_of_peers), values)
+    state = blamed(found, values)
     if pod_node in state.hosts:
         partners = ", ".join(state.hosts[pod_node])
         yield Finding("the host", f"{wanted(2, values) or 0:.4g} GB/s with a partner that passed", f"slow with {partners}, fast without it")
