@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible.module_utils.testing import patch_module_args
+from ansible_collections.gpufabric.pyramid.plugins.modules import slurm_nodes
 from ansible_collections.gpufabric.pyramid.tests.labs.kubernetes import api
 from ansible_collections.gpufabric.pyramid.tests.labs.slurm import cluster
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import files
@@ -177,6 +179,25 @@ def test_a_node_that_somebody_else_drained_is_repaired_and_stays_drained(hosts, 
     assert idle.state()[NODE] == "drained" and idle.reason(NODE) == "bad fan"
     lifted = pod.remediate(pod_readmit_reasons=["^bad fan$"])
     assert lifted.rc == 0 and idle.state()[NODE] == "idle"
+
+
+def test_a_node_that_somebody_set_down_keeps_its_reason_and_stays_out(idle: cluster.Cluster, monkeypatch, capsys) -> None:
+    monkeypatch.setenv("SLURM_CONF", idle.environment["SLURM_CONF"])
+
+    def told(state: str) -> dict[str, t.Any]:
+        with patch_module_args({"nodes": [NODE], "state": state, "reason": "being repaired"}), pytest.raises(SystemExit):
+            slurm_nodes.main()
+        return json.loads(capsys.readouterr().out)
+
+    idle.say("scontrol", "update", f"nodename={NODE}", "state=down", "reason=bad PSU")
+    drained = told("drained")
+    assert drained["changed"] and (drained["nodes"][NODE]["ours"], drained["nodes"][NODE]["reason"]) == (False, "bad PSU")
+    assert told("readmitted")["left"] == {NODE: "bad PSU"} and idle.reason(NODE) == "bad PSU" and idle.state()[NODE] == "drained"
+    # What Slurm itself says of a node that was reimaged holds nobody back.
+    for reason in ("Not responding", "Node unexpectedly rebooted"):
+        idle.say("scontrol", "update", f"nodename={NODE}", "state=resume")
+        idle.say("scontrol", "update", f"nodename={NODE}", "state=down", f"reason={reason}")
+        assert told("drained")["nodes"][NODE]["ours"] and told("readmitted")["left"] == {} and idle.state()[NODE] == "idle"
 
 
 def test_no_more_hosts_than_may_be_out_at_once(hosts, idle: cluster.Cluster) -> None:
