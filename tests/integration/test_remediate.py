@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import threading
+import time
 import typing as t
 from pathlib import Path
 
@@ -161,6 +163,30 @@ def test_a_node_with_a_running_job_is_left_alone(hosts, idle: cluster.Cluster) -
     assert idle.state()[NODE] in ("mixed", "allocated") and refused.run is None
 
 
+def meanwhile(pod: Hosts, act: t.Callable[[], t.Any]) -> threading.Thread:
+    """Does something once the run that looks is under way, which the host was found idle before."""
+
+    def waiting() -> None:
+        until = time.monotonic() + 120
+        while pod.latest() is None and time.monotonic() < until:
+            time.sleep(0.05)
+        act()
+
+    thread = threading.Thread(target=waiting)
+    thread.start()
+    return thread
+
+
+def test_a_job_that_starts_while_the_host_is_looked_at_goes_on_undisturbed(hosts, idle: cluster.Cluster) -> None:
+    pod: Hosts = hosts("dcqcn_off")
+    late = meanwhile(pod, lambda: idle.say("sbatch", "--wrap=sleep 600", f"--nodelist={NODE}", "--output=/dev/null", "--job-name=training"))
+    refused = pod.remediate()
+    late.join()
+    assert refused.rc == 2 and re.search(r"gpu03 is not repaired: gpu03 is left alone: jobs \d+ root training", refused.output), refused.output
+    assert not list((pod.root / "etc").rglob("gpufabric*")) and "training" in idle.say("squeue", "--noheader", "--states=running", "--format=%j")
+    assert idle.state()[NODE] == "draining" and "left alone: jobs" in idle.reason(NODE)
+
+
 def test_what_no_remedy_heals_is_told_and_the_node_stays_drained(hosts, idle: cluster.Cluster) -> None:
     pod: Hosts = hosts("mtu_1500,acs_redirects")
     left = pod.remediate()
@@ -256,6 +282,16 @@ def test_kubernetes_drains_with_a_reason_and_takes_the_node_back(tmp_path: Path,
     healed = pod.remediate(pod_waivers=waived)
     assert healed.rc == 0, healed.output
     assert not kubernetes.nodes[NODE]["spec"].get("unschedulable") and kubernetes.nodes[NODE]["metadata"]["annotations"] == {}
+
+
+def test_kubernetes_evicts_no_job_that_starts_while_the_host_is_looked_at(tmp_path: Path, kubernetes: api.Api) -> None:
+    pod = Hosts(tmp_path / "pod", "kubernetes", "dcqcn_off")
+    late = meanwhile(pod, lambda: kubernetes.run(api.pod("training", NODE, gpus=8)))
+    refused = pod.remediate()
+    late.join()
+    assert refused.rc == 2 and "gpu03 takes no more pods, and is left to default/training" in refused.output, refused.output
+    assert set(kubernetes.pods) == {"training"} and kubernetes.nodes[NODE]["spec"]["unschedulable"] is True
+    assert not list((pod.root / "etc").rglob("gpufabric*"))
 
 
 def test_kubernetes_refuses_a_node_whose_gpus_a_pod_has(tmp_path: Path, kubernetes: api.Api) -> None:
