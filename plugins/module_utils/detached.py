@@ -300,7 +300,15 @@ def _pinned(argv, device):
             cpus = file.read().strip()
     except OSError:
         return argv
-    return ["taskset", "-c", cpus, *argv] if cpus and shutil.which("taskset") else argv
+    # In a container, none of them may be its own, and taskset would fail.
+    allowed = _numbers(cpus) & os.sched_getaffinity(0)
+    return ["taskset", "-c", cpus, *argv] if allowed and shutil.which("taskset") else argv
+
+
+def _numbers(ranges):
+    """The numbers of a list such as ``0-3,8``."""
+    pairs = [part.partition("-")[::2] for part in ranges.split(",") if part]
+    return {number for first, last in pairs for number in range(int(first), int(last or first) + 1)}
 
 
 def _kept(path):

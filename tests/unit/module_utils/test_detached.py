@@ -16,6 +16,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
+from ansible_collections.gpufabric.pyramid.plugins.module_utils import detached
 
 SOURCE = (Path(__file__).parents[3] / "plugins" / "module_utils" / "detached.py").read_text()
 FUTURE = "from __future__ import annotations\n"
@@ -107,6 +108,10 @@ def test_a_turn_begins_early_once_all_before_it_has_ended(node: Node) -> None:
     said = node.collect()
     began = {name: told["began"] for name, told in said["answers"].items()}
     assert said["ended"] == "done" and 1 <= began["next"] < began["after"] < 600 and began["after"] - began["next"] >= 0.9
+
+
+def test_numbers_of_cpus() -> None:
+    assert detached._numbers("0-3,8") == {0, 1, 2, 3, 8} and detached._numbers("5") == {5} and detached._numbers("") == set()
 
 
 def test_a_job_without_a_turn_begins_at_its_time(node: Node) -> None:
