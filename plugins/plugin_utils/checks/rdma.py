@@ -9,6 +9,7 @@ import typing as t
 
 from . import CannotTell, Finding, NotApplicable, check
 from ._loaded import CLASS_FIX, OTHER_CLASS, in_class
+from ._rows import typical
 from ._tests import RETEST, End, Peers, Row, Rows, Test, blame, median, tests
 
 Grouped = dict[str, Rows]
@@ -36,9 +37,9 @@ def write_bw_per_rail(
             yield Finding(rail["device"], "a test with another host", "no other host that climbs has this rail", "unknown")
             continue
         yield from _of_rail(end, rounds, known, least)
-        typical = median(one.gbit_s for one in rounds)
-        if typical is not None and least <= typical < warn:
-            yield Finding(rail["device"], f"{warn:g} Gb/s or more", f"{typical:.4g} Gb/s in the middle of {len(rounds)} tests", "warn")
+        middle = median(one.gbit_s for one in rounds)
+        if middle is not None and least <= middle < warn:
+            yield Finding(rail["device"], f"{warn:g} Gb/s or more", f"{middle:.4g} Gb/s in the middle of {len(rounds)} tests", "warn")
 
 
 def _of_link(link: float, percent: float, both_ways: bool) -> float:
@@ -78,9 +79,9 @@ def slow_rail(load_jobs: Grouped, write_bw: Grouped, pod_slow_rail_percent: floa
         for one in (test for test in tests(host, load_jobs, write_bw) if test.sender.host == host and test.gbit_s is not None):
             key = (host, one.sender.device)
             best[key] = max(best.get(key, 0.0), one.gbit_s or 0.0)
-    middle = median(best.values())
-    if middle is None:
+    if not best:
         raise CannotTell("no rail of the group has sent anything")
+    middle = typical(best.values())
     least = middle * pod_slow_rail_percent / 100
     for (host, device), rate in best.items():
         if rate < least:

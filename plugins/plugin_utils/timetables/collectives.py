@@ -27,8 +27,8 @@ PROBES: dict[str, dict[str, str]] = {
 }
 # What lets a rank see one GPU only.
 VISIBLE = {"nvidia": "CUDA_VISIBLE_DEVICES", "amd": "HIP_VISIBLE_DEVICES"}
-# With these off, what NVLink would carry must go over the host's own NICs.
-OVER_NICS = {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1"}
+# With these off, what NVLink would carry must go over the host's own NICs; the multicast of NVSwitch asks for no peer access.
+OVER_NICS = {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1", "NCCL_NVLS_ENABLE": "0"}
 
 
 def plan(situation: Situation) -> Timetable | None:
@@ -84,7 +84,8 @@ def _rails(situation: Situation, order: t.Sequence[str]) -> Timetable | None:
         # The first host's rails are those of its group: members that have others are told apart in layer 0.
         for number, rail in enumerate(situation.plan.nodes[hosts[0]].values["pod_rails"] if len(hosts) > 1 else ()):
             if rail.get("gpu") is not None:
-                shown = {VISIBLE[values["pod_gpu_vendor"]]: str(rail["gpu"])}
+                # Which NIC carries it is not left to NCCL: it takes what is nearest by its own view of the machine.
+                shown = {VISIBLE[values["pod_gpu_vendor"]]: str(rail["gpu"]), "NCCL_IB_HCA": f"={rail['device']}"}
                 _job(table, situation, hosts, rungs.RAIL, f"{rungs.RAIL} {rail['device']}", number, 0.0, only, shown, 1)
     return table if table.jobs else None
 
@@ -117,7 +118,7 @@ def _alone(situation: Situation) -> Timetable:
     for host in situation.hosts:
         own = situation.plan.nodes[host].values
         _job(table, situation, [host], rungs.NODE, rungs.NODE, 0, 0.0, {"copies": True}, {})
-        if own["pod_collective_backend"] == "nccl" and own["pod_rails"]:
+        if own["pod_collective_backend"] == "nccl" and own["pod_rails"] and own["pod_gpus_per_host"] > 1:
             _job(table, situation, [host], rungs.NODE_NICS, rungs.NODE_NICS, 1, long, QUICK, OVER_NICS)
     return table
 

@@ -228,6 +228,7 @@ ILL: dict[str, tuple[dict[str, t.Any], Checks, str, str]] = {
         "all_rails_used",
         "mlx5_7",
     ),
+    "nics_by_nvlink": ({"over_nvlink": True}, {"node_nics_all_reduce": "unknown"}, "node_nics_all_reduce", "no channel over a NIC"),
     "socket_fallback": (
         {"socket": True},
         {"all_reduce_bandwidth": "fail", "slow_node": "fail", "no_nccl_warnings": "fail", "node_nics_all_reduce": "fail"},

@@ -42,7 +42,7 @@ def _mine(jobs: Peers, tables: Peers | None, node: str, directory: str, optional
 def nccl_tests_bandwidth(
     load_jobs_of_peers: Peers, collective_rates_of_peers: Peers, collective_ranks_of_peers: Peers, pod_node: str, pod_rails: Rows, pod_link_gbit_s: float,
     pod_all_reduce_busbw_gbyte_s: dict[str, t.Any], pod_all_reduce_percent: float, pod_busbw_tolerance_percent: float, pod_node_busbw_gbyte_s: float | None,
-    pod_node_busbw_by_gpu: dict[str, t.Any], pod_launcher: str, pod_nccl_tests_dir: str, pod_nccl_tests_optional: bool,
+    pod_node_busbw_by_gpu: dict[str, t.Any], pod_gpus_per_host: int, pod_launcher: str, pod_nccl_tests_dir: str, pod_nccl_tests_optional: bool,
     nccl_tests_of_peers: Peers | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Where the host has nccl-tests, each all-reduce of it reaches the bandwidth that the same run of torch must reach."""
@@ -61,7 +61,7 @@ def nccl_tests_bandwidth(
         minimum = None
         if run.kind == RUNG:
             minimum = least(len(run.hosts), values)
-        elif run.kind == NODE:
+        elif run.kind == NODE and pod_gpus_per_host > 1:
             device = next((row["device"] for row in collective_ranks_of_peers.get(pod_node, ()) if row["device"]), None)
             minimum = expected(device, pod_node_busbw_gbyte_s, pod_node_busbw_by_gpu) * (1 - pod_busbw_tolerance_percent / 100)
         if minimum is not None and run.top < minimum and (run.kind == NODE or not others.keys() & run.hosts or pod_node in others):

@@ -10,7 +10,7 @@ import statistics
 import typing as t
 
 from .. import CannotTell, Finding, NotApplicable, check
-from .._rows import Rows, several
+from .._rows import Rows, several, typical
 from ..collectives.correctness import hung
 
 Peers = dict[str, Rows]
@@ -119,7 +119,8 @@ def slow_rank(training_steps_of_peers: Peers, pod_node: str, pod_slow_rank_perce
         raise NotApplicable("with sharded parameters the parts of a step are not told") if mine else CannotTell("no step was told")
     late: dict[int, list[float]] = {}
     for step, times in own.items():
-        middle = statistics.median(times.values())
+        # Of two ranks the quicker one is the measure, not their mean.
+        middle = statistics.median_low(times.values())
         for rank in mine & set(times):
             late.setdefault(rank, []).append((times[rank] - middle) / lengths[step] * 100)
     for rank, parts in sorted(late.items()):
@@ -253,7 +254,7 @@ def mfu_cause(training_ranks: Peers, training_steps: Peers, pod_median_percent: 
     """No GPU multiplies slower than its group's, and the steps wait neither for data nor for the network for long."""
     several(training_ranks)
     rates = {(host, row["rank"]): row["gemm_tflops"] for host, rows in training_ranks.items() for row in rows if row["gemm_tflops"] is not None}
-    middle = statistics.median(rates.values()) if rates else 0.0
+    middle = typical(rates.values())
     for (host, rank), rate in rates.items():
         if rate < middle * pod_median_percent / 100:
             yield Finding(f"rank {rank}", f"{middle * pod_median_percent / 100:.4g} TFLOP/s or more, as its group", f"{rate:.4g}: computation", host=host)
