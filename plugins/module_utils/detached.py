@@ -385,8 +385,16 @@ def _marked(place, number=None):
     marks = {f"{MARK}={place}".encode(), *([] if number is None else [f"{JOB}={number}".encode()])}
     for name in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
-            if marks <= set(file.read().split(b"\0")):
+            if marks <= set(file.read().split(b"\0")) and _is_here(name, place):
                 yield _who(int(name))
+
+
+def _is_here(pid, place):
+    """Whether a place is the same directory for a process; containers of one node that share its processes may have one of the same name each."""
+    try:
+        return os.path.samestat(os.stat(f"/proc/{pid}/root{place}"), os.stat(place))
+    except OSError:
+        return True
 
 
 def _await(holds, seconds):
