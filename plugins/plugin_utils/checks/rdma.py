@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import typing as t
 
+from ..perftest import REFUSES
 from . import CannotTell, Finding, NotApplicable, check
 from ._loaded import CLASS_FIX, OTHER_CLASS, in_class
 from ._rows import typical
 from ._tests import RETEST, End, Peers, Row, Rows, Test, blame, median, tests
 
 Grouped = dict[str, Rows]
-REFUSES = "this build refuses an option"
 TESTED = ("write_bw", RETEST)
 
 
@@ -134,7 +134,9 @@ def gpu_write_bw(load_jobs: Rows, write_bw: Rows, pod_gpu_write_bw: str, pod_gpu
     if len(refused) == len(asked) and pod_gpu_write_bw == "auto":
         raise NotApplicable("perftest is built without GPU memory here")
     rates = {row["item"]: row["gbit_s"] for row in write_bw}
-    for row in asked:
+    # By peer memory and, where that failed and either will do, by DMA-BUF: whichever works is what jobs use.
+    again = {(row["device"], row["peer"]): row for row in sorted(asked, key=lambda row: row["item"] in rates)}
+    for row in again.values():
         rate = rates.get(row["item"])
         host = max((rates[one["item"]] for one in load_jobs if _same(one, row) and one["item"] in rates), default=None)
         where = f"{row['device']} from {row['memory']} memory"

@@ -9,7 +9,7 @@ import typing as t
 from itertools import combinations, pairwise
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import loads
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import loads, perftest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.timetables import PLANNERS
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import layout
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.planned import plan_of
@@ -111,6 +111,21 @@ def test_what_failed_is_tested_again_alone_and_with_partners_that_passed(plan):
     met = {frozenset((host, job.told["peer"])) for host, job in jobs}
     assert any("gpu03" in pair for pair in met) and any("gpu03" not in pair for pair in met)
     assert PLANNERS["rdma"](situation(plan, 2, done)) is None
+
+
+@pytest.mark.parametrize(("words", "again"), [("the host refuses the memory", True), (perftest.REFUSES, False)])
+def test_gpu_memory_that_peer_memory_does_not_reach_is_tested_by_dma_buf(plan, words: str, again: bool):
+    done = results(plan, lambda _host, _job: False)
+    for host, rows in done[loads.JOBS].items():
+        lost = {row["item"] for row in rows if row["memory"] == "cuda" and row["role"] == "client"}
+        rows[:] = [{**row, "status": "unknown", "words": words} if row["item"] in lost else row for row in rows]
+        done["write_bw"][host] = [row for row in done["write_bw"][host] if row["item"] not in lost]
+    timetable = PLANNERS["rdma"](situation(plan, 1, done))
+    assert (timetable is not None) == again
+    if timetable is not None:
+        jobs = [job for slot in at_once(timetable).values() for _host, job in slot]
+        assert {(job.told["kind"], job.told["memory"]) for job in jobs} == {("write_bw", "cuda")} and len(jobs) == 64
+        assert all("--use_cuda_dmabuf" in job.argv for job in jobs) and timetable.words == [f"{len(jobs) // 2} tests from GPU memory again, by DMA-BUF"]
 
 
 def test_a_pod_in_which_everything_fails_is_not_retested_for_ever(plan):
