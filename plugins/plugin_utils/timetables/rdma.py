@@ -38,8 +38,9 @@ def _rounds(situation: Situation) -> Timetable:
         slots.add("latency", 0, rounds[0], "write_lat", asked(values, tool="ib_write_lat", bytes=8, seconds=None))
     for number, pairs in enumerate([*rounds, *crossed]):
         slots.add(f"round {number + 1}", number, pairs, "write_bw", asked(values), early=number > 0)
-    if rounds and values["pod_gpu_write_bw"] != "never":
-        slots.add("gpu memory", 0, rounds[0], "write_bw", asked(values, **gpu_memory(values)), early=True)
+    of_gpus = [pair for pair in rounds[0] if all(rail["gpu"] is not None for rail in pair)] if rounds else []
+    if of_gpus and values["pod_gpu_write_bw"] != "never":
+        slots.add("gpu memory", 0, of_gpus, "write_bw", asked(values, **gpu_memory(values)), early=True)
     if rounds:
         slots.add("sizes", 0, rounds[0], "write_bw", asked(values, bytes=None, seconds=None, qps=1), kind="sizes", early=True)
     words = [

@@ -14,6 +14,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectiv
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives.correctness import COLLECTIVES, collectives_correct
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives.transport import nccl_runtime
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.rdma import slow_rail
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.training.steps import ranks_agree, step_time_stable
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.expectations import typed
 
 BY_GPU = typed({})[0]["pod_node_busbw_by_gpu"]
@@ -105,3 +106,12 @@ def test_a_rank_that_verified_nothing_is_not_covered_by_the_others() -> None:
     assert list(collectives_correct(results, [*ranks, *quick], [], "nccl")) == []
     lacking = [row for row in results if (row["rank"], row["collective"]) != (1, "broadcast")]
     assert [(one.where, one.severity) for one in collectives_correct(lacking, ranks, [], "nccl")] == [("node: rank 1 broadcast", "unknown")]
+
+
+def test_a_rank_that_told_no_step_and_no_end_is_not_covered_by_the_others() -> None:
+    step = {"steps": 20, "step_ms": 600.0, "deviation_ms": 1.0, "longest_ms": 602.0, "shortest_ms": 599.0, "step": 10}
+    ranks = [{"rank": rank, "outcome": "done"} for rank in (0, 1)]
+    agreed = [{"rank": rank, "what": what, "finite": True, "checksum": "a", "difference": None} for rank in (0, 1) for what in ("parameters", "gradients")]
+    assert list(step_time_stable([{**step, "rank": rank} for rank in (0, 1)], ranks, 5, 500)) == [] == list(ranks_agree({"a": agreed}, ranks, "a"))
+    assert [one.where for one in step_time_stable([{**step, "rank": 0}], ranks, 5, 500)] == ["rank 1"]
+    assert [(one.where, one.severity) for one in ranks_agree({"a": agreed[:2]}, ranks, "a")] == [("rank 1", "unknown")]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import typing as t
 from itertools import combinations, pairwise
 
@@ -111,6 +112,17 @@ def test_what_failed_is_tested_again_alone_and_with_partners_that_passed(plan):
     met = {frozenset((host, job.told["peer"])) for host, job in jobs}
     assert any("gpu03" in pair for pair in met) and any("gpu03" not in pair for pair in met)
     assert PLANNERS["rdma"](situation(plan, 2, done)) is None
+
+
+def test_rails_without_a_gpu_are_not_tested_from_one(plan):
+    bare = copy.deepcopy(plan)
+    for node in bare.nodes.values():
+        for rail in node.values["pod_rails"]:
+            rail["gpu"] = None if rail["device"] == "mlx5_0" else rail["gpu"]
+    timetable = PLANNERS["rdma"](situation(bare))
+    assert timetable is not None
+    of_gpus = [job for jobs in timetable.jobs.values() for job in jobs if job.told["memory"] == "cuda"]
+    assert of_gpus and not [job.id for job in of_gpus if "mlx5_0" in (job.told["device"], job.told["peer_device"])]
 
 
 @pytest.mark.parametrize(("words", "again"), [("the host refuses the memory", True), (perftest.REFUSES, False)])
