@@ -30,8 +30,9 @@ GRACE_SECONDS = 2.0
 AGAIN_SECONDS = 0.5
 # What another controller's load has left to be collected stays there for so long.
 KEPT_SECONDS = 24 * 3600
-# What every process of a load carries in its environment: it tells those that no record names yet.
+# What every process of a load carries in its environment: it tells those that no record names yet, and those that left their session.
 MARK = "GPUFABRIC_PYRAMID_LOAD"
+JOB = "GPUFABRIC_PYRAMID_JOB"
 NEVER = {"status": "never", "rc": None, "stdout": "", "stderr": "", "seconds": 0.0, "attempts": 0, "cut": False, "began": None}
 BESIDE = {"/usr/local/bin": "/usr/local/sbin", "/usr/bin": "/usr/sbin", "/bin": "/sbin"}
 
@@ -207,7 +208,8 @@ class _Supervisor:
             if lease is not None and time.monotonic() - (_read(os.path.join(self.place, "lease")) or 0) > lease:
                 self.stop(f"nobody has watched it for {lease} s")
             time.sleep(0.1)
-        _write(os.path.join(self.place, "ended.json"), self.why or "done")
+        left = _swept(self.place)
+        _write(os.path.join(self.place, "ended.json"), f"hung in the kernel: {left}" if left else self.why or "done")
 
     def stop(self, why):
         self.why = self.why or why
@@ -243,7 +245,7 @@ class _Supervisor:
         try:
             with open(outputs[0], "wb") as out, open(outputs[1], "wb") as err:
                 environment = dict(os.environ, LC_ALL="C", TERM="dumb", **job.get("environment", {}))
-                environment[MARK] = self.place
+                environment.update({MARK: self.place, JOB: str(number)})
                 process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True, env=environment)
         except PermissionError as refused:
             return dict(told, status="denied", stderr=str(refused))
@@ -254,6 +256,9 @@ class _Supervisor:
         told["status"] = self.awaited(process, job)
         if told["status"] != "hung":
             os.unlink(running)
+        if told["status"] != "ran":
+            # The next job of the load is not to share the host with what this one started; after a good end the load's own end is soon enough.
+            _swept(self.place, number)
         (told["stdout"], cut), (told["stderr"], _cut) = (_kept(path) for path in outputs)
         if told["status"] == "stopped":
             told["stderr"] += self.why or ""
@@ -295,7 +300,15 @@ def _pinned(argv, device):
             cpus = file.read().strip()
     except OSError:
         return argv
-    return ["taskset", "-c", cpus, *argv] if cpus and shutil.which("taskset") else argv
+    # In a container, none of them may be its own, and taskset would fail.
+    allowed = _numbers(cpus) & os.sched_getaffinity(0)
+    return ["taskset", "-c", cpus, *argv] if allowed and shutil.which("taskset") else argv
+
+
+def _numbers(ranges):
+    """The numbers of a list such as ``0-3,8``."""
+    pairs = [part.partition("-")[::2] for part in ranges.split(",") if part]
+    return {number for first, last in pairs for number in range(int(first), int(last or first) + 1)}
 
 
 def _kept(path):
@@ -353,22 +366,35 @@ def _end(place, _request):
     if _alive(supervisor):
         with contextlib.suppress(ProcessLookupError):
             os.kill(supervisor["pid"], signal.SIGKILL)
-    mine = [*_jobs(place), *_marked(place)]
+    left = _swept(place)
+    return {"ended": f"hung in the kernel: {left}" if left else "told to end", "jobs": record.get("jobs", 0), "done": 0}
+
+
+def _swept(place, number=None):
+    """End what is left of a load, or of one of its jobs, by the ids; those that the kernel does not let go."""
+    mine = [*(_jobs(place) if number is None else ()), *_marked(place, number)]
     for who in mine:
         if _alive(who):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(who["pid"], signal.SIGKILL)
-    left = sorted({who["pid"] for who in mine if not _await(lambda who=who: not _alive(who), GRACE_SECONDS)})
-    return {"ended": f"hung in the kernel: {left}" if left else "told to end", "jobs": record.get("jobs", 0), "done": 0}
+    return sorted({who["pid"] for who in mine if not _await(lambda who=who: not _alive(who), GRACE_SECONDS)})
 
 
-def _marked(place):
-    """Every process that was started for a load, children of its jobs among them."""
-    mark = f"{MARK}={place}".encode()
+def _marked(place, number=None):
+    """Every process that was started for a load, or for one of its jobs, children of jobs among them."""
+    marks = {f"{MARK}={place}".encode(), *([] if number is None else [f"{JOB}={number}".encode()])}
     for name in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
-            if mark in file.read().split(b"\0"):
+            if marks <= set(file.read().split(b"\0")) and _is_here(name, place):
                 yield _who(int(name))
+
+
+def _is_here(pid, place):
+    """Whether a place is the same directory for a process; containers of one node that share its processes may have one of the same name each."""
+    try:
+        return os.path.samestat(os.stat(f"/proc/{pid}/root{place}"), os.stat(place))
+    except OSError:
+        return True
 
 
 def _await(holds, seconds):

@@ -13,7 +13,8 @@ author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
   - Sets what differs, and nothing else, with C(mlxconfig) or C(mstconfig); a setting is taken up at the next reset of the NIC.
   - With O(reset) it resets the NICs whose settings wait for it, with C(mlxfwreset) or C(mstfwreset); a NIC that is reset loses its
-    links for some seconds and its running settings, so drain the host before.
+    links for some seconds and its running settings, so drain the host before. A card of which another port is up, that is not among
+    O(devices), is not reset: storage or the way to the host may be on it.
   - It reads every NIC again afterwards, and fails where a setting is not what was set.
 extends_documentation_fragment: [gpufabric.pyramid.repair]
 options:
@@ -65,6 +66,7 @@ reset:
   sample: ["0000:18:00.0"]
 """
 
+import glob
 import os
 import re
 import time
@@ -161,11 +163,24 @@ def back(noted, device):
         time.sleep(0.5)
 
 
-def reset(noted, mlxconfig, device):
+def beside(noted, device, devices):
+    """The netdevs of the same card that are up and of none of the devices; those of virtual functions are their port's."""
+    for function in sorted(glob.glob(os.path.join(noted.root, "sys/bus/pci/devices", device.rpartition(".")[0] + ".*"))):
+        if os.path.basename(function) in devices or os.path.lexists(os.path.join(function, "physfn")):
+            continue
+        for place in sorted(glob.glob(os.path.join(function, "net/*"))):
+            if (repairing.text_of(place, "operstate") or "").strip() != "down":
+                yield os.path.basename(place)
+
+
+def reset(noted, mlxconfig, device, devices):
     """Reset one NIC, and look whether it has taken up its settings.
 
-    Raises Broken where it has not.
+    Raises Broken where it has not, or where somebody else's port would go down with it.
     """
+    others = list(beside(noted, device, devices))
+    if others:
+        raise repairing.Broken(f"{device} is not reset: {', '.join(others)} of the same card is up and no rail; reset it by hand, or reboot")
     noted.did(f"{device} was reset" if not noted.check else f"{device} would be reset")
     if noted.check:
         return
@@ -181,14 +196,15 @@ def repair(noted):
     given = noted.module.params
     mlxconfig = repairing.tool("mlxconfig", "mstconfig")
     pending = {}
-    for device in (address(noted.root, one) for one in given["devices"]):
+    devices = [address(noted.root, one) for one in given["devices"]]
+    for device in devices:
         waiting = changed(noted, mlxconfig, device)
         if waiting:
             pending[device] = waiting
     if not given["reset"]:
         return {"pending": pending, "reset": []}
     for device in pending:
-        reset(noted, mlxconfig, device)
+        reset(noted, mlxconfig, device, devices)
     return {"pending": {}, "reset": list(pending)}
 
 

@@ -12,7 +12,8 @@ version_added: 0.2.0
 author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
   - Tells each node's state, its drain reason and the jobs on it, by C(scontrol) and C(squeue) of the machine that it runs on.
-  - With V(drained) it drains them with a reason, and gives those that it drained itself a new reason; the reason of somebody else stays.
+  - With V(drained) it drains them with a reason, and gives those that it drained itself a new reason; the reason of somebody else stays,
+    also of a node that is down; that a node did not answer, or booted, is Slurm's own reason and nobody's.
   - With V(readmitted) it resumes the nodes whose reason is its own or matches O(lift); any other stays drained.
   - It looks again afterwards, and fails where a node is not what it was told to be.
 attributes:
@@ -76,6 +77,8 @@ STATE = re.compile(r"^\s*State=(\S+)", re.MULTILINE)
 # The time and the user that scontrol appends are its own.
 REASON = re.compile(r"^\s*Reason=(.*?)(?: \[[^\[\]]*\])?\s*$", re.MULTILINE)
 OUT = {"DRAIN", "DRAINED", "DRAINING", "DOWN", "FAIL", "FAILING", "INVAL", "NOT_RESPONDING", "POWERED_DOWN"}
+# What Slurm itself says of a node that was away, as one that is reimaged is; nobody has decided anything by it.
+AWAY = ("Not responding", "Node unexpectedly rebooted")
 SECONDS = 20
 
 
@@ -104,14 +107,15 @@ def looked_at(nodes):
 
 def drain(module, was):
     """Drain the nodes that are not, and say anew why we drained them."""
-    reason = OURS + module.params["reason"]
     for node, said in was.items():
         drained = "DRAIN" in said["state"].upper()
+        theirs = said["out"] and not said["ours"] and said["reason"] not in ("", *AWAY)
+        reason = said["reason"] if theirs else OURS + module.params["reason"]
         if drained and (not said["ours"] or said["reason"] == reason):
             continue
         if not module.check_mode:
             repairing.ran([repairing.tool("scontrol"), "update", f"nodename={node}", "state=drain", f"reason={reason}"], SECONDS, f"{node} cannot be drained")
-        yield node, {**said, "out": True, "reason": reason, "ours": True, "state": said["state"] if drained else said["state"] + "+DRAIN"}
+        yield node, {**said, "out": True, "reason": reason, "ours": not theirs, "state": said["state"] if drained else said["state"] + "+DRAIN"}
 
 
 def readmit(module, was, left):

@@ -32,6 +32,17 @@ class Search:
     paths: list[tuple[Group, Group]] = field(default_factory=list)
     open: list[Group] = field(default_factory=list)
 
+    @property
+    def suspects(self) -> Group:
+        """Everybody of whom something is said."""
+        return frozenset(self.hosts).union(*(first | second for first, second in self.paths), *self.open)
+
+    def and_of(self, other: Search | None) -> Search:
+        """This one, with what a later search among other hosts has found."""
+        if other is None:
+            return self
+        return Search(other.launch, {**self.hosts, **other.hosts}, [*self.paths, *other.paths], [*self.open, *other.open])
+
 
 def search(failing: t.Sequence[Group], measured: Measured, order: t.Sequence[str]) -> Search:
     """What to measure next to find who makes the groups fail, or who it is.

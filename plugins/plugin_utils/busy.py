@@ -23,6 +23,9 @@ def busy(gpus: Rows, before: Rows | None, idle: Rows | None, seconds: int, most_
 
     gpus: the rows of ``gpus``; before, idle: the rows of ``nic_counters``, read ``seconds`` apart, or None where the fabric has none.
     """
+    untold = [f"GPU{gpu['gpu']}" for gpu in gpus if gpu["processes"] is None]
+    if untold:
+        return f"{', '.join(untold)} {'does' if len(untold) == 1 else 'do'} not tell whether processes run there"
     processes = [f"GPU{gpu['gpu']}" for gpu in gpus if gpu["processes"]]
     if processes:
         return f"{', '.join(processes)} run{'s' if len(processes) == 1 else ''} processes"

@@ -3,13 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The ladder: all-reduce over 2 hosts, 4, 8 and so on to all, each rung over every host, and a search where a rung breaks.
 
-A rung's groups have no host in common and run side by side, so that no host is left out of a rung and none waits for another.
+A rung's groups have no host in common and run side by side, so that no host is left out of a rung and none waits for another. Where a
+search has named who breaks a rung, the others climb on without them: what they have not done together is not proved.
 """
 
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .bisection import Group, Measured, Search, search
 
@@ -19,11 +20,12 @@ MOST_SEARCHES = 12
 
 @dataclass
 class Step:
-    """The next launch: its groups, none where the ladder has ended; the rung (hosts to a group), 0 in a search; and what was found."""
+    """The next launch: its groups, none where the ladder has ended; the rung (hosts to a group), 0 in a search; what was found; who climbs still."""
 
     groups: list[Group] = field(default_factory=list)
     rung: int = 0
     found: Search | None = None
+    order: t.Sequence[str] = ()
 
 
 def rungs(hosts: int) -> list[int]:
@@ -55,15 +57,28 @@ def following(order: t.Sequence[str], measured: Measured, searches: int) -> Step
     order: the hosts; measured: whether each group that was measured passed; searches: how many launches of a search there were.
     """
     for size in rungs(len(order)):
-        wanted = groups(order, size)
+        wanted = [group for group in groups(order, size) if group in measured or not _carried(group, size, measured)]
         missing = [group for group in wanted if group not in measured]
         if missing:
-            return Step(missing, size)
+            return Step(missing, size, order=order)
         failing = [group for group in wanted if not measured[group]]
         if failing:
-            found = search(failing, measured, order)
-            return Step(found.launch if searches < MOST_SEARCHES else [], 0, found)
-    return Step()
+            return _searched(failing, order, measured, searches)
+    return Step(order=order)
+
+
+def _searched(failing: t.Sequence[Group], order: t.Sequence[str], measured: Measured, searches: int) -> Step:
+    """The next launch of a search; once it has ended, the ladder of those that it said nothing against."""
+    found = search(failing, measured, order)
+    if found.launch or not found.suspects:
+        return Step(found.launch if searches < MOST_SEARCHES else [], 0, found, order)
+    further = following([host for host in order if host not in found.suspects], measured, searches)
+    return replace(further, found=found.and_of(further.found))
+
+
+def _carried(group: Group, size: int, measured: Measured) -> bool:
+    """Whether each host of a group has passed with as many hosts already, if with others."""
+    return all(any(passed and host in other and len(other) >= size for other, passed in measured.items()) for host in group)
 
 
 def launches(hosts: int) -> int:

@@ -20,6 +20,8 @@ STATUSES = {
     13: "receiver-not-ready retries exceeded",
 }
 Complaints = tuple[tuple[str, str, str], ...]
+# What says that a program was built without something, and nothing of the host.
+REFUSES = "this build refuses an option"
 # In the order of what says most. What is of the tool, of its options or of its partner's end proves nothing about the network.
 COMPLAINTS: Complaints = (
     ("fail", r"IB device \S+ not found", "the host lacks the device"),
@@ -34,7 +36,7 @@ COMPLAINTS: Complaints = (
     ("unknown", r"Name or service not known|Problem in resolving", "the partner's address could not be resolved"),
     ("unknown", r"Unexpected CM event", "the connection manager reached no partner"),
     ("unknown", r"Couldn't read remote address|Unable to read (?:from|to) socket|Failed to exchange data", "the partner's side of the test ended early"),
-    ("unknown", r"unrecognized option|Invalid Command|not available|not supported|doesn't support|Unsupported", "this build refuses an option"),
+    ("unknown", r"unrecognized option|Invalid Command|not available|not supported|doesn't support|Unsupported", REFUSES),
     ("unknown", r"Gid index should be|Unknown rate limit", "this build refuses an option's value"),
     ("unknown", r"Couldn't allocate MR|Couldn't create QP|Failed to create|Couldn't get context", "the host refuses the memory or the queue pairs"),
 )

@@ -53,7 +53,7 @@ def argv(asked: Asked, device: str, port: int, gpu: int | None = None, peer: str
     words += ["-n", "1000"] if asked.seconds is None else ["-D", str(asked.seconds)]
     if asked.memory != "host":
         words += [f"--use_{asked.memory}={gpu}"]
-        words += ["--use_cuda_dmabuf"] if asked.dmabuf and asked.memory == "cuda" else []
+        words += [f"--use_{asked.memory}_dmabuf"] if asked.dmabuf else []
     return words + ([peer] if peer is not None else [])
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 from dataclasses import dataclass, field
 
@@ -13,6 +14,7 @@ from . import bisection, ladder
 Rows = list[dict[str, t.Any]]
 Peers = t.Mapping[str, Rows]
 GIB = 1 << 30
+NUMBERS = re.compile(r"(\d+)")
 # Kinds of runs: every host by itself, by itself over its NICs, a rung of the ladder, a launch of a search, one that tries what restores a rate,
 # and one of a single rail, with that rail's GPU of each host.
 NODE, NODE_NICS, RUNG, SEARCH, PROBE, RAIL = "node", "node_nics", "rung", "search", "probe", "rail"
@@ -155,9 +157,22 @@ def measured(found: t.Iterable[Run], values: t.Mapping[str, t.Any]) -> dict[bise
     return {run.group: passed(run, values) for run in found if run.kind in (RUNG, SEARCH)}
 
 
-def blamed(found: t.Sequence[Run], order: t.Sequence[str], values: t.Mapping[str, t.Any]) -> bisection.Search:
-    """Who is to blame for the rung that failed; nobody where none did."""
-    step = ladder.following(order, measured(found, values), ladder.MOST_SEARCHES)
+def came_through(found: t.Iterable[Run]) -> list[str]:
+    """The hosts that alone ran to their end, in one order for whoever plans a ladder and whoever judges it: another one is no partner, and would
+    hang the others.
+    """
+    alone: dict[str, bool] = {}
+    for run in found:
+        if run.kind == NODE:
+            alone.setdefault(run.hosts[0], not run.trouble and not run.wrong)
+    return sorted(
+        (host for host, well in alone.items() if well), key=lambda host: [(int(part), "") if part.isdecimal() else (-1, part) for part in NUMBERS.split(host)]
+    )
+
+
+def blamed(found: t.Sequence[Run], values: t.Mapping[str, t.Any]) -> bisection.Search:
+    """Who is to blame for the rungs that failed; nobody where none did."""
+    step = ladder.following(came_through(found), measured(found, values), ladder.MOST_SEARCHES)
     return step.found or bisection.Search()
 
 

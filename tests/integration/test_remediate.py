@@ -8,11 +8,15 @@ from __future__ import annotations
 import json
 import os
 import re
+import threading
+import time
 import typing as t
 from pathlib import Path
 
 import pytest
 import yaml
+from ansible.module_utils.testing import patch_module_args
+from ansible_collections.gpufabric.pyramid.plugins.modules import slurm_nodes
 from ansible_collections.gpufabric.pyramid.tests.labs.kubernetes import api
 from ansible_collections.gpufabric.pyramid.tests.labs.slurm import cluster
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import files
@@ -159,6 +163,30 @@ def test_a_node_with_a_running_job_is_left_alone(hosts, idle: cluster.Cluster) -
     assert idle.state()[NODE] in ("mixed", "allocated") and refused.run is None
 
 
+def meanwhile(pod: Hosts, act: t.Callable[[], t.Any]) -> threading.Thread:
+    """Does something once the run that looks is under way, which the host was found idle before."""
+
+    def waiting() -> None:
+        until = time.monotonic() + 120
+        while pod.latest() is None and time.monotonic() < until:
+            time.sleep(0.05)
+        act()
+
+    thread = threading.Thread(target=waiting)
+    thread.start()
+    return thread
+
+
+def test_a_job_that_starts_while_the_host_is_looked_at_goes_on_undisturbed(hosts, idle: cluster.Cluster) -> None:
+    pod: Hosts = hosts("dcqcn_off")
+    late = meanwhile(pod, lambda: idle.say("sbatch", "--wrap=sleep 600", f"--nodelist={NODE}", "--output=/dev/null", "--job-name=training"))
+    refused = pod.remediate()
+    late.join()
+    assert refused.rc == 2 and re.search(r"gpu03 is not repaired: gpu03 is left alone: jobs \d+ root training", refused.output), refused.output
+    assert not list((pod.root / "etc").rglob("gpufabric*")) and "training" in idle.say("squeue", "--noheader", "--states=running", "--format=%j")
+    assert idle.state()[NODE] == "draining" and "left alone: jobs" in idle.reason(NODE)
+
+
 def test_what_no_remedy_heals_is_told_and_the_node_stays_drained(hosts, idle: cluster.Cluster) -> None:
     pod: Hosts = hosts("mtu_1500,acs_redirects")
     left = pod.remediate()
@@ -188,6 +216,25 @@ def test_a_node_that_somebody_else_drained_is_repaired_and_stays_drained(hosts, 
     assert idle.state()[NODE] == "drained" and idle.reason(NODE) == "bad fan"
     lifted = pod.remediate(pod_readmit_reasons=["^bad fan$"])
     assert lifted.rc == 0 and idle.state()[NODE] == "idle"
+
+
+def test_a_node_that_somebody_set_down_keeps_its_reason_and_stays_out(idle: cluster.Cluster, monkeypatch, capsys) -> None:
+    monkeypatch.setenv("SLURM_CONF", idle.environment["SLURM_CONF"])
+
+    def told(state: str) -> dict[str, t.Any]:
+        with patch_module_args({"nodes": [NODE], "state": state, "reason": "being repaired"}), pytest.raises(SystemExit):
+            slurm_nodes.main()
+        return json.loads(capsys.readouterr().out)
+
+    idle.say("scontrol", "update", f"nodename={NODE}", "state=down", "reason=bad PSU")
+    drained = told("drained")
+    assert drained["changed"] and (drained["nodes"][NODE]["ours"], drained["nodes"][NODE]["reason"]) == (False, "bad PSU")
+    assert told("readmitted")["left"] == {NODE: "bad PSU"} and idle.reason(NODE) == "bad PSU" and idle.state()[NODE] == "drained"
+    # What Slurm itself says of a node that was reimaged holds nobody back.
+    for reason in ("Not responding", "Node unexpectedly rebooted"):
+        idle.say("scontrol", "update", f"nodename={NODE}", "state=resume")
+        idle.say("scontrol", "update", f"nodename={NODE}", "state=down", f"reason={reason}")
+        assert told("drained")["nodes"][NODE]["ours"] and told("readmitted")["left"] == {} and idle.state()[NODE] == "idle"
 
 
 def test_no_more_hosts_than_may_be_out_at_once(hosts, idle: cluster.Cluster) -> None:
@@ -246,6 +293,16 @@ def test_kubernetes_drains_with_a_reason_and_takes_the_node_back(tmp_path: Path,
     healed = pod.remediate(pod_waivers=waived)
     assert healed.rc == 0, healed.output
     assert not kubernetes.nodes[NODE]["spec"].get("unschedulable") and kubernetes.nodes[NODE]["metadata"]["annotations"] == {}
+
+
+def test_kubernetes_evicts_no_job_that_starts_while_the_host_is_looked_at(tmp_path: Path, kubernetes: api.Api) -> None:
+    pod = Hosts(tmp_path / "pod", "kubernetes", "dcqcn_off")
+    late = meanwhile(pod, lambda: kubernetes.run(api.pod("training", NODE, gpus=8)))
+    refused = pod.remediate()
+    late.join()
+    assert refused.rc == 2 and "gpu03 takes no more pods, and is left to default/training" in refused.output, refused.output
+    assert set(kubernetes.pods) == {"training"} and kubernetes.nodes[NODE]["spec"]["unschedulable"] is True
+    assert not list((pod.root / "etc").rglob("gpufabric*"))
 
 
 def test_kubernetes_refuses_a_node_whose_gpus_a_pod_has(tmp_path: Path, kubernetes: api.Api) -> None:

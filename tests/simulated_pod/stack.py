@@ -31,6 +31,8 @@ HEALTHY: dict[str, t.Any] = {
     # The GPU whose rail carries half.
     "slow_rail": -1,
     "socket": False,
+    # Whether a run over its own NICs goes over NVLink all the same.
+    "over_nvlink": False,
     "wrong": 0,
     "wrong_small": 0,
     "dip_at": 0,
@@ -247,10 +249,11 @@ def log(me: Host, several: bool, over_nics: bool) -> str:
     lines.append("NCCL INFO NET/IB : Using " + " ".join(f"[{place}]{name}:1/RoCE" for place, name in enumerate(names)) + " [RO]; OOB eth0:192.0.2.1<0>")
     lines.append(f"NCCL INFO Using network {'Socket' if me['socket'] else 'IB'}")
     for gpu in range(8):
-        kind = "SHM/direct/direct" if over_nics or not me["access"] else "P2P/CUMEM"
+        kind = "P2P/CUMEM" if me["access"] else "SHM/direct/direct"
+        via = "NET/Socket/0" if me["socket"] else f"NET/IB/{gpu % len(names)}" + ("/GDRDMA" if me["gdr"] else "")
+        kind = via if over_nics and not me["over_nvlink"] else kind
         lines.append(f"[{gpu}] NCCL INFO Channel 00/0 : {gpu}[{gpu}] -> {(gpu + 1) % 8}[{(gpu + 1) % 8}] via {kind}")
         if several:
-            via = "NET/Socket/0" if me["socket"] else f"NET/IB/{gpu % len(names)}" + ("/GDRDMA" if me["gdr"] else "")
             lines.append(f"[{gpu}] NCCL INFO Channel 00/0 : {gpu}[{gpu}] -> {gpu + 8}[{gpu}] [send] via {via}")
     lines += [f"NCCL WARN {me['warning']}"] if me["warning"] else []
     return "".join(f"{me['name']}:100:101 {line if line.startswith('[') else '[0] ' + line}\n" for line in lines)

@@ -17,8 +17,13 @@ INCAST = "incast"
 RX_BYTES = ("rx_prio{p}_bytes", "rx_bytes_pri{p}")
 RX_PAUSES = ("rx_prio{p}_pause", "rx_pfc_ena_frames_pri{p}", "rx_priority_{p}_xoff.nic")
 TX_PAUSES = ("tx_prio{p}_pause", "tx_pfc_ena_frames_pri{p}", "tx_priority_{p}_xoff.nic")
-RX_PAUSED_US = ("rx_prio{p}_pause_duration",)
+RX_PAUSED_US = ("rx_prio{p}_pause_duration", "pfc_pri{p}_rx_duration_us")
 DISCARDS = ("rx_prio{p}_discards", "rx_prio{p}_buf_discard", "rx_discards_phy", "rx_stat_discard")
+# Of RDMA devices: marks and notifications at the receiver, and what is lost (mlx5, bnxt_re).
+MARKED = ("np_ecn_marked_roce_packets", "rx_ecn_marked_pkts")
+NOTIFIED = ("np_cnp_sent", "tx_cnp_pkts")
+SEQUENCE_ERRORS = ("packet_seq_err", "seq_err_naks_rcvd")
+TIMEOUTS = ("local_ack_timeout_err", "to_retransmits")
 ALL_BYTES = ("rx_bytes_phy", "tx_bytes_phy", "rx_bytes", "tx_bytes")
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import statistics
 import typing as t
 from collections import Counter
 
@@ -57,6 +58,12 @@ def not_told(hosts: t.Iterable[str], values: t.Container[tuple[str, str]], names
         for name in sorted(names):
             if (host, name) not in values:
                 yield Finding(name, expected, "not told", "unknown", host=host)
+
+
+def typical(rates: t.Iterable[float]) -> float:
+    """What a group reaches: the median, of an even number the better one, since the mean of two would excuse the worse; 0 of none."""
+    told = list(rates)
+    return statistics.median_high(told) if told else 0.0
 
 
 def odd_ones(values: t.Mapping[Key, t.Any]) -> t.Iterator[tuple[Key, t.Any, t.Any]]:

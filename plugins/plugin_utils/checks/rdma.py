@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import typing as t
 
+from ..perftest import REFUSES
 from . import CannotTell, Finding, NotApplicable, check
 from ._loaded import CLASS_FIX, OTHER_CLASS, in_class
+from ._rows import typical
 from ._tests import RETEST, End, Peers, Row, Rows, Test, blame, median, tests
 
 Grouped = dict[str, Rows]
-REFUSES = "this build refuses an option"
 TESTED = ("write_bw", RETEST)
 
 
@@ -36,9 +37,9 @@ def write_bw_per_rail(
             yield Finding(rail["device"], "a test with another host", "no other host that climbs has this rail", "unknown")
             continue
         yield from _of_rail(end, rounds, known, least)
-        typical = median(one.gbit_s for one in rounds)
-        if typical is not None and least <= typical < warn:
-            yield Finding(rail["device"], f"{warn:g} Gb/s or more", f"{typical:.4g} Gb/s in the middle of {len(rounds)} tests", "warn")
+        middle = median(one.gbit_s for one in rounds)
+        if middle is not None and least <= middle < warn:
+            yield Finding(rail["device"], f"{warn:g} Gb/s or more", f"{middle:.4g} Gb/s in the middle of {len(rounds)} tests", "warn")
 
 
 def _of_link(link: float, percent: float, both_ways: bool) -> float:
@@ -78,9 +79,9 @@ def slow_rail(load_jobs: Grouped, write_bw: Grouped, pod_slow_rail_percent: floa
         for one in (test for test in tests(host, load_jobs, write_bw) if test.sender.host == host and test.gbit_s is not None):
             key = (host, one.sender.device)
             best[key] = max(best.get(key, 0.0), one.gbit_s or 0.0)
-    middle = median(best.values())
-    if middle is None:
+    if not best:
         raise CannotTell("no rail of the group has sent anything")
+    middle = typical(best.values())
     least = middle * pod_slow_rail_percent / 100
     for (host, device), rate in best.items():
         if rate < least:
@@ -133,7 +134,9 @@ def gpu_write_bw(load_jobs: Rows, write_bw: Rows, pod_gpu_write_bw: str, pod_gpu
     if len(refused) == len(asked) and pod_gpu_write_bw == "auto":
         raise NotApplicable("perftest is built without GPU memory here")
     rates = {row["item"]: row["gbit_s"] for row in write_bw}
-    for row in asked:
+    # By peer memory and, where that failed and either will do, by DMA-BUF: whichever works is what jobs use.
+    again = {(row["device"], row["peer"]): row for row in sorted(asked, key=lambda row: row["item"] in rates)}
+    for row in again.values():
         rate = rates.get(row["item"])
         host = max((rates[one["item"]] for one in load_jobs if _same(one, row) and one["item"] in rates), default=None)
         where = f"{row['device']} from {row['memory']} memory"

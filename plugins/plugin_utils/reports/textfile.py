@@ -11,7 +11,7 @@ from __future__ import annotations
 import typing as t
 from datetime import datetime
 
-from ..gates import CLOSED, NOT_REACHED, OPEN, OUT_OF_SCOPE
+from ..gates import CLOSED, NOT_REACHED, NOT_RUN, OPEN, OUT_OF_SCOPE
 from ..verdicts import ORDER
 
 Labels = dict[str, str]
@@ -43,7 +43,7 @@ def _states(labels: Labels, name: str, state: str, words: t.Iterable[str]) -> li
 def _gates(report: dict[str, t.Any], pod: Labels) -> t.Iterator[Sample]:
     for layer in report["layers"]:
         for group, gate in layer["groups"].items() if layer["asked"] else ():
-            yield from _states({**pod, "layer": layer["layer"], "group": group}, "state", gate["gate"], (OPEN, CLOSED, NOT_REACHED, OUT_OF_SCOPE))
+            yield from _states({**pod, "layer": layer["layer"], "group": group}, "state", gate["gate"], (OPEN, CLOSED, NOT_RUN, NOT_REACHED, OUT_OF_SCOPE))
 
 
 def _nodes(report: dict[str, t.Any], pod: Labels) -> t.Iterator[Sample]:

@@ -27,8 +27,8 @@ PROBES: dict[str, dict[str, str]] = {
 }
 # What lets a rank see one GPU only.
 VISIBLE = {"nvidia": "CUDA_VISIBLE_DEVICES", "amd": "HIP_VISIBLE_DEVICES"}
-# With these off, what NVLink would carry must go over the host's own NICs.
-OVER_NICS = {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1"}
+# With these off, what NVLink would carry must go over the host's own NICs; the multicast of NVSwitch asks for no peer access.
+OVER_NICS = {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1", "NCCL_NVLS_ENABLE": "0"}
 
 
 def plan(situation: Situation) -> Timetable | None:
@@ -39,7 +39,7 @@ def plan(situation: Situation) -> Timetable | None:
         return _alone(situation)
     jobs, rates, ranks = (situation.done.get(name, {}) for name in (JOBS, "collective_rates", "collective_ranks"))
     found = rungs.runs(jobs, rates, ranks)
-    order = [host for host in situation.hosts if _came_through(host, found)]
+    order = rungs.came_through(found)
     searches = len({row["step"] for rows in jobs.values() for row in rows if row["kind"] == rungs.SEARCH and row["role"] != rungs.TABLE})
     step = ladder.following(order, rungs.measured(found, situation.values), searches)
     if not step.groups:
@@ -51,15 +51,17 @@ def plan(situation: Situation) -> Timetable | None:
         railed = any(row["kind"] == rungs.RAIL for rows in jobs.values() for row in rows)
         if not railed and (table := _rails(situation, order)) is not None:
             return table
-        return nccl_tests.plan(situation, order, variables, OVER_NICS)
+        return nccl_tests.plan(situation, step.order, variables, OVER_NICS)
     kind = rungs.RUNG if step.rung else rungs.SEARCH
+    # After a search a rung is climbed again by others.
+    again = f", step {situation.step}" if not step.rung or step.found else ""
     what = f"all-reduce over {step.rung} hosts" if step.rung else f"who is slow: {len(step.groups)} groups side by side"
     table = Timetable(words=[what], programs=PROGRAMS)
     for number, group in enumerate(step.groups):
         hosts = [host for host in order if host in group]
-        name = f"{kind} of {len(hosts)}" + (f", group {number + 1}" if len(step.groups) > 1 else "") + (f", step {situation.step}" if not step.rung else "")
+        name = f"{kind} of {len(hosts)}" + (f", group {number + 1}" if len(step.groups) > 1 else "") + again
         # Every collective and every value is proved by each host alone and by all together.
-        _job(table, situation, hosts, kind, name, number, 0.0, {} if step.rung == len(order) else QUICK, {})
+        _job(table, situation, hosts, kind, name, number, 0.0, {} if step.rung == len(step.order) else QUICK, {})
     return table
 
 
@@ -82,15 +84,10 @@ def _rails(situation: Situation, order: t.Sequence[str]) -> Timetable | None:
         # The first host's rails are those of its group: members that have others are told apart in layer 0.
         for number, rail in enumerate(situation.plan.nodes[hosts[0]].values["pod_rails"] if len(hosts) > 1 else ()):
             if rail.get("gpu") is not None:
-                shown = {VISIBLE[values["pod_gpu_vendor"]]: str(rail["gpu"])}
+                # Which NIC carries it is not left to NCCL: it takes what is nearest by its own view of the machine.
+                shown = {VISIBLE[values["pod_gpu_vendor"]]: str(rail["gpu"]), "NCCL_IB_HCA": f"={rail['device']}"}
                 _job(table, situation, hosts, rungs.RAIL, f"{rungs.RAIL} {rail['device']}", number, 0.0, only, shown, 1)
     return table if table.jobs else None
-
-
-def _came_through(host: str, found: t.Sequence[rungs.Run]) -> bool:
-    """Whether a host alone ran to its end: one that cannot is no partner, and would hang the others."""
-    own = [run for run in found if run.kind == rungs.NODE and run.hosts == (host,)]
-    return bool(own) and not own[0].trouble and not own[0].wrong
 
 
 def variables(values: Values) -> dict[str, str]:
@@ -121,7 +118,7 @@ def _alone(situation: Situation) -> Timetable:
     for host in situation.hosts:
         own = situation.plan.nodes[host].values
         _job(table, situation, [host], rungs.NODE, rungs.NODE, 0, 0.0, {"copies": True}, {})
-        if own["pod_collective_backend"] == "nccl" and own["pod_rails"]:
+        if own["pod_collective_backend"] == "nccl" and own["pod_rails"] and own["pod_gpus_per_host"] > 1:
             _job(table, situation, [host], rungs.NODE_NICS, rungs.NODE_NICS, 1, long, QUICK, OVER_NICS)
     return table
 

@@ -56,7 +56,7 @@ def _alone(situation: Situation, hosts: t.Sequence[str], given: t.Callable[[Valu
         table.jobs[host] = [
             Job(f"{PROGRAM} {rungs.NODE}", argv, 0.0, long, {**told, "kind": rungs.NODE}, environment=given(own), reading="nccl_tests"),
         ]
-        if own["pod_rails"]:
+        if own["pod_rails"] and own["pod_gpus_per_host"] > 1:
             kind = rungs.NODE_NICS
             environment = {**given(own), **over_nics}
             job = Job(f"{PROGRAM} {kind}", argv, long, 2 * long, {**told, "kind": kind}, environment=environment, reading="nccl_tests", turn=1)

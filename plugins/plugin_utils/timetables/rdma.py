@@ -8,12 +8,14 @@ from __future__ import annotations
 import typing as t
 
 from ..loads import JOBS, Rows, Situation, Timetable, Values
+from ..perftest import REFUSES
 from ..perftest_commands import asked, gpu_memory
 from ..rounds import Pair, Rail, rail_rounds, turned
 from ._pairs import Slots, rails
 
 # Failing pairs are told apart in so many slots at most; a pod in which more fails has another problem than a pair.
 MOST_RETESTS = 12
+End = tuple[str, str]
 
 
 def plan(situation: Situation) -> Timetable | None:
@@ -36,8 +38,9 @@ def _rounds(situation: Situation) -> Timetable:
         slots.add("latency", 0, rounds[0], "write_lat", asked(values, tool="ib_write_lat", bytes=8, seconds=None))
     for number, pairs in enumerate([*rounds, *crossed]):
         slots.add(f"round {number + 1}", number, pairs, "write_bw", asked(values), early=number > 0)
-    if rounds and values["pod_gpu_write_bw"] != "never":
-        slots.add("gpu memory", 0, rounds[0], "write_bw", asked(values, **gpu_memory(values)), early=True)
+    of_gpus = [pair for pair in rounds[0] if all(rail["gpu"] is not None for rail in pair)] if rounds else []
+    if of_gpus and values["pod_gpu_write_bw"] != "never":
+        slots.add("gpu memory", 0, of_gpus, "write_bw", asked(values, **gpu_memory(values)), early=True)
     if rounds:
         slots.add("sizes", 0, rounds[0], "write_bw", asked(values, bytes=None, seconds=None, qps=1), kind="sizes", early=True)
     words = [
@@ -67,15 +70,35 @@ def _retests(situation: Situation) -> Timetable | None:
         other = _partner(known, passed, 0, known[sender], {sender[0], receiver[0]})
         if other is not None:
             waiting.append(("receiver", (other, known[receiver])))
-    if not waiting:
+    by_dmabuf = _by_dmabuf(situation.values, known, jobs, rates)
+    if not (waiting or by_dmabuf):
         return None
     slots = Slots(situation)
     for number, pairs in enumerate(_apart(waiting)):
         slots.add(f"retest {number + 1}", number, pairs, "write_bw", asked(situation.values), kind="retest", early=True)
-    return slots.timetable([f"{len(failed)} failing pairs again: each alone, and each end with a partner that passed"])
+    words = [f"{len(failed)} failing pairs again: each alone, and each end with a partner that passed"] if waiting else []
+    if by_dmabuf:
+        slots.add("gpu memory by DMA-BUF", 0, by_dmabuf, "write_bw", asked(situation.values, **{**gpu_memory(situation.values), "dmabuf": True}), early=True)
+        words.append(f"{len(by_dmabuf)} tests from GPU memory again, by DMA-BUF")
+    return slots.timetable(words)
 
 
-End = tuple[str, str]
+def _by_dmabuf(values: Values, known: t.Mapping[End, Rail], jobs: t.Mapping[str, Rows], rates: t.Mapping[str, Rows]) -> list[Pair]:
+    """The pairs whose memory of GPUs gave no rate by the module of peer memory, where DMA-BUF will do as well."""
+    if values["pod_gpudirect"] != "either":
+        return []
+    pairs = []
+    for host, rows in jobs.items():
+        told = {row["item"] for row in rates.get(host, ())}
+        sent = [row for row in rows if row["kind"] == "write_bw" and row["role"] == "client"]
+        ends = {row["item"]: ((host, row["device"]), (row["peer"], row["peer_device"])) for row in sent}
+        # From host memory the two are well: what failed is the GPU's memory.
+        well = {ends[row["item"]] for row in sent if row["memory"] == "host" and row["item"] in told}
+        for row in sent:
+            own = ends[row["item"]]
+            if row["memory"] != "host" and row["item"] not in told and REFUSES not in str(row["words"]) and own in well and set(own) <= known.keys():
+                pairs.append((known[own[0]], known[own[1]]))
+    return pairs
 
 
 def sort_out(jobs: t.Mapping[str, Rows], rates: t.Mapping[str, Rows], minimum: float) -> tuple[list[tuple[End, End]], list[tuple[End, End]]]:

@@ -34,7 +34,7 @@ while [ $# -gt 0 ]; do
   -d) device=$2; shift ;; -p) port=$2; shift ;; -m) mtu=$2; shift ;; -x) gid=$2; shift ;; -q) qps=$2; shift ;;
   -s) bytes=$2; shift ;; -D) seconds=$2; shift ;; -i|-u|-n|-t) shift ;; -a) all=yes ;; -b) both=yes ;; -F|--report_gbits) ;;
   --tclass=*) class=${1#*=} ;;
-  --use_cuda=*|--use_rocm=*|--use_cuda_dmabuf) memory=gpu ;;
+  --use_cuda=*|--use_rocm=*|--use_cuda_dmabuf|--use_rocm_dmabuf) memory=gpu ;;
   -*) echo " Invalid Command or flag." >&2; exit 1 ;;
   *) peer=$1 ;;
   esac

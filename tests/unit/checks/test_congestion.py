@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import fnmatch
 import typing as t
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotApplicable
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.congestion import load, marks, pauses, switches, uplinks
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import catalogue
 
 HOSTS = ("gpu01", "gpu02", "gpu03")
 RECEIVER, SENDERS = "gpu03", ("gpu01", "gpu02")
@@ -436,6 +438,18 @@ def test_queues_of_a_port_are_summed_and_fair_hashing_has_its_limit() -> None:
     )  # fmt: skip
     assert list(uplinks.ecmp_balanced(was, now, faces(), "", "leaf", 1.2)) == []
     assert uplinks.fair_ratio(4, 512) == pytest.approx(1.215, abs=0.001) and uplinks.fair_ratio(16, 4096) == pytest.approx(1.195, abs=0.001)
+
+
+def test_the_counters_of_another_driver_are_read_by_its_own_names() -> None:
+    """bnxt_re and bnxt_en, whose NICs count what they were notified of and not what they made of it."""
+    names = {"np_ecn_marked_roce_packets": "rx_ecn_marked_pkts", "np_cnp_sent": "tx_cnp_pkts", "rp_cnp_handled": "rx_cnp_pkts"}
+    names |= {"packet_seq_err": "seq_err_naks_rcvd", "local_ack_timeout_err": "to_retransmits"}
+    told = [{**row, "name": names.get(row["name"], row["name"])} for row in rdma()]
+    assert all(any(fnmatch.fnmatchcase(name, kept) for kept in catalogue()["rdma_counters"].keep) for name in names.values())
+    assert list(load.idle_quiet(nic(), nic(), told, told, RAILS, 3, 5, 0.5)) == []
+    assert list(pauses.no_drops(nic(), nic(), told, told, [incast("sender")], "", RAILS, 3)) == []
+    more = [{**row, "value": row["value"] + (row["name"] == "seq_err_naks_rcvd")} for row in told]
+    assert [one.actual for one in pauses.no_drops(nic(), nic(), told, more, [incast("sender")], "", RAILS, 3)] == ["1"]
 
 
 def test_infiniband_waits_and_does_not_discard() -> None:

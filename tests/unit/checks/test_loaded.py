@@ -30,6 +30,11 @@ def test_a_busy_host_is_named_with_what_it_does():
     assert idle(0, 0, None, pod_gpus_per_host=0) == []
 
 
+def test_processes_that_are_not_told_are_not_none():
+    told = hosts_idle(carried(0), carried(0), **IDLE, gpus_idle=[{"gpu": 0, "processes": 0}, {"gpu": 1, "processes": None}])
+    assert [one.actual for one in told] == ["GPU1 does not tell whether processes run there"]
+
+
 def test_traffic_that_is_not_told_is_not_none():
     def said(before: list[dict[str, object]], now: list[dict[str, object]]) -> list[str]:
         return [one.actual for one in hosts_idle(before, now, **IDLE, gpus_idle=[{"gpu": 0, "processes": 0}])]

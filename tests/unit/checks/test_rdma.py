@@ -202,6 +202,14 @@ def test_gpu_memory_is_held_against_host_memory(pod):
     assert gpu(pod) == ["mlx5_0 from cuda memory: expected 90 % of the 380 Gb/s from host memory, got 190 Gb/s"]
 
 
+def test_gpu_memory_by_dma_buf_will_do_where_peer_memory_does_not(pod):
+    pod.test("a", "b", 380.0)
+    pod.test("a", "b", "the host refuses the memory", memory="cuda")
+    assert gpu(pod) == ["mlx5_0 from cuda memory: expected a rate, got the host refuses the memory"]
+    pod.test("a", "b", 375.0, memory="cuda")
+    assert gpu(pod) == []
+
+
 def test_a_perftest_without_gpu_memory_is_a_skip_unless_it_is_asked_for(pod):
     pod.test("a", "b", 380.0)
     pod.test("a", "b", f"{checks.REFUSES} (Unsupported memory type)", memory="cuda")

@@ -16,6 +16,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
+from ansible_collections.gpufabric.pyramid.plugins.module_utils import detached
 
 SOURCE = (Path(__file__).parents[3] / "plugins" / "module_utils" / "detached.py").read_text()
 FUTURE = "from __future__ import annotations\n"
@@ -109,6 +110,10 @@ def test_a_turn_begins_early_once_all_before_it_has_ended(node: Node) -> None:
     assert said["ended"] == "done" and 1 <= began["next"] < began["after"] < 600 and began["after"] - began["next"] >= 0.9
 
 
+def test_numbers_of_cpus() -> None:
+    assert detached._numbers("0-3,8") == {0, 1, 2, 3, 8} and detached._numbers("5") == {5} and detached._numbers("") == set()
+
+
 def test_a_job_without_a_turn_begins_at_its_time(node: Node) -> None:
     node.start(job("first", "true"), job("in time", "true", at=2), job("early", "true", at=600, until=900, turn=1))
     began = {name: told["began"] for name, told in node.collect()["answers"].items()}
@@ -121,6 +126,24 @@ def test_a_job_past_its_time_is_ended_with_its_children(node: Node, tmp_path: Pa
     assert all(map(lives, mine))
     assert node.collect()["answers"]["a"]["status"] == "timeout"
     assert not any(map(lives, mine))
+
+
+def in_its_own_session(mark: Path, after: str) -> list[str]:
+    """A job whose child leaves its session, as the workers of torchrun do."""
+    return ["sh", "-c", f"setsid sh -c 'echo $$ > {mark}.part; mv {mark}.part {mark}; exec sleep 600' & until test -e {mark}; do sleep 0.05; done; {after}"]
+
+
+def test_what_a_job_leaves_in_a_session_of_its_own_ends_with_the_load(node: Node, tmp_path: Path) -> None:
+    node.start(job("a", *in_its_own_session(tmp_path / "pids", "exit 0")))
+    assert node.collect()["answers"]["a"]["status"] == "ran"
+    assert not any(lives(pid) for pid in pids(tmp_path / "pids"))
+
+
+def test_a_job_past_its_time_is_ended_with_what_left_its_session_and_its_neighbour_lives(node: Node, tmp_path: Path) -> None:
+    late, other = tmp_path / "late", tmp_path / "other"
+    node.start(job("a", *in_its_own_session(late, "sleep 600"), until=1), job("b", *in_its_own_session(other, "sleep 600"), until=600))
+    wait_for(lambda: node.say("watch")["done"] == 1)
+    assert [lives(pid) for mark in (late, other) for pid in pids(mark)] == [False, True]
 
 
 def test_a_client_awaits_its_server_and_is_not_tried_again_for_other_words(node: Node, tmp_path: Path) -> None:

@@ -128,6 +128,21 @@ def test_only_the_nic_that_waits_is_reset_and_it_loses_what_runs(machine) -> Non
     assert one.verdicts() == {"roce_qos": "fail"}
 
 
+@pytest.mark.parametrize(("state", "virtual", "reset"), [("up", False, False), ("down", False, True), ("up", True, True)])
+def test_a_card_with_somebody_elses_port_is_not_reset(state: str, virtual: bool, reset: bool, machine) -> None:
+    one: Machine = machine("prio_mask_lost")
+    port = one.root / "sys/bus/pci/devices/0000:4f:00.1/net/storage1"
+    port.mkdir(parents=True)
+    (port / "operstate").write_text(f"{state}\n")
+    if virtual:
+        (port.parents[1] / "physfn").symlink_to("../0000:4f:00.0")
+    said = one.run(nic_firmware, **arguments(one, "mlxconfig"))
+    assert said.get("reset") == (["0000:4f:00.0"] if reset else None)
+    if not reset:
+        assert said["failed"] and "0000:4f:00.0 is not reset: storage1 of the same card is up and no rail" in said["msg"]
+        assert {rail.trust for rail in one.host.rails} == {"dscp"}
+
+
 def test_settings_of_the_site_are_set_by_word_or_by_number(machine) -> None:
     one: Machine = machine()
     devices = [one.rails[0]["device"]]

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import copy
 import typing as t
 from itertools import combinations, pairwise
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import loads
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import loads, perftest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.timetables import PLANNERS
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import layout
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.planned import plan_of
@@ -111,6 +112,32 @@ def test_what_failed_is_tested_again_alone_and_with_partners_that_passed(plan):
     met = {frozenset((host, job.told["peer"])) for host, job in jobs}
     assert any("gpu03" in pair for pair in met) and any("gpu03" not in pair for pair in met)
     assert PLANNERS["rdma"](situation(plan, 2, done)) is None
+
+
+def test_rails_without_a_gpu_are_not_tested_from_one(plan):
+    bare = copy.deepcopy(plan)
+    for node in bare.nodes.values():
+        for rail in node.values["pod_rails"]:
+            rail["gpu"] = None if rail["device"] == "mlx5_0" else rail["gpu"]
+    timetable = PLANNERS["rdma"](situation(bare))
+    assert timetable is not None
+    of_gpus = [job for jobs in timetable.jobs.values() for job in jobs if job.told["memory"] == "cuda"]
+    assert of_gpus and not [job.id for job in of_gpus if "mlx5_0" in (job.told["device"], job.told["peer_device"])]
+
+
+@pytest.mark.parametrize(("words", "again"), [("the host refuses the memory", True), (perftest.REFUSES, False)])
+def test_gpu_memory_that_peer_memory_does_not_reach_is_tested_by_dma_buf(plan, words: str, again: bool):
+    done = results(plan, lambda _host, _job: False)
+    for host, rows in done[loads.JOBS].items():
+        lost = {row["item"] for row in rows if row["memory"] == "cuda" and row["role"] == "client"}
+        rows[:] = [{**row, "status": "unknown", "words": words} if row["item"] in lost else row for row in rows]
+        done["write_bw"][host] = [row for row in done["write_bw"][host] if row["item"] not in lost]
+    timetable = PLANNERS["rdma"](situation(plan, 1, done))
+    assert (timetable is not None) == again
+    if timetable is not None:
+        jobs = [job for slot in at_once(timetable).values() for _host, job in slot]
+        assert {(job.told["kind"], job.told["memory"]) for job in jobs} == {("write_bw", "cuda")} and len(jobs) == 64
+        assert all("--use_cuda_dmabuf" in job.argv for job in jobs) and timetable.words == [f"{len(jobs) // 2} tests from GPU memory again, by DMA-BUF"]
 
 
 def test_a_pod_in_which_everything_fails_is_not_retested_for_ever(plan):

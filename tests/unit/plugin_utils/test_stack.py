@@ -11,7 +11,7 @@ import re
 import typing as t
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import judging, launchers, loads, rungs
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import judging, ladder, launchers, loads, rungs
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.expectations import typed
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.plan import Node, Plan
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.timetables import PLANNERS
@@ -161,6 +161,45 @@ def test_a_slow_host_of_32_is_named_in_few_launches() -> None:
     assert len(fleet.steps) - 1 <= 2 + 7
 
 
+def together(fleet: Fleet) -> set[str]:
+    """The hosts of the last rung that was climbed."""
+    climbed = [job.told for step in fleet.steps for jobs in step.jobs.values() for job in jobs if job.told["kind"] == rungs.RUNG]
+    return set(climbed[-1]["hosts"])
+
+
+def test_the_others_climb_on_without_whom_a_rung_is_blamed_on() -> None:
+    plan = plan_of(16)
+    fleet = Fleet(plan, {"gpu05": {"limit_gbyte_s": 180.0}, "gpu13": {"limit_gbyte_s": 180.0}})
+    found = not_well(judged("collectives", plan, fleet))
+    assert found["slow_node"] == found["all_reduce_bandwidth"] == {"gpu05": "fail", "gpu13": "fail"}
+    assert together(fleet) == set(plan.nodes) - {"gpu05", "gpu13"}
+    names = [(host, job.id) for step in fleet.steps for host, jobs in step.jobs.items() for job in jobs]
+    assert len(names) == len(set(names)), "two runs of a host have one name"
+
+
+def test_a_ladder_by_nccl_tests_that_ends_early_is_no_pass_for_those_below_it() -> None:
+    plan = plan_of(8, pod_launcher="mpirun", **TESTS)
+    verdicts = judged("collectives", plan, Fleet(plan, {"gpu03": {"tests_percent": 40.0}}))
+    assert not_well(verdicts)["nccl_tests_bandwidth"] == {**dict.fromkeys(plan.nodes, "unknown"), "gpu03": "fail", "gpu04": "fail"}
+    assert "all-reduce over 8 hosts, as by torch, got one over 2" in words_of(verdicts, "nccl_tests_bandwidth")
+
+
+def test_who_is_slow_is_told_beside_a_host_that_never_came_so_far() -> None:
+    plan = plan_of(16)
+    found = not_well(judged("collectives", plan, Fleet(plan, {"gpu02": {"wrong": 3}, "gpu13": {"limit_gbyte_s": 180.0}})))
+    assert found["slow_node"] == {"gpu13": "fail"}
+    assert found["all_reduce_bandwidth"] == {"gpu02": "unknown", "gpu13": "fail"}
+
+
+def test_a_ladder_that_ended_early_is_no_pass_for_those_below_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ladder, "MOST_SEARCHES", 0)
+    plan = plan_of(16)
+    verdicts = judged("collectives", plan, Fleet(plan, {"gpu13": {"limit_gbyte_s": 180.0}}))
+    found = not_well(verdicts)["all_reduce_bandwidth"]
+    assert found == {**dict.fromkeys(plan.nodes, "unknown"), "gpu13": "fail", "gpu14": "fail"}
+    assert "expected all-reduce over all 16 hosts, got one over 2" in words_of(verdicts, "all_reduce_bandwidth")
+
+
 def test_a_healthy_pod_passes_layer_6() -> None:
     plan = plan_of(HOSTS)
     verdicts = judged("training", plan, Fleet(plan, {}))
@@ -189,6 +228,7 @@ ILL: dict[str, tuple[dict[str, t.Any], Checks, str, str]] = {
         "all_rails_used",
         "mlx5_7",
     ),
+    "nics_by_nvlink": ({"over_nvlink": True}, {"node_nics_all_reduce": "unknown"}, "node_nics_all_reduce", "no channel over a NIC"),
     "socket_fallback": (
         {"socket": True},
         {"all_reduce_bandwidth": "fail", "slow_node": "fail", "no_nccl_warnings": "fail", "node_nics_all_reduce": "fail"},

@@ -48,6 +48,13 @@ def test_the_state_of_everything_is_a_series_a_word(tmp_path: Path) -> None:
     assert found["complete",] == 1
 
 
+def test_a_gate_that_was_not_run_has_a_series_of_its_own(tmp_path: Path) -> None:
+    report = runs.read_json(run(tmp_path).run / "report.json")
+    next(layer for layer in report["layers"] if layer["asked"])["groups"]["rack_01"]["gate"] = "not_run"
+    gates = [key for key, value in metrics(textfile.render(report)).items() if key[0] == "gate" and key[2] == "rack_01" and value]
+    assert [key[3] for key in gates if key[1] == next(layer["layer"] for layer in report["layers"] if layer["asked"])] == ["not_run"]
+
+
 def test_names_cannot_break_out_of_a_label(tmp_path: Path) -> None:
     report = runs.read_json(run(tmp_path).run / "report.json")
     report["pod"] = 'a"} 1\nup{x="\\'

@@ -5,16 +5,17 @@
 
 from __future__ import annotations
 
-import statistics
+import re
 import typing as t
 
-from ...rungs import NODE, NODE_NICS, RUNG, Run, blamed, least, of_rails, passed, probes, restored, runs, wanted, wire
+from ...rungs import NODE, NODE_NICS, RUNG, Run, blamed, came_through, least, of_rails, passed, probes, restored, runs, wanted, wire
 from .. import CannotTell, Finding, NotApplicable, check
-from .._rows import Rows, several
-from ._why import why_slow
+from .._rows import Rows, several, typical
+from ._why import by_socket, network_channels, why_slow
 
 Peers = dict[str, Rows]
 CURVE_FROM = 64 << 20
+IN_A_SLOT = re.compile(r"PCIe|\bNVL\b", re.IGNORECASE)
 EFFICIENCY_HOSTS = 8
 
 
@@ -34,9 +35,15 @@ def _alone(host: str, kind: str, jobs: Rows, rates: Rows, ranks: Rows) -> Run:
 
 
 def expected(device: str | None, own: float | None, by_gpu: dict[str, t.Any]) -> float:
+    """The busbw of a host alone: the pod's own number, or that of its GPU, which is of eight on NVSwitch or alike.
+
+    Raises CannotTell for a GPU of which none is known: a GH200 is no H200, and a card in a slot is none on a board.
+    """
     if own is not None:
         return own
-    rate = next((float(by_gpu[name]) for name in sorted(by_gpu, key=len, reverse=True) if name in str(device)), None)
+    named = [name for name in by_gpu if re.search(rf"(?<![A-Z0-9]){re.escape(name)}(?![A-Z0-9])", str(device))]
+    found = max(named, key=len, default=None)
+    rate = float(by_gpu[found]) if found is not None and (IN_A_SLOT.search(found) or not IN_A_SLOT.search(str(device))) else None
     if rate is None:
         raise CannotTell(f"no rate is known for {device}: set pod_node_busbw_gbyte_s")
     return rate
@@ -49,11 +56,14 @@ def expected(device: str | None, own: float | None, by_gpu: dict[str, t.Any]) ->
     needs="load",
 )
 def node_all_reduce(
-    load_jobs: Rows, collective_rates: Rows, collective_ranks: Rows, pod_node: str, pod_node_busbw_gbyte_s: float | None,
+    load_jobs: Rows, collective_rates: Rows, collective_ranks: Rows, pod_node: str, pod_gpus_per_host: int, pod_node_busbw_gbyte_s: float | None,
     pod_node_busbw_by_gpu: dict[str, t.Any], pod_busbw_tolerance_percent: float, nccl_log: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """All GPUs of the host alone reach its expected all-reduce bandwidth."""
     own = _alone(pod_node, NODE, load_jobs, collective_rates, collective_ranks)
+    if pod_gpus_per_host == 1:
+        # It has nobody to reduce with: that it ran to its end is all there is to prove.
+        return
     device = next((row["device"] for row in collective_ranks if row["device"]), None)
     minimum = expected(device, pod_node_busbw_gbyte_s, pod_node_busbw_by_gpu) * (1 - pod_busbw_tolerance_percent / 100)
     if own.top is not None and own.top < minimum:
@@ -68,9 +78,26 @@ def node_all_reduce(
     scope="group",
     needs="load",
 )
-def node_nics_all_reduce(load_jobs: Peers, collective_rates: Peers, collective_ranks: Peers, pod_median_percent: float) -> t.Iterator[Finding]:
+def node_nics_all_reduce(
+    load_jobs: Peers, collective_rates: Peers, collective_ranks: Peers, pod_median_percent: float, nccl_log: Peers | None = None
+) -> t.Iterator[Finding]:
     """With NVLink and shared memory off, every host's own NICs reach 90 percent of what those of its group do."""
+    for host, log in (nccl_log or {}).items():
+        if any(job["kind"] == NODE_NICS and job["status"] == "ok" for job in load_jobs.get(host, ())):
+            yield from _over_nics(host, [row for row in log or () if row["item"] == NODE_NICS])
     yield from _against_the_group(NODE_NICS, "all-reduce over the host's own NICs", load_jobs, collective_rates, collective_ranks, pod_median_percent)
+
+
+def _over_nics(host: str, log: Rows) -> t.Iterator[Finding]:
+    """Whether a run over the host's own NICs was one: by what carries it otherwise, all hosts of a group are alike."""
+    where, wanted_way = "way of the all-reduce over the host's own NICs", "channels over RDMA NICs only"
+    others = [row for row in log if row["event"] == "channel" and not str(row["name"]).startswith("NET/")]
+    if not network_channels(log):
+        yield Finding(where, wanted_way, "NCCL's log has no channel over a NIC", "unknown", host=host)
+    elif by_socket(log):
+        yield Finding(where, wanted_way, "TCP sockets", host=host)
+    elif others:
+        yield Finding(where, wanted_way, f"{len(others)} channels via {', '.join(sorted({str(row['name']) for row in others}))}", "unknown", host=host)
 
 
 def _against_the_group(kind: str, where: str, jobs: Peers, rates: Peers, ranks: Peers, percent: float) -> t.Iterator[Finding]:
@@ -84,7 +111,7 @@ def _against_the_group(kind: str, where: str, jobs: Peers, rates: Peers, ranks: 
     for host in jobs:
         if host not in rated:
             yield Finding(where, "a rate", "; ".join(found[host].trouble[:2]) if host in found else "it was not run", "unknown", host=host)
-    middle = statistics.median(rated.values()) if rated else 0.0
+    middle = typical(rated.values())
     for host, rate in rated.items():
         if rate < middle * percent / 100:
             yield Finding(where, f"{middle * percent / 100:.4g} GB/s or more, as its group reaches {middle:.4g}", f"{rate:.4g} GB/s", host=host)
@@ -108,14 +135,18 @@ def all_reduce_bandwidth(
     mine = [run for run in found if run.kind == RUNG and pod_node in run.hosts]
     if not mine:
         raise NotApplicable("one host climbs") if len(load_jobs_of_peers) < 2 else CannotTell("no rung of the ladder had this host")
-    state = blamed(found, sorted(load_jobs_of_peers), values)
+    state = blamed(found, values)
     tried = restored(probes(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers), values)
     for run in mine:
-        if passed(run, values) or (state.hosts and pod_node not in state.hosts):
+        if passed(run, values) or (state.hosts.keys() & run.hosts and pod_node not in state.hosts):
             continue
-        name = {row["item"] for row in load_jobs_of_peers.get(pod_node, ()) if row["kind"] == RUNG and row["round"] == len(run.hosts)}
+        name = {row["item"] for row in load_jobs_of_peers.get(pod_node, ()) if row["kind"] == RUNG and row["hosts"] == list(run.hosts)}
         log = [row for row in nccl_log or () if row["item"] in name]
         yield _low(run, values, why_slow(log, [rail["device"] for rail in pod_rails], pod_traffic_class if pod_fabric == "roce" else None) + tried)
+    together = max((len(run.hosts) for run in mine if passed(run, values)), default=1)
+    left = [host for host in came_through(found) if host not in state.suspects]
+    if pod_node in left and together < len(left):
+        yield Finding("the ladder", f"all-reduce over all {len(left)} hosts", f"one over {together}: it ended there", "unknown")
 
 
 def ladder_values(rails: Rows, link: float, table: dict[str, t.Any], percent: float, tolerance: float) -> dict[str, t.Any]:
@@ -149,7 +180,7 @@ def rail_all_reduce(load_jobs: Peers, collective_rates: Peers, collective_ranks:
     rated = {device: run.top for device, run in found.items() if run.top is not None and not run.trouble}
     for device in sorted(found.keys() - rated.keys()):
         yield Finding(f"rail {device}", "a rate", "; ".join(found[device].trouble[:2]) or "no rate was told", "unknown")
-    middle = statistics.median(rated.values()) if rated else 0.0
+    middle = typical(rated.values())
     minimum = middle * pod_median_percent / 100
     for device, rate in rated.items():
         if rate < minimum:
@@ -213,7 +244,7 @@ def slow_node(
     found = runs(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)
     if not any(run.kind == RUNG for run in found):
         raise NotApplicable("no ladder was climbed")
-    state = blamed(found, sorted(load_jobs_of_peers), values)
+    state = blamed(found, values)
     if pod_node in state.hosts:
         partners = ", ".join(state.hosts[pod_node])
         yield Finding("the host", f"{wanted(2, values) or 0:.4g} GB/s with a partner that passed", f"slow with {partners}, fast without it")

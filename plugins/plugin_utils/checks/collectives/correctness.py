@@ -39,10 +39,20 @@ def collectives_correct(collective_results: Rows, collective_ranks: Rows, collec
             yield Finding(where, "no wrong value", f"{row['wrong']} wrong")
         elif row["wrong"] is None and pod_collective_backend != "gloo":
             yield Finding(where, "a result", row["unsupported"] or "none", "unknown")
-    proved = {row["collective"] for row in collective_results if row["wrong"] is not None or pod_collective_backend == "gloo"}
+    yield from _unproved(collective_results, collective_ranks, pod_collective_backend)
+
+
+def _unproved(results: Rows, ranks: Rows, backend: str) -> t.Iterator[Finding]:
+    """What no rank told a result of, and what a rank did not that came to its end in a run whose values were looked at."""
+    told = {(row["item"], row["rank"], row["collective"]) for row in results if row["wrong"] is not None or backend == "gloo"}
     for name in COLLECTIVES:
-        if name not in proved:
+        if name not in {collective for _item, _rank, collective in told}:
             yield Finding(name, "a result of every rank", "none", "unknown")
+            continue
+        for row in ranks:
+            looked_at = any(item == row["item"] for item, _rank, _collective in told)
+            if looked_at and row["outcome"] == "done" and (row["item"], row["rank"], name) not in told:
+                yield Finding(f"{row['item']}: rank {row['rank']} {name}", "a result", "none", "unknown")
 
 
 def hung(hangs: Rows, ranks: Rows) -> t.Iterator[Finding]:

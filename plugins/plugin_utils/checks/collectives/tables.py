@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ...rungs import NODE, RUNG, Run, blamed, least, of_tests, runs
+from ...launchers import FROM_ONE_HOST
+from ...rungs import NODE, RUNG, Run, blamed, least, of_tests, passed, runs
 from .. import CannotTell, Finding, NotApplicable, check
 from .._rows import Rows
 from .bandwidth import CURVE_FROM, expected, ladder_values
@@ -41,16 +42,17 @@ def _mine(jobs: Peers, tables: Peers | None, node: str, directory: str, optional
 def nccl_tests_bandwidth(
     load_jobs_of_peers: Peers, collective_rates_of_peers: Peers, collective_ranks_of_peers: Peers, pod_node: str, pod_rails: Rows, pod_link_gbit_s: float,
     pod_all_reduce_busbw_gbyte_s: dict[str, t.Any], pod_all_reduce_percent: float, pod_busbw_tolerance_percent: float, pod_node_busbw_gbyte_s: float | None,
-    pod_node_busbw_by_gpu: dict[str, t.Any], pod_launcher: str, pod_nccl_tests_dir: str, pod_nccl_tests_optional: bool,
+    pod_node_busbw_by_gpu: dict[str, t.Any], pod_gpus_per_host: int, pod_launcher: str, pod_nccl_tests_dir: str, pod_nccl_tests_optional: bool,
     nccl_tests_of_peers: Peers | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Where the host has nccl-tests, each all-reduce of it reaches the bandwidth that the same run of torch must reach."""
     mine = _mine(load_jobs_of_peers, nccl_tests_of_peers, pod_node, pod_nccl_tests_dir, pod_nccl_tests_optional)
     values = ladder_values(pod_rails, pod_link_gbit_s, pod_all_reduce_busbw_gbyte_s, pod_all_reduce_percent, pod_busbw_tolerance_percent)
     by_torch = runs(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)
-    if pod_launcher in ("srun", "mpirun") and any(run.kind == RUNG for run in by_torch) and not any(run.kind == RUNG or run.trouble for run in mine):
+    of_torch = [run for run in by_torch if pod_node in run.hosts]
+    if pod_launcher in FROM_ONE_HOST and any(run.kind == RUNG for run in by_torch) and not any(run.kind == RUNG or run.trouble for run in mine):
         raise CannotTell("no rung of the ladder by nccl-tests had this host")
-    others = blamed(by_torch, sorted(load_jobs_of_peers), values).hosts
+    others = blamed(by_torch, values).hosts
     for run in mine:
         where = f"all-reduce over {len(run.hosts)} hosts" if run.kind == RUNG else f"all-reduce of the host alone, {run.kind}"
         if run.top is None or run.trouble:
@@ -59,11 +61,14 @@ def nccl_tests_bandwidth(
         minimum = None
         if run.kind == RUNG:
             minimum = least(len(run.hosts), values)
-        elif run.kind == NODE:
+        elif run.kind == NODE and pod_gpus_per_host > 1:
             device = next((row["device"] for row in collective_ranks_of_peers.get(pod_node, ()) if row["device"]), None)
             minimum = expected(device, pod_node_busbw_gbyte_s, pod_node_busbw_by_gpu) * (1 - pod_busbw_tolerance_percent / 100)
-        if minimum is not None and run.top < minimum and (run.kind == NODE or not others or pod_node in others):
+        if minimum is not None and run.top < minimum and (run.kind == NODE or not others.keys() & run.hosts or pod_node in others):
             yield Finding(where, f"{minimum:.4g} GB/s busbw or more", f"{run.top:.4g} GB/s by nccl-tests")
+    together, by_tests = (max((len(run.hosts) for run in some if run.kind == RUNG and passed(run, values)), default=1) for some in (of_torch, mine))
+    if pod_launcher in FROM_ONE_HOST and by_tests < together:
+        yield Finding("the ladder by nccl-tests", f"all-reduce over {together} hosts, as by torch", f"one over {by_tests}: it ended there", "unknown")
 
 
 @check(

@@ -8,15 +8,15 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ...rungs import NODE_NICS
 from .. import CannotTell, Finding, NotApplicable, check
 from .._rows import Rows, planned
 from ._why import by_socket, devices, network_channels, staged, used
 
 # What the runs themselves set; any other variable that the pod does not list makes a run measure something else.
-OWN = {
-    "NCCL_COLLNET_ENABLE", "NCCL_DEBUG", "NCCL_DEBUG_FILE", "NCCL_DEBUG_SUBSYS", "NCCL_IB_TC", "NCCL_IB_GID_INDEX", "NCCL_P2P_DISABLE",
-    "NCCL_SHM_DISABLE", "NCCL_IB_HCA",
-}  # fmt: skip
+OWN = {"NCCL_COLLNET_ENABLE", "NCCL_DEBUG", "NCCL_DEBUG_FILE", "NCCL_DEBUG_SUBSYS", "NCCL_IB_TC"}
+# And those of a host's run over its own NICs, which are nobody's business in any other run.
+OWN_OVER_NICS = {"NCCL_NVLS_ENABLE", "NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE"}
 
 
 def _between_hosts(log: Rows, jobs: Rows) -> Rows:
@@ -88,7 +88,8 @@ def nccl_runtime(nccl_log: Rows, pod_nccl_environment: dict[str, t.Any], pod_sof
     for version in sorted(versions):
         if pinned is not None and not version.startswith(str(pinned)):
             yield Finding("NCCL", str(pinned), version, "fail")
-    for name, value in sorted({(row["name"], row["value"]) for row in nccl_log if row["event"] == "variable"}):
+    said = {(row["name"], row["value"]) for row in nccl_log if row["event"] == "variable" and not (row["item"] == NODE_NICS and row["name"] in OWN_OVER_NICS)}
+    for name, value in sorted(said):
         if name not in OWN and str(pod_nccl_environment.get(name)) != str(value):
             yield Finding(str(name), str(pod_nccl_environment.get(name, "not set")), str(value))
 

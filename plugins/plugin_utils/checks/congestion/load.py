@@ -8,12 +8,27 @@ from __future__ import annotations
 import typing as t
 
 from .. import CannotTell, Finding, check
-from .._counters import ALL_BYTES, DISCARDS, INCAST, RX_PAUSES, TX_PAUSES, growth, incast_jobs, pick, planned, total
+from .._counters import (
+    ALL_BYTES,
+    DISCARDS,
+    INCAST,
+    MARKED,
+    NOTIFIED,
+    RX_PAUSES,
+    SEQUENCE_ERRORS,
+    TIMEOUTS,
+    TX_PAUSES,
+    growth,
+    incast_jobs,
+    pick,
+    planned,
+    total,
+)
 from .._loaded import CLASS_FIX, OTHER_CLASS, in_class
 from .._ports import Rows
 
 Peers = dict[str, Rows]
-IDLE_EVENTS = ("np_ecn_marked_roce_packets", "np_cnp_sent", "rp_cnp_handled", "packet_seq_err", "local_ack_timeout_err")
+IDLE_EVENTS = (MARKED, NOTIFIED, ("rp_cnp_handled", "rx_cnp_pkts"), SEQUENCE_ERRORS, TIMEOUTS)
 
 
 @check(
@@ -42,7 +57,7 @@ def idle_quiet(
             "pauses received": pick(nic, RX_PAUSES, pod_roce_priority),
             "pauses sent": pick(nic, TX_PAUSES, pod_roce_priority),
             "packets discarded": total(nic, DISCARDS, pod_roce_priority),
-            **{name: pick(device, (name,)) for name in IDLE_EVENTS},
+            **{names[0]: pick(device, names) for names in IDLE_EVENTS},
         }
         for name, count in events.items():
             if count:

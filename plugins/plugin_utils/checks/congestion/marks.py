@@ -9,13 +9,13 @@ import typing as t
 from collections.abc import Mapping
 
 from .. import CannotTell, Finding, NotApplicable, check
-from .._counters import RX_PAUSES, Counters, growth, incast_jobs, pick
+from .._counters import MARKED, NOTIFIED, RX_PAUSES, Counters, growth, incast_jobs, pick
 from .._ports import Rows
 from .load import sent_to
 
 Grouped = dict[str, Rows]
 End = tuple[str, str]
-MARKED, NOTIFIED, HANDLED, IGNORED = "np_ecn_marked_roce_packets", "np_cnp_sent", "rp_cnp_handled", "rp_cnp_ignored"
+HANDLED, IGNORED = "rp_cnp_handled", "rp_cnp_ignored"
 # Below this share of the receiver's link nothing was congested.
 CONGESTED = 0.8
 
@@ -60,9 +60,9 @@ def ecn_marks_under_load(
     for (host, device), senders in _incasts(load_jobs).items():
         if host not in counters:
             continue
-        marked = pick(counters[host].get(device), (MARKED,))
+        marked = pick(counters[host].get(device), MARKED)
         if marked is None:
-            yield Finding(f"{device} {MARKED}", "a counter of it", "none", "unknown", host=host)
+            yield Finding(f"{device} {MARKED[0]}", "a counter of it", "none", "unknown", host=host)
         elif not marked:
             paused = sum(pick(nics.get(one, {}).get(netdev_of.get(its, "")), RX_PAUSES, pod_roce_priority) or 0 for one, its in senders)
             yield _unmarked(host, device, paused, _received(host, device, load_jobs, write_bw), pod_link_gbit_s)
@@ -105,14 +105,14 @@ def dcqcn_backs_off(load_jobs: Grouped, rdma_counters_idle: Grouped, rdma_counte
     judged, notified = False, set()
     for (host, device), senders in _incasts(load_jobs).items():
         mine = counters.get(host, {}).get(device)
-        if host not in counters or not pick(mine, (MARKED,)):
+        if host not in counters or not pick(mine, MARKED):
             continue
         judged = True
-        sent = pick(mine, (NOTIFIED,))
+        sent = pick(mine, NOTIFIED)
         if sent is None:
-            yield Finding(f"{device} {NOTIFIED}", "a counter of it", "none", "unknown", host=host)
+            yield Finding(f"{device} {NOTIFIED[0]}", "a counter of it", "none", "unknown", host=host)
         elif not sent:
-            words = f"none for {pick(mine, (MARKED,))} marked packets"
+            words = f"none for {pick(mine, MARKED)} marked packets"
             yield Finding(f"{device} as receiver", "notifications sent for marks", words, host=host)
         else:
             notified |= senders

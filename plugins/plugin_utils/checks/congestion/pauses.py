@@ -9,10 +9,10 @@ import itertools
 import typing as t
 
 from .. import Finding, check
-from .._counters import DISCARDS, RX_PAUSED_US, RX_PAUSES, TX_PAUSES, growth, loaded_seconds, pick, planned, total
+from .._counters import DISCARDS, RX_PAUSED_US, RX_PAUSES, SEQUENCE_ERRORS, TIMEOUTS, TX_PAUSES, growth, loaded_seconds, pick, planned, total
 from .._ports import Rows
 
-LOST = ("packet_seq_err", "local_ack_timeout_err")
+LOST = (SEQUENCE_ERRORS, TIMEOUTS)
 
 
 @check(
@@ -50,8 +50,8 @@ def pfc_brief(
 
 def _worst(samples: Rows, netdev: str, priority: int) -> float | None:
     """The largest share of the time between two samples for which a rail was paused, in percent."""
-    name = RX_PAUSED_US[0].format(p=priority)
-    told = sorted((row["seconds"], row["value"]) for row in samples if row["netdev"] == netdev and row["name"] == name)
+    names = {name.format(p=priority) for name in RX_PAUSED_US}
+    told = sorted((row["seconds"], row["value"]) for row in samples if row["netdev"] == netdev and row["name"] in names)
     shares = [(late - soon) / 1e4 / (after - before) for (before, soon), (after, late) in itertools.pairwise(told) if after > before]
     return max(shares, default=None)
 
@@ -94,7 +94,7 @@ def no_drops(
             yield Finding(f"{rail['netdev']} discards", "a counter of them", "none", "unknown")
         elif discarded:
             yield Finding(rail["netdev"], "no packet discarded", str(discarded))
-        lost = {name: pick(devices.get(rail["device"]), (name,)) for name in LOST}
+        lost = {names[0]: pick(devices.get(rail["device"]), names) for names in LOST}
         for name, count in lost.items():
             if count is None:
                 yield Finding(f"{rail['device']} {name}", "a counter of it", "none", "unknown")

@@ -10,7 +10,7 @@ import statistics
 import typing as t
 
 from .. import CannotTell, Finding, NotApplicable, check
-from .._rows import Rows, several
+from .._rows import Rows, several, typical
 from ..collectives.correctness import hung
 
 Peers = dict[str, Rows]
@@ -69,9 +69,13 @@ def spread(rows: Rows) -> tuple[float, float]:
     needs="load",
     when=(OWN_COMMAND, False),
 )
-def step_time_stable(training_steps: Rows, pod_step_variation_percent: float, pod_step_least_ms: float) -> t.Iterator[Finding]:
-    """After the warm-up the time of a step varies by less than 5 percent."""
-    for rank, rows in _enough(training_steps).items():
+def step_time_stable(training_steps: Rows, training_ranks: Rows, pod_step_variation_percent: float, pod_step_least_ms: float) -> t.Iterator[Finding]:
+    """After the warm-up the time of a step varies by less than 5 percent, on every rank."""
+    steps = _enough(training_steps)
+    for row in training_ranks:
+        if row["outcome"] == "done" and row["rank"] not in steps:
+            yield Finding(f"rank {row['rank']}", "the times of its steps", "none", "unknown")
+    for rank, rows in steps.items():
         mean, variation = spread(rows)
         middle = statistics.median(row["step_ms"] for row in rows)
         off = statistics.median(abs(row["step_ms"] - middle) for row in rows)
@@ -119,7 +123,8 @@ def slow_rank(training_steps_of_peers: Peers, pod_node: str, pod_slow_rank_perce
         raise NotApplicable("with sharded parameters the parts of a step are not told") if mine else CannotTell("no step was told")
     late: dict[int, list[float]] = {}
     for step, times in own.items():
-        middle = statistics.median(times.values())
+        # Of two ranks the quicker one is the measure, not their mean.
+        middle = statistics.median_low(times.values())
         for rank in mine & set(times):
             late.setdefault(rank, []).append((times[rank] - middle) / lengths[step] * 100)
     for rank, parts in sorted(late.items()):
@@ -221,11 +226,14 @@ def loss_falls(training_steps: Rows) -> t.Iterator[Finding]:
     kind="host",
     when=(OWN_COMMAND, False),
 )
-def ranks_agree(training_agreement_of_peers: Peers, pod_node: str) -> t.Iterator[Finding]:
+def ranks_agree(training_agreement_of_peers: Peers, training_ranks: Rows, pod_node: str) -> t.Iterator[Finding]:
     """All ranks end with finite parameters, gradients and optimizer state, equal where they must be, as one process would."""
     mine = training_agreement_of_peers.get(pod_node, [])
     if not any(row["what"] == "parameters" for row in mine):
         raise CannotTell("no rank of this host told what it has in the end")
+    for row in training_ranks:
+        if row["outcome"] == "done" and (row["rank"], "parameters") not in {(one["rank"], one["what"]) for one in mine}:
+            yield Finding(f"rank {row['rank']}", "what it has in the end", "not told", "unknown")
     every = [row for rows in training_agreement_of_peers.values() for row in rows]
     for what in ("parameters", "gradients", "optimizer"):
         sums = [row["checksum"] for row in every if row["what"] == what and row["checksum"] is not None]
@@ -253,7 +261,7 @@ def mfu_cause(training_ranks: Peers, training_steps: Peers, pod_median_percent: 
     """No GPU multiplies slower than its group's, and the steps wait neither for data nor for the network for long."""
     several(training_ranks)
     rates = {(host, row["rank"]): row["gemm_tflops"] for host, rows in training_ranks.items() for row in rows if row["gemm_tflops"] is not None}
-    middle = statistics.median(rates.values()) if rates else 0.0
+    middle = typical(rates.values())
     for (host, rank), rate in rates.items():
         if rate < middle * pod_median_percent / 100:
             yield Finding(f"rank {rank}", f"{middle * pod_median_percent / 100:.4g} TFLOP/s or more, as its group", f"{rate:.4g}: computation", host=host)
