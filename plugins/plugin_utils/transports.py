@@ -162,6 +162,8 @@ def giving_up() -> t.Iterator[None]:
     """End the clients of a task that its timeout, or an interrupt, ends: a node that hangs would keep each of them for good."""
     try:
         yield
+    except Exception:
+        raise
     except BaseException:
         _end_children()
         raise
