@@ -8,6 +8,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 FUZZ_SECONDS ?= 300
+SEEDS ?= 100
 INVENTORY ?= inventories/simulated
 ARGS ?=
 PYTEST_ARGS ?=
@@ -105,6 +106,10 @@ site: $(DEV_STAMP) ## Build the docs as a site, in .build/site/html
 .PHONY: fuzz
 fuzz: $(DEV_STAMP) ## Fuzz every parser for FUZZ_SECONDS, going on with the corpus in .build/fuzz
 	$(BIN)/python -m tests.fuzz.parsers .build/fuzz -max_total_time=$(FUZZ_SECONDS)
+
+.PHONY: chaos
+chaos: $(DEV_STAMP) ## Climb with SEEDS sets of troubles: nodes that vanish, hang or babble, runs that are killed or have no room left
+	$(BIN)/python -m tests.chaos $(SEEDS)
 
 .PHONY: clean
 clean: ## Remove what was made here, except the runs

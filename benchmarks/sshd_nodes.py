@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Twelve real sshd nodes on this machine, with the simulated pod's tools on their PATH; for benchmarks only."""
+"""Real sshd nodes on this machine, with the simulated pod's tools on their PATH; for benchmarks only."""
 
 from __future__ import annotations
 
@@ -19,29 +19,31 @@ from pathlib import Path
 
 import yaml
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import layout
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod.planned import made
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.rendering import render
 
 FIRST_PORT = 22001
+HOSTS = [f"gpu{number:02}" for number in range(1, 13)]
 SSHD = "/usr/sbin/sshd"
 
 
 @contextlib.contextmanager
-def nodes(hosts: int = 12) -> t.Iterator[Path]:
-    """An inventory whose GPU hosts are real sshd processes; everything ends with the context."""
+def nodes(names: t.Sequence[str] = HOSTS, **size: int) -> t.Iterator[Path]:
+    """An inventory some of whose nodes are real sshd processes; everything ends with the context."""
     directory = Path(tempfile.mkdtemp(prefix="nodes-"))
     started: list[subprocess.Popen[bytes]] = []
     try:
-        inventory = layout.write(
-            directory / "inventory", racks=2, hosts_per_rack=hosts // 2, spines=2, expectations={"pod_name": "bench", "pod_runs_dir": str(directory / "runs")}
-        )
-        render(inventory, [], 1, directory / "answers")
+        expectations = {"pod_name": "bench", "pod_runs_dir": str(directory / "runs")}
+        inventory = layout.write(directory / "inventory", **{"racks": 2, "hosts_per_rack": 6, "spines": 2, **size}, expectations=expectations)
+        render(*made(inventory, [], 1), directory / "answers")
         _keys(directory)
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
-        for number in range(hosts):
-            started.append(_sshd(directory, number))
-        for number in range(hosts):
-            _await(FIRST_PORT + number)
-        _reach(inventory, directory, hosts)
+        ports = {name: FIRST_PORT + number for number, name in enumerate(names)}
+        for name, port in ports.items():
+            started.append(_sshd(directory, name, port))
+        for port in ports.values():
+            _await(port)
+        _reach(inventory, directory, ports)
         yield inventory
     finally:
         for process in started:
@@ -56,13 +58,15 @@ def _keys(directory: Path) -> None:
     (directory / "authorized").write_text((directory / "key.pub").read_text(encoding="ascii"), encoding="ascii")
 
 
-def _sshd(directory: Path, number: int) -> subprocess.Popen[bytes]:
-    node, answers = f"gpu{number + 1:02}", directory / "answers"
+def _sshd(directory: Path, node: str, port: int) -> subprocess.Popen[bytes]:
+    answers = directory / "answers"
     settings = [
-        f"Port {FIRST_PORT + number}", "ListenAddress 127.0.0.1", f"HostKey {directory}/host_key", f"AuthorizedKeysFile {directory}/authorized",
+        f"Port {port}", "ListenAddress 127.0.0.1", f"HostKey {directory}/host_key", f"AuthorizedKeysFile {directory}/authorized",
         "StrictModes no", "UsePAM no", "PasswordAuthentication no", "PermitRootLogin yes", "MaxStartups 100", f"PidFile {directory}/{node}.pid",
         f"SetEnv PATH={answers}/{node}/bin:/usr/bin:/bin SIMULATED_POD={answers} SIMULATED_NODE={node} SIMULATED_RUN=bench SIMULATED_PYTHON={sys.executable}",
     ]  # fmt: skip
+    # A switch takes `| json` as words of its own, not as a pipe.
+    settings += [] if node in HOSTS else ["ForceCommand exec $SSH_ORIGINAL_COMMAND"]
     config = directory / f"{node}.conf"
     config.write_text("\n".join(settings) + "\n", encoding="utf-8")
     return subprocess.Popen([SSHD, "-D", "-f", str(config)], stderr=subprocess.DEVNULL)
@@ -78,14 +82,14 @@ def _await(port: int) -> None:
         time.sleep(0.05)
 
 
-def _reach(inventory: Path, directory: Path, hosts: int) -> None:
+def _reach(inventory: Path, directory: Path, ports: dict[str, int]) -> None:
     known = " ".join((directory / "host_key.pub").read_text(encoding="ascii").split()[:2])
-    (directory / "known_hosts").write_text("".join(f"[127.0.0.1]:{FIRST_PORT + number} {known}\n" for number in range(hosts)), encoding="ascii")
-    for number in range(hosts):
-        values = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": FIRST_PORT + number, "ansible_user": getpass.getuser()}
+    (directory / "known_hosts").write_text("".join(f"[127.0.0.1]:{port} {known}\n" for port in ports.values()), encoding="ascii")
+    for name, port in ports.items():
+        values = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": port, "ansible_user": getpass.getuser()}
         options = f"-o UserKnownHostsFile={directory}/known_hosts -o ControlPath={directory}/%C -o ControlPersist=5s"
         values |= {"ansible_ssh_private_key_file": str(directory / "key"), "ansible_ssh_common_args": options}
-        path = inventory / "host_vars" / f"gpu{number + 1:02}.yml"
+        path = inventory / "host_vars" / f"{name}.yml"
         path.parent.mkdir(exist_ok=True)
         path.write_text(yaml.safe_dump(values), encoding="utf-8")
     os.environ["BENCH_DIRECTORY"] = str(directory)

@@ -13,6 +13,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Fi
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.every import REGISTRY
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.ledger import Ledger
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.plan import Plan
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import html
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.verdicts import Verdict
 
 JUDGED = ("preflight", "links", "routing")
@@ -64,5 +65,6 @@ def told(book: Ledger, layer: str, node: str, phase: str = "now", seconds: float
 
 def page(book: Ledger) -> str:
     """The rendered page of a made run."""
-    book.page(book.plan(), runs.read_json(book.run / "report.json"))
-    return (book.run / "report.html").read_text(encoding="utf-8")
+    text = html.render(runs.read_json(book.run / "report.json"), book.plan(), book.run)
+    runs.write(book.run / "report.html", text)
+    return text

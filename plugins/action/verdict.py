@@ -24,8 +24,7 @@ class ActionModule(Once, RunAction):
         plan, state = book.plan(), book.state()
         state.finished = True
         book.keep_state(state)
-        report = book.report(plan, state)
-        book.page(plan, report)
+        report = book.report(plan, state, page=True)
         if "gpufabric.pyramid.pyramid" not in (C.CALLBACKS_ENABLED or ()):
             # The callback prints it last of all; without it, here is the last place.
             Display().display(f"\n{table.render(report)}\nreport: {run / 'report.html'} (also report.md, report.json, report.xml)\n")

@@ -201,15 +201,24 @@ class _Supervisor:
             if first["turn"] is not None and first["turn"] not in early and now > 0 and not any(thread.is_alive() for thread in threads):
                 early[first["turn"]] = max(0.0, first["at"] - now)
             while waiting and (waiting[0][1]["at"] - early.get(waiting[0][1]["turn"], 0.0) <= now or self.stopping.is_set()):
-                number, job = waiting.pop(0)
-                threads.append(threading.Thread(target=self.job, args=(number, job), daemon=True))
-                threads[-1].start()
+                threads += self.thread(*waiting.pop(0))
             lease = self.request["lease"]
             if lease is not None and time.monotonic() - (_read(os.path.join(self.place, "lease")) or 0) > lease:
                 self.stop(f"nobody has watched it for {lease} s")
             time.sleep(0.1)
         left = _swept(self.place)
         _write(os.path.join(self.place, "ended.json"), f"hung in the kernel: {left}" if left else self.why or "done")
+
+    def thread(self, number, job):
+        """A job's thread, started; none where the node has none left, which must not cost the other jobs their supervisor."""
+        thread = threading.Thread(target=self.job, args=(number, job), daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as failed:
+            told = dict(NEVER, id=job["id"], argv=job["argv"], status="failed", stderr=f"{job['argv'][0]} could not be run: {failed}")
+            _write(os.path.join(self.place, "answers", f"{number}.json"), told)
+            return []
+        return [thread]
 
     def stop(self, why):
         self.why = self.why or why
@@ -249,8 +258,10 @@ class _Supervisor:
                 process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True, env=environment)
         except PermissionError as refused:
             return dict(told, status="denied", stderr=str(refused))
-        except OSError:
+        except FileNotFoundError:
             return dict(told, status="missing", stderr=f"{argv[0]}: not found on PATH")
+        except OSError as failed:
+            return dict(told, status="failed", stderr=f"{argv[0]} could not be run: {failed}")
         running = os.path.join(self.place, "running", f"{number}.json")
         _write(running, _who(process.pid))
         told["status"] = self.awaited(process, job)

@@ -41,7 +41,7 @@ def answer(request):
     the first that answers is taken), ``timeout`` in seconds and ``exclusive`` (None, or a key that two running commands
     never share); ``programs``, a mapping of name to source text that arguments refer to as ``{name}``; ``devices``, RDMA
     devices whose PCI address arguments refer to as ``{pci:DEVICE}``. Equal argument lists are run once.
-    Returns ``boot_id``, ``uptime_seconds`` and ``answers`` by id: ``status`` (ran, missing, timeout, hung or denied),
+    Returns ``boot_id``, ``uptime_seconds`` and ``answers`` by id: ``status`` (ran, missing, failed, timeout, hung or denied),
     ``chosen`` (the alternative's number), ``argv``, ``rc``, ``stdout``, ``stderr``, ``seconds``, ``cut`` (more text than is kept).
     """
     _end_on_signals()
@@ -88,12 +88,22 @@ def _side_by_side(commands, places):
             for command in queue:
                 answers[command["id"]] = _run(command, places)
 
-    threads = [threading.Thread(target=work, daemon=True) for _thread in range(min(AT_ONCE, len(waiting)))]
+    threads = []
+    # A node that is out of threads still answers, with those that it has: one of them is this one.
+    with contextlib.suppress(RuntimeError):
+        for _thread in range(min(AT_ONCE, len(waiting)) - 1):
+            threads.append(threading.Thread(target=work, daemon=True))
+            threads[-1].start()
+    work()
     for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return answers
+        if thread.ident is not None:
+            thread.join()
+    # Nobody may take an answer that was lost on the way for one that was never asked for.
+    return {command["id"]: answers.get(command["id"]) or dict(_lost(command), chosen=0) for command in commands}
+
+
+def _lost(command):
+    return _failed({"argv": command["alternatives"][0]["argv"], "cut": False, "rc": None, "stdout": "", "seconds": 0.0}, "the reader ran out of memory")
 
 
 def _pci(device):
@@ -142,15 +152,31 @@ def _once(argv, timeout):
 
 def _run_one(argv, timeout):
     began = time.monotonic()
-    told = {"argv": argv, "cut": False, "rc": None, "stdout": "", "stderr": ""}
+    told = {"argv": argv, "cut": False, "rc": None, "stdout": "", "stderr": "", "seconds": 0.0}
     try:
         process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
     except PermissionError as refused:
-        return dict(told, status="denied", stderr=str(refused), seconds=0.0)
-    except OSError as failed:
-        return dict(told, status="missing", stderr=str(failed), seconds=0.0)
+        return dict(told, status="denied", stderr=str(refused))
+    except (OSError, MemoryError) as failed:
+        return _failed(told, failed)
     with _lock:
         _running[process.pid] = process
+    try:
+        told.update(_said(process, timeout))
+    except (RuntimeError, MemoryError) as failed:
+        if _ended(process):
+            with _lock:
+                _running.pop(process.pid, None)
+        return _failed(told, failed)
+    return dict(told, seconds=round(time.monotonic() - began, 3))
+
+
+def _failed(told, failed):
+    """A tool that is there and could not be run, for want of processes, threads, memory or open files: it is not missing."""
+    return dict(told, status="failed", stderr=f"{told['argv'][0]} could not be run: {str(failed) or type(failed).__name__}")
+
+
+def _said(process, timeout):
     texts = [_Collected(process.stdout), _Collected(process.stderr)]
     try:
         process.wait(timeout)
@@ -163,10 +189,10 @@ def _run_one(argv, timeout):
     for text in texts:
         # A daemon that the tool left behind may hold its output open; what is there is taken.
         text.join(GRACE_SECONDS)
-    told.update(status=status, rc=process.returncode, stdout=texts[0].text(), stderr=texts[1].text(), cut=texts[0].cut)
+    stderr = texts[1].text()
     if status == "hung":
-        told["stderr"] += f"\nprocess {process.pid} does not end after SIGKILL; it is left behind"
-    return dict(told, seconds=round(time.monotonic() - began, 3))
+        stderr += f"\nprocess {process.pid} does not end after SIGKILL; it is left behind"
+    return {"status": status, "rc": process.returncode, "stdout": texts[0].text(), "stderr": stderr, "cut": texts[0].cut}
 
 
 def _ended(process):
@@ -197,7 +223,8 @@ class _Collected(threading.Thread):
         while True:
             try:
                 piece = os.read(self.pipe.fileno(), 65536)
-            except (OSError, ValueError):
+            except (OSError, ValueError, MemoryError):
+                self.cut = True
                 return
             if not piece:
                 return

@@ -13,6 +13,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from . import runs
+from .transports import giving_up
 
 Values = dict[str, t.Any]
 
@@ -32,7 +33,8 @@ class Action(ActionBase):
         """The result of ``act``, with what Ansible adds."""
         result = super().run(tmp, task_vars)
         _validation, given = self.validate_argument_spec(self.ARGUMENTS, **self.RULES)
-        return {**result, "changed": False, **self.act(given, task_vars or {})}
+        with giving_up():
+            return {**result, "changed": False, **self.act(given, task_vars or {})}
 
     def act(self, given: Values, task_vars: Values) -> Values:
         """What the task does; given: its typed arguments."""

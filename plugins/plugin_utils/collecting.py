@@ -166,7 +166,7 @@ def trouble(answer: Answer) -> str | None:
     """Why an answer is none, in words; None where its text is to be parsed."""
     tool = answer.argv[0]
     said = (answer.stderr.strip() or answer.stdout.strip()).splitlines()[-1:] or [""]
-    if answer.status == "missing":
+    if answer.status in ("missing", "failed"):
         return answer.stderr
     if answer.status == "denied":
         return f"no permission to run {tool}: {answer.stderr}"

@@ -189,13 +189,13 @@ class Ledger:
         """The verdicts and counts of every judged layer."""
         return {path.stem: runs.read_json(path) for path in (self.run / "verdicts").glob("*.json")}
 
-    def report(self, plan: Plan, state: climb.State) -> dict[str, t.Any]:
-        """Write report.json and what is rendered from it; returns the report."""
+    def report(self, plan: Plan, state: climb.State, page: bool = False) -> dict[str, t.Any]:
+        """Write report.json and what is rendered from it, at a run's end also the page; returns the report."""
         report = document.build(plan, state, self.verdicts())
-        runs.write_json(self.run / "report.json", report)
-        runs.write(self.run / "report.md", markdown.render(report))
-        runs.write(self.run / "report.xml", junit.render(report))
-        runs.write(self.run / "report.prom", textfile.render(report))
+        texts = {"report.md": markdown.render(report), "report.xml": junit.render(report), "report.prom": textfile.render(report)}
+        if page:
+            texts["report.html"] = html.render(report, plan, self.source(state.replay))
+        runs.write_all({self.run / name: text for name, text in {**texts, "report.json": runs.json_text(report)}.items()})
         self._publish(plan, state)
         return report
 
@@ -204,10 +204,6 @@ class Ledger:
         directory = next(iter(plan.nodes.values())).values["pod_textfile_dir"]
         if directory and not state.only and not state.replay:
             runs.publish(self.run / "report.prom", Path(directory).expanduser() / f"gpufabric_pyramid_{state.pod}.prom")
-
-    def page(self, plan: Plan, report: dict[str, t.Any]) -> None:
-        """Write report.html, with the evidence that the run keeps."""
-        runs.write(self.run / "report.html", html.render(report, plan, self.source(report["replayed_from"])))
 
     def source(self, replay: str) -> Path:
         """The directory with what nodes said: this run's, or that of the run which is judged again."""

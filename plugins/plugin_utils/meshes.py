@@ -65,8 +65,11 @@ def distances(hosts: int, values: Values) -> list[int]:
 
 
 def _add_cross_rail(plans: dict[str, dict[str, list[Values]]], hosts: list[str], at: dict[tuple[str, int], Values], values: Values) -> None:
+    indexes_of: dict[str, list[int]] = {host: [] for host in hosts}
+    for host, index in sorted(at):
+        indexes_of[host].append(index)
     for number, host in enumerate(hosts):
-        indexes = sorted(index for name, index in at if name == host)
+        indexes = indexes_of[host]
         if len(indexes) < 2 or len(hosts) < 2:
             continue
         for step, index in enumerate(indexes):

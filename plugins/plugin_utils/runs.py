@@ -68,11 +68,25 @@ def _locked(directory: Path) -> t.Iterator[None]:
 
 def write(path: Path, text: str) -> None:
     """Write a private file whole or not at all."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape") as file:
-        file.write(text)
-    Path(name).replace(path)
+    write_all({path: text})
+
+
+def write_all(texts: t.Mapping[Path, str]) -> None:
+    """Write private files, each of them whole or none of them at all: what is said twice must not be said once on a disk that fills up."""
+    fresh: dict[Path, Path] = {}
+    try:
+        for path, text in texts.items():
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+            fresh[Path(name)] = path
+            with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape") as file:
+                file.write(text)
+    except OSError:
+        for one in fresh:
+            one.unlink()
+        raise
+    for one, path in fresh.items():
+        one.replace(path)
 
 
 def publish(path: Path, to: Path) -> None:
@@ -91,7 +105,12 @@ def publish(path: Path, to: Path) -> None:
 
 def write_json(path: Path, document: t.Any) -> None:
     """Write a private JSON file whole or not at all."""
-    write(path, json.dumps(document, ensure_ascii=True) + "\n")
+    write(path, json_text(document))
+
+
+def json_text(document: t.Any) -> str:
+    """The text of a JSON file."""
+    return json.dumps(document, ensure_ascii=True) + "\n"
 
 
 def read_json(path: Path) -> t.Any:

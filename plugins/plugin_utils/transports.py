@@ -157,6 +157,18 @@ def _exec(action: t.Any, node: Values, asks: list[Ask], _task_vars: Values) -> T
     return _one_by_one(node, asks, say)
 
 
+@contextlib.contextmanager
+def giving_up() -> t.Iterator[None]:
+    """End the clients of a task that its timeout, or an interrupt, ends: a node that hangs would keep each of them for good."""
+    try:
+        yield
+    except Exception:
+        raise
+    except BaseException:
+        _end_children()
+        raise
+
+
 def _end_children() -> None:
     """End the client that still waits for a switch, with all that it started: they are this worker's only descendants."""
     waiting = [os.getpid()]

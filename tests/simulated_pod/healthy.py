@@ -56,7 +56,9 @@ def _host(place: Place, number: int, wiring: Wiring, seed: int) -> Host:
 
 def _rail(place: Place, index: int, raw: dict[str, t.Any], number: int, wiring: Wiring, noise: random.Random) -> Rail:
     cable = next(
-        one for one in wiring.cables if {(one.a.node, one.a.port), (one.b.node, one.b.port)} & {(place.name, raw["netdev"]), (place.name, raw["device"])}
+        one
+        for one in wiring.at[place.name]
+        if {(one.a.node, one.a.port), (one.b.node, one.b.port)} & {(place.name, raw["netdev"]), (place.name, raw["device"])}
     )
     far = cable.seen_from(place.name)[1]
     address, _slash, prefix = str(raw.get("address") or "").partition("/")
@@ -109,7 +111,7 @@ def _switch(place: Place, wiring: Wiring, hosts: dict[str, Host], seed: int) -> 
     noise = random.Random(f"{seed}/{place.name}")
     number = number_of(place.name)
     mac = f"{'00:1c:73' if place.role == 'leaf' else '1c:34:da'}:00:{number:02x}:01"
-    ports = [_port(place, cable, wiring, hosts, mac, noise) for cable in wiring.cables if place.name in (cable.a.node, cable.b.node)]
+    ports = [_port(place, cable, wiring, hosts, mac, noise) for cable in wiring.at[place.name]]
     sessions = [_session(port, wiring, noise) for port in ports if port.peer_role != "host"]
     rails = [rail for host in hosts.values() for rail in host.rails if rail.address]
     networks = {rail.leaf: str(ipaddress.ip_interface(f"{rail.address}/{rail.prefix_length}").network) for rail in rails}

@@ -140,11 +140,12 @@ def _said(plan: Plan, pod: Pod, layer: str, name: str, phase: str, items: dict[s
         names = judging.wanted(layer, place.kind, place.values["pod_fabric"], phase)
         asks, apart = collecting.asks(names, {"platform": place.platform, "values": place.values, "items": items})
         printed = answers.of_node(pod, plan, name, names)
-        kept[key] = {one.reading.name: collecting.reply(one, place.platform, _answers(pod, name, one, printed, layer, phase)) for one in asks} | apart
+        kept[key] = {one.reading.name: collecting.reply(one, place.platform, answered(pod, name, one, printed, layer, phase)) for one in asks} | apart
     return kept[key]
 
 
-def _answers(pod: Pod, name: str, one: collecting.Ask, printed: dict[tuple[str, ...], answers.Printed], layer: str, phase: str) -> list[collecting.Answer]:
+def answered(pod: Pod, name: str, one: collecting.Ask, printed: dict[tuple[str, ...], answers.Printed], layer: str, phase: str) -> list[collecting.Answer]:
+    """What a node's commands for one reading say, in the order of its items."""
     result = []
     missing = {tool.name for tool in pod.nodes[name].tools if tool.how == "missing"}
     for command, item in zip(collecting.commands([one]), one.items):

@@ -37,6 +37,13 @@ class Wiring:
     cables: list[Cable]
     groups: dict[str, list[str]] = field(default_factory=dict)
     fabric: str = "roce"
+    at: dict[str, list[Cable]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.at = {name: [] for name in self.places}
+        for cable in self.cables:
+            for end in (cable.a, cable.b):
+                self.at[end.node].append(cable)
 
     def named(self, role: str) -> list[Place]:
         """The places of one role."""

@@ -28,6 +28,10 @@ DOCUMENTATION = """
             description: A directory in which the pod keeps what its hosts become; it is made with the faults in force. Without one nothing changes.
             default: ""
             vars: [{name: simulated_state}]
+        troubles:
+            description: A directory with what befalls nodes between a request and its answer, as C(tests/chaos) writes it. Without one nothing does.
+            default: ""
+            vars: [{name: simulated_troubles}]
         become_success_timeout:
             version_added: '2.19'
             type: int
@@ -91,10 +95,22 @@ class Connection(Local):
         exported = " ".join(f"{name}={shlex.quote(str(value))}" for name, value in values.items())
         # A switch takes `| json` as words of its own; the shell that stands in for it would not.
         cmd = cmd.replace(" | ", " '|' ") if cmd.startswith("show ") else cmd
-        said = super().exec_command(f"export {exported}; {cmd}", in_data=in_data, sudoable=sudoable)
+
+        def run(command: str) -> tuple[int, bytes, bytes]:
+            return Local.exec_command(self, f"export {exported}; {command}", in_data=in_data, sudoable=sudoable)
+
+        troubles = self.get_option("troubles")
+        said = _chaos().befall(Path(troubles), self.node, cmd, run) if troubles else run(cmd)
         if self.state:
             _state().absorb(self.place, self.node)
         return said
+
+
+def _chaos() -> Any:
+    """As needed by few."""
+    from ansible_collections.gpufabric.pyramid.tests.chaos import befalling
+
+    return befalling
 
 
 def _run() -> str:

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -54,11 +56,54 @@ def test_a_missing_tool_says_so_and_an_alternative_takes_its_place() -> None:
     assert (said["d"]["status"], said["d"]["rc"], said["d"]["chosen"]) == ("ran", 1, 0)
 
 
-def test_a_tool_without_permission(tmp_path) -> None:
+def test_a_tool_that_is_there_and_does_not_start_is_not_missing(tmp_path) -> None:
     tool = tmp_path / "tool"
     tool.write_text("not a program")
     tool.chmod(0o755)
-    assert answers(command("a", [str(tool)]))["a"]["status"] == "missing"
+    said = answers(command("a", [str(tool)]))["a"]
+    assert said["status"] == "failed" and "could not be run: [Errno 8] Exec format error" in said["stderr"]
+
+
+def test_a_node_that_runs_out_of_files_says_so_of_each_tool() -> None:
+    """It is left more and more of them until it answers everything; on the way each answer is what the tool said, or why there is none."""
+    commands, seen = [command(str(number), ["sh", "-c", f"echo {number}"]) for number in range(6)], set()
+    for most in range(5, 200):
+        limited = functools.partial(resource.setrlimit, resource.RLIMIT_NOFILE, (most, most))
+        done = subprocess.run(
+            [sys.executable, "-SE", "-"], input=program(*commands), text=True, capture_output=True, timeout=60, check=False, preexec_fn=limited
+        )
+        said = json.loads(done.stdout)["answers"] if done.returncode == 0 else {}
+        assert not said or set(said) == {one["id"] for one in commands}, done.stderr
+        wrong = {name: one for name, one in said.items() if (one["status"], one["stdout"]) not in (("ran", f"{name}\n"), ("failed", ""))}
+        assert wrong == {}
+        seen |= {one["stderr"] for one in said.values() if one["status"] == "failed"}
+        if said and {one["status"] for one in said.values()} == {"ran"}:
+            break
+    assert seen and all(words.startswith("sh could not be run: [Errno 24] Too many open files") for words in seen)
+
+
+# A limit of processes counts threads too, and root is held to none; so the node's Python refuses them itself.
+NO_MORE_THREADS = """
+import threading
+left, start = iter(range({left})), threading.Thread.start
+def refused(thread):
+    if next(left, None) is None:
+        raise RuntimeError("can't start new thread")
+    start(thread)
+threading.Thread.start = refused
+"""
+
+
+@pytest.mark.parametrize("left", [0, 1, 3, 6, 8])
+def test_a_node_that_runs_out_of_threads_ends_what_it_cannot_read(left: int, tmp_path) -> None:
+    record = tmp_path / "pids"
+    commands = [command(str(number), ["sh", "-c", f"echo $$ >> {record}; echo {number}; exec sleep 0.1"]) for number in range(3)]
+    text = program(*commands).replace(FUTURE, FUTURE + NO_MORE_THREADS.format(left=left), 1)
+    done = subprocess.run([sys.executable, "-SE", "-"], input=text, text=True, capture_output=True, timeout=60, check=True)
+    said = json.loads(done.stdout)["answers"]
+    assert set(said) == {"0", "1", "2"} and ("failed" in {one["status"] for one in said.values()}) == (left < 8)
+    assert all(one["stdout"] == f"{name}\n" if one["status"] == "ran" else "can't start new thread" in one["stderr"] for name, one in said.items())
+    assert [pid for pid in record.read_text().split() if Path(f"/proc/{pid}").exists()] == [] if record.exists() else True
 
 
 @pytest.mark.parametrize("script", ["sleep 60", "trap '' TERM; sleep 60 & wait; sleep 60"])

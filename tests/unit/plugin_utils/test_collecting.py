@@ -49,6 +49,7 @@ def test_a_source_for_other_gpus_does_not_apply() -> None:
     ("said", "words"),
     [
         ({"status": "missing", "stderr": "ibstat: not found on PATH"}, "ibstat: not found on PATH"),
+        ({"status": "failed", "stderr": "ibstat could not be run: [Errno 11] x"}, "ibstat could not be run: [Errno 11] x"),
         ({"status": "denied", "stderr": "[Errno 13] Permission denied"}, "no permission to run ibstat: [Errno 13] Permission denied"),
         ({"status": "timeout", "rc": None}, "ibstat did not end in time"),
         ({"status": "hung", "rc": None}, "ibstat hangs in the kernel and was left behind"),
@@ -63,6 +64,13 @@ def test_a_source_for_other_gpus_does_not_apply() -> None:
 def test_each_way_of_not_answering_has_its_words(said, words) -> None:
     found = reply("ibstat", answer("ibstat", **said))
     assert found.status == "unknown" and found.words.startswith(words) and found.rows == []
+
+
+@pytest.mark.parametrize(("status", "found"), [("missing", "not_applicable"), ("failed", "unknown")])
+def test_a_tool_that_need_not_be_there_is_lacking_only_where_it_is_not_there(status, found) -> None:
+    """A node without a process to spare has the tool, and what it would have said is not known."""
+    said = [answer("link_quality", status=status, rc=None, stderr=f"mlxlink {status}") for _rail in RAILS]
+    assert reply("link_quality", *said).status == found
 
 
 def test_one_rail_that_does_not_answer_leaves_the_table_unread() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -84,6 +85,19 @@ def test_files_are_private_and_whole(tmp_path: Path) -> None:
     assert runs.read_json(path) == {"text": "\udcff \x00 é"}
     assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
     assert [one.name for one in path.parent.iterdir()] == ["report.json"]
+
+
+def test_files_that_say_the_same_are_written_together_or_not_at_all(tmp_path: Path) -> None:
+    """A report that says go beside a page that never came would be believed."""
+    runs.write_all({tmp_path / "report.json": "no_go", tmp_path / "report.md": "no_go"})
+    _soft, hard = limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            runs.write_all({tmp_path / "report.json": "go", tmp_path / "report.md": "go" * 4096})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"report.json": "no_go", "report.md": "no_go"}
 
 
 def test_the_latest_run_is_one_that_reported(tmp_path: Path, other) -> None:

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import types
 
 import pytest
@@ -112,3 +114,24 @@ def test_a_host_that_says_something_else_has_not_answered(stdout, stderr, rc, wo
 
 def test_nobody_is_asked_nothing():
     assert transports.ask(None, HOST, [], {}).answered
+
+
+# In a process of its own: whoever gives up ends all that it has started.
+GIVES_UP = """
+import subprocess
+from ansible._internal._errors._task_timeout import TaskTimeoutError
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import transports
+client = subprocess.Popen(["sh", "-c", "sleep 600 & echo; wait"], stdout=subprocess.PIPE)
+client.stdout.readline()
+try:
+    with transports.giving_up(), TaskTimeoutError.alarm_timeout(1):
+        client.wait()
+except TaskTimeoutError:
+    print(client.wait(20), client.stdout.read())
+"""
+
+
+def test_a_task_that_is_given_up_leaves_no_client_and_nothing_that_it_started() -> None:
+    """The sleeper holds the pipe open as long as it lives."""
+    done = subprocess.run([sys.executable, "-c", GIVES_UP], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "-9 b''\n"

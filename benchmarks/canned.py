@@ -1,0 +1,62 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What every node of a healthy pod says in a climb, as files that the connection ``canned`` reads.
+
+The collection's own transports ask: what they send is noted, and answered with the simulated pod's texts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import typing as t
+from pathlib import Path
+
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import collecting, judging, transports
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod import answers, inprocess
+
+CONNECTION = Path(__file__).parent / "connection"
+
+
+class Node:
+    """Stands where a task's action and its connection stand; notes what goes to the node and what comes back."""
+
+    transport, has_pipelining = "canned", True
+
+    def __init__(self, place: Path, said: dict[str, collecting.Answer]) -> None:
+        self.place, self.said, self._connection = place, said, self
+
+    def _low_level_execute_command(self, _command: str, in_data: bytes) -> dict[str, t.Any]:
+        said = {name: {**vars(one), "chosen": 0} for name, one in self.said.items()}
+        for one in said.values():
+            del one["source"]
+        text = json.dumps({"boot_id": "1", "uptime_seconds": 1.0, "answers": said})
+        return {"stdout": self._kept(in_data, text), "stderr": "", "rc": 0}
+
+    def exec_command(self, command: str, in_data: None = None, sudoable: bool = False) -> tuple[int, str, str]:
+        """A switch's answer to one command; one that it lacks is refused, as the switch would."""
+        text = next((one.stdout for one in self.said.values() if " ".join(one.argv) == command), "% Invalid input\n")
+        return 0, self._kept(command.encode(), text), ""
+
+    def _kept(self, asked: bytes, text: str) -> str:
+        (self.place / hashlib.sha256(asked).hexdigest()[:24]).write_text(text, encoding="utf-8")
+        return text
+
+
+def keep(pods: inprocess.Pods, layers: t.Sequence[str], into: Path) -> None:
+    """Write all answers of a healthy pod to some layers."""
+    plan, pod = pods.plan, pods.pod()
+    meshes = plan.meshes([name for name, node in plan.nodes.items() if node.role == "host"])
+    for name, node in plan.nodes.items():
+        (into / name).mkdir(parents=True)
+        items = {**plan.items(name), **meshes.get(name, {"ping": [], "path_probe": []})}
+        document = {"platform": node.platform, "kind": node.kind, "values": node.values, "items": items}
+        for layer, phase in itertools.product(layers, ("before", "now")):
+            names = judging.wanted(layer, node.kind, node.values["pod_fabric"], phase)
+            asks, _apart = collecting.asks(names, document)
+            printed = answers.of_node(pod, plan, name, names)
+            said = {one.reading.name: inprocess.answered(pod, name, one, printed, layer, phase) for one in asks}
+            flat = {f"{reading} {number}": answer for reading, own in said.items() for number, answer in enumerate(own)}
+            transports.ask(Node(into / name, flat), document, asks, {"ansible_python_interpreter": "python3"})

@@ -1,0 +1,62 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The processes of a simulated pod, and disks that are too small."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import time
+import typing as t
+from pathlib import Path
+
+LEFT_SECONDS = 15
+
+
+def await_that(holds: t.Callable[[], bool], what: str, seconds: float) -> None:
+    """Wait until something holds.
+
+    Raises TimeoutError where it does not come to hold in time.
+    """
+    until = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > until:
+            raise TimeoutError(f"in {seconds} s it did not come to this: {what}")
+        time.sleep(0.05)
+
+
+def left(answers: Path) -> list[str]:
+    """The processes of a pod's nodes that are still there after a while, in words; they carry the pod's answers in their environment."""
+    with contextlib.suppress(TimeoutError):
+        await_that(lambda: not _of(answers), "no process of a node is left", LEFT_SECONDS)
+    return [f"PROCESS LEFT: {pid} {words}" for pid, words in _of(answers).items()]
+
+
+def _of(answers: Path) -> dict[int, str]:
+    found = {}
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if f"SIMULATED_POD={answers}".encode() in path.read_bytes().split(b"\0"):
+                found[int(path.parent.name)] = (path.parent / "cmdline").read_text(encoding="utf-8", errors="replace").replace("\0", " ")
+    return found
+
+
+@contextlib.contextmanager
+def disk(place: Path, megabytes: float) -> t.Iterator[t.Callable[[], None]]:
+    """A file system of that size at a directory; what is given makes it large."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={int(megabytes * 1024)}k", "tmpfs", str(place)], check=True)
+
+    def grow() -> None:
+        subprocess.run(["mount", "-o", "remount,size=512m", str(place)], check=True)
+
+    try:
+        yield grow
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+def may_mount() -> bool:
+    """Whether this user can make a small disk."""
+    return os.geteuid() == 0
