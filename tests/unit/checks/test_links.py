@@ -250,6 +250,22 @@ def test_received_power_of_good_optics_and_of_copper():
             light(*rows, cables=[cable(medium=medium)])
 
 
+def test_lanes_that_are_shown_as_inactive_ports_are_those_of_the_port_before_them():
+    """EOS tells of Et3/17/1 its first lane, and of Et3/17/2 and on the others."""
+    port = {**FIRST[0], "port": "Ethernet3/17/1"}
+    told = [{**lane(power, None, **LIMITS), "port": f"Et3/17/{number}"} for number, power in ((1, -2.0), (2, -2.1), (3, -14.0), (4, -2.2))]
+    told.append({**lane(None, None), "port": "Et3/17/5"})
+
+    def judged(*states):
+        rows = [{**status(), "port": f"Et3/17/{number}", "state": state} for number, state in enumerate(states, 1)]
+        return said(optics.optic_rx_power(told, [port], [], -6.0, 3.0, rows))
+
+    found = judged("connected", *["inactive"] * 7)
+    assert found[0][0].startswith("Ethernet3/17/1 lane 3: expected ") and found[0][1] is None
+    # A port of its own has a cable of its own.
+    assert judged("connected", "inactive", "notconnect", "inactive") == []
+
+
 def reach(medium, length, *rows, speed=100.0):
     return said(optics.cable_reach([cable(medium=medium, length_m=length)], UP, speed, 2.0, 3.0, 5.0, list(rows)))
 

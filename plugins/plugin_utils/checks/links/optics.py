@@ -29,8 +29,9 @@ def _is_copper(row: dict[str, t.Any]) -> bool:
     fabric="roce",
 )
 def optic_rx_power(
-    transceivers: Rows, pod_cables: Rows, pod_optic_rx_range_dbm: list[float], pod_optic_rx_floor_dbm: float, pod_optic_lane_spread_db: float
-) -> t.Iterator[Finding]:
+    transceivers: Rows, pod_cables: Rows, pod_optic_rx_range_dbm: list[float], pod_optic_rx_floor_dbm: float, pod_optic_lane_spread_db: float,
+    interface_status: Rows | None = None,
+) -> t.Iterator[Finding]:  # fmt: skip
     """Every lane of every planned optic receives light within the module's limits and the site's."""
     lanes: dict[str, Rows] = {}
     for row in transceivers:
@@ -38,8 +39,9 @@ def optic_rx_power(
         if row["lane"] is None or row["media_lanes"] is None or row["lane"] <= row["media_lanes"]:
             lanes.setdefault(port_name(row["port"]), []).append(row)
     optical = 0
+    lent = {port_name(row["port"]) for row in interface_status or () if row["state"] == "inactive"}
     for cable in cables_of(pod_cables):
-        rows = lanes.get(port_name(cable["port"]), [])
+        rows = [*lanes.get(port_name(cable["port"]), []), *_lent_lanes(port_name(cable["port"]), lanes, lent)]
         if _planned_copper(cable) or (rows and all(_is_copper(row) for row in rows)):
             continue
         optical += 1
@@ -57,6 +59,15 @@ def optic_rx_power(
             yield Finding(cable["port"], f"lanes within {pod_optic_lane_spread_db:g} dB", f"{max(lit) - min(lit):.2f} dB apart", "warn")
     if not optical:
         raise NotApplicable("every planned cable of this node is copper")
+
+
+def _lent_lanes(port: str, lanes: t.Mapping[str, Rows], lent: t.Container[str]) -> t.Iterator[dict[str, t.Any]]:
+    """The further lanes of a port that EOS shows as ports of their own, inactive as long as this one uses them: Ethernet3/17/2 of Ethernet3/17/1."""
+    cage, slash, first = port.rpartition("/")
+    number = int(first) + 1 if slash and first.isdigit() else 0
+    while number and (name := f"{cage}/{number}") in lent:
+        yield from ({**row, "lane": number, "present": True} for row in lanes.get(name, ()) if row["rx_power_dbm"] is not None)
+        number += 1
 
 
 def _planned_copper(cable: dict[str, t.Any]) -> bool:
