@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import stat
@@ -141,10 +142,7 @@ def _running(place, record):
 
 def _jobs(place):
     with contextlib.suppress(OSError):
-        for name in os.listdir(os.path.join(place, "running")):
-            who = _read(os.path.join(place, "running", name))
-            if who is not None:
-                yield who
+        yield from filter(None, (_read(os.path.join(place, "running", name)) for name in os.listdir(os.path.join(place, "running"))))
 
 
 def _detach(place, request):
@@ -253,8 +251,7 @@ class _Supervisor:
         began = time.monotonic()
         try:
             with open(outputs[0], "wb") as out, open(outputs[1], "wb") as err:
-                environment = dict(os.environ, LC_ALL="C", TERM="dumb", **job.get("environment", {}))
-                environment.update({MARK: self.place, JOB: str(number)})
+                environment = {**os.environ, "LC_ALL": "C", "TERM": "dumb", **job.get("environment", {}), MARK: self.place, JOB: str(number)}
                 process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True, env=environment)
         except PermissionError as refused:
             return dict(told, status="denied", stderr=str(refused))
@@ -268,7 +265,7 @@ class _Supervisor:
         if told["status"] != "hung":
             os.unlink(running)
         if told["status"] != "ran":
-            # The next job of the load is not to share the host with what this one started; after a good end the load's own end is soon enough.
+            # The next job is not to share the host with what this one started; after a good end, the load's own end is soon enough.
             _swept(self.place, number)
         (told["stdout"], cut), (told["stderr"], _cut) = (_kept(path) for path in outputs)
         if told["status"] == "stopped":
@@ -311,15 +308,9 @@ def _pinned(argv, device):
             cpus = file.read().strip()
     except OSError:
         return argv
+    own = {cpu for first, last in re.findall(r"(\d+)(?:-(\d+))?", cpus) for cpu in range(int(first), int(last or first) + 1)}
     # In a container, none of them may be its own, and taskset would fail.
-    allowed = _numbers(cpus) & os.sched_getaffinity(0)
-    return ["taskset", "-c", cpus, *argv] if allowed and shutil.which("taskset") else argv
-
-
-def _numbers(ranges):
-    """The numbers of a list such as ``0-3,8``."""
-    pairs = [part.partition("-")[::2] for part in ranges.split(",") if part]
-    return {number for first, last in pairs for number in range(int(first), int(last or first) + 1)}
+    return ["taskset", "-c", cpus, *argv] if own & os.sched_getaffinity(0) and shutil.which("taskset") else argv
 
 
 def _kept(path):
@@ -370,13 +361,11 @@ def _end(place, _request):
     """End a load: its supervisor ends its jobs; where that one is dead or deaf, they are ended by their recorded ids."""
     record = _read(os.path.join(place, "record.json")) or {}
     supervisor = record.get("supervisor")
-    if _alive(supervisor):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(supervisor["pid"], signal.SIGTERM)
-        _await(lambda: not _alive(supervisor), 3 * GRACE_SECONDS)
-    if _alive(supervisor):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(supervisor["pid"], signal.SIGKILL)
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if _alive(supervisor):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(supervisor["pid"], number)
+            _await(lambda: not _alive(supervisor), 3 * GRACE_SECONDS)
     left = _swept(place)
     return {"ended": f"hung in the kernel: {left}" if left else "told to end", "jobs": record.get("jobs", 0), "done": 0}
 
@@ -402,10 +391,9 @@ def _marked(place, number=None):
 
 def _is_here(pid, place):
     """Whether a place is the same directory for a process; containers of one node that share its processes may have one of the same name each."""
-    try:
+    with contextlib.suppress(OSError):
         return os.path.samestat(os.stat(f"/proc/{pid}/root{place}"), os.stat(place))
-    except OSError:
-        return True
+    return True
 
 
 def _await(holds, seconds):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import random
@@ -110,8 +111,10 @@ def test_a_turn_begins_early_once_all_before_it_has_ended(node: Node) -> None:
     assert said["ended"] == "done" and 1 <= began["next"] < began["after"] < 600 and began["after"] - began["next"] >= 0.9
 
 
-def test_numbers_of_cpus() -> None:
-    assert detached._numbers("0-3,8") == {0, 1, 2, 3, 8} and detached._numbers("5") == {5} and detached._numbers("") == set()
+@pytest.mark.parametrize(("cpus", "pinned"), [("0-1023", True), ("4096-4099,5000", False), ("", False)])
+def test_a_job_is_pinned_where_one_of_the_cpus_is_its_own(cpus: str, pinned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("builtins.open", lambda *_place, **_how: io.StringIO(f"{cpus}\n"))
+    assert detached._pinned(["true"], "mlx5_0") == (["taskset", "-c", cpus, "true"] if pinned else ["true"])
 
 
 def test_a_job_without_a_turn_begins_at_its_time(node: Node) -> None:
