@@ -34,7 +34,7 @@ class ActionModule(Once, RunAction):
     def act_in(self, run: Path, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """Plan the layer's next step, say what it does and how long it takes, and keep it for the hosts."""
         book, layer, step = ledger.Ledger(run), given["layer"], given["step"]
-        nothing = {"more": False, "layer": layer, "step": step, "hosts": [], "ticks": 0, "seconds": 0, "sampled": False}
+        nothing = {"more": False, "layer": layer, "step": step, "hosts": {}, "ticks": 0, "seconds": 0, "sampled": False}
         situation, refused, unloaded = _situation(book, layer, step)
         timetable = timetables.PLANNERS[layer](situation) or loads.Timetable()
         refused = {} if step else refused
@@ -62,7 +62,7 @@ class ActionModule(Once, RunAction):
         told = {
             "more": True,
             "tick_seconds": tick,
-            "hosts": list(timetable.jobs),
+            "hosts": dict.fromkeys(timetable.jobs, True),
             "ticks": math.ceil((lead + timetable.seconds) / tick) if watched else 0,
             "seconds": timetable.seconds,
         }

@@ -58,7 +58,7 @@ pod:
 taking_part:
   description:
     - The nodes that climb, by layer. Where only some nodes are judged, also the hosts that help them, being loaded with them or telling
-      of their fabric.
+      of their fabric. A mapping of names to V(true), since every node looks itself up in it.
   returned: success
   type: dict
 replay:

@@ -53,10 +53,9 @@ step:
   returned: success
   type: int
 hosts:
-  description: The hosts that are loaded.
+  description: The hosts that are loaded, as a mapping of names to V(true), since every node looks itself up in it.
   returned: success
-  type: list
-  elements: str
+  type: dict
 begins:
   description: When the loads begin, in seconds since the epoch.
   returned: where there is something to load

@@ -218,7 +218,7 @@ class Ledger:
             "run_dir": str(self.run),
             "pod": state.pod,
             "replay": bool(state.replay),
-            "taking_part": {layer: climb.taking_part(plan, state, layer) for layer in state.members},
+            "taking_part": {layer: dict.fromkeys(climb.taking_part(plan, state, layer), True) for layer in state.members},
             "soak_seconds": 0 if state.replay else min(soak, climb.ONLY_SOAK_SECONDS) if state.only else soak,
             "idle_seconds": 0 if state.replay else idle,
             "read_timeout_seconds": values["pod_read_timeout_seconds"],
