@@ -13,6 +13,7 @@ from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import baselines, climb, ledger, opening, remediation, runs
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.acting import Action, Once
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import LAYERS
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.focus import focus_of
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.inventory import pod_of
 
 
@@ -48,7 +49,7 @@ class ActionModule(Once, Action):
         replay = str(Path(values["pod_replay_from"]).expanduser().resolve()) if values["pod_replay_from"] else ""
         if replay and not (Path(replay) / "evidence").is_dir():
             raise opening.Refused([f"argument 'pod_replay_from': {replay} has no directory evidence"])
-        focus = climb.focus_of(plan, values["pod_only"])
+        focus = focus_of(plan, values["pod_only"])
         scope, silent = climb.scope(plan, inside, focus)
         if focus is not None and far_ends:
             focus = remediation.with_far_ends(plan, focus.nodes, inside)

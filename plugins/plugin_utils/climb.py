@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 from .checks import LAYERS
 from .checks.every import REGISTRY
+from .focus import Focus
 from .gates import CLOSED, NOT_REACHED, NOT_RUN, OPEN, OUT_OF_SCOPE, Gate
 from .opening import Refused, reached
 from .plan import Plan
@@ -19,16 +20,6 @@ from .readings import catalogue
 ONLY_SOAK_SECONDS = 30
 # Of each gate group, by layer: an incast to one host takes eight senders; in a ladder two tell a slow host from a slow partner.
 ONLY_LOADERS = {"congestion": 8, "rdma": 8, "collectives": 2, "training": 2}
-
-
-@dataclass
-class Focus:
-    """What ``pod_only`` names: nodes (none means all), one check, one layer, or places as ``node:port``."""
-
-    nodes: list[str] = field(default_factory=list)
-    check: str | None = None
-    layers: list[str] = field(default_factory=list)
-    places: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -69,47 +60,6 @@ def load(document: dict[str, t.Any]) -> State:
     """The state that ``dump`` wrote."""
     focus = document.pop("focus")
     return State(**document, focus=Focus(**focus) if focus else None)
-
-
-def focus_of(plan: Plan, only: str) -> Focus | None:
-    """What ``pod_only`` names.
-
-    Raises Refused where it is nothing of this pod.
-    """
-    if not only:
-        return None
-    node, _colon, port = only.partition(":")
-    if port and node in plan.nodes:
-        ends = [cable.seen_from(node) for cable in plan.at[node]]
-        peers = [far for near, far in ends if near.port == port]
-        if not peers:
-            ports = ", ".join(sorted(near.port for near, _far in ends))
-            raise Refused([f"argument 'pod_only': {node} has no cable on port {port!r}; its ports are {ports}"])
-        return Focus(nodes=[node, *(peer.node for peer in peers)], places=[only, *(f"{peer.node}:{peer.port}" for peer in peers)])
-    nodes = [name.strip() for name in only.split(",")]
-    if all(name in plan.nodes for name in nodes):
-        return Focus(nodes=nodes)
-    if only in LAYERS:
-        return Focus(layers=[only])
-    for layer in LAYERS:
-        if only in REGISTRY[layer]:
-            return Focus(check=only, layers=[layer])
-    rail = _rail(plan, only)
-    if rail is not None:
-        return rail
-    raise Refused([f"argument 'pod_only' must be a node, several with commas, node:port, a rail's device, a check or a layer, not {only!r}"])
-
-
-def _rail(plan: Plan, device: str) -> Focus | None:
-    nodes, places = [], []
-    for node in plan.nodes.values():
-        for rail in node.values["pod_rails"] if node.role == "host" else ():
-            if device in (rail["device"], rail.get("netdev")):
-                nodes += [node.name, rail["leaf"]]
-                own = [name for name in (rail["device"], rail.get("netdev")) if name]
-                places += [f"{node.name}:{name}" for name in own]
-                places += [f"{far.node}:{far.port}" for cable in plan.at[node.name] for near, far in [cable.seen_from(node.name)] if near.port in own]
-    return Focus(nodes=list(dict.fromkeys(nodes)), places=places) if nodes else None
 
 
 def scope(plan: Plan, inside: t.Container[str], focus: Focus | None) -> tuple[dict[str, str], dict[str, str]]:

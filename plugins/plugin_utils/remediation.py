@@ -9,7 +9,7 @@ import typing as t
 from dataclasses import asdict, dataclass, field
 
 from .checks._ports import port_name
-from .climb import Focus
+from .focus import Focus
 from .plan import Plan
 
 Report = t.Mapping[str, t.Any]

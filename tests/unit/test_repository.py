@@ -30,7 +30,7 @@ MAX_LINES = 300
 OF_RANKS = ("launched", "one_rank", "ranks", "small_gpt", "torch", "torch_collectives", "training_step")
 # Longer than the house allows, each with what it may have. What a layer checks of one subject stands together.
 # A program that is piped to a host is one file.
-LONGER: dict[str, int] = {"plugins/module_utils/detached.py": 400}
+LONGER: dict[str, int] = {"plugins/module_utils/detached.py": 420}
 IMPURE = {"ansible", "datetime", "io", "os", "pathlib", "random", "socket", "subprocess", "time", "urllib"}
 KEYWORDS = set(Handler.fattributes) | set(Block.fattributes) | set(Play.fattributes)
 # Bases of actions, which are no actions themselves.

@@ -10,8 +10,8 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Ca
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives import transport
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.congestion import infiniband as congestion
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.links import infiniband as links
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.routing import capacity
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.routing import infiniband as routing
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.routing import paths
 
 SPINES = ["spine01", "spine02"]
 
@@ -202,11 +202,11 @@ def test_a_tree_is_whole_and_even():
 def test_oversubscription_counts_the_links_that_are_there():
     planned = [cable(str(number), f"gpu{number:02}", "mlx5_0") for number in (1, 2)] + CABLES[1:]
     told = [neighbor("33", "spine01", "1", "spine"), neighbor("34", "spine02", "1", "spine")]
-    assert said(paths.oversubscription("leaf", "rail_optimised", planned, 400.0, 1, 2, told)) == []
-    assert said(paths.oversubscription("leaf", "rail_optimised", planned, 400.0, 1, 2, told[:1])) == [
+    assert said(capacity.oversubscription("leaf", "rail_optimised", planned, 400.0, 1, 2, told)) == []
+    assert said(capacity.oversubscription("leaf", "rail_optimised", planned, 400.0, 1, 2, told[:1])) == [
         ("uplinks: expected at most 1:1, got 2:1 (2 host ports, 1 uplinks)", "warn")
     ]
-    assert said(paths.oversubscription("leaf", "rail_optimised", planned, 400.0, 1, 2, [])) == [
+    assert said(capacity.oversubscription("leaf", "rail_optimised", planned, 400.0, 1, 2, [])) == [
         ("uplinks: expected at least one, got none in the fabric", None)
     ]
 

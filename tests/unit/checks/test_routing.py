@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotApplicable
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.routing import capacity
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.routing import paths as routing
 
 
@@ -221,7 +222,7 @@ def test_an_mtu_that_is_not_told_is_unknown():
 
 def ratio(hosts, uplinks, role="leaf", topology="rail_optimised"):
     cables = [{"peer_role": "host"}] * hosts + [{"peer_role": "spine"}] * uplinks
-    return said(routing.oversubscription(role, topology, cables, 400.0, 1.0, 2.0))
+    return said(capacity.oversubscription(role, topology, cables, 400.0, 1.0, 2.0))
 
 
 def test_oversubscription():
@@ -236,8 +237,8 @@ def test_oversubscription():
 
 def test_uplinks_count_by_their_speed():
     cables = [{"peer_role": "host", "gbit_s": None}] * 32 + [{"peer_role": "spine", "gbit_s": 800.0}] * 16
-    assert said(routing.oversubscription("leaf", "rail_optimised", cables, 400.0, 1.0, 2.0)) == []
-    assert said(routing.oversubscription("leaf", "rail_optimised", cables[:-8], 400.0, 1.0, 2.0)) == [
+    assert said(capacity.oversubscription("leaf", "rail_optimised", cables, 400.0, 1.0, 2.0)) == []
+    assert said(capacity.oversubscription("leaf", "rail_optimised", cables[:-8], 400.0, 1.0, 2.0)) == [
         ("uplinks: expected at most 1:1, got 2:1 (32 host ports, 8 uplinks)", "warn")
     ]
 

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import climb
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.focus import Focus, focus_of
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.gates import Gate
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.opening import Refused
 
@@ -45,7 +46,7 @@ def proved(plan, minutes=1, **values):
 
 
 def test_a_state_survives_json(plan):
-    one = started(plan, of_state={"focus": climb.Focus(nodes=["gpu01"]), "only": "gpu01"})
+    one = started(plan, of_state={"focus": Focus(nodes=["gpu01"]), "only": "gpu01"})
     assert climb.load(json.loads(json.dumps(one.dump()))) == one
 
 
@@ -57,7 +58,7 @@ def test_everybody_starts(plan):
 
 def test_others_help_to_load_what_pod_only_names(plan):
     plan.groups["rack_01"] += ["gpu03"]
-    focused = {"focus": climb.Focus(nodes=["gpu01"]), "members": {layer: ["gpu01"] for layer in ("routing", "congestion", "collectives")}}
+    focused = {"focus": Focus(nodes=["gpu01"]), "members": {layer: ["gpu01"] for layer in ("routing", "congestion", "collectives")}}
     one = state(plan, **focused, lent=["gpu01", "gpu03", "gpu04"])
     assert {layer: climb.loaders(plan, one, layer) for layer in one.members} == {"routing": [], "congestion": ["gpu03"], "collectives": ["gpu03"]}
     assert climb.loaders(plan, state(plan, **focused), "congestion") == []
@@ -73,7 +74,7 @@ def test_others_help_to_load_what_pod_only_names(plan):
     ],
 )
 def test_what_pod_only_names(plan, only, nodes, places):
-    focus = climb.focus_of(plan, only)
+    focus = focus_of(plan, only)
     assert focus.nodes == nodes and (places is None or focus.places == places)
 
 
@@ -81,15 +82,15 @@ def test_a_rail_is_named_by_its_own_port_and_no_longer_one(plan):
     for node in plan.nodes.values():
         for rail in node.values["pod_rails"]:
             rail["netdev"] = {"ens0": "ens10", "ens1": "ens1"}[rail["netdev"]]
-    assert "gpu01:ens1" in climb.focus_of(plan, "ens1").places
+    assert "gpu01:ens1" in focus_of(plan, "ens1").places
     # The cables of the small plan are called as the rails were.
-    assert climb.focus_of(plan, "ens10").places == [f"gpu0{host}:{name}" for host in range(1, 5) for name in ("mlx5_0", "ens10")]
+    assert focus_of(plan, "ens10").places == [f"gpu0{host}:{name}" for host in range(1, 5) for name in ("mlx5_0", "ens10")]
 
 
 def test_pod_only_of_a_layer_or_a_check(plan):
-    assert climb.focus_of(plan, "links").layers == ["links"]
-    assert (climb.focus_of(plan, "crc_clean").check, climb.focus_of(plan, "crc_clean").layers) == ("crc_clean", ["links"])
-    assert climb.focus_of(plan, "") is None
+    assert focus_of(plan, "links").layers == ["links"]
+    assert (focus_of(plan, "crc_clean").check, focus_of(plan, "crc_clean").layers) == ("crc_clean", ["links"])
+    assert focus_of(plan, "") is None
 
 
 @pytest.mark.parametrize(
@@ -97,7 +98,7 @@ def test_pod_only_of_a_layer_or_a_check(plan):
 )
 def test_pod_only_of_nothing_is_refused(plan, only, words):
     with pytest.raises(Refused) as refused:
-        climb.focus_of(plan, only)
+        focus_of(plan, only)
     assert words in refused.value.reasons[0]
 
 
@@ -110,7 +111,7 @@ def test_limit(plan):
     assert groups["rack_01"] == "partly" and list(silent) == ["gpu02"] and "add rack_01 to --limit" in silent["gpu02"]
     _groups, silent = climb.scope(plan, HOSTS, None)
     assert list(silent) == SWITCHES and "rack_01:leaves:spines" in silent["leaf01"]
-    groups, silent = climb.scope(plan, HOSTS, climb.Focus(nodes=["gpu03"]))
+    groups, silent = climb.scope(plan, HOSTS, Focus(nodes=["gpu03"]))
     assert groups == {"rack_01": "out", "rack_02": "in"} and silent == {}
 
 

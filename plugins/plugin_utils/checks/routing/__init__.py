@@ -5,6 +5,6 @@
 
 from __future__ import annotations
 
-from . import infiniband, paths
+from . import capacity, infiniband, paths
 
-__all__ = ["infiniband", "paths"]
+__all__ = ["capacity", "infiniband", "paths"]
