@@ -14,7 +14,7 @@ description:
   - Sets what differs, and nothing else, with C(mlxconfig) or C(mstconfig); a setting is taken up at the next reset of the NIC.
   - With O(reset) it resets the NICs whose settings wait for it, with C(mlxfwreset) or C(mstfwreset); a NIC that is reset loses its
     links for some seconds and its running settings, so drain the host before. A card of which another port is up, that is not among
-    O(devices), is not reset: storage or the way to the host may be on it.
+    O(devices), is not reset, since storage or the way to the host may be on it.
   - It reads every NIC again afterwards, and fails where a setting is not what was set.
 extends_documentation_fragment: [gpufabric.pyramid.repair]
 options:
