@@ -98,7 +98,7 @@ def _busy(said: dict[str, dict[str, t.Any]], host: str, values: dict[str, t.Any]
             if reading is None or reading["status"] != "ok":
                 return f"whether it is idle is not told: {reading['words'] if reading else f'{name} was not read'}"
             rows[phase, name] = reading["rows"]
-    counters = [rows.get((phase, "nic_counters")) for phase in ("before", "idle")]
+    counters = (rows[phase, busy.COUNTERS[values["pod_fabric"]]] for phase in ("before", "idle"))
     return busy.busy(rows["idle", "gpus"], *counters, values["pod_idle_seconds"], values["pod_idle_gbit_s"])
 
 

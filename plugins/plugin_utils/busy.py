@@ -9,19 +9,19 @@ import typing as t
 
 Rows = list[dict[str, t.Any]]
 # What tells it, by the phase in which it is read; every layer that loads hosts asks for it.
-# An InfiniBand port has no netdev whose driver would count.
-TOLD: dict[str, dict[str, tuple[str, ...]]] = {
-    "roce": {"before": ("nic_counters",), "idle": ("gpus", "nic_counters")},
-    "infiniband": {"idle": ("gpus",)},
-}
-# Bytes that a NIC has sent and received, by any name that it gives them.
-BYTES = ("rx_bytes_phy", "tx_bytes_phy", "rx_bytes", "tx_bytes")
+# An InfiniBand port has no netdev whose driver would count; its own counters are read.
+COUNTERS = {"roce": "nic_counters", "infiniband": "rdma_port_counters"}
+TOLD: dict[str, dict[str, tuple[str, ...]]] = {fabric: {"before": (name,), "idle": ("gpus", name)} for fabric, name in COUNTERS.items()}
+# What a NIC has sent and received, by any name that it gives it, and how many bytes each count is.
+BYTES = {"rx_bytes_phy": 1, "tx_bytes_phy": 1, "rx_bytes": 1, "tx_bytes": 1, "port_xmit_data": 4, "port_rcv_data": 4}
+# Where a counter of 32 bits stops.
+STOPPED = 0xFFFFFFFF
 
 
-def busy(gpus: Rows, before: Rows | None, idle: Rows | None, seconds: int, most_gbit_s: float) -> str | None:
+def busy(gpus: Rows, before: Rows, idle: Rows, seconds: int, most_gbit_s: float) -> str | None:
     """Why a host is not idle, or None.
 
-    gpus: the rows of ``gpus``; before, idle: the rows of ``nic_counters``, read ``seconds`` apart, or None where the fabric has none.
+    gpus: the rows of ``gpus``; before, idle: the rows of the fabric's ``COUNTERS``, read ``seconds`` apart.
     """
     untold = [f"GPU{gpu['gpu']}" for gpu in gpus if gpu["processes"] is None]
     if untold:
@@ -29,21 +29,23 @@ def busy(gpus: Rows, before: Rows | None, idle: Rows | None, seconds: int, most_
     processes = [f"GPU{gpu['gpu']}" for gpu in gpus if gpu["processes"]]
     if processes:
         return f"{', '.join(processes)} run{'s' if len(processes) == 1 else ''} processes"
-    if before is None or idle is None:
-        return None
     was, now = _bytes(before), _bytes(idle)
     both = was.keys() & now.keys()
-    silent = {row["netdev"] for row in (*before, *idle)} - {netdev for netdev, _name in both}
+    silent = {_nic(row) for row in (*before, *idle)} - {nic for nic, _name in both}
     if silent or not both:
         return f"no counter of bytes, read twice, tells the traffic of {', '.join(sorted(silent)) or 'its NICs'}"
-    for netdev, name in sorted(both):
-        rate = (now[netdev, name] - was[netdev, name]) * 8 / 1e9 / max(seconds, 1)
+    for nic, name in sorted(both):
+        rate = (now[nic, name] - was[nic, name]) * 8 / 1e9 / max(seconds, 1)
         if rate < 0:
-            return f"{netdev} {name} went back between two readings, so that its traffic is not told"
+            return f"{nic} {name} went back between two readings, so that its traffic is not told"
         if rate > most_gbit_s:
-            return f"{netdev} carries {rate:.2f} Gb/s ({name}), and an idle NIC at most {most_gbit_s:g}"
+            return f"{nic} carries {rate:.2f} Gb/s ({name}), and an idle NIC at most {most_gbit_s:g}"
     return None
 
 
+def _nic(row: dict[str, t.Any]) -> str:
+    return str(row["netdev"] if "netdev" in row else row["device"])
+
+
 def _bytes(rows: Rows) -> dict[tuple[str, str], int]:
-    return {(row["netdev"], row["name"]): row["value"] for row in rows if row["name"] in BYTES}
+    return {(_nic(row), row["name"]): row["value"] * BYTES[row["name"]] for row in rows if row["name"] in BYTES and row["value"] != STOPPED}

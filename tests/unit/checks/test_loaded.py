@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.busy import busy
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks._loaded import hosts_idle
 
@@ -44,3 +45,13 @@ def test_traffic_that_is_not_told_is_not_none():
     assert said([*carried(0), *other], [*carried(0), *other]) == ["no counter of bytes, read twice, tells the traffic of ens1"]
     assert said([], []) == ["no counter of bytes, read twice, tells the traffic of its NICs"]
     assert said(carried(9), carried(7)) == ["ens0 rx_bytes_phy went back between two readings, so that its traffic is not told"]
+
+
+def test_an_infiniband_port_is_idle_by_its_own_counters_in_words_of_four_bytes():
+    def said(was: int, now: int) -> str | None:
+        before, after = ([{"device": "mlx5_0", "name": "port_xmit_data", "value": value}] for value in (was, now))
+        return busy([{"gpu": 0, "processes": 0}], before, after, 5, 0.5)
+
+    assert said(7, 7 + 70_000_000) is None
+    assert said(7, 7 + 100_000_000) == "mlx5_0 carries 0.64 Gb/s (port_xmit_data), and an idle NIC at most 0.5"
+    assert said(0xFFFFFFFF, 0xFFFFFFFF) == "no counter of bytes, read twice, tells the traffic of mlx5_0", "it has stopped at its end"
