@@ -12,6 +12,8 @@ import typing as t
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import judging, ladder, launchers, loads, rungs
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.training import steps
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.expectations import typed
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.plan import Node, Plan
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.timetables import PLANNERS
@@ -428,6 +430,14 @@ def test_an_ill_host_of_layer_6_is_found_and_named(plan: Plan, name: str) -> Non
     found = not_well(verdicts)
     assert {one: found.get(one, {}).get("gpu13") for one in checks} == checks
     assert words in words_of(verdicts, check)
+
+
+def test_a_launcher_that_was_refused_says_why_there_is_no_training() -> None:
+    refused = {"role": rungs.LAUNCHER, "status": "unknown", "words": "Slurm refuses the job"}
+    found = [(one.where, one.actual, one.severity) for one in steps.no_nccl_timeouts([refused], [], [], 8)]
+    assert found == [("the launcher", "Slurm refuses the job", "unknown"), ("ranks", "0", "unknown")]
+    with pytest.raises(CannotTell, match="no rank was started"):
+        list(steps.no_nccl_timeouts([], [], [], 8))
 
 
 def test_jitter_of_all_steps() -> None:

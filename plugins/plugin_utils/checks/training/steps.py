@@ -9,6 +9,7 @@ import math
 import statistics
 import typing as t
 
+from ...rungs import LAUNCHER
 from .. import CannotTell, Finding, NotApplicable, check
 from .._rows import Rows, several, typical
 from ..collectives.correctness import hung
@@ -187,10 +188,12 @@ def mfu(training_steps: Rows, training_ranks: Rows, pod_mfu_min_percent: float |
     when=(OWN_COMMAND, False),
 )
 def no_nccl_timeouts(
-    training_ranks: Rows, training_hangs: Rows, pod_gpus_per_host: int, collective_timeouts: Rows | None = None
+    load_jobs: Rows, training_ranks: Rows, training_hangs: Rows, pod_gpus_per_host: int, collective_timeouts: Rows | None = None
 ) -> t.Iterator[Finding]:  # fmt: skip
     """No collective of the training hangs, and every rank comes to its end."""
-    if not training_ranks:
+    refused = [str(row["words"]) for row in load_jobs if row["role"] == LAUNCHER and row["status"] != "ok"]
+    yield from (Finding("the launcher", "ranks on all hosts", words, "unknown") for words in refused)
+    if not (training_ranks or refused):
         raise CannotTell("no rank was started")
     yield from hung(training_hangs, training_ranks)
     for row in training_ranks:
