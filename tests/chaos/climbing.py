@@ -9,6 +9,7 @@ that was judged has one for every check of the layer. No process left. What is w
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -181,7 +182,9 @@ def withstand(made: Seed, directory: Path) -> list[str]:
 def _resumed(ended: Ended) -> dict[str, str]:
     """Where a run that was cut short can be taken up: above the last layer whose gates are all open."""
     state = ledger.load_state(ended.run) if ended.run and (ended.run / "report.json").is_file() else None
-    held = [layer for layer in LAYERS if state and layer in state.gates and {gate["state"] for gate in state.gates[layer].values()} == {"open"}]
+    gates = state.gates if state else {}
+    # A layer that only some groups climbed to has gates of those alone.
+    held = list(itertools.takewhile(lambda layer: {gate["state"] for gate in gates.get(layer, {}).values()} == {"open"}, LAYERS))
     return {"pod_from_layer": LAYERS[len(held)]} if held and LAYERS[len(held) - 1] != TOP else {}
 
 

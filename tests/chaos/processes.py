@@ -12,7 +12,7 @@ import time
 import typing as t
 from pathlib import Path
 
-LEFT_SECONDS = 15
+LEFT_SECONDS = 90
 
 
 def await_that(holds: t.Callable[[], bool], what: str, seconds: float) -> None:
