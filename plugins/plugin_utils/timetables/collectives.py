@@ -104,11 +104,13 @@ def _alone(situation: Situation) -> Timetable:
     """Every host alone, once as it is and once over its NICs; the first proves the values and the copies too."""
     values = situation.values
     long = float(values["pod_collective_run_seconds"])
-    ladder_of = " ".join(map(str, ladder.rungs(len(situation.hosts)))) or "none"
+    climbed = ", ".join(map(str, ladder.rungs(len(situation.hosts))))
     launches = ladder.launches(len(situation.hosts)) + 1
     rails = int(_rails(situation, situation.hosts) is not None)
     words = [
-        f"every host alone, with and without NVLink, then all-reduce over {ladder_of} hosts" + (", then each rail by itself" if rails else ""),
+        "every host alone, with and without NVLink"
+        + (f", then all-reduce over {climbed} hosts" if climbed else "")
+        + (", then each rail by itself" if rails else ""),
         f"{launches + rails} launches of at most {long:g} s, and at most {ladder.MOST_SEARCHES} more and {len(PROBES)} probes where a rung breaks",
     ]
     if values["pod_nccl_tests_dir"]:
