@@ -206,8 +206,7 @@ def _by_switch(plan: Plan, state: State, group: str, members: set[str]) -> bool:
 
 def hold(plan: Plan, state: State, layer: str, gates: t.Mapping[str, Gate], time: str) -> None:
     """Record a layer's gates, and who climbs past them."""
-    told = {group: {"state": gate.state, "reasons": gate.reasons, "unproved": gate.unproved} for group, gate in gates.items()}
-    state.gates[layer] = {group: {**one, "time": time} for group, one in told.items()}
+    state.gates[layer] = {group: {"state": gate.state, "reasons": gate.reasons, "unproved": gate.unproved, "time": time} for group, gate in gates.items()}
     for group, gate in gates.items():
         for host, check in gate.quarantined.items():
             state.quarantined[host] = {"group": group, "layer": layer, "check": check}

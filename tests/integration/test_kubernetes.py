@@ -14,9 +14,9 @@ import sys
 import typing as t
 from pathlib import Path
 
-import pytest
 import yaml
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.ledger import ROOT
+from ansible_collections.gpufabric.pyramid.tests.labs.ranks.python import with_torch
 
 # kubectl -n NAMESPACE exec -i POD -c CONTAINER -- COMMAND... ; each pod has a network and a temporary directory of its own.
 KUBECTL = """#!/bin/sh
@@ -99,21 +99,12 @@ def networks() -> t.Iterator[dict[str, str]]:
             subprocess.run(["ip", "netns", "del", space], check=False, timeout=20)
 
 
-def torch_python() -> str:
-    """A Python that has torch: that of these tests, or Debian's."""
-    for one in (sys.executable, "/usr/bin/python3"):
-        if subprocess.run([one, "-c", "import torch"], capture_output=True, timeout=60, check=False).returncode == 0:
-            return one
-    (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)("no Python here has torch; Debian has it as python3-torch")
-    raise AssertionError
-
-
 def pods(place: Path, addresses: dict[str, str]) -> Path:
     """An inventory of the two test pods."""
     shared = {
         "pod_name": "mypods", "pod_fabric": "roce", "pod_topology": "rail_optimised", "pod_gate_groups": ["rack_01"], "pod_hosts_count": 2,
         "pod_leaves_count": 1, "pod_spines_count": 0, "pod_runs_dir": str(place / "runs"), "pod_idle_seconds": 1, "pod_launcher": "kubernetes",
-        "pod_collective_backend": "gloo", "pod_torch_python": torch_python(), "pod_gpus_per_host": 2, "pod_collective_sizes": [4096, 65536],
+        "pod_collective_backend": "gloo", "pod_torch_python": with_torch(), "pod_gpus_per_host": 2, "pod_collective_sizes": [4096, 65536],
         "pod_collective_iterations": 2, "pod_node_busbw_gbyte_s": 0.000001,
         "pod_nccl_environment": {"GLOO_SOCKET_IFNAME": "eth0"},
     }  # fmt: skip

@@ -10,7 +10,6 @@ import re
 import shutil
 import socket
 import subprocess
-import sys
 import typing as t
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import loads, ru
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.expectations import typed
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.plan import Node, Plan
 from ansible_collections.gpufabric.pyramid.tests.labs.ranks import apart
+from ansible_collections.gpufabric.pyramid.tests.labs.ranks.python import with_torch
 from ansible_collections.gpufabric.pyramid.tests.labs.slurm import cluster
 
 pytestmark = pytest.mark.xdist_group("launchers")
@@ -29,13 +29,7 @@ LAUNCHERS = ("srun", "mpirun")
 
 @pytest.fixture(scope="module")
 def python() -> str:
-    """A Python that has torch: that of these tests, or Debian's."""
-    for one in (sys.executable, os.environ.get("TORCH_PYTHON", ""), "/usr/bin/python3"):
-        if one and shutil.which(one) and subprocess.run([one, "-c", "import torch"], capture_output=True, timeout=60, check=False).returncode == 0:
-            return one
-    words = "no Python here has torch; Debian has it as python3-torch"
-    (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(words)
-    raise AssertionError
+    return with_torch()
 
 
 @pytest.fixture(scope="module")

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
 import typing as t
 from dataclasses import dataclass
@@ -20,6 +18,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.module_utils import ranks
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import parse
+from ansible_collections.gpufabric.pyramid.tests.labs.ranks.python import with_torch
 
 pytestmark = pytest.mark.xdist_group("ranks")
 
@@ -31,19 +30,9 @@ TIMEOUT = 6
 LIMIT_SECONDS = 150
 
 
-def _has_torch(python: str) -> bool:
-    return shutil.which(python) is not None and subprocess.run([python, "-c", "import torch"], capture_output=True, timeout=60, check=False).returncode == 0
-
-
 @pytest.fixture(scope="session")
 def python() -> str:
-    """A Python that has torch: that of these tests, or Debian's."""
-    for one in (sys.executable, os.environ.get("TORCH_PYTHON", ""), "/usr/bin/python3"):
-        if one and _has_torch(one):
-            return one
-    if os.environ.get("CI") == "true":
-        pytest.fail("no Python here has torch; Debian has it as python3-torch")
-    pytest.skip("no Python here has torch; Debian has it as python3-torch")
+    return with_torch()
 
 
 def free_port() -> int:

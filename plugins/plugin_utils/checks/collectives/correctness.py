@@ -55,6 +55,11 @@ def _unproved(results: Rows, ranks: Rows, backend: str) -> t.Iterator[Finding]:
                 yield Finding(f"{row['item']}: rank {row['rank']} {name}", "a result", "none", "unknown")
 
 
+def refused(load_jobs: Rows) -> Rows:
+    """The launchers that did not start their ranks, or ended early."""
+    return [row for row in load_jobs if row["role"] == LAUNCHER and row["status"] != "ok"]
+
+
 def hung(hangs: Rows, ranks: Rows) -> t.Iterator[Finding]:
     """A finding for each rank that others waited for, and one where nobody was missing."""
     for item in dict.fromkeys(row["item"] for row in hangs):
@@ -115,9 +120,8 @@ def ranks_as_asked(load_jobs: Rows, collective_ranks: Rows, pod_gpus_per_host: i
     }
     if not asked:
         raise CannotTell("; ".join(str(row["words"]) for row in load_jobs if row["words"]) or "nothing was run")
-    for row in load_jobs:
-        if row["role"] == LAUNCHER and row["status"] != "ok":
-            yield Finding(row["item"], "ranks on all of its hosts", str(row["words"]), "unknown")
+    for row in refused(load_jobs):
+        yield Finding(row["item"], "ranks on all of its hosts", str(row["words"]), "unknown")
     for item, (hosts, ranks) in asked.items():
         rows = [row for row in collective_ranks if row["item"] == item]
         tables = [row for row in nccl_tests or () if row["item"] == item]

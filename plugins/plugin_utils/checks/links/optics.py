@@ -14,8 +14,7 @@ from .._rows import odd_ones, several
 
 # Below this a receiver sees no light at all; tools write 0 mW as -40 dBm.
 NO_LIGHT_DBM = -30.0
-
-
+# Copper, as the wiring plan calls it.
 PLANNED_PASSIVE, PLANNED_ACTIVE = ("dac", "copper"), ("acc", "aec")
 
 

@@ -9,10 +9,9 @@ import math
 import statistics
 import typing as t
 
-from ...rungs import LAUNCHER
 from .. import CannotTell, Finding, NotApplicable, check
 from .._rows import Rows, several, typical
-from ..collectives.correctness import hung
+from ..collectives.correctness import hung, refused
 
 Peers = dict[str, Rows]
 LEAST_STEPS = 10
@@ -191,9 +190,9 @@ def no_nccl_timeouts(
     load_jobs: Rows, training_ranks: Rows, training_hangs: Rows, pod_gpus_per_host: int, collective_timeouts: Rows | None = None
 ) -> t.Iterator[Finding]:  # fmt: skip
     """No collective of the training hangs, and every rank comes to its end."""
-    refused = [str(row["words"]) for row in load_jobs if row["role"] == LAUNCHER and row["status"] != "ok"]
-    yield from (Finding("the launcher", "ranks on all hosts", words, "unknown") for words in refused)
-    if not (training_ranks or refused):
+    launchers = refused(load_jobs)
+    yield from (Finding("the launcher", "ranks on all hosts", str(row["words"]), "unknown") for row in launchers)
+    if not (training_ranks or launchers):
         raise CannotTell("no rank was started")
     yield from hung(training_hangs, training_ranks)
     for row in training_ranks:
