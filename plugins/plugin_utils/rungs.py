@@ -5,16 +5,15 @@
 
 from __future__ import annotations
 
-import re
 import typing as t
 from dataclasses import dataclass, field
 
 from . import bisection, ladder
+from .natural import natural
 
 Rows = list[dict[str, t.Any]]
 Peers = t.Mapping[str, Rows]
 GIB = 1 << 30
-NUMBERS = re.compile(r"(\d+)")
 # Kinds of runs: every host by itself, by itself over its NICs, a rung of the ladder, a launch of a search, one that tries what restores a rate,
 # and one of a single rail, with that rail's GPU of each host.
 NODE, NODE_NICS, RUNG, SEARCH, PROBE, RAIL = "node", "node_nics", "rung", "search", "probe", "rail"
@@ -165,9 +164,7 @@ def came_through(found: t.Iterable[Run]) -> list[str]:
     for run in found:
         if run.kind == NODE:
             alone.setdefault(run.hosts[0], not run.trouble and not run.wrong)
-    return sorted(
-        (host for host, well in alone.items() if well), key=lambda host: [(int(part), "") if part.isdecimal() else (-1, part) for part in NUMBERS.split(host)]
-    )
+    return sorted((host for host, well in alone.items() if well), key=natural)
 
 
 def blamed(found: t.Sequence[Run], values: t.Mapping[str, t.Any]) -> bisection.Search:

@@ -9,8 +9,9 @@ import re
 import typing as t
 from dataclasses import dataclass, field
 
+from ..natural import NUMBERS, natural
+
 Document = dict[str, t.Any]
-NUMBERS = re.compile(r"(\d+)")
 UNTOLD = "untold"
 
 
@@ -136,7 +137,7 @@ def ranges(names: t.Sequence[str]) -> str:
     """``gpu01, gpu02, gpu03`` as ``gpu01-gpu03``; long lists end in how many more there are."""
     pieces: list[str] = []
     run: list[str] = []
-    for name in [*sorted(names, key=_natural), ""]:
+    for name in [*sorted(names, key=natural), ""]:
         if run and _follows(run[-1], name):
             run.append(name)
             continue
@@ -144,10 +145,6 @@ def ranges(names: t.Sequence[str]) -> str:
             pieces += [f"{run[0]}-{run[-1]}"] if len(run) > 2 else run
         run = [name]
     return ", ".join(pieces[:4]) + (f" and {len(pieces) - 4} more" if len(pieces) > 4 else "")
-
-
-def _natural(name: str) -> list[t.Any]:
-    return [(1, int(piece), "") if piece.isdigit() else (0, 0, piece) for piece in NUMBERS.split(name)]
 
 
 def _follows(one: str, other: str) -> bool:
