@@ -11,6 +11,7 @@ and the rest, in which it waits for the slowest rank and for the network. FLOPs 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
 import time
@@ -18,8 +19,9 @@ import time
 try:
     import ranks
     import small_gpt
+    import tensor_cores
 except ImportError:
-    from ansible_collections.gpufabric.pyramid.plugins.module_utils import ranks, small_gpt
+    from ansible_collections.gpufabric.pyramid.plugins.module_utils import ranks, small_gpt, tensor_cores
 
 # Sizes by the GPU's memory; ``auto`` takes the first that fits.
 NEEDS_GIB = (("large", 120), ("medium", 70), ("small", 0))
@@ -168,21 +170,34 @@ class Training:
         """Warm up, train, and say what the ranks have in the end."""
         wanted, step, rows = self.rank.options, 0, _Rows(self.rank)
         self.ended = time.perf_counter()
-        for _step in range(wanted.warmup):
-            self._step(step)
-            step += 1
-        self.rank.tell("about", warmup=wanted.warmup)
-        until = time.monotonic() + wanted.seconds
-        first = step
-        while self._goes_on(step - first, until):
-            row = self._step(step)
-            rows.add(step, row)
-            step += 1
-            if not self.finite:
-                # A value that is no number spreads to every rank; what follows would say nothing, and all ranks stop at the same step.
-                break
+        with self._tensor_cores_watched():
+            for _step in range(wanted.warmup):
+                self._step(step)
+                step += 1
+            self.rank.tell("about", warmup=wanted.warmup)
+            until = time.monotonic() + wanted.seconds
+            first = step
+            while self._goes_on(step - first, until):
+                row = self._step(step)
+                rows.add(step, row)
+                step += 1
+                if not self.finite:
+                    # A value that is no number spreads to every rank; what follows would say nothing, and all ranks stop at the same step.
+                    break
         rows.flush()
         self._agree()
+
+    @contextlib.contextmanager
+    def _tensor_cores_watched(self):
+        """The host's first rank watches those of all its GPUs."""
+        if self.device.type != "cuda" or self.rank.local:
+            yield
+            return
+        watch = tensor_cores.Watch()
+        try:
+            yield
+        finally:
+            self.rank.tell("tensor_cores", lines=watch.end())
 
     def _goes_on(self, done, until):
         """Whether there is another step; where a time was given, the first rank's clock decides for all."""

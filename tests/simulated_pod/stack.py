@@ -55,6 +55,7 @@ HEALTHY: dict[str, t.Any] = {
     "behind_ms": 0.0,
     "data_ms": 0.5,
     "gemm_tflops": 790.0,
+    "tensor_percent": 60,
     "drift": False,
     "nan": False,
     "rises": False,
@@ -207,7 +208,9 @@ def _trained(told: dict[str, t.Any], me: Host, ranks: list[int], run: t.Sequence
         for rank in ranks:
             other = me["drift"] and rank == ranks[0] and what == "parameters"
             agreements.append({"rank": rank, "what": what, "strategy": "ddp", "finite": True, "checksum": "0123456789abcdef" if other else checksum})
-    return {"steps": steps, "agreements": agreements}
+    heading = ["# gpu     sm    mem    enc    dec    jpg    ofa     mmaact ", "# Idx      %      %      %      %      %      %      GPM:% "]
+    samples = [f"    {gpu}    100     37      0      0      0      0   {percent:>8} " for percent in ("-", me["tensor_percent"]) for gpu in range(len(ranks))]
+    return {"steps": steps, "agreements": agreements, "tensor_cores": [{"lines": heading + samples, "rank": ranks[0]}]}
 
 
 HEADER = """#                                                              out-of-place                       in-place

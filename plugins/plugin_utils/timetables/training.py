@@ -10,7 +10,7 @@ from ..loads import Job, Situation, Timetable, Values
 from ._ranks import Run, add
 from .collectives import variables
 
-READINGS = ("training_ranks", "training_steps", "training_hangs", "training_agreement")
+READINGS = ("training_ranks", "training_steps", "training_hangs", "training_agreement", "tensor_activity")
 PROGRAM = "dataset_read"
 PROGRAMS = ["training_step", *launchers.BESIDE["training_step"]]
 # A training that is told to last so long loads its libraries before and says what it has after.

@@ -416,6 +416,7 @@ SICK: dict[str, tuple[dict[str, t.Any], Checks, str, str]] = {
     "slow_rank": ({"behind_ms": 80.0}, {"slow_rank": "fail"}, "slow_rank", "behind in 100 of 100 steps"),
     "slow_gpu": ({"gemm_tflops": 500.0}, {"mfu_cause": "warn"}, "mfu_cause", "computation"),
     "slow_data": ({"data_ms": 300.0, "step_ms": 400.0}, {"mfu_cause": "warn", "slow_rank": "fail"}, "mfu_cause", "waiting for data"),
+    "tensor_cores_idle": ({"tensor_percent": 3}, {"tensor_core_active": "fail"}, "tensor_core_active", "got 3 % at a utilisation of 100 %"),
     "drift": ({"drift": True}, {"ranks_agree": "fail"}, "ranks_agree", "expected the parameters of the other ranks"),
     "nan": ({"nan": True}, {"loss_falls": "fail"}, "loss_falls", "a loss that is a number"),
     "rising_loss": ({"rises": True}, {"loss_falls": "fail"}, "loss_falls", "a loss that falls"),

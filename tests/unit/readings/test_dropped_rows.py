@@ -73,6 +73,7 @@ TRUSTED = [
     "rdma_port_counters",
     "service_units",
     "subnet_managers",
+    "tensor_activity",
     "training_agreement",
     "training_log",
     "training_ranks",

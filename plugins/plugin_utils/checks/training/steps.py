@@ -10,7 +10,7 @@ import statistics
 import typing as t
 
 from .. import CannotTell, Finding, NotApplicable, check
-from .._rows import Rows, several, typical
+from .._rows import Rows
 from ..collectives.correctness import hung, refused
 
 Peers = dict[str, Rows]
@@ -28,7 +28,7 @@ def _of_rank(steps: Rows) -> dict[int, Rows]:
     return result
 
 
-def _enough(steps: Rows) -> dict[int, Rows]:
+def enough(steps: Rows) -> dict[int, Rows]:
     """The steps of each rank.
 
     Raises CannotTell where there are too few to say anything.
@@ -71,7 +71,7 @@ def spread(rows: Rows) -> tuple[float, float]:
 )
 def step_time_stable(training_steps: Rows, training_ranks: Rows, pod_step_variation_percent: float, pod_step_least_ms: float) -> t.Iterator[Finding]:
     """After the warm-up the time of a step varies by less than 5 percent, on every rank."""
-    steps = _enough(training_steps)
+    steps = enough(training_steps)
     for row in training_ranks:
         if row["outcome"] == "done" and row["rank"] not in steps:
             yield Finding(f"rank {row['rank']}", "the times of its steps", "none", "unknown")
@@ -94,7 +94,7 @@ def step_time_stable(training_steps: Rows, training_ranks: Rows, pod_step_variat
 )
 def step_outliers(training_steps: Rows, pod_step_outlier_times: float) -> t.Iterator[Finding]:
     """No step lasts more than 5 times the mean."""
-    for rank, rows in _enough(training_steps).items():
+    for rank, rows in enough(training_steps).items():
         mean, _variation = spread(rows)
         longest = max(rows, key=lambda row: row["longest_ms"])
         if longest["longest_ms"] > pod_step_outlier_times * mean:
@@ -144,39 +144,11 @@ def step_time_expected(training_steps: Rows, pod_step_seconds: float | None, pod
     """A step takes what it is expected to take, within 10 percent."""
     if pod_step_seconds is None:
         raise NotApplicable("pod_step_seconds is not set")
-    for rank, rows in _enough(training_steps).items():
+    for rank, rows in enough(training_steps).items():
         mean, _variation = spread(rows)
         most = pod_step_seconds * 1e3 * (1 + pod_step_tolerance_percent / 100)
         if mean > most:
             yield Finding(f"rank {rank}", f"at most {most:.4g} ms", f"{mean:.4g} ms")
-
-
-def mfu_of(rank: dict[str, t.Any], rows: Rows) -> float | None:
-    """The part of its GPU's peak that a rank's steps use, in percent; None where the peak is not known."""
-    if not rank["peak_tflops"] or not rank["flops_per_step"] or not rows:
-        return None
-    mean, _variation = spread(rows)
-    return rank["flops_per_step"] / (mean / 1e3) / 1e12 / rank["peak_tflops"] * 100
-
-
-@check(
-    cause="The GPUs wait: for the network, for data, or because one of them is slow; or a small model cannot fill them.",
-    fix="Follow mfu_cause. Compare with a baseline of the same model first: real large runs are at 38 to 45 percent, a small GPT at 50 or below.",
-    severity="warn",
-    needs="load",
-    when=(OWN_COMMAND, False),
-)
-def mfu(training_steps: Rows, training_ranks: Rows, pod_mfu_min_percent: float | None) -> t.Iterator[Finding]:
-    """The steps use the part of the GPUs' peak that the pod asks for."""
-    if pod_mfu_min_percent is None:
-        raise NotApplicable("pod_mfu_min_percent is not set")
-    steps = _enough(training_steps)
-    for rank in training_ranks:
-        told = mfu_of(rank, steps.get(rank["rank"], []))
-        if told is None:
-            yield Finding(f"rank {rank['rank']}", f"{pod_mfu_min_percent:g} %", f"not told: the peak of {rank['device']} is not known", "unknown")
-        elif told < pod_mfu_min_percent:
-            yield Finding(f"rank {rank['rank']}", f"{pod_mfu_min_percent:g} % or more", f"{told:.3g} %")
 
 
 @check(
@@ -212,7 +184,7 @@ def no_nccl_timeouts(
 )
 def loss_falls(training_steps: Rows) -> t.Iterator[Finding]:
     """The loss is a number on every rank in every step, and falls."""
-    for rank, rows in _enough(training_steps).items():
+    for rank, rows in enough(training_steps).items():
         first = next((row for row in rows if row["loss"] is None), None)
         if first is not None:
             yield Finding(f"rank {rank}, step {first['step']}", "a loss that is a number", "none")
@@ -249,29 +221,3 @@ def ranks_agree(training_agreement_of_peers: Peers, training_ranks: Rows, pod_no
     for row in (row for row in mine if row["what"] == "one process"):
         if row["difference"] is None or row["difference"] > SAME:
             yield Finding(f"rank {row['rank']}", "the loss of one process with all data", f"{row['difference']} apart")
-
-
-@check(
-    cause="The finding says which of computation, data and network holds the steps back.",
-    fix="Of computation: clocks, power and cooling of the named GPU. Of data: the storage and its client. Of the network: layers 4 and 5.",
-    scope="group",
-    severity="warn",
-    needs="load",
-    when=(OWN_COMMAND, False),
-)
-def mfu_cause(training_ranks: Peers, training_steps: Peers, pod_median_percent: float, pod_waiting_warn_percent: float) -> t.Iterator[Finding]:
-    """No GPU multiplies slower than its group's, and the steps wait neither for data nor for the network for long."""
-    several(training_ranks)
-    rates = {(host, row["rank"]): row["gemm_tflops"] for host, rows in training_ranks.items() for row in rows if row["gemm_tflops"] is not None}
-    middle = typical(rates.values())
-    for (host, rank), rate in rates.items():
-        if rate < middle * pod_median_percent / 100:
-            yield Finding(f"rank {rank}", f"{middle * pod_median_percent / 100:.4g} TFLOP/s or more, as its group", f"{rate:.4g}: computation", host=host)
-    for host, rows in training_steps.items():
-        parts = [row for row in rows if row["compute_ms"] is not None and row["other_ms"] is not None]
-        if not parts:
-            continue
-        for column, words in (("data_ms", "data"), ("other_ms", "the network and the slowest rank")):
-            waiting = statistics.median(row[column] / row["step_ms"] * 100 for row in parts)
-            if waiting > pod_waiting_warn_percent:
-                yield Finding(f"steps of {host}", f"at most {pod_waiting_warn_percent:g} % of waiting for {words}", f"{waiting:.3g} %", host=host)

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Makes one rank of a job ill: Python imports this by itself where the folder is on PYTHONPATH.
 
-RANK_FAULT is JSON: ``rank``; ``kind`` (late, absent, dead, flip, other, nan, drift); ``call`` that it happens at (of torch.distributed, cross_entropy, AdamW,
-or Rank, which is before a rank enters a call);
+RANK_FAULT is JSON: ``rank``; ``kind`` (late, absent, dead, flip, other, nan, drift, or single, which is in float32); ``call`` that it happens at (of
+torch.distributed, cross_entropy, autocast, AdamW, or Rank, which is before a rank enters a call);
 ``after`` so many of these calls; ``seconds`` that a late rank sleeps before each. What it did is written to the file RANK_FAULT_MARK.
 """
 
@@ -22,6 +22,8 @@ import typing as t
 
 FAULT = json.loads(os.environ.get("RANK_FAULT", "null"))
 FOREVER = 3600
+# Where a call is that is none of torch.distributed.
+MODULES = {"cross_entropy": "torch.nn.functional", "autocast": "torch", "AdamW": "torch.optim.adamw", "Rank": "one_rank"}
 
 
 def mark(words: str) -> None:
@@ -49,6 +51,8 @@ class Ill:
             os.kill(os.getpid(), signal.SIGKILL)
         elif FAULT["kind"] == "other":
             return self.module.broadcast(args[0], 0)
+        elif FAULT["kind"] == "single":
+            options["enabled"] = False
         told = self.healthy(*args, **options)
         if FAULT["kind"] == "nan":
             return told * float("nan")
@@ -101,6 +105,4 @@ class Finder(importlib.abc.MetaPathFinder):
 
 
 if FAULT is not None and os.environ.get("RANK") == str(FAULT["rank"]) and "RANKS_EVENTS" in os.environ:
-    sys.meta_path.insert(
-        0, Finder({"cross_entropy": "torch.nn.functional", "AdamW": "torch.optim.adamw", "Rank": "one_rank"}.get(FAULT["call"], "torch.distributed"))
-    )
+    sys.meta_path.insert(0, Finder(MODULES.get(FAULT["call"], "torch.distributed")))

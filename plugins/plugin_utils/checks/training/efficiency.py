@@ -1,0 +1,91 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Layer 6, training: how much of the GPUs the steps use, and what holds them back."""
+
+from __future__ import annotations
+
+import statistics
+import typing as t
+
+from .. import CannotTell, Finding, NotApplicable, check
+from .._rows import Rows, grouped, several, typical
+from .steps import OWN_COMMAND, Peers, enough, spread
+
+
+def mfu_of(rank: dict[str, t.Any], rows: Rows) -> float | None:
+    """The part of its GPU's peak that a rank's steps use, in percent; None where the peak is not known."""
+    if not rank["peak_tflops"] or not rank["flops_per_step"] or not rows:
+        return None
+    mean, _variation = spread(rows)
+    return rank["flops_per_step"] / (mean / 1e3) / 1e12 / rank["peak_tflops"] * 100
+
+
+@check(
+    cause="The GPUs wait: for the network, for data, or because one of them is slow; or a small model cannot fill them.",
+    fix="Follow mfu_cause. Compare with a baseline of the same model first: real large runs are at 38 to 45 percent, a small GPT at 50 or below.",
+    severity="warn",
+    needs="load",
+    when=(OWN_COMMAND, False),
+)
+def mfu(training_steps: Rows, training_ranks: Rows, pod_mfu_min_percent: float | None) -> t.Iterator[Finding]:
+    """The steps use the part of the GPUs' peak that the pod asks for."""
+    if pod_mfu_min_percent is None:
+        raise NotApplicable("pod_mfu_min_percent is not set")
+    steps = enough(training_steps)
+    for rank in training_ranks:
+        told = mfu_of(rank, steps.get(rank["rank"], []))
+        if told is None:
+            yield Finding(f"rank {rank['rank']}", f"{pod_mfu_min_percent:g} %", f"not told: the peak of {rank['device']} is not known", "unknown")
+        elif told < pod_mfu_min_percent:
+            yield Finding(f"rank {rank['rank']}", f"{pod_mfu_min_percent:g} % or more", f"{told:.3g} %")
+
+
+@check(
+    cause="The steps compute without tensor cores, or the GPU waits most of the time. A GPU is 100 % utilised in both cases.",
+    fix="Follow mfu_cause. Where this GPU computes for long, look for what takes bf16 from its kernels: the site's torch, its libraries, variables.",
+    needs="load",
+    when=(OWN_COMMAND, False),
+)
+def tensor_core_active(training_ranks: Rows, tensor_activity: Rows, pod_tensor_active_min_percent: float) -> t.Iterator[Finding]:
+    """While the steps run, the tensor cores of every rank's GPU are at work; its utilisation alone proves nothing."""
+    ranks = [row for row in training_ranks if row["backend"] == "nccl"]
+    if not training_ranks:
+        raise CannotTell("no rank was started")
+    if not (ranks and tensor_activity):
+        raise NotApplicable("no monitor of this host tells them: DCGM's host engine, or nvidia-smi from the Hopper generation on")
+    told = sorted(((statistics.median(row["tensor_percent"] for row in rows), gpu) for gpu, rows in grouped(tensor_activity, "gpu").items()), reverse=True)
+    if len(told) < len(ranks):
+        yield Finding("tensor cores", f"those of {len(ranks)} GPUs", f"those of {len(told)}", "unknown")
+    # A rank tells no index of nvidia-smi's: where a host has more GPUs than ranks, the busiest are theirs.
+    for gpu, middle in sorted((gpu, middle) for middle, gpu in told[: len(ranks)]):
+        if middle < pod_tensor_active_min_percent:
+            used = [row["utilisation_percent"] for row in tensor_activity if row["gpu"] == gpu and row["utilisation_percent"] is not None]
+            at = f" at a utilisation of {statistics.median(used):g} %" if used else ""
+            yield Finding(f"GPU {gpu}", f"at work for {pod_tensor_active_min_percent:g} % of the time or more", f"{middle:.3g} %{at}")
+
+
+@check(
+    cause="The finding says which of computation, data and network holds the steps back.",
+    fix="Of computation: clocks, power and cooling of the named GPU. Of data: the storage and its client. Of the network: layers 4 and 5.",
+    scope="group",
+    severity="warn",
+    needs="load",
+    when=(OWN_COMMAND, False),
+)
+def mfu_cause(training_ranks: Peers, training_steps: Peers, pod_median_percent: float, pod_waiting_warn_percent: float) -> t.Iterator[Finding]:
+    """No GPU multiplies slower than its group's, and the steps wait neither for data nor for the network for long."""
+    several(training_ranks)
+    rates = {(host, row["rank"]): row["gemm_tflops"] for host, rows in training_ranks.items() for row in rows if row["gemm_tflops"] is not None}
+    middle = typical(rates.values())
+    for (host, rank), rate in rates.items():
+        if rate < middle * pod_median_percent / 100:
+            yield Finding(f"rank {rank}", f"{middle * pod_median_percent / 100:.4g} TFLOP/s or more, as its group", f"{rate:.4g}: computation", host=host)
+    for host, rows in training_steps.items():
+        parts = [row for row in rows if row["compute_ms"] is not None and row["other_ms"] is not None]
+        if not parts:
+            continue
+        for column, words in (("data_ms", "data"), ("other_ms", "the network and the slowest rank")):
+            waiting = statistics.median(row[column] / row["step_ms"] * 100 for row in parts)
+            if waiting > pod_waiting_warn_percent:
+                yield Finding(f"steps of {host}", f"at most {pod_waiting_warn_percent:g} % of waiting for {words}", f"{waiting:.3g} %", host=host)
