@@ -225,6 +225,10 @@ def _rows(layer: Layer, check: Check, node: str, values: Mapping[str, t.Any]) ->
         raise _Unread("skip", layer.unloaded, left_out=True)
     if check.needs == "soak" and values["pod_depth"] == "quick":
         raise _Unread("skip", "no soak at depth quick", left_out=True)
+    platform = layer.plan.nodes[node].platform
+    if untold := [name for _phase, name, parameter in check.asked if parameter not in check.optional and platform not in catalogue()[name].tellers]:
+        # What is needed of a group is needed of each of its switches: what the others tell does not stand for this one.
+        raise _Unread("unknown" if check.is_required(values) else "skip", f"platform {platform} has no reading {untold[0]}")
     given: dict[str, t.Any] = {}
     boots = set()
     for phase, name, parameter in check.asked:
@@ -239,13 +243,10 @@ def _rows(layer: Layer, check: Check, node: str, values: Mapping[str, t.Any]) ->
 
 def _said(envelopes: t.Mapping[str, Envelope], layer: Layer, node: str, name: str, optional: bool) -> list[dict[str, t.Any]] | None:
     said = envelopes.get(node, {}).get("readings", {}).get(name)
-    platform = layer.plan.nodes[node].platform
     if said is not None and said["status"] == "ok":
         return said["rows"]
     if optional:
         return None
-    if platform not in catalogue()[name].tellers:
-        raise _Unread("skip", f"platform {platform} has no reading {name}")
     if said is None:
         raise _Unread("unknown", f"{name} was never read")
     raise _Unread("skip" if said["status"] == "not_applicable" else "unknown", said["words"])

@@ -183,6 +183,14 @@ def test_the_slowest_sender_gets_half_of_the_fastest() -> None:
         list(marks.fair_share(JOBS, {}, 50))
 
 
+def test_senders_that_back_off_too_far_leave_the_link_empty() -> None:
+    assert list(marks.incast_fills_link(JOBS, FAIR, 400, 80)) == []
+    words = "mlx5_0 in round 1: expected 320 Gb/s or more of 2 senders together, got 281"
+    assert said(marks.incast_fills_link(JOBS, rates(141.0, 140.0), 400, 80)) == [(RECEIVER, words, None)]
+    with pytest.raises(CannotTell, match="no sender tells its rate"):
+        list(marks.incast_fills_link(JOBS, {}, 400, 80))
+
+
 def brief(during: list[dict[str, t.Any]] | None = None, planned: list[dict[str, t.Any]] | None = None, **grown: int | None) -> list[t.Any]:
     planned = [incast("sender")] if planned is None else planned
     now = nic(**grown)

@@ -70,13 +70,14 @@ def test_a_reading_that_is_not_there(declare, said, verdict, words) -> None:
     assert (found.verdict, found.words) == (verdict, words)
 
 
-def test_a_platform_without_the_reading_skips_and_another_kind_has_no_row(declare) -> None:
+@pytest.mark.parametrize(("required", "verdict"), [(False, "skip"), (True, "unknown"), ("pod_hugepages_1g", "skip")])
+def test_a_platform_without_the_reading_skips_unless_it_is_required_and_another_kind_has_no_row(declare, required, verdict) -> None:
     def fec(fec_counters):
         return []
 
-    declare(fec)
+    declare(fec, required=required)
     found = judge({"leaf01": envelope(interface_status=[]), "gpu01": envelope(interface_status=[])}, members=["leaf01", "gpu01"])
-    assert (found["fec", "leaf01"].verdict, found["fec", "leaf01"].words) == ("skip", "platform eos has no reading fec_counters")
+    assert (found["fec", "leaf01"].verdict, found["fec", "leaf01"].words) == (verdict, "platform eos has no reading fec_counters")
     assert ("fec", "gpu01") not in found
 
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Marks and what follows from them: the receiver notifies, every sender backs off, and all get their share."""
+"""Marks and what follows from them: the receiver notifies, every sender backs off, all get their share, and together they fill the link."""
 
 from __future__ import annotations
 
@@ -142,16 +142,39 @@ def _backs_off(host: str, device: str, counters: Mapping[str, int] | None) -> t.
 )
 def fair_share(load_jobs: Grouped, write_bw: Grouped, pod_fair_share_percent: float) -> t.Iterator[Finding]:
     """The slowest sender to a receiver gets at least half of what the fastest gets."""
-    judged = False
+    for (host, device, number), shares in _rounds(load_jobs, write_bw).items():
+        slow, fast = min(shares, key=lambda sender: shares[sender]), max(shares, key=lambda sender: shares[sender])
+        least = shares[fast] * pod_fair_share_percent / 100
+        if shares[slow] < least:
+            words = f"{shares[slow]:.4g} Gb/s, and {fast[0]} {fast[1]} {shares[fast]:.4g}"
+            yield Finding(f"{slow[1]} to {host} {device} in round {number}", f"{least:.4g} Gb/s or more", words, host=slow[0])
+
+
+def _rounds(load_jobs: Grouped, write_bw: Grouped) -> dict[tuple[str, str, t.Any], dict[End, float]]:
+    """The rate of each sender (Gb/s) by the receiver's host and device and the round.
+
+    Raises CannotTell where none is told.
+    """
+    found: dict[tuple[str, str, t.Any], dict[End, float]] = {}
     for host, device in _incasts(load_jobs):
-        rates = sent_to(host, load_jobs, write_bw).get(device, {})
-        for number in sorted({key[2] for key in rates}):
-            shares = {key: rate for key, rate in rates.items() if key[2] == number}
-            slow, fast = min(shares, key=lambda key: shares[key]), max(shares, key=lambda key: shares[key])
-            judged = True
-            if shares[slow] < shares[fast] * pod_fair_share_percent / 100:
-                least = shares[fast] * pod_fair_share_percent / 100
-                words = f"{shares[slow]:.4g} Gb/s, and {fast[0]} {fast[1]} {shares[fast]:.4g}"
-                yield Finding(f"{slow[1]} to {host} {device} in round {number}", f"{least:.4g} Gb/s or more", words, host=slow[0])
-    if not judged:
+        for (sender, its, number), rate in sent_to(host, load_jobs, write_bw).get(device, {}).items():
+            found.setdefault((host, device, number), {})[sender, its] = rate
+    if not found:
         raise CannotTell("no sender tells its rate")
+    return found
+
+
+@check(
+    cause="Senders back off too far: switches mark too early (thresholds of another speed, or packets where bytes are meant), DCQCN is too harsh, or pauses.",
+    fix="Compare the leaf's ECN thresholds with its vendor's for this speed, and DCQCN's settings of the senders with their NIC's defaults.",
+    fabric="roce",
+    scope="group",
+    severity="warn",
+)
+def incast_fills_link(load_jobs: Grouped, write_bw: Grouped, pod_link_gbit_s: float, pod_incast_fill_percent: float) -> t.Iterator[Finding]:
+    """The senders to one receiver fill its link together: congestion costs no more than a fifth of it."""
+    least = pod_link_gbit_s * pod_incast_fill_percent / 100
+    for (host, device, number), shares in _rounds(load_jobs, write_bw).items():
+        if sum(shares.values()) < least:
+            together = f"{least:.4g} Gb/s or more of {len(shares)} senders together"
+            yield Finding(f"{device} in round {number}", together, f"{sum(shares.values()):.4g}", host=host)
