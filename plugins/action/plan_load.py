@@ -94,9 +94,11 @@ def _busy(said: dict[str, dict[str, t.Any]], host: str, values: dict[str, t.Any]
         for name in names:
             if name == "gpus" and not values["pod_gpus_per_host"]:
                 continue
-            reading = (said[phase].get(host) or {"readings": {}})["readings"].get(name)
+            envelope = said[phase].get(host) or {"readings": {}}
+            reading = envelope["readings"].get(name)
             if reading is None or reading["status"] != "ok":
-                return f"whether it is idle is not told: {reading['words'] if reading else f'{name} was not read'}"
+                why = reading["words"] if reading else envelope.get("words") or f"{name} was not read"
+                return f"whether it is idle is not told: {why}"
             rows[phase, name] = reading["rows"]
     counters = (rows[phase, busy.COUNTERS[values["pod_fabric"]]] for phase in ("before", "idle"))
     return busy.busy(rows["idle", "gpus"], *counters, values["pod_idle_seconds"], values["pod_idle_gbit_s"])

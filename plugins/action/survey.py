@@ -18,6 +18,7 @@ HOST = {
     "infiniband": ("ibstat", "rdma_link", "ip_link", "gpu_topology"),
 }
 SWITCH = ("lldp_neighbors", "interface_status", "bgp_summary", "mac_table", "arp_table")
+SYSTEM = "ansible_network_os"
 # Two hosts see a whole fabric as well as one, and one of them may be down.
 READERS = 2
 
@@ -31,8 +32,10 @@ class ActionModule(Action):
         """Ask once, and the readers of an InfiniBand fabric again, through the adapters that they turned out to have."""
         name = str(task_vars["inventory_hostname"])
         host = name in task_vars["groups"].get("gpu_hosts", ())
-        values = {**DEFAULTS, **{key: task_vars[key] for key in DEFAULTS if key in task_vars}, "pod_fabric": given["fabric"]}
-        platform = platform_of("host" if host else "leaf", values, str(task_vars.get("ansible_network_os") or ""))
+        own = {key: self._templar.template(task_vars[key]) for key in (*DEFAULTS, SYSTEM) if key in task_vars}
+        system = str(own.pop(SYSTEM, None) or "")
+        values = {**DEFAULTS, **own, "pod_fabric": given["fabric"]}
+        platform = platform_of("host" if host else "leaf", values, system)
         node = {"platform": platform, "kind": "host" if host else "switch", "values": values, "items": {"rail": [], "port": []}}
         told, untold = self._ask(node, HOST[given["fabric"]] if host else SWITCH, task_vars)
         if given["fabric"] == "infiniband" and host:

@@ -28,8 +28,8 @@ class ActionModule(ReadingAction):
 
     def platform(self, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> str:
         """The named platform, or the inventory's."""
-        said = given["platform"] or task_vars.get("pod_platform") or str(task_vars.get("ansible_network_os") or "").rpartition(".")[2]
-        return str(said)
+        named, system = (self._templar.template(task_vars.get(name)) for name in ("pod_platform", "ansible_network_os"))
+        return str(given["platform"] or named or str(system or "").rpartition(".")[2])
 
     def returned(self, rows: dict[str, list[dict[str, t.Any]]]) -> dict[str, t.Any]:
         """The rows by reading."""

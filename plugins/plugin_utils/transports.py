@@ -69,14 +69,15 @@ def asked(name: str, request: Values) -> bytes:
     return program(name).replace(FUTURE, f"{FUTURE}REQUEST = {json.dumps(request, ensure_ascii=True)!r}\n", 1).encode()
 
 
-def _python(task_vars: Values) -> str:
-    python = str(task_vars.get("ansible_python_interpreter") or "python3")
+def _python(action: t.Any, task_vars: Values) -> str:
+    """The node's Python as the inventory names it, which may be by a template."""
+    python = str(action._templar.template(task_vars.get("ansible_python_interpreter")) or "python3")
     return "python3" if python.startswith("auto") else python
 
 
 def piped(action: t.Any, name: str, request: Values, task_vars: Values) -> Values | str:
     """What a program that is piped to the node's Python answers under its own name's key, or why it gave no answer."""
-    python = _python(task_vars)
+    python = _python(action, task_vars)
     if not action._connection.has_pipelining:
         result = action._execute_module(module_name=f"gpufabric.pyramid.{name}", module_args={"request": request}, task_vars=task_vars)
         return result["answer"] if "answer" in result else str(result.get("msg", "no output"))
@@ -101,7 +102,7 @@ def _shell(action: t.Any, node: Values, asks: list[Ask], task_vars: Values) -> T
     }
     if not any("{path_probe}" in word for command in request["commands"] for one in command["alternatives"] for word in one["argv"]):
         request["programs"] = {}
-    python = _python(task_vars)
+    python = _python(action, task_vars)
     if not action._connection.has_pipelining:
         return _by_module(action, asks, request, task_vars)
     said = action._low_level_execute_command(f"{python} -SE -", in_data=asked("side_by_side", request))

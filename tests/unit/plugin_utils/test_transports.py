@@ -47,7 +47,8 @@ def of_host(stdout, stderr="", rc=0):
         sent.append((command, in_data))
         return {"stdout": stdout, "stderr": stderr, "rc": rc}
 
-    action = types.SimpleNamespace(_connection=types.SimpleNamespace(has_pipelining=True, transport="ssh"), _low_level_execute_command=run)
+    connection, plain = types.SimpleNamespace(has_pipelining=True, transport="ssh"), types.SimpleNamespace(template=lambda value: value)
+    action = types.SimpleNamespace(_connection=connection, _low_level_execute_command=run, _templar=plain)
     asks, _apart = collecting.asks(["lsmod"], HOST)
     return transports.ask(action, HOST, asks, {"ansible_python_interpreter": "/usr/bin/python3"}), sent
 
