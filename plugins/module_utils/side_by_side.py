@@ -32,6 +32,8 @@ _turns = {}
 _told = {}
 _directories = []
 _lock = threading.Lock()
+# Held from a command's start until it is known; a signal may come in between, to the thread that holds it too.
+_starting = threading.RLock()
 
 
 def answer(request):
@@ -154,13 +156,13 @@ def _run_one(argv, timeout):
     began = time.monotonic()
     told = {"argv": argv, "cut": False, "rc": None, "stdout": "", "stderr": "", "seconds": 0.0}
     try:
-        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        with _starting:
+            process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+            _running[process.pid] = process
     except PermissionError as refused:
         return dict(told, status="denied", stderr=str(refused))
     except (OSError, MemoryError) as failed:
         return _failed(told, failed)
-    with _lock:
-        _running[process.pid] = process
     try:
         told.update(_said(process, timeout))
     except (RuntimeError, MemoryError) as failed:
@@ -242,9 +244,11 @@ def _end_on_signals():
     """A cancelled run ends its tools: each has a session of its own, so nobody else would."""
 
     def end(number, _frame):
-        for process in list(_running.values()):
+        # Nothing starts any more; this thread itself may be at it, and what it has just started only the kernel knows.
+        _starting.acquire(timeout=GRACE_SECONDS)
+        for pid in {*list(_running), *_children()}:
             with contextlib.suppress(OSError):
-                os.killpg(process.pid, signal.SIGKILL)
+                os.killpg(pid, signal.SIGKILL)
         for place in _directories:
             shutil.rmtree(place, ignore_errors=True)
         os._exit(128 + number)
@@ -252,6 +256,14 @@ def _end_on_signals():
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, end)
+
+
+def _children():
+    """The processes that this one has started, as the kernel knows them; none where it does not tell."""
+    found = []
+    for thread in os.listdir("/proc/self/task"):
+        found += (_line(f"/proc/self/task/{thread}/children") or "").split()
+    return [int(pid) for pid in found]
 
 
 if __name__ == "__main__":
