@@ -14,6 +14,7 @@ from ansible.utils.display import Display
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import busy, climb, ledger, loads, timetables
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.acting import Once, RunAction
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collecting import Reply
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.natural import counted
 
 # How much longer a controller takes with each host more, of all that it reaches side by side: the loads begin when all are started.
 LEAD_SECONDS_A_HOST = 0.15
@@ -114,5 +115,5 @@ def _keep_refused(book: ledger.Ledger, layer: str, refused: dict[str, str]) -> N
 def _said(timetable: loads.Timetable, refused: dict[str, str]) -> list[str]:
     minutes, seconds = divmod(round(timetable.seconds), 60)
     long = f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
-    words = [*timetable.words, f"{len(timetable.jobs)} hosts are loaded for {long}"] if timetable.jobs else ["no host is loaded"]
+    words = [*timetable.words, f"{counted(len(timetable.jobs), 'host')} loaded for at most {long}"] if timetable.jobs else ["no host is loaded"]
     return words + [f"{host} is not loaded: {why}" for host, why in refused.items()]

@@ -14,9 +14,10 @@ import functools
 import time
 
 try:
+    import gpu_copies
     import ranks
 except ImportError:
-    from ansible_collections.gpufabric.pyramid.plugins.module_utils import ranks
+    from ansible_collections.gpufabric.pyramid.plugins.module_utils import gpu_copies, ranks
 
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all")
 # The largest whole number up to which a type holds every whole number: a sum of all ranks must stay below.
@@ -25,9 +26,9 @@ MOST_VALUES = 1009
 STEP = 7
 REFUSALS = (RuntimeError, TypeError, AttributeError, NotImplementedError)
 CHUNK = 1 << 22
-COPY_BYTES = 256 << 20
-COPY_TIMES = 10
-LATENCY_TIMES = 200
+# The calls that are timed take a sixth of the time after which a rank that waits gives up: where each takes seconds, as gigabytes do over TCP,
+# there are fewer of them, since slow is no hang.
+TIMED_PART = 6
 
 
 def options():
@@ -68,7 +69,7 @@ def work(rank):
             calls.timed(name, int(size))
     calls.barrier()
     if wanted.copies and device.type == "cuda" and rank.local == 0:
-        _copies(rank, torch)
+        gpu_copies.copies(rank, torch)
 
 
 def _device(rank, torch):
@@ -209,10 +210,10 @@ class Calls:
             call()
             self.finished()
             found = wrong()
-            for _time in range(self.rank.options.warmup):
-                call()
-            self.finished()
-            seconds = self._seconds(call)
+            times = self._times(call)
+            self.rank.leave()
+            self.rank.enter(f"{name} {size} bytes, timed")
+            seconds = self._seconds(call, times)
             self.rank.leave()
         except REFUSALS as refused:
             if not self._unsupported(refused):
@@ -223,14 +224,23 @@ class Calls:
         self.rank.tell("rates", **row, wrong=found, time_us=seconds * 1e6, algbw_gbyte_s=size / seconds / 1e9,
                        busbw_gbyte_s=size / seconds / 1e9 * factor, late_ms=late * 1e3)  # fmt: skip
 
-    def _seconds(self, call):
-        """The time of one call, as the mean over the iterations and over the ranks."""
-        self.barrier()
-        began = time.perf_counter()
-        for _time in range(self.rank.options.iterations):
+    def _times(self, call):
+        """How many calls are timed, the same on every rank, after a first one and as many as warm up."""
+        wanted = self.rank.options
+        times = max(1, min(wanted.iterations, int(wanted.timeout / TIMED_PART / self._seconds(call, 1))))
+        for _time in range(min(wanted.warmup, times) - 1):
             call()
         self.finished()
-        mine = self.torch.tensor([(time.perf_counter() - began) / self.rank.options.iterations], device=self.device, dtype=self.torch.float64)
+        return times
+
+    def _seconds(self, call, times):
+        """The time of one call, as the mean over so many and over the ranks."""
+        self.barrier()
+        began = time.perf_counter()
+        for _time in range(times):
+            call()
+        self.finished()
+        mine = self.torch.tensor([(time.perf_counter() - began) / times], device=self.device, dtype=self.torch.float64)
         self.dist.all_reduce(mine)
         return float(mine) / self.world
 
@@ -260,37 +270,6 @@ class Calls:
         """Wait for what was called; gloo's calls wait by themselves."""
         if self.device.type == "cuda":
             self.torch.cuda.synchronize()
-
-
-def _copies(rank, torch):
-    """Copies between each two GPUs of the host, all by its first rank once the others have ended: a GPU that is shared is slow."""
-    # Peer access maps all that is allocated, which takes a while of much memory.
-    torch.cuda.empty_cache()
-    for one in range(rank.local_world):
-        own = torch.device("cuda", one)
-        source = torch.arange(COPY_BYTES // 4, device=own, dtype=torch.int32) * (one + 3)
-        for other in range(rank.local_world):
-            if other != one:
-                rank.enter(f"copy from GPU {one} to GPU {other}")
-                rank.tell("copies", **_copy(torch, own, torch.device("cuda", other), source))
-                rank.leave()
-
-
-def _copy(torch, own, peer, source):
-    target = torch.zeros_like(source, device=peer)
-    small, other, seconds = torch.zeros(1, device=own), torch.zeros(1, device=peer), []
-    for here, there, times in ((source, target, COPY_TIMES), (small, other, LATENCY_TIMES)):
-        there.copy_(here)
-        torch.cuda.synchronize(own)
-        torch.cuda.synchronize(peer)
-        began = time.perf_counter()
-        for _time in range(times):
-            there.copy_(here, non_blocking=True)
-        torch.cuda.synchronize(own)
-        torch.cuda.synchronize(peer)
-        seconds.append((time.perf_counter() - began) / times)
-    wrong, access = int((target.to(own) != source).sum()), torch.cuda.can_device_access_peer(own.index, peer.index)
-    return {"gpu": own.index, "peer": peer.index, "access": access, "gbyte_s": COPY_BYTES / seconds[0] / 1e9, "latency_us": seconds[1] * 1e6, "wrong": wrong}
 
 
 if __name__ == "__main__":

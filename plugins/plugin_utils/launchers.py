@@ -9,7 +9,7 @@ import typing as t
 from dataclasses import dataclass, field
 
 # Beside each program on a host lie the modules that it stands on; ``{name}`` is where the load engine has put a program.
-BESIDE = {"torch_collectives": ("ranks", "one_rank", "launched"), "training_step": ("ranks", "one_rank", "launched", "small_gpt", "tensor_cores")}
+BESIDE = {"torch_collectives": ("ranks", "one_rank", "launched", "gpu_copies"), "training_step": ("ranks", "one_rank", "launched", "small_gpt", "tensor_cores")}
 # What a process needs of the launcher's own environment to find its libraries.
 KEPT = ("PATH", "LD_LIBRARY_PATH", "HOME")
 # Each host starts its own, over whatever connection the inventory has; what starts those of all from one host.

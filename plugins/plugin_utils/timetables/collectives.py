@@ -9,6 +9,7 @@ import typing as t
 
 from .. import ladder, launchers, rungs
 from ..loads import JOBS, Situation, Timetable, Values
+from ..natural import counted
 from . import nccl_tests
 from ._ranks import Run, add, one_word
 
@@ -111,11 +112,11 @@ def _alone(situation: Situation) -> Timetable:
         "every host alone, with and without NVLink"
         + (f", then all-reduce over {climbed} hosts" if climbed else "")
         + (", then each rail by itself" if rails else ""),
-        f"{launches + rails} launches of at most {long:g} s, and at most {ladder.MOST_SEARCHES} more and {len(PROBES)} probes where a rung breaks",
+        f"{counted(launches + rails, 'launch')} of at most {long:g} s, and at most {ladder.MOST_SEARCHES} more and {len(PROBES)} probes where a rung breaks",
     ]
     if values["pod_nccl_tests_dir"]:
         again = launches if values["pod_launcher"] in launchers.FROM_ONE_HOST else 1
-        words.append(f"then {again} launches of nccl-tests of at most {long:g} s")
+        words.append(f"then {counted(again, 'launch')} of nccl-tests of at most {long:g} s")
     table = Timetable(words=words, programs=PROGRAMS)
     for host in situation.hosts:
         own = situation.plan.nodes[host].values

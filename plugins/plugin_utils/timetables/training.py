@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from .. import launchers
 from ..loads import Job, Situation, Timetable, Values
+from ..natural import counted
 from ._ranks import Run, add
 from .collectives import variables
 
@@ -27,8 +28,9 @@ def plan(situation: Situation) -> Timetable | None:
     values = situation.values
     live = values["pod_depth"] == "go_live"
     long = values["pod_go_live_training_seconds"] + AROUND_SECONDS if live else float(values["pod_training_run_seconds"])
-    what = f"{values['pod_go_live_training_seconds'] / 3600:g} hours" if live else f"{values['pod_training_steps']} steps"
-    table = Timetable(words=[f"{what} of training over {len(situation.hosts)} hosts, {values['pod_training_strategy']}"], programs=PROGRAMS)
+    what = f"{values['pod_go_live_training_seconds'] / 3600:g} hours" if live else counted(values["pod_training_steps"], "step")
+    over = counted(len(situation.hosts), "host")
+    table = Timetable(words=[f"{what} of training over {over}, {values['pod_training_strategy']}"], programs=PROGRAMS)
     first = _dataset(table, situation)
     if values["pod_training_command"]:
         for host in situation.hosts:

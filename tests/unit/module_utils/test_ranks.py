@@ -106,6 +106,15 @@ def test_every_collective_is_exactly_right(python: str, tmp_path: Path) -> None:
     assert all(row["algbw_gbyte_s"] == pytest.approx(row["size_bytes"] / row["time_us"] / 1e3) for row in rates)
 
 
+def test_slow_calls_are_timed_less_often_and_are_no_hang(python: str, tmp_path: Path) -> None:
+    slow = {"rank": 1, "kind": "late", "seconds": 0.5, "call": "all_reduce", "after": 1}
+    told = run(python, tmp_path, "torch_collectives", "--dtypes", "", "--sizes", "65536", "--collectives", "all_reduce", "--iterations", "60", fault=slow)
+    assert told.mark.count("late at call") < 60, "all of them would take five times as long as a rank waits"
+    assert (told.document["outcome"], set(told.outcomes().values())) == ("complete", {"done"}), told.text
+    assert {row["rank"] for row in told.rows("collective_rates")} == set(range(RANKS))
+    assert all(row["time_us"] > 0.4e6 for row in told.rows("collective_rates"))
+
+
 def test_a_rank_that_is_late_is_named(python: str, tmp_path: Path) -> None:
     late = {"rank": 2, "kind": "late", "seconds": 0.5, "call": "Rank", "after": 4}
     sizes = "65536,65540,65544"

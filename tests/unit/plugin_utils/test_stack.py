@@ -441,6 +441,14 @@ def test_a_launcher_that_was_refused_says_why_there_is_no_training() -> None:
         list(steps.no_nccl_timeouts([], [], [], 8))
 
 
+def test_ranks_that_were_ended_beside_one_that_failed_are_no_findings_of_their_own() -> None:
+    ended = {"rank": 0, "outcome": "ended", "error": None, "signal": None}
+    failed = {"rank": 1, "outcome": "error", "error": "2 ranks were asked for and 1 GPUs were found", "signal": None}
+    said = [(one.where, one.actual, one.severity) for one in steps.no_nccl_timeouts([], [ended, failed], [], 2)]
+    assert said == [("rank 1", "2 ranks were asked for and 1 GPUs were found", "unknown")]
+    assert [(one.where, one.severity) for one in steps.no_nccl_timeouts([], [ended, {**ended, "rank": 1}], [], 2)] == [("rank 0", None), ("rank 1", None)]
+
+
 def test_jitter_of_all_steps() -> None:
     pod = plan_of(2)
     found = not_well(judged("training", pod, Fleet(pod, {"gpu01": {"jitter_percent": 12.0}})))

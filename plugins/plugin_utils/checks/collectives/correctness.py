@@ -72,7 +72,7 @@ def hung(hangs: Rows, ranks: Rows) -> t.Iterator[Finding]:
             yield Finding(f"rank {rank}", f"to arrive at {place}", "it never came" + _end_of(rank, item, ranks))
         if not missing:
             told = "; ".join(sorted({row["words"] for row in rows if row["words"]}))
-            why = told or "every rank came and none got through: ranks call different collectives, or a path between them is dead"
+            why = told or "every rank came and none got through: they call different collectives, or a path between them is dead or far too slow"
             yield Finding("all ranks", f"to finish {place}", why, "unknown" if told else None)
 
 

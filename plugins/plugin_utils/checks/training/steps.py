@@ -167,10 +167,11 @@ def no_nccl_timeouts(
     if not (training_ranks or launchers):
         raise CannotTell("no rank was started")
     yield from hung(training_hangs, training_ranks)
-    for row in training_ranks:
-        if row["outcome"] in ("killed", "error", "ended"):
-            why = row["error"] or (f"ended by signal {row['signal']}" if row["signal"] else row["outcome"])
-            yield Finding(f"rank {row['rank']}", "an end of its own", str(why)[:400], "unknown" if row["outcome"] == "error" else None)
+    # A rank that was ended beside one that failed was ended for its sake.
+    ill = [row for row in training_ranks if row["outcome"] in ("killed", "error")] or [row for row in training_ranks if row["outcome"] == "ended"]
+    for row in ill:
+        why = row["error"] or (f"ended by signal {row['signal']}" if row["signal"] else row["outcome"])
+        yield Finding(f"rank {row['rank']}", "an end of its own", str(why)[:400], "unknown" if row["outcome"] == "error" else None)
     if len(training_ranks) != pod_gpus_per_host:
         yield Finding("ranks", str(pod_gpus_per_host), str(len(training_ranks)), "unknown")
     yield from timed_out(collective_timeouts or ())
