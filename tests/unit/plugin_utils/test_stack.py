@@ -455,6 +455,14 @@ def test_jitter_of_all_steps() -> None:
     assert set(found["step_time_stable"]) == set(pod.nodes)
 
 
+@pytest.mark.parametrize(("jitter", "verdict"), [(0.4, "warn"), (12.0, "unknown")])
+def test_short_steps_are_no_proof_of_unsteady_ones(jitter: float, verdict: str) -> None:
+    pod = plan_of(2)
+    verdicts = judged("training", pod, Fleet(pod, {"*": {"step_ms": 40.0, "jitter_percent": jitter}}))
+    assert not_well(verdicts)["step_time_stable"] == dict.fromkeys(pod.nodes, verdict)
+    assert "expected steps of 500 ms or more" in words_of(verdicts, "step_time_stable")
+
+
 def test_numbers_that_the_site_asks_for() -> None:
     pod = plan_of(2, pod_step_seconds=0.5, pod_mfu_min_percent=55)
     found = not_well(judged("training", pod, Fleet(pod, {})))
