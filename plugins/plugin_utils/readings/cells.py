@@ -14,6 +14,8 @@ from .catalogue import Column
 
 SPEED = re.compile(r"^(?:[a-z]+-)?([\d.]+)\s*(T|G|M|K)?(?:b?ps|bit|b/s|Gb/s|bit/s|Gbps|Mbps)?(?:/s)?$", re.IGNORECASE)
 PCI = re.compile(r"^(?:PCI:)?(?:([\da-f]{4,8}):)?([\da-f]{2}):([\da-f]{2})(?:\.([0-7]))?$", re.IGNORECASE)
+# A count that C printed with %g.
+WHOLE = re.compile(r"^\d(?:\.\d{1,5})?e\+(?:0[6-9]|[1-9]\d)$")
 PER_GBIT = {"T": 1000.0, "G": 1.0, "M": 1e-3, "K": 1e-6}
 WORDS = {"yes": True, "on": True, "true": True, "enabled": True, "up": True, "1": True}
 WORDS |= {"no": False, "off": False, "false": False, "disabled": False, "down": False, "0": False}
@@ -45,6 +47,8 @@ def cell(column: Column, value: t.Any) -> t.Any:
 
 def _int(value: t.Any) -> int:
     if isinstance(value, str):
+        if WHOLE.match(value):
+            value = f"{float(value):.0f}"
         return int(value.replace(",", ""), 0) if value.lower().startswith("0x") else int(value.replace(",", ""))
     if isinstance(value, bool) or int(value) != value:
         raise ValueError(value)
