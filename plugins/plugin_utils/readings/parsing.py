@@ -131,7 +131,7 @@ def _parse_one(what: Reading, platform: str, source: Source, text: str, item: st
         raw = scaled(raw, source.scale) if source.scale else raw
     except ValueError as bad:
         raise ParseError(what.name, platform, *(error or (str(bad), None))) from bad
-    silent = [column for column in source.told if not any(values.get(column) for values in raw)]
+    silent = [column for column in source.told if all(values.get(column) in (None, "") for values in raw)]
     if raw and silent and error is None:
         raise ParseError(what.name, platform, f"the text ends before it tells {silent[0]}: it is cut off")
     for values in raw:
