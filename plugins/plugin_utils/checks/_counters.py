@@ -72,17 +72,17 @@ def total(counters: t.Mapping[str, int] | None, names: t.Iterable[str], priority
 
 
 def port_growth(was: Rows, now: Rows, columns: t.Sequence[str], by: str | None = None) -> dict[tuple[str, t.Any], dict[str, int]]:
-    """What columns of a switch's rows grew by, by port and the column ``by`` (a priority, a queue); what is not told is left out."""
+    """What columns of a switch's rows grew by, by port and the column ``by`` (a priority, a queue); a row that lacks one of them is left out."""
     key = (lambda row: (port_name(row["port"]), row[by])) if by else (lambda row: (port_name(row["port"]), None))
     old = {key(row): row for row in was}
     grown: dict[tuple[str, t.Any], dict[str, int]] = {}
     for row in now:
         first = old.get(key(row))
-        for column in columns if first is not None else ():
-            if row[column] is not None and first is not None and first[column] is not None:
-                step = difference(row[column], first[column], f"{row['port']} {column}")
-                into = grown.setdefault(key(row), {})
-                into[column] = into.get(column, 0) + step
+        if first is None or any(one[column] is None for one in (row, first) for column in columns):
+            continue
+        into = grown.setdefault(key(row), {})
+        for column in columns:
+            into[column] = into.get(column, 0) + difference(row[column], first[column], f"{row['port']} {column}")
     return grown
 
 

@@ -392,6 +392,12 @@ def test_switches_are_quiet_while_idle() -> None:
     assert said(lacking) == [(None, one, "unknown") for one in words]
 
 
+def test_pauses_that_are_told_in_one_direction_only_tell_nothing() -> None:
+    one_way = [{**row, "rx_frames": None} for row in frames()]
+    assert [one.severity for one in switches.switch_quiet(one_way, one_way, drops(), drops(), CABLES, 3)] == ["unknown"] * 4
+    assert [one.severity for one in switches.pauses_stay_local(frames(), one_way, faces(), "", CABLES, "leaf", 3)] == ["unknown"] * 4
+
+
 def counted(marked_packets: int | None) -> list[dict[str, t.Any]]:
     return [{"port": port, "queue": "UC3", "marked_packets": marked_packets} for port in PORTS]
 
