@@ -55,15 +55,20 @@ def merged(raw: list[Row], by: list[str]) -> list[Row]:
 
 
 def spread(raw: list[Row], how: dict[str, t.Any]) -> list[Row]:
-    """A row a number: of cells in turn, or of the numbers of a list or a bitmap that are on."""
+    """A row a number: of cells in turn or under a heading of ``numbers``, or of the numbers of a list or a bitmap that are on."""
     rows = []
     for one in raw:
+        numbers = re.findall(r"\d+", one[how["numbers"]]) if "numbers" in how else None
         columns = {new: one[old].split() for old, new in how.get("cells", {}).items() if one[old]}
         columns |= {new: ["yes" if str(number) in one[old] else "no" for number in range(NUMBERS)] for old, new in how.get("listed", {}).items()}
         columns |= {new: ["yes" if int(one[old] or "0", 16) >> number & 1 else "no" for number in range(NUMBERS)] for old, new in how.get("bits", {}).items()}
         empty = dict.fromkeys(how.get("cells", {}).values(), "")
-        for number in range(max((len(cells) for cells in columns.values()), default=0)):
-            rows.append({**one, **empty, how["number"]: str(number), **{new: cells[number] for new, cells in columns.items()}})
+        width = max((len(cells) for cells in columns.values()), default=0)
+        if numbers is not None and len(numbers) != width:
+            raise ValueError(f"a row has {width} cells for {len(numbers)} columns")
+        for index in range(width):
+            number = str(index) if numbers is None else numbers[index]
+            rows.append({**one, **empty, how["number"]: number, **{new: cells[index] for new, cells in columns.items()}})
     return rows
 
 
