@@ -55,7 +55,7 @@ class Source:
     merge: rows with the same values of these columns are one row, told in pieces.
     spread: a row becomes one a number (of a priority, a group): ``cells`` are columns of values in turn, ``listed`` and ``bits`` (hexadecimal) columns of
         the numbers from 0 to 7 that are on; ``{number: column, cells: {column: column}, listed: {..}, bits: {..}}``. The cells are of the numbers in
-        the heading that the column ``numbers`` holds, or of those from 0 on.
+        the heading that the column ``numbers`` holds, or of those from 0 on. What is listed is on where the column ``where`` holds a word.
     lines: a regular expression; each piece of the text that it matches becomes a line of its own for the template.
     matrix: rows (LINE, COLUMNS, CELLS) of a square table become one row a pair, ``{row: column, column: column, value: column, itself: WORD}``,
         with WORD on the diagonal; rows (ALIAS, NAME) of its legend give the names.

@@ -60,7 +60,8 @@ def spread(raw: list[Row], how: dict[str, t.Any]) -> list[Row]:
     for one in raw:
         numbers = re.findall(r"\d+", one[how["numbers"]]) if "numbers" in how else None
         columns = {new: one[old].split() for old, new in how.get("cells", {}).items() if one[old]}
-        columns |= {new: ["yes" if str(number) in one[old] else "no" for number in range(NUMBERS)] for old, new in how.get("listed", {}).items()}
+        on = "where" not in how or bool(one[how["where"]])
+        columns |= {new: ["yes" if on and str(number) in one[old] else "no" for number in range(NUMBERS)] for old, new in how.get("listed", {}).items()}
         columns |= {new: ["yes" if int(one[old] or "0", 16) >> number & 1 else "no" for number in range(NUMBERS)] for old, new in how.get("bits", {}).items()}
         empty = dict.fromkeys(how.get("cells", {}).values(), "")
         width = max((len(cells) for cells in columns.values()), default=0)
