@@ -146,6 +146,16 @@ def test_cells_lists_and_bitmaps_become_a_row_a_number() -> None:
     assert [row["priority"] for row in listed if row["pfc"] == "yes"] == ["1", "7"] and len(listed) == 8
     bits = spread([{"port": "a", "on": "88"}], {"number": "priority", "bits": {"on": "pfc"}})
     assert [row["priority"] for row in bits if row["pfc"] == "yes"] == ["3", "7"]
+    off = spread([{"port": "a", "on": "1,7", "pausing": ""}], {"number": "priority", "listed": {"on": "pfc"}, "where": "pausing"})
+    assert [row["pfc"] for row in off] == ["no"] * 8
+
+
+def test_cells_are_of_the_numbers_of_their_heading() -> None:
+    how = {"number": "group", "numbers": "groups", "cells": {"cells": "dropped"}}
+    rows = spread([{"groups": "PG0  PG3", "cells": "5 6"}], how)
+    assert [(row["group"], row["dropped"]) for row in rows] == [("0", "5"), ("3", "6")]
+    with pytest.raises(ValueError, match="a row has 1 cells for 2 columns"):
+        spread([{"groups": "PG0  PG3", "cells": "5"}], how)
 
 
 def test_an_ipv4_address_in_any_spelling():
