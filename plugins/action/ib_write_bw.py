@@ -5,17 +5,13 @@
 
 from __future__ import annotations
 
-import socket
 import typing as t
 
 from ansible.errors import AnsibleActionFail
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import loads, transports
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.acting import Action
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import loads
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.hand_loads import HandLoad
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.perftest_commands import AWAITS, MEMORIES, Asked, argv
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.parsing import preload
 
-preload()
-COLLECT_SECONDS = 10
 TESTS = {
     "device": {"type": "str", "required": True}, "port": {"type": "int"}, "peer": {"type": "str"}, "gpu": {"type": "int"}, "gid_index": {"type": "int"},
 }  # fmt: skip
@@ -29,7 +25,7 @@ OPTIONS: dict[str, t.Any] = {
 }  # fmt: skip
 
 
-class ActionModule(Action):
+class ActionModule(HandLoad):
     """All rails of a host side by side, as servers or as clients."""
 
     ARGUMENTS = OPTIONS
@@ -37,15 +33,15 @@ class ActionModule(Action):
 
     def act(self, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """Start servers, run clients, or collect servers."""
-        self.vars, role = task_vars, given["state"]
+        role, name = given["state"], f"ib_write_bw-{given['state']}"
         jobs = [] if role == "collected" else self.jobs(role, given)
         if self._task.check_mode:
             return {"skipped": True, "commands": [job.argv for job in jobs], "msg": "check mode loads nothing"}
-        if role != "collected":
-            self.start(role, jobs, given["deadline"])
-        if role == "server":
-            return {"commands": [job.argv for job in jobs]}
-        return self.collect("server" if role == "collected" else role, jobs, given["deadline"] if role == "client" else 0)
+        if role == "collected":
+            said = self.collected("ib_write_bw-server")
+            return {"ended": said["ended"], "servers": list(said["answers"].values())}
+        self.start(name, jobs)
+        return {"commands": [job.argv for job in jobs]} if role == "server" else self.measured(name, jobs, "write_bw", given["deadline"])
 
     def jobs(self, role: str, given: dict[str, t.Any]) -> list[loads.Job]:
         """One job a test.
@@ -69,29 +65,3 @@ class ActionModule(Action):
             again = AWAITS if peer else ()
             jobs.append(loads.Job(name, words, 0.0, float(given["deadline"]), told, again, test["device"], "write_bw" if peer else None))
         return jobs
-
-    def start(self, role: str, jobs: list[loads.Job], deadline: int) -> None:
-        """Start them detached; they end themselves at the deadline."""
-        said = self.say(
-            do="start", load=f"ib_write_bw-{role}", owner=f"{socket.gethostname()}:ib_write_bw", run_id="by hand", beside=True, start_in=0.0, lease=None,
-            jobs=[job.asked() for job in jobs],
-        )  # fmt: skip
-        if said["refused"]:
-            raise AnsibleActionFail(said["refused"])
-
-    def collect(self, role: str, jobs: list[loads.Job], wait: int) -> dict[str, t.Any]:
-        """What they printed: rows of those that measured, and every job with its end; a task in which one gave no rate has failed."""
-        said = self.say(do="collect", load=f"ib_write_bw-{role}", wait=wait + COLLECT_SECONDS if wait else 0)
-        if not jobs:
-            return {"ended": said["ended"], "servers": list(said["answers"].values())}
-        replies = loads.replies(jobs, said)
-        rows, ends = replies["write_bw"].rows, replies[loads.JOBS].rows
-        lost = [f"{row['item']}: {row['words']}" for row in ends if row["status"] != "ok"]
-        return {"rows": rows, "tests": ends, "failed": bool(lost), "msg": "; ".join(lost)}
-
-    def say(self, **request: t.Any) -> dict[str, t.Any]:
-        """What the program on the host answers."""
-        said = transports.piped(self, "detached", request, self.vars)
-        if isinstance(said, str):
-            raise AnsibleActionFail(said)
-        return said

@@ -48,7 +48,8 @@ def answer(request):
     or None), ``programs`` (name to source text, for arguments that refer to them as ``{name}``) and ``jobs``:
     ``id``, ``argv``, ``at`` and ``until`` (seconds of the timetable), ``again`` (words on standard error with which it is tried
     again), ``near`` (an RDMA device whose CPUs it is pinned to, or None) and ``turn`` (None, or a number: it starts before its time
-    where every job that the timetable has before its turn has ended here) and ``environment`` (besides this one's);
+    where every job that the timetable has before its turn has ended here), ``environment`` (besides this one's) and ``without`` (what of this
+    one's it has not, by the beginnings of names);
     ``watch``: renews the lease, and waits at most ``wait`` seconds for the end; ``collect``: ``wait`` (seconds); ``end``: ends it now.
     Returns ``refused`` (words, or None) and ``ended_leftovers`` of start; ``ended`` (why, or None while it runs), ``jobs``,
     ``done`` (how many of them have ended) of watch; and of collect also ``answers`` by id: ``status`` (ran, missing, denied,
@@ -251,7 +252,8 @@ class _Supervisor:
         began = time.monotonic()
         try:
             with open(outputs[0], "wb") as out, open(outputs[1], "wb") as err:
-                environment = {**os.environ, "LC_ALL": "C", "TERM": "dumb", **job.get("environment", {}), MARK: self.place, JOB: str(number)}
+                own = {name: value for name, value in os.environ.items() if not name.startswith(tuple(job.get("without", ())))}
+                environment = {**own, "LC_ALL": "C", "TERM": "dumb", **job.get("environment", {}), MARK: self.place, JOB: str(number)}
                 process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True, env=environment)
         except PermissionError as refused:
             return dict(told, status="denied", stderr=str(refused))

@@ -15,6 +15,8 @@ KEPT = ("PATH", "LD_LIBRARY_PATH", "HOME")
 # Each host starts its own, over whatever connection the inventory has; what starts those of all from one host.
 BY_EACH = ("torchrun_ssh", "kubernetes")
 FROM_ONE_HOST = ("srun", "mpirun")
+# What a login may set that changes what a collective does: a run of nccl-tests has what it is given, and none of these.
+FORCED = ("NCCL_", "RCCL_")
 # What every process of a load carries, as ``detached.py`` gives it to those that it starts itself.
 MARK = {"GPUFABRIC_PYRAMID_LOAD": "{place}"}
 # How long srun may wait for its nodes: who is drained or busy is told, and not waited for.

@@ -31,7 +31,8 @@ class Job:
     id: its name, unique on the host; argv; at, until: seconds of the timetable; again: words with which it is tried again;
     near: the RDMA device whose CPUs it runs on; turn: None, or a number: it may start before its time, once all that its host does
     before this turn has ended; reading: what its output is read as, or None, and also: what else it is read as;
-    told: what ``load_jobs`` says of it besides how it ended (the columns of that reading); environment: what it has besides the host's own.
+    told: what ``load_jobs`` says of it besides how it ended (the columns of that reading); environment: what it has besides the host's own,
+    of which it has nothing that begins with one of ``without``.
     """
 
     id: str
@@ -45,11 +46,13 @@ class Job:
     also: tuple[str, ...] = ()
     turn: int | None = None
     environment: dict[str, str] = field(default_factory=dict)
+    without: tuple[str, ...] = ()
 
     def asked(self) -> Values:
         """As the program on the host wants it."""
         told = {"id": self.id, "argv": self.argv, "at": self.at, "until": self.until}
-        return {**told, "again": list(self.again), "near": self.near, "turn": self.turn, "environment": self.environment}
+        more = {"again": list(self.again), "near": self.near, "turn": self.turn}
+        return {**told, **more, "environment": self.environment, "without": list(self.without)}
 
 
 @dataclass
@@ -76,7 +79,8 @@ class Timetable:
 
 def load(document: Values) -> Timetable:
     """The timetable that ``dump`` wrote."""
-    jobs = {host: [Job(**{**one, "again": tuple(one["again"]), "also": tuple(one["also"])}) for one in its] for host, its in document["jobs"].items()}
+    tuples = ("again", "also", "without")
+    jobs = {host: [Job(**{**one, **{name: tuple(one[name]) for name in tuples}}) for one in its] for host, its in document["jobs"].items()}
     return Timetable(jobs, *(document[key] for key in ("words", "programs", "sampled")))
 
 

@@ -53,13 +53,14 @@ def _alone(situation: Situation, hosts: t.Sequence[str], given: t.Callable[[Valu
         long = float(own["pod_collective_run_seconds"])
         argv = _argv(own, own["pod_gpus_per_host"])
         told = _told(situation, [host])
-        table.jobs[host] = [
-            Job(f"{PROGRAM} {rungs.NODE}", argv, 0.0, long, {**told, "kind": rungs.NODE}, environment=given(own), reading="nccl_tests"),
-        ]
+        alone = {**told, "kind": rungs.NODE}
+        job = Job(f"{PROGRAM} {rungs.NODE}", argv, 0.0, long, alone, environment=given(own), without=launchers.FORCED, reading="nccl_tests")
+        table.jobs[host] = [job]
         if own["pod_rails"] and own["pod_gpus_per_host"] > 1:
             kind = rungs.NODE_NICS
             environment = {**given(own), **over_nics}
-            job = Job(f"{PROGRAM} {kind}", argv, long, 2 * long, {**told, "kind": kind}, environment=environment, reading="nccl_tests", turn=1)
+            again = {**told, "kind": kind}
+            job = Job(f"{PROGRAM} {kind}", argv, long, 2 * long, again, environment=environment, without=launchers.FORCED, reading="nccl_tests", turn=1)
             table.jobs[host].append(job)
     return table
 
@@ -72,7 +73,7 @@ def _over(situation: Situation, hosts: list[str], given: t.Callable[[Values], di
     launch = launchers.Launch(names, values["pod_gpus_per_host"], variables, tuple(map(str, values["pod_mpirun_arguments"])))
     argv = launchers.started(values["pod_launcher"], _argv(values, 1), launch)
     until = float(values["pod_collective_run_seconds"])
-    return Job(name, argv, 0.0, until, {**_told(situation, hosts), "kind": rungs.RUNG}, reading="nccl_tests")
+    return Job(name, argv, 0.0, until, {**_told(situation, hosts), "kind": rungs.RUNG}, without=launchers.FORCED, reading="nccl_tests")
 
 
 def _argv(values: Values, gpus: int) -> list[str]:
