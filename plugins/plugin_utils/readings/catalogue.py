@@ -58,7 +58,7 @@ class Source:
         the heading that the column ``numbers`` holds, or of those from 0 on. What is listed is on where the column ``where`` holds a word.
     lines: a regular expression; each piece of the text that it matches becomes a line of its own for the template.
     matrix: rows (LINE, COLUMNS, CELLS) of a square table become one row a pair, ``{row: column, column: column, value: column, itself: WORD}``,
-        with WORD on the diagonal; rows (ALIAS, NAME) of its legend give the names.
+        with WORD on the diagonal; rows (ALIAS, NAME) of its legend give the names, and ``alias`` is a kind of word that stands for a name.
     totals: list column to ``sum`` (of its numbers) or ``count`` (of its values); None where nothing was said.
     number: the column that holds the row's own number from 0.
     count: the column of the text that tells how many rows there must be, as a number or as a list of words;

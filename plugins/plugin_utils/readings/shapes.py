@@ -14,13 +14,13 @@ import typing as t
 Row = dict[str, t.Any]
 # Priorities, and the groups and queues of switches that are named after them.
 NUMBERS = 8
-UNSAID = ("", "N/A", "[N/A]")
+UNSAID = ("", "N/A", "[N/A]", "Not Supported", "[Not Supported]", "Insufficient Permissions")
 
 
 def shaped(raw: list[Row], matrix: dict[str, t.Any] | None, totals: dict[str, str], number: str | None) -> list[Row]:
     """Raw rows after a source's ``matrix``, ``totals`` and ``number``."""
     if matrix:
-        raw = _pairs(raw, matrix["row"], matrix["column"], matrix["value"], matrix["itself"])
+        raw = _named(_pairs(raw, matrix), raw, matrix)
     for ordinal, row in enumerate(raw):
         for column, kind in totals.items():
             row[column] = _total(row[column], kind)
@@ -123,9 +123,8 @@ def _total(values: t.Any, kind: str) -> int | None:
     return sum(int(value) for value in said)
 
 
-def _pairs(raw: list[Row], row_name: str, column_name: str, value_name: str, itself: str) -> list[Row]:
+def _pairs(raw: list[Row], how: dict[str, t.Any]) -> list[Row]:
     """One row a pair of a square matrix; what stands on its diagonal is checked and left out."""
-    legend = {row["alias"]: row["name"] for row in raw if row.get("alias")}
     lines = [row for row in raw if row.get("line")]
     there = sorted(row["line"] for row in lines)
     pairs = []
@@ -136,18 +135,19 @@ def _pairs(raw: list[Row], row_name: str, column_name: str, value_name: str, its
         if sorted(columns) != there:
             raise ValueError(f"the matrix has {len(columns)} columns, but {len(lines)} rows, or rows of others")
         for column, cell in zip(columns, cells):
-            if (column == line) != (cell == itself):
+            if (column == line) != (cell == how["itself"]):
                 raise ValueError(f"the cell of {line} and {column} is {cell}: the columns are shifted")
             if column != line:
-                pairs.append({row_name: line, column_name: column, value_name: cell})
-    return _named(pairs, legend, (row_name, column_name)) if legend else pairs
+                pairs.append({how["row"]: line, how["column"]: column, how["value"]: cell})
+    return pairs
 
 
-def _named(pairs: list[Row], legend: dict[str, str], columns: tuple[str, str]) -> list[Row]:
-    """The pairs with the names of the legend; a legend that lacks one of its kind is cut off."""
-    kinds = {alias.rstrip("0123456789") for alias in legend}
+def _named(pairs: list[Row], raw: list[Row], how: dict[str, t.Any]) -> list[Row]:
+    """The pairs with the names of the legend; a legend that lacks one of its kind is cut off, and so is a text without it where there must be one."""
+    legend = {row["alias"]: row["name"] for row in raw if row.get("alias")}
+    kinds = {alias.rstrip("0123456789") for alias in legend} | {how.get("alias")}
     for pair in pairs:
-        for column in columns:
+        for column in (how["row"], how["column"]):
             word = pair[column]
             if word not in legend and word.rstrip("0123456789") in kinds:
                 raise ValueError(f"the legend lacks {word}")
