@@ -16,6 +16,9 @@ import pytest
 
 from .conftest import ROOT
 
+# Loads of one name on one host end each other.
+pytestmark = pytest.mark.xdist_group("nccl_tests")
+
 PRINTED = ROOT / "tests/recordings/linux/nccl_tests/h200_x4.txt"
 # A process with MPI prints where it is the first; each one notes what it was given.
 PROGRAM = """#!/bin/sh

@@ -16,7 +16,7 @@ SHORT = {
     "pod_idle_seconds": 1,
     "pod_incast_seconds": 1,
     "pod_write_bw_seconds": 1,
-    "pod_load_setup_seconds": 10,
+    "pod_load_setup_seconds": 6,
     "pod_load_tick_seconds": 5,
     "pod_load_lead_seconds": 0.5,
 }
