@@ -28,6 +28,7 @@ from .._loaded import CLASS_FIX, OTHER_CLASS, in_class
 from .._ports import Rows
 
 Peers = dict[str, Rows]
+End = tuple[str, str]
 IDLE_EVENTS = (MARKED, NOTIFIED, ("rp_cnp_handled", "rx_cnp_pkts"), SEQUENCE_ERRORS, TIMEOUTS)
 
 
@@ -93,19 +94,21 @@ def right_class(
 ) -> t.Iterator[Finding]:  # fmt: skip
     """What a rail received under load was counted in the RoCE priority."""
     seconds = {row["device"]: row["seconds"] for row in planned(pod_incasts, pod_incast_refused)}
-    sent = sent_to(pod_node, load_jobs_of_peers, write_bw_of_peers)
-    if not sent:
+    received = sent(load_jobs_of_peers, write_bw_of_peers, pod_node)
+    if not received:
         raise CannotTell("nobody that sent to this host tells its rate")
-    expected = {device: sum(rates.values()) * 1e9 / 8 * seconds.get(device, 0) for device, rates in sent.items()}
+    rates = {device: sum(rate for senders in rounds.values() for rate in senders.values()) for (_host, device), rounds in received.items()}
+    expected = {device: rate * 1e9 / 8 * seconds.get(device, 0) for device, rate in rates.items()}
     yield from in_class(pod_rails, expected, nic_counters_idle, nic_counters, pod_roce_priority)
 
 
-def sent_to(host: str, jobs: Peers, rates: Peers) -> dict[str, dict[tuple[str, str, t.Any], float]]:
-    """What others sent to a host in incasts, in Gb/s: by its device, and by sender (host, device) and round."""
-    found: dict[str, dict[tuple[str, str, t.Any], float]] = {}
+def sent(jobs: Peers, rates: Peers, to: str | None = None) -> dict[End, dict[t.Any, dict[End, float]]]:
+    """What was sent in incasts, in Gb/s: by receiver and round, and by sender, both as (host, device); to: one receiving host only."""
+    found: dict[End, dict[t.Any, dict[End, float]]] = {}
     for peer, rows in jobs.items():
         told = {row["item"]: row["gbit_s"] for row in rates.get(peer, ())}
         for job in incast_jobs(rows, "client"):
-            if job["peer"] == host and job["item"] in told:
-                found.setdefault(job["peer_device"], {})[peer, job["device"], job["round"]] = told[job["item"]]
+            if job["item"] in told and to in (None, job["peer"]):
+                rounds = found.setdefault((job["peer"], job["peer_device"]), {})
+                rounds.setdefault(job["round"], {})[peer, job["device"]] = told[job["item"]]
     return found

@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from .. import CannotTell, Finding, NotApplicable, check
 from .._counters import MARKED, NOTIFIED, RX_PAUSES, Counters, growth, incast_jobs, pick
 from .._ports import Rows
-from .load import sent_to
+from .load import End, sent
 
 Grouped = dict[str, Rows]
-End = tuple[str, str]
 HANDLED, IGNORED = "rp_cnp_handled", "rp_cnp_ignored"
 # Below this share of the receiver's link nothing was congested.
 CONGESTED = 0.8
@@ -70,10 +69,8 @@ def ecn_marks_under_load(
 
 def _received(host: str, device: str, load_jobs: Grouped, write_bw: Grouped) -> float | None:
     """What a rail received in the round in which it received most, in Gb/s; None where no sender tells."""
-    by_round: dict[t.Any, float] = {}
-    for (_host, _device, number), rate in sent_to(host, load_jobs, write_bw).get(device, {}).items():
-        by_round[number] = by_round.get(number, 0.0) + rate
-    return max(by_round.values(), default=None)
+    rounds = sent(load_jobs, write_bw, host).get((host, device), {})
+    return max((sum(senders.values()) for senders in rounds.values()), default=None)
 
 
 def _unmarked(host: str, device: str, paused: int, received: float | None, link: float) -> Finding:
@@ -155,10 +152,8 @@ def _rounds(load_jobs: Grouped, write_bw: Grouped) -> dict[tuple[str, str, t.Any
 
     Raises CannotTell where none is told.
     """
-    found: dict[tuple[str, str, t.Any], dict[End, float]] = {}
-    for host, device in _incasts(load_jobs):
-        for (sender, its, number), rate in sent_to(host, load_jobs, write_bw).get(device, {}).items():
-            found.setdefault((host, device, number), {})[sender, its] = rate
+    receivers, rates = _incasts(load_jobs), sent(load_jobs, write_bw)
+    found = {(*receiver, number): senders for receiver in receivers for number, senders in sorted(rates.get(receiver, {}).items())}
     if not found:
         raise CannotTell("no sender tells its rate")
     return found
