@@ -10,7 +10,6 @@ import time
 import typing as t
 from pathlib import Path
 
-from ansible.errors import AnsibleActionFail
 from ansible.utils.display import Display
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import ledger, loads, transports
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.acting import RunAction
@@ -86,7 +85,4 @@ class ActionModule(RunAction):
 
     def say(self, **request: t.Any) -> dict[str, t.Any]:
         """What the program on the host answers."""
-        said = transports.piped(self, "detached", {"load": self.document["load"], **request}, self.vars)
-        if isinstance(said, str):
-            raise AnsibleActionFail(said)
-        return said
+        return transports.piped(self, "detached", {"load": self.document["load"], **request}, self.vars)

@@ -47,10 +47,7 @@ class HandLoad(Action):
 
     def say(self, **request: t.Any) -> Values:
         """What the program on the host answers."""
-        said = transports.piped(self, "detached", request, self.vars)
-        if isinstance(said, str):
-            raise AnsibleActionFail(said)
-        return said
+        return transports.piped(self, "detached", request, self.vars)
 
     def run(self, tmp: str | None = None, task_vars: Values | None = None) -> Values:
         """As any action's."""

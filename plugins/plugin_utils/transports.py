@@ -21,6 +21,7 @@ import typing as t
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from ansible.errors import AnsibleActionFail
 from ansible.module_utils.common.text.converters import to_text
 from ansible.module_utils.connection import Connection, ConnectionError
 
@@ -75,18 +76,23 @@ def _python(action: t.Any, task_vars: Values) -> str:
     return "python3" if python.startswith("auto") else python
 
 
-def piped(action: t.Any, name: str, request: Values, task_vars: Values) -> Values | str:
-    """What a program that is piped to the node's Python answers under its own name's key, or why it gave no answer."""
+def piped(action: t.Any, name: str, request: Values, task_vars: Values) -> Values:
+    """What a program that is piped to the node's Python answers under its own name's key.
+
+    Raises AnsibleActionFail with the reason why it gave no answer.
+    """
     python = _python(action, task_vars)
     if not action._connection.has_pipelining:
         result = action._execute_module(module_name=f"gpufabric.pyramid.{name}", module_args={"request": request}, task_vars=task_vars)
-        return result["answer"] if "answer" in result else str(result.get("msg", "no output"))
+        if "answer" not in result:
+            raise AnsibleActionFail(str(result.get("msg", "no output")))
+        return t.cast(Values, result["answer"])
     said = action._low_level_execute_command(f"{python} -SE -", in_data=asked(name, request))
     start = said["stdout"].find(f'{{"{name}":')
     try:
         return t.cast(Values, json.loads(said["stdout"][start:])[name])
     except ValueError:
-        return _no_answer(python, said["rc"], said["stdout"], said["stderr"])
+        raise AnsibleActionFail(_no_answer(python, said["rc"], said["stdout"], said["stderr"])) from None
 
 
 def _no_answer(python: str, rc: int, stdout: str, stderr: str) -> str:
