@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ..incasts import Incasts, incasts
 from ..loads import Situation, Timetable
+from ..natural import counted
 from ..perftest_commands import asked
 from ._pairs import Slots, rails
 
@@ -27,9 +28,9 @@ def plan(situation: Situation) -> Timetable | None:
         )  # fmt: skip
     words = [f"{group}: {why}" for group, why in planned.refused.items()]
     if planned.pairs:
-        groups = len({pair["group"] for pair in planned.pairs})
-        offered = f"{len(planned.pairs)} tests in {planned.rounds} rounds of {values['pod_incast_seconds']} s"
-        words.insert(0, f"incasts in {groups} gate groups, all rails at once: {offered}, at traffic class {values['pod_traffic_class']}")
+        groups = counted(len({pair["group"] for pair in planned.pairs}), "gate group")
+        offered = f"{counted(len(planned.pairs), 'test')} in {counted(planned.rounds, 'round')} of {values['pod_incast_seconds']} s"
+        words.insert(0, f"incasts in {groups}, all rails at once: {offered}, at traffic class {values['pod_traffic_class']}")
     timetable = slots.timetable(words)
     timetable.sampled = True
     return timetable
