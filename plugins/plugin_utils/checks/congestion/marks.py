@@ -161,7 +161,7 @@ def _rounds(load_jobs: Grouped, write_bw: Grouped) -> dict[tuple[str, str, t.Any
 
 @check(
     cause="Senders back off too far: switches mark too early (thresholds of another speed, or packets where bytes are meant), DCQCN is too harsh, or pauses.",
-    fix="Compare the leaf's ECN thresholds with its vendor's for this speed, and DCQCN's settings of the senders with their NIC's defaults.",
+    fix="Mend slow_receiver first, where it is found. Then compare the leaf's ECN thresholds with its vendor's, and the senders' DCQCN with its defaults.",
     fabric="roce",
     scope="group",
     severity="warn",
