@@ -8,12 +8,13 @@ from __future__ import annotations
 import typing as t
 
 from ansible.errors import AnsibleActionFail
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import opening, remediation
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.acting import Action, Once
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.inventory import inventory_of, values_of
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.remediation.blast_radius import blast_radius_reasons
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors import Refused
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory import inventory_of, values_of
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_base import PyramidAction, RunOnce
 
 
-class ActionModule(Once, Action):
+class ActionModule(RunOnce, PyramidAction):
     """Runs once for the whole play, on the controller."""
 
     ARGUMENTS: t.ClassVar[dict[str, t.Any]] = {name: {"type": "list", "elements": "str", "default": []} for name in ("out", "busy")}
@@ -24,10 +25,10 @@ class ActionModule(Once, Action):
         try:
             inventory = inventory_of(task_vars)
             values = values_of(inventory, named[0])
-        except opening.Refused as refused:
+        except Refused as refused:
             raise AnsibleActionFail("; ".join(refused.reasons)) from None
         groups = {group: list(inventory.groups.get(group, ())) for group in values["pod_gate_groups"]}
-        reasons = remediation.too_many(named, groups, set(given["out"]), values["pod_remediate_max"], values["pod_quarantine_max"])
+        reasons = blast_radius_reasons(named, groups, set(given["out"]), values["pod_remediate_max"], values["pod_quarantine_max"])
         if reasons:
             raise AnsibleActionFail("nothing was touched:\n" + "\n".join(f"  - {reason}" for reason in reasons))
         return {"unfit": {**dict.fromkeys(given["busy"], "has jobs"), **dict.fromkeys(given["out"], "takes no jobs")}}

@@ -10,16 +10,18 @@ import typing as t
 from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
-from ansible.utils.display import Display
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import drafting, drafts, runs
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.acting import Action, Once
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.opening import ROLES
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.draft import draft_pod
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.inventory_files import inventory_files
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.files import write_private
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory_check import ROLES
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_base import PyramidAction, RunOnce
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.console import show
 
 # Times and process ids, which are others in every run.
 PASSING = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-][\d:]+)? ?|\[\d+\] ?")
 
 
-class ActionModule(Once, Action):
+class ActionModule(RunOnce, PyramidAction):
     """Runs once for the whole play, on the controller."""
 
     _supports_diff = True
@@ -30,17 +32,17 @@ class ActionModule(Once, Action):
     }
 
     def act(self, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
-        """Draft from what all nodes told; write only what is another text than before."""
+        """Draft from what all nodes reported; write only what is another text than before."""
         groups = {str(name): [str(host) for host in hosts] for name, hosts in task_vars["groups"].items()}
         roles = {node: role for group, role in ROLES.items() for node in groups.get(group, ())}
         if "host" not in roles.values():
             raise AnsibleActionFail("the inventory group gpu_hosts has no host")
-        said, silent = _said(roles, task_vars)
-        draft = drafting.draft(roles, said, given["fabric"])
+        readings_of, silent = _surveyed(roles, task_vars)
+        draft = draft_pod(roles, readings_of, given["fabric"])
         draft.blanks[:0] = silent
-        texts = drafts.files(draft, _gate_groups(groups), given["name"])
+        texts = inventory_files(draft, _gate_groups(groups), given["name"])
         changed = self._write(Path(given["into"]).expanduser(), texts)
-        Display().display(f"\n{len(draft.cables)} cables, {len(draft.switches)} switches and {len(draft.rails)} hosts drafted into {given['into']}")
+        show(f"\n{len(draft.cables)} cables, {len(draft.switches)} switches and {len(draft.rails)} hosts drafted into {given['into']}")
         return {
             "changed": bool(changed),
             "diff": changed,
@@ -58,22 +60,22 @@ class ActionModule(Once, Action):
                 changed.append({"before": old, "after": text, "before_header": str(path), "after_header": str(path)})
                 if not self._task.check_mode:
                     path.parent.mkdir(parents=True, exist_ok=True)
-                    runs.write(path, text)
+                    write_private(path, text)
         return changed
 
 
-def _said(roles: dict[str, str], task_vars: dict[str, t.Any]) -> tuple[dict[str, dict[str, t.Any]], list[str]]:
-    """What each node told, and the words of what was not."""
-    said, silent = {}, []
+def _surveyed(roles: dict[str, str], task_vars: dict[str, t.Any]) -> tuple[dict[str, dict[str, t.Any]], list[str]]:
+    """What each node reported, and the words of what was not."""
+    readings_of, silent = {}, []
     for node in roles:
         survey = task_vars["hostvars"][node].get("pyramid_survey")
-        if not isinstance(survey, dict) or "told" not in survey:
+        if not isinstance(survey, dict) or "reported" not in survey:
             words = " ".join(str((survey or {}).get("msg", "never asked")).split())[:200]
             silent.append(f"{node}: did not answer: {words}")
             continue
-        said[node] = survey["told"]
-        silent += [f"{node}: {PASSING.sub('', words)}" for _reading, words in sorted(survey["untold"].items())]
-    return said, silent
+        readings_of[node] = survey["reported"]
+        silent += [f"{node}: {PASSING.sub('', words)}" for _reading, words in sorted(survey["unreported"].items())]
+    return readings_of, silent
 
 
 def _gate_groups(groups: dict[str, list[str]]) -> dict[str, list[str]]:

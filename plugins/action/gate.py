@@ -8,19 +8,19 @@ from __future__ import annotations
 import typing as t
 from pathlib import Path
 
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import holding
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.acting import Once, RunAction
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import LAYERS
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_base import RunAction, RunOnce
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.evaluate_layer import evaluate_layer
 
 
-class ActionModule(Once, RunAction):
+class ActionModule(RunOnce, RunAction):
     """Runs once for the whole play, on the controller."""
 
     ARGUMENTS: t.ClassVar[dict[str, t.Any]] = {"layer": {"type": "str", "required": True, "choices": list(LAYERS)}}
 
     def act_in(self, run: Path, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
-        """Judge every node's rows, open or close each group's gate, and say who climbs on."""
-        standing, gates = holding.hold(run, given["layer"], _Silent(task_vars))
+        """Judge every node's rows, open or close each group's gate, and name the groups that continue."""
+        standing, gates = evaluate_layer(run, given["layer"], _Silent(task_vars))
         return {**standing, "layer": given["layer"], "gates": gates}
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import typing as t
 
 from ansible.errors import AnsibleActionFail
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import loads
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.hand_loads import HandLoad
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.perftest_commands import AWAITS, MEMORIES, Asked, argv
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.perftest import MEMORIES, RETRY_NO_SERVER, PerftestOptions, perftest_argv
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.schedule import Job
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import SPECIFIED, Bounds
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.load_action import LoadAction
 
 TESTS = {
     "device": {"type": "str", "required": True}, "port": {"type": "int"}, "peer": {"type": "str"}, "gpu": {"type": "int"}, "gid_index": {"type": "int"},
@@ -25,10 +26,19 @@ OPTIONS: dict[str, t.Any] = {
 }  # fmt: skip
 
 
-class ActionModule(HandLoad):
+OF_THE_POD = {
+    "traffic_class": "pod_traffic_class", "bytes": "pod_write_bw_bytes", "seconds": "pod_write_bw_seconds", "queue_pairs": "pod_write_bw_qps",
+    "mtu": "pod_rdma_mtu", "ack_timeout": "pod_perftest_ack_timeout",
+}  # fmt: skip
+
+
+class ActionModule(LoadAction):
     """All rails of a host side by side, as servers or as clients."""
 
     ARGUMENTS = OPTIONS
+    BOUNDS: t.ClassVar[dict[str, Bounds]] = {
+        **{name: SPECIFIED[expectation].bounds for name, expectation in OF_THE_POD.items()}, "deadline": Bounds(minimum=1, maximum=86400),
+    }  # fmt: skip
     RULES: t.ClassVar[dict[str, t.Any]] = {"required_if": [("state", role, ("tests", "traffic_class")) for role in ("server", "client")]}
 
     def act(self, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
@@ -38,12 +48,12 @@ class ActionModule(HandLoad):
         if self._task.check_mode:
             return {"skipped": True, "commands": [job.argv for job in jobs], "msg": "check mode loads nothing"}
         if role == "collected":
-            said = self.collected("ib_write_bw-server")
-            return {"ended": said["ended"], "servers": list(said["answers"].values())}
+            collected_state = self.collected("ib_write_bw-server")
+            return {"ended": collected_state["ended"], "servers": list(collected_state["answers"].values())}
         self.start(name, jobs)
         return {"commands": [job.argv for job in jobs]} if role == "server" else self.measured(name, jobs, "write_bw", given["deadline"])
 
-    def jobs(self, role: str, given: dict[str, t.Any]) -> list[loads.Job]:
+    def jobs(self, role: str, given: dict[str, t.Any]) -> list[Job]:
         """One job a test.
 
         Raises AnsibleActionFail for a client's test without a peer.
@@ -53,15 +63,15 @@ class ActionModule(HandLoad):
             peer = test["peer"] if role == "client" else None
             if role == "client" and not peer:
                 raise AnsibleActionFail(f"the test of {test['device']} has no peer, and a client needs one")
-            asked = Asked(
+            asked = PerftestOptions(
                 tool="ib_write_bw", gid_index=test["gid_index"],
                 **{name: given[name] for name in ("bytes", "seconds", "mtu", "traffic_class", "ack_timeout", "memory", "dmabuf", "bidirectional")},
                 qps=given["queue_pairs"],
             )  # fmt: skip
             port = test["port"] if test["port"] is not None else 18515 + number
             name = f"{test['device']} {f'to {peer}' if peer else 'as server'} port {port}"
-            told = {"kind": "write_bw", "role": role, "device": test["device"], "peer": peer, "step": 0, "memory": given["memory"]}
-            words = argv(asked, test["device"], port, test["gpu"], peer)
-            again = AWAITS if peer else ()
-            jobs.append(loads.Job(name, words, 0.0, float(given["deadline"]), told, again, test["device"], "write_bw" if peer else None))
+            columns = {"kind": "write_bw", "role": role, "device": test["device"], "peer": peer, "step": 0, "memory": given["memory"]}
+            words = perftest_argv(asked, test["device"], port, test["gpu"], peer)
+            again = RETRY_NO_SERVER if peer else ()
+            jobs.append(Job(name, words, 0.0, float(given["deadline"]), columns, again, test["device"], "write_bw" if peer else None))
         return jobs

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.tools import ReadingAction
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.reading_action import ReadingAction
 
 
 class ActionModule(ReadingAction):

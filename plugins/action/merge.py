@@ -11,30 +11,67 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
-from ansible.utils.display import Display
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import runs
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.acting import Action, Controller
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import document, merging
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.table import printable
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import Bounds
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors import RunError
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.files import json_text, utc_now, write_private_files
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory_check import NAME
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import collection_version
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.control_characters import printable
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.folded_reasons import fold_reasons
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_base import OnController, PyramidAction
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.console import show
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.merge import Merged, merge_slices, merged_junit, merged_markdown, render_merged
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.slices import Slice, read_slice
 
 
-class ActionModule(Controller, Action):
+class ActionModule(OnController, PyramidAction):
     """Runs on the controller and contacts no node."""
 
     ARGUMENTS: t.ClassVar[dict[str, t.Any]] = {
         "runs": {"type": "list", "elements": "path", "required": True},
         "max_age_minutes": {"type": "int", "default": 1440},
+        "recheck": {"type": "bool", "default": False},
+        "report_dir": {"type": "path", "default": "merged"},
     }
+    # A week, as for a gate that is resumed.
+    BOUNDS: t.ClassVar[dict[str, Bounds]] = {"max_age_minutes": Bounds(minimum=1, maximum=10080)}
 
     def act(self, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
-        """Read every slice's report, give one verdict; fails on a no-go, and where a slice has no report: it is not a slice that is well."""
+        """Read every slice, give one verdict and write it; fails on a no-go, and where a slice cannot be read: it is not a slice that is well."""
+        if not given["runs"]:
+            raise AnsibleActionFail("argument 'runs' must name the run directories of all slices, not []")
         try:
-            reports = [document.load(Path(path)) for path in given["runs"]]
-        except runs.RunError as error:
-            raise AnsibleActionFail(f"argument 'runs': a slice has no report: {error}") from None
-        merged = merging.merge(reports, datetime.now(UTC), given["max_age_minutes"])
-        pod = printable(str(reports[0]["pod"])) if reports else "unknown"
-        Display().display("\n" + "\n".join(printable(line) for line in merging.render(pod, merged).splitlines()) + "\n")
-        told = {"pyramid_verdict": merged.verdict, "pyramid_reasons": merged.reasons}
-        failed = {"failed": True, "msg": f"NO-GO for {pod}: {'; '.join(merged.reasons[:5])}"} if merged.verdict == "no_go" else {}
-        return {**told, "merged": asdict(merged), "ansible_stats": {"data": told, "per_host": False, "aggregate": False}, **failed}
+            found = [read_slice(Path(path), given["recheck"]) for path in given["runs"]]
+            merged = merge_slices(found, datetime.now(UTC), given["max_age_minutes"], collection_version(), given["recheck"])
+            pod = found[0].report["pod"]
+            if not NAME.fullmatch(pod):
+                raise RunError(f"{found[0].run / 'report.json'}: field pod must be letters, digits and '_.-', not {pod[:60]!r}")
+            place = self._written(Path(given["report_dir"]) / pod, pod, merged, found)
+        except RunError as error:
+            raise AnsibleActionFail(f"argument 'runs': the slices cannot be merged: {error}") from None
+        show("\n" + "\n".join(printable(line) for line in render_merged(pod, merged).splitlines()) + f"\nreport: {place}\n")
+        result_values = {
+            "pyramid_verdict": merged.verdict,
+            "pyramid_reasons": merged.reasons,
+            "pyramid_up_to_layer": merged.up_to_layer,
+            "pyramid_stands_on": merged.stands_on,
+            "pyramid_report": str(place),
+        }
+        why = "; ".join(fold_reasons(merged.reasons, merged.gates)[:5])
+        failed = {"failed": True, "msg": f"NO-GO for {pod}: {why}"} if merged.verdict == "no_go" else {}
+        return {**result_values, "merged": asdict(merged), "ansible_stats": {"data": result_values, "per_host": False, "aggregate": False}, **failed}
+
+    def _written(self, directory: Path, pod: str, merged: Merged, found: list[Slice]) -> Path:
+        """Write merge.json, merge.md and merge.xml in a directory of this merge; returns the path of the first.
+
+        Raises RunError where it cannot be written.
+        """
+        time = utc_now()
+        record = merged.record(pod, time, collection_version(), found)
+        texts = {"merge.json": json_text(record), "merge.md": merged_markdown(record, merged), "merge.xml": merged_junit(pod, merged)}
+        place = directory.expanduser().resolve() / time.replace("-", "").replace(":", "")
+        try:
+            write_private_files({place / name: text for name, text in texts.items()})
+        except OSError as error:
+            raise RunError(f"{place} cannot be written: {error}") from None
+        return place / "merge.json"

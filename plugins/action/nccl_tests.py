@@ -8,13 +8,23 @@ from __future__ import annotations
 import typing as t
 
 from ansible.errors import AnsibleActionFail
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import launchers, loads, rungs
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.hand_loads import HandLoad
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.collective_runs import TABLE
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.launchers import (
+    FORCED_PREFIXES,
+    LOAD_MARK,
+    STARTED_FROM_ONE_HOST,
+    Launch,
+    launcher_argv,
+    nccl_tests_argv,
+)
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.schedule import Job
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import SPECIFIED, Bounds
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.load_action import LoadAction
 
 NAME = "nccl_tests"
 
 
-class ActionModule(HandLoad):
+class ActionModule(LoadAction):
     """One collective over the GPUs of a host, or over those of several that a launcher starts from it."""
 
     ARGUMENTS: t.ClassVar[dict[str, t.Any]] = {
@@ -25,23 +35,32 @@ class ActionModule(HandLoad):
         "factor": {"type": "int", "default": 4},
         "iterations": {"type": "int", "default": 20},
         "gpus": {"type": "int", "default": 8},
-        "launcher": {"type": "str", "choices": ["none", *launchers.FROM_ONE_HOST], "default": "none"},
+        "launcher": {"type": "str", "choices": ["none", *STARTED_FROM_ONE_HOST], "default": "none"},
         "hosts": {"type": "list", "elements": "str", "default": []},
         "arguments": {"type": "list", "elements": "str", "default": []},
         "environment": {"type": "dict", "default": {}},
         "deadline": {"type": "int", "default": 300},
     }
+    BOUNDS: t.ClassVar[dict[str, Bounds]] = {
+        "first_bytes": SPECIFIED["pod_collective_sizes"].bounds,
+        "last_bytes": SPECIFIED["pod_collective_sizes"].bounds,
+        # With a factor of 1 the sizes never come to their end.
+        "factor": Bounds(minimum=2, maximum=1024),
+        "iterations": SPECIFIED["pod_collective_iterations"].bounds,
+        "gpus": Bounds(minimum=1, maximum=256),
+        "deadline": Bounds(minimum=1, maximum=86400),
+    }
 
     def act(self, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
-        """Start it, await it, and tell its table."""
+        """Start it, await it, and report its table."""
         job = self.job(given)
         if self._task.check_mode:
             return {"skipped": True, "command": job.argv, "msg": "check mode loads nothing"}
         self.start(NAME, [job])
-        told = self.measured(NAME, [job], NAME, given["deadline"])
-        return {"command": job.argv, "rows": told["rows"], "failed": told["failed"], "msg": told["msg"]}
+        columns = self.measured(NAME, [job], NAME, given["deadline"])
+        return {"command": job.argv, "rows": columns["rows"], "failed": columns["failed"], "msg": columns["msg"]}
 
-    def job(self, given: dict[str, t.Any]) -> loads.Job:
+    def job(self, given: dict[str, t.Any]) -> Job:
         """The one process of it on this host.
 
         Raises AnsibleActionFail where a launcher lacks its hosts, or hosts their launcher.
@@ -50,11 +69,11 @@ class ActionModule(HandLoad):
         if (launcher == "none") == bool(hosts):
             raise AnsibleActionFail("hosts and launcher go together: without a launcher only this host's own GPUs take part")
         sizes = given["first_bytes"], given["last_bytes"], given["factor"]
-        argv = launchers.nccl_tests(given["directory"], given["collective"], *sizes, 1 if hosts else given["gpus"], given["iterations"])
+        argv = nccl_tests_argv(given["directory"], given["collective"], *sizes, 1 if hosts else given["gpus"], given["iterations"])
         variables = {str(name): str(value) for name, value in given["environment"].items()}
-        told = {"kind": NAME, "role": rungs.TABLE, "step": 0, "round": max(1, len(hosts)), "hosts": hosts or None}
+        columns = {"kind": NAME, "role": TABLE, "step": 0, "round": max(1, len(hosts)), "hosts": hosts or None}
         until = float(given["deadline"])
         if hosts:
-            launch = launchers.Launch(tuple(hosts), given["gpus"], {**variables, **launchers.MARK}, tuple(given["arguments"]))
-            argv, variables = launchers.started(launcher, argv, launch), {}
-        return loads.Job(NAME, argv, 0.0, until, told, environment=variables, without=launchers.FORCED, reading=NAME)
+            launch = Launch(tuple(hosts), given["gpus"], {**variables, **LOAD_MARK}, tuple(given["arguments"]))
+            argv, variables = launcher_argv(launcher, argv, launch), {}
+        return Job(NAME, argv, 0.0, until, columns, environment=variables, without=FORCED_PREFIXES, reading=NAME)

@@ -9,79 +9,122 @@ import os
 import typing as t
 from pathlib import Path
 
-from ansible.errors import AnsibleActionFail, AnsibleError
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import baselines, climb, ledger, opening, remediation, runs
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.acting import Action, Once
+from ansible import context
+from ansible.errors import AnsibleActionFail
+from ansible.release import __version__ as ansible_core
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import LAYERS
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.focus import focus_of
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.inventory import pod_of
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.baselines import BaselineError, baseline_to_compare
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.remediation.partners import selection_with_far_ends
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors import Refused, RunError
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.files import utc_now
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory import Pod, pod_of
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory_check import expectations_digest, layers_to_run
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.pod_only import parse_pod_only
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.provenance import run_origin
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.run_directory import abandon_run, latest_run, open_run_directory, point_latest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.scope import groups_in_scope
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.state import State
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import RunStore, collection_version
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_base import PyramidAction, RunOnce
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.console import show
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.publishing import PublishError, not_kept, publish_target
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.report_files import write_report
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.resuming import enter_run
 
 
-class ActionModule(Once, Action):
+class ActionModule(RunOnce, PyramidAction):
     """Runs once for the whole play, on the controller."""
 
     ARGUMENTS: t.ClassVar[dict[str, t.Any]] = {
         "only": {"type": "list", "elements": "str", "default": []},
         "far_ends": {"type": "bool", "default": False},
-        "lent": {"type": "list", "elements": "str"},
+        "helpers": {"type": "list", "elements": "str"},
         "to_layer": {"type": "str", "choices": list(LAYERS)},
         "depth": {"type": "str", "choices": ["quick", "standard", "go_live"]},
     }
 
     def act(self, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
-        """Check inventory and plan, take the pod's place, and say who climbs to the first layer."""
+        """Check inventory and plan, lock the pod's runs directory, and name the groups that take part in the first layer."""
         steered = {"pod_only": ",".join(given["only"]), "pod_to_layer": given["to_layer"], "pod_depth": given["depth"]}
         try:
             pod = pod_of(task_vars, self._loader.get_basedir(), {name: value for name, value in steered.items() if value})
+            if pod.advice:
+                show(pod.advice)
             inside = {str(host) for host in task_vars["ansible_play_hosts_all"]}
-            lent = [host for host in sorted(inside) if given["lent"] is None or host in given["lent"]]
+            helpers = [host for host in sorted(inside) if given["helpers"] is None or host in given["helpers"]]
+            _warn_of_places(pod.values, task_vars)
             reference = _reference(pod.values, pod.directory / pod.values["pod_baseline_file"])
-            return self._begin(pod.plan, pod.values, pod.cabling, inside, lent, given["far_ends"], reference)
-        except opening.Refused as refused:
+            origin = run_origin(task_vars, context.CLIARGS, ansible_core, bool(self._task.check_mode))
+            return self._begin(pod, given, inside, helpers, reference, origin)
+        except Refused as refused:
             raise AnsibleActionFail("the run was not opened:\n" + "\n".join(f"  - {reason}" for reason in refused.reasons)) from None
-        except runs.RunError as error:
+        except RunError as error:
             raise AnsibleActionFail(f"the run was not opened: {error}") from None
+        except OSError as error:
+            raise AnsibleActionFail(f"the run was not opened: {error.filename or 'pod_runs_dir'} cannot be written: {error.strerror}") from error
 
     def _begin(
-        self, plan: t.Any, values: dict[str, t.Any], cabling: str, inside: set[str], lent: list[str], far_ends: bool, reference: str | None
+        self, pod: Pod, given: dict[str, t.Any], inside: set[str], helpers: list[str], reference: str | None, origin: dict[str, t.Any]
     ) -> dict[str, t.Any]:  # fmt: skip
+        plan, values, cabling = pod.plan, pod.values, pod.cabling
         pod_dir = Path(values["pod_runs_dir"]).expanduser().resolve() / values["pod_name"]
         replay = str(Path(values["pod_replay_from"]).expanduser().resolve()) if values["pod_replay_from"] else ""
         if replay and not (Path(replay) / "evidence").is_dir():
-            raise opening.Refused([f"argument 'pod_replay_from': {replay} has no directory evidence"])
-        focus = focus_of(plan, values["pod_only"])
-        scope, silent = climb.scope(plan, inside, focus)
-        if focus is not None and far_ends:
-            focus = remediation.with_far_ends(plan, focus.nodes, inside)
+            raise Refused([f"argument 'pod_replay_from': {replay} has no directory evidence"])
+        focus = parse_pod_only(plan, values["pod_only"])
+        scope, silent = groups_in_scope(plan, inside, focus)
+        if focus is not None and given["far_ends"]:
+            focus = selection_with_far_ends(plan, focus.nodes, inside)
         if not any(where != "out" for where in scope.values()):
-            raise opening.Refused(["no gate group has a GPU host inside --limit"])
-        opening.reached(values)
-        run = runs.open_run(pod_dir, os.getppid())
-        state = climb.State(
-            pod=values["pod_name"], run_id=run.name, depth=values["pod_depth"], mode=values["pod_mode"], opened=runs.now(),
-            digest=opening.digest(plan, cabling, ledger.version()), version=ledger.version(), only=values["pod_only"], focus=focus,
-            scope=scope, silent=silent, lent=lent, replay=replay, check_mode=bool(self._task.check_mode),
-        )  # fmt: skip
-        earlier = runs.latest(pod_dir, other_than=run.name)
+            raise Refused(["no gate group has a GPU host inside --limit"])
+        layers_to_run(values)
+        run = open_run_directory(pod_dir, os.getppid(), origin["started_by"])
         try:
-            climb.start(plan, state, values, ledger.load_state(earlier) if earlier else None)
-        except opening.Refused:
-            runs.abandon(run)
+            state = State(
+                pod=values["pod_name"], run_id=run.name, depth=values["pod_depth"], mode=values["pod_mode"], opened=utc_now(),
+                digest=expectations_digest(plan, cabling, collection_version()), version=collection_version(), only=values["pod_only"], focus=focus,
+                scope=scope, silent=silent, helpers=helpers, replay=replay, check_mode=bool(self._task.check_mode), origin=origin,
+                # A playbook that names hosts in check mode looks at them: remediate.yml shows how they differ from what they must be.
+                plans_only=bool(self._task.check_mode) and not given["only"],
+            )  # fmt: skip
+            enter_run(plan, state, values, latest_run(pod_dir, other_than=run.name))
+            return _written(RunStore(run), plan, state, reference)
+        except BaseException:
+            abandon_run(run)
             raise
-        book = ledger.Ledger(run)
-        book.keep_plan(plan, state)
-        book.keep_state(state)
-        if reference is not None:
-            book.keep_baseline(reference)
-        try:
-            book.report(plan, state)
-        except OSError as error:
-            raise AnsibleError(f"the run directory {run} cannot be written: {error}") from error
-        return book.standing(plan, state)
+
+
+def _written(book: RunStore, plan: t.Any, state: State, reference: str | None) -> dict[str, t.Any]:
+    """Write the documents that a run begins with, then make it the latest."""
+    book.keep_plan(plan, state)
+    book.keep_state(state)
+    if reference is not None:
+        book.keep_baseline(reference)
+    write_report(book, plan, state)
+    point_latest(book.run)
+    return book.standing(plan, state)
 
 
 def _reference(values: dict[str, t.Any], path: Path) -> str | None:
     try:
-        return baselines.reference(values, path)
-    except baselines.BaselineError as error:
-        raise opening.Refused([str(error)]) from None
+        return baseline_to_compare(values, path)
+    except BaselineError as error:
+        raise Refused([str(error)]) from None
+
+
+def _warn_of_places(values: dict[str, t.Any], task_vars: dict[str, t.Any]) -> None:
+    """Show, in a job of AWX, that the runs directory ends with the job's container.
+
+    Raises Refused where the report has to be published at what is no place.
+    """
+    runs_dir = Path(values["pod_runs_dir"]).expanduser().resolve()
+    try:
+        publish_target(values["pod_publish"], values["pod_publish_link"], values["pod_publish_endpoint"], runs_dir / values["pod_name"])
+    except PublishError as error:
+        raise Refused([str(error)]) from None
+    if task_vars.get("awx_job_id") and (why := not_kept(runs_dir, Path("/proc/self/mountinfo").read_text(encoding="utf-8"))):
+        show(
+            f"WARNING: reports and runs of this job are lost when it ends: pod_runs_dir is {runs_dir}, and {why}. No run can be resumed or compared "
+            "with, and a second job of the pod is not refused. Make the directory on every execution node, and add it to AWX's setting "
+            "'Paths to expose to isolated jobs'."
+        )

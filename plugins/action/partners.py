@@ -8,16 +8,19 @@ from __future__ import annotations
 import typing as t
 
 from ansible.errors import AnsibleActionFail
-from ansible.utils.display import Display
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import climb, incasts, opening, remediation
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.acting import Action, Once
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import LAYERS
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.inventory import inventory_of, values_of
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.incasts import MIN_HOSTS
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.remediation.partners import load_partners
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors import Refused
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory import inventory_of, values_of
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.membership import no_load_reason
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_base import PyramidAction, RunOnce
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.console import show
 
 LOADED_FROM = "congestion"
 
 
-class ActionModule(Once, Action):
+class ActionModule(RunOnce, PyramidAction):
     """Runs once for the whole play, on the controller."""
 
     ARGUMENTS: t.ClassVar[dict[str, t.Any]] = {
@@ -30,15 +33,15 @@ class ActionModule(Once, Action):
         try:
             inventory = inventory_of(task_vars)
             values = values_of(inventory, given["named"][0])
-        except opening.Refused as refused:
+        except Refused as refused:
             raise AnsibleActionFail("; ".join(refused.reasons)) from None
         to_layer = values["pod_remediate_to_layer"]
         if LAYERS.index(to_layer) < LAYERS.index(LOADED_FROM):
             return {"hosts": [], "to_layer": to_layer}
         groups = {group: list(inventory.groups.get(group, ())) for group in values["pod_gate_groups"]}
         inside = {str(host) for host in task_vars["ansible_play_hosts"]}
-        hosts, reasons = remediation.partners(given["named"], groups, inside, given["unfit"], incasts.FEWEST_HOSTS - 1)
-        reasons = [words for words in [climb.unloaded(values, check_mode=False)] if words] + reasons
+        hosts, reasons = load_partners(given["named"], groups, inside, given["unfit"], MIN_HOSTS - 1)
+        reasons = [words for words in [no_load_reason(values, check_mode=False)] if words] + reasons
         if reasons:
             self._refuse(given["named"], to_layer, reasons)
         return {"hosts": hosts, "to_layer": to_layer}
@@ -48,4 +51,4 @@ class ActionModule(Once, Action):
         words += f"\nname hosts with -e remediate_hosts={','.join(named)} in place of --limit, or prove less with -e pod_remediate_to_layer=routing"
         if not self._task.check_mode:
             raise AnsibleActionFail(f"nothing was touched: {words}")
-        Display().display(f"nothing would be touched: {words}\n")
+        show(f"nothing would be touched: {words}\n")

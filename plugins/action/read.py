@@ -9,10 +9,14 @@ import time
 import typing as t
 from pathlib import Path
 
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import collecting, judging, ledger, transports
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.acting import RunAction
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import LAYERS
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.needs import needed_readings
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.queries import queries_for
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.responses import reading_result
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.transports import query_node
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.parsing import preload
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import RunStore
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_base import RunAction
 
 # Paid once, before linear forks its workers.
 preload()
@@ -31,17 +35,20 @@ class ActionModule(RunAction):
 
     def act_in(self, run: Path, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """Ask, parse, keep; the result is only an index."""
-        book, name = ledger.Ledger(run), str(task_vars["inventory_hostname"])
+        book, name = RunStore(run), str(task_vars["inventory_hostname"])
         node = book.node(name)
-        names = judging.wanted(given["layer"], node["kind"], node["values"]["pod_fabric"], given["phase"])
-        asks, apart = collecting.asks(names, node)
+        names = needed_readings(given["layer"], node["kind"], node["values"]["pod_fabric"], given["phase"])
+        asks, apart = queries_for(names, node)
         asked = time.time()
-        told = transports.ask(self, node, asks, task_vars)
-        replies = {ask.reading.name: collecting.reply(ask, node["platform"], told.answers[ask.reading.name]) for ask in asks} if told.answered else {}
-        said = {"answered": told.answered, "words": told.words, "boot_id": told.boot_id, "uptime_seconds": told.uptime_seconds}
+        # Of what gates below proved of it, a node reports in each layer whether it has booted since, if it is asked nothing else there.
+        boot = bool(asks) or (given["phase"] == "now" and node["boot_known"])
+        response = query_node(self, node, asks, task_vars, boot=boot)
+        replies = {ask.reading.name: reading_result(ask, node["platform"], response.answers[ask.reading.name]) for ask in asks} if response.answered else {}
+        envelope = {"answered": response.answered, "words": response.words, "boot_id": response.boot_id, "uptime_seconds": response.uptime_seconds}
+        envelope |= {"asked_at": response.asked_at, "contacted": response.contacted}
         phase = given["phase"]
         if phase == "during":
-            phase, said["seconds"] = f"during-{given['sample']}", round(asked - given["since"], 3)
-        book.keep_answers(given["layer"], name, phase, {**replies, **apart}, said, told.commands)
+            phase, envelope["seconds"] = f"during-{given['sample']}", round(asked - given["since"], 3)
+        book.keep_answers(given["layer"], name, phase, {**replies, **apart}, envelope, response.commands)
         unread = {reading: reply.words for reading, reply in replies.items() if reply.status != "ok"}
-        return {"answered": told.answered, "msg": told.words, "readings": len(replies), "unread": unread}
+        return {"answered": response.answered, "msg": response.words, "readings": len(replies), "unread": unread}

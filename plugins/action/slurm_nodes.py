@@ -7,20 +7,22 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible.plugins.action import ActionBase
-from ansible.utils.display import Display
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_base import PyramidAction
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.console import show
+
+Values = dict[str, t.Any]
 
 
-class ActionModule(ActionBase):
-    """The module does it all; what an operator must know is said whatever tasks the output shows."""
+class ActionModule(PyramidAction):
+    """The module does it all; what an operator must know is printed whatever tasks the output shows."""
 
-    TRANSFERS_FILES = False
-    _supports_check_mode = True
+    def arguments(self) -> Values:
+        """As they were given: the module checks them."""
+        return dict(self._task.args)
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+    def act(self, given: Values, task_vars: Values) -> Values:
         """Run the module, and name the nodes that stay drained."""
-        result = super().run(tmp, task_vars)
-        result.update(self._execute_module(module_name="gpufabric.pyramid.slurm_nodes", module_args=self._task.args, task_vars=task_vars))
+        result: Values = self._execute_module(module_name="gpufabric.pyramid.slurm_nodes", module_args=given, task_vars=task_vars)
         for node, reason in (result.get("left") or {}).items():
-            Display().display(f"{node} stays drained: {reason!r} is somebody else's reason; resume it by hand, or lift it (pod_readmit_reasons)\n")
+            show(f"{node} stays drained: {reason!r} is the reason of another owner; resume it by hand, or lift it (pod_readmit_reasons)\n")
         return result

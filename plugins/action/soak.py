@@ -8,20 +8,21 @@ from __future__ import annotations
 import time
 import typing as t
 
-from ansible.utils.display import Display
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.acting import Action, Once
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_base import PyramidAction, RunOnce
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.countdown import Countdown
 
-EVERY_SECONDS = 30
+EVERY_SECONDS = 1.0
 
 
-class ActionModule(Once, Action):
-    """Waits once for the whole play, and says how long it still takes."""
+class ActionModule(RunOnce, PyramidAction):
+    """Waits once for the whole play, and prints the time that is left."""
 
     ARGUMENTS: t.ClassVar[dict[str, t.Any]] = {
         "seconds": {"type": "int"},
         "until": {"type": "float"},
         "ends": {"type": "float"},
         "doing": {"type": "str", "default": "soaking"},
+        "quiet": {"type": "bool", "default": False},
     }
     RULES: t.ClassVar[dict[str, t.Any]] = {"required_one_of": [("seconds", "until")], "mutually_exclusive": [("seconds", "until")]}
 
@@ -29,7 +30,9 @@ class ActionModule(Once, Action):
         """Wait; counters are watched while nothing else happens."""
         seconds = given["seconds"] if given["until"] is None else max(0.0, given["until"] - time.time())
         until, more = time.monotonic() + seconds, max(0.0, (given["ends"] or 0.0) - time.time() - seconds)
+        countdown = Countdown(given["doing"], given["quiet"])
         while (left := until - time.monotonic()) > 0:
-            Display().display(f"{given['doing']}, {left + more:.0f} s left")
+            countdown.update(left + more)
             time.sleep(min(left, EVERY_SECONDS))
+        countdown.end()
         return {"seconds": round(seconds)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import KINDS, catalogue
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.tools import ReadingAction
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.reading_action import ReadingAction
 
 PLATFORMS = [platform for platform, kind in KINDS.items() if kind == "switch" and platform != "infiniband"]
 READINGS = [name for name, reading in catalogue().items() if set(PLATFORMS) & set(reading.platforms)]

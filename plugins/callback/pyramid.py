@@ -8,14 +8,16 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: pyramid
 type: aggregate
-short_description: Shows how a climb of the validation pyramid goes on
+short_description: Shows the progress of a validation run
 version_added: 0.1.0
 author: The gpufabric.pyramid authors (@gpufabric)
 description:
-  - Says which layer is climbed by which gate groups, how many nodes have answered, and, after everything else, the table of gates and findings.
+  - Prints the layer in progress, how many nodes have responded, the gates of each group, and, after everything else, the table of gates and findings.
   - It only prints whole lines, so that a log and AWX can show them; without it M(gpufabric.pyramid.verdict) prints the table itself.
+  - It prints to standard error where the output callback is P(ansible.posix.json#callback) or P(ansible.posix.jsonl#callback).
+  - The playbooks of the collection enable it by themselves.
 requirements:
-  - Enable it with C(callbacks_enabled = gpufabric.pyramid.pyramid) in ansible.cfg.
+  - For tasks in playbooks of your own enable it with C(callbacks_enabled = gpufabric.pyramid.pyramid) in ansible.cfg.
 """
 
 import gc
@@ -25,8 +27,11 @@ import typing as t
 from pathlib import Path
 
 from ansible.plugins.callback import CallbackBase
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import table
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.runs import read_json
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.gates import PASSABLE
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.document import load_report
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.table import render_table
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow import console
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.console import show
 
 READ = "gpufabric.pyramid.read"
 GATE = "gpufabric.pyramid.gate"
@@ -44,7 +49,10 @@ class CallbackModule(CallbackBase):
 
     def __init__(self) -> None:
         super().__init__()
-        self._answered, self._asked, self._taking_part, self._report = 0, 0, {}, None
+        console.progress_shown = True
+        self._answered, self._asked, self._reads = 0, 0, True
+        self._taking_part: dict[str, dict[str, bool]] = {}
+        self._report: str | None = None
 
     def v2_playbook_on_play_start(self, play: t.Any) -> None:
         """Share what is there with the workers of the play's tasks: they are copies, and what no collector visits is not copied.
@@ -55,27 +63,33 @@ class CallbackModule(CallbackBase):
 
     def v2_playbook_on_task_start(self, task: t.Any, is_conditional: bool) -> None:
         """Begin to count the nodes of a reading task."""
-        if _counted(task):
-            # A role that serves several layers says which by a variable of its own.
-            layer = task.get_vars().get("loads_layer", task.args.get("layer"))
+        if self._reads and _counted(task):
+            # One role serves all layers, and its argument of the task is a template.
+            layer = task.get_vars().get("layer_name", task.args.get("layer"))
             self._answered, self._asked = 0, len(self._taking_part.get(layer, ()))
-            self._display.display(f"{layer}: asking {self._asked} nodes ({task.get_name().rpartition(' : ')[2]})")
+            show(f"{layer}: reading {self._asked} nodes ({task.get_name().rpartition(' : ')[2]})")
 
     def v2_runner_on_ok(self, result: t.Any) -> None:
-        """Count an answer, or tell a gate."""
-        action, told = result._task.action, result._result
-        if isinstance(told.get("taking_part"), dict):
-            self._taking_part = told["taking_part"]
+        """Count an answer, or report a gate."""
+        action, result_values = result._task.action, result._result
+        if isinstance(result_values.get("taking_part"), dict):
+            self._taking_part, self._reads = result_values["taking_part"], result_values["reads"]
         if _counted(result._task):
-            self._count(told)
+            self._count(result_values)
         elif action == GATE:
-            gates = told["gates"]
+            gates = result_values["gates"]
             closed = [group for group, gate in gates.items() if gate != "open"]
-            words = "every gate open" if not closed else ", ".join(f"{group} {gates[group].replace('_', ' ')}" for group in closed)
-            on = sum(gate in ("open", "not_run") for gate in gates.values())
-            self._display.display(f"{told['layer']}: {words} ({on} of {len(gates)} groups climb on)")
+            words = (
+                "every gate open"
+                if not closed
+                else "nothing was evaluated"
+                if not self._reads
+                else ", ".join(f"{group} {gates[group].replace('_', ' ')}" for group in closed)
+            )
+            on = sum(gate in PASSABLE for gate in gates.values())
+            show(f"{result_values['layer']}: {words} ({on} of {len(gates)} groups continue)")
         elif action == VERDICT:
-            self._report = told["pyramid_report"]
+            self._report = result_values["pyramid_report"]
 
     def v2_runner_on_failed(self, result: t.Any, ignore_errors: bool = False) -> None:
         """A node that could not be read has answered nothing, and is counted."""
@@ -87,21 +101,21 @@ class CallbackModule(CallbackBase):
         if _counted(result._task):
             self._count({"answered": False})
 
-    def _count(self, told: dict[str, t.Any]) -> None:
+    def _count(self, result_values: dict[str, t.Any]) -> None:
         self._answered += 1
         step = max(1, self._asked // PARTS)
         if self._asked and (self._answered % step == 0 or self._answered == self._asked):
-            self._display.display(f"  {self._answered} of {self._asked} nodes done")
+            show(f"  {self._answered} of {self._asked} nodes done")
 
     def v2_playbook_on_stats(self, stats: t.Any) -> None:
         """The last words of a run are its table."""
         if self._report is not None:
-            report = read_json(Path(self._report))
+            report = load_report(Path(self._report).parent)
             colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-            self._display.display("\n" + table.render(report, colour=colour))
-            self._display.display(f"report: {Path(self._report).with_name('report.html')} (also report.md, report.json, report.xml)")
+            show("\n" + render_table(report, colour=colour))
+            show(f"report: {Path(self._report).with_name('report.html')} (also report.md, report.json, report.xml)")
 
 
 def _counted(task: t.Any) -> bool:
-    """Whether a task reads nodes; the samples under load are told by the progress of the load."""
+    """Whether a task reads nodes; the samples under load are reported by the progress of the load."""
     return task.action == READ and task.args.get("phase") != "during"

@@ -26,7 +26,7 @@ import typing as t
 from ansible.playbook.task_include import TaskInclude
 from ansible.plugins.callback.default import CallbackModule as Default
 
-TOLD = ("changed", "failures", "dark", "rescued", "ignored")
+SHOWN = ("changed", "failures", "dark", "rescued", "ignored")
 
 
 class CallbackModule(Default):
@@ -47,9 +47,11 @@ class CallbackModule(Default):
             super().v2_playbook_on_include(included_file)
 
     def v2_playbook_on_stats(self, stats: t.Any) -> None:
-        """The recap of the hosts that have something to tell."""
-        told = copy.copy(stats)
-        told.processed = {host: 1 for host in stats.processed if any(getattr(stats, kind).get(host) for kind in TOLD)}
-        super().v2_playbook_on_stats(told)
-        if others := len(stats.processed) - len(told.processed):
-            self._display.display(f"{others} {'others' if told.processed else 'nodes'}: nothing changed, failed or was unreachable\n")
+        """The recap of the hosts that have something to report."""
+        shown = copy.copy(stats)
+        shown.processed = {host: 1 for host in stats.processed if any(getattr(stats, kind).get(host) for kind in SHOWN)}
+        super().v2_playbook_on_stats(shown)
+        # Beside a pod's nodes the controller is none of them; a playbook may also be for the controller alone.
+        nodes = set(stats.processed) - {"localhost"} or set(stats.processed)
+        if others := len(nodes - set(shown.processed)):
+            self._display.display(f"{others} {'others' if shown.processed else 'nodes'}: nothing changed, failed or was unreachable\n")

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the documentation of every module that repairs a host says."""
+"""The documentation that every module that repairs a host shares."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ options:
 attributes:
   check_mode:
     support: full
-    description: It says what it would change, and changes nothing.
+    description: It reports what it would change, and changes nothing.
   diff_mode:
     support: full
     description: It shows each setting and each file as it was and as it is wanted.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import rounds
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.pairing import rail_rounds as paired_rounds
 
 DOCUMENTATION = r"""
 name: rail_rounds
@@ -66,7 +66,7 @@ def rail_rounds(rails: t.Any, pairing: str = "sampled", topology: str = "rail_op
     Raises AnsibleFilterError for rails that are none, and for an unknown pairing.
     """
     try:
-        found = rounds.rail_rounds([dict(rail) for rail in rails], pairing, topology, cross_rail)
+        found = paired_rounds([dict(rail) for rail in rails], pairing, topology, cross_rail)
     except (KeyError, TypeError, ValueError) as error:
         raise AnsibleFilterError(f"rail_rounds: {f'a rail lacks {error}' if isinstance(error, KeyError) else error}") from error
     return [[list(pair) for pair in one] for one in found]

@@ -3,10 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Loads on one node: started detached, watched, collected, and never left behind.
 
-A load is a timetable of jobs under one supervisor process in a session of its own. The supervisor ends every job at its
-deadline, and all of them where nobody has watched for the length of the lease: a run that was killed, or a controller that
+A load is a schedule of jobs under one supervisor process in a session of its own. The supervisor ends every job at its
+deadline, and all of them where no one has watched for the length of the lease: a run that was killed, or a controller that
 lost its network, leaves nothing running. What runs is on record beside it (process id and start time), so that a later run
-ends just that, by its id.
+ends just that, by its id. No job starts either once the controller has not looked for somewhat longer than it takes from one look
+to the next.
+
+A host is loaded for one run at a time. The run reserves all of its hosts before it loads any: a file beside the loads, which every
+login of the host can read, says for whom and until when by the host's monotonic clock. Every look at a load renews it.
 
 This file is a whole program of the standard library: the action ``load`` pipes it to the node's Python with its request.
 """
@@ -14,6 +18,8 @@ This file is a whole program of the standard library: the action ``load`` pipes 
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import glob
 import json
 import os
 import re
@@ -31,7 +37,11 @@ GRACE_SECONDS = 2.0
 AGAIN_SECONDS = 0.5
 # What another controller's load has left to be collected stays there for so long.
 KEPT_SECONDS = 24 * 3600
-# What every process of a load carries in its environment: it tells those that no record names yet, and those that left their session.
+PLACE = "gpufabric.pyramid-"
+RESERVED = "reserved.json"
+# What another login wrote is read no further than this, and shown no further than that.
+RESERVED_BYTES, SHOWN = 4096, 120
+# What every process of a load carries in its environment: it identifies those that no record names yet, and those that left their session.
 MARK = "GPUFABRIC_PYRAMID_LOAD"
 JOB = "GPUFABRIC_PYRAMID_JOB"
 NEVER = {"status": "never", "rc": None, "stdout": "", "stderr": "", "seconds": 0.0, "attempts": 0, "cut": False, "began": None}
@@ -39,41 +49,124 @@ BESIDE = {"/usr/local/bin": "/usr/local/sbin", "/usr/bin": "/usr/sbin", "/bin": 
 
 
 def answer(request):
-    """Do what a request says and tell what came of it.
+    """Do what a request says and report what came of it.
 
     request: ``do`` and ``load`` (a name that is a file name), with
     ``start``: ``owner`` (the pod's place on its controller; loads of the same owner are leftovers of dead runs and are ended,
     those of another one make it refuse), ``beside`` (true where only a load of its
-    own name is a leftover, whatever else is under way), ``run_id``, ``start_in`` (seconds until the timetable begins), ``lease`` (seconds,
+    own name is a leftover, whatever else is under way), ``run_id``, ``start_in`` (seconds until the schedule begins), ``lease`` (seconds,
     or None), ``programs`` (name to source text, for arguments that refer to them as ``{name}``) and ``jobs``:
-    ``id``, ``argv``, ``at`` and ``until`` (seconds of the timetable), ``again`` (words on standard error with which it is tried
+    ``id``, ``argv``, ``at`` and ``until`` (seconds of the schedule), ``again`` (words on standard error with which it is tried
     again), ``near`` (an RDMA device whose CPUs it is pinned to, or None) and ``turn`` (None, or a number: it starts before its time
-    where every job that the timetable has before its turn has ended here), ``environment`` (besides this one's) and ``without`` (what of this
+    where every job that the schedule has before its turn has ended here), ``environment`` (besides this one's) and ``without`` (what of this
     one's it has not, by the beginnings of names);
-    ``watch``: renews the lease, and waits at most ``wait`` seconds for the end; ``collect``: ``wait`` (seconds); ``end``: ends it now.
-    Returns ``refused`` (words, or None) and ``ended_leftovers`` of start; ``ended`` (why, or None while it runs), ``jobs``,
+    ``fresh`` of start and watch: seconds without a further watch after which no job starts (None: jobs start whatever is watched);
+    ``watch``: renews the lease, and waits at most ``wait`` seconds for the end; ``collect``: ``wait`` (seconds); ``end``: ends it now;
+    ``reserve``: takes the host for a run, ``release``: gives it back. Those two need ``reservation``, with which start, watch and collect
+    renew it: ``owner``, ``who`` (words), ``run_id`` and ``seconds`` (how long it lasts).
+    Returns ``refused`` (words, or None) of reserve and release, besides ``ended_leftovers`` of start; ``ended`` (why, or None while it runs), ``jobs``,
     ``done`` (how many of them have ended) of watch; and of collect also ``answers`` by id: ``status`` (ran, missing, denied,
-    timeout, hung, stopped or never), ``argv``, ``rc``, ``stdout``, ``stderr``, ``seconds``, ``began``, ``attempts``, ``cut``.
+    timeout, hung, stopped or never), ``argv``, ``rc``, ``stdout``, ``stderr``, ``seconds``, ``began``, ``attempts``, ``cut``; ``boot_id`` and
+    ``uptime_seconds`` of the node.
     """
     path = os.environ.get("PATH", os.defpath).split(os.pathsep)
     os.environ["PATH"] = os.pathsep.join([*path, *(BESIDE[place] for place in path if place in BESIDE and BESIDE[place] not in path)])
     os.umask(0o077)
     base = _base()
-    if request["do"] == "start":
-        return _start(base, request)
+    if request["do"] == "release":
+        return _release(base, request["reservation"])
+    if request["do"] in ("reserve", "start"):
+        refused = _reserve(base, request)
+        return {"refused": refused, "ended_leftovers": []} if refused or request["do"] == "reserve" else _start(base, request)
+    if request.get("reservation"):
+        # What cannot be renewed expires; it must not cost the load its end and what it printed.
+        with contextlib.suppress(OSError):
+            _reserve(base, request)
     return {"watch": _watch, "collect": _collect, "end": _end}[request["do"]](os.path.join(base, request["load"]), request)
 
 
 def _base():
-    """The directory of this user's loads; refused where somebody else made it."""
-    place = os.path.join(tempfile.gettempdir(), f"gpufabric.pyramid-{os.getuid()}")
+    """The directory of this user's loads; refused where another user made it."""
+    place = os.path.join(tempfile.gettempdir(), f"{PLACE}{os.getuid()}")
     for path in (place, os.path.join(place, "loads")):
         with contextlib.suppress(FileExistsError):
             os.mkdir(path, 0o700)
         found = os.lstat(path)
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
             raise SystemExit(f"{path} is not a directory of this user")
+    # Other logins look up the reservation in it by its name, and see nothing else.
+    os.chmod(place, 0o711)
     return os.path.join(place, "loads")
+
+
+def _reserve(base, request):
+    """Take or renew the host for a run's loads; words where it is another's, None where it is free or this run's.
+
+    A load without a reservation, as a task by hand starts it, takes none and respects those of others.
+    """
+    place, wanted = os.path.dirname(base), request.get("reservation")
+    owner = (wanted or request)["owner"]
+    own = os.path.join(place, RESERVED)
+    with _exclusive(place):
+        mine = _reservation(own)
+        if mine is not None and mine["owner"] != owner:
+            return _reserved_by(mine)
+        if wanted:
+            _write(own, dict(wanted, boot_id=_boot_id(), until=time.monotonic() + wanted["seconds"]))
+            os.chmod(own, 0o644)
+        if mine is not None and wanted:
+            return None
+        # Each of two logins writes first and looks then, so that they cannot both miss the other's.
+        for path in glob.glob(os.path.join(tempfile.gettempdir(), f"{PLACE}*", RESERVED)):
+            theirs = None if path == own else _reservation(path)
+            if theirs is not None and theirs["owner"] != owner:
+                if wanted:
+                    os.unlink(own)
+                return _reserved_by(theirs)
+    return None
+
+
+def _release(base, wanted):
+    """Give the host back, where it is this run's."""
+    place = os.path.dirname(base)
+    with _exclusive(place):
+        mine = _reservation(os.path.join(place, RESERVED))
+        if mine is not None and (mine["owner"], mine["run_id"]) == (wanted["owner"], wanted["run_id"]):
+            os.unlink(os.path.join(place, RESERVED))
+    return {"refused": None}
+
+
+@contextlib.contextmanager
+def _exclusive(place):
+    handle = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with contextlib.suppress(OSError):
+            # Where a file system cannot lock a directory, two runs of one login that begin at one moment are distinguished by the rest.
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _reservation(path):
+    """A reservation that has not expired, or None; what another login wrote is data that may be anything."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with open(handle, "rb") as file:
+            kept = json.loads(file.read(RESERVED_BYTES))
+        words = {key: str(kept[key]) for key in ("owner", "who", "run_id")}
+        left = float(kept["until"]) - time.monotonic()
+        return dict(words, left=left) if kept["boot_id"] == _boot_id() and left > 0 else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _reserved_by(there):
+    who, run_id, owner = ("".join(one if one.isprintable() else "?" for one in there[key])[:SHOWN] for key in ("who", "run_id", "owner"))
+    return (
+        f"this host is reserved for the loads of run {run_id} of {who}, whose runs are in {owner}; wait until that run ends: "
+        f"the reservation expires {there['left']:.0f} s from now unless that run renews it"
+    )
 
 
 def _write(path, document):
@@ -110,6 +203,11 @@ def _boot_id():
         return file.read().strip()
 
 
+def _uptime():
+    with open("/proc/uptime", encoding="ascii") as file:
+        return float(file.read().split()[0])
+
+
 def _who(pid):
     return {"pid": pid, "born": _born(pid), "boot_id": _boot_id()}
 
@@ -132,9 +230,14 @@ def _start(base, request):
     for name, text in request.get("programs", {}).items():
         with open(os.path.join(place, name + ".py"), "w", encoding="utf-8") as file:
             file.write(text)
-    _write(os.path.join(place, "lease"), time.monotonic())
+    _renew(place, request)
     _detach(place, request)
     return {"refused": None, "ended_leftovers": ended}
+
+
+def _renew(place, request):
+    """Note that the controller has looked at a load, and for how long that lets further jobs start."""
+    _write(os.path.join(place, "lease"), {"at": time.monotonic(), "fresh": request.get("fresh")})
 
 
 def _running(place, record):
@@ -148,22 +251,22 @@ def _jobs(place):
 
 def _detach(place, request):
     """Become two processes: this one goes on once the supervisor's record is written."""
-    told, tell = os.pipe()
+    reader, writer = os.pipe()
     if os.fork() == 0:
         try:
-            os.close(told)
+            os.close(reader)
             os.setsid()
             if os.fork() == 0:
-                _supervise(place, request, tell)
+                _supervise(place, request, writer)
         finally:
             os._exit(0)
-    os.close(tell)
+    os.close(writer)
     os.wait()
-    if os.read(told, 1) != b".":
+    if os.read(reader, 1) != b".":
         raise SystemExit("the supervisor of the load did not start")
 
 
-def _supervise(place, request, tell):
+def _supervise(place, request, writer):
     nothing = os.open(os.devnull, os.O_RDWR)
     log = os.open(os.path.join(place, "log"), os.O_WRONLY | os.O_CREAT, 0o600)
     for number, target in enumerate((nothing, nothing, log)):
@@ -173,13 +276,13 @@ def _supervise(place, request, tell):
         os.mkdir(os.path.join(place, name), 0o700)
     record = {key: request[key] for key in ("owner", "run_id", "load")}
     _write(os.path.join(place, "record.json"), dict(record, supervisor=_who(os.getpid()), jobs=len(request["jobs"])))
-    os.write(tell, b".")
-    os.close(tell)
+    os.write(writer, b".")
+    os.close(writer)
     _Supervisor(place, request).run()
 
 
 class _Supervisor:
-    """Starts each job at its time, ends it at its own, and ends them all when it is told to, or forgotten."""
+    """Starts each job at its time, ends it at its own, and ends them all when it is asked to, or forgotten."""
 
     def __init__(self, place, request):
         self.place, self.request = place, request
@@ -191,7 +294,7 @@ class _Supervisor:
 
     def run(self):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, lambda _number, _frame: self.stop("told to end"))
+            signal.signal(number, lambda _number, _frame: self.stop("ended on request"))
         waiting = sorted(enumerate(self.request["jobs"]), key=lambda pair: pair[1]["at"])
         threads, early = [], {}
         while waiting or any(thread.is_alive() for thread in threads):
@@ -202,11 +305,23 @@ class _Supervisor:
             while waiting and (waiting[0][1]["at"] - early.get(waiting[0][1]["turn"], 0.0) <= now or self.stopping.is_set()):
                 threads += self.thread(*waiting.pop(0))
             lease = self.request["lease"]
-            if lease is not None and time.monotonic() - (_read(os.path.join(self.place, "lease")) or 0) > lease:
-                self.stop(f"nobody has watched it for {lease} s")
+            if lease is not None and self.unwatched()[0] > lease:
+                self.stop(f"not watched for {lease} s")
             time.sleep(0.1)
         left = _swept(self.place)
         _write(os.path.join(self.place, "ended.json"), f"hung in the kernel: {left}" if left else self.why or "done")
+
+    def unwatched(self):
+        """For how many seconds the controller has not looked at the load, and after how many of them no job starts, or None."""
+        kept = _read(os.path.join(self.place, "lease")) or {"at": 0, "fresh": 0}
+        return time.monotonic() - kept["at"], kept["fresh"]
+
+    def too_late(self):
+        """Why no job may start any more, in words, or None: a controller that is gone must not load the host further."""
+        seconds, fresh = self.unwatched()
+        if fresh is None or seconds <= fresh:
+            return None
+        return f"the controller had not looked at this load for {seconds:.0f} s when it was to start, and {fresh:.0f} s are allowed"
 
     def thread(self, number, job):
         """A job's thread, started; none where the node has none left, which must not cost the other jobs their supervisor."""
@@ -214,8 +329,8 @@ class _Supervisor:
         try:
             thread.start()
         except RuntimeError as failed:
-            told = dict(NEVER, id=job["id"], argv=job["argv"], status="failed", stderr=f"{job['argv'][0]} could not be run: {failed}")
-            _write(os.path.join(self.place, "answers", f"{number}.json"), told)
+            result = dict(NEVER, id=job["id"], argv=job["argv"], status="failed", stderr=f"{job['argv'][0]} could not be run: {failed}")
+            _write(os.path.join(self.place, "answers", f"{number}.json"), result)
             return []
         return [thread]
 
@@ -224,22 +339,22 @@ class _Supervisor:
         self.stopping.set()
 
     def job(self, number, job):
-        told = dict(NEVER, id=job["id"], argv=job["argv"])
+        result, late = dict(NEVER, id=job["id"], argv=job["argv"]), None
         try:
-            while not self.stopping.is_set() and (told["attempts"] == 0 or self.again(job, told)):
-                before, fresh = told["stderr"], self.once(number, job)
-                # The attempt that its deadline ended has said nothing yet; the one before has.
+            while not self.stopping.is_set() and (result["attempts"] == 0 or self.again(job, result)) and not (late := self.too_late()):
+                before, fresh = result["stderr"], self.once(number, job)
+                # The attempt that its deadline ended has reported nothing yet; the one before has.
                 fresh["stderr"] = before if fresh.get("status") == "timeout" and not fresh["stderr"] else fresh["stderr"]
-                told.update(fresh, attempts=told["attempts"] + 1)
+                result.update(fresh, attempts=result["attempts"] + 1)
         except Exception as broken:  # the load's record must say so, whatever it was
-            told.update(status="stopped", stderr=f"{type(broken).__name__}: {broken}")
-        if told["status"] == "never":
-            told["stderr"] = self.why or ""
-        _write(os.path.join(self.place, "answers", f"{number}.json"), told)
+            result.update(status="stopped", stderr=f"{type(broken).__name__}: {broken}")
+        if result["status"] == "never":
+            result["stderr"] = self.why or late or ""
+        _write(os.path.join(self.place, "answers", f"{number}.json"), result)
 
-    def again(self, job, told):
+    def again(self, job, result):
         left = job["until"] - (time.monotonic() - self.began)
-        wanted = told["status"] == "ran" and told["rc"] != 0 and any(words in told["stderr"] + told["stdout"] for words in job["again"])
+        wanted = result["status"] == "ran" and result["rc"] != 0 and any(words in result["stderr"] + result["stdout"] for words in job["again"])
         return wanted and left > AGAIN_SECONDS and not self.stopping.wait(AGAIN_SECONDS)
 
     def once(self, number, job):
@@ -247,7 +362,7 @@ class _Supervisor:
         for name in self.request.get("programs", {}):
             argv = [word.replace("{" + name + "}", os.path.join(self.place, name + ".py")) for word in argv]
         argv = _pinned(argv, job.get("near"))
-        told = {"argv": argv, "rc": None, "stdout": "", "stderr": "", "seconds": 0.0, "began": round(time.monotonic() - self.began, 3)}
+        result = {"argv": argv, "rc": None, "stdout": "", "stderr": "", "seconds": 0.0, "began": round(time.monotonic() - self.began, 3)}
         outputs = [os.path.join(self.place, "output", f"{number}.{name}") for name in ("out", "err")]
         began = time.monotonic()
         try:
@@ -256,23 +371,23 @@ class _Supervisor:
                 environment = {**own, "LC_ALL": "C", "TERM": "dumb", **job.get("environment", {}), MARK: self.place, JOB: str(number)}
                 process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True, env=environment)
         except PermissionError as refused:
-            return dict(told, status="denied", stderr=str(refused))
+            return dict(result, status="denied", stderr=str(refused))
         except FileNotFoundError:
-            return dict(told, status="missing", stderr=f"{argv[0]}: not found on PATH")
+            return dict(result, status="missing", stderr=f"{argv[0]}: not found on PATH")
         except OSError as failed:
-            return dict(told, status="failed", stderr=f"{argv[0]} could not be run: {failed}")
+            return dict(result, status="failed", stderr=f"{argv[0]} could not be run: {failed}")
         running = os.path.join(self.place, "running", f"{number}.json")
         _write(running, _who(process.pid))
-        told["status"] = self.awaited(process, job)
-        if told["status"] != "hung":
+        result["status"] = self.awaited(process, job)
+        if result["status"] != "hung":
             os.unlink(running)
-        if told["status"] != "ran":
+        if result["status"] != "ran":
             # The next job is not to share the host with what this one started; after a good end, the load's own end is soon enough.
             _swept(self.place, number)
-        (told["stdout"], cut), (told["stderr"], _cut) = (_kept(path) for path in outputs)
-        if told["status"] == "stopped":
-            told["stderr"] += self.why or ""
-        return dict(told, rc=process.returncode, cut=cut, seconds=round(time.monotonic() - began, 3))
+        (result["stdout"], cut), (result["stderr"], _cut) = (_kept(path) for path in outputs)
+        if result["status"] == "stopped":
+            result["stderr"] += self.why or ""
+        return dict(result, rc=process.returncode, cut=cut, seconds=round(time.monotonic() - began, 3))
 
     def awaited(self, process, job):
         """How a job ended: by itself, by its deadline, or with the whole load."""
@@ -324,6 +439,8 @@ def _kept(path):
 
 def _watch(place, request):
     until = time.monotonic() + request.get("wait", 0)
+    if os.path.isdir(place):
+        _renew(place, request)
     state = _state(place)
     while state["ended"] is None and time.monotonic() < until:
         time.sleep(0.2)
@@ -335,7 +452,6 @@ def _state(place):
     record = _read(os.path.join(place, "record.json"))
     if record is None:
         return {"ended": "it is not known here", "jobs": 0, "done": 0}
-    _write(os.path.join(place, "lease"), time.monotonic())
     ended = _read(os.path.join(place, "ended.json"))
     if ended is None and not _alive(record["supervisor"]):
         ended = "its supervisor has died"
@@ -349,7 +465,7 @@ def _collect(place, request):
         state = dict(_state(place), ended="it did not end in time")
     answers = [_read(path) for path in _answers(place)]
     shutil.rmtree(place, ignore_errors=True)
-    return dict(state, answers={told["id"]: told for told in answers if told is not None})
+    return dict(state, answers={result["id"]: result for result in answers if result is not None}, boot_id=_boot_id(), uptime_seconds=_uptime())
 
 
 def _answers(place):
@@ -369,7 +485,7 @@ def _end(place, _request):
                 os.kill(supervisor["pid"], number)
             _await(lambda: not _alive(supervisor), 3 * GRACE_SECONDS)
     left = _swept(place)
-    return {"ended": f"hung in the kernel: {left}" if left else "told to end", "jobs": record.get("jobs", 0), "done": 0}
+    return {"ended": f"hung in the kernel: {left}" if left else "ended on request", "jobs": record.get("jobs", 0), "done": 0}
 
 
 def _swept(place, number=None):

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who configures a host's netdevs, and how its kernel gets its command line: told by the files that do it, below a root."""
+"""Who configures a host's netdevs, and how its kernel gets its command line: as the files that do it state, below a root."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def manager(root, netdev):
 def renewing(root, netdev):
     """The command that gives a netdev its configured addresses again, and touches no other netdev.
 
-    Raises Broken where nobody is known to configure it.
+    Raises Broken where no one is known to configure it.
     """
     kind, path = manager(root, netdev)
     if kind == "netplan":

@@ -53,8 +53,8 @@ def ran(argv, timeout, refused=""):
         os.killpg(process.pid, signal.SIGKILL)
         raise Broken(f"{words}: {' '.join(argv)} did not end within {timeout} s") from None
     if process.returncode:
-        said = [line.strip() for line in (stderr + b"\n" + stdout).decode("utf-8", "replace").splitlines() if line.strip()]
-        raise Broken(f"{words}: {' '.join(argv)} ended with status {process.returncode}: {' / '.join(said[:3])[:300] or 'no output'}")
+        printed = [line.strip() for line in (stderr + b"\n" + stdout).decode("utf-8", "replace").splitlines() if line.strip()]
+        raise Broken(f"{words}: {' '.join(argv)} ended with status {process.returncode}: {' / '.join(printed[:3])[:300] or 'no output'}")
     return stdout.decode("utf-8", "replace")
 
 
@@ -68,7 +68,7 @@ def text_of(root, *place):
 
 
 class Repair:
-    """What a module changes, said as a diff and in sentences; in check mode it only says so."""
+    """What a module changes, reported as a diff and in sentences; in check mode it only says so."""
 
     def __init__(self, module):
         self.module = module

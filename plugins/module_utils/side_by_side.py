@@ -29,7 +29,7 @@ BESIDE = {"/usr/local/bin": "/usr/local/sbin", "/usr/bin": "/usr/sbin", "/bin": 
 
 _running = {}
 _turns = {}
-_told = {}
+_results = {}
 _directories = []
 _lock = threading.Lock()
 # Held from a command's start until it is known; a signal may come in between, to the thread that holds it too.
@@ -37,7 +37,7 @@ _starting = threading.RLock()
 
 
 def answer(request):
-    """Run every command of a request and tell what each said.
+    """Run every command of a request and return what each printed.
 
     request: ``commands``, each with ``id``, ``alternatives`` (``argv`` and the exit statuses ``rc`` that make it an answer;
     the first that answers is taken), ``timeout`` in seconds and ``exclusive`` (None, or a key that two running commands
@@ -100,7 +100,7 @@ def _side_by_side(commands, places):
     for thread in threads:
         if thread.ident is not None:
             thread.join()
-    # Nobody may take an answer that was lost on the way for one that was never asked for.
+    # No one may take an answer that was lost on the way for one that was never asked for.
     return {command["id"]: answers.get(command["id"]) or dict(_lost(command), chosen=0) for command in commands}
 
 
@@ -124,10 +124,10 @@ def _run(command, places):
         if lacking:
             missing.append(lacking)
             continue
-        told = dict(_once(argv, command["timeout"]), chosen=number)
-        if told["status"] == "ran" and told["rc"] in alternative["rc"]:
-            return told
-        failed = failed or told
+        result = dict(_once(argv, command["timeout"]), chosen=number)
+        if result["status"] == "ran" and result["rc"] in alternative["rc"]:
+            return result
+        failed = failed or result
     nothing = {"status": "missing", "chosen": 0, "rc": None, "stdout": "", "stderr": "; ".join(dict.fromkeys(missing)), "seconds": 0.0, "cut": False}
     return failed or dict(nothing, argv=command["alternatives"][0]["argv"])
 
@@ -147,38 +147,38 @@ def _once(argv, timeout):
     with _lock:
         turn = _turns.setdefault(tuple(argv), threading.Lock())
     with turn:
-        if tuple(argv) not in _told:
-            _told[tuple(argv)] = _run_one(argv, timeout)
-        return _told[tuple(argv)]
+        if tuple(argv) not in _results:
+            _results[tuple(argv)] = _run_one(argv, timeout)
+        return _results[tuple(argv)]
 
 
 def _run_one(argv, timeout):
     began = time.monotonic()
-    told = {"argv": argv, "cut": False, "rc": None, "stdout": "", "stderr": "", "seconds": 0.0}
+    result = {"argv": argv, "cut": False, "rc": None, "stdout": "", "stderr": "", "seconds": 0.0}
     try:
         with _starting:
             process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
             _running[process.pid] = process
     except PermissionError as refused:
-        return dict(told, status="denied", stderr=str(refused))
+        return dict(result, status="denied", stderr=str(refused))
     except (OSError, MemoryError) as failed:
-        return _failed(told, failed)
+        return _failed(result, failed)
     try:
-        told.update(_said(process, timeout))
+        result.update(_output(process, timeout))
     except (RuntimeError, MemoryError) as failed:
         if _ended(process):
             with _lock:
                 _running.pop(process.pid, None)
-        return _failed(told, failed)
-    return dict(told, seconds=round(time.monotonic() - began, 3))
+        return _failed(result, failed)
+    return dict(result, seconds=round(time.monotonic() - began, 3))
 
 
-def _failed(told, failed):
+def _failed(result, failed):
     """A tool that is there and could not be run, for want of processes, threads, memory or open files: it is not missing."""
-    return dict(told, status="failed", stderr=f"{told['argv'][0]} could not be run: {str(failed) or type(failed).__name__}")
+    return dict(result, status="failed", stderr=f"{result['argv'][0]} could not be run: {str(failed) or type(failed).__name__}")
 
 
-def _said(process, timeout):
+def _output(process, timeout):
     texts = [_Collected(process.stdout), _Collected(process.stderr)]
     try:
         process.wait(timeout)
@@ -241,7 +241,7 @@ class _Collected(threading.Thread):
 
 
 def _end_on_signals():
-    """A cancelled run ends its tools: each has a session of its own, so nobody else would."""
+    """A cancelled run ends its tools: each has a session of its own, so nothing else would."""
 
     def end(number, _frame):
         # Nothing starts any more; this thread itself may be at it, and what it has just started only the kernel knows.
@@ -259,7 +259,7 @@ def _end_on_signals():
 
 
 def _children():
-    """The processes that this one has started, as the kernel knows them; none where it does not tell."""
+    """The processes that this one has started, as the kernel knows them; none where it does not report."""
     found = []
     for thread in os.listdir("/proc/self/task"):
         found += (_line(f"/proc/self/task/{thread}/children") or "").split()

@@ -13,7 +13,7 @@ author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
   - Fails where the play has more hosts than C(pod_remediate_max), or where a gate group would lose more of its hosts than C(pod_quarantine_max)
     (and one) allows; a host that takes no jobs already may always be repaired.
-extends_documentation_fragment: [gpufabric.pyramid.reads]
+extends_documentation_fragment: [gpufabric.pyramid.step, gpufabric.pyramid.reads]
 options:
   out:
     description: Hosts of the inventory that take no jobs already.

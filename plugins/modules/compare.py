@@ -12,7 +12,7 @@ version_added: 0.2.0
 author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
   - Prints what got worse between two runs, the lowest layer first, what is not judged any more, what is well again, and which gates moved.
-  - Numbers (light, round trips, bandwidths, step times) are held against the older run's as against a baseline.
+  - Numbers (light, round trips, bandwidths, step times) are compared with the older run's as with a baseline.
 extends_documentation_fragment: [gpufabric.pyramid.reads]
 options:
   old:
@@ -23,6 +23,15 @@ options:
     description: The directory of the newer run.
     type: path
     required: true
+  fail_on:
+    description:
+      - What of the newer run fails the task, after everything was printed, so that a pipeline stops.
+      - V(new_fail) is a finding that fails and did not in the older run, also one of a check that failed at other places before, and a newer run
+        that has not ended.
+      - V(new_unknown) is besides what has become unknown, and what is not evaluated any more.
+    type: str
+    choices: [nothing, new_fail, new_unknown]
+    default: nothing
 """
 
 EXAMPLES = r"""
@@ -42,7 +51,15 @@ first_layer:
   returned: success
   type: str
 worse:
-  description: How many findings are new, those that say the same counted once.
+  description: How many findings are new, equal ones counted once.
+  returned: success
+  type: int
+new_fails:
+  description: How many checks have findings that fail and did not.
+  returned: success
+  type: int
+new_unknowns:
+  description: How many checks have findings that are unknown and were not.
   returned: success
   type: int
 unjudged:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: detached
-short_description: Start, watch and collect processes that outlive the connection
+short_description: Start, monitor and collect processes that outlive the connection
 version_added: 0.2.0
 author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
-  - Starts processes by a timetable under a supervisor that ends each at its deadline, and all of them where nobody watches any more.
+  - Starts processes by a schedule under a supervisor that ends each at its deadline, and all of them where the controller stops renewing them.
   - M(gpufabric.pyramid.load) uses it where a connection cannot pipe a program to the host.
+extends_documentation_fragment: [gpufabric.pyramid.step]
 attributes:
   check_mode:
     support: none
@@ -44,7 +45,7 @@ EXAMPLES = r"""
 - name: Collect what it printed
   gpufabric.pyramid.detached:
     request: {do: collect, load: by-hand, wait: 20}
-  register: said
+  register: answer
 """
 
 RETURN = r"""

@@ -7,19 +7,20 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: draft
-short_description: Draft a pod's inventory from what its nodes told
+short_description: Draft a pod's inventory from the readings of its nodes
 version_added: 0.2.0
 author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
   - >-
-    Writes C(hosts.yml), C(cabling.csv) and C(group_vars/all/pod.yml) from what P(gpufabric.pyramid.survey#module) brought from every node:
+    Writes C(hosts.yml), C(group_vars/cabling.csv) and C(group_vars/all/pod.yml) from what P(gpufabric.pyramid.survey#module) brought from every node:
     cables, the ordered rails of each type of host, AS numbers or GUIDs of switches, topology and rate.
-  - What could not be told is a null with its reason at the end of C(group_vars/all/pod.yml), never a guess; a run refuses it until it is filled in.
+  - What was not reported is a null with its reason at the end of C(group_vars/all/pod.yml), never a guess; a run refuses it until it is filled in.
   - The same answers give the same files, so that a second run on an unchanged pod changes nothing.
+extends_documentation_fragment: [gpufabric.pyramid.step]
 attributes:
   check_mode:
     support: full
-    description: It says what would change and writes nothing.
+    description: It reports what would change and writes nothing.
   diff_mode:
     support: full
     description: It shows the old and the new text of each file.
@@ -54,7 +55,7 @@ cables:
   returned: success
   type: int
 blanks:
-  description: What could not be told, and why.
+  description: What was not reported, and why.
   returned: success
   type: list
   elements: str

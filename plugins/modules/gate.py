@@ -7,17 +7,17 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: gate
-short_description: Judge a layer and hold its gates
+short_description: Evaluate a layer and decide its gates
 version_added: 0.1.0
 author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
-  - Judges every check of a layer over what M(gpufabric.pyramid.read) kept, opens or closes the gate of each gate group, and writes the report.
+  - Evaluates every check of a layer over what M(gpufabric.pyramid.read) kept, opens or closes the gate of each gate group, and writes the report.
   - A node that left no answer is unknown, and unknown closes the gate.
-extends_documentation_fragment: [gpufabric.pyramid.reads, gpufabric.pyramid.run, gpufabric.pyramid.run.layer]
+extends_documentation_fragment: [gpufabric.pyramid.step, gpufabric.pyramid.reads, gpufabric.pyramid.run, gpufabric.pyramid.run.layer]
 """
 
 EXAMPLES = r"""
-- name: Hold the gate
+- name: Evaluate the layer
   gpufabric.pyramid.gate:
     run_dir: "{{ pyramid_gate.run_dir }}"
     layer: links
@@ -36,16 +36,20 @@ pod:
   type: str
 taking_part:
   description:
-    - The nodes that climb, by layer. Where only some nodes are judged, also the hosts that help them, being loaded with them or telling
-      of their fabric. A mapping of names to V(true), since every node looks itself up in it.
+    - The nodes that take part, by layer. Where only some nodes are judged, also the helper hosts, which are loaded with them or read
+      their fabric. A mapping of names to V(true), since every node looks itself up in it.
   returned: success
   type: dict
 replay:
-  description: Whether kept evidence is judged again and no node is contacted.
+  description: Whether kept evidence is evaluated again and no node is contacted.
   returned: success
   type: bool
+reserved:
+  description: The hosts that are reserved for this run's loads, as a mapping of names to V(true).
+  returned: success
+  type: dict
 soak_seconds:
-  description: How long counters are watched, in seconds.
+  description: How long the soak takes, in seconds.
   returned: success
   type: int
 read_timeout_seconds:
@@ -53,7 +57,7 @@ read_timeout_seconds:
   returned: success
   type: int
 gates:
-  description: The gate of each gate group that climbed to the layer, V(open) or V(closed).
+  description: The gate of each gate group that reached the layer, V(open) or V(closed).
   returned: success
   type: dict
 """

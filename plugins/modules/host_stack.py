@@ -1,22 +1,22 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tell who configures a host's netdevs, how it boots, and which processes use its GPUs."""
+"""Read what configures a host's netdevs, how it boots, and which processes use its GPUs."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: host_stack
-short_description: Tell who configures a host's netdevs, how it boots, and who uses its GPUs
+short_description: Read what configures a host's netdevs, how it boots, and which processes use its GPUs
 version_added: 0.2.0
 author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
-  - Tells by the files of a host what configures each netdev and what gives the kernel its command line, so that a fix can be told in its words.
+  - Reads from the files of a host what configures each netdev and what gives the kernel its command line, so that a fix can be given in its commands.
   - Asks C(nvidia-smi), or the kernel for AMD's GPUs, which processes use a GPU.
-extends_documentation_fragment: [gpufabric.pyramid.reads]
+extends_documentation_fragment: [gpufabric.pyramid.step, gpufabric.pyramid.reads]
 options:
   netdevs:
-    description: The netdevs to tell of.
+    description: The netdevs to read.
     type: list
     elements: str
     default: []
@@ -32,7 +32,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: See who configures the rails
+- name: Read what configures the rails
   gpufabric.pyramid.host_stack:
     netdevs: [enp24s0np0]
   register: stack
@@ -56,13 +56,13 @@ boot_loader:
   type: str
   sample: update_grub
 gpu_users:
-  description: The processes that use a GPU; none where that cannot be told.
+  description: The processes that use a GPU; none where that is not known.
   returned: success
   type: list
   elements: str
   sample: ["4711 python3"]
-untold:
-  description: Why it cannot be told who uses the GPUs.
+unreported:
+  description: Why the processes that use the GPUs are not known.
   returned: success
   type: str
 """
@@ -78,11 +78,11 @@ ASK = ["--query-compute-apps=pid,process_name", "--format=csv,noheader"]
 def gpu_users(root, vendor):
     """The processes that use a GPU.
 
-    Raises Broken where neither tool nor kernel tells.
+    Raises Broken where neither tool nor kernel reports.
     """
     if vendor == "nvidia":
-        said = repairing.ran([repairing.tool("nvidia-smi"), *ASK], 30, "nvidia-smi does not tell who uses the GPUs")
-        return [" ".join(line.replace(",", " ").split()) for line in said.splitlines() if line.strip()]
+        printed = repairing.ran([repairing.tool("nvidia-smi"), *ASK], 30, "nvidia-smi does not report the processes that use the GPUs")
+        return [" ".join(line.replace(",", " ").split()) for line in printed.splitlines() if line.strip()]
     place = os.path.join(root, "sys/class/kfd/kfd/proc")
     if not os.path.isdir(place):
         raise repairing.Broken("/sys/class/kfd/kfd/proc is not there: the amdgpu driver is not loaded")
@@ -102,11 +102,11 @@ def main():
         kind, file = network_stack.manager(root, netdev)
         managers[netdev] = {"kind": kind, "file": file}
     try:
-        users, untold = gpu_users(root, module.params["gpu_vendor"]), ""
+        users, unreported = gpu_users(root, module.params["gpu_vendor"]), ""
     except repairing.Broken as broken:
-        users, untold = None, str(broken)
-    told = {"managers": managers, "distribution": network_stack.distribution(root), "boot_loader": network_stack.boot_loader(root)}
-    module.exit_json(changed=False, gpu_users=users, untold=untold, **told)
+        users, unreported = None, str(broken)
+    facts = {"managers": managers, "distribution": network_stack.distribution(root), "boot_loader": network_stack.boot_loader(root)}
+    module.exit_json(changed=False, gpu_users=users, unreported=unreported, **facts)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: ib_write_bw
-short_description: Measure what rails carry, all rails of a host side by side
+short_description: Measure the bandwidth of rails, all rails of a host in parallel
 version_added: 0.2.0
 author: [The gpufabric.pyramid authors (@gpufabric)]
 description:

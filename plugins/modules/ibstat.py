@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: ibstat
-short_description: Read the RDMA ports of a host as ibstat tells them
+short_description: Read the RDMA ports of a host as ibstat reports them
 version_added: 0.1.0
 author: [The gpufabric.pyramid authors (@gpufabric)]
 description:

@@ -21,7 +21,9 @@ options:
     type: str
     required: true
   registered:
-    description: A file or directory below O(root) that a module which works has made, with shell wildcards.
+    description:
+      - A file or directory below O(root) that a module which works has made, with shell wildcards.
+      - Where the directory that it would be in does not exist, the kernel makes none, and a module that stays loaded works.
     type: str
 """
 
@@ -59,7 +61,7 @@ def spelled(name):
 def loaded(root, name):
     """Whether the kernel has the module.
 
-    Raises Broken where /proc does not tell.
+    Raises Broken where /proc does not report.
     """
     text = repairing.text_of(root, "proc/modules")
     if text is None:
@@ -78,8 +80,8 @@ def listed(root, name):
 
 
 def registered(root, pattern):
-    """Whether what a working module makes is there."""
-    return pattern is None or bool(glob.glob(os.path.join(root, pattern)))
+    """Whether what a working module makes is there, or no kernel module makes it here."""
+    return pattern is None or not os.path.isdir(os.path.join(root, os.path.dirname(pattern))) or bool(glob.glob(os.path.join(root, pattern)))
 
 
 def repair(noted):
@@ -87,15 +89,18 @@ def repair(noted):
     given = noted.module.params
     name = spelled(given["name"])
     was = "not loaded" if not loaded(noted.root, name) else "loaded" if registered(noted.root, given["registered"]) else "loaded, not registered"
-    if noted.wants(name, was, "loaded") and not noted.check:
+    if was != "loaded" and not noted.check:
         modprobe = repairing.tool("modprobe")
         if was != "not loaded":
             repairing.ran([modprobe, "-r", name], 60, f"{name} cannot be taken out")
+            noted.did(f"{name} taken out")
         repairing.ran([modprobe, name], 60, f"{name} cannot be loaded")
         if not loaded(noted.root, name):
             raise repairing.Broken(f"modprobe {name} succeeded, and the kernel does not have the module")
         if not registered(noted.root, given["registered"]):
             raise repairing.Broken("{} is loaded, and /{} is not there: it did not register".format(name, given["registered"]))
+    # What a failed attempt did not change is not noted.
+    noted.wants(name, was, "loaded")
     if not listed(noted.root, name):
         noted.file(f"etc/modules-load.d/gpufabric-{name}.conf", f"# Written by gpufabric.pyramid.\n{name}\n")
 

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: load
-short_description: Start, watch or collect a host's part of a planned load
+short_description: Start, monitor or collect a host's part of a planned load
 version_added: 0.2.0
 author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
-  - Starts the host's timetable detached from the connection, under a supervisor that ends every process at its deadline.
-  - A load that nobody watches any more ends by itself, and starting one ends what a dead run of the same pod has left on the host, by its
+  - Starts the host's schedule detached from the connection, under a supervisor that ends every process at its deadline.
+  - A load that is not renewed any more ends by itself, and starting one ends what a dead run of the same pod has left on the host, by its
     recorded process ids.
   - What the processes printed becomes readings of the run.
-extends_documentation_fragment: [gpufabric.pyramid.run, gpufabric.pyramid.run.load]
+  - A host is loaded for one run at a time. All hosts of a load are reserved before one of them is loaded; other runs, of whatever controller
+    and login, respect the reservation, which every look renews and which expires by the host's own clock.
+extends_documentation_fragment: [gpufabric.pyramid.step, gpufabric.pyramid.run]
 attributes:
   check_mode:
     support: full
@@ -24,15 +26,24 @@ attributes:
     support: none
     description: It changes no configuration.
 options:
+  layer:
+    description: The layer; needed unless O(state=released).
+    type: str
+    choices: [congestion, rdma, collectives, training]
   step:
     description: The number of the step that M(gpufabric.pyramid.plan_load) planned.
     type: int
-    required: true
+    default: 0
   state:
-    description: V(started) starts it, V(watched) looks at it and keeps it alive, V(collected) waits for its end and keeps what it printed.
+    description:
+      - V(reserved) reserves the host, V(started) starts the load, V(watched) reads its state and keeps it alive, V(collected) waits for its end
+        and keeps what it printed, V(released) ends the reservation.
     type: str
     required: true
-    choices: [started, watched, collected]
+    choices: [reserved, started, watched, collected, released]
+  due:
+    description: When this look was planned, in seconds since the epoch; a look that is late lets jobs start for longer until the next one.
+    type: float
 """
 
 EXAMPLES = r"""

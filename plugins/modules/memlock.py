@@ -1,13 +1,13 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Let the services that start jobs lock any amount of memory."""
+"""Set the memlock limit of the services that start jobs."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: memlock
-short_description: Let the services that start jobs lock any amount of memory
+short_description: Set the memlock limit of the services that start jobs
 version_added: 0.2.0
 author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
@@ -53,13 +53,13 @@ SOFT = re.compile(r"^Max locked memory\s+(\S+)", re.MULTILINE)
 
 def shown(systemctl, service):
     """What systemd says of a service: LoadState, LimitMEMLOCK, MainPID."""
-    said = repairing.ran([systemctl, "show", "-p", "LoadState,LimitMEMLOCK,MainPID", service], 30, f"{service} cannot be read")
-    return dict(line.split("=", 1) for line in said.splitlines() if "=" in line)
+    properties = repairing.ran([systemctl, "show", "-p", "LoadState,LimitMEMLOCK,MainPID", service], 30, f"{service} cannot be read")
+    return dict(line.split("=", 1) for line in properties.splitlines() if "=" in line)
 
 
-def running(noted, said):
+def running(noted, properties):
     """The limit of a service's process, or None where it does not run."""
-    pid = said.get("MainPID", "0")
+    pid = properties.get("MainPID", "0")
     found = SOFT.search(repairing.text_of(noted.root, "proc", pid, "limits") or "") if pid != "0" else None
     return found[1] if found else None
 
@@ -69,16 +69,16 @@ def served(noted, systemctl, service):
 
     Raises Broken where it has less afterwards.
     """
-    said = shown(systemctl, service)
-    if said.get("LoadState") != "loaded":
+    properties = shown(systemctl, service)
+    if properties.get("LoadState") != "loaded":
         return
-    limit = said.get("LimitMEMLOCK", "not told")
+    limit = properties.get("LimitMEMLOCK", "not reported")
     if limit not in UNLIMITED:
         noted.wants(f"{service} LimitMEMLOCK", limit, "infinity")
         noted.file(DROP_IN % service, TEXT)
         if not noted.check:
             repairing.ran([systemctl, "daemon-reload"], 60, "systemd did not take up the drop-in")
-    restart = running(noted, said) not in (None, "unlimited")
+    restart = running(noted, properties) not in (None, "unlimited")
     if restart:
         noted.did(f"{service} was restarted" if not noted.check else f"{service} would be restarted")
     if noted.check:
@@ -88,7 +88,7 @@ def served(noted, systemctl, service):
     now = shown(systemctl, service)
     if now.get("LimitMEMLOCK") not in UNLIMITED or running(noted, now) not in (None, "unlimited"):
         raise repairing.Broken(
-            f"{service} still has {now.get('LimitMEMLOCK')} ({running(noted, now)}); another drop-in may say so, see systemctl cat {service}"
+            f"{service} still has {now.get('LimitMEMLOCK')} ({running(noted, now)}); another drop-in may set it, see systemctl cat {service}"
         )
 
 

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: merge
-short_description: Merge the verdicts of a pod that was climbed in slices
+short_description: Merge the verdicts of a pod that was validated in slices
 version_added: 0.2.0
 author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
-  - Gives one verdict over runs that climbed different gate groups of one pod (C(--limit rack_01:leaves:spines)), on one controller or on several.
-  - It fails closed on a group that no slice judged, and on a slice that is missing, has not ended, is too old, or is of another pod, wiring,
+  - Gives one verdict over runs that validated different gate groups of one pod (C(--limit rack_01:leaves:spines)), on one controller or on several.
+  - It fails closed on a group that no slice evaluated, and on a slice that is missing, has not ended, is too old, or is of another pod, wiring,
     version, depth or choice of layers.
+  - The gates are recomputed from the verdicts of each slice, and its report, state and verdicts must agree. Verdicts are evaluated again from the
+    evidence with O(recheck=true); otherwise the verdict says that the evidence was not rechecked.
+  - A slice that was resumed needs the runs beside it whose gates it stands on.
   - Slices never test the paths between them, so together they prove of routing and above at best that no fault was seen.
 extends_documentation_fragment: [gpufabric.pyramid.reads]
 options:
@@ -23,13 +26,23 @@ options:
     elements: path
     required: true
   max_age_minutes:
-    description: How long ago each slice may have been opened.
+    description: How long ago each slice may have been opened, from 1 to 10080.
     type: int
     default: 1440
+  recheck:
+    description: Whether the verdicts of each slice are evaluated again from the evidence in its directory.
+    type: bool
+    default: false
+  report_dir:
+    description: >-
+      Where the report of the merge is kept (C(merge.json), C(merge.md) and C(merge.xml), below a directory of the pod's name and one of the time),
+      relative to the directory the playbook was started from.
+    type: path
+    default: merged
 """
 
 EXAMPLES = r"""
-- name: Give one verdict
+- name: Report one verdict
   gpufabric.pyramid.merge:
     runs:
       - slices/rack_01/latest
@@ -46,6 +59,19 @@ pyramid_reasons:
   returned: always
   type: list
   elements: str
+pyramid_up_to_layer:
+  description: The highest layer that every gate group has proved, with all layers below it; null where none is.
+  returned: always
+  type: str
+pyramid_stands_on:
+  description: What the verdict stands on besides the checks (waivers, gates of earlier runs, changed expectations).
+  returned: always
+  type: list
+  elements: str
+pyramid_report:
+  description: The path of C(merge.json).
+  returned: always
+  type: str
 merged:
   description: The verdict with, by gate group, the runs that judged it and the worst of their gates.
   returned: always

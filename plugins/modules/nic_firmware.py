@@ -128,7 +128,7 @@ def lacking(has, given, device):
             continue
         later = number(has[mask][1]) if mask in has else None
         if later is None:
-            raise repairing.Broken(f"{device}: the firmware tells no {mask}")
+            raise repairing.Broken(f"{device}: the firmware reports no {mask}")
         wanted.setdefault(mask, later | 1 << given["priority"])
     unknown = [name for name in wanted if name not in has]
     if unknown:
@@ -176,7 +176,7 @@ def beside(noted, device, devices):
 def reset(noted, mlxconfig, device, devices):
     """Reset one NIC, and look whether it has taken up its settings.
 
-    Raises Broken where it has not, or where somebody else's port would go down with it.
+    Raises Broken where it has not, or where another user's port would go down with it.
     """
     others = list(beside(noted, device, devices))
     if others:

@@ -11,13 +11,14 @@ short_description: Open a run of the validation pyramid
 version_added: 0.1.0
 author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
-  - Types every expectation of every node, checks gate groups and wiring plan, takes the pod's place and makes the run directory.
+  - Types every expectation of every node, checks gate groups and wiring plan, locks the pod's runs directory and makes the run's.
   - It refuses, before any node is contacted, a pod that is not described whole, and names every reason at once.
+  - The lock is released by M(gpufabric.pyramid.verdict), and whenever and however C(ansible-playbook) ends before.
   - A playbook may open a second run after its first; that ends the first.
-extends_documentation_fragment: [gpufabric.pyramid.reads]
+extends_documentation_fragment: [gpufabric.pyramid.step, gpufabric.pyramid.reads]
 options:
   only:
-    description: Nodes to judge alone, as C(pod_only); such a run never says go for the pod.
+    description: Nodes to judge alone, as C(pod_only); such a run never reports go for the pod.
     type: list
     elements: str
     default: []
@@ -26,11 +27,11 @@ options:
     type: bool
     default: false
   lent:
-    description: Hosts that may help to load what O(only) or C(pod_only) names; every host of the play, where it is not given.
+    description: Hosts that may be loaded with what O(only) or C(pod_only) names, or read its fabric; every host of the play by default.
     type: list
     elements: str
   to_layer:
-    description: The last layer to climb to, in place of C(pod_to_layer).
+    description: The last layer to evaluate, in place of C(pod_to_layer).
     type: str
     choices: [preflight, links, routing, congestion, rdma, collectives, training]
   depth:
@@ -57,16 +58,24 @@ pod:
   type: str
 taking_part:
   description:
-    - The nodes that climb, by layer. Where only some nodes are judged, also the hosts that help them, being loaded with them or telling
-      of their fabric. A mapping of names to V(true), since every node looks itself up in it.
+    - The nodes that take part, by layer. Where only some nodes are judged, also the helper hosts, which are loaded with them or read
+      their fabric. A mapping of names to V(true), since every node looks itself up in it.
   returned: success
   type: dict
 replay:
-  description: Whether kept evidence is judged again and no node is contacted.
+  description: Whether kept evidence is evaluated again and no node is contacted.
   returned: success
   type: bool
+reads:
+  description: Whether nodes are read; not where kept evidence is evaluated again, nor in check mode, which only prints the plans of the loads.
+  returned: success
+  type: bool
+reserved:
+  description: The hosts that are reserved for this run's loads, as a mapping of names to V(true).
+  returned: success
+  type: dict
 soak_seconds:
-  description: How long counters are watched, in seconds.
+  description: How long the soak takes, in seconds.
   returned: success
   type: int
 read_timeout_seconds:

@@ -11,11 +11,11 @@ short_description: Find hosts that help to prove others under load
 version_added: 0.2.0
 author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
-  - Names the hosts of the play that stand in the gate groups of O(named) and may be loaded together with them.
+  - Names the hosts of the play in the gate groups of O(named) and may be loaded together with them.
   - Fails where C(pod_remediate_to_layer) asks for a load and there are too few, or where C(pod_depth) or C(pod_mode) load nothing.
-    In check mode, which loads nothing, it only says so.
+    In check mode, which loads nothing, it only reports that.
   - Whether a partner works is looked at again just before each load, by its GPUs and its NICs.
-extends_documentation_fragment: [gpufabric.pyramid.reads]
+extends_documentation_fragment: [gpufabric.pyramid.step, gpufabric.pyramid.reads]
 options:
   named:
     description: The hosts to prove.
@@ -29,7 +29,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Find partners to prove it with
+- name: Find partners to retest it with
   gpufabric.pyramid.partners:
     named: [gpu03]
     unfit: {gpu12: has jobs}
@@ -39,7 +39,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 hosts:
-  description: The partners; none where no layer that loads is asked for.
+  description: The partners; none where no layer with a load is requested.
   returned: success
   type: list
   elements: str

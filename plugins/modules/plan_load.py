@@ -14,7 +14,7 @@ description:
   - Plans which host does what to which other host and when, from the pod and from what the earlier steps gave; prints the plan and its duration.
   - Hosts whose GPUs run processes or whose NICs carry traffic are named and left out, unless C(pod_load_busy_hosts) allows it.
   - Where the run loads nothing (check mode, mode passive, depth quick) the plan of the first step is printed and nothing more is done.
-extends_documentation_fragment: [gpufabric.pyramid.run, gpufabric.pyramid.run.load]
+extends_documentation_fragment: [gpufabric.pyramid.step, gpufabric.pyramid.run, gpufabric.pyramid.run.load]
 attributes:
   check_mode:
     support: full
@@ -27,6 +27,12 @@ options:
     description: The number of the step, from 0.
     type: int
     required: true
+  reserved:
+    description:
+      - Whether M(gpufabric.pyramid.load) has reserved the hosts of the first step, which is then begun as it was planned. Where one of them is
+        reserved for another run, none is loaded, and RV(hosts) are those to release.
+    type: bool
+    default: false
 """
 
 EXAMPLES = r"""

@@ -14,7 +14,7 @@ description:
   - Asks a node all commands of a layer in one round trip, parses the answers on the controller, and keeps evidence and rows in the run directory.
   - What could not be read is not a failure of the task; the gate makes it an unknown verdict.
   - Where a connection cannot pipe the reader to the node's Python, M(gpufabric.pyramid.side_by_side) takes its place.
-extends_documentation_fragment: [gpufabric.pyramid.reads, gpufabric.pyramid.run, gpufabric.pyramid.run.layer]
+extends_documentation_fragment: [gpufabric.pyramid.step, gpufabric.pyramid.reads, gpufabric.pyramid.run, gpufabric.pyramid.run.layer]
 options:
   phase:
     description:
@@ -46,7 +46,7 @@ answered:
   returned: success
   type: bool
 readings:
-  description: How many readings were asked for.
+  description: How many readings were requested.
   returned: success
   type: int
 unread:

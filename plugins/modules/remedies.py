@@ -11,11 +11,11 @@ short_description: Tell what a run found to repair on each host
 version_added: 0.2.0
 author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
-  - Ends a run of some hosts, and tells for each of them which remedies its findings name, what no remedy heals, and whether the run proved it.
+  - Ends a run of some hosts, and returns for each of them which remedies its findings name, what no remedy repairs, and whether the run proved it.
   - It prints each host's settings that drifted, with what runs, what the firmware has, and what the next boot will have, and the commands of
     what is fixed by hand, for the host's own distribution and network stack where M(gpufabric.pyramid.host_stack) was registered as
     C(pyramid_stack).
-extends_documentation_fragment: [gpufabric.pyramid.reads]
+extends_documentation_fragment: [gpufabric.pyramid.step, gpufabric.pyramid.reads]
 options:
   run_dir:
     description: The directory of the run, as M(gpufabric.pyramid.open_run) returned it.

@@ -29,7 +29,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Make the rails lossless for RoCE
+- name: Set PFC, trust and pause of the rails
   gpufabric.pyramid.roce_qos:
     netdevs: [enp24s0np0, enp64s0np0]
     priority: 3
@@ -62,14 +62,14 @@ PAUSE = re.compile(r"^(RX|TX):\s+(on|off)\s*$", re.MULTILINE)
 def settings(mlnx_qos, ethtool, netdev):
     """What a NIC has: ``trust``, ``pfc`` (eight numbers), ``pause`` (rx and tx) and ``map`` (DSCP to priority; empty unless DSCP is trusted).
 
-    Raises Broken where a tool fails or does not say one of them.
+    Raises Broken where a tool fails or does not state one of them.
     """
-    said = repairing.ran([mlnx_qos, "-i", netdev], 30, f"{netdev} cannot be read")
-    trust, enabled = TRUST.search(said), ENABLED.search(said)
+    printed = repairing.ran([mlnx_qos, "-i", netdev], 30, f"{netdev} cannot be read")
+    trust, enabled = TRUST.search(printed), ENABLED.search(printed)
     pause = dict(PAUSE.findall(repairing.ran([ethtool, "-a", netdev], 30, f"{netdev} cannot be read")))
     if not trust or not enabled or set(pause) != {"RX", "TX"}:
-        raise repairing.Broken(f"{netdev}: mlnx_qos or ethtool -a does not tell trust, PFC or pause")
-    mapped = {int(dscp): int(priority) for priority, dscps in MAPPED.findall(said) for dscp in dscps.split(",") if dscp}
+        raise repairing.Broken(f"{netdev}: mlnx_qos or ethtool -a does not report trust, PFC or pause")
+    mapped = {int(dscp): int(priority) for priority, dscps in MAPPED.findall(printed) for dscp in dscps.split(",") if dscp}
     return {"trust": trust[1], "pfc": ",".join(enabled[1].split()), "pause": f"rx {pause['RX']} tx {pause['TX']}", "map": mapped}
 
 

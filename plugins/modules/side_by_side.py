@@ -7,12 +7,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: side_by_side
-short_description: Run many commands side by side on a host
+short_description: Run many commands in parallel on a host
 version_added: 0.2.0
 author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
-  - Runs commands with a timeout each, in one round trip, and tells what each said; a command that fails does not fail the task.
+  - Runs commands with a timeout each, in one round trip, and returns the output of each; a command that fails does not fail the task.
   - M(gpufabric.pyramid.read) uses it where a connection cannot pipe a program to the host.
+extends_documentation_fragment: [gpufabric.pyramid.step]
 attributes:
   check_mode:
     support: full
@@ -36,7 +37,7 @@ EXAMPLES = r"""
       commands:
         - {id: ports, alternatives: [{argv: [ibstat], rc: [0]}], timeout: 20, exclusive: null}
         - {id: links, alternatives: [{argv: [rdma, -j, link], rc: [0]}], timeout: 20, exclusive: null}
-  register: said
+  register: answer
 """
 
 RETURN = r"""

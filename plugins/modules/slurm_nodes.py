@@ -12,14 +12,14 @@ version_added: 0.2.0
 author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
   - Tells each node's state, its drain reason and the jobs on it, by C(scontrol) and C(squeue) of the machine that it runs on.
-  - With V(drained) it drains them with a reason, and gives those that it drained itself a new reason; the reason of somebody else stays,
-    also of a node that is down; that a node did not answer, or booted, is Slurm's own reason and nobody's.
+  - With V(drained) it drains them with a reason, and gives those that it drained itself a new reason; the reason of another owner stays,
+    also of a node that is down; that a node did not answer, or booted, is Slurm's own reason and has no owner.
   - With V(readmitted) it resumes the nodes whose reason is its own or matches O(lift); any other stays drained.
-  - It looks again afterwards, and fails where a node is not what it was told to be.
+  - It reads the nodes again afterwards, and fails where one has not the requested state.
 attributes:
   check_mode:
     support: full
-    description: It says what it would do, and drains and resumes nothing.
+    description: It reports what it would do, and drains and resumes nothing.
   diff_mode:
     support: full
     description: It shows each node's state and reason, before and after.
@@ -35,7 +35,7 @@ options:
     choices: [looked_at, drained, readmitted]
     default: looked_at
   reason:
-    description: Why nodes are drained; it is told with C(gpufabric.pyramid) before it, by which they are known again.
+    description: Why nodes are drained; it is written with C(gpufabric.pyramid) before it, by which they are known again.
     type: str
     default: remediation
   lift:
@@ -56,12 +56,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 nodes:
-  description: Each node's C(state) as Slurm says it, C(out) (whether it takes no jobs), C(reason), C(ours) (whether we drained it) and C(jobs).
+  description: Each node's C(state) as Slurm reports it, C(out) (whether it takes no jobs), C(reason), C(ours) (whether we drained it) and C(jobs).
   returned: always
   type: dict
   sample: {node047: {state: IDLE+DRAIN, out: true, reason: "gpufabric.pyramid: remediation", ours: true, jobs: []}}
 left:
-  description: Nodes that were not readmitted, with the reason that somebody else gave them.
+  description: Nodes that were not readmitted, with the reason that another owner gave them.
   returned: when O(state=readmitted)
   type: dict
   sample: {node047: bad fan}
@@ -77,7 +77,7 @@ STATE = re.compile(r"^\s*State=(\S+)", re.MULTILINE)
 # The time and the user that scontrol appends are its own.
 REASON = re.compile(r"^\s*Reason=(.*?)(?: \[[^\[\]]*\])?\s*$", re.MULTILINE)
 OUT = {"DRAIN", "DRAINED", "DRAINING", "DOWN", "FAIL", "FAILING", "INVAL", "NOT_RESPONDING", "POWERED_DOWN"}
-# What Slurm itself says of a node that was away, as one that is reimaged is; nobody has decided anything by it.
+# What Slurm itself says of a node that was away, as one that is reimaged is; no one has decided anything by it.
 AWAY = ("Not responding", "Node unexpectedly rebooted")
 SECONDS = 20
 
@@ -88,51 +88,51 @@ def looked_at(nodes):
     Raises Broken where it does not answer, or does not know one.
     """
     scontrol, squeue = repairing.tool("scontrol"), repairing.tool("squeue")
-    said = {}
+    state_of = {}
     for node in nodes:
-        text = repairing.ran([scontrol, "show", "node", node], SECONDS, f"Slurm does not tell of {node}")
+        text = repairing.ran([scontrol, "show", "node", node], SECONDS, f"Slurm does not report {node}")
         state, reason = STATE.search(text), REASON.search(text)
         if state is None:
-            raise repairing.Broken(f"scontrol show node {node} tells no state")
+            raise repairing.Broken(f"scontrol show node {node} reports no state")
         # A state is words with +, and each word may end in a mark such as * for not responding.
         words = {word.rstrip("*~#!%$@^-") for word in state[1].upper().split("+")}
         silent = "*" in state[1]
         why = reason[1] if reason else ""
         asked = [squeue, "--noheader", "--format=%i %u %j", "--states=running,suspended,completing,configuring", "--nodelist", node]
-        jobs = repairing.ran(asked, SECONDS, f"Slurm does not tell the jobs on {node}")
+        jobs = repairing.ran(asked, SECONDS, f"Slurm does not report the jobs on {node}")
         lines = [line.strip() for line in jobs.splitlines() if line.strip()]
-        said[node] = {"state": state[1], "out": bool(words & OUT) or silent, "reason": why, "ours": why.startswith(OURS), "jobs": lines}
-    return said
+        state_of[node] = {"state": state[1], "out": bool(words & OUT) or silent, "reason": why, "ours": why.startswith(OURS), "jobs": lines}
+    return state_of
 
 
 def drain(module, was):
     """Drain the nodes that are not, and say anew why we drained them."""
-    for node, said in was.items():
-        drained = "DRAIN" in said["state"].upper()
-        theirs = said["out"] and not said["ours"] and said["reason"] not in ("", *AWAY)
-        reason = said["reason"] if theirs else OURS + module.params["reason"]
-        if drained and (not said["ours"] or said["reason"] == reason):
+    for node, state_of in was.items():
+        drained = "DRAIN" in state_of["state"].upper()
+        theirs = state_of["out"] and not state_of["ours"] and state_of["reason"] not in ("", *AWAY)
+        reason = state_of["reason"] if theirs else OURS + module.params["reason"]
+        if drained and (not state_of["ours"] or state_of["reason"] == reason):
             continue
         if not module.check_mode:
             repairing.ran([repairing.tool("scontrol"), "update", f"nodename={node}", "state=drain", f"reason={reason}"], SECONDS, f"{node} cannot be drained")
-        yield node, {**said, "out": True, "reason": reason, "ours": not theirs, "state": said["state"] if drained else said["state"] + "+DRAIN"}
+        yield node, {**state_of, "out": True, "reason": reason, "ours": not theirs, "state": state_of["state"] if drained else state_of["state"] + "+DRAIN"}
 
 
 def readmit(module, was, left):
     """Resume the nodes whose reason is ours or may be lifted; ``left`` gets the others."""
-    for node, said in was.items():
-        if not said["out"]:
+    for node, state_of in was.items():
+        if not state_of["out"]:
             continue
-        if not said["ours"] and not any(re.search(pattern, said["reason"]) for pattern in module.params["lift"]):
-            left[node] = said["reason"]
+        if not state_of["ours"] and not any(re.search(pattern, state_of["reason"]) for pattern in module.params["lift"]):
+            left[node] = state_of["reason"]
             continue
         if not module.check_mode:
             repairing.ran([repairing.tool("scontrol"), "update", f"nodename={node}", "state=resume"], SECONDS, f"{node} cannot be resumed")
-        yield node, {**said, "out": False, "reason": "", "ours": False, "state": said["state"].replace("+DRAIN", "")}
+        yield node, {**state_of, "out": False, "reason": "", "ours": False, "state": state_of["state"].replace("+DRAIN", "")}
 
 
 def wrong(state, now, changed):
-    """Why a changed node is not what it was told to be, or nothing."""
+    """Why a changed node is not what it was asked to be, or nothing."""
     for node in changed:
         drained = "DRAIN" in now[node]["state"].upper()
         if drained != (state == "drained"):
@@ -151,7 +151,10 @@ def act(module):
     broken = [] if module.check_mode else list(wrong(state, now, will))
     if broken:
         raise repairing.Broken("; ".join(broken))
-    words = {when: "".join(f"{node}: {said[node]['state']} {said[node]['reason']}\n" for node in will) for when, said in (("before", was), ("after", now))}
+    words = {
+        when: "".join(f"{node}: {state_of[node]['state']} {state_of[node]['reason']}\n" for node in will)
+        for when, state_of in (("before", was), ("after", now))
+    }
     return dict(changed=bool(will), nodes=now, diff=words, **({"left": left} if state == "readmitted" else {}))
 
 

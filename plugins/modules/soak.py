@@ -7,12 +7,12 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: soak
-short_description: Wait while counters are watched
+short_description: Wait while error counters soak
 version_added: 0.1.0
 author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
-  - Waits once for the whole play, and says how long it still takes.
-extends_documentation_fragment: [gpufabric.pyramid.reads]
+  - Waits once for the whole play, and prints the time that is left.
+extends_documentation_fragment: [gpufabric.pyramid.step, gpufabric.pyramid.reads]
 options:
   seconds:
     description: How long to wait.
@@ -21,12 +21,18 @@ options:
     description: When to stop waiting, in seconds since the epoch; a time that has passed is not waited for.
     type: float
   ends:
-    description: When what goes on will end, in seconds since the epoch, where that is later than the waiting; it is what is said to be left.
+    description: When what goes on will end, in seconds since the epoch, where that is later than the waiting; it is what is printed as left.
     type: float
   doing:
-    description: What is said to go on meanwhile.
+    description: What is printed as in progress meanwhile.
     type: str
     default: soaking
+  quiet:
+    description:
+      - Whether nothing is printed where the output is no terminal. In a terminal one line counts down; elsewhere there is a line at
+        the beginning and one at each quarter, 30 seconds apart or more.
+    type: bool
+    default: false
 """
 
 EXAMPLES = r"""

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: survey
-short_description: Ask a node whom it is cabled to
+short_description: Read the cabling of a node
 version_added: 0.2.0
 author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
   - >-
-    Asks a GPU host or a switch for everything that tells how a pod is cabled: its neighbors by LLDP, its adapters and netdevs, the MAC
+    Reads from a GPU host or a switch everything that shows how a pod is cabled: its neighbors by LLDP, its adapters and netdevs, the MAC
     addresses that a switch has learned, its own AS, and on InfiniBand the discovery of the whole fabric by a few hosts.
-  - What a node does not tell fails nothing; it is kept with the words of its tool.
+  - A reading that fails does not fail the task; it is kept with the words of its tool.
+extends_documentation_fragment: [gpufabric.pyramid.step]
 attributes:
   check_mode:
     support: full
@@ -31,19 +32,19 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Ask whom the node sees
+- name: Read the neighbors of the node
   gpufabric.pyramid.survey:
     fabric: roce
   register: pyramid_survey
 """
 
 RETURN = r"""
-told:
-  description: The rows of each reading that the node told, by reading; see docs/readings.md.
+reported:
+  description: The rows of each reading that the node reported, by reading; see docs/readings.md.
   returned: success
   type: dict
-untold:
-  description: Why a reading was not told, by reading.
+unreported:
+  description: Why a reading was not reported, by reading.
   returned: success
   type: dict
 """

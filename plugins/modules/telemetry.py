@@ -7,13 +7,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: telemetry
-short_description: See that a pod is watched
+short_description: Check that a pod's telemetry covers every host and switch
 version_added: 0.2.0
 author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
-  - Asks the pod's Prometheus whether each of the signals that a pod in use is watched by is there for every host and switch, with as many series
+  - Asks the pod's Prometheus whether each of the signals of a pod in use is there for every host and switch, with as many series
     as the plan has rails or cables, and fresh; and Grafana, where C(pod_grafana_url) names one, whether some dashboard queries it.
-  - It fails unless every signal is watched everywhere; a signal that no metric is named for is unknown, and fails it too.
+  - It fails unless every signal covers every node; a signal that no metric is named for is unknown, and fails it too.
 attributes:
   check_mode:
     support: full
@@ -33,7 +33,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: See that the pod is watched
+- name: Check the telemetry coverage
   gpufabric.pyramid.telemetry:
     grafana_token: "{{ vault_grafana_token }}"
   run_once: true

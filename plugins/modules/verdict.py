@@ -13,20 +13,21 @@ author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
   - Writes the last report, prints the table of gates and every finding with its cause and fix, and sets stats for AWX.
   - It does not fail on a no-go, so that the stats are kept; C(playbooks/verdict.yml) does.
-extends_documentation_fragment: [gpufabric.pyramid.reads, gpufabric.pyramid.run]
+extends_documentation_fragment: [gpufabric.pyramid.step, gpufabric.pyramid.reads, gpufabric.pyramid.run]
 """
 
 EXAMPLES = r"""
+# Not by the name of an artifact such as pyramid_verdict: AWX passes artifacts on as extra variables, which hide registered ones.
 - name: Report the verdict
   gpufabric.pyramid.verdict:
     run_dir: "{{ pyramid_gate.run_dir }}"
   run_once: true
-  register: pyramid_verdict
+  register: pyramid_outcome
 """
 
 RETURN = r"""
 pyramid_verdict:
-  description: V(go), V(no_go) or V(no_fault_seen).
+  description: V(go), V(no_go) or V(no_fault_seen); V(not_judged) in check mode.
   returned: success
   type: str
 pyramid_up_to_layer:
@@ -45,4 +46,21 @@ pyramid_baseline:
   description: The path of the baseline that the run became; empty where it became none.
   returned: success
   type: str
+pod:
+  description: The pod's name.
+  returned: success
+  type: str
+reasons:
+  description: Why the verdict is not V(go).
+  returned: success
+  type: list
+  elements: str
+culprits:
+  description: Of a no-go, the hosts and switches with findings, and their findings as sentences.
+  returned: success
+  type: dict
+publish:
+  description: Where the role C(publish) puts the report; empty where it is not published.
+  returned: success
+  type: dict
 """

@@ -6,25 +6,30 @@
 A check's parameters are its declaration: the name of a reading is what it reads (as rows, or
 ``{host: rows}`` with ``scope="group"``), ``<reading>_before`` is the layer's first reading of it,
 ``<reading>_idle`` what was read just before the loads, ``<reading>_during`` all samples during them (each row with ``sample``, from 0,
-and ``seconds`` since the loads began), ``<reading>_of_peers`` what all nodes of the pod said (``{node: rows}``), and a name that starts
-with ``pod_`` is what it expects. A reading with the default ``None`` is optional: None where the
-platform lacks it or the node did not tell. The module, or the package that holds it, is the check's layer (a check of several layers
-names them), the function's name its id, the docstring's first line what must hold.
+and ``seconds`` since the loads began), ``<reading>_of_peers`` what all nodes of the pod reported (``{node: rows}``; ``<reading>_idle_of_peers``
+of a phase), and a name that starts with ``pod_`` is what it expects. A reading with the default ``None`` is optional: None where the
+platform lacks it or the node did not report it. The module, or the package that holds it, is the check's layer (a check of several layers
+names them), the function's name its id, the docstring's first line what must hold; ``{pod_x}`` in it is filled with the value in force.
 """
 
 from __future__ import annotations
 
 import inspect
+import re
 import typing as t
 from dataclasses import dataclass
 
-from ..expectations import SPECIFIED
+from ..pod.expectations import DEFAULTS, SPECIFIED
 from ..readings import catalogue
 
 LAYERS = ("preflight", "links", "routing", "congestion", "rdma", "collectives", "training")
 SEVERITIES = ("fail", "warn", "unknown")
+# How many hosts must take part for a check to have a subject, in all that climbs or in each gate group: a pair, or two senders and a receiver.
+PAIR, INCAST = (2, "pod"), (3, "group")
 # How a parameter names the phase of a layer in which its reading is taken.
 PHASES = {"_before": "before", "_idle": "idle", "_during": "during"}
+# Where a statement names the value of one of its check's expectations, a number.
+PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
 class NotApplicable(Exception):
@@ -32,17 +37,27 @@ class NotApplicable(Exception):
 
 
 class CannotTell(Exception):
-    """What a check raises where its readings do not decide; its words are those of the unknown."""
+    """What a check raises where its readings do not decide; its words are those of the unknown.
+
+    cause, fix: where the check knows why they do not decide; without them the reader is reported that something was not reported.
+    """
+
+    def __init__(self, words: str, cause: str = "", fix: str = "") -> None:
+        super().__init__(words)
+        self.cause, self.fix = cause, fix
 
 
 @dataclass(frozen=True)
 class Finding:
     """One thing that is not as it must be.
 
-    where: the device, port, host or key; expected, actual: what must be and what is, as a person says it.
+    where: the device, port, host or key; expected, actual: what must be and what is, as text for an operator.
     severity: ``fail``, ``warn`` or ``unknown`` where it is not that of the check.
     port: the node's port that decides which gate groups a switch's finding affects, where ``where`` is not that port.
     host: the host a group check's finding is of.
+    value: the number to set, where that is the fix; waiver_expired: a waiver covered it, and is out of date.
+    cause, fix: of this finding, where its evidence says more than the check's own.
+    judged: of an unknown, that it follows from what was read, so that cause and fix apply; otherwise something was not reported.
     """
 
     where: str
@@ -51,12 +66,19 @@ class Finding:
     severity: str | None = None
     port: str | None = None
     host: str | None = None
+    value: int | None = None
+    waiver_expired: bool = False
+    cause: str | None = None
+    fix: str | None = None
+    judged: bool = False
 
     def __str__(self) -> str:
         return f"{self.where}: expected {self.expected}, got {self.actual}"
 
 
-Required = bool | str | tuple[str, tuple[t.Any, ...]]
+# Evaluated when it is imported, which before Python 3.10 cannot be `|`.
+Required = t.Union[bool, str, tuple[str, tuple[t.Any, ...]]]  # noqa: UP007
+When = tuple[str, t.Union[bool, tuple[t.Any, ...]]]  # noqa: UP007
 Judge = t.Callable[..., t.Iterable[Finding]]
 
 
@@ -64,14 +86,16 @@ Judge = t.Callable[..., t.Iterable[Finding]]
 class Check:
     """A declared check.
 
-    layer, id: its module and its function's name; statement: what must hold.
+    layer, id: its module and its function's name; statement: what must hold, with ``{pod_x}`` for the value of an expectation.
     asked: the phase (``before``, ``idle``, ``during``, ``now``), reading and name of its parameters that are rows of the node itself;
-    of_peers, expectations: what the other parameters name; optional: parameters that may be None.
+    of_peers: the same of the parameters that are rows of all nodes; expectations: what the other parameters name; optional: parameters that may be None.
     kinds: the kinds of node it judges.
     required: True, or the ``pod_*`` that must be set for it to be required, or a ``pod_*`` with the values for which it is:
     without a pass in a group it closes the gate.
     needs: ``soak`` (a counter read before and after it) or ``load``, what a depth or mode may leave out.
-    when: a ``pod_*`` and whether it must be set for the check to have a subject.
+    when: a ``pod_*`` and whether it must be set for the check to have a subject, or the values of which it must have one.
+    hosts: how many hosts it takes, and where they are counted: ``pod`` (all that take part) or ``group`` (those of its gate group); or None.
+    unparsed: what a response for an optional reading is that is of no known form; ``warn`` where what it reports stops no job by itself.
     """
 
     layer: str
@@ -81,7 +105,7 @@ class Check:
     fix: str
     judge: Judge
     asked: tuple[tuple[str, str, str], ...]
-    of_peers: tuple[str, ...]
+    of_peers: tuple[tuple[str, str, str], ...]
     optional: frozenset[str]
     expectations: tuple[str, ...]
     kinds: frozenset[str]
@@ -91,16 +115,25 @@ class Check:
     severity: str
     remedy: str | None
     needs: str | None
-    when: tuple[str, bool] | None = None
+    when: When | None = None
+    hosts: tuple[int, str] | None = None
+    unparsed: str = "unknown"
+
+    def stated(self, values: t.Mapping[str, t.Any]) -> str:
+        """What must hold on nodes with these expectations; of one that they lack, the default."""
+        return PLACEHOLDER.sub(lambda found: f"{values.get(found[1], DEFAULTS[found[1]]):g}", self.statement)
 
     def out_of_place(self, values: t.Mapping[str, t.Any]) -> str | None:
         """Why it has no subject on nodes with these expectations, or None."""
-        if self.when is None or bool(values.get(self.when[0])) == self.when[1]:
+        if self.when is None:
             return None
-        return f"{self.when[0]} is {'not ' if self.when[1] else ''}set"
+        name, wanted = self.when
+        if isinstance(wanted, tuple):
+            return None if values.get(name) in wanted else f"{name} is {values.get(name)}"
+        return None if bool(values.get(name)) == wanted else f"{name} is {'not ' if wanted else ''}set"
 
     def is_required(self, values: t.Mapping[str, t.Any]) -> bool:
-        """Whether it is required of nodes with these expectations; a word ``none`` asks for nothing."""
+        """Whether it is required of nodes with these expectations; the value ``none`` requires nothing."""
         if self.out_of_place(values):
             return False
         if isinstance(self.required, tuple):
@@ -115,7 +148,7 @@ class Check:
     @property
     def reads(self) -> frozenset[str]:
         """Every reading that it needs in any form."""
-        return frozenset((*(name for _phase, name, _parameter in self.asked), *self.of_peers))
+        return frozenset((*(name for _phase, name, _parameter in self.asked), *(name for _phase, name, _parameter in self.of_peers)))
 
 
 REGISTRY: dict[str, dict[str, Check]] = {layer: {} for layer in LAYERS}
@@ -132,13 +165,16 @@ def check(
     remedy: str | None = None,
     needs: str | None = None,
     kind: str | None = None,
-    when: tuple[str, bool] | None = None,
+    when: When | None = None,
     layers: tuple[str, ...] = (),
+    hosts: tuple[int, str] | None = None,
+    unparsed: str = "unknown",
 ) -> t.Callable[[Judge], Judge]:
     """Declare a function as a check.
 
-    kind: ``host`` or ``switch``, where the readings alone do not say it or say more.
-    layers: the layers that it is of, where its module does not say it.
+    kind: ``host`` or ``switch``, where the readings alone do not state it or say more.
+    layers: the layers that it is of, where its module does not state it.
+    hosts, unparsed: as of ``Check``; a check that expects ``pod_incasts`` needs those of an incast without a word.
     Raises TypeError at import for a parameter that is neither a reading nor a specified ``pod_*``,
     and for a missing docstring, cause or fix.
     """
@@ -148,16 +184,21 @@ def check(
         statement = (inspect.getdoc(judge) or "").split("\n", maxsplit=1)[0]
         _demand(bool(statement and cause and fix), name, "needs a docstring, a cause and a fix")
         _demand(scope in ("node", "group") and severity in SEVERITIES, name, f"has scope {scope!r} and severity {severity!r}")
+        _demand(unparsed in SEVERITIES, name, f"takes a response of no known form as {unparsed!r}")
         _demand(fabric in (None, "roce", "infiniband") and needs in (None, "soak", "load"), name, f"has fabric {fabric!r} and needs {needs!r}")
         by = required[0] if isinstance(required, tuple) else required
         _demand(isinstance(by, bool) or by in SPECIFIED, name, f"is required by {by!r}, which is not specified")
         _demand(when is None or when[0] in SPECIFIED, name, f"is judged by {when!r}, which is not specified")
         named = _declared(name, judge)
+        strange = [one for one in PLACEHOLDER.findall(statement) if one not in named["expectations"] or not isinstance(DEFAULTS.get(one), (int, float))]
+        _demand(not strange, name, f"states {', '.join(strange)}, which is no number that it expects")
         kinds = _kinds(name, named, kind)
+        few = hosts or (INCAST if "pod_incasts" in named["expectations"] else None)
         for layer in layers or (own,):
             REGISTRY.setdefault(layer, {})[name] = Check(
                 layer=layer, id=name, statement=statement, cause=cause, fix=fix, judge=judge, kinds=kinds, fabric=fabric, scope=scope,
-                required=required, severity=severity, remedy=remedy, needs=needs or _needs(named["asked"]), when=when, **named,
+                required=required, severity=severity, remedy=remedy, needs=needs or _needs(named["asked"]), when=when, hosts=few, unparsed=unparsed,
+                **named,
             )  # fmt: skip
         return judge
 
@@ -181,14 +222,15 @@ def _declared(name: str, judge: Judge) -> dict[str, t.Any]:
     named: dict[str, t.Any] = {"asked": (), "of_peers": (), "expectations": ()}
     optional = set()
     for parameter, declared in inspect.signature(judge).parameters.items():
-        suffix = next((suffix for suffix in (*PHASES, "_of_peers") if parameter.endswith(suffix)), "")
-        base = parameter if parameter in SPECIFIED else parameter.removesuffix(suffix)
+        of_node = parameter.removesuffix("_of_peers")
+        suffix = next((suffix for suffix in PHASES if of_node.endswith(suffix)), "")
+        base = parameter if parameter in SPECIFIED else of_node.removesuffix(suffix)
         if base in SPECIFIED:
             named["expectations"] = (*named["expectations"], base)
         elif base not in catalogue():
             raise TypeError(f"check {name} has the parameter {parameter!r}, which is neither a reading nor a specified pod_*")
-        elif suffix == "_of_peers":
-            named["of_peers"] = (*named["of_peers"], base)
+        elif of_node != parameter:
+            named["of_peers"] = (*named["of_peers"], (PHASES.get(suffix, "now"), base, parameter))
         else:
             named["asked"] = (*named["asked"], (PHASES.get(suffix, "now"), base, parameter))
         if declared.default is None:
@@ -201,5 +243,5 @@ def _kinds(name: str, named: dict[str, t.Any], kind: str | None) -> frozenset[st
     needed = [one for _phase, one, parameter in named["asked"] if parameter not in named["optional"]]
     for one in needed:
         kinds &= catalogue()[one].kinds
-    _demand(bool(kinds) and not (kind is None and not needed), name, "reads nothing that one kind of node can say, or lacks its kind")
+    _demand(bool(kinds) and not (kind is None and not needed), name, "reads nothing that one kind of node reports, or lacks its kind")
     return kinds

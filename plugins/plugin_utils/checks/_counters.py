@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ..pod.names import Rows, port_name
 from . import CannotTell, Finding
-from ._ports import Rows, port_name
 
 Row = dict[str, t.Any]
 Counters = dict[str, dict[str, int]]
@@ -17,6 +17,14 @@ INCAST = "incast"
 RX_BYTES = ("rx_prio{p}_bytes", "rx_bytes_pri{p}")
 RX_PAUSES = ("rx_prio{p}_pause", "rx_pfc_ena_frames_pri{p}", "rx_priority_{p}_xoff.nic")
 TX_PAUSES = ("tx_prio{p}_pause", "tx_pfc_ena_frames_pri{p}", "tx_priority_{p}_xoff.nic")
+TX_PAUSED_US = ("tx_prio{p}_pause_duration", "pfc_pri{p}_tx_duration_us")
+# The longest time for which one pause frame stops a priority: 65,535 quanta of 512 bits.
+FRAME_BITS = 65535 * 512
+FRAMES_CAUSE = "The port counts its pause frames, and not for how long they stop it: that is between next to no time and the share named."
+FRAMES_FIX = (
+    "Read for how long it was paused where that is counted: the pause duration of the NIC at either end (ethtool -S), or the switch's PFC watchdog. "
+    "Where it was short, raise pod_pause_max_percent for these nodes; else look for the receiver at which the pauses begin, and its ECN marking."
+)
 RX_PAUSED_US = ("rx_prio{p}_pause_duration", "pfc_pri{p}_rx_duration_us")
 DISCARDS = ("rx_prio{p}_discards", "rx_prio{p}_buf_discard", "rx_discards_phy", "rx_stat_discard")
 # Of RDMA devices: marks and notifications at the receiver, and what is lost (mlx5, bnxt_re).
@@ -24,6 +32,10 @@ MARKED = ("np_ecn_marked_roce_packets", "rx_ecn_marked_pkts")
 NOTIFIED = ("np_cnp_sent", "tx_cnp_pkts")
 SEQUENCE_ERRORS = ("packet_seq_err", "seq_err_naks_rcvd")
 TIMEOUTS = ("local_ack_timeout_err", "to_retransmits")
+RESET_CAUSE = "Counters went back between the two readings: they were cleared, or the driver, port or node was reset."
+RESET_FIX = "Find out what cleared or reset them (a script, an operator, a driver that was reloaded), then evaluate the layer again."
+SATURATED_CAUSE = "The counter is at its maximum, from an earlier fault or never cleared, and counts no further: its growth is not known."
+SATURATED_FIX = "Clear the counters of that port (perfquery -R), then evaluate the layer again."
 ALL_BYTES = ("rx_bytes_phy", "tx_bytes_phy", "rx_bytes", "tx_bytes")
 
 
@@ -87,17 +99,17 @@ def port_growth(was: Rows, now: Rows, columns: t.Sequence[str], by: str | None =
 
 
 def not_grown(where: str, expected: str, now: Row, before: Row, columns: t.Sequence[str]) -> t.Iterator[Finding]:
-    """The columns of a port's errors that grew, or went back, between two readings that both tell them."""
+    """The columns of a port's errors that grew, or went back, between two readings that both report them."""
     shrunk = [column for column in columns if now[column] < before[column]]
     if shrunk:
-        yield Finding(where, expected, f"counters were reset ({', '.join(shrunk)})", "unknown")
+        yield Finding(where, expected, f"counters were reset ({', '.join(shrunk)})", "unknown", cause=RESET_CAUSE, fix=RESET_FIX)
         return
     grown = [f"{column} +{now[column] - before[column]}" for column in columns if now[column] > before[column]]
     if grown:
         yield Finding(where, expected, ", ".join(grown))
 
 
-def planned(pod_incasts: Rows, refused: str) -> Rows:
+def incasts_of_node(pod_incasts: Rows, refused: str) -> Rows:
     """The incasts of a node.
 
     Raises CannotTell where none is planned.
@@ -122,6 +134,21 @@ def loaded_seconds(pod_incasts: Rows) -> dict[str, float]:
     for (device, _round), lasted in rounds.items():
         seconds[device] = seconds.get(device, 0.0) + lasted
     return seconds
+
+
+def paused_percent(frames: int, seconds: float, gbit_s: float) -> float:
+    """For how much of the time so many pause frames stop a port's priority at most, in percent."""
+    return min(100.0, frames * FRAME_BITS / (gbit_s * 1e9) / max(seconds, 1.0) * 100)
+
+
+def judge_most(percent: float, most: float) -> dict[str, t.Any]:
+    """Severity, cause and fix of a port that pause frames stop for at most so many percent of the time, of which it may be most.
+
+    As many as stop it all of the time are a fault; fewer may stop it for next to no time, and then whether it is one is not known.
+    """
+    if percent >= 100:
+        return {"severity": None}
+    return {"severity": "unknown", "cause": FRAMES_CAUSE, "fix": FRAMES_FIX, "judged": True} if percent >= most else {"severity": "warn"}
 
 
 def incast_jobs(rows: Rows, role: str) -> Rows:

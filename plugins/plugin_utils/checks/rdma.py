@@ -1,69 +1,144 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Layer 4: every rail of every host carries its rate under ``ib_write_bw``, and a failing one is told from its partner and the path."""
+"""Layer 4: every rail of every host carries its rate under ``ib_write_bw``, and a failing one is separated from its partner and the path."""
 
 from __future__ import annotations
 
 import typing as t
+from dataclasses import dataclass, replace
 
-from ..perftest import REFUSES
-from . import CannotTell, Finding, NotApplicable, check
-from ._loaded import CLASS_FIX, OTHER_CLASS, in_class
-from ._rows import typical
-from ._tests import RETEST, End, Peers, Row, Rows, Test, blame, median, tests
+from ..loads.pair_tests import (
+    REPEAT,
+    RETEST,
+    ROUND,
+    Blame,
+    HostMemoryRates,
+    PairEnd,
+    PairTest,
+    Peers,
+    Row,
+    Rows,
+    blame_end,
+    median,
+    pair_tests,
+)
+from ..loads.perftest_errors import UNSUPPORTED_OPTION
+from ..loads.thresholds import minimum_gbit_s
+from . import PAIR, Finding, NotApplicable, check
+from ._grouping import typical
+from ._not_measured import not_measured
+from ._slow_pairs import CONCURRENT_CAUSE, CONCURRENT_FIX, LOST_ON_THE_WAY, ONLY_CONCURRENT, PASSED_CAUSE, PASSED_FIX, STUCK, STUCK_CAUSE, STUCK_FIX
+from ._under_load import CLASS_FIX, OTHER_CLASS, in_class
 
 Grouped = dict[str, Rows]
-TESTED = ("write_bw", RETEST)
+TESTED = (ROUND, RETEST, REPEAT)
 
 
 @check(
-    cause="The rail, its NIC's PCIe link or its cable is slow; the partner's is; or the path between them is. Each finding says which.",
-    fix="Of a rail: look at its PCIe width, errors and optic. Of a path: compare the uplinks. Of a host whose rails pass alone: PCIe and NUMA.",
+    cause="The rail, its NIC's PCIe link or its cable is slow; the partner's is; or the path between them is. Each finding names which.",
+    fix="For a rail: check its PCIe width, errors and optic. For a path: compare the uplinks. For a host whose rails pass alone: PCIe and NUMA.",
     required=True,
+    hosts=PAIR,
 )
 def write_bw_per_rail(
     load_jobs: Rows, load_jobs_of_peers: Peers, write_bw_of_peers: Peers, pod_node: str, pod_rails: Rows, pod_link_gbit_s: float,
-    pod_write_bw_bidirectional: bool, pod_write_bw_min_percent: float, pod_write_bw_warn_percent: float,
+    pod_write_bw_bidirectional: bool, pod_write_bw_min_percent: float, pod_write_bw_warn_percent: float, nic_counters_idle: Rows | None = None,
+    nic_counters: Rows | None = None, rdma_counters_idle: Rows | None = None, rdma_counters: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
-    """Every rail carries at least 87.5 percent of its link with a partner that does."""
-    least, warn = (_of_link(pod_link_gbit_s, percent, pod_write_bw_bidirectional) for percent in (pod_write_bw_min_percent, pod_write_bw_warn_percent))
-    known = {host: tests(host, load_jobs_of_peers, write_bw_of_peers, TESTED) for host in {pod_node, *(str(row["peer"]) for row in load_jobs)}}
+    """Every rail reaches at least {pod_write_bw_min_percent} percent of its link rate with a partner that also does."""
+    least, warn = (minimum_gbit_s(pod_link_gbit_s, percent, pod_write_bw_bidirectional) for percent in (pod_write_bw_min_percent, pod_write_bw_warn_percent))
+    known = {host: pair_tests(host, load_jobs_of_peers, write_bw_of_peers, TESTED) for host in {pod_node, *(str(row["peer"]) for row in load_jobs)}}
     for rail in pod_rails:
-        end = End(pod_node, rail["device"])
+        end = PairEnd(pod_node, rail["device"])
         mine = [one for one in known[pod_node] if end in (one.sender, one.receiver)]
-        rounds = [one for one in mine if one.job["kind"] == "write_bw"]
+        rounds = [one for one in mine if one.job["kind"] == ROUND]
         if not rounds:
-            yield Finding(rail["device"], "a test with another host", "no other host that climbs has this rail", "unknown")
+            yield Finding(rail["device"], "a test with another host", "no other host under test has this rail", "unknown")
             continue
-        yield from _of_rail(end, rounds, known, least)
+        grown = _errors_grown(rail, nic_counters_idle, nic_counters, rdma_counters_idle, rdma_counters)
+        yield from _of_rail(end, rounds, known, _Minimum(least), grown, STUCK * minimum_gbit_s(pod_link_gbit_s, 100, pod_write_bw_bidirectional))
         middle = median(one.gbit_s for one in rounds)
         if middle is not None and least <= middle < warn:
-            yield Finding(rail["device"], f"{warn:g} Gb/s or more", f"{middle:.4g} Gb/s in the middle of {len(rounds)} tests", "warn")
+            yield Finding(rail["device"], f"{warn:g} Gb/s or more", f"{middle:.4g} Gb/s, median of {len(rounds)} tests", "warn")
 
 
-def _of_link(link: float, percent: float, both_ways: bool) -> float:
-    return link * percent / 100 * (2 if both_ways else 1)
+def _errors_grown(rail: Row, idle: Rows | None, now: Rows | None, rdma_idle: Rows | None, rdma: Rows | None) -> dict[str, int] | None:
+    """What a rail's NIC counted of lost data since before the load; None where no such counter was read, or one went back."""
+    found: dict[str, int] = {}
+    for key, was, later in (("netdev", idle, now), ("device", rdma_idle, rdma)):
+        before, after = ({row["name"]: row["value"] for row in rows or () if row[key] == rail[key] and row["name"] in LOST_ON_THE_WAY} for rows in (was, later))
+        found |= {name: after[name] - value for name, value in before.items() if name in after}
+    return {name: grown for name, grown in found.items() if grown} if found and min(found.values()) >= 0 else None
 
 
-def _of_rail(end: End, rounds: list[Test], known: dict[str, list[Test]], least: float) -> t.Iterator[Finding]:
-    """The worst failing test that is this rail's fault, and every failing path; not what is the partner's."""
-    at_fault: list[tuple[Test, str]] = []
+@dataclass(frozen=True)
+class _Minimum:
+    """What a test must reach: Gb/s, or a percentage of what its ends reach from host memory."""
+
+    gbit_s: float = 0.0
+    percent: float = 100.0
+    rates: HostMemoryRates | None = None
+
+    def of(self, test: PairTest) -> float:
+        """In Gb/s."""
+        return self.gbit_s if self.rates is None else (self.rates.of(test) or 0.0) * self.percent / 100
+
+    def words(self, test: PairTest) -> str:
+        """For a finding."""
+        rate = None if self.rates is None else self.rates.of(test)
+        return f"{self.gbit_s:g} Gb/s or more" if self.rates is None else f"{self.percent:g} % of the {rate or 0:.4g} Gb/s from host memory"
+
+
+def _of_rail(
+    end: PairEnd, rounds: list[PairTest], known: dict[str, list[PairTest]], minimum: _Minimum, grown: dict[str, int] | None,
+    stuck: float = 0.0,
+) -> t.Iterator[Finding]:  # fmt: skip
+    """The worst failing test that is this rail's fault, and every failing path and transient; not what is the partner's.
+
+    grown: as of ``_errors_grown``; stuck: below this rate, in Gb/s, a NIC without errors is stuck.
+    """
+    at_fault: list[tuple[PairTest, Blame]] = []
     for test in rounds:
+        least = minimum.of(test)
         if test.gbit_s is not None and test.gbit_s >= least:
             continue
         other = test.receiver if test.sender == end else test.sender
-        said = blame(end, test, known[end.host], known[other.host], least)
-        severity = None if test.status in ("ok", "fail") else "unknown"
-        if said.kind == "path":
-            yield Finding(f"{end.device} to {other}", f"{least:g} Gb/s or more", f"{test.told}: the path, for {said.why}", severity)
-        elif said.kind is not None:
-            at_fault.append((test, f"{'the host' if said.kind == 'host' else 'this rail'}, for {said.why}"))
+        blame = blame_end(end, test, known[end.host], known[other.host], least)
+        if blame.kind == "transient":
+            yield _passed_again(end, other, test, minimum.words(test), blame, grown)
+        elif blame.kind == "path":
+            own = (CONCURRENT_CAUSE, CONCURRENT_FIX) if blame.concurrent else (None, None)
+            severity = None if test.status in ("ok", "fail") else "unknown"
+            only = f", {ONLY_CONCURRENT}" if blame.concurrent else ""
+            actual = f"{test.reported}: the path{only}, for {blame.why}"
+            yield Finding(f"{end.device} to {other}", minimum.words(test), actual, severity, cause=own[0], fix=own[1], judged=True)
+        elif blame.kind is not None:
+            at_fault.append((test, blame))
     if at_fault:
-        test, why = min(at_fault, key=lambda pair: (pair[0].status == "unknown", pair[0].gbit_s or 0.0))
-        other = test.receiver if test.sender == end else test.sender
-        severity = None if test.status in ("ok", "fail") else "unknown"
-        yield Finding(end.device, f"{least:g} Gb/s or more", f"{test.told} with {other}: {why}", severity)
+        test, blame = min(at_fault, key=lambda pair: (pair[0].status == "unknown", pair[0].gbit_s or 0.0))
+        yield _at_fault(end, test, blame, minimum.words(test), grown == {} and test.gbit_s is not None and test.gbit_s < stuck)
+
+
+def _passed_again(end: PairEnd, other: PairEnd, test: PairTest, wanted: str, blame: Blame, grown: dict[str, int] | None) -> Finding:
+    """A test that was slow once: a warning where the NIC counted no error meanwhile."""
+    severity = {True: "warn", False: "fail"}[not grown] if grown is not None else "unknown"
+    counted = ", ".join(f"{name} +{number}" for name, number in (grown or {}).items())
+    errors = "no error counter grew" if grown == {} else f"but {counted}" if grown else "but error counters were not reported"
+    actual = f"{test.reported} once with {other}, then {blame.why}; {errors}"
+    return Finding(end.device, f"{wanted} each time", actual, severity, cause=PASSED_CAUSE, fix=PASSED_FIX)
+
+
+def _at_fault(end: PairEnd, test: PairTest, blame: Blame, wanted: str, stuck: bool) -> Finding:
+    other = test.receiver if test.sender == end else test.sender
+    severity = None if test.status in ("ok", "fail") else "unknown"
+    who = f"the host, {ONLY_CONCURRENT}" if blame.kind == "host" else "this rail"
+    actual = f"{test.reported} with {other}: {who}, for {blame.why}"
+    if blame.kind == "host":
+        return Finding(end.device, wanted, actual, severity, cause=CONCURRENT_CAUSE, fix=CONCURRENT_FIX)
+    if stuck:
+        return Finding(end.device, wanted, f"{actual}; no error counter grew", severity, cause=STUCK_CAUSE, fix=STUCK_FIX)
+    return Finding(end.device, wanted, actual, severity)
 
 
 @check(
@@ -71,100 +146,132 @@ def _of_rail(end: End, rounds: list[Test], known: dict[str, list[Test]], least: 
     fix="Compare the host's PCIe width and speed, MTU, optic and firmware with a host whose rail is fast.",
     scope="group",
     required=True,
+    hosts=PAIR,
 )
 def slow_rail(load_jobs: Grouped, write_bw: Grouped, pod_slow_rail_percent: float) -> t.Iterator[Finding]:
-    """No rail sends less than 90 percent of what its gate group's rails send in the middle."""
-    best: dict[tuple[str, str], float] = {}
-    for host in load_jobs:
-        for one in (test for test in tests(host, load_jobs, write_bw) if test.sender.host == host and test.gbit_s is not None):
-            key = (host, one.sender.device)
-            best[key] = max(best.get(key, 0.0), one.gbit_s or 0.0)
+    """Every rail sends at least {pod_slow_rail_percent} percent of the median of its gate group's rails."""
+    best, alone = (_best_sent(load_jobs, write_bw, kinds) for kinds in ((ROUND, REPEAT), (RETEST,)))
     if not best:
-        raise CannotTell("no rail of the group has sent anything")
+        raise not_measured("no rail of the group sent data")
     middle = typical(best.values())
     least = middle * pod_slow_rail_percent / 100
     for (host, device), rate in best.items():
-        if rate < least:
-            yield Finding(device, f"{least:.4g} Gb/s or more, as the group's rails reach {middle:.4g}", f"{rate:.4g} Gb/s at best", host=host)
+        wanted = f"{least:.4g} Gb/s or more, the median of the group's rails is {middle:.4g}"
+        by_itself = alone.get((host, device), 0.0)
+        if rate < least <= by_itself:
+            actual = f"{rate:.4g} Gb/s at best beside the host's other rails, {by_itself:.4g} when tested alone"
+            yield Finding(device, wanted, actual, host=host, cause=CONCURRENT_CAUSE, fix=CONCURRENT_FIX)
+        elif rate < least:
+            yield Finding(device, wanted, f"{rate:.4g} Gb/s at best", host=host)
+
+
+def _best_sent(load_jobs: Grouped, write_bw: Grouped, kinds: tuple[str, ...]) -> dict[tuple[str, str], float]:
+    """The best rate at which each rail sent in tests of some kinds."""
+    best: dict[tuple[str, str], float] = {}
+    for host in load_jobs:
+        for one in pair_tests(host, load_jobs, write_bw, kinds, sent=True):
+            if one.gbit_s is not None:
+                best[host, one.sender.device] = max(best.get((host, one.sender.device), 0.0), one.gbit_s)
+    return best
 
 
 @check(
-    cause="The test ran otherwise than the pod asks for: another MTU or GID index, or a perftest that ignores an option.",
+    cause="The test did not run with the pod's settings: another MTU or GID index, or a perftest that ignores an option.",
     fix="Compare the NIC's MTU and GID table with the pod's; run the test by hand with the arguments in the evidence.",
     required=True,
+    hosts=PAIR,
 )
 def measured_as_asked(write_bw: Rows, load_jobs: Rows) -> t.Iterator[Finding]:
-    """What perftest says it measured is what it was asked to measure."""
+    """perftest reports the device and settings that the test was started with."""
     asked = {row["item"]: row for row in load_jobs if row["role"] == "client" and row["kind"] in TESTED}
     judged = [(row, asked[row["item"]]) for row in write_bw if row["item"] in asked]
     if not judged:
-        raise CannotTell("no test of this host as sender gave a rate")
+        raise not_measured("no test of this host as sender gave a rate")
     for row, job in judged:
         for column in ("device", "mtu", "gid_index", "qps", "bytes"):
             if job[column] is not None and row[column] != job[column]:
-                told = "not told" if row[column] is None else row[column]
-                yield Finding(f"{job['item']} {column}", str(job[column]), str(told), "unknown")
+                reported = "not reported" if row[column] is None else row[column]
+                yield Finding(f"{job['item']} {column}", str(job[column]), str(reported), "unknown", judged=row[column] is not None)
 
 
-@check(cause=OTHER_CLASS, fix=CLASS_FIX, fabric="roce", required=True)
+@check(cause=OTHER_CLASS, fix=CLASS_FIX, fabric="roce", required=True, hosts=PAIR)
 def right_class(
     nic_counters_idle: Rows, nic_counters: Rows, load_jobs: Rows, load_jobs_of_peers: Peers, write_bw_of_peers: Peers, pod_node: str, pod_rails: Rows,
     pod_roce_priority: int, pod_write_bw_seconds: int,
 ) -> t.Iterator[Finding]:  # fmt: skip
-    """What a rail received under load was counted in the RoCE priority."""
+    """Traffic received under load is counted in the RoCE priority."""
     expected: dict[str, float] = {}
-    for one in tests(pod_node, load_jobs_of_peers, write_bw_of_peers, TESTED):
+    for one in pair_tests(pod_node, load_jobs_of_peers, write_bw_of_peers, TESTED):
         if one.receiver.host == pod_node and one.gbit_s is not None:
             expected[one.receiver.device] = expected.get(one.receiver.device, 0.0) + one.gbit_s * 1e9 / 8 * pod_write_bw_seconds
     if not expected:
-        raise CannotTell("no test of this host as receiver gave a rate")
+        raise not_measured("no test of this host as receiver gave a rate")
     yield from in_class(pod_rails, expected, nic_counters_idle, nic_counters, pod_roce_priority)
 
 
 @check(
-    cause="GPUDirect RDMA takes another way than the NIC's own PCIe switch: ACS, the IOMMU, or a GPU and a NIC under different root ports.",
-    fix="Look at preflight's acs_as_expected and gpu_nic_affinity of this host, and at the module nvidia_peermem or DMA-BUF.",
+    cause="GPUDirect RDMA does not stay within the NIC's own PCIe switch: ACS, the IOMMU, or a GPU and a NIC under different root ports.",
+    fix="Look at preflight's acs_as_expected, iommu_as_expected and nic_gpu_affinity of the host named, and at nvidia_peermem or DMA-BUF.",
+    hosts=PAIR,
 )
-def gpu_write_bw(load_jobs: Rows, write_bw: Rows, pod_gpu_write_bw: str, pod_gpu_write_bw_percent: float) -> t.Iterator[Finding]:
-    """From GPU memory a rail carries what it carries from host memory."""
-    asked = [row for row in load_jobs if row["kind"] == "write_bw" and row["role"] == "client" and row["memory"] != "host"]
+def gpu_write_bw(
+    load_jobs: Rows, load_jobs_of_peers: Peers, write_bw_of_peers: Peers, pod_node: str, pod_rails: Rows, pod_gpu_write_bw: str,
+    pod_gpu_write_bw_percent: float, nic_counters_idle: Rows | None = None, nic_counters: Rows | None = None, rdma_counters_idle: Rows | None = None,
+    rdma_counters: Rows | None = None,
+) -> t.Iterator[Finding]:  # fmt: skip
+    """To and from GPU memory a rail reaches {pod_gpu_write_bw_percent} percent of its rate with host memory or more."""
+    asked = [row for row in load_jobs if row["kind"] == ROUND and row["memory"] not in (None, "host")]
     if not asked:
-        raise NotApplicable("this host sends nothing from GPU memory")
-    refused = [row for row in asked if REFUSES in str(row["words"])]
-    if len(refused) == len(asked) and pod_gpu_write_bw == "auto":
+        raise NotApplicable("this host has no test of GPU memory")
+    memory = asked[0]["memory"]
+    hosts = {pod_node, *(str(row["peer"]) for row in load_jobs if row["peer"] is not None)}
+    known = {host: _best_of_ends(pair_tests(host, load_jobs_of_peers, write_bw_of_peers, TESTED, memory)) for host in hosts}
+    rounds = [one for one in known[pod_node] if one.job["kind"] == ROUND]
+    refused = [one for one in rounds if one.job["error"] == UNSUPPORTED_OPTION]
+    if len(refused) == len(rounds) and pod_gpu_write_bw == "auto":
         raise NotApplicable("perftest is built without GPU memory here")
-    rates = {row["item"]: row["gbit_s"] for row in write_bw}
-    # By peer memory and, where that failed and either will do, by DMA-BUF: whichever works is what jobs use.
-    again = {(row["device"], row["peer"]): row for row in sorted(asked, key=lambda row: row["item"] in rates)}
-    for row in again.values():
-        rate = rates.get(row["item"])
-        host = max((rates[one["item"]] for one in load_jobs if _same(one, row) and one["item"] in rates), default=None)
-        where = f"{row['device']} from {row['memory']} memory"
-        if rate is None or host is None:
-            yield Finding(where, "a rate", str(row["words"] or "no rate from host memory to compare with"), None if row["status"] == "fail" else "unknown")
-        elif rate < host * pod_gpu_write_bw_percent / 100:
-            yield Finding(where, f"{pod_gpu_write_bw_percent:g} % of the {host:.4g} Gb/s from host memory", f"{rate:.4g} Gb/s")
+    rates = HostMemoryRates(one for host in hosts for one in pair_tests(host, load_jobs_of_peers, write_bw_of_peers))
+    minimum = _Minimum(percent=pod_gpu_write_bw_percent, rates=rates)
+    for rail in pod_rails:
+        end = PairEnd(pod_node, rail["device"])
+        of_end = [one for one in rounds if end in (one.sender, one.receiver)]
+        for one in of_end:
+            if one.sender == end and one.gbit_s is not None and rates.of(one) is None:
+                yield Finding(f"{end.device}, {memory} memory", "a rate from host memory to compare with", "not reported", "unknown")
+        grown = _errors_grown(rail, nic_counters_idle, nic_counters, rdma_counters_idle, rdma_counters)
+        for finding in _of_rail(end, of_end, known, minimum, grown):
+            yield replace(finding, where=f"{finding.where}, {memory} memory")
 
 
-def _same(one: Row, other: Row) -> bool:
-    return one["memory"] == "host" and all(one[key] == other[key] for key in ("kind", "role", "device", "peer", "peer_device"))
+def _best_of_ends(tests: t.Iterable[PairTest]) -> list[PairTest]:
+    """By peer memory and, where that failed and either will do, by DMA-BUF: of two tests of a kind with the same ends the better one."""
+    best: dict[tuple[str, PairEnd, PairEnd], PairTest] = {}
+    found = []
+    for one in tests:
+        key = (one.job["kind"], one.sender, one.receiver)
+        if one.job["kind"] != ROUND:
+            found.append(one)
+        elif key not in best or (one.gbit_s or 0.0) >= (best[key].gbit_s or 0.0):
+            best[key] = one
+    return [*best.values(), *found]
 
 
 @check(
-    cause="A longer path than planned, power saving of the CPU or of PCIe, or a queue on the way that is not empty.",
+    cause="A longer path than planned, power saving of the CPU or of PCIe, or a queue on the path that is not empty.",
     fix="Look at the host's CPU governor and C-states, at ASPM, and at the pod's counters while it is idle.",
     severity="warn",
+    hosts=PAIR,
 )
 def write_latency(load_jobs: Rows, pod_write_lat_max_us: float, pod_hop_us: float, write_lat: Rows | None = None) -> t.Iterator[Finding]:
-    """A small write is as quick as the number of switches on its way allows."""
+    """The latency of a small write is at most {pod_write_lat_max_us} us under one leaf, and 2 x {pod_hop_us} us more over a spine."""
     paths = {row["item"]: row for row in load_jobs if row["kind"] == "write_lat" and row["role"] == "client"}
     if not paths:
         raise NotApplicable("its partner measured it")
     judged = [(row, paths[row["item"]]) for row in write_lat or () if row["item"] in paths]
     if not judged:
-        raise CannotTell("no latency test of this host gave a number")
+        raise not_measured("no latency test of this host gave a number")
     for row, job in judged:
-        told = row["typical_us"] if row["typical_us"] is not None else row["average_us"]
+        reported = row["typical_us"] if row["typical_us"] is not None else row["average_us"]
         most = pod_write_lat_max_us + (2 * pod_hop_us if job["path"] == "spine" else 0)
-        if told > most:
-            yield Finding(f"{job['device']} to {job['peer']}", f"at most {most:g} us", f"{told:g} us")
+        if reported > most:
+            yield Finding(f"{job['device']} to {job['peer']}", f"at most {most:g} us", f"{reported:g} us")

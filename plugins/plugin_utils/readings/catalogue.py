@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The catalogue of readings, loaded from the YAML files of this directory."""
+"""The catalogue of readings, loaded from the YAML files of ``definitions``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import yaml
 
 HERE = Path(__file__).parent
 KINDS = {"linux": "host", "eos": "switch", "nxos": "switch", "sonic": "switch", "cumulus": "switch", "frr": "switch", "infiniband": "switch"}
-COLUMN = re.compile(r"^(str|int|float|bool|list|ints|speed|pci|asn|ipv4)([?~])?$")
+COLUMN = re.compile(r"^(str|int|float|bool|list|ints|speed|pci|asn|ipv4|duration|size)([?~])?$")
 
 
 @dataclass(frozen=True)
@@ -27,15 +27,16 @@ class Column:
     ``list`` (of str), ``ints`` (list of int), ``speed`` (any spelling of a link speed, as Gb/s),
     ``pci`` (any spelling of a PCI address, as ``0000:9b:00.0``),
     ``asn`` (an autonomous system as an int, also of ``65001.1``), ``ipv4`` (an IPv4 address, also of a mapped IPv6 one;
-    None of any other IPv6 address, so that the column is optional).
+    None of any other IPv6 address, so that the column is optional), ``duration`` (any spelling of a length of time, in seconds),
+    ``size`` (a number of bytes, also of ``1.43 MB``).
     An optional column (``?`` in the YAML) is None where the tool did not say: absent is not zero.
-    Where it must be said (``~``), it is None where the tool says so (``N/A``), and a row without it is an error.
+    Where it must be stated (``~``), it is None where the tool says so (``N/A``), and a row without it is an error.
     """
 
     name: str
     type: str
     optional: bool
-    said: bool = False
+    stated: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,29 +46,30 @@ class Source:
     command: words with placeholders (``{device}``, ``{netdev}``, ``{pci}`` of a rail, or of a probe of the plan); the word ``{*settings}`` is as many
         words as the item's list ``settings`` has, those left out that the command has already.
     foreach: None, or what the command is repeated for (``rail``, ``ping``, ``path_probe``).
-    item: the column that holds which item a row is of, filled where the text does not say it; ``source>target`` is two.
+    item: the column that holds which item a row is of, filled where the text does not state it; ``source>target`` is two.
     template, jmespath: how its text becomes rows; exactly one of the two. A text that ends in a template's state ``Until...`` is cut off.
     none: a regular expression; text it matches (``^$``: no text at all) says that there is nothing, so no rows is an answer.
     rc: the exit statuses with which its text is an answer.
     when: expectations and the values they need for this source to apply.
     exclusive: commands of one node with the same value after substitution never run side by side.
     pivot: rows of (name, value) become one row with a column per name: ``{name: NAME, value: VALUE, by: [..], columns: {tool's name: column}}``.
-    merge: rows with the same values of these columns are one row, told in pieces.
+    merge: rows with the same values of these columns are one row that comes in pieces.
     spread: a row becomes one a number (of a priority, a group): ``cells`` are columns of values in turn, ``listed`` and ``bits`` (hexadecimal) columns of
         the numbers from 0 to 7 that are on; ``{number: column, cells: {column: column}, listed: {..}, bits: {..}}``. The cells are of the numbers in
-        the heading that the column ``numbers`` holds, or of those from 0 on. What is listed is on where the column ``where`` holds a word.
+        the heading that the column ``numbers`` holds, or of those from 0 on (with the column ``tens``: from ten times that on). What is listed is on where the
+        column ``where`` holds a word.
     lines: a regular expression; each piece of the text that it matches becomes a line of its own for the template.
     matrix: rows (LINE, COLUMNS, CELLS) of a square table become one row a pair, ``{row: column, column: column, value: column, itself: WORD}``,
         with WORD on the diagonal; rows (ALIAS, NAME) of its legend give the names, and ``alias`` is a kind of word that stands for a name.
-    totals: list column to ``sum`` (of its numbers) or ``count`` (of its values); None where nothing was said.
+    totals: list column to ``sum`` (of its numbers) or ``count`` (of its values); None where nothing was stated.
     number: the column that holds the row's own number from 0.
-    count: the column of the text that tells how many rows there must be, as a number or as a list of words;
+    count: the column of the text that states how many rows there must be, as a number or as a list of words;
         ``{column: .., by: [..], where: {column: value}}`` of each group of rows those that have some values,
-        and with ``unless_silent: true`` only where the text tells it.
-    told: columns that some row of a whole text tells, if only as N/A; where none does, the text is cut off before their table.
+        and with ``unless_silent: true`` only where the text reports it.
+    reported: columns that some row of a whole text reports, if only as N/A; where none does, the text is cut off before their table.
     scale: columns of numbers whose unit is the word of another column: ``{by: column, columns: [..], factors: {word: factor}}``.
     map: column to {the tool's word: our word}.
-    constant: columns with a value that the text does not say because the command itself does.
+    constant: columns with a value that the text does not state because the command itself does.
     copy: column to another one whose text it takes, in its own type, where it has none.
     """
 
@@ -88,7 +90,7 @@ class Source:
     totals: dict[str, str] = field(default_factory=dict)
     number: str | None = None
     count: str | dict[str, t.Any] | None = None
-    told: tuple[str, ...] = ()
+    reported: tuple[str, ...] = ()
     scale: dict[str, t.Any] | None = None
     map: dict[str, dict[str, str]] = field(default_factory=dict)
     constant: dict[str, t.Any] = field(default_factory=dict)
@@ -126,7 +128,7 @@ class Reading:
     where_installed: a node that has none of its tools lacks the reading, which is no fault of the node.
     of_fabric: by platform, the readings of a whole InfiniBand subnet that this one is made of for each node; see fabric.py.
     load: it is what the jobs of a load printed, which ``read`` never asks for.
-    key: the columns that tell its rows apart; two rows with the same values of them are an error.
+    key: the columns that distinguish its rows; two rows with the same values of them are an error.
     """
 
     name: str
@@ -143,11 +145,11 @@ class Reading:
     @property
     def kinds(self) -> frozenset[str]:
         """``host``, ``switch`` or both: the kinds of node that have a platform row."""
-        return frozenset(KINDS[platform] for platform in self.tellers)
+        return frozenset(KINDS[platform] for platform in self.platforms_that_report)
 
     @property
-    def tellers(self) -> tuple[str, ...]:
-        """The platforms of which it is told: by a command of their own, or by a reader of the fabric."""
+    def platforms_that_report(self) -> tuple[str, ...]:
+        """The platforms of which it is reported: by a command of their own, or by a reader of the fabric."""
         return tuple(dict.fromkeys((*self.platforms, *self.of_fabric)))
 
 
@@ -190,7 +192,7 @@ def _load(path: Path) -> Reading:
 @functools.cache
 def catalogue() -> dict[str, Reading]:
     """Every reading by name."""
-    return {path.stem: _load(path) for path in sorted(HERE.glob("*.yml"))}
+    return {path.stem: _load(path) for path in sorted((HERE / "definitions").glob("*.yml"))}
 
 
 def reading(name: str) -> Reading:

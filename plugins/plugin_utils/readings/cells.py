@@ -16,27 +16,36 @@ SPEED = re.compile(r"^(?:[a-z]+-)?([\d.]+)\s*(T|G|M|K)?(?:b?ps|bit|b/s|Gb/s|bit/
 PCI = re.compile(r"^(?:PCI:)?(?:([\da-f]{4,8}):)?([\da-f]{2}):([\da-f]{2})(?:\.([0-7]))?$", re.IGNORECASE)
 # A count that C printed with %g.
 WHOLE = re.compile(r"^\d(?:\.\d{1,5})?e\+(?:0[6-9]|[1-9]\d)$")
+# 00:01:14; 3d02h, 1d02h03m, 01y02w3d; P17DT7H42M42S; 1week(s) 2day(s).
+CLOCK = re.compile(r"^(\d+):([0-5]?\d):([0-5]?\d)$")
+UNITS = re.compile(
+    r"^P?(?=\d|T\d)(?:(\d+)y(?:ear\(s\) ?)?)?(?:(\d+)w(?:eek\(s\) ?)?)?(?:(\d+)d(?:ay\(s\))?)?T?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$", re.IGNORECASE
+)
+UNIT_SECONDS = (365 * 86400, 7 * 86400, 86400, 3600, 60, 1)
+SIZE = re.compile(r"^([\d.,]+)\s*([a-z]*)$", re.IGNORECASE)
+# NVUE counts by 1024, Arista and Cisco by 1000.
+BYTES_OF = {"": 1, "b": 1, "bytes": 1, "kb": 1024, "mb": 1024**2, "gb": 1024**3, "kbytes": 1000, "mbytes": 1000**2}
 PER_GBIT = {"T": 1000.0, "G": 1.0, "M": 1e-3, "K": 1e-6}
 WORDS = {"yes": True, "on": True, "true": True, "enabled": True, "up": True, "1": True}
 WORDS |= {"no": False, "off": False, "false": False, "disabled": False, "down": False, "0": False}
-NOT_SAID = {"", "N/A", "n/a", "NA", "--", "-", "[N/A]", "[Not Supported]", "Not reported", "Unknown!"}
+NOT_STATED = {"", "N/A", "n/a", "NA", "--", "-", "[N/A]", "[Not Supported]", "Not reported", "Unknown!"}
 
 
 def cell(column: Column, value: t.Any) -> t.Any:
-    """A value of a column in the column's type; None where an optional one was not said.
+    """A value of a column in the column's type; None where an optional one was not reported.
 
     Raises ValueError for what is not of the type, and for a missing value of a column that must have one.
     """
     if isinstance(value, str):
         value = value.strip()
-        if value and column.said and value in NOT_SAID:
+        if value and column.stated and value in NOT_STATED:
             return None
-        if (column.type != "str" and value in NOT_SAID) or value == "":
+        if (column.type != "str" and value in NOT_STATED) or value == "":
             value = None
     if value is None or (value == [] and column.type not in ("list", "ints")):
         if column.type in ("list", "ints"):
             return None if column.optional else []
-        if column.said or not column.optional:
+        if column.stated or not column.optional:
             raise ValueError(f"a row lacks its {column.name}")
         return None
     try:
@@ -100,6 +109,24 @@ def _ipv4(value: t.Any) -> str | None:
     return str(mapped) if mapped is not None else None
 
 
+def _duration(value: t.Any) -> float:
+    """Seconds of ``01:02:03`` and of ``3d02h``, ``01y02w3d`` or ``P17DT7H42M42S``, each unit as far as it is given."""
+    text = str(value).strip()
+    if found := CLOCK.match(text):
+        return float(sum(int(number) * unit for number, unit in zip(found.groups(), UNIT_SECONDS[3:])))
+    if found := UNITS.match(text):
+        return float(sum(int(number) * unit for number, unit in zip(found.groups("0"), UNIT_SECONDS)))
+    raise ValueError(value)
+
+
+def _size(value: t.Any) -> float:
+    """Bytes of a number, and of ``153.00 KB`` or ``150 kbytes``."""
+    match = SIZE.match(str(value).strip())
+    if match is None or match[2].lower() not in BYTES_OF:
+        raise ValueError(value)
+    return round(_float(match[1]) * BYTES_OF[match[2].lower()], 6)
+
+
 def _speed(value: t.Any) -> float:
     """Gb/s of ``400G``, ``100000M``, ``a-100G``, ``25000Mb/s`` and the like; a bare number is Mb/s, as in the kernel."""
     match = SPEED.match(str(value).strip())
@@ -119,4 +146,6 @@ CONVERT: dict[str, t.Callable[[t.Any], t.Any]] = {
     "pci": _pci,
     "asn": _asn,
     "ipv4": _ipv4,
+    "duration": _duration,
+    "size": _size,
 }

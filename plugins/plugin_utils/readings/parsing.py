@@ -13,7 +13,7 @@ import typing as t
 
 from .catalogue import HERE, KINDS, Reading, Source, catalogue, reading
 from .cells import cell
-from .queries import HAS_JMESPATH, compiled
+from .jmespath_functions import HAS_JMESPATH, compiled
 from .shapes import merged, must_count, scaled, shaped, spread
 
 try:
@@ -36,6 +36,8 @@ REFUSED = re.compile(
     r"|Traceback \(most recent|[Ee](?:rror|RROR): |Permission denied|command not found).*",
     re.MULTILINE,
 )
+# The error of a template's rule for a line with which a switch refuses.
+REFUSES = "the switch refuses"
 SECTION = re.compile(r"^==> (\S+) <==$", re.MULTILINE)
 MAX_TEXT = 8 * 1024 * 1024
 
@@ -46,11 +48,12 @@ class ParseError(ValueError):
     """The text cannot be accounted for as this reading.
 
     why: one sentence; line: the text's line that no rule knows, where there is one;
-    rows: what was understood before it, as evidence and never as an answer.
+    rows: what was understood before it, as evidence and never as an answer; refused: the node does not have the command, or not for this user.
     """
 
-    def __init__(self, name: str, platform: str, why: str, line: str | None = None, rows: t.Sequence[Row] = ()) -> None:
+    def __init__(self, name: str, platform: str, why: str, line: str | None = None, rows: t.Sequence[Row] = (), refused: bool = False) -> None:
         self.reading, self.platform, self.why, self.line, self.rows = name, platform, why, line, list(rows)
+        self.refused = refused or why == REFUSES
         super().__init__(f"{name} on {platform}: {why}" + (f": {line[:200]!r}" if line else ""))
 
 
@@ -59,14 +62,14 @@ def parse(name: str, platform: str, stdout: str, item: str | None = None) -> lis
 
     name: a reading's name, such as ``ibstat``; platform: ``linux``, ``eos``, ``nxos``, ``sonic``, ``cumulus`` or ``frr``.
     stdout: the text as captured; sections headed ``==> mlx5_0 <==`` are parsed each for its item.
-    item: the rail, port or target that the text is of, where the text itself does not say it.
+    item: the rail, port or target that the text is of, where the text itself does not state it.
     Returns one dict a row, with every column of the reading; None where the tool did not say.
     Raises ParseError for text that no source of the platform accounts for, and for text without a row.
     Raises KeyError for an unknown reading or a platform that the reading does not have.
     """
     what = reading(name)
     if platform not in what.platforms:
-        raise KeyError(f"reading {name} has no platform {platform!r}, only {', '.join(what.platforms) or 'what the fabric tells'}")
+        raise KeyError(f"reading {name} has no platform {platform!r}, only {', '.join(what.platforms) or 'what the fabric reports'}")
     errors: list[tuple[bool, int, ParseError]] = []
     json_text = split_sections(stdout)[-1][1].lstrip()[:1] in ("{", "[")
     for source in what.platforms[platform]:
@@ -99,7 +102,7 @@ def parse_source(what: Reading, platform: str, source: Source, stdout: str, item
         raise ParseError(what.name, platform, "a pager stopped the text: it may lack lines")
     refused = REFUSED.search(text) if switch else None
     if refused:
-        raise ParseError(what.name, platform, "the switch refuses the command", refused[0].strip())
+        raise ParseError(what.name, platform, "the switch refuses the command", refused[0].strip(), refused=True)
     rows: list[Row] = []
     for section, body in split_sections(text):
         rows += _parse_one(what, platform, source, _undressed(body) if switch else body, section or item)
@@ -131,9 +134,9 @@ def _parse_one(what: Reading, platform: str, source: Source, text: str, item: st
         raw = scaled(raw, source.scale) if source.scale else raw
     except ValueError as bad:
         raise ParseError(what.name, platform, *(error or (str(bad), None))) from bad
-    silent = [column for column in source.told if all(values.get(column) in (None, "") for values in raw)]
+    silent = [column for column in source.reported if all(values.get(column) in (None, "") for values in raw)]
     if raw and silent and error is None:
-        raise ParseError(what.name, platform, f"the text ends before it tells {silent[0]}: it is cut off")
+        raise ParseError(what.name, platform, f"the text ends before it reports {silent[0]}: it is cut off")
     for values in raw:
         if source.item and item is not None:
             named = zip(source.item.split(">"), item.split(">"))

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shapes that TextFSM cannot give: a row told in pieces, a matrix, a sum, a row's own number, and whether rows are missing.
+"""Shapes that TextFSM cannot give: a row that comes in pieces, a matrix, a sum, a row's own number, and whether rows are missing.
 
 Everything here works on the raw rows of a template, whose values are still text, and raises ValueError.
 """
@@ -30,9 +30,9 @@ def shaped(raw: list[Row], matrix: dict[str, t.Any] | None, totals: dict[str, st
 
 
 def merged(raw: list[Row], by: list[str]) -> list[Row]:
-    """Rows with the same values of the columns ``by`` as one row: each table of the text tells a piece of it.
+    """Rows with the same values of the columns ``by`` as one row: each table of the text reports a piece of it.
 
-    Rows of a kind (equal but for the numbers in their names) tell the same columns, or the text is cut off.
+    Rows of a kind (equal but for the numbers in their names) report the same columns, or the text is cut off.
     """
     rows: dict[tuple[str, ...], Row] = {}
     for one in raw:
@@ -40,22 +40,22 @@ def merged(raw: list[Row], by: list[str]) -> list[Row]:
         if nameless:
             raise ValueError(f"a row lacks its {nameless[0]}")
         row = rows.setdefault(tuple(one[key] for key in by), dict.fromkeys(one, ""))
-        for column, said in one.items():
-            value = "" if said is None else said
+        for column, stated in one.items():
+            value = "" if stated is None else stated
             if value != "" and row[column] not in ("", value):
                 raise ValueError(f"{' '.join(one[key] for key in by)} has two values of {column}, {row[column]} and {value}")
             row[column] = row[column] or value
-    told: dict[str, tuple[str, set[str]]] = {}
+    columns_of: dict[str, tuple[str, set[str]]] = {}
     for key, row in rows.items():
         columns = {column for column, value in row.items() if value != ""}
-        first, wanted = told.setdefault(re.sub(r"\d+", "", " ".join(key)), (" ".join(key), columns))
+        first, wanted = columns_of.setdefault(re.sub(r"\d+", "", " ".join(key)), (" ".join(key), columns))
         if columns != wanted:
             raise ValueError(f"{first} and {' '.join(key)} differ in {', '.join(sorted(columns ^ wanted))}: the text is cut off")
     return list(rows.values())
 
 
 def spread(raw: list[Row], how: dict[str, t.Any]) -> list[Row]:
-    """A row a number: of cells in turn or under a heading of ``numbers``, or of the numbers of a list or a bitmap that are on."""
+    """A row a number: of cells in turn (after those of its ``tens``) or under a heading of ``numbers``, or of the numbers of a list or a bitmap that are on."""
     rows = []
     for one in raw:
         numbers = re.findall(r"\d+", one[how["numbers"]]) if "numbers" in how else None
@@ -67,8 +67,9 @@ def spread(raw: list[Row], how: dict[str, t.Any]) -> list[Row]:
         width = max((len(cells) for cells in columns.values()), default=0)
         if numbers is not None and len(numbers) != width:
             raise ValueError(f"a row has {width} cells for {len(numbers)} columns")
+        first = 10 * int(one[how["tens"]]) if "tens" in how else 0
         for index in range(width):
-            number = str(index) if numbers is None else numbers[index]
+            number = str(first + index) if numbers is None else numbers[index]
             rows.append({**one, **empty, how["number"]: number, **{new: cells[index] for new, cells in columns.items()}})
     return rows
 
@@ -83,18 +84,18 @@ def scaled(raw: list[Row], how: dict[str, t.Any]) -> list[Row]:
     return raw
 
 
-def _times(told: t.Any, factor: float) -> t.Any:
-    """A number in another unit; what is none stays as it is, for its column's type to refuse or to take as untold."""
+def _times(columns_of: t.Any, factor: float) -> t.Any:
+    """A number in another unit; what is none stays as it is, for its column's type to refuse or to take as not reported."""
     try:
-        return round(float(told) * factor, 6)
+        return round(float(columns_of) * factor, 6)
     except (TypeError, ValueError, OverflowError):
-        return told
+        return columns_of
 
 
 def must_count(raw: list[Row], count: str | dict[str, t.Any]) -> None:
-    """The column ``count``, a number or a list of words, tells how many rows there must be.
+    """The column ``count``, a number or a list of words, states how many rows there must be.
 
-    As ``{column: .., by: [..], where: {..}}`` it tells how many of the rows with the same values of ``by`` have those of ``where``;
+    As ``{column: .., by: [..], where: {..}}`` it states how many of the rows with the same values of ``by`` have those of ``where``;
     with ``unless_silent`` a text that announces nothing is not held to it.
     """
     how: dict[str, t.Any] = {"column": count} if isinstance(count, str) else count
@@ -103,24 +104,24 @@ def must_count(raw: list[Row], count: str | dict[str, t.Any]) -> None:
         groups.setdefault(tuple(row[column] for column in how.get("by", [])), []).append(row)
     for key, group in groups.items():
         there = sum(all(row[column] == value for column, value in how.get("where", {}).items()) for row in group)
-        for said in {str(row.get(how["column"]) or "").strip() for row in group}:
-            wanted = int(said) if said.isdecimal() else len(said.split())
-            if wanted != there and (said or not how.get("unless_silent")):
+        for stated in {str(row.get(how["column"]) or "").strip() for row in group}:
+            wanted = int(stated) if stated.isdecimal() else len(stated.split())
+            if wanted != there and (stated or not how.get("unless_silent")):
                 of = f" of {' '.join(map(str, key))}" if key else ""
                 raise ValueError(f"the text announces {wanted} rows{of} and has {there}: it is cut off, or of a form that is not known")
 
 
 def _total(values: t.Any, kind: str) -> int | None:
-    """``sum`` of the values, or ``count`` of those that are not the word None; None where none was said."""
-    said = [value for value in values or () if value.strip() not in UNSAID]
-    if not said:
+    """``sum`` of the values, or ``count`` of those that are neither the word None nor G, a process that only draws; None where none was stated."""
+    stated: list[str] = [value for value in values or () if value.strip() not in UNSAID]
+    if not stated:
         return None
     if kind == "count":
-        return sum(value != "None" for value in said)
-    strange = [value for value in said if not value.strip().isdecimal()]
+        return sum(value not in ("None", "G") for value in stated)
+    strange = [value for value in stated if not value.strip().isdecimal()]
     if strange:
         raise ValueError(f"a counter is {strange[0][:60]!r}, which is no number")
-    return sum(int(value) for value in said)
+    return sum(int(value) for value in stated)
 
 
 def _pairs(raw: list[Row], how: dict[str, t.Any]) -> list[Row]:

@@ -10,7 +10,7 @@ A chart has a title, a reading, a value with its unit, and one of these ways to 
 - ``curve``: the worst value by x, one line a ``series``.
 - ``over_time``: rows of the phase ``during`` by their seconds, one line a ``series``; with ``growth`` what a counter grew between samples.
 
-An axis or a series is what places.py knows. ``layer`` takes the rows of one layer only, ``only`` those whose columns match patterns;
+An axis or a series is what evaluate/axes.py knows. ``layer`` takes the rows of one layer only, ``only`` those whose columns match patterns;
 ``expected`` names a ``pod_*`` that is drawn as a line.
 """
 
@@ -26,8 +26,9 @@ from pathlib import Path
 
 import yaml
 
-from ..places import Axis, Places
-from .kept import Kept, Row
+from ..collect.types import Row
+from ..evaluate.axes import Axis, RowAxes
+from ..run.reader import RunReader
 
 Drawn = dict[str, t.Any]
 MOST_LINES = 12
@@ -69,19 +70,19 @@ def charts() -> tuple[Chart, ...]:
     return tuple(Chart(name=name, **spec) for name, spec in raw.items())
 
 
-def draw(kept: Kept, declared: t.Sequence[Chart] | None = None) -> list[Drawn]:
+def draw(kept: RunReader, declared: t.Sequence[Chart] | None = None) -> list[Drawn]:
     """Every chart that the run has rows for, in the order of their declaration."""
     declared = charts() if declared is None else declared
-    told: dict[tuple[str, bool], list[tuple[str, str, Row]]] = {}
+    rows_by_reading: dict[tuple[str, bool], list[tuple[str, str, Row]]] = {}
     for layer, node, phase, reading, rows in kept.rows({chart.reading for chart in declared}):
         if phase in ("", "during"):
-            told.setdefault((reading, phase == "during"), []).extend((layer, node, row) for row in rows)
+            rows_by_reading.setdefault((reading, phase == "during"), []).extend((layer, node, row) for row in rows)
     drawn = []
     for chart in declared:
-        rows_of = told.get((chart.reading, chart.draw == "over_time"), [])
+        rows_of = rows_by_reading.get((chart.reading, chart.draw == "over_time"), [])
         own = [(node, row) for layer, node, row in rows_of if chart.layer in (None, layer) and chart.takes(row)]
-        if own and (body := WAYS[chart.draw](chart, Places(kept.plan), own)):
-            values = next(iter(kept.plan.nodes.values())).values
+        if own and (body := WAYS[chart.draw](chart, RowAxes(kept.plan()), own)):
+            values = next(iter(kept.plan().nodes.values())).values
             expected = values.get(chart.expected) if chart.expected else None
             head = {"name": chart.name, "title": chart.title, "draw": chart.draw, "unit": chart.unit, "worst": chart.worst, "note": chart.note}
             drawn.append({**head, "expected": expected if isinstance(expected, (int, float)) else None, **body})
@@ -93,7 +94,7 @@ def _number(value: float) -> float:
     return float(f"{value:.4g}") if math.isfinite(value) else 0.0
 
 
-def _histogram(chart: Chart, places: Places, rows: list[tuple[str, Row]]) -> Drawn:
+def _histogram(chart: Chart, places: RowAxes, rows: list[tuple[str, Row]]) -> Drawn:
     counted: dict[str, dict[int, int]] = {}
     for node, row in rows:
         name = str(places.at(chart.series, node, row))
@@ -113,7 +114,7 @@ def _histogram(chart: Chart, places: Places, rows: list[tuple[str, Row]]) -> Dra
     }
 
 
-def _heat_map(chart: Chart, places: Places, rows: list[tuple[str, Row]]) -> Drawn:
+def _heat_map(chart: Chart, places: RowAxes, rows: list[tuple[str, Row]]) -> Drawn:
     cells: dict[tuple[t.Any, t.Any], float] = {}
     worst = min if chart.worst == "min" else max
     for node, row in rows:
@@ -128,7 +129,7 @@ def _heat_map(chart: Chart, places: Places, rows: list[tuple[str, Row]]) -> Draw
     return {"xs": xs, "ys": ys, "cells": [[at_x[x], at_y[y], _number(value)] for (x, y), value in cells.items()]}
 
 
-def _curve(chart: Chart, places: Places, rows: list[tuple[str, Row]]) -> Drawn:
+def _curve(chart: Chart, places: RowAxes, rows: list[tuple[str, Row]]) -> Drawn:
     lines: dict[str, dict[float, float]] = {}
     worst = min if chart.worst == "min" else max
     for node, row in rows:
@@ -140,7 +141,7 @@ def _curve(chart: Chart, places: Places, rows: list[tuple[str, Row]]) -> Drawn:
     return {"series": _few(series, chart), "log_x": chart.log_x, "x_unit": chart.x_unit} if series else {}
 
 
-def _over_time(chart: Chart, places: Places, rows: list[tuple[str, Row]]) -> Drawn:
+def _over_time(chart: Chart, places: RowAxes, rows: list[tuple[str, Row]]) -> Drawn:
     lines: dict[tuple[str, str], dict[float, float]] = {}
     for node, row in rows:
         points = lines.setdefault((node, str(places.at(chart.series, node, row))), {})
@@ -155,7 +156,7 @@ def _over_time(chart: Chart, places: Places, rows: list[tuple[str, Row]]) -> Dra
 
 
 def _few(series: list[Drawn], chart: Chart) -> list[Drawn]:
-    """The lines that are worst, and the median of the others as one line: nobody tells a hundred lines apart."""
+    """The lines that are worst, and the median of the others as one line: a hundred lines cannot be distinguished."""
     if len(series) <= MOST_LINES:
         return series
     ranked = sorted(series, key=lambda one: (min if chart.worst == "min" else max)((y for _x, y in one["points"]), default=0.0), reverse=chart.worst == "max")
@@ -167,7 +168,7 @@ def _few(series: list[Drawn], chart: Chart) -> list[Drawn]:
     return [*ranked[:MOST_LINES], {"name": f"median of {len(ranked) - MOST_LINES} others", "points": middle}]
 
 
-WAYS: dict[str, t.Callable[[Chart, Places, list[tuple[str, Row]]], Drawn]] = {
+WAYS: dict[str, t.Callable[[Chart, RowAxes, list[tuple[str, Row]]], Drawn]] = {
     "histogram": _histogram,
     "heat_map": _heat_map,
     "curve": _curve,

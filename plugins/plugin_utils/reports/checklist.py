@@ -6,36 +6,35 @@
 from __future__ import annotations
 
 import shlex
-import typing as t
 from dataclasses import dataclass, field
 
 from ..checks import Check
-from ..checks.every import REGISTRY
-from ..gates import NOT_REACHED, OUT_OF_SCOPE
-from ..plan import Plan
-from ..verdicts import ORDER, worst
+from ..checks.registry import REGISTRY
+from ..collect.types import KeptCommand
+from ..evaluate.gates import NOT_REACHED, OUT_OF_SCOPE
+from ..evaluate.verdicts import ORDER, VerdictRecord, worst
+from ..pod.plan import Plan
+from ..run.documents import Report, ReportGate, ReportLayer
+from ..run.reader import RunReader
 from .folding import Entry, entries, ranges
-from .kept import Kept
 
-# As much of a command as tells what it is.
+# As much of a command as shows what it is.
 MOST_CHARACTERS = 160
-
-Document = dict[str, t.Any]
 
 
 @dataclass
 class Row:
     """One required check over all gate groups.
 
-    states: each group's worst verdict, or the word of a gate that was not reached or is out of scope; told: how many passed.
-    words: why it was left out or could not be told, where that is its verdict.
+    states: each group's worst verdict, or the word of a gate that was not reached or is out of scope; passed: how many passed.
+    words: why it was left out or could not be determined, where that is its verdict.
     commands: by platform, as it was run on the node that needs it most.
     """
 
     layer: str
     check: Check
     states: dict[str, str]
-    told: int
+    passed: int
     commands: dict[str, str] = field(default_factory=dict)
     found: list[Entry] = field(default_factory=list)
     words: str = ""
@@ -58,7 +57,7 @@ class Row:
         """What was got, in words."""
         if self.found:
             return "; ".join(f"{entry.where}{entry.size}: {entry.actual}" for entry in self.found[:2]) + ("; and more" if len(self.found) > 2 else "")
-        return f"holds on all {self.told} judged" if self.verdict == "pass" else self.words or "nothing was judged"
+        return f"pass on all {self.passed} evaluated" if self.verdict == "pass" else self.words or "nothing was evaluated"
 
     @property
     def fix(self) -> str:
@@ -66,10 +65,10 @@ class Row:
         return self.found[0].fix if self.found else self.check.fix if self.verdict in ("fail", "unknown") else ""
 
 
-def checklist(report: Document, plan: Plan, kept: Kept) -> list[Row]:
+def checklist(report: Report, plan: Plan, kept: RunReader) -> list[Row]:
     """The rows of every layer that was asked for, in the order of the climb."""
     values = next(iter(plan.nodes.values())).values
-    by_check: dict[tuple[str, str], list[Document]] = {}
+    by_check: dict[tuple[str, str], list[VerdictRecord]] = {}
     for record in report["verdicts"]:
         by_check.setdefault((record["layer"], record["check"]), []).append(record)
     folded = entries(report, ("fail", "unknown", "warn"))
@@ -81,16 +80,17 @@ def checklist(report: Document, plan: Plan, kept: Kept) -> list[Row]:
     return rows
 
 
-def _row(layer: Document, check: Check, records: list[Document], folded: list[Entry], kept: Kept) -> Row:
+def _row(layer: ReportLayer, check: Check, records: list[VerdictRecord], folded: list[Entry], kept: RunReader) -> Row:
     states = {group: _state(group, gate, records) for group, gate in layer["groups"].items()}
     passed = sum(one["verdict"] == "pass" for one in records)
     row = Row(layer["layer"], check, states, passed, found=[one for one in folded if one.layer == layer["layer"] and check.id in one.checks])
     row.words = next((one["words"] for one in records if one["words"] and one["verdict"] == row.verdict), "")
-    seen = sorted((one for one in records if one["host"] in kept.plan.nodes), key=lambda one: -ORDER.index(one["verdict"]))
-    hosts = [one["host"] for one in seen] or [host for host, _where in (place for entry in row.found for place in entry.places)] or list(kept.plan.nodes)
+    nodes = kept.plan().nodes
+    seen = sorted((one for one in records if one["host"] in nodes), key=lambda one: -ORDER.index(one["verdict"]))
+    hosts = [str(one["host"]) for one in seen] or [host for host, _where in (place for entry in row.found for place in entry.places)] or list(nodes)
     for host in hosts:
-        platform = kept.plan.nodes[host].platform if host in kept.plan.nodes else None
-        if platform is None or platform in row.commands or kept.plan.nodes[host].kind not in check.kinds:
+        platform = nodes[host].platform if host in nodes else None
+        if platform is None or platform in row.commands or nodes[host].kind not in check.kinds:
             continue
         if command := _command(check, kept.commands(layer["layer"], host)):
             row.commands[platform] = command
@@ -99,7 +99,7 @@ def _row(layer: Document, check: Check, records: list[Document], folded: list[En
     return row
 
 
-def _state(group: str, gate: Document, records: list[Document]) -> str:
+def _state(group: str, gate: ReportGate, records: list[VerdictRecord]) -> str:
     if gate["gate"] in (NOT_REACHED, OUT_OF_SCOPE):
         return str(gate["gate"])
     return overall([on(one, group) for one in records if group in one["affects"]])
@@ -110,15 +110,15 @@ def overall(verdicts: list[str]) -> str:
     return worst([one for one in verdicts if one != "skip"] or verdicts) if verdicts else "unknown"
 
 
-def on(record: Document, group: str) -> str:
+def on(record: VerdictRecord, group: str) -> str:
     """The recorded verdict as far as it touches one gate group; see Verdict.on."""
     by_group = record.get("by_group")
     return str(by_group.get(group, "pass") if by_group else record["verdict"])
 
 
-def _command(check: Check, commands: list[dict[str, t.Any]]) -> str:
+def _command(check: Check, commands: list[KeptCommand]) -> str:
     """The first command that a node was asked for one of the check's readings, and how many more."""
-    order = {reading: number for number, reading in enumerate((*(name for _phase, name, _parameter in check.asked), *check.of_peers))}
+    order = {reading: number for number, reading in enumerate(name for _phase, name, _parameter in (*check.asked, *check.of_peers))}
     own = order.keys()
     asked = sorted((one for one in commands if own & _readings(one)), key=lambda one: min(order[name] for name in own & _readings(one)))
     more = f" (and {len(asked) - 1} more)" if len(asked) > 1 else ""
@@ -127,10 +127,10 @@ def _command(check: Check, commands: list[dict[str, t.Any]]) -> str:
     # The collection's own programs lie where the run has put them; the whole command is kept beside the evidence.
     argv = [word.rpartition("/")[2] if word.endswith(".py") else word for word in asked[0]["argv"]]
     # A switch is asked a line, not words.
-    said = argv[0] if len(argv) == 1 else shlex.join(argv)
-    return (said if len(said) <= MOST_CHARACTERS else said[:MOST_CHARACTERS] + " …") + more
+    command = argv[0] if len(argv) == 1 else shlex.join(argv)
+    return (command if len(command) <= MOST_CHARACTERS else command[:MOST_CHARACTERS] + " …") + more
 
 
-def _readings(command: dict[str, t.Any]) -> set[str]:
+def _readings(command: KeptCommand) -> set[str]:
     """What a command is read as."""
     return {str(command.get("reading")), *command.get("also", ())}

@@ -8,38 +8,44 @@ from __future__ import annotations
 import typing as t
 from pathlib import Path
 
-from .. import climb
 from ..checks import LAYERS
-from ..gates import NOT_REACHED, NOT_RUN, OUT_OF_SCOPE, counts
-from ..plan import SHARED, Plan
-from ..runs import RunError, read_json
+from ..evaluate.gates import NOT_PROVED, NOT_REACHED, NOT_RUN, OUT_OF_SCOPE, count_nodes
+from ..evaluate.root_causes import add_explanations
+from ..evaluate.verdicts import EvaluatedLayer
+from ..pod.plan import SHARED, Plan
+from ..run.documents import Conditions, Report, ReportGate, ReportLayer
+from ..run.errors import RunError
+from ..run.outcome import run_outcome
+from ..run.provenance import origin_fields
+from ..run.reader import RunReader
+from ..run.state import State, gate_state
+from ..text.control_characters import visible
+from .conditions import changed_expectations, conditions_of, resumed_from, unused_waivers
 
 SCHEMA = 1
-Document = dict[str, t.Any]
 
 
-def load(run: Path) -> Document:
+def load_report(run: Path) -> Report:
     """The report of a run.
 
     Raises RunError where it has none of this schema.
     """
-    path = run / "report.json"
-    try:
-        report = read_json(path)
-    except (OSError, ValueError) as error:
-        raise RunError(f"{path} cannot be read: {error}") from None
-    if not isinstance(report, dict) or report.get("schema") != SCHEMA:
-        raise RunError(f"{path} is no report of schema {SCHEMA}")
-    return report
+    report = RunReader(run).document("report.json", dict)
+    if report.get("schema") != SCHEMA:
+        raise RunError(f"{run / 'report.json'} is no report of schema {SCHEMA}")
+    return t.cast("Report", report)
 
 
-def build(plan: Plan, state: climb.State, judged: t.Mapping[str, Document]) -> Document:
+def build_report(plan: Plan, state: State, judged: t.Mapping[str, EvaluatedLayer]) -> Report:
     """The report of a run as far as it has come; before its end the verdict is ``no_go``."""
-    records = [record for layer in LAYERS for record in judged.get(layer, {}).get("verdicts", ())]
+    records = [record for layer in LAYERS if layer in judged for record in judged[layer]["verdicts"]]
+    add_explanations(records)
     left_out = any(record["left_out"] for record in records)
-    expired = any("waiver expired" in finding["actual"] for record in records for finding in record["findings"])
-    verdict, reasons = climb.outcome(state, left_out, expired)
-    return {
+    expired = any(finding.get("waiver_expired") for record in records for finding in record["findings"])
+    verdict, reasons = run_outcome(state, left_out, expired)
+    resumed, changed = resumed_from(state), changed_expectations(plan)
+    conditions: Conditions = {"resumed": resumed, "changed_expectations": changed, "verdicts": records, "quarantined": state.quarantined}
+    report = {
         "schema": SCHEMA,
         "pod": state.pod,
         "run_id": state.run_id,
@@ -53,45 +59,54 @@ def build(plan: Plan, state: climb.State, judged: t.Mapping[str, Document]) -> D
         "complete": state.finished,
         "verdict": verdict,
         "reasons": reasons,
-        "up_to_layer": up_to_layer(plan, state),
+        "up_to_layer": up_to_layer(plan, state) if verdict != "not_judged" else None,
         "layers": [_layer(plan, state, layer, judged.get(layer)) for layer in LAYERS],
+        "ended": state.ended or None,
+        **origin_fields(state),
+        "resumed": resumed,
+        "changed_expectations": changed,
+        "stands_on": conditions_of([conditions]) if verdict != "not_judged" else [],
+        "unused_waivers": unused_waivers(plan, records) if state.finished else [],
         "quarantined": state.quarantined,
-        "explained": {node: places for said in judged.values() for node, places in said["explained"].items()},
-        "verdicts": records,
+        "explained": {node: places for gates_of_layer in judged.values() for node, places in gates_of_layer["explained"].items()},
     }
+    # The records are clean already, and are most of it.
+    return t.cast("Report", {**visible(report), "verdicts": records})
 
 
-def up_to_layer(plan: Plan, state: climb.State) -> str | None:
+def up_to_layer(plan: Plan, state: State) -> str | None:
     """The highest layer that every gate group in scope has proved, with all layers below it; None where none is."""
     highest = None
     for layer in [*[name for name in LAYERS if name in state.gates and name not in state.layers], *state.layers]:
-        states = [climb.gate_state(state, layer, group) for group in plan.groups if state.scope.get(group) != "out"]
+        states = [gate_state(state, layer, group) for group in plan.groups if state.scope.get(group) != "out"]
         if not states or set(states) != {"open"}:
             break
         highest = layer
     return highest
 
 
-def _layer(plan: Plan, state: climb.State, layer: str, judged: Document | None) -> Document:
-    if judged is None:
+def _layer(plan: Plan, state: State, layer: str, judged: EvaluatedLayer | None) -> ReportLayer:
+    if judged is not None:
+        counts = judged["counts"]
+    else:
         in_scope = {node.name for node in plan.nodes.values() if node.group is None or state.scope.get(node.group) != "out"}
-        judged = {"counts": counts(plan, (), in_scope)}
-    groups = {}
+        counts = count_nodes(plan, (), in_scope)
+    groups: dict[str, ReportGate] = {}
     for group in plan.groups:
-        gate = state.gates.get(layer, {}).get(group, {})
+        gate = state.gates.get(layer, {}).get(group)
         groups[group] = {
-            "gate": climb.gate_state(state, layer, group),
-            "reasons": gate.get("reasons", []),
-            "time": gate.get("time"),
-            "counts": {name: number for name, number in judged["counts"][group].items() if number},
+            "gate": gate_state(state, layer, group),
+            "reasons": gate["reasons"] if gate else [],
+            "time": gate["time"] if gate else None,
+            "counts": {name: number for name, number in counts[group].items() if number},
         }
-    shared = {name: number for name, number in judged["counts"][SHARED].items() if number}
-    return {"number": LAYERS.index(layer), "layer": layer, "asked": layer in state.layers, "groups": groups, SHARED: {"counts": shared}}
+    shared = {name: number for name, number in counts[SHARED].items() if number}
+    return {"number": LAYERS.index(layer), "layer": layer, "asked": layer in state.layers, "groups": groups, "shared": {"counts": shared}}
 
 
-def gate_rows(report: Document) -> list[list[str]]:
+def gate_rows(report: Report) -> list[list[str]]:
     """The go/no-go table: a row a layer that was asked for, a column a gate group."""
-    words = {"open": "open", "closed": "CLOSED", NOT_RUN: "not run", NOT_REACHED: "not reached", OUT_OF_SCOPE: "out of scope"}
+    words = {"open": "open", "closed": "CLOSED", NOT_RUN: "not run", NOT_PROVED: "not proved", NOT_REACHED: "not reached", OUT_OF_SCOPE: "out of scope"}
     return [
         [f"{layer['number']} {layer['layer']}", *(words[group["gate"]] for group in layer["groups"].values())]
         for layer in report["layers"]

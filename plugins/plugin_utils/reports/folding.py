@@ -9,34 +9,50 @@ import re
 import typing as t
 from dataclasses import dataclass, field
 
-from ..natural import NUMBERS, natural
+from ..evaluate.boots import BOOT_CHECK
+from ..evaluate.layer import ANSWERED
+from ..evaluate.root_causes import OF_SILENCE
+from ..evaluate.verdicts import ExplainingRecord, FindingRecord, VerdictRecord
+from ..run.documents import Report
+from ..text.sorting import NUMBERS, natural_key
 
-Document = dict[str, t.Any]
-UNTOLD = "untold"
+UNREPORTED = "unreported"
+NUMBER = re.compile(r"\d+(?:\.\d+)*(?:e[-+]?\d+)?")
+# A number that is a word of its own, with what is written before and behind it.
+AMOUNT = re.compile(r"(?P<before>\(?\+?)(?P<number>-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)(?P<after>%?[,;:.)]*)")
+# Behind one of these a number is a name.
+NAMED = frozenset(
+    ("as", "class", "dscp", "err", "errno", "gid", "gpu", "index", "lid", "node", "port", "priority", "queue", "rank", "round", "slot", "step", "xid")
+)
+MOST_LISTED = 4
+MOST_FORMS = 3
 
 
 @dataclass
 class Entry:
     """One line for a person: what was found, where, and what else it explains.
 
-    checks: every check it is a finding of; expectations: every text that was expected; places: ``host where`` of each
-    finding it stands for; explains: how many findings of other nodes follow from it.
+    checks: every check it is a finding of; places: ``host where`` of each finding it stands for; expected, found: the texts of each, in this order;
+    explained: findings of other nodes that follow from it, as ``check on places``; explains: how many they are;
+    explained_by: findings of lower layers at the same places; follows: one of its own layer explains it.
     """
 
     layer: str
     check: str
     verdict: str
-    expected: str
-    actual: str
     cause: str
     fix: str
     remedy: str | None
     groups: list[str] = field(default_factory=list)
     checks: list[str] = field(default_factory=list)
-    expectations: set[str] = field(default_factory=set)
+    expected: list[str] = field(default_factory=list)
+    found: list[str] = field(default_factory=list)
     places: list[tuple[str, str]] = field(default_factory=list)
     leaves: set[str | None] = field(default_factory=set)
+    explained: list[str] = field(default_factory=list)
     explains: int = 0
+    explained_by: dict[str, None] = field(default_factory=dict)
+    follows: bool = False
 
     @property
     def size(self) -> str:
@@ -48,84 +64,130 @@ class Entry:
 
     @property
     def wanted(self) -> str:
-        """What was expected; of findings that differ in it, the first's."""
-        return self.expected if len(self.expectations) < 2 else f"{self.expected} (and so on, {len(self.expectations)} values)"
+        """What was expected of all of them."""
+        return merged(self.expected)
+
+    @property
+    def actual(self) -> str:
+        """What was got of all of them."""
+        return merged(self.found)
 
     @property
     def where(self) -> str:
         """The places, folded: hosts by ranges, and what of them when they share it."""
-        hosts = list(dict.fromkeys(host for host, _where in self.places))
-        wheres = list(dict.fromkeys(where for host, where in self.places if where != host))
-        if not wheres:
-            return ranges(hosts)
-        return f"{ranges(hosts)} {ranges(wheres)}"
+        return _located(self.places)
 
 
-def entries(report: Document, severities: t.Container[str] = ("fail", "unknown")) -> list[Entry]:
+def entries(report: Report, severities: t.Container[str] = ("fail", "unknown")) -> list[Entry]:
     """The findings of a report of some severities, folded, the lowest layer first and the widest first within it."""
     explained = {place: node for node, places in report.get("explained", {}).items() for place in places}
+    silent = {(record["layer"], record["host"]): record for record in report["verdicts"] if record["check"] == ANSWERED and record["verdict"] == "unknown"}
     folded: dict[tuple[str, ...], Entry] = {}
-    blamed: dict[str, Entry] = {}
-    followers: dict[str, int] = {}
+    blamed: dict[tuple[str, str], Entry] = {}
+    followers: dict[tuple[str, str], list[tuple[str, str, str]]] = {}
     for record in report["verdicts"]:
-        if record["verdict"] not in severities:
-            continue
         for host, finding in _findings(record):
-            root = next((explained[place] for place in _places(host, finding["where"] or "") if place in explained), None)
-            if root is not None and root != host:
-                followers[root] = followers.get(root, 0) + 1
-                continue
             if finding["severity"] not in severities:
                 continue
-            entry = folded.setdefault(_key(record, finding), _entry(record, finding))
-            entry.expectations.add(finding["expected"] if finding["where"] else entry.expected)
-            entry.checks = list(dict.fromkeys([*entry.checks, record["check"]]))
-            entry.leaves.add(finding.get("leaf"))
-            entry.places.append((host, finding["where"] or host))
-            entry.groups = sorted({*entry.groups, *_touched(record)})
-            if record["check"] == "answered":
-                blamed[host] = entry
-    for node, number in followers.items():
-        if node in blamed:
-            blamed[node].explains += number
+            root = next((explained[place] for place in _places(host, finding["where"] or "") if place in explained), None)
+            # A node explains only what was found while it was silent, and lists what it explains: "unknown" has to be among the severities.
+            if root is not None and root != host and (record["layer"], root) in silent and "unknown" in severities and _may_follow(record, finding):
+                followers.setdefault((record["layer"], root), []).append((record["check"], host, finding["where"] or host))
+                continue
+            blank = _entry(record, finding)
+            entry = folded.setdefault(_key(record, finding, blank), blank)
+            _add(entry, record, host, finding)
+            if record["check"] == ANSWERED:
+                blamed[record["layer"], host] = entry
+    for place, findings in followers.items():
+        blamed[place].explains += len(findings)
+        blamed[place].explained += _by_check(findings)
     order = [layer["layer"] for layer in report["layers"]]
-    return sorted(folded.values(), key=lambda entry: (order.index(entry.layer), -entry.explains, entry.verdict != "fail", -len(entry.places)))
+    # What another finding of its layer explains comes behind it, however many places it has.
+    return sorted(
+        folded.values(), key=lambda entry: (order.index(entry.layer), -entry.explains, entry.verdict != "fail", entry.follows, -len(entry.places))
+    )  # fmt: skip
 
 
-def _touched(record: Document) -> list[str]:
+def _add(entry: Entry, record: VerdictRecord, host: str, finding: FindingRecord) -> None:
+    """Count a finding to the entry that it is folded into."""
+    entry.expected.append(finding["expected"] if finding["where"] else "a reading to judge by")
+    entry.found.append(finding["actual"])
+    entry.checks = list(dict.fromkeys([*entry.checks, record["check"]]))
+    entry.leaves.add(finding.get("leaf"))
+    entry.places.append((host, finding["where"] or host))
+    entry.follows |= any(one["layer"] == record["layer"] for one in finding.get("explained_by") or ())
+    entry.explained_by |= dict.fromkeys(map(_explaining, finding.get("explained_by") or ()))
+    entry.groups = sorted({*entry.groups, *_touched(record)})
+
+
+def _may_follow(record: VerdictRecord, finding: FindingRecord) -> bool:
+    """Whether a finding may follow from a node that does not answer: a state without a far end, or what could not be read."""
+    return record["check"] in OF_SILENCE or (finding["severity"] == "unknown" and not finding.get("judged") and not finding.get("cause"))
+
+
+def _by_check(findings: t.Iterable[tuple[str, str, str]]) -> list[str]:
+    """Findings (check, host, where) as a sentence for each check."""
+    places: dict[str, list[tuple[str, str]]] = {}
+    for check, host, where in findings:
+        places.setdefault(check, []).append((host, where))
+    return [f"{check} on {_located(at)}" + (f" ({len(at)} findings)" if len(at) > 1 else "") for check, at in places.items()]
+
+
+def _explaining(one: ExplainingRecord) -> str:
+    at = "" if one["where"] == one["host"] else f" {one['where']}"
+    return f"{one['severity']} {one['layer']}/{one['check']} on {one['host']}{at}: {one['actual']}"
+
+
+def culprits(report: Report, nodes: t.Container[str], most: int = 5) -> dict[str, list[str]]:
+    """The hosts and switches that findings of a no-go are on, each with what was found there; none of another verdict.
+
+    nodes: the run's; a finding of a whole gate group is on none of them. most: how many findings of a node are named.
+    """
+    found: dict[str, list[str]] = {}
+    for entry in entries(report) if report["verdict"] == "no_go" else ():
+        for (host, where), expected, actual in zip(entry.places, entry.expected, entry.found):
+            if host in nodes:
+                at = "" if where == host else f" at {where}"
+                found.setdefault(host, []).append(f"{entry.layer}/{entry.check}{at}: expected {expected}, got {actual}; fix: {entry.fix}")
+    return {host: [*sentences[:most], *([f"{len(sentences) - most} more findings"] if len(sentences) > most else [])] for host, sentences in found.items()}
+
+
+def _touched(record: VerdictRecord) -> list[str]:
     """The gate groups that a record closes: of a shared node only those that its findings are about."""
     by_group = record.get("by_group")
     return [group for group, verdict in by_group.items() if verdict != "pass"] if by_group else record["affects"]
 
 
-def _key(record: Document, finding: Document) -> tuple[str, ...]:
-    """Findings that say the same are one; so is everything that one tool's silence leaves untold."""
-    if finding["where"] is None:
-        return (record["layer"], UNTOLD, NUMBERS.sub("#", finding["actual"]))
-    return (record["layer"], record["check"], finding["severity"], NUMBERS.sub("#", finding["actual"]))
+def _key(record: VerdictRecord, finding: FindingRecord, entry: Entry) -> tuple[str, ...]:
+    """Findings that say the same, but for numbers, with the same cause and fix are one; so is all that one tool's missing output leaves unreported."""
+    said = NUMBER.sub("#", finding["actual"])
+    if finding["where"] is None and not finding.get("judged"):
+        return (record["layer"], UNREPORTED, said)
+    return (record["layer"], record["check"], finding["severity"], said, entry.cause, entry.fix)
 
 
-def _entry(record: Document, finding: Document) -> Entry:
-    cause, fix, remedy = record["cause"], record["fix"], record["remedy"]
-    expected = finding["expected"]
-    if finding["where"] is None:
-        expected = "a reading to judge by"
-    if finding["severity"] == "unknown" and record["check"] != "answered":
+def _entry(record: VerdictRecord, finding: FindingRecord) -> Entry:
+    cause, fix, remedy = finding.get("cause") or record["cause"], finding.get("fix") or record["fix"], record["remedy"]
+    judged = finding.get("judged") or finding.get("cause")
+    if finding["severity"] == "unknown" and not judged and record["check"] not in (ANSWERED, BOOT_CHECK):
         cause, remedy = "What the check needs could not be read, so nothing is proved.", None
         fix = f"Make what is named above answer, then judge it again with -e pod_only={record['check']}."
-    return Entry(record["layer"], record["check"], finding["severity"], expected, finding["actual"], cause, fix, remedy)
+    return Entry(record["layer"], record["check"], finding["severity"], cause, fix, remedy)
 
 
-def _findings(record: Document) -> t.Iterator[tuple[str, Document]]:
-    whole = {
+def _findings(record: VerdictRecord) -> t.Iterator[tuple[str, FindingRecord]]:
+    whole: FindingRecord = {
         "where": None,
         "expected": record["statement"].rstrip("."),
         "actual": record["words"],
         "severity": record["verdict"],
         "host": None,
+        "port": None,
+        "judged": record.get("judged", False),
     }
     for finding in record["findings"] or [whole]:
-        yield finding["host"] or record["host"] or record["group"], finding
+        yield finding["host"] or record["host"] or record["group"] or "", finding
 
 
 def _places(host: str, where: str) -> list[str]:
@@ -133,11 +195,48 @@ def _places(host: str, where: str) -> list[str]:
     return [f"{host}:{where}", *(f"*:{word}" for word in re.split(r"[>\s,()]+", where))]
 
 
+def _located(places: t.Iterable[tuple[str, str]]) -> str:
+    places = list(places)
+    hosts = list(dict.fromkeys(host for host, _where in places))
+    wheres = list(dict.fromkeys(where for host, where in places if where != host))
+    return f"{ranges(hosts)} {ranges(wheres)}" if wheres else ranges(hosts)
+
+
+def merged(texts: t.Iterable[str]) -> str:
+    """Texts as one: of those that differ in numbers and names, ``388 to 391 Gb/s with gpu11-gpu13``; of others the first few."""
+    alike: dict[str, list[str]] = {}
+    for text in dict.fromkeys(texts):
+        alike.setdefault(NUMBER.sub("#", text), []).append(text)
+    forms = [_merged_words([text.split() for text in same]) if len(same) > 1 else same[0] for same in alike.values()]
+    return "; ".join([*forms[:MOST_FORMS], *([f"and {len(forms) - MOST_FORMS} more"] if len(forms) > MOST_FORMS else [])])
+
+
+def _merged_words(texts: list[list[str]]) -> str:
+    """Texts, by word, that differ only in numbers."""
+    columns = [list(dict.fromkeys(column)) for column in zip(*texts)]
+    return " ".join(
+        words[0] if len(words) == 1 else _merged_word(words, columns[at - 1][0] if at else "", at + 1 < len(columns)) for at, words in enumerate(columns)
+    )
+
+
+def _merged_word(words: list[str], before: str, more: bool) -> str:
+    """A word that differs: an amount as its range, other numbers and names as a list; before: the word before it; more: whether one follows."""
+    amounts = [found for word in words if (found := AMOUNT.fullmatch(word))]
+    if len(amounts) < len(words):
+        return ranges(words)
+    numbers = sorted((one["number"] for one in amounts), key=float)
+    first = amounts[0]
+    written = first["after"].startswith("%") or "+" in first["before"] or any("." in one or "e" in one for one in numbers)
+    if before.lower() not in NAMED and (more or written or len(numbers) > MOST_LISTED):
+        return f"{first['before']}{numbers[0]} to {first['before'].lstrip('(')}{numbers[-1]}{first['after']}"
+    return first["before"] + ranges(numbers) + first["after"]
+
+
 def ranges(names: t.Sequence[str]) -> str:
     """``gpu01, gpu02, gpu03`` as ``gpu01-gpu03``; long lists end in how many more there are."""
     pieces: list[str] = []
     run: list[str] = []
-    for name in [*sorted(names, key=natural), ""]:
+    for name in [*sorted(names, key=natural_key), ""]:
         if run and _follows(run[-1], name):
             run.append(name)
             continue

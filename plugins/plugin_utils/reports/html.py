@@ -18,13 +18,18 @@ from pathlib import Path
 
 import jinja2
 
-from ..checks.every import REGISTRY
-from ..measures import measures, numbers, outliers
-from ..places import Places
-from ..plan import Plan
+from ..checks.registry import REGISTRY
+from ..evaluate.axes import RowAxes
+from ..evaluate.metrics import metric_values, metrics, outliers
+from ..evaluate.verdicts import VerdictRecord
+from ..pod.plan import Plan
+from ..run.documents import Report
+from ..run.provenance import origin_lines
+from ..run.reader import RunReader
+from ..text.control_characters import visible
+from ..text.folded_reasons import fold_reasons
 from . import charts, checklist, evidence, folding, topology
-from .clean import clean
-from .kept import Kept
+from .conditions import VERDICT_WORDS, change_in_words, proved_in_words, unused_in_words
 
 Document = dict[str, t.Any]
 PAGE = Path(__file__).with_name("page")
@@ -34,17 +39,17 @@ MOST_ENTRIES = 200
 MOST_ODD = 50
 
 
-def render(report: Document, plan: Plan, run: Path) -> str:
+def render_html(report: Report, plan: Plan, run: Path) -> str:
     """The report of a run, with the evidence and the rows that its directory keeps."""
-    kept = Kept(run, plan)
+    kept = RunReader(run, plan)
     data = {**verdicts(report), "groups": {group: list(hosts) for group, hosts in plan.groups.items()}}
     data |= {"charts": charts.draw(kept), "topology": topology.topology(report, plan), "run": report["run_id"]}
-    body = page(report, checklist.checklist(report, plan, kept), odd(kept), embedded(clean(data)))
+    body = page(report, checklist.checklist(report, plan, kept), odd(kept), embedded(visible(data)))
     wanted = {(record["layer"], host) for record in report["verdicts"] if record["verdict"] not in ("pass", "skip") for host in _hosts(record)}
     packed = evidence.chunks(kept, wanted, MOST_BYTES - len(body.encode("utf-8")) - 200_000)
     index = [[one.layer, one.reading, one.nodes, one.packed is not None] for one in packed]
     texts = "".join(f'<script type="text/plain" id="evidence-{number}">{one.packed}</script>\n' for number, one in enumerate(packed) if one.packed)
-    return body.replace("<!-- evidence -->", f'<script type="application/json" id="evidence">{embedded(clean(index))}</script>\n{texts}', 1)
+    return body.replace("<!-- evidence -->", f'<script type="application/json" id="evidence">{embedded(visible(index))}</script>\n{texts}', 1)
 
 
 def embedded(value: t.Any) -> str:
@@ -52,27 +57,30 @@ def embedded(value: t.Any) -> str:
     return json.dumps(value, ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _hosts(record: Document) -> t.Iterator[str]:
+def _hosts(record: VerdictRecord) -> t.Iterator[str]:
     yield from [record["host"]] if record["host"] else {finding["host"] for finding in record["findings"] if finding["host"]}
 
 
-def verdicts(report: Document) -> Document:
+def verdicts(report: Report) -> Document:
     """Every verdict in few bytes: checks and names once, a verdict as [check, host, group, verdict, words, findings, waived]."""
     checks: dict[tuple[str, str], int] = {}
-    said: list[Document] = []
+    checks_in_page: list[Document] = []
     rows = []
     for record in report["verdicts"]:
         key = (record["layer"], record["check"])
         if key not in checks:
-            checks[key] = len(said)
+            checks[key] = len(checks_in_page)
             known = REGISTRY.get(key[0], {}).get(key[1])
             reads = sorted(known.reads) if known else []
             names = ("layer", "check", "statement", "cause", "fix", "remedy")
-            said.append({**{name: record.get(name) for name in names}, "reads": reads, "required": bool(record.get("required"))})
-        findings = [[one["where"], one["expected"], one["actual"], one["severity"], one["host"]] for one in record["findings"]]
+            own = {"cause": known.cause, "fix": known.fix} if known else {}
+            checks_in_page.append({**{name: record.get(name) for name in names}, **own, "reads": reads, "required": bool(record.get("required"))})
+        findings = [
+            [*(one[name] for name in ("where", "expected", "actual", "severity", "host")), one.get("cause"), one.get("fix")] for one in record["findings"]
+        ]
         waived = [[one["host"], one["finding"], one["reason"], one["until"]] for one in record["waived"]]
         rows.append([checks[key], record["host"], record["group"], record["verdict"], record["words"], findings or 0, waived or 0])
-    return {"checks": said, "verdicts": rows}
+    return {"checks": checks_in_page, "verdicts": rows}
 
 
 @functools.cache
@@ -80,7 +88,7 @@ def _template() -> jinja2.Template:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(PAGE), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["said"] = lambda value: clean(str(value))
+    environment.filters["visible"] = lambda value: visible(str(value))
     return environment.get_template("page.html.j2")
 
 
@@ -91,24 +99,24 @@ def _asset(name: str) -> tuple[str, str]:
     return text, "'sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii") + "'"
 
 
-def odd(kept: Kept) -> list[dict[str, t.Any]]:
+def odd(kept: RunReader) -> list[dict[str, t.Any]]:
     """The numbers that stand out of their kind, in words; they are no verdict, but where a person should look."""
-    told = kept.told({measure.reading for measure in measures().values()})
-    places = Places(kept.plan)
-    found = outliers(number for layer, nodes in told.items() for number in numbers(places, layer, nodes))
+    reported = kept.reported({metric.reading for metric in metrics().values()})
+    places = RowAxes(kept.plan())
+    found = outliers(number for layer, nodes in reported.items() for number in metric_values(places, layer, nodes))
     return [
         {
-            "what": one.number.measure.replace("_", " "),
+            "what": one.number.metric.replace("_", " "),
             "where": one.number.place,
             "value": one.number.value,
             "median": float(f"{one.median:.4g}"),
-            "unit": measures()[one.number.measure].unit,
+            "unit": metrics()[one.number.metric].unit,
         }
         for one in found[:MOST_ODD]
     ]
 
 
-def page(report: Document, rows: list[checklist.Row], outlying: list[dict[str, t.Any]], data: str) -> str:
+def page(report: Report, rows: list[checklist.Row], outlying: list[dict[str, t.Any]], data: str) -> str:
     """The page without its evidence."""
     scripts = [_asset(name) for name in ("echarts.min.js", "charts.js", "page.js")]
     style = _asset("page.css")
@@ -116,7 +124,13 @@ def page(report: Document, rows: list[checklist.Row], outlying: list[dict[str, t
     found, warned = folding.entries(report), folding.entries(report, ("warn",))
     return _template().render(
         report=report,
+        words=VERDICT_WORDS,
+        proved=proved_in_words(report),
         layers=list(reversed(report["layers"])),
+        reasons=fold_reasons(report["reasons"], report["layers"][0]["groups"]),
+        origin=origin_lines(report),
+        unused=[unused_in_words(one) for one in report["unused_waivers"]],
+        changes=[change_in_words(name, one) for name, one in report["changed_expectations"].items()],
         rows=rows,
         odd=outlying,
         findings=found[:MOST_ENTRIES],

@@ -9,17 +9,32 @@ import re
 import typing as t
 from xml.etree import ElementTree as ET
 
+from ..evaluate.verdicts import VerdictRecord
+from ..run.documents import Report
+from ..run.provenance import origin_lines
+from ..text.control_characters import SHOWN, printable
+from ..text.folded_reasons import fold_reasons
+from .conditions import proved_in_words, verdict_with_conditions
+
+MOST = 12
 # What XML 1.0 cannot hold, escaped or not.
 ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def _clean(text: t.Any) -> str:
-    return ILLEGAL.sub("?", str(text))
+def clean(text: t.Any) -> str:
+    """Text without what XML cannot have."""
+    return ILLEGAL.sub(SHOWN, printable(text))
 
 
-def render(report: dict[str, t.Any]) -> str:
+def render_junit(report: Report) -> str:
     """The report as JUnit XML; unknown is an error, fail a failure, and a gate that was not reached an error."""
-    suites = ET.Element("testsuites", name=_clean(report["pod"]))
+    suites = ET.Element("testsuites", name=clean(report["pod"]))
+    words = verdict_with_conditions(report["verdict"].upper().replace("_", " "), report["stands_on"])
+    suite = verdict_suite(suites, f"{words}: pod {report['pod']}, {proved_in_words(report)}", report["verdict"], report["reasons"])
+    properties = ET.Element("properties")
+    for line in origin_lines(report):
+        ET.SubElement(properties, "property", name="run", value=clean(line))
+    suite.insert(0, properties)
     for layer in report["layers"]:
         if not layer["asked"]:
             continue
@@ -28,19 +43,38 @@ def render(report: dict[str, t.Any]) -> str:
             if record["layer"] == layer["layer"]:
                 _case(suite, record)
         for group, gate in layer["groups"].items():
-            case = ET.SubElement(suite, "testcase", classname=layer["layer"], name=_clean(f"gate of {group}"))
+            case = ET.SubElement(suite, "testcase", classname=layer["layer"], name=clean(f"gate of {group}"))
             if gate["gate"] not in ("open", "out_of_scope"):
-                ET.SubElement(case, "error", message=_clean(f"{gate['gate']}: {'; '.join(gate['reasons'][:5])}"))
-        kinds = {kind: sum(case.find(kind) is not None for case in suite) for kind in ("failure", "error", "skipped")}
-        suite.attrib.update(tests=str(len(suite)), failures=str(kinds["failure"]), errors=str(kinds["error"]), skipped=str(kinds["skipped"]))
+                ET.SubElement(case, "error", message=clean(f"{gate['gate']}: {'; '.join(gate['reasons'][:5])}"))
+    return text_of(suites)
+
+
+def verdict_suite(suites: ET.Element, headline: str, verdict: str, reasons: t.Sequence[str]) -> ET.Element:
+    """The suite of a verdict, with one case: a failure for a no-go, else what it stands on as its output."""
+    suite = ET.SubElement(suites, "testsuite", name="verdict")
+    case = ET.SubElement(suite, "testcase", classname="verdict", name="verdict of the pod")
+    words = "\n".join(clean(line) for line in (headline, *(f"because {reason}" for reason in fold_reasons(reasons)[:MOST])))
+    if verdict == "no_go":
+        ET.SubElement(case, "failure", message=words)
+    else:
+        ET.SubElement(case, "system-out").text = words
+    return suite
+
+
+def text_of(suites: ET.Element) -> str:
+    """The document, each suite with its counts."""
+    for suite in suites:
+        cases = suite.findall("testcase")
+        kinds = {kind: sum(case.find(kind) is not None for case in cases) for kind in ("failure", "error", "skipped")}
+        suite.attrib.update(tests=str(len(cases)), failures=str(kinds["failure"]), errors=str(kinds["error"]), skipped=str(kinds["skipped"]))
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(suites, encoding="unicode") + "\n"
 
 
-def _case(suite: ET.Element, record: dict[str, t.Any]) -> None:
-    case = ET.SubElement(suite, "testcase", classname=record["layer"], name=_clean(f"{record['check']} {record['host'] or record['group']}"))
+def _case(suite: ET.Element, record: VerdictRecord) -> None:
+    case = ET.SubElement(suite, "testcase", classname=record["layer"], name=clean(f"{record['check']} {record['host'] or record['group']}"))
     kind = {"fail": "failure", "unknown": "error", "skip": "skipped"}.get(record["verdict"])
     words = "; ".join(f"{one['where']}: expected {one['expected']}, got {one['actual']}" for one in record["findings"]) or record["words"]
     if kind is not None:
-        ET.SubElement(case, kind, message=_clean(words))
+        ET.SubElement(case, kind, message=clean(words))
     elif record["verdict"] == "warn":
-        ET.SubElement(case, "system-out").text = _clean(f"warning: {words}")
+        ET.SubElement(case, "system-out").text = clean(f"warning: {words}")

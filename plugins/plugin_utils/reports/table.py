@@ -6,17 +6,33 @@
 from __future__ import annotations
 
 import textwrap
-import typing as t
 
+from ..run.documents import Report
+from ..text.control_characters import printable
+from ..text.counting import counted
+from ..text.folded_reasons import fold_reasons
+from .conditions import VERDICT_WORDS, proved_in_words, unused_in_words, verdict_with_conditions
 from .document import gate_rows
 from .folding import Entry, entries
 
 WIDTH = 100
-COLOURS = {"open": "32", "CLOSED": "31", "go": "32", "no_go": "31", "no_fault_seen": "33", "not run": "33", "not reached": "90", "out of scope": "90"}
+COLOURS = {
+    "open": "32",
+    "CLOSED": "31",
+    "go": "32",
+    "no_go": "31",
+    "no_fault_seen": "33",
+    "not run": "33",
+    "not proved": "33",
+    "not reached": "90",
+    "out of scope": "90",
+}
 MOST = 20
+MOST_WAIVERS = 3
+MOST_EXPLAINING = 3
 
 
-def render(report: dict[str, t.Any], colour: bool = False) -> str:
+def render_table(report: Report, colour: bool = False) -> str:
     """At most 100 columns of text; colour only where the caller knows a terminal."""
     lines = [*_table(report, colour), ""]
     found = entries(report)
@@ -31,13 +47,8 @@ def render(report: dict[str, t.Any], colour: bool = False) -> str:
     return "\n".join(lines)
 
 
-def printable(text: str) -> str:
-    """Text of a device without what a terminal would act on."""
-    return "".join(one if one.isprintable() else "?" for one in text)
-
-
-def _table(report: dict[str, t.Any], colour: bool) -> list[str]:
-    groups = list(report["layers"][0]["groups"])
+def _table(report: Report, colour: bool) -> list[str]:
+    groups = [printable(group) for group in report["layers"][0]["groups"]]
     rows = gate_rows(report)
     first = max([len("layer"), *(len(row[0]) for row in rows)])
     width = max([12, *(len(group) for group in groups)])
@@ -61,17 +72,25 @@ def _entry(entry: Entry) -> list[str]:
     lines = textwrap.wrap(printable(head + entry.size), WIDTH, subsequent_indent="  ")
     for name, text in (("expected", entry.wanted), ("got", entry.actual), ("cause", entry.cause), ("fix", entry.fix)):
         lines += textwrap.wrap(printable(f"  {name + ':':<10}{text}"), WIDTH, subsequent_indent=" " * 12)
+    for number, one in enumerate([*entry.explained_by][:MOST_EXPLAINING]):
+        lines += textwrap.wrap(printable(f"  {'explained by: ' if not number else '':<14}{one}"), WIDTH, subsequent_indent=" " * 12)
     if entry.explains:
-        lines.append(f"  {'explains:':<10}{entry.explains} findings on what it serves")
+        text = f"{'explains:':<10}{counted(entry.explains, 'finding')} on what it serves: {'; '.join(entry.explained)}"
+        lines += textwrap.wrap(printable(f"  {text}"), WIDTH, subsequent_indent=" " * 12)
     return [*lines, ""]
 
 
-def _verdict(report: dict[str, t.Any], colour: bool) -> list[str]:
-    words = {"go": "GO", "no_go": "NO-GO", "no_fault_seen": "NO FAULT SEEN"}[report["verdict"]]
-    up_to = f"up to layer {report['up_to_layer']}" if report["up_to_layer"] else "no layer is proved for every group"
+def _verdict(report: Report, colour: bool) -> list[str]:
+    words = VERDICT_WORDS[report["verdict"]]
     kept = f", from the evidence in {report['replayed_from']}" if report["replayed_from"] else ""
-    lines = textwrap.wrap(f"{words}: pod {report['pod']}, {up_to}, depth {report['depth']}{kept}", WIDTH, subsequent_indent="  ")
+    stands_on = verdict_with_conditions(words, report["stands_on"])
+    headline = f"{stands_on}: pod {report['pod']}, {proved_in_words(report)}, depth {report['depth']}{kept}"
+    lines = textwrap.wrap(printable(headline), WIDTH, subsequent_indent="  ")
     lines[0] = lines[0].replace(words, _painted(report["verdict"], words, colour), 1)
-    for reason in report["reasons"][:8]:
-        lines += textwrap.wrap(f"  because {reason}", WIDTH, subsequent_indent="    ")
+    for reason in fold_reasons(report["reasons"], report["layers"][0]["groups"])[:8]:
+        lines += textwrap.wrap(printable(f"  because {reason}"), WIDTH, subsequent_indent="    ")
+    for one in report["unused_waivers"][:MOST_WAIVERS]:
+        lines += textwrap.wrap(printable(f"  {unused_in_words(one)}"), WIDTH, subsequent_indent="    ")
+    if len(report["unused_waivers"]) > MOST_WAIVERS:
+        lines.append(f"  and {len(report['unused_waivers']) - MOST_WAIVERS} more unused waivers in the report")
     return lines

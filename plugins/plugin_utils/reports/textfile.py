@@ -11,15 +11,17 @@ from __future__ import annotations
 import typing as t
 from datetime import datetime
 
-from ..gates import CLOSED, NOT_REACHED, NOT_RUN, OPEN, OUT_OF_SCOPE
-from ..verdicts import ORDER
+from ..evaluate.gates import COUNTED, STATES
+from ..evaluate.verdicts import ORDER
+from ..run.documents import Report
+from ..text.control_characters import visible
 
 Labels = dict[str, str]
 Sample = tuple[Labels, float]
 VERDICTS = ("go", "no_fault_seen", "no_go")
 
 
-def render(report: dict[str, t.Any]) -> str:
+def render_textfile(report: Report) -> str:
     """Every metric with its help and type."""
     pod = {"pod": report["pod"]}
     opened = datetime.fromisoformat(report["opened"]).timestamp()
@@ -40,21 +42,21 @@ def _states(labels: Labels, name: str, state: str, words: t.Iterable[str]) -> li
     return [({**labels, name: word}, word == state) for word in words]
 
 
-def _gates(report: dict[str, t.Any], pod: Labels) -> t.Iterator[Sample]:
+def _gates(report: Report, pod: Labels) -> t.Iterator[Sample]:
     for layer in report["layers"]:
         for group, gate in layer["groups"].items() if layer["asked"] else ():
-            yield from _states({**pod, "layer": layer["layer"], "group": group}, "state", gate["gate"], (OPEN, CLOSED, NOT_RUN, NOT_REACHED, OUT_OF_SCOPE))
+            yield from _states({**pod, "layer": layer["layer"], "group": group}, "state", gate["gate"], STATES)
 
 
-def _nodes(report: dict[str, t.Any], pod: Labels) -> t.Iterator[Sample]:
+def _nodes(report: Report, pod: Labels) -> t.Iterator[Sample]:
     for layer in report["layers"]:
         counts = {group: gate["counts"] for group, gate in layer["groups"].items()} | {"shared": layer["shared"]["counts"]}
         for group, own in counts.items() if layer["asked"] else ():
-            for word in (*ORDER, NOT_REACHED, OUT_OF_SCOPE):
+            for word in COUNTED:
                 yield {**pod, "layer": layer["layer"], "group": group, "verdict": word}, own.get(word, 0)
 
 
-def _verdicts(report: dict[str, t.Any], pod: Labels) -> t.Iterator[Sample]:
+def _verdicts(report: Report, pod: Labels) -> t.Iterator[Sample]:
     counted: dict[tuple[str, str], dict[str, int]] = {}
     for record in report["verdicts"]:
         own = counted.setdefault((record["layer"], record["check"]), dict.fromkeys(ORDER, 0))
@@ -75,4 +77,4 @@ def _labels(labels: Labels) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return str(visible(text)).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import typing as t
 
-from ..plan import Plan
-from ..verdicts import ORDER
+from ..evaluate.verdicts import ORDER
+from ..pod.plan import Plan
+from ..run.documents import Report
 from .checklist import overall
 
 Document = dict[str, t.Any]
 ROWS = ("spine", "leaf", "host")
 
 
-def topology(report: Document, plan: Plan) -> Document:
+def topology(report: Report, plan: Plan) -> Document:
     """Nodes as [name, row, place from 0 to 1, verdict, group], and links as [node, node, cables, verdict, ports that are not well]."""
     of_node: dict[str, list[str]] = {}
     of_port: dict[tuple[str, str], str] = {}
@@ -33,7 +34,7 @@ def topology(report: Document, plan: Plan) -> Document:
     for number, role in enumerate(ROWS):
         row = [node for node in plan.nodes.values() if node.role == role]
         for place, node in enumerate(row):
-            # A node of which nothing is told is not well: it was not reached.
+            # A node of which nothing is reported is not healthy: it was not reached.
             verdict = overall(of_node[node.name]) if node.name in of_node else "not_reached"
             nodes.append([node.name, number, (place + 0.5) / len(row), verdict, node.group])
     return {"nodes": nodes, "links": list(_links(plan, of_port))}

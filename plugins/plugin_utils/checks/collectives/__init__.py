@@ -5,6 +5,6 @@
 
 from __future__ import annotations
 
-from . import bandwidth, correctness, tables, transport
+from . import bandwidth, correctness, curve, nvls, slow_hosts, tables, transport
 
-__all__ = ["bandwidth", "correctness", "tables", "transport"]
+__all__ = ["bandwidth", "correctness", "curve", "nvls", "slow_hosts", "tables", "transport"]

@@ -5,34 +5,49 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 import typing as t
 
-from ...rungs import LAUNCHER, RAIL, RANK, TABLE
+from ...loads.collective_runs import LAUNCHER, RAIL, RANK, TABLE
 from .. import CannotTell, Finding, NotApplicable, check
-from .._rows import Rows
+from .._grouping import Rows
+from .._not_measured import not_measured
 
 # A copy of four bytes as torch starts it takes 15 µs over NVLink, of which the link has a few.
 SLOW_US = 40.0
+# How NCCL reports that the host's kernel or RDMA driver refuses to register memory.
+REFUSED_MEMORY = re.compile(r"ibv_reg_(?:dmabuf_)?mr\w*\b.*Cannot allocate memory|[Uu]nable to register memory")
+MEMORY_CAUSE = "The rank's host refuses to register memory for RDMA: the job's limit of locked memory is too low, or the host has too little memory left."
+MEMORY_FIX = (
+    "Run ulimit -l inside the job and set it to unlimited: LimitMEMLOCK=infinity of slurmd, sshd or the container runtime, --ulimit memlock=-1 of a "
+    "container; then compare the host's free memory and the kernel's log with a good host's."
+)
 # What every rank must have proved; the barrier is what each timed call begins with.
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all")
 
 
 @check(
-    cause="A rank hangs, died, or computes wrongly; the finding says which and where. Wrong values are a broken GPU, NIC, cable or driver.",
+    cause="A rank hangs, died, or computes wrongly; the finding names which and where. Wrong values are a broken GPU, NIC, cable or driver.",
     fix="Take the named rank's host out. Of a hang with all ranks present: a dead path or different software on the ranks.",
     required=True,
     needs="load",
 )
-def collectives_correct(collective_results: Rows, collective_ranks: Rows, collective_hangs: Rows, pod_collective_backend: str) -> t.Iterator[Finding]:
-    """Every collective gives every rank exactly what it must, in every type and size that is tried."""
+def collectives_correct(
+    collective_results: Rows, collective_ranks: Rows, collective_hangs: Rows, pod_collective_backend: str, load_jobs: Rows | None = None
+) -> t.Iterator[Finding]:
+    """Every collective gives every rank the exact result, in every data type and size tested."""
     if not collective_ranks:
-        raise CannotTell("no rank was started")
-    yield from hung(collective_hangs, collective_ranks)
+        raise not_measured("no rank was started")
+    yield from hung(collective_hangs, collective_ranks, load_jobs or [])
     for row in collective_ranks:
         if row["outcome"] in ("error", "killed"):
             why = row["error"] or f"ended by signal {row['signal']}"
-            yield Finding(f"rank {row['rank']}", "an end of its own", f"{why}"[:400], "fail" if row["outcome"] == "killed" else "unknown")
+            # A registration that is refused fails within the rank's own host, before anything is sent.
+            of_memory = REFUSED_MEMORY.search(str(why)) is not None
+            severity = "fail" if row["outcome"] == "killed" or of_memory else "unknown"
+            cause, fix = (MEMORY_CAUSE, MEMORY_FIX) if of_memory else (None, None)
+            yield Finding(f"rank {row['rank']}", "a normal exit", f"{why}"[:400], severity, cause=cause, fix=fix, judged=True)
     for row in collective_results:
         where = f"rank {row['rank']} {row['collective']} of {row['count']} {row['dtype']}"
         if row["wrong"]:
@@ -43,15 +58,15 @@ def collectives_correct(collective_results: Rows, collective_ranks: Rows, collec
 
 
 def _unproved(results: Rows, ranks: Rows, backend: str) -> t.Iterator[Finding]:
-    """What no rank told a result of, and what a rank did not that came to its end in a run whose values were looked at."""
-    told = {(row["item"], row["rank"], row["collective"]) for row in results if row["wrong"] is not None or backend == "gloo"}
+    """What no rank reported a result of, and what a rank did not that came to its end in a run whose values were looked at."""
+    reported = {(row["item"], row["rank"], row["collective"]) for row in results if row["wrong"] is not None or backend == "gloo"}
     for name in COLLECTIVES:
-        if name not in {collective for _item, _rank, collective in told}:
+        if name not in {collective for _item, _rank, collective in reported}:
             yield Finding(name, "a result of every rank", "none", "unknown")
             continue
         for row in ranks:
-            looked_at = any(item == row["item"] for item, _rank, _collective in told)
-            if looked_at and row["outcome"] == "done" and (row["item"], row["rank"], name) not in told:
+            looked_at = any(item == row["item"] for item, _rank, _collective in reported)
+            if looked_at and row["outcome"] == "done" and (row["item"], row["rank"], name) not in reported:
                 yield Finding(f"{row['item']}: rank {row['rank']} {name}", "a result", "none", "unknown")
 
 
@@ -60,8 +75,18 @@ def refused(load_jobs: Rows) -> Rows:
     return [row for row in load_jobs if row["role"] == LAUNCHER and row["status"] != "ok"]
 
 
-def hung(hangs: Rows, ranks: Rows) -> t.Iterator[Finding]:
-    """A finding for each rank that others waited for, and one where nobody was missing."""
+def refusals(jobs: t.Mapping[str, Rows]) -> dict[tuple[t.Any, ...], str]:
+    """What the launcher of each run reported that did not start its ranks, by ``of_run``; jobs: the rows of load_jobs by host."""
+    return {of_run(row): str(row["words"]) for rows in jobs.values() for row in refused(rows)}
+
+
+def of_run(job: t.Mapping[str, t.Any]) -> tuple[t.Any, ...]:
+    """What the jobs of one run have in common on all of its hosts, its launcher included."""
+    return (job["kind"], job["device"], job["probe"], *(job["hosts"] or ()))
+
+
+def hung(hangs: Rows, ranks: Rows, jobs: Rows) -> t.Iterator[Finding]:
+    """A finding for each rank that others waited for, of that rank's host where its run is known, and one where no one was missing."""
     for item in dict.fromkeys(row["item"] for row in hangs):
         rows = [row for row in hangs if row["item"] == item]
         first = min(rows, key=lambda row: row["number"])
@@ -69,11 +94,21 @@ def hung(hangs: Rows, ranks: Rows) -> t.Iterator[Finding]:
         missing = sorted({rank for row in rows for rank in (*(row["absent"] or ()), *(row["silent"] or ()))} - waiting)
         place = f"{first['place']}, after {first['waited_seconds']:.0f} s"
         for rank in missing:
-            yield Finding(f"rank {rank}", f"to arrive at {place}", "it never came" + _end_of(rank, item, ranks))
+            host, gpu = _home(rank, item, ranks, jobs)
+            where = f"rank {rank}" + ("" if host is None else f" (GPU {gpu})")
+            yield Finding(where, f"to arrive at {place}", "it never arrived" + _end_of(rank, item, ranks), host=host)
         if not missing:
-            told = "; ".join(sorted({row["words"] for row in rows if row["words"]}))
-            why = told or "every rank came and none got through: they call different collectives, or a path between them is dead or far too slow"
-            yield Finding("all ranks", f"to finish {place}", why, "unknown" if told else None)
+            reported = "; ".join(sorted({row["words"] for row in rows if row["words"]}))
+            why = reported or "every rank arrived and none finished: they call different collectives, or a path between them is down or far too slow"
+            yield Finding("all ranks", f"to finish {place}", why, "unknown" if reported else None, judged=True)
+
+
+def _home(rank: int, item: str, ranks: Rows, jobs: Rows) -> tuple[str, int] | tuple[None, None]:
+    """The host and GPU of a rank of one run: runs number their ranks by their hosts in order, each with as many ranks."""
+    hosts: list[str] = next((row["hosts"] for row in jobs if row["item"] == item and row["hosts"]), [])
+    world = next((row["ranks"] for row in ranks if row["item"] == item), None)
+    each = (world or 0) // len(hosts) if hosts else 0
+    return (hosts[rank // each], rank % each) if each and rank // each < len(hosts) else (None, None)
 
 
 def _end_of(rank: int, item: str, ranks: Rows) -> str:
@@ -105,31 +140,36 @@ def no_wrong_values(collective_rates: Rows, nccl_tests: Rows | None = None) -> t
 
 
 @check(
-    cause="The launcher started other ranks than were asked for: a host is missing, or every process runs by itself, as without MPI.",
+    cause="The launcher did not start the planned ranks: a host is missing, or every process runs by itself, as without MPI.",
     fix="Compare the launcher's list of hosts and slots with the pod; build nccl-tests with MPI=1 or use pod_launcher: torchrun_ssh.",
     required=True,
     needs="load",
 )
-def ranks_as_asked(load_jobs: Rows, collective_ranks: Rows, pod_gpus_per_host: int, nccl_tests: Rows | None = None) -> t.Iterator[Finding]:
-    """Every run had the hosts and ranks that it was asked to have, in one group."""
-    # Of nccl-tests that did not run, its own check tells.
+def ranks_as_asked(
+    load_jobs: Rows, collective_ranks: Rows, pod_gpus_per_host: int, nccl_tests: Rows | None = None, load_jobs_of_peers: t.Mapping[str, Rows] | None = None
+) -> t.Iterator[Finding]:  # fmt: skip
+    """Every run had the planned hosts and ranks, in one group."""
+    # nccl-tests that did not run have a check of their own.
     asked = {
         row["item"]: (len(row["hosts"]), 1 if row["kind"] == RAIL else pod_gpus_per_host)
         for row in load_jobs
         if row["hosts"] is not None and (row["role"] == RANK or (row["role"], row["status"]) == (TABLE, "ok"))
     }
     if not asked:
-        raise CannotTell("; ".join(str(row["words"]) for row in load_jobs if row["words"]) or "nothing was run")
+        raise not_measured("; ".join(str(row["words"]) for row in load_jobs if row["words"]) or "nothing was run")
     for row in refused(load_jobs):
-        yield Finding(row["item"], "ranks on all of its hosts", str(row["words"]), "unknown")
+        yield Finding(row["item"], "ranks on all of its hosts", str(row["words"]), "unknown", judged=True)
+    by_launcher = refusals(load_jobs_of_peers or {})
+    not_started = {row["item"]: by_launcher[of_run(row)] for row in load_jobs if row["role"] == RANK and of_run(row) in by_launcher}
     for item, (hosts, ranks) in asked.items():
         rows = [row for row in collective_ranks if row["item"] == item]
         tables = [row for row in nccl_tests or () if row["item"] == item]
         if not rows and not tables:
-            yield Finding(item, f"{ranks} ranks of this host", "none is told", "unknown")
+            # Where the launcher reported why it started none, that is the reason on each of the hosts.
+            yield Finding(item, f"{ranks} ranks of this host", not_started.get(item, "not reported"), "unknown", judged=item in not_started)
         elif rows and (len(rows), {row["ranks"] for row in rows}) != (ranks, {hosts * ranks}):
-            told = f"{len(rows)} here, of {', '.join(map(str, sorted({row['ranks'] for row in rows})))}"
-            yield Finding(item, f"{ranks} ranks of this host, of {hosts * ranks}", told)
+            reported = f"{len(rows)} here, of {', '.join(map(str, sorted({row['ranks'] for row in rows})))}"
+            yield Finding(item, f"{ranks} ranks of this host, of {hosts * ranks}", reported)
         yield from _table(item, tables, hosts * ranks)
 
 
@@ -150,21 +190,21 @@ def _table(item: str, rows: Rows, wanted: int) -> t.Iterator[Finding]:
     needs="load",
 )
 def arrivals_even(collective_rates: Rows, pod_late_rank_ms: float) -> t.Iterator[Finding]:
-    """No rank comes late to most of the collectives after the same work as the others."""
+    """No rank arrives late at most of the collectives after the same work as the others."""
     late: dict[tuple[str, int], list[float]] = {}
     for row in collective_rates:
         late.setdefault((row["item"], row["rank"]), []).append(row["late_ms"])
     if not late:
-        raise CannotTell("no arrival was told")
+        raise CannotTell("arrival times: not reported")
     for (item, rank), times in late.items():
         # The first call of a run includes the building of its communicator.
         typical = statistics.median(times[1:] or times)
         if typical > pod_late_rank_ms:
-            yield Finding(f"{item}: rank {rank}", f"at most {pod_late_rank_ms:g} ms after the first", f"{typical:.3g} ms in the middle of {len(times)}")
+            yield Finding(f"{item}: rank {rank}", f"at most {pod_late_rank_ms:g} ms after the first", f"{typical:.3g} ms, median of {len(times)}")
 
 
 @check(
-    cause="Peer access between the two GPUs is off (ACS, IOMMU, MIG, NCCL_P2P_DISABLE does the same) or their link runs at part of its width.",
+    cause="Peer access between the two GPUs is off (ACS, IOMMU, MIG) or their link runs at part of its width.",
     fix="Compare nvidia-smi topo -p2p r and nvlink -s with a good host.",
     needs="load",
 )
@@ -172,21 +212,21 @@ def peer_to_peer(
     gpu_copies: Rows, pod_gpus_per_host: int, pod_collective_backend: str, pod_copy_min_gbyte_s: float | None,
     pod_median_percent: float,
 ) -> t.Iterator[Finding]:  # fmt: skip
-    """Every two GPUs of a host reach each other directly, alike, and with the right values."""
+    """Every pair of GPUs of a host copies directly, at a similar rate, and with the right values."""
     if pod_gpus_per_host < 2 or pod_collective_backend == "gloo":
-        raise NotApplicable("the host has no two GPUs" if pod_gpus_per_host < 2 else "gloo has no copies between GPUs")
-    told = {(row["gpu"], row["peer"]): row for row in gpu_copies}
+        raise NotApplicable("the host has fewer than two GPUs" if pod_gpus_per_host < 2 else "gloo has no copies between GPUs")
+    reported = {(row["gpu"], row["peer"]): row for row in gpu_copies}
     middle = statistics.median(row["gbyte_s"] for row in gpu_copies) if gpu_copies else 0.0
     minimum = max(pod_copy_min_gbyte_s or 0.0, middle * pod_median_percent / 100)
     for pair in [(one, two) for one in range(pod_gpus_per_host) for two in range(pod_gpus_per_host) if one != two]:
-        where, row = f"GPU {pair[0]} to GPU {pair[1]}", told.get(pair)
+        where, row = f"GPU {pair[0]} to GPU {pair[1]}", reported.get(pair)
         if row is None:
-            yield Finding(where, "a copy", "not told", "unknown")
+            yield Finding(where, "a copy", "not reported", "unknown")
         elif not row["access"]:
             yield Finding(where, "peer access", "none: copies go through the host's memory")
         elif row["wrong"]:
             yield Finding(where, "no wrong value", f"{row['wrong']} wrong")
         elif row["gbyte_s"] < minimum:
-            yield Finding(where, f"{minimum:.4g} GB/s or more, as the host's pairs reach {middle:.4g}", f"{row['gbyte_s']:.4g} GB/s")
+            yield Finding(where, f"{minimum:.4g} GB/s or more, the median of the host's pairs is {middle:.4g}", f"{row['gbyte_s']:.4g} GB/s")
         elif row["latency_us"] > SLOW_US:
             yield Finding(where, f"{SLOW_US:g} µs or less", f"{row['latency_us']:.3g} µs", "warn")

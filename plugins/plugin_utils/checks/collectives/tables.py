@@ -7,27 +7,29 @@ from __future__ import annotations
 
 import typing as t
 
-from ...launchers import FROM_ONE_HOST
-from ...rungs import NODE, RUNG, Run, blamed, least, of_tests, passed, runs
+from ...loads.collective_runs import LADDER, NODE, CollectiveRun, bisection_of, collective_runs, nccl_tests_runs, run_passed
+from ...loads.launchers import STARTED_FROM_ONE_HOST
+from ...loads.thresholds import minimum_busbw, within_tolerance
 from .. import CannotTell, Finding, NotApplicable, check
-from .._rows import Rows
-from .bandwidth import CURVE_FROM, expected, ladder_values
+from .._grouping import Rows
+from ._nccl_transport import forced, of_another_setting
+from .bandwidth import expected, ladder_values
+from .curve import CURVE_FROM
 
 Peers = dict[str, Rows]
-NOT_THERE = "not found on PATH"
 
 
-def _mine(jobs: Peers, tables: Peers | None, node: str, directory: str, optional: bool) -> list[Run]:
+def _mine(jobs: Peers, tables: Peers | None, node: str, directory: str, optional: bool) -> list[CollectiveRun]:
     """The runs of nccl-tests that a host was in.
 
     Raises NotApplicable where the pod has no programs, or may lack them, and CannotTell where none was run.
     """
     if not directory:
         raise NotApplicable("pod_nccl_tests_dir is empty")
-    mine = [run for run in of_tests(jobs, tables or {}) if node in run.hosts]
+    mine = [run for run in nccl_tests_runs(jobs, tables or {}) if node in run.hosts]
     if not mine:
         raise CannotTell("; ".join(str(row["words"]) for row in jobs.get(node, ()) if row["words"])[:300] or "nccl-tests was not run")
-    if optional and all(run.trouble and NOT_THERE in run.trouble[0] for run in mine):
+    if optional and all(run.not_installed for run in mine):
         raise NotApplicable(f"{directory} has no programs here, and pod_nccl_tests_optional is true")
     return mine
 
@@ -43,32 +45,34 @@ def nccl_tests_bandwidth(
     load_jobs_of_peers: Peers, collective_rates_of_peers: Peers, collective_ranks_of_peers: Peers, pod_node: str, pod_rails: Rows, pod_link_gbit_s: float,
     pod_all_reduce_busbw_gbyte_s: dict[str, t.Any], pod_all_reduce_percent: float, pod_busbw_tolerance_percent: float, pod_node_busbw_gbyte_s: float | None,
     pod_node_busbw_by_gpu: dict[str, t.Any], pod_gpus_per_host: int, pod_launcher: str, pod_nccl_tests_dir: str, pod_nccl_tests_optional: bool,
-    nccl_tests_of_peers: Peers | None = None,
+    pod_nccl_environment: dict[str, t.Any], nccl_tests_of_peers: Peers | None = None, nccl_log: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
-    """Where the host has nccl-tests, each all-reduce of it reaches the bandwidth that the same run of torch must reach."""
+    """Where the host has nccl-tests, each of its all-reduce runs reaches the bandwidth expected of the same run by torch."""
     mine = _mine(load_jobs_of_peers, nccl_tests_of_peers, pod_node, pod_nccl_tests_dir, pod_nccl_tests_optional)
     values = ladder_values(pod_rails, pod_link_gbit_s, pod_all_reduce_busbw_gbyte_s, pod_all_reduce_percent, pod_busbw_tolerance_percent)
-    by_torch = runs(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)
+    by_torch = collective_runs(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)
     of_torch = [run for run in by_torch if pod_node in run.hosts]
-    if pod_launcher in FROM_ONE_HOST and any(run.kind == RUNG for run in by_torch) and not any(run.kind == RUNG or run.trouble for run in mine):
-        raise CannotTell("no rung of the ladder by nccl-tests had this host")
-    others = blamed(by_torch, values).hosts
+    if pod_launcher in STARTED_FROM_ONE_HOST and any(run.kind == LADDER for run in by_torch) and not any(run.kind == LADDER or run.trouble for run in mine):
+        raise CannotTell("no scaling step of nccl-tests included this host")
+    others = bisection_of(by_torch, values).hosts
     for run in mine:
-        where = f"all-reduce over {len(run.hosts)} hosts" if run.kind == RUNG else f"all-reduce of the host alone, {run.kind}"
+        where = f"all-reduce over {len(run.hosts)} hosts" if run.kind == LADDER else f"all-reduce of the host alone, {run.kind}"
         if run.top is None or run.trouble:
-            yield Finding(where, "a rate", "; ".join(run.trouble[:3]) or "no rate was told", "unknown")
+            yield Finding(where, "a rate", "; ".join(run.trouble[:3]) or "rate: not reported", "unknown")
             continue
         minimum = None
-        if run.kind == RUNG:
-            minimum = least(len(run.hosts), values)
+        if run.kind == LADDER:
+            minimum = minimum_busbw(len(run.hosts), values)
         elif run.kind == NODE and pod_gpus_per_host > 1:
             device = next((row["device"] for row in collective_ranks_of_peers.get(pod_node, ()) if row["device"]), None)
-            minimum = expected(device, pod_node_busbw_gbyte_s, pod_node_busbw_by_gpu) * (1 - pod_busbw_tolerance_percent / 100)
+            minimum = within_tolerance(expected(device, pod_node_busbw_gbyte_s, pod_node_busbw_by_gpu), pod_busbw_tolerance_percent)
         if minimum is not None and run.top < minimum and (run.kind == NODE or not others.keys() & run.hosts or pod_node in others):
-            yield Finding(where, f"{minimum:.4g} GB/s busbw or more", f"{run.top:.4g} GB/s by nccl-tests")
-    together, by_tests = (max((len(run.hosts) for run in some if run.kind == RUNG and passed(run, values)), default=1) for some in (of_torch, mine))
-    if pod_launcher in FROM_ONE_HOST and by_tests < together:
-        yield Finding("the ladder by nccl-tests", f"all-reduce over {together} hosts, as by torch", f"one over {by_tests}: it ended there", "unknown")
+            words = where, f"{minimum:.4g} GB/s busbw or more", f"{run.top:.4g} GB/s by nccl-tests"
+            variables = forced(nccl_log, load_jobs_of_peers.get(pod_node, []), pod_nccl_environment)
+            yield of_another_setting(*words, variables) if variables else Finding(*words)
+    together, by_tests = (max((len(run.hosts) for run in some if run.kind == LADDER and run_passed(run, values)), default=1) for some in (of_torch, mine))
+    if pod_launcher in STARTED_FROM_ONE_HOST and by_tests < together:
+        yield Finding("the ladder by nccl-tests", f"all-reduce over {together} hosts, as by torch", f"stopped at {by_tests} hosts", "unknown")
 
 
 @check(
@@ -82,9 +86,9 @@ def measures_agree(
     load_jobs_of_peers: Peers, collective_rates_of_peers: Peers, collective_ranks_of_peers: Peers, pod_node: str, pod_nccl_tests_dir: str,
     pod_nccl_tests_optional: bool, pod_measures_agree_percent: float, nccl_tests_of_peers: Peers | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
-    """From 64 MiB up, torch and nccl-tests measure the same bandwidth over the same hosts, within 10 percent."""
+    """From 64 MiB up, torch and nccl-tests measure the same bandwidth over the same hosts, within {pod_measures_agree_percent} percent."""
     mine = _mine(load_jobs_of_peers, nccl_tests_of_peers, pod_node, pod_nccl_tests_dir, pod_nccl_tests_optional)
-    by_torch = {(run.kind, run.hosts): run for run in runs(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)}
+    by_torch = {(run.kind, run.hosts): run for run in collective_runs(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)}
     compared = 0
     for run in mine:
         other = by_torch.get((run.kind, run.hosts))

@@ -8,15 +8,19 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ...rungs import NODE_NICS
 from .. import CannotTell, Finding, NotApplicable, check
-from .._rows import Rows, planned
-from ._why import by_socket, devices, network_channels, staged, used
+from .._grouping import Rows, planned_rails
+from ._nccl_transport import NO_RDMA_CAUSE, NO_RDMA_FIX, by_socket, devices, network_channels, staged, unlisted, used
 
-# What the runs themselves set; any other variable that the pod does not list makes a run measure something else.
-OWN = {"NCCL_COLLNET_ENABLE", "NCCL_DEBUG", "NCCL_DEBUG_FILE", "NCCL_DEBUG_SUBSYS", "NCCL_IB_TC"}
-# And those of a host's run over its own NICs, which are nobody's business in any other run.
-OWN_OVER_NICS = {"NCCL_NVLS_ENABLE", "NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE"}
+NUMBER = re.compile(r"\d+")
+
+# From this release on NCCL looks for the module itself, and not only for memory_peers, which newer kernels and RDMA drivers do not make.
+PROBES_MODULE = (2, 23)
+OLD_LIBRARY = (
+    "The host's nvidia_peermem is loaded, and NCCL {version} cannot find it: it looks for /sys/kernel/mm/memory_peers alone, which this kernel's RDMA drivers "
+    "do not make. The library is too old for the host; the host is in order where gpu_write_bw passes."
+)
+OLD_LIBRARY_FIX = "Use NCCL 2.23 or later in the image of the jobs, or DMA-BUF (the open GPU kernel driver)."
 
 
 def _between_hosts(log: Rows, jobs: Rows) -> Rows:
@@ -29,24 +33,24 @@ def _between_hosts(log: Rows, jobs: Rows) -> Rows:
         raise NotApplicable("no run had several hosts")
     rows = [row for row in log if row["item"] in several]
     if not rows:
-        raise CannotTell("NCCL's log of the runs over several hosts says nothing")
+        raise CannotTell("NCCL's log of the runs over several hosts is empty")
     return rows
 
 
 @check(
     cause="NCCL found fewer NICs than the host has rails, or put two GPUs on one: a NIC is down, named wrongly, or too far from its GPU.",
-    fix="Compare NCCL's list of NICs with pod_rails; look at NCCL_IB_HCA, NCCL_TOPO_FILE, and inside pods at which rails are mounted.",
+    fix="Compare NCCL's list of NICs with pod_rails; look at NCCL_IB_HCA, NCCL_TOPO_FILE, and inside containers at which rails are mounted.",
     needs="load",
 )
 def all_rails_used(nccl_log: Rows, load_jobs: Rows, pod_rails: Rows) -> t.Iterator[Finding]:
     """Every rail carries channels of a run over several hosts."""
     log = _between_hosts(nccl_log, load_jobs)
     if by_socket(log):
-        raise NotApplicable("NCCL used TCP sockets, which no_nccl_warnings tells")
+        raise NotApplicable("NCCL used TCP sockets: see no_nccl_warnings")
     listed, carrying = devices(log), used(log)
     if not network_channels(log):
         raise CannotTell("NCCL's log has no channel that leaves the host")
-    for rail in planned(pod_rails):
+    for rail in planned_rails(pod_rails):
         name = rail["device"]
         if name not in listed:
             yield Finding(name, "a NIC that NCCL uses", f"it uses {', '.join(listed) or 'none'}")
@@ -60,7 +64,7 @@ def all_rails_used(nccl_log: Rows, load_jobs: Rows, pod_rails: Rows) -> t.Iterat
     remedy="kernel_module",
     needs="load",
 )
-def gpudirect_used(nccl_log: Rows, load_jobs: Rows, pod_gpudirect: str) -> t.Iterator[Finding]:
+def gpudirect_used(nccl_log: Rows, load_jobs: Rows, pod_gpudirect: str, lsmod: Rows | None = None, memory_peers: Rows | None = None) -> t.Iterator[Finding]:
     """Every channel between hosts goes from GPU to NIC directly."""
     if pod_gpudirect == "none":
         raise NotApplicable("pod_gpudirect is none")
@@ -70,7 +74,23 @@ def gpudirect_used(nccl_log: Rows, load_jobs: Rows, pod_gpudirect: str) -> t.Ite
         raise CannotTell("NCCL's log has no channel that leaves the host")
     if staged(log) and not by_socket(log):
         off = sorted({f"GPU {row['gpu']}" for row in staged(log)})
-        yield Finding("channels", "GDRDMA on all", f"{len(staged(log))} of {len(channels)} without it, of {', '.join(off)}")
+        words = f"{len(staged(log))} of {len(channels)} without it, of {', '.join(off)}"
+        versions = sorted({str(row["value"]) for row in nccl_log if row["event"] == "version"})
+        words += f", by NCCL {', '.join(versions)}" if versions else ""
+        old = _cannot_probe(nccl_log, lsmod or [], memory_peers) if len(staged(log)) == len(channels) else None
+        cause = None if old is None else OLD_LIBRARY.format(version=old)
+        yield Finding("channels", "GDRDMA on all", words, cause=cause, fix=None if old is None else OLD_LIBRARY_FIX)
+
+
+def _cannot_probe(log: Rows, modules: Rows, peers: Rows | None) -> str | None:
+    """The version of NCCL where the module is loaded in a way that this version does not look for, or None."""
+    if peers is None or not any(row["module"] == "nvidia_peermem" for row in modules) or any(str(row["peer"]).startswith("nv") for row in peers):
+        return None
+    for row in log:
+        found = re.match(r"(\d+)\.(\d+)", str(row["value"])) if row["event"] == "version" else None
+        if found and (int(found[1]), int(found[2])) < PROBES_MODULE:
+            return str(row["value"])
+    return None
 
 
 @check(
@@ -79,41 +99,40 @@ def gpudirect_used(nccl_log: Rows, load_jobs: Rows, pod_gpudirect: str) -> t.Ite
     severity="unknown",
     needs="load",
 )
-def nccl_runtime(nccl_log: Rows, pod_nccl_environment: dict[str, t.Any], pod_software: dict[str, t.Any]) -> t.Iterator[Finding]:
+def nccl_runtime(nccl_log: Rows, load_jobs: Rows, pod_nccl_environment: dict[str, t.Any], pod_software: dict[str, t.Any]) -> t.Iterator[Finding]:
     """NCCL ran in the pinned version and with no variable that the pod does not list."""
     versions = {row["value"] for row in nccl_log if row["event"] == "version"}
     if not versions:
-        raise CannotTell("NCCL's log tells no version")
+        raise CannotTell("NCCL version: not reported")
     pinned = pod_software.get("nccl")
     for version in sorted(versions):
         if pinned is not None and not version.startswith(str(pinned)):
             yield Finding("NCCL", str(pinned), version, "fail")
-    said = {(row["name"], row["value"]) for row in nccl_log if row["event"] == "variable" and not (row["item"] == NODE_NICS and row["name"] in OWN_OVER_NICS)}
-    for name, value in sorted(said):
-        if name not in OWN and str(pod_nccl_environment.get(name)) != str(value):
-            yield Finding(str(name), str(pod_nccl_environment.get(name, "not set")), str(value))
+    for name, value in unlisted(nccl_log, load_jobs, pod_nccl_environment):
+        yield Finding(name, str(pod_nccl_environment.get(name, "not set")), value)
 
 
 @check(
-    cause="NCCL met errors of the network, or found no RDMA device and went over TCP.",
-    fix="Of completions with error 12: a path or a peer is dead. Of sockets: RDMA devices, their GIDs and memory limits of the job.",
+    cause="NCCL met network errors, or found no RDMA device and went over TCP.",
+    fix="For completions with error 12: a path or a peer is down. For sockets: check RDMA devices, their GIDs and the job's memory limits.",
     needs="load",
 )
 def no_nccl_warnings(nccl_log: Rows, load_jobs: Rows, pod_nccl_warnings_allowed: list[str], pod_collective_backend: str) -> t.Iterator[Finding]:
-    """NCCL warns of nothing, and does not fall back to TCP between hosts."""
+    """NCCL logs no warning and does not fall back to TCP between hosts."""
     if pod_collective_backend == "gloo":
         raise NotApplicable("gloo writes no such log")
     if not nccl_log:
-        raise CannotTell("NCCL's log says nothing")
-    told: dict[str, int] = {}
+        raise CannotTell("NCCL's log is empty")
+    alike: dict[str, list[str]] = {}
     for row in nccl_log:
         if row["event"] in ("warning", "sharp_error") and not any(re.search(allowed, str(row["text"])) for allowed in pod_nccl_warnings_allowed):
-            told[re.sub(r"\d+", "N", str(row["text"]))] = told.get(re.sub(r"\d+", "N", str(row["text"])), 0) + 1
-    for text, times in told.items():
-        yield Finding("NCCL", "no warning", f"{text[:200]}" + (f" ({times} times)" if times > 1 else ""))
+            alike.setdefault(NUMBER.sub("N", str(row["text"])), []).append(str(row["text"]))
+    for lines in alike.values():
+        # Warnings that differ in numbers alone are one; the numbers of one of them (status, vendor error, errno, address) are the diagnosis.
+        yield Finding("NCCL", "no warning", lines[0][:300] + (f" ({len(lines)} times, this is the first)" if len(lines) > 1 else ""))
     between = {row["item"] for row in load_jobs if row["hosts"] and len(row["hosts"]) > 1}
     if by_socket([row for row in nccl_log if row["item"] in between]):
-        yield Finding("network", "RDMA", "TCP sockets")
+        yield Finding("network", "RDMA", "TCP sockets", cause=NO_RDMA_CAUSE, fix=NO_RDMA_FIX)
 
 
 @check(
@@ -123,7 +142,7 @@ def no_nccl_warnings(nccl_log: Rows, load_jobs: Rows, pod_nccl_warnings_allowed:
     needs="load",
 )
 def sharp_used(nccl_log: Rows, load_jobs: Rows, pod_sharp: bool) -> t.Iterator[Finding]:
-    """Where the pod wants SHARP, collectives between hosts are aggregated in the switches, and nowhere else."""
+    """Collectives between hosts are aggregated in the switches where pod_sharp is true, and only there."""
     if not pod_sharp:
         if not any(row["event"] == "sharp" for row in nccl_log):
             raise NotApplicable("pod_sharp is false")

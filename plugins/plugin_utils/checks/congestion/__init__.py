@@ -5,6 +5,6 @@
 
 from __future__ import annotations
 
-from . import infiniband, load, marks, pauses, switches, uplinks
+from . import alike, headroom, infiniband, load, marks, notifications, other_classes, pauses, settings, switches, uplinks, watchdog
 
-__all__ = ["infiniband", "load", "marks", "pauses", "switches", "uplinks"]
+__all__ = ["alike", "headroom", "infiniband", "load", "marks", "notifications", "other_classes", "pauses", "settings", "switches", "uplinks", "watchdog"]

@@ -7,23 +7,24 @@ from __future__ import annotations
 
 import typing as t
 
+from ...pod.names import Rows, by_port, port_name
 from .. import Finding, NotApplicable, check
-from .._counters import difference, faces, planned
-from .._ports import Rows, by_port, cables_of, port_name
+from .._counters import SATURATED_CAUSE, SATURATED_FIX, difference, faces, incasts_of_node
+from .._planned import cables_of
 
 DISCARDS, WAITS = "PortXmitDiscards", "PortXmitWait"
 
 
 @check(
-    cause="A port of the switch could not send what waited in it for so long that it threw it away: a stuck receiver, a broken link, or a routing loop.",
-    fix="Follow the growth of PortXmitWait along the path (ibqueryerrors) to the port behind which nothing is taken any more.",
+    cause="A port of the switch discarded packets that it could not send in time: a stuck receiver, a broken link, or a routing loop.",
+    fix="Follow the growth of PortXmitWait along the path (ibqueryerrors) to the port whose receiver accepts no more packets.",
     fabric="infiniband",
     kind="switch",
     required=True,
 )
 def switch_discards(link_errors_idle: Rows, link_errors: Rows, pod_incasts: Rows, pod_incast_refused: str, pod_cables: Rows) -> t.Iterator[Finding]:
-    """Under load no switch port of a cable discards what it cannot send."""
-    planned(pod_incasts, pod_incast_refused)
+    """Under load no cabled switch port discards a packet."""
+    incasts_of_node(pod_incasts, pod_incast_refused)
     was, now = by_port(link_errors_idle), by_port(link_errors)
     for cable in cables_of(pod_cables):
         port, expected = cable["port"], f"no packet discarded on the way to {cable['peer']} {cable['peer_port']}"
@@ -31,7 +32,7 @@ def switch_discards(link_errors_idle: Rows, link_errors: Rows, pod_incasts: Rows
             yield Finding(port, expected, "no counters of this port", "unknown", port)
             continue
         if DISCARDS in {*was[port]["saturated"], *now[port]["saturated"]}:
-            yield Finding(port, expected, f"{DISCARDS} stopped at its end, to be cleared", "unknown", port)
+            yield Finding(port, expected, f"{DISCARDS} is saturated: clear it", "unknown", port, cause=SATURATED_CAUSE, fix=SATURATED_FIX)
             continue
         discarded = difference(now[port]["tx_discards"], was[port]["tx_discards"], f"{port} {DISCARDS}")
         if discarded:
@@ -46,29 +47,34 @@ def _waits(was: dict[str, t.Any], now: dict[str, t.Any]) -> int | None:
 
 def _waited(was: dict[str, t.Any], now: dict[str, t.Any]) -> str:
     ticks = _waits(was, now)
-    return f"{WAITS} stopped at its end" if ticks is None else f"it waited for {ticks} ticks"
+    return f"{WAITS} is saturated" if ticks is None else f"it waited for {ticks} ticks"
 
 
 @check(
-    cause="Congestion is where no load was sent: a host behind that port takes nothing, or traffic of somebody else fills it.",
+    cause="Congestion is where no load was sent: a host behind that port accepts no packets, or traffic of another source fills it.",
     fix="Look at the host behind the port named (PCIe width, its own PortXmitWait), and for jobs that still run.",
     fabric="infiniband",
     kind="switch",
     severity="warn",
 )
 def waits_stay_local(link_errors_idle: Rows, link_errors: Rows, pod_incasts: Rows, pod_incast_refused: str, pod_cables: Rows) -> t.Iterator[Finding]:
-    """No port outside of the load waits to send for longer than every port of the switch that is part of it."""
-    roles = faces(planned(pod_incasts, pod_incast_refused))
+    """No port outside of the load waits to send for longer than the switch's ports under load."""
+    roles = faces(incasts_of_node(pod_incasts, pod_incast_refused))
     was, now = by_port(link_errors_idle), by_port(link_errors)
-    told = {port: _waits(was[port], now[port]) for cable in cables_of(pod_cables) if (port := cable["port"]) in was and port in now}
-    stopped = [port for port, ticks in told.items() if ticks is None]
-    if stopped:
-        raise NotApplicable(f"{WAITS} stopped at its end on port {', '.join(stopped)}: clear the counters (perfquery -R)")
-    waits = {port: ticks or 0 for port, ticks in told.items()}
-    idle = {port for port in waits if roles.get(port_name(port), {"idle"}) == {"idle"}}
-    most = max((ticks for port, ticks in waits.items() if port not in idle), default=0)
-    if not most:
-        raise NotApplicable("no port under load waited, with which others could be compared")
+    waits_of = {port: _waits(was[port], now[port]) for cable in cables_of(pod_cables) if (port := cable["port"]) in was and port in now}
+    idle = {port for port in waits_of if roles.get(port_name(port), {"idle"}) == {"idle"}}
+    most = max((ticks for port, ticks in waits_of.items() if port not in idle and ticks), default=0)
+    stopped = sorted(port for port, ticks in waits_of.items() if port not in idle and ticks is None)
+    expected = f"at most {most} ticks of waiting, as ports under load"
+    own: t.Any = {"severity": "unknown", "cause": SATURATED_CAUSE, "fix": SATURATED_FIX}
     for port in sorted(idle):
-        if waits[port] > most:
-            yield Finding(port, f"to wait no longer than a port under load, {most} ticks at most", f"{waits[port]} ticks", port=port)
+        ticks = waits_of[port]
+        if ticks is None:
+            yield Finding(port, expected, f"{WAITS} is saturated", port=port, **own)
+        elif stopped and ticks > most:
+            words = f"{ticks} ticks, and {WAITS} of port {', '.join(stopped)}, which carried load, is saturated"
+            yield Finding(port, expected, words, port=port, **own)
+        elif most and ticks > most:
+            yield Finding(port, expected, f"{ticks} ticks", port=port)
+    if not most and not stopped:
+        raise NotApplicable("no port under load waited, with which others could be compared")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ...pod.names import Rows
 from .. import CannotTell, Finding, check
 from .._counters import (
     ALL_BYTES,
@@ -20,12 +21,11 @@ from .._counters import (
     TX_PAUSES,
     growth,
     incast_jobs,
+    incasts_of_node,
     pick,
-    planned,
     total,
 )
-from .._loaded import CLASS_FIX, OTHER_CLASS, in_class
-from .._ports import Rows
+from .._under_load import CLASS_FIX, OTHER_CLASS, in_class
 
 Peers = dict[str, Rows]
 End = tuple[str, str]
@@ -34,7 +34,7 @@ IDLE_EVENTS = (MARKED, NOTIFIED, ("rp_cnp_handled", "rx_cnp_pkts"), SEQUENCE_ERR
 
 @check(
     cause="Pauses or drops without load: a slow or broken host, a NIC or switch that pauses by itself, or a job that still runs.",
-    fix="Look for the port whose pause or drop counter moves while nobody sends, and for jobs on its host.",
+    fix="Look for the port whose pause or drop counter grows without load, and for jobs on its host.",
     fabric="roce",
     required=True,
 )
@@ -42,16 +42,16 @@ def idle_quiet(
     nic_counters_before: Rows, nic_counters_idle: Rows, rdma_counters_before: Rows, rdma_counters_idle: Rows, pod_rails: Rows, pod_roce_priority: int,
     pod_idle_seconds: int, pod_idle_gbit_s: float,
 ) -> t.Iterator[Finding]:  # fmt: skip
-    """While nobody sends, no rail is paused, pauses, marks, or drops."""
+    """Without load, no rail receives or sends pauses, marks or drops packets."""
     nics, devices = growth(nic_counters_before, nic_counters_idle, "netdev"), growth(rdma_counters_before, rdma_counters_idle, "device")
     for rail in pod_rails:
         carried = [count for name in ALL_BYTES if (count := nics.get(rail["netdev"], {}).get(name)) is not None]
         if not carried:
-            yield Finding(f"{rail['netdev']} bytes", "a counter of them", "none", "unknown")
+            yield Finding(f"{rail['netdev']} bytes", "byte counter", "not reported", "unknown")
             continue
         moved = max(carried) * 8 / 1e9 / max(pod_idle_seconds, 1)
         if moved > pod_idle_gbit_s:
-            raise CannotTell(f"not idle: {rail['netdev']} carries {moved:.2f} Gb/s while nobody should send")
+            raise CannotTell(f"not idle: {rail['netdev']} carries {moved:.2f} Gb/s before the load")
     for rail in pod_rails:
         nic, device = nics.get(rail["netdev"]), devices.get(rail["device"])
         events = {
@@ -64,27 +64,27 @@ def idle_quiet(
             if count:
                 yield Finding(f"{rail['netdev']} {name}", "none while the pod is idle", str(count))
             elif count is None and not name.startswith("packets"):
-                yield Finding(f"{rail['netdev']} {name}", "a counter of it", "none", "unknown")
+                yield Finding(f"{rail['netdev']} {name}", "event counter", "not reported", "unknown")
 
 
 @check(
-    cause="A test could not start or ended early: its partner, its port, its device or the path; the words are the tool's own.",
-    fix="Run the test by hand with the arguments in the evidence, after what its words name.",
+    cause="A test could not start or ended early: its partner, its port, its device or the path; the text is the tool's own.",
+    fix="Run the test by hand with the arguments in the evidence, after the cause that its text names.",
     required=True,
     needs="load",
 )
 def incasts_ran(load_jobs: Rows, pod_incasts: Rows, pod_incast_refused: str) -> t.Iterator[Finding]:
-    """Every planned test of the incasts has run and sent."""
+    """Every planned test of the incasts ran and sent data."""
     jobs = [row for row in load_jobs if row["kind"] == INCAST]
     for role, name in (("sender", "client"), ("receiver", "server")):
         ran = {(row["device"], row["peer"], row["peer_device"]) for row in jobs if row["role"] == name}
-        for one in planned(pod_incasts, pod_incast_refused):
+        for one in incasts_of_node(pod_incasts, pod_incast_refused):
             if one["role"] == role and (one["device"], one["peer"], one["peer_device"]) not in ran:
-                yield Finding(f"{one['device']} as {role}", f"a test with {one['peer']} {one['peer_device']}", "it was not started", "unknown")
+                yield Finding(f"{one['device']} as {role}", f"a test with {one['peer']} {one['peer_device']}", "not started", "unknown")
     for row in jobs:
         if row["status"] != "ok":
             severity = None if row["status"] == "fail" else "unknown"
-            yield Finding(f"{row['device']} with {row['peer']} {row['peer_device']}", "a test that ends well", str(row["words"]), severity)
+            yield Finding(f"{row['device']} with {row['peer']} {row['peer_device']}", "a completed test", str(row["words"]), severity)
 
 
 @check(cause=OTHER_CLASS, fix=CLASS_FIX, fabric="roce", required=True)
@@ -92,11 +92,11 @@ def right_class(
     nic_counters_idle: Rows, nic_counters: Rows, load_jobs_of_peers: Peers, write_bw_of_peers: Peers, pod_incasts: Rows, pod_incast_refused: str,
     pod_node: str, pod_rails: Rows, pod_roce_priority: int,
 ) -> t.Iterator[Finding]:  # fmt: skip
-    """What a rail received under load was counted in the RoCE priority."""
-    seconds = {row["device"]: row["seconds"] for row in planned(pod_incasts, pod_incast_refused)}
+    """Traffic received under load is counted in the RoCE priority."""
+    seconds = {row["device"]: row["seconds"] for row in incasts_of_node(pod_incasts, pod_incast_refused)}
     received = sent(load_jobs_of_peers, write_bw_of_peers, pod_node)
     if not received:
-        raise CannotTell("nobody that sent to this host tells its rate")
+        raise CannotTell("rates of the senders to this host: not reported")
     rates = {device: sum(rate for senders in rounds.values() for rate in senders.values()) for (_host, device), rounds in received.items()}
     expected = {device: rate * 1e9 / 8 * seconds.get(device, 0) for device, rate in rates.items()}
     yield from in_class(pod_rails, expected, nic_counters_idle, nic_counters, pod_roce_priority)
@@ -106,9 +106,9 @@ def sent(jobs: Peers, rates: Peers, to: str | None = None) -> dict[End, dict[t.A
     """What was sent in incasts, in Gb/s: by receiver and round, and by sender, both as (host, device); to: one receiving host only."""
     found: dict[End, dict[t.Any, dict[End, float]]] = {}
     for peer, rows in jobs.items():
-        told = {row["item"]: row["gbit_s"] for row in rates.get(peer, ())}
+        rate_of = {row["item"]: row["gbit_s"] for row in rates.get(peer, ())}
         for job in incast_jobs(rows, "client"):
-            if job["item"] in told and to in (None, job["peer"]):
+            if job["item"] in rate_of and to in (None, job["peer"]):
                 rounds = found.setdefault((job["peer"], job["peer_device"]), {})
-                rounds.setdefault(job["round"], {})[peer, job["device"]] = told[job["item"]]
+                rounds.setdefault(job["round"], {})[peer, job["device"]] = rate_of[job["item"]]
     return found

@@ -8,9 +8,11 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Mapping
 
-from .. import CannotTell, Finding, NotApplicable, check
+from ...pod.names import Rows
+from ...text.counting import counted
+from .. import INCAST, CannotTell, Finding, NotApplicable, check
 from .._counters import MARKED, NOTIFIED, RX_PAUSES, Counters, growth, incast_jobs, pick
-from .._ports import Rows
+from .._not_measured import not_measured
 from .load import End, sent
 
 Grouped = dict[str, Rows]
@@ -26,7 +28,7 @@ def _growth(was: Grouped, now: Grouped, key: str) -> dict[str, Counters]:
 def _incasts(load_jobs: Grouped) -> dict[End, set[End]]:
     """The senders of each receiver, both as (host, device).
 
-    Raises CannotTell where nobody has sent.
+    Raises CannotTell where no one has sent.
     """
     found: dict[End, set[End]] = {}
     for host, rows in load_jobs.items():
@@ -34,7 +36,7 @@ def _incasts(load_jobs: Grouped) -> dict[End, set[End]]:
             if job["status"] == "ok":
                 found.setdefault((job["peer"], job["peer_device"]), set()).add((host, job["device"]))
     if not found:
-        raise CannotTell("no congestion was made: no test of an incast has ended well")
+        raise not_measured("no congestion was made: no test of an incast completed")
     return found
 
 
@@ -48,42 +50,59 @@ def _netdevs(rails: Rows) -> dict[str, str]:
     fabric="roce",
     scope="group",
     required=True,
+    hosts=INCAST,
 )
 def ecn_marks_under_load(
     load_jobs: Grouped, write_bw: Grouped, rdma_counters_idle: Grouped, rdma_counters: Grouped, nic_counters_idle: Grouped, nic_counters: Grouped,
     pod_rails: Rows, pod_link_gbit_s: float, pod_roce_priority: int,
 ) -> t.Iterator[Finding]:  # fmt: skip
-    """Each receiver of an incast counts packets that the fabric has marked."""
+    """Each receiver of an incast counts ECN-marked packets."""
     counters, nics = _growth(rdma_counters_idle, rdma_counters, "device"), _growth(nic_counters_idle, nic_counters, "netdev")
     netdev_of = _netdevs(pod_rails)
-    for (host, device), senders in _incasts(load_jobs).items():
+    receivers = _incasts(load_jobs)
+    for (host, device), senders in receivers.items():
         if host not in counters:
             continue
         marked = pick(counters[host].get(device), MARKED)
         if marked is None:
-            yield Finding(f"{device} {MARKED[0]}", "a counter of it", "none", "unknown", host=host)
+            yield Finding(f"{device} {MARKED[0]}", "counter", "not reported", "unknown", host=host)
         elif not marked:
-            paused = sum(pick(nics.get(one, {}).get(netdev_of.get(its, "")), RX_PAUSES, pod_roce_priority) or 0 for one, its in senders)
-            yield _unmarked(host, device, paused, _received(host, device, load_jobs, write_bw), pod_link_gbit_s)
+            paused = {one: count for one in senders if (count := pick(nics.get(one[0], {}).get(netdev_of.get(one[1], "")), RX_PAUSES, pod_roce_priority))}
+            # Pauses are counted over all rounds: those of a sender that sent to other receivers too may be due to these.
+            others = {one for end, its in receivers.items() if end != (host, device) for one in its}
+            yield _unmarked(host, device, paused, others, _received(host, device, load_jobs, write_bw), pod_link_gbit_s)
 
 
 def _received(host: str, device: str, load_jobs: Grouped, write_bw: Grouped) -> float | None:
-    """What a rail received in the round in which it received most, in Gb/s; None where no sender tells."""
+    """What a rail received in the round in which it received most, in Gb/s; None where no sender reports."""
     rounds = sent(load_jobs, write_bw, host).get((host, device), {})
     return max((sum(senders.values()) for senders in rounds.values()), default=None)
 
 
-def _unmarked(host: str, device: str, paused: int, received: float | None, link: float) -> Finding:
-    """Why no packet is marked, as far as it is told: pauses came first, nothing was congested, or neither."""
-    where = f"{device} as receiver"
-    if paused:
-        return Finding(where, "packets that are marked", f"none, and its senders were paused {paused} times: pauses come before marks", host=host)
+def _were(ends: t.Iterable[End]) -> str:
+    hosts = list(dict.fromkeys(host for host, _device in ends))
+    return f"{hosts[0]} was" if len(hosts) == 1 else f"{len(hosts)} senders were"
+
+
+def _unmarked(host: str, device: str, paused: Mapping[End, int], others: t.Container[End], received: float | None, link: float) -> Finding:
+    """Why no packet is marked, as far as it is reported: pauses came first, nothing was congested, or neither.
+
+    paused: how often each sender was paused in all rounds; others: the senders that sent to other receivers too; received, link: in Gb/s.
+    """
+    where, expected = f"{device} as receiver", "ECN-marked packets"
+    sure = sum(count for end, count in paused.items() if end not in others)
+    if sure:
+        return Finding(where, expected, f"none, and its senders were paused {sure} times: pauses come before marks", host=host)
+    known = f"{_were(paused)} paused {sum(paused.values())} times, in rounds with other receivers too" if paused else ""
     if received is None:
-        return Finding(where, "packets that are marked", "none, and no sender tells its rate", "unknown", host=host)
+        return Finding(where, expected, "; ".join(filter(None, ("none; rates of the senders: not reported", known))), "unknown", host=host)
     if received < link * CONGESTED:
         words = f"none, at {received:.4g} of {link:g} Gb/s: no congestion was made"
-        return Finding(where, "packets that are marked", words, "unknown", host=host)
-    return Finding(where, "packets that are marked", f"none at {received:.4g} of {link:g} Gb/s, and no pause: marking is not enabled", host=host)
+        return Finding(where, expected, "; ".join(filter(None, (words, known))), "unknown", host=host, judged=True)
+    words = f"none at {received:.4g} of {link:g} Gb/s"
+    return Finding(
+        where, expected, f"{words}; {known}: marks come after pauses, or not at all" if known else f"{words}, and no pause: marking is not enabled", host=host
+    )
 
 
 @check(
@@ -92,10 +111,11 @@ def _unmarked(host: str, device: str, paused: int, received: float | None, link:
     fabric="roce",
     scope="group",
     required=("pod_congestion_control", ("dcqcn",)),
+    hosts=INCAST,
     remedy="dcqcn",
 )
 def dcqcn_backs_off(load_jobs: Grouped, rdma_counters_idle: Grouped, rdma_counters: Grouped, pod_congestion_control: str) -> t.Iterator[Finding]:
-    """Receivers of marked packets send notifications, and every sender handles them."""
+    """Receivers of marked packets send congestion notifications, and every sender handles them."""
     if pod_congestion_control != "dcqcn":
         raise NotApplicable(f"pod_congestion_control is {pod_congestion_control}")
     counters = _growth(rdma_counters_idle, rdma_counters, "device")
@@ -107,14 +127,14 @@ def dcqcn_backs_off(load_jobs: Grouped, rdma_counters_idle: Grouped, rdma_counte
         judged = True
         sent = pick(mine, NOTIFIED)
         if sent is None:
-            yield Finding(f"{device} {NOTIFIED[0]}", "a counter of it", "none", "unknown", host=host)
+            yield Finding(f"{device} {NOTIFIED[0]}", "counter", "not reported", "unknown", host=host)
         elif not sent:
             words = f"none for {pick(mine, MARKED)} marked packets"
             yield Finding(f"{device} as receiver", "notifications sent for marks", words, host=host)
         else:
             notified |= senders
     if not judged:
-        raise CannotTell("no receiver has counted a marked packet, so nobody had to back off")
+        raise CannotTell("no receiver has counted a marked packet, so no sender had to reduce its rate")
     for host, device in sorted(notified):
         if host in counters:
             yield from _backs_off(host, device, counters[host].get(device))
@@ -123,7 +143,7 @@ def dcqcn_backs_off(load_jobs: Grouped, rdma_counters_idle: Grouped, rdma_counte
 def _backs_off(host: str, device: str, counters: Mapping[str, int] | None) -> t.Iterator[Finding]:
     handled, ignored = pick(counters, (HANDLED,)), pick(counters, (IGNORED,))
     if handled is None:
-        yield Finding(f"{device} {HANDLED}", "a counter of it", "none", "unknown", host=host)
+        yield Finding(f"{device} {HANDLED}", "counter", "not reported", "unknown", host=host)
     elif not handled:
         yield Finding(f"{device} as sender", "notifications handled", "none, though its receivers sent them", host=host)
     if ignored:
@@ -131,43 +151,62 @@ def _backs_off(host: str, device: str, counters: Mapping[str, int] | None) -> t.
 
 
 @check(
-    cause="One sender does not back off, or gets more than its part by its path: the others starve beside it.",
+    cause="One sender does not reduce its rate, or its path gives it more than its share: the others get less.",
     fix="Compare DCQCN's settings and the NIC firmware of the fastest and the slowest sender.",
     fabric="roce",
     scope="group",
     severity="warn",
+    hosts=INCAST,
 )
 def fair_share(load_jobs: Grouped, write_bw: Grouped, pod_fair_share_percent: float) -> t.Iterator[Finding]:
-    """The slowest sender to a receiver gets at least half of what the fastest gets."""
+    """The slowest sender to a receiver gets at least {pod_fair_share_percent} percent of the rate of the fastest."""
+    pairs = _queue_pairs(load_jobs)
     for (host, device, number), shares in _rounds(load_jobs, write_bw).items():
-        slow, fast = min(shares, key=lambda sender: shares[sender]), max(shares, key=lambda sender: shares[sender])
-        least = shares[fast] * pod_fair_share_percent / 100
-        if shares[slow] < least:
-            words = f"{shares[slow]:.4g} Gb/s, and {fast[0]} {fast[1]} {shares[fast]:.4g}"
-            yield Finding(f"{slow[1]} to {host} {device} in round {number}", f"{least:.4g} Gb/s or more", words, host=slow[0])
+        # A switch shares by flow or by port, so that a sender is given too little only where it gets less by both.
+        known = {sender: pairs.get((sender, number)) for sender in shares}
+        each = {sender: rate / (known[sender] or 1) if all(known.values()) else rate for sender, rate in shares.items()}
+        fast, fastest = max(shares, key=lambda sender: shares[sender]), max(each.values())
+        part = pod_fair_share_percent / 100
+        slow = [sender for sender in shares if shares[sender] < shares[fast] * part and each[sender] < fastest * part]
+        if slow:
+            least = min(slow, key=lambda sender: shares[sender])
+            own = min(shares[fast], fastest * (known[least] or 1) if all(known.values()) else shares[fast]) * part
+            words = f"{shares[least]:.4g} Gb/s{_over(known, least)}, and {fast[0]} {fast[1]} {shares[fast]:.4g}{_over(known, fast)}"
+            yield Finding(f"{least[1]} to {host} {device} in round {number}", f"{own:.4g} Gb/s or more", words, host=least[0])
+
+
+def _queue_pairs(load_jobs: Grouped) -> dict[tuple[End, t.Any], int]:
+    """With how many queue pairs each rail sent in each round; without those that are not reported."""
+    return {((host, job["device"]), job["round"]): job["qps"] for host, rows in load_jobs.items() for job in incast_jobs(rows, "client") if job.get("qps")}
+
+
+def _over(pairs: Mapping[End, int | None], sender: End) -> str:
+    """The queue pairs of a sender, where those of a round differ."""
+    return f" over {counted(pairs[sender] or 0, 'queue pair')}" if len(set(pairs.values())) > 1 else ""
 
 
 def _rounds(load_jobs: Grouped, write_bw: Grouped) -> dict[tuple[str, str, t.Any], dict[End, float]]:
     """The rate of each sender (Gb/s) by the receiver's host and device and the round.
 
-    Raises CannotTell where none is told.
+    Raises CannotTell where none is reported.
     """
     receivers, rates = _incasts(load_jobs), sent(load_jobs, write_bw)
     found = {(*receiver, number): senders for receiver in receivers for number, senders in sorted(rates.get(receiver, {}).items())}
     if not found:
-        raise CannotTell("no sender tells its rate")
+        raise CannotTell("rates of the senders: not reported")
     return found
 
 
 @check(
-    cause="Senders back off too far: switches mark too early (thresholds of another speed, or packets where bytes are meant), DCQCN is too harsh, or pauses.",
-    fix="Mend slow_receiver first, where it is found. Then compare the leaf's ECN thresholds with its vendor's, and the senders' DCQCN with its defaults.",
+    cause="Senders reduce their rate too far: switches mark too early (thresholds of another speed or unit), DCQCN reduces too much, or pauses.",
+    fix="Fix slow_receiver first, where it is reported. Then compare the leaf's ECN thresholds with its vendor's, and the senders' DCQCN with its defaults.",
     fabric="roce",
     scope="group",
     severity="warn",
+    hosts=INCAST,
 )
 def incast_fills_link(load_jobs: Grouped, write_bw: Grouped, pod_link_gbit_s: float, pod_incast_fill_percent: float) -> t.Iterator[Finding]:
-    """The senders to one receiver fill its link together: congestion costs no more than a fifth of it."""
+    """The senders to one receiver together reach at least {pod_incast_fill_percent} percent of its link rate."""
     least = pod_link_gbit_s * pod_incast_fill_percent / 100
     for (host, device, number), shares in _rounds(load_jobs, write_bw).items():
         if sum(shares.values()) < least:

@@ -5,18 +5,32 @@
 
 from __future__ import annotations
 
-import itertools
 import typing as t
 
+from ...pod.names import Rows
 from .. import Finding, check
-from .._counters import DISCARDS, RX_PAUSED_US, RX_PAUSES, SEQUENCE_ERRORS, TIMEOUTS, TX_PAUSES, growth, loaded_seconds, pick, planned, total
-from .._ports import Rows
+from .._counters import (
+    DISCARDS,
+    RX_PAUSED_US,
+    RX_PAUSES,
+    SEQUENCE_ERRORS,
+    TIMEOUTS,
+    TX_PAUSED_US,
+    TX_PAUSES,
+    growth,
+    incasts_of_node,
+    judge_most,
+    loaded_seconds,
+    paused_percent,
+    pick,
+    total,
+)
 
 LOST = (SEQUENCE_ERRORS, TIMEOUTS)
 
 
 @check(
-    cause="Marks come too late or senders do not back off, so that pauses must hold the traffic; or pauses spread from another part of the fabric.",
+    cause="Marks come too late or senders do not reduce their rate, so that pauses stop the traffic; or pauses spread from another part of the fabric.",
     fix="Lower the ECN minimum threshold until marks come well before pauses; find the port at which the pauses begin, the last that is not paused itself.",
     fabric="roce",
     required=True,
@@ -25,23 +39,25 @@ def pfc_brief(
     nic_counters_idle: Rows, nic_counters: Rows, pod_incasts: Rows, pod_incast_refused: str, pod_rails: Rows, pod_roce_priority: int,
     pod_pause_warn_percent: float, pod_pause_max_percent: float, nic_counters_during: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
-    """Under load no rail is paused for long, and no rail outside of the load at all."""
-    seconds = loaded_seconds(planned(pod_incasts, pod_incast_refused))
+    """Under load a rail is paused for less than {pod_pause_max_percent} percent of the time ({pod_pause_warn_percent}: warn), outside of the load never."""
+    seconds = loaded_seconds(incasts_of_node(pod_incasts, pod_incast_refused))
     nics = growth(nic_counters_idle, nic_counters, "netdev")
     for rail in pod_rails:
         mine = nics.get(rail["netdev"])
         frames, paused = pick(mine, RX_PAUSES, pod_roce_priority), pick(mine, RX_PAUSED_US, pod_roce_priority)
         if frames is None and paused is None:
-            yield Finding(f"{rail['netdev']} pauses", "a counter of them", "none", "unknown")
+            yield Finding(f"{rail['netdev']} pauses", "PFC pause counter", "not reported", "unknown")
         elif rail["device"] not in seconds:
             if frames or paused:
                 yield Finding(rail["netdev"], "no pause on a rail outside of the load", f"{frames or 0} pauses, {(paused or 0) / 1e6:.3g} s")
         elif paused is None and frames:
-            yield Finding(rail["netdev"], "how long it was paused", f"{frames} pauses of a length that the NIC does not tell", "unknown")
+            yield Finding(rail["netdev"], "pause duration", f"{frames} pauses; pause duration: not reported", "unknown")
         elif paused:
             percent = paused / 1e4 / seconds[rail["device"]]
             worst = _worst(nic_counters_during or [], rail["netdev"], pod_roce_priority)
-            words = f"{percent:.2g} % of {seconds[rail['device']]:g} s" + (f", {worst:.2g} % at worst between two samples" if worst is not None else "")
+            words = f"{percent:.2g} % of {seconds[rail['device']]:g} s" + (
+                f", {worst:.2g} % at worst between two samples" if worst is not None and worst > percent else ""
+            )
             if percent >= pod_pause_max_percent:
                 yield Finding(rail["netdev"], f"paused for less than {pod_pause_max_percent:g} % of the time", words)
             elif percent >= pod_pause_warn_percent:
@@ -51,28 +67,40 @@ def pfc_brief(
 def _worst(samples: Rows, netdev: str, priority: int) -> float | None:
     """The largest share of the time between two samples for which a rail was paused, in percent."""
     names = {name.format(p=priority) for name in RX_PAUSED_US}
-    told = sorted((row["seconds"], row["value"]) for row in samples if row["netdev"] == netdev and row["name"] in names)
-    shares = [(late - soon) / 1e4 / (after - before) for (before, soon), (after, late) in itertools.pairwise(told) if after > before]
+    samples_of_port = sorted((row["seconds"], row["value"]) for row in samples if row["netdev"] == netdev and row["name"] in names)
+    # itertools.pairwise is newer than Python 3.9.
+    neighbours = zip(samples_of_port, samples_of_port[1:])  # noqa: RUF007
+    shares = [(late - soon) / 1e4 / (after - before) for (before, soon), (after, late) in neighbours if after > before]
     return max(shares, default=None)
 
 
 @check(
-    cause="The receiving host is slower than its link, and pauses the fabric: a narrow PCIe link, ACS or an IOMMU on the way, or a memory that is far away.",
+    cause="The receiving host is slower than its link, and pauses the fabric: a narrow PCIe link, ACS or an IOMMU on the way, or memory of a remote NUMA node.",
     fix="Look at the host's pcie_link, acs_as_expected, iommu_as_expected and nic_gpu_affinity of layer 0.",
     fabric="roce",
 )
 def slow_receiver(
-    nic_counters_idle: Rows, nic_counters: Rows, pod_incasts: Rows, pod_incast_refused: str, pod_rails: Rows, pod_roce_priority: int
-) -> t.Iterator[Finding]:
-    """No NIC pauses the fabric: the host takes what its link brings."""
-    planned(pod_incasts, pod_incast_refused)
+    nic_counters_idle: Rows, nic_counters: Rows, pod_incasts: Rows, pod_incast_refused: str, pod_rails: Rows, pod_roce_priority: int,
+    pod_link_gbit_s: float, pod_pause_warn_percent: float, pod_pause_max_percent: float,
+) -> t.Iterator[Finding]:  # fmt: skip
+    """A NIC pauses its switch for less than {pod_pause_max_percent} percent of the load ({pod_pause_warn_percent}: warn), as it is as fast as its link."""
+    seconds = loaded_seconds(incasts_of_node(pod_incasts, pod_incast_refused))
     nics = growth(nic_counters_idle, nic_counters, "netdev")
     for rail in pod_rails:
-        sent = pick(nics.get(rail["netdev"]), TX_PAUSES, pod_roce_priority)
-        if sent is None:
-            yield Finding(f"{rail['netdev']} pauses sent", "a counter of them", "none", "unknown")
-        elif sent:
-            yield Finding(rail["netdev"], "no pause sent to the switch", f"{sent} pauses: the host is slower than its link")
+        mine, lasted = nics.get(rail["netdev"]), seconds.get(rail["device"]) or max(seconds.values())
+        sent, paused = pick(mine, TX_PAUSES, pod_roce_priority), pick(mine, TX_PAUSED_US, pod_roce_priority)
+        if sent is None and paused is None:
+            yield Finding(f"{rail['netdev']} pauses sent", "PFC pause counter", "not reported", "unknown")
+            continue
+        # Some drivers count the time, the others frames, whose longest time is known.
+        percent = paused / 1e4 / lasted if paused is not None else paused_percent(sent or 0, lasted, pod_link_gbit_s)
+        if percent >= pod_pause_warn_percent:
+            limit = pod_pause_max_percent if percent >= pod_pause_max_percent else pod_pause_warn_percent
+            share = f"{'' if paused is not None else 'at most '}{percent:.3g} % of {lasted:g} s"
+            words = f"{share} ({sent if sent is not None else '?'} frames): the host is slower than its link"
+            timed = {"severity": None if percent >= pod_pause_max_percent else "warn"}
+            judged = timed if paused is not None else judge_most(percent, pod_pause_max_percent)
+            yield Finding(rail["netdev"], f"pauses sent for less than {limit:g} % of the time", words, **judged)
 
 
 @check(
@@ -86,18 +114,18 @@ def no_drops(
     pod_roce_priority: int,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Under load no rail loses a packet."""
-    planned(pod_incasts, pod_incast_refused)
+    incasts_of_node(pod_incasts, pod_incast_refused)
     nics, devices = growth(nic_counters_idle, nic_counters, "netdev"), growth(rdma_counters_idle, rdma_counters, "device")
     for rail in pod_rails:
         discarded = total(nics.get(rail["netdev"]), DISCARDS, pod_roce_priority)
         if discarded is None:
-            yield Finding(f"{rail['netdev']} discards", "a counter of them", "none", "unknown")
+            yield Finding(f"{rail['netdev']} discards", "discard counter", "not reported", "unknown")
         elif discarded:
             yield Finding(rail["netdev"], "no packet discarded", str(discarded))
         lost = {names[0]: pick(devices.get(rail["device"]), names) for names in LOST}
         for name, count in lost.items():
             if count is None:
-                yield Finding(f"{rail['device']} {name}", "a counter of it", "none", "unknown")
+                yield Finding(f"{rail['device']} {name}", "counter", "not reported", "unknown")
             elif count:
                 yield Finding(f"{rail['device']} {name}", "no growth", str(count))
         order = pick(devices.get(rail["device"]), ("out_of_sequence",))
@@ -106,18 +134,18 @@ def no_drops(
 
 
 @check(
-    cause="A port could not send what waited in it for so long that it threw it away: a broken link, a stuck receiver, or a routing loop.",
-    fix="Look for the port behind which nothing is taken any more, by the growth of PortXmitWait along the path (perfquery, ibqueryerrors).",
+    cause="A port discarded packets that it could not send in time: a broken link, a stuck receiver, or a routing loop.",
+    fix="Follow the growth of PortXmitWait along the path (perfquery, ibqueryerrors) to the port whose receiver accepts no more packets.",
     fabric="infiniband",
     required=True,
 )
 def xmit_discards(rdma_port_counters_idle: Rows, rdma_port_counters: Rows, pod_incasts: Rows, pod_incast_refused: str, pod_rails: Rows) -> t.Iterator[Finding]:
-    """Under load no port discards what it cannot send; that it waits is how InfiniBand holds congestion, and is only kept."""
-    planned(pod_incasts, pod_incast_refused)
+    """Under load no port discards a packet; waiting is how InfiniBand handles congestion, and is recorded only."""
+    incasts_of_node(pod_incasts, pod_incast_refused)
     devices = growth(rdma_port_counters_idle, rdma_port_counters, "device")
     for rail in pod_rails:
         discarded, waited = (pick(devices.get(rail["device"]), (name,)) for name in ("port_xmit_discards", "port_xmit_wait"))
         if discarded is None:
-            yield Finding(f"{rail['device']} port_xmit_discards", "a counter of it", "none", "unknown")
+            yield Finding(f"{rail['device']} port_xmit_discards", "counter", "not reported", "unknown")
         elif discarded:
-            yield Finding(rail["device"], "no packet discarded", f"{discarded}, and port_xmit_wait grew by {waited if waited is not None else 'nothing told'}")
+            yield Finding(rail["device"], "no packet discarded", f"{discarded}, and port_xmit_wait grew by {waited if waited is not None else '(no data)'}")

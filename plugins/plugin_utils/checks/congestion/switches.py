@@ -7,99 +7,26 @@ from __future__ import annotations
 
 import typing as t
 
-from .. import Finding, NotApplicable, check
-from .._counters import faces, planned, port_growth
-from .._ports import Rows, by_port, cables_of, port_name
+from ...pod.names import Rows, port_name, rated
+from .. import CannotTell, Finding, NotApplicable, check
+from .._counters import faces, incasts_of_node, judge_most, paused_percent, port_growth
+from .._planned import cables_of
+from .load import End, sent
+from .marks import CONGESTED
 
 Peers = dict[str, Rows]
 Grown = dict[tuple[str, t.Any], dict[str, int]]
-
-
-@check(
-    cause="PFC is not on for the RoCE priority at one end of a cable, or it is on for another priority too; or the switch has thresholds but does not mark.",
-    fix="Give every port of the path the same lossless priority, and enable ECN marking in the queue that carries it.",
-    fabric="roce",
-    kind="switch",
+PAUSED_BY = "{end} pauses this port without any load: a NIC whose host or firmware hangs sends pauses without end."
+PAUSED_BY_FIX = "Reset that NIC or power-cycle its host ({end}), and switch the PFC watchdog on at the switch, so that one NIC cannot stop the fabric."
+PASSED_ON = "{peer} pauses this spine, whose buffers fill, so that it pauses its other ports without congestion of their own."
+PASSED_ON_FIX = (
+    "Look at {peer}'s ports to hosts for the one that is congested or paused by its host. Correct ECN marking there and DCQCN of its senders before PFC."
 )
-def qos_agrees(
-    pfc_priorities: Rows, pfc_priorities_of_peers: Peers, pod_cables: Rows, pod_roce_priority: int, ecn_settings: Rows | None = None
-) -> t.Iterator[Finding]:
-    """Both ends of every cable are lossless on the RoCE priority and no other, and the switch marks."""
-    mine = _lossless(pfc_priorities)
-    theirs = {node: _lossless(rows) for node, rows in pfc_priorities_of_peers.items()}
-    for cable in cables_of(pod_cables):
-        near, far = mine.get(port_name(cable["port"])), theirs.get(cable["peer"], {}).get(port_name(cable["peer_port"]))
-        end = f"{cable['peer']} {cable['peer_port']}"
-        if near is None:
-            yield Finding(f"{cable['port']} PFC", f"on priority {pod_roce_priority} only", "not told", "unknown", cable["port"])
-        elif near != [pod_roce_priority]:
-            words = f"on {_said(near)}" + (f", and on {_said(far)} at {end}" if far is not None else "")
-            yield Finding(f"{cable['port']} PFC", f"on priority {pod_roce_priority} only", words, port=cable["port"])
-        elif far is None:
-            yield Finding(f"{cable['port']} PFC", f"the same at {end}", f"{cable['peer']} does not tell", "unknown", cable["port"])
-        elif far != near:
-            yield Finding(f"{cable['port']} PFC", f"on priority {pod_roce_priority} only at {end} too", f"on {_said(far)} there", port=cable["port"])
-    yield from _marking(ecn_settings or [], pod_cables, pod_roce_priority)
-
-
-def _lossless(rows: Rows) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
-    for row in rows:
-        found.setdefault(port_name(row["port"]), []).extend([row["priority"]] if row["pfc"] else [])
-    return found
-
-
-def _said(priorities: list[int]) -> str:
-    return ", ".join(map(str, sorted(priorities))) or "none"
-
-
-def _marking(settings: Rows, cables: Rows, priority: int) -> t.Iterator[Finding]:
-    """Profiles of which one must mark, or settings of ports that all must."""
-    profiles = [row for row in settings if row["port"] is None]
-    if profiles and not any(row["marking"] for row in profiles):
-        names = ", ".join(str(row["profile"]) for row in profiles)
-        yield Finding("ECN", "a profile that marks", f"{names} drop{'s' if len(profiles) == 1 else ''} instead: marking is not enabled")
-    told = by_port([row for row in settings if row["port"] is not None])
-    for cable in cables:
-        row = told.get(cable["port"])
-        if row is None and told:
-            yield Finding(f"{cable['port']} ECN", f"marking on traffic class {priority}", "not told", "unknown", cable["port"])
-        elif row is not None and not (row["marking"] and (not row["traffic_classes"] or priority in row["traffic_classes"])):
-            classes = f"on traffic class {', '.join(map(str, row['traffic_classes']))}" if row["marking"] else "not enabled"
-            yield Finding(f"{cable['port']} ECN", f"marking on traffic class {priority}", classes, port=cable["port"])
-
-
-@check(
-    cause="The switch carries RoCE in a class that has neither PFC nor ECN, so that it is dropped like any other traffic.",
-    fix="Map the DSCP of the pod to the lossless class (SONiC DSCP_TO_TC_MAP, Cumulus nv set qos roce), and bind the map to every port of the path.",
-    fabric="roce",
-    kind="switch",
+DROPPED_BY_WRED = (
+    "The WRED profile of the RoCE queue drops at its thresholds instead of marking: its ECN mode is missing or not for green packets, "
+    "or senders transmit RoCE that is not ECN-capable (ECT)."
 )
-def dscp_agrees(dscp_classes: Rows, pod_cables: Rows, pod_roce_priority: int, pod_roce_dscp: int) -> t.Iterator[Finding]:
-    """The switch gives the DSCP of RoCE the class of the RoCE priority, at every cable."""
-    told: dict[str | None, dict[str | None, int | None]] = {}
-    for row in dscp_classes:
-        by_map = told.setdefault(row["port"] and port_name(row["port"]), {})
-        by_map.setdefault(row["map"], None)
-        if pod_roce_dscp in row["dscp"]:
-            by_map[row["map"]] = row["traffic_class"]
-    expected = f"traffic class {pod_roce_priority} for DSCP {pod_roce_dscp}"
-    if None in told:
-        wrong = [f"{_class(given)} in {name}" for name, given in told[None].items() if given != pod_roce_priority]
-        if wrong:
-            some = len(wrong) < len(told[None])
-            yield Finding("maps", expected, ", ".join(wrong) + (", and who has that map is not told" if some else ""), "unknown" if some else None)
-        return
-    for cable in cables_of(pod_cables):
-        given = told.get(port_name(cable["port"]))
-        if given is None:
-            yield Finding(cable["port"], expected, "not told", "unknown", cable["port"])
-        elif list(given.values()) != [pod_roce_priority]:
-            yield Finding(cable["port"], expected, ", ".join(map(_class, given.values())), port=cable["port"])
-
-
-def _class(given: int | None) -> str:
-    return "none" if given is None else f"traffic class {given}"
+MARK_INSTEAD = "Set the profile's ECN mode (SONiC: ecnconfig and WRED_PROFILE ecn=ecn_all) and bind it to the RoCE queue; on senders, see that RoCE ECN is on."
 
 
 @check(
@@ -113,28 +40,40 @@ def _class(given: int | None) -> str:
 def switch_drops(
     queue_drops_idle: Rows, queue_drops: Rows, ingress_drops_idle: Rows, ingress_drops: Rows, pod_incasts: Rows, pod_incast_refused: str,
     pod_cables: Rows, pod_roce_priority: int, pfc_counters_idle: Rows | None = None, pfc_counters: Rows | None = None,
+    ecn_counters_idle: Rows | None = None, ecn_counters: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
-    """Under load no port of a cable drops a packet of the RoCE priority."""
-    planned(pod_incasts, pod_incast_refused)
+    """Under load no cabled port drops a packet of the RoCE priority."""
+    incasts_of_node(pod_incasts, pod_incast_refused)
+    by_wred = port_growth(ecn_counters_idle or [], ecn_counters or [], ("wred_dropped_packets",), "queue")
+    of_class = [row for row in (*(ecn_counters_idle or ()), *(ecn_counters or ())) if _is_of(row["queue"], pod_roce_priority)]
+    counts_wred = any(row["wred_dropped_packets"] is not None for row in of_class)
+    for cable in cables_of(pod_cables):
+        mine = _of_class(by_wred, cable["port"], pod_roce_priority)
+        if counts_wred and not mine:
+            yield Finding(f"{cable['port']} drops by WRED", "drop counter", "not reported", "unknown", cable["port"])
+        for queue, grown in mine:
+            if count := grown["wred_dropped_packets"]:
+                words = f"{count} packets{'' if queue is None else f' of {queue}'}"
+                yield Finding(cable["port"], "no packet dropped by WRED", words, port=cable["port"], cause=DROPPED_BY_WRED, fix=MARK_INSTEAD)
     paused = port_growth(pfc_counters_idle or [], pfc_counters or [], ("tx_frames",), "priority")
     for way, was, now, by in (("out", queue_drops_idle, queue_drops, "queue"), ("in", ingress_drops_idle, ingress_drops, "priority_group")):
         dropped = port_growth(was, now, ("dropped_packets",), by)
         for cable in cables_of(pod_cables):
             mine = _of_class(dropped, cable["port"], pod_roce_priority)
             if not mine:
-                yield Finding(f"{cable['port']} drops on the way {way}", "a counter of them", "none", "unknown", cable["port"])
+                yield Finding(f"{cable['port']} drops on the way {way}", "drop counter", "not reported", "unknown", cable["port"])
             for queue, grown in mine:
                 count = grown["dropped_packets"]
                 if count:
                     # A count of all priorities holds what is dropped for other reasons too, at idle as well.
                     severity = "warn" if queue is None and way == "in" else None
-                    told = _with_pauses(paused, port_name(cable["port"]), pfc_counters is not None)
-                    words = f"{count} packets{'' if queue is None else f' of {queue}'}, {told}"
+                    reported = _with_pauses(paused, port_name(cable["port"]), pfc_counters is not None)
+                    words = f"{count} packets{'' if queue is None else f' of {queue}'}, {reported}"
                     yield Finding(cable["port"], f"no packet dropped on the way {way}", words, severity, cable["port"])
 
 
 def _of_class(grown: Grown, port: str, priority: int) -> list[tuple[t.Any, dict[str, int]]]:
-    """What a port's counters of the RoCE priority, or of all, grew by, each with its queue; nothing where it has told none before and after."""
+    """What a port's counters of the RoCE priority, or of all, grew by, each with its queue; nothing where it has reported none before and after."""
     return [(queue, one) for (where, queue), one in grown.items() if where == port_name(port) and _is_of(queue, priority)]
 
 
@@ -143,9 +82,9 @@ def _is_of(queue: t.Any, priority: int) -> bool:
     return queue is None or str(queue).upper() in {f"{kind}{priority}" for kind in ("", "UC", "ALL")}
 
 
-def _with_pauses(paused: Grown, port: str, told: bool) -> str:
-    if not told:
-        return "and pauses are not told"
+def _with_pauses(paused: Grown, port: str, reported: bool) -> str:
+    if not reported:
+        return "and pauses are not reported"
     frames = sum(grown.get("tx_frames", 0) for (where, _priority), grown in paused.items() if where == port)
     anywhere = sum(grown.get("tx_frames", 0) for grown in paused.values())
     if frames or anywhere:
@@ -154,53 +93,105 @@ def _with_pauses(paused: Grown, port: str, told: bool) -> str:
 
 
 @check(
-    cause="Pauses spread: a port that stays paused fills the buffers behind it, so that spines pause leaves that have no part in the congestion.",
-    fix="Find where the pauses begin: the port that is paused by a host or that is congested itself. Mend marks and senders there before PFC.",
+    cause="Pauses spread: a port that stays paused fills the buffers behind it, so that spines pause leaves without congestion.",
+    fix="Find where the pauses begin: the port that is paused by a host or that is congested itself. Correct ECN marking and the senders there before PFC.",
     fabric="roce",
     kind="switch",
 )
 def pauses_stay_local(
-    pfc_counters_idle: Rows, pfc_counters: Rows, pod_incasts: Rows, pod_incast_refused: str, pod_cables: Rows, pod_role: str, pod_roce_priority: int
-) -> t.Iterator[Finding]:
-    """Pauses reach the target leaf's own uplinks at most: no spine pauses a leaf, and no idle port is paused."""
-    roles = faces(planned(pod_incasts, pod_incast_refused))
+    pfc_counters_idle: Rows, pfc_counters: Rows, pfc_counters_idle_of_peers: Peers, pfc_counters_of_peers: Peers, pod_incasts: Rows,
+    pod_incast_refused: str, pod_cables: Rows, pod_role: str, pod_roce_priority: int, pod_link_gbit_s: float, pod_pause_warn_percent: float,
+    pod_pause_max_percent: float,
+) -> t.Iterator[Finding]:  # fmt: skip
+    """Pauses stay at the target leaf: elsewhere they last less than {pod_pause_max_percent} percent of the load ({pod_pause_warn_percent}: warn)."""
+    roles = faces(incasts_of_node(pod_incasts, pod_incast_refused))
+    seconds = sum({row["round"]: row["seconds"] for row in pod_incasts}.values())
     grown = port_growth(pfc_counters_idle, pfc_counters, ("rx_frames", "tx_frames"), "priority")
+    cause, fix = _passed_on(grown, pod_cables, pod_role, pod_roce_priority)
     for cable in cables_of(pod_cables):
         port = port_name(cable["port"])
         mine = [one for _priority, one in _of_class(grown, port, pod_roce_priority)]
         if not mine:
-            yield Finding(f"{cable['port']} pauses", "a counter of them", "none", "unknown", cable["port"])
+            yield Finding(f"{cable['port']} pauses", "PFC pause counter", "not reported", "unknown", cable["port"])
             continue
         received, sent = (sum(one.get(column, 0) for one in mine) for column in ("rx_frames", "tx_frames"))
-        if roles.get(port, {"idle"}) == {"idle"} and (received or sent):
-            words = f"{received} pauses received, {sent} sent"
-            yield Finding(cable["port"], "no pause on a port outside of the load", words, port=cable["port"])
-        elif cable["peer_role"] == "spine" and received:
-            yield Finding(cable["port"], f"no pause from {cable['peer']}", f"{received}: pauses spread over the spine", port=cable["port"])
-        elif pod_role == "spine" and sent:
-            yield Finding(cable["port"], f"no pause sent to {cable['peer']}", f"{sent}: pauses spread over this spine", port=cable["port"])
+        apart = _spread(cable, roles.get(port, {"idle"}) == {"idle"}, pod_role, received, sent)
+        if apart is None:
+            continue
+        expected, frames, words = apart
+        if pod_role != "spine" and cable["peer_role"] == "spine":
+            # A leaf that a spine pauses is not the cause: where the spine reports these pauses, the finding is the spine's.
+            was, now = (peers.get(cable["peer"], []) for peers in (pfc_counters_idle_of_peers, pfc_counters_of_peers))
+            if _sent_at(was, now, cable["peer_port"], pod_roce_priority) >= frames:
+                continue
+        # A few frames stop nothing: what counts is for how much of the time they can have.
+        percent = paused_percent(frames, seconds, rated(cable, pod_link_gbit_s))
+        if percent >= pod_pause_warn_percent:
+            words = f"{words} (up to {percent:.3g} % of {seconds:g} s)"
+            judged = {"cause": cause, "fix": fix, **judge_most(percent, pod_pause_max_percent)}
+            yield Finding(cable["port"], expected, words, port=cable["port"], **judged)
+
+
+def _passed_on(grown: Grown, cables: Rows, role: str, priority: int) -> tuple[str | None, str | None]:
+    """Cause and fix of the pauses that a spine passes on: the leaf that paused it most; neither where none did, or of another switch."""
+    if role != "spine":
+        return None, None
+    received = {cable["peer"]: 0 for cable in cables}
+    for cable in cables:
+        received[cable["peer"]] += sum(one["rx_frames"] for _priority, one in _of_class(grown, cable["port"], priority))
+    peer = max(received, key=lambda one: received[one], default="")
+    return (PASSED_ON.format(peer=peer), PASSED_ON_FIX.format(peer=peer)) if received.get(peer) else (None, None)
+
+
+def _sent_at(was: Rows, now: Rows, port: str, priority: int) -> int:
+    """How many pauses another switch reports to have sent at a port; none where its counters cannot be compared."""
+    try:
+        grown = port_growth(was, now, ("tx_frames",), "priority")
+    except CannotTell:
+        return 0
+    return sum(one["tx_frames"] for _priority, one in _of_class(grown, port, priority))
+
+
+def _spread(cable: dict[str, t.Any], idle: bool, role: str, received: int, sent: int) -> tuple[str, int, str] | None:
+    """What must hold of a port's pauses, how many frames break it, and these in words; None where none does."""
+    if idle and (received or sent):
+        return "no pause on a port outside of the load", max(received, sent), f"{received} pauses received, {sent} sent"
+    if cable["peer_role"] == "spine" and received:
+        return f"no pause from {cable['peer']}", received, f"{received}: pauses spread over the spine"
+    if role == "spine" and sent:
+        return f"no pause sent to {cable['peer']}", sent, f"{sent}: pauses spread over this spine"
+    return None
 
 
 @check(
-    cause="A port pauses, is paused or drops although nobody sends: a broken host or optic, or traffic of somebody else.",
-    fix="Look for the port whose counter moves, and for what is behind it.",
+    cause="A port pauses, is paused or drops without load: a broken host or optic, or traffic of another source.",
+    fix="Look for the port whose counter grows, and for the device behind it.",
     fabric="roce",
     kind="switch",
 )
 def switch_quiet(
-    pfc_counters_before: Rows, pfc_counters_idle: Rows, queue_drops_before: Rows, queue_drops_idle: Rows, pod_cables: Rows, pod_roce_priority: int
-) -> t.Iterator[Finding]:
-    """While nobody sends, no port of a cable is paused, pauses, or drops on its way out."""
+    pfc_counters_before: Rows, pfc_counters_idle: Rows, queue_drops_before: Rows, queue_drops_idle: Rows, pod_cables: Rows, pod_roce_priority: int,
+    pod_link_gbit_s: float, pod_idle_seconds: int, pod_pause_warn_percent: float, pod_pause_max_percent: float,
+) -> t.Iterator[Finding]:  # fmt: skip
+    """Without load, no cabled port is paused for {pod_pause_warn_percent} percent of the time or more, or drops egress packets."""
     moved = port_growth(pfc_counters_before, pfc_counters_idle, ("rx_frames", "tx_frames"), "priority")
     lost = port_growth(queue_drops_before, queue_drops_idle, ("dropped_packets",), "queue")
     for cable in cables_of(pod_cables):
-        for name, grown in (("pauses", moved), ("drops", lost)):
-            mine = _of_class(grown, cable["port"], pod_roce_priority)
-            count = sum(sum(one.values()) for _queue, one in mine)
-            if not mine:
-                yield Finding(f"{cable['port']} {name}", "a counter of them", "none", "unknown", cable["port"])
-            elif count:
-                yield Finding(f"{cable['port']} {name}", "none while the pod is idle", str(count), port=cable["port"])
+        paused, dropped = (_of_class(grown, cable["port"], pod_roce_priority) for grown in (moved, lost))
+        if not paused:
+            yield Finding(f"{cable['port']} pauses", "pause counter", "not reported", "unknown", cable["port"])
+        received, sent = (sum(one[column] for _queue, one in paused) for column in ("rx_frames", "tx_frames"))
+        percent = paused_percent(max(received, sent), pod_idle_seconds, rated(cable, pod_link_gbit_s))
+        if percent >= pod_pause_warn_percent:
+            words = f"{received} received, {sent} sent (up to {percent:.3g} % of {pod_idle_seconds:g} s)"
+            end = f"{cable['peer']} {cable['peer_port']}"
+            cause, fix = (PAUSED_BY.format(end=end), PAUSED_BY_FIX.format(end=end)) if received > sent else (None, None)
+            judged = {"cause": cause, "fix": fix, **judge_most(percent, pod_pause_max_percent)}
+            yield Finding(f"{cable['port']} pauses", "none while the pod is idle", words, port=cable["port"], **judged)
+        if not dropped:
+            yield Finding(f"{cable['port']} drops", "drop counter", "not reported", "unknown", cable["port"])
+        elif count := sum(sum(one.values()) for _queue, one in dropped):
+            yield Finding(f"{cable['port']} drops", "none while the pod is idle", str(count), port=cable["port"])
 
 
 @check(
@@ -209,13 +200,31 @@ def switch_quiet(
     fabric="roce",
     kind="switch",
 )
-def switch_marks(ecn_counters_idle: Rows, ecn_counters: Rows, pod_incasts: Rows, pod_incast_refused: str) -> t.Iterator[Finding]:
-    """A switch at which an incast ends has marked packets."""
-    rows = planned(pod_incasts, pod_incast_refused)
-    if not any(row["role"] == "receiver" for row in rows):
+def switch_marks(
+    ecn_counters_idle: Rows, ecn_counters: Rows, pod_incasts: Rows, pod_incast_refused: str, load_jobs_of_peers: Peers, write_bw_of_peers: Peers,
+    pod_link_gbit_s: float, pod_roce_priority: int, pfc_counters_idle: Rows | None = None, pfc_counters: Rows | None = None,
+) -> t.Iterator[Finding]:  # fmt: skip
+    """A switch at which an incast ends marks packets of the RoCE priority."""
+    receivers = {(row["peer"], row["device"]) for row in incasts_of_node(pod_incasts, pod_incast_refused) if row["role"] == "receiver"}
+    if not receivers:
         raise NotApplicable("no incast ends at this switch")
     grown = port_growth(ecn_counters_idle, ecn_counters, ("marked_packets",), "queue")
+    if not grown and any(row["marked_packets"] is not None for row in (*ecn_counters_idle, *ecn_counters)):
+        raise CannotTell("no queue reports its marked packets both before and after the load")
     if not grown:
         raise NotApplicable("this switch does not count marks; the receivers do")
-    if not any(one["marked_packets"] for one in grown.values()):
-        yield Finding("ECN", "packets that this switch has marked", "none on any port")
+    if any(one["marked_packets"] for (_port, queue), one in grown.items() if _is_of(queue, pod_roce_priority)):
+        return
+    paused = port_growth(pfc_counters_idle or [], pfc_counters or [], ("tx_frames",), "priority")
+    if not any(one["tx_frames"] for one in paused.values()):
+        _must_be_congested(receivers, sent(load_jobs_of_peers, write_bw_of_peers), pod_link_gbit_s)
+    yield Finding("ECN", "ECN-marked packets of the RoCE priority", "none on any port")
+
+
+def _must_be_congested(receivers: t.Collection[End], rates: t.Mapping[End, t.Mapping[t.Any, t.Mapping[End, float]]], link: float) -> None:
+    """Raises CannotTell where no receiver's senders came near to filling its link, so that there was nothing to mark."""
+    reached = [sum(senders.values()) for end in receivers for senders in rates.get(end, {}).values()]
+    if not reached:
+        raise CannotTell("no congestion was made: no sender to this switch's receivers reported a rate")
+    if max(reached) < link * CONGESTED:
+        raise CannotTell(f"no congestion was made: its receivers received {max(reached):.4g} of {link:g} Gb/s at most")

@@ -9,16 +9,18 @@ import math
 import statistics
 import typing as t
 
-from ...incasts import flows_needed
+from ...loads.incasts import flows_needed
+from ...pod.names import Rows, port_name
 from .. import CannotTell, Finding, NotApplicable, check
-from .._counters import planned, port_growth
-from .._ports import Rows, port_name
+from .._counters import incasts_of_node, port_growth
 
 # Below this part of the mean an uplink carries no flow of the load, only what the fabric itself says.
 UNUSED = 0.05
 # With fewer flows an uplink, hashing alone may leave one empty.
 FLOWS_TO_USE = 16
 CERTAINTY = 0.99
+TOO_FEW = "Fewer flows crossed this leaf than it takes to tell a bad hash from chance."
+MORE_FLOWS = "Let more hosts take part, or raise pod_incast_qps, then evaluate the layer again."
 
 
 @check(
@@ -30,10 +32,10 @@ CERTAINTY = 0.99
 def ecmp_balanced(
     interface_bytes_idle: Rows, interface_bytes: Rows, pod_incasts: Rows, pod_incast_refused: str, pod_role: str, pod_ecmp_ratio_max: float
 ) -> t.Iterator[Finding]:
-    """Traffic that crosses the spines leaves over all uplinks, about as much over each."""
+    """Traffic to the spines is spread evenly over all uplinks."""
     if pod_role != "leaf":
-        raise NotApplicable("only a leaf spreads over uplinks")
-    rows = [row for row in planned(pod_incasts, pod_incast_refused) if row["role"] == "uplink"]
+        raise NotApplicable("only a leaf has uplinks")
+    rows = [row for row in incasts_of_node(pod_incasts, pod_incast_refused) if row["role"] == "uplink"]
     flows = max((row["flows"] for row in rows), default=0)
     if not flows:
         raise NotApplicable("no planned traffic leaves this leaf over its uplinks")
@@ -41,13 +43,15 @@ def ecmp_balanced(
     sent = _sent(interface_bytes_idle, interface_bytes, ports)
     mean = sum(sent.values()) / len(sent)
     if not mean:
-        raise CannotTell("its uplinks have sent nothing: the load did not cross the spines")
+        raise CannotTell("its uplinks sent nothing: the load did not cross the spines")
     unused = [port for port, count in sent.items() if count < mean * UNUSED]
     few = flows < FLOWS_TO_USE * len(sent)
     for port in unused if not few else ():
         yield Finding(port, f"about {mean / 1e9:.3g} GB sent", f"{sent[port] / 1e9:.3g} GB: the uplink is not used", port=port)
     if flows < flows_needed(len(sent)):
-        yield Finding("uplinks", f"{flows_needed(len(sent))} flows or more to judge the balance by", f"too few flows: {flows}", "unknown")
+        yield Finding(
+            "uplinks", f"{flows_needed(len(sent))} flows or more to measure the balance", f"too few flows: {flows}", "unknown", cause=TOO_FEW, fix=MORE_FLOWS
+        )
     elif len(sent) > 1 and not unused:
         yield from _unequal(sent, mean, flows, pod_ecmp_ratio_max)
 
@@ -58,7 +62,7 @@ def _sent(was: Rows, now: Rows, ports: t.Iterable[str]) -> dict[str, int]:
     for port in ports:
         counts = [one["tx_bytes"] for (where, _queue), one in grown.items() if where == port_name(port)]
         if not counts:
-            raise CannotTell(f"{port} does not tell how many bytes it sent")
+            raise CannotTell(f"bytes sent by {port}: not reported")
         sent[port] = sum(counts)
     return sent
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ...pod.names import Rows, by_port
 from .. import CannotTell, Finding, NotApplicable, check
-from .._counters import not_grown
-from .._ports import Rows, by_port, cables_of
+from .._counters import SATURATED_CAUSE, SATURATED_FIX, not_grown
+from .._planned import cables_of
 
 Row = dict[str, t.Any]
 JUDGED = ("symbol_errors", "link_recoveries", "link_downs", "rx_errors", "tx_discards", "local_integrity_errors", "buffer_overruns")
-# mlxlink writes what is measured and, in brackets, the module's own limits; copper has 0 and [0..0].
 # Waiting is no error, and its counter is at its end within minutes of load.
 WAITS = "PortXmitWait"
+# mlxlink writes what is measured and, in brackets, the module's own limits; copper has 0 and [0..0].
 MEASURED = re.compile(r"^(?P<values>[-\d.,]+) \[(?P<low>-?[\d.]+?)\.\.(?P<high>-?[\d.]+)\]$")
 
 
@@ -27,7 +28,7 @@ MEASURED = re.compile(r"^(?P<values>[-\d.,]+) \[(?P<low>-?[\d.]+?)\.\.(?P<high>-
     required=True,
 )
 def ib_errors_clean(link_errors: Rows, link_errors_before: Rows, pod_cables: Rows) -> t.Iterator[Finding]:
-    """No planned port gains symbol, receive or link errors or discards during the soak, and no counter has stopped at its end."""
+    """No planned port gains symbol, receive or link errors or discards during the soak, and no counter is saturated."""
     now, then = by_port(link_errors), by_port(link_errors_before)
     for cable in cables_of(pod_cables):
         port, expected = cable["port"], f"no growth of errors on the link to {cable['peer']} {cable['peer_port']}"
@@ -40,7 +41,7 @@ def ib_errors_clean(link_errors: Rows, link_errors_before: Rows, pod_cables: Row
 def _growth(port: str, expected: str, now: Row, before: Row) -> t.Iterator[Finding]:
     stopped = sorted({*now["saturated"], *before["saturated"]} - {WAITS})
     if stopped:
-        yield Finding(port, expected, f"counters that stopped at their end, to be cleared: {', '.join(stopped)}", "unknown")
+        yield Finding(port, expected, f"saturated counters, to be cleared: {', '.join(stopped)}", "unknown", cause=SATURATED_CAUSE, fix=SATURATED_FIX)
     yield from not_grown(port, expected, now, before, JUDGED)
 
 
@@ -50,7 +51,7 @@ def _growth(port: str, expected: str, now: Row, before: Row) -> t.Iterator[Findi
     fabric="infiniband",
 )
 def ib_modules(link_quality: Rows, pod_rails: Rows) -> t.Iterator[Finding]:
-    """Temperature and light of every rail's optical module are within the module's own limits."""
+    """Temperature and optical power of every rail's module are within the module's own limits."""
     optical = 0
     for device, values in _by_rail(link_quality, pod_rails).items():
         if "copper" in f"{values.get('Cable Technology')} {values.get('Cable Type')}".lower():
@@ -62,11 +63,11 @@ def ib_modules(link_quality: Rows, pod_rails: Rows) -> t.Iterator[Finding]:
         raise NotApplicable("every rail of this host is on copper")
 
 
-def _within(device: str, name: str, said: str) -> t.Iterator[Finding]:
-    match = MEASURED.match(said.strip())
-    # An optic that tells no limits has the same two as copper.
+def _within(device: str, name: str, stated: str) -> t.Iterator[Finding]:
+    match = MEASURED.match(stated.strip())
+    # An optic that reports no limits has the same two as copper.
     if match is None or float(match["low"]) == float(match["high"]):
-        yield Finding(f"{device} {name}", "a value and its limits", said or "mlxlink does not tell", "unknown")
+        yield Finding(f"{device} {name}", "a value and its limits", stated or "not reported by mlxlink", "unknown")
         return
     low, high = float(match["low"]), float(match["high"])
     outside = [value for value in match["values"].split(",") if value and not low <= float(value) <= high]
@@ -78,15 +79,15 @@ def _by_rail(rows: Rows, rails: Rows) -> dict[str, dict[str, str | None]]:
     """What mlxlink says of each rail, by its own keys."""
     if not rails:
         raise CannotTell("pod_rails names no rail of this host")
-    told: dict[str, dict[str, str | None]] = {rail["device"]: {} for rail in rails}
+    reported: dict[str, dict[str, str | None]] = {rail["device"]: {} for rail in rails}
     for row in rows:
-        if row["device"] in told:
-            told[row["device"]][row["name"]] = row["value"]
-    return told
+        if row["device"] in reported:
+            reported[row["device"]][row["name"]] = row["value"]
+    return reported
 
 
 @check(
-    cause="ibdiagnet found what no other check looks for, such as a wrong firmware, a partition or a routing loop.",
+    cause="ibdiagnet found an error that no other check reports, such as a wrong firmware, a partition or a routing loop.",
     fix="Read ibdiagnet2.log on the host that read the fabric, at the stage named.",
     fabric="infiniband",
     severity="warn",

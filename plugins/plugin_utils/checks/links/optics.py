@@ -8,17 +8,20 @@ from __future__ import annotations
 import re
 import typing as t
 
-from .. import CannotTell, Finding, NotApplicable, check
-from .._ports import Rows, by_port, cables_of, port_name
-from .._rows import odd_ones, several
+from ...pod.names import Rows, by_port, port_name
+from .. import Finding, NotApplicable, check
+from .._grouping import not_reported, odd_ones, several
+from .._planned import cables_of
 
 # Below this a receiver sees no light at all; tools write 0 mW as -40 dBm.
 NO_LIGHT_DBM = -30.0
 # Copper, as the wiring plan calls it.
 PLANNED_PASSIVE, PLANNED_ACTIVE = ("dac", "copper"), ("acc", "aec")
+EMPTY_CAGE = "No module is in the port, or it is not seated: there is no light to judge."
 
 
-def _is_copper(row: dict[str, t.Any]) -> bool:
+def is_copper(row: dict[str, t.Any]) -> bool:
+    """Whether a module says of itself that it is copper."""
     return bool(re.search(r"copper|\bdac\b|-CR\d?|CR[248]\b|direct attach|base-cr|twinax", str(row["media"] or ""), re.IGNORECASE))
 
 
@@ -31,25 +34,25 @@ def optic_rx_power(
     transceivers: Rows, pod_cables: Rows, pod_optic_rx_range_dbm: list[float], pod_optic_rx_floor_dbm: float, pod_optic_lane_spread_db: float,
     interface_status: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
-    """Every lane of every planned optic receives light within the module's limits and the site's."""
+    """Every lane of every planned optic receives optical power within the limits of the module and of the site."""
     lanes: dict[str, Rows] = {}
     for row in transceivers:
         # A module may have fewer lanes of light than of copper; the others are always dark.
         if row["lane"] is None or row["media_lanes"] is None or row["lane"] <= row["media_lanes"]:
             lanes.setdefault(port_name(row["port"]), []).append(row)
     optical = 0
-    lent = {port_name(row["port"]) for row in interface_status or () if row["state"] == "inactive"}
+    shared = {port_name(row["port"]) for row in interface_status or () if row["state"] == "inactive"}
     for cable in cables_of(pod_cables):
-        rows = [*lanes.get(port_name(cable["port"]), []), *_lent_lanes(port_name(cable["port"]), lanes, lent)]
-        if _planned_copper(cable) or (rows and all(_is_copper(row) for row in rows)):
+        rows = [*lanes.get(port_name(cable["port"]), []), *_shared_lanes(port_name(cable["port"]), lanes, shared)]
+        if planned_copper(cable) or (rows and all(is_copper(row) for row in rows)):
             continue
         optical += 1
         if not rows or not all(row["present"] for row in rows):
-            yield Finding(cable["port"], "a transceiver", "none is present" if rows else "none tells", "unknown")
+            yield Finding(cable["port"], "a transceiver", "none is present" if rows else "not reported", "unknown", cause=EMPTY_CAGE if rows else None)
             continue
         powers = [row["rx_power_dbm"] for row in rows if row["rx_power_dbm"] is not None]
         if not powers:
-            yield Finding(cable["port"], "received power", "the module does not tell", "unknown")
+            yield Finding(cable["port"], "received power", "not reported by the module", "unknown")
             continue
         for row in rows:
             yield from _lane(cable["port"], row, pod_optic_rx_range_dbm, pod_optic_rx_floor_dbm)
@@ -60,16 +63,17 @@ def optic_rx_power(
         raise NotApplicable("every planned cable of this node is copper")
 
 
-def _lent_lanes(port: str, lanes: t.Mapping[str, Rows], lent: t.Container[str]) -> t.Iterator[dict[str, t.Any]]:
+def _shared_lanes(port: str, lanes: t.Mapping[str, Rows], shared: t.Container[str]) -> t.Iterator[dict[str, t.Any]]:
     """The further lanes of a port that EOS shows as ports of their own, inactive as long as this one uses them: Ethernet3/17/2 of Ethernet3/17/1."""
     cage, slash, first = port.rpartition("/")
     number = int(first) + 1 if slash and first.isdigit() else 0
-    while number and (name := f"{cage}/{number}") in lent:
+    while number and (name := f"{cage}/{number}") in shared:
         yield from ({**row, "lane": number, "present": True} for row in lanes.get(name, ()) if row["rx_power_dbm"] is not None)
         number += 1
 
 
-def _planned_copper(cable: dict[str, t.Any]) -> bool:
+def planned_copper(cable: dict[str, t.Any]) -> bool:
+    """Whether a cable is copper by the wiring plan."""
     return str(cable["medium"]).lower() in (*PLANNED_PASSIVE, *PLANNED_ACTIVE)
 
 
@@ -77,7 +81,7 @@ def _lane(port: str, row: dict[str, t.Any], site: list[float], floor: float) -> 
     power = row["rx_power_dbm"]
     where = port if row["lane"] is None else f"{port} lane {row['lane']}"
     if power is None:
-        yield Finding(where, "received power", "the module does not tell", "unknown", port)
+        yield Finding(where, "received power", "not reported by the module", "unknown", port)
         return
     low_alarm, high_alarm = row["rx_low_alarm_dbm"], row["rx_high_alarm_dbm"]
     low, high = row["rx_low_warning_dbm"], row["rx_high_warning_dbm"]
@@ -91,15 +95,15 @@ def _lane(port: str, row: dict[str, t.Any], site: list[float], floor: float) -> 
             return
     if low_alarm is None and low is None and power < floor:
         severity = None if power < NO_LIGHT_DBM else "warn"
-        yield Finding(where, f"at least {floor:g} dBm (the module tells no limits)", f"{power:g} dBm", severity, port)
+        yield Finding(where, f"at least {floor:g} dBm (the module has no limits)", f"{power:g} dBm", severity, port)
 
 
 def _is_passive(planned: str, row: dict[str, t.Any]) -> bool:
     """Whether a cable is passive copper: by the plan, or by the module, whose own word counts more than that it was planned to be active."""
     words = str(row["media"] or "")
     if planned in PLANNED_PASSIVE or re.search(r"passive|unequalized", words, re.IGNORECASE):
-        return planned in PLANNED_PASSIVE or _is_copper(row)
-    return _is_copper(row) and planned not in PLANNED_ACTIVE and not re.search(r"\bactive\b|\bA[CE]C\b", words, re.IGNORECASE)
+        return planned in PLANNED_PASSIVE or is_copper(row)
+    return is_copper(row) and planned not in PLANNED_ACTIVE and not re.search(r"\bactive\b|\bA[CE]C\b", words, re.IGNORECASE)
 
 
 @check(
@@ -115,22 +119,22 @@ def cable_reach(
     pod_copper_50g_max_m: float,
     transceivers: Rows | None = None,
 ) -> t.Iterator[Finding]:
-    """Passive copper is no longer than its lane speed allows, by the plan or by what the module tells."""
-    told = by_port(transceivers or [])
+    """Passive copper is no longer than its lane speed allows, by the plan and the module."""
+    reported = by_port(transceivers or [])
     fast = pod_lane_gbit_s > 50
     limit = pod_copper_max_m if fast else pod_copper_50g_max_m
     judged = 0
     for cable in cables_of(pod_cables):
-        row = told.get(cable["port"]) or {"media": None, "length_m": None}
+        row = reported.get(cable["port"]) or {"media": None, "length_m": None}
         judged += 1
         if not cable["medium"] and not row["media"]:
-            yield Finding(cable["port"], "a known medium", "neither the plan nor the module tells", "unknown")
+            yield Finding(cable["port"], "a known medium", "not in the plan, not reported by the module", "unknown")
         if not _is_passive(str(cable["medium"]).lower(), row):
             judged -= bool(cable["medium"] or row["media"])
             continue
         lengths = [float(one) for one in (cable["length_m"], row["length_m"]) if one]
         if not lengths:
-            yield Finding(cable["port"], f"at most {limit:g} m of passive copper", "a length that nobody tells", "unknown")
+            yield Finding(cable["port"], f"at most {limit:g} m of passive copper", "length: not reported", "unknown")
         elif max(lengths) > limit:
             yield Finding(cable["port"], f"at most {limit:g} m of passive copper", f"{max(lengths):g} m")
         elif fast and max(lengths) > pod_copper_warn_m:
@@ -150,17 +154,17 @@ def optics_uniform(transceivers: dict[str, Rows], pod_rails: Rows) -> t.Iterator
     """Optics and cables of one kind and length have one part number over a gate group."""
     several(transceivers)
     netdevs = {rail["netdev"] for rail in pod_rails}
-    parts: dict[tuple[t.Any, ...], dict[tuple[str, str], str | None]] = {}
+    parts: dict[tuple[t.Any, ...], dict[tuple[str, str], str]] = {}
+    absent = set()
     for host, rows in transceivers.items():
         for row in rows:
-            if row["port"] in netdevs and row["present"]:
+            if row["port"] in netdevs and row["present"] and row["part_number"]:
                 # The length is part of a cable's number.
-                parts.setdefault((row["media"], row["length_m"]), {})[host, row["port"]] = row["part_number"] and f"{row['vendor']} {row['part_number']}"
-    if not parts:
-        raise CannotTell("no host of the group tells an optic or cable of a rail")
+                parts.setdefault((row["media"], row["length_m"]), {})[host, row["port"]] = f"{row['vendor']} {row['part_number']}"
+            elif row["present"] is False:
+                absent.add((host, row["port"]))
+    # A module that could not be read is not one like the others.
+    yield from not_reported(transceivers, absent.union(*parts.values()), netdevs, "a part number")
     for kind in parts.values():
-        for (host, port), part in kind.items():
-            if part is None:
-                yield Finding(port, "a part number", "not told", "unknown", host=host)
-        for (host, port), part, usual in odd_ones({end: part for end, part in kind.items() if part is not None}):
+        for (host, port), part, usual in odd_ones(kind):
             yield Finding(port, f"{usual}, as its group", part, host=host)

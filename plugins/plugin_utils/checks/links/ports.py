@@ -5,12 +5,26 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 
+from ...pod.names import Rows, by_port, mac_of, node_name, port_name, rated, same_end
 from .. import CannotTell, Finding, check
-from .._ports import Rows, by_port, cables_of, mac_of, node_name, port_name, rated, same_end
+from .._planned import cables_of
 
 MAC_DIGITS = 12
+# The rate that an optic or cable is named after: 400GBASE-DR4, 200G-CR4.
+MODULE_RATE = re.compile(r"(?<!\d)(\d{2,4})G(?:BASE|-|$)", re.IGNORECASE)
+SETTING = (
+    "Both ends agree on a lower rate{module}: speed, lanes or FEC are set so on the switch port, "
+    "or the NIC's firmware or its settings limit the link (a port split in two, another LINK_TYPE, an old release)."
+)
+SETTING_FIX = (
+    "Compare what is configured at both ends (the switch port's speed, lanes and breakout; ethtool NETDEV and mlxlink -d DEVICE) "
+    "and set the rated speed at the end that limits; leave the cable."
+)
+SMALL_MODULE = "The optic or cable is made for a lower rate ({media}), so that both ends run at it."
+SMALL_MODULE_FIX = "Replace the optic or cable at both ends by one of the rated speed."
 End = tuple[str, str]
 
 
@@ -31,9 +45,12 @@ def ports_present(interface_status: Rows, pod_cables: Rows) -> t.Iterator[Findin
     fix="Compare both transceivers, replace the odd one or the cable, then soak again.",
     required=True,
 )
-def port_speed(interface_status: Rows, pod_cables: Rows, pod_link_gbit_s: float) -> t.Iterator[Finding]:
+def port_speed(
+    interface_status: Rows, interface_status_of_peers: dict[str, Rows], pod_cables: Rows, pod_link_gbit_s: float, pod_fabric: str
+) -> t.Iterator[Finding]:
     """Every planned port is connected at the rated speed."""
     present = by_port(interface_status)
+    of_peers = {node: by_port(rows) for node, rows in interface_status_of_peers.items()}
     for cable in cables_of(pod_cables):
         row, speed = present.get(cable["port"]), rated(cable, pod_link_gbit_s)
         wanted = f"connected at {speed:g} Gb/s"
@@ -43,47 +60,62 @@ def port_speed(interface_status: Rows, pod_cables: Rows, pod_link_gbit_s: float)
             reason = f" ({row['reason']})" if row.get("reason") else ""
             yield Finding(cable["port"], wanted, row["state"] + reason)
         elif row["speed_gbit_s"] is None:
-            yield Finding(cable["port"], wanted, "connected, speed not told", "unknown")
+            yield Finding(cable["port"], wanted, "connected, speed not reported", "unknown")
         elif row["speed_gbit_s"] != speed:
             reason = f" ({row['reason']})" if row["reason"] else ""
-            yield Finding(cable["port"], wanted, f"connected at {row['speed_gbit_s']:g} Gb/s{reason}")
+            # Both ends of an InfiniBand link always agree: lanes that are lost and an older cable lower the rate of both.
+            far = of_peers.get(cable["peer"], {}).get(cable["peer_port"]) if pod_fabric == "roce" else None
+            yield _slower(cable, speed, row, far, reason)
+
+
+def _slower(cable: dict[str, t.Any], rated_gbit_s: float, row: dict[str, t.Any], far: dict[str, t.Any] | None, reason: str) -> Finding:
+    """A port at another speed than its cable's: where both ends agree on it, it is a setting or the module, and no fault of the cable."""
+    port, wanted, got = cable["port"], f"connected at {rated_gbit_s:g} Gb/s", f"connected at {row['speed_gbit_s']:g} Gb/s{reason}"
+    if far is None or far["state"] != "connected" or far["speed_gbit_s"] != row["speed_gbit_s"]:
+        return Finding(port, wanted, got)
+    got += f", and so does {cable['peer']} {cable['peer_port']}"
+    media = [str(end["media"]) for end in (row, far) if end["media"] and MODULE_RATE.search(str(end["media"]))]
+    if any(float(MODULE_RATE.findall(one)[0]) < rated_gbit_s for one in media):
+        return Finding(port, wanted, got, cause=SMALL_MODULE.format(media=", ".join(media)), fix=SMALL_MODULE_FIX)
+    module = f", and the module is made for more ({media[0]})" if media else ""
+    return Finding(port, wanted, got, cause=SETTING.format(module=module), fix=SETTING_FIX)
 
 
 @check(
     cause="Two cables are swapped, or one is plugged into the wrong port or switch.",
-    fix="Move the cable to its planned port, or mend the wiring plan; then read the neighbors again.",
+    fix="Move the cable to its planned port, or correct the wiring plan; then read the neighbors again.",
 )
 def cabling_as_planned(
     interface_status: Rows, ip_link_of_peers: dict[str, Rows], lldp_neighbors_of_peers: dict[str, Rows], pod_cables: Rows, pod_node: str,
     lldp_neighbors: Rows | None = None, mac_table: Rows | None = None, arp_table: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
-    """Each planned port leads to its planned peer, by LLDP or by the MAC addresses behind it."""
+    """Each planned port connects to its planned peer, by LLDP or by the MAC addresses behind it."""
     heard_macs = [*(mac_table or ()), *_on_ports(arp_table or [])]
     of_mac = _owners(heard_macs, lldp_neighbors or [], ip_link_of_peers)
-    told: dict[str, list[End]] = {}
+    ends_of: dict[str, list[End]] = {}
     for row in lldp_neighbors or ():
         # The LLDP agent in a NIC's firmware gives its MAC address for its name.
         ends = of_mac.get(mac_of(row["neighbor_port"])) or of_mac.get(mac_of(row["neighbor"])) or [(row["neighbor"], row["neighbor_port"])]
-        told.setdefault(port_name(row["port"]), []).extend(ends)
-    by_lldp = {port: list(ends) for port, ends in told.items()}
+        ends_of.setdefault(port_name(row["port"]), []).extend(ends)
+    by_lldp = {port: list(ends) for port, ends in ends_of.items()}
     for row in heard_macs:
-        told.setdefault(port_name(row["port"]), []).extend(of_mac.get(mac_of(row["mac"]), ()))
-    told = {port: ends for port, ends in told.items() if ends}
-    if not told:
-        raise CannotTell("neither LLDP nor the MAC or ARP table tells a neighbor")
+        ends_of.setdefault(port_name(row["port"]), []).extend(of_mac.get(mac_of(row["mac"]), ()))
+    ends_of = {port: ends for port, ends in ends_of.items() if ends}
+    if not ends_of:
+        raise CannotTell("no neighbor in LLDP, the MAC table or the ARP table")
     up = {port_name(row["port"]) for row in interface_status if row["state"] == "connected"}
     place_of = {(node_name(cable["peer"]), port_name(cable["peer_port"])): cable["port"] for cable in pod_cables}
     for cable in cables_of(pod_cables):
-        heard = told.get(port_name(cable["port"]), [])
+        heard = ends_of.get(port_name(cable["port"]), [])
         end = (cable["peer"], cable["peer_port"])
         fits = any(same_end(one, end) for one in heard)
         # Tables keep an address for minutes after its cable was moved.
         astray = fits and any(_elsewhere(one, place_of, cable) for one in by_lldp.get(port_name(cable["port"]), ()))
         if not heard and port_name(cable["port"]) in up:
-            yield Finding(cable["port"], _end(end), "nobody tells", "unknown")
+            yield Finding(cable["port"], _end(end), "not reported", "unknown")
         elif astray or (heard and not fits and not _confirmed(cable, pod_node, heard, lldp_neighbors_of_peers)):
             words = " and ".join(dict.fromkeys(_end(one) + _elsewhere(one, place_of, cable) for one in heard))
-            yield Finding(cable["port"], _end(end), words, "unknown" if astray else None)
+            yield Finding(cable["port"], _end(end), words, "unknown" if astray else None, judged=True)
 
 
 def _on_ports(arp: Rows) -> Rows:
@@ -105,7 +137,7 @@ def _owners(mac_table: Rows, lldp: Rows, links: dict[str, Rows]) -> dict[str, li
 
 
 def _confirmed(cable: dict[str, t.Any], node: str, heard: list[End], of_peers: dict[str, Rows]) -> bool:
-    """Whether the planned peer is heard under another name of its port (SONiC tells its alias), and hears this end on the planned port."""
+    """Whether the planned peer is heard under another name of its port (SONiC reports its alias), and hears this end on the planned port."""
     named = any(node_name(one[0]) == node_name(cable["peer"]) for one in heard)
     back = [row for row in of_peers.get(cable["peer"], ()) if port_name(row["port"]) == port_name(cable["peer_port"])]
     return named and any(same_end((row["neighbor"], row["neighbor_port"]), (node, cable["port"])) for row in back)

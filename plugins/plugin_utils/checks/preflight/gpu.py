@@ -10,7 +10,8 @@ import typing as t
 from collections import Counter
 
 from .. import CannotTell, Finding, NotApplicable, check
-from .._rows import Rows, grouped, not_told_of, odd_ones, planned, rail_pci
+from .._grouping import Rows, grouped, not_reported_of, odd_ones, planned_rails, rail_pci
+from .._kernel_events import INFORMING, OF_PROGRAMS
 
 DISTANCES = ("PIX", "PXB", "PHB", "NODE", "SYS")
 FORCED = {
@@ -30,9 +31,7 @@ FORCED = {
     "NCCL_BUFFSIZE": "changes the buffers",
     "NCCL_TOPO_FILE": "replaces the detected topology",
 }
-# Xids that a job's own program causes; any other is the GPU's, its memory's, its link's or its driver's.
-OF_PROGRAMS = {13, 31, 43, 45, 68, 69}
-# Before Hopper a GPU tells no fabric state; the fabric manager's unit is what there is.
+# Before Hopper a GPU reports no fabric state; the fabric manager's unit is what there is.
 WITHOUT_STATE = re.compile(r"\bA[18]00\b")
 # What is left of a PCIe lane's rate by its encoding, of 128 in 130 bits or of FLITs.
 ENCODED = 0.98
@@ -40,7 +39,7 @@ ENCODED = 0.98
 
 @check(
     cause="A GPU has fallen off the bus or its driver is not loaded.",
-    fix="Look for Xid 79 in the kernel log, then power-cycle the host; a GPU that stays away is a repair.",
+    fix="Look for Xid 79 in the kernel log, then power-cycle the host; a GPU that stays missing needs repair.",
     required=True,
 )
 def gpus_present(gpus: Rows, pod_gpus_per_host: int) -> t.Iterator[Finding]:
@@ -50,16 +49,16 @@ def gpus_present(gpus: Rows, pod_gpus_per_host: int) -> t.Iterator[Finding]:
 
 
 @check(
-    cause="A GPU's memory, NVLink or driver has failed since it was last reset.",
+    cause="A GPU's memory, its NVLink or XGMI link, or its driver has failed since it was last reset.",
     fix="Drain the host, reset the GPU or reboot; where it comes back, run the vendor's diagnostics and replace the GPU.",
 )
 def gpu_errors(
     gpus: Rows, pod_gpu_vendor: str, pod_nvlinks_per_gpu: int | None, pod_gpu_interconnect: str, pod_gpus_per_host: int,
     kernel_log: Rows | None = None, nvlinks: Rows | None = None, gpu_topology: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
-    """No GPU has uncorrected errors, a pending row remap, a fresh Xid or a lost NVLink."""
+    """No GPU has uncorrected errors, a pending row remap, a lost NVLink, or an Xid of its hardware since its driver was loaded."""
     if not gpus:
-        raise CannotTell("no GPU is told")
+        raise CannotTell("GPUs: not reported")
     yield from _xids(gpus, kernel_log)
     if pod_gpu_vendor == "nvidia":
         for gpu in gpus:
@@ -73,50 +72,55 @@ def gpu_errors(
 def _memory(gpu: dict[str, t.Any]) -> t.Iterator[Finding]:
     where, errors = f"GPU {gpu['gpu']}", gpu["ecc_uncorrected_volatile"]
     if errors is None:
-        yield Finding(where, "no uncorrected ECC error", "not told: ECC is off or missing", "unknown")
+        yield Finding(where, "no uncorrected ECC error", "not reported: ECC is off or missing", "unknown")
     elif errors:
         yield Finding(where, "no uncorrected ECC error", str(errors))
     for column, words in (("remap_pending", "row remap"), ("retirement_pending", "page retirement"), ("reset_required", "reset")):
         if gpu[column]:
             yield Finding(where, f"no pending {words}", f"{words} pending")
     if gpu["remap_pending"] is None and gpu["retirement_pending"] is None and errors is not None:
-        yield Finding(where, "no pending row remap", "not told", "unknown")
+        yield Finding(where, "no pending row remap", "not reported", "unknown")
+    if (gpu["recovery_action"] or "None") != "None":
+        yield Finding(where, "no recovery action", gpu["recovery_action"])
     if gpu["remap_failed"]:
         yield Finding(where, "no failed row remap", "row remap failed")
 
 
 def _xids(gpus: Rows, log: Rows | None) -> t.Iterator[Finding]:
     if log is None:
-        yield Finding("kernel log", "no Xid since the boot", "not told", "unknown")
+        yield Finding("kernel log", "no Xid since the boot", "not reported", "unknown")
         return
     if not any(row["event"] == "boot" for row in log):
-        yield Finding("kernel log", "every line since the boot", "its first lines are gone", "warn")
+        yield Finding("kernel log", "all lines since the boot", "its first lines were overwritten", "warn")
     number_of = {gpu["pci"].rpartition(".")[0]: gpu["gpu"] for gpu in gpus if gpu["pci"]}
-    for (device, code), times in Counter((row["device"], row["code"]) for row in log if row["event"] == "xid").items():
+    # A driver that is loaded again has reset its GPUs.
+    loaded = max((place for place, row in enumerate(log) if row["event"] == "driver_loaded"), default=0)
+    for (device, code), times in Counter((row["device"], row["code"]) for row in log[loaded:] if row["event"] == "xid").items():
         address = str(device).lower().partition(".")[0]
         where = f"GPU {number_of[address]}" if address in number_of else f"GPU {device}"
         again = f" ({times} times)" if times > 1 else ""
-        yield Finding(where, "no Xid since the boot", f"Xid {code}{again}", "warn" if code in OF_PROGRAMS else None)
+        kind = "" if code not in OF_PROGRAMS | INFORMING else ", caused by a program" if code in OF_PROGRAMS else ", which only informs"
+        yield Finding(where, "no Xid since the driver was loaded", f"Xid {code}{again}{kind}", "warn" if kind else None)
 
 
 def _nvlinks(rows: Rows | None, wanted: int, gpus: int) -> t.Iterator[Finding]:
     if rows is None:
-        yield Finding("NVLinks", f"{wanted} active of each GPU", "not told", "unknown")
+        yield Finding("NVLinks", f"{wanted} active of each GPU", "not reported", "unknown")
         return
-    told = grouped(rows, "gpu")
+    reported = grouped(rows, "gpu")
     for gpu in range(gpus):
-        active = sum(row["state"] == "active" for row in told.get(gpu, []))
+        active = sum(row["state"] == "active" for row in reported.get(gpu, []))
         if active != wanted:
             yield Finding(f"GPU {gpu}", f"{wanted} active NVLinks", str(active))
 
 
 def _interconnect(rows: Rows | None, wanted: str, gpus: int) -> t.Iterator[Finding]:
-    told = {(row["device"], row["peer"]): row["connection"] for row in rows or ()}
+    reported = {(row["device"], row["peer"]): row["connection"] for row in rows or ()}
     for first in range(gpus):
         for second in range(first + 1, gpus):
-            found = told.get((f"GPU{first}", f"GPU{second}"))
+            found = reported.get((f"GPU{first}", f"GPU{second}"))
             if found != wanted:
-                yield Finding(f"GPU{first} to GPU{second}", wanted, found or "not told", None if found else "unknown")
+                yield Finding(f"GPU{first} to GPU{second}", wanted, found or "not reported", None if found else "unknown")
 
 
 @check(
@@ -128,18 +132,18 @@ def fabric_state(gpus: Rows, pod_nvswitch: bool, pod_gpu_vendor: str, service_un
     if pod_gpu_vendor != "nvidia" or not pod_nvswitch:
         raise NotApplicable("the host has no NVSwitch")
     if not gpus:
-        raise CannotTell("no GPU is told")
+        raise CannotTell("GPUs: not reported")
     unit = next((row for row in service_units or () if row["unit"] == "nvidia-fabricmanager.service" and row["load_state"] == "loaded"), None)
     # A guest that shares its switches has no fabric manager of its own.
     if unit is not None and unit["active_state"] != "active":
         yield Finding(unit["unit"], "active", unit["active_state"])
     for gpu in gpus:
-        state = (gpu["fabric_state"] or "not told", gpu["fabric_status"] or "not told")
+        state = (gpu["fabric_state"] or "not reported", gpu["fabric_status"] or "not reported")
         if unit is not None and gpu["fabric_state"] is None and WITHOUT_STATE.search(gpu["name"]):
             continue
-        untold = gpu["fabric_state"] is None or (gpu["fabric_status"] is None and state[0].lower() == "completed")
+        unreported = gpu["fabric_state"] is None or (gpu["fabric_status"] is None and state[0].lower() == "completed")
         if tuple(word.lower() for word in state) != ("completed", "success"):
-            yield Finding(f"GPU {gpu['gpu']}", "fabric Completed, Success", ", ".join(state), "unknown" if untold else None)
+            yield Finding(f"GPU {gpu['gpu']}", "fabric Completed, Success", ", ".join(state), "unknown" if unreported else None)
 
 
 @check(
@@ -149,20 +153,20 @@ def fabric_state(gpus: Rows, pod_nvswitch: bool, pod_gpu_vendor: str, service_un
 def gpu_throttled(gpus: Rows, pod_gpu_vendor: str) -> t.Iterator[Finding]:
     """No GPU is slowed down by its hardware or its temperature."""
     if pod_gpu_vendor != "nvidia":
-        raise NotApplicable(f"no tool of {pod_gpu_vendor} that is read tells why a GPU slows down")
+        raise NotApplicable(f"no supported tool of {pod_gpu_vendor} reports why a GPU slows down")
     if not gpus:
-        raise CannotTell("no GPU is told")
+        raise CannotTell("GPUs: not reported")
     for gpu in gpus:
         where, slow = f"GPU {gpu['gpu']}", [gpu["thermal_slowdown"], gpu["hardware_slowdown"]]
         if any(slow):
             yield Finding(where, "no slowdown", "thermal slowdown" if slow[0] else "hardware slowdown")
         elif None in slow:
-            yield Finding(where, "no slowdown", "not told", "unknown")
+            yield Finding(where, "no slowdown", "not reported", "unknown")
 
 
 @check(
     cause="The GPU and its rail's NIC are on different PCIe switches or sockets, by a wrong slot or a wrong pod_rails.",
-    fix="Compare nvidia-smi topo -m with pod_rails; move the NIC or mend the order of the rails.",
+    fix="Compare nvidia-smi topo -m with pod_rails; move the NIC or correct the order of the rails.",
 )
 def nic_gpu_affinity(
     pci_devices: Rows, pod_rails: Rows, pod_gpu_nic_distance: str, pod_gpu_vendor: str,
@@ -174,13 +178,13 @@ def nic_gpu_affinity(
     node_of = {row["pci"]: row["numa_node"] for row in pci_devices}
     of_gpu = {gpu["gpu"]: node_of.get(gpu["pci"]) for gpu in gpus or ()}
     of_gpu |= {row["gpu"]: row["numa_node"] for row in gpu_affinity or () if row["numa_node"] is not None}
-    for rail in planned(pod_rails):
+    for rail in planned_rails(pod_rails):
         where = f"{rail['device']} and GPU {rail['gpu']}"
         connection = pairs.get((f"GPU{rail['gpu']}", rail["device"]))
         # rocm-smi shows no NICs: there the NUMA node is all that is known.
         if pod_gpu_vendor == "nvidia" and connection not in allowed:
-            told = connection in DISTANCES
-            yield Finding(where, f"{pod_gpu_nic_distance} or closer", str(connection or "not told"), None if told else "unknown")
+            reported = connection in DISTANCES
+            yield Finding(where, f"{pod_gpu_nic_distance} or closer", str(connection or "not reported"), None if reported else "unknown")
         # SYS allows another socket, so the node does not matter.
         if pod_gpu_nic_distance != "SYS":
             yield from _same_node(where, of_gpu.get(int(rail["gpu"])), node_of.get(rail_pci(rail, ip_link) or ""))
@@ -188,7 +192,7 @@ def nic_gpu_affinity(
 
 def _same_node(where: str, gpu: int | None, nic: int | None) -> t.Iterator[Finding]:
     if gpu in (None, -1) or nic in (None, -1):
-        yield Finding(where, "one NUMA node", f"not told of the {'GPU' if gpu in (None, -1) else 'NIC'}", "unknown")
+        yield Finding(where, "one NUMA node", f"not reported for the {'GPU' if gpu in (None, -1) else 'NIC'}", "unknown")
     elif gpu != nic:
         yield Finding(where, "one NUMA node", f"NUMA nodes {nic} and {gpu}")
 
@@ -201,20 +205,20 @@ def pcie_link(
     pci_devices: Rows, gpus: Rows, pod_rails: Rows, pod_pcie_width: int, pod_link_gbit_s: float, ip_link: Rows | None = None
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Every GPU and rail NIC has its full PCIe width, and every rail NIC its full PCIe speed."""
-    told = {row["pci"]: row for row in pci_devices}
+    reported = {row["pci"]: row for row in pci_devices}
     if not gpus:
-        raise CannotTell("no GPU is told")
+        raise CannotTell("GPUs: not reported")
     wanted = [(f"GPU {gpu['gpu']}", gpu["pci"], False) for gpu in gpus]
-    wanted += [(rail["device"], rail_pci(rail, ip_link), True) for rail in planned(pod_rails)]
-    best = max((told[pci]["link_speed_gt_s"] or 0.0 for _where, pci, is_nic in wanted if is_nic and pci in told), default=0.0)
+    wanted += [(rail["device"], rail_pci(rail, ip_link), True) for rail in planned_rails(pod_rails)]
+    best = max((reported[pci]["link_speed_gt_s"] or 0.0 for _where, pci, is_nic in wanted if is_nic and pci in reported), default=0.0)
     for where, pci, is_nic in wanted:
-        row = told.get(pci)
+        row = reported.get(pci)
         if row is None or row["link_width"] is None:
-            yield Finding(where, f"PCIe width x{pod_pcie_width}", not_told_of(pci), "unknown")
+            yield Finding(where, f"PCIe width x{pod_pcie_width}", not_reported_of(pci), "unknown")
         elif row["link_width"] != pod_pcie_width:
             yield Finding(where, f"PCIe width x{pod_pcie_width}", f"x{row['link_width']}")
         elif is_nic and None in (row["link_speed_gt_s"], row["max_link_speed_gt_s"]):
-            yield Finding(where, "full PCIe speed", "not told", "unknown")
+            yield Finding(where, "full PCIe speed", "not reported", "unknown")
         elif is_nic and row["link_speed_gt_s"] < row["max_link_speed_gt_s"]:
             # An idle GPU trains down; a NIC does not.
             yield _slower(where, row, best, pod_link_gbit_s)
@@ -229,12 +233,12 @@ def _slower(where: str, row: dict[str, t.Any], best: float, link_gbit_s: float) 
 
 
 @check(
-    cause="A variable that somebody once needed is still forced on every job.",
+    cause="A variable of an earlier need is still set for every job.",
     fix="Remove it, or list it in pod_nccl_environment where it is meant.",
 )
 def nccl_environment(nccl_environment: Rows, pod_nccl_environment: dict[str, t.Any]) -> t.Iterator[Finding]:
-    """No NCCL variable is forced on jobs that the site does not list, and the listed ones have their value."""
-    told = {row["name"] for row in nccl_environment}
+    """No NCCL variable outside of pod_nccl_environment is set for jobs, and the listed ones have their value."""
+    reported = {row["name"] for row in nccl_environment}
     for row in nccl_environment:
         name = row["name"]
         listed = name in pod_nccl_environment
@@ -243,24 +247,24 @@ def nccl_environment(nccl_environment: Rows, pod_nccl_environment: dict[str, t.A
         elif not listed and name in FORCED and name != "NCCL_IB_TC":
             yield Finding(f"{row['file']} {name}", "not forced", f"{row['value']} ({FORCED[name]})")
     for name, value in pod_nccl_environment.items():
-        if name not in told:
+        if name not in reported:
             yield Finding(name, str(value), "not set")
 
 
 @check(
-    cause="A GPU of another model or power limit, or a clock limit that somebody left on (nvidia-smi -lgc).",
+    cause="A GPU of another model or power limit, or a clock limit that is still set (nvidia-smi -lgc).",
     fix="Compare nvidia-smi -q -d CLOCK of the odd GPU with another; reset the limit with nvidia-smi -rgc, or replace the GPU.",
     scope="group",
 )
 def gpu_clocks_uniform(gpus: dict[str, Rows], pod_gpu_vendor: str) -> t.Iterator[Finding]:
-    """Every GPU of a gate group may run as fast as the others."""
+    """Every GPU of a gate group has the same highest clock."""
     if pod_gpu_vendor != "nvidia":
-        raise NotApplicable(f"no tool of {pod_gpu_vendor} that is read tells the highest clock")
+        raise NotApplicable(f"no supported tool of {pod_gpu_vendor} reports the highest clock")
     clocks = {(host, gpu["gpu"]): gpu["max_sm_clock_mhz"] for host, rows in gpus.items() for gpu in rows}
     if not clocks:
-        raise CannotTell("no GPU is told")
+        raise CannotTell("GPUs: not reported")
     for (host, gpu), clock in clocks.items():
         if clock is None:
-            yield Finding(f"GPU {gpu}", "a highest clock", "not told", "unknown", host=host)
+            yield Finding(f"GPU {gpu}", "a highest clock", "not reported", "unknown", host=host)
     for (host, gpu), clock, usual in odd_ones({key: clock for key, clock in clocks.items() if clock is not None}):
         yield Finding(f"GPU {gpu}", f"up to {usual} MHz, as its group", f"{clock} MHz", host=host)

@@ -10,7 +10,7 @@ import typing as t
 from collections import Counter
 
 from .. import CannotTell, Finding, NotApplicable, check
-from .._rows import Rows, grouped, not_told, odd_ones, planned, several
+from .._grouping import Rows, grouped, not_reported, odd_ones, planned_rails, several
 
 try:
     import netaddr
@@ -21,6 +21,13 @@ except ImportError:
 
 # GPUDirect RDMA needs ConnectX-5; these are the verbs part numbers of what came before.
 TOO_OLD = {4099: "ConnectX-3", 4103: "ConnectX-3 Pro", 4113: "Connect-IB", 4115: "ConnectX-4", 4117: "ConnectX-4 Lx"}
+SHIFTED = (
+    "Another address of the netdev (a second IPv4 or IPv6 address, a VLAN) came before the planned one and shifted the GID table; "
+    "jobs that use the planned index send from another address, or fail."
+)
+SHIFTED_FIX = (
+    "Remove the extra address that show_gids lists for the device, then set its netdev down and up, which rebuilds the table; or unset NCCL_IB_GID_INDEX."
+)
 # Kepler, Maxwell and Pascal come before Volta.
 OLD_GPU = re.compile(r"\b(?:[KMP]\d{1,4}m?|GTX \d+|TITAN (?:X|Xp|Z))\b")
 
@@ -31,9 +38,9 @@ OLD_GPU = re.compile(r"\b(?:[KMP]\d{1,4}m?|GTX \d+|TITAN (?:X|Xp|Z))\b")
     required=True,
 )
 def rails_present(ibstat: Rows, rdma_link: Rows, pod_rails: Rows) -> t.Iterator[Finding]:
-    """Every rail's RDMA device is there, Active and LinkUp, and on its planned netdev."""
+    """Every rail's RDMA device is present, Active and LinkUp, and on its planned netdev."""
     ports, links = grouped(ibstat, "device"), grouped(rdma_link, "device")
-    for rail in planned(pod_rails):
+    for rail in planned_rails(pod_rails):
         rows, link = ports.get(rail["device"]), links.get(rail["device"], [None])[0]
         if not rows or link is None:
             yield Finding(rail["device"], "Active and LinkUp", "no such RDMA device" if not rows else "no RDMA link of that device")
@@ -48,11 +55,11 @@ def rails_present(ibstat: Rows, rdma_link: Rows, pod_rails: Rows) -> t.Iterator[
     fix="Replace the adapter, or take its device out of pod_rails.",
 )
 def adapters_capable(devinfo: Rows, pod_rails: Rows, pod_fabric: str, gpus: Rows | None = None) -> t.Iterator[Finding]:
-    """Every rail speaks the pod's fabric and is ConnectX-5 or later where it is a ConnectX, every GPU is Volta or later."""
+    """Every rail supports the pod's fabric and is ConnectX-5 or later where it is a ConnectX, every GPU is Volta or later."""
     wanted = {"roce": "Ethernet", "infiniband": "InfiniBand"}[pod_fabric]
-    told = grouped(devinfo, "device")
-    for rail in planned(pod_rails):
-        row = told.get(rail["device"], [None])[0]
+    reported = grouped(devinfo, "device")
+    for rail in planned_rails(pod_rails):
+        row = reported.get(rail["device"], [None])[0]
         if row is None:
             yield Finding(rail["device"], "an RDMA adapter", "no such RDMA device")
         elif "iwarp" in row["transport"].lower():
@@ -60,7 +67,7 @@ def adapters_capable(devinfo: Rows, pod_rails: Rows, pod_fabric: str, gpus: Rows
         elif row["link_layer"] not in (None, wanted):
             yield Finding(rail["device"], f"link layer {wanted}", row["link_layer"])
         elif row["link_layer"] is None or row["vendor_part_id"] is None:
-            yield Finding(rail["device"], f"ConnectX-5 or later on {wanted}", "not told", "unknown")
+            yield Finding(rail["device"], f"ConnectX-5 or later on {wanted}", "not reported", "unknown")
         elif row["vendor_part_id"] in TOO_OLD:
             yield Finding(rail["device"], "ConnectX-5 or later", TOO_OLD[row["vendor_part_id"]])
     for gpu in gpus or ():
@@ -79,28 +86,28 @@ def nic_settings(
     mlxconfig: Rows, pod_rails: Rows, pod_roce_priority: int, pod_congestion_control: str, pod_nic_settings: dict[str, t.Any]
 ) -> t.Iterator[Finding]:
     """Every rail NIC's current firmware settings are those that the pod needs."""
-    told = {(row["device"], row["name"]): row for row in mlxconfig}
-    for rail in planned(pod_rails):
+    reported = {(row["device"], row["name"]): row for row in mlxconfig}
+    for rail in planned_rails(pod_rails):
         if pod_congestion_control == "dcqcn":
-            yield from _priority_masks(told, rail["device"], pod_roce_priority)
+            yield from _priority_masks(reported, rail["device"], pod_roce_priority)
         for name, wanted in pod_nic_settings.items():
-            row = told.get((rail["device"], name))
+            row = reported.get((rail["device"], name))
             where = f"{rail['device']} {name}"
             if row is None or row["current"] is None:
-                yield Finding(where, str(wanted), "not told by mlxconfig", "unknown")
+                yield Finding(where, str(wanted), "not reported by mlxconfig", "unknown")
             elif str(wanted) not in (row["current"], str(row["current_number"])):
                 yield Finding(where, str(wanted), row["current"])
 
 
-def _priority_masks(told: dict[tuple[str, str], dict[str, t.Any]], device: str, priority: int) -> t.Iterator[Finding]:
+def _priority_masks(reported: dict[tuple[str, str], dict[str, t.Any]], device: str, priority: int) -> t.Iterator[Finding]:
     for name in ("ROCE_CC_PRIO_MASK_P1", "ROCE_CC_PRIO_MASK_P2"):
-        row = told.get((device, name))
+        row = reported.get((device, name))
         if row is None and name.endswith("P2"):
             # Single-port cards have no second port's mask.
             continue
         where = f"{device} {name}"
         if row is None or row["current_number"] is None:
-            yield Finding(where, f"bit {priority} set", "not told by mlxconfig", "unknown")
+            yield Finding(where, f"bit {priority} set", "not reported by mlxconfig", "unknown")
         elif not row["current_number"] >> priority & 1:
             yield Finding(where, f"bit {priority} set", str(row["current_number"]))
 
@@ -112,15 +119,19 @@ def _priority_masks(told: dict[tuple[str, str], dict[str, t.Any]], device: str, 
     remedy="mlxconfig",
 )
 def nic_reset_pending(mlxconfig: Rows, pod_rails: Rows) -> t.Iterator[Finding]:
-    """No rail NIC has another value waiting for its next boot, of the settings that are asked for."""
-    told = grouped(mlxconfig, "device")
-    for rail in planned(pod_rails):
-        rows = told.get(rail["device"], [])
-        if not any(row["current"] is not None and row["next_boot"] is not None for row in rows):
-            yield Finding(rail["device"], "current and next boot settings", "not told by mlxconfig", "unknown")
+    """No expected setting of a rail NIC has another value pending for its next boot."""
+    reported = grouped(mlxconfig, "device")
+    for rail in planned_rails(pod_rails):
+        rows = reported.get(rail["device"], [])
+        compared = any(row["current"] is not None and row["next_boot"] is not None for row in rows)
+        if not compared:
+            yield Finding(rail["device"], "current and next boot settings", "not reported by mlxconfig", "unknown")
         for row in rows:
             if None not in (row["current"], row["next_boot"]) and row["current"] != row["next_boot"]:
                 yield Finding(f"{rail['device']} {row['name']}", f"{row['next_boot']} (next boot)", f"{row['current']} (a reset is pending)")
+            elif compared and (row["current"] is None) != (row["next_boot"] is None):
+                which = "current" if row["current"] is None else "next boot"
+                yield Finding(f"{rail['device']} {row['name']}", "current and next boot value", f"{which} value not reported", "unknown")
 
 
 @check(
@@ -130,15 +141,15 @@ def nic_reset_pending(mlxconfig: Rows, pod_rails: Rows) -> t.Iterator[Finding]:
 def mtu(ip_link: Rows, devinfo: Rows, pod_rails: Rows, pod_rdma_mtu: int, pod_mtu: int | None, pod_fabric: str) -> t.Iterator[Finding]:
     """Every rail's active RDMA MTU and its netdev's MTU are as planned."""
     links, devices = ({row[key]: row for row in rows} for key, rows in (("netdev", ip_link), ("device", devinfo)))
-    for rail in planned(pod_rails):
+    for rail in planned_rails(pod_rails):
         device, link = devices.get(rail["device"]), links.get(rail.get("netdev"))
         if device is None or (link is None and pod_fabric == "roce"):
-            yield Finding(rail["device"], "an MTU", "not told", "unknown")
+            yield Finding(rail["device"], "an MTU", "not reported", "unknown")
             continue
         if device["active_mtu"] != pod_rdma_mtu:
             yield Finding(rail["device"], f"active RDMA MTU {pod_rdma_mtu}", str(device["active_mtu"]))
         if pod_mtu is not None and link is not None and link["mtu"] != pod_mtu:
-            yield Finding(rail["netdev"], f"MTU {pod_mtu}", str(link["mtu"]))
+            yield Finding(rail["netdev"], f"MTU {pod_mtu}", str(link["mtu"]), value=pod_mtu)
 
 
 @check(
@@ -150,11 +161,11 @@ def mtu(ip_link: Rows, devinfo: Rows, pod_rails: Rows, pod_rdma_mtu: int, pod_mt
 def mtu_uniform(ip_link: dict[str, Rows], pod_rails: Rows) -> t.Iterator[Finding]:
     """The rails of a gate group have one netdev MTU."""
     several(ip_link)
-    netdevs = {rail["netdev"] for rail in planned(pod_rails)}
+    netdevs = {rail["netdev"] for rail in planned_rails(pod_rails)}
     values = {(host, row["netdev"]): row["mtu"] for host, rows in ip_link.items() for row in rows if row["netdev"] in netdevs}
-    yield from not_told(ip_link, values, netdevs, "an MTU as its group")
+    yield from not_reported(ip_link, values, netdevs, "an MTU as its group")
     for (host, netdev), value, usual in odd_ones(values):
-        yield Finding(netdev, f"MTU {usual}, as its group", str(value), host=host)
+        yield Finding(netdev, f"MTU {usual}, as its group", str(value), host=host, value=usual)
 
 
 def _is_ipv4_v2(row: dict[str, t.Any]) -> bool:
@@ -170,27 +181,29 @@ def _is_ipv4_v2(row: dict[str, t.Any]) -> bool:
 )
 def gid_index(gids: Rows, pod_rails: Rows, pod_gid_index: int | None) -> t.Iterator[Finding]:
     """Every rail has exactly one IPv4 RoCE v2 GID, at the planned index where there is one."""
-    told = grouped(gids, "device")
-    for rail in planned(pod_rails):
-        rows = [row for row in told.get(rail["device"], []) if _is_ipv4_v2(row)]
+    reported = grouped(gids, "device")
+    for rail in planned_rails(pod_rails):
+        rows = [row for row in reported.get(rail["device"], []) if _is_ipv4_v2(row)]
         if len(rows) != 1:
             yield Finding(rail["device"], "one IPv4 RoCE v2 GID", str(len(rows)))
         elif pod_gid_index is not None and rows[0]["index"] != pod_gid_index:
-            yield Finding(rail["device"], f"GID index {pod_gid_index}", str(rows[0]["index"]))
+            there = next((row["gid"] for row in reported[rail["device"]] if row["index"] == pod_gid_index), None)
+            got = f"{rows[0]['index']}: the index moved from {pod_gid_index} to {rows[0]['index']}" + (f", and {pod_gid_index} is {there}" if there else "")
+            yield Finding(rail["device"], f"GID index {pod_gid_index}", got, cause=SHIFTED, fix=SHIFTED_FIX)
 
 
 @check(
     cause="A VLAN, a second address or another driver shifts the GID table of some rails; jobs use one index for all.",
-    fix="Compare show_gids of the odd rail with another; remove the extra address or VLAN, or bring its netdev down and up, which fills the table anew.",
+    fix="Compare show_gids of the odd rail with another; remove the extra address or VLAN, or bring its netdev down and up, which rebuilds the table.",
     scope="group",
     fabric="roce",
 )
 def gid_index_uniform(gids: dict[str, Rows], pod_rails: Rows) -> t.Iterator[Finding]:
     """The IPv4 RoCE v2 GID has one index on all rails of a gate group."""
     several(gids)
-    devices = {rail["device"] for rail in planned(pod_rails)}
+    devices = {rail["device"] for rail in planned_rails(pod_rails)}
     values = {(host, row["device"]): row["index"] for host, rows in gids.items() for row in rows if row["device"] in devices and _is_ipv4_v2(row)}
-    yield from not_told(gids, values, devices, "a GID index as its group")
+    yield from not_reported(gids, values, devices, "a GID index as its group")
     for (host, device), value, usual in odd_ones(values):
         yield Finding(device, f"GID index {usual}, as its group", str(value), host=host)
 
@@ -202,15 +215,15 @@ def gid_index_uniform(gids: dict[str, Rows], pod_rails: Rows) -> t.Iterator[Find
 )
 def address_plan(ip_address: Rows, pod_rails: Rows) -> t.Iterator[Finding]:
     """Every rail that has a planned address has it, with its prefix length."""
-    with_address = [rail for rail in planned(pod_rails) if rail.get("address")]
+    with_address = [rail for rail in planned_rails(pod_rails) if rail.get("address")]
     if not with_address:
         raise NotApplicable("pod_rails has no addresses")
     if not HAS_NETADDR:
         raise CannotTell("the Python package netaddr is needed on the controller")
-    told = grouped([row for row in ip_address if row["family"] == "inet"], "netdev")
+    reported = grouped([row for row in ip_address if row["family"] == "inet"], "netdev")
     for rail in with_address:
         wanted = netaddr.IPNetwork(str(rail["address"]))
-        have = [netaddr.IPNetwork(f"{row['address']}/{row['prefix_length']}") for row in told.get(rail["netdev"], [])]
+        have = [netaddr.IPNetwork(f"{row['address']}/{row['prefix_length']}") for row in reported.get(rail["netdev"], [])]
         exact = [one for one in have if one.ip == wanted.ip and ("/" not in str(rail["address"]) or one.prefixlen == wanted.prefixlen)]
         if not exact:
             yield Finding(rail["netdev"], str(rail["address"]), ", ".join(map(str, have)) or "no IPv4 address")

@@ -8,7 +8,10 @@ from __future__ import annotations
 import typing as t
 
 from .. import Finding, NotApplicable, check
-from .._rows import Rows, grouped, planned
+from .._grouping import Rows, grouped, planned_rails
+
+GLOBAL_PAUSE = "Link-level pause (802.3x, global pause) is on: it stops every priority of the port at once, and PFC is not in effect beside it."
+PAUSE_OFF = "ethtool -A NETDEV autoneg off rx off tx off, now and at boot; switch it off (flowcontrol) at the leaf's port too."
 
 
 @check(
@@ -18,23 +21,23 @@ from .._rows import Rows, grouped, planned
     remedy="dcqcn",
 )
 def dcqcn_running(dcqcn: Rows, pod_rails: Rows, pod_roce_priority: int, pod_cnp_dscp: int, pod_congestion_control: str) -> t.Iterator[Finding]:
-    """DCQCN reacts on the RoCE priority of every rail, and notifies on any, in the planned DSCP."""
+    """DCQCN's reaction point is on for the RoCE priority of every rail, its notification point for any, with the planned CNP DSCP."""
     if pod_congestion_control != "dcqcn":
         raise NotApplicable(f"pod_congestion_control is {pod_congestion_control}")
-    told = grouped(dcqcn, "netdev")
-    for rail in planned(pod_rails):
-        rows = [row for row in told.get(rail["netdev"], []) if row["setting"] == "enable"]
+    reported = grouped(dcqcn, "netdev")
+    for rail in planned_rails(pod_rails):
+        rows = [row for row in reported.get(rail["netdev"], []) if row["setting"] == "enable"]
         reaction = [row["value"] for row in rows if row["role"] == "rp" and row["priority"] == pod_roce_priority]
         notification = [row["value"] for row in rows if row["role"] == "np"]
         if not reaction or not notification:
-            yield Finding(rail["netdev"], "DCQCN switches", "this driver does not tell them", "unknown")
+            yield Finding(rail["netdev"], "DCQCN switches", "not reported by this driver", "unknown")
             continue
         if reaction != ["1"]:
             yield Finding(f"{rail['netdev']} roce_rp", f"enabled on priority {pod_roce_priority}", "disabled")
         if "1" not in notification:
             yield Finding(f"{rail['netdev']} roce_np", "enabled", "disabled on every priority")
-        # Where the driver tells it: roce_qos has judged the planned one's priority, and no other's.
-        for row in told[rail["netdev"]]:
+        # Where the driver reports it: roce_qos has judged the planned one's priority, and no other's.
+        for row in reported[rail["netdev"]]:
             if row["setting"] == "cnp_dscp" and row["value"] != str(pod_cnp_dscp):
                 yield Finding(f"{rail['netdev']} cnp_dscp", str(pod_cnp_dscp), row["value"], "warn")
 
@@ -49,22 +52,23 @@ def roce_qos(
     qos_trust: Rows, pfc_priorities: Rows, dscp_map: Rows, pause_settings: Rows, pod_rails: Rows,
     pod_roce_priority: int, pod_roce_dscp: int, pod_cnp_dscp: int,
 ) -> t.Iterator[Finding]:  # fmt: skip
-    """Every rail trusts DSCP, is lossless on the RoCE priority only, and maps RoCE and CNP as planned."""
+    """Every rail trusts DSCP, has PFC on the RoCE priority only, and maps the DSCP of RoCE and CNP as planned."""
     trust, pause = ({row["netdev"]: row for row in rows} for rows in (qos_trust, pause_settings))
     pfc, maps = grouped(pfc_priorities, "port"), grouped(dscp_map, "netdev")
-    for netdev in (rail["netdev"] for rail in planned(pod_rails)):
+    for netdev in (rail["netdev"] for rail in planned_rails(pod_rails)):
         if netdev not in trust or netdev not in pfc or netdev not in pause:
-            yield Finding(netdev, "trust, PFC and pause settings", "not told", "unknown")
+            yield Finding(netdev, "trust, PFC and pause settings", "not reported", "unknown")
             continue
         if trust[netdev]["trust"] != "dscp":
             yield Finding(f"{netdev} trust", "dscp", trust[netdev]["trust"])
         lossless = sorted(row["priority"] for row in pfc[netdev] if row["pfc"])
         if pod_roce_priority not in {row["priority"] for row in pfc[netdev]}:
-            yield Finding(f"{netdev} PFC", f"on priority {pod_roce_priority} only", "that priority is not told", "unknown")
+            yield Finding(f"{netdev} PFC", f"on priority {pod_roce_priority} only", "that priority is not reported", "unknown")
         elif lossless != [pod_roce_priority]:
             yield Finding(f"{netdev} PFC", f"on priority {pod_roce_priority} only", f"on {', '.join(map(str, lossless)) or 'none'}")
         if pause[netdev]["rx"] or pause[netdev]["tx"]:
-            yield Finding(f"{netdev} link pause", "off", "on")
+            sides = " and ".join(side for side in ("rx", "tx") if pause[netdev][side])
+            yield Finding(f"{netdev} link pause", "off", f"on ({sides})", cause=GLOBAL_PAUSE, fix=PAUSE_OFF)
         if trust[netdev]["trust"] == "dscp":
             yield from _mapped(netdev, maps.get(netdev, []), pod_roce_priority, pod_roce_dscp, pod_cnp_dscp, lossless)
 
@@ -72,14 +76,14 @@ def roce_qos(
 def _mapped(netdev: str, rows: Rows, priority: int, roce: int, cnp: int, lossless: list[int]) -> t.Iterator[Finding]:
     of_dscp = {dscp: row["priority"] for row in rows for dscp in row["dscp"]}
     if roce not in of_dscp:
-        yield Finding(f"{netdev} DSCP {roce}", f"priority {priority}", "the map does not hold it", "unknown")
+        yield Finding(f"{netdev} DSCP {roce}", f"priority {priority}", "not in the map", "unknown")
     elif of_dscp[roce] != priority:
         yield Finding(f"{netdev} DSCP {roce}", f"priority {priority}", f"priority {of_dscp[roce]}")
     if cnp in of_dscp and of_dscp[cnp] in lossless:
         yield Finding(f"{netdev} DSCP {cnp} (CNP)", "a priority without PFC", f"priority {of_dscp[cnp]}")
     elif cnp not in of_dscp and {0, cnp >> 3} & {*lossless, priority}:
-        # dcb tells explicit entries only; any other DSCP is on priority 0 or on that of its upper three bits.
-        yield Finding(f"{netdev} DSCP {cnp} (CNP)", "a priority without PFC", "the map does not hold it", "unknown")
+        # dcb reports explicit entries only; any other DSCP is on priority 0 or on that of its upper three bits.
+        yield Finding(f"{netdev} DSCP {cnp} (CNP)", "a priority without PFC", "not in the map", "unknown")
 
 
 @check(

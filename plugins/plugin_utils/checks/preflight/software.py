@@ -8,17 +8,19 @@ from __future__ import annotations
 import typing as t
 
 from .. import CannotTell, Finding, NotApplicable, check
-from .._rows import Rows, odd_ones, several
+from .._grouping import Rows, odd_ones, several
+
+NOT_REPORTED = "not reported"
 
 
 def _versions(rows: dict[str, t.Any]) -> dict[str, list[str]]:
-    """Every version of each item that one host has; several where its parts differ."""
+    """Every version of each item that one host has; several where its parts differ, or where some of them report none."""
     items: dict[str, set[str]] = {}
     devices = {rail["device"] for rail in rows["pod_rails"]}
     for reading, column, item in (("gpu_driver", "version", "driver"), ("gpus", "runtime", "runtime"), ("ibstat", "firmware", "firmware")):
-        for row in rows.get(reading) or ():
-            if row[column] and (reading != "ibstat" or row["device"] in devices):
-                items.setdefault(item, set()).add(row[column])
+        found = {row[column] or NOT_REPORTED for row in rows.get(reading) or () if reading != "ibstat" or row["device"] in devices}
+        if found - {NOT_REPORTED}:
+            items.setdefault(item, set()).update(found)
     for row in rows.get("software") or ():
         items.setdefault({"mlx5_core": "ofed"}.get(row["item"], row["item"]), set()).add(row["version"])
     return {item: sorted(versions) for item, versions in items.items()}
@@ -36,9 +38,20 @@ def software_pinned(gpu_driver: Rows, gpus: Rows, ibstat: Rows, software: Rows, 
     for item, wanted in pod_software.items():
         have = versions.get(item, [])
         if not have:
-            yield Finding(item, str(wanted), "not told", "unknown")
+            yield Finding(item, str(wanted), "not reported", "unknown")
         elif have != [str(wanted)]:
-            yield Finding(item, str(wanted), ", ".join(have))
+            unknown = set(have) == {str(wanted), NOT_REPORTED}
+            odd = _nics_apart(str(wanted), ibstat, pod_rails) if item == "firmware" else {}
+            where = f"{item} of {', '.join(odd)}" if odd else item
+            yield Finding(where, str(wanted), ", ".join(sorted(set(odd.values())) if odd else have), "unknown" if unknown else None)
+
+
+def _nics_apart(wanted: str, ibstat: Rows, rails: Rows) -> dict[str, str]:
+    """The version of each rail's NIC that has another one, where some of the host's have the right one: these are not to be touched."""
+    reported = {row["device"]: str(row["firmware"] or NOT_REPORTED) for row in ibstat}
+    of_rails = {rail["device"]: reported[rail["device"]] for rail in rails if rail["device"] in reported}
+    odd = {device: version for device, version in of_rails.items() if version != wanted}
+    return odd if len(odd) < len(of_rails) else {}
 
 
 @check(
@@ -60,8 +73,11 @@ def software_uniform(
     }
     items = sorted({item for versions in of_host.values() for item in versions})
     if not items:
-        raise CannotTell("no host of the group tells a version")
+        raise CannotTell("versions of the group's hosts: not reported")
     for item in items:
-        values = {host: ", ".join(versions.get(item, ["none"])) for host, versions in of_host.items()}
+        values = {host: ", ".join(one for one in versions.get(item, ["none"]) if one != NOT_REPORTED) for host, versions in of_host.items()}
+        for host, versions in of_host.items():
+            if NOT_REPORTED in versions.get(item, ()):
+                yield Finding(item, "the version of every part", f"{values[host]}, and some not reported", "unknown", host=host)
         for host, value, usual in odd_ones(values):
             yield Finding(item, f"{usual}, as its group", value, host=host)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from .. import CannotTell, Finding, NotApplicable, check
-from .._rows import Rows, not_told_of, planned, rail_pci
+from .._grouping import Rows, not_reported_of, planned_rails, rail_pci
 
 # systemd writes no limit as a word, releases before 239 as the largest number.
 UNLIMITED = ("infinity", "18446744073709551615")
@@ -16,6 +16,12 @@ GPU_CLASSES = ("0x0300", "0x0302", "0x1200")
 # A management controller has a screen, which is of a GPU's class.
 SCREEN, GPU_VENDORS = "0x0300", ("0x10de", "0x1002")
 NIC_CLASSES = ("0x0200", "0x0207")
+PEER_MODULES = {"nvidia": ("nvidia_peermem", "nv_peer_mem"), "amd": ("amdgpu",)}
+REFUSED = "The module is on disk and was built against other RDMA drivers than are loaded (MLNX_OFED or DOCA installed after it): the kernel refuses it."
+REFUSED_FIX = (
+    "Build the GPU driver's modules again against the installed RDMA drivers (dkms, or reinstall the GPU driver after OFED) and load it; "
+    "loading it as it is fails (Invalid argument). Or use DMA-BUF."
+)
 # ACS features that send peer-to-peer traffic up to the root complex.
 REDIRECTING = {"ReqRedir", "CmpltRedir", "UpstreamFwd"}
 
@@ -29,7 +35,7 @@ def iommu_as_expected(iommu_groups: Rows, iommu_devices: Rows, pci_devices: Rows
     """GPUs and NICs are in pass-through IOMMU domains or in none; for virtual machines the IOMMU is on."""
     cards = [row["pci"] for row in pci_devices if _is_card(row)]
     if not cards:
-        raise CannotTell("sysfs tells no GPU and no NIC")
+        raise CannotTell("no GPU and no NIC in sysfs")
     if pod_virtualization in ("sriov", "passthrough"):
         if not iommu_groups:
             yield Finding("IOMMU", "on, for virtual machines", "off")
@@ -37,11 +43,11 @@ def iommu_as_expected(iommu_groups: Rows, iommu_devices: Rows, pci_devices: Rows
     type_of = {row["group"]: row["type"] for row in iommu_groups}
     group_of = {row["pci"]: row["group"] for row in iommu_devices}
     if type_of and not group_of:
-        raise CannotTell("sysfs tells IOMMU groups and none of their devices")
+        raise CannotTell("sysfs has IOMMU groups without devices")
     for pci in cards:
         if pci in group_of and type_of.get(group_of[pci]) != "identity":
-            told = type_of.get(group_of[pci])
-            yield Finding(pci, "IOMMU domain identity, or none", told or "not told", None if told else "unknown")
+            reported = type_of.get(group_of[pci])
+            yield Finding(pci, "IOMMU domain identity, or none", reported or "not reported", None if reported else "unknown")
 
 
 def _is_card(row: dict[str, t.Any]) -> bool:
@@ -58,7 +64,7 @@ def _is_card(row: dict[str, t.Any]) -> bool:
 def hugepages_reserved(hugepages: Rows, pod_hugepages_1g: int) -> t.Iterator[Finding]:
     """The planned number of 1 GiB huge pages is reserved."""
     if not pod_hugepages_1g:
-        raise NotApplicable("pod_hugepages_1g asks for none")
+        raise NotApplicable("pod_hugepages_1g is 0")
     total = sum(row["total"] for row in hugepages if row["size_kbytes"] == 1048576)
     if total < pod_hugepages_1g:
         yield Finding("1 GiB huge pages", str(pod_hugepages_1g), str(total))
@@ -72,12 +78,12 @@ def sriov_enabled(pci_devices: Rows, ip_link: Rows, pod_rails: Rows, pod_virtual
     """Every rail NIC has virtual functions where the pod gives them to jobs."""
     if pod_virtualization != "sriov":
         raise NotApplicable(f"pod_virtualization is {pod_virtualization}")
-    told = {row["pci"]: row for row in pci_devices}
-    for rail in planned(pod_rails):
+    reported = {row["pci"]: row for row in pci_devices}
+    for rail in planned_rails(pod_rails):
         pci = rail_pci(rail, ip_link)
-        row = told.get(pci or "")
+        row = reported.get(pci or "")
         if row is None or row["sriov_vfs"] is None:
-            yield Finding(rail["device"], "virtual functions", not_told_of(pci), "unknown")
+            yield Finding(rail["device"], "virtual functions", not_reported_of(pci), "unknown")
         elif not row["sriov_vfs"]:
             yield Finding(rail["device"], "virtual functions", f"0 of {row['sriov_max_vfs']}")
 
@@ -88,10 +94,11 @@ def sriov_enabled(pci_devices: Rows, ip_link: Rows, pod_rails: Rows, pod_virtual
     required=True,
 )
 def acs_as_expected(
-    acs_control: Rows, pod_virtualization: str, pod_rails: Rows, ats_control: Rows | None = None, ip_link: Rows | None = None
-) -> t.Iterator[Finding]:
-    """No PCIe bridge redirects peer-to-peer traffic, unless virtual machines need it to; with SR-IOV, translated traffic goes straight."""
-    able = [row for row in acs_control if row["supported"]]
+    acs_control: Rows, pod_virtualization: str, pod_rails: Rows, ats_control: Rows | None = None, ip_link: Rows | None = None,
+    pci_devices: Rows | None = None,
+) -> t.Iterator[Finding]:  # fmt: skip
+    """No bridge above a GPU or a rail redirects peer-to-peer traffic, unless virtual machines need it to; with SR-IOV, translated traffic goes straight."""
+    able = [row for row in acs_control if row["supported"] and _above_cards(row, _cards(pod_rails, ip_link, pci_devices))]
     if pod_virtualization in ("sriov", "passthrough"):
         if not any(REDIRECTING & set(row["enabled"]) for row in able):
             yield Finding("ACS", "on, for virtual machines", "off on every bridge")
@@ -106,16 +113,32 @@ def acs_as_expected(
             yield Finding(row["pci"], "no ACS redirection", ", ".join(redirecting))
 
 
+def _cards(rails: Rows, links: Rows | None, devices: Rows | None) -> set[str] | None:
+    """The PCI addresses of GPUs and rails; None where one of them is not known."""
+    gpus = {row["pci"] for row in devices or () if row["class"][:6] in GPU_CLASSES and (row["class"][:6] != SCREEN or row["vendor"] in GPU_VENDORS)}
+    of_rails = {rail_pci(rail, links) for rail in rails}
+    return None if not gpus or not of_rails or None in of_rails else gpus | {str(pci) for pci in of_rails}
+
+
+def _above_cards(bridge: dict[str, t.Any], cards: set[str] | None) -> bool:
+    """Whether a bridge is on the way to one of some cards; where buses or cards are not known any bridge may be."""
+    first, last = bridge.get("first_bus"), bridge.get("last_bus")
+    if cards is None or first is None or last is None:
+        return True
+    domain = bridge["pci"].partition(":")[0]
+    return any(pci.split(":")[0] == domain and int(first, 16) <= int(pci.split(":")[1], 16) <= int(last, 16) for pci in cards)
+
+
 def _direct(able: Rows, rails: Rows, ats: Rows, links: Rows | None) -> t.Iterator[Finding]:
     """Bridges that redirect let translated addresses pass, and the NICs translate: else GPU traffic goes through the root complex."""
     for row in able:
         if REDIRECTING & set(row["enabled"]) and "DirectTrans" not in row["enabled"]:
             yield Finding(row["pci"], "direct translated peer-to-peer (DirectTrans) on", "off")
-    told = {row["pci"]: row for row in ats}
-    for rail in planned(rails):
-        card = told.get(rail_pci(rail, links) or "")
+    reported = {row["pci"]: row for row in ats}
+    for rail in planned_rails(rails):
+        card = reported.get(rail_pci(rail, links) or "")
         if card is None:
-            yield Finding(rail["device"], "address translation services (ATS) on", "not told", "unknown")
+            yield Finding(rail["device"], "address translation services (ATS) on", "not reported", "unknown")
         elif not card["enabled"]:
             yield Finding(rail["device"], "address translation services (ATS) on", "off" if card["supported"] else "not supported")
 
@@ -127,39 +150,60 @@ def _direct(able: Rows, rails: Rows, ats: Rows, links: Rows | None) -> t.Iterato
     remedy="kernel_module",
 )
 def gpudirect_available(
-    lsmod: Rows, kernel_symbols: Rows, gpu_driver: Rows, modules_load: Rows, pod_gpudirect: str, pod_gpu_vendor: str, memory_peers: Rows | None = None
-) -> t.Iterator[Finding]:
+    lsmod: Rows, kernel_symbols: Rows, gpu_driver: Rows, modules_load: Rows, pod_gpudirect: str, pod_gpu_vendor: str, memory_peers: Rows | None = None,
+    kernel_log: Rows | None = None,
+) -> t.Iterator[Finding]:  # fmt: skip
     """NICs reach GPU memory by a registered peer-memory client or by DMA-BUF."""
     if pod_gpudirect == "none":
         raise NotApplicable("pod_gpudirect is none")
-    peermem = _peermem(lsmod, kernel_symbols, memory_peers or [], pod_gpu_vendor)
+    peermem = _peermem(lsmod, kernel_symbols, memory_peers, pod_gpu_vendor)
     dmabuf = _dmabuf(kernel_symbols, gpu_driver)
     if pod_gpudirect == "peermem" or (pod_gpudirect == "either" and dmabuf is not None):
         if peermem is not None:
             also = f"; {dmabuf}" if pod_gpudirect == "either" else ""
-            yield Finding("GPUDirect", "peer memory" if pod_gpudirect == "peermem" else "peer memory or DMA-BUF", peermem + also)
+            refused = _refused(lsmod, kernel_log or [], pod_gpu_vendor)
+            cause, fix = (None, None) if refused is None else (REFUSED, REFUSED_FIX)
+            wanted = "peer memory" if pod_gpudirect == "peermem" else "peer memory or DMA-BUF"
+            words, severity = (refused, None) if refused is not None else peermem
+            yield Finding("GPUDirect", wanted, words + also, severity, cause=cause, fix=fix)
         elif pod_gpu_vendor == "nvidia" and not any(row["module"].replace("-", "_") == "nvidia_peermem" for row in modules_load):
             yield Finding("nvidia_peermem", "loaded at boot (modules-load.d)", "loaded now, and not at the next boot", "warn")
     elif pod_gpudirect == "dmabuf" and dmabuf is not None:
         yield Finding("GPUDirect", "DMA-BUF", dmabuf)
 
 
-def _peermem(lsmod: Rows, symbols: Rows, peers: Rows, vendor: str) -> str | None:
-    """Why there is no peer memory, or None where there is."""
+def _peermem(lsmod: Rows, symbols: Rows, peers: Rows | None, vendor: str) -> tuple[str, str | None] | None:
+    """Why there is no peer memory, with the severity where that is not known, or None where there is.
+
+    peers: no rows where the kernel does not list the clients.
+    """
     loaded = {row["module"] for row in lsmod}
-    names = {"nvidia": ("nvidia_peermem", "nv_peer_mem"), "amd": ("amdgpu",)}[vendor]
+    names = PEER_MODULES[vendor]
     has_core = any(row["symbol"] == "ib_register_peer_memory_client" for row in symbols)
     if not loaded & set(names):
-        return f"{names[0]} is not loaded" + ("" if has_core else ", and cannot be: ib_core has no peer memory (inbox RDMA)")
+        return f"{names[0]} is not loaded" + ("" if has_core else ", and cannot be: ib_core has no peer memory (inbox RDMA)"), None
     if not has_core:
-        return f"{names[0]} is loaded, and ib_core has no peer memory for it"
-    if not any(peer["peer"].startswith(("nv", "amd")) for peer in peers):
-        return f"{names[0]} is loaded and not registered with ib_core"
+        return f"{names[0]} is loaded, and ib_core has no peer memory for it", None
+    clients = {"nvidia": "nv", "amd": "amd"}[vendor]
+    if peers and not any(str(peer["peer"]).startswith(clients) for peer in peers):
+        return f"{names[0]} is loaded and not registered with ib_core", None
+    # nvidia_peermem fails to load where it cannot register, so that a loaded one is a client; amdgpu is loaded with or without.
+    if peers is None or (not peers and vendor != "nvidia"):
+        return "clients of ib_core's peer memory: not reported", "unknown"
     return None
 
 
+def _refused(lsmod: Rows, log: Rows, vendor: str) -> str | None:
+    """What the kernel wrote when it last refused the module, or None where it did not, or has it by now."""
+    names = PEER_MODULES[vendor]
+    if {row["module"] for row in lsmod} & set(names):
+        return None
+    lines = [row["text"] for row in log if row["event"] == "module_refused" and str(row["device"]).replace("-", "_") in names]
+    return f"the kernel refused the module: {lines[-1][:200]}" if lines else None
+
+
 def _dmabuf(symbols: Rows, driver: Rows) -> str | None:
-    """Why there is no DMA-BUF, or None where there is; the symbol tells it, not the kernel's version."""
+    """Why there is no DMA-BUF, or None where there is; the symbol decides it, not the kernel's version."""
     if not driver:
         return "no GPU driver"
     if driver[0]["flavour"] == "closed":
@@ -178,15 +222,15 @@ def job_limits(service_units: Rows, pod_job_services: list[str]) -> t.Iterator[F
     """The services that start jobs let them lock any amount of memory."""
     units = {row["unit"]: row for row in service_units if row["load_state"] == "loaded"}
     wanted = [name for name in pod_job_services if name in units]
-    untold = [name for name in pod_job_services if name not in {row["unit"] for row in service_units}]
-    for name in untold:
-        yield Finding(name, "LimitMEMLOCK infinity", "this unit is not among those that are asked for", "unknown")
-    if not wanted and not untold:
+    unreported = [name for name in pod_job_services if name not in {row["unit"] for row in service_units}]
+    for name in unreported:
+        yield Finding(name, "LimitMEMLOCK infinity", "this unit is not read", "unknown")
+    if not wanted and not unreported:
         raise CannotTell(f"none of {', '.join(pod_job_services) or 'no service'} is on this host (pod_job_services)")
     for name in wanted:
         limit = units[name]["memlock"]
         if limit is None:
-            yield Finding(name, "LimitMEMLOCK infinity", "not told", "unknown")
+            yield Finding(name, "LimitMEMLOCK infinity", "not reported", "unknown")
         elif limit not in UNLIMITED:
             yield Finding(name, "LimitMEMLOCK infinity", limit)
 

@@ -5,6 +5,6 @@
 
 from __future__ import annotations
 
-from . import capacity, infiniband, paths
+from . import capacity, infiniband, paths, sessions
 
-__all__ = ["capacity", "infiniband", "paths"]
+__all__ = ["capacity", "infiniband", "paths", "sessions"]

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ...pod.names import Rows, rated
 from .. import Finding, NotApplicable, check
-from .._ports import Rows, rated
 
 
 @check(
@@ -20,14 +20,14 @@ def oversubscription(
     pod_role: str, pod_topology: str, pod_cables: Rows, pod_link_gbit_s: float, pod_oversubscription_warn: float, pod_oversubscription_max: float,
     fabric_neighbors: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
-    """A leaf's host bandwidth is within the planned ratio of its uplink bandwidth, by the plan and, where the fabric is told, by its links."""
+    """A leaf's host bandwidth is within the planned ratio of its uplink bandwidth, by the plan and, where the fabric is read, by its links."""
     if pod_role != "leaf" or pod_topology == "rail_only":
         raise NotApplicable("only a leaf below spines is oversubscribed")
     down, up = ([rated(cable, pod_link_gbit_s) for cable in pod_cables if cable["peer_role"] == role] for role in ("host", "spine"))
     uplinks, whose = len(up), "in the wiring plan"
     if fabric_neighbors is not None:
-        told = sum(row["neighbor_role"] == "spine" for row in fabric_neighbors)
-        uplinks, whose = (told, "in the fabric") if told < uplinks else (uplinks, whose)
+        reported = sum(row["neighbor_role"] == "spine" for row in fabric_neighbors)
+        uplinks, whose = (reported, "in the fabric") if reported < uplinks else (uplinks, whose)
     if not uplinks:
         yield Finding("uplinks", "at least one", f"none {whose}")
         return

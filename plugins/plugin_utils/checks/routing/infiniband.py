@@ -8,13 +8,14 @@ from __future__ import annotations
 import typing as t
 from collections import Counter
 
+from ...pod.names import Rows, by_port, same_end
 from .. import Finding, NotApplicable, check
-from .._ports import Rows, by_port, cables_of, same_end
+from .._planned import cables_of
 
 
 @check(
-    cause="No subnet manager runs, two of them do not see each other, or the standby has died; without a master no path is ever set up again.",
-    fix="Start opensm (or UFM, or the manager on a switch) on the host that should run it, and look at its log for why it left.",
+    cause="No subnet manager runs, two of them do not see each other, or the standby has died; without a master no new path is set up.",
+    fix="Start opensm (or UFM, or the manager on a switch) on the host that should run it, and look at its log for why it stopped.",
     fabric="infiniband",
     kind="switch",
     required=True,
@@ -24,10 +25,10 @@ def subnet_manager_up(sminfo: Rows, pod_standby_sms: int, subnet_managers: Rows 
     masters = {row["guid"] for row in sminfo if row["state"] == "master"}
     if not masters:
         states = ", ".join(f"{row['guid']} is {row['state']}" for row in sminfo)
-        yield Finding("subnet manager", "one master", states or "none answers")
+        yield Finding("subnet manager", "one master", states or "no response")
         return
     if subnet_managers is None:
-        yield Finding("subnet manager", "one master and its standbys", "subnet administration does not tell them", "unknown")
+        yield Finding("subnet manager", "one master and its standbys", "not reported by subnet administration", "unknown")
         return
     masters |= {row["guid"] for row in subnet_managers if row["state"] == "master"}
     if len({int(guid, 16) for guid in masters}) > 1:
@@ -38,30 +39,30 @@ def subnet_manager_up(sminfo: Rows, pod_standby_sms: int, subnet_managers: Rows 
 
 
 @check(
-    cause="A cable, adapter or switch is missing, is plugged in elsewhere than planned, or is there and in no plan.",
-    fix="Compare both ends that are named with the wiring plan, then move the cable or mend the plan.",
+    cause="A cable, adapter or switch is missing, is plugged in elsewhere than planned, or is not in the plan.",
+    fix="Compare both ends that are named with the wiring plan, then move the cable or correct the plan.",
     fabric="infiniband",
 )
 def topology_as_planned(fabric_neighbors: Rows, pod_cables: Rows, pod_role: str) -> t.Iterator[Finding]:
-    """Every rail of a host is on its planned leaf, and every switch has its planned links to other switches and no more."""
-    told = by_port(fabric_neighbors)
+    """Every rail of a host is on its planned leaf, and every switch has its planned links to other switches and no others."""
+    reported = by_port(fabric_neighbors)
     planned = {cable["port"] for cable in cables_of(pod_cables)}
-    # A host's link is judged at the host alone: the leaf climbs on with the hosts whose gates are open.
+    # A host's link is judged at the host alone: the leaf continues with the hosts whose gates are open.
     own = [cable for cable in pod_cables if pod_role == "host" or cable["peer_role"] != "host"]
     there = sum(row["neighbor_role"] in ("leaf", "spine") for row in fabric_neighbors)
     for cable in own:
-        row, end = told.get(cable["port"]), (cable["peer"], cable["peer_port"])
+        row, end = reported.get(cable["port"]), (cable["peer"], cable["peer_port"])
         if row is None:
             yield Finding(cable["port"], f"a link to {' '.join(end)}", f"none ({there} of {len(own)} links to switches)")
         elif not same_end((row["neighbor"], row["neighbor_port"]), end):
             yield Finding(cable["port"], f"a link to {' '.join(end)}", f"one to {row['neighbor']} {row['neighbor_port']}")
     for row in fabric_neighbors:
         if row["port"] not in planned and row["neighbor_role"] in ("leaf", "spine"):
-            yield Finding(row["port"], "no cable between switches of the pod that is in no plan", f"one to {row['neighbor']} {row['neighbor_port']}", "warn")
+            yield Finding(row["port"], "no unplanned cable between switches of the pod", f"one to {row['neighbor']} {row['neighbor_port']}", "warn")
 
 
 @check(
-    cause="An uplink is missing or down, or the tree was never built whole; adaptive and static routing then load the links that are left.",
+    cause="An uplink is missing or down, or the tree was never complete; routing then loads the remaining links.",
     fix="Bring back or add the missing links, so that every leaf has the same number to every spine.",
     fabric="infiniband",
     kind="switch",

@@ -5,6 +5,6 @@
 
 from __future__ import annotations
 
-from . import efficiency, own_log, steps, storage
+from . import efficiency, own_log, results, steps, storage
 
-__all__ = ["efficiency", "own_log", "steps", "storage"]
+__all__ = ["efficiency", "own_log", "results", "steps", "storage"]

@@ -8,8 +8,9 @@ from __future__ import annotations
 import statistics
 import typing as t
 
-from .. import CannotTell, Finding, NotApplicable, check
-from .._rows import Rows, grouped, several, typical
+from .. import Finding, NotApplicable, check
+from .._grouping import Rows, grouped, several, typical
+from .._not_measured import not_measured
 from .steps import OWN_COMMAND, Peers, enough, spread
 
 
@@ -18,7 +19,7 @@ def mfu_of(rank: dict[str, t.Any], rows: Rows) -> float | None:
     if not rank["peak_tflops"] or not rank["flops_per_step"] or not rows:
         return None
     mean, _variation = spread(rows)
-    return rank["flops_per_step"] / (mean / 1e3) / 1e12 / rank["peak_tflops"] * 100
+    return float(rank["flops_per_step"] / (mean / 1e3) / 1e12 / rank["peak_tflops"] * 100)
 
 
 @check(
@@ -29,16 +30,16 @@ def mfu_of(rank: dict[str, t.Any], rows: Rows) -> float | None:
     when=(OWN_COMMAND, False),
 )
 def mfu(training_steps: Rows, training_ranks: Rows, pod_mfu_min_percent: float | None) -> t.Iterator[Finding]:
-    """The steps use the part of the GPUs' peak that the pod asks for."""
+    """The model FLOP utilisation (MFU) of the steps is at least pod_mfu_min_percent."""
     if pod_mfu_min_percent is None:
         raise NotApplicable("pod_mfu_min_percent is not set")
     steps = enough(training_steps)
     for rank in training_ranks:
-        told = mfu_of(rank, steps.get(rank["rank"], []))
-        if told is None:
-            yield Finding(f"rank {rank['rank']}", f"{pod_mfu_min_percent:g} %", f"not told: the peak of {rank['device']} is not known", "unknown")
-        elif told < pod_mfu_min_percent:
-            yield Finding(f"rank {rank['rank']}", f"{pod_mfu_min_percent:g} % or more", f"{told:.3g} %")
+        reported = mfu_of(rank, steps.get(rank["rank"], []))
+        if reported is None:
+            yield Finding(f"rank {rank['rank']}", f"{pod_mfu_min_percent:g} %", f"not reported: the peak of {rank['device']} is not known", "unknown")
+        elif reported < pod_mfu_min_percent:
+            yield Finding(f"rank {rank['rank']}", f"{pod_mfu_min_percent:g} % or more", f"{reported:.3g} %")
 
 
 @check(
@@ -48,33 +49,33 @@ def mfu(training_steps: Rows, training_ranks: Rows, pod_mfu_min_percent: float |
     when=(OWN_COMMAND, False),
 )
 def tensor_core_active(training_ranks: Rows, tensor_activity: Rows, pod_tensor_active_min_percent: float) -> t.Iterator[Finding]:
-    """While the steps run, the tensor cores of every rank's GPU are at work; its utilisation alone proves nothing."""
+    """While the steps run, the tensor cores of every rank's GPU are active for {pod_tensor_active_min_percent} percent of the time or more."""
     ranks = [row for row in training_ranks if row["backend"] == "nccl"]
     if not training_ranks:
-        raise CannotTell("no rank was started")
+        raise not_measured("no rank was started")
     if not (ranks and tensor_activity):
-        raise NotApplicable("no monitor of this host tells them: DCGM's host engine, or nvidia-smi from the Hopper generation on")
-    told = sorted(((statistics.median(row["tensor_percent"] for row in rows), gpu) for gpu, rows in grouped(tensor_activity, "gpu").items()), reverse=True)
-    if len(told) < len(ranks):
-        yield Finding("tensor cores", f"those of {len(ranks)} GPUs", f"those of {len(told)}", "unknown")
-    # A rank tells no index of nvidia-smi's: where a host has more GPUs than ranks, the busiest are theirs.
-    for gpu, middle in sorted((gpu, middle) for middle, gpu in told[: len(ranks)]):
+        raise NotApplicable("tensor core activity: not reported by DCGM's host engine, nor by nvidia-smi (Hopper generation or later)")
+    reported = sorted(((statistics.median(row["tensor_percent"] for row in rows), gpu) for gpu, rows in grouped(tensor_activity, "gpu").items()), reverse=True)
+    if len(reported) < len(ranks):
+        yield Finding("tensor cores", f"those of {len(ranks)} GPUs", f"those of {len(reported)}", "unknown")
+    # A rank reports no index of nvidia-smi's: where a host has more GPUs than ranks, the busiest are theirs.
+    for gpu, middle in sorted((gpu, middle) for middle, gpu in reported[: len(ranks)]):
         if middle < pod_tensor_active_min_percent:
             used = [row["utilisation_percent"] for row in tensor_activity if row["gpu"] == gpu and row["utilisation_percent"] is not None]
             at = f" at a utilisation of {statistics.median(used):g} %" if used else ""
-            yield Finding(f"GPU {gpu}", f"at work for {pod_tensor_active_min_percent:g} % of the time or more", f"{middle:.3g} %{at}")
+            yield Finding(f"GPU {gpu}", f"active for {pod_tensor_active_min_percent:g} % of the time or more", f"{middle:.3g} %{at}")
 
 
 @check(
-    cause="The finding says which of computation, data and network holds the steps back.",
-    fix="Of computation: clocks, power and cooling of the named GPU. Of data: the storage and its client. Of the network: layers 4 and 5.",
+    cause="The finding names which of computation, data and network slows down the steps.",
+    fix="For computation: clocks, power and cooling of the named GPU. For data: the storage and its client. For the network: layers 4 and 5.",
     scope="group",
     severity="warn",
     needs="load",
     when=(OWN_COMMAND, False),
 )
 def mfu_cause(training_ranks: Peers, training_steps: Peers, pod_median_percent: float, pod_waiting_warn_percent: float) -> t.Iterator[Finding]:
-    """No GPU multiplies slower than its group's, and the steps wait neither for data nor for the network for long."""
+    """Every GPU computes at {pod_median_percent} percent of its group's median or more; steps wait {pod_waiting_warn_percent} percent at most."""
     several(training_ranks)
     rates = {(host, row["rank"]): row["gemm_tflops"] for host, rows in training_ranks.items() for row in rows if row["gemm_tflops"] is not None}
     middle = typical(rates.values())

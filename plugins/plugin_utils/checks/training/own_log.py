@@ -8,9 +8,12 @@ from __future__ import annotations
 import statistics
 import typing as t
 
-from .. import CannotTell, Finding, NotApplicable, check
-from .._rows import Rows
-from .steps import LEAST_STEPS, OWN_COMMAND, not_falling, timed_out
+from ...loads.thresholds import longest_step_ms
+from .. import Finding, NotApplicable, check
+from .._grouping import Rows
+from .._not_measured import not_measured, too_short
+from .results import not_falling
+from .steps import LEAST_STEPS, OWN_COMMAND, timed_out
 
 Peers = dict[str, Rows]
 
@@ -20,11 +23,11 @@ def _steps(logs: Peers, warmup: int) -> dict[str, Rows]:
 
     Raises CannotTell where no host printed enough of them.
     """
-    told = {host: sorted(rows, key=lambda row: row["iteration"])[warmup:] for host, rows in logs.items()}
-    most = max((len(rows) for rows in told.values()), default=0)
+    reported = {host: sorted(rows, key=lambda row: row["iteration"])[warmup:] for host, rows in logs.items()}
+    most = max((len(rows) for rows in reported.values()), default=0)
     if most < LEAST_STEPS:
-        raise CannotTell(f"the logs tell {most} steps after {warmup} of warm-up, {LEAST_STEPS} are needed")
-    return {host: rows for host, rows in told.items() if len(rows) >= LEAST_STEPS}
+        raise too_short(f"the logs have {most} steps after {warmup} of warm-up, {LEAST_STEPS} are needed")
+    return {host: rows for host, rows in reported.items() if len(rows) >= LEAST_STEPS}
 
 
 @check(
@@ -36,19 +39,19 @@ def _steps(logs: Peers, warmup: int) -> dict[str, Rows]:
     when=(OWN_COMMAND, True),
 )
 def own_training_ends(load_jobs: Rows, collective_timeouts: Rows) -> t.Iterator[Finding]:
-    """The site's own training comes to its end on the host, and none of its collectives hangs."""
+    """The site's own training completes on the host, and none of its collectives hangs."""
     jobs = [row for row in load_jobs if row["kind"] == "training"]
     if not jobs:
-        raise CannotTell("it was not started")
+        raise not_measured("not started")
     for row in jobs:
         if row["status"] != "ok":
-            yield Finding("the training", "an end of its own", str(row["words"]), row["status"])
+            yield Finding("the training", "a normal exit", str(row["words"]), row["status"])
     yield from timed_out(collective_timeouts)
 
 
 @check(
     cause="Something disturbs the steps of the site's own training: congestion, a slow rank, throttling, storage, a noisy neighbour.",
-    fix="Run the layer without pod_training_command: the built-in training tells computation, data and network apart, for each rank.",
+    fix="Run the layer without pod_training_command: the built-in training separates computation, data and network, for each rank.",
     required=True,
     needs="load",
     kind="host",
@@ -57,7 +60,7 @@ def own_training_ends(load_jobs: Rows, collective_timeouts: Rows) -> t.Iterator[
 def own_steps_steady(
     training_log_of_peers: Peers, pod_training_warmup_steps: int, pod_step_variation_percent: float, pod_step_outlier_times: float
 ) -> t.Iterator[Finding]:  # fmt: skip
-    """By its own log, after the warm-up the time of a step varies by less than 5 percent, and none lasts more than 5 times the mean."""
+    """By its own log, the step time varies by at most {pod_step_variation_percent} percent, and none is above {pod_step_outlier_times} times the mean."""
     for host, rows in _steps(training_log_of_peers, pod_training_warmup_steps).items():
         times = [row["step_ms"] for row in rows]
         mean = statistics.mean(times)
@@ -72,7 +75,7 @@ def own_steps_steady(
 
 @check(
     cause="Training diverges: wrong data on the way, a broken GPU, numbers out of range, or settings that do not suit the model.",
-    fix="Run the layer without pod_training_command, which holds the ranks' parameters against each other, and the vendor's GPU diagnostics.",
+    fix="Run the layer without pod_training_command, which compares the ranks' parameters, and the vendor's GPU diagnostics.",
     required=True,
     needs="load",
     kind="host",
@@ -90,8 +93,8 @@ def own_loss_falls(training_log_of_peers: Peers, pod_training_warmup_steps: int)
 
 
 @check(
-    cause="The site's own training is slower than it did or should be.",
-    fix="Run the layer without pod_training_command: mfu_cause says which of computation, data and network it is.",
+    cause="The site's own training is slower than before or than expected.",
+    fix="Run the layer without pod_training_command: mfu_cause names which of computation, data and network it is.",
     needs="load",
     kind="host",
     when=("pod_step_seconds", True),
@@ -100,10 +103,10 @@ def own_step_time_expected(
     training_log_of_peers: Peers, pod_training_command: list[str], pod_training_warmup_steps: int, pod_step_seconds: float | None,
     pod_step_tolerance_percent: float,
 ) -> t.Iterator[Finding]:  # fmt: skip
-    """By its own log a step takes what it is expected to take, within 10 percent."""
+    """By its own log the mean step time is at most {pod_step_tolerance_percent} percent above pod_step_seconds."""
     if not pod_training_command or pod_step_seconds is None:
         raise NotApplicable("pod_training_command is not set")
     for host, rows in _steps(training_log_of_peers, pod_training_warmup_steps).items():
-        mean, most = statistics.mean(row["step_ms"] for row in rows), pod_step_seconds * 1e3 * (1 + pod_step_tolerance_percent / 100)
+        mean, most = statistics.mean(row["step_ms"] for row in rows), longest_step_ms(pod_step_seconds, pod_step_tolerance_percent)
         if mean > most:
             yield Finding(f"log of {host}", f"at most {most:.4g} ms", f"{mean:.4g} ms")

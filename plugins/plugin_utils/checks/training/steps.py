@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Layer 6, training: what the ranks of the built-in training tell."""
+"""Layer 6, training: what the ranks of the built-in training report."""
 
 from __future__ import annotations
 
@@ -9,16 +9,32 @@ import math
 import statistics
 import typing as t
 
+from ...loads.thresholds import longest_step_ms
 from .. import CannotTell, Finding, NotApplicable, check
-from .._rows import Rows
+from .._grouping import Rows
+from .._not_measured import not_measured, too_short
 from ..collectives.correctness import hung, refused
 
 Peers = dict[str, Rows]
 LEAST_STEPS = 10
-# A site's own training, where it is set, tells no ranks.
+# A site's own training, where it is set, reports no ranks.
 OWN_COMMAND = "pod_training_command"
-# A checksum in float64 of three steps; what is further from one process is another computation.
-SAME = 1e-6
+# A rank's own part explains a slow step where it grew by at least this share of what the step was too long.
+EXPLAINS = 0.5
+PARTS = {
+    "data_ms": (
+        "the wait for its data",
+        "The other ranks waited for this rank's data in those steps: its storage was late, or its data loader had too little CPU.",
+        "Look at dataset_feeds of its host, at the CPU load and the number of its loader's workers, and at the storage's client at that time.",
+    ),
+    "compute_ms": (
+        "its own computation",
+        "The other ranks waited for this rank's computation in those steps: its GPU was slowed down (heat, power), or its process was interrupted.",
+        "Compare its GPU's clocks, temperature and power with the others', and look at what else runs on its host and at its kernel log.",
+    ),
+}
+WAITED = "No rank's own data or computation grew in those steps: all waited in communication, as for a retransmission, a link that was reset, or congestion."
+WAITED_FIX = "Look at the counters of NICs and switches and at the kernel logs of all hosts at that step."
 
 
 def _of_rank(steps: Rows) -> dict[int, Rows]:
@@ -36,7 +52,7 @@ def enough(steps: Rows) -> dict[int, Rows]:
     ranks = _of_rank(steps)
     fewest = min((sum(row["steps"] for row in rows) for rows in ranks.values()), default=0)
     if fewest < LEAST_STEPS:
-        raise CannotTell(f"{fewest} steps were told, {LEAST_STEPS} are needed")
+        raise too_short(f"{fewest} steps were reported, {LEAST_STEPS} are needed")
     return ranks
 
 
@@ -46,12 +62,41 @@ def timed_out(rows: t.Iterable[dict[str, t.Any]]) -> t.Iterator[Finding]:
         yield Finding(f"rank {row['rank']}" if row["rank"] is not None else "a rank", "no hung collective", row["text"][:300])
 
 
-def not_falling(where: str, rows: Rows) -> t.Iterator[Finding]:
-    """The loss where it is no less in the last quarter of the steps than in the first; rows: in the order of the steps, each with a loss."""
-    part = max(1, len(rows) // 4)
-    began, ended = (statistics.mean(row["loss"] for row in some) for some in (rows[:part], rows[-part:]))
-    if ended >= began:
-        yield Finding(where, "a loss that falls", f"from {began:.4g} to {ended:.4g}")
+class Late(t.NamedTuple):
+    """Whose own part made a step longer: the rank, the part's column, and by how many ms."""
+
+    rank: int
+    part: str
+    ms: float
+
+
+def late_parts(steps: t.Iterable[Rows]) -> dict[int, Late]:
+    """By step the rank and part that explain what it is above the usual; steps that none explains are left out, and so are windows of steps.
+
+    steps: the rows of all hosts.
+    """
+    of_rank = _of_rank([row for rows in steps for row in rows if row["steps"] == 1 and row["compute_ms"] is not None])
+    found: dict[int, Late] = {}
+    longer: dict[int, float] = {}
+    for rank, rows in of_rank.items():
+        usual = {column: statistics.median(row[column] for row in rows) for column in ("step_ms", *PARTS)}
+        for row in rows:
+            longer[row["step"]] = max(longer.get(row["step"], 0.0), row["step_ms"] - usual["step_ms"])
+            late = max((Late(rank, column, row[column] - usual[column]) for column in PARTS), key=lambda one: one.ms)
+            if row["step"] not in found or late.ms > found[row["step"]].ms:
+                found[row["step"]] = late
+    return {step: late for step, late in found.items() if late.ms > 0 and late.ms >= EXPLAINS * longer[step]}
+
+
+def _without(rows: Rows, late: t.Mapping[int, Late], mine: t.Container[int]) -> Rows:
+    """A rank's steps as long as they would have been without the late parts of ranks of other hosts."""
+    return [{**row, "step_ms": row["step_ms"] - one.ms} if (one := late.get(row["step"])) is not None and one.rank not in mine else row for row in rows]
+
+
+def _gpu(rank: int, ranks: Rows) -> str:
+    """A rank with its GPU."""
+    local = next((row["local_rank"] for row in ranks if row["rank"] == rank), None)
+    return f"rank {rank}" if local is None else f"rank {rank} (GPU {local})"
 
 
 def spread(rows: Rows) -> tuple[float, float]:
@@ -69,9 +114,12 @@ def spread(rows: Rows) -> tuple[float, float]:
     needs="load",
     when=(OWN_COMMAND, False),
 )
-def step_time_stable(training_steps: Rows, training_ranks: Rows, pod_step_variation_percent: float, pod_step_least_ms: float) -> t.Iterator[Finding]:
-    """After the warm-up the time of a step varies by less than 5 percent, on every rank."""
+def step_time_stable(
+    training_steps: Rows, training_steps_of_peers: Peers, training_ranks: Rows, pod_step_variation_percent: float, pod_step_least_ms: float
+) -> t.Iterator[Finding]:
+    """After the warm-up the time of a step varies by at most {pod_step_variation_percent} percent, by no fault of the host's ranks."""
     steps = enough(training_steps)
+    late = late_parts(training_steps_of_peers.values())
     for row in training_ranks:
         if row["outcome"] == "done" and row["rank"] not in steps:
             yield Finding(f"rank {row['rank']}", "the times of its steps", "none", "unknown")
@@ -79,29 +127,60 @@ def step_time_stable(training_steps: Rows, training_ranks: Rows, pod_step_variat
         mean, variation = spread(rows)
         middle = statistics.median(row["step_ms"] for row in rows)
         off = statistics.median(abs(row["step_ms"] - middle) for row in rows)
-        told = f"{variation:.3g} % of {mean:.4g} ms, half of the steps within {off:.3g} ms of the middle"
+        reported = f"{variation:.3g} % of {mean:.4g} ms, half of the steps within {off:.3g} ms of the median"
         if mean < pod_step_least_ms:
-            # Whose jitter it is cannot be told of short steps; that they are steady all the same can.
+            # Whose jitter it is cannot be determined of short steps; that they are steady all the same can.
             severity = "unknown" if variation > pod_step_variation_percent else "warn"
-            yield Finding(f"rank {rank}", f"steps of {pod_step_least_ms:g} ms or more, that jitter of the host does not count", told, severity)
+            yield Finding(f"rank {rank}", f"steps of {pod_step_least_ms:g} ms or more, so that jitter of the host is negligible", reported, severity)
         elif variation > pod_step_variation_percent:
-            yield Finding(f"rank {rank}", f"a variation of at most {pod_step_variation_percent:g} %", told)
+            yield from _unsteady(rank, rows, late, training_ranks, pod_step_variation_percent, reported)
+
+
+def _unsteady(rank: int, rows: Rows, late: t.Mapping[int, Late], ranks: Rows, most: float, reported: str) -> t.Iterator[Finding]:
+    """A rank whose steps vary: nothing where it waited for a rank of another host, or for one of its own that is named instead."""
+    own = {row["rank"] for row in ranks} | {rank}
+    expected = f"a variation of at most {most:g} %"
+    if spread(_without(rows, late, own))[1] <= most:
+        return
+    causing = [one for row in rows if (one := late.get(row["step"])) is not None and one.rank in own]
+    if spread(_without(rows, late, ()))[1] > most or not causing:
+        parted = any(row["steps"] == 1 and row["compute_ms"] is not None for row in rows)
+        yield Finding(f"rank {rank}", expected, reported, cause=WAITED if parted else None, fix=WAITED_FIX if parted else None)
+        return
+    worst = max(causing, key=lambda one: one.ms)
+    if worst.rank == rank:
+        words, cause, fix = PARTS[worst.part]
+        yield Finding(_gpu(rank, ranks), expected, f"{reported}; {words} took up to {worst.ms:.4g} ms more", cause=cause, fix=fix)
 
 
 @check(
-    cause="One step waited for a retransmission, a reset link, a page of memory, or a collector.",
+    cause="One step waited for a retransmission, a reset link, a page fault, or garbage collection.",
     fix="Look at the counters of the NICs and at the kernel log of the named rank's host at that step.",
     needs="load",
     when=(OWN_COMMAND, False),
 )
-def step_outliers(training_steps: Rows, pod_step_outlier_times: float) -> t.Iterator[Finding]:
-    """No step lasts more than 5 times the mean."""
+def step_outliers(
+    training_steps: Rows, training_steps_of_peers: Peers, pod_step_outlier_times: float, training_ranks: Rows | None = None
+) -> t.Iterator[Finding]:
+    """No step lasts more than {pod_step_outlier_times} times the mean for a rank of the host, or for the communication of all."""
+    late, ranks = late_parts(training_steps_of_peers.values()), training_ranks or []
     for rank, rows in enough(training_steps).items():
         mean, _variation = spread(rows)
-        longest = max(rows, key=lambda row: row["longest_ms"])
-        if longest["longest_ms"] > pod_step_outlier_times * mean:
-            where = f"rank {rank}, step {longest['step']}" + (f" to {longest['step'] + longest['steps'] - 1}" if longest["steps"] > 1 else "")
-            yield Finding(where, f"at most {pod_step_outlier_times:g} times {mean:.4g} ms", f"{longest['longest_ms']:.4g} ms")
+        # A rank that waited for another one is not named: that one is.
+        long = [row for row in rows if row["longest_ms"] > pod_step_outlier_times * mean and (row["step"] not in late or late[row["step"]].rank == rank)]
+        if long:
+            yield _outlier(rank, max(long, key=lambda row: row["longest_ms"]), late, ranks, f"at most {pod_step_outlier_times:g} times {mean:.4g} ms")
+
+
+def _outlier(rank: int, row: dict[str, t.Any], late: t.Mapping[int, Late], ranks: Rows, expected: str) -> Finding:
+    """A long step, with the part of the rank that made it so; where no rank's did, all waited in communication."""
+    where = f"{_gpu(rank, ranks)}, step {row['step']}" + (f" to {row['step'] + row['steps'] - 1}" if row["steps"] > 1 else "")
+    got, one = f"{row['longest_ms']:.4g} ms", late.get(row["step"])
+    if one is not None:
+        words, cause, fix = PARTS[one.part]
+        return Finding(where, expected, f"{got}; {words} took {one.ms:.4g} ms more", cause=cause, fix=fix)
+    parted = row["steps"] == 1 and row["compute_ms"] is not None
+    return Finding(where, expected, got, cause=WAITED if parted else None, fix=WAITED_FIX if parted else None)
 
 
 @check(
@@ -111,51 +190,58 @@ def step_outliers(training_steps: Rows, pod_step_outlier_times: float) -> t.Iter
     kind="host",
     when=(OWN_COMMAND, False),
 )
-def slow_rank(training_steps_of_peers: Peers, pod_node: str, pod_slow_rank_percent: float) -> t.Iterator[Finding]:
-    """No rank's own computation and data take longer than the others' in most steps, by more than 5 percent of the step."""
-    own: dict[int, dict[int, float]] = {}
-    lengths: dict[int, float] = {}
+def slow_rank(
+    training_steps_of_peers: Peers, pod_node: str, pod_slow_rank_percent: float, training_ranks: Rows | None = None
+) -> t.Iterator[Finding]:  # fmt: skip
+    """No rank's own computation and data take longer than the others' in most steps, by more than {pod_slow_rank_percent} percent of the step."""
+    own: dict[int, dict[int, dict[str, t.Any]]] = {}
     mine = {row["rank"] for row in training_steps_of_peers.get(pod_node, ())}
     for rows in training_steps_of_peers.values():
         for row in rows:
             if row["compute_ms"] is not None:
-                own.setdefault(row["step"], {})[row["rank"]] = row["compute_ms"] + row["data_ms"]
-                lengths[row["step"]] = row["step_ms"]
+                own.setdefault(row["step"], {})[row["rank"]] = row
     if not own or not mine:
-        raise NotApplicable("with sharded parameters the parts of a step are not told") if mine else CannotTell("no step was told")
-    late: dict[int, list[float]] = {}
-    for step, times in own.items():
-        # Of two ranks the quicker one is the measure, not their mean.
-        middle = statistics.median_low(times.values())
-        for rank in mine & set(times):
-            late.setdefault(rank, []).append((times[rank] - middle) / lengths[step] * 100)
-    for rank, parts in sorted(late.items()):
-        slow = [part for part in parts if part > pod_slow_rank_percent]
-        if len(slow) > len(parts) / 2:
-            behind = f"{statistics.median(slow):.3g} % behind in {len(slow)} of {len(parts)} steps"
-            yield Finding(f"rank {rank}", f"its own part within {pod_slow_rank_percent:g} % of the step of the others'", behind)
+        raise NotApplicable("with sharded parameters the parts of a step are not reported") if mine else CannotTell("steps: not reported")
+    for rank in sorted(mine):
+        behind = [_behind(rows, rank) for rows in own.values() if rank in rows]
+        slow = [one for one in behind if one["percent"] > pod_slow_rank_percent]
+        if len(slow) > len(behind) / 2:
+            part = max(PARTS, key=lambda name: statistics.median(one[name] for one in slow))
+            words, cause, fix = PARTS[part]
+            share = f"{statistics.median(one['percent'] for one in slow):.3g} % behind in {len(slow)} of {len(behind)} steps"
+            actual = f"{share}; {words} takes {statistics.median(one[part] for one in slow):.4g} ms more"
+            expected = f"its own part within {pod_slow_rank_percent:g} % of the step of the others'"
+            yield Finding(_gpu(rank, training_ranks or []), expected, actual, cause=cause, fix=fix)
+
+
+def _behind(rows: t.Mapping[int, dict[str, t.Any]], rank: int) -> dict[str, float]:
+    """By how many ms each part of a rank's step is above the middle of all ranks, and both as a share of the step (``percent``)."""
+    # Of two ranks the quicker one is the measure, not their mean.
+    late = {part: rows[rank][part] - statistics.median_low(row[part] for row in rows.values()) for part in PARTS}
+    whole = sum(rows[rank][part] for part in PARTS) - statistics.median_low(sum(row[part] for part in PARTS) for row in rows.values())
+    return {**late, "percent": whole / rows[rank]["step_ms"] * 100}
 
 
 @check(
-    cause="The pod trains slower than it did or should: see mfu_cause for which of computation, network and storage it is.",
+    cause="The pod trains slower than before or than expected: see mfu_cause for which of computation, network and storage it is.",
     fix="Compare with the baseline's software and settings, then follow mfu_cause.",
     needs="load",
     when=(OWN_COMMAND, False),
 )
 def step_time_expected(training_steps: Rows, pod_step_seconds: float | None, pod_step_tolerance_percent: float) -> t.Iterator[Finding]:
-    """A step takes what it is expected to take, within 10 percent."""
+    """The mean step time is at most {pod_step_tolerance_percent} percent above pod_step_seconds."""
     if pod_step_seconds is None:
         raise NotApplicable("pod_step_seconds is not set")
     for rank, rows in enough(training_steps).items():
         mean, _variation = spread(rows)
-        most = pod_step_seconds * 1e3 * (1 + pod_step_tolerance_percent / 100)
+        most = longest_step_ms(pod_step_seconds, pod_step_tolerance_percent)
         if mean > most:
             yield Finding(f"rank {rank}", f"at most {most:.4g} ms", f"{mean:.4g} ms")
 
 
 @check(
-    cause="A collective hung: a rank died or stalled, or the network lost a path. The finding names who was missing where the log says it.",
-    fix="Look at the missing rank's host: Xid, NIC errors, link flaps at that time; where all were there, at the paths between them.",
+    cause="A collective hung: a rank died or stalled, or the network lost a path. The finding names the missing rank where the log has it.",
+    fix="Look at the missing rank's host: Xid, NIC errors, link flaps at that time; where all were present, at the paths between them.",
     required=True,
     needs="load",
     when=(OWN_COMMAND, False),
@@ -163,64 +249,17 @@ def step_time_expected(training_steps: Rows, pod_step_seconds: float | None, pod
 def no_nccl_timeouts(
     load_jobs: Rows, training_ranks: Rows, training_hangs: Rows, pod_gpus_per_host: int, collective_timeouts: Rows | None = None
 ) -> t.Iterator[Finding]:  # fmt: skip
-    """No collective of the training hangs, and every rank comes to its end."""
+    """No collective of the training hangs, and every rank completes."""
     launchers = refused(load_jobs)
-    yield from (Finding("the launcher", "ranks on all hosts", str(row["words"]), "unknown") for row in launchers)
+    yield from (Finding("the launcher", "ranks on all hosts", str(row["words"]), "unknown", judged=True) for row in launchers)
     if not (training_ranks or launchers):
-        raise CannotTell("no rank was started")
-    yield from hung(training_hangs, training_ranks)
+        raise not_measured("no rank was started")
+    yield from hung(training_hangs, training_ranks, load_jobs)
     # A rank that was ended beside one that failed was ended for its sake.
     ill = [row for row in training_ranks if row["outcome"] in ("killed", "error")] or [row for row in training_ranks if row["outcome"] == "ended"]
     for row in ill:
         why = row["error"] or (f"ended by signal {row['signal']}" if row["signal"] else row["outcome"])
-        yield Finding(f"rank {row['rank']}", "an end of its own", str(why)[:400], "unknown" if row["outcome"] == "error" else None)
+        yield Finding(f"rank {row['rank']}", "a normal exit", str(why)[:400], "unknown" if row["outcome"] == "error" else None, judged=True)
     if len(training_ranks) != pod_gpus_per_host:
         yield Finding("ranks", str(pod_gpus_per_host), str(len(training_ranks)), "unknown")
     yield from timed_out(collective_timeouts or ())
-
-
-@check(
-    cause="Training diverges: wrong data on the way, a broken GPU, or numbers out of range.",
-    fix="See ranks_agree and layer 5's collectives_correct; run the vendor's GPU diagnostics on the rank where it began.",
-    needs="load",
-    when=(OWN_COMMAND, False),
-)
-def loss_falls(training_steps: Rows) -> t.Iterator[Finding]:
-    """The loss is a number on every rank in every step, and falls."""
-    for rank, rows in enough(training_steps).items():
-        first = next((row for row in rows if row["loss"] is None), None)
-        if first is not None:
-            yield Finding(f"rank {rank}, step {first['step']}", "a loss that is a number", "none")
-            continue
-        yield from not_falling(f"rank {rank}", rows)
-
-
-@check(
-    cause="A rank computes otherwise than the others: a broken GPU or memory, or a gradient that the network changed.",
-    fix="Take the named rank's host out and run the vendor's GPU diagnostics on it.",
-    required=True,
-    needs="load",
-    kind="host",
-    when=(OWN_COMMAND, False),
-)
-def ranks_agree(training_agreement_of_peers: Peers, training_ranks: Rows, pod_node: str) -> t.Iterator[Finding]:
-    """All ranks end with finite parameters, gradients and optimizer state, equal where they must be, as one process would."""
-    mine = training_agreement_of_peers.get(pod_node, [])
-    if not any(row["what"] == "parameters" for row in mine):
-        raise CannotTell("no rank of this host told what it has in the end")
-    for row in training_ranks:
-        if row["outcome"] == "done" and (row["rank"], "parameters") not in {(one["rank"], one["what"]) for one in mine}:
-            yield Finding(f"rank {row['rank']}", "what it has in the end", "not told", "unknown")
-    every = [row for rows in training_agreement_of_peers.values() for row in rows]
-    for what in ("parameters", "gradients", "optimizer"):
-        sums = [row["checksum"] for row in every if row["what"] == what and row["checksum"] is not None]
-        usual = max(sorted(set(sums)), key=sums.count) if sums else None
-        tied = usual is not None and sums.count(usual) * 2 <= len(sums) and len(set(sums)) > 1
-        for row in (row for row in mine if row["what"] == what):
-            if row["finite"] is False:
-                yield Finding(f"rank {row['rank']}", f"finite {what}", "a value that is no number")
-            elif usual is not None and (row["checksum"] != usual or tied):
-                yield Finding(f"rank {row['rank']}", f"the {what} of the other ranks ({usual})", str(row["checksum"] or "not told"))
-    for row in (row for row in mine if row["what"] == "one process"):
-        if row["difference"] is None or row["difference"] > SAME:
-            yield Finding(f"rank {row['rank']}", "the loss of one process with all data", f"{row['difference']} apart")

@@ -102,8 +102,10 @@ function more(row, check) {
   const say = (name, text) => text && list.append(element("dt", {}, name), element("dd", {}, text));
   say("must hold", check.statement + (check.required ? " (required)" : ""));
   say("says", row[4]);
-  for (const [where, expected, actual, severity, host] of row[5] || []) {
+  for (const [where, expected, actual, severity, host, cause, fix] of row[5] || []) {
     say(severity, `${host && host !== row[1] ? host + " " : ""}${where}: expected ${expected}, got ${actual}`);
+    say("cause of it", cause);
+    say("fix of it", fix);
   }
   for (const [host, finding, reason, until] of row[6] || []) {
     say("waived", `${host}: ${finding} (until ${until}: ${reason})`);

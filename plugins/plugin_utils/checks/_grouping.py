@@ -1,0 +1,76 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rows by a key, and the odd ones of a group."""
+
+from __future__ import annotations
+
+import statistics
+import typing as t
+from collections import Counter
+
+from ..readings.cells import CONVERT
+from . import CannotTell, Finding, NotApplicable
+
+Rows = list[dict[str, t.Any]]
+Key = t.TypeVar("Key")
+
+
+def grouped(rows: Rows, column: str) -> dict[t.Any, Rows]:
+    """The rows by the value of a column."""
+    result: dict[t.Any, Rows] = {}
+    for row in rows:
+        result.setdefault(row[column], []).append(row)
+    return result
+
+
+def planned_rails(rails: Rows) -> Rows:
+    """The planned rails.
+
+    Raises CannotTell where there is none, since a check over no rail would pass.
+    """
+    if not rails:
+        raise CannotTell("pod_rails names no rail of this host")
+    return rails
+
+
+def rail_pci(rail: dict[str, t.Any], links: Rows | None) -> str | None:
+    """A rail's PCI address: the plan's, else that of its netdev, which iproute2 reports from 5.14 on."""
+    if rail.get("pci"):
+        return str(CONVERT["pci"](rail["pci"]))
+    return next((row["parent_pci"] for row in links or () if row["netdev"] == rail.get("netdev")), None)
+
+
+def not_reported_of(pci: str | None) -> str:
+    """That nothing is reported of a device, and why, where it cannot be looked for."""
+    return "not reported" if pci else "not reported, nor its PCI address: give it as the rail's pci in pod_rails"
+
+
+def several(hosts: t.Sized) -> None:
+    """Raises NotApplicable for a group of one host, which has nothing to be compared with."""
+    if len(hosts) < 2:
+        raise NotApplicable("one host in the group")
+
+
+def not_reported(hosts: t.Iterable[str], values: t.Container[tuple[str, str]], names: t.Iterable[str], expected: str) -> t.Iterator[Finding]:
+    """Rails that a host says nothing of: they are neither like nor unlike the others."""
+    for host in hosts:
+        for name in sorted(names):
+            if (host, name) not in values:
+                yield Finding(name, expected, "not reported", "unknown", host=host)
+
+
+def typical(rates: t.Iterable[float]) -> float:
+    """What a group reaches: the median, of an even number the better one, since the mean of two would excuse the worse; 0 of none."""
+    reported = list(rates)
+    return statistics.median_high(reported) if reported else 0.0
+
+
+def odd_ones(values: t.Mapping[Key, t.Any]) -> t.Iterator[tuple[Key, t.Any, t.Any]]:
+    """Each (key, value, usual value) whose value is not the commonest one; of equally common ones the smallest is usual."""
+    if not values:
+        return
+    usual = max(sorted(Counter(values.values()).items(), key=lambda item: str(item[0])), key=lambda item: item[1])[0]
+    for key, value in values.items():
+        if value != usual:
+            yield key, value, usual

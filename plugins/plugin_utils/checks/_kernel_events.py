@@ -1,0 +1,134 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the kernel logs of GPUs, NVSwitches, NICs and their PCIe links, judged alike since the boot and under load."""
+
+from __future__ import annotations
+
+import typing as t
+from collections import Counter
+from dataclasses import dataclass, field
+
+from ..pod.names import Rows
+from ..text.counting import counted
+from . import Finding
+from ._grouping import rail_pci
+
+# Xids that, by NVIDIA's catalogue, a job's own program causes, or that only inform (a row was remapped, corrected errors are frequent, an error was
+# contained in its program): what they leave behind is read from the GPU itself. Any other is the GPU's, its memory's, its link's or its driver's.
+OF_PROGRAMS = {13, 31, 43, 45, 68, 69}
+INFORMING = {63, 92, 93, 94, 154}
+CORRECTED = "corrected"
+
+
+class Event(t.NamedTuple):
+    """How an event of the kernel's log is judged.
+
+    severity: what it is at least; serious: the severities of its line for which it fails; expected; what: it, in words.
+    """
+
+    severity: str | None
+    expected: str
+    what: str
+    cause: str
+    fix: str
+    serious: frozenset[str] = frozenset()
+
+
+SERIOUS, FATAL = frozenset(("fatal", "nonfatal")), frozenset(("fatal",))
+EVENTS: dict[str, Event] = {
+    "sxid": Event(
+        "warn", "no error of an NVSwitch", "SXid {code} ({severity})", "An NVSwitch reported an error of itself or of an NVLink port; a fatal one stops jobs.",
+        "Look at the Fabric Manager's log for the link named, reset all GPUs and NVSwitches of the host, and replace the tray or board where it comes back.",
+        FATAL,
+    ),
+    "pcie_error": Event(
+        "warn", "no PCIe error", "{severity} PCIe error", "The PCIe link of the device lost or damaged packets: a bad seat, riser, cable or slot.",
+        "Compare lspci -vvv (AER status, link width and speed) with a healthy host; reseat the card, then replace riser, cable or card.", SERIOUS,
+    ),
+    "nic_overheated": Event(
+        None, "no NIC above its temperature limit", "NIC above its temperature limit", "The NIC or its module is too hot: fans or air flow.",
+        "Look at fans, air baffles and inlet temperature of the host; compare the NIC's temperature with the other rails (mlxlink -m, mget_temp).",
+    ),
+    "nic_power": Event(
+        "warn", "enough power of the PCIe slot", "insufficient power on the PCIe slot", "The slot advertises less power than the NIC and its module may need.",
+        "Compare with the host's other slots; set the slot power limit in the BIOS, or connect the card's auxiliary power.",
+    ),
+    "module_error": Event(
+        None, "no error of a module or cable", "error of the module or cable", "The NIC reports that its optic or cable is faulty, too hot or not supported.",
+        "Read the log's line; reseat or replace the module or cable of the rail.",
+    ),
+    "nic_failed": Event(
+        None, "a NIC whose firmware responds", "the firmware stopped or reported a fatal error", "The NIC's firmware stopped, or reported a fatal error.",
+        "Collect the firmware's dump (devlink health), power-cycle the host, update the firmware, and replace the NIC where it comes back.",
+    ),
+    "peermem_error": Event(
+        "warn", "no error of nvidia-peermem", "error of nvidia-peermem", "nvidia-peermem could not register or release GPU memory for the RDMA stack.",
+        "Compare the driver's version with that of the module, load it again, or use DMA-BUF instead.",
+    ),
+    "ras_error": Event(
+        "warn", "no hardware error of a GPU", "{severity} hardware error of the GPU", "The GPU's memory or logic has errors that its RAS counters report.",
+        "Look at amd-smi metric --ecc; retire the pages with a reset, and replace the GPU where uncorrectable errors come back.", FATAL,
+    ),
+    "gpu_reset": Event(
+        None, "no reset of a GPU", "the driver reset the GPU", "The driver reset the GPU after a hang or a fatal error; its jobs have failed.",
+        "Look at the log's lines before the reset; run the vendor's diagnostics, and replace the GPU where it comes back.",
+    ),
+}  # fmt: skip
+XID = Event(
+    None, "no Xid", "Xid {code}", "A GPU's memory, its NVLink, its PCIe link or its driver has failed.",
+    "Look up the Xid in the vendor's catalogue; drain the host, reset the GPU, run the vendor's diagnostics, and replace the GPU where it comes back.",
+)  # fmt: skip
+# Of one device so many corrected errors of a kind are normal.
+FEW = frozenset(("pcie_error", "ras_error"))
+
+
+@dataclass(frozen=True)
+class Devices:
+    """The GPUs and rail NICs of a host by PCI address without function (``0000:1b:00``)."""
+
+    names: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, rails: Rows, gpus: Rows | None, links: Rows | None = None) -> Devices:
+        """From a host's rails and what it reports of its GPUs."""
+        named = {str(gpu["pci"]).rpartition(".")[0]: f"GPU {gpu['gpu']}" for gpu in gpus or () if gpu["pci"]}
+        return cls(named | {pci.rpartition(".")[0]: str(rail["device"]) for rail in rails if (pci := rail_pci(rail, links))})
+
+    def name(self, device: str | None) -> str:
+        """Of a GPU or rail its name, of another device its address."""
+        address = (device or "").lower().partition(".")[0]
+        return self.names.get(address, device or "not named")
+
+    def known(self, device: str | None) -> bool:
+        """Whether it is a GPU or a rail's NIC."""
+        return (device or "").lower().partition(".")[0] in self.names
+
+
+def judged_events(rows: t.Iterable[dict[str, t.Any]], devices: Devices, corrected_max: int, since: str, past: bool = False) -> t.Iterator[Finding]:
+    """A finding for each device and kind of event.
+
+    rows: of ``kernel_log``; corrected_max: how many corrected errors of a device are normal; since: the time that they are of, in words;
+    past: what a device has overcome since warns only.
+    """
+    found = Counter((row["event"], row["device"], row["code"], row["severity"]) for row in rows if row["event"] in EVENTS or row["event"] == "xid")
+    for (event, device, code, severity), times in found.items():
+        how = EVENTS.get(event, XID)
+        if event in FEW and severity == CORRECTED and times <= corrected_max:
+            continue
+        what = how.what.format(code=code, severity={"nonfatal": "non-fatal"}.get(severity, severity or "an unnamed"))
+        expected = f"at most {counted(corrected_max, 'corrected error')} {since}" if event in FEW and severity == CORRECTED else f"{how.expected} {since}"
+        actual = what + (f", {times} times" if times > 1 else "")
+        level = _severity(event, how, code, severity, devices.known(device), past)
+        yield Finding(devices.name(device), expected, actual, level, cause=how.cause, fix=how.fix)
+
+
+def _severity(event: str, how: Event, code: int | None, severity: str | None, known: bool, past: bool) -> str | None:
+    if event == "xid":
+        return "warn" if code in OF_PROGRAMS | INFORMING else None
+    # A device that is no GPU and no rail, such as a management controller, refuses requests that stop no job.
+    if event == "pcie_error" and not known:
+        return "warn"
+    if severity in how.serious:
+        return None
+    return "warn" if how.severity == "warn" or (past and event in ("nic_overheated", "module_error", "gpu_reset")) else None

@@ -1,0 +1,22 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Why a load has no result, where a check knows more than that a reading is missing."""
+
+from __future__ import annotations
+
+from . import CannotTell
+
+
+def not_measured(words: str) -> CannotTell:
+    """What a check raises where the load did not start on the host, or ended before it measured anything."""
+    cause = "The load did not start here, or ended before it measured anything; the words above are those of its program or launcher."
+    fix = "Mend what they name (launcher, keys, image, Python with torch, memory limits); else read the evidence of load_jobs; then run the layer again."
+    return CannotTell(words, cause, fix)
+
+
+def too_short(words: str) -> CannotTell:
+    """What a check raises where a load ran, and reported too little to judge by."""
+    return CannotTell(
+        words, "The run was too short to judge by, or ended early.", "Let it run for longer (its steps or seconds are expectations), then run the layer again."
+    )

@@ -1,0 +1,19 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What checks need of the plan before they judge anything."""
+
+from __future__ import annotations
+
+import typing as t
+
+from . import CannotTell
+
+Rows = list[dict[str, t.Any]]
+
+
+def cables_of(cables: Rows) -> Rows:
+    """The planned cables; a check over none would pass."""
+    if not cables:
+        raise CannotTell("the wiring plan has no cable of this node")
+    return cables

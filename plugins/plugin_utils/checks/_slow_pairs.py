@@ -1,0 +1,31 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a slow test between two rails comes to, by its retests and by error counters: cause and fix of each."""
+
+from __future__ import annotations
+
+from ._counters import SEQUENCE_ERRORS, TIMEOUTS
+
+# What grows where a link or a path loses data, by the names of several drivers.
+LOST_ON_THE_WAY = (
+    *SEQUENCE_ERRORS,
+    *TIMEOUTS,
+    "out_of_sequence",
+    "rnr_nak_retry_err",
+    "rx_crc_errors_phy",
+    "rx_symbol_err_phy",
+    "rx_discards_phy",
+    "tx_errors_phy",
+)
+# Below this part of the link, with no error counted, a NIC is in a state that only a reset ends.
+STUCK = 0.25
+STUCK_CAUSE = "The NIC is in a bad state (firmware, PCIe power management): it is below a quarter of its rate though no error was counted."
+STUCK_FIX = "Reset the NIC (mlxfwreset -d PCI reset) or power the host off and on, cold; then compare its PCIe width, speed and firmware with a good host's."
+PASSED_CAUSE = "One test was slow, and the same round passed each time that it was repeated: traffic of another source, a path that was busy, or a start."
+PASSED_FIX = "Run layer 4 again; where it comes back on the same rail or path, look at the switches' uplinks and the host's log at that time."
+ONLY_CONCURRENT = "only under concurrent load"
+CONCURRENT_CAUSE = "It carries its rate alone and not beside others: the host's PCIe, memory or NUMA, or uplinks that several pairs share."
+CONCURRENT_FIX = (
+    "For a host: PCIe width and speed, NPS and NUMA, IOMMU, power limits. For a path: how the leaf's uplinks were filled, its hash and its buffers."
+)

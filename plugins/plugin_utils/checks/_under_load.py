@@ -1,0 +1,61 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What holds of every layer under load: only idle hosts are loaded, and in the class that jobs use."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..loads.idle_test import busy_reason
+from ..pod.names import Rows
+from . import CannotTell, Finding, check
+from ._counters import RX_BYTES, growth, pick
+
+PRIORITIES = range(8)
+# A part of what was sent is retransmitted or cut off at the ends of the test; half of it in another class is not explained by that.
+LEAST_SHARE = 0.5
+OTHER_CLASS = "The load ran in another traffic class than jobs use, or the NIC or a switch maps it to another priority: an idle priority was judged."
+CLASS_FIX = "Compare pod_traffic_class with pod_roce_dscp, the NIC's trust mode and its DSCP map (mlnx_qos -i NETDEV), and the switches' maps."
+
+
+@check(
+    cause="A job runs on the host, or traffic of another source uses its NICs.",
+    fix="Drain the host and wait for its jobs to end; or, where its users agree, set pod_load_busy_hosts: true.",
+    fabric="roce",
+    required=True,
+    needs="load",
+    layers=("congestion", "rdma"),
+)
+def hosts_idle(
+    nic_counters_before: Rows, nic_counters_idle: Rows, pod_load_busy_hosts: bool, pod_gpus_per_host: int, pod_idle_seconds: int, pod_idle_gbit_s: float,
+    pod_idle_agents: list[str], gpus_idle: Rows | None = None,
+) -> t.Iterator[Finding]:  # fmt: skip
+    """A host is loaded only while it is idle: its GPUs run nothing and its NICs carry nothing."""
+    if pod_load_busy_hosts:
+        return
+    if pod_gpus_per_host and gpus_idle is None:
+        raise CannotTell("GPU processes: not reported")
+    words = busy_reason(gpus_idle or [], nic_counters_before, nic_counters_idle, pod_idle_seconds, pod_idle_gbit_s, pod_idle_agents)
+    if words is not None:
+        yield Finding("the host", "no job and no traffic", words)
+
+
+def in_class(rails: Rows, expected: t.Mapping[str, float], idle: Rows, now: Rows, priority: int) -> t.Iterator[Finding]:
+    """The rails that did not receive in a priority what others sent to them.
+
+    expected: bytes, by device; idle, now: the rows of ``nic_counters``, read around the load.
+    """
+    nics = growth(idle, now, "netdev")
+    for rail in rails:
+        sent, where = expected.get(rail["device"], 0.0), f"{rail['netdev']} priority {priority}"
+        reported = pick(nics.get(rail["netdev"]), RX_BYTES, priority)
+        if sent and reported is None:
+            yield Finding(where, "receive byte counter", "not reported", "unknown")
+        elif reported is not None and reported < sent * LEAST_SHARE:
+            others = {number: pick(nics[rail["netdev"]], RX_BYTES, number) or 0 for number in PRIORITIES if number != priority}
+            most = max(others, key=lambda number: others[number])
+            instead = f"; priority {most} received {others[most] / 1e9:.3g} GB" if others[most] >= sent * LEAST_SHARE else ""
+            # Where another priority has it, the class is wrong; otherwise data was lost, or counted nowhere.
+            severity = None if instead else "unknown"
+            yield Finding(where, f"about {sent / 1e9:.3g} GB received", f"{reported / 1e9:.3g} GB{instead}", severity, judged=True)

@@ -1,0 +1,100 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What NCCL's own log says of how its data went, and why that is slow."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...loads.collective_runs import NODE_NICS, items_of_kind
+from .. import Finding
+
+Rows = list[dict[str, t.Any]]
+# What the runs themselves set; any other variable that the pod does not list makes a run measure something else.
+OWN = {"NCCL_COLLNET_ENABLE", "NCCL_DEBUG", "NCCL_DEBUG_FILE", "NCCL_DEBUG_SUBSYS", "NCCL_IB_TC"}
+# And those of a host's run over its own NICs, which concern no other run.
+OWN_OVER_NICS = {"NCCL_NVLS_ENABLE", "NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE"}
+# What says how ranks find each other and what they write, and changes no rate.
+WITHOUT_EFFECT = {"NCCL_SOCKET_IFNAME", "NCCL_SOCKET_FAMILY", "NCCL_CONF_FILE", "NCCL_HOSTID", "NCCL_ASYNC_ERROR_HANDLING", "NCCL_BLOCKING_WAIT"}
+NO_RDMA_CAUSE = (
+    "NCCL found no RDMA device that it may use, and went over TCP: no active port, no /dev/infiniband or too low a memlock limit for the job, "
+    "NCCL_IB_DISABLE or NCCL_IB_HCA, or a network plugin that did not load."
+)
+NO_RDMA_FIX = "Read the NET lines of NCCL's log, then check ibv_devinfo and ulimit -l as the job's user, and NCCL_IB_* in the environment and in nccl.conf."
+
+
+def unlisted(log: Rows, jobs: Rows, listed: t.Mapping[str, t.Any]) -> list[tuple[str, str]]:
+    """The variables, with their values, that NCCL found and the pod does not list; jobs: of the host that the log is of."""
+    over_nics = items_of_kind(jobs, NODE_NICS)
+    found = {(row["name"], row["value"]) for row in log if row["event"] == "variable" and not (row["item"] in over_nics and row["name"] in OWN_OVER_NICS)}
+    return sorted((str(name), str(value)) for name, value in found if name not in OWN and str(listed.get(name)) != str(value))
+
+
+def forced(log: Rows | None, jobs: Rows, listed: t.Mapping[str, t.Any]) -> list[str]:
+    """Those of them that may change a rate, as ``NAME=VALUE``."""
+    return [f"{name}={value}" for name, value in unlisted(log or [], jobs, listed) if name not in WITHOUT_EFFECT]
+
+
+def of_another_setting(where: str, expected: str, actual: str, variables: t.Sequence[str]) -> Finding:
+    """A low rate that was measured with variables that the pod does not list: of the pod's own setting it proves nothing."""
+    names = ", ".join(variables)
+    cause = f"{names} is set on the host (environment, image or nccl.conf) and not listed in pod_nccl_environment: the rate is that of this setting."
+    fix = "Remove it from the environment, the image and nccl.conf (/etc/nccl.conf, ~/.nccl.conf), or list it where it is meant; then run layer 5 again."
+    return Finding(where, expected, f"{names} is set: {actual}", "unknown", cause=cause, fix=fix)
+
+
+def network_channels(log: Rows) -> Rows:
+    """The channels that leave the host."""
+    return [row for row in log if row["event"] == "channel" and str(row["name"]).startswith("NET/")]
+
+
+def by_socket(log: Rows) -> bool:
+    """Whether channels that leave the host go over TCP."""
+    return any(str(row["name"]).startswith("NET/Socket") for row in network_channels(log))
+
+
+def devices(log: Rows) -> list[str]:
+    """The NICs in use, in NCCL's order, by which channels number them."""
+    return list(dict.fromkeys(str(row["device"]) for row in log if row["event"] == "device"))
+
+
+def used(log: Rows) -> set[str]:
+    """The NICs that a channel goes over."""
+    names = devices(log)
+    return {names[row["nic"]] for row in network_channels(log) if row["nic"] is not None and row["nic"] < len(names)}
+
+
+def staged(log: Rows) -> Rows:
+    """The channels that leave the host and are copied through its memory."""
+    return [row for row in network_channels(log) if not row["gdr"]]
+
+
+def not_peer(log: Rows) -> Rows:
+    """The channels within the host that do not go from GPU to GPU."""
+    return [row for row in log if row["event"] == "channel" and not str(row["name"]).startswith(("NET/", "P2P"))]
+
+
+def why_slow(log: Rows | None, rails: t.Sequence[str], traffic_class: int | None) -> list[str]:
+    """The reasons, in words, that NCCL's log gives for a low rate; none where it gives none.
+
+    rails: the devices that should carry it, none where the host ran alone; traffic_class: what the pod's traffic must have, or None.
+    """
+    if not log:
+        return ["NCCL's log was not read"]
+    reasons = []
+    out = network_channels(log)
+    if by_socket(log):
+        reasons.append("NCCL fell back to TCP sockets")
+    elif staged(log):
+        reasons.append(f"GPUDirect is off on {len(staged(log))} of {len(out)} channels")
+    if out and not by_socket(log) and (unused := [rail for rail in rails if rail not in used(log)]):
+        reasons.append(f"{len(rails) - len(unused)} of {len(rails)} rails carry it, not {', '.join(unused)}")
+    if not_peer(log):
+        reasons.append(f"{len(not_peer(log))} channels within the host go through its memory, not from GPU to GPU")
+    if not rails and (without := [row for row in log if row["event"] == "no_nvls"]):
+        reasons.append(f"NVLS, which NVSwitch of Hopper and later has, is not available on {len(without)} of its GPUs")
+    classes = {row["value"] for row in log if row["event"] == "variable" and row["name"] == "NCCL_IB_TC"}
+    if out and not by_socket(log) and traffic_class is not None and classes != {str(traffic_class)}:
+        reasons.append(f"its traffic class is {', '.join(sorted(map(str, classes))) or 'not set'}, not {traffic_class}")
+    return reasons

@@ -1,0 +1,69 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Layer 1, links: the temperature of optics, and the power that their own lasers send."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...pod.names import Rows, port_name
+from .. import Finding, NotApplicable, check
+from .._planned import cables_of
+from .optics import NO_LIGHT_DBM, is_copper, planned_copper
+
+Row = dict[str, t.Any]
+MONITORS = ("temperature_c", "rx_power_dbm", "tx_power_dbm")
+LASER = "A laser of this module fails or is switched off: it receives light and sends too little."
+LASER_FIX = (
+    "Look whether the port is shut or its transmitter disabled; otherwise reseat the module, then replace it. Its peer at the other end is not at fault."
+)
+
+
+@check(
+    cause="The module is hot: a failed fan or blocked airflow at this port or node, or a room that is too warm; a hot module loses bits and then its link.",
+    fix="Compare with the neighbouring modules: where all are hot, look at the node's fans and the room, otherwise reseat or replace the module.",
+    fabric="roce",
+)
+def optic_health(
+    transceivers: Rows, pod_cables: Rows, pod_optic_temperature_warn_c: float, pod_optic_temperature_max_c: float, pod_optic_tx_floor_dbm: float,
+) -> t.Iterator[Finding]:  # fmt: skip
+    """Every planned optic is below {pod_optic_temperature_max_c} degrees C ({pod_optic_temperature_warn_c}: warn), and its lasers send."""
+    lanes: dict[str, Rows] = {}
+    for row in transceivers:
+        if row["lane"] is None or row["media_lanes"] is None or row["lane"] <= row["media_lanes"]:
+            lanes.setdefault(port_name(row["port"]), []).append(row)
+    monitored = 0
+    # Older modules and active cables have no sensor of the one or the other.
+    warmth = any(row["temperature_c"] is not None for row in transceivers)
+    for cable in cables_of(pod_cables):
+        rows = lanes.get(port_name(cable["port"]), [])
+        # Copper, empty cages and modules without monitors; optic_rx_power evaluates whether there is a module.
+        if planned_copper(cable) or all(is_copper(row) for row in rows) or all(row[name] is None for row in rows for name in MONITORS):
+            continue
+        monitored += 1
+        if warmth:
+            yield from _temperature(cable["port"], rows, pod_optic_temperature_warn_c, pod_optic_temperature_max_c)
+        for row in rows if any(row["tx_power_dbm"] is not None for row in rows) else ():
+            yield from _sent(cable["port"], row, pod_optic_tx_floor_dbm)
+    if not monitored:
+        raise NotApplicable("no planned port of this node has an optic that reports its temperature or power")
+
+
+def _temperature(port: str, rows: Rows, warn: float, most: float) -> t.Iterator[Finding]:
+    reported = [row["temperature_c"] for row in rows if row["temperature_c"] is not None]
+    if not reported:
+        yield Finding(f"{port} temperature", f"below {warn:g} degrees C", "not reported", "unknown", port)
+    elif max(reported) >= warn:
+        severity = None if max(reported) >= most else "warn"
+        yield Finding(f"{port} temperature", f"below {warn:g} degrees C ({most:g}: fail)", f"{max(reported):g} degrees C", severity, port)
+
+
+def _sent(port: str, row: Row, floor: float) -> t.Iterator[Finding]:
+    """What a lane sends; a lane that neither sends nor receives is that of optic_rx_power, or of no link."""
+    where, sent, received = port if row["lane"] is None else f"{port} lane {row['lane']}", row["tx_power_dbm"], row["rx_power_dbm"]
+    if sent is None:
+        yield Finding(f"{where} sent power", f"at least {floor:g} dBm", "not reported", "unknown", port)
+    elif sent < floor and not (sent <= NO_LIGHT_DBM and (received is None or received <= NO_LIGHT_DBM)):
+        words = f"{sent:g} dBm" + ("" if received is None else f", while it receives {received:g} dBm")
+        yield Finding(f"{where} sent power", f"at least {floor:g} dBm", words, None if sent <= NO_LIGHT_DBM else "warn", port, cause=LASER, fix=LASER_FIX)

@@ -1,0 +1,34 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which readings the checks of a layer need from a kind of node."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..loads.idle_test import IDLE_READINGS
+from ..readings import catalogue
+from .registry import REGISTRY
+
+
+def needed_readings(layer: str, kind: str, fabric: str, phase: str) -> list[str]:
+    """The readings that a layer's checks need of a kind of node in a phase: ``before``, ``idle``, ``during`` or ``now``."""
+    names: dict[str, None] = {}
+    for check in REGISTRY[layer].values():
+        if check.fabric not in (None, fabric):
+            continue
+        own = check.in_phase(phase)
+        names |= dict.fromkeys(own if kind in check.kinds else ())
+        names |= dict.fromkeys(name for when, name, _parameter in check.of_peers if when == phase)
+        if fabric == "infiniband" and kind == "host":
+            names |= dict.fromkeys(fabric_readings(own))
+    if any(check.needs == "load" and check.fabric in (None, fabric) for check in REGISTRY[layer].values()):
+        names |= dict.fromkeys(IDLE_READINGS[fabric].get(phase, ()))
+    return [name for name in names if kind in catalogue()[name].kinds and not catalogue()[name].load]
+
+
+def fabric_readings(names: t.Iterable[str]) -> list[str]:
+    """What readers of an InfiniBand fabric are asked for some readings, and what shows whose the adapters are."""
+    bases = dict.fromkeys(base for name in names for of_platform in catalogue()[name].of_fabric.values() for base in of_platform)
+    return [*bases, "ibstat"] if bases else []

@@ -1,0 +1,112 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Layer 0, preflight: what hardware has logged since the boot, and modes of GPUs and NICs that jobs cannot run with."""
+
+from __future__ import annotations
+
+import typing as t
+
+from .. import CannotTell, Finding, NotApplicable, check
+from .._grouping import Rows, odd_ones, planned_rails, several
+from .._kernel_events import EVENTS, Devices, judged_events
+
+# Judged by dcqcn_running.
+OF_DCQCN_RUNNING = ("enable", "cnp_dscp")
+HEALTHY, LIMITED = "healthy", "limited capacity"
+
+
+@check(
+    cause="Hardware of the host failed or lost data since the boot; the line of the kernel's log names the device.",
+    fix="Read the kernel's log of the host, then follow the fix of the finding; a reboot clears what does not come back.",
+    kind="host",
+)
+def hardware_log(
+    kernel_log: Rows, pod_rails: Rows, pod_pcie_corrected_max: int, gpus: Rows | None = None, ip_link: Rows | None = None
+) -> t.Iterator[Finding]:  # fmt: skip
+    """Since the boot the kernel logged no failed NIC, NVSwitch or GPU, no uncorrected PCIe error, and at most {pod_pcie_corrected_max} corrected ones."""
+    rows = [row for row in kernel_log if row["event"] in EVENTS]
+    yield from judged_events(rows, Devices.of(pod_rails, gpus, ip_link), pod_pcie_corrected_max, "since the boot", past=True)
+
+
+@check(
+    cause="Multi-instance mode splits the GPU, so that it has no NVLink, no GPUDirect between GPUs, and a part of its memory for each process.",
+    fix="Drain the host, then nvidia-smi -mig 0 and a reset of the GPU; look for what sets the mode at boot (nvidia-mig-manager, the GPU operator).",
+    when=("pod_gpu_vendor", ("nvidia",)),
+)
+def gpu_whole(gpus: Rows) -> t.Iterator[Finding]:
+    """No GPU is in multi-instance mode (MIG)."""
+    if not gpus:
+        raise CannotTell("GPUs: not reported")
+    if all(gpu["mig_mode"] is None for gpu in gpus):
+        raise NotApplicable("MIG mode: not reported, as by GPUs that have none")
+    for gpu in gpus:
+        if gpu["mig_mode"] != "Disabled":
+            severity = "unknown" if gpu["mig_mode"] is None else None
+            yield Finding(f"GPU {gpu['gpu']}", "MIG mode Disabled", gpu["mig_mode"] or "not reported", severity)
+
+
+@check(
+    cause="The GPU's connection to the NVLink fabric is degraded: a switch, a route or a link of it has failed, or it is misconfigured.",
+    fix="Look at the Health lines of nvidia-smi -q and at the Fabric Manager's log; reset the GPUs, then have the switch tray or GPU replaced.",
+    when=("pod_gpu_vendor", ("nvidia",)),
+)
+def fabric_health(gpus: Rows) -> t.Iterator[Finding]:
+    """The NVLink fabric of every GPU is healthy, where the driver reports its health."""
+    if not gpus:
+        raise CannotTell("GPUs: not reported")
+    if all(gpu["fabric_health"] is None for gpu in gpus):
+        raise NotApplicable("health of the NVLink fabric: not reported by this driver or board")
+    for gpu in gpus:
+        health = gpu["fabric_health"]
+        if health is None or health.lower() != HEALTHY:
+            severity = "unknown" if health is None else "warn" if health.lower() == LIMITED else None
+            yield Finding(f"GPU {gpu['gpu']}", "fabric health Healthy", health or "not reported", severity)
+
+
+@check(
+    cause="The GPU's memory or logic had errors that could not be corrected since its driver was loaded; pages of it wait to be retired.",
+    fix="Drain the host, reset the GPU so that the pages are retired, run AMD's validation suite, and replace the GPU where they come back.",
+    kind="host",
+    when=("pod_gpu_vendor", ("amd",)),
+)
+def amd_gpu_errors(pod_gpus_per_host: int, gpu_health: Rows | None = None) -> t.Iterator[Finding]:
+    """No AMD GPU has counted an uncorrected or deferred error since its driver was loaded."""
+    if gpu_health is None:
+        raise NotApplicable("errors of AMD GPUs: not reported (amd-smi)")
+    if len(gpu_health) != pod_gpus_per_host:
+        yield Finding("GPUs", f"error counters of {pod_gpus_per_host}", f"of {len(gpu_health)}", "unknown")
+    for row in gpu_health:
+        for name in ("uncorrected", "deferred"):
+            if row[name] is None:
+                yield Finding(f"GPU {row['gpu']}", f"no {name} error", "not reported", "unknown")
+            elif row[name]:
+                yield Finding(f"GPU {row['gpu']}", f"no {name} error", str(row[name]))
+
+
+@check(
+    cause="One NIC's parameters of DCQCN were changed or lost with a reimage: it slows down more or less than the others, and takes or loses their bandwidth.",
+    fix="Set the parameter as on the other NICs (sysfs ecn/roce_rp and roce_np, or cc_params of the inbox driver), now and at boot.",
+    fabric="roce",
+    scope="group",
+)
+def dcqcn_uniform(dcqcn: dict[str, Rows], pod_rails: Rows, pod_congestion_control: str) -> t.Iterator[Finding]:
+    """The parameters of DCQCN are the same on all rails of a gate group."""
+    if pod_congestion_control != "dcqcn":
+        raise NotApplicable(f"pod_congestion_control is {pod_congestion_control}")
+    several(dcqcn)
+    netdevs = {rail["netdev"] for rail in planned_rails(pod_rails)}
+    values: dict[tuple[str, str], dict[tuple[str, str], str]] = {}
+    for host, rows in dcqcn.items():
+        for row in rows:
+            if row["setting"] not in OF_DCQCN_RUNNING and row["netdev"] in netdevs:
+                values.setdefault((row["role"], row["setting"]), {})[host, row["netdev"]] = row["value"]
+    if not values:
+        raise NotApplicable("parameters of DCQCN: not reported by this driver")
+    everyone = {(host, netdev) for host in dcqcn for netdev in netdevs}
+    for (role, setting), of_nic in sorted(values.items()):
+        name = f"{role} {setting}"
+        for (host, netdev), value, usual in odd_ones(of_nic):
+            yield Finding(f"{netdev} {name}", f"{usual}, as most of the group's {len(of_nic)} NICs", value, host=host)
+        for host, netdev in sorted(everyone - of_nic.keys()):
+            yield Finding(f"{netdev} {name}", "a value, as of the group's other NICs", "not reported", "unknown", host=host)

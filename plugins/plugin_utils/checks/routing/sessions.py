@@ -1,0 +1,150 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Layer 2, routing: the BGP sessions of a switch."""
+
+from __future__ import annotations
+
+import typing as t
+from collections import Counter
+
+from ...pod.names import Rows, port_name
+from .. import CannotTell, Finding, NotApplicable, check
+
+# A rail-only pod has no spines to route over.
+WITH_SPINES = ("pod_topology", ("rail_optimised", "top_of_rack"))
+# What only BGP shows.
+BY_BGP = ("pod_underlay", ("bgp",))
+
+
+@check(
+    cause="The link to the neighbor is down, its daemon is down, TCP port 179 is filtered, or address, AS or password differ.",
+    fix="Look at the neighbor's state and last error on both ends (show ip bgp neighbors), then correct the end that differs from the plan.",
+    fabric="roce",
+    required=WITH_SPINES,
+    when=BY_BGP,
+)
+def bgp_established(bgp_summary: Rows, pod_neighbors: Rows, pod_cables: Rows) -> t.Iterator[Finding]:
+    """Every planned BGP neighbor is Established with its planned AS."""
+    if not pod_neighbors and any(cable["peer_role"] != "host" for cable in pod_cables):
+        # Not a skip: the other leaves of the group would pass for this one.
+        raise CannotTell("bgp_asn of this switch is not in the inventory, so no neighbor is planned")
+    if not pod_neighbors:
+        raise NotApplicable("no cable to another switch is planned")
+    named: dict[str, Rows] = {}
+    for row in bgp_summary:
+        named.setdefault(port_name(row["neighbor"]), []).append(row)
+    by_as: list[dict[str, t.Any]] = []
+    for one in pod_neighbors:
+        rows = named.get(port_name(one["port"])) or named.get(str(one["address"]))
+        if rows is not None:
+            # Of several VRFs the plan does not state which.
+            yield from next((found for row in rows if (found := list(_session(one, row)))), [])
+        elif one["address"] is not None:
+            yield Finding(_neighbor(one), f"Established with AS {one['asn']}", "no such neighbor", port=one["port"])
+        else:
+            by_as.append(one)
+    claimed = {one["address"] or port_name(one["port"]) for one in pod_neighbors}
+    yield from _by_as(by_as, [row for row in bgp_summary if port_name(row["neighbor"]) not in claimed])
+
+
+def _neighbor(planned: dict[str, t.Any]) -> str:
+    return f"{planned['peer']} ({planned['address'] or planned['port']})"
+
+
+def _session(planned: dict[str, t.Any], row: dict[str, t.Any]) -> t.Iterator[Finding]:
+    if planned["asn"] is None:
+        yield Finding(_neighbor(planned), "a planned AS (bgp_asn of the peer)", "none in the inventory", "unknown", planned["port"])
+    elif (row["state"], row["asn"]) != ("Established", planned["asn"]):
+        yield Finding(_neighbor(planned), f"Established with AS {planned['asn']}", f"{row['state']} with AS {row['asn']}", port=planned["port"])
+
+
+def _by_as(planned: Rows, rows: Rows) -> t.Iterator[Finding]:
+    """Numbered sessions whose addresses the plan does not have are counted by their AS."""
+    up = Counter(row["asn"] for row in rows if row["state"] == "Established")
+    for one in planned:
+        if one["asn"] is None:
+            yield Finding(_neighbor(one), "a planned AS (bgp_asn of the peer)", "none in the inventory", "unknown", one["port"])
+    wanted = Counter(one["asn"] for one in planned if one["asn"] is not None)
+    for asn, number in wanted.items():
+        down = [row for row in rows if row["asn"] == asn and row["state"] != "Established"]
+        if up[asn] < number:
+            # A session with an AS that no one planned is the likely missing one.
+            states = _states([*down, *(row for row in rows if row["asn"] not in wanted)])
+            yield Finding(f"AS {asn}", f"{number} Established neighbors", f"{up[asn]}" + (f" ({states})" if states else ""))
+        elif down:
+            # Others may be up in place of the planned ones, as those of an overlay are.
+            reported = f"{up[asn]}, and {_states(down)}: the wiring plan has no address to decide whether it is one of them"
+            yield Finding(f"AS {asn}", f"{number} Established neighbors", reported, "unknown", judged=True)
+
+
+def _states(rows: Rows) -> str:
+    return ", ".join(sorted(f"{row['neighbor']} {row['state']} with AS {row['asn']}" for row in rows))
+
+
+Peers = dict[str, Rows]
+# What a young session says of the switches at its ends.
+RESTARTED = "All sessions of {switch} are as young: the switch, its BGP daemon or its configuration was restarted a short time ago."
+RESTARTED_FIX = "Find out in the log of {switch} why it restarted; where that was intended, evaluate the layer again once {seconds} s have passed."
+BROUGHT_UP = "The sessions of every switch are young: the whole pod was brought up or its routing was restarted a short time ago."
+BROUGHT_UP_FIX = "Where that was intended, evaluate the layer again once {seconds} s have passed; otherwise look in the switches' logs for what they share."
+
+
+@check(
+    cause="The session went down and came up again: its link flapped, its hold timer expired (keepalives were lost or late), or it was cleared by hand.",
+    fix="Read the reason of the last reset at both ends (show ip bgp neighbors), and the link's errors and flaps; evaluate again and see whether it is older.",
+    fabric="roce",
+    severity="warn",
+    when=BY_BGP,
+)
+def bgp_settled(bgp_summary: Rows, bgp_summary_of_peers: Peers, pod_neighbors: Rows, pod_node: str, pod_bgp_settled_seconds: float) -> t.Iterator[Finding]:
+    """Every planned BGP session has been Established for {pod_bgp_settled_seconds} s or longer."""
+    ages = _ages(bgp_summary, pod_neighbors)
+    if not ages:
+        raise NotApplicable("no planned session is Established; bgp_established evaluates them")
+    reported = {neighbor: seconds for neighbor, seconds in ages.items() if seconds is not None}
+    if not reported:
+        raise NotApplicable("this switch does not report for how long a session has been Established")
+    expected = f"Established for {pod_bgp_settled_seconds:g} s or longer"
+    young = {neighbor: seconds for neighbor, seconds in reported.items() if seconds < pod_bgp_settled_seconds}
+    whole = {node for node, rows in {**bgp_summary_of_peers, pod_node: bgp_summary}.items() if _all_young(rows, pod_bgp_settled_seconds)}
+    if len(whole) > 1 and whole >= set(bgp_summary_of_peers):
+        cause, fix = BROUGHT_UP, BROUGHT_UP_FIX.format(seconds=f"{pod_bgp_settled_seconds:g}")
+        yield Finding("all sessions", expected, f"established {_range(young.values())} ago", cause=cause, fix=fix)
+    elif len(young) > 1 and pod_node in whole:
+        cause, fix = _restarted(pod_node, pod_bgp_settled_seconds)
+        yield Finding("all sessions", expected, f"established {_range(young.values())} ago", cause=cause, fix=fix)
+    else:
+        for (where, port, peer), seconds in young.items():
+            of_peer = _restarted(peer, pod_bgp_settled_seconds) if peer in whole else (None, None)
+            yield Finding(where, expected, f"established {seconds:g} s ago", port=port, cause=of_peer[0], fix=of_peer[1])
+    for where, port, _peer in ages.keys() - reported.keys():
+        yield Finding(where, expected, "not reported", "unknown", port=port)
+
+
+def _ages(rows: Rows, neighbors: Rows) -> dict[tuple[str, str | None, str], float | None]:
+    """For how many seconds each planned session has been Established, by its name, port and peer; None where that is not reported."""
+    up = {port_name(row["neighbor"]): row for row in rows if row["state"] == "Established"}
+    ages: dict[tuple[str, str | None, str], float | None] = {}
+    for one in neighbors:
+        row = up.pop(port_name(one["port"]), None) or up.pop(str(one["address"]), None)
+        if row is not None:
+            ages[(_neighbor(one), one["port"], one["peer"])] = row["up_seconds"]
+    # The plan lacks the addresses of these: they are recognised by their AS.
+    unnamed = {one["asn"] for one in neighbors if one["address"] is None}
+    return ages | {(f"{name} (AS {row['asn']})", None, ""): row["up_seconds"] for name, row in up.items() if row["asn"] in unnamed}
+
+
+def _all_young(rows: Rows, seconds: float) -> bool:
+    """Whether a switch has Established sessions, and all of them are young."""
+    ages = [row["up_seconds"] for row in rows if row["state"] == "Established"]
+    return bool(ages) and all(age is not None and age < seconds for age in ages)
+
+
+def _restarted(switch: str, seconds: float) -> tuple[str, str]:
+    return RESTARTED.format(switch=switch), RESTARTED_FIX.format(switch=switch, seconds=f"{seconds:g}")
+
+
+def _range(ages: t.Collection[float]) -> str:
+    low, high = min(ages), max(ages)
+    return f"{low:g} s" if low == high else f"{low:g} to {high:g} s"

@@ -1,0 +1,10 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What every layer with loads watches meanwhile, in readings just before the loads and after them."""
+
+from __future__ import annotations
+
+from . import amd, host, network
+
+__all__ = ["amd", "host", "network"]

@@ -1,0 +1,121 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The kernel's log and the GPUs of a host under load."""
+
+from __future__ import annotations
+
+import typing as t
+from collections import Counter
+
+from ...pod.names import Rows
+from ...text.counting import counted
+from .. import CannotTell, Finding, NotApplicable, check
+from .._grouping import planned_rails
+from .._kernel_events import Devices, judged_events
+from ._layers import ABOVE_INCASTS, LOADED, OF_RANKS, SINCE
+
+SLOWDOWNS = {"hw_thermal_slowdown_us": "hot", "sw_thermal_slowdown_us": "close to its temperature limit", "hw_power_brake_us": "braked by the power supply"}
+
+
+@check(
+    cause="The hardware or a link of the host failed while it was loaded; the line of the kernel's log names the device.",
+    fix="Read the kernel's log of the host from the load's start, then follow the fix of the finding.",
+    kind="host",
+    layers=LOADED,
+    needs="load",
+)
+def log_under_load(
+    kernel_log_idle: Rows, kernel_log: Rows, pod_rails: Rows, pod_pcie_corrected_max: int, gpus_idle: Rows | None = None
+) -> t.Iterator[Finding]:  # fmt: skip
+    """Under load the kernel logs no failed device, no lost link, and at most {pod_pcie_corrected_max} corrected errors of a device."""
+    fresh = _logged_since(kernel_log_idle, kernel_log)
+    netdevs = {rail["netdev"] for rail in planned_rails(pod_rails)}
+    lost = Counter(row["device"] for row in fresh if row["event"] == "link_down")
+    for netdev, times in lost.items():
+        if netdev is None:
+            yield Finding("kernel log", "the netdev of every lost link", f"not reported of {times}", "unknown")
+        elif netdev in netdevs:
+            first = next((row["time"] for row in fresh if (row["event"], row["device"]) == ("link_down", netdev)), None)
+            at = f", first at {first}" if first else ""
+            yield Finding(netdev, f"no link loss {SINCE}", f"{counted(times, 'link loss')}{at}", cause=LINK_CAUSE, fix=LINK_FIX)
+    yield from judged_events(fresh, Devices.of(pod_rails, gpus_idle), pod_pcie_corrected_max, SINCE)
+
+
+LINK_CAUSE = "The rail's link was lost: a loose connector or failing optic, or its leaf restarted the port; where several rails lost theirs at once, the leaf."
+LINK_FIX = "Look at the leaf's log and port for the same time; then clean, reseat or replace cable and optic, and evaluate layer 1 again."
+
+
+def _logged_since(before: Rows, now: Rows) -> Rows:
+    """The rows of a kernel log that an earlier reading of it lacks.
+
+    Raises CannotTell where lines between the two readings may have been lost.
+    """
+    known = Counter((row["time"], row["text"]) for row in before)
+    fresh = []
+    for row in now:
+        if known[row["time"], row["text"]]:
+            known[row["time"], row["text"]] -= 1
+        else:
+            fresh.append(row)
+    # A log of limited size loses its first lines; where even the last one of before is gone, more may be.
+    if before and known[before[-1]["time"], before[-1]["text"]]:
+        raise CannotTell("the kernel's log lost lines while the host was loaded", LOG_CAUSE, LOG_FIX)
+    return fresh
+
+
+LOG_CAUSE = "The kernel's log was cleared, or its buffer is too small for what was logged, so that an error may have been overwritten."
+LOG_FIX = "Keep the log in the journal (systemd-journald) or enlarge the kernel's buffer (log_buf_len), then evaluate the layer again."
+
+
+@check(
+    cause="A GPU failed under load: its memory, its PCIe link or its driver.",
+    fix="Look for Xids in the kernel's log at the time of the load; drain the host, run the vendor's diagnostics, and replace it if it fails again.",
+    layers=ABOVE_INCASTS,
+    when=("pod_gpu_vendor", ("nvidia",)),
+)
+def gpus_under_load(gpus_idle: Rows, gpus: Rows, pod_pcie_width: int) -> t.Iterator[Finding]:
+    """Under load no GPU is lost, has an uncorrected error, or a narrower PCIe link than planned."""
+    if not gpus_idle:
+        raise NotApplicable("the host reported no GPU before the loads")
+    after = {gpu["pci"]: gpu for gpu in gpus}
+    for gpu in gpus_idle:
+        where, now = f"GPU {gpu['gpu']}", after.get(gpu["pci"])
+        if now is None:
+            yield Finding(where, f"present {SINCE}", "no longer reported")
+            continue
+        errors = [one["ecc_uncorrected_volatile"] for one in (gpu, now)]
+        if errors[1] is not None and errors[0] is not None and errors[1] != errors[0]:
+            yield Finding(where, f"no uncorrected ECC error {SINCE}", f"+{errors[1] - errors[0]}" if errors[1] > errors[0] else "counter was reset")
+        elif None in errors:
+            yield Finding(where, f"no uncorrected ECC error {SINCE}", "not reported: ECC is off or missing", "unknown")
+        for column, words in (("remap_pending", "row remap pending"), ("reset_required", "reset required")):
+            if now[column] and not gpu[column]:
+                yield Finding(where, f"no {words} {SINCE}", words)
+        if now["pcie_width"] is not None and gpu["pcie_width"] is not None and now["pcie_width"] < min(gpu["pcie_width"], pod_pcie_width):
+            yield Finding(where, f"PCIe width x{gpu['pcie_width']} {SINCE}", f"x{now['pcie_width']}")
+
+
+@check(
+    cause="The GPU was too hot, or its power supply braked it, while it computed; every step waits for the slowest GPU.",
+    fix="Look at fans, air baffles, inlet temperature and power supplies of the host, and compare temperatures under load (nvidia-smi dmon) with another host.",
+    layers=OF_RANKS,
+    when=("pod_gpu_vendor", ("nvidia",)),
+)
+def gpu_slowdown_under_load(gpus_idle: Rows, gpus: Rows, pod_gpu_slowdown_max_seconds: float) -> t.Iterator[Finding]:
+    """Under load no GPU is slowed down by heat or its power supply for more than {pod_gpu_slowdown_max_seconds} seconds (any: warn)."""
+    before = {gpu["pci"]: gpu for gpu in gpus_idle}
+    both = [(before[gpu["pci"]], gpu) for gpu in gpus if gpu["pci"] in before]
+    if not any(gpu[column] is not None for pair in both for gpu in pair for column in SLOWDOWNS):
+        raise NotApplicable("how long GPUs were slowed down: not reported by this driver")
+    for was, now in both:
+        where = f"GPU {now['gpu']}"
+        for column, words in SLOWDOWNS.items():
+            if None in (was[column], now[column]):
+                yield Finding(where, f"how long it was {words}", "not reported", "unknown")
+            elif now[column] < was[column]:
+                yield Finding(where, f"how long it was {words} {SINCE}", "counters were reset: the driver was loaded again", "unknown")
+            elif now[column] > was[column]:
+                seconds = (now[column] - was[column]) / 1e6
+                severity = None if seconds > pod_gpu_slowdown_max_seconds else "warn"
+                yield Finding(where, f"at most {pod_gpu_slowdown_max_seconds:g} s of slowdown {SINCE}", f"{seconds:.3g} s, {words}", severity)

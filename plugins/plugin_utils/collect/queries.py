@@ -1,0 +1,68 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Queries: which commands a node is sent for its readings."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..readings import reading
+from .types import Query, ReadingResult
+
+Values = dict[str, t.Any]
+
+
+def queries_for(names: t.Iterable[str], node: Values) -> tuple[list[Query], dict[str, ReadingResult]]:
+    """What to ask a node for some readings, and the readings that do not apply to it.
+
+    node: its ``platform``, its ``values`` (``when`` of a source needs them) and its ``items`` by kind (``rail``, ``ping``, ...).
+    """
+    wanted, apart = [], {}
+    for name in names:
+        what = reading(name)
+        rows = what.platforms.get(node["platform"], ())
+        sources = tuple(source for source in rows if all(node["values"].get(key) == value for key, value in source.when.items()))
+        if rows and not sources:
+            needs = " or ".join(sorted({f"{key} {value}" for source in rows for key, value in source.when.items()}))
+            apart[name] = ReadingResult("not_applicable", f"{name} is for {needs}")
+        elif any(source.foreach == "fabric" and "fabric" not in node["items"] for source in sources):
+            apart[name] = ReadingResult("not_applicable", f"{name} is reported by the readers of the fabric")
+        elif rows:
+            items: list[Values] = next((node["items"].get(source.foreach, []) for source in sources if source.foreach), [{}])
+            wanted.append(Query(what, sources, tuple(items)))
+    return wanted, apart
+
+
+def item_labels(ask: Query) -> list[str | None]:
+    """The items' names as evidence is headed by them; None where a reading has no items."""
+    column = next((source.item for source in ask.sources if source.foreach), None)
+    if column is None:
+        return [None]
+    return [str(item["item"] if "item" in item else item["netdev"] if column in ("netdev", "port") else item[column]) for item in ask.items]
+
+
+def query_commands(wanted: t.Sequence[Query]) -> list[Values]:
+    """The request's commands for ``side_by_side.answer``; their ids are ``reading number``."""
+    result = []
+    for ask in wanted:
+        for number, item in enumerate(ask.items):
+            filling = _Filling(item)
+            alternatives = [{"argv": source.argv(filling), "rc": list(source.rc)} for source in ask.sources]
+            exclusive = ask.sources[0].exclusive
+            result.append(
+                {
+                    "id": f"{ask.reading.name} {number}",
+                    "alternatives": alternatives,
+                    "timeout": max(source.timeout_seconds for source in ask.sources),
+                    "exclusive": exclusive.format_map(filling) if exclusive else None,
+                }
+            )
+    return result
+
+
+class _Filling(dict[str, t.Any]):
+    """An item's values; what only the node knows stays a token for it."""
+
+    def __missing__(self, key: str) -> str:
+        return f"{{pci:{self['device']}}}" if key == "pci" and "device" in self else f"{{{key}}}"

@@ -1,0 +1,232 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Transports: how all commands of a layer reach one node.
+
+``shell``: one program piped to the node's Python (hosts, SONiC, Cumulus, FRR), one round trip.
+``exec``: one command after the other over ssh's exec channel, one connection (EOS, NX-OS).
+``network_cli``: one command after the other in a terminal session, where the inventory connects so.
+What a task's timeout leaves running, such as an ssh client, is ended by ``limits.end_clients_on_exit``.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import json
+import os
+import signal
+import socket
+import struct
+import time
+import typing as t
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from ansible.module_utils.common.text.converters import to_text
+from ansible.module_utils.connection import Connection, ConnectionError
+
+from ..readings import ParseError
+from ..readings.parsing import parse_source
+from .end_clients import end_children
+from .limits import MOST_BYTES, SESSION_GRACE_SECONDS, TooLong, within_limits
+from .programs import _no_answer, _python, program_source, program_with_request
+from .queries import queries_for, query_commands
+from .responses import reading_result
+from .types import CommandResult, Query
+
+# The reading by which a switch without Python reports its last boot; it is asked first.
+UPTIME = "uptime"
+Values = dict[str, t.Any]
+
+
+@dataclass
+class NodeResponse:
+    """What a node answered: ``answers`` by reading, in the order of its items; ``commands`` as they are kept with the evidence.
+
+    contacted: False where there was nothing to ask the node; boot_id, uptime_seconds: what identifies its last boot; asked_at: when it responded
+    that, in seconds since the epoch.
+    """
+
+    answered: bool
+    words: str = ""
+    answers: dict[str, list[CommandResult]] = field(default_factory=dict)
+    boot_id: str | None = None
+    uptime_seconds: float | None = None
+    asked_at: float | None = None
+    contacted: bool = True
+    commands: list[Values] = field(default_factory=list)
+
+
+def query_node(action: t.Any, node: Values, asks: list[Query], task_vars: Values, boot: bool = False) -> NodeResponse:
+    """Put all questions to the node of an action.
+
+    action: the action plugin, for its connection; boot: whether the node must also report its last boot, which costs a switch without
+    Python a command more; an unreachable node raises Ansible's own AnsibleConnectionFailure.
+    """
+    if not (asks or boot):
+        return NodeResponse(True, contacted=False)
+    by = node["values"]["pod_switch_transport"] if node["kind"] == "switch" else "shell"
+    if by == "auto":
+        by = "network_cli" if action._connection.transport.endswith("network_cli") else "exec" if node["platform"] in ("eos", "nxos") else "shell"
+    if by != "shell" and boot:
+        asks = [*queries_for([UPTIME], node)[0], *asks]
+    return {"shell": _shell, "exec": _exec, "network_cli": read_by_session}[by](action, node, asks, task_vars)
+
+
+def _shell(action: t.Any, node: Values, asks: list[Query], task_vars: Values) -> NodeResponse:
+    request: Values = {
+        "commands": query_commands(asks),
+        "programs": {"path_probe": program_source("path_probe")},
+        "devices": [rail["device"] for rail in node["items"]["rail"]],
+    }
+    if not any("{path_probe}" in word for command in request["commands"] for one in command["alternatives"] for word in one["argv"]):
+        request["programs"] = {}
+    python = _python(action, task_vars)
+    if not action._connection.has_pipelining:
+        return _by_module(action, asks, request, task_vars)
+    completed = action._low_level_execute_command(f"{python} -SE -", in_data=program_with_request("side_by_side", request))
+    return _node_response(asks, completed["stdout"], completed["stderr"], completed["rc"], python)
+
+
+def _by_module(action: t.Any, asks: list[Query], request: Values, task_vars: Values) -> NodeResponse:
+    """Where a connection cannot pipe, the same program goes as an ordinary module."""
+    result = action._execute_module(module_name="gpufabric.pyramid.side_by_side", module_args={"request": request}, task_vars=task_vars)
+    return _node_response(asks, json.dumps(result.get("answer", "")), str(result.get("msg", "")), int(bool(result.get("failed"))), "python3")
+
+
+def _node_response(asks: list[Query], stdout: str, stderr: str, rc: int, python: str) -> NodeResponse:
+    start = stdout.find('{"boot_id"')
+    try:
+        document = json.loads(stdout[start:])
+    except ValueError:
+        return NodeResponse(False, _no_answer(python, rc, stdout, stderr))
+    response = NodeResponse(True, boot_id=document["boot_id"], uptime_seconds=document["uptime_seconds"], asked_at=time.time())
+    for one in asks:
+        response.answers[one.reading.name] = []
+        for number in range(len(one.items)):
+            raw = document["answers"][f"{one.reading.name} {number}"]
+            source = one.sources[raw.pop("chosen")]
+            response.answers[one.reading.name].append(CommandResult(source=source, **raw))
+            kept = {key: value for key, value in raw.items() if key != "stdout"}
+            response.commands.append({"reading": one.reading.name, **kept})
+    return response
+
+
+def _exec(action: t.Any, node: Values, asks: list[Query], _task_vars: Values) -> NodeResponse:
+    def send(command: str, seconds: int) -> tuple[int, str, str]:
+        def read() -> tuple[int, bytes, bytes]:
+            rc, stdout, stderr = action._connection.exec_command(command, in_data=None, sudoable=False)
+            # One byte more says that it was more.
+            return rc, stdout[: MOST_BYTES + 1], stderr[:MOST_BYTES]
+
+        rc, stdout, stderr = within_limits(read, seconds, os.getpid(), end_children)
+        return rc, to_text(stdout, errors="surrogate_or_replace"), to_text(stderr, errors="surrogate_or_replace")
+
+    return _run_in_order(node, asks, send)
+
+
+def read_by_session(action: t.Any, node: Values, asks: list[Query], _task_vars: Values) -> NodeResponse:
+    """Put all questions to a node in its terminal session; a command that does not end, in time or in memory, ends the session's process."""
+    connection = Connection(action._connection.socket_path)
+    try:
+        # The session opens with its first use; a refused login is one silent node, and is not tried again for each command.
+        connection.get_prompt()
+    except ConnectionError as error:
+        return NodeResponse(False, str(error))
+
+    reader = session_process(action._connection.socket_path)
+
+    def end() -> None:
+        """End the process that reads for this node alone, and let the next task open a new session."""
+        # Of a process that this one cannot see, the kernel reports 0, which would be this one's own group.
+        if reader > 1:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(reader, signal.SIGKILL)
+        Path(action._connection.socket_path).unlink(missing_ok=True)
+
+    def send(command: str, seconds: int) -> tuple[int, str, str]:
+        try:
+            connection.set_option("persistent_command_timeout", seconds)
+            return 0, to_text(within_limits(lambda: connection.get(command=command), seconds + SESSION_GRACE_SECONDS, reader, end)), ""
+        except ConnectionError as error:
+            if "timeout" in str(error):
+                # Its session would go on with the rest of this response.
+                end()
+                raise TimeoutError(command) from error
+            return 1, "", _switch_error(str(error))
+
+    return _run_in_order(node, asks, send, session=True)
+
+
+def session_process(path: str) -> int:
+    """The process that listens at a socket of this machine."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        client.connect(path)
+        pid, _uid, _gid = struct.unpack("3i", client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
+    return int(pid)
+
+
+def _switch_error(text: str) -> str:
+    """network_cli reports a refusal as the repr of all bytes, echo and prompt included; the switch's own line starts with ``%``."""
+    with contextlib.suppress(ValueError, SyntaxError, AttributeError):
+        lines = ast.literal_eval(text).decode("utf-8", "replace").splitlines()
+        return next((line.strip() for line in lines if line.startswith("%")), text)
+    return text
+
+
+def _run_in_order(node: Values, asks: list[Query], send: t.Callable[[str, int], t.Any], session: bool = False) -> NodeResponse:
+    """Ask a switch each command once; an alternative is asked where the one before it gave no rows.
+
+    session: all commands go to one session, which ends with a response that is too long.
+    """
+    response = NodeResponse(True)
+    texts: dict[str, CommandResult] = {}
+    hanging: str | None = None
+    for one in asks:
+        results: list[CommandResult] = []
+        for source in one.sources:
+            if source.command not in texts and hanging is None:
+                texts[source.command] = _run_command(send, source)
+                ended = session and texts[source.command].rc is None
+                hanging = source.command if texts[source.command].status == "timeout" or ended else None
+            answer = texts.get(source.command) or CommandResult("missing", source, [source.command], stderr=f"not asked, because {hanging!r} did not end")
+            results.append(replace(answer, source=source))
+            kept = {key: value for key, value in asdict(answer).items() if key not in ("stdout", "source")}
+            response.commands.append({"reading": one.reading.name, **kept})
+            if answer.status in ("timeout", "missing") or _parses(one, node["platform"], results[-1]):
+                break
+        # Where no alternative gives rows, the first one's words are the platform's own.
+        response.answers[one.reading.name] = [results[-1] if _parses(one, node["platform"], results[-1]) else results[0]]
+        if one.reading.name == UPTIME:
+            response.uptime_seconds, response.asked_at = _uptime_seconds(one, node["platform"], response.answers.pop(UPTIME)), time.time()
+    return response
+
+
+def _uptime_seconds(one: Query, platform: str, answers: list[CommandResult]) -> float | None:
+    """How long a switch has been up, in seconds; None where it does not report."""
+    parsed = reading_result(one, platform, answers)
+    if parsed.status != "ok" or len(parsed.rows) != 1:
+        return None
+    row = parsed.rows[0]
+    return float(((row["days"] * 24 + row["hours"]) * 60 + row["minutes"]) * 60 + row["seconds"])
+
+
+def _run_command(send: t.Callable[[str, int], t.Any], source: t.Any) -> CommandResult:
+    try:
+        rc, stdout, stderr = send(source.command, source.timeout_seconds)
+    except TimeoutError:
+        return CommandResult("timeout", source, [source.command], None)
+    except TooLong:
+        return CommandResult("ran", source, [source.command], None, cut=True)
+    return CommandResult("ran", source, [source.command], rc, stdout[:MOST_BYTES], stderr, cut=len(stdout) > MOST_BYTES)
+
+
+def _parses(one: Query, platform: str, answer: CommandResult) -> bool:
+    if answer.status != "ran" or answer.cut or answer.rc not in answer.source.rc:
+        return False
+    try:
+        parse_source(one.reading, platform, answer.source, answer.stdout)
+    except ParseError:
+        return False
+    return True

@@ -1,0 +1,300 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Evaluation of one layer: every check over every node's rows."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import typing as t
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from ..checks import CannotTell, Check, Finding, NotApplicable
+from ..checks.needs import needed_readings
+from ..checks.registry import REGISTRY
+from ..collect.types import Envelope, Row, reading_of
+from ..loads.incasts import planned_incasts
+from ..pod.plan import Plan
+from ..readings import catalogue
+from .boots import Boot, boot_of, booted_since, earliest
+from .shared_nodes import by_group
+from .verdicts import Verdict, settle, undecided
+from .waivers import Waiver
+
+ANSWERED = "answered"
+OWN_OF_RAIL = ("address", "pci", "leaf")
+
+
+class _NotRead(Exception):
+    """A check cannot be judged because of a reading; verdict and words say why."""
+
+    def __init__(self, verdict: str, words: str, left_out: bool = False) -> None:
+        self.verdict, self.words, self.left_out = verdict, words, left_out
+        super().__init__(words)
+
+
+@dataclass
+class Layer:
+    """All that judges one layer.
+
+    now, before: the envelopes of ``read`` by node; a node without one was never read.
+    members: the nodes that climb to this layer.
+    partners: the hosts that members ping; more than the members where ``pod_only`` names some.
+    silent: why a node did not answer, in the words of whoever tried.
+    only: a check, or None for all of them.
+    idle, during: what was read just before the loads, and all samples that were taken during them, as envelopes.
+    unloaded: why nothing is loaded in this run, or nothing.
+    helpers: hosts that are loaded with the members and not judged; group checks compare the members with them.
+    left_out: members that the run was not started for (outside --limit), so that nothing is known of them.
+    """
+
+    name: str
+    plan: Plan
+    members: t.Sequence[str]
+    partners: t.Sequence[str]
+    now: t.Mapping[str, Envelope]
+    before: t.Mapping[str, Envelope]
+    silent: t.Mapping[str, str]
+    waivers: t.Sequence[Waiver]
+    today: datetime.date
+    only: str | None = None
+    idle: t.Mapping[str, Envelope] = field(default_factory=dict)
+    during: t.Mapping[str, Envelope] = field(default_factory=dict)
+    unloaded: str = ""
+    helpers: t.Sequence[str] = ()
+    left_out: t.Container[str] = ()
+
+    @property
+    def fabric(self) -> str:
+        """The pod's fabric; every node has the same."""
+        return str(next(iter(self.plan.nodes.values())).values["pod_fabric"])
+
+    def in_phase(self, phase: str) -> t.Mapping[str, Envelope]:
+        """The envelopes of a phase."""
+        return {"before": self.before, "idle": self.idle, "during": self.during, "now": self.now}[phase]
+
+    def checks(self) -> list[Check]:
+        """The layer's checks that fit the pod's fabric."""
+        return [one for one in REGISTRY[self.name].values() if one.fabric in (None, self.fabric) and self.only in (None, one.id)]
+
+
+def verdicts_of_checks(layer: Layer) -> list[Verdict]:
+    """Every verdict of a layer, for the nodes that climb to it."""
+    peers = _of_peers(layer)
+    verdicts = []
+    speaking = []
+    for node in layer.members:
+        answered = _answered(layer, node)
+        verdicts.append(answered)
+        # A host of which nothing was asked, or nothing came, is judged too: what was left out is named, and what is missing is unknown.
+        if answered.verdict == "pass" or (answered.verdict == "skip" and layer.plan.nodes[node].kind == "host"):
+            speaking.append(node)
+    asked = {name for check in layer.checks() for name in check.expectations}
+    meshes = layer.plan.meshes(layer.partners, layer.members) if asked & {"pod_pings", "pod_path_probes"} else {}
+    incasts = planned_incasts(layer.plan, _loading(layer)) if "pod_incasts" in asked else {}
+    for node in speaking:
+        values = {**layer.plan.nodes[node].values, **layer.plan.planned(node), **incasts.get(node, {})}
+        values |= {"pod_pings": meshes[node]["ping"], "pod_path_probes": meshes[node]["path_probe"]} if node in meshes else {}
+        verdicts += [_of_node(layer, check, node, values, peers) for check in layer.checks() if check.scope == "node" and _fits(layer, check, node)]
+    for group, hosts in layer.plan.groups.items():
+        members = [host for host in hosts if host in speaking]
+        if members:
+            beside = [host for host in hosts if host not in members and host in layer.helpers]
+            verdicts += [_of_group(layer, check, group, members, beside) for check in layer.checks() if check.scope == "group"]
+    return verdicts
+
+
+def _loading(layer: Layer) -> list[str]:
+    """The nodes that the loads were planned for: not those that may not be loaded; and where pod_only names some hosts, others that help."""
+    load_status = {node: envelope["readings"]["load_jobs"]["status"] for node, envelope in layer.now.items() if "load_jobs" in envelope["readings"]}
+    members = [node for node in layer.members if load_status.get(node, "ok") == "ok" or "ok" not in load_status.values()]
+    return [*members, *(node for node, status in load_status.items() if status == "ok" and node not in members)]
+
+
+def _too_few(layer: Layer, check: Check, groups: frozenset[str]) -> str:
+    """Why fewer hosts take part than a check needs, or nothing; one that is silent or may not be loaded takes part: that is unknown."""
+    if check.hosts is None:
+        return ""
+    least, where = check.hosts
+    taking_part = {node for node in (*layer.members, *layer.partners, *layer.helpers) if layer.plan.nodes[node].kind == "host"}
+    if where == "group":
+        most = max((len(taking_part.intersection(layer.plan.groups[group])) for group in groups), default=0)
+        return f"it takes {least} hosts of a gate group, and {most} took part" if most < least else ""
+    return f"it takes {least} hosts, and {len(taking_part)} took part" if len(taking_part) < least else ""
+
+
+def _fits(layer: Layer, check: Check, node: str) -> bool:
+    return layer.plan.nodes[node].kind in check.kinds
+
+
+def _answered(layer: Layer, node: str) -> Verdict:
+    """The built-in check: one unknown for a silent node instead of one for each reading."""
+    place = layer.plan.nodes[node]
+    blank = Verdict(
+        layer.name, ANSWERED, place.group, node, "pass", tuple(sorted(layer.plan.affects(node))), "The node answers.",
+        cause="The node is down or unreachable, its login or its Python does not work, or it answers too slowly.",
+        fix="Log in by hand as the run does (same user, same key), then run the layer again.",
+    )  # fmt: skip
+    if node in layer.left_out:
+        blank = replace(
+            blank,
+            cause="The run was started without this node (outside --limit), and the gate groups in scope need it.",
+            fix="Start the run with --limit of whole gate groups and the switches that serve them, or without --limit.",
+        )
+    envelope = layer.now.get(node)
+    if node in layer.silent or envelope is None or not envelope["answered"]:
+        words = layer.silent.get(node) or (envelope["words"] if envelope else "") or "never read"
+        return replace(blank, verdict="unknown", words=words, findings=(Finding(node, "an answer", words, "unknown"),))
+    # What does not apply to a node was not read from it; a reader of the fabric reports it among its own readings.
+    if any(reading["status"] != "not_applicable" for reading in envelope["readings"].values()):
+        return blank
+    words = f"nothing is read from {place.platform} in this layer"
+    if needed_readings(layer.name, place.kind, place.values["pod_fabric"], "now"):
+        return replace(blank, verdict="unknown", words=words, findings=(Finding(node, "a reading", words, "unknown"),))
+    return replace(blank, verdict="skip", words=words)
+
+
+def _of_peers(layer: Layer) -> dict[str, dict[str, list[dict[str, t.Any]]]]:
+    """The rows of every node that reported them, by the parameter that names reading and phase, and by node."""
+    named = {one for check in layer.checks() for one in check.of_peers}
+    return {
+        parameter: {
+            node: reading["rows"]
+            for node, envelope in layer.in_phase(phase).items()
+            if (reading := envelope["readings"].get(name)) is not None and reading["status"] == "ok"
+        }
+        for phase, name, parameter in named
+    }
+
+
+def _of_node(layer: Layer, check: Check, node: str, values: Mapping[str, t.Any], peers: Mapping[str, t.Any]) -> Verdict:
+    blank = _blank(layer, check, layer.plan.nodes[node].group, node, layer.plan.affects(node), values)
+    if (words := check.out_of_place(values)) is not None:
+        return replace(blank, verdict="skip", words=words)
+    if words := _too_few(layer, check, layer.plan.affects(node)):
+        return replace(blank, verdict="skip", words=words, too_few=True)
+    try:
+        given = _rows(layer, check, node, values)
+    except _NotRead as unread:
+        return replace(blank, verdict=unread.verdict, words=unread.words, left_out=unread.left_out)
+    given |= {parameter: peers[parameter] for _phase, _name, parameter in check.of_peers}
+    given |= {name: values[name] for name in check.expectations}
+    settled = _judged(layer, check, blank, given, beside=(), unparsed=_unparsed(layer, check, node))
+    return replace(settled, by_group=by_group(layer.plan, node, settled))
+
+
+def _of_group(layer: Layer, check: Check, group: str, hosts: list[str], beside: t.Sequence[str]) -> Verdict:
+    """What a check says of a group's members; beside: hosts that they are compared with, which are not judged."""
+    values = layer.plan.nodes[hosts[0]].values
+    blank = _blank(layer, check, group, None, frozenset({group}), values)
+    if (words := check.out_of_place(values)) is not None:
+        return replace(blank, verdict="skip", words=words)
+    if words := _too_few(layer, check, frozenset({group})):
+        return replace(blank, verdict="skip", words=words, too_few=True)
+    differing = [name for name in check.expectations if len({_comparable(layer.plan.nodes[host].values.get(name)) for host in hosts}) > 1]
+    if differing:
+        return replace(blank, verdict="unknown", words=f"members of {group} have different {', '.join(differing)}")
+    given: dict[str, t.Any] = {parameter: {} for _phase, _name, parameter in check.asked}
+    unread: dict[str, _NotRead] = {}
+    for host in (*hosts, *beside):
+        try:
+            for parameter, rows in _rows(layer, check, host, layer.plan.nodes[host].values).items():
+                given[parameter][host] = rows
+        except _NotRead as reason:
+            unread |= {host: reason} if host in hosts else {}
+    skipped = [why for why in unread.values() if why.verdict == "skip"]
+    if len(skipped) == len(hosts):
+        return replace(blank, verdict="skip", words=skipped[0].words, left_out=skipped[0].left_out)
+    given |= {name: values[name] for name in check.expectations}
+    lost = [Finding(host, "a reading", why.words, "unknown", host=host) for host, why in unread.items() if why.verdict != "skip"]
+    unparsed = [one for host in hosts if host not in unread for one in _unparsed(layer, check, host)]
+    return _judged(layer, check, blank, given, lost, beside, unparsed)
+
+
+def _comparable(value: t.Any) -> str:
+    """What members of a group must agree on; rails have an address and a slot of their own, and a far end that other words compare."""
+    if isinstance(value, list):
+        value = [{key: one for key, one in rail.items() if key not in OWN_OF_RAIL} if isinstance(rail, dict) else rail for rail in value]
+    return json.dumps(value, sort_keys=True, default=str)
+
+
+def _blank(layer: Layer, check: Check, group: str | None, host: str | None, affects: frozenset[str], values: Mapping[str, t.Any]) -> Verdict:
+    hosts = [host] if host is not None else []
+    kept = (reading_of(layer.now, node, name) for node in hosts for name in sorted(check.reads))
+    evidence = tuple(text for reading in kept if reading and (text := reading.get("evidence")))
+    return Verdict(
+        layer.name, check.id, group, host, "unknown", tuple(sorted(affects)), check.stated(values),
+        cause=check.cause, fix=check.fix, remedy=check.remedy, evidence=evidence, required=check.is_required(values),
+    )  # fmt: skip
+
+
+def _rows(layer: Layer, check: Check, node: str, values: Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """The rows of a check's parameters as one node reported them.
+
+    Raises _NotRead where a needed one is missing.
+    """
+    if layer.unloaded and (check.needs == "load" or check.in_phase("idle") or check.in_phase("during")):
+        raise _NotRead("skip", layer.unloaded, left_out=True)
+    if check.needs == "soak" and values["pod_depth"] == "quick":
+        raise _NotRead("skip", "no soak at depth quick", left_out=True)
+    platform = layer.plan.nodes[node].platform
+    needed = [name for _phase, name, parameter in check.asked if parameter not in check.optional]
+    if not_available := [name for name in needed if platform not in catalogue()[name].platforms_that_report]:
+        # What is needed of a group is needed of each of its switches: what the others report does not stand for this one.
+        raise _NotRead("unknown" if check.is_required(values) else "skip", f"platform {platform} has no reading {not_available[0]}")
+    given: dict[str, t.Any] = {}
+    boots: list[Boot] = []
+    for phase, name, parameter in check.asked:
+        envelopes = layer.in_phase(phase)
+        given[parameter] = _reading_rows(envelopes, layer, node, name, parameter in check.optional)
+        if given[parameter] is not None and not catalogue()[name].load and (boot := boot_of(envelopes[node])) is not None and boot not in boots:
+            boots.append(boot)
+    booted = booted_since(earliest(boots), boots) if len(boots) > 1 else False
+    if booted is not False:
+        why = "counters were reset: the node has booted between two readings" if booted else "whether the node has booted between two readings is not known"
+        raise _NotRead("unknown", why)
+    return given
+
+
+def _reading_rows(envelopes: t.Mapping[str, Envelope], layer: Layer, node: str, name: str, optional: bool) -> list[Row] | None:
+    reading = reading_of(envelopes, node, name)
+    if reading is not None and reading["status"] == "ok":
+        return reading["rows"]
+    if optional:
+        return None
+    if reading is None:
+        raise _NotRead("unknown", f"{name} was never read")
+    raise _NotRead("skip" if reading["status"] == "not_applicable" else "unknown", reading["words"])
+
+
+def _unparsed(layer: Layer, check: Check, node: str) -> list[Finding]:
+    """What a node answered for optional readings and no one understands: not a reading that it lacks, so the check cannot pass without it."""
+    found: dict[str, str] = {}
+    for phase, name, parameter in check.asked:
+        reading = reading_of(layer.in_phase(phase), node, name)
+        if parameter in check.optional and reading is not None and reading["status"] == "unknown" and reading.get("unparsed"):
+            found[name] = reading["words"]
+    host = node if check.scope == "group" else None
+    return [Finding(name, "a response of a known form", words, check.unparsed, host=host) for name, words in found.items()]
+
+
+def _judged(
+    layer: Layer, check: Check, blank: Verdict, given: dict[str, t.Any], lost: t.Sequence[Finding] = (), beside: t.Container[str] = (),
+    unparsed: t.Sequence[Finding] = (),
+) -> Verdict:  # fmt: skip
+    findings = list(lost)  # One by one: what is found before the check cannot tell stays found.
+    try:
+        for one in check.judge(**given):
+            findings += [one] if one.host is None or one.host not in beside else []
+    except NotApplicable as reason:
+        blank = replace(blank, words=str(reason))
+        return settle(blank, check, findings, layer.waivers, layer.today) if findings else replace(blank, verdict="skip")
+    except CannotTell as reason:
+        return undecided(blank, check, [*findings, *unparsed], reason, layer.waivers, layer.today)
+    except Exception as broken:
+        # Only here an exception of a check becomes a verdict: a crash must not take the layer down, nor pass.
+        crash = CannotTell(f"check {check.id} broke: {type(broken).__name__}: {broken}")
+        return undecided(blank, check, [*findings, *unparsed], crash, layer.waivers, layer.today)
+    return settle(blank, check, [*findings, *unparsed], layer.waivers, layer.today)

@@ -1,0 +1,221 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Roots: which findings follow from a node that does not answer, and which of a lower layer explain others."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..checks import LAYERS
+from ..pod.plan import Plan
+from .layer import ANSWERED
+from .verdicts import ExplainingRecord, FindingRecord, Verdict, VerdictRecord
+
+# Checks of rates and times, which anything slow on the way explains.
+RATES = frozenset((
+    "write_bw_per_rail", "slow_rail", "gpu_write_bw", "write_latency", "fair_share", "incast_fills_link", "node_nics_all_reduce",
+    "all_reduce_bandwidth", "rail_all_reduce", "efficiency", "curve_rises", "slow_node", "nccl_tests_bandwidth", "arrivals_even", "step_time_stable",
+    "step_outliers", "slow_rank", "step_time_expected", "mfu", "own_steps_steady", "own_step_time_expected",
+))  # fmt: skip
+# What slows a path of the network, and what slows a host; a host's own is no explanation of another's rate.
+OF_PATHS = frozenset((
+    "cable_reach", "crc_clean", "errors_clean", "link_flaps", "bit_error_rate", "nic_bit_error_rate", "symbol_error_rate", "ib_errors_clean",
+    "optic_rx_power", "port_speed", "oversubscription", "ecmp_paths", "kernel_forwards", "tree_complete", "rtt_uniform", "path_mtu", "ecmp_balanced",
+    "pfc_brief", "slow_receiver", "no_drops", "switch_drops", "switch_discards", "xmit_discards", "pauses_stay_local", "waits_stay_local",
+    "qos_agrees", "dscp_agrees", "ecn_marks_under_load", "switch_marks", "dcqcn_backs_off", "fair_share", "incast_fills_link", "write_bw_per_rail",
+    "slow_rail",
+))  # fmt: skip
+OF_HOSTS = frozenset((
+    "gpu_throttled", "gpu_clocks_uniform", "pcie_link", "nic_gpu_affinity", "numa_balancing_off", "acs_as_expected", "iommu_as_expected",
+    "gpudirect_available", "ib_modules", "gpu_write_bw", "node_all_reduce", "dataset_feeds",
+))  # fmt: skip
+PAUSING = ("dcqcn_backs_off", "slow_receiver", "ecn_marks_under_load", "switch_marks")
+# What follows from another finding of the same layer: of a session that is down, of a sender or receiver that stops the others.
+FOLLOWS = {
+    "ecmp_paths": ("bgp_established",),
+    "kernel_forwards": ("bgp_established",),
+    "rails_reachable": ("bgp_established", "ecmp_paths"),
+    "path_carries_full_size": ("path_mtu", "bgp_established"),
+    "pauses_stay_local": PAUSING,
+    "pfc_brief": PAUSING,
+    "ecn_marks_under_load": ("switch_marks",),
+    # The longest steps are what makes the time of a step vary; their finding names the step.
+    "step_time_stable": ("step_outliers",),
+    "nccl_tests_bandwidth": ("ranks_as_asked",),
+    "measures_agree": ("ranks_as_asked",),
+}
+# What is read just before and after the loads of a layer: what happened to a host's GPUs in them, and on its rails.
+GPUS_IN_LOAD = ("gpu_slowdown_under_load", "amd_slowdown_under_load", "gpus_under_load", "amd_gpus_under_load", "log_under_load")
+RAILS_IN_LOAD = ("links_under_load", "losses_under_load", "pauses_under_load", "ib_ports_under_load")
+IN_LOAD = frozenset((*GPUS_IN_LOAD, *RAILS_IN_LOAD))
+# And what follows from another finding of the same layer on the same host: a rate of a rank that ended, of a host that is slow with any partner,
+# or of a variable that the pod does not list.
+FOLLOWS_ON_HOST = {
+    "slow_rail": ("write_bw_per_rail",),
+    "slow_node": ("collectives_correct", "ranks_as_asked"),
+    "node_all_reduce": ("nccl_runtime",),
+    "all_reduce_bandwidth": ("collectives_correct", "ranks_as_asked", "slow_node", *GPUS_IN_LOAD, *RAILS_IN_LOAD),
+    "slow_rank": GPUS_IN_LOAD,
+    "step_outliers": (*GPUS_IN_LOAD, *RAILS_IN_LOAD),
+    "step_time_stable": (*GPUS_IN_LOAD, *RAILS_IN_LOAD),
+    "efficiency": ("slow_node",),
+}
+# Of these only a finding at this place explains: a slow path is what is left where no host is named.
+EXPLAINS_AT = {"slow_node": "the host"}
+# Of these it is only what is of the same device.
+OF_DEVICES = frozenset(("slow_rail",))
+OF_SAME_LAYER = frozenset(name for follows in (FOLLOWS, FOLLOWS_ON_HOST) for names in follows.values() for name in names)
+# Of these, what is found on a switch explains only the rails on that leaf.
+ON_THE_LEAF = frozenset(("ecn_marks_under_load",))
+# What follows from a far end that is off: states of links, sessions and paths. Errors, rates and settings at the same place are faults of their own.
+OF_SILENCE = frozenset((
+    "rails_present", "ports_present", "port_speed", "cabling_as_planned", "optic_rx_power", "fabric_diagnosed", "subnet_manager_up",
+    "topology_as_planned", "tree_complete", "bgp_established", "ecmp_paths", "kernel_forwards", "rails_reachable", "path_carries_full_size",
+    "incasts_ran",
+))  # fmt: skip
+EXPLAINING = OF_PATHS | OF_HOSTS | OF_SAME_LAYER
+FOUND = ("fail", "warn")
+NOT_USED = (
+    "gpu_write_bw passes on {host}: its NICs reach GPU memory at their rate, so module, driver and PCIe are in order, and NCCL does not use them: "
+    "a variable or topology file forbids it, its container does not see the module, or its version cannot detect it."
+)
+NOT_USED_FIX = (
+    "Look at NCCL_NET_GDR_LEVEL, NCCL_DMABUF_ENABLE and NCCL_TOPO_FILE of the job, at what its container mounts of /sys, and at the NCCL version (2.23 or "
+    "later finds nvidia_peermem without memory_peers); leave the host's modules as they are."
+)
+# Of these a finding at a rail is of what this rail sent or received alone.
+OF_PAIRS = frozenset(("write_bw_per_rail", "slow_rail", "gpu_write_bw", "write_latency", "fair_share", "incast_fills_link"))
+_Explaining = tuple[ExplainingRecord, FindingRecord]
+MOST_EXPLAINING = 5
+
+
+def explained_by_silence(plan: Plan, verdicts: t.Iterable[Verdict]) -> dict[str, list[str]]:
+    """For each silent node, the places whose findings it explains.
+
+    A place is ``node:port`` of the far end of one of its cables, ``node:device`` of a rail on it,
+    or ``*:word`` for an address or the name that a finding anywhere speaks of.
+    """
+    return {one.host: _places(plan, one.host) for one in verdicts if one.check == ANSWERED and one.verdict == "unknown" and one.host}
+
+
+def add_places(plan: Plan, records: t.Iterable[VerdictRecord]) -> None:
+    """Name in each recorded finding what it is on: of a host's rail the ``rail`` (its RDMA device) and its ``leaf``, of a switch's
+    port the ``peer``, the host behind it.
+
+    Findings of many hosts that share a leaf have one root.
+    """
+    rails = {(rail["host"], name): rail for rail in plan.rails() for name in (rail["device"], rail["netdev"]) if name}
+    ends = [pair for cable in plan.cables for pair in ((cable.a, cable.b), (cable.b, cable.a))]
+    peers: dict[tuple[str, str | None], str] = {(near.node, near.port): far.node for near, far in ends if plan.nodes[far.node].kind == "host"}
+    for record in records:
+        for finding in record["findings"]:
+            words, host = (finding["where"] or "").split(), finding["host"] or ""
+            rail = rails.get((host, words[0])) if words else None
+            finding["leaf"], finding["rail"] = (rail["leaf"], rail["device"]) if rail else (None, None)
+            finding["peer"] = next((peers[host, name] for name in (finding.get("port"), *words) if (host, name) in peers), None)
+
+
+def _places(plan: Plan, node: str) -> list[str]:
+    places = [f"*:{node}"]
+    for cable in plan.at[node]:
+        near, far = cable.seen_from(node)
+        places.append(f"{far.node}:{far.port}")
+        places += [f"*:{end.address}" for end in (near, far) if end.address]
+    for rail in plan.rails():
+        if node in (rail["host"], rail["leaf"]):
+            places += [f"{rail['host']}:{rail['device']}"] if rail["leaf"] == node else []
+            places += [f"*:{rail['address']}"] if rail["address"] else []
+    return places
+
+
+def add_explanations(records: t.Sequence[VerdictRecord]) -> None:
+    """Name in each recorded finding of a rate or a time what a lower layer found on the same host, or on a switch that serves its group,
+    and in what follows from a check of the same layer that check's findings in the same groups or on the same host. Blame the library where a lower
+    layer proves that it is not the host.
+
+    ``explained_by`` of a finding: at most ``MOST_EXPLAINING`` of these, those of its own layer first and then from the lowest layer up, each as
+    ``layer``, ``check``, ``host``, ``where``, ``severity`` and ``actual``.
+    """
+    _blame_library(records)
+    of_host: dict[str, list[_Explaining]] = {}
+    of_group: dict[str, list[_Explaining]] = {}
+    in_layer: dict[tuple[str, str], list[ExplainingRecord]] = {}
+    on_host: dict[tuple[str, str | None], list[ExplainingRecord]] = {}
+    for record in records:
+        for finding in record["findings"] if record["check"] in EXPLAINING else ():
+            stated: ExplainingRecord = {
+                "layer": record["layer"], "check": record["check"], "host": finding["host"], "where": finding["where"],
+                "severity": finding["severity"], "actual": finding["actual"],
+            }  # fmt: skip
+            if finding["severity"] in FOUND:
+                for group in _touched(record):
+                    in_layer.setdefault((record["layer"], group), []).append(stated)
+                    of_group.setdefault(group, []).extend([(stated, finding)] if record["group"] is None and record["check"] in OF_PATHS else [])
+                of_host.setdefault(finding["host"] or "", []).extend([(stated, finding)] if record["check"] in OF_PATHS | OF_HOSTS else [])
+            if finding["severity"] in FOUND or finding.get("judged"):
+                on_host.setdefault((record["layer"], finding["host"]), []).append(stated)
+    for record in records:
+        for finding in record["findings"] if record["check"] in RATES else ():
+            near = [*of_host.get(finding["host"] or "", ()), *(one for group in record["affects"] for one in of_group.get(group, ()))]
+            below = [one for one, its in near if LAYERS.index(one["layer"]) < LAYERS.index(record["layer"]) and _on_its_way(record["check"], finding, its)]
+            finding["explained_by"] = _first(sorted(below, key=lambda one: LAYERS.index(one["layer"])))
+        follows, follows_on_host = FOLLOWS.get(record["check"], ()), FOLLOWS_ON_HOST.get(record["check"], ())
+        for finding in record["findings"] if follows or follows_on_host else ():
+            beside = [one for group in record["affects"] for one in in_layer.get((record["layer"], group), ()) if one["check"] in follows]
+            beside = [one for one in beside if record["check"] not in ON_THE_LEAF or one["host"] == finding.get("leaf")]
+            same = [one for one in on_host.get((record["layer"], finding["host"]), ()) if one["check"] in follows_on_host]
+            same = [one for one in same if _may_explain(one, finding) and (record["check"] not in OF_DEVICES or _device(one) == _device(finding))]
+            below = finding.get("explained_by", [])
+            finding["explained_by"] = _first([*below[: MOST_EXPLAINING - bool(beside or same)], *beside, *same])
+
+
+def _blame_library(records: t.Sequence[VerdictRecord]) -> None:
+    """Name the library in a finding of GPUDirect that a job does not use, on a host whose NICs reach GPU memory at their rate without it."""
+    fast = {record["host"] for record in records if record["check"] == "gpu_write_bw" and record["verdict"] == "pass"}
+    for record in records:
+        for finding in record["findings"] if record["check"] == "gpudirect_used" else ():
+            if finding["host"] in fast and finding["severity"] == "fail" and not finding.get("cause"):
+                finding["cause"], finding["fix"] = NOT_USED.format(host=finding["host"]), NOT_USED_FIX
+
+
+def _on_its_way(check: str, finding: FindingRecord, below: FindingRecord) -> bool:
+    """Whether what a rail sent passes where a lower layer found something: on the same rail, at its leaf's port or between switches.
+
+    A run over many hosts passes everywhere.
+    """
+    rail = finding.get("rail")
+    if check not in OF_PAIRS or rail is None:
+        return True
+    if below["host"] == finding["host"]:
+        return below.get("rail") in (None, rail)
+    at_host = below.get("peer")
+    # The port to a spine, or a setting of the whole switch, is on the way of many.
+    return at_host is None or at_host in str(finding["where"]).split() or (at_host == finding["host"] and below["host"] == finding.get("leaf"))
+
+
+def _first(found: t.Iterable[ExplainingRecord]) -> list[ExplainingRecord]:
+    """The first few of them, each once."""
+    return list({tuple(one.values()): one for one in found}.values())[:MOST_EXPLAINING]
+
+
+def _device(one: ExplainingRecord | FindingRecord) -> str:
+    return (one["where"] or "").partition(" ")[0]
+
+
+def _may_explain(one: ExplainingRecord, finding: FindingRecord) -> bool:
+    """Whether one of the same host may: what is unknown explains no failure, and a failure with a cause of its own needs no explanation."""
+    if one["where"] != EXPLAINS_AT.get(one["check"], one["where"]):
+        return False
+    if one["check"] in IN_LOAD:
+        # The finding's own cause says which part of a step was late, and this why.
+        return one["severity"] in FOUND
+    if finding["severity"] == "unknown":
+        return one["severity"] in FOUND or bool(finding.get("judged"))
+    return one["severity"] in FOUND and not finding.get("cause")
+
+
+def _touched(record: VerdictRecord) -> t.Iterable[str]:
+    """The gate groups that a switch's findings are about."""
+    by_group = record.get("by_group")
+    return [group for group, verdict in by_group.items() if verdict != "pass"] if by_group else record["affects"]

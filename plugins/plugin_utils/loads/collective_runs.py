@@ -1,0 +1,192 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the runs of layer 5 measured, put together from all hosts of each, and what each of them must reach."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass, field
+
+from ..text.sorting import natural_key
+from .bisection import Bisection, Group
+from .scaling_ladder import MAX_SEARCHES, next_step
+from .schedule import NOT_INSTALLED
+from .thresholds import known_node_busbw, minimum_busbw, within_tolerance
+
+Rows = list[dict[str, t.Any]]
+Peers = t.Mapping[str, Rows]
+GIB = 1 << 30
+# Kinds of runs: every host by itself, by itself over its NICs, a rung of the ladder, a launch of a search, one that tries what restores a rate,
+# and one of a single rail, with that rail's GPU of each host.
+NODE, NODE_NICS, LADDER, SEARCH, PROBE, RAIL = "node", "node_nics", "rung", "search", "probe", "rail"
+# What a host has of a run: ranks, what starts the ranks of all its hosts and says nothing of them, or a table of nccl-tests of all of them.
+RANK, LAUNCHER, TABLE = "rank", "launcher", "table"
+
+
+@dataclass
+class CollectiveRun:
+    """One job of ranks over some hosts: its kind, hosts, busbw by size (GB/s), what went wrong, and the words of it.
+
+    not_installed: the host that starts it lacks the program.
+    """
+
+    kind: str
+    hosts: tuple[str, ...]
+    busbw: dict[int, float] = field(default_factory=dict)
+    wrong: int = 0
+    trouble: list[str] = field(default_factory=list)
+    not_installed: bool = False
+
+    @property
+    def group(self) -> Group:
+        """Its hosts as a group of a ladder."""
+        return frozenset(self.hosts)
+
+    @property
+    def top(self) -> float | None:
+        """The slowest of the sizes that fill the links (1 GiB and up), or of the largest where there is none; None where nothing was measured."""
+        large = [rate for size, rate in self.busbw.items() if size >= GIB]
+        return min(large) if large else self.busbw[max(self.busbw)] if self.busbw else None
+
+
+def collective_runs(jobs: Peers, rates: Peers, ranks: Peers) -> list[CollectiveRun]:
+    """Every run but probes and those of single rails, from what all of its hosts reported; a host that reported nothing of a run counts as failed.
+
+    jobs, rates, ranks: the rows of load_jobs, collective_rates and collective_ranks by host.
+    """
+    return list(_runs_of_kinds(jobs, rates, ranks, (NODE, NODE_NICS, LADDER, SEARCH)).values())
+
+
+def probe_runs(jobs: Peers, rates: Peers, ranks: Peers, alone: str | None = None) -> dict[str, CollectiveRun]:
+    """The probes by what they tried: those of several hosts, or of one host alone."""
+    found = _runs_of_kinds(jobs, rates, ranks, (PROBE,)).items()
+    return {key.part: run for key, run in found if (len(run.hosts) > 1 if alone is None else run.hosts == (alone,))}
+
+
+def rail_runs(jobs: Peers, rates: Peers, ranks: Peers) -> dict[str, CollectiveRun]:
+    """The runs of single rails of a gate group by the rail's device."""
+    return {key.part: run for key, run in _runs_of_kinds(jobs, rates, ranks, (RAIL,)).items()}
+
+
+class _RunKey(t.NamedTuple):
+    """What the jobs of one run have in common; part: what a probe tries, or the device of a single rail."""
+
+    kind: str
+    part: str
+    hosts: tuple[str, ...]
+
+
+def _runs_of_kinds(jobs: Peers, rates: Peers, ranks: Peers, kinds: t.Container[str]) -> dict[_RunKey, CollectiveRun]:
+    found: dict[_RunKey, CollectiveRun] = {}
+    for host, rows in jobs.items():
+        for job in rows:
+            if job["kind"] not in kinds or job["role"] == TABLE:
+                continue
+            hosts = tuple(job["hosts"] or (host,))
+            key = _RunKey(job["kind"], job["probe"] or job["device"] or "", hosts)
+            run = found.setdefault(key, CollectiveRun(job["kind"], hosts))
+            if job["status"] != "ok":
+                run.trouble.append(f"{host}: {job['words']}")
+            if job["role"] == LAUNCHER:
+                continue
+            _add(run, host, [row for row in rates.get(host, ()) if row["item"] == job["item"]])
+            run.trouble += [
+                f"rank {row['rank']} of {host}: {_words(row)}" for row in ranks.get(host, ()) if row["item"] == job["item"] and row["outcome"] != "done"
+            ]
+    for run in found.values():
+        silent = [host for host in run.hosts if host not in jobs]
+        run.trouble += [f"{host}: no response" for host in silent]
+    return found
+
+
+def _words(row: dict[str, t.Any]) -> str:
+    ended = f"was ended by signal {row['signal']}" if row["signal"] else str(row["outcome"])
+    return f"{ended}: {row['error']}" if row["error"] else f"{ended} at {row['last']}" if row["last"] else ended
+
+
+def _add(run: CollectiveRun, host: str, rows: Rows) -> None:
+    sizes = [row for row in rows if row["collective"] == "all_reduce"]
+    for row in sizes:
+        # Every rank reports the mean of all; the least of these holds for all.
+        run.busbw[row["size_bytes"]] = min(row["busbw_gbyte_s"], run.busbw.get(row["size_bytes"], row["busbw_gbyte_s"]))
+        run.wrong += row["wrong"]
+    if not sizes:
+        run.trouble.append(f"{host}: it measured nothing")
+
+
+def nccl_tests_runs(jobs: Peers, tables: Peers) -> list[CollectiveRun]:
+    """Every run of nccl-tests, each reported by the one host that started it.
+
+    jobs, tables: the rows of load_jobs and nccl_tests by host.
+    """
+    found = []
+    for host, rows in jobs.items():
+        for job in rows:
+            if job["role"] != TABLE:
+                continue
+            run = CollectiveRun(job["kind"], tuple(job["hosts"] or (host,)), not_installed=job["error"] == NOT_INSTALLED)
+            for row in tables.get(host, ()):
+                if row["item"] == job["item"]:
+                    run.busbw[row["size_bytes"]] = row["busbw_gbyte_s"]
+                    run.wrong += (row["wrong"] or 0) + (row["in_place_wrong"] or 0)
+            if job["status"] != "ok":
+                run.trouble.append(f"{host}: {job['words']}")
+            elif not run.busbw:
+                run.trouble.append(f"{host}: it measured nothing")
+            found.append(run)
+    return found
+
+
+def items_of_kind(jobs: Rows, *kinds: str) -> set[str]:
+    """The names of the jobs of some kinds, by which the other readings of a load are of them."""
+    return {job["item"] for job in jobs if job["kind"] in kinds}
+
+
+def slow_alone(run: CollectiveRun, device: str | None, values: t.Mapping[str, t.Any]) -> bool:
+    """Whether a host's own run has a rate, and one below what its GPUs reach together."""
+    rate = known_node_busbw(device, values["pod_node_busbw_gbyte_s"], values["pod_node_busbw_by_gpu"])
+    low = rate is not None and run.top is not None and run.top < within_tolerance(rate, values["pod_busbw_tolerance_percent"])
+    return run.kind == NODE and not run.trouble and values["pod_gpus_per_host"] > 1 and low
+
+
+def run_passed(run: CollectiveRun, values: t.Mapping[str, t.Any]) -> bool:
+    """Whether a run over several hosts came to its end, right and fast enough."""
+    minimum = minimum_busbw(len(run.hosts), values)
+    return not run.trouble and not run.wrong and run.top is not None and (minimum is None or run.top >= minimum)
+
+
+def groups_passed(found: t.Iterable[CollectiveRun], values: t.Mapping[str, t.Any]) -> dict[Group, bool]:
+    """Whether each group of several hosts passed."""
+    return {run.group: run_passed(run, values) for run in found if run.kind in (LADDER, SEARCH)}
+
+
+def hosts_passed_alone(found: t.Iterable[CollectiveRun]) -> list[str]:
+    """The hosts that alone ran to their end, in one order for whoever plans a ladder and whoever judges it: another one is no partner, and would
+    hang the others.
+    """
+    alone: dict[str, bool] = {}
+    for run in found:
+        if run.kind == NODE:
+            alone.setdefault(run.hosts[0], not run.trouble and not run.wrong)
+    return sorted((host for host, well in alone.items() if well), key=natural_key)
+
+
+def bisection_of(found: t.Sequence[CollectiveRun], values: t.Mapping[str, t.Any]) -> Bisection:
+    """Who is to blame for the rungs that failed; no one where none did."""
+    step = next_step(hosts_passed_alone(found), groups_passed(found, values), MAX_SEARCHES)
+    return step.found or Bisection()
+
+
+def restoring_probes(tried: t.Mapping[str, CollectiveRun], well: t.Callable[[CollectiveRun], bool]) -> list[str]:
+    """What restores a rate, in words; nothing where nothing was tried.
+
+    well: whether a probe's run reaches what is expected.
+    """
+    over = {True: "alone", False: "over {} hosts"}
+    good = [f"{name} restores it: {run.top:.4g} GB/s {over[len(run.hosts) == 1].format(len(run.hosts))}" for name, run in tried.items() if well(run)]
+    lost = [name for name, run in tried.items() if run.trouble or run.top is None]
+    if good or not tried:
+        return good
+    without = f", of which {', '.join(lost)} came to no rate" if lost else ""
+    return [f"none of {', '.join(tried)} restores it{without}"]

@@ -1,0 +1,60 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether a host is busy with someone's work: such a host is not loaded."""
+
+from __future__ import annotations
+
+import fnmatch
+import typing as t
+
+Rows = list[dict[str, t.Any]]
+# What shows it, by the phase in which it is read; every layer that loads hosts asks for it.
+# An InfiniBand port has no netdev whose driver would count; its own counters are read.
+IDLE_COUNTERS = {"roce": "nic_counters", "infiniband": "rdma_port_counters"}
+IDLE_READINGS: dict[str, dict[str, tuple[str, ...]]] = {fabric: {"before": (name,), "idle": ("gpus", name)} for fabric, name in IDLE_COUNTERS.items()}
+# What a NIC has sent and received, by any name that it gives it, and how many bytes each count is.
+BYTES = {"rx_bytes_phy": 1, "tx_bytes_phy": 1, "rx_bytes": 1, "tx_bytes": 1, "port_xmit_data": 4, "port_rcv_data": 4}
+# Where a counter of 32 bits stops.
+STOPPED = 0xFFFFFFFF
+
+
+def busy_reason(gpus: Rows, before: Rows, idle: Rows, seconds: int, most_gbit_s: float, agents: t.Collection[str] = ()) -> str | None:
+    """Why a host is not idle, or None.
+
+    agents: names of programs (patterns) that hold a GPU without work, such as those of monitoring.
+
+    gpus: the rows of ``gpus``; before, idle: the rows of the fabric's ``IDLE_COUNTERS``, read ``seconds`` apart.
+    """
+    unreported = [f"GPU{gpu['gpu']}" for gpu in gpus if gpu["processes"] is None]
+    if unreported:
+        return f"{', '.join(unreported)} {'does' if len(unreported) == 1 else 'do'} not report processes"
+    processes = [f"GPU{gpu['gpu']}" for gpu in gpus if gpu["processes"] > _agents(gpu, agents)]
+    if processes:
+        return f"{', '.join(processes)} run{'s' if len(processes) == 1 else ''} processes"
+    was, now = _bytes(before), _bytes(idle)
+    both = was.keys() & now.keys()
+    silent = {_nic(row) for row in (*before, *idle)} - {nic for nic, _name in both}
+    if silent or not both:
+        return f"no byte counter was read twice on {', '.join(sorted(silent)) or 'its NICs'}"
+    for nic, name in sorted(both):
+        rate = (now[nic, name] - was[nic, name]) * 8 / 1e9 / max(seconds, 1)
+        if rate < 0:
+            return f"{nic} {name} went back between two readings, so that its traffic is not known"
+        if rate > most_gbit_s:
+            return f"{nic} carries {rate:.2f} Gb/s ({name}), and an idle NIC at most {most_gbit_s:g}"
+    return None
+
+
+def _agents(gpu: dict[str, t.Any], agents: t.Collection[str]) -> int:
+    """How many processes of a GPU are agents."""
+    names = [str(name).split()[0].rpartition("/")[2] for name in gpu.get("process_names") or () if str(name).strip()]
+    return sum(any(fnmatch.fnmatchcase(name, pattern) for pattern in agents) for name in names)
+
+
+def _nic(row: dict[str, t.Any]) -> str:
+    return str(row["netdev"] if "netdev" in row else row["device"])
+
+
+def _bytes(rows: Rows) -> dict[tuple[str, str], int]:
+    return {(_nic(row), row["name"]): row["value"] * BYTES[row["name"]] for row in rows if row["name"] in BYTES and row["value"] != STOPPED}

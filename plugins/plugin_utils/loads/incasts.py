@@ -1,0 +1,223 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who loads whom so that the network congests: incasts of several senders on one receiver, on all rails of all sets at once.
+
+A set is up to ``pod_incast_hosts`` hosts of one gate group. In each round every rail has one receiver in the set, and the
+set's other hosts send to it. Rails have different receivers, and the next round swaps them, so that after two rounds every
+NIC has sent and every host has sent and received; at depth go_live there are as many rounds as hosts, so that every NIC has
+received too. Odd rounds stay on the rail. Even rounds of a ``rail_optimised`` pod
+cross rails, because there the spines carry nothing else; elsewhere sets mix the leaves that a group has.
+"""
+
+from __future__ import annotations
+
+import math
+import typing as t
+from dataclasses import dataclass, field
+
+from ..pod.plan import Plan
+
+Values = dict[str, t.Any]
+# Fewer do not congest a port by the factor that is asked, whatever their rails.
+MIN_HOSTS = 3
+
+
+@dataclass
+class Incasts:
+    """The rounds of a layer's incasts.
+
+    pairs: one test each: ``round`` (from 1), ``group``, ``sender`` and ``receiver`` (rails of ``Plan.rails``), ``cross`` (over the
+    spines), ``qps``, ``seconds``.
+    refused: why a group has no incast, in words.
+    rounds: how many there are.
+    """
+
+    pairs: list[Values] = field(default_factory=list)
+    refused: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds there are; 0 where no group has an incast."""
+        return max((pair["round"] for pair in self.pairs), default=0)
+
+
+def plan_incasts(groups: t.Mapping[str, t.Sequence[str]], rails: t.Sequence[Values], nodes: t.Mapping[str, t.Any], uplinks: t.Mapping[str, int]) -> Incasts:
+    """The incasts of the gate groups among the hosts of some rails.
+
+    rails: as of ``Plan.rails``, each with its ``leaf``; uplinks: how many each leaf has, which asks for flows enough to judge their balance.
+    """
+    of_host: dict[str, dict[int, Values]] = {}
+    for rail in rails:
+        of_host.setdefault(rail["host"], {})[rail["index"]] = rail
+    result = Incasts()
+    for group, members in groups.items():
+        hosts = [host for host in members if host in of_host]
+        if hosts:
+            pairs = _group(hosts, of_host, nodes[hosts[0]].values)
+            words = _refusal(group, hosts, pairs, nodes)
+            if words:
+                result.refused[group] = words
+            else:
+                result.pairs += [{**pair, "group": group} for pair in pairs]
+    _number(result.pairs, nodes, uplinks)
+    return result
+
+
+def _group(hosts: list[str], of_host: dict[str, dict[int, Values]], values: Values) -> list[Values]:
+    rails = max(len(of_host[host]) for host in hosts)
+    if values["pod_topology"] == "top_of_rack":
+        hosts = _mixed(hosts, of_host)
+    pairs = []
+    for members in _sets(hosts, min(values["pod_incast_hosts"], max(MIN_HOSTS, 2 * rails))):
+        everyone = values["pod_depth"] == "go_live"
+        for number in range(len(members) if everyone else max(2, math.ceil(len(members) / rails))):
+            cross = values["pod_topology"] == "rail_optimised" and number % 2 == 1
+            # A shift by the number of rails reaches hosts that have not received yet; one by one every NIC is reached.
+            pairs += [{"round": number + 1, **pair} for pair in _round(members, of_host, number, 1 if everyone else rails, cross)]
+    return pairs
+
+
+def _sets(hosts: list[str], most: int) -> list[list[str]]:
+    """Sets as equal as can be, of ``most`` hosts at most where that leaves none too small."""
+    number = max(1, min(math.ceil(len(hosts) / most), len(hosts) // MIN_HOSTS))
+    return [hosts[len(hosts) * i // number : len(hosts) * (i + 1) // number] for i in range(number)]
+
+
+def _mixed(hosts: list[str], of_host: dict[str, dict[int, Values]]) -> list[str]:
+    """The hosts in turn of their leaves."""
+    under: dict[t.Any, list[str]] = {}
+    for host in hosts:
+        under.setdefault(next(iter(of_host[host].values()))["leaf"], []).append(host)
+    longest = max(len(some) for some in under.values())
+    return [some[i] for i in range(longest) for some in under.values() if i < len(some)]
+
+
+def _round(members: list[str], of_host: dict[str, dict[int, Values]], number: int, shift: int, cross: bool) -> list[Values]:
+    receivers: dict[int, Values] = {}
+    for index in sorted({index for host in members for index in of_host[host]}):
+        able = [host for host in members if index in of_host[host]]
+        receivers[index] = of_host[able[(index + number * (shift if shift % len(able) else 1)) % len(able)]][index]
+    pairs = []
+    for ordinal, host in enumerate(members):
+        sending = [rail for index, rail in sorted(of_host[host].items()) if receivers[index]["host"] != host]
+        targets = [rail for rail in receivers.values() if rail["host"] != host]
+        chosen = _crossed(sending, targets, ordinal) if cross else [receivers[rail["index"]] for rail in sending]
+        pairs += [{"sender": sender, "receiver": receiver, "cross": _crosses(sender, receiver)} for sender, receiver in zip(sending, chosen)]
+    return pairs
+
+
+def _crossed(sending: list[Values], targets: list[Values], ordinal: int) -> list[Values]:
+    """A target for each sending rail, on another rail where there is a way; hosts of a set are shifted differently, so that leaves mix."""
+    if not targets:
+        return []
+    shifts = [1 + (ordinal + step) % max(len(targets) - 1, 1) for step in range(max(len(targets) - 1, 1))]
+    ways = [[targets[(place + shift) % len(targets)] for place in range(len(sending))] for shift in shifts]
+    return max(ways, key=lambda way: sum(_crosses(sender, receiver) for sender, receiver in zip(sending, way)))
+
+
+def _crosses(sender: Values, receiver: Values) -> bool:
+    """Whether the spines carry it: the leaves differ."""
+    return bool(sender["leaf"] != receiver["leaf"])
+
+
+def _refusal(group: str, hosts: list[str], pairs: list[Values], nodes: t.Mapping[str, t.Any]) -> str:
+    """Why the incasts of a group would congest nothing; empty where they would."""
+    values = nodes[hosts[0]].values
+    least = values["pod_incast_offered_min"]
+    if len(hosts) < MIN_HOSTS:
+        return f"{group} has {len(hosts)} hosts that take part: an incast needs {MIN_HOSTS}, two senders and a receiver"
+    offered: dict[tuple[int, str, str], float] = {}
+    for pair in pairs:
+        key = (pair["round"], pair["receiver"]["host"], pair["receiver"]["device"])
+        offered[key] = offered.get(key, 0.0) + nodes[pair["sender"]["host"]].values["pod_link_gbit_s"]
+    for (number, host, device), gbit_s in offered.items():
+        link = nodes[host].values["pod_link_gbit_s"]
+        if gbit_s < least * link:
+            offer = f"{host} {device} would be offered {gbit_s:g} Gb/s in round {number}, {gbit_s / link:.2f} of its link"
+            return f"{offer}, which does not congest it: {least:g} is needed"
+    return ""
+
+
+def flows_needed(uplinks: int) -> int:
+    """How many flows show whether hashing over some uplinks is fair: 512 for 4, 4096 for 16; then the fullest of them has at most 1.2 of the mean."""
+    return math.ceil(64 * uplinks * math.log2(uplinks)) if uplinks > 1 else uplinks
+
+
+def _number(pairs: list[Values], nodes: t.Mapping[str, t.Any], uplinks: t.Mapping[str, int]) -> None:
+    """Give each pair its time and its queue pairs: as many as its leaf's uplinks need flows, in powers of two."""
+    crossing: dict[tuple[int, str], int] = {}
+    for pair in pairs:
+        key = (pair["round"], pair["sender"]["leaf"])
+        crossing[key] = crossing.get(key, 0) + pair["cross"]
+    for pair in pairs:
+        values = nodes[pair["receiver"]["host"]].values
+        needed = flows_needed(uplinks.get(pair["sender"]["leaf"], 0)) if pair["cross"] else 0
+        each = needed / crossing[pair["round"], pair["sender"]["leaf"]] if needed else 1
+        qps = max(values["pod_incast_qps"], 1 << math.ceil(math.log2(max(each, 1))))
+        pair |= {"seconds": values["pod_incast_seconds"], "qps": min(qps, values["pod_incast_qps_max"])}
+
+
+def incasts_by_host(planned: Incasts) -> dict[str, list[Values]]:
+    """What each host does: a row for each test it takes part in, by round."""
+    rows: dict[str, list[Values]] = {}
+    for pair in planned.pairs:
+        for role, own, peer in (("sender", pair["sender"], pair["receiver"]), ("receiver", pair["receiver"], pair["sender"])):
+            ends = {"device": own["device"], "peer": peer["host"], "peer_device": peer["device"]}
+            row = {"round": pair["round"], "role": role, **ends, "cross": pair["cross"], "qps": pair["qps"], "seconds": pair["seconds"]}
+            rows.setdefault(own["host"], []).append(row)
+    return {host: sorted(its, key=lambda row: (row["round"], row["device"], row["peer"])) for host, its in rows.items()}
+
+
+def incasts_by_switch(planned: Incasts, ends: t.Mapping[str, t.Sequence[Values]]) -> dict[str, list[Values]]:
+    """What each port of each switch faces in each round, a row each: ``round``, ``port``, ``role``, ``peer``, ``device``, ``flows``, ``seconds``.
+
+    ends: the cables of each switch, as of ``Plan.planned``. Roles: ``receiver`` or ``sender`` (the host's rail there), ``uplink`` and
+    ``downlink`` (a switch at the other end, and traffic that crosses), ``idle``. device: the host's at that port, or None.
+    flows: of an uplink, how many the leaf sends over all of them.
+    """
+    facing: dict[tuple[int, str, t.Any], tuple[str, str | None]] = {}
+    out: dict[tuple[int, str], int] = {}
+    loaded: set[tuple[int, str]] = set()
+    for pair in planned.pairs:
+        for role in ("sender", "receiver"):
+            # The wiring plan may call a rail by its netdev or by its device.
+            facing |= {(pair["round"], pair[role]["host"], pair[role][name]): (role, pair[role]["device"]) for name in ("netdev", "device")}
+            loaded |= {(pair["round"], pair[role]["leaf"])} if pair["cross"] else set()
+        key = (pair["round"], pair["sender"]["leaf"])
+        out[key] = out.get(key, 0) + (pair["qps"] if pair["cross"] else 0)
+    lasting = {number: max((pair["seconds"] for pair in planned.pairs if pair["round"] == number), default=0) for number in range(1, planned.rounds + 1)}
+    rows: dict[str, list[Values]] = {switch: [] for switch in ends}
+    for switch, cables in ends.items():
+        for number in range(1, planned.rounds + 1):
+            for cable in cables:
+                role, device = facing.get((number, cable["peer"], cable["peer_port"]), ("idle", None))
+                if cable["peer_role"] == "spine":
+                    role = "uplink" if (number, switch) in loaded else "idle"
+                elif cable["peer_role"] == "leaf":
+                    role = "downlink" if (number, cable["peer"]) in loaded else "idle"
+                flows = out.get((number, switch), 0) if role == "uplink" else 0
+                rows[switch].append(
+                    {"round": number, "port": cable["port"], "role": role, "peer": cable["peer"], "device": device, "flows": flows, "seconds": lasting[number]}
+                )
+    return rows
+
+
+def pod_incasts(plan: Plan, members: t.Collection[str]) -> Incasts:
+    """The incasts among the hosts that are members."""
+    peers = {name: [plan.nodes[cable.seen_from(name)[1].node].role for cable in plan.at[name]] for name, node in plan.nodes.items() if node.role == "leaf"}
+    uplinks = {name: roles.count("spine") for name, roles in peers.items()}
+    return plan_incasts(plan.groups, plan.rails(members), plan.nodes, uplinks)
+
+
+def planned_incasts(plan: Plan, members: t.Collection[str]) -> dict[str, Values]:
+    """``pod_incasts`` and ``pod_incast_refused`` of every node, from the incasts among the members."""
+    found = pod_incasts(plan, members)
+    cables = {name: [plan.near(name, cable) for cable in plan.at[name]] for name, node in plan.nodes.items() if node.kind == "switch"}
+    rows = {**incasts_by_host(found), **incasts_by_switch(found, cables)}
+    refused = "" if found.pairs else "; ".join(found.refused.values()) or "no host takes part"
+    result = {}
+    for name, node in plan.nodes.items():
+        reason = found.refused.get(node.group, "") if node.group is not None else refused
+        result[name] = {"pod_incasts": rows.get(name, []), "pod_incast_refused": reason}
+    return result

@@ -1,0 +1,89 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What perftest complains of, and what its complaint shows: that the network does not carry the load, or only that nothing was measured."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+from dataclasses import dataclass
+
+# The completion statuses of ibv_wc_status (libibverbs verbs.h) that perftest ends with.
+STATUSES = {
+    4: "local protection error",
+    5: "flushed after another error",
+    9: "remote invalid request",
+    10: "remote access error",
+    11: "remote operation error",
+    12: "transport retries exceeded: the packets or their acknowledgements were lost",
+    13: "receiver-not-ready retries exceeded",
+}
+# The kind of an error that says that a program was built without something, and nothing of the host.
+UNSUPPORTED_OPTION = "unsupported_option"
+
+
+class KnownError(t.NamedTuple):
+    """An error that a tool prints: ``fail`` or ``unknown``, a regular expression of its line, what it means, and its kind where a decision needs it."""
+
+    verdict: str
+    pattern: str
+    words: str
+    kind: str | None = None
+
+
+KnownErrors = tuple[KnownError, ...]
+# In the order of what says most. What is of the tool, of its options or of its partner's end proves nothing about the network.
+PERFTEST_ERRORS: KnownErrors = (
+    KnownError("fail", r"IB device \S+ not found", "the host lacks the device"),
+    KnownError("fail", r"Did not detect devices", "the host has no RDMA device"),
+    KnownError("fail", r"Port number \d+ state is Down", "the port is down"),
+    KnownError("fail", r"Failed status (?P<status>\d+)\b", "a completion with an error"),
+    KnownError("fail", r"Completion with error", "a completion with an error"),
+    KnownError("fail", r"Failed to modify QP .*to RTR", "the queue pair reached no partner: the GID index or the route is wrong"),
+    KnownError("unknown", r"Correlation coefficient r\^2", "the clock could not be calibrated, so no rate was measured"),
+    KnownError("unknown", r"Couldn't listen to port", "the port of the test is in use"),
+    KnownError("unknown", r"Couldn't connect to", "the partner's side of the test could not be reached"),
+    KnownError("unknown", r"Name or service not known|Problem in resolving", "the partner's address could not be resolved"),
+    KnownError("unknown", r"Unexpected CM event", "the connection manager reached no partner"),
+    KnownError(
+        "unknown", r"Couldn't read remote address|Unable to read (?:from|to) socket|Failed to exchange data", "the partner's side of the test ended early"
+    ),
+    KnownError(
+        "unknown",
+        r"unrecognized option|Invalid Command|not available|not supported|doesn't support|Unsupported",
+        "this build refuses an option",
+        UNSUPPORTED_OPTION,
+    ),
+    KnownError("unknown", r"Gid index should be|Unknown rate limit", "this build refuses an option's value"),
+    KnownError("unknown", r"Couldn't allocate MR|Couldn't create QP|Failed to create|Couldn't get context", "the host refuses the memory or the queue pairs"),
+)
+
+
+@dataclass(frozen=True)
+class ToolError:
+    """A complaint: ``fail`` or ``unknown``, what it reports, the tool's own line, and its kind (of ``KnownError``)."""
+
+    verdict: str
+    words: str
+    line: str
+    kind: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.words} ({self.line})"
+
+
+def explain_error(*texts: str, known: KnownErrors = PERFTEST_ERRORS) -> ToolError | None:
+    """The complaint that says most among the lines of standard error and output; None where there is none that is known."""
+    lines = [line.strip() for text in texts for line in text.splitlines()]
+    for one in known:
+        for line in lines:
+            match = re.search(one.pattern, line)
+            if match is not None:
+                return ToolError(one.verdict, _with_status(one.words, match), line[:200], one.kind)
+    return None
+
+
+def _with_status(words: str, match: re.Match[str]) -> str:
+    status: t.Any = match.groupdict().get("status")
+    return f"{words}: {STATUSES[int(status)]}" if status is not None and int(status) in STATUSES else words

@@ -1,0 +1,28 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What each layer loads: one planner a layer, ``StepInput`` to ``Schedule``, or None where nothing is left to do."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...pod.plan import Node
+from ..schedule import Schedule, StepInput
+from . import _ranks
+from .collectives import plan_collectives
+from .congestion import plan_congestion
+from .rdma import plan_rdma
+from .training import plan_training
+
+PLANNERS: dict[str, t.Callable[[StepInput], Schedule | None]] = {
+    "congestion": plan_congestion,
+    "rdma": plan_rdma,
+    "collectives": plan_collectives,
+    "training": plan_training,
+}
+
+
+def not_loadable(layer: str, nodes: t.Mapping[str, Node], hosts: t.Sequence[str]) -> dict[str, str]:
+    """The hosts that a layer's loads cannot be started on as the pod wants them, and why."""
+    return _ranks.refused(nodes, hosts) if layer in ("collectives", "training") else {}

@@ -1,0 +1,188 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The pod as it is planned: nodes, gate groups, cables, and what follows from them for each node."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass, field
+
+from .cabling import Cable
+from .meshes import both_ways, ping_mesh
+from .names import Place, parse_place
+
+SHARED = "shared"
+Values = dict[str, t.Any]
+
+
+@dataclass(frozen=True)
+class Node:
+    """One node: its role (host, leaf, spine), platform, gate group (None for a switch) and typed expectations."""
+
+    name: str
+    role: str
+    platform: str
+    group: str | None
+    values: Values
+    asn: int | None = None
+
+    @property
+    def kind(self) -> str:
+        """``host`` or ``switch``."""
+        return "host" if self.role == "host" else "switch"
+
+
+@dataclass
+class Plan:
+    """The pod: nodes by name, gate groups with their hosts, and cables."""
+
+    nodes: dict[str, Node]
+    groups: dict[str, list[str]]
+    cables: list[Cable]
+    at: dict[str, list[Cable]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.at = {name: [] for name in self.nodes}
+        for cable in self.cables:
+            self.at[cable.a.node].append(cable)
+            self.at[cable.b.node].append(cable)
+        self._far = {(near.node, near.port): far.node for cable in self.cables for near, far in ((cable.a, cable.b), (cable.b, cable.a))}
+        self._behind: dict[str, frozenset[str]] = {}
+
+    def behind(self, node: str) -> frozenset[str]:
+        """The gate groups that a whole node serves: a host its own, a leaf those of its hosts, a spine those of its leaves."""
+        if node not in self._behind:
+            self._behind[node] = self._serves(node)
+        return self._behind[node]
+
+    def _serves(self, node: str) -> frozenset[str]:
+        place = self.nodes[node]
+        if place.group is not None:
+            return frozenset({place.group})
+        peers = [self.nodes[cable.seen_from(node)[1].node] for cable in self.at[node]]
+        if place.role == "leaf":
+            return frozenset(peer.group for peer in peers if peer.group is not None)
+        return frozenset().union(*(self.behind(peer.name) for peer in peers if peer.role != "spine"))
+
+    def affects(self, node: str, port: str | None = None) -> frozenset[str]:
+        """The gate groups that a finding on a node, or on one port of it, touches.
+
+        A host port touches its host's group, an uplink the groups under that leaf; what is on no planned
+        port touches every group behind the node. A switch behind which no group is touches all.
+        """
+        for cable in self.at[node] if port and self.nodes[node].group is None else ():
+            near, far = cable.seen_from(node)
+            if near.port == port:
+                return self.behind(far.node) if self.nodes[far.node].role != "spine" else self.behind(node)
+        return self.behind(node) or frozenset(self.groups)
+
+    def planned(self, node: str) -> Values:
+        """The planned expectations of a node that judge it; see PLANNED in expectations.py."""
+        place = self.nodes[node]
+        cables = [self.near(node, cable) for cable in self.at[node]]
+        planned: Values = {"pod_node": node, "pod_role": place.role, "pod_cables": cables, "pod_pings": [], "pod_path_probes": []}
+        planned |= {"pod_incasts": [], "pod_incast_refused": ""}
+        planned["pod_neighbors"] = self._neighbors(cables) if place.kind == "switch" and place.asn is not None else []
+        planned["pod_same_role"] = self._same_role(place) if place.kind == "switch" else []
+        planned["pod_uplinks"] = sum(place.role == "leaf" and cable["peer_role"] == "spine" for cable in cables)
+        planned["pod_plane_spines"] = self.spines_of_plane(node) if place.role == "leaf" and place.values["pod_fabric"] == "infiniband" else []
+        planned["pod_remote_rails"] = self._remote_rails(node) if place.role == "leaf" else []
+        return planned
+
+    def near(self, node: str, cable: Cable) -> Values:
+        """A cable as one of its nodes sees it: its port, and what is at the other end."""
+        near, far = cable.seen_from(node)
+        return {
+            "port": near.port,
+            "peer": far.node,
+            "peer_port": far.port,
+            "peer_role": self.nodes[far.node].role,
+            "peer_address": far.address,
+            "medium": cable.medium,
+            "length_m": cable.length_m,
+            "gbit_s": cable.gbit_s,
+        }
+
+    def _neighbors(self, cables: list[Values]) -> list[Values]:
+        return [
+            {"port": cable["port"], "peer": cable["peer"], "address": cable["peer_address"], "asn": self.nodes[cable["peer"]].asn}
+            for cable in cables
+            if self.nodes[cable["peer"]].kind == "switch"
+        ]
+
+    def _same_role(self, place: Node) -> list[str]:
+        return [one.name for one in self.nodes.values() if one.name != place.name and (one.role, one.platform) == (place.role, place.platform)]
+
+    def _remote_rails(self, leaf: str) -> list[Values]:
+        return [rail for rail in self.rails() if rail["leaf"] != leaf and rail["address"]]
+
+    def rails(self, hosts: t.Container[str] | None = None) -> list[Values]:
+        """Every rail of every host (of ``hosts``): host, index, device, leaf (by the wiring plan, else as the rail says), address without its prefix length."""
+        return [
+            {
+                "host": node.name,
+                "index": index,
+                "device": rail["device"],
+                "netdev": rail.get("netdev"),
+                "leaf": self._far.get((node.name, rail.get("netdev")), self._far.get((node.name, rail["device"]), rail.get("leaf"))),
+                "address": str(rail.get("address") or "").split("/", maxsplit=1)[0] or None,
+            }
+            for node in self.nodes.values()
+            if node.role == "host" and (hosts is None or node.name in hosts)
+            for index, rail in enumerate(node.values["pod_rails"])
+        ]
+
+    def meshes(self, partners: t.Collection[str], members: t.Collection[str] | None = None) -> dict[str, dict[str, list[Values]]]:
+        """The pings and path probes of each member, by host: ``{host: {"ping": [...], "path_probe": [...]}}``.
+
+        partners: the hosts that take part. Where only some of them are members, the others run no responder, and no one probes paths.
+        """
+        meshes = ping_mesh(self.rails(partners), self.nodes)
+        if members is None or set(partners) <= set(members):
+            return meshes
+        return {host: {"ping": own["ping"], "path_probe": []} for host, own in both_ways(meshes).items() if host in members}
+
+    def items(self, node: str, members: t.Collection[str] | None = None) -> dict[str, list[Values]]:
+        """What a node's commands are repeated for: a host's rails, a switch's planned ports, and the ports that it reads a fabric through.
+
+        members: the nodes that climb, all where it is None.
+        """
+        ports = dict.fromkeys(cable.seen_from(node)[0].port for cable in self.at[node])
+        if self.nodes[node].kind == "switch":
+            return {"rail": [], "port": [{"item": port, "port": port} for port in ports]}
+        devices = self.readers(self.nodes if members is None else members).get(node)
+        fabric: dict[str, list[Values]] = {"fabric": [{"via": device, "device": device} for device in devices]} if devices else {}
+        values = self.nodes[node].values
+        return {"rail": [{**rail, "settings": sorted(values["pod_nic_settings"])} for rail in values["pod_rails"]], "port": [], **fabric}
+
+    def readers(self, members: t.Collection[str]) -> dict[str, list[str]]:
+        """The members that read an InfiniBand fabric for all, with the devices that they read it through; none on RoCE.
+
+        Where ``pod_fabric_reader`` names none: a host of each of the first two gate groups that climb, through its first rail, or
+        through every rail where rails do not meet.
+        """
+        values = next(iter(self.nodes.values())).values
+        if values["pod_fabric"] != "infiniband":
+            return {}
+        named = [parse_place(one) for one in values["pod_fabric_reader"]]
+        if not named:
+            firsts = [next((host for host in hosts if host in members), None) for hosts in self.groups.values()]
+            named = [Place(host, "") for host in firsts if host is not None][:2]
+        found: dict[str, list[str]] = {}
+        for host, device in named:
+            if host in members:
+                rails = [rail["device"] for rail in self.nodes[host].values["pod_rails"]]
+                found.setdefault(host, []).extend([device] if device else rails if values["pod_topology"] == "rail_only" else rails[:1])
+        return found
+
+    def spines_of_plane(self, leaf: str) -> list[str]:
+        """The spines that a leaf's plane has: those that its cables lead to, over any number of leaves."""
+        found, waiting = {leaf}, [leaf]
+        while waiting:
+            for cable in self.at[waiting.pop()]:
+                for end in (cable.a.node, cable.b.node):
+                    if end not in found and self.nodes[end].kind == "switch":
+                        found.add(end)
+                        waiting.append(end)
+        return sorted(name for name in found if self.nodes[name].role == "spine")

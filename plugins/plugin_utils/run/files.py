@@ -1,0 +1,100 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Private files of a run, each written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import tempfile
+import typing as t
+from datetime import UTC, datetime
+from pathlib import Path
+
+from .errors import RunError
+
+# Halves of characters that stand for no byte: JSON of a node can have them, and UTF-8 cannot.
+UNWRITABLE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+
+
+def private_directory(path: Path) -> None:
+    """Make a directory and each parent that does not exist, each of them 0700 whatever the umask; what exists stays as it is.
+
+    ``mkdir(parents=True)`` gives its mode to the last directory only.
+    """
+    for one in reversed([path, *path.parents]):
+        if not one.is_dir():
+            # Another node's worker may make the same directory now.
+            with contextlib.suppress(FileExistsError):
+                one.mkdir(mode=0o700)
+                one.chmod(0o700)
+
+
+@contextlib.contextmanager
+def _naming(path: Path) -> t.Iterator[None]:
+    """Let an error of the operating system name the file."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(error.filename or path)) from error
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a private file whole or not at all."""
+    write_private_files({path: text})
+
+
+def write_private_files(texts: t.Mapping[Path, str]) -> None:
+    """Write private files, each of them whole or none of them at all: what belongs to two files must not be in one on a disk that fills up."""
+    fresh: dict[Path, Path] = {}
+    try:
+        for path, text in texts.items():
+            private_directory(path.parent)
+            handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+            os.fchmod(handle, 0o600)
+            fresh[Path(name)] = path
+            with _naming(path), os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape") as file:
+                file.write(UNWRITABLE.sub("\ufffd", text))
+    except OSError:
+        for one in fresh:
+            one.unlink()
+        raise
+    for one, path in fresh.items():
+        one.replace(path)
+
+
+def publish_file(path: Path, to: Path) -> None:
+    """Copy a file to where others read it, whole or not at all; the directory is theirs to make.
+
+    Raises RunError where it cannot be written: what others go by would stay at an older word.
+    """
+    fresh = to.with_name(f".{to.name}.{os.getpid()}")
+    try:
+        fresh.write_bytes(path.read_bytes())
+        fresh.chmod(0o644)
+        fresh.replace(to)
+    except OSError as error:
+        raise RunError(f"{to} cannot be written: {error}") from error
+
+
+def write_json(path: Path, document: t.Any) -> None:
+    """Write a private JSON file whole or not at all."""
+    write_private(path, json_text(document))
+
+
+def json_text(document: t.Any) -> str:
+    """The text of a JSON file."""
+    return json.dumps(document, ensure_ascii=True) + "\n"
+
+
+def read_json(path: Path) -> t.Any:
+    """The document in a JSON file."""
+    return json.loads(path.read_text(encoding="utf-8", errors="surrogateescape"))
+
+
+def utc_now() -> str:
+    """The time as ISO 8601 in UTC."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

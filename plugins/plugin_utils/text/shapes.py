@@ -1,0 +1,86 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The shape of a document that was read from a file: the first field that is missing or of another type, by its name."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Each:
+    """A list whose elements, or a mapping whose values, have a shape; keys: what a mapping's keys must match."""
+
+    shape: t.Any
+    of: type[t.Any] = list
+    keys: str = ""
+
+
+@dataclass(frozen=True)
+class Maybe:
+    """A shape, or null."""
+
+    shape: t.Any
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """One of some words."""
+
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A list of so many elements, each of a shape."""
+
+    shapes: tuple[t.Any, ...]
+
+
+NAMES = {str: "text", int: "a whole number", float: "a number", bool: "true or false", list: "a list", dict: "a mapping"}
+
+
+def shape_error(value: t.Any, shape: t.Any, field: str = "") -> str | None:
+    """The first field of a value that is not of its shape, in words; None where all are.
+
+    shape: a type, a mapping of the fields that must be there to their shapes, or one of the classes above.
+    """
+    if isinstance(shape, Maybe):
+        return None if value is None else shape_error(value, shape.shape, field)
+    if isinstance(shape, OneOf):
+        return None if value in shape.words else _must(field, f"be one of {', '.join(shape.words)}", value)
+    if isinstance(shape, Each):
+        return _each(value, shape, field)
+    if isinstance(shape, Cells):
+        if not isinstance(value, list) or len(value) != len(shape.shapes):
+            return _must(field, f"be a list of {len(shape.shapes)} elements", value)
+        return _first(shape_error(one, own, f"{field}[{number}]") for number, (one, own) in enumerate(zip(value, shape.shapes)))
+    if isinstance(shape, dict):
+        if not isinstance(value, dict):
+            return _must(field, "be a mapping", value)
+        under = f"{field}." if field else ""
+        return _first(shape_error(value[name], own, under + name) if name in value else f"field {under}{name} is missing" for name, own in shape.items())
+    fits = isinstance(value, (int, float) if shape is float else shape) and not (isinstance(value, bool) and shape in (int, float))
+    return None if fits else _must(field, f"be {NAMES[shape]}", value)
+
+
+def _each(value: t.Any, shape: Each, field: str) -> str | None:
+    if not isinstance(value, shape.of):
+        return _must(field, f"be {NAMES[shape.of]}", value)
+    if isinstance(value, list):
+        return _first(shape_error(one, shape.shape, f"{field}[{number}]") for number, one in enumerate(value))
+    if shape.keys and (unfit := [key for key in value if not re.fullmatch(shape.keys, key)]):
+        return f"field {field} must have names that match {shape.keys}, not {unfit[0]!r}"[:300]
+    return _first(shape_error(one, shape.shape, f"{field}.{key}") for key, one in value.items())
+
+
+def _first(found: t.Iterable[str | None]) -> str | None:
+    return next((one for one in found if one is not None), None)
+
+
+def _must(field: str, words: str, value: t.Any) -> str:
+    text = repr(value)
+    return f"field {field or '(all of it)'} must {words}, not {text if len(text) <= 60 else text[:60] + '...'}"

@@ -1,0 +1,199 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One verdict of a pod that several controllers validated in slices of gate groups.
+
+It fails closed: a gate group that no slice evaluated, a slice that does not agree with itself (``slices.py``), has not ended, is too old or is
+of another pod, wiring, version or layers is a no-go. Slices never test the paths between them, so what they prove together of routing
+and above is at best that no fault was seen.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass, field
+from datetime import datetime
+from xml.etree import ElementTree as ET
+
+from ..checks import LAYERS
+from ..evaluate.gates import CLOSED, OPEN, OUT_OF_SCOPE
+from ..reports.conditions import VERDICT_WORDS, conditions_of, verdict_with_conditions
+from ..reports.junit import clean, text_of, verdict_suite
+from ..reports.markdown import escaped
+from ..run.inventory_check import STEERING
+from ..text.folded_reasons import fold_reasons
+from .slices import Slice
+
+Document = dict[str, t.Any]
+SAME = ("schema", "pod", "digest", "version", "depth", "mode")
+SCHEMA = 1
+NOT_RECHECKED = "evidence not rechecked"
+MOST = 12
+
+
+@dataclass
+class Merged:
+    """The pod's verdict, why it is not go, and by group the runs that judged it with the worst of their gates by layer.
+
+    up_to_layer: the highest layer that every gate group has proved with all below it; stands_on: what the verdict stands on besides;
+    rechecked: whether the verdicts were evaluated again from the evidence.
+    """
+
+    verdict: str
+    reasons: list[str]
+    runs: dict[str, list[str]] = field(default_factory=dict)
+    gates: dict[str, dict[str, str]] = field(default_factory=dict)
+    up_to_layer: str | None = None
+    stands_on: list[str] = field(default_factory=list)
+    rechecked: bool = False
+
+    def record(self, pod: str, time: str, version: str, slices: t.Sequence[Slice]) -> Document:
+        """As ``merge.json`` has it; time: when it was merged; version: of the collection that did."""
+        found = [{"run": str(one.run), "run_id": one.report["run_id"], "verdict": one.report["verdict"], "wrong": one.wrong} for one in slices]
+        own = {name: getattr(self, name) for name in ("verdict", "reasons", "up_to_layer", "stands_on", "rechecked", "runs", "gates")}
+        return {"schema": SCHEMA, "pod": pod, "time": time, "version": version, **own, "slices": found}
+
+
+def merge_slices(slices: t.Sequence[Slice], now: datetime, max_age_minutes: float, version: str, rechecked: bool = False) -> Merged:
+    """The verdict over all slices of a pod; version: of the collection that merges, whose checks the gates are recomputed by."""
+    if not slices:
+        return Merged("no_go", ["no slice was given"])
+    first = slices[0]
+    merged = Merged("no_go", [reason for one in slices for reason in _unfit(one, first, now, max_age_minutes, version)], rechecked=rechecked)
+    needed = _needed(slices)
+    for group in dict.fromkeys(group for one in slices for group in one.plan.groups):
+        judges = [one for one in slices if one.state.scope.get(group) not in (None, "out")]
+        merged.runs[group] = [one.report["run_id"] for one in judges]
+        merged.gates[group] = {layer: _worst(one.gate(layer, group) for one in judges) for layer in needed}
+        closed = [layer for layer in needed if merged.gates[group][layer] != OPEN]
+        if not judges:
+            merged.reasons.append(f"no slice evaluated {group}")
+        elif closed:
+            merged.reasons.append(f"{group} is {merged.gates[group][closed[0]].replace('_', ' ')} at {closed[0]}")
+    merged.reasons += [f"{host} is quarantined" for one in slices for host in one.report["quarantined"]]
+    merged.reasons = list(dict.fromkeys(merged.reasons))
+    merged.up_to_layer = _up_to(merged, needed)
+    merged.stands_on = conditions_of([one.report for one in slices])
+    if not merged.reasons:
+        merged.reasons = _limits(slices, needed)
+        merged.verdict = "no_fault_seen" if merged.reasons else "go"
+    return merged
+
+
+def _unfit(one: Slice, first: Slice, now: datetime, max_age_minutes: float, version: str) -> t.Iterator[str]:
+    report, run = one.report, f"run {one.report['run_id']}"
+    for key in SAME:
+        if report.get(key) != first.report.get(key) or report.get(key) is None:
+            yield f"{run} has another {key} than run {first.report['run_id']}: {report.get(key)!r}, not {first.report.get(key)!r}"
+    if one.state.layers != first.state.layers:
+        yield f"{run} was run with other layers than run {first.report['run_id']}"
+    if _planned(one) != _planned(first):
+        yield f"{run} has another plan.json than run {first.report['run_id']}"
+    if report["version"] != version:
+        yield f"{run} was evaluated by version {report['version']} of the collection, and this is {version}; merge with the version that evaluated them"
+    if not report["complete"]:
+        yield f"{run} has not ended"
+    if report["verdict"] == "not_judged":
+        yield f"{run} was in check mode, which evaluates nothing"
+    if report["only"] or report["replayed_from"]:
+        yield f"{run} evaluated {'only ' + report['only'] if report['only'] else 'kept evidence'}"
+    for words in one.wrong:
+        yield f"{run} does not agree with itself: {words}"
+    for used in (one, *one.earlier.values()):
+        yield from _age(used, now, max_age_minutes)
+
+
+def _age(one: Slice, now: datetime, max_age_minutes: float) -> t.Iterator[str]:
+    run = f"run {one.report['run_id']}"
+    try:
+        age = (now - datetime.fromisoformat(one.report["opened"])).total_seconds() / 60
+    except (ValueError, TypeError):
+        yield f"{run}: {one.run / 'report.json'}: field opened must be a time with its offset, not {one.report['opened'][:60]!r}"
+        return
+    if not 0 <= age <= max_age_minutes:
+        yield f"{run} was opened {age:.0f} minutes ago, and {max_age_minutes:g} are allowed"
+
+
+def _planned(one: Slice) -> t.Any:
+    """The plan without what only steers a run."""
+    nodes = {
+        name: (node.role, node.platform, node.group, node.asn, {key: value for key, value in node.values.items() if key not in STEERING})
+        for name, node in one.plan.nodes.items()
+    }
+    return nodes, one.plan.groups, one.plan.cables
+
+
+def _needed(slices: t.Sequence[Slice]) -> list[str]:
+    """Every layer up to the highest that was asked for: what is below a layer is needed of it, whoever proved it."""
+    asked = [LAYERS.index(layer) for one in slices for layer in one.state.layers]
+    return list(LAYERS[: max(asked) + 1]) if asked else list(LAYERS)
+
+
+def _worst(states: t.Iterable[str]) -> str:
+    """The gate over several judges: open only where every one of them left it open."""
+    in_order = list(states)
+    return CLOSED if CLOSED in in_order else next((state for state in in_order if state != OPEN), OPEN if in_order else OUT_OF_SCOPE)
+
+
+def _up_to(merged: Merged, needed: t.Sequence[str]) -> str | None:
+    highest = None
+    for layer in needed:
+        if not merged.gates or any(gates[layer] != OPEN for gates in merged.gates.values()):
+            break
+        highest = layer
+    return highest
+
+
+def _limits(slices: t.Sequence[Slice], needed: t.Sequence[str]) -> list[str]:
+    limits = []
+    report = slices[0].report
+    if len(slices) > 1 and "routing" in needed:
+        limits.append("paths between hosts of different slices were not tested")
+    if report["depth"] == "quick" or report["mode"] == "passive" or any(record["left_out"] for one in slices for record in one.report["verdicts"]):
+        limits.append(f"depth {report['depth']} and mode {report['mode']} prove less than a complete run")
+    return limits
+
+
+def headline(pod: str, merged: Merged) -> str:
+    """The verdict in one sentence, with all that it stands on."""
+    stands_on = [*merged.stands_on, *([] if merged.rechecked else [NOT_RECHECKED])]
+    proved = f"up to layer {merged.up_to_layer}" if merged.up_to_layer else "no layer is proved for every group"
+    judged = len({run for runs in merged.runs.values() for run in runs})
+    return f"{verdict_with_conditions(VERDICT_WORDS[merged.verdict], stands_on)}: pod {pod}, {proved}, {judged} slices, {len(merged.gates)} gate groups"
+
+
+def _folded_reasons(merged: Merged) -> list[str]:
+    """The reasons, folded, and how many more merge.json has."""
+    reasons = fold_reasons(merged.reasons, merged.gates)
+    return [*reasons[:MOST], *([f"{len(reasons) - MOST} more reasons in merge.json"] if len(reasons) > MOST else [])]
+
+
+def render_merged(pod: str, merged: Merged) -> str:
+    """The merged verdict for a terminal."""
+    return "\n".join([headline(pod, merged), *(f"  because {reason}" for reason in _folded_reasons(merged))]) + "\n"
+
+
+def merged_junit(pod: str, merged: Merged) -> str:
+    """``merge.xml``: the merged verdict as JUnit, a case for the verdict and one for each gate."""
+    suites = ET.Element("testsuites", name=clean(pod))
+    suite = verdict_suite(suites, headline(pod, merged), merged.verdict, merged.reasons)
+    for group, gates in merged.gates.items():
+        for layer, state in gates.items():
+            case = ET.SubElement(suite, "testcase", classname=layer, name=clean(f"gate of {group}"))
+            if state != OPEN:
+                ET.SubElement(case, "error", message=state)
+    return text_of(suites)
+
+
+def merged_markdown(record: Document, merged: Merged) -> str:
+    """``merge.md``: the merged verdict as a ticket wants it."""
+    needed = list(next(iter(merged.gates.values()), {}))
+    lines = [f"# {escaped(headline(record['pod'], merged))}", "", f"Merged {record['time']} by collection {escaped(record['version'])}.", ""]
+    lines += [f"- {escaped(reason)}" for reason in _folded_reasons(merged)] + [""] * bool(merged.reasons)
+    lines += ["| gate group | runs | " + " | ".join(needed) + " |", "| --- | --- |" + " --- |" * len(needed)]
+    for group, gates in merged.gates.items():
+        cells = [group, ", ".join(merged.runs[group]) or "none", *(gates[layer].replace("_", " ") for layer in needed)]
+        lines.append("| " + " | ".join(map(escaped, cells)) + " |")
+    lines += ["", "| run | verdict of the run | directory |", "| --- | --- | --- |"]
+    lines += ["| " + " | ".join(escaped(one[key]) for key in ("run_id", "verdict", "run")) + " |" for one in record["slices"]]
+    return "\n".join(lines) + "\n"
