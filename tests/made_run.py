@@ -8,13 +8,17 @@ from __future__ import annotations
 import typing as t
 from pathlib import Path
 
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import climb, gates, runs
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Finding
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.every import REGISTRY
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.ledger import Ledger
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.plan import Plan
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import html
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.verdicts import Verdict
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.registry import REGISTRY
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.gates import count_nodes, decide_gates
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.verdicts import Verdict
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.plan import Plan
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.html import render_html
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.files import read_json, write_json, write_private
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.membership import record_gates
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.state import State
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import RunStore
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.report_files import write_report
 
 JUDGED = ("preflight", "links", "routing")
 
@@ -24,47 +28,48 @@ def verdict(plan: Plan, layer: str, check: str, node: str, *findings: Finding, w
     declared = REGISTRY[layer][check]
     worst = max((one.severity or "fail" for one in findings), key=["warn", "unknown", "fail"].index, default="pass")
     return Verdict(
-        layer, check, plan.nodes[node].group, node, worst, tuple(sorted(plan.affects(node))), declared.statement, words, findings,
+        layer, check, plan.nodes[node].group, node, worst, tuple(sorted(plan.affects(node))), declared.stated(plan.nodes[node].values), words, findings,
         cause=declared.cause, fix=declared.fix, remedy=declared.remedy, required=bool(declared.required),
     )  # fmt: skip
 
 
-def make(run: Path, plan: Plan, verdicts: t.Sequence[Verdict], asked: t.Sequence[str] = JUDGED) -> Ledger:
+def make(run: Path, plan: Plan, verdicts: t.Sequence[Verdict], asked: t.Sequence[str] = JUDGED) -> RunStore:
     """The directory of a finished run that judged some layers, with its report.json."""
-    state = climb.State(
+    state = State(
         pod="made", run_id=run.name, depth="standard", mode="full", opened="2026-06-15T12:00:00Z", digest="0", version="0.1.0",
         layers=list(asked), scope=dict.fromkeys(plan.groups, "in"), members={layer: list(plan.nodes) for layer in asked}, finished=True,
     )  # fmt: skip
-    book = Ledger(run)
+    book = RunStore(run)
     book.keep_plan(plan, state)
     for layer in asked:
         own = [one for one in verdicts if one.layer == layer]
-        climb.hold(plan, state, layer, gates.decide(plan, own, plan.groups, None, {}), "2026-06-15T12:00:00Z")
-        book.keep_verdicts(layer, [one.record() for one in own], gates.counts(plan, own, set(plan.nodes)), {})
+        record_gates(plan, state, layer, decide_gates(plan, own, plan.groups, None, {}), "2026-06-15T12:00:00Z")
+        records, counts = [one.record() for one in own], count_nodes(plan, own, set(plan.nodes))
+        book.keep_verdicts(layer, {"verdicts": records, "counts": counts, "explained": {}})
     book.keep_state(state)
-    book.report(plan, state)
+    write_report(book, plan, state)
     return book
 
 
-def printed(book: Ledger, layer: str, node: str, reading: str, text: str, argv: t.Sequence[str], phase: str = "now") -> None:
+def printed(book: RunStore, layer: str, node: str, reading: str, text: str, argv: t.Sequence[str], phase: str = "now") -> None:
     """Let a node have printed a text for a reading."""
     place = book.run / "evidence" / layer / node
-    runs.write(place / (f"{reading}.txt" if phase == "now" else f"{reading}.{phase}.txt"), text)
+    write_private(place / (f"{reading}.txt" if phase == "now" else f"{reading}.{phase}.txt"), text)
     (book.run / "readings" / layer / phase).mkdir(parents=True, exist_ok=True)
-    commands = runs.read_json(place / "commands.json") if (place / "commands.json").is_file() else []
+    commands = read_json(place / "commands.json") if (place / "commands.json").is_file() else []
     commands.append({"reading": reading, "argv": list(argv), "rc": 0, "status": "ran", "seconds": 0.1, "stderr": ""})
-    runs.write_json(place / "commands.json", commands)
+    write_json(place / "commands.json", commands)
 
 
-def told(book: Ledger, layer: str, node: str, phase: str = "now", seconds: float = 0.0, **rows: list[dict[str, t.Any]]) -> None:
+def told(book: RunStore, layer: str, node: str, phase: str = "now", seconds: float = 0.0, **rows: list[dict[str, t.Any]]) -> None:
     """Let a node have told the rows of some readings; seconds: of a sample under load (``during-0``)."""
     readings = {name: {"status": "ok", "words": "", "rows": own, "lost": {}, "evidence": None} for name, own in rows.items()}
     document = {"answered": True, "words": "", "node": node, "seconds": seconds, "readings": readings}
-    runs.write_json(book.run / "readings" / layer / phase / f"{node}.json", document)
+    write_json(book.run / "readings" / layer / phase / f"{node}.json", document)
 
 
-def page(book: Ledger) -> str:
+def page(book: RunStore) -> str:
     """The rendered page of a made run."""
-    text = html.render(runs.read_json(book.run / "report.json"), book.plan(), book.run)
-    runs.write(book.run / "report.html", text)
+    text = render_html(read_json(book.run / "report.json"), book.plan(), book.run)
+    write_private(book.run / "report.html", text)
     return text

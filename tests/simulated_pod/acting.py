@@ -134,6 +134,8 @@ def modprobe(host: Host, arguments: list[str], _root: Path) -> Said:
     name = arguments[-1].replace("-", "_")
     if name not in ("nvidia_peermem",):
         return Said(stderr=f"modprobe: FATAL: Module {name} not found in directory /lib/modules/{host.kernel}\n", rc=1)
+    if name in host.refused_modules and arguments[0] != "-r":
+        return Said(stderr=f"modprobe: ERROR: could not insert '{name}': {host.refused_modules[name]}\n", rc=1)
     host.modules = [module for module in host.modules if module != name] + ([] if arguments[0] == "-r" else [name])
     host.memory_peer = arguments[0] != "-r"
     return Said()

@@ -8,13 +8,14 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
-from ...plugins.plugin_utils import collecting
 from ...plugins.plugin_utils.checks import LAYERS
-from ...plugins.plugin_utils.judging import wanted
-from ...plugins.plugin_utils.plan import Plan
+from ...plugins.plugin_utils.checks.needs import needed_readings
+from ...plugins.plugin_utils.collect.queries import queries_for, query_commands
+from ...plugins.plugin_utils.collect.transports import UPTIME
+from ...plugins.plugin_utils.pod.plan import Plan
 from . import congested
 from .model import Host, Pod, Switch, Tool
-from .render import eos, gpu, ib, nic, perftest, queues, sonic
+from .render import amd, eos, gpu, ib, nic, perftest, queues, sonic
 
 Later = tuple[str, str]
 
@@ -24,7 +25,7 @@ class Printed:
     """What a command prints: first, and where it is asked again in a run; its exit status and standard error.
 
     asked_below: a lower layer asks it too, so that the second asking is the first of the layer with a soak.
-    incast: what it prints once the run has congested the pod; loaded: once it has loaded it rail by rail.
+    incast: what it prints once the run has congested the pod; loaded: once it has loaded it rail by rail; collectives, training: once it has run those.
     """
 
     stdout: str
@@ -35,6 +36,22 @@ class Printed:
     asked_below: bool = False
     incast: str | None = None
     loaded: str | None = None
+    collectives: str | None = None
+    training: str | None = None
+
+    def after(self, loads: t.Sequence[str]) -> str | None:
+        """What it prints once the loads of some layers have run; None where they change nothing."""
+        return next((text for layer in reversed(loads) if (text := getattr(self, LOADS[layer])) is not None), None)
+
+
+# The layers with loads, and how what is printed after each is called.
+LOADS = {"congestion": "incast", "rdma": "loaded", "collectives": "collectives", "training": "training"}
+
+
+def _after_loads(text: t.Callable[[t.Sequence[str]], str]) -> dict[str, str]:
+    """What a command prints after the loads of each layer; text: what it prints once those of some layers have run."""
+    layers = list(LOADS)
+    return {name: text(layers[: number + 1]) for number, name in enumerate(LOADS.values())}
 
 
 WHOLE: dict[str, t.Callable[[Host], str]] = {
@@ -45,49 +62,66 @@ WHOLE: dict[str, t.Callable[[Host], str]] = {
     "ats_control": gpu.ats, "host_clock": gpu.clock,
     "hugepages": gpu.hugepages, "software": gpu.software, "service_units": gpu.service_units, "sysctl": gpu.sysctl, "nccl_environment": gpu.nccl_environment,
 }  # fmt: skip
-OF_RAIL = {"mlxconfig": nic.mlxconfig, "dcqcn": nic.ecn, "qos_trust": nic.mlnx_qos, "pfc_priorities": nic.mlnx_qos, "dscp_map": nic.mlnx_qos}
+WHOLE_OF_AMD: dict[str, t.Callable[[Host], str]] = {
+    "gpus": amd.rocm_smi, "gpu_topology": amd.topology, "gpu_affinity": amd.topology, "gpu_driver": amd.driver, "lsmod": amd.lsmod,
+    "memory_peers": amd.memory_peers, "software": amd.software,
+}  # fmt: skip
+OF_RAIL = {"dcqcn": nic.ecn, "qos_trust": nic.mlnx_qos, "pfc_priorities": nic.mlnx_qos, "dscp_map": nic.mlnx_qos}
 OF_RAIL |= {"pause_settings": nic.pause, "interface_status": nic.settings, "transceivers": nic.module, "link_quality": nic.link_quality}
 OF_EOS: dict[str, t.Callable[[Switch], str]] = {
     "interface_status": eos.status, "transceivers": eos.transceivers, "lldp_neighbors": eos.lldp, "mac_table": eos.macs,
-    "arp_table": eos.arp, "bgp_summary": eos.bgp, "ecmp_routes": eos.routes, "interface_mtu": eos.interfaces,
-    "pfc_priorities": queues.eos_lossless,
+    "arp_table": eos.arp, "bgp_summary": eos.bgp, "ecmp_routes": eos.routes,
+    "pfc_priorities": queues.eos_lossless, "uptime": eos.version, "nos_version": eos.version,
+    "power_supplies": eos.power, "fans": eos.cooling, "temperatures": eos.temperature,
+    "dscp_classes": queues.eos_maps, "ecn_settings": queues.eos_thresholds,
 }  # fmt: skip
 OF_SONIC: dict[str, t.Callable[[Switch], str]] = {
+    "nos_version": sonic.version, "power_supplies": sonic.power, "fans": sonic.fans, "temperatures": sonic.temperature,
     "interface_status": sonic.status, "transceivers": sonic.transceivers, "lldp_neighbors": sonic.lldp, "mac_table": sonic.macs,
     "arp_table": sonic.arp, "bgp_summary": sonic.bgp, "ecmp_routes": sonic.routes, "kernel_routes": sonic.kernel_routes, "interface_mtu": sonic.status,
     "pfc_priorities": queues.sonic_lossless, "ecn_settings": queues.sonic_thresholds, "dscp_classes": queues.sonic_maps,
+    "headroom_lengths": queues.sonic_lengths,
 }  # fmt: skip
 COUNTED_BY_EOS: dict[str, t.Callable[[Switch, queues.Value], str]] = {
     "pfc_counters": queues.eos_pauses, "ecn_counters": queues.eos_marks, "queue_drops": queues.eos_discards, "ingress_drops": queues.eos_discards,
     "interface_bytes": queues.eos_bytes,
 }  # fmt: skip
 COUNTED_BY_SONIC: dict[str, t.Callable[[Switch, queues.Value], str]] = {
-    "pfc_counters": queues.sonic_pauses, "ecn_counters": queues.sonic_marks, "queue_drops": queues.sonic_queues, "ingress_drops": queues.sonic_groups,
+    "pfc_counters": queues.sonic_pauses, "pfc_watchdog": queues.sonic_watchdog,
+    "ecn_counters": queues.sonic_marks, "queue_drops": queues.sonic_queues, "ingress_drops": queues.sonic_groups,
     "interface_bytes": queues.sonic_queues,
 }  # fmt: skip
 OF_FABRIC: dict[str, t.Callable[[Pod], str]] = {"fabric_links": ib.iblinkinfo, "fabric_topology": ib.ibnetdiscover, "fabric_diagnosis": ib.ibdiagnet}
 MANAGED: dict[str, t.Callable[[Pod], tuple[str, int]]] = {"sminfo": ib.sminfo, "subnet_managers": ib.saquery}
+LAUNCHERS = ("mpirun", "srun")
 # Whom they ask depends on who climbs, so they answer for any target.
 SCRIPTED = ("pings", "path_probes")
 # What they do beyond answering is done by a program, where the pod keeps its state.
 CHANGING = ("mlxconfig", "mlxfwreset", "mlnx_qos", "ethtool", "modprobe", "systemctl", "networkctl")
 CHANGE = 'exec "$SIMULATED_PYTHON" "${0%/*}/../=change" "${0##*/}" "$@"\n'
 # Where nothing is a file or a line, grep and find say so by their status.
-NOTHING = {"iommu_groups": 2, "iommu_devices": 1, "memory_peers": 2, "modules_load": 1, "nccl_environment": 1, "kernel_symbols": 1}
+NOTHING = {"iommu_groups": 2, "iommu_devices": 1, "modules_load": 1, "nccl_environment": 1, "kernel_symbols": 1}
 
 
 def of_node(pod: Pod, plan: Plan, name: str, readings: t.Iterable[str] | None = None) -> dict[tuple[str, ...], Printed]:
     """Every command that a climb asks of a node (or that some readings are), and what it prints."""
     place = plan.nodes[name]
-    every = (one for layer in LAYERS for phase in ("before", "idle", "during", "now") for one in wanted(layer, place.kind, place.values["pod_fabric"], phase))
+    every = (
+        one
+        for layer in LAYERS
+        for phase in ("before", "idle", "during", "now")
+        for one in needed_readings(layer, place.kind, place.values["pod_fabric"], phase)
+    )
     items = plan.items(name)
     names = dict.fromkeys(every if readings is None else readings)
-    asks, _apart = collecting.asks(names, {"platform": place.platform, "values": place.values, "items": items})
+    if readings is None and place.platform == "eos":
+        names[UPTIME] = None
+    asks, _apart = queries_for(names, {"platform": place.platform, "values": place.values, "items": items})
     answers = {}
     for ask in asks:
         if ask.reading.name in SCRIPTED:
             continue
-        for command, item in zip(collecting.commands([ask]), ask.items):
+        for command, item in zip(query_commands([ask]), ask.items):
             argv = tuple(command["alternatives"][0]["argv"])
             answers[argv] = _bent(pod.nodes[name].tools, argv, _printed(pod, plan, name, ask.reading.name, item))
     if place.kind == "host":
@@ -99,6 +133,8 @@ def scripts(host: Host) -> dict[str, str]:
     """Tools that answer by a shell text of their own, unless they misbehave."""
     bent = {tool.name for tool in host.tools if tool.how != "missing"}
     texts = {"ping": nic.ping(host), "path_probe": nic.probe(host), **{tool: perftest.script(host, tool) for tool in perftest.TABLES}}
+    # The ranks of simulated GPUs meet by themselves: what a launcher does besides is to start them, or to fail.
+    texts |= dict.fromkeys(LAUNCHERS, "exit 0\n")
     return {name: text for name, text in {**dict.fromkeys(CHANGING, CHANGE), **texts}.items() if not {name, "*"} & bent}
 
 
@@ -109,7 +145,7 @@ def _by_hand(host: Host) -> dict[tuple[str, ...], Printed]:
     users = ("nvidia-smi", "--query-compute-apps=pid,process_name", "--format=csv,noheader")
     units = ("slurmd.service", "containerd.service", "docker.service")
     told |= {("systemctl", "show", "-p", "LoadState,LimitMEMLOCK,MainPID", unit): Printed(gpu.service_unit(host, unit)) for unit in units}
-    return told | {users: Printed("".join(f"{user}\n" for user in host.gpu_users))}
+    return told | {users: Printed(gpu.compute_apps(host))}
 
 
 def moved(pod: Pod, plan: Plan) -> congested.Moved:
@@ -130,24 +166,29 @@ def _printed(pod: Pod, plan: Plan, name: str, reading: str, item: dict[str, t.An
         return Printed(text, rc=rc, stderr="" if rc == 0 else "Query SA failed: Connection timed out\n")
     if reading == "fabric_errors":
         return Printed(ib.ibqueryerrors(pod, False), ib.ibqueryerrors(pod, True), incast=ib.ibqueryerrors(pod, True, moved(pod, plan).ports), rc=1)
+    if reading == "gpu_health":
+        return Printed(amd.metric(host), **_after_loads(lambda loads: amd.metric(host, loads)))
+    if reading == "gpus" and host.vendor == "nvidia" and any(gpu.grow_in for gpu in host.gpus):
+        return Printed(gpu.nvidia_smi_q(host), **_after_loads(lambda loads: gpu.nvidia_smi_q(host, loads)))
     if reading in WHOLE:
-        text = WHOLE[reading](host)
+        text = ({**WHOLE, **WHOLE_OF_AMD} if host.vendor == "amd" else WHOLE)[reading](host)
         return Printed(text, rc=0 if text else NOTHING.get(reading, 0))
     if reading == "kernel_log":
-        return Printed(gpu.kernel_log(host, False), gpu.kernel_log(host, True), asked_below=True)
+        during = _after_loads(lambda loads: gpu.kernel_log(host, True, loads)) if host.log_in else {}
+        return Printed(gpu.kernel_log(host, False), gpu.kernel_log(host, True), asked_below=True, **during)
     if reading == "path_responder":
         return Printed('{"port": 4792, "pid": 4711, "seconds": 120}\n')
     rail = next(one for one in host.rails if one.device == item["device"])
     if reading == "rdma_port_counters":
-        return Printed(nic.port_counters(rail, False), incast=nic.port_counters(rail, True))
+        return Printed(nic.port_counters(rail), **_after_loads(lambda loads: nic.port_counters(rail, loads)))
     if reading == "rdma_counters":
         own = moved(pod, plan).rdma.get((name, rail.device), {})
-        return Printed(nic.hw_counters(rail, False, {}), nic.hw_counters(rail, True, {}), incast=nic.hw_counters(rail, True, own))
+        return Printed(nic.hw_counters(rail, False, {}), nic.hw_counters(rail, True, {}), **_after_loads(lambda loads: nic.hw_counters(rail, True, own, loads)))
     if reading in ("interface_errors", "nic_counters"):
         own = moved(pod, plan).nic.get((name, rail.device), {})
-        return Printed(
-            nic.counters(rail, False, {}), nic.counters(rail, True, {}), incast=nic.counters(rail, True, own), loaded=nic.counters(rail, True, own, loaded=True)
-        )
+        return Printed(nic.counters(rail, False, {}), nic.counters(rail, True, {}), **_after_loads(lambda loads: nic.counters(rail, True, own, loads)))
+    if reading == "mlxconfig":
+        return Printed(nic.mlxconfig(rail, tuple(dict.fromkeys((*nic.NAMED, *item.get("settings", ()))))))
     return Printed(OF_RAIL[reading](rail))
 
 
@@ -155,12 +196,16 @@ def _of_switch(pod: Pod, plan: Plan, switch: Switch, reading: str) -> Printed:
     speaker = eos if switch.platform == "eos" else sonic
     if reading == "interface_errors":
         return Printed(speaker.errors(switch, False), speaker.errors(switch, True))
+    if reading == "link_changes" or (reading == "interface_mtu" and speaker is eos):
+        of_links = eos.interfaces if speaker is eos else sonic.links
+        return Printed(of_links(switch, False), of_links(switch, True))
     counted = (COUNTED_BY_EOS if speaker is eos else COUNTED_BY_SONIC).get(reading)
     if counted is not None:
         was, later, incast = (queues.at(switch, *how) for how in ((False, {}), (True, {}), (True, moved(pod, plan).ports)))
         return Printed(counted(switch, was), counted(switch, later), incast=counted(switch, incast))
     if reading == "fec_counters":
-        return Printed(sonic.fec(switch, False), sonic.fec(switch, True))
+        of_phys = eos.phys if speaker is eos else sonic.fec
+        return Printed(of_phys(switch, False), of_phys(switch, True))
     return Printed((OF_EOS if speaker is eos else OF_SONIC)[reading](switch))
 
 

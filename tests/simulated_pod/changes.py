@@ -11,6 +11,7 @@ or which ``tool`` misbehaves (attributes of Tool). ``pod: '*'`` changes what is 
 from __future__ import annotations
 
 import fnmatch
+import functools
 import typing as t
 from pathlib import Path
 
@@ -21,13 +22,20 @@ from .model import Pod, Tool
 HERE = Path(__file__).parent
 # Faults of an InfiniBand pod are in a folder of their own, since they say nothing on another.
 FOLDERS = ("faults", "faults_infiniband", "variants")
+# Incidents are told apart, since a fault is small and says what it breaks, and an incident is what somebody met.
+INCIDENTS = HERE.parent / "incidents"
 PARTS = {"rail": ("rails", "index"), "gpu": ("gpus", "index"), "port": ("ports", "name"), "session": ("sessions", "peer")}
 
 
+def files() -> dict[str, Path]:
+    """The file of every fault, variant and incident by its name."""
+    return {path.stem: path for path in sorted([*(one for folder in FOLDERS for one in (HERE / folder).glob("*.yml")), *INCIDENTS.glob("*.yml")])}
+
+
+@functools.cache
 def known() -> dict[str, dict[str, t.Any]]:
     """Every fault and variant by name."""
-    files = sorted(path for folder in FOLDERS for path in (HERE / folder).glob("*.yml"))
-    return {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in files}
+    return {name: yaml.safe_load(path.read_text(encoding="utf-8")) for name, path in files().items() if path.parent != INCIDENTS}
 
 
 def apply(pod: Pod, names: t.Sequence[str]) -> None:
@@ -35,12 +43,13 @@ def apply(pod: Pod, names: t.Sequence[str]) -> None:
 
     Raises KeyError with the known names for an unknown one, LookupError for a change that touches nothing.
     """
-    all_known = known()
+    all_files = files()
     for asked in names:
         name, _at, node = asked.partition("@")
-        if name not in all_known:
-            raise KeyError(f"no fault or variant is called {name!r}; known are {', '.join(all_known)}")
-        for change in moved(all_known[name]["changes"], node) if node else all_known[name]["changes"]:
+        if name not in all_files:
+            raise KeyError(f"no fault, variant or incident is called {name!r}; known are {', '.join(all_files)}")
+        own = yaml.safe_load(all_files[name].read_text(encoding="utf-8"))["changes"]
+        for change in moved(own, node) if node else own:
             _change(pod, name, change)
 
 

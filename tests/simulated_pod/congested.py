@@ -9,7 +9,8 @@ import typing as t
 from collections import Counter
 from dataclasses import dataclass, field
 
-from ...plugins.plugin_utils.plan import Plan
+from ...plugins.plugin_utils.loads.incasts import pod_incasts
+from ...plugins.plugin_utils.pod.plan import Plan
 from .model import Host, Pod, Rail, Switch
 from .queueing import Outcome, incast
 from .queueing import Port as Queue
@@ -19,9 +20,11 @@ Pair = dict[str, t.Any]
 PACKET_BYTES = 4170
 # A leaf that is paused for so long of the time fills the spines, and these pause whoever sends.
 SPREADS_ABOVE = 0.05
-# Frames by which a switch that storms pauses everybody.
-STORM_FRAMES = 5000
+# Frames by which a switch that storms pauses everybody, all of the time.
+STORM_FRAMES = 2_000_000
 CLOSE_TO_LINK = 0.9
+# Pause frames that keep a port of 400 Gb/s paused for a second.
+FRAMES_A_SECOND = 12000
 
 
 @dataclass
@@ -51,14 +54,23 @@ def moved(pod: Pod, plan: Plan) -> Moved:
     """What comes of all rounds of the incasts among the pod's hosts."""
     result = Moved()
     hosts = [name for name, host in pod.hosts.items() if not host.unreachable and not busy(host)]
+    lacking = {name for name in hosts if any((tool.name, tool.how) == ("ib_write_bw", "missing") for tool in pod.hosts[name].tools)}
     ends: dict[tuple[int, str, str], list[Pair]] = {}
-    for pair in plan.incasts(hosts).pairs:
+    for pair in pod_incasts(plan, hosts).pairs:
+        if lacking & {pair["sender"]["host"], pair["receiver"]["host"]}:
+            continue
         ends.setdefault((pair["round"], pair["receiver"]["host"], pair["receiver"]["device"]), []).append(pair)
     for pairs in ends.values():
         _Incast(pod, result, pairs).count()
     for switch in pod.switches.values():
         if switch.storms:
             _storm(pod, result, switch)
+        if pod.fabric == "roce":
+            for port in switch.ports:
+                result.add("ports", (switch.name, port.name), **port.grow_loaded)
+    for host in pod.hosts.values() if pod.fabric == "roce" else ():
+        for rail in host.rails:
+            result.add("nic", (host.name, rail.device), **rail.grow_loaded)
     return result
 
 
@@ -89,14 +101,15 @@ class _Incast:
         """Count everything once."""
         outcome = incast(self._queue(), tuple(_reacts(rail) for rail, _pair in self.senders), self.seconds, _notifies(self.receiver))
         port = (self.leaf.name, self.receiver.leaf_port)
-        priority = 3 if self.receiver.counts_class else 0
+        priority = self.receiver.priority if self.receiver.counts_class else 0
         total = sum(outcome.rates) * 1e9 / 8 * self.seconds
         self.result.add("nic", self.place, **{f"rx_prio{priority}_bytes": total, "rx_bytes_phy": total})
         self.result.add("rdma", self.place, np_ecn_marked_roce_packets=outcome.marked, np_cnp_sent=sum(outcome.notified), out_of_sequence=outcome.dropped)
         self.result.add("ports", port, tx_bytes=total, marked=outcome.marked, dropped=outcome.dropped)
         if self._takes() < CLOSE_TO_LINK * self.receiver.speed_gbit_s:
-            frames = self.seconds * 1000 * (1 - self._takes() / self.receiver.speed_gbit_s)
-            self.result.add("nic", self.place, tx_prio3_pause=frames)
+            pausing = self.seconds * (1 - self._takes() / self.receiver.speed_gbit_s)
+            frames, prio = pausing * FRAMES_A_SECOND, f"tx_prio{self.receiver.priority}"
+            self.result.add("nic", self.place, **{f"{prio}_pause": frames, f"{prio}_pause_duration": pausing * 1e6})
             self.result.add("ports", port, rx_pfc=frames)
         for number, (rail, pair) in enumerate(self.senders):
             self._sender(rail, pair, outcome, number)
@@ -109,13 +122,13 @@ class _Incast:
     def _queue(self) -> Queue:
         leaf = self.leaf
         return Queue(
-            self.receiver.speed_gbit_s, self._takes(), leaf.marking, leaf.ecn_min_bytes, leaf.ecn_max_bytes, 3 in leaf.lossless, leaf.pause_bytes,
+            self.receiver.speed_gbit_s, self._takes(), leaf.marking, leaf.ecn_min_bytes, leaf.ecn_max_bytes, leaf.priority in leaf.lossless, leaf.pause_bytes,
             leaf.headroom_bytes, leaf.drop_bytes,
         )  # fmt: skip
 
     def _sender(self, rail: Rail, pair: Pair, outcome: Outcome, number: int) -> None:
         place = (pair["sender"]["host"], rail.device)
-        rate, priority = outcome.rates[number], 3 if rail.counts_class else 0
+        rate, priority = outcome.rates[number], rail.priority if rail.counts_class else 0
         sent = rate * 1e9 / 8 * self.seconds
         self.result.rates[pair["round"], *place] = rate
         self.result.add("nic", place, **{f"tx_prio{priority}_bytes": sent, "tx_bytes_phy": sent})
@@ -123,7 +136,8 @@ class _Incast:
         self.result.add("rdma", place, packet_seq_err=outcome.dropped / len(self.senders) / 8)
         if not pair["cross"] or self._spreads(outcome):
             part = 1.0 if not pair["cross"] else 0.5
-            self.result.add("nic", place, rx_prio3_pause=outcome.pauses * part, rx_prio3_pause_duration=outcome.paused_seconds * 1e6 * part)
+            paused = {"pause": outcome.pauses * part, "pause_duration": outcome.paused_seconds * 1e6 * part}
+            self.result.add("nic", place, **{f"rx_prio{rail.priority}_{name}": grown for name, grown in paused.items()})
             self.result.add("ports", (rail.leaf, rail.leaf_port), tx_pfc=outcome.pauses * part)
         self._uplinks(self.pod.switches[rail.leaf], sent if pair["cross"] else 0.0)
 
@@ -131,8 +145,9 @@ class _Incast:
         """What crosses is spread over the uplinks that the leaf hashes over, nearly evenly."""
         uplinks = [port for port in leaf.ports if port.peer_role == "spine"]
         used = uplinks[: leaf.hashes_over or len(uplinks)]
-        for number, port in enumerate(used):
-            self.result.add("ports", (leaf.name, port.name), tx_bytes=sent / len(used) * (1 + 0.01 * (number % 3 - 1)))
+        weights = [leaf.uplink_weights.get(port.peer, 1.0) * (1 + 0.01 * (number % 3 - 1)) for number, port in enumerate(used)]
+        for port, weight in zip(used, weights):
+            self.result.add("ports", (leaf.name, port.name), tx_bytes=sent * weight / sum(weights))
 
     def _spreads(self, outcome: Outcome) -> bool:
         return outcome.paused_seconds > SPREADS_ABOVE * self.seconds

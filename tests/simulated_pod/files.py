@@ -31,7 +31,9 @@ def write(host: Host, root: Path) -> None:
         shown |= _gids(rail)
         (root / f"sys/bus/pci/devices/{rail.pci}/net/{rail.netdev}").mkdir(parents=True, exist_ok=True)
     shutil.rmtree(root / "sys/kernel/mm/memory_peers", ignore_errors=True)
-    if host.memory_peer:
+    if host.memory_peers_listed:
+        (root / "sys/kernel/mm/memory_peers").mkdir(parents=True)
+    if host.memory_peer and host.memory_peers_listed:
         shown["sys/kernel/mm/memory_peers/nv_mem/version"] = "1.3\n"
     for place, text in shown.items():
         _write(root / place, text)

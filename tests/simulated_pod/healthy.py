@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import ipaddress
 import itertools
 import random
@@ -16,6 +17,9 @@ from .wiring import Place, Wiring
 
 GPU_PCI = ["1b", "43", "52", "61", "9d", "c3", "d1", "df"]
 FIRMWARE = "28.39.1002"
+# What differs on hosts with Instinct GPUs.
+OF_AMD: dict[str, t.Any] = {"vendor": "amd", "driver": "6.12.12", "driver_flavour": "open", "gpu_link": "XGMI", "modules": ["amdgpu"], "modules_load": []}
+OF_AMD |= {"fabric_manager": "inactive", "dmabuf": True, "stack": {"gdr": True, "device": "AMD Instinct MI300X OAM", "node_gbyte_s": 325.0, "nccl": "2.22.3"}}
 NIC_SETTINGS = {
     "ROCE_CC_PRIO_MASK_P1": "255",
     "ROCE_CC_SHAPER_COALESCE_P1": "DEVICE_DEFAULT(0)",
@@ -50,6 +54,8 @@ def _host(place: Place, number: int, wiring: Wiring, seed: int) -> Host:
     day, hour = noise.randint(1, 9), noise.randint(0, 23)
     return Host(
         place.name, place.group, rails, gpus, f"b8:3f:d2:f0:{number // 256:02x}:{number % 256:02x}",
+        **(copy.deepcopy(OF_AMD) if wiring.vendor == "amd" else {}),
+        environment={"NCCL_IB_TC": str(4 * wiring.dscp + 2)},
         boot=f"2026-06-{day:02}T{hour:02}:12:07+0000", uptime_seconds=noise.randint(10, 90) * 86400 + noise.randint(0, 86399),
     )  # fmt: skip
 
@@ -66,8 +72,8 @@ def _rail(place: Place, index: int, raw: dict[str, t.Any], number: int, wiring: 
     return Rail(
         index, raw["device"], raw["netdev"], raw["pci"], raw["gpu"], numa=0 if raw["gpu"] < 4 else 1, leaf=far.node, leaf_port=far.port,
         address=address, prefix_length=int(prefix or 24), mac=f"b8:3f:d2:{index:02x}:{number // 256:02x}:{number % 256:02x}", firmware=FIRMWARE,
-        gid_address=address, settings=dict(NIC_SETTINGS), counters=_nic_counters(noise), medium=cable.medium, length_m=cable.length_m or 0,
-        rdma_counters=_rdma_counters(noise),
+        gid_address=address, settings=dict(NIC_SETTINGS), counters=_nic_counters(noise, wiring.priority), medium=cable.medium, length_m=cable.length_m or 0,
+        rdma_counters=_rdma_counters(noise), priority=wiring.priority, pfc=[wiring.priority], dcqcn_np=[wiring.priority], dcqcn_rp=[wiring.priority],
         rx_power_dbm=_light(noise) if optic else [], tx_power_dbm=_light(noise, 1.2) if optic else [], optic_part="MMA4Z00-NS400" if optic else "MCP4Y10-N002",
         sends_gbit_s=round(noise.uniform(376, 382), 2), receives_gbit_s=round(noise.uniform(377, 383), 2), from_gpu_gbit_s=round(noise.uniform(368, 374), 2),
         latency_us=round(noise.uniform(1.9, 2.2), 2), pre_fec_ber=f"{noise.randint(1, 9)}E-{noise.randint(8, 9)}",
@@ -80,13 +86,15 @@ def _light(noise: random.Random, middle: float = 0.4) -> list[float]:
     return [round(middle + noise.uniform(-0.6, 0.6), 2) for _lane in range(4)]
 
 
-def _nic_counters(noise: random.Random) -> dict[str, int]:
+def _nic_counters(noise: random.Random, priority: int) -> dict[str, int]:
     """Lifetime counters: some are large, and nothing but traffic grows."""
     bytes_in, packets = noise.randint(10**12, 10**14), noise.randint(10**9, 10**10)
     moving = {"rx_bytes_phy": bytes_in, "tx_bytes_phy": bytes_in + noise.randint(0, 10**9), "rx_packets_phy": packets, "tx_packets_phy": packets}
-    moving |= {"rx_vport_rdma_unicast_bytes": bytes_in // 2, "tx_vport_rdma_unicast_bytes": bytes_in // 2, "rx_prio3_bytes": bytes_in // 3}
-    moving |= {"rx_prio0_bytes": bytes_in // 9, "tx_prio0_bytes": bytes_in // 9, "tx_prio3_bytes": bytes_in // 3}
-    moving |= {"rx_prio3_pause": noise.randint(0, 900), "rx_prio3_pause_duration": noise.randint(0, 9000), "tx_prio3_pause": 0, "rx_prio3_discards": 0}
+    moving |= {"rx_vport_rdma_unicast_bytes": bytes_in // 2, "tx_vport_rdma_unicast_bytes": bytes_in // 2, f"rx_prio{priority}_bytes": bytes_in // 3}
+    moving |= {"rx_prio0_bytes": bytes_in // 9, "tx_prio0_bytes": bytes_in // 9, f"tx_prio{priority}_bytes": bytes_in // 3}
+    prio = f"prio{priority}"
+    moving |= {f"rx_{prio}_pause": noise.randint(0, 900), f"rx_{prio}_pause_duration": noise.randint(0, 9000), f"tx_{prio}_pause": 0}
+    moving |= {f"tx_{prio}_pause_duration": 0, f"rx_{prio}_discards": 0}
     errors = {"rx_crc_errors_phy": noise.choice([0, 0, 0, 3]), "rx_symbol_err_phy": noise.choice([0, 0, 12]), "rx_undersize_pkts_phy": 0}
     return moving | errors | {"rx_oversize_pkts_phy": 0, "rx_discards_phy": noise.choice([0, 410]), "link_down_events_phy": noise.randint(1, 6)}
 
@@ -120,6 +128,8 @@ def _switch(place: Place, wiring: Wiring, hosts: dict[str, Host], seed: int) -> 
     return Switch(
         place.name, place.role, place.platform, place.asn, index, f"10.255.{0 if place.role == 'leaf' else 1}.{number}", mac, ports, sessions,
         [network for leaf, network in networks.items() if leaf != place.name], own_prefix=own,
+        priority=wiring.priority, lossless=[wiring.priority],
+        dscp_maps={"AZURE": {dscp: {wiring.dscp: wiring.priority, 48: 6}.get(dscp, 0) for dscp in range(64)}},
         spares={_spare(place, {port.name for port in ports}): "disabled"},
     )  # fmt: skip
 
@@ -143,7 +153,7 @@ def _port(place: Place, cable: t.Any, wiring: Wiring, hosts: dict[str, Host], ma
     return Port(
         near.port, far.node, far.port, wiring.places[far.node].role, mac=mac, address=near.address or "", peer_address=far.address or "",
         peer_mac=rail.mac if rail else "", host_address=rail.address if rail else "", medium=cable.medium, length_m=cable.length_m or 0,
-        rx_power_dbm=_light(noise) if optic else [], tx_power_dbm=_light(noise, 1.2) if optic else [],
+        rx_power_dbm=_light(noise) if optic else [], tx_power_dbm=_light(noise, 1.2) if optic else [], pfc=[wiring.priority],
         counters=moving | {"fcs": noise.choice([0, 0, 5]), "rx_drops": noise.choice([0, 4]), "LinkDownedCounter": 2},
         lldp_peer=far.node, lldp_port=far.port,
     )  # fmt: skip

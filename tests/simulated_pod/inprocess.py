@@ -5,25 +5,50 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
+import time
 import typing as t
+from dataclasses import replace
 from pathlib import Path
 
-from ...plugins.plugin_utils import climb as climbing
-from ...plugins.plugin_utils import collecting, fabric, gates, holding, judging, ledger, opening, runs
-from ...plugins.plugin_utils.plan import Plan
-from ...plugins.plugin_utils.verdicts import Verdict
-from . import answers, changes, healthy, loaded, wiring
-from .model import Pod
+from ...plugins.plugin_utils.checks.needs import needed_readings
+from ...plugins.plugin_utils.checks.registry import REGISTRY
+from ...plugins.plugin_utils.collect.fabric import spread_to_nodes
+from ...plugins.plugin_utils.collect.queries import queries_for, query_commands
+from ...plugins.plugin_utils.collect.responses import reading_result
+from ...plugins.plugin_utils.collect.types import CommandResult, Query, ReadingResult
+from ...plugins.plugin_utils.evaluate.gates import decide_gates
+from ...plugins.plugin_utils.evaluate.layer import Envelope, Layer, verdicts_of_checks
+from ...plugins.plugin_utils.evaluate.verdicts import Verdict
+from ...plugins.plugin_utils.loads.planners import PLANNERS
+from ...plugins.plugin_utils.loads.schedule import Rows, StepInput
+from ...plugins.plugin_utils.pod.cabling import PLACE, located
+from ...plugins.plugin_utils.pod.plan import Plan
+from ...plugins.plugin_utils.run.files import utc_now
+from ...plugins.plugin_utils.run.inventory_check import expectations_digest
+from ...plugins.plugin_utils.run.state import State
+from ...plugins.plugin_utils.run.store import RunStore, collection_version
+from ...plugins.plugin_utils.workflow.evaluate_layer import evaluate_layer
+from ...plugins.plugin_utils.workflow.report_files import write_report
+from ...plugins.plugin_utils.workflow.resuming import enter_run
+from . import answers, changes, healthy, loaded, performing, wiring
+from .model import Host, Pod
 from .planned import plan_of
 
 LAYERS = ("preflight", "links", "routing", "congestion")
 # When a layer is read: one that loads the pod also just before its loads.
 PHASES = {"congestion": ("before", "idle", "now")}
+# The layers above, with loads that are planned step by step from what the steps before gave.
+LOADED = ("rdma", "collectives", "training")
+PHASES_OF_LOADED = ("before", "idle", "now")
+MOST_STEPS = 40
 SOAKED = ("before", "now")
 TODAY = datetime.date(2026, 6, 15)
-ANSWERED: t.Final = {"answered": True, "words": "", "boot_id": "1", "uptime_seconds": 1.0}
-Replies = dict[str, collecting.Reply]
+ANSWERED: t.Final = {"answered": True, "words": "", "boot_id": "1", "uptime_seconds": 1.0, "asked_at": None, "contacted": True}
+# When a switch last booted (seconds since the epoch), and its uptime where that was in this run.
+LONG_AGO, FRESH_SECONDS = 1_700_000_000.0, 5.0
+Replies = dict[str, ReadingResult]
 Hold = t.Callable[[Path, str, t.Callable[[str], str | None]], object]
 Kept = dict[tuple[str, ...], Replies]
 
@@ -38,10 +63,11 @@ def pod_of(directory: Path, names: t.Sequence[str] = (), seed: int = 1) -> tuple
 class Pods:
     """The pods of one inventory, which differ in their faults: its plan, its wiring, and what nodes come to say that say it in every climb."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, kept: Kept | None = None) -> None:
+        """kept: what nodes said in climbs of an inventory that differs in no more than how far it is climbed."""
         self.directory = directory
         self.plan, self.wiring = plan_of(directory), wiring.load(directory)
-        self._kept: Kept = {}
+        self._kept: Kept = {} if kept is None else kept
 
     def pod(self, names: t.Sequence[str] = (), seed: int = 1) -> Pod:
         """The pod with some faults and variants in force."""
@@ -49,39 +75,95 @@ class Pods:
         changes.apply(pod, names)
         return pod
 
-    def climb(self, pod: Pod, into: Path, hold: Hold = holding.hold) -> dict[str, t.Any]:
+    def climb(
+        self, pod: Pod, into: Path, hold: Hold = evaluate_layer, groups: t.Sequence[str] = (), earlier: Path | None = None, from_layer: str = "",
+        **steering: t.Any,
+    ) -> dict[str, t.Any]:  # fmt: skip
         """The report of a whole climb: answers kept, gates held and all of it written by the code of a run.
 
-        into: the run directory; hold: what holds a gate.
+        into: the run directory; hold: what holds a gate; groups: the gate groups in scope, all where there is none; earlier: the latest
+        run before this one; steering: expectations that only steer a run, such as ``pod_from_layer``;
+        from_layer: where it begins, as if the gates below were open.
+        Raises Refused where a run would not be opened.
         """
-        book = ledger.Ledger(into)
-        _open(book, self.plan, (self.directory / "cabling.csv").read_text(encoding="utf-8"))
-        for layer in (one for one in LAYERS if one in book.state().layers):
-            silent = _silent(self.plan, pod, layer)
-            for name in book.state().members[layer]:
-                for phase in PHASES.get(layer, SOAKED) if name not in silent else ():
-                    replies = _said(self.plan, pod, layer, name, phase, book.node(name)["items"], self._kept)
-                    book.keep_answers(layer, name, phase, replies, ANSWERED, [])
+        book, plan = RunStore(into), _steered(self.plan, steering)
+        responses: dict[str, int] = {}
+        _open(book, plan, (self.directory / located(self.directory, PLACE)).read_text(encoding="utf-8"), groups or list(self.plan.groups), earlier)
+        if from_layer:
+            state = book.state()
+            state.members[from_layer] = state.members.pop(state.layers[0])
+            state.layers = state.layers[state.layers.index(from_layer) :]
+            book.keep_state(state)
+        tested: performing.Tested = set()
+        for layer in (one for one in (*LAYERS, *LOADED) if one in book.state().layers):
+            silent = _silent(plan, pod, layer)
+            for name in book.state().members.get(layer, ()):
+                for phase in (PHASES_OF_LOADED if layer in LOADED else PHASES.get(layer, SOAKED)) if name not in silent else ():
+                    replies = _said(plan, pod, layer, name, phase, book.node(name)["items"], self._kept)
+                    book.keep_answers(layer, name, phase, replies, _booted(pod, name, replies, responses), [])
             if layer in PHASES:
-                for name, replies in loaded.incasts(pod, self.plan, book.state().members[layer]).items():
-                    book.keep_answers(layer, name, "load-0", replies, ANSWERED, [])
+                for name, replies in loaded.incasts(pod, plan, book.state().members[layer]).items():
+                    book.keep_answers(layer, name, "load-0", replies, _booted(pod, name, replies, responses), [])
+            if layer in LOADED:
+                self._load(book, plan, pod, layer, responses, tested)
             hold(into, layer, silent.get)
         state = book.state()
-        state.finished = True
+        state.finished, state.ended = True, utc_now()
         book.keep_state(state)
-        return book.report(self.plan, state)
+        return write_report(book, plan, state)
+
+    def _load(self, book: RunStore, plan: Plan, pod: Pod, layer: str, responses: dict[str, int], tested: performing.Tested) -> None:
+        """Every step of a layer's loads, each planned from what the steps before gave."""
+        hosts, not_loaded = loaded.loadable(pod, book.state().members.get(layer, ()))
+        for name, replies in not_loaded.items():
+            book.keep_answers(layer, name, "load-0", replies, _booted(pod, name, replies, responses), [])
+        idle = {node: {name: one["rows"] for name, one in envelope["readings"].items()} for node, envelope in book.answers(layer, "idle").items()}
+        for step in range(MOST_STEPS):
+            done: dict[str, dict[str, Rows]] = {}
+            for host, readings in book.loaded(layer).items():
+                for name, one in readings.items():
+                    done.setdefault(name, {})[host] = one["rows"]
+            schedule = PLANNERS[layer](StepInput(plan, hosts, step, idle, done))
+            if schedule is None or not schedule.jobs:
+                return
+            for host, replies in performing.results(pod, schedule, tested).items():
+                book.keep_answers(layer, host, f"load-{step}", replies, _booted(pod, host, replies, responses), [])
+        raise AssertionError(f"the loads of {layer} do not end")
 
 
-def _open(book: ledger.Ledger, plan: Plan, cabling: str) -> None:
+def _steered(plan: Plan, steering: t.Mapping[str, t.Any]) -> Plan:
+    """A plan whose nodes have other values of some expectations."""
+    nodes = {name: replace(node, values={**node.values, **steering}) for name, node in plan.nodes.items()}
+    return Plan(nodes, plan.groups, plan.cables) if steering else plan
+
+
+def _open(book: RunStore, plan: Plan, cabling: str, groups: t.Sequence[str], earlier: Path | None) -> None:
     """As the action ``open_run`` opens a run, without its lock."""
     values = next(iter(plan.nodes.values())).values
-    state = climbing.State(
-        pod=values["pod_name"], run_id=book.run.name, depth=values["pod_depth"], mode=values["pod_mode"], opened=runs.now(),
-        digest=opening.digest(plan, cabling, ledger.version()), version=ledger.version(), scope=dict.fromkeys(plan.groups, "in"),
+    state = State(
+        pod=values["pod_name"], run_id=book.run.name, depth=values["pod_depth"], mode=values["pod_mode"], opened=utc_now(),
+        digest=expectations_digest(plan, cabling, collection_version()), version=collection_version(),
+        scope={group: "in" if group in groups else "out" for group in plan.groups},
     )  # fmt: skip
-    climbing.start(plan, state, values, None)
+    enter_run(plan, state, values, earlier)
     book.keep_plan(plan, state)
     book.keep_state(state)
+
+
+def _booted(pod: Pod, name: str, replies: Replies, responses: dict[str, int]) -> dict[str, t.Any]:
+    """What a response tells of the node's boot; responses: how many each node has given."""
+    if all(reply.status == "not_applicable" for reply in replies.values()):
+        return {**ANSWERED, "contacted": False}
+    responses[name] = responses.get(name, 0) + 1
+    if name in pod.switches and pod.switches[name].platform in ("eos", "nxos") and not any(reply.status == "ok" for reply in replies.values()):
+        # A switch without Python that refuses all commands refuses the one for its uptime too.
+        return {**ANSWERED, "boot_id": None, "uptime_seconds": None}
+    after, now = pod.nodes[name].boots_after, time.time()
+    booted = after is not None and responses[name] > after
+    if name in pod.switches and pod.switches[name].platform in ("eos", "nxos"):
+        # Without Python a switch reports its uptime.
+        return {**ANSWERED, "boot_id": None, "uptime_seconds": FRESH_SECONDS if booted else now - LONG_AGO, "asked_at": now}
+    return {**ANSWERED, "boot_id": "2" if booted else "1"}
 
 
 def _silent(plan: Plan, pod: Pod, layer: str) -> dict[str, str]:
@@ -92,79 +174,92 @@ def _silent(plan: Plan, pod: Pod, layer: str) -> dict[str, str]:
         # Nobody logs in to an InfiniBand switch.
         if node.unreachable
         and plan.nodes[name].platform != "infiniband"
-        and judging.wanted(layer, plan.nodes[name].kind, plan.nodes[name].values["pod_fabric"], "now")
+        and needed_readings(layer, plan.nodes[name].kind, plan.nodes[name].values["pod_fabric"], "now")
     }
 
 
 def judge(plan: Plan, pod: Pod, layer: str, members: t.Sequence[str] | None = None) -> list[Verdict]:
     """Every verdict of a layer for some nodes (all of them), as if the gates below were open."""
-    return judging.judge(told(plan, pod, layer, members))
+    return verdicts_of_checks(told(plan, pod, layer, members))
 
 
-def told(plan: Plan, pod: Pod, layer: str, members: t.Sequence[str] | None = None) -> judging.Layer:
+def told(plan: Plan, pod: Pod, layer: str, members: t.Sequence[str] | None = None) -> Layer:
     """What some nodes (all of them) say in a layer, to be judged."""
     members = list(plan.nodes) if members is None else members
     partners = [name for name in members if plan.nodes[name].role == "host"]
     meshes = plan.meshes(partners)
     silent = _silent(plan, pod, layer)
     phases = PHASES.get(layer, SOAKED)
-    said: dict[str, dict[str, judging.Envelope]] = {phase: {} for phase in (*phases, "idle")}
+    said: dict[str, dict[str, Envelope]] = {phase: {} for phase in (*phases, "idle")}
     for name in members:
         items = {**plan.items(name), **meshes.get(name, {})}
         for phase in phases if name not in silent else ():
             said[phase][name] = {**ANSWERED, "readings": _told(_said(plan, pod, layer, name, phase, items, {}))}
     for name, replies in (loaded.incasts(pod, plan, partners) if layer in PHASES else {}).items():
         said["now"].get(name, {"readings": {}})["readings"].update(_told(replies))
-    spread = {phase: fabric.spread(plan, told, members) for phase, told in said.items()}
-    return judging.Layer(layer, plan, members, partners, spread["now"], spread["before"], silent, (), TODAY, idle=spread["idle"])
+    spread = {phase: spread_to_nodes(plan, told, members) for phase, told in said.items()}
+    return Layer(layer, plan, members, partners, spread["now"], spread["before"], silent, (), TODAY, idle=spread["idle"])
 
 
 def _told(replies: Replies) -> dict[str, t.Any]:
-    return {one: {"status": reply.status, "words": reply.words, "rows": reply.rows, "evidence": None} for one, reply in replies.items()}
+    return {
+        one: {"status": reply.status, "words": reply.words, "rows": reply.rows, "evidence": None, "unparsed": reply.unparsed} for one, reply in replies.items()
+    }
 
 
 def decide(plan: Plan, verdicts: list[Verdict], layer: str) -> dict[str, str]:
     """The gates of every group at a layer."""
     fits = (None, next(iter(plan.nodes.values())).values["pod_fabric"])
-    checks = [one for one in judging.REGISTRY[layer].values() if one.fabric in fits]
-    return {group: gate.state for group, gate in gates.decide(plan, verdicts, plan.groups, checks, {}).items()}
+    checks = [one for one in REGISTRY[layer].values() if one.fabric in fits]
+    return {group: gate.state for group, gate in decide_gates(plan, verdicts, plan.groups, checks, {}).items()}
 
 
 def _said(plan: Plan, pod: Pod, layer: str, name: str, phase: str, items: dict[str, t.Any], kept: Kept) -> Replies:
     """What a node comes to say in one phase of a layer."""
     # Who reads a fabric says what all of it is; what a load moves on a node depends on the others.
-    others = answers.moved(pod, plan).of(name) if layer in PHASES and phase == "now" else ""
-    key = (layer, name, phase, repr(pod if "fabric" in items else pod.nodes[name]), repr(items), others)
+    others = answers.moved(pod, plan).of(name) if (layer in PHASES and phase == "now") or layer in LOADED else ""
+    key = (layer, name, phase, repr(pod) if "fabric" in items else _read_of(pod.nodes[name]), repr(items), others)
     if key not in kept:
         place = plan.nodes[name]
-        names = judging.wanted(layer, place.kind, place.values["pod_fabric"], phase)
-        asks, apart = collecting.asks(names, {"platform": place.platform, "values": place.values, "items": items})
+        names = needed_readings(layer, place.kind, place.values["pod_fabric"], phase)
+        asks, apart = queries_for(names, {"platform": place.platform, "values": place.values, "items": items})
         printed = answers.of_node(pod, plan, name, names)
-        kept[key] = {one.reading.name: collecting.reply(one, place.platform, answered(pod, name, one, printed, layer, phase)) for one in asks} | apart
+        kept[key] = {one.reading.name: reading_result(one, place.platform, answered(pod, name, one, printed, layer, phase)) for one in asks} | apart
     return kept[key]
 
 
-def answered(pod: Pod, name: str, one: collecting.Ask, printed: dict[tuple[str, ...], answers.Printed], layer: str, phase: str) -> list[collecting.Answer]:
+def answered(pod: Pod, name: str, one: Query, printed: dict[tuple[str, ...], answers.Printed], layer: str, phase: str) -> list[CommandResult]:
     """What a node's commands for one reading say, in the order of its items."""
     result = []
     missing = {tool.name for tool in pod.nodes[name].tools if tool.how == "missing"}
-    for command, item in zip(collecting.commands([one]), one.items):
+    for command, item in zip(query_commands([one]), one.items):
         argv = command["alternatives"][0]["argv"]
-        answer = collecting.Answer("ran", one.sources[0], argv)
+        answer = CommandResult("ran", one.sources[0], argv)
         if argv[0] in missing:
             answer.status, answer.stderr = "missing", f"{argv[0]}: not found on PATH"
         elif one.reading.name in answers.SCRIPTED:
             answer.stdout, answer.rc = _scripted(pod, name, one.reading.name, item)
         else:
             said = printed[tuple(argv)]
-            later = said.later if said.later is not None else said.stdout
-            if phase == "now" and layer in PHASES and said.incast is not None:
-                later = said.incast
-            answer.stdout, answer.stderr, answer.rc = said.stdout if phase == "before" else later, said.stderr, said.rc
+            answer.stdout, answer.stderr, answer.rc = _stdout(said, layer, phase), said.stderr, said.rc
             if said.how:
                 answer.status, answer.rc = ("timeout", None) if "sleep" in said.how else ("ran", -11)
         result.append(answer)
     return result
+
+
+def _read_of(node: t.Any) -> str:
+    """All of a node that a reading may show: how its ranks run is none of it."""
+    return repr(dataclasses.replace(node, stack={}) if isinstance(node, Host) else node)
+
+
+def _stdout(said: answers.Printed, layer: str, phase: str) -> str:
+    """What a command prints in a phase of a layer: above loads, counters are where these left them."""
+    loads = list(answers.LOADS)
+    done = loads[: loads.index(layer) + (phase == "now")] if layer in loads else []
+    if (text := said.after(done)) is not None:
+        return text
+    return said.stdout if said.later is None or (phase == "before" and layer not in LOADED) else said.later
 
 
 def _scripted(pod: Pod, name: str, reading: str, item: dict[str, t.Any]) -> tuple[str, int]:

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Inventories of the simulated pod's layout in any size; ``inventories/simulated`` is the one of full size.
 
-Run as a program it writes hosts.yml and cabling.csv of a directory again.
+Run as a program it writes hosts.yml and the wiring plan of a directory again.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import typing as t
 from pathlib import Path
 
 import yaml
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.cabling import PLACE
 
 INVENTORIES = Path(__file__).resolve().parents[2] / "inventories"
 OF_FABRIC = {"roce": INVENTORIES / "simulated", "infiniband": INVENTORIES / "simulated_ib"}
@@ -25,13 +26,13 @@ FIRST_UPLINK = 33
 BELOW_LOADS = "routing"
 
 
-def hosts_yml(racks: int, hosts_per_rack: int, spines: int, fabric: str = "roce") -> str:
-    """The inventory: racks of GPU hosts, one leaf a rail, spines."""
+def hosts_yml(racks: int, hosts_per_rack: int, spines: int, fabric: str = "roce", leaves: int = len(NETDEVS)) -> str:
+    """The inventory: racks of GPU hosts, one leaf a rail (or of each rack), spines."""
     lines = ["# Written by tests/simulated_pod/layout.py.", "---", "all:", "  children:", "    gpu_hosts:", "      children:"]
     for rack in range(racks):
         first = rack * hosts_per_rack + 1
         lines += [f"        rack_{rack + 1:02}:", "          hosts:", f"            gpu[{first:02}:{first + hosts_per_rack - 1:02}]:"]
-    lines += ["    leaves:", "      hosts:"] + [f"        leaf{leaf:02}: {{bgp_asn: {65100 + leaf}}}" for leaf in range(1, len(NETDEVS) + 1)]
+    lines += ["    leaves:", "      hosts:"] + [f"        leaf{leaf:02}: {{bgp_asn: {65100 + leaf}}}" for leaf in range(1, leaves + 1)]
     lines += ["    spines:", "      hosts:"] + [f"        spine{spine:02}: {{bgp_asn: 65000}}" for spine in range(1, spines + 1)]
     text = "\n".join(lines) + "\n"
     return re.sub(r" \{bgp_asn: \d+\}", "", text) if fabric == "infiniband" else text
@@ -47,32 +48,65 @@ def infiniband_csv(hosts: int, spines: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def cabling_csv(hosts: int, spines: int, netdevs: t.Sequence[str] = NETDEVS) -> str:
-    """The wiring plan: rail i of every host on leaf i, one uplink of every leaf to every spine."""
+def cabling_csv(hosts: int, spines: int, netdevs: t.Sequence[str] = NETDEVS, leaf_platform: str = "eos", hosts_per_unit: int = 0) -> str:
+    """The wiring plan: rail i of every host on leaf i (of its unit), one uplink of every leaf to every spine.
+
+    leaf_platform: eos or sonic, by which its ports are named; hosts_per_unit: how many hosts share their leaves, 0 for all.
+    """
+    per = hosts_per_unit or hosts
+    units = -(-hosts // per)
     lines = ["a_node,a_port,b_node,b_port,medium,length_m,a_address,b_address"]
-    for leaf, netdev in enumerate(netdevs, 1):
+    for rail, netdev in enumerate(netdevs, 1):
         for host in range(1, hosts + 1):
-            lines.append(f"gpu{host:02},{netdev},leaf{leaf:02},Ethernet{host}/1,{'dac,2' if host <= 4 else 'optic,30'},,")
-    for leaf in range(1, len(netdevs) + 1):
+            leaf = rail + len(netdevs) * ((host - 1) // per)
+            lines.append(f"gpu{host:02},{netdev},leaf{leaf:02},{_leaf_port(leaf_platform, host)},{'dac,2' if host <= 4 else 'optic,30'},,")
+    for leaf in range(1, units * len(netdevs) + 1):
         for spine in range(1, spines + 1):
             addresses = f"10.0.{spine}.{2 * leaf},10.0.{spine}.{2 * leaf + 1}"
-            lines.append(f"leaf{leaf:02},Ethernet{FIRST_UPLINK + spine - 1}/1,spine{spine:02},Ethernet{8 * (leaf - 1)},optic,50,{addresses}")
+            uplink = _leaf_port(leaf_platform, FIRST_UPLINK + spine - 1)
+            lines.append(f"leaf{leaf:02},{uplink},spine{spine:02},Ethernet{8 * (leaf - 1)},optic,50,{addresses}")
     return "\n".join(lines) + "\n"
 
 
+def _leaf_port(platform: str, number: int) -> str:
+    return f"Ethernet{8 * (number - 1)}" if platform == "sonic" else f"Ethernet{number}/1"
+
+
+def rails_of_units(hosts_per_unit: int) -> list[dict[str, t.Any]]:
+    """The rails of a pod whose leaves are those of a unit of so many hosts: leaf and network follow from a host's number."""
+    first = f"8 * ((host_number | int - 1) // {hosts_per_unit})"
+    raw = yaml.safe_load((SIMULATED / "group_vars" / "gpu_hosts.yml").read_text(encoding="utf-8"))["pod_rails"]
+    return [
+        {
+            **rail,
+            "leaf": f"leaf{{{{ '%02d' | format({first} + {number}) }}}}",
+            "address": f"10.{{{{ 50 + {first} + {number} }}}}.0.{{{{ host_number }}}}/24",
+        }
+        for number, rail in enumerate(raw, 1)
+    ]
+
+
 def write(
-    into: Path, racks: int = 4, hosts_per_rack: int = 8, spines: int = 4, expectations: t.Mapping[str, t.Any] | None = None, fabric: str = "roce"
-) -> Path:
+    into: Path, racks: int = 4, hosts_per_rack: int = 8, spines: int = 4, expectations: t.Mapping[str, t.Any] | None = None, fabric: str = "roce",
+    leaf_platform: str = "eos", leaves_of_racks: bool = False,
+) -> Path:  # fmt: skip
     """An inventory of that size in a directory; expectations override those of ``inventories/simulated`` or ``inventories/simulated_ib``.
 
+    leaf_platform: eos or sonic; leaves_of_racks: whether each rack has leaves of its own, so that hosts of two racks meet over the spines.
     It stops below the loads, which take their time on a pod of any size, unless the expectations say more. Returns the directory.
     """
     shutil.copytree(OF_FABRIC[fabric] / "group_vars", into / "group_vars", dirs_exist_ok=True)
-    (into / "hosts.yml").write_text(hosts_yml(racks, hosts_per_rack, spines, fabric), encoding="utf-8")
-    values = {"pod_gate_groups": [f"rack_{rack:02}" for rack in range(1, racks + 1)], "pod_to_layer": BELOW_LOADS, **(expectations or {})}
+    leaves = len(NETDEVS) * (racks if leaves_of_racks else 1)
+    (into / "hosts.yml").write_text(hosts_yml(racks, hosts_per_rack, spines, fabric, leaves), encoding="utf-8")
+    if leaf_platform == "sonic":
+        shutil.copy(into / "group_vars" / "spines.yml", into / "group_vars" / "leaves.yml")
+    expectations = {**({"pod_rails": rails_of_units(hosts_per_rack)} if leaves_of_racks else {}), **(expectations or {})}
+    values = {"pod_gate_groups": [f"rack_{rack:02}" for rack in range(1, racks + 1)], "pod_to_layer": BELOW_LOADS, **expectations}
     netdevs = [rail["netdev"] for rail in values["pod_rails"]] if "pod_rails" in values else NETDEVS
-    cables = infiniband_csv(racks * hosts_per_rack, spines) if fabric == "infiniband" else cabling_csv(racks * hosts_per_rack, spines, netdevs)
-    (into / "cabling.csv").write_text(cables, encoding="utf-8")
+    cables = infiniband_csv(racks * hosts_per_rack, spines) if fabric == "infiniband" else cabling_csv(
+        racks * hosts_per_rack, spines, netdevs, leaf_platform, hosts_per_rack if leaves_of_racks else 0
+    )  # fmt: skip
+    (into / PLACE).write_text(cables, encoding="utf-8")
     rails = {key: values.pop(key) for key in ("pod_rails",) if key in values}
     (into / "group_vars" / "all" / "size.yml").write_text(yaml.safe_dump(values), encoding="utf-8")
     if rails:
@@ -85,4 +119,4 @@ if __name__ == "__main__":
     target = Path(sys.argv[1]) if len(sys.argv) > 1 else SIMULATED
     whose = "infiniband" if target.name == OF_FABRIC["infiniband"].name else "roce"
     (target / "hosts.yml").write_text(hosts_yml(4, 8, 4, whose), encoding="utf-8")
-    (target / "cabling.csv").write_text(infiniband_csv(32, 4) if whose == "infiniband" else cabling_csv(32, 4), encoding="utf-8")
+    (target / PLACE).write_text(infiniband_csv(32, 4) if whose == "infiniband" else cabling_csv(32, 4), encoding="utf-8")

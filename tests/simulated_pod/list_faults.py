@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+import typing as t
 from pathlib import Path
 
 import yaml
@@ -13,12 +14,20 @@ import yaml
 HERE = Path(__file__).parent
 
 
+def _options(fault: dict[str, t.Any]) -> str:
+    """What a run needs besides the fault: without it, nothing checks what is broken. A variant is healthy, and a run climbs to the last layer."""
+    expectations = fault.get("expectations", {}) if "expect" in fault else {}
+    needed = [f"-e {name}={value}" for name, value in expectations.items() if name != "pod_to_layer"]
+    return f" Needs {' '.join(needed)}." if needed else ""
+
+
 def main() -> int:
-    """Print each name and description."""
+    """Print each name and description, and the options without which a fault breaks nothing that is checked."""
     for folder in ("faults", "faults_infiniband", "variants"):
         print(f"{folder}:")
         for path in sorted((HERE / folder).glob("*.yml")):
-            print(f"  {path.stem:<28}{yaml.safe_load(path.read_text(encoding='utf-8'))['description']}")
+            fault = yaml.safe_load(path.read_text(encoding="utf-8"))
+            print(f"  {path.stem:<28}{fault['description']}{_options(fault)}")
     return 0
 
 

@@ -7,27 +7,33 @@ from __future__ import annotations
 
 import typing as t
 
-from ...plugins.plugin_utils import loads
-from ...plugins.plugin_utils.collecting import Reply
-from ...plugins.plugin_utils.plan import Plan
-from ...plugins.plugin_utils.timetables import PLANNERS
+from ...plugins.plugin_utils.collect.types import ReadingResult
+from ...plugins.plugin_utils.loads.planners import PLANNERS
+from ...plugins.plugin_utils.loads.results import job_results
+from ...plugins.plugin_utils.loads.schedule import JOBS_READING, Job, StepInput
+from ...plugins.plugin_utils.pod.plan import Plan
 from . import answers, congested
 from .model import Host, Pod
 from .render import perftest
 
 
-def incasts(pod: Pod, plan: Plan, members: t.Iterable[str]) -> dict[str, dict[str, Reply]]:
-    """The readings of layer 3's loads by host of some members, as the collection's own timetable asks for them and its own parser reads them."""
-    mine = [name for name in members if name in pod.hosts and not pod.hosts[name].unreachable]
-    hosts = [name for name in mine if not congested.busy(pod.hosts[name])]
-    timetable = PLANNERS["congestion"](loads.Situation(plan, hosts, 0, {}, {}))
+def incasts(pod: Pod, plan: Plan, members: t.Iterable[str]) -> dict[str, dict[str, ReadingResult]]:
+    """The readings of layer 3's loads by host of some members, as the collection's own schedule asks for them and its own parser reads them."""
+    hosts, told = loadable(pod, members)
+    schedule = PLANNERS["congestion"](StepInput(plan, hosts, 0, {}, {}))
     rates = answers.moved(pod, plan).rates
-    jobs = timetable.jobs if timetable is not None else {}
-    told = {name: {loads.JOBS: Reply("unknown", f"it was not loaded: {_work(pod.hosts[name])}")} for name in mine if name not in hosts}
+    jobs = schedule.jobs if schedule is not None else {}
     for host, its in jobs.items():
         said = {job.id: _said(pod, pod.hosts[host], job, rates) for job in its}
-        told[host] = loads.replies(its, {"answers": said, "ended": "all"})
+        told[host] = job_results(its, {"answers": said, "ended": "all"})
     return told
+
+
+def loadable(pod: Pod, members: t.Iterable[str]) -> tuple[list[str], dict[str, dict[str, ReadingResult]]]:
+    """The hosts of some members that are loaded, and what is kept of those that are at work."""
+    mine = [name for name in members if name in pod.hosts and not pod.hosts[name].unreachable]
+    hosts = [name for name in mine if not congested.busy(pod.hosts[name])]
+    return hosts, {name: {JOBS_READING: ReadingResult("unknown", f"it was not loaded: {_work(pod.hosts[name])}")} for name in mine if name not in hosts}
 
 
 def _work(host: Host) -> str:
@@ -35,22 +41,28 @@ def _work(host: Host) -> str:
     return f"{', '.join(working)} run{'s' if len(working) == 1 else ''} processes"
 
 
-def _lacks(host: Host, name: str) -> bool:
+def missing_tool(host: Host, name: str) -> bool:
+    """Whether a host has no such tool."""
     return any(tool.name == name and tool.how == "missing" for tool in host.tools)
 
 
-def _said(pod: Pod, host: Host, job: loads.Job, rates: t.Mapping[tuple[int, str, str], float]) -> dict[str, t.Any]:
+def no_server(argv: t.Sequence[str]) -> str:
+    """What a client says that finds no server."""
+    words = " Unable to open file descriptor for socket connection Unable to init the socket connection"
+    return f"Couldn't connect to {argv[-1]}:{argv[argv.index('-p') + 1]}\n{words}\n"
+
+
+def _said(pod: Pod, host: Host, job: Job, rates: t.Mapping[tuple[int, str, str], float]) -> dict[str, t.Any]:
     told = {"status": "ran", "argv": job.argv, "rc": 0, "stdout": "", "stderr": "", "seconds": job.until - job.at, "cut": False}
-    if _lacks(host, job.argv[0]):
+    if missing_tool(host, job.argv[0]):
         return told | {"status": "missing", "rc": None, "stderr": f"{job.argv[0]}: not found on PATH"}
-    if _lacks(pod.hosts[job.told["peer"]], job.argv[0]):
-        if job.told["role"] == "server":
+    if missing_tool(pod.hosts[job.columns["peer"]], job.argv[0]):
+        if job.columns["role"] == "server":
             return told | {"status": "timeout", "rc": None}
-        words = " Unable to open file descriptor for socket connection Unable to init the socket connection"
-        return told | {"rc": 1, "stderr": f"Couldn't connect to {job.argv[-1]}:{job.argv[job.argv.index('-p') + 1]}\n{words}\n"}
-    if job.told["role"] == "client":
-        rate = rates.get((job.told["round"], host.name, job.told["device"]), 0.0)
-        link_layer = next(rail.link_layer for rail in host.rails if rail.device == job.told["device"])
-        test = {name: job.told[name] for name in ("device", "qps", "mtu")}
-        told["stdout"] = perftest.text(**test, link_layer=link_layer, gid=job.told["gid_index"], size=job.told["bytes"], gbit_s=rate)
+        return told | {"rc": 1, "stderr": no_server(job.argv)}
+    if job.columns["role"] == "client":
+        rate = rates.get((job.columns["round"], host.name, job.columns["device"]), 0.0)
+        link_layer = next(rail.link_layer for rail in host.rails if rail.device == job.columns["device"])
+        test = {name: job.columns[name] for name in ("device", "qps", "mtu")}
+        told["stdout"] = perftest.text(**test, link_layer=link_layer, gid=job.columns["gid_index"], size=job.columns["bytes"], gbit_s=rate)
     return told

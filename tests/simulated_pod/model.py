@@ -57,11 +57,13 @@ class Rail:
     iommu: str = "identity"
     sriov_vfs: int = 0
     trust: str = "dscp"
+    priority: int = 3
     pfc: list[int] = field(default_factory=lambda: [3])
     dscp_moved: dict[int, int] = field(default_factory=dict)
     pause: bool = False
     dcqcn_np: list[int] = field(default_factory=lambda: [3])
     dcqcn_rp: list[int] = field(default_factory=lambda: [3])
+    dcqcn_parameters: dict[str, str] = field(default_factory=lambda: {"rpg_time_reset": "300", "rpg_ai_rate": "5"})
     settings: dict[str, str] = field(default_factory=dict)
     next_boot: dict[str, str] = field(default_factory=dict)
     counters: dict[str, int] = field(default_factory=dict)
@@ -74,6 +76,7 @@ class Rail:
     pre_fec_ber: str = "2E-9"
     symbol_ber: str = "15E-255"
     temperature_c: int = 45
+    module_temperature_c: float = 42.5
     link_layer: str = "Ethernet"
     lanes: int = 4
     lane_gbit_s: float = 106.25
@@ -90,6 +93,7 @@ class Rail:
     receives_gbit_s: float = 0.0
     from_gpu_gbit_s: float = 0.0
     sends_to: dict[str, float] = field(default_factory=dict)
+    first_gbit_s: float = 0.0
     latency_us: float = 0.0
     counts_class: bool = True
     measures_mtu: int = 0
@@ -99,6 +103,9 @@ class Rail:
     rdma_counters: dict[str, int] = field(default_factory=dict)
     rdma_grow: dict[str, int] = field(default_factory=dict)
     grow_loaded: dict[str, int] = field(default_factory=dict)
+    # What the loads of a layer add to its counters, by layer, and the priority in which their traffic is counted, where it is not its own.
+    grow_in: dict[str, dict[str, int]] = field(default_factory=dict)
+    priority_in: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -122,14 +129,22 @@ class Gpu:
     thermal_slowdown: bool = False
     fabric_state: str = "Completed"
     fabric_status: str = "Success"
+    fabric_health: str = "Healthy"
+    mig: str = "Disabled"
     iommu: str = "identity"
     present: bool = True
     working: bool = False
+    # What the loads of a layer add, by layer and name: ``lost``, ``ecc_uncorrected``, or one of SLOWDOWNS in microseconds.
+    grow_in: dict[str, dict[str, int]] = field(default_factory=dict)
+    reports_slowdowns: bool = True
 
 
 @dataclass
 class Host:
-    """One GPU host with what its kernel and its tools know."""
+    """One GPU host with what its kernel and its tools know.
+
+    boots_after: after how many of its responses in a run it has booted, 0 for before the first; None where it does not.
+    """
 
     name: str
     group: str
@@ -138,8 +153,10 @@ class Host:
     management_mac: str
     boot: str
     uptime_seconds: int
+    boots_after: int | None = None
     tools: list[Tool] = field(default_factory=list)
     unreachable: str = ""
+    vendor: str = "nvidia"
     driver: str = "550.90.07"
     cuda: str = "12.4"
     driver_flavour: str = "closed"
@@ -148,6 +165,10 @@ class Host:
     nccl: str = "2.21.5"
     modules: list[str] = field(default_factory=lambda: ["nvidia_peermem"])
     memory_peer: bool = True
+    # Whether the kernel lists the clients of peer memory at all.
+    memory_peers_listed: bool = True
+    # What modprobe says of a module that it cannot load.
+    refused_modules: dict[str, str] = field(default_factory=dict)
     modules_load: list[str] = field(default_factory=lambda: ["nvidia-peermem"])
     dmabuf: bool = False
     gpu_link: str = "NV18"
@@ -162,6 +183,8 @@ class Host:
     environment: dict[str, str] = field(default_factory=lambda: {"NCCL_IB_TC": "106"})
     log: list[str] = field(default_factory=list)
     log_later: list[str] = field(default_factory=list)
+    # Lines that the kernel logs during the loads of a layer, by layer.
+    log_in: dict[str, list[str]] = field(default_factory=dict)
     beside_gbit_s: float = 0.0
     perftest_gpu: bool = True
     stack: dict[str, t.Any] = field(default_factory=dict)
@@ -198,6 +221,9 @@ class Port:
     learned: bool = True
     listed: bool = True
     pre_fec_ber: float = 1.1e-9
+    module_temperature_c: float = 41.2
+    # For which length its headroom is; None: for that of its cable.
+    headroom_m: float | None = None
     lanes: int = 4
     lane_gbit_s: float = 106.25
     pfc: list[int] = field(default_factory=lambda: [3])
@@ -219,7 +245,10 @@ class Session:
 
 @dataclass
 class Switch:
-    """One leaf or spine; spares are ports without a cable, with the state they are in."""
+    """One leaf or spine; spares are ports without a cable, with the state they are in.
+
+    boots_after: as of a host.
+    """
 
     name: str
     role: str
@@ -232,20 +261,32 @@ class Switch:
     sessions: list[Session]
     prefixes: list[str]
     own_prefix: str = ""
+    booted: float = 1700000000.0
+    boots_after: int | None = None
     paths: dict[str, int] = field(default_factory=dict)
     lost_of_kernel: list[str] = field(default_factory=list)
     unreachable: str = ""
     tools: list[Tool] = field(default_factory=list)
     spares: dict[str, str] = field(default_factory=dict)
+    priority: int = 3
     marking: bool = True
+    ecn_mode_told: bool = True
     ecn_min_bytes: int = 150_000
     ecn_max_bytes: int = 1_500_000
     lossless: list[int] = field(default_factory=lambda: [3])
     dscp_maps: dict[str, dict[int, int]] = field(default_factory=lambda: {"AZURE": {dscp: {26: 3, 48: 6}.get(dscp, 0) for dscp in range(64)}})
+    nos: str = ""
+    # States of power supplies and fans that do not work, by name (PSU2, Fan1).
+    parts: dict[str, str] = field(default_factory=dict)
+    celsius: float = 52.5
+    # The traffic class of CNPs where it is not that of the maps.
+    cnp_class: int | None = None
     pause_bytes: int = 2_500_000
     headroom_bytes: int = 12_000_000
     drop_bytes: int = 20_000_000
     hashes_over: int = 0
+    # How much of what crosses goes to a spine, beside 1 of each other.
+    uplink_weights: dict[str, float] = field(default_factory=dict)
     storms: bool = False
 
     kind = "switch"

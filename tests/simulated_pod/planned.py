@@ -13,8 +13,9 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 from ansible.vars.manager import VariableManager
 
-from ...plugins.plugin_utils.opening import ROLES, Inventory, prepare
-from ...plugins.plugin_utils.plan import Plan
+from ...plugins.plugin_utils.pod.cabling import PLACE, located
+from ...plugins.plugin_utils.pod.plan import Plan
+from ...plugins.plugin_utils.run.inventory_check import ROLES, Inventory, planned_pod
 from . import changes, healthy, wiring
 from .model import Pod
 
@@ -22,7 +23,7 @@ ALSO = ("bgp_asn", "ansible_network_os")
 
 
 def plan_of(directory: Path) -> Plan:
-    """The plan of ``hosts.yml``, the group variables and ``cabling.csv`` of a directory."""
+    """The plan of ``hosts.yml``, the group variables and the wiring plan of a directory."""
     loader = DataLoader()
     manager = InventoryManager(loader=loader, sources=[str(directory / "hosts.yml")])
     variables = VariableManager(loader=loader, inventory=manager)
@@ -32,7 +33,7 @@ def plan_of(directory: Path) -> Plan:
         raw = variables.get_vars(host=manager.get_host(name), include_hostvars=False)
         templar = Templar(loader=loader, variables=raw)
         values[name] = {key: templar.template(value) for key, value in raw.items() if key.startswith("pod_") or key in ALSO}
-    plan, _waivers = prepare(Inventory(groups, values), (directory / "cabling.csv").read_text(encoding="utf-8"))
+    plan, _waivers = planned_pod(Inventory(groups, values), (directory / located(directory, PLACE)).read_text(encoding="utf-8-sig"))
     return plan
 
 

@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 import typing as t
 from pathlib import Path
 
-from ...plugins.plugin_utils.plan import Plan
+from ...plugins.plugin_utils.loads.incasts import pod_incasts
+from ...plugins.plugin_utils.pod.plan import Plan
 from . import answers, stack
 from .model import Pod
 from .render import perftest
@@ -34,7 +36,7 @@ def render(plan: Plan, pod: Pod, into: Path) -> None:
             (into / "=hosts" / address).write_text(f"{host.name}\n", encoding="utf-8")
     (into / "=shares").mkdir()
     rates = answers.moved(pod, plan).rates
-    for pair in plan.incasts(list(pod.hosts)).pairs:
+    for pair in pod_incasts(plan, list(pod.hosts)).pairs:
         sender, receiver = (f"{pair[end]['host']}.{pair[end]['device']}" for end in ("sender", "receiver"))
         rate = rates.get((pair["round"], pair["sender"]["host"], pair["sender"]["device"]), 0.0)
         (into / "=shares" / f"{sender}>{receiver}").write_text(f"{perftest.mbit(rate)}\n", encoding="utf-8")
@@ -46,6 +48,7 @@ def render_node(plan: Plan, pod: Pod, name: str, into: Path) -> None:
     place, node = into / name, pod.nodes[name]
     (place / "tmp").mkdir(parents=True, exist_ok=True)
     printed = answers.of_node(pod, plan, name)
+    (place / "=boots_after").write_text("" if node.boots_after is None else str(node.boots_after), encoding="ascii")
     missing = {tool.name for tool in node.tools if tool.how == "missing"}
     scripts = answers.scripts(node) if name in pod.hosts else {}
     _bin(place / "bin", ({argv[0] for argv in printed} | set(scripts)) - missing)
@@ -60,12 +63,18 @@ def render_node(plan: Plan, pod: Pod, name: str, into: Path) -> None:
 
 def _bin(place: Path, names: t.Iterable[str]) -> None:
     place.mkdir(parents=True, exist_ok=True)
+    # Copies: an edit of the tools reaches no pod that is rendered. The links are relative, since a pod is renamed when it is whole.
+    tools = place.parents[1] / "=tools"
+    if not tools.is_dir():
+        shutil.copytree(TOOLS, tools)
+        for name in ("change.py", "stack.py"):
+            shutil.copy(TOOLS.parent / name, tools)
     if not (place.parent / "=change").is_symlink():
-        (place.parent / "=change").symlink_to(TOOLS.parent / "change.py")
-        (place.parent / "=stack.py").symlink_to(TOOLS.parent / "stack.py")
+        (place.parent / "=change").symlink_to("../=tools/change.py")
+        (place.parent / "=stack.py").symlink_to("../=tools/stack.py")
     for name, program in [*((name, "answer") for name in {*names, "path_probe"} - {"python3"}), ("python3", "python3")]:
         if not (place / name).is_symlink():
-            (place / name).symlink_to(TOOLS / program)
+            (place / name).symlink_to(f"../../=tools/{program}")
 
 
 def _write(place: Path, argv: tuple[str, ...], answer: answers.Printed) -> None:
@@ -80,6 +89,8 @@ def _write(place: Path, argv: tuple[str, ...], answer: answers.Printed) -> None:
         "=rc": f"{answer.rc}\n" if answer.rc else None,
         "=incast": answer.incast,
         "=loaded": answer.loaded,
+        "=collectives": answer.collectives,
+        "=training": answer.training,
     }
     for name, text in {**files, "=how": answer.how or None, "=below": "" if answer.asked_below else None}.items():
         if text is not None:

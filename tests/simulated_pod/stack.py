@@ -9,6 +9,7 @@ A whole program of the standard library: the simulated ``python3`` becomes it. H
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import hashlib
 import json
 import os
@@ -21,13 +22,24 @@ from pathlib import Path
 GIB = 1 << 30
 # A host as it should be; a fault sets some of these.
 HEALTHY: dict[str, t.Any] = {
+    "device": "NVIDIA H200",
     "node_gbyte_s": 366.0,
+    # The variable with which a host alone is as fast as others.
+    "node_restored_by": "",
+    # Whether the NVSwitches' multicast is available to NCCL; None where NCCL's log says nothing of it.
+    "nvls": True,
     "nics_percent": 88.0,
     "limit_gbyte_s": 1e9,
+    # Where the limit holds: in runs of so many hosts, beside one of these hosts, or in jobs of this name (a pattern).
+    "limit_from_hosts": 1,
+    "limit_with": [],
+    "limit_in": "*",
     # The variable with which the limit does not hold.
     "restored_by": "",
     "gdr": True,
     "rails_used": 8,
+    # Which NIC (its number in NCCL's list) each GPU goes over; the GPU's own where nothing is said.
+    "nics_of_gpus": {},
     # The GPU whose rail carries half.
     "slow_rail": -1,
     "socket": False,
@@ -38,11 +50,28 @@ HEALTHY: dict[str, t.Any] = {
     "dip_at": 0,
     "absent": False,
     "dead": False,
+    # Which of the host's ranks is absent or dead, and in runs of how many hosts.
+    "missing_rank": -1,
+    "missing_from_hosts": 2,
+    # Runs that no rank finishes although all of them arrived, from so many hosts on; 0 for none.
+    "stuck_from_hosts": 0,
+    # What a run ends with, of which rank of this host (all of them by None), and in runs of how many hosts.
+    "error": "",
+    "error_rank": 0,
+    "error_from_hosts": 1,
+    "launcher_fails": False,
     "late_ms": 0.2,
     "copy_gbyte_s": 380.0,
     "access": True,
     "variable": "",
+    "variable_value": "1",
+    # Where NCCL found the variable: by environment, or by a configuration file's path.
+    "variable_by": "environment",
     "warning": "",
+    "nccl": "2.28.9+cuda13.0",
+    # More lines of NCCL's log as it writes them ("NCCL INFO …", "NCCL WARN …"), in runs of so many hosts.
+    "log_lines": [],
+    "log_from_hosts": 1,
     "lone": False,
     # Of nccl-tests alone: whether it is there, what it carries of what torch does, wrong values, and lone ranks as of a build without MPI.
     "tests": True,
@@ -52,6 +81,8 @@ HEALTHY: dict[str, t.Any] = {
     "step_ms": 650.0,
     "jitter_percent": 0.4,
     "outlier_times": 1.0,
+    # Stalled steps: {ms: 900, part: data | compute | communication, rank: of this host, or all; every: 10th step, or steps: [12, 40]}.
+    "stalls": [],
     "behind_ms": 0.0,
     "data_ms": 0.5,
     "gemm_tflops": 790.0,
@@ -72,7 +103,9 @@ def state(host: t.Any) -> Host:
     """What the program needs of a host of the model."""
     rails = {"rails": len(host.rails), "link_gbit_s": 400, "devices": [rail.device for rail in host.rails], "rails_used": len(host.rails)}
     direct = "nvidia_peermem" in host.modules or host.dmabuf
-    return {**HEALTHY, **rails, "name": host.name, "gdr": direct, **host.stack}
+    launchers = {"mpirun", "srun"}
+    fails = any(tool.name in launchers for tool in host.tools)
+    return {**HEALTHY, **rails, "name": host.name, "gdr": direct, "launcher_fails": fails, **host.stack}
 
 
 def options(argv: t.Sequence[str]) -> dict[str, t.Any]:
@@ -89,19 +122,26 @@ def options(argv: t.Sequence[str]) -> dict[str, t.Any]:
     return vars(known)
 
 
-def rate(run: t.Sequence[Host], over_nics: bool, given: t.Collection[str] = ()) -> float:
+def limited(host: Host, run: t.Sequence[Host], job: str) -> bool:
+    """Whether a host's limit holds in a run."""
+    beside = {one["name"] for one in run}
+    together = not host["limit_with"] or bool(beside & set(host["limit_with"]))
+    return together and len(run) >= host["limit_from_hosts"] and fnmatch.fnmatchcase(job, host["limit_in"])
+
+
+def rate(run: t.Sequence[Host], over_nics: bool, given: t.Collection[str] = (), job: str = "") -> float:
     """The busbw of a run in GB/s."""
     shown = next((one.partition("=")[2] for one in given if one.startswith("CUDA_VISIBLE_DEVICES=")), None)
     if shown is not None:
         parts = [host["link_gbit_s"] / 8 * host["nics_percent"] / 100 * (0.5 if host["slow_rail"] == int(shown) else 1.0) for host in run]
         return float(min(parts))
     if len(run) == 1 and not over_nics:
-        return float(run[0]["node_gbyte_s"])
+        return float(HEALTHY["node_gbyte_s"] if run[0]["node_restored_by"] in given else run[0]["node_gbyte_s"])
     slowest = []
     for host in run:
         wire = host["rails"] * host["link_gbit_s"] / 8
         part = (host["nics_percent"] / 100) * (host["rails_used"] / host["rails"]) * (1.0 if host["gdr"] else 0.5)
-        limit = 1e9 if host["restored_by"] in given else host["limit_gbyte_s"]
+        limit = 1e9 if host["restored_by"] in given or not limited(host, run, job) else host["limit_gbyte_s"]
         slowest.append(min(3.0 if host["socket"] else wire * part, limit))
     return min(slowest)
 
@@ -111,8 +151,10 @@ def document(program: str, told: dict[str, t.Any], run: t.Sequence[Host]) -> dic
     index, count, per = int(told["host_index"]), int(told["hosts"]), int(told["ranks_per_host"])
     me = run[index]
     ranks = list(range(index * per, (index + 1) * per))
-    missing = [rank for place, host in enumerate(run) if host["absent"] or host["dead"] for rank in (place * per + per - 1,)] if count > 1 else []
-    about: dict[str, t.Any] = {"torch": "2.11.0+cu130", "device": "NVIDIA H200", "library": "2.28.9"}
+    missing = [
+        place * per + host["missing_rank"] % per for place, host in enumerate(run) if (host["absent"] or host["dead"]) and count >= host["missing_from_hosts"]
+    ]
+    about: dict[str, t.Any] = {"torch": "2.11.0+cu130", "device": me["device"], "library": me["nccl"].partition("+")[0]}
     if program == "training_step":
         about |= {
             "gemm_tflops": me["gemm_tflops"],
@@ -130,7 +172,11 @@ def document(program: str, told: dict[str, t.Any], run: t.Sequence[Host]) -> dic
         "program": program, "host": me["name"], "host_index": index, "hosts": count, "ranks_per_host": per, "world_size": world,
         "backend": "nccl", "outcome": "complete", "seconds": 20.0, "ranks": rows,
     }  # fmt: skip
-    if missing:
+    ended = [host for host in run if host["error"] and count >= host["error_from_hosts"]]
+    if ended:
+        return _ended(result, ended, me)
+    stuck = any(host["stuck_from_hosts"] and count >= host["stuck_from_hosts"] for host in run)
+    if missing or stuck:
         return _hung(result, missing, me)
     if program == "training_step":
         return result | _trained(told, me, ranks, run)
@@ -141,6 +187,14 @@ def dataset(path: str, me: Host) -> dict[str, t.Any]:
     """What a host reads of a dataset."""
     told = {"program": "dataset_read", "path": path, "by": None, "gbyte_s": None, "files": 0, "free_gbyte": me["free_gbyte"], "error": me["reads_nothing"]}
     return told if me["reads_nothing"] else told | {"by": me["reads_by"], "gbyte_s": me["reads_gbyte_s"], "files": 64, "error": None}
+
+
+def _ended(result: dict[str, t.Any], ended: t.Sequence[Host], me: Host) -> dict[str, t.Any]:
+    """A run that ends with an error of some ranks; the others are ended for their sake."""
+    for row in result["ranks"]:
+        own = me in ended and me["error_rank"] in (None, row["local_rank"])
+        row["outcome"], row["error"] = ("error", me["error"]) if own else ("ended", None)
+    return {**result, "outcome": "failed"}
 
 
 def _hung(result: dict[str, t.Any], missing: list[int], me: Host) -> dict[str, t.Any]:
@@ -164,7 +218,7 @@ def _measured(told: dict[str, t.Any], me: Host, ranks: list[int], run: t.Sequenc
                 wrong = me["wrong_small"] if rank == ranks[0] and count == "1021" else 0
                 row = {"rank": rank, "dtype": dtype, "count": int(count), "wrong": wrong, "unsupported": None}
                 results += [{**row, "collective": name} for name in names]
-    top = rate(run, "NCCL_P2P_DISABLE=1" in told["variable"], told["variable"]) * noise.uniform(0.995, 1.0)
+    top = rate(run, "NCCL_P2P_DISABLE=1" in told["variable"], told["variable"], told["job"]) * noise.uniform(0.995, 1.0)
     world = len(run) * len(ranks)
     rates = []
     for size in [int(size) for size in told["sizes"].split(",") if size]:
@@ -195,13 +249,17 @@ def _trained(told: dict[str, t.Any], me: Host, ranks: list[int], run: t.Sequence
         slowest = max(host["step_ms"] * (1 + noise.gauss(0, host["jitter_percent"] / 100)) for host in run) + behind
         if step == first + count // 2:
             slowest *= max(host["outlier_times"] for host in run)
+        stalled = max((one["ms"] for host in run for one in host["stalls"] if _stalls(one, step)), default=0.0)
+        slowest += stalled
         for rank in ranks:
-            compute = min(me["step_ms"] * 0.9 + me["behind_ms"] * (rank == ranks[0]), slowest - me["data_ms"])
+            mine = {one["part"]: one["ms"] for one in me["stalls"] if _stalls(one, step) and one.get("rank", rank - ranks[0]) == rank - ranks[0]}
+            data = me["data_ms"] + mine.get("data", 0.0)
+            compute = min(me["step_ms"] * 0.9 + me["behind_ms"] * (rank == ranks[0]) + mine.get("compute", 0.0), slowest - data)
             loss: float | None = 10.0 + step * 0.01 if me["rises"] else 10.0 / (1 + (step - first) * 0.05)
             if me["nan"] and rank == ranks[0] and step == first + count - 1:
                 loss = None
             row = {"rank": rank, "step": step, "steps": 1, "step_ms": slowest, "longest_ms": slowest, "shortest_ms": slowest, "deviation_ms": 0.0}
-            steps.append({**row, "data_ms": me["data_ms"], "compute_ms": compute, "other_ms": slowest - compute - me["data_ms"], "loss": loss})
+            steps.append({**row, "data_ms": data, "compute_ms": compute, "other_ms": slowest - compute - data, "loss": loss})
     sums = {what: hashlib.sha256(what.encode()).hexdigest()[:16] for what in ("parameters", "gradients", "optimizer")}
     agreements: list[dict[str, t.Any]] = [{"rank": rank, "what": "one process", "strategy": "ddp", "difference": 2e-16} for rank in ranks]
     for what, checksum in sums.items():
@@ -211,6 +269,10 @@ def _trained(told: dict[str, t.Any], me: Host, ranks: list[int], run: t.Sequence
     heading = ["# gpu     sm    mem    enc    dec    jpg    ofa     mmaact ", "# Idx      %      %      %      %      %      %      GPM:% "]
     samples = [f"    {gpu}    100     37      0      0      0      0   {percent:>8} " for percent in ("-", me["tensor_percent"]) for gpu in range(len(ranks))]
     return {"steps": steps, "agreements": agreements, "tensor_cores": [{"lines": heading + samples, "rank": ranks[0]}]}
+
+
+def _stalls(stall: dict[str, t.Any], step: int) -> bool:
+    return step in stall.get("steps", ()) or ("every" in stall and step % stall["every"] == 0)
 
 
 HEADER = """#                                                              out-of-place                       in-place
@@ -243,22 +305,27 @@ def table(argv: t.Sequence[str], run: t.Sequence[Host], ranks: int, over_nics: b
     return text + f"# Out of bounds values : 0 OK\n# Avg bus bandwidth    : {rate(run, over_nics):.4f}\n#\n# Collective test concluded: all_reduce_perf\n#\n"
 
 
-def log(me: Host, several: bool, over_nics: bool) -> str:
-    """What NCCL writes on a host."""
+def log(me: Host, hosts: int, over_nics: bool) -> str:
+    """What NCCL writes on a host in a run of so many hosts."""
+    several = hosts > 1
     names = me["devices"][: me["rails_used"]]
-    lines = ["NCCL INFO NCCL version 2.28.9+cuda13.0"]
+    lines = [f"NCCL INFO NCCL version {me['nccl']}"]
     lines += [f"NCCL INFO {name} set by environment to {value}." for name, value in me["variables"].items()]
-    lines += [f"NCCL INFO {me['variable']} set by environment to 1."] if me["variable"] else []
+    lines += [f"NCCL INFO {me['variable']} set by {me['variable_by']} to {me['variable_value']}."] if me["variable"] else []
     lines.append("NCCL INFO NET/IB : Using " + " ".join(f"[{place}]{name}:1/RoCE" for place, name in enumerate(names)) + " [RO]; OOB eth0:192.0.2.1<0>")
     lines.append(f"NCCL INFO Using network {'Socket' if me['socket'] else 'IB'}")
     for gpu in range(8):
-        kind = "P2P/CUMEM" if me["access"] else "SHM/direct/direct"
-        via = "NET/Socket/0" if me["socket"] else f"NET/IB/{gpu % len(names)}" + ("/GDRDMA" if me["gdr"] else "")
+        kind = "P2P/CUMEM" if me["access"] and me["variable"] != "NCCL_P2P_DISABLE" else "SHM/direct/direct"
+        nic = me["nics_of_gpus"].get(str(gpu), gpu) % len(names)
+        via = "NET/Socket/0" if me["socket"] else f"NET/IB/{nic}" + ("/GDRDMA" if me["gdr"] else "")
         kind = via if over_nics and not me["over_nvlink"] else kind
         lines.append(f"[{gpu}] NCCL INFO Channel 00/0 : {gpu}[{gpu}] -> {(gpu + 1) % 8}[{(gpu + 1) % 8}] via {kind}")
         if several:
             lines.append(f"[{gpu}] NCCL INFO Channel 00/0 : {gpu}[{gpu}] -> {gpu + 8}[{gpu}] [send] via {via}")
+    if me["nvls"] is not None and not several and not over_nics and "Instinct" not in me["device"]:
+        lines += [f"[{gpu}] NCCL INFO NVLS multicast support is {'' if me['nvls'] else 'not '}available on dev {gpu}" for gpu in range(8)]
     lines += [f"NCCL WARN {me['warning']}"] if me["warning"] else []
+    lines += me["log_lines"] if hosts >= me["log_from_hosts"] else []
     return "".join(f"{me['name']}:100:101 {line if line.startswith('[') else '[0] ' + line}\n" for line in lines)
 
 
@@ -266,7 +333,7 @@ def printed(program: str, told: dict[str, t.Any], run: t.Sequence[Host]) -> str:
     """The document as it is printed, with NCCL's log a line a line."""
     me = run[int(told["host_index"])]
     given = dict(one.split("=", 1) for one in told["variable"])
-    lines = log({**me, "variables": given}, len(run) > 1, "NCCL_P2P_DISABLE" in given).splitlines() if program == "torch_collectives" else []
+    lines = log({**me, "variables": given}, len(run), "NCCL_P2P_DISABLE" in given).splitlines() if program == "torch_collectives" else []
     text = ",\n".join(json.dumps(line) for line in lines)
     return json.dumps(document(program, told, run))[:-1] + f', "log": [\n{text}\n]}}\n'
 
@@ -276,11 +343,18 @@ def main() -> int:
     program, told, pod = Path(sys.argv[1]).stem, options(sys.argv[2:]), Path(os.environ["SIMULATED_POD"])
     place = pod / "=runs" / os.environ["SIMULATED_RUN"] / told["master"].replace("127.0.0.1", os.environ["SIMULATED_NODE"]) / told["job"]
     place.mkdir(parents=True, exist_ok=True)
+    # As the tools of layers 3 and 4 do: from here on counters are those of a pod that has run it.
+    ran = pod / "=run" / os.environ["SIMULATED_RUN"]
+    ran.mkdir(parents=True, exist_ok=True)
+    (ran / {"torch_collectives": "collectives"}.get(program, "training")).touch()
     (place / told["host_index"]).symlink_to(pod / os.environ["SIMULATED_NODE"] / "=stack")
     until = time.monotonic() + 60
     while len(list(place.iterdir())) < int(told["hosts"]) and time.monotonic() < until:
         time.sleep(0.05)
     run = [json.loads((place / str(index)).read_text(encoding="utf-8")) for index in range(int(told["hosts"]))]
+    if run[0]["launcher_fails"] and "--document" in sys.argv:
+        sys.stderr.write("the launcher started nothing on this host within 60 s\n")
+        return 2
     sys.stdout.write(printed(program, told, run))
     return 0 if document(program, told, run)["outcome"] == "complete" else 1
 

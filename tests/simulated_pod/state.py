@@ -17,7 +17,7 @@ import sys
 import typing as t
 from pathlib import Path
 
-from ...plugins.plugin_utils.plan import Plan
+from ...plugins.plugin_utils.pod.plan import Plan
 from . import acting, files, rendering
 from .model import Host, Pod
 

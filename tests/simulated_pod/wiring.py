@@ -14,7 +14,8 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 from ansible.vars.manager import VariableManager
 
-from ...plugins.plugin_utils.cabling import Cable, read
+from ...plugins.plugin_utils.pod.cabling import PLACE, Cable, located, read_cabling
+from ...plugins.plugin_utils.text.sorting import natural_key
 
 
 @dataclass
@@ -31,12 +32,16 @@ class Place:
 
 @dataclass
 class Wiring:
-    """The nodes by name, in the inventory's order, and the cables."""
+    """The nodes by name, in the order of their names, and the cables."""
 
     places: dict[str, Place]
     cables: list[Cable]
     groups: dict[str, list[str]] = field(default_factory=dict)
     fabric: str = "roce"
+    # The priority and the DSCP of RoCE.
+    priority: int = 3
+    dscp: int = 26
+    vendor: str = "nvidia"
     at: dict[str, list[Cable]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -51,24 +56,29 @@ class Wiring:
 
 
 def load(directory: Path) -> Wiring:
-    """The wiring of the inventory in a directory: its ``hosts.yml``, group variables and ``cabling.csv``."""
+    """The wiring of the inventory in a directory: its ``hosts.yml``, group variables and its wiring plan."""
     loader = DataLoader()
     inventory = InventoryManager(loader=loader, sources=[str(directory / "hosts.yml")])
     variables = VariableManager(loader=loader, inventory=inventory)
-    members = {group: [host.name for host in inventory.groups[group].get_hosts()] for group in inventory.groups}
+    members = {group: sorted((host.name for host in inventory.groups[group].get_hosts()), key=natural_key) for group in inventory.groups}
     roles = {name: role for role, group in (("host", "gpu_hosts"), ("leaf", "leaves"), ("spine", "spines")) for name in members.get(group, ())}
     places = {}
+    of_class = {}
+    vendor = "nvidia"
     for name, role in roles.items():
         raw = variables.get_vars(host=inventory.get_host(name), include_hostvars=False)
         templar = Templar(loader=loader, variables=raw)
         value = {key: templar.template(raw.get(key)) for key in ("pod_rails", "bgp_asn", "pod_gate_groups", "ansible_network_os", "pod_platform", "pod_fabric")}
+        vendor = str(templar.template(raw.get("pod_gpu_vendor") or vendor))
+        of_class |= {key: int(templar.template(raw[key])) for key in ("pod_roce_priority", "pod_roce_dscp") if raw.get(key) is not None}
         group = next((one for one in value["pod_gate_groups"] or () if name in members.get(one, ())), "")
         fabric = str(value["pod_fabric"] or "roce")
         own = value["pod_platform"] or ("infiniband" if fabric == "infiniband" else "")
         platform = "linux" if role == "host" else own or str(value["ansible_network_os"]).rpartition(".")[2]
         places[name] = Place(name, role, str(platform), str(group), int(value["bgp_asn"] or 0), [dict(rail) for rail in value["pod_rails"] or ()])
-    cables, wrong = read((directory / "cabling.csv").read_text(encoding="utf-8"), places)
+    plan = directory / located(directory, PLACE)
+    cables, wrong = read_cabling(plan.read_text(encoding="utf-8-sig"), places)
     if wrong:
-        raise ValueError(f"{directory / 'cabling.csv'}: {'; '.join(wrong)}")
+        raise ValueError(f"{plan}: {'; '.join(wrong)}")
     groups = {place.group: [one.name for one in places.values() if one.group == place.group] for place in places.values() if place.group}
-    return Wiring(places, cables, groups, fabric)
+    return Wiring(places, cables, groups, fabric, of_class.get("pod_roce_priority", 3), of_class.get("pod_roce_dscp", 26), vendor)

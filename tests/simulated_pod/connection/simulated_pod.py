@@ -53,19 +53,27 @@ DOCUMENTATION = """
 import contextlib
 import fcntl
 import hashlib
+import json
 import os
+import re
 import shlex
 import shutil
 import sys
 import tempfile
+import time
+import uuid
 from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.connection.local import Connection as Local
 
+BOOT_ID = re.compile(rb'"boot_id": "[^"]*"')
+TELLS_BOOT = re.compile(rb'"boot_id": "|"bootupTimestamp": ')
 HERE = Path(__file__).resolve().parents[1]
 KEPT = 20
+# Which pod each run under way found, as links.
+PINS = "=pins"
 
 
 class Connection(Local):
@@ -78,7 +86,7 @@ class Connection(Local):
         connection = super()._connect()
         wanted = Path(self.get_option("inventory")), self.get_option("faults"), self.get_option("seed")
         self.state = self.get_option("state")
-        self.place = kept(Path(self.state), *wanted) if self.state else pod(*wanted)
+        self.place = kept(Path(self.state), *wanted) if self.state else of_run(_run(), *wanted)
         self.node = self._play_context.remote_addr
         for line in (self.place / "unreachable").read_text(encoding="utf-8").splitlines():
             name, words = line.split(" ", maxsplit=1)
@@ -103,7 +111,28 @@ class Connection(Local):
         said = _chaos().befall(Path(troubles), self.node, cmd, run) if troubles else run(cmd)
         if self.state:
             _state().absorb(self.place, self.node)
-        return said
+        return said[0], _as_booted(self.place / self.node, said[1]), said[2]
+
+
+def _as_booted(place: Path, stdout: bytes) -> bytes:
+    """A response with the boot that the node tells of: its kernel is the controller's, unless it has booted since."""
+    if not TELLS_BOOT.search(stdout):
+        return stdout
+    with (place / f"=responses.{_run()}").open("ab+") as file:
+        number = file.tell()
+        file.write(b".")
+    after = (place / "=boots_after").read_text(encoding="ascii")
+    booted = bool(after) and number >= int(after)
+    if b'"bootupTimestamp"' in stdout:
+        try:
+            said = json.loads(stdout)
+        except ValueError:
+            # It was cut on its way.
+            return stdout
+        boot = time.time() - 5 if booted else said["bootupTimestamp"]
+        return json.dumps({**said, "uptime": time.time() - boot, "bootupTimestamp": boot}).encode() + b"\n"
+    fresh = str(uuid.uuid5(uuid.NAMESPACE_DNS, place.name)).encode()
+    return BOOT_ID.sub(rb'"boot_id": "' + fresh + rb'"', stdout) if booted else stdout
 
 
 def _chaos() -> Any:
@@ -114,9 +143,14 @@ def _chaos() -> Any:
 
 
 def _run() -> str:
-    """The run: Ansible's main process, told from a later one that has the same id."""
-    stat = Path(f"/proc/{os.getppid()}/stat").read_text(encoding="ascii", errors="replace")
-    return f"{os.getppid()}-{stat.rpartition(')')[2].split()[19]}"
+    """The run: Ansible's main process, as ``process`` names it."""
+    return process(os.getppid())
+
+
+def process(pid: int) -> str:
+    """A process by its id and its start, which no later one with the same id has; fails with OSError where there is none."""
+    stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    return f"{pid}-{stat.rpartition(')')[2].split()[19]}"
 
 
 def _state() -> Any:
@@ -129,11 +163,30 @@ def _state() -> Any:
 def pod(inventory: Path, faults: str, seed: int) -> Path:
     """The directory with the answers of a pod; rendered by whoever comes first."""
     names = _names(faults)
+    return _rendered(_root() / _key(inventory, names, seed), inventory, names, seed, False)
+
+
+def of_run(run: str, inventory: Path, faults: str, seed: int) -> Path:
+    """The directory of a pod for one run: the one that its first task found, so that an edit of what renders it changes no run under way.
+
+    run: as ``process`` names it.
+    """
+    names, pins = _names(faults), _root() / PINS
+    pins.mkdir(mode=0o700, exist_ok=True)
+    pin = pins / f"{run}.{hashlib.sha256(chr(10).join([str(inventory), *sorted(names), str(seed)]).encode()).hexdigest()[:20]}"
+    if not pin.is_symlink():
+        # Of tasks that come at once, one decides.
+        with contextlib.suppress(FileExistsError):
+            pin.symlink_to(_key(inventory, names, seed))
+    return _rendered(_root() / pin.readlink(), inventory, names, seed, False)
+
+
+def _root() -> Path:
     # A checkout of its own: another one's pods must not push out those that are climbed here.
     checkout = hashlib.sha256(str(HERE).encode()).hexdigest()[:8]
     root = Path(tempfile.gettempdir()) / f"simulated_pod-{os.getuid()}-{checkout}"
     root.mkdir(mode=0o700, exist_ok=True)
-    return _rendered(root / _key(inventory, names, seed), inventory, names, seed, False)
+    return root
 
 
 def kept(place: Path, inventory: Path, faults: str, seed: int) -> Path:
@@ -158,17 +211,37 @@ def _rendered(place: Path, inventory: Path, names: list[str], seed: int, keeps: 
 
 def _key(inventory: Path, names: list[str], seed: int) -> str:
     """What the answers depend on: wiring, expectations, faults, seed, and the programs that render them."""
-    sources = [*HERE.rglob("*.py"), *HERE.rglob("*.yml"), *HERE.glob("tools/*"), *HERE.parents[1].glob("plugins/plugin_utils/readings/*.yml")]
+    sources = [
+        *HERE.rglob("*.py"),
+        *HERE.rglob("*.yml"),
+        *HERE.parent.glob("incidents/*.yml"),
+        *HERE.glob("tools/*"),
+        *HERE.parents[1].glob("plugins/plugin_utils/readings/definitions/*.yml"),
+    ]
     said = [f"{path} {path.stat().st_mtime_ns}" for path in sorted([*sources, *(one for one in inventory.rglob("*") if one.is_file())])]
     return hashlib.sha256("\n".join([*said, str(inventory), *sorted(names), str(seed)]).encode()).hexdigest()[:20]
 
 
 def _prune(root: Path) -> None:
-    """Keep the newest pods only."""
-    pods = sorted((one for one in root.iterdir() if (one / "unreachable").exists()), key=lambda one: one.stat().st_mtime)
+    """Keep the newest pods, and those of runs under way."""
+    used = _used(root / PINS)
+    pods = sorted((one for one in root.iterdir() if (one / "unreachable").exists() and one.name not in used), key=lambda one: one.stat().st_mtime)
     for old in pods[:-KEPT]:
         shutil.rmtree(old, ignore_errors=True)
         old.with_name(f".{old.name}.lock").unlink(missing_ok=True)
+
+
+def _used(pins: Path) -> set[str]:
+    """The pods of runs under way; forgets those of runs that have ended."""
+    used = set()
+    for pin in pins.glob("*"):
+        run = pin.name.partition(".")[0]
+        with contextlib.suppress(OSError):
+            if process(int(run.partition("-")[0])) == run:
+                used.add(str(pin.readlink()))
+                continue
+        pin.unlink(missing_ok=True)
+    return used
 
 
 def _render(inventory: Path, names: list[str], seed: int, place: Path, keeps: bool) -> None:

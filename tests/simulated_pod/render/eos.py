@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ipaddress
+import json
 import typing as t
 
 from ..model import Port, Switch
@@ -29,6 +30,29 @@ def listed(switch: Switch) -> list[Port]:
     """The ports that the switch has, spare ones too."""
     spares = [Port(name, "spare", "", "", switch.mac, state=state, medium="") for name, state in switch.spares.items()]
     return [*(port for port in switch.ports if port.listed), *spares]
+
+
+def version(switch: Switch) -> str:
+    """``show version | json``; the uptime is counted by the connection, since this text is kept for long."""
+    said = {"mfgName": "Arista", "modelName": "DCS-7060DX5-64S-F", "version": switch.nos or "4.31.2F", "systemMacAddress": switch.mac}
+    return json.dumps({**said, "uptime": 0.0, "bootupTimestamp": switch.booted}) + "\n"
+
+
+def power(switch: Switch) -> str:
+    """``show system environment power | json``."""
+    return json.dumps({"powerSupplies": {name[3:]: {"modelName": "PWR-3000", "state": switch.parts.get(name, "ok")} for name in ("PSU1", "PSU2")}}) + "\n"
+
+
+def cooling(switch: Switch) -> str:
+    """``show system environment cooling | json``."""
+    trays = [{"status": "ok", "label": name[3:], "fans": [{"status": switch.parts.get(name, "ok"), "label": f"{name[3:]}/1"}]} for name in ("Fan1", "Fan2")]
+    return json.dumps({"systemStatus": "coolingOk", "powerSupplySlots": [], "fanTraySlots": trays}) + "\n"
+
+
+def temperature(switch: Switch) -> str:
+    """``show system environment temperature | json``."""
+    sensor = {"name": "TempSensor1", "overheatThreshold": 95.0, "criticalThreshold": 105.0, "hwStatus": "ok", "currentTemperature": switch.celsius}
+    return json.dumps({"systemStatus": "temperatureOk", "tempSensors": [sensor], "powerSupplySlots": [], "cardSlots": []}) + "\n"
 
 
 def status(switch: Switch) -> str:
@@ -60,7 +84,7 @@ def transceivers(switch: Switch) -> str:
     lines.append("The threshold values are calibrated.")
     for name, (unit, *limits) in LIMITS.items():
         lines += _head(name, unit)
-        lines += [_row(port, {"Temperature": 41.2, "Voltage": 3.28, "Current": 62.1}[name], limits, "") for port in listed(switch)]
+        lines += [_row(port, {"Temperature": port.module_temperature_c, "Voltage": 3.28, "Current": 62.1}[name], limits, "") for port in listed(switch)]
     for name, light in LIGHT.items():
         lines += _head(name, "(dBm)")
         for port in listed(switch):
@@ -151,7 +175,20 @@ def routes(switch: Switch) -> str:
     return "\n".join([*lines, ""]) + "\n"
 
 
-def interfaces(switch: Switch) -> str:
+def phys(switch: Switch, later: bool) -> str:
+    """``show interfaces phy detail | json``."""
+    known = {}
+    for port in listed(switch):
+        uncorrectable = port.counters.get("fec_uncorrectable", 0) + (port.grow.get("fec_uncorrectable", 0) if later else 0)
+        corrected = port.counters.get("fec_corrected", 2000017) + (3011 if later else 0)
+        fec = {"correctedCodewords": {"value": corrected, "changes": 9}, "uncorrectedCodewords": {"value": uncorrectable, "changes": 0}}
+        known[port.name] = {
+            "phyStatuses": [{"description": {"phyChipName": "BCM78900", "location": "line"}, "fec": fec, "preFecBer": {"value": port.pre_fec_ber}}]
+        }
+    return json.dumps({"interfacePhyStatuses": known}) + "\n"
+
+
+def interfaces(switch: Switch, later: bool) -> str:
     """``show interfaces``."""
     lines = []
     for port in listed(switch):
@@ -161,6 +198,7 @@ def interfaces(switch: Switch) -> str:
         lines += [f"  Hardware is Ethernet, address is {dotted(port.mac)} (bia {dotted(port.mac)})", f"  Description: {port.peer}"]
         lines += [f"  IP MTU {port.mtu} bytes, Ethernet MTU {port.mtu} bytes , BW {port.speed_gbit_s}000000 kbit"]
         lines += [f"  Full-duplex, {port.speed_gbit_s}Gb/s, auto negotiation: off, uni-link: disabled", "  Up 3 days, 4 hours, 5 minutes, 6 seconds"]
-        lines += ["  2 link status changes since last clear", '  Last clearing of "show interface" counters never', "     0 runts, 0 giants"]
+        changes = port.counters.get("changes", 2) + (port.grow.get("changes", 0) if later else 0)
+        lines += [f"  {changes} link status changes since last clear", '  Last clearing of "show interface" counters never', "     0 runts, 0 giants"]
         lines += ["     0 input errors, 0 CRC, 0 alignment, 0 symbol, 0 input discards", "     0 output errors, 0 collisions"]
     return "\n".join(lines) + "\n"

@@ -5,28 +5,48 @@
 
 from __future__ import annotations
 
+import typing as t
+from collections import Counter
+
 from ..model import Gpu, Host
 
-# The process of slurmd.
-SLURMD = 4242
+# The process of slurmd, and that of a job on a GPU that works.
+SLURMD, WORKER = 4242, 4711
 
 
-def nvidia_smi_q(host: Host) -> str:
-    """``nvidia-smi -q``, the sections that a reading looks at and some that it must pass over."""
-    present = [gpu for gpu in host.gpus if gpu.present]
+SLOWDOWNS = ("SW Power Capping", "Sync Boost", "SW Thermal Slowdown", "HW Thermal Slowdown", "HW Power Braking")
+
+
+def nvidia_smi_q(host: Host, loads: t.Sequence[str] = ()) -> str:
+    """``nvidia-smi -q``, the sections that a reading looks at and some that it must pass over; loads: the layers whose loads have run."""
+    present = [gpu for gpu in host.gpus if gpu.present and not any("lost" in gpu.grow_in.get(layer, {}) for layer in loads)]
     head = ["", "==============NVSMI LOG==============", "", "Timestamp                                 : Mon Jun 15 10:20:33 2026"]
     head += [f"Driver Version                            : {host.driver}", f"CUDA Version                              : {host.cuda}", ""]
-    return "\n".join([*head, f"Attached GPUs                             : {len(present)}"] + [line for gpu in present for line in _gpu(gpu)]) + "\n"
+    return "\n".join([*head, f"Attached GPUs                             : {len(present)}"] + [line for gpu in present for line in _gpu(gpu, loads)]) + "\n"
 
 
-def _gpu(gpu: Gpu) -> list[str]:
+def _gpu(gpu: Gpu, loads: t.Sequence[str]) -> list[str]:
+    grown: Counter[str] = Counter()
+    for layer in loads:
+        grown.update(gpu.grow_in.get(layer, {}))
+
     def pair(depth: int, name: str, value: object) -> str:
         return f"{' ' * depth}{name:<{42 - depth}}: {value}"
 
     active = {False: "Not Active", True: "Active"}
     pci = gpu.pci.upper().replace("0000:", "00000000:")
     lines = [f"GPU {pci}", pair(4, "Product Name", "NVIDIA H100 80GB HBM3"), pair(4, "Product Architecture", "Hopper"), pair(4, "Serial Number", gpu.serial)]
-    lines += [pair(4, "GPU UUID", gpu.uuid), "    PCI", pair(8, "Bus Id", pci), "        GPU Link Info", "            PCIe Generation", pair(16, "Max", 5)]
+    lines += [
+        pair(4, "GPU UUID", gpu.uuid),
+        "    MIG Mode",
+        pair(8, "Current", gpu.mig),
+        pair(8, "Pending", gpu.mig),
+        "    PCI",
+        pair(8, "Bus Id", pci),
+        "        GPU Link Info",
+        "            PCIe Generation",
+        pair(16, "Max", 5),
+    ]
     lines += [
         pair(16, "Current", 5),
         "            Link Width",
@@ -40,6 +60,8 @@ def _gpu(gpu: Gpu) -> list[str]:
         pair(12, "HW Power Brake Slowdown", "Not Active"),
         pair(8, "SW Thermal Slowdown", "Not Active"),
     ]
+    if gpu.reports_slowdowns:
+        lines += ["    Clocks Event Reasons Counters", *(pair(8, name, f"{grown[name]} us") for name in SLOWDOWNS)]
     lines += [
         "    ECC Mode",
         pair(8, "Current", "Enabled"),
@@ -49,7 +71,12 @@ def _gpu(gpu: Gpu) -> list[str]:
         pair(12, "SRAM Correctable", 0),
     ]
     lines += [pair(12, "SRAM Uncorrectable Parity", 0), pair(12, "SRAM Uncorrectable SEC-DED", 0), pair(12, "DRAM Correctable", 0)]
-    lines += [pair(12, "DRAM Uncorrectable", gpu.ecc_uncorrected), "        Aggregate", pair(12, "SRAM Correctable", 0), pair(12, "DRAM Uncorrectable", 0)]
+    lines += [
+        pair(12, "DRAM Uncorrectable", gpu.ecc_uncorrected + grown["ecc_uncorrected"]),
+        "        Aggregate",
+        pair(12, "SRAM Correctable", 0),
+        pair(12, "DRAM Uncorrectable", 0),
+    ]
     lines += ["    Remapped Rows", pair(8, "Correctable Error", 0), pair(8, "Uncorrectable Error", 0), pair(8, "Pending", gpu.remap_pending)]
     lines += [pair(8, "Remapping Failure Occurred", "No"), "    Temperature", pair(8, "GPU Current Temp", f"{gpu.temperature} C")]
     lines += [
@@ -60,8 +87,15 @@ def _gpu(gpu: Gpu) -> list[str]:
         pair(8, "SM", f"{gpu.clock_mhz} MHz"),
     ]
     lines += ["    Max Clocks", pair(8, "Graphics", "1980 MHz"), pair(8, "SM", f"{gpu.max_clock_mhz} MHz"), "    Fabric", pair(8, "State", gpu.fabric_state)]
-    working = ["    Processes", pair(8, "GPU instance ID", "N/A"), pair(8, "Process ID", "4711"), pair(12, "Type", "C"), pair(12, "Name", "python")]
-    return [*lines, pair(8, "Status", gpu.fabric_status), *(working if gpu.working else [pair(4, "Processes", "None")]), ""]
+    working = ["    Processes", pair(8, "GPU instance ID", "N/A"), pair(8, "Process ID", WORKER), pair(12, "Type", "C"), pair(12, "Name", "python")]
+    lines += [pair(8, "Status", gpu.fabric_status), "        Health", pair(12, "Summary", gpu.fabric_health), pair(12, "Bandwidth", "Full")]
+    return [*lines, *(working if gpu.working else [pair(4, "Processes", "None")]), ""]
+
+
+def compute_apps(host: Host) -> str:
+    """``nvidia-smi --query-compute-apps=pid,process_name --format=csv,noheader``: a line for each process on each GPU."""
+    working = [f"{WORKER}, python" for gpu in host.gpus if gpu.present and gpu.working]
+    return "".join(f"{user}\n" for user in [*working, *host.gpu_users])
 
 
 def topology(host: Host) -> str:
@@ -160,12 +194,15 @@ def ats(host: Host) -> str:
 def acs(host: Host) -> str:
     """``lspci -vvv`` of the bridges."""
     names = ("SrcValid", "TransBlk", "ReqRedir", "CmpltRedir", "UpstreamFwd", "EgressCtrl", "DirectTrans")
-    control = " ".join(f"{name}{'+' if name in host.acs else '-'}" for name in names)
+    own = " ".join(f"{name}{'+' if name in host.acs else '-'}" for name in names)
+    # Below the first is a management controller alone, and firmware leaves it as it likes.
+    management = " ".join(f"{name}{'+' if name in ('SrcValid', 'ReqRedir', 'CmpltRedir') else '-'}" for name in names)
     lines = []
-    for number in (1, 2):
+    for place, first, last, control in (("00:1c.0", "01", "02", management), ("15:01.0", "03", "7f", own), ("15:02.0", "80", "ff", own)):
         lines += [
-            f"0000:15:0{number}.0 PCI bridge: Intel Corporation Device 352a (rev 04) (prog-if 00 [Normal decode])",
+            f"0000:{place} PCI bridge: Intel Corporation Device 352a (rev 04) (prog-if 00 [Normal decode])",
             "\tControl: I/O+ Mem+ BusMaster+ SpecCycle-",
+            f"\tBus: primary={place[:2]}, secondary={first}, subordinate={last}, sec-latency=0",
         ]
         lines += ["\tCapabilities: [100 v1] Advanced Error Reporting", "\tCapabilities: [110 v1] Access Control Services"]
         lines += [
@@ -177,11 +214,12 @@ def acs(host: Host) -> str:
     return "\n".join(lines) + "\n"
 
 
-def kernel_log(host: Host, later: bool) -> str:
-    """``journalctl -k -b -o short-iso``."""
+def kernel_log(host: Host, later: bool, loads: t.Sequence[str] = ()) -> str:
+    """``journalctl -k -b -o short-iso``; loads: the layers whose loads have run."""
     first = [f"Linux version {host.kernel} (buildd@lcy02) #53-Ubuntu SMP", "iommu: Default domain type: Passthrough (set via kernel command line)"]
     first += ["DMAR: IOMMU enabled"] * host.iommu_groups
     words = first + [f"mlx5_core {rail.pci} {rail.netdev}: Link up" for rail in host.rails] + host.log + (host.log_later if later else [])
+    words += [line for layer in loads for line in host.log_in.get(layer, [])]
     dated = [line.split(" ", 1) if line.startswith("20") else [host.boot, line] for line in words]
     return "".join(f"{time} {host.name} kernel: {line}\n" for time, line in dated)
 
@@ -200,14 +238,24 @@ def lsmod(host: Host) -> str:
 
 def kernel_symbols(host: Host) -> str:
     """``grep`` of /proc/kallsyms."""
-    lines = ["ffffffffc0a31f10 T ib_register_peer_memory_client\t[ib_core]"] if host.memory_peer or "nvidia_peermem" in host.modules else []
+    lines = (
+        ["ffffffffc0a31f10 T ib_register_peer_memory_client\t[ib_core]"]
+        if host.memory_peer or "nvidia_peermem" in {*host.modules, *host.refused_modules}
+        else []
+    )
     lines += ["ffffffffc0a2a1c0 T ib_umem_dmabuf_get\t[ib_core]"] if host.dmabuf else []
     return "\n".join([*lines, "ffffffffc1234560 T nvidia_p2p_get_pages\t[nvidia]", "ffffffff81b0c0a0 T dma_buf_dynamic_attach"]) + "\n"
 
 
 def memory_peers(host: Host) -> str:
-    """``grep`` over registered peer-memory clients."""
-    return "/sys/kernel/mm/memory_peers/nv_mem/version:1.3\n" if host.memory_peer else ""
+    """``find`` of registered peer-memory clients."""
+    return listed_peers(host, "nv_mem")
+
+
+def listed_peers(host: Host, client: str) -> str:
+    """The directory of the clients where the kernel makes it, and the client where it is registered."""
+    lines = ["/sys/kernel/mm/memory_peers\n"] * host.memory_peers_listed
+    return "".join([*lines, *[f"/sys/kernel/mm/memory_peers/{client}\n"] * (host.memory_peer and host.memory_peers_listed)])
 
 
 def modules_load(host: Host) -> str:

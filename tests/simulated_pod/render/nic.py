@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import typing as t
+from collections import Counter
 
 from ..model import Host, Rail
 
-ROCE_PRIORITY, LOADED_BYTES = 3, 10**14
+LOADED_BYTES = 10**14
 MANAGEMENT = ["mlx5_1", "mlx5_2", "mlx5_7", "mlx5_8"]
 
 
@@ -115,6 +116,7 @@ def ecn(rail: Rail) -> str:
     for role, enabled in (("np", rail.dcqcn_np), ("rp", rail.dcqcn_rp)):
         lines += [f"/sys/class/net/{rail.netdev}/ecn/roce_{role}/enable/{priority}:{int(priority in enabled)}" for priority in range(8)]
     lines.append(f"/sys/class/net/{rail.netdev}/ecn/roce_np/cnp_dscp:48")
+    lines += [f"/sys/class/net/{rail.netdev}/ecn/roce_rp/{name}:{value}" for name, value in rail.dcqcn_parameters.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -171,17 +173,22 @@ def settings(rail: Rail) -> str:
     return "\n".join([*lines, f"\tLink detected: {'yes' if up else 'no'}"]) + "\n"
 
 
-def counters(rail: Rail, later: bool, moved: t.Mapping[str, int], loaded: bool = False) -> str:
+def counters(rail: Rail, later: bool, moved: t.Mapping[str, int], loads: t.Sequence[str] = ()) -> str:
     """``ethtool -S``; what moves has moved on when it is asked again, and more has once the pod was congested and loaded.
 
-    moved: what the run's incasts add.
+    moved: what the run's incasts add; loads: the layers whose loads have run.
     """
     grown = {name: rail.grow.get(name, 1000003 if name.endswith(("bytes_phy", "packets_phy", "_bytes")) else 0) for name in {*rail.counters, *rail.grow}}
     values = {name: rail.counters.get(name, 0) + (grown.get(name, 0) if later else 0) for name in dict.fromkeys((*rail.counters, *rail.grow))}
     for name, growth in moved.items():
         values[name] = values.get(name, 0) + growth
-    for direction in ("rx", "tx") if loaded else ():
-        values[f"{direction}_prio{ROCE_PRIORITY if rail.counts_class else 0}_bytes"] += LOADED_BYTES
+    for layer in (one for one in loads if one != "congestion"):
+        priority = rail.priority_in.get(layer, rail.priority if rail.counts_class else 0)
+        for name in (f"{direction}_{what}" for direction in ("rx", "tx") for what in (f"prio{priority}_bytes", "bytes_phy")):
+            values[name] = values.get(name, 0) + LOADED_BYTES
+    for name, growth in _of_loads(rail, loads).items():
+        if name in values or name not in {*rail.rdma_counters, *PORT_COUNTERS}:
+            values[name] = values.get(name, 0) + growth
     return "NIC statistics:\n" + "".join(f"     {name}: {value}\n" for name, value in values.items())
 
 
@@ -201,7 +208,7 @@ def module(rail: Rail) -> str:
     lines = ["\tConnector                                 : 0x28 (MPO 1x12)", "\tTransmitter technology                    : 0x00 (850 nm VCSEL)"]
     lines += [
         *names,
-        "\tModule temperature                        : 42.50 degrees C / 108.50 degrees F",
+        f"\tModule temperature                        : {rail.module_temperature_c:.2f} degrees C / {rail.module_temperature_c * 1.8 + 32:.2f} degrees F",
         "\tModule voltage                            : 3.2900 V",
     ]
     for lane, (rx, tx) in enumerate(zip(rail.rx_power_dbm, rail.tx_power_dbm), 1):
@@ -325,15 +332,27 @@ def probe(host: Host) -> str:
     return "\n".join([*lines, 'printf \'"flows": %s, "answered": %s}\\n\' "$flows" "$((flows - lost))"', "exit 0"]) + "\n"
 
 
-def hw_counters(rail: Rail, later: bool, moved: t.Mapping[str, int]) -> str:
-    """``grep -rs . /sys/class/infiniband/DEVICE/ports/1/hw_counters``."""
-    place = f"/sys/class/infiniband/{rail.device}/ports/1/hw_counters"
-    values = {name: value + (rail.rdma_grow.get(name, 0) if later else 0) + moved.get(name, 0) for name, value in rail.rdma_counters.items()}
+def _of_loads(rail: Rail, loads: t.Sequence[str]) -> Counter[str]:
+    """What the loads of some layers add to a rail's counters."""
+    grown: Counter[str] = Counter()
+    for layer in loads:
+        grown.update(rail.grow_in.get(layer, {}))
+    return grown
+
+
+def hw_counters(rail: Rail, later: bool, moved: t.Mapping[str, int], loads: t.Sequence[str] = ()) -> str:
+    """``grep -rs . /sys/class/infiniband/DEVICE/ports/1/hw_counters``; loads: as of ``counters``."""
+    place, grown = f"/sys/class/infiniband/{rail.device}/ports/1/hw_counters", _of_loads(rail, loads)
+    values = {name: value + (rail.rdma_grow.get(name, 0) if later else 0) + moved.get(name, 0) + grown[name] for name, value in rail.rdma_counters.items()}
     return "".join(f"{place}/{name}:{value}\n" for name, value in values.items())
 
 
-def port_counters(rail: Rail, loaded: bool) -> str:
-    """``grep -rs .`` over the counters of an RDMA port; nothing of an idle port moves."""
-    place = f"/sys/class/infiniband/{rail.device}/ports/1/counters"
-    values = {"port_xmit_data": 4711, "port_rcv_data": 4711, "port_xmit_wait": 12, "port_xmit_discards": 0}
-    return "".join(f"{place}/{name}:{value + (rail.grow_loaded.get(name, 0) if loaded else 0)}\n" for name, value in values.items())
+# Those of an RDMA port, as the kernel names them.
+PORT_COUNTERS = {"port_xmit_data": 4711, "port_rcv_data": 4711, "port_xmit_wait": 12, "port_xmit_discards": 0}
+PORT_COUNTERS |= {"symbol_error": 3, "link_error_recovery": 0, "link_downed": 1, "port_rcv_errors": 0, "local_link_integrity_errors": 0}
+
+
+def port_counters(rail: Rail, loads: t.Sequence[str] = ()) -> str:
+    """``grep -rs .`` over the counters of an RDMA port; nothing of an idle port moves. loads: as of ``counters``."""
+    place, grown = f"/sys/class/infiniband/{rail.device}/ports/1/counters", _of_loads(rail, loads)
+    return "".join(f"{place}/{name}:{value + (rail.grow_loaded.get(name, 0) if loads else 0) + grown[name]}\n" for name, value in PORT_COUNTERS.items())

@@ -28,7 +28,7 @@ HEAD = (
 )  # fmt: skip
 GID = " GID index       : $gid"
 TAIL = (" Max inline data : 0[B]", " rdma_cm QPs     : OFF", " Data ex. method : Ethernet", RULE)
-PARSE = """device= port= mtu= gid= qps=1 bytes=65536 seconds=0 class=0 memory=host all=no both=no peer=
+PARSE = """device= first=0 port= mtu= gid= qps=1 bytes=65536 seconds=0 class=0 memory=host all=no both=no peer=
 while [ $# -gt 0 ]; do
   case "$1" in
   -d) device=$2; shift ;; -p) port=$2; shift ;; -m) mtu=$2; shift ;; -x) gid=$2; shift ;; -q) qps=$2; shift ;;
@@ -83,6 +83,11 @@ beside=$#
 if [ "$memory" = gpu ]; then sends=$gpu_sends; fi
 for limit in "$receives" "$path"; do if [ "$limit" -gt 0 ] && [ "$limit" -lt "$sends" ]; then sends=$limit; fi; done
 if [ "$beside" -gt 1 ] && [ "$together" -gt 0 ] && [ "$together" -lt "$sends" ]; then sends=$together; fi
+if [ "$first" -gt 0 ] && [ "$seconds" -gt 0 ] && [ "$memory" = host ]; then
+  # The first test of a rail in a run, and no later one.
+  sent=$SIMULATED_POD/=run/$SIMULATED_RUN/$SIMULATED_NODE.$device
+  if [ ! -e "$sent" ]; then : >"$sent"; if [ "$first" -lt "$sends" ]; then sends=$first; fi; fi
+fi
 if [ "$servers" -gt 1 ]; then
   sends=$((receives / servers))
   share="$SIMULATED_POD/=shares/$SIMULATED_NODE.$device>$other"
@@ -99,6 +104,7 @@ def script(host: Host, tool: str) -> str:
     for rail in host.rails:
         words = f"link={LINK_TYPES[rail.link_layer]} sends={mbit(rail.sends_gbit_s)} gpu_sends={mbit(rail.from_gpu_gbit_s)} latency={rail.latency_us:.2f}"
         words += f" mtu={rail.measures_mtu}" if rail.measures_mtu else ""
+        words += f" first={mbit(rail.first_gbit_s)}" if rail.first_gbit_s else ""
         lines.append(f"{rail.device}) {words} {_down(rail)};;")
     lines += ['*) echo "IB device $device not found" >&2; echo " Unable to find the Infiniband/RoCE device" >&2; exit 1 ;;', "esac"]
     if not host.perftest_gpu:
@@ -134,11 +140,26 @@ def _rows(tool: str) -> str:
     return f'if [ "$all" = yes ]; then {every}; else size=$bytes; rate=$sends; {row}; fi'
 
 
-def text(device: str, link_layer: str, qps: int, mtu: int, gid: int | None, size: int, gbit_s: float) -> str:
-    """What ``ib_write_bw`` prints of one size, as the shell text does."""
-    title, columns = TABLES["ib_write_bw"]
+SIZES = tuple(1 << power for power in range(1, 24))
+
+
+def text(device: str, link_layer: str, qps: int, mtu: int, gid: int | None, size: int | None, gbit_s: float) -> str:
+    """What ``ib_write_bw`` prints of one size, or of all with None, as the shell text does."""
+    # The shell text cuts what is beyond two digits off; small messages do not fill the link.
+    rates = {one: mbit(gbit_s) if size else max(10, mbit(gbit_s) * one // (one + 32768)) for one in ((size,) if size else SIZES)}
+    rows = [f" {one:<10} {1000:<15} {'0.00':<18} {f'{rate // 10 / 100:.2f}':<20} 0.045085" for one, rate in rates.items()]
+    return _table("ib_write_bw", rows, device, link_layer, qps, mtu, gid)
+
+
+def latency_text(device: str, link_layer: str, qps: int, mtu: int, gid: int | None, latency_us: float) -> str:
+    """What ``ib_write_lat`` prints, as the shell text does."""
+    middle = f"{latency_us:.2f}"
+    row = f" {8:<7} {1000:<10} {middle:<14} {'9.80':<14} {middle:<15} {middle:<14} {'0.09':<14} {'3.10':<22} 4.20"
+    return _table("ib_write_lat", [row], device, link_layer, qps, mtu, gid)
+
+
+def _table(tool: str, rows: list[str], device: str, link_layer: str, qps: int, mtu: int, gid: int | None) -> str:
+    title, columns = TABLES[tool]
     filled = {"title": title, "device": device, "qps": qps, "mtu": mtu, "link": LINK_TYPES[link_layer], "gid": gid}
     lines = [string.Template(line).substitute(filled) for line in (*HEAD, *(() if gid is None else (GID,)), *TAIL)]
-    # The shell text cuts what is beyond two digits off.
-    row = f" {size:<10} {1000:<15} {'0.00':<18} {f'{mbit(gbit_s) // 10 / 100:.2f}':<20} 0.045085"
-    return "\n".join([*lines, columns, row, RULE]) + "\n"
+    return "\n".join([*lines, columns, *rows, RULE]) + "\n"

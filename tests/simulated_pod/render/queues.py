@@ -13,6 +13,7 @@ from .eos import listed, short
 from .sonic import table
 
 QUEUES = range(8)
+CNP_DSCP = 48
 Value = t.Callable[[Port, str], int]
 
 
@@ -32,7 +33,10 @@ def eos_pauses(switch: Switch, value: Value) -> str:
 
 def eos_marks(switch: Switch, value: Value) -> str:
     """``show qos interfaces ecn counters queue | json``."""
-    marked = {port.name: {"queueCounters": {str(queue): str(value(port, "marked")) if queue == 3 else "-" for queue in QUEUES}} for port in listed(switch)}
+    marked = {
+        port.name: {"queueCounters": {str(queue): str(value(port, "marked")) if queue == switch.priority else "-" for queue in QUEUES}}
+        for port in listed(switch)
+    }
     return _json("intfQueueCounters", marked)
 
 
@@ -62,13 +66,41 @@ def eos_lossless(switch: Switch) -> str:
     return "\n".join(lines) + "\n"
 
 
+def eos_maps(switch: Switch) -> str:
+    """``show qos maps``: the map of DSCP, after that of CoS."""
+    given = _classes(switch, next(iter(switch.dscp_maps.values())))
+    lines = ["   Number of Traffic Classes supported: 8", "   Cos Rewrite: Disabled", "", "   Cos-tc map:", "     cos:  0  1  2  3  4  5  6  7"]
+    lines += ["     ----------------------------", "     tc:   1  0  2  3  4  5  6  7", "", "   Dscp-tc map:", "     d1 :  d2 0  1  2  3  4  5  6  7  8  9"]
+    lines.append("     --------------------------------------")
+    for tens in range(7):
+        lines.append(f"      {tens} :     " + "  ".join(str(given.get(dscp, 0)) for dscp in range(10 * tens, min(64, 10 * tens + 10))))
+    return "\n".join([*lines, ""]) + "\n"
+
+
+def eos_thresholds(switch: Switch) -> str:
+    """``show running-config section random-detect``."""
+    thresholds = f"minimum-threshold {switch.ecn_min_bytes} bytes maximum-threshold {switch.ecn_max_bytes} bytes max-mark-probability 100 weight 0"
+    lines = ["qos profile ROCE", "   qos trust dscp", "   !", f"   uc-tx-queue {switch.priority}"]
+    return "\n".join([*lines, f"      random-detect {'ecn' if switch.marking else 'drop'} {thresholds}"]) + "\n"
+
+
 def sonic_pauses(switch: Switch, value: Value) -> str:
     """``show pfc counters``."""
     parts = []
     for name, key in (("Port Rx", "rx_pfc"), ("Port Tx", "tx_pfc")):
-        rows = [[port.name, *(f"{value(port, key):,}" if queue == 3 else "0" for queue in QUEUES)] for port in listed(switch)]
+        rows = [[port.name, *(f"{value(port, key):,}" if queue == switch.priority else "0" for queue in QUEUES)] for port in listed(switch)]
         parts.append(table([name, *(f"PFC{queue}" for queue in QUEUES)], rows))
     return "\n".join(parts)
+
+
+def sonic_watchdog(switch: Switch, value: Value) -> str:
+    """``pfcwd show stats``."""
+    header = ["QUEUE", "STATUS", "STORM DETECTED/RESTORED", "TX OK/DROP", "RX OK/DROP", "TX LAST OK/DROP", "RX LAST OK/DROP"]
+    rows = []
+    for port in switch.ports:
+        storms, dropped = value(port, "storms"), value(port, "watchdog_dropped")
+        rows.append([f"{port.name}:{switch.priority}", "operational", f"{storms}/{storms}", f"100/{dropped}", "100/0", "0/0", "0/0"])
+    return table(header, rows)
 
 
 def sonic_marks(switch: Switch, value: Value) -> str:
@@ -76,8 +108,12 @@ def sonic_marks(switch: Switch, value: Value) -> str:
     header = ["Port", "TxQ", "WredDrp/pkts", "WredDrp/bytes", "EcnMarked/pkts", "EcnMarked/bytes"]
     parts = []
     for port in listed(switch):
-        marked = [value(port, "marked") if queue == 3 else 0 for queue in QUEUES]
-        parts.append(table(header, [[port.name, f"UC{queue}", 0, 0, f"{count:,}", f"{count * 4170:,}"] for queue, count in enumerate(marked)]))
+        counts = [(value(port, "wred"), value(port, "marked")) if queue == switch.priority else (0, 0) for queue in QUEUES]
+        rows = [
+            [port.name, f"UC{queue}", f"{dropped:,}", f"{dropped * 4170:,}", f"{marked:,}", f"{marked * 4170:,}"]
+            for queue, (dropped, marked) in enumerate(counts)
+        ]
+        parts.append(table(header, rows))
     return "\n".join(parts)
 
 
@@ -88,7 +124,8 @@ def sonic_queues(switch: Switch, value: Value) -> str:
     for port in listed(switch):
         rows = []
         for queue in QUEUES:
-            sent, dropped = (value(port, name) if queue == 3 else 0 for name in ("tx_bytes", "dropped"))
+            sent = value(port, "tx_bytes") if queue == switch.priority else 0
+            dropped = value(port, "dropped" if queue == switch.priority else f"dropped_{queue}")
             rows.append([port.name, f"UC{queue}", f"{sent // 4170:,}", f"{sent:,}", f"{dropped:,}", f"{dropped * 4170:,}"])
         parts.append(table(header, rows))
     return "\n".join(parts)
@@ -96,7 +133,7 @@ def sonic_queues(switch: Switch, value: Value) -> str:
 
 def sonic_groups(switch: Switch, value: Value) -> str:
     """``show priority-group drop counters``."""
-    rows = [[port.name, *(value(port, "dropped_in") if group == 3 else 0 for group in QUEUES)] for port in listed(switch)]
+    rows = [[port.name, *(value(port, "dropped_in") if group == switch.priority else 0 for group in QUEUES)] for port in listed(switch)]
     return "Ingress PG dropped packets:\n" + table(["Port", *(f"PG{group}" for group in QUEUES)], rows)
 
 
@@ -108,13 +145,26 @@ def sonic_lossless(switch: Switch) -> str:
 
 def sonic_maps(switch: Switch) -> str:
     """``sonic-cfggen -d --var-json DSCP_TO_TC_MAP``."""
-    return json.dumps({name: {str(dscp): str(given) for dscp, given in one.items()} for name, one in switch.dscp_maps.items()}, indent=4) + "\n"
+    maps = {name: {str(dscp): str(given) for dscp, given in _classes(switch, one).items()} for name, one in switch.dscp_maps.items()}
+    return json.dumps(maps, indent=4) + "\n"
+
+
+def _classes(switch: Switch, given: t.Mapping[int, int]) -> dict[int, int]:
+    return {**given, **({} if switch.cnp_class is None else {CNP_DSCP: switch.cnp_class})}
+
+
+def sonic_lengths(switch: Switch) -> str:
+    """``sonic-cfggen -d --var-json CABLE_LENGTH``."""
+    lengths = {port.name: f"{port.length_m if port.headroom_m is None else port.headroom_m:g}m" for port in listed(switch) if port.peer != "spare"}
+    spares = {port.name: "0m" for port in listed(switch) if port.peer == "spare"}
+    return json.dumps({"AZURE": {**lengths, **spares}}, indent=4) + "\n"
 
 
 def sonic_thresholds(switch: Switch) -> str:
     """``show ecn``."""
     word = "ecn_all" if switch.marking else "ecn_none"
-    lines = [f"red_max_threshold        {switch.ecn_max_bytes}", "wred_green_enable        true", f"ecn                      {word}"]
+    lines = [f"red_max_threshold        {switch.ecn_max_bytes}", "wred_green_enable        true"]
+    lines += [f"ecn                      {word}"] if switch.ecn_mode_told else []
     lines += [f"green_min_threshold      {switch.ecn_min_bytes}", f"green_max_threshold      {switch.ecn_max_bytes}", "green_drop_probability   100"]
     rule = "-----------------------  -------"
     return "\n".join(["Profile: AZURE_LOSSLESS", rule, *lines, rule]) + "\n\n"

@@ -35,6 +35,29 @@ def status(switch: Switch) -> str:
     return table(["Interface", "Lanes", "Speed", "MTU", "FEC", "Alias", "Vlan", "Oper", "Admin", "Type", "Asym PFC"], rows)
 
 
+def version(switch: Switch) -> str:
+    """``show version``."""
+    return f"\nSONiC Software Version: {switch.nos or 'SONiC.20231110.08'}\nDistribution: Debian 11.8\nHwSKU: SN5600\n"
+
+
+def power(switch: Switch) -> str:
+    """``show platform psustatus --json``."""
+    return json.dumps([{"index": str(n), "name": f"PSU {n}", "presence": "true", "status": switch.parts.get(f"PSU{n}", "OK")} for n in (1, 2)], indent=4) + "\n"
+
+
+def fans(switch: Switch) -> str:
+    """``show platform fan``."""
+    rows = [[f"drawer{n}", "green", f"fan{n}", "40%", "intake", "Present", switch.parts.get(f"Fan{n}", "OK"), "20260615 10:00:00"] for n in (1, 2)]
+    return table(["Drawer", "LED", "FAN", "Speed", "Direction", "Presence", "Status", "Timestamp"], rows)
+
+
+def temperature(switch: Switch) -> str:
+    """``show platform temperature``."""
+    header = ["Sensor", "Temperature", "High TH", "Low TH", "Crit High TH", "Crit Low TH", "Warning", "Timestamp"]
+    rows = [["ASIC", f"{switch.celsius:g}", "95.0", "N/A", "105.0", "N/A", "False", "20260615 10:00:00"]]
+    return table(header, [*rows, ["Fan inlet", "N/A", "N/A", "N/A", "N/A", "N/A", "False", "20260615 10:00:00"]])
+
+
 def errors(switch: Switch, later: bool) -> str:
     """``show interfaces counters errors``."""
 
@@ -46,6 +69,15 @@ def errors(switch: Switch, later: bool) -> str:
         for port in listed(switch)
     ]  # fmt: skip
     return table(["IFACE", "STATE", "RX_ERR", "RX_DRP", "RX_OVR", "TX_ERR", "TX_DRP", "TX_OVR"], rows)
+
+
+def links(switch: Switch, later: bool) -> str:
+    """``ip -j -s -s link show``."""
+    rows = []
+    for port in listed(switch):
+        changes = port.counters.get("changes", 2) + (port.grow.get("changes", 0) if later else 0)
+        rows.append({"ifname": port.name, "mtu": port.mtu, "operstate": "UP", "stats64": {"tx": {"bytes": 0, "carrier_errors": 0, "carrier_changes": changes}}})
+    return json.dumps(rows) + "\n"
 
 
 def fec(switch: Switch, later: bool) -> str:
@@ -74,9 +106,9 @@ def macs(_switch: Switch) -> str:
 
 def arp(switch: Switch) -> str:
     """``show arp``."""
-    known = [port for port in listed(switch) if port.peer_mac]
+    known = [port for port in listed(switch) if port.peer_mac and (port.peer_address or port.host_address)]
     lines = ["Address          MacAddress         Iface         Vlan", "---------------  -----------------  ------------  ------"]
-    lines += [f"{port.peer_address:<15}  {port.peer_mac}  {port.name:<12}  -" for port in known]
+    lines += [f"{port.peer_address or port.host_address:<15}  {port.peer_mac}  {port.name:<12}  -" for port in known]
     return "\n".join([*lines, f"Total number of entries {len(known)}"]) + "\n"
 
 
@@ -84,6 +116,14 @@ def transceivers(switch: Switch) -> str:
     """``show interfaces transceiver eeprom --dom``."""
     lines = []
     for port in listed(switch):
+        if port.medium == "dac":
+            lines += [
+                f"{port.name}: SFP EEPROM detected",
+                "        Identifier: OSFP 8X Pluggable Transceiver",
+                f"        Length Cable Assembly(m): {port.length_m:.1f}",
+            ]
+            lines += ["        Media Interface Technology: Copper cable unequalized", "        Vendor Name: NVIDIA", "        Vendor PN: MCP4Y10-N002", ""]
+            continue
         if not port.medium:
             lines += [f"{port.name}: SFP EEPROM Not detected", ""]
             continue
@@ -107,7 +147,7 @@ def transceivers(switch: Switch) -> str:
             "                RxPowerLowAlarm   : -8.400dBm",
             "                RxPowerLowWarning : -5.400dBm",
             "        ModuleMonitorValues:",
-            "                Temperature: 41.200C",
+            f"                Temperature: {port.module_temperature_c:.3f}C",
         ]
         lines += ["                Vcc: 3.280Volts", "        ModuleThresholdValues:", "                TempHighAlarm  : 75.000C", ""]
     return "\n".join(lines) + "\n"
@@ -133,21 +173,27 @@ def routes(switch: Switch) -> str:
         "",
     ]
     lines += [f"C>* 10.255.1.0/24 is directly connected, Loopback0, {'3d02h11m'}"]
-    lines += [f"B>* {prefix} [20/0] via {one.address}, {one.port}, weight 1, 3d02h11m" for prefix, one in _learned(switch)]
+    for prefix, hops in _learned(switch):
+        for number, one in enumerate(hops):
+            head = f"B>* {prefix} [20/0]" if number == 0 else "  *" + " " * (len(prefix) + 8)
+            lines.append(f"{head} via {one.address}, {one.port}, weight 1, 3d02h11m")
     return "\n".join(lines) + "\n"
 
 
-def _learned(switch: Switch) -> list[tuple[str, Session]]:
-    """Each prefix with the neighbor that announces it."""
+def _learned(switch: Switch) -> list[tuple[str, list[Session]]]:
+    """Each prefix with the neighbors that announce it: of a spine each leaf its own, of a leaf every spine those of all other leaves."""
     up = [one for one in switch.sessions if one.configured and one.state == "Established"]
-    return [(f"10.{51 + number}.0.0/24", one) for number, one in enumerate(up)]
+    if switch.role == "leaf":
+        return [(prefix, up[: switch.paths.get(prefix, switch.paths.get("*", len(up)))]) for prefix in switch.prefixes if up]
+    return [(f"10.{51 + number}.0.0/24", [one]) for number, one in enumerate(up)]
 
 
 def kernel_routes(switch: Switch) -> str:
     """``ip -j -4 route show``."""
-    rows = [
-        {"dst": prefix, "gateway": one.address, "dev": one.port, "protocol": "bgp", "metric": 20, "flags": []}
-        for prefix, one in _learned(switch)
-        if prefix not in switch.lost_of_kernel
-    ]
+    rows = []
+    for prefix, hops in _learned(switch):
+        ways = [{"gateway": one.address, "dev": one.port, "weight": 1, "flags": []} for one in hops]
+        several = {"nexthops": ways} if len(ways) > 1 else {"gateway": hops[0].address, "dev": hops[0].port}
+        if prefix not in switch.lost_of_kernel:
+            rows.append({"dst": prefix, **several, "protocol": "bgp", "metric": 20, "flags": []})
     return json.dumps([{"dst": "240.127.1.0/24", "dev": "docker0", "protocol": "kernel", "scope": "link", "flags": ["linkdown"]}, *rows]) + "\n"
