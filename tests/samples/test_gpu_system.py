@@ -185,7 +185,8 @@ GPUS = [
             "sm_clock_mhz": 135,
             "max_sm_clock_mhz": 1912,
             "fabric_status": None,
-            "processes": 3,
+            # Three of type G, which only draw.
+            "processes": 0,
         },
     ),
 ]

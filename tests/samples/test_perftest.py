@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.perftest import complaint
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.perftest_errors import explain_error
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import ParseError, parse
 
 TABLES = [
@@ -82,7 +82,7 @@ COMPLAINTS = [
 
 @pytest.mark.parametrize(("path", "verdict", "words"), COMPLAINTS)
 def test_a_complaint_is_told_in_its_own_words(samples: Path, path: str, verdict: str, words: str) -> None:
-    said = complaint((samples / path).read_text(encoding="utf-8"))
+    said = explain_error((samples / path).read_text(encoding="utf-8"))
     assert said is not None and said.verdict == verdict and words in str(said)
 
 
@@ -93,4 +93,4 @@ def test_every_client_that_measured_nothing_has_a_complaint_that_is_known(sample
         try:
             assert parse("write_bw", "linux", path.with_suffix(".out").read_text(encoding="utf-8"))
         except ParseError:
-            assert complaint(path.read_text(encoding="utf-8")) is not None, path.name
+            assert explain_error(path.read_text(encoding="utf-8")) is not None, path.name
