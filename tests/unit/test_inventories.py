@@ -13,7 +13,8 @@ from ansible.inventory.manager import InventoryManager
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar, trust_as_template
 from ansible.vars.manager import VariableManager
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import opening
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.cabling import PLACE
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory_check import Inventory, planned_pod
 
 INVENTORIES = Path(__file__).resolve().parents[2] / "inventories"
 NAMES = sorted(path.name for path in INVENTORIES.iterdir() if path.is_dir())
@@ -33,7 +34,7 @@ def test_a_run_accepts_it(name: str) -> None:
     for host in manager.get_hosts():
         raw = variables.get_vars(host=host)
         values[host.name] = Templar(loader, raw).template({key: one for key, one in raw.items() if key.startswith(("pod_", "bgp_", "ansible_network"))})
-    plan, _waivers = opening.prepare(opening.Inventory(groups, values), (INVENTORIES / name / "cabling.csv").read_text())
+    plan, _waivers = planned_pod(Inventory(groups, values), (INVENTORIES / name / PLACE).read_text())
     assert {node.role for node in plan.nodes.values()} == {"host", "leaf", "spine"}
     assert set(plan.groups) == set(values[next(iter(values))]["pod_gate_groups"])
 

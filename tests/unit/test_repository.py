@@ -12,11 +12,11 @@ import sys
 import typing as t
 from pathlib import Path
 
-import pytest
 import yaml
 from ansible.playbook.block import Block
 from ansible.playbook.handler import Handler
 from ansible.playbook.play import Play
+from ansible_collections.gpufabric.pyramid.tests.cases import check_each
 
 ROOT = Path(__file__).parents[2]
 COLLECTION = "ansible_collections.gpufabric.pyramid."
@@ -30,11 +30,11 @@ MAX_LINES = 300
 OF_RANKS = ("gpu_copies", "launched", "one_rank", "ranks", "small_gpt", "tensor_cores", "torch", "torch_collectives", "training_step")
 # Longer than the house allows, each with what it may have. What a layer checks of one subject stands together.
 # A program that is piped to a host is one file.
-LONGER: dict[str, int] = {"plugins/module_utils/detached.py": 420}
+LONGER: dict[str, int] = {"plugins/module_utils/detached.py": 530}
 IMPURE = {"ansible", "datetime", "io", "os", "pathlib", "random", "socket", "subprocess", "time", "urllib"}
 KEYWORDS = set(Handler.fattributes) | set(Block.fattributes) | set(Play.fattributes)
-# Bases of actions, which are no actions themselves.
-BASES = {"plugins/plugin_utils/acting.py", "plugins/plugin_utils/tools.py"}
+# Bases and parts of actions, which are no actions themselves.
+BASES = {f"plugins/plugin_utils/workflow/{name}.py" for name in ("action_base", "console", "countdown", "reading_action")}
 RAW = ("shell", "raw", "set_fact")
 
 
@@ -46,9 +46,9 @@ def files(suffix: str = "", under: str = ".") -> tuple[Path, ...]:
     return tuple(sorted(ROOT / name for name in listed if name.endswith(suffix) and (ROOT / name).is_file()))
 
 
-def named(paths: t.Iterable[Path]) -> t.Any:
-    """Cases of a test, called by their path."""
-    return [pytest.param(path, id=str(path.relative_to(ROOT))) for path in paths]
+def named(path: Path) -> str:
+    """A case's name: its path in the repository."""
+    return str(path.relative_to(ROOT))
 
 
 def imports(path: Path) -> set[str]:
@@ -83,64 +83,83 @@ def runs(path: Path) -> list[dict[str, t.Any]]:
 PLAYS = [path for path in (*files(".yml", "roles"), *files(".yml", "playbooks")) if {"tasks", "handlers", "playbooks"} & set(path.relative_to(ROOT).parts[:-1])]
 
 
-@pytest.mark.parametrize("path", named(files(".py")))
-def test_every_python_file_says_whose_it_is(path: Path) -> None:
-    lines = path.read_text(encoding="utf-8").splitlines()
-    if lines and lines[0].startswith("#!"):
-        del lines[0]
-    assert lines[:3] == HEADER
+def test_every_python_file_says_whose_it_is() -> None:
+    def check(path: Path) -> None:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        if lines and lines[0].startswith("#!"):
+            del lines[0]
+        assert lines[:3] == HEADER
+
+    check_each(files(".py"), check, named)
 
 
-@pytest.mark.parametrize("path", named(files(".py", "plugins")))
-def test_a_plugin_is_small(path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGER.get(str(path.relative_to(ROOT)), MAX_LINES)
+def test_a_plugin_is_small() -> None:
+    def check(path: Path) -> None:
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGER.get(str(path.relative_to(ROOT)), MAX_LINES)
+
+    check_each(files(".py", "plugins"), check, named)
 
 
-@pytest.mark.parametrize("path", named(path for under in ("plugins", "roles", "playbooks") for path in files("", under)))
-def test_the_product_knows_nothing_of_its_tests(path: Path) -> None:
-    assert b"simulated" not in path.read_bytes().lower()
+def test_the_product_knows_nothing_of_its_tests() -> None:
+    def check(path: Path) -> None:
+        assert b"simulated" not in path.read_bytes().lower()
+
+    check_each((path for under in ("plugins", "roles", "playbooks") for path in files("", under)), check, named)
 
 
-@pytest.mark.parametrize("path", named(files(".py", "plugins/plugin_utils/checks")))
-def test_a_check_only_judges(path: Path) -> None:
-    found = imports(path)
-    assert not {name for name in found if name.split(".", maxsplit=1)[0] in IMPURE}
-    assert not {name for name in found if ".module_utils" in name}
+def test_a_check_only_judges() -> None:
+    def check(path: Path) -> None:
+        found = imports(path)
+        assert not {name for name in found if name.split(".", maxsplit=1)[0] in IMPURE}
+        assert not {name for name in found if ".module_utils" in name}
+
+    check_each(files(".py", "plugins/plugin_utils/checks"), check, named)
 
 
-@pytest.mark.parametrize("path", named((*files(".py", "plugins/modules"), *files(".py", "plugins/module_utils"))))
-def test_what_runs_on_a_host_needs_only_the_standard_library(path: Path) -> None:
-    own = ("ansible.module_utils.", COLLECTION + "plugins.module_utils.")
-    own += OF_RANKS if path.stem in OF_RANKS else ()
-    assert not {name for name in imports(path) if name.split(".", maxsplit=1)[0] not in sys.stdlib_module_names and not name.startswith(own)}
+def test_what_runs_on_a_host_needs_only_the_standard_library() -> None:
+    def check(path: Path) -> None:
+        own = ("ansible.module_utils.", COLLECTION + "plugins.module_utils.")
+        own += OF_RANKS if path.stem in OF_RANKS else ()
+        assert not {name for name in imports(path) if name.split(".", maxsplit=1)[0] not in sys.stdlib_module_names and not name.startswith(own)}
+
+    check_each((*files(".py", "plugins/modules"), *files(".py", "plugins/module_utils")), check, named)
 
 
-@pytest.mark.parametrize("path", named(path for path in files(".py", "plugins/plugin_utils") if str(path.relative_to(ROOT)) not in BASES))
-def test_what_runs_on_the_controller_imports_nothing_of_a_play(path: Path) -> None:
-    allowed = ("ansible.module_utils.", "ansible.errors.")
-    assert not {name for name in imports(path) if name.startswith("ansible.") and not name.startswith(allowed)}
+def test_what_runs_on_the_controller_imports_nothing_of_a_play() -> None:
+    def check(path: Path) -> None:
+        allowed = ("ansible.module_utils.", "ansible.errors.")
+        assert not {name for name in imports(path) if name.startswith("ansible.") and not name.startswith(allowed)}
+
+    check_each((path for path in files(".py", "plugins/plugin_utils") if str(path.relative_to(ROOT)) not in BASES), check, named)
 
 
-@pytest.mark.parametrize("path", named(PLAYS))
-def test_tasks_are_called_by_their_full_names(path: Path) -> None:
-    for run in runs(path):
-        assert all(name.count(".") >= 2 for name in run["modules"]), run["task"]
-        assert len(run["modules"]) <= 1, run["task"]
+def test_tasks_are_called_by_their_full_names() -> None:
+    def check(path: Path) -> None:
+        for run in runs(path):
+            assert all(name.count(".") >= 2 for name in run["modules"]), run["task"]
+            assert len(run["modules"]) <= 1, run["task"]
+
+    check_each(PLAYS, check, named)
 
 
-@pytest.mark.parametrize("path", named(PLAYS))
-def test_tasks_use_no_shell_and_set_no_facts(path: Path) -> None:
-    for run in runs(path):
-        assert not {name for name in run["modules"] if name.rpartition(".")[2] in RAW}, run["task"]
-        assert not {"action", "local_action"} & set(run["task"]), run["task"]
+def test_tasks_use_no_shell_and_set_no_facts() -> None:
+    def check(path: Path) -> None:
+        for run in runs(path):
+            assert not {name for name in run["modules"] if name.rpartition(".")[2] in RAW}, run["task"]
+            assert not {"action", "local_action"} & set(run["task"]), run["task"]
+
+    check_each(PLAYS, check, named)
 
 
-@pytest.mark.parametrize("path", named(PLAYS))
-def test_only_what_the_gate_hears_of_may_fail_unheeded(path: Path) -> None:
+def test_only_what_the_gate_hears_of_may_fail_unheeded() -> None:
     """What a node did not tell, and a load that was not started or collected, is unknown at the gate."""
-    for run in runs(path):
-        if "ignore_errors" in run["task"]:
-            assert set(run["modules"]) <= {"gpufabric.pyramid.read", "gpufabric.pyramid.load"}, run["task"]
+
+    def check(path: Path) -> None:
+        for run in runs(path):
+            if "ignore_errors" in run["task"]:
+                assert set(run["modules"]) <= {"gpufabric.pyramid.read", "gpufabric.pyramid.load"}, run["task"]
+
+    check_each(PLAYS, check, named)
 
 
 def test_the_rules_find_what_they_look_for(tmp_path: Path) -> None:
@@ -150,4 +169,35 @@ def test_the_rules_find_what_they_look_for(tmp_path: Path) -> None:
     assert [name for run in runs(play) for name in run["modules"]] == ["ansible.builtin.set_fact", "shell"]
     assert len(files(".py", "plugins")) > 10
     reached = imports(ROOT / "plugins/plugin_utils/checks/__init__.py")
-    assert {"inspect", COLLECTION + "plugins.plugin_utils.expectations.SPECIFIED"} <= reached
+    assert {"inspect", COLLECTION + "plugins.plugin_utils.pod.expectations.SPECIFIED"} <= reached
+
+
+def documentation() -> dict[str, dict[str, t.Any]]:
+    """The documentation of each module as its file has it, with the names of its fragments."""
+    found = {}
+    for path in files(".py", "plugins/modules"):
+        texts = [
+            ast.literal_eval(node.value)
+            for node in ast.parse(path.read_text(encoding="utf-8")).body
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "DOCUMENTATION"
+        ]
+        found[path.stem] = yaml.safe_load(texts[0])
+    return found
+
+
+def test_action_groups_hold_every_module_of_their_kind() -> None:
+    groups = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))["action_groups"]
+    modules = {name: [*one.get("extends_documentation_fragment", ())] for name, one in documentation().items()}
+    with_run_dir = {name for name, one in documentation().items() if "run_dir" in one.get("options", {})}
+    of = {
+        group: sorted(name for name, used in modules.items() if f"gpufabric.pyramid.{fragment}" in used)
+        for group, fragment in (("run", "run"), ("readings", "reads.rows"), ("repairs", "repair"))
+    }
+    assert groups == {**of, "run": sorted({*of["run"], *with_run_dir})} and all(groups.values())
+
+
+def test_a_module_is_a_step_of_the_playbooks_or_public() -> None:
+    groups = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))["action_groups"]
+    steps = {name for name, one in documentation().items() if "gpufabric.pyramid.step" in one.get("extends_documentation_fragment", ())}
+    public = {*groups["readings"], *groups["repairs"], "compare", "ib_write_bw", "merge", "nccl_tests", "slurm_nodes", "telemetry"}
+    assert set(groups["run"]) <= steps and steps == set(documentation()) - public

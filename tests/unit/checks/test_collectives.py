@@ -11,11 +11,13 @@ import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives import bandwidth
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives.bandwidth import node_all_reduce, node_nics_all_reduce
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives.correctness import COLLECTIVES, collectives_correct
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives.transport import nccl_runtime
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives.correctness import COLLECTIVES, REFUSED_MEMORY, collectives_correct, hung
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives.transport import gpudirect_used, nccl_runtime, no_nccl_warnings
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.rdma import slow_rail
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.training.steps import ranks_agree, step_time_stable
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.expectations import typed
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.training.results import ranks_agree
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.training.steps import slow_rank, step_outliers, step_time_stable
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.collective_runs import LADDER, NODE, PROBE, SEARCH, CollectiveRun
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import typed
 
 BY_GPU = typed({})[0]["pod_node_busbw_by_gpu"]
 Rows = list[dict[str, t.Any]]
@@ -33,8 +35,9 @@ Rows = list[dict[str, t.Any]]
 )
 def test_a_rate_is_of_the_gpu_that_it_names(device: str, rate: float | None) -> None:
     if rate is None:
-        with pytest.raises(CannotTell, match=f"no rate is known for {device}: set pod_node_busbw_gbyte_s"):
+        with pytest.raises(CannotTell, match=f"no rate is known for {device}") as raised:
             bandwidth.expected(device, None, BY_GPU)
+        assert "Set pod_node_busbw_gbyte_s" in raised.value.fix
     else:
         assert bandwidth.expected(device, None, BY_GPU) == rate
     assert bandwidth.expected(device, 100.0, BY_GPU) == 100.0
@@ -44,9 +47,15 @@ def test_a_card_in_a_slot_has_the_rate_that_the_pod_gives_it() -> None:
     assert bandwidth.expected("NVIDIA H100 PCIe", None, {**BY_GPU, "H100 PCIe": 40}) == 40
 
 
+def job(kind: str, item: str | None = None) -> dict[str, t.Any]:
+    """A host's part of a run of it alone."""
+    told = {"kind": kind, "item": item or kind, "role": "rank", "status": "ok", "words": None, "error": None, "hosts": ["a"], "round": 1, "step": 0}
+    return {**told, "device": None, "probe": None}
+
+
 def ran(kind: str, busbw: float, ranks: int = 8) -> tuple[Rows, Rows, Rows]:
     """The rows of a host that ran alone."""
-    jobs = [{"kind": kind, "item": kind, "role": "rank", "status": "ok", "words": None, "hosts": ["a"], "round": 1, "step": 0}]
+    jobs = [job(kind)]
     size = {"collective": "all_reduce", "size_bytes": 1 << 30, "wrong": 0, "item": kind, "busbw_gbyte_s": busbw}
     each = [{"item": kind, "rank": rank, "outcome": "done", "signal": None, "last": None, "error": None, "device": "NVIDIA H100"} for rank in range(ranks)]
     return jobs, [size], each
@@ -54,7 +63,7 @@ def ran(kind: str, busbw: float, ranks: int = 8) -> tuple[Rows, Rows, Rows]:
 
 def test_one_gpu_has_nobody_to_reduce_with() -> None:
     def found(gpus: int) -> list[t.Any]:
-        return list(node_all_reduce(*ran("node", 0.0, gpus), "a", gpus, None, BY_GPU, 15.0))
+        return list(node_all_reduce(*ran("node", 0.0, gpus), "a", gpus, None, BY_GPU, 15.0, {}))
 
     assert found(1) == [] and len(found(8)) == 1
 
@@ -72,7 +81,7 @@ def over_nics(log: t.Any, *rates: float) -> list[tuple[str, str | None, str]]:
 
 def test_of_two_hosts_the_quicker_one_is_the_measure() -> None:
     assert over_nics(channels("NET/IB/0"), 320.0, 272.0) == [("gpu1", None, "272 GB/s")] and over_nics(channels("NET/IB/0"), 320.0, 290.0) == []
-    client = {"kind": "write_bw", "role": "client", "memory": "host", "status": "ok", "device": "mlx5_0", "peer_device": "mlx5_0", "words": None}
+    client = {"kind": "write_bw", "role": "client", "memory": "host", "status": "ok", "device": "mlx5_0", "peer_device": "mlx5_0", "words": None, "error": None}
     jobs = {one: [{**client, "item": one, "peer": other}] for one, other in (("a", "b"), ("b", "a"))}
     rates = {"a": [{"item": "a", "gbit_s": 390.0}], "b": [{"item": "b", "gbit_s": 345.0}]}
     assert [one.host for one in slow_rail(jobs, rates, 90.0)] == ["b"]
@@ -92,10 +101,21 @@ def test_a_run_over_the_nics_is_one_by_its_channels(log: t.Any, severity: str | 
     assert over_nics(log, 320.0, 320.0) == [("gpu0", severity, words), ("gpu1", severity, words)]
 
 
+def test_sockets_are_no_slow_nic() -> None:
+    """A run that found no RDMA device says nothing of the NICs, of their PCIe links or of GPUDirect."""
+    jobs, rates, ranks = ({"a": rows, "b": rows} for rows in ran("node_nics", 20.0))
+    causes = {one.cause for one in node_nics_all_reduce(jobs, rates, ranks, 90.0, {"a": channels("NET/Socket/0")}) if one.actual == "TCP sockets"}
+    assert [str(cause)[:41] for cause in causes] == ["NCCL found no RDMA device that it may use"]
+    (between,) = no_nccl_warnings([{**channels("NET/Socket/0")[0], "text": None}], [{**job("node_nics"), "hosts": ["a", "b"]}], [], "nccl")
+    assert between.cause in causes and between.fix
+
+
 def test_a_variable_of_the_runs_over_nics_is_nobodys_in_another_run() -> None:
     log = [{"event": "version", "item": "node", "name": None, "value": "2.28.9"}]
-    log += [{"event": "variable", "item": item, "name": "NCCL_P2P_DISABLE", "value": "1"} for item in ("node_nics", "node")]
-    assert [one.where for one in nccl_runtime(log[:2], {}, {})] == [] and [one.where for one in nccl_runtime(log, {}, {})] == ["NCCL_P2P_DISABLE"]
+    log += [{"event": "variable", "item": item, "name": "NCCL_P2P_DISABLE", "value": "1"} for item in ("second", "first")]
+    jobs = [job("node", "first"), job("node_nics", "second")]
+    assert [one.where for one in nccl_runtime(log[:2], jobs, {}, {})] == []
+    assert [one.where for one in nccl_runtime(log, jobs, {}, {})] == ["NCCL_P2P_DISABLE"]
 
 
 def test_a_rank_that_verified_nothing_is_not_covered_by_the_others() -> None:
@@ -112,6 +132,140 @@ def test_a_rank_that_told_no_step_and_no_end_is_not_covered_by_the_others() -> N
     step = {"steps": 20, "step_ms": 600.0, "deviation_ms": 1.0, "longest_ms": 602.0, "shortest_ms": 599.0, "step": 10}
     ranks = [{"rank": rank, "outcome": "done"} for rank in (0, 1)]
     agreed = [{"rank": rank, "what": what, "finite": True, "checksum": "a", "difference": None} for rank in (0, 1) for what in ("parameters", "gradients")]
-    assert list(step_time_stable([{**step, "rank": rank} for rank in (0, 1)], ranks, 5, 500)) == [] == list(ranks_agree({"a": agreed}, ranks, "a"))
-    assert [one.where for one in step_time_stable([{**step, "rank": 0}], ranks, 5, 500)] == ["rank 1"]
+    assert list(step_time_stable([{**step, "rank": rank} for rank in (0, 1)], {}, ranks, 5, 500)) == [] == list(ranks_agree({"a": agreed}, ranks, "a"))
+    assert [one.where for one in step_time_stable([{**step, "rank": 0}], {}, ranks, 5, 500)] == ["rank 1"]
     assert [(one.where, one.severity) for one in ranks_agree({"a": agreed[:2]}, ranks, "a")] == [("rank 1", "unknown")]
+
+
+@pytest.mark.parametrize(
+    ("version", "modules", "peers", "old"),
+    [
+        ("2.21.5+cuda12.4", ["nvidia_peermem"], [], True),
+        ("2.23.4+cuda12.6", ["nvidia_peermem"], [], False),
+        ("2.21.5+cuda12.4", ["nvidia_peermem"], ["nv_mem"], False),
+        ("2.21.5+cuda12.4", [], [], False),
+    ],
+)
+def test_a_library_that_cannot_find_the_module_is_no_fault_of_the_host(version: str, modules: list[str], peers: list[str], old: bool) -> None:
+    log = [
+        {"item": "run", "event": "version", "value": version},
+        {"item": "run", "event": "channel", "name": "NET/IB/0", "gdr": False, "gpu": 0},
+    ]
+    jobs = [{"item": "run", "hosts": ["gpu01", "gpu02"]}]
+    (found,) = gpudirect_used(log, jobs, "either", [{"module": one} for one in modules], [{"peer": one} for one in peers])
+    assert ("too old" in (found.cause or "")) == old and ("2.23" in (found.fix or "")) == old
+
+
+def trained(rank: int, part: str | None = None, slow: tuple[int, ...] = (10, 20, 30), late: float = 1400.0) -> Rows:
+    """Forty steps of a rank, some of them longer by a part of its own, or (None) by waiting for another."""
+    rows = []
+    for step in range(40):
+        more = late if step in slow else 0.0
+        times = {"data_ms": 1.0, "compute_ms": 500.0, "other_ms": 100.0}
+        times[part or "other_ms"] += more
+        total = sum(times.values())
+        rows.append({"rank": rank, "step": step, "steps": 1, "step_ms": total, "longest_ms": total, "shortest_ms": total, "deviation_ms": 0.0, **times})
+    return rows
+
+
+RANKS = {"gpu01": [{"rank": rank, "local_rank": rank, "outcome": "done"} for rank in (0, 1)], "gpu02": [{"rank": 2, "local_rank": 0, "outcome": "done"}]}
+
+
+def slow_steps(*parts: str | None) -> dict[str, list[t.Any]]:
+    """What both checks find on each host, of ranks 0 and 1 on gpu01 and 2 on gpu02."""
+    rows = [trained(rank, part) for rank, part in enumerate(parts)]
+    told = {"gpu01": [*rows[0], *rows[1]], "gpu02": rows[2]}
+    return {
+        host: [*step_time_stable(told[host], told, RANKS[host], 5, 500), *step_outliers(told[host], told, 2, RANKS[host])] for host in told
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("part", "words", "cause"), [("data_ms", "the wait for its data", "data loader"), ("compute_ms", "its own computation", "GPU was slowed")]
+)
+def test_slow_steps_are_of_the_rank_whose_part_grew(part: str, words: str, cause: str) -> None:
+    found = slow_steps(None, part, None)
+    assert found["gpu02"] == [], "it waited"
+    assert [one.where for one in found["gpu01"]] == ["rank 1 (GPU 1)", "rank 1 (GPU 1), step 10"]
+    assert all(words in one.actual and "1400 ms more" in one.actual and cause in one.cause for one in found["gpu01"])
+
+
+def test_steps_for_which_all_wait_are_of_the_communication() -> None:
+    found = slow_steps(None, None, None)
+    assert [len(some) for some in found.values()] == [4, 2]
+    assert all("all waited in communication" in (one.cause or "") for one in found["gpu01"] if "step" in one.where)
+
+
+def test_each_of_two_late_ranks_is_named() -> None:
+    first, second = trained(0, "data_ms", (10,)), trained(1, "compute_ms", (20,))
+    for row in (first[20], second[10]):
+        row.update(step_ms=2001.0, longest_ms=2001.0, other_ms=1500.0)
+    told = {"gpu01": first, "gpu02": second}
+    named = {host: [one.where for one in step_outliers(rows, told, 2)] for host, rows in told.items()}
+    assert named == {"gpu01": ["rank 0, step 10"], "gpu02": ["rank 1, step 20"]}
+
+
+def test_a_hang_is_of_the_host_and_gpu_of_the_missing_rank() -> None:
+    jobs = [{"item": item, "hosts": hosts} for item, hosts in (("one", ["gpu01", "gpu02"]), ("other", ["gpu03", "gpu04"]))]
+    ranks = [{"item": item, "rank": 0, "ranks": 16, "outcome": "ended", "signal": None} for item in ("one", "other")]
+    waits = {"rank": 0, "place": "all_reduce", "number": 3, "waited_seconds": 60.0, "silent": None, "words": None}
+    hangs = [{**waits, "item": "one", "absent": [11]}, {**waits, "item": "other", "absent": [3]}]
+    assert [(one.host, one.where) for one in hung(hangs, ranks, jobs)] == [("gpu02", "rank 11 (GPU 3)"), ("gpu03", "rank 3 (GPU 3)")]
+    assert [(one.host, one.where) for one in hung(hangs[:1], ranks, [])] == [(None, "rank 11")]
+
+
+VALUES = bandwidth.ladder_values([{"device": f"mlx5_{number}"} for number in range(8)], 400.0, {2: 330.0}, 90.0, 15.0)
+
+
+def over(kind: str, hosts: str, busbw: float) -> CollectiveRun:
+    return CollectiveRun(kind, tuple(hosts), {1 << 30: busbw})
+
+
+def slow_once(*probes: CollectiveRun, search: float = 350.0, trouble: str | None = None) -> list[str] | None:
+    """The hosts of the run that was slow once, of a and b; search: what each of them reaches with others."""
+    slow = over(LADDER, "ab", 150.0)
+    slow.trouble += [trouble] if trouble else []
+    pairs = [over(SEARCH, pair, search if "a" in pair else 350.0) for pair in ("ac", "ad", "bc", "bd")]
+    found = [*(over(NODE, host, 360.0) for host in "abcd"), slow, over(LADDER, "cd", 350.0), *pairs]
+    again = bandwidth.passed_again(found, dict(zip("1234", probes, strict=False)), VALUES)
+    return None if again is None else sorted(again)
+
+
+def test_a_run_was_slow_once_where_every_repetition_passed() -> None:
+    well, slow = over(PROBE, "ab", 350.0), over(PROBE, "ab", 150.0)
+    assert slow_once(well, well, well, well) == ["a", "b"]
+    # One or two changes that restore the rate are a setting; a host that is slow with others too is the cause; an error is no rate.
+    assert slow_once() is None
+    assert slow_once(well, well) is None
+    assert slow_once(well, well, slow, well) is None
+    assert slow_once(well, well, well, well, search=150.0) is None
+    assert slow_once(well, well, well, well, trouble="rank 0 of a: hung") is None
+    assert slow_once(well, well, well, over(PROBE, "cd", 350.0)) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "of_memory"),
+    [
+        ("ncclSystemError: Call to ibv_reg_mr failed with error Cannot allocate memory", True),
+        ("Call to ibv_reg_mr_iova2 failed with error Cannot allocate memory", True),
+        ("Call to ibv_reg_mr failed with error Bad address", False),
+        ("CUDA error: out of memory", False),
+        ("Call to ibv_create_qp failed with error Cannot allocate memory", False),
+    ],
+)
+def test_a_registration_is_refused_by_the_host_itself(words: str, of_memory: bool) -> None:
+    assert bool(REFUSED_MEMORY.search(words)) == of_memory
+
+
+@pytest.mark.parametrize(
+    ("part", "words", "cause", "fix"),
+    [("data_ms", "the wait for its data", "storage was late", "dataset_feeds"), ("compute_ms", "its own computation", "GPU was slowed down", "clocks")],
+)
+def test_a_rank_that_is_always_behind_comes_with_its_gpu_and_the_part_that_is_late(part: str, words: str, cause: str, fix: str) -> None:
+    steps = {"gpu01": [*trained(0), *trained(1, part, slow=tuple(range(40)), late=200.0)], "gpu02": trained(2)}
+    assert list(slow_rank(steps, "gpu02", 5, RANKS["gpu02"])) == []
+    (found,) = slow_rank(steps, "gpu01", 5, RANKS["gpu01"])
+    assert found.where == "rank 1 (GPU 1)" and found.actual.endswith(f"behind in 40 of 40 steps; {words} takes 200 ms more")
+    assert cause in (found.cause or "") and fix in (found.fix or "")
+    (bare,) = slow_rank(steps, "gpu01", 5)
+    assert bare.where == "rank 1"

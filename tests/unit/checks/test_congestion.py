@@ -10,7 +10,7 @@ import typing as t
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotApplicable
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.congestion import load, marks, pauses, switches, uplinks
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.congestion import load, marks, notifications, pauses, settings, switches, uplinks
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import catalogue
 
 HOSTS = ("gpu01", "gpu02", "gpu03")
@@ -81,10 +81,10 @@ def test_an_idle_pod_is_quiet_in_every_counter() -> None:
 def test_idle_is_not_told_without_counters_or_after_a_reset() -> None:
     lacking = [one for one in nic() if one["name"] != "rx_prio3_pause"]
     found = list(load.idle_quiet(lacking, lacking, rdma(), rdma(), RAILS, 3, 5, 0.5))
-    assert said(found) == [(None, "ens0 pauses received: expected a counter of it, got none", "unknown")]
+    assert said(found) == [(None, "ens0 pauses received: expected event counter, got not reported", "unknown")]
     assert {one.severity for one in load.idle_quiet([], [], [], [], RAILS, 3, 5, 0.5)} == {"unknown"}
     dumb = [one for one in nic() if not one["name"].endswith("bytes_phy")]
-    assert said(load.idle_quiet(dumb, dumb, rdma(), rdma(), RAILS, 3, 5, 0.5)) == [(None, "ens0 bytes: expected a counter of them, got none", "unknown")]
+    assert said(load.idle_quiet(dumb, dumb, rdma(), rdma(), RAILS, 3, 5, 0.5)) == [(None, "ens0 bytes: expected byte counter, got not reported", "unknown")]
     with pytest.raises(CannotTell, match="counters were reset: ens0 rx_prio3_pause went back from 9 to 7"):
         list(load.idle_quiet(nic(rx_prio3_pause=2), nic(), rdma(), rdma(), RAILS, 3, 5, 0.5))
 
@@ -92,10 +92,10 @@ def test_idle_is_not_told_without_counters_or_after_a_reset() -> None:
 def test_every_planned_test_has_run() -> None:
     planned = [incast("sender")]
     assert list(load.incasts_ran(JOBS["gpu01"], planned, "")) == []
-    assert said(load.incasts_ran([], planned, "")) == [(None, "mlx5_0 as sender: expected a test with gpu03 mlx5_0, got it was not started", "unknown")]
+    assert said(load.incasts_ran([], planned, "")) == [(None, "mlx5_0 as sender: expected a test with gpu03 mlx5_0, got not started", "unknown")]
     for status, severity in (("fail", None), ("unknown", "unknown")):
         found = list(load.incasts_ran([job("gpu01", status=status, words="Couldn't connect")], planned, ""))
-        assert said(found) == [(None, "mlx5_0 with gpu03 mlx5_0: expected a test that ends well, got Couldn't connect", severity)]
+        assert said(found) == [(None, "mlx5_0 with gpu03 mlx5_0: expected a completed test, got Couldn't connect", severity)]
     with pytest.raises(CannotTell, match="no congestion was made: rack_01 has 2 hosts"):
         list(load.incasts_ran([], [], "rack_01 has 2 hosts"))
     with pytest.raises(CannotTell, match="no incast is planned here"):
@@ -109,12 +109,12 @@ def in_class(**grown: int) -> list[t.Any]:
 def test_the_load_is_proved_by_the_bytes_of_its_priority() -> None:
     assert in_class(rx_prio3_bytes=BYTES) == []
     words = "ens0 priority 3: expected about 1.44e+03 GB received, got 0 GB; priority 0 received 1.44e+03 GB"
-    assert said(in_class(rx_prio0_bytes=BYTES)) == [(None, words, "unknown")]
+    assert said(in_class(rx_prio0_bytes=BYTES)) == [(None, words, None)]
     assert said(in_class()) == [(None, "ens0 priority 3: expected about 1.44e+03 GB received, got 0 GB", "unknown")]
     bare = [one for one in nic() if one["name"] != "rx_prio3_bytes"]
     found = list(load.right_class(bare, bare, JOBS, FAIR, [incast("receiver")], "", RECEIVER, RAILS, 3))
-    assert said(found) == [(None, "ens0 priority 3: expected a counter of its bytes, got none", "unknown")]
-    with pytest.raises(CannotTell, match="nobody that sent"):
+    assert said(found) == [(None, "ens0 priority 3: expected receive byte counter, got not reported", "unknown")]
+    with pytest.raises(CannotTell, match="rates of the senders"):
         list(load.right_class(nic(), nic(), JOBS, {}, [incast("receiver")], "", RECEIVER, RAILS, 3))
 
 
@@ -143,16 +143,34 @@ def marked(now: dict[str, dict[str, int | None]], rate: t.Any = None, jobs: t.An
 
 def test_marks_and_why_there_are_none() -> None:
     assert marked(MARKED) == []
-    early = "mlx5_0 as receiver: expected packets that are marked, got none, and its senders were paused 90 times: pauses come before marks"
+    early = "mlx5_0 as receiver: expected ECN-marked packets, got none, and its senders were paused 90 times: pauses come before marks"
     assert said(marked({}, gpu01={"rx_prio3_pause": 90})) == [(RECEIVER, early, None)]
-    off = "mlx5_0 as receiver: expected packets that are marked, got none at 385 of 400 Gb/s, and no pause: marking is not enabled"
+    off = "mlx5_0 as receiver: expected ECN-marked packets, got none at 385 of 400 Gb/s, and no pause: marking is not enabled"
     assert said(marked({})) == [(RECEIVER, off, None)]
-    calm = "mlx5_0 as receiver: expected packets that are marked, got none, at 60 of 400 Gb/s: no congestion was made"
+    calm = "mlx5_0 as receiver: expected ECN-marked packets, got none, at 60 of 400 Gb/s: no congestion was made"
     assert said(marked({}, rates(40.0, 20.0))) == [(RECEIVER, calm, "unknown")]
+    # From 80 percent of the link on, a port is congested.
+    assert [[one.severity for one in marked({}, rates(total - 20.0, 20.0))] for total in (319.0, 320.0)] == [["unknown"], [None]]
     assert [one.severity for one in marked({}, {})] == ["unknown"]
     assert [one.severity for one in marked({RECEIVER: {"np_ecn_marked_roce_packets": None}})] == ["unknown"]
-    with pytest.raises(CannotTell, match="no test of an incast has ended well"):
+    with pytest.raises(CannotTell, match="no test of an incast completed"):
         marked(MARKED, jobs={host: [job(host, status="fail")] for host in SENDERS})
+
+
+def test_pauses_of_rounds_with_another_receiver_are_no_pauses_before_marks() -> None:
+    """Both senders are paused while they fill another receiver, which marks; this one they never congest."""
+    other = {**job("gpu01", peer="gpu02"), "item": "2 gpu01", "round": 2}
+    jobs = {**JOBS, "gpu01": [*JOBS["gpu01"], other]}
+    both = {**rates(40.0, 20.0), "gpu01": [*rates(40.0, 20.0)["gpu01"], {"item": "2 gpu01", "gbit_s": 390.0}]}
+    of_other = {"gpu02": {"np_ecn_marked_roce_packets": 500}}
+    (found,) = marked(of_other, both, jobs, gpu01={"rx_prio3_pause": 90})
+    calm = "got none, at 60 of 400 Gb/s: no congestion was made; gpu01 was paused 90 times, in rounds with other receivers too"
+    assert (found.host, found.severity, found.judged) == (RECEIVER, "unknown", True) and calm in str(found)
+    (found,) = marked(of_other, both, jobs, gpu01={"rx_prio3_pause": 90}, gpu02={"rx_prio3_pause": 7})
+    assert found.severity is None and "its senders were paused 7 times: pauses come before marks" in str(found), "gpu02 sends to this receiver alone"
+    full = {**both, **{host: [{"item": f"1 {host}", "gbit_s": 190.0}] for host in SENDERS}}
+    (found,) = marked(of_other, {**full, "gpu01": [*full["gpu01"], both["gpu01"][1]]}, jobs, gpu01={"rx_prio3_pause": 90})
+    assert found.severity is None and "none at 380 of 400 Gb/s; gpu01 was paused 90 times, in rounds with other receivers too" in str(found)
 
 
 def backs_off(now: dict[str, dict[str, int | None]], control: str = "dcqcn") -> list[t.Any]:
@@ -169,7 +187,7 @@ def test_notifications_and_who_does_not_heed_them() -> None:
     ignored = backs_off({**MARKED, "gpu01": {"rp_cnp_handled": 3, "rp_cnp_ignored": 2}})
     assert said(ignored) == [("gpu01", "mlx5_0 as sender: expected no notification ignored, got 2", "warn")]
     assert [one.severity for one in backs_off({**MARKED, "gpu01": {"rp_cnp_handled": None}})] == ["unknown"]
-    with pytest.raises(CannotTell, match="nobody had to back off"):
+    with pytest.raises(CannotTell, match="no sender had to reduce its rate"):
         backs_off({})
     with pytest.raises(NotApplicable, match="pod_congestion_control is other"):
         backs_off(MARKED, "other")
@@ -179,15 +197,26 @@ def test_the_slowest_sender_gets_half_of_the_fastest() -> None:
     assert list(marks.fair_share(JOBS, FAIR, 50)) == []
     words = "mlx5_0 to gpu03 mlx5_0 in round 1: expected 150 Gb/s or more, got 80 Gb/s, and gpu01 mlx5_0 300"
     assert said(marks.fair_share(JOBS, rates(300.0, 80.0), 50)) == [("gpu02", words, None)]
-    with pytest.raises(CannotTell, match="no sender tells its rate"):
+    with pytest.raises(CannotTell, match="rates of the senders: not reported"):
         list(marks.fair_share(JOBS, {}, 50))
+
+
+@pytest.mark.parametrize(
+    ("rate", "fair"), [((296.0, 74.0), True), ((185.0, 185.0), True), ((340.0, 30.0), False), ((60.0, 310.0), False)], ids=["flows", "senders", "few", "many"]
+)
+def test_a_sender_with_fewer_queue_pairs_may_get_less(rate: tuple[float, float], fair: bool) -> None:
+    pairs = dict(zip(SENDERS, (4, 1)))
+    jobs = {**JOBS, **{host: [{**job(host), "qps": pairs[host]}] for host in SENDERS}}
+    found = list(marks.fair_share(jobs, rates(*rate), 50))
+    assert [one.host for one in found] == ([] if fair else ["gpu01" if rate[0] < rate[1] else "gpu02"])
+    assert fair or "queue pair" in found[0].actual
 
 
 def test_senders_that_back_off_too_far_leave_the_link_empty() -> None:
     assert list(marks.incast_fills_link(JOBS, FAIR, 400, 80)) == []
     words = "mlx5_0 in round 1: expected 320 Gb/s or more of 2 senders together, got 281"
     assert said(marks.incast_fills_link(JOBS, rates(141.0, 140.0), 400, 80)) == [(RECEIVER, words, None)]
-    with pytest.raises(CannotTell, match="no sender tells its rate"):
+    with pytest.raises(CannotTell, match="rates of the senders: not reported"):
         list(marks.incast_fills_link(JOBS, {}, 400, 80))
 
 
@@ -221,10 +250,21 @@ def test_a_receiver_that_pauses_the_fabric_is_slow() -> None:
     def slow(**grown: int | None) -> list[t.Any]:
         now = nic(**grown)
         was = [one for one in nic() if one["name"] in {row["name"] for row in now}]
-        return list(pauses.slow_receiver(was, now, [incast("receiver")], "", RAILS, 3))
+        return list(pauses.slow_receiver(was, now, [incast("receiver")], "", RAILS, 3, 400, 1, 5))
 
     assert slow() == []
-    assert said(slow(tx_prio3_pause=12)) == [(None, "ens0: expected no pause sent to the switch, got 12 pauses: the host is slower than its link", None)]
+    assert slow(tx_prio3_pause=3) == [], "three frames stop nothing"
+    words = "at most 28 % of 30 s (100000 frames): the host is slower than its link"
+    (found,) = slow(tx_prio3_pause=100_000)
+    assert str(found) == f"ens0: expected pauses sent for less than 5 % of the time, got {words}"
+    assert (found.severity, found.judged) == ("unknown", True) and "not for how long" in found.cause, "frames may stand for next to no time"
+    assert [one.severity for one in slow(tx_prio3_pause=400_000)] == [None], "enough frames to stop the port all of the time"
+    assert [one.severity for one in slow(tx_prio3_pause=10_000)] == ["warn"]
+    timed = {"netdev": "ens0", "name": "tx_prio3_pause_duration"}
+    for microseconds, severities in ((10_000, []), (600_000, ["warn"]), (9_000_000, [None])):
+        was, now = ([*nic(tx_prio3_pause=grown), {**timed, "value": value}] for grown, value in ((0, 7), (100_000, 7 + microseconds)))
+        found = list(pauses.slow_receiver(was, now, [incast("receiver")], "", RAILS, 3, 400, 1, 5))
+        assert [one.severity for one in found] == severities, "the time that the driver counts is better than the most that frames may stand for"
     assert [one.severity for one in slow(tx_prio3_pause=None)] == ["unknown"]
 
 
@@ -259,7 +299,7 @@ PEERS = {"gpu01": lossless(["ens0"]), "gpu03": lossless(["ens0"]), "spine01": lo
 
 
 def agrees(mine: list[dict[str, t.Any]], peers: t.Any = None, ecn: t.Any = None) -> list[t.Any]:
-    return list(switches.qos_agrees(mine, PEERS if peers is None else peers, CABLES, 3, ecn))
+    return list(settings.qos_agrees(mine, PEERS if peers is None else peers, CABLES, 3, ecn))
 
 
 def test_both_ends_of_a_cable_have_the_same_lossless_priority() -> None:
@@ -276,10 +316,15 @@ def test_both_ends_of_a_cable_have_the_same_lossless_priority() -> None:
 
 
 def test_a_switch_that_has_thresholds_and_does_not_mark_is_found() -> None:
-    def profile(marking: bool, port: str | None = None, classes: tuple[int, ...] = ()) -> dict[str, t.Any]:
-        return {"profile": "P" if port is None else None, "port": port, "marking": marking, "traffic_classes": list(classes)}
+    def profile(marking: bool, port: str | None = None, classes: tuple[int, ...] = (), queue: int | None = None) -> dict[str, t.Any]:
+        return {"profile": "P" if port is None else None, "port": port, "queue": queue, "marking": marking, "traffic_classes": list(classes)}
 
     assert agrees(lossless(PORTS), ecn=[profile(True), profile(False)]) == []
+    # A port without thresholds of its own has those of the profile.
+    assert agrees(lossless(PORTS), ecn=[profile(True, queue=3), profile(False, queue=4), profile(True, PORTS[0], queue=3)]) == []
+    assert "marking is not enabled" in str(agrees(lossless(PORTS), ecn=[profile(False, queue=3), profile(True, queue=4)])[0])
+    for nothing in ([], [profile(True, queue=4)]):
+        assert said(agrees(lossless(PORTS), ecn=nothing)) == [(None, "ECN: expected marking in queue 3, got no thresholds are configured for it", "warn")]
     assert "marking is not enabled" in str(agrees(lossless(PORTS), ecn=[profile(False)])[0])
     assert agrees(lossless(PORTS), ecn=[profile(True, port, (0, 3)) for port in PORTS]) == []
     marks = [profile(True, port, (3,)) for port in PORTS]
@@ -287,7 +332,7 @@ def test_a_switch_that_has_thresholds_and_does_not_mark_is_found() -> None:
         (None, "Ethernet1/1 ECN: expected marking on traffic class 3, got on traffic class 0", None)
     ]
     assert "not enabled" in str(agrees(lossless(PORTS), ecn=[profile(False, PORTS[0], (3,)), *marks[1:]])[0])
-    assert said(agrees(lossless(PORTS), ecn=marks[1:])) == [(None, "Ethernet1/1 ECN: expected marking on traffic class 3, got not told", "unknown")]
+    assert said(agrees(lossless(PORTS), ecn=marks[1:])) == [(None, "Ethernet1/1 ECN: expected marking on traffic class 3, got not reported", "unknown")]
 
 
 def mapped(port: str | None, given: int, dscp: tuple[int, ...] = (26,), name: str | None = None) -> dict[str, t.Any]:
@@ -301,22 +346,48 @@ def mapped(port: str | None, given: int, dscp: tuple[int, ...] = (26,), name: st
         ([mapped(None, 3, name="AZURE"), mapped(None, 0, (0, 1), "AZURE")], []),
         ([mapped(None, 1, name="AZURE")], [(None, "maps: expected traffic class 3 for DSCP 26, got traffic class 1 in AZURE", None)]),
         ([mapped(None, 0, (48,), name="AZURE")], [(None, "maps: expected traffic class 3 for DSCP 26, got none in AZURE", None)]),
+        ([], [(None, "maps: expected traffic class 3 for DSCP 26, got no map of any DSCP is configured", None)]),
         (
             [mapped(None, 3, name="AZURE"), mapped(None, 2, name="UPLINK")],
-            [(None, "maps: expected traffic class 3 for DSCP 26, got traffic class 2 in UPLINK, and who has that map is not told", "unknown")],
+            [(None, "maps: expected traffic class 3 for DSCP 26, got traffic class 2 in UPLINK, and which ports use that map is not reported", "unknown")],
         ),
         (
             [mapped("Et1/1", 0), mapped(PORTS[1], 6, (48,)), mapped(PORTS[2], 3)],
             [
                 (None, "Ethernet1/1: expected traffic class 3 for DSCP 26, got traffic class 0", None),
                 (None, "Ethernet3/1: expected traffic class 3 for DSCP 26, got none", None),
-                (None, "Ethernet34/1: expected traffic class 3 for DSCP 26, got not told", "unknown"),
+                (None, "Ethernet34/1: expected traffic class 3 for DSCP 26, got not reported", "unknown"),
             ],
         ),
     ],
 )  # fmt: skip
 def test_a_switch_gives_the_dscp_of_roce_its_class(rows: t.Any, sentences: t.Any) -> None:
-    assert said(list(switches.dscp_agrees(rows, CABLES, 3, 26))) == sentences
+    assert said(list(settings.dscp_agrees(rows, CABLES, 3, 26))) == sentences
+
+
+def apart(rows: list[dict[str, t.Any]], cnp: int = 48) -> list[tuple[t.Any, ...]]:
+    return said(notifications.cnp_apart(rows, CABLES, 3, 26, cnp))
+
+
+def test_notifications_have_a_class_of_their_own() -> None:
+    expected = "expected a traffic class of its own for DSCP 48, got"
+    assert apart([mapped(None, 3, name="AZURE"), mapped(None, 6, (48,), "AZURE")]) == []
+    assert apart([mapped(port, 6, (48,)) for port in PORTS]) == []
+    (found,) = notifications.cnp_apart([mapped(None, 3, (26, 48), "AZURE")], CABLES, 3, 26, 48)
+    assert said([found]) == [(None, f"map AZURE: {expected} traffic class 3, that of RoCE", None)]
+    assert "queued behind" in (found.cause or "")
+    # A map that may be that of no port.
+    assert apart([mapped(None, 3, (48,), "A"), mapped(None, 6, (48,), "B")]) == [(None, f"map A: {expected} traffic class 3, that of RoCE", "warn")]
+    assert apart([mapped(None, 1, (0, 48), "A")]) == [(None, f"map A: {expected} traffic class 1, that of best effort", "warn")]
+    assert apart([mapped(None, 0, (48,), "A")]) == [(None, f"map A: {expected} traffic class 0, that of best effort", "warn")]
+    assert apart([mapped(None, 3, (26,), "A")]) == [(None, f"map A: {expected} none: best effort", "warn")]
+    assert apart([mapped("Et1/1", 3, (48,)), *(mapped(port, 6, (48,)) for port in PORTS[2:])]) == [
+        (None, f"Ethernet1/1: {expected} traffic class 3, that of RoCE", None),
+        (None, f"Ethernet3/1: {expected} not reported", "unknown"),
+    ]
+    for rows, dscp in (([], 48), ([mapped(None, 3)], 26)):
+        with pytest.raises(CannotTell):
+            apart(rows, dscp)
 
 
 def frames(by: int | None = 3, **grown: tuple[int, int]) -> list[dict[str, t.Any]]:
@@ -330,7 +401,7 @@ def drops(queue: t.Any = "UC3", column: str = "queue", **grown: int) -> list[dic
 
 def faces(**roles: str) -> list[dict[str, t.Any]]:
     usual = {"Ethernet1": "sender", "Ethernet3": "receiver", "Ethernet33": "uplink", "Ethernet34": "uplink"} | roles
-    return [{"round": 1, "port": port, "role": usual[port.partition("/")[0]], "peer": "", "flows": 600} for port in PORTS]
+    return [{"round": 1, "port": port, "role": usual[port.partition("/")[0]], "peer": "", "flows": 600, "seconds": SECONDS} for port in PORTS]
 
 
 def dropped(queue: t.Any = "UC3", paused: tuple[int, int] | None = (0, 0), way: str = "out", **grown: int) -> list[t.Any]:
@@ -347,7 +418,7 @@ def test_drops_are_told_with_what_the_pauses_say() -> None:
     words = "8 packets of UC3, and the switch never sent a pause: its drop threshold is below its pause threshold, or the priority is another"
     assert said(found) == [(None, f"Ethernet3/1: expected no packet dropped on the way out, got {words}", None)] and found[0].port == "Ethernet3/1"
     assert "although the switch sent 60 pauses (0 here): too little headroom" in str(dropped(paused=(0, 60), Ethernet3=8)[0])
-    assert "pauses are not told" in str(dropped(paused=None, Ethernet3=8)[0])
+    assert "pauses are not reported" in str(dropped(paused=None, Ethernet3=8)[0])
     assert {one.severity for one in dropped("UC0", Ethernet3=8)} == {"unknown"}, "what another queue drops tells nothing"
     assert len(dropped("ALL3", Ethernet3=8)) == 1
     both = [*drops("UC0", Ethernet3=8), *drops()]
@@ -358,59 +429,110 @@ def test_drops_are_told_with_what_the_pauses_say() -> None:
     assert [one.severity for one in dropped(None, way="in", Ethernet1=8)] == ["warn"]
     assert {one.severity for one in dropped(4, way="in", Ethernet1=8)} == {"unknown"}
     missing = list(switches.switch_drops(drops()[1:], drops()[1:], drops(3, "priority_group"), drops(3, "priority_group"), faces(), "", CABLES, 3))
-    assert said(missing) == [(None, "Ethernet1/1 drops on the way out: expected a counter of them, got none", "unknown")]
+    assert said(missing) == [(None, "Ethernet1/1 drops on the way out: expected drop counter, got not reported", "unknown")]
 
 
-def local(role: str = "leaf", turn: dict[str, str] | None = None, by: int | None = 3, **grown: tuple[int, int]) -> list[t.Any]:
-    return list(switches.pauses_stay_local(frames(by), frames(by, **grown), faces(**(turn or {})), "", CABLES, role, 3))
+def local(role: str = "leaf", turn: dict[str, str] | None = None, by: int | None = 3, spine: tuple[int, int] = (0, 0), **grown: tuple[int, int]) -> list[t.Any]:
+    of_spine = [{"spine01": [{"port": "Ethernet0", "priority": by, "rx_frames": None, "tx_frames": sent}]} for sent in spine]
+    return list(switches.pauses_stay_local(frames(by), frames(by, **grown), *of_spine, faces(**(turn or {})), "", CABLES, role, 3, 400, 1, 5))
 
 
 def test_pauses_stay_at_the_target_leaf() -> None:
     assert local() == []
     assert local(Ethernet1=(0, 9), Ethernet33=(0, 4)) == [], "the leaf pauses its senders and its own uplinks"
-    found = local(Ethernet33=(6, 0))
-    assert said(found) == [(None, "Ethernet33/1: expected no pause from spine01, got 6: pauses spread over the spine", None)]
-    assert found[0].port == "Ethernet33/1"
-    words = "Ethernet1/1: expected no pause on a port outside of the load, got 0 pauses received, 2 sent"
-    assert said(local(turn={"Ethernet1": "idle"}, Ethernet1=(0, 2))) == [(None, words, None)]
-    assert "pauses spread over this spine" in str(local("spine", Ethernet1=(0, 2))[0])
-    assert local("spine", Ethernet1=(2, 0)) == [], "a leaf may pause its spine"
-    assert [one.severity for one in local(by=None, Ethernet34=(1, 0))] == [None], "all priorities together are judged as well"
-    assert [one.severity for one in switches.pauses_stay_local([], [], faces(), "", CABLES, "leaf", 3)] == ["unknown"] * 4
+    assert local(Ethernet33=(6, 0)) == [] and local("spine", Ethernet1=(0, 2)) == [], "a few frames stop nothing"
+    found = local(Ethernet33=(60_000, 0))
+    words = "60000: pauses spread over the spine (up to 16.8 % of 30 s)"
+    assert said(found) == [(None, f"Ethernet33/1: expected no pause from spine01, got {words}", "unknown")]
+    assert found[0].judged and "not for how long" in found[0].cause
+    assert [one.severity for one in local(Ethernet33=(400_000, 0))] == [None], "enough frames to stop the port all of the time"
+    assert found[0].port == "Ethernet33/1" and [one.severity for one in local(Ethernet33=(6000, 0))] == ["warn"]
+    words = "Ethernet1/1: expected no pause on a port outside of the load, got 0 pauses received, 20000 sent (up to 5.59 % of 30 s)"
+    assert said(local(turn={"Ethernet1": "idle"}, Ethernet1=(0, 20_000))) == [(None, words, "unknown")]
+    assert "pauses spread over this spine" in str(local("spine", Ethernet1=(0, 20_000))[0])
+    assert local("spine", Ethernet1=(20_000, 0)) == [], "a leaf may pause its spine"
+    assert [one.severity for one in local(by=None, Ethernet34=(20_000, 0))] == ["unknown"], "all priorities together are judged as well"
+    assert [one.severity for one in switches.pauses_stay_local([], [], {}, {}, faces(), "", CABLES, "leaf", 3, 400, 1, 5)] == ["unknown"] * 4
+
+
+def test_pauses_that_a_spine_reports_to_have_sent_are_no_finding_of_the_leaf() -> None:
+    assert local(Ethernet33=(60_000, 0), spine=(7, 60_007)) == []
+    assert [one.port for one in local(Ethernet33=(60_000, 0), Ethernet34=(60_000, 0), spine=(7, 60_007))] == ["Ethernet34/1"], "spine02 reports nothing"
+    assert len(local(Ethernet33=(60_000, 0), spine=(7, 60_006))) == 1, "the spine reports fewer"
+    assert len(local(Ethernet33=(60_000, 0), spine=(60_000, 10))) == 1, "the spine's counters were reset"
+
+
+def test_a_spine_that_passes_pauses_on_names_the_leaf_that_pauses_it() -> None:
+    (found,) = local("spine", Ethernet1=(0, 400_000), Ethernet3=(90_000, 0), Ethernet33=(4, 0))
+    assert found.port == "Ethernet1/1" and "gpu03 pauses this spine" in found.cause and "gpu03's ports" in found.fix
+    (found,) = local("spine", Ethernet1=(0, 400_000))
+    assert (found.cause, found.fix) == (None, None), "nothing pauses the spine"
+
+
+def quiet(*rows: t.Any) -> list[t.Any]:
+    return list(switches.switch_quiet(*rows, CABLES, 3, 400, 2, 1, 5))
 
 
 def test_switches_are_quiet_while_idle() -> None:
-    assert list(switches.switch_quiet(frames(), frames(), drops(), drops(), CABLES, 3)) == []
-    found = list(switches.switch_quiet(frames(), frames(Ethernet3=(4, 0)), drops(), drops(Ethernet1=2), CABLES, 3))
+    assert quiet(frames(), frames(), drops(), drops()) == []
+    assert quiet(frames(), frames(Ethernet3=(3, 0)), drops(), drops()) == [], "three frames stop nothing"
+    found = quiet(frames(), frames(Ethernet3=(4_000_000, 0)), drops(), drops(Ethernet1=2))
     assert said(found) == [
         (None, "Ethernet1/1 drops: expected none while the pod is idle, got 2", None),
-        (None, "Ethernet3/1 pauses: expected none while the pod is idle, got 4", None),
+        (None, "Ethernet3/1 pauses: expected none while the pod is idle, got 4000000 received, 0 sent (up to 100 % of 2 s)", None),
     ]
-    lacking = list(switches.switch_quiet(frames(), frames()[1:], drops(), drops("UC0"), CABLES, 3))
-    words = [f"{port} drops: expected a counter of them, got none" for port in PORTS]
-    words.insert(0, f"{PORTS[0]} pauses: expected a counter of them, got none")
+    for received, severity in ((500, "warn"), (2000, "unknown"), (30_000, None)):
+        assert [one.severity for one in quiet(frames(), frames(Ethernet3=(received, 0)), drops(), drops())] == [severity]
+    assert "gpu03 ens0 pauses this port" in found[1].cause and "PFC watchdog" in found[1].fix
+    lacking = quiet(frames(), frames()[1:], drops(), drops("UC0"))
+    words = [f"{port} drops: expected drop counter, got not reported" for port in PORTS]
+    words.insert(0, f"{PORTS[0]} pauses: expected pause counter, got not reported")
     assert said(lacking) == [(None, one, "unknown") for one in words]
 
 
 def test_pauses_that_are_told_in_one_direction_only_tell_nothing() -> None:
     one_way = [{**row, "rx_frames": None} for row in frames()]
-    assert [one.severity for one in switches.switch_quiet(one_way, one_way, drops(), drops(), CABLES, 3)] == ["unknown"] * 4
-    assert [one.severity for one in switches.pauses_stay_local(frames(), one_way, faces(), "", CABLES, "leaf", 3)] == ["unknown"] * 4
+    assert [one.severity for one in quiet(one_way, one_way, drops(), drops())] == ["unknown"] * 4
+    assert [one.severity for one in switches.pauses_stay_local(frames(), one_way, {}, {}, faces(), "", CABLES, "leaf", 3, 400, 1, 5)] == ["unknown"] * 4
 
 
-def counted(marked_packets: int | None) -> list[dict[str, t.Any]]:
-    return [{"port": port, "queue": "UC3", "marked_packets": marked_packets} for port in PORTS]
+def counted(marked_packets: int | None, queue: str = "UC3") -> list[dict[str, t.Any]]:
+    return [{"port": port, "queue": queue, "marked_packets": marked_packets} for port in PORTS]
 
 
 def test_a_switch_with_an_incast_marks() -> None:
-    assert list(switches.switch_marks(counted(5), counted(9), faces(), "")) == []
-    assert said(switches.switch_marks(counted(5), counted(5), faces(), "")) == [
-        (None, "ECN: expected packets that this switch has marked, got none on any port", None)
-    ]
+    def marks_of(was: int | None, now: int | None, told: t.Any = FAIR, paused: int = 0, **roles: str) -> list[t.Any]:
+        ends = [{**row, "peer": RECEIVER, "device": "mlx5_0"} for row in faces(**roles)]
+        return list(switches.switch_marks(counted(was), counted(now), ends, "", JOBS, told, 400, 3, frames(), frames(Ethernet1=(0, paused))))
+
+    assert marks_of(5, 9) == [] and marks_of(5, 9, {}) == []
+    ends = [{**row, "peer": RECEIVER, "device": "mlx5_0"} for row in faces()]
+    others = list(switches.switch_marks(counted(5, "UC0"), counted(9, "UC0"), ends, "", JOBS, FAIR, 400, 3))
+    assert len(others) == 1, "marks of another class prove nothing"
+    none = [(None, "ECN: expected ECN-marked packets of the RoCE priority, got none on any port", None)]
+    assert said(marks_of(5, 5)) == none and said(marks_of(5, 5, {}, paused=3)) == none, "a switch that pauses is congested"
+    with pytest.raises(CannotTell, match="no congestion was made: no sender to this switch's receivers reported a rate"):
+        marks_of(5, 5, {})
+    with pytest.raises(CannotTell, match="no congestion was made: its receivers received 60 of 400 Gb/s at most"):
+        marks_of(5, 5, rates(30.0, 30.0))
     with pytest.raises(NotApplicable, match="does not count marks"):
-        list(switches.switch_marks(counted(None), counted(None), faces(), ""))
+        marks_of(None, None)
     with pytest.raises(NotApplicable, match="no incast ends"):
-        list(switches.switch_marks(counted(5), counted(5), faces(Ethernet3="sender"), ""))
+        marks_of(5, 5, Ethernet3="sender")
+
+
+def test_wred_drops_of_the_roce_queue_are_no_want_of_headroom() -> None:
+    def wred(queue: str = "UC3", dropped: int | None = 4) -> list[dict[str, t.Any]]:
+        return [{"port": port, "queue": queue, "marked_packets": 0, "wred_dropped_packets": dropped} for port in PORTS]
+
+    def found(now: list[dict[str, t.Any]], was: list[dict[str, t.Any]]) -> list[t.Any]:
+        quiet = (drops(), drops(), drops(3, "priority_group"), drops(3, "priority_group"))
+        return list(switches.switch_drops(*quiet, faces(), "", CABLES, 3, None, None, was, now))
+
+    assert found(wred(), wred()) == [] and found(wred(dropped=None), wred(dropped=None)) == [] and found(wred("UC0", 9), wred("UC0")) == []
+    one = found([{**wred()[0], "wred_dropped_packets": 9}, *wred()[1:]], wred())
+    assert said(one) == [(None, "Ethernet1/1: expected no packet dropped by WRED, got 5 packets of UC3", None)]
+    assert "instead of marking" in one[0].cause and "ecn_all" in one[0].fix
 
 
 def carried(queue: str | None = None, **gigabytes: int) -> list[dict[str, t.Any]]:
@@ -429,20 +551,20 @@ def test_uplinks_carry_equal_parts() -> None:
     assert balanced(Ethernet33=118, Ethernet34=100) == []
     found = balanced(Ethernet33=170, Ethernet34=100)
     assert said(found) == [(None, "Ethernet33/1: expected at most 1.20 times the mean, got 1.26 times the mean of 2 uplinks", "warn")]
-    with pytest.raises(CannotTell, match="have sent nothing"):
+    with pytest.raises(CannotTell, match="uplinks sent nothing"):
         balanced()
 
 
 def test_few_flows_do_not_tell_the_balance() -> None:
     found = balanced(40, Ethernet33=170, Ethernet34=100)
-    assert said(found) == [(None, "uplinks: expected 128 flows or more to judge the balance by, got too few flows: 40", "unknown")]
+    assert said(found) == [(None, "uplinks: expected 128 flows or more to measure the balance, got too few flows: 40", "unknown")]
     assert [one.severity for one in balanced(40, Ethernet33=170)] == [None, "unknown"], "an unused uplink is seen before its balance"
     assert [one.severity for one in balanced(4, Ethernet33=170)] == ["unknown"]
     with pytest.raises(NotApplicable, match="no planned traffic"):
         balanced(0)
     with pytest.raises(NotApplicable, match="only a leaf"):
         list(uplinks.ecmp_balanced(carried(), carried(), faces(), "", "spine", 1.2))
-    with pytest.raises(CannotTell, match="Ethernet33/1 does not tell"):
+    with pytest.raises(CannotTell, match="bytes sent by Ethernet33/1: not reported"):
         list(uplinks.ecmp_balanced([], [], faces(), "", "leaf", 1.2))
 
 
@@ -476,4 +598,4 @@ def test_infiniband_waits_and_does_not_discard() -> None:
     assert found(counters(port_xmit_wait=9000)) == []
     words = "mlx5_0: expected no packet discarded, got 3, and port_xmit_wait grew by 9000"
     assert found(counters(port_xmit_wait=9000, port_xmit_discards=3)) == [(None, words, None)]
-    assert found([]) == [(None, "mlx5_0 port_xmit_discards: expected a counter of it, got none", "unknown")]
+    assert found([]) == [(None, "mlx5_0 port_xmit_discards: expected counter, got not reported", "unknown")]

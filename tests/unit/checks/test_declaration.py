@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import checks
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.every import REGISTRY
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.registry import REGISTRY
 
 WORDS = {"cause": "A cable.", "fix": "Replace it."}
 
@@ -51,7 +51,7 @@ def test_kinds_follow_from_what_can_say_it(declare):
 
     assert declare(host).kinds == {"host"}
     assert declare(switch).kinds == {"switch"}
-    assert declare(host).of_peers == ("ip_link",)
+    assert declare(host).of_peers == (("now", "ip_link", "ip_link_of_peers"),)
 
 
 def test_a_requirement_by_an_expectation(declare):
@@ -140,3 +140,22 @@ def test_checks_of_the_catalogue_exist():
         "ports_present", "cabling_as_planned", "port_speed", "crc_clean", "errors_clean", "optic_rx_power", "cable_reach", "link_flaps", "bit_error_rate",
     }  # fmt: skip
     assert named["routing"] >= {"bgp_established", "ecmp_paths", "rails_reachable", "path_mtu", "path_carries_full_size", "oversubscription"}
+
+
+def test_a_statement_names_the_value_in_force_or_the_default(declare):
+    def quick(pings, pod_ping_rtt_max_ms):
+        """At most {pod_ping_rtt_max_ms} ms."""
+
+    check = declare(quick)
+    assert check.stated({"pod_ping_rtt_max_ms": 0.25}) == "At most 0.25 ms."
+    assert check.stated({}) == "At most 5 ms."
+
+
+@pytest.mark.parametrize("name", ["pod_ping_rtt_max_ms", "pod_cables", "pod_typo"])
+def test_a_statement_names_only_numbers_that_its_check_expects(declare, name):
+    def wired(interface_errors, pod_cables):
+        """It holds."""
+
+    wired.__doc__ = f"At most {{{name}}}."
+    with pytest.raises(TypeError, match=f"states {name}"):
+        declare(wired)

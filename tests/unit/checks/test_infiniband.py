@@ -57,7 +57,7 @@ def test_errors_are_judged_by_their_growth(before, now, expected):
 def test_a_counter_that_stopped_tells_nothing():
     full = counters(symbol_errors=65535, saturated=["SymbolErrorCounter"])
     found = said(links.ib_errors_clean([full], [full], CABLES[:1]))
-    assert found == [(WANTED + "counters that stopped at their end, to be cleared: SymbolErrorCounter", "unknown")]
+    assert found == [(WANTED + "saturated counters, to be cleared: SymbolErrorCounter", "unknown")]
     found = said(links.ib_errors_clean([full], [counters(symbol_errors=65000)], CABLES[:1]))
     assert [severity for _words, severity in found] == ["unknown", None]
 
@@ -78,7 +78,7 @@ def test_a_switch_port_that_discards_under_load():
     assert said(congestion.switch_discards(was, now, INCASTS, "", CABLES)) == [(expected + "7, and it waited for 90 ticks", None)]
     assert said(congestion.switch_discards(was, was, INCASTS, "", CABLES)) == []
     now[0]["saturated"] = ["PortXmitWait"]
-    assert said(congestion.switch_discards(was, now, INCASTS, "", CABLES)) == [(expected + "7, and PortXmitWait stopped at its end", None)]
+    assert said(congestion.switch_discards(was, now, INCASTS, "", CABLES)) == [(expected + "7, and PortXmitWait is saturated", None)]
     now[0]["saturated"] = ["PortXmitDiscards"]
     assert [severity for _words, severity in said(congestion.switch_discards(was, now, INCASTS, "", CABLES))] == ["unknown"]
     assert [severity for _words, severity in said(congestion.switch_discards(was, now[1:], INCASTS, "", CABLES))] == ["unknown"]
@@ -94,14 +94,27 @@ def test_who_waits_outside_of_the_load():
         return said(congestion.waits_stay_local(was, now, INCASTS, "", CABLES))
 
     assert found(p1={"tx_waits": 90}, p33={"tx_waits": 90}) == []
-    words = "33: expected to wait no longer than a port under load, 90 ticks at most, got 91 ticks"
+    words = "33: expected at most 90 ticks of waiting, as ports under load, got 91 ticks"
     assert found(p1={"tx_waits": 90}, p33={"tx_waits": 91}) == [(words, None)]
     with pytest.raises(NotApplicable, match="no port under load waited"):
         found(p33={"tx_waits": 91})
-    with pytest.raises(NotApplicable, match="stopped at its end on port 33"):
-        was, now = loaded()
-        now[1]["saturated"] = ["PortXmitWait"]
-        list(congestion.waits_stay_local(was, now, INCASTS, "", CABLES))
+
+
+def test_a_saturated_wait_counter_leaves_only_its_own_port_unknown():
+    cables = [*CABLES, cable("35", "spine03", "1", "spine")]
+
+    def found(port, fifth=0, **by_port):
+        was, now = loaded(**by_port)
+        was, now = [*was, counters("35", tx_waits=5)], [*now, counters("35", tx_waits=5 + fifth)]
+        next(row for row in now if row["port"] == port)["saturated"] = ["PortXmitWait"]
+        return said(congestion.waits_stay_local(was, now, INCASTS, "", cables))
+
+    limit = "expected at most 90 ticks of waiting, as ports under load, got"
+    both = found("33", fifth=91, p1={"tx_waits": 90})
+    assert both == [(f"33: {limit} PortXmitWait is saturated", "unknown"), (f"35: {limit} 91 ticks", None)]
+    (far,) = found("34", p1={"tx_waits": 90}, p33={"tx_waits": 91})
+    assert far[1] == "unknown" and "and PortXmitWait of port 34, which carried load, is saturated" in far[0]
+    assert found("34", p1={"tx_waits": 90}, p33={"tx_waits": 9}) == [], "it waits for less than a port whose time is known"
 
 
 def test_a_port_without_counters_and_a_plan_without_cables_are_unknown():
@@ -127,7 +140,7 @@ RAILS = [{"device": "mlx5_0"}]
         ({"Rx Power Current [dBm]": "1.8,-40,2.2,1.9 [-10.4..6]"}, [("mlx5_0 Rx Power Current [dBm]: expected -10.4 to 6, got -40", None)]),
         ({"Temperature [C]": "N/A"}, [("mlx5_0 Temperature [C]: expected a value and its limits, got N/A", "unknown")]),
         ({"Rx Power Current [dBm]": "-1.2 [0..0]"}, [("mlx5_0 Rx Power Current [dBm]: expected a value and its limits, got -1.2 [0..0]", "unknown")]),
-        ({"Temperature [C]": None}, [("mlx5_0 Temperature [C]: expected a value and its limits, got mlxlink does not tell", "unknown")]),
+        ({"Temperature [C]": None}, [("mlx5_0 Temperature [C]: expected a value and its limits, got not reported by mlxlink", "unknown")]),
     ],
 )
 def test_modules_keep_their_own_limits(values, expected):
@@ -156,12 +169,12 @@ def manager(state="master", guid="0x1"):
     [
         ([manager()], [manager()], 0, []),
         ([manager()], [manager(), manager("standby", "0x2")], 1, []),
-        ([], [], 1, [("subnet manager: expected one master, got none answers", None)]),
+        ([], [], 1, [("subnet manager: expected one master, got no response", None)]),
         ([manager("standby")], None, 1, [("subnet manager: expected one master, got 0x1 is standby", None)]),
         ([manager()], [manager()], 1, [("standby subnet managers: expected at least 1, got 0", "warn")]),
         ([manager()], [manager(), manager(guid="0x2")], 0, [("subnet manager: expected one master, got 0x1, 0x2", None)]),
         ([manager(guid="0x1")], [manager(guid="0x0000000000000001")], 0, []),
-        ([manager()], None, 0, [("subnet manager: expected one master and its standbys, got subnet administration does not tell them", "unknown")]),
+        ([manager()], None, 0, [("subnet manager: expected one master and its standbys, got not reported by subnet administration", "unknown")]),
     ],
 )
 def test_one_master_and_its_standbys(answers, known, standbys, expected):
@@ -184,7 +197,7 @@ def test_a_switch_answers_for_its_links_to_switches():
     assert said(routing.topology_as_planned(NEIGHBORS[:2], CABLES, "leaf")) == [("34: expected a link to spine02 1, got none (1 of 2 links to switches)", None)]
     extra = [*NEIGHBORS, neighbor("50", "leaf09", "50", "leaf"), neighbor("51", "storage01 mlx5_0", "1", None)]
     assert said(routing.topology_as_planned(extra, CABLES, "leaf")) == [
-        ("50: expected no cable between switches of the pod that is in no plan, got one to leaf09 50", "warn")
+        ("50: expected no unplanned cable between switches of the pod, got one to leaf09 50", "warn")
     ]
     with pytest.raises(CannotTell):
         list(routing.topology_as_planned(NEIGHBORS, [], "leaf"))

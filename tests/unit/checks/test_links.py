@@ -47,27 +47,47 @@ def test_ports_present():
     ("row", "words", "severity"),
     [
         (status(speed=100.0), "connected at 100 Gb/s", None),
+        (status(speed=800.0), "connected at 800 Gb/s", None),
         (status(state="notconnect", speed=None), "notconnect", None),
         (status(state="notconnect", speed=None, reason="No cable"), "notconnect (No cable)", None),
-        (status(speed=None), "connected, speed not told", "unknown"),
+        (status(speed=None), "connected, speed not reported", "unknown"),
         (status(9), "no such port", None),
     ],
 )
 def test_port_speed(row, words, severity):
-    assert said(ports.port_speed([row], FIRST, 400.0)) == [(f"Ethernet1/1: expected connected at 400 Gb/s, got {words}", severity)]
+    assert said(ports.port_speed([row], {}, FIRST, 400.0, "roce")) == [(f"Ethernet1/1: expected connected at 400 Gb/s, got {words}", severity)]
+
+
+@pytest.mark.parametrize(
+    ("media", "far", "cause"),
+    [
+        ("400GBASE-DR4", 200.0, "are set so on the switch port"),
+        (None, 200.0, "are set so on the switch port"),
+        ("200GBASE-CR4", 200.0, "made for a lower rate"),
+        ("400GBASE-DR4", 400.0, None),
+        ("400GBASE-DR4", None, None),
+    ],
+)
+def test_both_ends_at_a_lower_rate_are_a_setting_unless_the_module_is_small(media, far, cause):
+    there = {"gpu01": [{"port": "ens1np0", "state": "connected", "speed_gbit_s": far, "media": None, "reason": None}]} if far else {}
+    (found,) = ports.port_speed([status(speed=200.0) | {"media": media}], there, FIRST, 400.0, "roce")
+    assert (found.cause or "").count(cause or "") >= 1 if cause else found.cause is None
+    assert ("and so does gpu01 ens1np0" in found.actual) == (cause is not None)
 
 
 def test_port_speed_of_a_good_pod_and_of_no_plan():
-    assert said(ports.port_speed(UP, CABLES, 400.0)) == []
+    assert said(ports.port_speed(UP, {}, CABLES, 400.0, "roce")) == []
     with pytest.raises(CannotTell, match="the wiring plan has no cable"):
-        list(ports.port_speed(UP, [], 400.0))
+        list(ports.port_speed(UP, {}, [], 400.0, "roce"))
 
 
 def test_a_cable_has_its_own_speed_where_the_plan_gives_it_one():
     """Switches of 800 Gb/s meet at that, and split their ports for hosts."""
     uplink = cable(1, "spine01", "Ethernet8", role="spine") | {"gbit_s": 800.0}
-    assert said(ports.port_speed([status(speed=800.0)], [uplink], 400.0)) == []
-    assert said(ports.port_speed([status(speed=400.0)], [uplink], 400.0)) == [("Ethernet1/1: expected connected at 800 Gb/s, got connected at 400 Gb/s", None)]
+    assert said(ports.port_speed([status(speed=800.0)], {}, [uplink], 400.0, "roce")) == []
+    assert said(ports.port_speed([status(speed=400.0)], {}, [uplink], 400.0, "roce")) == [
+        ("Ethernet1/1: expected connected at 800 Gb/s, got connected at 400 Gb/s", None)
+    ]
 
 
 def lldp(number, neighbor, port="ens1np0"):
@@ -116,8 +136,8 @@ def test_cabling_by_arp_tables():
 
 
 def test_cabling_that_nobody_tells():
-    assert said(cabling([lldp(1, "gpu01")])) == [("Ethernet2/1: expected gpu02 ens1np0, got nobody tells", "unknown")]
-    with pytest.raises(CannotTell, match="neither LLDP nor the MAC or ARP table"):
+    assert said(cabling([lldp(1, "gpu01")])) == [("Ethernet2/1: expected gpu02 ens1np0, got not reported", "unknown")]
+    with pytest.raises(CannotTell, match="no neighbor in LLDP, the MAC table"):
         cabling()
     with pytest.raises(CannotTell):
         cabling([], [])
@@ -155,7 +175,7 @@ def test_the_management_port_is_not_the_first_front_port():
     front = [cable(1) | {"port": "Ethernet0"}]
     up = [{**status(), "port": "Ethernet0"}]
     rows = [{"port": "eth0", "neighbor": "oob-switch", "neighbor_port": "Gi1/0/7"}]
-    assert said(cabling(rows, cables=front, up=up)) == [("Ethernet0: expected gpu01 ens1np0, got nobody tells", "unknown")]
+    assert said(cabling(rows, cables=front, up=up)) == [("Ethernet0: expected gpu01 ens1np0, got not reported", "unknown")]
 
 
 def test_addresses_as_names_are_not_cut_at_their_dots():
@@ -223,12 +243,12 @@ def light(*rows, cables=tuple(FIRST), site=()):
         ([lane(-9.0, **LIMITS)], (), "Ethernet1/1 lane 1: expected -8 to 3 dBm (warning limits), got -9 dBm", "warn"),
         ([lane(6.0, **LIMITS)], (), "Ethernet1/1 lane 1: expected -10 to 5 dBm (alarm limits), got 6 dBm", None),
         ([lane(-7.5, **LIMITS)], (-7.0, -3.0), "Ethernet1/1 lane 1: expected -7 to -3 dBm (site limits), got -7.5 dBm", None),
-        ([lane(-9.0)], (), "Ethernet1/1 lane 1: expected at least -6 dBm (the module tells no limits), got -9 dBm", "warn"),
-        ([lane(-40.0)], (), "Ethernet1/1 lane 1: expected at least -6 dBm (the module tells no limits), got -40 dBm", None),
+        ([lane(-9.0)], (), "Ethernet1/1 lane 1: expected at least -6 dBm (the module has no limits), got -9 dBm", "warn"),
+        ([lane(-40.0)], (), "Ethernet1/1 lane 1: expected at least -6 dBm (the module has no limits), got -40 dBm", None),
         ([lane(-1.0), lane(-4.5, 2)], (), "Ethernet1/1: expected lanes within 3 dB, got 3.50 dB apart", "warn"),
-        ([lane(-1.0), lane(None, 2)], (), "Ethernet1/1 lane 2: expected received power, got the module does not tell", "unknown"),
-        ([lane(None)], (), "Ethernet1/1: expected received power, got the module does not tell", "unknown"),
-        ([], (), "Ethernet1/1: expected a transceiver, got none tells", "unknown"),
+        ([lane(-1.0), lane(None, 2)], (), "Ethernet1/1 lane 2: expected received power, got not reported by the module", "unknown"),
+        ([lane(None)], (), "Ethernet1/1: expected received power, got not reported by the module", "unknown"),
+        ([], (), "Ethernet1/1: expected a transceiver, got not reported", "unknown"),
         ([lane(None, present=False)], (), "Ethernet1/1: expected a transceiver, got none is present", "unknown"),
     ],
 )
@@ -278,8 +298,8 @@ def test_reach_of_passive_copper():
     assert reach("dac", 2.0, lane(None, media="400GBASE-CR8", length_m=7.0)) == [("Ethernet1/1: expected at most 3 m of passive copper, got 7 m", None)]
     assert reach("dac", 4.0, speed=50.0) == []
     assert reach("dac", 7.0, speed=50.0) == [("Ethernet1/1: expected at most 5 m of passive copper, got 7 m", None)]
-    assert reach("dac", None) == [("Ethernet1/1: expected at most 3 m of passive copper, got a length that nobody tells", "unknown")]
-    assert reach("", 2.0) == [("Ethernet1/1: expected a known medium, got neither the plan nor the module tells", "unknown")]
+    assert reach("dac", None) == [("Ethernet1/1: expected at most 3 m of passive copper, got length: not reported", "unknown")]
+    assert reach("", 2.0) == [("Ethernet1/1: expected a known medium, got not in the plan, not reported by the module", "unknown")]
     for medium in ("optic", "aoc", "aec"):
         with pytest.raises(NotApplicable):
             reach(medium, 30.0)
@@ -306,20 +326,46 @@ def log(losses, netdev="ens1np0"):
 
 
 def flaps(now, before, rails=tuple(RAILS), clock=None):
-    return said(errors.link_flaps(now, before, rails, 2, 5, 30, clock))
+    return said(errors.link_flaps(now, before, {}, "gpu01", rails, 2, 5, 30, clock))
 
 
-UNDATED = "since the boot (the log tells no times)"
+def lost_at(*seconds, netdev="ens1np0"):
+    times = [f"2026-06-15T03:00:{second:02}+00:00" for second in seconds]
+    return [{**BOOT, "time": "2026-06-01T00:00:00+00:00"}, *({**BOOT, "event": "link_down", "device": netdev, "time": time} for time in times)]
+
+
+def test_links_that_are_lost_in_one_second_have_one_cause():
+    def found(now, peers):
+        return next(iter(errors.link_flaps(now, now[:1], peers, "gpu01", RAILS, 2, 5, 30, [{"time": "2026-06-15T12:00:00+0000"}])))
+
+    alone = found(lost_at(5), {"gpu01": lost_at(5), "gpu02": lost_at(40), "gpu03": lost_at(30), "gpu04": lost_at(20)})
+    assert (alone.actual, alone.cause) == ("1 link loss", None)
+    leaf = found(lost_at(5), {f"gpu0{number}": lost_at(5 + (number - 1) % 2) for number in range(1, 5)})
+    assert "4 links of 4 hosts were lost within a second" in leaf.cause and leaf.fix.startswith("Look at the log of leaf01 at 2026-06-15T03:00:05")
+    own = found(lost_at(5), {"gpu01": [row for number in range(1, 5) for row in lost_at(5, netdev=f"ens{number}np0")]})
+    assert "4 links of gpu01 were lost within a second" in own.cause and "kernel log of gpu01" in own.fix
+
+
+def test_errors_on_most_ports_of_a_node_have_one_cause():
+    cables = [cable(number) for number in range(1, 7)]
+    for bad, common in ((6, True), (4, True), (3, False)):
+        was = [{**counted()[0], "port": f"Et{number}/1"} for number in range(1, 7)]
+        now = [{**row, "fcs_errors": row["fcs_errors"] + (number < bad)} for number, row in enumerate(was)]
+        causes = {one.cause for one in errors.crc_clean(now, was, cables)}
+        assert len(causes) == 1 and (("one common cause of the node" in (causes.pop() or "")) == common), bad
+
+
+UNDATED = "since the boot (the log has no timestamps)"
 
 
 def test_link_flaps():
     assert flaps(log(1), log(1)) == []
     assert flaps(log(9, "eno1"), log(0)) == []
-    assert flaps(log(2), log(1)) == [("ens1np0: expected no link loss in the soak, got 1", None)]
+    assert flaps(log(2), log(1)) == [("ens1np0: expected no link loss in the soak, got 1 link loss", None)]
     assert flaps(log(2), log(2)) == [(f"ens1np0: expected fewer than 2 link losses {UNDATED}, got 2", "warn")]
     assert flaps(log(9), log(9)) == [(f"ens1np0: expected fewer than 5 link losses {UNDATED}, got 9", "warn")]
     cut = log(1)[1:]
-    assert flaps(cut, cut) == [("kernel log: expected every line since the boot, got its first lines are gone", "warn")]
+    assert flaps(cut, cut) == [("kernel log: expected all lines since the boot, got its first lines were overwritten", "warn")]
     assert flaps(log(0), log(1)) == [("ens1np0: expected no link loss in the soak, got the log lost lines during the soak", "unknown")]
     with pytest.raises(CannotTell):
         flaps(log(0), log(0), [])
@@ -350,11 +396,11 @@ def test_nic_bit_error_rate():
         return said(errors.nic_bit_error_rate(rows, RAILS, 1e-6, 1e-5))
 
     assert judged(quality()) == []
-    assert judged(quality(**{"Raw Physical BER": "5E-6"})) == [("rocep1: expected at most 1e-06 before correction, got 5e-06", "warn")]
-    assert judged(quality(**{"Raw Physical BER": "2E-5"})) == [("rocep1: expected at most 1e-06 before correction, got 2e-05", None)]
+    assert judged(quality(**{"Raw Physical BER": "5E-6"})) == [("rocep1: expected at most 1e-06 before FEC, got 5e-06", "warn")]
+    assert judged(quality(**{"Raw Physical BER": "2E-5"})) == [("rocep1: expected at most 1e-06 before FEC, got 2e-05", None)]
     assert judged(quality(**{"Raw Physical BER": None, "Raw BER": "2E-5"}))[0][1] is None
     for rows in ([], quality(**{"Raw Physical BER": "N/A"}), quality(**{"Raw Physical BER": "NaN"}), [{**row, "section": "Module Info"} for row in quality()]):
-        assert judged(rows) == [("rocep1: expected at most 1e-06 before correction, got not told", "unknown")]
+        assert judged(rows) == [("rocep1: expected at most 1e-06 before FEC, got not reported", "unknown")]
     with pytest.raises(CannotTell):
         list(errors.nic_bit_error_rate(quality(), [], 1e-6, 1e-5))
 
@@ -365,10 +411,11 @@ def test_symbol_error_rate():
 
     assert judged(quality()) == []
     bad = {"Symbol BER": "4E-12", "Symbol Errors": "41"}
-    assert judged(quality(**bad)) == [("rocep1: expected at most 1e-15 after correction, got 4e-12 in 200 minutes", None)]
+    assert judged(quality(**bad)) == [("rocep1: expected at most 1e-15 after FEC, got 4e-12 in 200 minutes", None)]
     assert judged(quality(**bad, **{"Time Since Last Clear [Min]": "3.5"}))[0][1] == "warn"
-    assert judged(quality(**{"Time Since Last Clear [Min]": None})) == [("rocep1: expected at most 1e-15 after correction, got not told", "unknown")]
-    with pytest.raises(NotApplicable, match=r"counted for less than the 125 minutes in which 1e-15 shows: rocep1 3\.5 minutes"):
+    for lost in ({"Time Since Last Clear [Min]": None}, {"Time Since Last Clear [Min]": "nan"}, {"Symbol BER": "nan"}):
+        assert judged(quality(**lost)) == [("rocep1: expected at most 1e-15 after FEC, got not reported", "unknown")]
+    with pytest.raises(NotApplicable, match=r"counted for less than the 125 minutes needed for 1e-15: rocep1 3\.5 minutes"):
         judged(quality(**{"Time Since Last Clear [Min]": "3.5"}))
     # One of two rails was watched for long enough: the check passes for it, and says so of the other.
     two = [*quality(), *({**row, "device": "rocep2"} for row in quality(**{"Time Since Last Clear [Min]": "3.5"}))]
@@ -390,21 +437,20 @@ def test_optics_uniform():
     alike = {"gpu01": [optic("A")], "gpu02": [optic("A")]}
     assert judged(alike) == []
     assert judged({**alike, "gpu03": [optic("B")]}) == [("ens1np0: expected NVIDIA A, as its group, got NVIDIA B", None)]
-    assert (
-        judged({**alike, "gpu03": [optic(None)]})
-        == judged({"gpu03": [optic(None)], "gpu04": []})
-        == [("ens1np0: expected a part number, got not told", "unknown")]
-    )
+    assert judged({**alike, "gpu03": [optic(None)]}) == [("ens1np0: expected a part number, got not reported", "unknown")]
+    # A module that could not be read is not one like the others, be it copper or optical.
+    assert judged({**alike, "gpu03": []}) == [("ens1np0: expected a part number, got not reported", "unknown")]
     # Another port, another kind of cable or another length is no odd one.
-    assert judged({**alike, "gpu03": [optic("B", "eno1")], "gpu04": [optic("C", media="Copper cable", length_m=2.0)]}) == []
+    assert judged({**alike, "gpu03": [optic("A"), optic("B", "eno1")], "gpu04": [optic("C", media="Copper cable", length_m=2.0)]}) == []
     with pytest.raises(NotApplicable):
         judged({"gpu01": [optic("A")]})
-    with pytest.raises(CannotTell):
-        judged({"gpu01": [], "gpu02": []})
+    assert len(judged({"gpu01": [], "gpu02": []})) == 2
+    assert judged({**alike, "gpu03": [optic("A", present=None)]}) == [("ens1np0: expected a part number, got not reported", "unknown")]
 
 
-def fec(uncorrectable=0, rate=None):
-    return [{"port": "Ethernet1/1", "corrected": 130402, "uncorrectable": uncorrectable, "symbol_errors": 0, "pre_fec_ber": rate}]
+def fec(uncorrectable=0, rate=None, column="FEC_PRE_BER"):
+    counts = {"corrected": 130402, "uncorrectable": uncorrectable, "symbol_errors": 0}
+    return [{"port": "Ethernet1/1", **counts, "pre_fec_ber": rate, "rate_column": column}]
 
 
 def test_bit_error_rate():
@@ -413,7 +459,13 @@ def test_bit_error_rate():
 
     assert judged(fec(99, 1e-9), fec(99)) == []
     assert judged(fec(3), fec(1)) == [("Ethernet1/1: expected no growth of uncorrectable codewords, got +2", None)]
-    assert judged(fec(0, 5e-6), fec(0)) == [("Ethernet1/1: expected at most 1e-06 before correction, got 5e-06", "warn")]
-    assert judged(fec(0, 2e-5), fec(0)) == [("Ethernet1/1: expected at most 1e-06 before correction, got 2e-05", None)]
+    assert judged(fec(0, 5e-6), fec(0)) == [("Ethernet1/1: expected at most 1e-06 before FEC, got 5e-06", "warn")]
+    assert judged(fec(0, 2e-5), fec(0)) == [("Ethernet1/1: expected at most 1e-06 before FEC, got 2e-05", None)]
     assert judged(fec(0), fec(1))[0][1] == "unknown"
     assert judged([], fec())[0][1] == judged(fec(None), fec(None))[0][1] == "unknown"
+    assert judged(fec(0), fec(0)) == [("Ethernet1/1: expected at most 1e-06 before FEC, got not reported", "unknown")], "no port reports its rate"
+    assert judged(fec(3, column=None), fec(0, column=None)) == [("Ethernet1/1: expected no growth of uncorrectable codewords, got +3", None)]
+    with pytest.raises(NotApplicable, match="this release reports no bit error rate before FEC"):
+        judged(fec(0, column=None), fec(0, column=None))
+    with pytest.raises(NotApplicable, match="of no port"):
+        judged([], [])

@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.busy import busy
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks._loaded import hosts_idle
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks._under_load import hosts_idle
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.idle_test import busy_reason
 
-IDLE = {"pod_load_busy_hosts": False, "pod_gpus_per_host": 8, "pod_idle_seconds": 5, "pod_idle_gbit_s": 0.5}
+IDLE = {"pod_idle_agents": [], "pod_load_busy_hosts": False, "pod_gpus_per_host": 8, "pod_idle_seconds": 5, "pod_idle_gbit_s": 0.5}
 
 
 def carried(count: int) -> list[dict[str, object]]:
@@ -24,16 +24,16 @@ def idle(before: int, now: int, processes: int | None = 0, **other: object) -> l
 
 def test_a_busy_host_is_named_with_what_it_does():
     assert idle(0, 1000) == [] == idle(0, 10**12, pod_load_busy_hosts=True)
-    assert idle(0, 1000, 2) == ["the host: expected nobody's work on it, got GPU0 runs processes"]
-    assert idle(0, 10**9) == ["the host: expected nobody's work on it, got ens0 carries 1.60 Gb/s (rx_bytes_phy), and an idle NIC at most 0.5"]
-    with pytest.raises(CannotTell, match="GPUs do not tell"):
+    assert idle(0, 1000, 2) == ["the host: expected no job and no traffic, got GPU0 runs processes"]
+    assert idle(0, 10**9) == ["the host: expected no job and no traffic, got ens0 carries 1.60 Gb/s (rx_bytes_phy), and an idle NIC at most 0.5"]
+    with pytest.raises(CannotTell, match="GPU processes: not reported"):
         idle(0, 0, None)
     assert idle(0, 0, None, pod_gpus_per_host=0) == []
 
 
 def test_processes_that_are_not_told_are_not_none():
     told = hosts_idle(carried(0), carried(0), **IDLE, gpus_idle=[{"gpu": 0, "processes": 0}, {"gpu": 1, "processes": None}])
-    assert [one.actual for one in told] == ["GPU1 does not tell whether processes run there"]
+    assert [one.actual for one in told] == ["GPU1 does not report processes"]
 
 
 def test_traffic_that_is_not_told_is_not_none():
@@ -41,17 +41,26 @@ def test_traffic_that_is_not_told_is_not_none():
         return [one.actual for one in hosts_idle(before, now, **IDLE, gpus_idle=[{"gpu": 0, "processes": 0}])]
 
     other = [{"netdev": "ens1", "name": "rx_prio3_pause", "value": 0}]
-    assert said([], carried(0)) == said(carried(0), []) == ["no counter of bytes, read twice, tells the traffic of ens0"]
-    assert said([*carried(0), *other], [*carried(0), *other]) == ["no counter of bytes, read twice, tells the traffic of ens1"]
-    assert said([], []) == ["no counter of bytes, read twice, tells the traffic of its NICs"]
-    assert said(carried(9), carried(7)) == ["ens0 rx_bytes_phy went back between two readings, so that its traffic is not told"]
+    assert said([], carried(0)) == said(carried(0), []) == ["no byte counter was read twice on ens0"]
+    assert said([*carried(0), *other], [*carried(0), *other]) == ["no byte counter was read twice on ens1"]
+    assert said([], []) == ["no byte counter was read twice on its NICs"]
+    assert said(carried(9), carried(7)) == ["ens0 rx_bytes_phy went back between two readings, so that its traffic is not known"]
+
+
+def test_agents_of_monitoring_are_no_work():
+    def said(processes: int, *names: str) -> str | None:
+        gpu = {"gpu": 0, "processes": processes, "process_names": list(names)}
+        return busy_reason([gpu], carried(0), carried(0), 5, 0.5, ["nv-hostengine", "dcgm-*"])
+
+    assert said(2, "/usr/bin/nv-hostengine -n", "dcgm-exporter") is None
+    assert said(2, "/usr/bin/nv-hostengine", "python3") == said(2, "nv-hostengine") == "GPU0 runs processes"
 
 
 def test_an_infiniband_port_is_idle_by_its_own_counters_in_words_of_four_bytes():
     def said(was: int, now: int) -> str | None:
         before, after = ([{"device": "mlx5_0", "name": "port_xmit_data", "value": value}] for value in (was, now))
-        return busy([{"gpu": 0, "processes": 0}], before, after, 5, 0.5)
+        return busy_reason([{"gpu": 0, "processes": 0}], before, after, 5, 0.5)
 
     assert said(7, 7 + 70_000_000) is None
     assert said(7, 7 + 100_000_000) == "mlx5_0 carries 0.64 Gb/s (port_xmit_data), and an idle NIC at most 0.5"
-    assert said(0xFFFFFFFF, 0xFFFFFFFF) == "no counter of bytes, read twice, tells the traffic of mlx5_0", "it has stopped at its end"
+    assert said(0xFFFFFFFF, 0xFFFFFFFF) == "no byte counter was read twice on mlx5_0", "it has stopped at its end"

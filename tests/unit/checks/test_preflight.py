@@ -78,7 +78,7 @@ def test_huge_pages():
 
 
 @pytest.mark.parametrize(
-    ("vfs", "words"), [(8, []), (0, ["mlx5_0: expected virtual functions, got 0 of 16"]), (None, ["mlx5_0: expected virtual functions, got not told"])]
+    ("vfs", "words"), [(8, []), (0, ["mlx5_0: expected virtual functions, got 0 of 16"]), (None, ["mlx5_0: expected virtual functions, got not reported"])]
 )
 def test_virtual_functions(vfs, words):
     cards = [pci(NIC, "0x020000", sriov_vfs=vfs, sriov_max_vfs=16)]
@@ -107,6 +107,20 @@ def test_acs_is_off_on_bare_metal():
     ]
 
 
+def test_acs_is_judged_on_the_way_to_gpus_and_rails_only():
+    rails = [{"device": "mlx5_0", "netdev": "ens1np0", "pci": "0000:18:00.0"}]
+    gpus = [{"pci": "0000:2a:00.0", "class": "0x030200", "vendor": "0x10de"}]
+
+    def judged(first, last, own=tuple(rails), devices=tuple(gpus)):
+        row = {**bridge("ReqRedir"), "first_bus": first, "last_bus": last}
+        return [str(one) for one in system.acs_as_expected([row], "none", own, None, None, devices)]
+
+    found = ["0000:17:00.0: expected no ACS redirection, got ReqRedir"]
+    assert judged("18", "1f") == judged("20", "2f") == found
+    assert judged("01", "02") == [], "a management controller's"
+    assert judged("01", "02", devices=None) == judged("01", "02", own=[]) == judged(None, None) == found, "what is not known may be on the way"
+
+
 def test_acs_is_on_for_virtual_machines():
     assert said(system.acs_as_expected([bridge("ReqRedir"), bridge(supported=False)], "passthrough", [])) == []
     for rows in ([], [bridge()], [bridge(supported=False)]):
@@ -125,19 +139,36 @@ def test_translated_traffic_goes_straight_with_sriov():
     wanted = "mlx5_0: expected address translation services (ATS) on, got"
     assert judged(on, (False, True)) == [(f"{wanted} off", None)]
     assert judged(on, (False, False)) == [(f"{wanted} not supported", None)]
-    assert judged(on) == [(f"{wanted} not told", "unknown")]
+    assert judged(on) == [(f"{wanted} not reported", "unknown")]
 
 
 CORE, DMABUF = "ib_register_peer_memory_client", "ib_umem_dmabuf_get"
 LOADED = [{"module": "nvidia_peermem", "size_bytes": 16384, "used_count": 0, "used_by": []}]
 AT_BOOT = [{"file": "/etc/modules-load.d/gpu.conf", "module": "nvidia-peermem"}]
-PEERS = [{"peer": "nv_mem", "version": "1.3"}]
+LISTED = {"directory": "/sys/kernel/mm/memory_peers", "peer": None}
+PEERS = [LISTED, {**LISTED, "peer": "nv_mem"}]
 
 
 def gpudirect(wanted="either", loaded=tuple(LOADED), symbols=(CORE,), flavour="closed", at_boot=tuple(AT_BOOT), peers=tuple(PEERS), vendor="nvidia"):
     rows = [{"symbol": symbol, "module": None} for symbol in symbols]
     driver = [{"driver": vendor, "version": "550.90.07", "flavour": flavour}] if flavour else []
     return said(system.gpudirect_available(loaded, rows, driver, at_boot, wanted, vendor, peers))
+
+
+def test_a_module_that_the_kernel_refuses_is_another_cause_than_one_that_is_not_loaded():
+    text = "nvidia_peermem: disagrees about version of symbol ib_register_peer_memory_client"
+    log = [{"time": None, "event": "module_refused", "device": "nvidia_peermem", "code": None, "text": text}]
+    rows = [{"symbol": CORE, "module": None}]
+    driver = [{"driver": "nvidia", "version": "550.90.07", "flavour": "closed"}]
+
+    def found(loaded, lines):
+        return list(system.gpudirect_available(loaded, rows, driver, AT_BOOT, "peermem", "nvidia", PEERS if loaded else [], lines))
+
+    (refused,) = found([], log)
+    assert text in refused.actual and "refuses it" in refused.cause and "dkms" in refused.fix
+    (missing,) = found([], [])
+    assert missing.cause is None and "is not loaded" in missing.actual
+    assert found(LOADED, log) == [], "it was loaded since"
 
 
 def test_gpudirect_by_either_way():
@@ -156,13 +187,26 @@ def test_gpudirect_by_either_way():
             {"loaded": [], "symbols": [], "flavour": "open"},
             "nvidia_peermem is not loaded, and cannot be: ib_core has no peer memory (inbox RDMA); ib_core has no DMA-BUF",
         ),
-        ({"peers": []}, "nvidia_peermem is loaded and not registered with ib_core; the closed GPU driver has no DMA-BUF"),
-        ({"peers": None}, "nvidia_peermem is loaded and not registered with ib_core; the closed GPU driver has no DMA-BUF"),
+        ({"peers": [LISTED]}, "nvidia_peermem is loaded and not registered with ib_core; the closed GPU driver has no DMA-BUF"),
+        ({"peers": [LISTED, {**LISTED, "peer": "amdkfd"}]}, "nvidia_peermem is loaded and not registered with ib_core; the closed GPU driver has no DMA-BUF"),
         ({"symbols": [], "flavour": None}, "nvidia_peermem is loaded, and ib_core has no peer memory for it; no GPU driver"),
     ],
 )
 def test_gpudirect_says_what_is_missing(case, words):
     assert gpudirect(**case) == [(f"GPUDirect: expected peer memory or DMA-BUF, got {words}", None)]
+
+
+def test_a_kernel_that_lists_no_clients_shows_by_the_loaded_module_that_it_is_registered():
+    """nvidia_peermem does not stay loaded where ib_core refuses it as a client; amdgpu is loaded in any case."""
+    assert gpudirect(peers=[]) == gpudirect("peermem", peers=[]) == []
+    unknown = [
+        ("GPUDirect: expected peer memory or DMA-BUF, got clients of ib_core's peer memory: not reported; the closed GPU driver has no DMA-BUF", "unknown")
+    ]
+    assert gpudirect(peers=None) == unknown
+    amdgpu = [{"module": "amdgpu", "size_bytes": 1, "used_count": 0, "used_by": []}]
+    assert gpudirect("peermem", vendor="amd", loaded=amdgpu, peers=[]) == [
+        ("GPUDirect: expected peer memory, got clients of ib_core's peer memory: not reported", "unknown")
+    ]
 
 
 def test_gpudirect_of_one_way_is_not_served_by_the_other():
@@ -193,11 +237,13 @@ def test_locked_memory_of_job_services():
     absent = unit(services[1], None, "not-found")
     assert said(system.job_limits([unit(services[0], "18446744073709551615"), absent], services)) == []
     assert said(system.job_limits([unit(services[0], "8388608"), absent], services)) == [("slurmd.service: expected LimitMEMLOCK infinity, got 8388608", None)]
-    assert said(system.job_limits([unit(services[0], None), absent], services)) == [("slurmd.service: expected LimitMEMLOCK infinity, got not told", "unknown")]
+    assert said(system.job_limits([unit(services[0], None), absent], services)) == [
+        ("slurmd.service: expected LimitMEMLOCK infinity, got not reported", "unknown")
+    ]
     with pytest.raises(CannotTell, match=r"none of slurmd\.service, containerd\.service is on this host"):
         list(system.job_limits([unit(name, None, "not-found") for name in services], services))
     unasked = system.job_limits([unit(services[0]), unit(services[1])], [*services, "pbs_mom.service"])
-    assert said(unasked) == [("pbs_mom.service: expected LimitMEMLOCK infinity, got this unit is not among those that are asked for", "unknown")]
+    assert said(unasked) == [("pbs_mom.service: expected LimitMEMLOCK infinity, got this unit is not read", "unknown")]
 
 
 def test_numa_balancing():

@@ -42,7 +42,7 @@ def test_gpu_clocks_uniform():
 
     assert judged(1980, 1980, 1980) == []
     assert judged(1980, 1410, 1980) == [("gpu02", "GPU 0: expected up to 1980 MHz, as its group, got 1410 MHz", None)]
-    assert judged(None, None) == [(host, "GPU 0: expected a highest clock, got not told", "unknown") for host in ("gpu01", "gpu02")]
+    assert judged(None, None) == [(host, "GPU 0: expected a highest clock, got not reported", "unknown") for host in ("gpu01", "gpu02")]
     with pytest.raises(CannotTell):
         judged()
     with pytest.raises(NotApplicable):
@@ -71,6 +71,9 @@ def topology(connection="NV18", distance="PXB", names=("rocep0", "rocep1")):
 BOOT = {"time": None, "event": "boot", "device": None, "code": None, "text": ""}
 
 
+LOADED = {**BOOT, "event": "driver_loaded"}
+
+
 def xid(code, device="0000:09:00"):
     return {"time": None, "event": "xid", "device": device, "code": code, "text": ""}
 
@@ -91,20 +94,26 @@ def test_gpus_without_errors():
     ("case", "words", "severity"),
     [
         ({"gpus": [gpu(0, ecc_uncorrected_volatile=3), gpu(1)]}, "GPU 0: expected no uncorrected ECC error, got 3", None),
-        ({"gpus": [gpu(0, ecc_uncorrected_volatile=None), gpu(1)]}, "GPU 0: expected no uncorrected ECC error, got not told: ECC is off or missing", "unknown"),
+        (
+            {"gpus": [gpu(0, ecc_uncorrected_volatile=None), gpu(1)]},
+            "GPU 0: expected no uncorrected ECC error, got not reported: ECC is off or missing",
+            "unknown",
+        ),
         ({"gpus": [gpu(0), gpu(1, remap_pending=True)]}, "GPU 1: expected no pending row remap, got row remap pending", None),
-        ({"gpus": [gpu(0), gpu(1, remap_pending=None)]}, "GPU 1: expected no pending row remap, got not told", "unknown"),
+        ({"gpus": [gpu(0), gpu(1, remap_pending=None)]}, "GPU 1: expected no pending row remap, got not reported", "unknown"),
         ({"gpus": [gpu(0), gpu(1, retirement_pending=True)]}, "GPU 1: expected no pending page retirement, got page retirement pending", None),
         ({"gpus": [gpu(0), gpu(1, remap_failed=True)]}, "GPU 1: expected no failed row remap, got row remap failed", None),
         ({"gpus": [gpu(0), gpu(1, reset_required=True)]}, "GPU 1: expected no pending reset, got reset pending", None),
-        ({"log": [xid(79)]}, "GPU 0: expected no Xid since the boot, got Xid 79", None),
-        ({"log": [xid(48), xid(48)]}, "GPU 0: expected no Xid since the boot, got Xid 48 (2 times)", None),
-        ({"log": [xid(31, "0000:aa:00")]}, "GPU 0000:aa:00: expected no Xid since the boot, got Xid 31", "warn"),
-        ({"log": None}, "kernel log: expected no Xid since the boot, got not told", "unknown"),
+        ({"log": [xid(79)]}, "GPU 0: expected no Xid since the driver was loaded, got Xid 79", None),
+        ({"log": [xid(48), xid(48)]}, "GPU 0: expected no Xid since the driver was loaded, got Xid 48 (2 times)", None),
+        ({"log": [xid(31, "0000:aa:00")]}, "GPU 0000:aa:00: expected no Xid since the driver was loaded, got Xid 31, caused by a program", "warn"),
+        ({"log": [xid(79), LOADED, xid(63)]}, "GPU 0: expected no Xid since the driver was loaded, got Xid 63, which only informs", "warn"),
+        ({"gpus": [gpu(0, recovery_action="Reset"), gpu(1)]}, "GPU 0: expected no recovery action, got Reset", None),
+        ({"log": None}, "kernel log: expected no Xid since the boot, got not reported", "unknown"),
         ({"nvlinks": [*links(17, 1, (0,)), *links(numbers=(1,))]}, "GPU 0: expected 18 active NVLinks, got 17", None),
         ({"nvlinks": links(numbers=(0,))}, "GPU 1: expected 18 active NVLinks, got 0", None),
         ({"pairs": topology("SYS")}, "GPU0 to GPU1: expected NV18, got SYS", None),
-        ({"pairs": []}, "GPU0 to GPU1: expected NV18, got not told", "unknown"),
+        ({"pairs": []}, "GPU0 to GPU1: expected NV18, got not reported", "unknown"),
     ],
 )
 def test_gpu_errors(case, words, severity):
@@ -123,7 +132,7 @@ def test_fabric_state():
     assert said(checks.fabric_state(GPUS, True, "nvidia", [unit])) == []
     assert said(checks.fabric_state(GPUS, True, "nvidia")) == []
     assert said(checks.fabric_state(a100, True, "nvidia", [unit])) == []
-    assert said(checks.fabric_state(a100, True, "nvidia")) == [("GPU 0: expected fabric Completed, Success, got not told, not told", "unknown")]
+    assert said(checks.fabric_state(a100, True, "nvidia")) == [("GPU 0: expected fabric Completed, Success, got not reported, not reported", "unknown")]
     assert said(checks.fabric_state(a100, True, "nvidia", [{**unit, "active_state": "failed"}])) == [
         ("nvidia-fabricmanager.service: expected active, got failed", None)
     ]
@@ -176,7 +185,7 @@ def test_affinity():
 
 
 def test_affinity_that_is_not_told_is_unknown():
-    assert said(affinity(rows=cards(numa=-1))) == [("rocep0 and GPU 0: expected one NUMA node, got not told of the NIC", "unknown")]
+    assert said(affinity(rows=cards(numa=-1))) == [("rocep0 and GPU 0: expected one NUMA node, got not reported for the NIC", "unknown")]
     assert unknown(affinity(pairs=[]))
     assert unknown(affinity(pairs=topology(names=("mlx5_1", "mlx5_2"))))
     assert unknown(affinity(rows=[]))
@@ -197,14 +206,14 @@ def test_pcie_link():
     assert width(cards()) == []
     assert width(cards(width=8)) == [("rocep0: expected PCIe width x16, got x8", None)]
     assert width(cards(speed=16.0)) == [("rocep0: expected PCIe speed 32 GT/s, got 16 GT/s", None)]
-    assert width(cards(speed=None)) == [("rocep0: expected full PCIe speed, got not told", "unknown")]
+    assert width(cards(speed=None)) == [("rocep0: expected full PCIe speed, got not reported", "unknown")]
     nowhere = [{key: value for key, value in RAILS[0].items() if key != "pci"}]
     assert [str(one) for one in checks.pcie_link(cards(), GPUS, nowhere, 16, 400.0)] == [
-        "rocep0: expected PCIe width x16, got not told, nor its PCI address: give it as the rail's pci in pod_rails"
+        "rocep0: expected PCIe width x16, got not reported, nor its PCI address: give it as the rail's pci in pod_rails"
     ]
     assert list(checks.pcie_link(cards(), GPUS, [{**RAILS[1], "pci": "00000000:18:00.0"}], 16, 400.0)) == []
-    assert width(cards()[1:]) == [("GPU 0: expected PCIe width x16, got not told", "unknown")]
-    assert width(cards(width=None)) == [("rocep0: expected PCIe width x16, got not told", "unknown")]
+    assert width(cards()[1:]) == [("GPU 0: expected PCIe width x16, got not reported", "unknown")]
+    assert width(cards(width=None)) == [("rocep0: expected PCIe width x16, got not reported", "unknown")]
     with pytest.raises(CannotTell):
         list(checks.pcie_link(cards(), [], RAILS, 16, 400.0))
 
@@ -249,8 +258,8 @@ def test_software_pinned():
     pinned = {"driver": "550.90.07", "runtime": "12.4", "firmware": "28.39.1002", "kernel": "5.15.0-119-generic"}
     assert said(versions.software_pinned(DRIVER, GPUS, ports(), SOFTWARE, RAILS, pinned)) == []
     assert said(versions.software_pinned(DRIVER, GPUS, ports("28.38.1900"), SOFTWARE, RAILS, {**pinned, "ofed": "24.07", "nccl": "2.20.5"})) == [
-        ("firmware: expected 28.39.1002, got 28.38.1900, 28.39.1002", None),
-        ("ofed: expected 24.07, got not told", "unknown"),
+        ("firmware of rocep0: expected 28.39.1002, got 28.38.1900", None),
+        ("ofed: expected 24.07, got not reported", "unknown"),
         ("nccl: expected 2.20.5, got 2.21.5", None),
     ]
     with pytest.raises(NotApplicable):
@@ -277,6 +286,6 @@ def test_the_odd_software_of_a_group():
 def test_a_log_without_its_beginning_does_not_show_that_there_was_no_xid():
     found = checks.gpu_errors(GPUS, "nvidia", None, "", 2, [xid(79)], None, None)
     assert said(found) == [
-        ("kernel log: expected every line since the boot, got its first lines are gone", "warn"),
-        ("GPU 0: expected no Xid since the boot, got Xid 79", None),
+        ("kernel log: expected all lines since the boot, got its first lines were overwritten", "warn"),
+        ("GPU 0: expected no Xid since the driver was loaded, got Xid 79", None),
     ]

@@ -66,8 +66,8 @@ def device(name, **values):
         ({"transport": "iWARP"}, "rocep24s0: expected RoCE v2 or InfiniBand, got iWARP", None),
         ({"vendor_part_id": 4117}, "rocep24s0: expected ConnectX-5 or later, got ConnectX-4 Lx", None),
         ({"link_layer": "InfiniBand"}, "rocep24s0: expected link layer Ethernet, got InfiniBand", None),
-        ({"link_layer": None}, "rocep24s0: expected ConnectX-5 or later on Ethernet, got not told", "unknown"),
-        ({"vendor_part_id": None}, "rocep24s0: expected ConnectX-5 or later on Ethernet, got not told", "unknown"),
+        ({"link_layer": None}, "rocep24s0: expected ConnectX-5 or later on Ethernet, got not reported", "unknown"),
+        ({"vendor_part_id": None}, "rocep24s0: expected ConnectX-5 or later on Ethernet, got not reported", "unknown"),
     ],
 )
 def test_adapters_that_cannot(values, words, severity):
@@ -165,7 +165,7 @@ def qos(trust="dscp", on=(3,), dscp=None, pause=(False, False), priorities=range
         ({"trust": "pcp", "dscp": []}, ["ens1np0 trust: expected dscp, got pcp"]),
         ({"on": ()}, ["ens1np0 PFC: expected on priority 3 only, got on none"]),
         ({"on": (3, 4)}, ["ens1np0 PFC: expected on priority 3 only, got on 3, 4"]),
-        ({"pause": (True, False)}, ["ens1np0 link pause: expected off, got on"]),
+        ({"pause": (True, False)}, ["ens1np0 link pause: expected off, got on (rx)"]),
         (
             {"dscp": [{"netdev": "ens1np0", "priority": 0, "dscp": [26]}, {"netdev": "ens1np0", "priority": 3, "dscp": [48]}]},
             ["ens1np0 DSCP 26: expected priority 3, got priority 0", "ens1np0 DSCP 48 (CNP): expected a priority without PFC, got priority 3"],
@@ -176,6 +176,12 @@ def qos(trust="dscp", on=(3,), dscp=None, pause=(False, False), priorities=range
 )
 def test_quality_of_service(case, words):
     assert [str(one) for one in qos(**case)] == words
+
+
+def test_global_pause_is_no_lossy_class() -> None:
+    (found,) = qos(pause=(True, True))
+    assert "global pause" in found.cause and found.fix.startswith("ethtool -A NETDEV autoneg off rx off tx off")
+    assert [one.cause for one in qos(on=())] == [None]
 
 
 @pytest.mark.parametrize("case", [{"trust": None}, {"pause": None}, {"priorities": ()}, {"priorities": (0, 1)}, {"dscp": []}])
@@ -233,7 +239,9 @@ def test_gid_index():
     others = [gid(0, None, "v1", text=LOCAL), gid(1, None, text=LOCAL), gid(2, version="v1"), gid(name="mlx5_1"), gid(5, name="mlx5_1")]
     assert said(nic.gid_index([*others, gid()], FIRST, None)) == []
     assert said(nic.gid_index([*others, gid()], FIRST, 3)) == []
-    assert said(nic.gid_index([gid(5)], FIRST, 3)) == [("rocep24s0: expected GID index 3, got 5", None)]
+    shifted = list(nic.gid_index([gid(3, None, text=LOCAL), gid(5)], FIRST, 3))
+    assert said(shifted) == [(f"rocep24s0: expected GID index 3, got 5: the index moved from 3 to 5, and 3 is {LOCAL}", None)]
+    assert "shifted the GID table" in shifted[0].cause
     assert said(nic.gid_index(others, FIRST, 3)) == [("rocep24s0: expected one IPv4 RoCE v2 GID, got 0", None)]
     assert said(nic.gid_index([gid(3), gid(5)], FIRST, 3)) == [("rocep24s0: expected one IPv4 RoCE v2 GID, got 2", None)]
 

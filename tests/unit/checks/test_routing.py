@@ -9,6 +9,7 @@ import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotApplicable
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.routing import capacity
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.routing import paths as routing
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.routing.sessions import bgp_established, bgp_settled
 
 
 def said(findings):
@@ -37,7 +38,7 @@ def sessions(*odd, **values):
 
 
 def bgp(rows, neighbors=None):
-    return list(routing.bgp_established(rows, [uplink(number) for number in (1, 2, 3, 4)] if neighbors is None else neighbors, UPLINKS))
+    return list(bgp_established(rows, [uplink(number) for number in (1, 2, 3, 4)] if neighbors is None else neighbors, UPLINKS))
 
 
 def test_numbered_sessions():
@@ -78,7 +79,51 @@ def test_sessions_of_a_switch_that_plans_none():
     with pytest.raises(CannotTell, match="bgp_asn of this switch"):
         bgp(sessions(), [])
     with pytest.raises(NotApplicable):
-        list(routing.bgp_established([], [], [{"port": "swp5", "peer": "gpu01", "peer_role": "host"}]))
+        list(bgp_established([], [], [{"port": "swp5", "peer": "gpu01", "peer_role": "host"}]))
+
+
+def settled(rows, of_peers=None, neighbors=None):
+    planned = [uplink(number) for number in (1, 2, 3, 4)] if neighbors is None else neighbors
+    return list(bgp_settled(rows, {"leaf01": rows, "leaf02": aged(9000, 9000), **(of_peers or {})}, planned, "leaf01", 300))
+
+
+def aged(*seconds, name="172.16.0.{}"):
+    return [{**session(number, name=name), "up_seconds": age} for number, age in enumerate(seconds, 1)]
+
+
+def test_a_session_that_came_up_a_short_time_ago():
+    assert settled(aged(300, 9000, 9000, 9000)) == []
+    found = settled(aged(12, 9000, 9000, 9000))
+    assert said(found) == [("spine01 (172.16.0.1): expected Established for 300 s or longer, got established 12 s ago", None)]
+    assert [(one.port, one.cause) for one in found] == [("swp1", None)]
+    # By its port, and by its AS where the plan has neither.
+    assert said(settled(aged(12, 9000, name="swp{}"), neighbors=[uplink(1, None), uplink(2, None)])) == [
+        ("spine01 (swp1): expected Established for 300 s or longer, got established 12 s ago", None)
+    ]
+    assert said(settled(aged(12, 9000), neighbors=[uplink(1, None), uplink(2, None)])) == [
+        ("172.16.0.1 (AS 65000): expected Established for 300 s or longer, got established 12 s ago", None)
+    ]
+
+
+def test_the_switch_that_restarted_is_named():
+    found = settled(aged(12, 14, 13, 12))
+    assert said(found) == [("all sessions: expected Established for 300 s or longer, got established 12 to 14 s ago", None)]
+    assert found[0].cause.startswith("All sessions of leaf01 are as young")
+    (found,) = settled(aged(12, 9000, 9000, 9000), {"spine01": aged(12, 11)})
+    assert found.where.startswith("spine01") and found.cause.startswith("All sessions of spine01 are as young")
+    (found,) = settled(aged(12, 14, 13, 12), {"leaf02": aged(12, 11), "spine01": aged(12, 11)})
+    assert found.where == "all sessions" and found.cause.startswith("The sessions of every switch are young")
+
+
+def test_an_age_that_is_not_reported_is_no_pass():
+    assert unknown(settled(aged(None, 9000, 9000, 9000)))
+    with pytest.raises(NotApplicable, match="does not report"):
+        settled(aged(None, None))
+    with pytest.raises(NotApplicable, match="no planned session is Established"):
+        settled([{**one, "state": "Active"} for one in aged(5, 5)])
+    # A switch of which one age is unknown is not known to have restarted.
+    (found,) = settled(aged(12, 9000), {"spine01": aged(12, None)})
+    assert found.cause is None
 
 
 RAILS = [{"host": f"gpu0{number}", "device": "mlx5_3", "address": f"10.52.0.{number}", "leaf": "leaf02"} for number in (1, 2)]
@@ -113,8 +158,8 @@ def test_four_paths():
             [*FOUR[:3], {**FOUR[3], "installed": False}],
             "10.52.0.0/24: expected 4 next hops to gpu01 mlx5_3 and 1 more, got 3 next hops in the forwarding table",
         ),
-        ([], "no route: expected 4 next hops to gpu01 mlx5_3 and 1 more, got no route"),
-        (route("0.0.0.0/0", (1, 2, 3, 4)), "no route: expected 4 next hops to gpu01 mlx5_3 and 1 more, got no route"),
+        ([], "rails of leaf02: expected 4 next hops to gpu01 mlx5_3 (10.52.0.1) and 1 more, got no route"),
+        (route("0.0.0.0/0", (1, 2, 3, 4)), "rails of leaf02: expected 4 next hops to gpu01 mlx5_3 (10.52.0.1) and 1 more, got no route"),
         # Paths of another VRF are no paths of this one.
         (
             [*route("10.52.0.0/24", (1,), vrf="default"), *route("10.52.0.0/16", (2, 3, 4), vrf="mgmt")],
@@ -124,6 +169,16 @@ def test_four_paths():
 )
 def test_fewer_paths(rows, words):
     assert ecmp(rows) == [(words, None)]
+
+
+def test_a_rail_off_the_plan_is_no_want_of_paths():
+    odd = {**RAILS[1], "address": "10.99.0.2"}
+    (found,) = routing.ecmp_paths(FOUR, "leaf", "rail_optimised", 4, [RAILS[0], odd])
+    got = "no route; other rails of leaf02 are reached by 10.52.0.0/24"
+    assert str(found) == f"gpu02 mlx5_3 (10.99.0.2): expected an address in a prefix that its leaf announces, got {got}"
+    assert "off the address plan" in found.cause and "pod_rails" in found.fix
+    (silent,) = routing.ecmp_paths(FOUR, "leaf", "rail_optimised", 4, [RAILS[0], {**odd, "leaf": "leaf03"}])
+    assert silent.cause.startswith("leaf03 does not announce")
 
 
 def test_one_host_of_two_by_its_longest_prefix():
@@ -168,17 +223,18 @@ def probe(answered, flows=16):
 
 
 def test_full_size_probes():
-    def judged(rows, planned=(PAIR,), topology="rail_optimised", responder=()):
-        return said(routing.path_carries_full_size(rows, list(planned), topology, responder))
+    def judged(rows, planned=(PAIR,), responder=(), pings=(PAIR,)):
+        return said(routing.path_carries_full_size(rows, list(planned), list(pings), responder))
 
     assert judged([probe(16)]) == []
     assert judged([probe(12)]) == [("mlx5_0 to gpu02 mlx5_0 (10.51.0.2): expected 16 flows of 9000 bytes answered, got 12", None)]
     assert judged([])[0][1] == judged([probe(0, 0)])[0][1] == "unknown"
-    with pytest.raises(CannotTell, match="could not start what answers"):
+    with pytest.raises(CannotTell, match="could not start the responder"):
         judged([probe(16)], responder=None)
-    for case in ({"planned": ()}, {"topology": "rail_only"}):
-        with pytest.raises(NotApplicable):
-            judged([], **case)
+    with pytest.raises(NotApplicable, match="hosts outside of this run"):
+        judged([], planned=())
+    with pytest.raises(CannotTell, match="pod_rails has no addresses"):
+        judged([], planned=(), pings=())
 
 
 HOST = [{"port": "Ethernet1/1", "peer": "gpu01", "peer_port": "ens1np0", "peer_role": "host"}]
@@ -214,7 +270,7 @@ def test_an_mtu_that_is_not_told_is_unknown():
     assert unknown(routing.path_mtu([], peers, HOST, "leaf"))
     assert unknown(routing.path_mtu(size("Et1/1", None), peers, HOST, "leaf"))
     assert unknown(routing.path_mtu(size("Et1/1", 9000), {"gpu01": size("eno1", 1500)}, HOST, "leaf"))
-    with pytest.raises(NotApplicable, match="no peer tells"):
+    with pytest.raises(NotApplicable, match="MTU of the peers: not reported"):
         list(routing.path_mtu(size("Et1/1", 9000), {}, HOST, "leaf"))
     with pytest.raises(CannotTell):
         list(routing.path_mtu(size("Et1/1", 9000), peers, [], "leaf"))
@@ -245,15 +301,17 @@ def test_uplinks_count_by_their_speed():
 
 def test_rtt_uniform():
     def judged(*times, host="gpu01"):
-        rows = [{"source": f"10.0.{number}.1", "rtt_min_ms": time} for number, time in enumerate(times)]
+        rows = [{"source": f"10.0.{number}.1", "received": int(time is not None), "rtt_min_ms": time} for number, time in enumerate(times)]
         return [(one.host, str(one)) for one in routing.rtt_uniform({host: rows}, 5, 0.5)]
 
     assert judged(0.05, 0.06, 0.05, 0.4) == []
-    assert judged(0.05, 0.06, 0.05, 0.9) == [("gpu01", "10.0.3.1: expected at most 0.5 ms (its group has 0.055), got 0.9 ms")]
+    assert judged(0.05, 0.06, 0.05, 0.9) == [("gpu01", "10.0.3.1: expected at most 0.5 ms (the group's median is 0.055), got 0.9 ms")]
     assert judged(0.3, 0.3, 0.3, 1.2) == []
     for times in ((0.05,), (0.05, None)):
         with pytest.raises(NotApplicable):
             judged(*times)
+    untimed = [{"source": "10.0.0.1", "received": 5, "rtt_min_ms": None}]
+    assert [one.severity for one in routing.rtt_uniform({"gpu01": untimed}, 5, 0.5)] == ["unknown"]
 
 
 def installed(*hops, prefix="10.51.0.0/24", **values):
@@ -311,5 +369,5 @@ def test_a_rail_that_nobody_pings_is_unknown():
     ]
     with_address = {**lonely, "address": "10.55.0.1/24"}
     assert said(routing.rails_reachable([ping()], [PAIR], 5.0, [*RAILS_OF_PAIR, with_address])) == [
-        ("mlx5_5: expected a ping to a rail of another host, got none is planned: no other host that climbs has an address of such a rail", "unknown")
+        ("mlx5_5: expected a ping to a rail of another host, got none is planned: no other host under test has an address of such a rail", "unknown")
     ]

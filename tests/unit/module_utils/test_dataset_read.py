@@ -14,7 +14,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.module_utils import dataset_read
+from ansible_collections.gpufabric.pyramid.plugins.module_utils.programs import dataset_read
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import parse
 
 ROOT = Path(__file__).resolve().parents[3]

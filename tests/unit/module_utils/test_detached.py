@@ -9,11 +9,13 @@ import io
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import time
 import typing as t
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -93,7 +95,7 @@ def node(tmp_path: Path) -> t.Iterator[Node]:
         one.say("end", name.name)
 
 
-def test_jobs_run_by_the_timetable_and_their_output_is_collected(node: Node) -> None:
+def test_jobs_run_by_the_schedule_and_their_output_is_collected(node: Node) -> None:
     assert node.start(job("a", "sh", "-c", "echo out; echo err >&2; exit 3"), job("b", "echo", "later", at=1)) == {"refused": None, "ended_leftovers": []}
     said = node.collect()
     assert (said["ended"], said["jobs"], said["done"]) == ("done", 2, 2)
@@ -187,7 +189,7 @@ def test_a_load_that_nobody_watches_ends_by_itself(node: Node, tmp_path: Path) -
     assert all(map(lives, mine))
     wait_for(lambda: not any(map(lives, mine)))
     said = node.collect()
-    assert said["ended"] == "nobody has watched it for 2 s"
+    assert said["ended"] == "not watched for 2 s"
     assert {name: one["status"] for name, one in said["answers"].items()} == {"a": "stopped", "b": "never"}
 
 
@@ -250,7 +252,10 @@ def test_a_load_of_another_controller_refuses(node: Node) -> None:
 
 
 def test_an_unknown_load_is_said_to_be_unknown(node: Node) -> None:
-    assert node.collect("nothing") == {"ended": "it is not known here", "jobs": 0, "done": 0, "answers": {}}
+    said = node.collect("nothing")
+    assert {key: said[key] for key in ("ended", "jobs", "done", "answers")} == {"ended": "it is not known here", "jobs": 0, "done": 0, "answers": {}}
+    # What is not known here may have been lost in a boot.
+    assert said["boot_id"] == Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip() and said["uptime_seconds"] > 0
 
 
 def test_a_place_that_is_a_link_is_refused(node: Node, tmp_path: Path) -> None:
@@ -281,3 +286,109 @@ def test_nothing_is_left_by_runs_that_are_interrupted_at_any_moment(node: Node, 
     assert node.collect("r2-rdma")["answers"]["b"]["rc"] == 0
     born = [int(word) for mark in marks if mark.exists() for word in mark.read_text().split()]
     wait_for(lambda: not any(map(lives, born)))
+
+
+def reservation(run: str = "r1", owner: str = "/runs/a (1)", seconds: float = 60) -> dict[str, t.Any]:
+    return {"owner": owner, "who": "user mary on ctl01", "run_id": run, "seconds": seconds}
+
+
+def test_a_host_is_reserved_for_one_run_until_it_is_released(node: Node) -> None:
+    assert node.say("reserve", reservation=reservation())["refused"] is None
+    assert node.say("reserve", reservation=reservation())["refused"] is None, "a run may renew its own"
+    words = node.say("reserve", reservation=reservation("r2", "/runs/b (2)"))["refused"]
+    assert words.startswith("this host is reserved for the loads of run r1 of user mary on ctl01, whose runs are in /runs/a (1); wait until that run ends")
+    for refused in (node.start(job("a", "true"), load="by-hand", owner="elsewhere", beside=True), node.start(job("a", "true"), owner="other")):
+        assert refused["refused"].startswith("this host is reserved for the loads of run r1")
+    node.say("release", reservation=reservation("r2", "/runs/b (2)"))
+    assert node.say("reserve", reservation=reservation("r2", "/runs/b (2)"))["refused"] is not None, "another run cannot release it"
+    node.say("release", reservation=reservation())
+    assert node.say("reserve", reservation=reservation("r2", "/runs/b (2)"))["refused"] is None
+
+
+def test_the_next_run_of_the_same_runs_directory_takes_the_reservation_of_a_dead_one_over(node: Node) -> None:
+    node.say("reserve", reservation=reservation("r1"))
+    assert node.say("reserve", reservation=reservation("r2"))["refused"] is None
+    node.say("release", reservation=reservation("r1"))
+    assert node.say("reserve", reservation=reservation("r3", "/runs/b (2)"))["refused"] is not None, "the dead run's release came too late"
+
+
+def test_a_reservation_expires_by_the_hosts_clock_and_is_renewed_by_every_look(node: Node) -> None:
+    ours, theirs = reservation(seconds=3), reservation("r2", "/runs/b (2)")
+    assert node.start(job("a", "sleep", "30", until=60), owner=ours["owner"], reservation=ours)["refused"] is None
+    for _look in range(3):
+        time.sleep(1.5)
+        node.say("watch", reservation=ours)
+        assert node.say("reserve", reservation=theirs)["refused"] is not None
+    node.say("end")
+    wait_for(lambda: node.say("reserve", reservation=theirs)["refused"] is None, 10)
+
+
+@pytest.mark.parametrize("said", ["", "[]", "{}", '{"owner": 1}', "\x00" * 8000])
+def test_what_another_login_wrote_may_be_anything(node: Node, said: str) -> None:
+    place = node.place / f"{detached.PLACE}another"
+    place.mkdir()
+    (place / detached.RESERVED).write_text(said)
+    assert node.say("reserve", reservation=reservation())["refused"] is None
+
+
+def test_a_reservation_of_another_login_is_respected(node: Node) -> None:
+    there = {**reservation("r7", "/home/joe/runs\x1b[31m (3)"), "boot_id": detached._boot_id(), "until": time.monotonic() + 60}
+    place = node.place / f"{detached.PLACE}another"
+    place.mkdir()
+    (place / detached.RESERVED).write_text(json.dumps(there))
+    words = node.say("reserve", reservation=reservation())["refused"]
+    assert "run r7 of user mary on ctl01" in words and "\x1b" not in words
+    assert not (node.directory.parent / detached.RESERVED).exists(), "who is refused leaves nothing"
+    assert "run r7" in node.start(job("a", "true"))["refused"]
+    for other in ({"boot_id": "another"}, {"until": time.monotonic() - 1}):
+        (place / detached.RESERVED).write_text(json.dumps({**there, **other}))
+        assert node.say("reserve", reservation=reservation())["refused"] is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may be another login")
+def test_another_login_sees_the_reservation_and_nothing_else(tmp_path: Path) -> None:
+    shared = Path(f"/tmp/pyramid-{os.getpid()}")
+    shared.mkdir(mode=0o1777)
+    shared.chmod(0o1777)
+    try:
+        ours = Node(shared)
+        assert ours.say("reserve", reservation=reservation())["refused"] is None
+        program = SOURCE.replace(FUTURE, f"{FUTURE}REQUEST = {json.dumps({'do': 'reserve', 'load': '', 'reservation': reservation('r2', 'b')})!r}\n", 1)
+        argv = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "/usr/bin/python3", "-SE", "-"]
+        done = subprocess.run(
+            argv, input=program, text=True, capture_output=True, timeout=60, check=True, env={"PATH": "/usr/bin", "TMPDIR": str(shared)}, cwd="/"
+        )
+        assert "run r1 of user mary" in json.loads(done.stdout)["detached"]["refused"]
+        assert (ours.directory.stat().st_mode & 0o777, ours.directory.parent.stat().st_mode & 0o777) == (0o700, 0o711)
+    finally:
+        shutil.rmtree(shared)
+
+
+def test_two_runs_that_reserve_at_one_moment_are_never_both_granted(node: Node) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        said = list(pool.map(lambda number: node.say("reserve", reservation=reservation(f"r{number}", f"/runs/{number}"))["refused"], range(8)))
+    assert said.count(None) == 1
+
+
+def test_no_job_starts_once_the_controller_has_not_looked(node: Node, tmp_path: Path) -> None:
+    node.start(job("first", "sleep", "8"), job("later", "touch", str(tmp_path / "later"), at=4), fresh=2)
+    answer = node.directory / "one" / "answers" / "1.json"
+    wait_for(answer.exists)
+    told = json.loads(answer.read_text())
+    assert told["status"] == "never" and "the controller had not looked at this load for 4 s when it was to start, and 2 s are allowed" in told["stderr"]
+    assert not (tmp_path / "later").exists() and lives(node.supervisor())
+    assert node.collect()["answers"]["first"]["status"] == "ran", "what runs is ended by its deadline, or by the lease"
+
+
+def test_jobs_start_while_the_controller_looks(node: Node) -> None:
+    node.start(job("first", "true"), job("later", "true", at=5), fresh=3)
+    while (state := node.say("watch", wait=1, fresh=3))["ended"] is None:
+        assert state["done"] <= 2
+    assert node.collect()["answers"]["later"]["status"] == "ran"
+
+
+def test_a_look_that_waits_renews_once(node: Node, tmp_path: Path) -> None:
+    """The controller may be gone while the host still waits for it."""
+    node.start(job("first", "sleep", "8"), job("later", "touch", str(tmp_path / "later"), at=5), fresh=30)
+    node.say("watch", wait=6.5, fresh=2)
+    assert json.loads((node.directory / "one" / "answers" / "1.json").read_text())["status"] == "never" and not (tmp_path / "later").exists()

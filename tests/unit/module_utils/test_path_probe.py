@@ -19,7 +19,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.module_utils import path_probe
+from ansible_collections.gpufabric.pyramid.plugins.module_utils.programs import path_probe
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import parse
 
 PROGRAM = Path(path_probe.__file__)

@@ -11,7 +11,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.module_utils import tensor_cores
+from ansible_collections.gpufabric.pyramid.plugins.module_utils.programs import tensor_cores
 
 # A monitor that says what it was asked and then a line every so often; a stubborn one does not end when it is told to.
 MONITOR = """#!{python}

@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 import yaml
 from ansible_collections.gpufabric.pyramid.plugins.modules import dcqcn, kernel_module, memlock, nic_firmware, roce_gids, roce_qos
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.every import REGISTRY
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.registry import REGISTRY
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import state
 
 from .conftest import HOST, Machine
@@ -91,6 +91,7 @@ def test_a_remedy_leaves_a_healthy_host_alone(remedy: str, machine) -> None:
     assert not said["changed"] and one.files() == before
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("fault", "check", "remedy"), [case[:3] for case in CASES if case[2] in ("kernel_module", "roce_qos", "dcqcn", "memlock")])
 def test_what_a_remedy_made_is_there_after_the_next_boot(fault: str, check: str, remedy: str, machine) -> None:
     one: Machine = machine(fault)
@@ -102,6 +103,15 @@ def test_what_a_remedy_made_is_there_after_the_next_boot(fault: str, check: str,
     assert check not in one.verdicts()
     state.boot(one.pod, HOST)
     assert check not in one.verdicts()
+
+
+def test_a_module_that_stays_loaded_works_where_the_kernel_lists_no_clients(machine) -> None:
+    one: Machine = machine("peers_not_listed")
+    assert one.verdicts() == {} and not one.run(kernel_module, **arguments(one, "kernel_module"))["changed"]
+    with state.host_of(one.pod, HOST) as host:
+        host.modules, host.memory_peer = [], False
+    assert one.verdicts()["gpudirect_available"] == "fail"
+    assert one.run(kernel_module, **arguments(one, "kernel_module"))["changed"] and one.verdicts() == {}
 
 
 def test_without_the_remedy_the_next_boot_loses_it_all(machine) -> None:
@@ -166,7 +176,7 @@ def test_settings_of_the_site_are_set_by_word_or_by_number(machine) -> None:
 def test_what_cannot_be_repaired_says_why(remedy: str, given: dict, words: str, machine) -> None:
     one: Machine = machine()
     said = one.run(MODULES[remedy], **{**arguments(one, remedy), **given})
-    assert said["failed"] and words in said["msg"]
+    assert said["failed"] and words in said["msg"] and not said.get("changed")
 
 
 @pytest.mark.parametrize("remedy", ["mlxconfig", "roce_qos", "memlock"])

@@ -47,3 +47,38 @@ def test_as_numbers_are_plain_integers(text: str | int, number: int) -> None:
 def test_what_is_no_as_number_is_refused(text: str) -> None:
     with pytest.raises(ValueError):
         CONVERT["asn"](text)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("00:01:14", 74),
+        ("3d02h", 266400),
+        ("1d02h03m", 93780),
+        ("01y02w3d", 33004800),
+        ("P17DT7H42M42S", 1496562),
+        ("PT9S", 9),
+        ("1week(s) 2day(s)", 777600),
+        ("9week(s) 0day(s)", 5443200),
+        ("0:00:00", 0),
+    ],
+)
+def test_lengths_of_time_are_seconds(text: str, seconds: float) -> None:
+    assert CONVERT["duration"](text) == seconds
+
+
+@pytest.mark.parametrize("text", ["never", "P", "PT", "3 days", "00:99:00", "12", "1h2d", ""])
+def test_what_is_no_length_of_time_is_refused(text: str) -> None:
+    with pytest.raises(ValueError):
+        CONVERT["duration"](text)
+
+
+@pytest.mark.parametrize(("text", "count"), [(156672, 156672), ("1,048,576", 1048576), ("153.00 KB", 156672), ("1.5 MB", 1572864), ("150 kbytes", 150000)])
+def test_sizes_are_bytes(text: str | int, count: float) -> None:
+    assert CONVERT["size"](text) == count
+
+
+@pytest.mark.parametrize("text", ["12 cells", "KB", "", "1.2.3 KB", "-1"])
+def test_what_is_no_size_is_refused(text: str) -> None:
+    with pytest.raises(ValueError):
+        CONVERT["size"](text)

@@ -92,7 +92,7 @@ def test_count_may_be_of_each_group_and_may_be_untold() -> None:
 
 
 def test_what_must_be_said_may_be_unknown_but_not_absent() -> None:
-    column = Column("count", "int", True, said=True)
+    column = Column("count", "int", True, stated=True)
     assert cell(column, "N/A") is None and cell(column, "0") == 0
     for absent in (None, ""):
         with pytest.raises(ValueError, match="a row lacks its count"):
@@ -164,3 +164,9 @@ def test_an_ipv4_address_in_any_spelling():
     assert CONVERT["ipv4"]("fe80:0000:0000:0000:5e25:73ff:feaa:0100") is None
     with pytest.raises(ValueError, match="does not appear"):
         CONVERT["ipv4"]("10.51.0")
+
+
+@pytest.mark.parametrize("value", ["nan", "NaN", float("nan")])
+def test_what_is_no_number_is_an_error_and_never_within_a_limit(value) -> None:
+    with pytest.raises(ValueError, match=r"(?i)power_dbm is 'nan', which is no float"):
+        cell(Column("power_dbm", "float", False), value)

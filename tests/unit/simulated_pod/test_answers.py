@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import answers, inprocess, rendering
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod.render import gpu
 
 INVENTORIES = Path(__file__).parents[3] / "inventories"
 PODS = ("simulated", "simulated_ib")
@@ -36,7 +37,7 @@ def test_every_reading_of_every_node_is_rows(pods: inprocess.Pods) -> None:
                     read[reading] = read.get(reading, 0) + len(reply.rows)
     silent = {name for name, rows in read.items() if not rows}
     # A healthy pod forces no variable, has no other client of peer memory, and asks bare metal for no translation; NICs of InfiniBand are no netdevs.
-    nothing = {"nccl_environment", "memory_peers", "mac_table", "ats_control"}
+    nothing = {"nccl_environment", "memory_peers", "mac_table", "ats_control", "gpu_health"}
     of_netdevs = {"interface_status", "transceivers", "lldp_neighbors", "fabric_diagnosis"}
     assert len(read) > 20 and silent <= (nothing | of_netdevs if pods.directory.name == "simulated_ib" else nothing)
 
@@ -55,3 +56,13 @@ def test_the_tools_print_what_was_rendered(role: str, tmp_path: Path) -> None:
         words = ["path_probe", *argv[2:]] if argv[0] == "python3" else argv[0].split() + list(argv[1:]) if len(argv) == 1 else list(argv)
         done = subprocess.run([str(place / words[0]), *words[1:]], env=environment, capture_output=True, text=True, check=False, timeout=10)
         assert (done.stdout, done.returncode) == (printed.stdout, printed.rc), argv
+
+
+def test_whoever_works_on_a_gpu_is_told_by_every_question(pods: inprocess.Pods) -> None:
+    """What a run reads of a busy GPU and what a repair asks must agree: a repair that sees nobody would reset a GPU at work."""
+    pod = pods.pod(["gpus_at_work@gpu01"])
+    asked = next(argv for argv in answers.of_node(pod, pods.plan, "gpu01") if "--query-compute-apps=pid,process_name" in argv)
+    users = {name: answers.of_node(pod, pods.plan, name)[asked].stdout for name in ("gpu01", "gpu02")}
+    assert users == {"gpu01": "4711, python\n", "gpu02": ""}
+    log = gpu.nvidia_smi_q(pod.hosts["gpu01"])
+    assert log.count("Process ID") == 1 and "4711" in log

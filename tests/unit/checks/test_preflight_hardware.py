@@ -1,0 +1,79 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What hardware has logged since the boot, modes of GPUs, and parameters of NICs that differ."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, Finding, NotApplicable
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.preflight import hardware
+
+Rows = list[dict[str, t.Any]]
+RAILS = [{"device": "mlx5_0", "netdev": "rail0", "pci": "0000:18:00.0"}]
+
+
+def found(findings: t.Iterable[Finding]) -> list[tuple[str, str, str | None]]:
+    return [(one.where, one.actual, one.severity) for one in findings]
+
+
+def logged(event: str, device: str | None, severity: str | None = None) -> dict[str, t.Any]:
+    return {"time": "", "event": event, "device": device, "severity": severity, "code": 23001, "text": event}
+
+
+@pytest.mark.parametrize(
+    ("row", "severity"),
+    [
+        (logged("pcie_error", "0000:18:00.0", "fatal"), None),
+        (logged("pcie_error", "0000:05:00.0", "fatal"), "warn"),
+        (logged("nic_overheated", "0000:18:00.0"), "warn"),
+        (logged("module_error", "0000:18:00.0"), "warn"),
+        (logged("gpu_reset", "0000:1b:00.0"), "warn"),
+        (logged("nic_failed", "0000:18:00.0"), None),
+        (logged("sxid", "0000:c1:00.0", "fatal"), None),
+        (logged("peermem_error", None), "warn"),
+    ],
+)
+def test_what_is_over_warns_and_what_failed_fails(row: dict[str, t.Any], severity: str | None) -> None:
+    assert [one.severity for one in hardware.hardware_log([row], RAILS, 10)] == [severity]
+
+
+def test_an_xid_is_judged_with_the_gpus_alone() -> None:
+    assert list(hardware.hardware_log([logged("xid", "0000:1b:00")], RAILS, 10)) == []
+
+
+def test_a_gpu_in_multi_instance_mode_is_named() -> None:
+    gpus = [{"gpu": number, "mig_mode": mode} for number, mode in enumerate(("Disabled", "Enabled", None))]
+    assert found(hardware.gpu_whole(gpus)) == [("GPU 1", "Enabled", None), ("GPU 2", "not reported", "unknown")]
+    with pytest.raises(NotApplicable, match="not reported"):
+        list(hardware.gpu_whole(gpus[2:]))
+    with pytest.raises(CannotTell):
+        list(hardware.gpu_whole([]))
+
+
+def test_the_health_of_the_fabric_is_that_of_every_gpu() -> None:
+    gpus = [{"gpu": number, "fabric_health": health} for number, health in enumerate(("Healthy", "Limited Capacity", "Unhealthy", "Odd", None))]
+    judged = [("GPU 1", "Limited Capacity", "warn"), ("GPU 2", "Unhealthy", None), ("GPU 3", "Odd", None), ("GPU 4", "not reported", "unknown")]
+    assert found(hardware.fabric_health(gpus)) == judged
+    with pytest.raises(NotApplicable, match="not reported"):
+        list(hardware.fabric_health(gpus[4:]))
+
+
+def parameters(value: str | None) -> Rows:
+    rows = [("np", "enable", "1"), ("rp", "rpg_time_reset", value)]
+    return [{"netdev": "rail0", "role": role, "setting": setting, "priority": None, "value": one} for role, setting, one in rows if one is not None]
+
+
+def test_a_parameter_of_dcqcn_that_differs_names_host_and_nic() -> None:
+    group = {"a": parameters("300"), "b": parameters("300"), "c": parameters("1200"), "d": parameters(None)}
+    judged = list(hardware.dcqcn_uniform(group, RAILS, "dcqcn"))
+    assert [(one.host, one.where, one.actual, one.severity) for one in judged] == [
+        ("c", "rail0 rp rpg_time_reset", "1200", None),
+        ("d", "rail0 rp rpg_time_reset", "not reported", "unknown"),
+    ]
+    with pytest.raises(NotApplicable, match="not reported"):
+        list(hardware.dcqcn_uniform({"a": parameters(None), "b": parameters(None)}, RAILS, "dcqcn"))
+    with pytest.raises(NotApplicable, match="pod_congestion_control"):
+        list(hardware.dcqcn_uniform(group, RAILS, "none"))

@@ -1,0 +1,163 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Drafts from what nodes tell: by LLDP, by MAC addresses, by InfiniBand's discovery; what nobody tells stays blank."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.draft import draft_order, draft_pod
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.inventory_files import inventory_files
+
+ROLES = {"gpu01": "host", "leaf01": "leaf", "leaf02": "leaf", "spine01": "spine"}
+MACS = ("b8:3f:d2:00:00:01", "b8:3f:d2:00:00:02")
+RDMA = [{"device": f"mlx5_{number}", "port": 1, "state": "Active", "physical_state": "LinkUp", "netdev": f"eth{number}"} for number in range(2)]
+LINKS = [{"netdev": f"eth{number}", "state": "UP", "mtu": 9000, "mac": mac, "parent_pci": f"0000:0{number}:00.0"} for number, mac in enumerate(MACS)]
+NEAR = [("GPU0", "mlx5_0", "PXB"), ("GPU0", "mlx5_1", "SYS"), ("GPU1", "mlx5_0", "SYS"), ("GPU1", "mlx5_1", "PXB"), ("GPU0", "GPU1", "NV18")]
+TOPOLOGY = [{"device": a, "peer": b, "connection": how} for a, b, how in NEAR]
+
+
+def lldp(port, neighbor, neighbor_port):
+    return {"port": port, "neighbor": neighbor, "neighbor_port": neighbor_port}
+
+
+def host(**more):
+    return {"rdma_link": RDMA, "ip_link": LINKS, "gpu_topology": TOPOLOGY, **more}
+
+
+def switch(asn=65101, **more):
+    status = [{"port": f"Et{number}", "state": "connected", "speed_gbit_s": 400.0} for number in (1, 2, 33)]
+    return {"bgp_summary": [{"local_asn": asn}], "interface_status": status, **more}
+
+
+WHOLE = {
+    "gpu01": host(),
+    "leaf01": switch(lldp_neighbors=[lldp("Et1", "gpu01.example.org", "eth0"), lldp("Et33", "spine01", "Ethernet0")]),
+    "leaf02": switch(65102, lldp_neighbors=[lldp("Et1", "gpu01", "eth1")]),
+    "spine01": switch(65000, lldp_neighbors=[lldp("Ethernet0", "leaf01", "Ethernet33")]),
+}
+CABLES = [
+    (("gpu01", "eth0"), ("leaf01", "Ethernet1")),
+    (("gpu01", "eth1"), ("leaf02", "Ethernet1")),
+    (("leaf01", "Ethernet33"), ("spine01", "Ethernet0")),
+]
+
+
+def test_a_whole_pod_has_no_blanks():
+    found = draft_pod(ROLES, WHOLE, "roce")
+    assert (found.cables, found.blanks, found.topology, found.link_gbit_s) == (CABLES, [], "rail_optimised", 400.0)
+    assert [(rail["device"], rail["netdev"], rail["gpu"], rail["leaf"], rail["pci"]) for rail in found.rails["gpu01"]] == [
+        ("mlx5_0", "eth0", 0, "leaf01", "0000:00:00.0"), ("mlx5_1", "eth1", 1, "leaf02", "0000:01:00.0"),
+    ]  # fmt: skip
+    assert {name: (one["role"], one["asn"]) for name, one in found.switches.items()} == {
+        "leaf01": ("leaf", 65101), "leaf02": ("leaf", 65102), "spine01": ("spine", 65000),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("mac", [MACS[0], "b83f.d200.0001"])
+@pytest.mark.parametrize("table", ["mac_table", "arp_table"])
+def test_a_silent_host_is_found_behind_its_mac_address(table, mac):
+    row = {"mac": mac, "port": "Et1", "vlan": None, "address": "10.0.0.1", "interface": "Ethernet1"}
+    behind = {**WHOLE, "leaf01": switch(lldp_neighbors=[lldp("Et33", "spine01", "Ethernet0")], **{table: [row]})}
+    # Every spine and other leaf learns the address too, over its uplink.
+    behind["spine01"] = {**behind["spine01"], table: [{**row, "port": "Ethernet0", "interface": "Ethernet0"}]}
+    assert draft_pod(ROLES, behind, "roce").cables == CABLES
+
+
+def test_an_address_on_two_ports_tells_no_place():
+    rows = [{"mac": MACS[0], "port": port, "vlan": None} for port in ("Et1", "Et2")]
+    found = draft_pod(ROLES, {**WHOLE, "leaf01": switch(mac_table=rows), "spine01": {}}, "roce")
+    assert found.cables == CABLES[1:2]
+
+
+def test_a_nic_whose_own_agent_gives_its_address_for_a_name():
+    told = {**WHOLE, "leaf01": switch(lldp_neighbors=[lldp("Et1", "b83f.d200.0001", "b83f.d200.0001"), lldp("Et33", "spine01", "Ethernet0")])}
+    assert draft_pod(ROLES, told, "roce").cables == CABLES
+
+
+def test_two_neighbors_on_one_port_are_a_blank():
+    told = {**WHOLE, "leaf02": switch(65102, lldp_neighbors=[lldp("Et1", "gpu01", "eth1"), lldp("Et1", "gpu01", "eth0")])}
+    found = draft_pod(ROLES, told, "roce")
+    assert found.cables == CABLES[2:]
+    assert "leaf02 Ethernet1: leads to gpu01 eth0 and gpu01 eth1" in found.blanks
+    assert "pod_rails of gpu01: no cable to a switch was found" in found.blanks
+
+
+@pytest.mark.parametrize(
+    ("node", "without", "blank"),
+    [
+        ("leaf01", "bgp_summary", "bgp_asn of leaf01: it reports no AS of its own"),
+        ("gpu01", "rdma_link", "pod_rails of gpu01: no RDMA device was reported for eth0"),
+        ("gpu01", "gpu_topology", "pod_rails of gpu01: the nearest GPU was not reported for mlx5_0, mlx5_1"),
+    ],
+)
+def test_what_nobody_tells_is_a_blank(node, without, blank):
+    told = {**WHOLE, node: {name: rows for name, rows in WHOLE[node].items() if name != without}}
+    assert blank in draft_pod(ROLES, told, "roce").blanks
+
+
+def test_rates_that_differ_are_a_blank():
+    slow = [{"port": "Et1", "state": "connected", "speed_gbit_s": 200.0}]
+    found = draft_pod(ROLES, {**WHOLE, "leaf02": {**WHOLE["leaf02"], "interface_status": slow}}, "roce")
+    assert found.link_gbit_s is None and "pod_link_gbit_s: links run at 200 (1), 400 (2)" in found.blanks
+
+
+def fabric_row(node, kind, guid, port, peer, peer_kind, peer_guid, peer_port, speed="NDR"):
+    row = {"via": "mlx5_0", "kind": kind, "guid": guid, "port_guid": None, "node": node, "ports": 1, "port": port, "width": "4x", "speed": speed}
+    return {**row, "peer_kind": peer_kind, "peer_guid": peer_guid, "peer_port_guid": None, "peer": peer, "peer_port": peer_port}
+
+
+def fabric():
+    """A host of two rails on two leaves that the inventory does not name, one of them unmanaged, and SHARP's node in one."""
+    ends = [
+        ("MT4129 ConnectX7   Mellanox Technologies", "adapter", "c0", 1, "MF0;leaf-a:MQM9700/U1", "switch", "a1", 1),
+        ("gpu01 mlx5_1", "adapter", "c1", 1, "Quantum Mellanox Technologies", "switch", "a2", 1),
+        ("MF0;leaf-a:MQM9700/U1", "switch", "a1", 33, "MF0;top:MQM9700/U1", "switch", "b1", 1),
+        ("Mellanox Technologies Aggregation Node", "adapter", "d1", 1, "MF0;leaf-a:MQM9700/U1", "switch", "a1", 65),
+    ]
+    return [fabric_row(*one) for a in ends for one in (a, a[4:] + a[:4])]
+
+
+def test_infiniband_is_drafted_by_guids_and_descriptions():
+    ibstat = [{"device": "mlx5_0", "node_guid": "0xc0", "port_guid": "0xc0"}]
+    told = {"gpu01": {"ibstat": ibstat, "rdma_link": [{**RDMA[0], "netdev": "ib0"}], "gpu_topology": TOPOLOGY, "fabric_topology": fabric()}}
+    found = draft_pod({"gpu01": "host"}, told, "infiniband")
+    assert found.cables == [
+        (("gpu01", "mlx5_0"), ("leaf-a", "1")), (("gpu01", "mlx5_1"), ("switch_00000000000000a2", "1")), (("leaf-a", "33"), ("top", "1")),
+    ]  # fmt: skip
+    assert {name: (one["role"], one["guid"]) for name, one in found.switches.items()} == {
+        "leaf-a": ("leaf", "0x00000000000000a1"), "switch_00000000000000a2": ("leaf", "0x00000000000000a2"), "top": ("spine", "0x00000000000000b1"),
+    }  # fmt: skip
+    assert (found.link_gbit_s, found.topology, found.blanks) == (400.0, "rail_optimised", [])
+    text = inventory_files(found, {}, "ib")
+    document = yaml.safe_load(text["hosts.yml"])["all"]["children"]
+    assert document["leaves"]["hosts"]["leaf-a"] == {"pod_node_guid": "0x00000000000000a1"}, "a GUID stays a string"
+    assert document["gpu_hosts"]["children"] == {"in_no_gate_group": {"hosts": {"gpu01": None}}}
+    assert "# - pod_gate_groups: no groups of the inventory divide gpu_hosts among them" in text["group_vars/all/pod.yml"]
+    assert yaml.safe_load(text["group_vars/all/pod.yml"])["pod_gate_groups"] is None
+
+
+def test_xdr_and_hdr_are_rates():
+    for speed, rate in (("HDR", 200.0), ("XDR", 800.0)):
+        rows = [fabric_row("gpu01 mlx5_0", "adapter", "c0", 1, "leaf01", "switch", "a1", 1, speed)]
+        assert draft_pod({"gpu01": "host"}, {"gpu01": {"fabric_topology": rows}}, "infiniband").link_gbit_s == rate
+
+
+def test_files_are_an_inventory():
+    told = {**WHOLE, "gpu01": host(ip_address=[{"netdev": "eth0", "family": "inet", "address": "10.1.0.1", "prefix_length": 24}])}
+    text = inventory_files(draft_pod(ROLES, told, "roce"), {"rack_01": ["gpu01"]}, "mypod")
+    children = yaml.safe_load(text["hosts.yml"])["all"]["children"]
+    assert children["gpu_hosts"]["children"]["rack_01"]["hosts"]["gpu01"] == {"rail_addresses": ["10.1.0.1/24", None]}
+    assert children["rails_01"]["vars"]["pod_rails"][0] == {
+        "device": "mlx5_0", "netdev": "eth0", "pci": "0000:00:00.0", "gpu": 0, "leaf": "leaf01", "address": "{{ rail_addresses[0] }}",
+    }  # fmt: skip
+    assert children["spines"]["hosts"] == {"spine01": {"bgp_asn": 65000}}
+    assert text["group_vars/cabling.csv"].splitlines()[1] == "gpu01,eth0,leaf01,Ethernet1,,"
+    assert yaml.safe_load(text["group_vars/all/pod.yml"]) == {
+        "pod_name": "mypod", "pod_fabric": "roce", "pod_topology": "rail_optimised", "pod_gate_groups": ["rack_01"], "pod_link_gbit_s": 400,
+    }  # fmt: skip
+
+
+def test_ports_sort_as_people_count():
+    assert sorted([("leaf10", "2"), ("leaf2", "10"), ("leaf2", "9")], key=draft_order) == [("leaf2", "9"), ("leaf2", "10"), ("leaf10", "2")]

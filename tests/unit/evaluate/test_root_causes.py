@@ -1,0 +1,167 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which findings follow from a node that does not answer, and which share a leaf."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.root_causes import OF_PAIRS, add_explanations, add_places, explained_by_silence
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.verdicts import Verdict
+
+
+def answered(host: str | None, verdict: str = "unknown", check: str = "answered") -> Verdict:
+    return Verdict("links", check, None, host, verdict, ("rack_01",))
+
+
+def test_only_a_node_that_does_not_answer_explains_findings(plan) -> None:
+    given = [answered("gpu01"), answered("gpu02", "pass"), answered("gpu03", check="port_speed"), answered(None)]
+    assert list(explained_by_silence(plan, given)) == ["gpu01"]
+
+
+def test_a_silent_host_explains_its_ports_on_the_leaves_and_its_addresses(plan) -> None:
+    found = explained_by_silence(plan, [answered("gpu03")])["gpu03"]
+    assert found == ["*:gpu03", "leaf01:Ethernet3", "leaf02:Ethernet3", "*:10.50.0.3", "*:10.51.0.3"]
+
+
+def test_a_silent_leaf_explains_its_far_ends_and_the_rails_on_it(plan) -> None:
+    found = explained_by_silence(plan, [answered("leaf01")])["leaf01"]
+    hosts = [place for number in range(1, 5) for place in (f"gpu0{number}:mlx5_0", f"*:10.50.0.{number}")]
+    spines = [place for spine in (1, 2) for place in (f"spine0{spine}:Ethernet1", f"*:10.0.{spine}.2", f"*:10.0.{spine}.3")]
+    assert found == ["*:leaf01", *(f"gpu0{number}:ens0" for number in range(1, 5)), *spines, *hosts]
+
+
+def test_a_rail_without_an_address_adds_none(plan) -> None:
+    for rail in plan.nodes["gpu03"].values["pod_rails"]:
+        rail["address"] = None
+    assert explained_by_silence(plan, [answered("gpu03")])["gpu03"] == ["*:gpu03", "leaf01:Ethernet3", "leaf02:Ethernet3"]
+
+
+def leaf_of(plan: t.Any, host: str, where: str | None) -> str | None:
+    record: dict[str, t.Any] = {"findings": [{"host": host, "where": where}]}
+    add_places(plan, [record])
+    return record["findings"][0]["leaf"]
+
+
+def test_a_finding_at_a_hosts_rail_names_its_leaf(plan) -> None:
+    assert [leaf_of(plan, "gpu01", where) for where in ("mlx5_0", "ens1", "mlx5_1 to gpu02 mlx5_0")] == ["leaf01", "leaf02", "leaf02"]
+    assert [leaf_of(plan, host, where) for host, where in (("gpu01", "mlx5_9"), ("gpu01", None), ("gpu01", ""), ("leaf01", "ens0"))] == [None] * 4
+    del plan.nodes["gpu01"].values["pod_rails"][0]["netdev"]
+    assert leaf_of(plan, "gpu01", "ens0") is None and leaf_of(plan, "gpu01", "mlx5_0") == "leaf01"
+
+
+def recorded(check: str, severity: str, host: str = "gpu01", where: str = "the host", *, judged: bool = True) -> t.Any:
+    finding = {"host": host, "where": where, "severity": severity, "actual": check, "judged": judged}
+    layer = "rdma" if check in ("slow_rail", "write_bw_per_rail") else "collectives"
+    return {"layer": layer, "check": check, "group": "rack_01", "host": host, "affects": ["rack_01"], "findings": [finding]}
+
+
+def explaining(follower: t.Any, *others: t.Any) -> list[str]:
+    add_explanations([follower, *others])
+    return [one["check"] for one in follower["findings"][0]["explained_by"]]
+
+
+def test_a_slow_run_follows_from_the_host_that_is_slow_with_any_partner() -> None:
+    assert explaining(recorded("all_reduce_bandwidth", "fail"), recorded("slow_node", "fail")) == ["slow_node"]
+    assert explaining(recorded("all_reduce_bandwidth", "fail"), recorded("slow_node", "fail", "gpu02")) == []
+    assert explaining(recorded("nccl_tests_bandwidth", "fail"), recorded("ranks_as_asked", "fail", "gpu02")) == ["ranks_as_asked"]
+
+
+def test_what_is_unknown_explains_no_failure() -> None:
+    variable = recorded("nccl_runtime", "unknown")
+    assert explaining(recorded("node_all_reduce", "unknown"), variable) == ["nccl_runtime"]
+    assert explaining(recorded("node_all_reduce", "fail"), variable) == []
+    assert explaining(recorded("node_all_reduce", "unknown", judged=False), variable) == []
+    assert explaining(recorded("node_all_reduce", "unknown"), recorded("nccl_runtime", "unknown", judged=False)) == []
+
+
+def test_a_slow_rail_follows_from_its_own_test_alone() -> None:
+    tested = recorded("write_bw_per_rail", "fail", where="mlx5_0")
+    assert explaining(recorded("slow_rail", "fail", where="mlx5_0"), tested) == ["write_bw_per_rail"]
+    assert explaining(recorded("slow_rail", "fail", where="mlx5_1"), tested) == []
+
+
+def test_an_explanation_of_a_lower_layer_comes_before_that_of_the_same_one() -> None:
+    tested = recorded("write_bw_per_rail", "fail", where="mlx5_0")
+    assert explaining(recorded("all_reduce_bandwidth", "fail"), tested, recorded("slow_node", "fail")) == ["write_bw_per_rail", "slow_node"]
+
+
+def joined(plan: t.Any, rate: tuple[str, str, str], below: tuple[str, str, str]) -> bool:
+    """Whether a finding (check, host, where) of layer 4 or 5 is joined with one of layer 1."""
+    names = ("rdma", "collectives"), ("links", "links")
+    (follower, cause) = ({**recorded(one[0], "fail", one[1], one[2]), "layer": layers[one[0] not in OF_PAIRS]} for one, layers in zip((rate, below), names))
+    cause["group"] = None if cause["findings"][0]["host"].startswith("leaf") else "rack_01"
+    add_places(plan, [follower, cause])
+    return bool(explaining(follower, cause))
+
+
+@pytest.mark.parametrize(
+    ("rate", "below", "explains"),
+    [
+        (("write_bw_per_rail", "gpu01", "mlx5_0"), ("nic_bit_error_rate", "gpu01", "mlx5_0"), True),
+        (("write_bw_per_rail", "gpu01", "mlx5_0"), ("crc_clean", "gpu01", "ens0"), True),
+        (("write_bw_per_rail", "gpu01", "mlx5_0"), ("nic_bit_error_rate", "gpu01", "mlx5_1"), False),
+        (("write_bw_per_rail", "gpu01", "mlx5_0"), ("pcie_link", "gpu01", "GPU 3"), True),
+        (("write_bw_per_rail", "gpu01", "mlx5_0"), ("crc_clean", "leaf01", "Ethernet1"), True),
+        (("write_bw_per_rail", "gpu01", "mlx5_0"), ("crc_clean", "leaf02", "Ethernet1"), False),
+        (("write_bw_per_rail", "gpu01", "mlx5_0"), ("crc_clean", "leaf01", "Ethernet2"), False),
+        (("write_bw_per_rail", "gpu01", "mlx5_0 to gpu02 mlx5_0"), ("crc_clean", "leaf01", "Ethernet2"), True),
+        (("write_bw_per_rail", "gpu01", "mlx5_0"), ("crc_clean", "leaf01", "Ethernet33"), True),
+        (("all_reduce_bandwidth", "gpu01", "all_reduce"), ("crc_clean", "leaf01", "Ethernet2"), True),
+        (("rail_all_reduce", "gpu01", "mlx5_0"), ("crc_clean", "leaf01", "Ethernet2"), True),
+        (("write_bw_per_rail", "gpu01", "every rail"), ("nic_bit_error_rate", "gpu01", "mlx5_1"), True),
+    ],
+)
+def test_what_a_lower_layer_found_explains_only_what_passes_there(plan, rate, below, explains: bool) -> None:
+    """A rail by findings of this rail or of its cable's ends, or of a partner that is named; a run of all hosts by any of theirs."""
+    assert joined(plan, rate, below) is explains
+
+
+def test_a_finding_on_a_switch_names_the_host_behind_its_port(plan) -> None:
+    found = recorded("switch_drops", "fail", "leaf01", "drops of queue UC3")
+    for port, where, peer in (("Ethernet2", "drops", "gpu02"), (None, "Ethernet3 drops", "gpu03"), ("Ethernet33", "drops", None), (None, "ECN", None)):
+        found["findings"][0].update(port=port, where=where)
+        add_places(plan, [found])
+        assert found["findings"][0]["peer"] == peer
+
+
+@pytest.mark.parametrize(("check", "severity"), [("all_rails_used", "fail"), ("gpudirect_used", "unknown")])
+def test_the_library_is_blamed_for_gpudirect_alone(check: str, severity: str) -> None:
+    other, tested = recorded(check, severity, "gpu03", "channels"), {**recorded("gpu_write_bw", "fail", "gpu03"), "verdict": "pass", "findings": []}
+    add_explanations([tested, other])
+    assert "cause" not in other["findings"][0]
+
+
+@pytest.mark.parametrize(
+    ("of_memory", "own", "library"),
+    [("pass", None, True), ("warn", None, False), ("fail", None, False), ("skip", None, False), ("pass", "NCCL is too old.", False), (None, None, False)],
+)
+def test_gpu_memory_that_is_fast_at_layer_4_and_not_used_at_layer_5_is_the_librarys(of_memory: str | None, own: str | None, library: bool) -> None:
+    unused = recorded("gpudirect_used", "fail", "gpu03", "channels")
+    unused["findings"][0]["cause"] = own
+    tested = [{"layer": "rdma", "check": "gpu_write_bw", "group": "rack_01", "host": host, "verdict": word, "affects": ["rack_01"], "findings": []}
+              for host, word in (("gpu03", of_memory), ("gpu04", "pass")) if word]  # fmt: skip
+    add_explanations([*tested, unused])
+    cause = unused["findings"][0]["cause"]
+    assert (cause != own) is library and ("gpu_write_bw passes on gpu03" in (cause or "")) is library
+    assert ("NCCL_NET_GDR_LEVEL" in (unused["findings"][0].get("fix") or "")) is library
+
+
+@pytest.mark.parametrize(
+    ("check", "grown", "severity", "host", "explains"),
+    [
+        ("slow_rank", "gpu_slowdown_under_load", "warn", "gpu01", True),
+        ("slow_rank", "gpu_slowdown_under_load", "warn", "gpu02", False),
+        ("slow_rank", "gpu_slowdown_under_load", "unknown", "gpu01", False),
+        ("slow_rank", "losses_under_load", "fail", "gpu01", False),
+        ("step_outliers", "losses_under_load", "fail", "gpu01", True),
+        ("step_time_stable", "log_under_load", "fail", "gpu01", True),
+        ("all_reduce_bandwidth", "links_under_load", "fail", "gpu01", True),
+    ],
+)
+def test_what_grew_on_a_host_in_the_load_explains_its_slow_steps(check: str, grown: str, severity: str, host: str, explains: bool) -> None:
+    slow = recorded(check, "fail", where="rank 1 (GPU 1)")
+    slow["findings"][0]["cause"] = "The other ranks waited for this rank's computation in those steps."
+    assert explaining(slow, recorded(grown, severity, host, "GPU 1")) == [grown] * explains

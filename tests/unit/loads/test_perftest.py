@@ -1,0 +1,29 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Complaints of perftest: what is of the network is a fail, what is of the tool or of the partner's end is unknown."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.perftest_errors import explain_error
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict", "words"),
+    [
+        (" Completion with error at client\n Failed status 12: wr_id 0 syndrom 0x81\n", "fail", "transport retries exceeded"),
+        (" Completion with error at client\n", "fail", "a completion with an error (Completion with error at client)"),
+        (" Failed status 77: wr_id 0\n", "fail", "a completion with an error (Failed status 77: wr_id 0)"),
+        ("IB device mlx5_9 not found\n Unable to find the Infiniband/RoCE device\n", "fail", "the host lacks the device (IB device mlx5_9 not found)"),
+        ("Couldn't connect to 10.0.0.2:18515\nUnable to open file descriptor for socket connection", "unknown", "(Couldn't connect to 10.0.0.2:18515)"),
+        ("Couldn't listen to port 18515\n", "unknown", "in use"),
+    ],
+)
+def test_the_complaint_that_says_most_is_told(text: str, verdict: str, words: str) -> None:
+    said = explain_error("noise\n", text)
+    assert said is not None and said.verdict == verdict and words in str(said)
+
+
+def test_no_complaint_is_none() -> None:
+    assert explain_error("", "Conflicting CPU frequency values detected: 1.0 != 2.0.\n") is None

@@ -1,0 +1,416 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a person and a machine read at the end of a run."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+from dataclasses import replace
+from xml.etree import ElementTree as ET
+
+import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Finding
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.registry import REGISTRY
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate import root_causes
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.root_causes import add_explanations
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.verdicts import from_record
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import DEFAULTS, DESCRIPTION
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import folding
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.conditions import conditions_of
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.junit import render_junit
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.markdown import SUMMARY_CHARACTERS, render_markdown, summary
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.table import render_table
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.report_files import write_report
+
+from tests import made_run
+
+NASTY = "\x1b[31m<script>alert(1)</script>|`x`\x00 {{ lookup('pipe', 'id') }}"
+
+
+def record(host: str, where: str = "mlx5_0", verdict: str = "fail", check: str = "rails_present", actual: str = "Down", **more: t.Any) -> dict[str, t.Any]:
+    finding = {"where": where, "expected": "Active", "actual": actual, "severity": verdict, "host": host, "leaf": more.pop("leaf", None)}
+    base = {"layer": "preflight", "check": check, "group": "rack_01", "host": host, "verdict": verdict, "affects": ["rack_01"], "statement": "It is up."}
+    return {**base, "words": "", "findings": [finding], "waived": [], "cause": "Broken.", "fix": "Mend it.", "remedy": None, "left_out": False, **more}
+
+
+UNUSED = {"check": "port_speed", "host": "gpu09", "where": "ens0", "until": "2026-12-01"}
+
+
+def report(*records: dict[str, t.Any], groups: t.Sequence[str] = ("rack_01", "rack_02"), explained: dict[str, list[str]] | None = None) -> dict[str, t.Any]:
+    gates = {
+        group: {"gate": "closed" if number == 0 else "open", "reasons": ["x is fail"], "time": None, "counts": {"pass": 1}}
+        for number, group in enumerate(groups)
+    }
+    layers = [{"number": number, "layer": name, "asked": True, "groups": gates, "shared": {"counts": {}}} for number, name in enumerate(("preflight", "links"))]
+    return {
+        "pod": "small", "run_id": "1", "depth": "standard", "mode": "full", "version": "0.1.0", "verdict": "no_go", "reasons": ["rack_01 is held"],
+        "up_to_layer": None, "replayed_from": "", "layers": layers, "explained": explained or {}, "verdicts": list(records),
+        "opened": "2026-06-15T12:00:00Z", "ended": "2026-06-15T12:10:00Z", "started_by": "operator", "controller": "admin01",
+        "versions": {"collection": "0.1.0", "ansible_core": "2.19.0", "python": "3.11.2"}, "limit": "rack_01:leaves", "check": True,
+        "tags": ["always"], "skip_tags": [], "stands_on": ["1 waiver until 2026-12-01"], "unused_waivers": [UNUSED], "quarantined": {},
+        "changed_expectations": {"pod_soak_seconds": {"default": 300, "value": 1, "nodes": 4}},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("names", "folded"),
+    [
+        (["gpu01", "gpu02", "gpu03"], "gpu01-gpu03"),
+        (["gpu01", "gpu02"], "gpu01, gpu02"),
+        (["gpu10", "gpu9", "gpu8", "x"], "gpu8-gpu10, x"),
+        (["Ethernet1/1", "Ethernet2/1", "Ethernet3/1"], "Ethernet1/1-Ethernet3/1"),
+        (list("acegik"), "a, c, e, g and 2 more"),
+    ],
+)
+def test_names_fold_into_ranges(names, folded) -> None:
+    assert folding.ranges(names) == folded
+
+
+def test_findings_that_say_the_same_are_one_entry() -> None:
+    entries = folding.entries(report(*(record(f"gpu{number:02}", leaf="leaf01") for number in range(1, 33))))
+    assert len(entries) == 1 and entries[0].where == "gpu01-gpu32 mlx5_0" and entries[0].size == " (32 findings, all on leaf01)"
+    two = folding.entries(report(record("gpu01"), record("gpu02", actual="Polling")))
+    assert [entry.actual for entry in two] == ["Down", "Polling"]
+
+
+def test_folded_findings_show_the_numbers_of_all_of_them_and_each_culprit_its_own() -> None:
+    rates = {"gpu01": "388.5", "gpu02": "391", "gpu03": "388.5"}
+    records = [record(host, actual=f"{rate} Gb/s with gpu1{host[-1]} mlx5_0") for host, rate in rates.items()]
+    for one, least in zip(records, ("395", "395", "390")):
+        one["findings"][0]["expected"] = f"{least} Gb/s or more"
+    found = report(*records)
+    (entry,) = folding.entries(found)
+    assert entry.actual == "388.5 to 391 Gb/s with gpu11-gpu13 mlx5_0" and entry.wanted == "390 to 395 Gb/s or more"
+    for text in (render_table(found), render_markdown(found)):
+        assert "388.5 to 391 Gb/s" in text.replace("\\", "")
+    culprits = folding.culprits(found, set(rates))
+    for host, rate in rates.items():
+        (sentence,) = culprits[host]
+        assert f"got {rate} Gb/s with gpu1{host[-1]} mlx5_0;" in sentence and f"expected {'390' if host == 'gpu03' else '395'} Gb/s" in sentence
+
+
+@pytest.mark.parametrize(
+    ("texts", "merged"),
+    [
+        (["Down"], "Down"),
+        (["Down", "Down"], "Down"),
+        (["Xid 63", "Xid 79"], "Xid 63, 79"),
+        (["+3", "+17", "+5", "+4", "+90"], "+3 to +90"),
+        (["1e-05 before FEC", "3.2e-06 before FEC"], "3.2e-06 to 1e-05 before FEC"),
+        (["-12.5 dBm", "-9 dBm"], "-12.5 to -9 dBm"),
+        (["80 % of 2 s, 3 frames", "9 % of 2 s, 12 frames"], "9 to 80 % of 2 s, 3 to 12 frames"),
+        (["AS 65001", "AS 65002", "AS 65003", "AS 65009", "AS 65010"], "AS 65001-65003, 65009, 65010"),
+        (["10.0.1.6 is Idle", "10.0.2.6 is Idle"], "10.0.1.6, 10.0.2.6 is Idle"),
+        (["one thing", "another"], "one thing; another"),
+        (["a", "b", "c", "d", "e"], "a; b; c; and 2 more"),
+    ],
+)
+def test_texts_that_differ_in_numbers_are_one(texts, merged) -> None:
+    assert folding.merged(texts) == merged
+
+
+@pytest.mark.parametrize("of_finding", [True, False])
+def test_findings_with_different_fixes_are_two_entries(of_finding: bool) -> None:
+    one, two = record("gpu01"), record("gpu02")
+    if of_finding:
+        one["findings"][0] |= {"cause": "Global pause is on.", "fix": "ethtool -A ens0 rx off"}
+        two["findings"][0] |= {"cause": "Global pause is on.", "fix": "ethtool -A ens1 rx off"}
+    else:
+        one |= {"cause": "One.", "fix": "Mend one."}
+    found = report(one, two)
+    assert len(folding.entries(found)) == 2
+    culprits = folding.culprits(found, {"gpu01", "gpu02"})
+    expected = ("ethtool -A ens0 rx off", "ethtool -A ens1 rx off") if of_finding else ("Mend one.", "Mend it.")
+    assert (culprits["gpu01"][0].partition("fix: ")[2], culprits["gpu02"][0].partition("fix: ")[2]) == expected
+
+
+def test_a_warning_beside_a_failure_is_listed() -> None:
+    both = record("gpu01", actual="300 Gb/s")
+    both["findings"].append({**both["findings"][0], "where": "mlx5_1", "actual": "380 Gb/s", "severity": "warn"})
+    found = report(both)
+    assert [(entry.verdict, entry.where) for entry in folding.entries(found, ("warn",))] == [("warn", "gpu01 mlx5_1")]
+    assert [(entry.verdict, entry.where) for entry in folding.entries(found)] == [("fail", "gpu01 mlx5_0")]
+    text = render_markdown(found)
+    assert "## Warnings" in text and "380 Gb/s" in text and "Warnings: 1, of rails_present" in render_table(found)
+
+
+def test_a_silent_node_explains_in_the_layer_in_which_it_is_silent_alone() -> None:
+    places = {"leaf01": ["gpu01:ens0", "*:leaf01"]}
+    silent = record("leaf01", "leaf01", "unknown", "answered", "unreachable", group=None, layer="links")
+    below, beside = record("gpu01", "ens0", check="ports_present"), record("gpu01", "ens0", check="ports_present", layer="links")
+    entries = folding.entries(report(below, beside, silent, explained=places))
+    assert [(entry.layer, entry.check, entry.explains) for entry in entries] == [("preflight", "ports_present", 0), ("links", "answered", 1)]
+
+
+def test_a_silent_node_explains_states_that_follow_from_it_and_no_faults_beside_it() -> None:
+    silent = record("leaf01", "leaf01", "unknown", "answered", "unreachable", group=None, layer="links")
+    crc, down = (record("gpu01", "ens0", check=check, layer="links") for check in ("crc_clean", "ports_present"))
+    unread = record("gpu01", "ens0", "unknown", "optic_rx_power", "not reported", layer="links")
+    judged = record("gpu01", "ens0", "unknown", "bit_error_rate", "counted too short", layer="links")
+    judged["findings"][0]["judged"] = True
+    found = report(crc, down, unread, judged, silent, explained={"leaf01": ["gpu01:ens0"]})
+    entries = folding.entries(found)
+    assert [entry.check for entry in entries] == ["answered", "crc_clean", "bit_error_rate"]
+    assert entries[0].explained == ["ports_present on gpu01 ens0", "optic_rx_power on gpu01 ens0"]
+    for text in (render_table(found), render_markdown(found)):
+        assert "ports_present on gpu01 ens0" in " ".join(text.replace("\\", "").split())
+
+
+def test_a_silent_switch_explains_what_hangs_on_it() -> None:
+    silent = record("leaf01", "leaf01", "unknown", "answered", "unreachable", group=None)
+    followers = [record("gpu01", "ens0"), record("gpu02", "mlx5_0 to gpu03 mlx5_1 (10.51.0.3)")]
+    entries = folding.entries(report(*followers, silent, explained={"leaf01": ["gpu01:ens0", "*:10.51.0.3"]}))
+    assert [(entry.check, entry.explains) for entry in entries] == [("answered", 2)]
+
+
+def test_an_entry_names_the_groups_that_it_closes() -> None:
+    leaf = record("leaf01", "Ethernet1", affects=["rack_01", "rack_02"], by_group={"rack_01": "fail", "rack_02": "pass"}, group=None)
+    assert [entry.groups for entry in folding.entries(report(leaf))] == [["rack_01"]]
+
+
+def test_what_one_tool_left_untold_is_one_entry() -> None:
+    untold = [record("gpu01", check=check, verdict="unknown", findings=[], words="nvidia-smi: not found on PATH") for check in ("gpus_present", "gpu_errors")]
+    entries = folding.entries(report(*untold))
+    assert [entry.checks for entry in entries] == [["gpus_present", "gpu_errors"]] and "could not be read" in entries[0].cause
+
+
+def test_the_words_of_a_check_that_judged_are_not_replaced() -> None:
+    """Only what did not answer is to be made to answer."""
+    silent, judged, own = (record("gpu01", verdict="unknown", check=check) for check in ("one", "two", "three"))
+    judged["findings"][0]["judged"] = True
+    own["findings"][0].update(judged=True, cause="A variable forces it.", fix="Remove the variable.")
+    words = record("gpu01", verdict="unknown", check="four", findings=[], words="all hosts are alike", judged=True)
+    of_check = {entry.check: (entry.cause, entry.fix) for entry in folding.entries(report(silent, judged, own, words))}
+    assert "could not be read" in of_check["one"][0]
+    assert of_check["two"] == of_check["four"] == ("Broken.", "Mend it.")
+    assert of_check["three"] == ("A variable forces it.", "Remove the variable.")
+
+
+def test_findings_of_different_causes_are_two_entries() -> None:
+    one, two = record("gpu01"), record("gpu02")
+    one["findings"][0]["cause"] = "A variable forces it."
+    assert [entry.cause for entry in folding.entries(report(one, two))] == ["A variable forces it.", "Broken."]
+
+
+def test_the_table_fits_a_hundred_columns_and_has_colour_only_when_asked() -> None:
+    wide = report(record("gpu01", "x" * 300, actual="y " * 200), groups=[f"scalable_unit_{number:02}" for number in range(20)])
+    text = render_table(wide)
+    assert max(map(len, text.splitlines())) <= 302 and all(len(line) <= 100 for line in text.splitlines() if "x" * 50 not in line)
+    assert "\x1b" not in text and "scalable_unit_19" in text and "\x1b[31m" in render_table(wide, colour=True)
+
+
+def test_device_text_stays_text() -> None:
+    nasty = report(record("gpu01", NASTY, actual=NASTY))
+    text = render_markdown(nasty)
+    assert "\\<script\\>" in text and "\\|" in text and not re.search(r"(?<!\\)<script", text)
+    tree = ET.fromstring(render_junit(nasty).partition("\n")[2])
+    case = next(case for case in tree.iter("testcase") if case.get("name") == "rails_present gpu01")
+    assert "<script>" in case.find("failure").get("message") and "\x00" not in case.find("failure").get("message")
+    assert "\x1b[31m<" not in render_table(nasty)
+
+
+def test_junit_counts_what_it_holds() -> None:
+    whole = report(
+        record("gpu01"), record("gpu02", verdict="unknown"), record("gpu03", verdict="skip", findings=[], words="no soak"), record("gpu04", verdict="warn")
+    )
+    suite = ET.fromstring(render_junit(whole).partition("\n")[2]).find("testsuite[@name='preflight']")
+    assert {key: suite.get(key) for key in ("tests", "failures", "errors", "skipped")} == {"tests": "6", "failures": "1", "errors": "2", "skipped": "1"}
+
+
+def test_the_markdown_report_tells_gates_findings_and_waivers() -> None:
+    text = render_markdown(
+        report(record("gpu01", waived=[{"host": "gpu02", "finding": "mlx5_0: x", "reason": "spare", "until": "2026-07-01"}]), record("gpu03", verdict="warn"))
+    )
+    assert "| 0 preflight | CLOSED | open |" in text and "## Warnings" in text and "(until 2026-07-01: spare)" in text and "  - fix: Mend it." in text
+
+
+def test_a_verdict_is_given_with_what_it_stands_on_in_the_same_breath() -> None:
+    good = {**report(), "verdict": "go", "reasons": [], "up_to_layer": "links"}
+    assert "GO with 1 waiver until 2026-12-01: pod small, up to layer links" in render_table(good)
+    assert render_markdown(good).startswith("# small: go with 1 waiver until 2026-12-01, up to layer links\n")
+    suite = ET.fromstring(render_junit(good).partition("\n")[2]).find("testsuite[@name='verdict']")
+    assert "GO with 1 waiver until 2026-12-01: pod small" in suite.findtext("testcase/system-out") and suite.get("failures") == "0"
+    failed = ET.fromstring(render_junit(report()).partition("\n")[2]).find("testsuite[@name='verdict']")
+    assert failed.get("failures") == "1" and "rack_01 is held" in failed.find("testcase/failure").get("message")
+
+
+@pytest.mark.parametrize(
+    ("reached", "words"),
+    [
+        ({"rack_01": 2, "rack_02": 2}, "up to layer links"),
+        ({"rack_01": 1, "rack_02": 3, "rack_03": 3, "rack_04": 2}, "every group up to preflight; rack_04 up to links; rack_02, rack_03 up to routing"),
+        ({"rack_01": 0, "rack_02": 2}, "no layer is proved for every group; rack_02 up to links"),
+        ({"rack_01": 0, "rack_02": 0}, "no layer is proved for every group"),
+        ({"rack_01": 2, "rack_02": 1, "rack_03": -1}, "every group up to preflight; rack_01 up to links"),
+    ],
+)
+def test_the_verdict_says_how_far_each_group_has_come(reached: dict[str, int], words: str) -> None:
+    whole = report(groups=list(reached))
+    names = ("preflight", "links", "routing", "congestion")
+    states = {group: ["out_of_scope"] * 4 if top < 0 else [*["open"] * top, "closed", *["not_reached"] * 4] for group, top in reached.items()}
+    gates = [{group: {"gate": state[number], "reasons": [], "counts": {}} for group, state in states.items()} for number in range(4)]
+    whole["layers"] = [
+        {"number": number, "layer": name, "asked": number < 3, "groups": gates[number], "shared": {"counts": {}}} for number, name in enumerate(names)
+    ]
+    least = min(top for top in reached.values() if top >= 0)
+    whole["up_to_layer"] = names[least - 1] if least else None
+    assert words + ", depth standard" in " ".join(render_table(whole).split())
+    markdown, junit = render_markdown(whole).replace("\\", ""), render_junit(whole)
+    for text in (markdown, junit):
+        assert words in text
+
+
+def test_reports_say_where_a_verdict_comes_from() -> None:
+    for text in (render_markdown(report()), render_junit(report())):
+        for words in ("2026-06-15T12:10:00Z", "operator", "admin01", "2.19.0", "3.11.2", "limit rack", "check", "tags always"):
+            assert words in text.replace("\\", ""), words
+    text = render_markdown(report())
+    assert "pod\\_soak\\_seconds: 1 instead of 300, on 4 nodes" in text and "port\\_speed on gpu09, ens0 (until 2026-12-01) is unused" in text
+    assert "port_speed on gpu09, ens0 (until 2026-12-01) is" in render_table(report())
+
+
+@pytest.mark.parametrize("expired", [False, True])
+def test_a_waiver_has_expired_by_its_flag_and_not_by_what_a_device_reports(plan, tmp_path, expired: bool) -> None:
+    found = Finding("Ethernet1", "no description", "waiver expired on 2020-01-01: as a switch describes its port", "warn", waiver_expired=expired)
+    verdict = replace(made_run.verdict(plan, "links", "port_speed", "gpu01"), verdict="warn", findings=(found,))
+    book = made_run.make(tmp_path, plan, [verdict], asked=["links"])
+    assert ("a waiver has expired" in write_report(book, plan, book.state())["reasons"]) is expired
+    assert from_record(verdict.record()).findings == (replace(found, host="gpu01"),)
+
+
+def conditioned(*waived: dict[str, str], **fields: t.Any) -> list[str]:
+    records = [record("gpu01", verdict="skip", findings=[], waived=list(waived))]
+    return conditions_of([{"verdicts": records, "quarantined": {}, **fields}])
+
+
+def test_what_a_verdict_stands_on() -> None:
+    first = {"host": "gpu01", "where": "ens0", "finding": "x", "reason": "y", "until": "2026-12-01"}
+    assert conditioned() == []
+    assert conditioned(first, first) == ["1 waiver until 2026-12-01"]
+    assert conditioned(first, {**first, "where": "ens1", "until": "2026-11-01"}) == ["2 waivers, the first until 2026-11-01"]
+    assert conditioned(resumed=[{"run": "A", "layers": ["preflight", "links"], "minutes": 40}]) == ["preflight and links from run A, 40 min old"]
+    assert conditioned(quarantined={"gpu01": {}, "gpu02": {}}) == ["2 hosts left out by quarantine (gpu01, gpu02)"]
+    names = ("pod_soak_seconds", "pod_name", "pod_ping_rtt_max_ms", "pod_load_busy_hosts", "pod_flaps_max", "pod_pause_max_percent")
+    changed = {name: {"default": DEFAULTS[name], "value": value, "nodes": 1} for name, value in zip(names, (1, "mine", 7, True, 9, 50))}
+    assert conditioned(changed_expectations=changed) == [
+        "soak 1 s instead of 300", "ping rtt max 7 ms instead of 5", "load busy hosts true instead of False", "2 more changed expectations",
+    ]  # fmt: skip
+
+
+def test_every_number_of_a_threshold_is_said() -> None:
+    assert not [name for name in DESCRIPTION if name not in DEFAULTS]
+    assert {"pod_soak_seconds", "pod_gate_policy", "pod_ping_peers", "pod_write_bw_min_percent", "pod_rdma_mtu"} <= set(DEFAULTS) - DESCRIPTION
+
+
+def test_a_run_keeps_what_it_stands_on(plan, tmp_path) -> None:
+    for node in plan.nodes.values():
+        node.values["pod_waivers"] = [{**UNUSED, "host": "gpu01", "reason": "spare ordered"}, {**UNUSED, "host": "gpu02", "where": "ens1", "reason": "x"}]
+        node.values["pod_soak_seconds"] = 1
+    waived = replace(made_run.verdict(plan, "links", "port_speed", "gpu01"), verdict="skip")
+    waived = replace(waived, waived=({"host": "gpu01", "where": "ens0", "finding": "x", "reason": "spare ordered", "until": "2026-12-01"},))
+    book = made_run.make(tmp_path, plan, [waived, made_run.verdict(plan, "links", "port_speed", "gpu02")], asked=["links"])
+    state = book.state()
+    state.gates["preflight"] = {group: {**gate, "run": "earlier", "time": "2026-06-15T11:20:00Z"} for group, gate in state.gates["links"].items()}
+    kept = write_report(book, plan, state)
+    assert kept["stands_on"] == ["1 waiver until 2026-12-01", "preflight from run earlier, 40 min old", "soak 1 s instead of 300"]
+    assert [(one["host"], one["where"]) for one in kept["unused_waivers"]] == [("gpu02", "ens1")]
+    page = made_run.page(book)
+    assert "With 1 waiver until 2026-12-01; preflight from run earlier, 40 min old; soak 1 s instead of 300." in page
+    assert "port_speed on gpu02, ens1" in page and "pod_soak_seconds: 1 instead of 300" in page
+
+
+def test_a_summary_fits_and_counts_what_it_leaves_out() -> None:
+    many = report(*(record(f"gpu{number:03}", actual=f"state {chr(97 + number % 26)}{chr(97 + number // 26)}") for number in range(200)))
+    text = summary(many, "https://reports.example.com/a_b/report.html")
+    assert len(text) <= SUMMARY_CHARACTERS and text.startswith("# ") and "<https://reports.example.com/a_b/report.html>" in text
+    shown = text.count("  - cause: ")
+    assert 5 < shown < 200 and f"- and {200 - shown} more findings in the report" in text
+    few = summary(report(record("gpu001")))
+    assert "more findings" not in few and "**fail " in few and few.count("  - fix: ") == 1
+
+
+def test_a_summary_of_many_groups_shows_those_with_a_closed_gate() -> None:
+    groups = [f"rack_{number:02}" for number in range(40)]
+    wide = report(record("gpu001"), groups=groups)
+    wide["layers"][0]["groups"]["rack_17"]["gate"] = "closed"
+    for layer in wide["layers"]:
+        for group in groups:
+            if group != "rack_17":
+                layer["groups"][group]["gate"] = "open"
+    text = summary(wide)
+    assert " rack\\_17 |" in text and " rack\\_16 |" not in text and "39 more gate groups" in text
+
+
+def test_culprits_are_the_nodes_with_findings_of_a_no_go() -> None:
+    found = report(record("gpu001"), record("gpu002", verdict="warn"), record("leaf01", where="Ethernet1"))
+    found["verdict"] = "no_go"
+    culprits = folding.culprits(found, {"gpu001", "gpu002", "leaf01"})
+    assert set(culprits) == {"gpu001", "leaf01"} and "fix: " in culprits["gpu001"][0] and "at Ethernet1" in culprits["leaf01"][0]
+    assert folding.culprits({**found, "verdict": "no_fault_seen"}, {"gpu001"}) == {}
+    assert folding.culprits(found, {"gpu009"}) == {}
+
+
+@pytest.mark.parametrize("severity", ["fail", "unknown"])
+def test_a_finding_with_a_cause_of_its_own_comes_with_it_and_is_not_folded_with_others(severity: str) -> None:
+    usual, special = record("gpu01", verdict=severity), record("gpu02", verdict=severity)
+    special["findings"][0] |= {"cause": "Global pause is on.", "fix": "ethtool -A ens0 rx off tx off"}
+    found = {entry.places[0][0]: entry for entry in folding.entries(report(usual, special))}
+    assert (found["gpu02"].cause, found["gpu02"].fix) == ("Global pause is on.", "ethtool -A ens0 rx off tx off")
+    assert found["gpu01"].cause != "Global pause is on."
+
+
+def test_the_cause_of_a_finding_survives_its_record() -> None:
+    found = Finding("ens0", "off", "on", cause="Global pause is on.", fix="Switch it off.")
+    again = from_record(replace(from_record({**record("gpu01"), "findings": []}), findings=(found,)).record())
+    assert [(one.cause, one.fix) for one in again.findings] == [("Global pause is on.", "Switch it off.")]
+
+
+def test_what_a_lower_layer_found_explains_a_rate_of_the_same_place() -> None:
+    skewed = record("leaf03", "Ethernet33/1", "warn", "ecmp_balanced", "1.80 times the mean of 4 uplinks", layer="congestion", group=None)
+    elsewhere = record("leaf07", "Ethernet33/1", "warn", "ecmp_balanced", "1.5 times", layer="congestion", group=None, affects=["rack_02"])
+    worn = record("gpu02", "mlx5_2", "warn", "nic_bit_error_rate", "3e-06", layer="links")
+    other = record("gpu02", "GPU 1", "warn", "gpu_errors", "Xid 63")
+    slow = record("gpu01", "all_reduce", check="all_reduce_bandwidth", actual="180 GB/s", layer="collectives")
+    its = record("gpu02", "all_reduce", check="all_reduce_bandwidth", actual="170 GB/s", layer="collectives")
+    records = [skewed, elsewhere, worn, other, slow, its]
+    add_explanations(records)
+    known = {name for checks in REGISTRY.values() for name in checks}
+    assert known >= root_causes.RATES | root_causes.OF_PATHS | root_causes.OF_HOSTS
+    assert [one["check"] for one in slow["findings"][0]["explained_by"]] == ["ecmp_balanced"]
+    assert [one["check"] for one in its["findings"][0]["explained_by"]] == ["nic_bit_error_rate", "ecmp_balanced"]
+    assert "explained_by" not in worn["findings"][0]
+    whole = report(*records)
+    whole["layers"] += [{**whole["layers"][0], "layer": name} for name in ("congestion", "collectives")]
+    text = render_table(whole)
+    assert "explained by:" in text and "warn congestion/ecmp_balanced on leaf03 Ethernet33/1: 1.80 times the mean of 4" in " ".join(text.split())
+    assert "explained by warn congestion/ecmp\\_balanced on leaf03" in render_markdown(whole)
+    assert "leaf07" not in text
+
+
+def test_what_follows_from_a_finding_of_its_layer_comes_behind_it() -> None:
+    session = record("leaf03", "spine01 (10.0.1.6)", check="bgp_established", actual="Idle with AS 65000", layer="links", group=None)
+    paths = [record("leaf03", f"10.5{number}.0.0/24", check="ecmp_paths", actual="3 next hops", layer="links", group=None) for number in range(9)]
+    records = [*paths, session]
+    add_explanations(records)
+    found = folding.entries(report(*records))
+    assert [(entry.check, entry.follows) for entry in found] == [("bgp_established", False), ("ecmp_paths", True)]
+    assert list(found[1].explained_by) == ["fail links/bgp_established on leaf03 spine01 (10.0.1.6): Idle with AS 65000"]
+
+
+def test_a_leaf_that_does_not_mark_explains_the_receivers_on_it_alone() -> None:
+    unmarked = record("leaf03", "ECN", check="switch_marks", actual="none on any port", layer="links", group=None)
+    receivers = [record(host, "mlx5_4 as receiver", check="ecn_marks_under_load", actual="none", layer="links") for host in ("gpu01", "gpu02")]
+    receivers[0]["findings"][0]["leaf"], receivers[1]["findings"][0]["leaf"] = "leaf03", "leaf04"
+    add_explanations([*receivers, unmarked])
+    assert [[one["host"] for one in each["findings"][0]["explained_by"]] for each in receivers] == [["leaf03"], []]
+
+
+def test_what_a_lower_layer_found_stays_named_beside_a_finding_of_the_same_layer() -> None:
+    worn = [record("gpu01", f"mlx5_{number}", "warn", "nic_bit_error_rate", "3e-06", layer="links") for number in range(9)]
+    long = record("gpu01", "rank 0, step 77", check="step_outliers", actual="4556 ms", layer="training")
+    unsteady = record("gpu01", "rank 0", check="step_time_stable", actual="74.6 %", layer="training")
+    add_explanations([*worn, long, unsteady])
+    assert [one["check"] for one in unsteady["findings"][0]["explained_by"]] == [*["nic_bit_error_rate"] * 4, "step_outliers"]
+    assert [one["check"] for one in long["findings"][0]["explained_by"]] == ["nic_bit_error_rate"] * 5

@@ -1,0 +1,321 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One verdict of several slices, which fails closed; the slices are run directories of a simulated pod, written by the code of a run."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import typing as t
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors import RunError
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.files import read_json, utc_now, write_json
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import RunStore, collection_version, plan_digest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.merge import Merged, headline, merge_slices, render_merged
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.report_files import write_report
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.slices import read_slice
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
+
+# What a gate that is open reports besides.
+NO_REASONS: dict[str, list[str]] = {"reasons": [], "unproved": [], "too_few": []}
+
+
+def made(into: Path, last: str, faults: t.Sequence[str] = (), hosts_per_rack: int = 2, **expectations: t.Any) -> list[Path]:
+    """A run directory for each gate group of a pod, as one controller each would write it."""
+    inventory = into.parent / f"{into.name}_inventory"
+    inventory.mkdir()
+    pods = inprocess.Pods(layout.write(inventory, racks=2, hosts_per_rack=hosts_per_rack, spines=2, expectations={"pod_to_layer": last, **expectations}))
+    found = []
+    for group in pods.plan.groups:
+        found.append(into / group)
+        pods.climb(pods.pod(faults), found[-1], groups=[group])
+    return found
+
+
+@pytest.fixture(scope="module")
+def proved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Slices up to links in which nothing is wrong."""
+    place = tmp_path_factory.mktemp("proved")
+    made(place, "links")
+    return place
+
+
+@pytest.fixture
+def good(proved: Path, tmp_path: Path) -> list[Path]:
+    """A copy of them to change."""
+    shutil.copytree(proved, tmp_path / "slices")
+    return sorted((tmp_path / "slices").iterdir())
+
+
+@pytest.fixture(scope="module")
+def failed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Slices up to links, of which one has a fail."""
+    place = tmp_path_factory.mktemp("failed")
+    made(place, "links", ["crc_grows"])
+    return place
+
+
+@pytest.fixture
+def bad(failed: Path, tmp_path: Path) -> list[Path]:
+    """A copy of them to change."""
+    shutil.copytree(failed, tmp_path / "failed")
+    return sorted((tmp_path / "failed").iterdir())
+
+
+def merged(places: t.Sequence[Path], recheck: bool = False, minutes: float = 60, later: float = 0) -> Merged:
+    found = [read_slice(place, recheck) for place in places]
+    return merge_slices(found, datetime.now(UTC) + timedelta(minutes=later), minutes, collection_version(), recheck)
+
+
+def change(path: Path, edit: t.Callable[[t.Any], t.Any]) -> None:
+    """Edit a JSON file."""
+    document = read_json(path)
+    edit(document)
+    write_json(path, document)
+
+
+def both(run: Path, layer: str, edit: t.Callable[[list[t.Any]], t.Any]) -> None:
+    """Edit a layer's verdicts where the report has them and where they were written first, and build the report again."""
+    change(run / "verdicts" / f"{layer}.json", lambda document: edit(document["verdicts"]))
+    book = RunStore(run)
+    write_report(book, book.plan(), book.state())
+
+
+def test_slices_that_are_all_well_are_a_go(good: list[Path]) -> None:
+    one = merged(good)
+    assert (one.verdict, one.reasons, one.up_to_layer) == ("go", [], "links")
+    assert one.runs == {place.name: [place.name] for place in good}
+    assert "evidence not rechecked" in render_merged("pod", one).splitlines()[0] and "up to layer links" in render_merged("pod", one)
+
+
+def test_slices_of_too_few_hosts_to_prove_a_layer_are_no_go(tmp_path: Path) -> None:
+    """Their gates are neither open nor closed, and they are evaluated above them as any group that continues."""
+    places = made(tmp_path / "few", "congestion", hosts_per_rack=1)
+    assert read_json(places[0] / "state.json")["gates"]["routing"]["rack_01"]["state"] == "not_proved"
+    one = merged(places)
+    assert (one.verdict, one.up_to_layer) == ("no_go", "links")
+    assert one.reasons == ["rack_01 is not proved at routing", "rack_02 is not proved at routing"]
+
+
+def test_evidence_is_evaluated_again(good: list[Path]) -> None:
+    one = merged(good, recheck=True)
+    assert (one.verdict, one.reasons) == ("go", []) and "not rechecked" not in render_merged("pod", one)
+
+
+def test_evidence_that_comes_to_something_else_is_a_no_go(good: list[Path], failed: Path) -> None:
+    shutil.copytree(failed / "rack_02" / "evidence", good[1] / "evidence", dirs_exist_ok=True)
+    assert merged(good).verdict == "go"
+    one = merged(good, recheck=True)
+    assert one.verdict == "no_go" and any("crc_clean on leaf03 is pass, and its evidence comes to fail" in reason for reason in one.reasons), one.reasons
+    shutil.rmtree(good[1] / "evidence" / "links" / "gpu03")
+    one = merged(good, recheck=True)
+    assert any("answered on gpu03 is pass, and its evidence comes to unknown" in reason for reason in one.reasons), one.reasons
+
+
+def test_a_fail_is_a_no_go_with_and_without_its_evidence(bad: list[Path]) -> None:
+    for recheck in (False, True):
+        one = merged(bad, recheck)
+        assert one.verdict == "no_go" and not any("agree" in reason for reason in one.reasons), one.reasons
+
+
+def opened(document: t.Any) -> None:
+    for layer in document["layers"]:
+        for gate in layer["groups"].values():
+            if gate["gate"] in ("closed", "not_reached") and layer["asked"]:
+                gate["gate"] = "open"
+
+
+def open_state(document: t.Any) -> None:
+    for layer in document["layers"]:
+        for group in [group for group, scope in document["scope"].items() if scope == "in"]:
+            gate = document["gates"].setdefault(layer, {}).setdefault(group, {**NO_REASONS, "time": utc_now(), "run": document["run_id"]})
+            gate["state"] = "open"
+
+
+def test_a_gate_that_was_edited_to_open_stays_closed(bad: list[Path]) -> None:
+    for place in bad:
+        change(place / "report.json", opened)
+    assert merged(bad).verdict == "no_go"
+    for place in bad:
+        change(place / "state.json", open_state)
+        change(place / "report.json", lambda report: report.update(verdict="go", reasons=[]))
+    assert merged(bad).verdict == "no_go"
+    for place in bad:
+        book = RunStore(place)
+        assert write_report(book, book.plan(), book.state())["verdict"] != "no_go"
+    one = merged(bad)
+    assert one.verdict == "no_go" and any("its verdicts come to closed" in reason for reason in one.reasons), one.reasons
+
+
+@pytest.mark.parametrize("layer", ["preflight", "links"])
+def test_without_its_verdicts_a_slice_proves_nothing(layer: str, good: list[Path]) -> None:
+    change(good[0] / "report.json", lambda report: report.update(verdicts=[]))
+    assert any("field verdicts is not what" in reason for reason in merged(good).reasons)
+    both(good[0], layer, lambda records: records.clear())
+    assert any("verdicts that" in reason and "are missing" in reason for reason in merged(good).reasons)
+    (good[0] / "verdicts" / f"{layer}.json").unlink()
+    assert merged(good).verdict == "no_go"
+
+
+def test_every_single_verdict_is_needed(good: list[Path]) -> None:
+    number = len(read_json(good[0] / "verdicts" / "links.json")["verdicts"])
+    for at in random.Random(1).sample(range(number), 8):
+        text = (good[0] / "verdicts" / "links.json").read_text(encoding="utf-8")
+        both(good[0], "links", lambda records, at=at: records.pop(at))
+        assert merged(good).verdict == "no_go", at
+        (good[0] / "verdicts" / "links.json").write_text(text, encoding="utf-8")
+
+
+def test_a_verdict_is_as_bad_as_its_findings(bad: list[Path]) -> None:
+    for place in bad:
+        for layer in ("preflight", "links"):
+            if (place / "verdicts" / f"{layer}.json").is_file():
+                both(place, layer, lambda records: [record.update(verdict="pass", by_group={}) for record in records])
+        change(place / "state.json", open_state)
+        book = RunStore(place)
+        write_report(book, book.plan(), book.state())
+    one = merged(bad)
+    assert one.verdict == "no_go" and any("its findings come to" in reason for reason in one.reasons), one.reasons
+
+
+def test_no_single_edit_of_a_failed_slice_is_a_go(bad: list[Path]) -> None:
+    words = ["open", "pass", "go", "in", "out", [], {}, None, True, False, 0]
+    rng = random.Random(7)
+    texts = {path: path.read_text(encoding="utf-8") for place in bad for path in sorted(place.rglob("*.json")) if path.parent.name in (place.name, "verdicts")}
+    for _number in range(80):
+        path = rng.choice(list(texts))
+        document = read_json(path)
+        at, key = document, rng.choice(list(document))
+        while isinstance(at[key], (dict, list)) and at[key] and rng.random() < 0.85:
+            at = at[key]
+            key = rng.choice(list(at)) if isinstance(at, dict) else rng.randrange(len(at))
+        at[key] = rng.choice(words)
+        write_json(path, document)
+        try:
+            verdict = merged(bad).verdict
+        except RunError as error:
+            assert str(path) in str(error) and ("field" in str(error) or "verdicts" in str(error)), error
+            verdict = "no_go"
+        assert verdict == "no_go", (path, key, at[key])
+        path.write_text(texts[path], encoding="utf-8")
+
+
+def resumed(run: Path) -> Path:
+    """Make two runs of one: the links of it stand on the preflight of another beside it."""
+    before = run.with_name(f"{run.name}-before")
+    shutil.copytree(run, before)
+    for place, layer, other in ((before, "preflight", "links"), (run, "links", "preflight")):
+        (place / "verdicts" / f"{other}.json").unlink()
+        change(place / "state.json", lambda state, place=place, layer=layer: state.update(run_id=place.name, layers=[layer]))
+        gates = {gate: before.name if gate == "preflight" else run.name for gate in ("preflight", "links")}
+        change(place / "state.json", lambda state, gates=gates: [gate.update(run=gates[one]) for one, own in state["gates"].items() for gate in own.values()])
+    change(before / "state.json", lambda state: state["gates"].pop("links"))
+    for place in (before, run):
+        book = RunStore(place)
+        write_report(book, book.plan(), book.state())
+    return before
+
+
+def test_a_resumed_slice_needs_the_run_that_it_stands_on(good: list[Path]) -> None:
+    for place in good:
+        resumed(place)
+    one = merged(good)
+    assert (one.verdict, one.reasons, one.up_to_layer) == ("go", [], "links")
+    assert "preflight from run rack_01-before, 0 min old" in headline("pod", one)
+    before = good[0].with_name("rack_01-before")
+    both(before, "preflight", lambda records: records.clear())
+    assert any("run rack_01-before, on whose gates it was resumed" in reason for reason in merged(good).reasons)
+    shutil.rmtree(before)
+    one = merged(good)
+    assert one.verdict == "no_go" and any("which is not beside it" in reason for reason in one.reasons), one.reasons
+
+
+def test_paths_between_slices_are_nobodys(tmp_path: Path) -> None:
+    one = merged(made(tmp_path, "routing"))
+    assert (one.verdict, one.reasons) == ("no_fault_seen", ["paths between hosts of different slices were not tested"])
+
+
+def test_a_missing_slice_is_a_no_go(good: list[Path]) -> None:
+    one = merged(good[:1])
+    assert (one.verdict, one.up_to_layer) == ("no_go", None) and f"no slice evaluated {good[1].name}" in one.reasons
+    assert merge_slices([], datetime.now(UTC), 60, collection_version()).verdict == "no_go"
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        ({"finished": False}, "has not ended"),
+        ({"digest": "other"}, "another digest"),
+        ({"pod": "other"}, "another pod"),
+        ({"version": "9"}, "another version"),
+        ({"depth": "quick"}, "another depth"),
+        ({"only": "gpu01"}, "evaluated only gpu01"),
+        ({"replay": "x"}, "evaluated kept evidence"),
+        ({"layers": ["preflight"]}, "other layers"),
+        ({"opened": "2026-06-15T11:00:00Z"}, "minutes ago, and 60 are allowed"),
+        ({"quarantined": {"gpu03": {"group": "rack_01", "layer": "links", "check": "mtu"}}}, "gpu03 is quarantined"),
+        ({"plan_digest": "other"}, "plan.json is not the plan that the run was opened with"),
+    ],
+)
+def test_a_slice_that_does_not_fit_is_a_no_go(edit: dict[str, t.Any], words: str, good: list[Path]) -> None:
+    change(good[1] / "state.json", lambda state: state.update(edit))
+    book = RunStore(good[1])
+    write_report(book, book.plan(), book.state())
+    one = merged(good)
+    assert one.verdict == "no_go" and any(words in reason for reason in one.reasons), one.reasons
+
+
+def test_a_slice_that_is_opened_later_than_now_is_a_no_go(good: list[Path]) -> None:
+    assert any("was opened -" in reason for reason in merged(good, later=-30).reasons)
+
+
+def test_another_plan_is_a_no_go(good: list[Path]) -> None:
+    change(good[1] / "plan.json", lambda plan: plan["common"].update(pod_soak_seconds=1))
+    change(good[1] / "state.json", lambda state: state.update(plan_digest=plan_digest((good[1] / "plan.json").read_text(encoding="utf-8"))))
+    assert any("another plan.json" in reason for reason in merged(good).reasons)
+
+
+@pytest.mark.parametrize(
+    ("name", "edit", "words"),
+    [
+        ("report.json", lambda report: report["layers"][1]["groups"]["rack_01"].update(gate="ajar"), "field layers[1].groups.rack_01.gate must be one of"),
+        ("report.json", lambda report: report.pop("digest"), "field digest is missing"),
+        ("report.json", lambda report: report.update(schema=2), "field schema must be 1, not 2"),
+        ("report.json", lambda report: report.update(changed_expectations=None), "field changed_expectations must be a mapping, not None"),
+        ("report.json", lambda report: report["changed_expectations"]["pod_name"].pop("value"), "field changed_expectations.pod_name.value is missing"),
+        ("report.json", lambda report: report.update(resumed=[{"run": "x"}]), "field resumed[0].layers is missing"),
+        ("report.json", lambda report: report["verdicts"][0].update(findings=None), "field verdicts[0].findings must be a list, not None"),
+        ("state.json", lambda state: state.update(layers=["links", "roof"]), "field layers[1] must be one of preflight"),
+        ("plan.json", lambda plan: plan["nodes"].update({"../x": ["host", "linux", None, None, {}]}), "field nodes must have names that match"),
+        ("plan.json", lambda plan: plan["groups"].update(rack_01=["nobody"]), "field groups.rack_01 must name nodes of the plan"),
+        ("plan.json", lambda plan: plan["cables"][0].__setitem__(0, "nobody"), "field cables names 'nobody'"),
+        ("verdicts/links.json", lambda judged: judged["verdicts"][3].update(verdict="good"), "field verdicts[3].verdict must be one of pass"),
+    ],
+)
+def test_a_malformed_file_is_named_with_its_field(name: str, edit: t.Callable[[t.Any], t.Any], words: str, good: list[Path]) -> None:
+    change(good[0] / name, edit)
+    with pytest.raises(RunError) as error:
+        read_slice(good[0])
+    assert str(good[0] / name) in str(error.value) and words in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", "[" * 100000, '{"schema": 1}', "\x00"])
+def test_what_is_no_report_is_named(text: str, good: list[Path]) -> None:
+    (good[0] / "report.json").write_text(text, encoding="utf-8")
+    with pytest.raises(RunError, match=r"report\.json"):
+        read_slice(good[0])
+
+
+def test_a_missing_file_is_named(good: list[Path]) -> None:
+    (good[0] / "state.json").unlink()
+    with pytest.raises(RunError, match=r"state.json cannot be read: No such file"):
+        read_slice(good[0])
+
+
+def test_what_a_depth_left_out_is_not_proved(tmp_path: Path) -> None:
+    one = merged(made(tmp_path, "links", pod_depth="quick"))
+    assert one.verdict == "no_fault_seen", one.reasons
