@@ -5,13 +5,17 @@
 
 A node's troubles are ``NODE.json``: from which request on (``at``), ``how``, ``once`` or for good, and a number that decides the rest.
 What befell it is a line of ``NODE.befell`` each, so that a trouble that was never met is not taken for one that was withstood.
+A boot is met where the node has reported an earlier one, which leaves ``NODE.reported``.
 """
 
 from __future__ import annotations
 
 import json
 import random
+import re
+import time
 import typing as t
+import uuid
 from pathlib import Path
 
 from ansible.errors import AnsibleConnectionFailure
@@ -20,6 +24,8 @@ Said = tuple[int, bytes, bytes]
 Run = t.Callable[[str], Said]
 # Fewer open files than one tool with its pipes needs, and more than Python does to start.
 FILES = 8
+BOOT_ID = re.compile(rb'"boot_id": "[^"]*"')
+BOOTED_AT = re.compile(rb'"bootupTimestamp": [0-9.]+')
 
 
 def befall(place: Path, node: str, command: str, run: Run) -> Said:
@@ -33,10 +39,27 @@ def befall(place: Path, node: str, command: str, run: Run) -> Said:
         file.write(b".")
     for trouble in json.loads(path.read_text(encoding="utf-8")):
         if number == trouble["at"] or (number > trouble["at"] and not trouble["once"]):
+            if trouble["how"] == "boots":
+                return _boots(place, node, number, run(command))
             with (place / f"{node}.befell").open("a", encoding="utf-8") as file:
                 file.write(f"{trouble['how']} at {number}\n")
             return HOW[trouble["how"]](command, run, random.Random(trouble["number"] + number))
-    return run(command)
+    said = run(command)
+    if BOOT_ID.search(said[1]) or BOOTED_AT.search(said[1]):
+        (place / f"{node}.reported").touch()
+    return said
+
+
+def _boots(place: Path, node: str, number: int, said: Said) -> Said:
+    """A response of a node that has booted: with another boot id, or an uptime of some seconds."""
+    rc, stdout, stderr = said
+    fresh = str(uuid.uuid5(uuid.NAMESPACE_DNS, node)).encode()
+    booted = BOOT_ID.sub(rb'"boot_id": "' + fresh + rb'"', stdout)
+    booted = BOOTED_AT.sub(b'"bootupTimestamp": %d' % (time.time() - 5), booted)
+    if booted != stdout and (place / f"{node}.reported").exists():
+        with (place / f"{node}.befell").open("a", encoding="utf-8") as file:
+            file.write(f"boots at {number}\n")
+    return rc, booted, stderr
 
 
 def _vanishes(_command: str, _run: Run, _noise: random.Random) -> Said:
@@ -86,5 +109,7 @@ HOW: dict[str, t.Callable[[str, Run, random.Random], Said]] = {
     "vanishes": _vanishes, "drops": _drops, "hangs": _hangs, "babbles": _babbles, "is_cut": _is_cut, "is_killed": _is_killed, "is_mute": _is_mute,
     "is_full": _is_full, "runs_out": _runs_out,
 }  # fmt: skip
+# How a node may fail; one that boots has its own way of being met.
+KINDS = (*HOW, "boots")
 # What needs a shell of its own on the node.
 OF_HOSTS = ("is_full", "runs_out")

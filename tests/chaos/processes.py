@@ -13,6 +13,7 @@ import typing as t
 from pathlib import Path
 
 LEFT_SECONDS = 90
+QUIET_SECONDS = 5
 
 
 def await_that(holds: t.Callable[[], bool], what: str, seconds: float) -> None:
@@ -29,8 +30,11 @@ def await_that(holds: t.Callable[[], bool], what: str, seconds: float) -> None:
 
 def left(answers: Path) -> list[str]:
     """The processes of a pod's nodes that are still there after a while, in words; they carry the pod's answers in their environment."""
-    with contextlib.suppress(TimeoutError):
-        await_that(lambda: not _of(answers), "no process of a node is left", LEFT_SECONDS)
+    until, seen = time.monotonic() + LEFT_SECONDS, time.monotonic()
+    # A worker of a killed run may be between two commands of its task: none is left where none is seen for some seconds.
+    while time.monotonic() < min(until, seen + QUIET_SECONDS):
+        seen = time.monotonic() if _of(answers) else seen
+        time.sleep(0.05)
     return [f"PROCESS LEFT: {pid} {words}" for pid, words in _of(answers).items()]
 
 
@@ -54,7 +58,8 @@ def disk(place: Path, megabytes: float) -> t.Iterator[t.Callable[[], None]]:
     try:
         yield grow
     finally:
-        subprocess.run(["umount", str(place)], check=True)
+        # What keeps the lock of a killed run ends a moment after it.
+        await_that(lambda: subprocess.run(["umount", str(place)], capture_output=True, check=False).returncode == 0, f"{place} can be unmounted", 20)
 
 
 def may_mount() -> bool:

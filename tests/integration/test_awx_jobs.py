@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import sys
 import time
 import typing as t
@@ -18,15 +19,17 @@ import pytest
 import yaml
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import layout
 
+pytestmark = pytest.mark.exhaustive
+
 ROOT = Path(__file__).resolve().parents[2]
 # As soon as a job is cancelled its container goes; without one a tool ends at its own timeout at the latest.
 GONE_SECONDS = 60
 
 
 def answers(kind: str) -> dict[str, t.Any]:
-    """The defaults of a survey, as AWX hands them to a job."""
+    """The defaults of a survey, as AWX hands them to a job: an empty answer as null."""
     survey = yaml.safe_load((ROOT / "roles/awx/vars/main.yml").read_text())[f"awx_{kind}_survey"]
-    return {one["variable"]: one["default"] for one in survey if one["default"] != "" and one["variable"] != "pod_name"}
+    return {one["variable"]: None if one["default"] == "" else one["default"] for one in survey if one["variable"] != "pod_name"}
 
 
 @pytest.fixture
@@ -76,8 +79,72 @@ def test_a_workflow_validates_remediates_and_validates_again(private: Path) -> N
     assert artifacts(second)["pyramid_proved"] == ["gpu03"] and artifacts(second)["pyramid_not_proved"] == {}
     assert "\r" not in said(second).replace("\r\n", "\n") and "\x1b[2K" not in said(second)
 
-    third = job(private, "validate", {**asked, **faults})
-    assert third.rc == 0 and artifacts(third)["pyramid_verdict"] == "go" and "remediate_hosts" not in artifacts(third)
+    # AWX hands the artifacts of every earlier job on as extra variables, above what a task registers.
+    third = job(private, "validate", {**handed, **artifacts(second), **asked, **faults})
+    assert third.rc == 0, said(third)
+    assert artifacts(third)["pyramid_verdict"] == "go" and "remediate_hosts" not in artifacts(third)
+
+
+def counted(run: ansible_runner.Runner, kind: str) -> dict[str, int]:
+    """How many tasks of a kind (``failures``, ``ok``) each host had, as AWX counts its status."""
+    events = [json.loads(path.read_text()) for path in Path(run.config.artifact_dir, "job_events").glob("*.json")]
+    return next(event["event_data"].get(kind, {}) for event in events if event["event"] == "playbook_on_stats")
+
+
+def test_a_no_go_is_booked_on_the_nodes_with_findings(private: Path) -> None:
+    run = job(private, "validate", {**answers("validate"), "pod_to_layer": "preflight", "simulated_faults": "dcqcn_off"})
+    assert (run.status, run.rc) == ("failed", 2) and counted(run, "failures") == {"gpu03": 1}, said(run)
+    handed = artifacts(run)
+    assert handed["pyramid_summary"].startswith("# mypod: no-go") and "gpu03" in handed["pyramid_summary"]
+    # The last play comes after the report; its words are on the host.
+    assert "NO-GO for mypod: preflight/" in said(run)
+
+
+def test_a_no_go_without_a_culprit_still_fails(private: Path) -> None:
+    """The whole run's evidence is gone: nothing is judged, and no node is at fault."""
+    empty = private.parent / "kept"
+    (empty / "evidence").mkdir(parents=True)
+    run = job(private, "validate", {**answers("validate"), "pod_to_layer": "preflight", "pod_replay_from": str(empty)})
+    assert (run.status, run.rc) == ("failed", 2) and artifacts(run)["pyramid_verdict"] == "no_go", said(run)
+
+
+def test_a_workflow_repairs_nothing_where_validation_ended_without_a_verdict(private: Path) -> None:
+    refused = job(private, "validate", {**answers("validate"), "pod_gate_groups": ["rack_01", "rack_99"]})
+    assert refused.rc == 2 and "pyramid_verdict" not in artifacts(refused)
+    at_once = {"pod_remediate_max": 4, "awx_workflow_job_id": 7}
+    run = job(private, "remediate", {**answers("remediate"), **artifacts(refused), **at_once})
+    assert run.rc == 2 and "the validation ended without a verdict" in said(run) and not (private / "runs").exists(), said(run)
+    healthy = {"pyramid_verdict": "no_go", "pyramid_report": "/runs/report.json"}
+    run = job(private, "remediate", {**answers("remediate"), **healthy, **at_once})
+    assert run.rc == 2 and "no finding of the validation has a remedy" in said(run) and not (private / "runs").exists(), said(run)
+
+
+def test_no_registered_variable_has_the_name_of_an_artifact(private: Path) -> None:
+    """Artifacts come back as extra variables, which hide what a task registers."""
+    texts = [path.read_text() for place in ("playbooks", "roles") for path in (ROOT / place).rglob("*.yml")]
+    registered = {name for text in texts for name in re.findall(r"^\s*register: (\w+)", text, re.MULTILINE)}
+    validated = job(private, "validate", {**answers("validate"), "pod_to_layer": "preflight", "simulated_faults": "dcqcn_off"})
+    named = set(artifacts(validated)) | {"pyramid_proved", "pyramid_not_proved", "pyramid_report_url", "pyramid_publish_error"}
+    assert "pyramid_verdict" in named and "pyramid_outcome" in registered and not registered & named
+
+
+def test_the_output_has_no_line_that_a_worker_wrote_past_ansible(private: Path) -> None:
+    """ansible-runner wraps Display in a worker too, and Ansible warns of what the wrapper writes there."""
+    run = job(private, "validate", {**answers("validate"), "pod_to_layer": "congestion", "pod_idle_seconds": 1})
+    assert "watching the pod idle" in said(run) and "soaking" in said(run)
+    assert "errantly" not in said(run)
+
+
+def test_included_files_are_not_listed_where_the_image_names_the_callback(private: Path) -> None:
+    """AWX takes no callback of ansible.cfg, only that of the environment; the execution environment sets it."""
+    image = yaml.safe_load((ROOT / "execution-environment.yml").read_text())
+    lines = [line.removeprefix("ENV ").split("=", 1) for line in image["additional_build_steps"]["append_final"] if line.startswith("ENV ")]
+    with pytest.MonkeyPatch.context() as patched:
+        for name, value in lines:
+            patched.setenv(name, value)
+        run = job(private, "validate", {**answers("validate"), "pod_to_layer": "congestion", "pod_idle_seconds": 1})
+    assert "watching the pod idle" in said(run) and "pyramid_verdict" in artifacts(run), said(run)
+    assert "included:" not in said(run)
 
 
 def test_a_remediation_that_nobody_gave_hosts_touches_nothing(private: Path) -> None:

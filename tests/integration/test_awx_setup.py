@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.expectations import DEFAULTS, SPECIFIED, of_type
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import DEFAULTS, SPECIFIED, of_type
 from ansible_collections.gpufabric.pyramid.tests.labs.awx import fields
 from ansible_collections.gpufabric.pyramid.tests.labs.awx.server import Awx
 
-pytestmark = pytest.mark.xdist_group("awx_setup")
+pytestmark = [pytest.mark.exhaustive, pytest.mark.xdist_group("awx_setup")]
 
 ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "not-to-be-seen"
@@ -68,7 +68,8 @@ def test_everything_is_made_and_nothing_is_refused(set_up: SetUp) -> None:
     }
     assert made == {
         "organizations": ["GPU fabric"], "execution_environments": ["GPU fabric"], "projects": ["GPU fabric"], "inventories": ["mypod"],
-        "inventory_sources": ["mypod"], "notification_templates": ["GPU fabric"], "credential_types": ["GPU fabric hosts", "GPU fabric switches"],
+        "inventory_sources": ["mypod"], "notification_templates": ["GPU fabric"],
+        "credential_types": ["GPU fabric hosts", "GPU fabric reports", "GPU fabric switches"],
         "job_templates": ["mypod: remediate", "mypod: validate, go-live", "mypod: validate, quick", "mypod: validate, standard"],
         "schedules": ["mypod: validate, nightly"], "workflow_job_templates": ["mypod: validate and remediate"],
         "workflow_approval_templates": ["mypod: validate again after the remediation"],
@@ -76,7 +77,7 @@ def test_everything_is_made_and_nothing_is_refused(set_up: SetUp) -> None:
 
 
 def test_a_second_run_changes_nothing(set_up: SetUp) -> None:
-    assert re.search(r"changed=12 ", set_up.outputs[0]) and "nothing changed, failed or was unreachable" in set_up.outputs[1]
+    assert re.search(r"changed=14 ", set_up.outputs[0]) and "nothing changed, failed or was unreachable" in set_up.outputs[1]
     # The module of inventories sends null where AWX keeps an empty word, each time; nothing comes of it.
     assert [(method, path) for method, path, _body in set_up.changes[1]] == [
         ("PATCH", f"/api/v2/inventories/{set_up.awx.named('inventories', 'mypod')['id']}/")
@@ -105,9 +106,73 @@ def test_templates_start_playbooks_that_exist_unsliced_and_tell_the_hook(set_up:
             assert set_up.awx.linked["job_templates", number, f"notification_templates_{when}"]
 
 
+def test_the_workflow_asks_for_what_its_jobs_do_and_tells_of_its_end_and_of_approvals(set_up: SetUp) -> None:
+    awx = set_up.awx
+    workflow = awx.named("workflow_job_templates", "mypod: validate and remediate")
+    assert workflow["ask_limit_on_launch"] is True and workflow["survey_enabled"] is True
+    for when in ("success", "error", "approvals"):
+        assert awx.linked["workflow_job_templates", workflow["id"], f"notification_templates_{when}"]
+    asked = {one["variable"]: one for one in awx.surveys[workflow["id"]]["spec"]}
+    # Its answers stand above the artifacts, and those name the hosts to repair.
+    assert "pod_depth" in asked and "remediate_hosts" not in asked
+    for name in ("validate, standard", "remediate"):
+        survey = awx.surveys[awx.named("job_templates", f"mypod: {name}")["id"]]
+        assert {one["variable"] for one in survey["spec"]} - {"remediate_hosts"} <= set(asked)
+        assert fields.needed(survey, {variable: one["default"] for variable, one in asked.items()}) == []
+
+
+def test_jobs_and_the_inventory_are_of_the_newest_commit(set_up: SetUp) -> None:
+    assert set_up.awx.named("projects", "GPU fabric")["scm_update_on_launch"] is True
+    assert set_up.awx.named("inventory_sources", "mypod")["update_on_launch"] is True
+
+
+def test_a_remediation_is_launched_without_an_answer_for_its_hosts(set_up: SetUp) -> None:
+    awx = set_up.awx
+    template = awx.named("job_templates", "mypod: remediate")["id"]
+    given = {one["variable"]: one["default"] for one in awx.surveys[template]["spec"]}
+    assert given["remediate_hosts"] == ""
+    assert awx.answer("POST", f"/api/v2/job_templates/{template}/launch/", [], {"extra_vars": given})[0] == 201
+    refused = awx.answer("POST", f"/api/v2/job_templates/{template}/launch/", [], {"extra_vars": {**given, "pod_remediate_max": 99}})
+    assert refused == (400, {"variables_needed_to_start": ["'pod_remediate_max' value 99 is too large (must be no more than 16)."]})
+    awx.refused.clear()
+
+
+def test_a_webhook_gets_the_verdict_the_gates_and_the_report(set_up: SetUp) -> None:
+    messages = set_up.awx.named("notification_templates", "GPU fabric")["messages"]
+    artifacts = {
+        "pyramid_verdict": "no_go", "pyramid_closed_gates": {"links": ["rack_01"]}, "pyramid_report_url": "https://reports.example.com/a/report.html",
+        "pyramid_summary": 'a "quoted" line\nand {{ another }}',
+    }  # fmt: skip
+    for event in ("success", "error"):
+        body = json.loads(fields.rendered(messages[event]["body"], {"artifacts": artifacts, "status": "failed"}))
+        assert (body["pod"], body["status"], body["verdict"]) == ("Stub Inventory", "failed", "no_go")
+        assert body["closed_gates"] == artifacts["pyramid_closed_gates"] and body["report_url"] == artifacts["pyramid_report_url"]
+        assert body["summary"] == artifacts["pyramid_summary"]
+        # A workflow has none, and a job that failed before its verdict.
+        assert json.loads(fields.rendered(messages[event]["body"]))["verdict"] == ""
+    for event in ("running", "approved", "timed_out", "denied"):
+        assert json.loads(fields.rendered(messages["workflow_approval"][event]["body"]))["url"] == "https://towerhost/#/jobs/workflow/1010"
+
+
+def test_the_server_refuses_what_awx_refused(set_up: SetUp) -> None:
+    """Recorded at AWX 24.6.1: schedules without answers, steps of an approval's template, messages that it cannot render."""
+    awx = set_up.awx
+    quick, approval = awx.named("job_templates", "mypod: validate, quick")["id"], next(iter(awx.objects["workflow_approval_templates"]))
+    schedule = {"name": "x", "unified_job_template": quick, "rrule": "DTSTART:20260101T020000Z RRULE:FREQ=DAILY;INTERVAL=1", "extra_data": {}}
+    names = ("pod_name", "pod_from_layer", "pod_to_layer", "pod_gate_policy", "pod_quarantine_max", "pod_waivers")
+    refused = {"variables_needed_to_start": [f"'{name}' value missing" for name in names]}
+    assert awx.answer("POST", "/api/v2/schedules/", [], schedule) == (400, refused)
+    assert awx.answer("POST", f"/api/v2/workflow_approval_templates/{approval}/success_nodes/", [], {"id": 1})[0] == 404
+    place = f"/api/v2/notification_templates/{awx.named('notification_templates', 'GPU fabric')['id']}/"
+    for messages in ({"success": {"body": "{{ nonsense.x }}"}}, {"done": {"body": "{}"}}):
+        assert awx.answer("PATCH", place, [], {"messages": messages})[0] == 400
+    awx.refused.clear()
+
+
 def test_surveys_ask_what_the_pod_specifies(set_up: SetUp) -> None:
     for number, survey in set_up.awx.surveys.items():
-        assert set_up.awx.objects["job_templates"][number]["survey_enabled"] is True
+        owner = next(one[number] for name in ("job_templates", "workflow_job_templates") if number in (one := set_up.awx.objects[name]))
+        assert owner["survey_enabled"] is True
         for question in survey["spec"]:
             name = question["variable"]
             if name in ("remediate_hosts", "pod_name"):
@@ -124,7 +189,7 @@ def test_surveys_ask_what_the_pod_specifies(set_up: SetUp) -> None:
 def test_no_secret_is_said(set_up: SetUp) -> None:
     assert all(TOKEN not in output for output in set_up.outputs)
     assert TOKEN not in json.dumps([body for _method, _path, body in set_up.awx.requests])
-    for name in ("GPU fabric hosts", "GPU fabric switches"):
+    for name in ("GPU fabric hosts", "GPU fabric switches", "GPU fabric reports"):
         kind = set_up.awx.named("credential_types", name)
         asked = {one["id"] for one in kind["inputs"]["fields"]}
         assert set(re.findall(r"\{\{ (\w+) \}\}", json.dumps(kind["injectors"]))) <= asked and kind["inputs"]["required"] == [

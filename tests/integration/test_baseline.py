@@ -12,7 +12,7 @@ import yaml
 
 from .conftest import SMALLEST, Pod
 
-pytestmark = pytest.mark.xdist_group("baseline")
+pytestmark = [pytest.mark.exhaustive, pytest.mark.xdist_group("baseline")]
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +62,6 @@ def test_two_runs_are_compared(remembered, worn) -> None:
     pod, baseline = remembered
     old = pod.runs / "small" / baseline["run"]
     told = pod.playbook(playbook="playbooks/compare.yml", compare_old=str(old), compare_new=str(worn.run))
-    assert told.rc == 0 and "What got worse begins in layer links" in told.output and "light_received of gpu06 enp79s0np0" in told.output, told.output
+    assert told.rc == 0 and "The lowest layer that got worse is links" in told.output and "light_received of gpu06 enp79s0np0" in told.output, told.output
     refused = pod.playbook(playbook="playbooks/compare.yml", compare_old=str(pod.inventory), compare_new=str(old))
     assert refused.rc == 2 and "argument 'old' must be a run's directory" in refused.output

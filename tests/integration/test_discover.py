@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks._ports import port_name
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.cabling import PLACE
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.names import port_name
 from ansible_collections.gpufabric.pyramid.tests.labs.frr import life, neighbors
 from ansible_collections.gpufabric.pyramid.tests.labs.frr.shape import Shape as FrrShape
 from ansible_collections.gpufabric.pyramid.tests.labs.infiniband import inventory
@@ -42,17 +43,18 @@ def cables(path: Path) -> Cables:
     return {frozenset(((row["a_node"], port_name(row["a_port"])), (row["b_node"], port_name(row["b_port"])))) for row in rows}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("fabric", ["roce", "infiniband"])
 def test_a_simulated_pod_is_drafted_as_it_was_built(fabric: str, tmp_path: Path) -> None:
     readers = {"pod_fabric_reader": ["gpu01", "gpu05"]} if fabric == "infiniband" else {}
     source, into = tmp_path / "source", tmp_path / "draft"
     layout.write(source, racks=2, hosts_per_rack=4, spines=4, fabric=fabric, expectations={"pod_name": "small", **readers})
     built = plan_of(source)
-    planned = cables(source / "cabling.csv")
+    planned = cables(source / PLACE)
 
     _output, changed = discover(source, into)
 
-    assert changed and planned and cables(into / "cabling.csv") == planned
+    assert changed and planned and cables(into / PLACE) == planned
     # What a person adds: how switches are spoken to.
     for group in ("leaves", "spines"):
         if (source / "group_vars" / f"{group}.yml").exists():
@@ -76,6 +78,7 @@ def test_check_mode_shows_and_writes_nothing(tmp_path: Path) -> None:
     assert changed and not (tmp_path / "draft").exists() and "+gpu01,enp24s0np0,leaf01,Ethernet1/1,," in output
 
 
+@pytest.mark.exhaustive
 def test_a_fabric_of_ibsim_is_drafted_by_real_tools(tmp_path: Path) -> None:
     words = lacking()
     if words is not None:
@@ -83,21 +86,22 @@ def test_a_fabric_of_ibsim_is_drafted_by_real_tools(tmp_path: Path) -> None:
     lab = Lab(tmp_path / "lab", healthy(Shape(hosts=4, rails=2, spines=2, unit=4)), f"d{os.getpid()}")
     inventory.write(lab)
     source = lab.directory / "inventory"
-    planned = cables(source / "cabling.csv")
+    planned = cables(source / PLACE)
     try:
         lab.up()
         _output, changed = discover(source, tmp_path / "draft")
-        assert changed and planned and cables(tmp_path / "draft" / "cabling.csv") == planned
+        assert changed and planned and cables(tmp_path / "draft" / PLACE) == planned
         _output, changed = discover(source, tmp_path / "draft")
         assert not changed
         lab.console('Unlink "gpu03 mlx5_1"')
         _output, changed = discover(source, tmp_path / "draft")
-        left = cables(tmp_path / "draft" / "cabling.csv")
+        left = cables(tmp_path / "draft" / PLACE)
         assert changed and planned - left == {frozenset({("gpu03", "mlx5_1"), ("leaf02", "3")})} and left < planned
     finally:
         lab.down()
 
 
+@pytest.mark.exhaustive
 def test_real_lldpd_and_real_arp_tables_tell_the_same_cables(tmp_path: Path) -> None:
     """Routers of FRR that speak LLDP: first with hosts that do, then with hosts that are only found behind their addresses."""
     words = life.lacking() or (None if shutil.which("lldpd") else "needs Debian's lldpd")
@@ -114,8 +118,8 @@ def test_real_lldpd_and_real_arp_tables_tell_the_same_cables(tmp_path: Path) -> 
             neighbors.silence(lab, hosts)
             into = tmp_path / speakers
             _output, changed = discover(lab.inventory, into)
-            planned = cables(lab.inventory / "cabling.csv")
-            assert changed and planned and cables(into / "cabling.csv") == planned
+            planned = cables(lab.inventory / PLACE)
+            assert changed and planned and cables(into / PLACE) == planned
             drafted = yaml.safe_load((into / "hosts.yml").read_text())["all"]["children"]
             told = {node: own["bgp_asn"] for group in ("leaves", "spines") for node, own in drafted[group]["hosts"].items()}
             assert told == {node: lab.plan.nodes[node].asn for node in switches}

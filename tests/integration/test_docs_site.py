@@ -14,16 +14,17 @@ import pytest
 
 from .conftest import ROOT
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
 
 
+@pytest.mark.exhaustive
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     done = subprocess.run([sys.executable, "docs/site/build.py", str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     html = tmp_path / "html"
-    assert "The first real pod" in (html / "index.html").read_text() and (html / "collections" / "open_run_module.html").is_file()
+    assert "First validation of a RoCE pod" in (html / "index.html").read_text() and (html / "collections" / "open_run_module.html").is_file()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -100,7 +100,7 @@ def one_session_lost(lab: Lab, near: str, far: str) -> Expected:
 def spine_daemon_dead(lab: Lab) -> Expected:
     verdicts = leaves(lab, "bgp_established") | leaves(lab, "ecmp_paths")
     silent = {(check, "spine02"): "vtysh exited with status 1: Exiting: failed to connect to any daemons." for check in ("bgp_established", "path_mtu")}
-    verdicts |= {(check, "spine02", "unknown") for check in ("bgp_established", "ecmp_paths", "kernel_forwards", "path_mtu")}
+    verdicts |= {(check, "spine02", "unknown") for check in ("bgp_established", "bgp_settled", "ecmp_paths", "kernel_forwards", "path_mtu")}
     return Expected(verdicts, [session(lab, f"{NOT_UP} with AS 65000", leaf) for leaf in lab.plan.with_role("leaf")], silent)
 
 
@@ -153,7 +153,9 @@ def host_link_down(lab: Lab) -> Expected:
     own = {one for one in of_hosts if one[1] == "gpu01"}
     address = lab.plan.rails("gpu02")[0][0].address
     lost = ("rails_reachable", "gpu01", f"mlx5_0 to gpu02 mlx5_0 ({address})", "no loss", r"100 % loss, 0 of 20")
-    gone = [("ecmp_paths", leaf, "no route", f"{lab.plan.shape.spines} next hops to gpu01 mlx5_0", "no route") for leaf in others]
+    own_address = lab.plan.rails("gpu01")[0][0].address
+    wanted = "an address in a prefix that its leaf announces"
+    gone = [("ecmp_paths", leaf, f"gpu01 mlx5_0 ({own_address})", wanted, "no route; other rails of leaf01 are reached by .*") for leaf in others]
     return Expected(own | {("ecmp_paths", leaf, "fail") for leaf in others}, [lost, *gone], perhaps=of_hosts - own)
 
 

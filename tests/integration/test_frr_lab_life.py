@@ -60,6 +60,7 @@ def test_down_leaves_nothing(name: str) -> None:
         Lab(name)
 
 
+@pytest.mark.exhaustive
 def test_a_killed_keeper_takes_its_nodes_along(name: str) -> None:
     lab = life.up(name, SMALL, owner=os.getpid())
     processes = recorded(name)
@@ -70,6 +71,7 @@ def test_a_killed_keeper_takes_its_nodes_along(name: str) -> None:
     assert not directory_of(name).exists()
 
 
+@pytest.mark.exhaustive
 def test_a_lab_ends_with_its_owner(name: str) -> None:
     owner = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     life.up(name, SMALL, owner=owner.pid)
@@ -79,6 +81,7 @@ def test_a_lab_ends_with_its_owner(name: str) -> None:
     poll(10, lambda: remains(name, processes) or (f"{directory_of(name)} exists" if directory_of(name).exists() else None), "nothing of the lab is left")
 
 
+@pytest.mark.exhaustive
 def test_a_lab_that_cannot_start_says_why_and_leaves_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     empty = directory_of(name).parent / f"gpufabric-no-keygen-{os.getpid()}"
     empty.mkdir()

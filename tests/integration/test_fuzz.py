@@ -9,11 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from .conftest import ROOT
 
 SECONDS = 20
 
 
+@pytest.mark.exhaustive
 def test_no_text_breaks_a_parser(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.fuzz.parsers", str(tmp_path / "corpus"), f"-max_total_time={SECONDS}", "-print_final_stats=1"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)

@@ -14,9 +14,13 @@ import sys
 import typing as t
 from pathlib import Path
 
+import pytest
 import yaml
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.ledger import ROOT
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.cabling import PLACE
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import ROOT
 from ansible_collections.gpufabric.pyramid.tests.labs.ranks.python import with_torch
+
+pytestmark = pytest.mark.exhaustive
 
 # kubectl -n NAMESPACE exec -i POD -c CONTAINER -- COMMAND... ; each pod has a network and a temporary directory of its own.
 KUBECTL = """#!/bin/sh
@@ -119,9 +123,9 @@ def pods(place: Path, addresses: dict[str, str]) -> Path:
     leaves = {"hosts": {"leaf01": {"pod_platform": "eos"}}}
     children = {"gpu_hosts": {"vars": own, "children": {"rack_01": {"hosts": hosts}}}, "leaves": leaves, "spines": {"hosts": {}}}
     inventory = place / "inventory"
-    inventory.mkdir()
+    (inventory / "group_vars").mkdir(parents=True)
     (inventory / "hosts.yml").write_text(yaml.safe_dump({"all": {"vars": shared, "children": children}}))
-    (inventory / "cabling.csv").write_text(CABLES)
+    (inventory / PLACE).write_text(CABLES)
     return inventory
 
 
@@ -132,7 +136,7 @@ def test_each_test_pod_starts_its_own_ranks_and_they_meet(tmp_path: Path) -> Non
         command = ["playbooks/validate.yml", "-i", str(pods(tmp_path, addresses)), "-e", "pod_only=collectives"]
         refused = play(tmp_path, *command)
         done = play(tmp_path, *command, "-e", json.dumps({"pod_load_busy_hosts": True}))
-    assert refused.returncode == 2 and "collectives: gpu02 is not loaded: whether it is idle is not told: nvidia-smi" in refused.stdout
+    assert refused.returncode == 2 and "collectives: gpu02 is not loaded: whether it is idle is not known: nvidia-smi" in refused.stdout
     assert re.search(r"UNKNOWN collectives/.* on gpu01, gpu02.*\n.*\n  got:      it was not loaded: whether it is idle", refused.stdout)
     report = tmp_path / "runs" / "mypods" / "latest" / "report.json"
     assert report.is_file(), done.stdout + done.stderr

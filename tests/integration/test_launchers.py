@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ranks that a real Slurm and a real Open MPI start over two hosts, as the timetables ask for it, on real torch with gloo."""
+"""Ranks that a real Slurm and a real Open MPI start over two hosts, as the schedules ask for it, on real torch with gloo."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import loads, rungs, timetables
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.expectations import typed
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.plan import Node, Plan
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.collective_runs import LAUNCHER, NODE, RANK, collective_runs
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.planners import PLANNERS, not_loadable
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.schedule import JOBS_READING, Rows, Schedule, StepInput
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import typed
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.plan import Node, Plan
 from ansible_collections.gpufabric.pyramid.tests.labs.ranks import apart
 from ansible_collections.gpufabric.pyramid.tests.labs.ranks.python import with_torch
 from ansible_collections.gpufabric.pyramid.tests.labs.slurm import cluster
@@ -68,26 +70,26 @@ def plan_of(python: str, launcher: str, hosts: apart.Apart, **expectations: t.An
     return Plan({name: Node(name, "host", "linux", "rack_01", values) for name in HOSTS}, {"rack_01": list(HOSTS)}, [])
 
 
-def alone() -> dict[str, dict[str, loads.Rows]]:
+def alone() -> dict[str, dict[str, Rows]]:
     """What two hosts have told that came through their own runs."""
-    jobs = {"item": "node", "kind": rungs.NODE, "role": rungs.RANK, "step": 0, "round": 1, "status": "ok", "words": None}
+    jobs = {"item": "node", "kind": NODE, "role": RANK, "step": 0, "round": 1, "status": "ok", "words": None, "probe": None, "device": None, "error": None}
     rate = {"item": "node", "collective": "all_reduce", "size_bytes": 65536, "busbw_gbyte_s": 100.0, "wrong": 0}
-    return {loads.JOBS: {name: [{**jobs, "hosts": [name]}] for name in HOSTS}, "collective_rates": {name: [rate] for name in HOSTS}}
+    return {JOBS_READING: {name: [{**jobs, "hosts": [name]}] for name in HOSTS}, "collective_rates": {name: [rate] for name in HOSTS}}
 
 
-def rung(plan: Plan) -> loads.Timetable:
+def rung(plan: Plan) -> Schedule:
     """The all-reduce over both hosts."""
-    table = timetables.PLANNERS["collectives"](loads.Situation(plan, list(HOSTS), 1, {}, alone()))
+    table = PLANNERS["collectives"](StepInput(plan, list(HOSTS), 1, {}, alone()))
     assert table is not None and table.words == ["all-reduce over 2 hosts"]
     return table
 
 
-def only_the_launcher(table: loads.Timetable) -> loads.Timetable:
-    """A timetable of which the first host starts the others, and nobody waits."""
-    return loads.Timetable({HOSTS[0]: [job for job in table.jobs[HOSTS[0]] if job.told["role"] == rungs.LAUNCHER]}, programs=table.programs)
+def only_the_launcher(table: Schedule) -> Schedule:
+    """A schedule of which the first host starts the others, and nobody waits."""
+    return Schedule({HOSTS[0]: [job for job in table.jobs[HOSTS[0]] if job.columns["role"] == LAUNCHER]}, programs=table.programs)
 
 
-def told_by(replies: dict[str, dict[str, t.Any]]) -> dict[str, dict[str, loads.Rows]]:
+def told_by(replies: dict[str, dict[str, t.Any]]) -> dict[str, dict[str, Rows]]:
     """Rows by reading and host."""
     names = {name for readings in replies.values() for name in readings}
     return {name: {host: readings[name].rows for host, readings in replies.items() if name in readings} for name in names}
@@ -109,32 +111,32 @@ def agents(hosts: apart.Apart) -> list[str]:
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_a_rung_is_started_once_and_every_host_tells_its_own_ranks(hosts: apart.Apart, python: str, launcher: str) -> None:
     table = rung(plan_of(python, launcher, hosts))
-    assert [(host, job.argv[0]) for host, jobs in table.jobs.items() for job in jobs if job.told["role"] == rungs.LAUNCHER] == [(HOSTS[0], launcher)]
+    assert [(host, job.argv[0]) for host, jobs in table.jobs.items() for job in jobs if job.columns["role"] == LAUNCHER] == [(HOSTS[0], launcher)]
     hosts.load(table)
     said = told_by(hosts.replies(table))
-    assert [row["words"] for rows in said[loads.JOBS].values() for row in rows if row["status"] != "ok"] == []
+    assert [row["words"] for rows in said[JOBS_READING].values() for row in rows if row["status"] != "ok"] == []
     ranks = {host: [(row["rank"], row["outcome"]) for row in rows] for host, rows in said["collective_ranks"].items()}
     assert ranks == {"node01": [(0, "done"), (1, "done")], "node02": [(2, "done"), (3, "done")]}
-    (run,) = rungs.runs(said[loads.JOBS], said["collective_rates"], said["collective_ranks"])
+    (run,) = collective_runs(said[JOBS_READING], said["collective_rates"], said["collective_ranks"])
     assert run.hosts == HOSTS and not run.trouble and not run.wrong and run.top
     assert agents(hosts) == []
 
 
 def test_a_training_is_started_by_srun(hosts: apart.Apart, python: str) -> None:
     plan = plan_of(python, "srun", hosts)
-    table = timetables.PLANNERS["training"](loads.Situation(plan, list(HOSTS), 0, {}, {}))
+    table = PLANNERS["training"](StepInput(plan, list(HOSTS), 0, {}, {}))
     assert table is not None
     hosts.load(table)
     said = told_by(hosts.replies(table, wait=150))
-    assert [row["words"] for rows in said[loads.JOBS].values() for row in rows if row["status"] != "ok"] == []
+    assert [row["words"] for rows in said[JOBS_READING].values() for row in rows if row["status"] != "ok"] == []
     assert {host: {(row["outcome"], row["ranks"]) for row in rows} for host, rows in said["training_ranks"].items()} == {name: {("done", 4)} for name in HOSTS}
     assert {row["rank"] for rows in said["training_steps"].values() for row in rows} == {0, 1, 2, 3}
 
 
-def failing(hosts: apart.Apart, table: loads.Timetable) -> str:
+def failing(hosts: apart.Apart, table: Schedule) -> str:
     """What is told of a launcher that starts nothing."""
     hosts.load(only_the_launcher(table))
-    (row,) = told_by(hosts.replies(only_the_launcher(table)))[loads.JOBS][HOSTS[0]]
+    (row,) = told_by(hosts.replies(only_the_launcher(table)))[JOBS_READING][HOSTS[0]]
     assert row["status"] == "unknown"
     return str(row["words"])
 
@@ -152,6 +154,7 @@ WORDS = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("ill", list(WORDS))
 def test_a_launcher_that_starts_nothing_is_unknown_in_its_own_words(hosts: apart.Apart, python: str, ill: str, tmp_path: Path) -> None:
     launcher = "srun" if ill in list(WORDS)[:5] else "mpirun"
@@ -194,9 +197,9 @@ def test_a_launcher_that_ends_early_takes_its_ranks_along_and_each_host_says_so(
     assert len(jobs) == 1
     subprocess.run(["scancel", *jobs], env=hosts.environment, check=True, timeout=20)
     said = told_by(hosts.replies(table))
-    words = {row["role"]: str(row["words"]) for row in said[loads.JOBS][HOSTS[0]]}
+    words = {row["role"]: str(row["words"]) for row in said[JOBS_READING][HOSTS[0]]}
     assert re.search("the launcher ended early", words["launcher"])
-    (run,) = rungs.runs(said[loads.JOBS], said["collective_rates"], said["collective_ranks"])
+    (run,) = collective_runs(said[JOBS_READING], said["collective_rates"], said["collective_ranks"])
     assert {line.partition(":")[0].split()[-1] for line in run.trouble} == set(HOSTS)
     hosts.until(lambda: not agents(hosts))
 
@@ -213,12 +216,12 @@ def test_a_load_that_is_ended_ends_what_its_launcher_started(hosts: apart.Apart,
 
 def test_hosts_that_a_launcher_cannot_start_as_they_should_be_are_refused(hosts: apart.Apart, python: str) -> None:
     plan = plan_of(python, "kubernetes", hosts)
-    assert timetables.refused("collectives", plan.nodes, HOSTS) == {}
+    assert not_loadable("collectives", plan.nodes, HOSTS) == {}
     plan.nodes["node02"] = plan_of(python, "torchrun_ssh", hosts).nodes["node02"]
-    assert timetables.refused("collectives", plan.nodes, HOSTS) == {"node02": "pod_launcher is kubernetes on node01, not here"}
-    assert timetables.refused("congestion", plan.nodes, HOSTS) == {}
+    assert not_loadable("collectives", plan.nodes, HOSTS) == {"node02": "pod_launcher is kubernetes on node01, not here"}
+    assert not_loadable("congestion", plan.nodes, HOSTS) == {}
     for launcher in LAUNCHERS:
         plan = plan_of(python, launcher, hosts)
-        assert timetables.refused("training", plan.nodes, HOSTS) == {}
+        assert not_loadable("training", plan.nodes, HOSTS) == {}
         plan.nodes["node02"] = Node("node02", "host", "linux", "rack_01", {**plan.nodes["node01"].values, "pod_gpus_per_host": 4})
-        assert timetables.refused("training", plan.nodes, HOSTS) == {"node02": f"{launcher} starts all ranks alike, and pod_gpus_per_host is not as on node01"}
+        assert not_loadable("training", plan.nodes, HOSTS) == {"node02": f"{launcher} starts all ranks alike, and pod_gpus_per_host is not as on node01"}

@@ -5,17 +5,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 import typing as t
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect import limits, transports
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.queries import queries_for
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.types import CommandResult
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import parse
+from ansible_collections.gpufabric.pyramid.tests.chaos import processes
 from ansible_collections.gpufabric.pyramid.tests.labs.prompt.server import Switch
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import planned, rendering
 
@@ -27,11 +35,25 @@ WIDTH = {"eos": "terminal width 512", "nxos": "terminal width 511"}
 RECORDINGS = ROOT / "tests" / "recordings"
 
 
+# So long may a machine that is busy take between two tasks of a switch before its session ends by itself.
+IDLE_SECONDS = 120
+# Paramiko itself buffers this much of what was not read yet, so that the limit is met however slowly a session is read.
+GROWTH_BYTES = 1024 * 1024
+
+
 @pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
-    """Ansible with nothing of the user's own; its connection processes end soon after their last command."""
+def environment(tmp_path: Path) -> t.Iterator[dict[str, str]]:
+    """Ansible with nothing of the user's own; its session processes end with the test."""
     own = {"HOME": str(tmp_path), "ANSIBLE_PERSISTENT_CONTROL_PATH_DIR": str(tmp_path / "pc"), "ANSIBLE_HOST_KEY_CHECKING": "False", "ANSIBLE_NOCOLOR": "1"}
-    return {**os.environ, **own, "ANSIBLE_PERSISTENT_CONNECT_TIMEOUT": "15", "ANSIBLE_PERSISTENT_COMMAND_TIMEOUT": "10"}
+    yield {**os.environ, **own, "ANSIBLE_PERSISTENT_CONNECT_TIMEOUT": str(IDLE_SECONDS), "ANSIBLE_PERSISTENT_COMMAND_TIMEOUT": "10"}
+    for path in sockets(tmp_path):
+        with contextlib.suppress(OSError):
+            os.kill(transports.session_process(str(path)), signal.SIGKILL)
+
+
+def sockets(directory: Path) -> list[Path]:
+    """Where the session processes of a test listen."""
+    return [path for path in (directory / "pc").glob("*") if path.is_socket()]
 
 
 def connection(switch: Switch) -> dict[str, t.Any]:
@@ -113,6 +135,7 @@ def test_one_session(switch: Switch, ask: t.Callable[..., list[Said]]) -> None:
     assert switch.asked == ["terminal length 0", WIDTH[switch.dialect.name], "show long", "show prompts", long_command, "show nothing of it", "show prompts"]
 
 
+@pytest.mark.exhaustive
 def test_a_login_that_is_refused_fails(switch: Switch, ask: t.Callable[..., list[Said]]) -> None:
     switch.refuses = True
     [said] = ask(switch, "show long")
@@ -120,6 +143,7 @@ def test_a_login_that_is_refused_fails(switch: Switch, ask: t.Callable[..., list
     assert "uthentication" in said.words or "ccess denied" in said.words, said.words
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("dialect", "how"), [("eos", "hangs"), ("nxos", "drops")])
 def test_a_command_that_never_ends_fails(ask: t.Callable[..., list[Said]], dialect: str, how: str) -> None:
     with Switch(dialect, {"show long": "line\n" * 200}) as switch:
@@ -128,6 +152,7 @@ def test_a_command_that_never_ends_fails(ask: t.Callable[..., list[Said]], diale
         assert said.failed and said.stdout == ""
 
 
+@pytest.mark.exhaustive
 def test_an_unprivileged_login_is_raised_by_enable(ask: t.Callable[..., list[Said]]) -> None:
     with Switch("eos", {"show long": "one line\n"}) as switch:
         switch.privileged, switch.enable_password = False, "battery staple"
@@ -153,9 +178,20 @@ class OneSwitch:
         return self.pod.climb(**variables)
 
 
+class Answers(dict[str, str]):
+    """What a switch prints, by command; its uptime is counted."""
+
+    def __getitem__(self, command: str) -> str:
+        text = super().__getitem__(command)
+        if command != "show version | json":
+            return text
+        said = json.loads(text)
+        return json.dumps({**said, "uptime": time.time() - said["bootupTimestamp"]}) + "\n"
+
+
 def healthy_answers(place: Path) -> dict[str, str]:
     """What the healthy leaf of the simulated pod prints, by command."""
-    return {" ".join(path.parent.relative_to(place).parts): path.read_text() for path in place.rglob("=out")}
+    return Answers({" ".join(path.parent.relative_to(place).parts): path.read_text() for path in place.rglob("=out")})
 
 
 def of_leaf01(climb: Climb) -> dict[str, tuple[str, str]]:
@@ -171,6 +207,7 @@ def private(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]) -> Non
         monkeypatch.setenv(name, value)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("private")
 def test_a_pod_with_a_real_session_is_a_go(tmp_path: Path) -> None:
     one = OneSwitch(tmp_path)
@@ -181,6 +218,7 @@ def test_a_pod_with_a_real_session_is_a_go(tmp_path: Path) -> None:
     assert {"show interfaces status", "show ip bgp summary vrf all"} <= set(one.switch.asked)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("private")
 def test_one_refused_command_is_unknown_in_the_switchs_words(tmp_path: Path) -> None:
     one = OneSwitch(tmp_path)
@@ -193,6 +231,7 @@ def test_one_refused_command_is_unknown_in_the_switchs_words(tmp_path: Path) -> 
     assert of_leaf01(climb)["path_mtu"][0] == "pass"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("private")
 def test_a_refused_login_closes_every_gate_behind_the_switch(tmp_path: Path) -> None:
     one = OneSwitch(tmp_path)
@@ -204,6 +243,7 @@ def test_a_refused_login_closes_every_gate_behind_the_switch(tmp_path: Path) -> 
     assert verdict == "unknown" and ("uthentication" in words or "ccess denied" in words), words
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("private")
 def test_a_hanging_command_is_unknown_and_the_rest_is_not_asked(tmp_path: Path) -> None:
     one = OneSwitch(tmp_path)
@@ -215,6 +255,92 @@ def test_a_hanging_command_is_unknown_and_the_rest_is_not_asked(tmp_path: Path) 
     assert unknown and any("did not end" in words for words in unknown.values()), unknown
 
 
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended and was not waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@contextlib.contextmanager
+def two_tasks(switch: Switch, place: Path, environment: dict[str, str]) -> t.Iterator[t.Callable[[int], str]]:
+    """A play whose two tasks ask a switch for ``show long``: what is given returns what a task got, and the next one waits until it is asked for."""
+    here = {"delegate_to": "localhost", "vars": {**LOCAL, "ansible_become": False}}
+    tasks: list[dict[str, t.Any]] = []
+    for number in (1, 2):
+        tasks.append({"ansible.builtin.wait_for": {"path": str(place / f"begin_{number}"), "sleep": 1, "timeout": 200}, **here})
+        tasks.append({"ansible.netcommon.cli_command": {"command": "show long"}, "register": "said"})
+        tasks.append({"ansible.builtin.copy": {"content": "{{ said.stdout }}", "dest": str(place / f"said_{number}")}, **here})
+    tasks.append({"ansible.builtin.wait_for": {"path": str(place / "begin_3"), "sleep": 1, "timeout": 200}, **here})
+    (place / "hosts.yml").write_text(yaml.safe_dump({"all": {"hosts": {"leaf01": connection(switch)}}}))
+    (place / "play.yml").write_text(yaml.safe_dump([{"hosts": "leaf01", "gather_facts": False, "tasks": tasks}]))
+    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(place / "hosts.yml"), str(place / "play.yml")]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as running:
+
+        def said(number: int) -> str:
+            (place / f"begin_{number}").touch()
+            path = place / f"said_{number}"
+            processes.await_that(lambda: path.exists() or running.poll() is not None, f"task {number} ends", 120)
+            return path.read_text()
+
+        try:
+            yield said
+        finally:
+            for number in (1, 2, 3):
+                (place / f"begin_{number}").touch()
+            running.wait(120)
+
+
+def read_of(path: Path, seconds: int) -> dict[str, list[CommandResult]]:
+    """What the transport makes of two readings in a session that is open; seconds: of each command."""
+    node = {"platform": "eos", "kind": "switch", "values": {"pod_fabric": "roce", "pod_switch_transport": "network_cli"}, "items": {}}
+    asks, _apart = queries_for(["interface_mtu", "interface_status"], node)
+    asks = [replace(one, sources=[replace(source, timeout_seconds=seconds) for source in one.sources]) for one in asks]
+    action = SimpleNamespace(_connection=SimpleNamespace(socket_path=str(path)))
+    return transports.read_by_session(action, node, asks, {}).answers
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("growth", "seconds", "status"), [(GROWTH_BYTES, 100, "ran"), (1 << 40, 2, "timeout")], ids=["memory", "time"])
+def test_a_bound_ends_the_process_of_the_session_and_the_next_task_has_a_new_one(
+    growth: int, seconds: int, status: str, environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    monkeypatch.setattr(limits, "MOST_GROWTH_BYTES", growth)
+    answers = {"show long": "one line\n", "show interfaces": "a line of an endless response\n" * 4096, "show interfaces status": "not asked\n"}
+    with Switch("eos", answers) as switch, two_tasks(switch, tmp_path, environment) as task:
+        switch.endless.add("show interfaces")
+        assert task(1) == "one line"
+        [path] = sockets(tmp_path)
+        first = transports.session_process(str(path))
+        assert alive(first) and switch.logins == 1
+        said = read_of(path, seconds)
+        [endless], [after] = said["interface_mtu"], said["interface_status"]
+        assert (endless.status, endless.rc, endless.cut) == (status, None, status == "ran")
+        assert after.status == "missing" and "not asked, because 'show interfaces' did not end" in after.stderr
+        processes.await_that(lambda: not alive(first), "the process of the session ends", 60)
+        assert not sockets(tmp_path) and "show interfaces status" not in switch.asked
+        assert task(2) == "one line"
+        [path] = sockets(tmp_path)
+        assert transports.session_process(str(path)) != first and switch.logins == 2
+
+
+@pytest.mark.exhaustive
+@pytest.mark.usefixtures("private")
+def test_an_endless_response_ends_the_nodes_own_process(tmp_path: Path) -> None:
+    """The same in a run: network_cli reads until the prompt, in a process that keeps all of it, and the verdict names the bound that ended it."""
+    one = OneSwitch(tmp_path)
+    one.switch.endless.add("show interfaces")
+    one.switch.answers["show interfaces"] = "a line of an endless response\n" * 4096
+    with one.switch:
+        climb = one.climb(pod_only="leaf01")
+        assert climb.rc == 2, climb.output
+        unknown = {check: words for check, (verdict, words) in of_leaf01(climb).items() if verdict == "unknown"}
+        assert any("show interfaces" in words for words in unknown.values()), unknown
+        assert any("MiB that are kept" in words or "did not end" in words for words in unknown.values()), unknown
+
+
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("private")
 def test_an_nxos_leaf_is_read(tmp_path: Path) -> None:
     """Its table is another pod's: what was read is compared with the recording, and a refused command with the switch's words."""

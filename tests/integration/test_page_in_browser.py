@@ -11,11 +11,11 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.cabling import Cable, End
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Finding
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.every import REGISTRY
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.expectations import DEFAULTS
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.plan import Node, Plan
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.registry import REGISTRY
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.cabling import Cable, CableEnd
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import DEFAULTS
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.plan import Node, Plan
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests import made_run
@@ -106,10 +106,10 @@ def large_plan() -> Plan:
         ]
         nodes[name] = Node(name, "host", "linux", group, {**common, "pod_rails": rails})
         groups.setdefault(group, []).append(name)
-        cables += [Cable(End(name, f"ens{rail}"), End(f"leaf{rail}", f"Ethernet{number}"), "dac", 2, 0) for rail in range(8)]
+        cables += [Cable(CableEnd(name, f"ens{rail}"), CableEnd(f"leaf{rail}", f"Ethernet{number}"), "dac", 2, 0) for rail in range(8)]
     for leaf in range(8):
         nodes[f"leaf{leaf}"] = Node(f"leaf{leaf}", "leaf", "eos", None, common)
-        cables += [Cable(End(f"leaf{leaf}", f"Uplink{spine}"), End(f"spine{spine}", f"Ethernet{leaf}"), "optic", 30, 0) for spine in range(8)]
+        cables += [Cable(CableEnd(f"leaf{leaf}", f"Uplink{spine}"), CableEnd(f"spine{spine}", f"Ethernet{leaf}"), "optic", 30, 0) for spine in range(8)]
     nodes |= {f"spine{spine}": Node(f"spine{spine}", "spine", "sonic", None, common) for spine in range(8)}
     return Plan(nodes, groups, cables)
 
@@ -201,9 +201,10 @@ def plan_of_two() -> Plan:
     rail = {"device": NASTY, "netdev": NASTY, "gpu": 0, "leaf": "leaf01", "address": "10.0.0.1/24"}
     host = Node("gpu01", "host", "linux", NASTY, {**DEFAULTS, "pod_rails": [rail]})
     leaf = Node("leaf01", "leaf", "eos", None, {**DEFAULTS, "pod_rails": []})
-    return Plan({"gpu01": host, "leaf01": leaf}, {NASTY: ["gpu01"]}, [Cable(End("gpu01", NASTY), End("leaf01", NASTY), "dac", 1, 0)])
+    return Plan({"gpu01": host, "leaf01": leaf}, {NASTY: ["gpu01"]}, [Cable(CableEnd("gpu01", NASTY), CableEnd("leaf01", NASTY), "dac", 1, 0)])
 
 
+@pytest.mark.exhaustive
 def test_512_hosts_fit_in_fifteen_megabytes_and_paint_within_two_seconds(large: Path, look) -> None:
     assert large.stat().st_size < MOST_BYTES
     page = look(large)
@@ -224,7 +225,7 @@ def test_512_hosts_fit_in_fifteen_megabytes_and_paint_within_two_seconds(large: 
     expect(page.locator("#chart-round_trips")).to_have_attribute("data-drawn", "yes")
 
 
-@pytest.mark.parametrize("report", ["faulty", "large"])
+@pytest.mark.parametrize("report", ["faulty", pytest.param("large", marks=pytest.mark.exhaustive)])
 def test_a_telephone_needs_no_sideways_scrolling(report: str, request: pytest.FixtureRequest, look) -> None:
     page = look(request.getfixturevalue(report), width=400, height=800)
     assert page.evaluate("document.documentElement.scrollWidth") <= 400

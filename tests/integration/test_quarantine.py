@@ -5,7 +5,13 @@
 
 from __future__ import annotations
 
+import datetime
+
+import pytest
+
 from .conftest import Pod
+
+pytestmark = pytest.mark.exhaustive
 
 
 def test_a_quarantined_member_is_left_out_and_the_verdict_stays_no_go(pod: Pod) -> None:
@@ -30,15 +36,20 @@ def test_a_switch_cannot_be_quarantined(pod: Pod) -> None:
     assert climb.rc == 2 and climb.gate("links", "rack_01") == "closed" and climb.report["quarantined"] == {}
 
 
-WAIVER = {"check": "port_speed", "host": "leaf03", "where": "Ethernet3/1", "reason": "spare is ordered", "until": "2999-12-31"}
+UNTIL = str(datetime.datetime.now(datetime.UTC).date() + datetime.timedelta(days=300))
+WAIVER = {"check": "port_speed", "host": "leaf03", "where": "Ethernet3/1", "reason": "spare is ordered", "until": UNTIL}
 
 
 def test_a_waived_finding_is_a_skip_with_its_reason(pod: Pod) -> None:
-    climb = pod.climb("-e", "simulated_faults=port_at_100g", pod_waivers=[WAIVER])
+    unused = {**WAIVER, "where": "Ethernet2/1"}
+    climb = pod.climb("-e", "simulated_faults=port_at_100g", pod_waivers=[WAIVER, unused])
     assert climb.rc == 0 and climb.report["verdict"] == "go"
+    assert f"GO with 1 waiver until {UNTIL}; soak 1 s instead of 300" in climb.output
+    assert [one["where"] for one in climb.report["unused_waivers"]] == ["Ethernet2/1"]
+    assert "waiver for port_speed on leaf03, Ethernet2/1" in climb.output
     waived = [one for one in climb.report["verdicts"] if one["waived"]]
     assert [(one["check"], one["host"], one["verdict"], one["words"]) for one in waived] == [
-        ("port_speed", "leaf03", "skip", "waived until 2999-12-31: spare is ordered")
+        ("port_speed", "leaf03", "skip", f"waived until {UNTIL}: spare is ordered")
     ]
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import re
@@ -23,7 +24,7 @@ from ansible_collections.gpufabric.pyramid.tests.simulated_pod import files
 
 from .conftest import Climb, Pod
 
-pytestmark = pytest.mark.xdist_group("remediate")
+pytestmark = [pytest.mark.exhaustive, pytest.mark.xdist_group("remediate")]
 
 NAMES = {"gpu01": "node-045", "gpu02": "node-046", "gpu03": "node-047", "gpu04": "node-048", **{f"gpu0{one}": f"node-05{one}" for one in range(5, 9)}}
 NODE = NAMES["gpu03"]
@@ -212,7 +213,7 @@ def test_a_node_that_somebody_else_drained_is_repaired_and_stays_drained(hosts, 
     pod: Hosts = hosts("dcqcn_off")
     idle.say("scontrol", "update", f"nodename={NODE}", "state=drain", "reason=bad fan")
     healed = pod.remediate()
-    assert healed.rc == 0 and "gpu03: proved" in healed.output and f"{NODE} stays drained: 'bad fan' is somebody else's reason" in healed.output
+    assert healed.rc == 0 and "gpu03: proved" in healed.output and f"{NODE} stays drained: 'bad fan' is the reason of another owner" in healed.output
     assert idle.state()[NODE] == "drained" and idle.reason(NODE) == "bad fan"
     lifted = pod.remediate(pod_readmit_reasons=["^bad fan$"])
     assert lifted.rc == 0 and idle.state()[NODE] == "idle"
@@ -266,8 +267,9 @@ def test_without_a_scheduler_the_gpus_say_who_is_working(tmp_path: Path) -> None
 def test_nobody_looked_at_is_no_success(tmp_path: Path) -> None:
     pod = Hosts(tmp_path, "none", "")
     nobody = pod.remediate("--skip-tags", "always")
-    assert nobody.rc == 2 and "No GPU host was looked at" in nobody.output
-    assert pod.remediate(host="leaf01").rc == 2
+    assert nobody.rc == 4 and "--skip-tags always leaves out tasks" in " ".join(nobody.output.split()), nobody.output
+    switch = pod.remediate(host="leaf01")
+    assert switch.rc == 4 and "no GPU host (group gpu_hosts) is in --limit leaf01" in " ".join(switch.output.split()), switch.output
 
 
 @pytest.fixture
@@ -288,7 +290,8 @@ def test_kubernetes_drains_with_a_reason_and_takes_the_node_back(tmp_path: Path,
     assert node["spec"]["unschedulable"] is True and "expected MTU 9000" in node["metadata"]["annotations"]["gpufabric.pyramid/reason"]
     assert set(kubernetes.pods) == {"exporter", "training"}
 
-    waived = [{"check": check, "host": "gpu03", "where": where, "reason": "tonight", "until": "2999-01-01"}
+    until = str(datetime.datetime.now(datetime.UTC).date() + datetime.timedelta(days=300))
+    waived = [{"check": check, "host": "gpu03", "where": where, "reason": "tonight", "until": until}
               for check, where in (("mtu", "enp79s0np0"), ("mtu", "mlx5_4"), ("mtu_uniform", "enp79s0np0"))]  # fmt: skip
     healed = pod.remediate(pod_waivers=waived)
     assert healed.rc == 0, healed.output

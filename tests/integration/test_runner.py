@@ -44,6 +44,7 @@ def climb(private: Path, **extravars: t.Any) -> tuple[ansible_runner.Runner, dic
     return run, stats[0].get("artifact_data", {})
 
 
+@pytest.mark.exhaustive
 def test_a_healthy_pod_is_a_successful_job(private: Path) -> None:
     run, artifacts = climb(private)
     assert (run.status, run.rc) == ("successful", 0)
@@ -62,6 +63,7 @@ def test_a_no_go_is_a_failed_job_that_says_why(private: Path) -> None:
     assert {one["host"] for one in report["verdicts"] if one["check"] == "gpus_present" and one["verdict"] == "fail"} == {"gpu01", "gpu02", "gpu03", "gpu04"}
 
 
+@pytest.mark.exhaustive
 def test_a_refused_run_is_a_failed_job_without_a_verdict(private: Path) -> None:
     run, artifacts = climb(private, pod_gate_groups=["rack_01", "rack_99"])
     assert (run.status, run.rc) == ("failed", 2)

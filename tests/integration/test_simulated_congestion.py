@@ -65,6 +65,7 @@ def pod(tmp_path: Path) -> Pod:
     return Pod(tmp_path, **QUICKLY)
 
 
+@pytest.mark.exhaustive
 def test_a_healthy_pod_is_congested_for_real_and_holds(pod: Pod) -> None:
     climb = pod.climb()
     assert climb.rc == 0, climb.output
@@ -74,6 +75,7 @@ def test_a_healthy_pod_is_congested_for_real_and_holds(pod: Pod) -> None:
     assert climb.run is not None and list((climb.run / "readings" / "congestion").glob("during-*")), "counters are sampled under load"
 
 
+@pytest.mark.exhaustive
 def test_real_incasts_trip_what_was_judged_in_process(pod: Pod) -> None:
     names = ["dcqcn_mute", "receiver_slow@gpu07", "ecmp_polarised@leaf05", "uplink_lossless_on_two", "marked_while_idle@gpu08", "headroom_short@leaf07"]
     pods = inprocess.Pods(pod.inventory)

@@ -11,7 +11,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.every import REGISTRY
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.registry import REGISTRY
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import folding
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import changes, inprocess, layout
 
@@ -90,6 +90,7 @@ def test_every_check_of_infiniband_has_a_fault() -> None:
     assert declared and declared <= tripped
 
 
+@pytest.mark.exhaustive
 def test_fifty_healthy_pods_raise_no_finding(tmp_path: Path) -> None:
     tiny = layout.write(tmp_path, racks=1, hosts_per_rack=3, spines=2, fabric="infiniband", expectations={"pod_name": "tiny", "pod_fabric_reader": ["gpu01"]})
     pods = inprocess.Pods(tiny)
@@ -117,6 +118,7 @@ def test_a_switch_is_judged_alone_by_what_the_readers_of_the_fabric_tell(tmp_pat
     assert {one["host"] for one in climb.report["verdicts"]} == {"leaf05"}, "the readers help, and nothing is said of them"
 
 
+@pytest.mark.exhaustive
 def test_loads_find_their_partners_by_the_hosts_address(tmp_path: Path) -> None:
     # Rails of this fabric have no address of their own.
     pod = IbPod(tmp_path, racks=1, hosts_per_rack=3, pod_fabric_reader=["gpu01"], pod_to_layer="rdma", **SHORT)
@@ -127,6 +129,7 @@ def test_loads_find_their_partners_by_the_hosts_address(tmp_path: Path) -> None:
     assert {("write_bw_per_rail", "gpu02"), ("measured_as_asked", "gpu02"), ("incasts_ran", "gpu03"), ("xmit_discards", "gpu03")} <= passed
 
 
+@pytest.mark.exhaustive
 def test_a_climb_is_a_go_and_says_what_was_judged_in_process(tmp_path: Path) -> None:
     pod = IbPod(tmp_path)
     climb = pod.climb()

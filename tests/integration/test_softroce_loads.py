@@ -11,14 +11,16 @@ import typing as t
 from dataclasses import replace
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import loads, perftest_commands, transports
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.rdma import slow_rail
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collecting import Reply
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.opening import Inventory, prepare
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.perftest_commands import AWAITS, Asked, argv
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.plan import Plan
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.rounds import rail_rounds
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.timetables._pairs import Slots, rails
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.programs import program_with_request
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.types import ReadingResult
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.pairing import rail_rounds
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.perftest import RETRY_NO_SERVER, PerftestOptions, perftest_argv, perftest_options
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.planners._pairs import Slots, rails
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.results import job_results
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.schedule import JOBS_READING, Job, StepInput
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.plan import Plan
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory_check import Inventory, planned_pod
 from ansible_collections.gpufabric.pyramid.tests.labs.softroce import inventory
 from ansible_collections.gpufabric.pyramid.tests.labs.softroce.inventory import RAIL_MBIT_S
 from ansible_collections.gpufabric.pyramid.tests.labs.softroce.lab import Lab
@@ -27,7 +29,7 @@ from ansible_collections.gpufabric.pyramid.tests.labs.standing import poll
 
 pytestmark = pytest.mark.alone
 
-WRITE_BW = Asked("ib_write_bw", 4096, 10, 1, 4096, 1, 106, 20, tx_depth=8)
+WRITE_BW = PerftestOptions("ib_write_bw", 4096, 10, 1, 4096, 1, 106, 20, tx_depth=8)
 UNTIL_SECONDS = 75.0
 FIRST_PORT = 20000
 
@@ -54,15 +56,15 @@ def test_a_rail_at_a_fifth_is_the_only_one_named(shaped: Lab) -> None:
     """All rails at once, as a round of layer 4 loads them, judged by its own check."""
     shaped.shape(3, RAIL_MBIT_S / 5, "gpu01")
     plan = planned()
-    situation = loads.Situation(plan, list(HOSTS), 0, {}, {})
+    situation = StepInput(plan, list(HOSTS), 0, {}, {})
     slots = Slots(situation)
     pairs = rail_rounds(rails(situation), topology="rail_only")[0]
     # A rail is judged by its best round: one alone may meet a moment in which this machine is busy.
     for number in range(2):
-        slots.add(f"round {number + 1}", number, pairs, "write_bw", perftest_commands.asked(situation.values, seconds=12))
-    jobs = slots.timetable([]).jobs
+        slots.add(f"round {number + 1}", number, pairs, "write_bw", perftest_options(situation.values, seconds=12))
+    jobs = slots.schedule([]).jobs
     said = carried_out(shaped, jobs, lambda: None, max(job.until for own in jobs.values() for job in own))
-    rows = {host: one[loads.JOBS].rows for host, one in said.items()}
+    rows = {host: one[JOBS_READING].rows for host, one in said.items()}
     rates = sorted((row["device"], row["gbit_s"] * 1000) for row in said["gpu01"]["write_bw"].rows)
     assert {name for name, _rate in rates} == {device(rail) for rail in range(RAILS)} and all(0 < rate < RAIL_MBIT_S * 1.2 for _name, rate in rates), rates
     found = list(slow_rail(rows, {host: one["write_bw"].rows for host, one in said.items() if "write_bw" in one}, 40))
@@ -73,10 +75,11 @@ def planned() -> Plan:
     """The lab's pod."""
     pod = inventory.pod()
     variables = {host: {**pod, "pod_load_setup_seconds": 30, "pod_rails": inventory.rails(host)} for host in HOSTS}
-    plan, _waivers = prepare(Inventory({"gpu_hosts": list(HOSTS), "rack_01": list(HOSTS)}, variables), inventory.cabling_csv())
+    plan, _waivers = planned_pod(Inventory({"gpu_hosts": list(HOSTS), "rack_01": list(HOSTS)}, variables), inventory.cabling_csv())
     return plan
 
 
+@pytest.mark.exhaustive
 def test_what_goes_wrong_under_way_is_told_for_what_it_is(shaped: Lab) -> None:
     """One test a rail, all at once, each with a fault of its own but the first."""
     shaped.lose(4, 2, RAIL_MBIT_S)
@@ -100,7 +103,7 @@ def test_what_goes_wrong_under_way_is_told_for_what_it_is(shaped: Lab) -> None:
         said = carried_out(shaped, jobs, disturb)
     finally:
         shaped.run("gpu02", "kill", taken)
-    told = {host: {row["item"]: (row["status"], row["words"]) for row in one[loads.JOBS].rows} for host, one in said.items()}
+    told = {host: {row["item"]: (row["status"], row["words"]) for row in one[JOBS_READING].rows} for host, one in said.items()}
     late, early = "ib_write_bw did not end in time", "the partner's side of the test ended early (ethernet_read_keys: Couldn't read remote address)"
     assert told["gpu01"] == {
         "rail 0": ("ok", None),
@@ -134,39 +137,44 @@ def sent(machines: Lab) -> list[int]:
     return [int(line) for line in machines.run("gpu01", "cat", *counters).stdout.split()]
 
 
-def job(name: str, command: list[str], at: float = 0.0, again: tuple[str, ...] = (), reading: str | None = None) -> loads.Job:
-    return loads.Job(name, command, at, UNTIL_SECONDS, {"step": 0, "kind": "write_bw", "role": "client" if reading else "server"}, again, None, reading)
+def job(name: str, command: list[str], at: float = 0.0, again: tuple[str, ...] = (), reading: str | None = None) -> Job:
+    return Job(name, command, at, UNTIL_SECONDS, {"step": 0, "kind": "write_bw", "role": "client" if reading else "server"}, again, None, reading)
 
 
-def asked(rail: int) -> Asked:
+def asked(rail: int) -> PerftestOptions:
     """What a rail's test is; what is disturbed lasts long enough to be caught, what loses packets long enough to repeat them."""
     return replace(WRITE_BW, seconds={4: 30, 5: 40, 6: 40, 7: 40}.get(rail, WRITE_BW.seconds))
 
 
-def server(rail: int, at: float = 0.0) -> loads.Job:
-    return job(f"rail {rail}", argv(asked(rail), device(rail), FIRST_PORT + rail), at)
+def server(rail: int, at: float = 0.0) -> Job:
+    return job(f"rail {rail}", perftest_argv(asked(rail), device(rail), FIRST_PORT + rail), at)
 
 
-def client(rail: int, of: str | None = None, to: str | None = None) -> loads.Job:
-    return job(f"rail {rail}", argv(asked(rail), of or device(rail), FIRST_PORT + rail, None, to or address("gpu02", rail)), 2.0, AWAITS, "write_bw")
+def client(rail: int, of: str | None = None, to: str | None = None) -> Job:
+    return job(
+        f"rail {rail}", perftest_argv(asked(rail), of or device(rail), FIRST_PORT + rail, None, to or address("gpu02", rail)), 2.0, RETRY_NO_SERVER, "write_bw"
+    )
 
 
-def carried_out(machines: Lab, jobs: dict[str, list[loads.Job]], disturb: t.Callable[[], None], seconds: float = UNTIL_SECONDS) -> dict[str, dict[str, Reply]]:
+def carried_out(
+    machines: Lab, jobs: dict[str, list[Job]], disturb: t.Callable[[], None], seconds: float = UNTIL_SECONDS
+) -> dict[str, dict[str, ReadingResult]]:
     """What a load on both machines gave, which is disturbed under way."""
     begins = time.time() + 8
     for host, own in jobs.items():
         said = say(machines, host, do="start", owner="test", run_id="test", start_in=begins - time.time(), lease=600, jobs=[one.asked() for one in own])
         assert said == {"refused": None, "ended_leftovers": []}
     disturb()
-    return {host: loads.replies(own, say(machines, host, do="collect", wait=begins + seconds + 20 - time.time())) for host, own in jobs.items()}
+    return {host: job_results(own, say(machines, host, do="collect", wait=begins + seconds + 20 - time.time())) for host, own in jobs.items()}
 
 
 def say(machines: Lab, host: str, load: str = "test", **request: t.Any) -> dict[str, t.Any]:
     """What the program of loads answers on a machine."""
-    program = transports.asked("detached", {"load": load, **request}).decode()
+    program = program_with_request("detached", {"load": load, **request}).decode()
     return json.loads(machines.run(host, "python3", "-SE", "-", stdin=program, timeout=200).stdout)["detached"]
 
 
+@pytest.mark.exhaustive
 def test_a_load_that_nobody_watches_ends_and_one_that_was_left_is_ended_by_the_next(machines: Lab) -> None:
     servers = [server(rail).asked() for rail in range(2)]
     start = {"do": "start", "run_id": "test", "start_in": 0, "jobs": servers}
@@ -178,7 +186,7 @@ def test_a_load_that_nobody_watches_ends_and_one_that_was_left_is_ended_by_the_n
     assert said == {"refused": None, "ended_leftovers": ["first of run test"]}
     poll(60, lambda: None if listening(machines) == 2 else "they do not listen", "both servers wait again")
     poll(60, lambda: machines.run("gpu02", "pgrep", "-a", "^ib_write_", check=False).stdout or None, "the load that nobody watches has ended")
-    assert say(machines, "gpu02", "second", do="collect", wait=10)["ended"] == "nobody has watched it for 5 s"
+    assert say(machines, "gpu02", "second", do="collect", wait=10)["ended"] == "not watched for 5 s"
     assert running(machines) == {}
 
 

@@ -14,8 +14,8 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import telemetry
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Finding
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.telemetry.coverage import VARIABLE
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import layout, planned
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.cog.plugins import register_default_plugins
@@ -120,6 +120,7 @@ def test_a_switch_that_is_silent_is_named(watched: Watched) -> None:
     assert "FAIL    pfc_pauses_of_switches on leaf03:" in told.output and "PASS    nic_errors on gpu01, gpu02" in told.output
 
 
+@pytest.mark.exhaustive
 def test_a_rail_that_is_not_watched_is_missed(watched: Watched) -> None:
     watched.say("/gpu02", of_host(rails=7), 'count(rdma_ecn_marked_packets{instance="gpu02"}) == 7')
     told = watched.check()
@@ -127,6 +128,7 @@ def test_a_rail_that_is_not_watched_is_missed(watched: Watched) -> None:
     assert told.rc == 2 and "FAIL    ecn_marks_of_hosts on gpu02" in told.output and "8 series, got 7 series" in " ".join(told.output.split())
 
 
+@pytest.mark.exhaustive
 def test_a_sample_that_is_old_is_not_fresh(watched: Watched) -> None:
     old = int(1000 * float(watched.prometheus.query("time()")[1])) - 60_000
     watched.say("/workload", f"{WORKLOAD}stuck_seconds 0.2 {old}\n", "stuck_seconds")
@@ -135,6 +137,7 @@ def test_a_sample_that_is_old_is_not_fresh(watched: Watched) -> None:
     assert told.rc == 2 and re.search(r"FAIL +all_reduce_time on the workload: .* 1 series, the oldest \d+ s old", told.output), told.output
 
 
+@pytest.mark.exhaustive
 def test_a_signal_without_a_metric_is_unknown(watched: Watched) -> None:
     told = watched.check(pod_telemetry_signals={**SIGNALS, "ecn_marks_of_hosts": {"metric": "", "label": "instance"}})
     assert told.rc == 2 and "UNKNOWN ecn_marks_of_hosts on gpu01, gpu02" in told.output and "names no metric" in told.output
@@ -142,7 +145,7 @@ def test_a_signal_without_a_metric_is_unknown(watched: Watched) -> None:
 
 def test_no_prometheus_is_no_pass(watched: Watched) -> None:
     told = watched.check(pod_prometheus_url=f"http://127.0.0.1:{monitoring.free_port()}")
-    assert told.rc == 2 and "cannot be asked" in told.output and "PASS" not in told.output
+    assert told.rc == 2 and "did not respond" in told.output and "PASS" not in told.output
 
 
 def test_grafana_must_plot_every_signal(watched: Watched) -> None:
@@ -167,7 +170,7 @@ def test_every_query_of_a_dashboard_finds_something(name: str, watched: Watched)
     queries = [(panel["title"], target["expr"]) for panel in DASHBOARDS[name]["panels"] for target in panel["targets"]]
     assert queries
     for title, expression in queries:
-        query = telemetry.VARIABLE.sub(lambda found: values[found[1] or found[2]], expression)
+        query = VARIABLE.sub(lambda found: values[found[1] or found[2]], expression)
         monitoring.awaited(lambda query=query: bool(watched.prometheus.query(query)), f"{title}: {query}")
 
 

@@ -9,7 +9,11 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
+
 from .conftest import SMALLEST, Pod
+
+pytestmark = pytest.mark.exhaustive
 
 BY_HAND = """
 - hosts: gpu01,leaf01
@@ -21,15 +25,17 @@ BY_HAND = """
     - gpufabric.pyramid.switch_show: {readings: [interface_status]}
       when: inventory_hostname == "leaf01"
       register: ports
+    - gpufabric.pyramid.reading: {name: "{{ 'rdma_counters' if inventory_hostname == 'gpu01' else 'interface_status' }}"}
+      register: any
     - gpufabric.pyramid.survey: {fabric: roce}
       register: seen
     - ansible.builtin.copy:
-        content: "{{ {'modules': hostvars.gpu01.modules, 'ports': ports, 'seen': seen} | to_json }}"
+        content: "{{ {'modules': host.modules, 'ports': ports, 'any': [host.any, any], 'rails': host.pod_rails, 'seen': seen} | to_json }}"
         dest: RESULT
         mode: "0600"
       when: inventory_hostname == "leaf01"
       delegate_to: localhost
-      vars: {ansible_connection: local, ansible_python_interpreter: PYTHON}
+      vars: {host: "{{ hostvars.gpu01 }}", ansible_connection: local, ansible_python_interpreter: PYTHON}
 """
 
 
@@ -53,4 +59,6 @@ def test_templates_say_what_plain_words_would(tmp_path: Path) -> None:
     assert done.rc == 0, done.output
     said = json.loads(result.read_text())
     assert said["modules"]["rows"] and said["ports"]["rows"]["interface_status"]
-    assert said["seen"]["told"]["lldp_neighbors"] and said["seen"]["untold"] == {}
+    counters, status = (one["rows"] for one in said["any"])
+    assert {row["device"] for row in counters} == {rail["device"] for rail in said["rails"]} and status == said["ports"]["rows"]["interface_status"]
+    assert said["seen"]["reported"]["lldp_neighbors"] and said["seen"]["unreported"] == {}

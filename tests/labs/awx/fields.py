@@ -5,9 +5,13 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import typing as t
 from dataclasses import dataclass
+
+from jinja2 import StrictUndefined, TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,7 @@ FIELDS: dict[str, dict[str, Field]] = {
     },
     "workflow_job_templates": {
         **COMMON, "organization": KEY, "inventory": KEY, "extra_vars": JSON, "limit": Field(default=None), "survey_enabled": FLAG, "allow_simultaneous": FLAG,
+        **{f"ask_{what}_on_launch": FLAG for what in ("inventory", "limit", "variables", "scm_branch", "labels", "tags", "skip_tags")},
     },
     "workflow_job_template_nodes": {
         "workflow_job_template": OWNER, "unified_job_template": KEY, "identifier": TEXT, "extra_data": Field("json", default={}), "inventory": KEY,
@@ -68,6 +73,20 @@ FIELDS: dict[str, dict[str, Field]] = {
     "schedules": {**COMMON, "rrule": NAME, "unified_job_template": OWNER, "extra_data": Field("json", default={}), "enabled": Field("boolean", default=True)},
     "workflow_approval_templates": {**COMMON, "timeout": Field("integer", default=0)},
 }  # fmt: skip
+NOTIFIED = tuple(f"notification_templates_{when}" for when in ("started", "success", "error"))
+APPROVED = "notification_templates_approvals"
+EDGES = ("success_nodes", "failure_nodes", "always_nodes")
+# What can be linked to an object, as `related` names it; anything else is a 404: also the steps after an approval's own template.
+LINKS: dict[str, tuple[str, ...]] = {
+    "organizations": ("galaxy_credentials", "instance_groups", *NOTIFIED, APPROVED),
+    "projects": NOTIFIED,
+    "inventories": ("input_inventories", "instance_groups", "labels"),
+    "inventory_sources": ("credentials", *NOTIFIED),
+    "job_templates": ("credentials", "labels", "instance_groups", "survey_spec", "launch", *NOTIFIED),
+    "workflow_job_templates": ("labels", "survey_spec", *NOTIFIED, APPROVED),
+    "workflow_job_template_nodes": ("credentials", "labels", "instance_groups", "create_approval_template", *EDGES),
+    "schedules": ("credentials", "labels", "instance_groups"),
+}
 # What the modules post and AWX takes no notice of.
 IGNORED = {"credential_types": {"managed"}, "job_templates": {"organization"}, "inventory_sources": {"organization"}, "workflow_job_template_nodes": {"type"}}
 TYPES: dict[str, tuple[type, ...]] = {"string": (str,), "boolean": (bool,), "integer": (int,), "id": (int,), "json": (dict, list, str)}
@@ -87,7 +106,55 @@ def wrong(collection: str, body: dict[str, t.Any], partial: bool = False) -> dic
                 told[name] = ["No such field."]
         elif value is not None and (words := _refused(field, value)):
             told[name] = [words]
+    messages = body.get("messages")
+    if collection == "notification_templates" and isinstance(messages, dict) and (words_of := wrong_messages(messages)):
+        told["messages"] = words_of
     return told
+
+
+def wrong_messages(messages: dict[str, t.Any]) -> list[str]:
+    """What AWX would refuse of a notification's own messages: it renders each with a job that has no artifacts and no undefined field."""
+    told, texts = [], []
+    for event, said in messages.items():
+        if event not in ("started", "success", "error", "workflow_approval"):
+            told.append(f"Event '{event}' invalid, must be one of 'started', 'success', 'error', or 'workflow_approval'")
+            continue
+        kinds = ("running", "approved", "timed_out", "denied")
+        if event == "workflow_approval":
+            told += [
+                f"Workflow Approval event '{one}' invalid, must be one of 'running', 'approved', 'timed_out', or 'denied'" for one in said if one not in kinds
+            ]
+        for one in said.values() if event == "workflow_approval" else [said]:
+            told += [f"Message type '{kind}' invalid, must be either 'message' or 'body'" for kind in one if kind not in ("message", "body")]
+            told += ["Messages cannot contain newlines"] if "\n" in (one.get("message") or "") else []
+            texts += [text for text in one.values() if text]
+    for text in texts:
+        try:
+            rendered(text)
+        except TemplateError as error:
+            told.append(f"Field '{error}' unavailable")
+    return told
+
+
+class Translation:
+    """Django's lazy translation, as ``job_explanation`` of a workflow that failed is one: no string, and no JSON."""
+
+    def __str__(self) -> str:
+        return "No error handling path for workflow job node(s)"
+
+
+def rendered(text: str, job: dict[str, t.Any] | None = None, **more: t.Any) -> str:
+    """A message as AWX renders it; job: what differs from the job that it checks messages with."""
+    time = datetime.datetime(2018, 11, 13, tzinfo=datetime.UTC)
+    stub = {
+        "id": 42, "name": "Stub JobTemplate", "status": "running", "artifacts": {}, "job_explanation": Translation(), "created": time,
+        "limit": "bar_limit", "elapsed": 0.403018, "summary_fields": {"inventory": {"id": 17, "name": "Stub Inventory"}},
+    }  # fmt: skip
+    about = {
+        "job": {**stub, **(job or {})}, "job_friendly_name": "Job", "url": "https://towerhost/#/jobs/playbook/1010", "approval_status": "approved",
+        "approval_node_name": "Approve Me", "workflow_url": "https://towerhost/#/jobs/workflow/1010", "job_metadata": "{}", **more,
+    }  # fmt: skip
+    return ImmutableSandboxedEnvironment(undefined=StrictUndefined).from_string(text).render(about)
 
 
 def _refused(field: Field, value: t.Any) -> str | None:
@@ -119,4 +186,22 @@ def wrong_survey(survey: dict[str, t.Any]) -> list[str]:
             told.append(f"Default {default!r} is no integer within its limits, in question {number}.")
         if kind in ("text", "textarea") and default and not one["min"] <= len(default) <= one["max"]:
             told.append(f"Default is not as long as it has to be, in question {number}.")
+    return told
+
+
+def needed(survey: dict[str, t.Any], answers: dict[str, t.Any]) -> list[str]:
+    """What AWX misses in the answers of a survey, or refuses of them: at a launch, and of a schedule, for which it fills in no defaults."""
+    told = []
+    for one in survey.get("spec", ()):
+        name = one["variable"]
+        if name not in answers:
+            told += [f"'{name}' value missing"] if one["required"] else []
+            continue
+        value, low, high = answers[name], one.get("min"), one.get("max")
+        size = len(value) if one["type"] in ("text", "textarea") else value
+        if one["type"] in ("text", "textarea", "integer"):
+            told += [f"'{name}' value {value} is too small (must be at least {low})."] if low not in ("", None) and size < low else []
+            told += [f"'{name}' value {value} is too large (must be no more than {high})."] if high not in ("", None) and size > high else []
+        if one["type"] == "multiplechoice" and value not in one["choices"]:
+            told.append(f"Value {value} for '{name}' expected to be one of {one['choices']}.")
     return told

@@ -11,13 +11,10 @@ import typing as t
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qsl, urlsplit
 
-from .fields import FIELDS, wrong, wrong_survey
+from .fields import APPROVED, EDGES, FIELDS, LINKS, NOTIFIED, needed, wrong, wrong_survey
 
 Document = dict[str, t.Any]
 TEMPLATES = {"job_templates": "job_template", "workflow_job_templates": "workflow_job_template", "projects": "project"}
-EDGES = ("success_nodes", "failure_nodes", "always_nodes")
-NOTIFIED = tuple(f"notification_templates_{when}" for when in ("started", "success", "error", "approvals"))
-SUBS = ("credentials", "labels", "instance_groups", "galaxy_credentials", "input_inventories", "survey_spec", *EDGES, *NOTIFIED)
 
 
 class Awx:
@@ -80,6 +77,8 @@ class Awx:
     def _collection(self, method: str, collection: str, query: list[tuple[str, str]], body: Document) -> tuple[int, Document | None]:
         if method == "POST":
             refused = wrong(collection, body) if collection in FIELDS else {}
+            if not refused and collection == "schedules":
+                refused = self._not_launched(body["unified_job_template"], body.get("extra_data") or {})
             if refused:
                 return 400, refused
             if collection in FIELDS and "name" in body and self._found(collection, [(key, str(body[key])) for key in ("name",)]):
@@ -88,6 +87,16 @@ class Awx:
         names = TEMPLATES if collection == "unified_job_templates" else [collection]
         results = [self._shown(name, number) for name in names for number in self._found(name, query)]
         return 200, {"count": len(results), "next": None, "previous": None, "results": results}
+
+    def _not_launched(self, template: int, answers: Document) -> dict[str, list[str]]:
+        """Why AWX would not launch a template with these answers; nothing where it would."""
+        survey = self.surveys.get(template, {})
+        said: dict[str, list[str]] = {"variables_needed_to_start": missing} if (missing := needed(survey, answers)) else {}
+        known = {one["variable"] for one in survey.get("spec", ())}
+        owner = next((one[template] for name in TEMPLATES if template in (one := self.objects[name])), {})
+        if (others := sorted(set(answers) - known)) and not owner.get("ask_variables_on_launch"):
+            said["extra_data"] = [f"Variables {', '.join(others)} are not allowed on launch."]
+        return said
 
     def _created(self, collection: str, body: Document) -> Document:
         self.number += 1
@@ -113,7 +122,7 @@ class Awx:
 
     def _shown(self, collection: str, number: int) -> Document:
         place = f"/api/v2/{collection}/{number}/"
-        related = {name: f"{place}{name}/" for name in SUBS}
+        related = {name: f"{place}{name}/" for name in LINKS.get(collection, ())}
         one = {**self.objects[collection][number], **({"managed": False} if collection == "credential_types" else {})}
         if collection == "job_templates":
             # A job template's organization is its project's.
@@ -124,6 +133,13 @@ class Awx:
         return {**one, "type": TEMPLATES.get(collection, collection[:-1]), "url": place, "related": related, "summary_fields": {}}
 
     def _sub(self, method: str, collection: str, number: int, name: str, body: Document) -> tuple[int, Document | None]:
+        if name not in LINKS.get(collection, ()):
+            return 404, {"detail": "The requested resource could not be found."}
+        if name == "launch":
+            refused = self._not_launched(number, body.get("extra_vars") or {})
+            # At a launch other variables are ignored, and named in the answer.
+            ignored = refused.pop("extra_data", [])
+            return (400, refused) if refused else (201, {"job": number, "ignored_fields": ignored})
         if name == "survey_spec":
             if method == "POST":
                 refused = wrong_survey(body)
@@ -140,7 +156,7 @@ class Awx:
             return 201, made
         linked = self.linked.setdefault((collection, number, name), [])
         if method == "GET":
-            target = "workflow_job_template_nodes" if name in EDGES else "notification_templates" if name in NOTIFIED else name
+            target = "workflow_job_template_nodes" if name in EDGES else "notification_templates" if name in (*NOTIFIED, APPROVED) else name
             return 200, {"count": len(linked), "next": None, "results": [self._shown(target, one) for one in linked]}
         if body.get("disassociate"):
             linked.remove(body["id"])

@@ -11,6 +11,7 @@ import typing as t
 from pathlib import Path
 
 import yaml
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.cabling import PLACE
 
 from .shape import RAIL_MTU, Plan
 
@@ -31,7 +32,7 @@ def write(plan: Plan, directory: Path, private: Path) -> None:
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("---\n" + yaml.safe_dump(content, sort_keys=False))
-    (directory / "cabling.csv").write_text(cabling_csv(plan))
+    (directory / PLACE).write_text(cabling_csv(plan))
 
 
 def rack_members(plan: Plan) -> dict[str, list[str]]:
@@ -92,5 +93,7 @@ def _pod(plan: Plan, racks: list[str]) -> dict[str, t.Any]:
         "pod_ping_interval_seconds": 0.02,
         # Four routers on one core answer later than silicon does.
         "pod_ping_rtt_max_ms": 50,
+        # Its sessions are as young as the lab itself.
+        "pod_bgp_settled_seconds": 1,
         "pod_path_probe_flows": 32,
     }

@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 import yaml
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.cabling import PLACE
 
 from .lab import Lab
 from .shape import healthy, rows
@@ -29,7 +30,7 @@ def write(lab: Lab, **expectations: t.Any) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("---\n" + yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
     cables = [f"{','.join(row)},optic,10" for row in rows(healthy(shape))]
-    (directory / "cabling.csv").write_text("\n".join(["a_node,a_port,b_node,b_port,medium,length_m", *cables]) + "\n", encoding="utf-8")
+    (directory / PLACE).write_text("\n".join(["a_node,a_port,b_node,b_port,medium,length_m", *cables]) + "\n", encoding="utf-8")
 
 
 def _host(lab: Lab, number: int) -> dict[str, t.Any]:

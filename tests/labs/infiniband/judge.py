@@ -13,14 +13,20 @@ import json
 import subprocess
 import typing as t
 
-from ....plugins.plugin_utils import collecting, fabric, judging, transports
-from ....plugins.plugin_utils.gates import decide
-from ....plugins.plugin_utils.plan import Plan
-from ....plugins.plugin_utils.verdicts import Verdict
+from ....plugins.plugin_utils.checks.needs import needed_readings
+from ....plugins.plugin_utils.collect.fabric import spread_to_nodes
+from ....plugins.plugin_utils.collect.programs import program_with_request
+from ....plugins.plugin_utils.collect.queries import queries_for, query_commands
+from ....plugins.plugin_utils.collect.responses import reading_result
+from ....plugins.plugin_utils.collect.transports import _node_response
+from ....plugins.plugin_utils.evaluate.gates import decide_gates
+from ....plugins.plugin_utils.evaluate.layer import Envelope, Layer, verdicts_of_checks
+from ....plugins.plugin_utils.evaluate.verdicts import Verdict
+from ....plugins.plugin_utils.pod.plan import Plan
 from ...simulated_pod.planned import plan_of
 from .lab import Lab
 
-Envelopes = dict[str, judging.Envelope]
+Envelopes = dict[str, Envelope]
 OWN_ADAPTERS = "ibstat"
 
 
@@ -48,15 +54,15 @@ class Judge:
         """The verdicts and gates of what was read."""
         nodes = list(self.plan.nodes)
         hosts = [node.name for node in self.plan.nodes.values() if node.role == "host"]
-        spread = [fabric.spread(self.plan, envelopes, nodes) for envelopes in (now, before)]
-        layer = judging.Layer(name, self.plan, nodes, hosts, *spread, {}, (), datetime.date(2026, 6, 15))
-        verdicts = judging.judge(layer)
-        return verdicts, {group: gate.state for group, gate in decide(self.plan, verdicts, self.plan.groups, layer.checks(), {}).items()}
+        spread = [spread_to_nodes(self.plan, envelopes, nodes) for envelopes in (now, before)]
+        layer = Layer(name, self.plan, nodes, hosts, *spread, {}, (), datetime.date(2026, 6, 15))
+        verdicts = verdicts_of_checks(layer)
+        return verdicts, {group: gate.state for group, gate in decide_gates(self.plan, verdicts, self.plan.groups, layer.checks(), {}).items()}
 
     def envelopes(self, layer: str, phase: str) -> Envelopes:
         """What every node says in one phase of a layer."""
         readers = self.plan.readers(list(self.plan.nodes))
-        names = judging.wanted(layer, "host", "infiniband", phase)
+        names = needed_readings(layer, "host", "infiniband", phase)
         found: Envelopes = {node: _empty() for node in self.plan.nodes}
         found |= {reader: self.read(reader, names) for reader in readers}
         others = [host for hosts in self.plan.groups.values() for host in hosts if host not in readers]
@@ -66,21 +72,21 @@ class Judge:
             found |= dict.fromkeys(others, once)
         return found
 
-    def read(self, host: str, names: t.Sequence[str]) -> judging.Envelope:
+    def read(self, host: str, names: t.Sequence[str]) -> Envelope:
         """One host, asked by its own Python."""
         place = self.plan.nodes[host]
         items = self.plan.items(host)
-        asks, apart = collecting.asks(names, {"platform": place.platform, "values": place.values, "items": items})
-        request = {"commands": collecting.commands(asks), "programs": {}, "devices": [rail["device"] for rail in items["rail"]]}
+        asks, apart = queries_for(names, {"platform": place.platform, "values": place.values, "items": items})
+        request = {"commands": query_commands(asks), "programs": {}, "devices": [rail["device"] for rail in items["rail"]]}
         python = self.lab.directory / "hosts" / host / "python3"
         done = subprocess.run(
-            [python, "-SE", "-"], input=transports.asked("side_by_side", request).decode(), capture_output=True, text=True, timeout=180, check=False
+            [python, "-SE", "-"], input=program_with_request("side_by_side", request).decode(), capture_output=True, text=True, timeout=180, check=False
         )
-        told = transports._told(asks, done.stdout, done.stderr, done.returncode, str(python))
-        replies = {ask.reading.name: collecting.reply(ask, place.platform, told.answers[ask.reading.name]) for ask in asks} if told.answered else {}
+        told = _node_response(asks, done.stdout, done.stderr, done.returncode, str(python))
+        replies = {ask.reading.name: reading_result(ask, place.platform, told.answers[ask.reading.name]) for ask in asks} if told.answered else {}
         readings = {one: {"status": reply.status, "words": reply.words, "rows": reply.rows, "evidence": None} for one, reply in {**replies, **apart}.items()}
         return {"answered": told.answered, "words": told.words, "boot_id": "1", "uptime_seconds": 1.0, "readings": json.loads(json.dumps(readings))}
 
 
-def _empty() -> judging.Envelope:
+def _empty() -> Envelope:
     return {"answered": True, "words": "", "boot_id": None, "uptime_seconds": None, "readings": {}}

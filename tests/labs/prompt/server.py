@@ -22,7 +22,8 @@ class Switch:
 
     answers: what each command prints; any other command is refused in the dialect's words.
     refuses: no login is accepted; privileged: the login is at ``#`` already (EOS); enable_password: what ``enable`` asks for.
-    hangs: commands that print a little and never come back; drops: commands in the midst of which the connection closes.
+    hangs: commands that print a little and never come back; drops: commands in the midst of which the connection closes;
+    endless: commands that print their answer over and over.
     asked: every command that came, in their order. logins: how many were tried.
     """
 
@@ -33,6 +34,7 @@ class Switch:
         self.enable_password: str | None = None
         self.hangs: set[str] = set()
         self.drops: set[str] = set()
+        self.endless: set[str] = set()
         self.asked: list[str] = []
         self.logins = 0
         self.key = paramiko.RSAKey.generate(2048)
@@ -100,6 +102,9 @@ class Switch:
         with contextlib.suppress(OSError, EOFError):
             if command in self.hangs:
                 self._over.wait()
+            elif command in self.endless:
+                while not self._over.is_set():
+                    channel.sendall(self.answers[command].encode())
             elif command in self.answers:
                 channel.sendall(self.answers[command].encode())
                 channel.send_exit_status(0)

@@ -87,6 +87,8 @@ class Session:
             self.say(self.switch.answers.get(command, "")[:200])
             self.over.wait()
             raise Closed
+        while command in self.switch.endless:
+            self.say(self.switch.answers[command])
         said = self._said(command)
         self.page(said if said.endswith("\n") or not said else said + "\n")
 

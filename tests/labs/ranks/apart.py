@@ -16,7 +16,9 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.gpufabric.pyramid.plugins.module_utils import detached
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import loads, transports
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.programs import program_source
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.results import job_results
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.schedule import Schedule
 
 ENTER = 'mount -t tmpfs tmpfs "$1"; mount --bind "$2" /etc/shadow; echo up; exec sleep infinity'
 FUTURE = "from __future__ import annotations\n"
@@ -90,17 +92,17 @@ class Apart:
         told: dict[str, t.Any] = json.loads(done.stdout)["detached"]
         return told
 
-    def load(self, table: loads.Timetable) -> None:
-        """Start a timetable on its hosts; the last one may start what it finds on the others."""
-        programs = {name: transports.program(name) for name in table.programs}
+    def load(self, table: Schedule) -> None:
+        """Start a schedule on its hosts; the last one may start what it finds on the others."""
+        programs = {name: program_source(name) for name in table.programs}
         for name, jobs in reversed(table.jobs.items()):
             asked = [job.asked() for job in jobs]
             said = self.say(name, "start", owner="lab", run_id="r1", start_in=0, lease=None, jobs=asked, programs=programs)
             assert said["refused"] is None
 
-    def replies(self, table: loads.Timetable, wait: float = 90) -> dict[str, dict[str, t.Any]]:
+    def replies(self, table: Schedule, wait: float = 90) -> dict[str, dict[str, t.Any]]:
         """What each host's jobs gave, once they have ended."""
-        return {name: loads.replies(jobs, self.say(name, "collect", wait=wait)) for name, jobs in table.jobs.items()}
+        return {name: job_results(jobs, self.say(name, "collect", wait=wait)) for name, jobs in table.jobs.items()}
 
     def end(self) -> None:
         """End all that was started here, by its id."""

@@ -11,6 +11,7 @@ import typing as t
 from pathlib import Path
 
 import yaml
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.cabling import PLACE
 
 from .shape import HOSTS, RAIL_MTU, RAILS, address, device, netdev, peer
 
@@ -30,7 +31,7 @@ def write(directory: Path, private: Path) -> None:
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("---\n" + yaml.safe_dump(content, sort_keys=False))
-    (directory / "cabling.csv").write_text(cabling_csv())
+    (directory / PLACE).write_text(cabling_csv())
 
 
 def cabling_csv() -> str:

@@ -1,0 +1,244 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs mutants of one module in forks of one pytest process.
+
+cosmic-ray's own runner edits the file in place and starts pytest for each mutant. Here no file is edited, and a mutant takes as long as
+the tests that call the mutated function: each test's calls are recorded once, then each mutant's code is put into a fork's functions.
+A mutant outside functions (a constant, a default) is imported afresh in its fork, and all tests of the module run.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import gc
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import inspect
+import os
+import signal
+import sys
+import time
+import types
+import typing as t
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from .operators import Mutant, mutants
+
+COLLECTION = "ansible_collections.gpufabric.pyramid"
+# Of a fork, besides so many times what its tests took before: an endless loop is a mutant that was found.
+TIMEOUT_SECONDS, TIMEOUT_FACTOR = 20.0, 5.0
+Code = types.CodeType
+
+
+@dataclass
+class Outcome:
+    """What a module's mutants came to; a survivor is a mutant that no test found, with the function it is in."""
+
+    module: str
+    killed: int = 0
+    timed_out: int = 0
+    survivors: list[tuple[str, Mutant]] = field(default_factory=list)
+    untested: set[str] = field(default_factory=set)
+
+
+class Runner:
+    """A pytest plugin that, instead of one run of the tests, records their calls and then runs them for each mutant."""
+
+    def __init__(self, path: Path, root: Path, functions: str = "", watch: Callable[[str], None] = print) -> None:
+        self.path, self.source, self.functions, self.watch = path, path.read_text(encoding="utf-8"), functions, watch
+        self.module = f"{COLLECTION}.{'.'.join(path.relative_to(root).with_suffix('').parts)}"
+        self.outcome = Outcome(str(path.relative_to(root)))
+        self.calls: dict[pytest.Item, set[str]] = {}
+        self.of_fixture: dict[str, set[str]] = {}
+        self.seconds: dict[pytest.Item, float] = {}
+        self.recording: set[str] = set()
+        self.failed = False
+        self.forked = False
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Record the tests' calls, then run every mutant."""
+        if session.testsfailed or not session.items:
+            raise pytest.UsageError(f"no tests of {self.path} were collected, or not all of them")
+        file = sys.modules[self.module].__file__ or ""
+        self._record(session, file)
+        if self.failed:
+            raise pytest.UsageError(f"tests of {self.path} fail without any mutation")
+        original = _codes(compile(self.source, file, "exec"))
+        spans = list(_spans(self.source))
+        for mutant in sorted(mutants(self.source), key=lambda one: one.line):
+            function = next((name for name, first, last in spans if first <= mutant.line <= last), "<module>")
+            if self.functions in function:
+                self._try(session, mutant, function, original, file)
+        return True
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[t.Any]) -> t.Generator[None, object, object]:
+        """Calls of a fixture that several tests share are those of each of them."""
+        outer, self.recording = self.recording, set()
+        try:
+            return (yield)
+        finally:
+            self.of_fixture.setdefault(fixturedef.argname, set()).update(self.recording)
+            self.recording = outer | self.recording
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """A fork ends with its first failed test."""
+        if report.failed and self.forked:
+            os._exit(1)
+        self.failed |= report.failed
+
+    def _record(self, session: pytest.Session, file: str) -> None:
+        def called(frame: types.FrameType, _event: str, _argument: object) -> None:
+            if frame.f_code.co_filename == file:
+                self.recording.add(frame.f_code.co_qualname)
+
+        for item, following in zip(session.items, [*session.items[1:], None]):
+            # What an earlier test had computed is called by this one too.
+            _clear_caches(self.module)
+            self.recording = set()
+            begun = time.monotonic()
+            sys.settrace(called)
+            try:
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            finally:
+                sys.settrace(None)
+            self.seconds[item] = time.monotonic() - begun
+            self.calls[item] = self.recording
+
+    def _try(self, session: pytest.Session, mutant: Mutant, function: str, original: dict[str, Code], file: str) -> None:
+        changed = _codes(compile(mutant.source, file, "exec"))
+        differing = {name for name, code in changed.items() if original.get(name) != code}
+        if differing and all(_is_function(changed[name]) for name in differing):
+            items = [item for item in session.items if any(_calls(self._of(item), name) for name in differing)]
+            status = _in_fork(functools.partial(self._run_patched, items, changed, file), self._limit(items)) if items else 0
+            self.outcome.untested |= set() if items else {function}
+        else:
+            items = session.items
+            status = _in_fork(functools.partial(_run_afresh, self.module, file, mutant.source, session.config.args), self._limit(items) + 60)
+        if status == 0:
+            self.outcome.survivors.append((function, mutant))
+            self.watch(f"survived: {self.outcome.module}:{mutant.line} {function}\n    - {mutant.was}\n    + {mutant.becomes}")
+        elif status is None:
+            self.outcome.timed_out += 1
+        else:
+            self.outcome.killed += 1
+
+    def _of(self, item: pytest.Item) -> set[str]:
+        """The functions that a test calls, with those of its fixtures."""
+        return self.calls[item].union(*(self.of_fixture.get(name, ()) for name in getattr(item, "fixturenames", ())))
+
+    def _limit(self, items: Iterable[pytest.Item]) -> float:
+        return TIMEOUT_SECONDS + TIMEOUT_FACTOR * sum(self.seconds[item] for item in items)
+
+    def _run_patched(self, items: list[pytest.Item], changed: dict[str, Code], file: str) -> None:
+        self.forked = True
+        for found in gc.get_objects():
+            if isinstance(found, types.FunctionType) and found.__code__.co_filename == file and found.__qualname__ in changed:
+                found.__code__ = changed[found.__qualname__]
+        # What was computed before is the original's.
+        _clear_caches(COLLECTION)
+        # Short ones first: most mutants are found by any test.
+        items = sorted(items, key=lambda item: self.seconds[item])
+        for item, following in zip(items, [*items[1:], None]):
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+
+
+def _clear_caches(prefix: str) -> None:
+    """Forget the results of functools.cache of the modules whose names begin so."""
+    for found in gc.get_objects():
+        if isinstance(found, functools._lru_cache_wrapper) and str(found.__module__).startswith(prefix):
+            found.cache_clear()
+
+
+def _calls(called: set[str], function: str) -> bool:
+    """Whether a function, or the one that it is written in, is among those called."""
+    outer = function.split(".<locals>")[0]
+    return any(one.split(".<locals>")[0] == outer for one in called)
+
+
+def _codes(module: Code) -> dict[str, Code]:
+    """A module's code objects by qualified name, itself as ``<module>``; what runs at import is without the functions that it makes."""
+    found = {"<module>": _bare(module)}
+
+    def walk(code: Code) -> None:
+        for one in code.co_consts:
+            if isinstance(one, Code):
+                found[one.co_qualname] = one if _is_function(one) else _bare(one)
+                walk(one)
+
+    walk(module)
+    return found
+
+
+def _is_function(code: Code) -> bool:
+    """Whether code is a function's, and not a module's or the body of a class, which run at import."""
+    return bool(code.co_flags & inspect.CO_OPTIMIZED)
+
+
+def _bare(code: Code) -> Code:
+    return code.replace(co_consts=tuple(None if isinstance(one, Code) else one for one in code.co_consts), co_linetable=b"", co_firstlineno=1)
+
+
+def _spans(source: str) -> Iterator[tuple[str, int, int]]:
+    """The functions and methods of a module: name, first and last line."""
+    for node in ast.parse(source).body:
+        inside = node.body if isinstance(node, ast.ClassDef) else [node]
+        for one in inside:
+            if isinstance(one, ast.FunctionDef):
+                yield f"{node.name}.{one.name}" if isinstance(node, ast.ClassDef) else one.name, one.lineno, one.end_lineno or one.lineno
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Finds one module with other source."""
+
+    def __init__(self, module: str, file: str, source: str) -> None:
+        self.module, self.file, self.source = module, file, source
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> importlib.machinery.ModuleSpec | None:
+        if fullname != self.module:
+            return None
+        loader = importlib.machinery.SourceFileLoader(fullname, self.file)
+        loader.get_code = lambda _name: compile(self.source, self.file, "exec")  # type: ignore[method-assign,assignment]
+        return importlib.util.spec_from_file_location(fullname, self.file, loader=loader)
+
+
+def _run_afresh(module: str, file: str, source: str, tests: list[str]) -> None:
+    for name in [one for one in sys.modules if one.startswith((COLLECTION, "tests."))]:
+        del sys.modules[name]
+    sys.meta_path.insert(0, _Finder(module, file, source))  # type: ignore[arg-type]
+    if pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests]) != pytest.ExitCode.OK:
+        os._exit(1)
+
+
+def _in_fork(work: Callable[[], None], seconds: float) -> int | None:
+    """The exit status of a fork that does some work; None where it took too long. Its output is dropped, what it started ends with it."""
+    pid = os.fork()
+    if pid == 0:
+        os.setsid()
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, 1)
+        os.dup2(nothing, 2)
+        try:
+            work()
+        except BaseException:
+            os._exit(2)
+        os._exit(0)
+    until = time.monotonic() + seconds
+    pause = 0.002
+    while time.monotonic() < until:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(pause)
+        pause = min(pause * 1.5, 0.1)
+    os.killpg(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    return None
