@@ -11,10 +11,14 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import types
 import typing as t
 from pathlib import Path
 
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import collecting, judging, transports
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.needs import needed_readings
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.queries import queries_for
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.transports import query_node
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.types import CommandResult
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import answers, inprocess
 
 CONNECTION = Path(__file__).parent / "connection"
@@ -25,8 +29,10 @@ class Node:
 
     transport, has_pipelining = "canned", True
 
-    def __init__(self, place: Path, said: dict[str, collecting.Answer]) -> None:
+    def __init__(self, place: Path, said: dict[str, CommandResult]) -> None:
         self.place, self.said, self._connection = place, said, self
+        # Nothing that is asked of it is a template.
+        self._templar = types.SimpleNamespace(template=lambda value: value)
 
     def _low_level_execute_command(self, _command: str, in_data: bytes) -> dict[str, t.Any]:
         said = {name: {**vars(one), "chosen": 0} for name, one in self.said.items()}
@@ -54,9 +60,11 @@ def keep(pods: inprocess.Pods, layers: t.Sequence[str], into: Path) -> None:
         items = {**plan.items(name), **meshes.get(name, {"ping": [], "path_probe": []})}
         document = {"platform": node.platform, "kind": node.kind, "values": node.values, "items": items}
         for layer, phase in itertools.product(layers, ("before", "now")):
-            names = judging.wanted(layer, node.kind, node.values["pod_fabric"], phase)
-            asks, _apart = collecting.asks(names, document)
-            printed = answers.of_node(pod, plan, name, names)
-            said = {one.reading.name: inprocess.answered(pod, name, one, printed, layer, phase) for one in asks}
+            names = needed_readings(layer, node.kind, node.values["pod_fabric"], phase)
+            asks, _apart = queries_for(names, document)
+            # Read through its Python, a switch reports the boot id of its kernel.
+            boots = queries_for(["uptime"], document)[0] if node.platform == "eos" else []
+            printed = answers.of_node(pod, plan, name, [*names, *(one.reading.name for one in boots)])
+            said = {one.reading.name: inprocess.answered(pod, name, one, printed, layer, phase) for one in (*asks, *boots)}
             flat = {f"{reading} {number}": answer for reading, own in said.items() for number, answer in enumerate(own)}
-            transports.ask(Node(into / name, flat), document, asks, {"ansible_python_interpreter": "python3"})
+            query_node(Node(into / name, flat), document, asks, {"ansible_python_interpreter": "python3"}, boot=bool(asks) or phase == "now")

@@ -33,7 +33,7 @@ SIZES = (32, 128, 512, 2048)
 EVERY_SECONDS = 0.5
 TICKS = os.sysconf("SC_CLK_TCK")
 # What the callback says at each gate.
-GATE = re.compile(rf"({'|'.join(inprocess.LAYERS)}): .*groups climb on\)")
+GATE = re.compile(rf"({'|'.join(inprocess.LAYERS)}): .*groups continue\)")
 
 
 @dataclass

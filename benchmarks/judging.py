@@ -17,7 +17,7 @@ from pathlib import Path
 from unittest import mock
 
 import yaml
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import holding
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.evaluate_layer import evaluate_layer
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
 
 # Leaves of any number of ports, so that 40 switches serve any number of hosts.
@@ -43,7 +43,7 @@ def highest() -> float:
 def hold(run: Path, layer: str) -> None:
     """Hold one gate in this process, and print CPU seconds, and the memory in MB at its highest and before."""
     before, began = highest(), time.process_time()
-    holding.hold(run, layer, lambda _node: None)
+    evaluate_layer(run, layer, lambda _node: None)
     print(time.process_time() - began, highest(), before)
 
 

@@ -14,8 +14,9 @@ import time
 from pathlib import Path
 
 import yaml
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import collecting, judging
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.plan import Plan
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.needs import needed_readings
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.queries import queries_for, query_commands
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.plan import Plan
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.planned import plan_of
 
 from .sshd_nodes import FIRST_PORT, nodes
@@ -28,8 +29,8 @@ def commands_of(plan: Plan, name: str) -> list[list[str]]:
     """Every command of layer 0 of a node, each once."""
     place = plan.nodes[name]
     node = {"platform": place.platform, "values": place.values, "items": {"rail": place.values["pod_rails"]}}
-    asks, _apart = collecting.asks(judging.wanted("preflight", "host", "roce", "now"), node)
-    argvs = [command["alternatives"][0]["argv"] for command in collecting.commands(asks)]
+    asks, _apart = queries_for(needed_readings("preflight", "host", "roce", "now"), node)
+    argvs = [command["alternatives"][0]["argv"] for command in query_commands(asks)]
     return list({tuple(argv): argv for argv in argvs}.values())
 
 
