@@ -17,10 +17,11 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import LAYERS, REGISTRY, Check
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.expectations import DEFAULTS, PLANNED, SPECIFIED, Specification
 
 # Besides its constant: it imports every layer's checks, which fills REGISTRY.
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.judging import ANSWERED
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.boots import BOOT_CHECK
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.layer import ANSWERED
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import DEFAULTS, PLANNED, SPECIFIED, Bounds, Specification
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import KINDS, Column, Reading, Source, catalogue
 
 HERE = Path(__file__).parent
@@ -55,7 +56,7 @@ def checks_page() -> str:
         "Checks",
         "Every check by layer: what must hold, what it reads, what it expects, and what to do where it does not hold. "
         "A required check closes its group's gate unless it passes, whatever the reason; any other closes it by a fail or an unknown. "
-        f"Every layer has one more, `{ANSWERED}`: each node of the layer was read.",
+        f"Every layer has two more: `{ANSWERED}`, each node of the layer was read, and `{BOOT_CHECK}`, no node has booted since a gate below was opened.",
         [_layer(number, layer) for number, layer in enumerate(LAYERS) if REGISTRY[layer]],
     )
 
@@ -69,6 +70,7 @@ def _layer(number: int, layer: str) -> str:
 def _check(check: Check) -> str:
     facts = {
         "Judges": _judges(check),
+        "Takes": "" if check.hosts is None else f"{check.hosts[0]} hosts" + (" of a gate group" if check.hosts[1] == "group" else ""),
         "Required": _required(check),
         "Severity": "" if check.severity == "fail" else check.severity,
         "Needs": check.needs or "",
@@ -78,7 +80,7 @@ def _check(check: Check) -> str:
         "Fix": check.fix,
         "Remedy": f"`{check.remedy}`" if check.remedy else "",
     }
-    return f"### {check.id}\n\n{check.statement}\n\n" + "\n".join(f"- {name}: {words}" for name, words in facts.items() if words)
+    return f"### {check.id}\n\n{check.stated({})}\n\n" + "\n".join(f"- {name}: {words}" for name, words in facts.items() if words)
 
 
 def _judges(check: Check) -> str:
@@ -88,6 +90,8 @@ def _judges(check: Check) -> str:
 
 
 def _required(check: Check) -> str:
+    if check.required is True and check.hosts is not None:
+        return "yes; where fewer hosts take part, it is named as not proved"
     if isinstance(check.required, tuple):
         return f"where `{check.required[0]}` is {' or '.join(check.required[1])}"
     return f"where `{check.required}` is set" if isinstance(check.required, str) else "yes" if check.required else ""
@@ -95,8 +99,9 @@ def _required(check: Check) -> str:
 
 def _read(check: Check) -> t.Iterator[str]:
     when = {"before": " before", "idle": " while idle", "during": " under load", "now": ""}
-    told = [(name, when[phase], parameter) for phase, name, parameter in check.asked]
-    for name, words, parameter in (*told, *((name, " of its peers", f"{name}_of_peers") for name in check.of_peers)):
+    own = [(name, when[phase], parameter) for phase, name, parameter in check.asked]
+    of_peers = [(name, f"{when[phase]} of its peers", parameter) for phase, name, parameter in check.of_peers]
+    for name, words, parameter in (*own, *of_peers):
         yield f"[`{name}`](readings.md#{name}){words}" + (" (where there is one)" if parameter in check.optional else "")
 
 
@@ -148,10 +153,18 @@ def _expectation(spec: Specification) -> str:
     facts = {
         "Type": spec.type + (f" of {spec.elements}" if spec.elements else "") + (", may be null" if spec.nullable else ""),
         "Choices": ", ".join(f"`{choice}`" for choice in spec.choices),
+        "Bounds": _bounds(spec.bounds) if spec.bounds else "",
         "Default": f"`{json.dumps(spec.default)}`",
     }
     words = " ".join(MARKUP.sub(r"`\1`", line) for line in spec.description)
     return f"## {spec.name}\n\n{words}\n\n" + "\n".join(f"- {name}: {fact}" for name, fact in facts.items() if fact)
+
+
+def _bounds(bounds: Bounds) -> str:
+    own = [bounds.words] if bounds.maximum is not None else []
+    own += [f"{bounds.fewest} or more of them"] if bounds.fewest else []
+    own += [f"its keys {bounds.keys.words}"] if bounds.keys else []
+    return "; ".join([*own, *(f"`{name}` {one.words}" for name, one in bounds.items.items())])
 
 
 ROOT_ONLY = {

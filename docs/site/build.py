@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -34,7 +35,9 @@ def main() -> int:
     (source / "index.md").write_text(f"{readme}\n```{{toctree}}\n:hidden:\n\n{listed}\n```\n", encoding="utf-8")
     generate = ["antsibull-docs", "collection", "--use-current", "--squash-hierarchy", "--fail-on-error", "--dest-dir", "collections", "gpufabric.pyramid"]
     (source / "collections").mkdir(mode=0o755)
-    subprocess.run([BIN / generate[0], *generate[1:]], cwd=source, check=True)
+    # It starts ansible by name.
+    environment = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"}
+    subprocess.run([BIN / generate[0], *generate[1:]], cwd=source, env=environment, check=True)
     return subprocess.run([BIN / "sphinx-build", "-q", "-W", "--keep-going", "-b", "html", source, into / "html"], check=False).returncode
 
 
