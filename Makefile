@@ -4,11 +4,16 @@
 
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
+# What is asked for by name runs one by one; the linters and the sanity tests, which this Makefile starts itself, side by side.
+ifeq ($(MAKELEVEL),0)
 .NOTPARALLEL:
+endif
 .DEFAULT_GOAL := help
 
 FUZZ_SECONDS ?= 300
 SEEDS ?= 100
+MODULES ?=
+CHAOS_WORKERS ?= 1
 INVENTORY ?= inventories/simulated
 ARGS ?=
 PYTEST_ARGS ?=
@@ -21,7 +26,7 @@ DEV_STAMP := .venv/.requirements-dev
 COPY := .build/ansible_collections/gpufabric/pyramid
 # Many tests wait more than they compute, so there is a worker more than there are cores; those that share a lab stay with one.
 WORKERS ?= $(shell echo $$(($$(nproc 2>/dev/null || echo 1) + 1)))
-BESIDE := -n $(WORKERS) --dist loadgroup -m "not alone"
+BESIDE := -n $(WORKERS) --dist loadgroup
 UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
 
 # ansible-core 2.19 runs on these; the first one found makes .venv.
@@ -30,7 +35,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 
 .PHONY: help
 help: ## Say what can be made
-	@sed -nE 's/^([a-z]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
 .PHONY: setup
 setup: $(RUN_STAMP) ## Make .venv with everything that a run needs
@@ -59,19 +64,35 @@ validate: $(RUN_STAMP) ## Climb the pyramid: INVENTORY=inventories/mypod ARGS='-
 faults: $(RUN_STAMP) ## List the faults that ARGS='-e simulated_faults=NAME[,NAME]' can put into the simulated pod
 	@$(BIN)/python tests/simulated_pod/list_faults.py
 
+.PHONY: incidents
+incidents: $(RUN_STAMP) ## Climb the documented incidents of tests/incidents in process and print what came of each; ARGS='NAME NAME' for some
+	@$(BIN)/python -m ansible_collections.gpufabric.pyramid.tests.simulated_pod.incidents $(ARGS)
+
+.PHONY: checked
+checked: $(DEV_STAMP)
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint sanity
+
 # What was left out, and why, is pytest's short summary at the end; with CI=true a real fabric that is left out is a failure.
 .PHONY: test
-test: lint sanity ## Run all the tests
-	$(BIN)/pytest $(BESIDE) $(PYTEST_ARGS)
-	$(BIN)/pytest -m alone $(PYTEST_ARGS)
+test: checked ## Run the tests: every layer, each lab and every fault in it once
+	$(BIN)/pytest $(BESIDE) -m "not alone and not exhaustive" $(PYTEST_ARGS)
+	$(BIN)/pytest -m "alone and not exhaustive" $(PYTEST_ARGS)
+
+.PHONY: test-all
+test-all: test exhaustive ## Run all the tests: those of `make test`, then the exhaustive and slow ones
+
+.PHONY: exhaustive
+exhaustive: $(DEV_STAMP) ## Run the exhaustive and slow tests alone, which `make test` leaves out
+	$(BIN)/pytest $(BESIDE) -m "exhaustive and not alone" $(PYTEST_ARGS)
+	$(BIN)/pytest -m "exhaustive and alone" $(PYTEST_ARGS)
 
 .PHONY: unit
 unit: $(DEV_STAMP) ## Run the unit tests
-	$(BIN)/pytest $(BESIDE) tests/unit tests/samples $(PYTEST_ARGS)
+	$(BIN)/pytest $(BESIDE) -m "not alone" tests/unit tests/samples $(PYTEST_ARGS)
 
 .PHONY: integration
 integration: $(DEV_STAMP) ## Run the playbooks end to end, on the simulated pod and on real fabrics where root and Debian's packages are there
-	$(BIN)/pytest $(BESIDE) tests/integration $(PYTEST_ARGS)
+	$(BIN)/pytest $(BESIDE) -m "not alone" tests/integration $(PYTEST_ARGS)
 	$(BIN)/pytest -m alone tests/integration $(PYTEST_ARGS)
 
 .PHONY: lint
@@ -88,6 +109,7 @@ lint: $(DEV_STAMP) ## Run the linters, and see that the generated docs are fresh
 # ansible-test accepts nothing but a real folder of this name, and takes its list of files from the nearest git.
 .PHONY: sanity
 sanity: $(DEV_STAMP) ## Run ansible-test sanity on a copy in .build
+	$(BIN)/python tests/sanity/pip_bootstrap.py
 	rm -rf .build
 	mkdir -p $(COPY)
 	git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' file; do [ ! -e "$$file" ] || printf '%s\0' "$$file"; done \
@@ -108,8 +130,12 @@ fuzz: $(DEV_STAMP) ## Fuzz every parser for FUZZ_SECONDS, going on with the corp
 	$(BIN)/python -m tests.fuzz.parsers .build/fuzz -max_total_time=$(FUZZ_SECONDS)
 
 .PHONY: chaos
-chaos: $(DEV_STAMP) ## Climb with SEEDS sets of troubles: nodes that vanish, hang or babble, runs that are killed or have no room left
-	$(BIN)/python -m tests.chaos $(SEEDS)
+chaos: $(DEV_STAMP) ## Run SEEDS random tests, CHAOS_WORKERS side by side: nodes and runs that fail, reboots, inventories and runs that were edited
+	$(BIN)/python -m tests.chaos $(SEEDS) --workers $(CHAOS_WORKERS)
+
+.PHONY: mutate
+mutate: $(DEV_STAMP) ## Mutate the modules of tests/mutation/targets.yml, or MODULES='gates.py pairing.py:rail_rounds' of them, and list what no test finds
+	$(BIN)/python -m tests.mutation $(MODULES)
 
 .PHONY: clean
 clean: ## Remove what was made here, except the runs
