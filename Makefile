@@ -21,6 +21,8 @@ PYTEST_ARGS ?=
 BIN := .venv/bin
 # ansible-lint, ansible-test and antsibull start other commands of .venv by name.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# Without bytecode kept, each ansible-playbook compiles all of Ansible again: more than half of what it takes to start.
+unexport PYTHONDONTWRITEBYTECODE
 RUN_STAMP := .venv/.requirements
 DEV_STAMP := .venv/.requirements-dev
 COPY := .build/ansible_collections/gpufabric/pyramid
