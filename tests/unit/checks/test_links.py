@@ -64,7 +64,7 @@ def test_port_speed(row, words, severity):
         ("400GBASE-DR4", 200.0, "are set so on the switch port"),
         (None, 200.0, "are set so on the switch port"),
         ("200GBASE-CR4", 200.0, "made for a lower rate"),
-        ("400GBASE-DR4", 400.0, None),
+        ("400GBASE-DR4", 400.0, "The ends report different rates: gpu01 ens1np0 reports 400 Gb/s"),
         ("400GBASE-DR4", None, None),
     ],
 )
@@ -72,7 +72,23 @@ def test_both_ends_at_a_lower_rate_are_a_setting_unless_the_module_is_small(medi
     there = {"gpu01": [{"port": "ens1np0", "state": "connected", "speed_gbit_s": far, "media": None, "reason": None}]} if far else {}
     (found,) = ports.port_speed([status(speed=200.0) | {"media": media}], there, FIRST, 400.0, "roce")
     assert (found.cause or "").count(cause or "") >= 1 if cause else found.cause is None
-    assert ("and so does gpu01 ens1np0" in found.actual) == (cause is not None)
+    assert ("and so does gpu01 ens1np0" in found.actual) == (far == 200.0)
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "cause", "fix"),
+    [
+        ("disabled", None, "administratively shut", "Enable the port Ethernet1/1 (no shutdown"),
+        ("errdisabled", "link-flap", "disabled the port after errors (link-flap)", "what the reason names"),
+        ("absent", None, "No optic or cable", "Seat the planned optic or cable in Ethernet1/1"),
+        ("notconnect", None, "the port at the far end (gpu01 ens1np0) is shut", "See whether gpu01 ens1np0 is enabled"),
+        ("suspended", None, None, None),
+    ],
+)
+def test_the_state_of_a_port_that_is_not_connected_gives_the_cause(state, reason, cause, fix):
+    (found,) = ports.port_speed([status(state=state, speed=None, reason=reason)], {}, FIRST, 400.0, "roce")
+    assert (cause is None) == (found.cause is None) == (found.fix is None)
+    assert cause is None or (cause in found.cause and fix in found.fix)
 
 
 def test_port_speed_of_a_good_pod_and_of_no_plan():

@@ -25,6 +25,24 @@ SETTING_FIX = (
 )
 SMALL_MODULE = "The optic or cable is made for a lower rate ({media}), so that both ends run at it."
 SMALL_MODULE_FIX = "Replace the optic or cable at both ends by one of the rated speed."
+# Cause and fix of a port that is not connected, by its state.
+NOT_CONNECTED = {
+    "disabled": (
+        "The port is administratively shut.",
+        "Enable the port {port} (no shutdown; on InfiniBand ibportstate), or take the cable out of the wiring plan.",
+    ),
+    "errdisabled": (
+        "The switch has disabled the port after errors{reason}.",
+        "Remove what the reason names (link flaps, a loop, an optic that is not supported), then enable the port again.",
+    ),
+    "absent": ("No optic or cable is seated in the port.", "Seat the planned optic or cable in {port}."),
+    "notconnect": (
+        "No signal arrives: the cable or an optic is missing, loose or damaged, or the port at the far end ({far}) is shut or without power.",
+        "See whether {far} is enabled and has light; reseat, clean, then replace the optics and the cable, one at a time.",
+    ),
+}
+TWO_RATES = "The ends report different rates: {far} reports {far_gbit_s:g} Gb/s. Autonegotiation is off or the speed forced at one end, or the optics differ."
+TWO_RATES_FIX = "Set speed, lanes and autonegotiation alike at both ends and compare the two optics; replace the one that differs from the plan."
 End = tuple[str, str]
 
 
@@ -57,8 +75,7 @@ def port_speed(
         if row is None:
             yield Finding(cable["port"], wanted, "no such port")
         elif row["state"] != "connected":
-            reason = f" ({row['reason']})" if row.get("reason") else ""
-            yield Finding(cable["port"], wanted, row["state"] + reason)
+            yield _not_connected(cable, wanted, row)
         elif row["speed_gbit_s"] is None:
             yield Finding(cable["port"], wanted, "connected, speed not reported", "unknown")
         elif row["speed_gbit_s"] != speed:
@@ -68,11 +85,22 @@ def port_speed(
             yield _slower(cable, speed, row, far, reason)
 
 
+def _not_connected(cable: dict[str, t.Any], wanted: str, row: dict[str, t.Any]) -> Finding:
+    """A port without a link, with what its state says of the cause; in another state that of the check."""
+    reason = f" ({row['reason']})" if row.get("reason") else ""
+    cause, fix = NOT_CONNECTED.get(row["state"], (None, None))
+    words = {"port": cable["port"], "far": f"{cable['peer']} {cable['peer_port']}", "reason": reason}
+    return Finding(cable["port"], wanted, row["state"] + reason, cause=cause and cause.format(**words), fix=fix and fix.format(**words))
+
+
 def _slower(cable: dict[str, t.Any], rated_gbit_s: float, row: dict[str, t.Any], far: dict[str, t.Any] | None, reason: str) -> Finding:
     """A port at another speed than its cable's: where both ends agree on it, it is a setting or the module, and no fault of the cable."""
     port, wanted, got = cable["port"], f"connected at {rated_gbit_s:g} Gb/s", f"connected at {row['speed_gbit_s']:g} Gb/s{reason}"
-    if far is None or far["state"] != "connected" or far["speed_gbit_s"] != row["speed_gbit_s"]:
+    if far is None or far["state"] != "connected" or far["speed_gbit_s"] is None:
         return Finding(port, wanted, got)
+    if far["speed_gbit_s"] != row["speed_gbit_s"]:
+        cause = TWO_RATES.format(far=f"{cable['peer']} {cable['peer_port']}", far_gbit_s=far["speed_gbit_s"])
+        return Finding(port, wanted, got, cause=cause, fix=TWO_RATES_FIX)
     got += f", and so does {cable['peer']} {cable['peer_port']}"
     media = [str(end["media"]) for end in (row, far) if end["media"] and MODULE_RATE.search(str(end["media"]))]
     if any(float(MODULE_RATE.findall(one)[0]) < rated_gbit_s for one in media):
