@@ -80,6 +80,7 @@ class _RunKey(t.NamedTuple):
 def _runs_of_kinds(jobs: Peers, rates: Peers, ranks: Peers, kinds: t.Container[str]) -> dict[_RunKey, CollectiveRun]:
     found: dict[_RunKey, CollectiveRun] = {}
     for host, rows in jobs.items():
+        rates_of, ranks_of = _of_jobs(rates.get(host, ())), _of_jobs(ranks.get(host, ()))
         for job in rows:
             if job["kind"] not in kinds or job["role"] == TABLE:
                 continue
@@ -90,13 +91,19 @@ def _runs_of_kinds(jobs: Peers, rates: Peers, ranks: Peers, kinds: t.Container[s
                 run.trouble.append(f"{host}: {job['words']}")
             if job["role"] == LAUNCHER:
                 continue
-            _add(run, host, [row for row in rates.get(host, ()) if row["item"] == job["item"]])
-            run.trouble += [
-                f"rank {row['rank']} of {host}: {_words(row)}" for row in ranks.get(host, ()) if row["item"] == job["item"] and row["outcome"] != "done"
-            ]
+            _add(run, host, rates_of.get(job["item"], []))
+            run.trouble += [f"rank {row['rank']} of {host}: {_words(row)}" for row in ranks_of.get(job["item"], ()) if row["outcome"] != "done"]
     for run in found.values():
         silent = [host for host in run.hosts if host not in jobs]
         run.trouble += [f"{host}: no response" for host in silent]
+    return found
+
+
+def _of_jobs(rows: t.Iterable[dict[str, t.Any]]) -> dict[str, Rows]:
+    """A host's rows by their job."""
+    found: dict[str, Rows] = {}
+    for row in rows:
+        found.setdefault(row["item"], []).append(row)
     return found
 
 

@@ -11,7 +11,8 @@ import typing as t
 from .. import Finding, NotApplicable, check
 from .._grouping import Rows, grouped, several, typical
 from .._not_measured import not_measured
-from .steps import OWN_COMMAND, Peers, enough, spread
+from .._once import Peers
+from .steps import OWN_COMMAND, enough, spread
 
 
 def mfu_of(rank: dict[str, t.Any], rows: Rows) -> float | None:

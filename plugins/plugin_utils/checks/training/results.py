@@ -10,7 +10,8 @@ import typing as t
 
 from .. import CannotTell, Finding, check
 from .._grouping import Rows
-from .steps import OWN_COMMAND, Peers, enough
+from .._once import Peers
+from .steps import OWN_COMMAND, enough
 
 # A checksum in float64 of three steps; what is further from one process is another computation.
 SAME = 1e-6

@@ -13,9 +13,9 @@ from ...loads.thresholds import longest_step_ms
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows
 from .._not_measured import not_measured, too_short
+from .._once import Peers, once_for_all_nodes
 from ..collectives.correctness import hung, refused
 
-Peers = dict[str, Rows]
 LEAST_STEPS = 10
 # A site's own training, where it is set, reports no ranks.
 OWN_COMMAND = "pod_training_command"
@@ -70,12 +70,13 @@ class Late(t.NamedTuple):
     ms: float
 
 
-def late_parts(steps: t.Iterable[Rows]) -> dict[int, Late]:
+@once_for_all_nodes
+def late_parts(steps: Peers) -> dict[int, Late]:
     """By step the rank and part that explain what it is above the usual; steps that none explains are left out, and so are windows of steps.
 
     steps: the rows of all hosts.
     """
-    of_rank = _of_rank([row for rows in steps for row in rows if row["steps"] == 1 and row["compute_ms"] is not None])
+    of_rank = _of_rank([row for rows in steps.values() for row in rows if row["steps"] == 1 and row["compute_ms"] is not None])
     found: dict[int, Late] = {}
     longer: dict[int, float] = {}
     for rank, rows in of_rank.items():
@@ -119,7 +120,7 @@ def step_time_stable(
 ) -> t.Iterator[Finding]:
     """After the warm-up the time of a step varies by at most {pod_step_variation_percent} percent, by no fault of the host's ranks."""
     steps = enough(training_steps)
-    late = late_parts(training_steps_of_peers.values())
+    late = late_parts(training_steps_of_peers)
     for row in training_ranks:
         if row["outcome"] == "done" and row["rank"] not in steps:
             yield Finding(f"rank {row['rank']}", "the times of its steps", "none", "unknown")
@@ -163,7 +164,7 @@ def step_outliers(
     training_steps: Rows, training_steps_of_peers: Peers, pod_step_outlier_times: float, training_ranks: Rows | None = None
 ) -> t.Iterator[Finding]:
     """No step lasts more than {pod_step_outlier_times} times the mean for a rank of the host, or for the communication of all."""
-    late, ranks = late_parts(training_steps_of_peers.values()), training_ranks or []
+    late, ranks = late_parts(training_steps_of_peers), training_ranks or []
     for rank, rows in enough(training_steps).items():
         mean, _variation = spread(rows)
         # A rank that waited for another one is not named: that one is.
@@ -194,16 +195,14 @@ def slow_rank(
     training_steps_of_peers: Peers, pod_node: str, pod_slow_rank_percent: float, training_ranks: Rows | None = None
 ) -> t.Iterator[Finding]:  # fmt: skip
     """No rank's own computation and data take longer than the others' in most steps, by more than {pod_slow_rank_percent} percent of the step."""
-    own: dict[int, dict[int, dict[str, t.Any]]] = {}
-    mine = {row["rank"] for row in training_steps_of_peers.get(pod_node, ())}
-    for rows in training_steps_of_peers.values():
-        for row in rows:
-            if row["compute_ms"] is not None:
-                own.setdefault(row["step"], {})[row["rank"]] = row
-    if not own or not mine:
+    mine: dict[int, dict[int, dict[str, t.Any]]] = {}
+    for row in training_steps_of_peers.get(pod_node, ()):
+        mine.setdefault(row["rank"], {})[row["step"]] = row
+    medians = _medians(training_steps_of_peers)
+    if not medians or not mine:
         raise NotApplicable("with sharded parameters the parts of a step are not reported") if mine else CannotTell("steps: not reported")
     for rank in sorted(mine):
-        behind = [_behind(rows, rank) for rows in own.values() if rank in rows]
+        behind = [_behind(row, medians[step]) for step, row in mine[rank].items() if row["compute_ms"] is not None]
         slow = [one for one in behind if one["percent"] > pod_slow_rank_percent]
         if len(slow) > len(behind) / 2:
             part = max(PARTS, key=lambda name: statistics.median(one[name] for one in slow))
@@ -214,12 +213,25 @@ def slow_rank(
             yield Finding(_gpu(rank, training_ranks or []), expected, actual, cause=cause, fix=fix)
 
 
-def _behind(rows: t.Mapping[int, dict[str, t.Any]], rank: int) -> dict[str, float]:
-    """By how many ms each part of a rank's step is above the middle of all ranks, and both as a share of the step (``percent``)."""
-    # Of two ranks the quicker one is the measure, not their mean.
-    late = {part: rows[rank][part] - statistics.median_low(row[part] for row in rows.values()) for part in PARTS}
-    whole = sum(rows[rank][part] for part in PARTS) - statistics.median_low(sum(row[part] for part in PARTS) for row in rows.values())
-    return {**late, "percent": whole / rows[rank]["step_ms"] * 100}
+@once_for_all_nodes
+def _medians(steps: Peers) -> dict[int, dict[str, float]]:
+    """By step the median of each part and of their sum (``whole``) over all ranks, in ms; of two ranks the quicker one's, not their mean."""
+    reported: dict[int, dict[int, dict[str, t.Any]]] = {}
+    for rows in steps.values():
+        for row in rows:
+            if row["compute_ms"] is not None:
+                reported.setdefault(row["step"], {})[row["rank"]] = row
+    return {
+        step: {part: statistics.median_low(row[part] for row in ranks.values()) for part in PARTS}
+        | {"whole": statistics.median_low(sum(row[part] for part in PARTS) for row in ranks.values())}
+        for step, ranks in reported.items()
+    }
+
+
+def _behind(row: dict[str, t.Any], medians: t.Mapping[str, float]) -> dict[str, float]:
+    """By how many ms each part of a rank's step is above the median of all ranks, and both as a share of the step (``percent``)."""
+    whole = sum(row[part] for part in PARTS) - medians["whole"]
+    return {**{part: row[part] - medians[part] for part in PARTS}, "percent": whole / row["step_ms"] * 100}
 
 
 @check(

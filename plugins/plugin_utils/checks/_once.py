@@ -1,0 +1,27 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is computed from the rows of all nodes once, and not again for each node that is judged by it."""
+
+from __future__ import annotations
+
+import functools
+import typing as t
+
+from ._grouping import Rows
+
+Peers = t.Mapping[str, Rows]
+Result = t.TypeVar("Result")
+
+
+def once_for_all_nodes(compute: t.Callable[[Peers], Result]) -> t.Callable[[Peers], Result]:
+    """Keep the last result of a function of a ``<reading>_of_peers``: every node of a layer is judged with the same mapping, which nobody changes."""
+    last: list[tuple[Peers, Result]] = []
+
+    @functools.wraps(compute)
+    def kept(of_peers: Peers) -> Result:
+        if not last or last[0][0] is not of_peers:
+            last[:] = [(of_peers, compute(of_peers))]
+        return last[0][1]
+
+    return kept
