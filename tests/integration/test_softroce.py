@@ -35,10 +35,22 @@ TOLD = {
     "routing": {"answered", "rails_reachable"},
 }
 
+# The checks that fail of lost packets.
+LOSE_PACKETS = {"rails_reachable", "path_carries_full_size"}
+
 
 def judge(machines: Lab, runs: Path, layer: str) -> Judged:
     """Judge one layer of both machines over ssh."""
     return climbed(machines.inventory, runs, pod_only=layer)
+
+
+def judge_again(machines: Lab, runs: Path, layer: str) -> Judged:
+    """Judge a layer; where packets were lost, which processors that are emulated on a busy machine do, again, twice at most."""
+    for attempt in range(3):
+        judged = judge(machines, runs / str(attempt), layer)
+        if not {check for check, _host, _verdict in judged.with_verdict("fail")} & LOSE_PACKETS:
+            break
+    return judged
 
 
 def of_both(checks: set[str], verdict: str) -> Verdicts:
@@ -56,7 +68,7 @@ def adhoc(machines: Lab, module: str) -> dict[str, dict[str, t.Any]]:
 
 @pytest.mark.parametrize("layer", [pytest.param("preflight", marks=pytest.mark.exhaustive), pytest.param("links", marks=pytest.mark.exhaustive), "routing"])
 def test_what_whole_machines_tell_passes_and_what_they_cannot_tell_is_unknown(machines: Lab, tmp_path: Path, layer: str) -> None:
-    judged = judge(machines, tmp_path, layer)
+    judged = judge_again(machines, tmp_path, layer)
     assert judged.with_verdict("fail") == set(), judged.output
     assert of_both(NOT_TOLD[layer], "unknown") <= judged.with_verdict("unknown")
     assert of_both(TOLD[layer], "pass") <= judged.with_verdict("pass")
