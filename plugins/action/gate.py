@@ -20,8 +20,8 @@ class ActionModule(RunOnce, RunAction):
 
     def act_in(self, run: Path, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """Judge every node's rows, open or close each group's gate, and name the groups that continue."""
-        standing, gates = evaluate_layer(run, given["layer"], _Silent(task_vars))
-        return {**standing, "layer": given["layer"], "gates": gates}
+        facts, gates = evaluate_layer(run, given["layer"], _Silent(task_vars))
+        return {**facts, "layer": given["layer"], "gates": gates}
 
 
 class _Silent:

@@ -44,18 +44,18 @@ class ActionModule(RunAction):
         if self._task.check_mode:
             return {"skipped": True, "msg": "check mode loads nothing"}
         self.vars, self.name = task_vars, str(task_vars["inventory_hostname"])
-        self.book, self.layer, self.step, self.due, self.controller = RunStore(run), given["layer"], given["step"], given["due"], os.getppid()
+        self.store, self.layer, self.step, self.due, self.controller = RunStore(run), given["layer"], given["step"], given["due"], os.getppid()
         self.owner, self.run_id = lock_owner(run), run.name
         if given["state"] == "released":
             return self.send(do="release", load="", reservation=self.reservation(0))
-        self.document = self.book.schedule(self.layer, self.step)
+        self.document = self.store.schedule(self.layer, self.step)
         self.kept = {"reservation": self.reservation(self.document["reserved_seconds"])}
         response: dict[str, t.Any] = getattr(self, given["state"])(run)
         return response
 
     def reservation(self, seconds: float) -> dict[str, t.Any]:
         """What the host is reserved as, from now on for so many seconds."""
-        return {"owner": self.owner, "who": lock_holder(self.book.run), "run_id": self.run_id, "seconds": seconds}
+        return {"owner": self.owner, "who": lock_holder(self.store.run), "run_id": self.run_id, "seconds": seconds}
 
     def fresh(self, seconds: float) -> float:
         """How long jobs may start after a look where the next one is planned in so many seconds; a controller that is late is late again."""
@@ -65,7 +65,7 @@ class ActionModule(RunAction):
     def reserved(self, _run: Path) -> dict[str, t.Any]:
         """Reserve the host for this run; all hosts are asked before one of them is loaded."""
         refused = self.send(do="reserve", **self.kept)["refused"]
-        self.book.keep_reservation(self.layer, self.name, refused)
+        self.store.keep_reservation(self.layer, self.name, refused)
         return {"failed": True, "msg": refused} if refused else {}
 
     def started(self, run: Path) -> dict[str, t.Any]:
@@ -118,7 +118,7 @@ class ActionModule(RunAction):
         named = {job.id: {"reading": job.reading or JOBS_READING, "also": [*job.also, JOBS_READING]} for job in jobs}
         answers = reply["answers"].items()
         commands = [{**{key: value for key, value in one.items() if key != "stdout"}, **named.get(job, {"reading": JOBS_READING})} for job, one in answers]
-        self.book.keep_answers(self.layer, self.name, f"load-{self.step}", replies, response, commands)
+        self.store.keep_answers(self.layer, self.name, f"load-{self.step}", replies, response, commands)
         return {
             "ended": reply["ended"],
             "jobs": reply["jobs"],

@@ -94,15 +94,15 @@ class ActionModule(RunOnce, PyramidAction):
             raise
 
 
-def _written(book: RunStore, plan: t.Any, state: State, reference: str | None) -> dict[str, t.Any]:
+def _written(store: RunStore, plan: t.Any, state: State, reference: str | None) -> dict[str, t.Any]:
     """Write the documents that a run begins with, then make it the latest."""
-    book.keep_plan(plan, state)
-    book.keep_state(state)
+    store.keep_plan(plan, state)
+    store.keep_state(state)
     if reference is not None:
-        book.keep_baseline(reference)
-    write_report(book, plan, state)
-    point_latest(book.run)
-    return book.standing(plan, state)
+        store.keep_baseline(reference)
+    write_report(store, plan, state)
+    point_latest(store.run)
+    return store.facts_for_plays(plan, state)
 
 
 def _reference(values: dict[str, t.Any], path: Path) -> str | None:

@@ -46,11 +46,11 @@ class ActionModule(RunOnce, RunAction):
 
     def act_in(self, run: Path, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """Plan the layer's next step, say what it does and how long it takes, and keep it for the hosts."""
-        book, layer, step = RunStore(run), given["layer"], given["step"]
+        store, layer, step = RunStore(run), given["layer"], given["step"]
         nothing = {**NOTHING, "layer": layer, "step": step}
         if given["reserved"]:
-            return _reserved(book, layer)
-        situation, refused, unloaded = _situation(book, layer, step)
+            return _reserved(store, layer)
+        situation, refused, unloaded = _situation(store, layer, step)
         schedule = PLANNERS[layer](situation) or Schedule()
         refused = {} if step else refused
         if not (schedule.jobs or refused or (unloaded and not step)):
@@ -59,33 +59,33 @@ class ActionModule(RunOnce, RunAction):
             show(f"{layer}: {line}")
         if unloaded:
             return nothing
-        _keep_refused(book, layer, refused)
-        return _begin(book, layer, step, schedule, situation.values, _reading_seconds(book, layer)) if schedule.jobs else nothing
+        _keep_refused(store, layer, refused)
+        return _begin(store, layer, step, schedule, situation.values, _reading_seconds(store, layer)) if schedule.jobs else nothing
 
 
-def _reading_seconds(book: RunStore, layer: str) -> float:
+def _reading_seconds(store: RunStore, layer: str) -> float:
     """How long it took to read all nodes just before the loads, as samples under load will take."""
-    times = [datetime.fromisoformat(envelope["time"]).timestamp() for envelope in book.answers(layer, "idle").values()]
+    times = [datetime.fromisoformat(envelope["time"]).timestamp() for envelope in store.answers(layer, "idle").values()]
     return max(times) - min(times) + 1 if times else 0.0
 
 
-def _reserved(book: RunStore, layer: str) -> dict[str, t.Any]:
+def _reserved(store: RunStore, layer: str) -> dict[str, t.Any]:
     """Begin the first step of a layer where its hosts are all reserved; where one is another run's, none of them is loaded."""
-    document, asked = book.schedule(layer, 0), book.reservations(layer)
+    document, asked = store.schedule(layer, 0), store.reservations(layer)
     schedule = load_schedule(document)
     refused = {host: words for host, words in asked.items() if words is not None}
     if not refused:
-        return _begin(book, layer, 0, schedule, next(iter(book.plan().nodes.values())).values, document["sampling"])
+        return _begin(store, layer, 0, schedule, next(iter(store.plan().nodes.values())).values, document["sampling"])
     first = next(iter(refused))
     others = dict.fromkeys(schedule.jobs, f"the loads of this layer need all of their hosts, and {first} is another run's: {refused[first]}")
-    _keep_refused(book, layer, others | refused)
+    _keep_refused(store, layer, others | refused)
     for host, words in refused.items():
         show(f"{layer}: {host} is not loaded: {words}")
     show(f"{layer}: no host is loaded, since {counted(len(refused), 'host')} of {len(schedule.jobs)} could not be reserved")
     return {**NOTHING, "layer": layer, "hosts": {host: True for host, words in asked.items() if words is None}}
 
 
-def _begin(book: RunStore, layer: str, step: int, schedule: Schedule, values: dict[str, t.Any], sampling: float) -> dict[str, t.Any]:
+def _begin(store: RunStore, layer: str, step: int, schedule: Schedule, values: dict[str, t.Any], sampling: float) -> dict[str, t.Any]:
     """Keep a step for its hosts, with the time at which it begins on all of them.
 
     sampling: seconds that a sample of all nodes takes.
@@ -97,7 +97,7 @@ def _begin(book: RunStore, layer: str, step: int, schedule: Schedule, values: di
     watched = schedule.sampled or schedule.seconds > WATCHED_SECONDS or hosts > (context.CLIARGS.get("forks") or C.DEFAULT_FORKS)
     document = {
         **schedule.dump(),
-        "load": f"{book.run.name}-{layer}-{step}",
+        "load": f"{store.run.name}-{layer}-{step}",
         "begins": begins,
         "ends": begins + schedule.seconds,
         "tick": tick,
@@ -105,7 +105,7 @@ def _begin(book: RunStore, layer: str, step: int, schedule: Schedule, values: di
         "lease": LEASE_SECONDS + LEASE_TICKS * tick + lead,
         "reserved_seconds": RESERVED_SECONDS + RESERVED_READS * values["pod_read_timeout_seconds"] + values["pod_idle_seconds"],
     }
-    book.keep_schedule(layer, step, document)
+    store.keep_schedule(layer, step, document)
     return {
         "more": True,
         "layer": layer,
@@ -119,19 +119,19 @@ def _begin(book: RunStore, layer: str, step: int, schedule: Schedule, values: di
     }
 
 
-def _situation(book: RunStore, layer: str, step: int) -> tuple[StepInput, dict[str, str], str]:
+def _situation(store: RunStore, layer: str, step: int) -> tuple[StepInput, dict[str, str], str]:
     """What the step is planned from, the hosts that may not be loaded, and why nothing is, or nothing."""
-    plan, state = book.plan(), book.state()
+    plan, state = store.plan(), store.state()
     hosts = [name for name in (*state.members.get(layer, []), *load_helpers(plan, state, layer)) if plan.nodes[name].role == "host"]
     values = next(iter(plan.nodes.values())).values
-    responses = {phase: book.answers(layer, phase) for phase in ("before", "idle")}
+    responses = {phase: store.answers(layer, phase) for phase in ("before", "idle")}
     unloaded = no_load_reason(values, state.check_mode)
     refused = not_loadable(layer, plan.nodes, hosts)
     if not (values["pod_load_busy_hosts"] or unloaded):
         refused |= {host: words for host in hosts if (words := _busy(responses, host, values))}
     idle = {node: {name: one["rows"] for name, one in envelope["readings"].items()} for node, envelope in responses["idle"].items()}
     done: dict[str, dict[str, Rows]] = {}
-    for host, readings in book.loaded(layer).items():
+    for host, readings in store.loaded(layer).items():
         for name, one in readings.items():
             done.setdefault(name, {})[host] = one["rows"]
     return StepInput(plan, [host for host in hosts if host not in refused], step, idle, done), refused, unloaded
@@ -154,11 +154,11 @@ def _busy(responses: dict[str, dict[str, t.Any]], host: str, values: dict[str, t
     return busy_reason(rows["idle", "gpus"], *counters, values["pod_idle_seconds"], values["pod_idle_gbit_s"], values["pod_idle_agents"])
 
 
-def _keep_refused(book: RunStore, layer: str, refused: dict[str, str]) -> None:
+def _keep_refused(store: RunStore, layer: str, refused: dict[str, str]) -> None:
     """A host that is not loaded says so where its loads would have spoken."""
     response = {"answered": True, "words": "", "boot_id": None, "uptime_seconds": None, "asked_at": None, "contacted": False}
     for host, words in refused.items():
-        book.keep_answers(layer, host, "load-0", {JOBS_READING: ReadingResult("unknown", f"it was not loaded: {words}")}, response, [])
+        store.keep_answers(layer, host, "load-0", {JOBS_READING: ReadingResult("unknown", f"it was not loaded: {words}")}, response, [])
 
 
 def _summary(schedule: Schedule, refused: dict[str, str]) -> list[str]:

@@ -35,8 +35,8 @@ class ActionModule(RunAction):
 
     def act_in(self, run: Path, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """Ask, parse, keep; the result is only an index."""
-        book, name = RunStore(run), str(task_vars["inventory_hostname"])
-        node = book.node(name)
+        store, name = RunStore(run), str(task_vars["inventory_hostname"])
+        node = store.node(name)
         names = needed_readings(given["layer"], node["kind"], node["values"]["pod_fabric"], given["phase"])
         asks, apart = queries_for(names, node)
         asked = time.time()
@@ -49,6 +49,6 @@ class ActionModule(RunAction):
         phase = given["phase"]
         if phase == "during":
             phase, envelope["seconds"] = f"during-{given['sample']}", round(asked - given["since"], 3)
-        book.keep_answers(given["layer"], name, phase, {**replies, **apart}, envelope, response.commands)
+        store.keep_answers(given["layer"], name, phase, {**replies, **apart}, envelope, response.commands)
         unread = {reading: reply.words for reading, reply in replies.items() if reply.status != "ok"}
         return {"answered": response.answered, "msg": response.words, "readings": len(replies), "unread": unread}

@@ -25,12 +25,12 @@ class ActionModule(RunOnce, RunAction):
 
     def act_in(self, run: Path, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """End the run, print each host's drift and what is left to do by hand, and say what to repair."""
-        book = RunStore(run)
-        plan, state = book.plan(), book.state()
+        store = RunStore(run)
+        plan, state = store.plan(), store.state()
         state.finished = True
-        book.keep_state(state)
-        report = write_report(book, plan, state)
-        responses = book.answers("preflight", "now")
+        store.keep_state(state)
+        report = write_report(store, plan, state)
+        responses = store.answers("preflight", "now")
         hosts = {}
         for host in state.focus.nodes if state.focus else ():
             place = plan.nodes[host]

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 
 from ansible.errors import AnsibleActionFail
 from ansible.module_utils.urls import open_url
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.folding import ranges
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.grouping import ranges
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors import Refused
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory import pod_of
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.telemetry.coverage import (

@@ -9,7 +9,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.remediation.findings import remediable_hosts
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import folding
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import grouping
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.markdown import summary
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.table import render_table
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.files import utc_now
@@ -27,15 +27,15 @@ class ActionModule(RunOnce, RunAction):
 
     def act_in(self, run: Path, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """End the run, print its table, and hand its verdict to whoever started it."""
-        book = RunStore(run)
-        plan, state = book.plan(), book.state()
+        store = RunStore(run)
+        plan, state = store.plan(), store.state()
         state.finished, state.ended = True, utc_now()
-        book.keep_state(state)
-        report = write_report(book, plan, state, page=True)
+        store.keep_state(state)
+        report = write_report(store, plan, state, page=True)
         if not console.progress_shown:
             # The callback prints it last of all; without it, here is the last place.
             show(f"\n{render_table(report)}\nreport: {run / 'report.html'} (also report.md, report.json, report.xml)\n")
-        baseline = self._captured(book, plan, state, report["verdict"], task_vars)
+        baseline = self._captured(store, plan, state, report["verdict"], task_vars)
         result_values = {
             "pyramid_verdict": report["verdict"],
             "pyramid_up_to_layer": report["up_to_layer"],
@@ -49,7 +49,7 @@ class ActionModule(RunOnce, RunAction):
         outcome = {
             "pod": report["pod"],
             "reasons": report["reasons"],
-            "culprits": folding.culprits(report, plan.nodes),
+            "culprits": grouping.culprits(report, plan.nodes),
             "publish": place.dump() if place else {},
         }
         # A workflow hands it to remediate.yml, which takes it as the hosts to repair.
@@ -58,7 +58,7 @@ class ActionModule(RunOnce, RunAction):
         release_lock(run)
         return {**result_values, **outcome, "ansible_stats": {"data": stats, "per_host": False, "aggregate": False}}
 
-    def _captured(self, book: RunStore, plan: t.Any, state: t.Any, verdict: str, task_vars: dict[str, t.Any]) -> str:
+    def _captured(self, store: RunStore, plan: t.Any, state: t.Any, verdict: str, task_vars: dict[str, t.Any]) -> str:
         """The path of the baseline that this run became; empty where it became none."""
         values = next(iter(plan.nodes.values())).values
         if values["pod_baseline"] != "capture":
@@ -67,7 +67,7 @@ class ActionModule(RunOnce, RunAction):
             show(f"no baseline is captured: the verdict is {verdict}, and only a go is a reference")
             return ""
         path = Path(str(task_vars.get("inventory_dir") or self._loader.get_basedir())) / values["pod_baseline_file"]
-        path.write_text(book.captured(plan, state), encoding="utf-8")
+        path.write_text(store.captured(plan, state), encoding="utf-8")
         return str(path)
 
 

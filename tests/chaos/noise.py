@@ -17,7 +17,7 @@ from collections import Counter
 from pathlib import Path
 
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import LAYERS
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import folding
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import grouping
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.incidents import SEVERITIES
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.model import Host, Pod, Rail, Switch
@@ -56,8 +56,8 @@ class Climber:
         with tempfile.TemporaryDirectory(dir=self.directory) as run:
             report = pods.climb(pod, Path(run) / "run")
         found = [
-            f"{one.layer} {one.check} {one.verdict} on {folding.ranges([host for host, _where in one.places])}: {one.actual}"
-            for one in folding.entries(report, SEVERITIES)
+            f"{one.layer} {one.check} {one.verdict} on {grouping.ranges([host for host, _where in one.places])}: {one.actual}"
+            for one in grouping.entries(report, SEVERITIES)
         ]
         words = " ".join(f"{key}={value}" for key, value in SHAPES[number].items()) + "".join(f" +{name}" for name in variants)
         return words, found + [f"the verdict is {report['verdict']}"] * (report["verdict"] != "go")

@@ -13,7 +13,7 @@ import typing as t
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.registry import REGISTRY
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import folding
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import grouping
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import answers, changes, inprocess, layout
 
 from .conftest import RACKS, Climb, Pod, not_well
@@ -134,7 +134,7 @@ def said(report: Report) -> str:
 
 def causes(report: Report) -> str:
     """The causes as a person reads them, of folded findings."""
-    return "\n".join(entry.cause for entry in folding.entries(report, ("fail", "unknown", "warn")))
+    return "\n".join(entry.cause for entry in grouping.entries(report, ("fail", "unknown", "warn")))
 
 
 def must_be_in_force(pods: inprocess.Pods, name: str) -> None:

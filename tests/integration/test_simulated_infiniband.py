@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.registry import REGISTRY
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import folding
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import grouping
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import changes, inprocess, layout
 
 from .conftest import RACKS, Pod, not_well
@@ -55,7 +55,7 @@ def pods_of(tmp_path_factory: pytest.TempPathFactory) -> t.Callable[..., inproce
 def said(report: Report) -> str:
     """Every finding's sentence, the words of what was not told, and the causes as a person reads them."""
     sentences = [f"{one['where']}: expected {one['expected']}, got {one['actual']}" for verdict in report["verdicts"] for one in verdict["findings"]]
-    causes = [entry.cause for entry in folding.entries(report, ("fail", "unknown", "warn"))]
+    causes = [entry.cause for entry in grouping.entries(report, ("fail", "unknown", "warn"))]
     return "\n".join([*sentences, *(verdict["words"] for verdict in report["verdicts"]), *causes])
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import yaml
 
 from ...plugins.plugin_utils.checks import LAYERS
-from ...plugins.plugin_utils.reports import folding
+from ...plugins.plugin_utils.reports import grouping
 from . import inprocess, layout
 
 HERE = Path(__file__).resolve().parents[1] / "incidents"
@@ -113,7 +113,7 @@ def deviations(incident: Incident, report: Report, nodes: t.Container[str]) -> l
 
     nodes: those of the pod; a finding of a whole gate group accuses none of them.
     """
-    found = folding.entries(report, SEVERITIES)
+    found = grouping.entries(report, SEVERITIES)
     accused = {host for entry in found for host, _where in entry.places if host in nodes}
     wrong = []
     if extra := sorted(accused - incident.expect.accused):
@@ -126,13 +126,13 @@ def deviations(incident: Incident, report: Report, nodes: t.Container[str]) -> l
     return wrong + _of_first(first, incident.expect, found[0])
 
 
-def _of_first(first: First, expect: Expected, entry: folding.Entry) -> list[str]:
+def _of_first(first: First, expect: Expected, entry: grouping.Entry) -> list[str]:
     wrong = []
     told = (entry.layer, entry.check, entry.verdict)
     if told != (first.layer, first.check, first.verdict) and not (told[::2] == (first.layer, first.verdict) and first.check in entry.checks):
         wrong.append(f"finds {'/'.join(told)} first")
     if first.node not in {host for host, _where in entry.places}:
-        wrong.append(f"names {folding.ranges([host for host, _where in entry.places])}, not {first.node}")
+        wrong.append(f"names {grouping.ranges([host for host, _where in entry.places])}, not {first.node}")
     if first.where not in entry.where:
         wrong.append(f"is at {entry.where}, not {first.where}")
     wrong += [f"cause and fix lack {word!r}: {entry.cause} {entry.fix}" for word in expect.words if word not in f"{entry.cause} {entry.fix}"]

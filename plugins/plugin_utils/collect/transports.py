@@ -6,7 +6,7 @@
 ``shell``: one program piped to the node's Python (hosts, SONiC, Cumulus, FRR), one round trip.
 ``exec``: one command after the other over ssh's exec channel, one connection (EOS, NX-OS).
 ``network_cli``: one command after the other in a terminal session, where the inventory connects so.
-What a task's timeout leaves running, such as an ssh client, is ended by ``limits.end_clients_on_exit``.
+What a task's timeout leaves running, such as an ssh client, is ended by ``end_clients.end_clients_on_exit``.
 """
 
 from __future__ import annotations

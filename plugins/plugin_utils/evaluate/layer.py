@@ -84,22 +84,22 @@ def verdicts_of_checks(layer: Layer) -> list[Verdict]:
     """Every verdict of a layer, for the nodes that climb to it."""
     peers = _of_peers(layer)
     verdicts = []
-    speaking = []
+    evaluated = []
     for node in layer.members:
         answered = _answered(layer, node)
         verdicts.append(answered)
         # A host of which nothing was asked, or nothing came, is judged too: what was left out is named, and what is missing is unknown.
         if answered.verdict == "pass" or (answered.verdict == "skip" and layer.plan.nodes[node].kind == "host"):
-            speaking.append(node)
+            evaluated.append(node)
     asked = {name for check in layer.checks() for name in check.expectations}
     meshes = layer.plan.meshes(layer.partners, layer.members) if asked & {"pod_pings", "pod_path_probes"} else {}
     incasts = planned_incasts(layer.plan, _loading(layer)) if "pod_incasts" in asked else {}
-    for node in speaking:
+    for node in evaluated:
         values = {**layer.plan.nodes[node].values, **layer.plan.planned(node), **incasts.get(node, {})}
         values |= {"pod_pings": meshes[node]["ping"], "pod_path_probes": meshes[node]["path_probe"]} if node in meshes else {}
         verdicts += [_of_node(layer, check, node, values, peers) for check in layer.checks() if check.scope == "node" and _fits(layer, check, node)]
     for group, hosts in layer.plan.groups.items():
-        members = [host for host in hosts if host in speaking]
+        members = [host for host in hosts if host in evaluated]
         if members:
             beside = [host for host in hosts if host not in members and host in layer.helpers]
             verdicts += [_of_group(layer, check, group, members, beside) for check in layer.checks() if check.scope == "group"]

@@ -14,7 +14,7 @@ import typing as t
 from .catalogue import HERE, KINDS, Reading, Source, catalogue, reading
 from .cells import cell
 from .jmespath_functions import HAS_JMESPATH, compiled
-from .shapes import merged, must_count, scaled, shaped, spread
+from .row_transforms import merged, must_count, scaled, shaped, spread
 
 try:
     import textfsm

@@ -16,7 +16,7 @@ from ..evaluate.verdicts import ORDER, VerdictRecord, worst
 from ..pod.plan import Plan
 from ..run.documents import Report, ReportGate, ReportLayer
 from ..run.reader import RunReader
-from .folding import Entry, entries, ranges
+from .grouping import Entry, entries, ranges
 
 # As much of a command as shows what it is.
 MOST_CHARACTERS = 160

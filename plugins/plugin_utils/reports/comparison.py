@@ -13,7 +13,7 @@ from ..checks import LAYERS, Finding
 from ..evaluate.verdicts import CLOSING, ORDER, FindingRecord, VerdictRecord, worst
 from ..run.documents import Report
 from ..text.control_characters import printable
-from .folding import Entry, entries, ranges
+from .grouping import Entry, entries, ranges
 
 Key = tuple[str, str, str]
 MOST = 20

@@ -28,7 +28,7 @@ from ..run.provenance import origin_lines
 from ..run.reader import RunReader
 from ..text.control_characters import visible
 from ..text.folded_reasons import fold_reasons
-from . import charts, checklist, evidence, folding, topology
+from . import charts, checklist, evidence, grouping, topology
 from .conditions import VERDICT_WORDS, change_in_words, proved_in_words, unused_in_words
 
 Document = dict[str, t.Any]
@@ -121,7 +121,7 @@ def page(report: Report, rows: list[checklist.Row], outlying: list[dict[str, t.A
     scripts = [_asset(name) for name in ("echarts.min.js", "charts.js", "page.js")]
     style = _asset("page.css")
     policy = f"default-src 'none'; script-src {' '.join(digest for _text, digest in scripts)}; style-src {style[1]}; img-src data:"
-    found, warned = folding.entries(report), folding.entries(report, ("warn",))
+    found, warned = grouping.entries(report), grouping.entries(report, ("warn",))
     return _template().render(
         report=report,
         words=VERDICT_WORDS,

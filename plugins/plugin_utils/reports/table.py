@@ -13,7 +13,7 @@ from ..text.counting import counted
 from ..text.folded_reasons import fold_reasons
 from .conditions import VERDICT_WORDS, proved_in_words, unused_in_words, verdict_with_conditions
 from .document import gate_rows
-from .folding import Entry, entries
+from .grouping import Entry, entries
 
 WIDTH = 100
 COLOURS = {

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The documents of a run as typed mappings: what ``state.json`` and ``report.json`` hold. ``file_shapes`` checks them when they are read from outside."""
+"""The documents of a run as typed mappings: what ``state.json`` and ``report.json`` hold. ``file_schemas`` checks them when they are read from outside."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from ..pod.plan import Node, Plan
 from ..readings import catalogue
 from ..text.sorting import natural_key
 from .errors import RunError
-from .file_shapes import PLAN, STATE, Document, read_document, read_text
+from .file_schemas import PLAN, STATE, Document, read_document, read_text
 from .files import read_json, utc_now
 from .state import State, load_state
 
@@ -94,7 +94,7 @@ class RunReader:
         return self.checked_state() if known else None, self.checked_plan() if self.has("plan.json") else None
 
     def document(self, name: str, shape: t.Any) -> Document:
-        """One of its JSON files as text from outside; raises RunError where it is not of a shape of ``file_shapes``."""
+        """One of its JSON files as text from outside; raises RunError where it is not of a shape of ``file_schemas``."""
         return read_document(self.run / name, shape)
 
     def text_of(self, name: str) -> str:

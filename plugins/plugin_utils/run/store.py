@@ -115,7 +115,7 @@ class RunStore(RunReader):
         """Write a layer's verdicts, the count of every node, and what silent nodes explain."""
         write_json(self.run / "verdicts" / f"{layer}.json", evaluated)
 
-    def standing(self, plan: Plan, state: State) -> dict[str, t.Any]:
+    def facts_for_plays(self, plan: Plan, state: State) -> dict[str, t.Any]:
         """What the plays need to know: the run directory, who takes part where, how long to soak."""
         values = next(iter(plan.nodes.values())).values
         idle = 0 if no_load_reason(values, state.check_mode) else values["pod_idle_seconds"]

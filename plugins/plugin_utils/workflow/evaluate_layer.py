@@ -9,12 +9,10 @@ import datetime
 import typing as t
 from pathlib import Path
 
-from ..checks import Finding
 from ..collect.fabric import spread_to_nodes
-from ..collect.types import Envelope
 from ..evaluate.axes import RowAxes
 from ..evaluate.baselines import BASELINE_CHECK, judge_against_baseline, software_versions
-from ..evaluate.boots import BOOT_CHECK, CAUSE, FIX, STATEMENT, boot_of, booted_since, earliest, recorded_boot
+from ..evaluate.boots import BOOT_CHECK, verdicts_of_boots
 from ..evaluate.gates import NOT_RUN, Gate, count_nodes, decide_gates
 from ..evaluate.layer import Layer, verdicts_of_checks
 from ..evaluate.metrics import metric_values
@@ -39,14 +37,14 @@ def evaluate_layer(run: Path, layer: str, silent_words: t.Callable[[str], str | 
     """Evaluate a layer and decide its gates.
 
     silent_words: why a node left no answer, or None.
-    Returns what the plays need to know (as ``RunStore.standing``), and each group's gate.
+    Returns what the plays need to know (as ``RunStore.facts_for_plays``), and each group's gate.
     """
-    book = RunStore(run)
-    plan, state = book.plan(), book.state()
+    store = RunStore(run)
+    plan, state = store.plan(), store.state()
     groups = groups_at_layer(plan, state, layer)
     if state.plans_only:
-        return _not_evaluated(book, plan, state, layer, groups)
-    judged, verdicts = verdicts_of_layer(book, plan, state, layer, silent_words)
+        return _not_evaluated(store, plan, state, layer, groups)
+    judged, verdicts = verdicts_of_layer(store, plan, state, layer, silent_words)
     narrow = state.focus is not None and (state.focus.nodes or state.focus.check)
     out: dict[str, int] = {}
     for left in state.quarantined.values():
@@ -59,28 +57,28 @@ def evaluate_layer(run: Path, layer: str, silent_words: t.Callable[[str], str | 
     record_gates(plan, state, layer, gates, utc_now())
     above = state.layers[state.layers.index(layer) + 1 :]
     if above:
-        book.keep_items(plan, state, above[0])
+        store.keep_items(plan, state, above[0])
     in_scope = {node.name for node in plan.nodes.values() if node.group is None or state.scope[node.group] != "out"}
     records = [one.record() for one in verdicts]
     add_places(plan, records)
     counts, explained = count_nodes(plan, verdicts, in_scope), explained_by_silence(plan, verdicts)
-    book.keep_verdicts(layer, {"verdicts": records, "counts": counts, "explained": explained})
-    book.keep_state(state)
-    write_report(book, plan, state)
-    return book.standing(plan, state), {group: gate.state for group, gate in gates.items()}
+    store.keep_verdicts(layer, {"verdicts": records, "counts": counts, "explained": explained})
+    store.keep_state(state)
+    write_report(store, plan, state)
+    return store.facts_for_plays(plan, state), {group: gate.state for group, gate in gates.items()}
 
 
-def _not_evaluated(book: RunStore, plan: Plan, state: State, layer: str, groups: t.Sequence[str]) -> tuple[dict[str, t.Any], dict[str, str]]:
+def _not_evaluated(store: RunStore, plan: Plan, state: State, layer: str, groups: t.Sequence[str]) -> tuple[dict[str, t.Any], dict[str, str]]:
     """As ``evaluate_layer``, where nothing was read: every gate is one that was not run, and every group goes on to the next layer's plan."""
     record_gates(plan, state, layer, {group: Gate(NOT_RUN, ["check mode: nothing was read and nothing evaluated"]) for group in groups}, utc_now())
     if above := state.layers[state.layers.index(layer) + 1 :]:
-        book.keep_items(plan, state, above[0])
-    book.keep_state(state)
-    write_report(book, plan, state)
-    return book.standing(plan, state), dict.fromkeys(groups, NOT_RUN)
+        store.keep_items(plan, state, above[0])
+    store.keep_state(state)
+    write_report(store, plan, state)
+    return store.facts_for_plays(plan, state), dict.fromkeys(groups, NOT_RUN)
 
 
-def verdicts_of_layer(book: RunStore, plan: Plan, state: State, layer: str, silent_words: t.Callable[[str], str | None]) -> tuple[Layer, list[Verdict]]:
+def verdicts_of_layer(store: RunStore, plan: Plan, state: State, layer: str, silent_words: t.Callable[[str], str | None]) -> tuple[Layer, list[Verdict]]:
     """The layer as it was judged, and its verdicts within what ``pod_only`` names."""
     members = state.members[layer]
     partners, asked = ping_partners(plan, state, members), participants(plan, state, layer)
@@ -88,7 +86,7 @@ def verdicts_of_layer(book: RunStore, plan: Plan, state: State, layer: str, sile
         kept = RunReader(Path(state.replay))
         stated = {phase: replayed_responses(kept, plan, layer, asked, partners, phase) for phase in PHASES}
     else:
-        kept, stated = book, {phase: {**book.answers(layer, phase)} for phase in PHASES}
+        kept, stated = store, {phase: {**store.answers(layer, phase)} for phase in PHASES}
     stated = {phase: spread_to_nodes(plan, envelopes, asked) for phase, envelopes in stated.items()}
     loads, during = kept.load_answers(layer), kept.during(layer)
     for node, loaded in joined_steps(loads).items():
@@ -108,49 +106,17 @@ def verdicts_of_layer(book: RunStore, plan: Plan, state: State, layer: str, sile
         idle=stated["idle"], during=during, unloaded=no_load_reason(values, state.check_mode), helpers=load_helpers(plan, state, layer),
         left_out=frozenset(state.silent),
     )  # fmt: skip
-    verdicts = [*verdicts_of_checks(judged), *_booted(judged, state, [*stated.values(), during, *loads]), *_against_baseline(book, judged, state)]
+    verdicts = [
+        *verdicts_of_checks(judged),
+        *verdicts_of_boots(judged, state.boots, [*stated.values(), during, *loads], by_hand=bool(state.replay)),
+        *_against_baseline(store, judged, state),
+    ]
     return judged, limited_to_places(verdicts, set(state.focus.places)) if state.focus and state.focus.places else verdicts
 
 
-def _booted(layer: Layer, state: State, responses: t.Sequence[t.Mapping[str, Envelope]]) -> list[Verdict]:
-    """A verdict of each member that has booted since a gate below was opened, or of which that is not known; the others' boots are recorded.
-
-    responses: the envelopes by node, of each phase and of each step of the loads.
-    """
-    found = []
-    for node in layer.members:
-        reported = [boot for envelopes in responses if node in envelopes and (boot := boot_of(envelopes[node])) is not None]
-        if not reported:
-            continue
-        known = state.boots.setdefault(node, earliest(reported).record(layer.name))
-        booted = booted_since(recorded_boot(known), reported)
-        # Text captured by hand has no boots.
-        if booted is False or (booted is None and state.replay):
-            continue
-        since = f"booted since {known['layer']}"
-        words = since if booted else f"whether it {since} is not known: it reports neither a boot id nor an uptime"
-        place = layer.plan.nodes[node]
-        found.append(
-            Verdict(
-                layer.name,
-                BOOT_CHECK,
-                place.group,
-                node,
-                "unknown",
-                tuple(sorted(layer.plan.affects(node))),
-                STATEMENT,
-                words,
-                (Finding(node, f"no boot since {known['layer']}", words, "unknown"),),
-                cause=CAUSE,
-                fix=FIX,
-            )
-        )
-    return found
-
-
-def _against_baseline(book: RunStore, layer: Layer, state: State) -> list[Verdict]:
+def _against_baseline(store: RunStore, layer: Layer, state: State) -> list[Verdict]:
     """What has become worse than the baseline that the run was opened with; nothing where it was opened with none."""
-    baseline = book.baseline()
+    baseline = store.baseline()
     if baseline is None or layer.only not in (None, BASELINE_CHECK):
         return []
     reported = {
@@ -158,5 +124,5 @@ def _against_baseline(book: RunStore, layer: Layer, state: State) -> list[Verdic
         for node, envelope in layer.now.items()
         if node in layer.members and node not in layer.silent
     }
-    software = software_versions(RunReader(book.source(state.replay), layer.plan).reported({"software"}).get("preflight", {}))
+    software = software_versions(RunReader(store.source(state.replay), layer.plan).reported({"software"}).get("preflight", {}))
     return judge_against_baseline(baseline, layer.plan, layer.name, metric_values(RowAxes(layer.plan), layer.name, reported), software)

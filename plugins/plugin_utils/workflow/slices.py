@@ -26,7 +26,7 @@ from ..pod.plan import Plan
 from ..reports.document import SCHEMA, build_report
 from ..run.documents import Report
 from ..run.errors import RunError
-from ..run.file_shapes import JUDGED, REPORT
+from ..run.file_schemas import JUDGED, REPORT
 from ..run.inventory_check import NAME
 from ..run.reader import RunReader
 from ..run.resume_changes import changes_since

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.cells import CONVERT
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.shapes import merged
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.row_transforms import merged
 
 
 def piece(port: str, **told: str) -> dict:

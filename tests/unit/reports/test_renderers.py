@@ -17,7 +17,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate import 
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.root_causes import add_explanations
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.verdicts import from_record
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import DEFAULTS, DESCRIPTION
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import folding
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import grouping
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.conditions import conditions_of
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.junit import render_junit
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.markdown import SUMMARY_CHARACTERS, render_markdown, summary
@@ -65,13 +65,13 @@ def report(*records: dict[str, t.Any], groups: t.Sequence[str] = ("rack_01", "ra
     ],
 )
 def test_names_fold_into_ranges(names, folded) -> None:
-    assert folding.ranges(names) == folded
+    assert grouping.ranges(names) == folded
 
 
 def test_findings_that_say_the_same_are_one_entry() -> None:
-    entries = folding.entries(report(*(record(f"gpu{number:02}", leaf="leaf01") for number in range(1, 33))))
+    entries = grouping.entries(report(*(record(f"gpu{number:02}", leaf="leaf01") for number in range(1, 33))))
     assert len(entries) == 1 and entries[0].where == "gpu01-gpu32 mlx5_0" and entries[0].size == " (32 findings, all on leaf01)"
-    two = folding.entries(report(record("gpu01"), record("gpu02", actual="Polling")))
+    two = grouping.entries(report(record("gpu01"), record("gpu02", actual="Polling")))
     assert [entry.actual for entry in two] == ["Down", "Polling"]
 
 
@@ -81,11 +81,11 @@ def test_folded_findings_show_the_numbers_of_all_of_them_and_each_culprit_its_ow
     for one, least in zip(records, ("395", "395", "390")):
         one["findings"][0]["expected"] = f"{least} Gb/s or more"
     found = report(*records)
-    (entry,) = folding.entries(found)
+    (entry,) = grouping.entries(found)
     assert entry.actual == "388.5 to 391 Gb/s with gpu11-gpu13 mlx5_0" and entry.wanted == "390 to 395 Gb/s or more"
     for text in (render_table(found), render_markdown(found)):
         assert "388.5 to 391 Gb/s" in text.replace("\\", "")
-    culprits = folding.culprits(found, set(rates))
+    culprits = grouping.culprits(found, set(rates))
     for host, rate in rates.items():
         (sentence,) = culprits[host]
         assert f"got {rate} Gb/s with gpu1{host[-1]} mlx5_0;" in sentence and f"expected {'390' if host == 'gpu03' else '395'} Gb/s" in sentence
@@ -108,7 +108,7 @@ def test_folded_findings_show_the_numbers_of_all_of_them_and_each_culprit_its_ow
     ],
 )
 def test_texts_that_differ_in_numbers_are_one(texts, merged) -> None:
-    assert folding.merged(texts) == merged
+    assert grouping.merged(texts) == merged
 
 
 @pytest.mark.parametrize("of_finding", [True, False])
@@ -120,8 +120,8 @@ def test_findings_with_different_fixes_are_two_entries(of_finding: bool) -> None
     else:
         one |= {"cause": "One.", "fix": "Mend one."}
     found = report(one, two)
-    assert len(folding.entries(found)) == 2
-    culprits = folding.culprits(found, {"gpu01", "gpu02"})
+    assert len(grouping.entries(found)) == 2
+    culprits = grouping.culprits(found, {"gpu01", "gpu02"})
     expected = ("ethtool -A ens0 rx off", "ethtool -A ens1 rx off") if of_finding else ("Mend one.", "Mend it.")
     assert (culprits["gpu01"][0].partition("fix: ")[2], culprits["gpu02"][0].partition("fix: ")[2]) == expected
 
@@ -130,8 +130,8 @@ def test_a_warning_beside_a_failure_is_listed() -> None:
     both = record("gpu01", actual="300 Gb/s")
     both["findings"].append({**both["findings"][0], "where": "mlx5_1", "actual": "380 Gb/s", "severity": "warn"})
     found = report(both)
-    assert [(entry.verdict, entry.where) for entry in folding.entries(found, ("warn",))] == [("warn", "gpu01 mlx5_1")]
-    assert [(entry.verdict, entry.where) for entry in folding.entries(found)] == [("fail", "gpu01 mlx5_0")]
+    assert [(entry.verdict, entry.where) for entry in grouping.entries(found, ("warn",))] == [("warn", "gpu01 mlx5_1")]
+    assert [(entry.verdict, entry.where) for entry in grouping.entries(found)] == [("fail", "gpu01 mlx5_0")]
     text = render_markdown(found)
     assert "## Warnings" in text and "380 Gb/s" in text and "Warnings: 1, of rails_present" in render_table(found)
 
@@ -140,7 +140,7 @@ def test_a_silent_node_explains_in_the_layer_in_which_it_is_silent_alone() -> No
     places = {"leaf01": ["gpu01:ens0", "*:leaf01"]}
     silent = record("leaf01", "leaf01", "unknown", "answered", "unreachable", group=None, layer="links")
     below, beside = record("gpu01", "ens0", check="ports_present"), record("gpu01", "ens0", check="ports_present", layer="links")
-    entries = folding.entries(report(below, beside, silent, explained=places))
+    entries = grouping.entries(report(below, beside, silent, explained=places))
     assert [(entry.layer, entry.check, entry.explains) for entry in entries] == [("preflight", "ports_present", 0), ("links", "answered", 1)]
 
 
@@ -151,7 +151,7 @@ def test_a_silent_node_explains_states_that_follow_from_it_and_no_faults_beside_
     judged = record("gpu01", "ens0", "unknown", "bit_error_rate", "counted too short", layer="links")
     judged["findings"][0]["judged"] = True
     found = report(crc, down, unread, judged, silent, explained={"leaf01": ["gpu01:ens0"]})
-    entries = folding.entries(found)
+    entries = grouping.entries(found)
     assert [entry.check for entry in entries] == ["answered", "crc_clean", "bit_error_rate"]
     assert entries[0].explained == ["ports_present on gpu01 ens0", "optic_rx_power on gpu01 ens0"]
     for text in (render_table(found), render_markdown(found)):
@@ -161,18 +161,18 @@ def test_a_silent_node_explains_states_that_follow_from_it_and_no_faults_beside_
 def test_a_silent_switch_explains_what_hangs_on_it() -> None:
     silent = record("leaf01", "leaf01", "unknown", "answered", "unreachable", group=None)
     followers = [record("gpu01", "ens0"), record("gpu02", "mlx5_0 to gpu03 mlx5_1 (10.51.0.3)")]
-    entries = folding.entries(report(*followers, silent, explained={"leaf01": ["gpu01:ens0", "*:10.51.0.3"]}))
+    entries = grouping.entries(report(*followers, silent, explained={"leaf01": ["gpu01:ens0", "*:10.51.0.3"]}))
     assert [(entry.check, entry.explains) for entry in entries] == [("answered", 2)]
 
 
 def test_an_entry_names_the_groups_that_it_closes() -> None:
     leaf = record("leaf01", "Ethernet1", affects=["rack_01", "rack_02"], by_group={"rack_01": "fail", "rack_02": "pass"}, group=None)
-    assert [entry.groups for entry in folding.entries(report(leaf))] == [["rack_01"]]
+    assert [entry.groups for entry in grouping.entries(report(leaf))] == [["rack_01"]]
 
 
 def test_what_one_tool_left_untold_is_one_entry() -> None:
     untold = [record("gpu01", check=check, verdict="unknown", findings=[], words="nvidia-smi: not found on PATH") for check in ("gpus_present", "gpu_errors")]
-    entries = folding.entries(report(*untold))
+    entries = grouping.entries(report(*untold))
     assert [entry.checks for entry in entries] == [["gpus_present", "gpu_errors"]] and "could not be read" in entries[0].cause
 
 
@@ -182,7 +182,7 @@ def test_the_words_of_a_check_that_judged_are_not_replaced() -> None:
     judged["findings"][0]["judged"] = True
     own["findings"][0].update(judged=True, cause="A variable forces it.", fix="Remove the variable.")
     words = record("gpu01", verdict="unknown", check="four", findings=[], words="all hosts are alike", judged=True)
-    of_check = {entry.check: (entry.cause, entry.fix) for entry in folding.entries(report(silent, judged, own, words))}
+    of_check = {entry.check: (entry.cause, entry.fix) for entry in grouping.entries(report(silent, judged, own, words))}
     assert "could not be read" in of_check["one"][0]
     assert of_check["two"] == of_check["four"] == ("Broken.", "Mend it.")
     assert of_check["three"] == ("A variable forces it.", "Remove the variable.")
@@ -191,7 +191,7 @@ def test_the_words_of_a_check_that_judged_are_not_replaced() -> None:
 def test_findings_of_different_causes_are_two_entries() -> None:
     one, two = record("gpu01"), record("gpu02")
     one["findings"][0]["cause"] = "A variable forces it."
-    assert [entry.cause for entry in folding.entries(report(one, two))] == ["A variable forces it.", "Broken."]
+    assert [entry.cause for entry in grouping.entries(report(one, two))] == ["A variable forces it.", "Broken."]
 
 
 def test_the_table_fits_a_hundred_columns_and_has_colour_only_when_asked() -> None:
@@ -346,17 +346,17 @@ def test_a_summary_of_many_groups_shows_those_with_a_closed_gate() -> None:
 def test_culprits_are_the_nodes_with_findings_of_a_no_go() -> None:
     found = report(record("gpu001"), record("gpu002", verdict="warn"), record("leaf01", where="Ethernet1"))
     found["verdict"] = "no_go"
-    culprits = folding.culprits(found, {"gpu001", "gpu002", "leaf01"})
+    culprits = grouping.culprits(found, {"gpu001", "gpu002", "leaf01"})
     assert set(culprits) == {"gpu001", "leaf01"} and "fix: " in culprits["gpu001"][0] and "at Ethernet1" in culprits["leaf01"][0]
-    assert folding.culprits({**found, "verdict": "no_fault_seen"}, {"gpu001"}) == {}
-    assert folding.culprits(found, {"gpu009"}) == {}
+    assert grouping.culprits({**found, "verdict": "no_fault_seen"}, {"gpu001"}) == {}
+    assert grouping.culprits(found, {"gpu009"}) == {}
 
 
 @pytest.mark.parametrize("severity", ["fail", "unknown"])
 def test_a_finding_with_a_cause_of_its_own_comes_with_it_and_is_not_folded_with_others(severity: str) -> None:
     usual, special = record("gpu01", verdict=severity), record("gpu02", verdict=severity)
     special["findings"][0] |= {"cause": "Global pause is on.", "fix": "ethtool -A ens0 rx off tx off"}
-    found = {entry.places[0][0]: entry for entry in folding.entries(report(usual, special))}
+    found = {entry.places[0][0]: entry for entry in grouping.entries(report(usual, special))}
     assert (found["gpu02"].cause, found["gpu02"].fix) == ("Global pause is on.", "ethtool -A ens0 rx off tx off")
     assert found["gpu01"].cause != "Global pause is on."
 
@@ -394,7 +394,7 @@ def test_what_follows_from_a_finding_of_its_layer_comes_behind_it() -> None:
     paths = [record("leaf03", f"10.5{number}.0.0/24", check="ecmp_paths", actual="3 next hops", layer="links", group=None) for number in range(9)]
     records = [*paths, session]
     add_explanations(records)
-    found = folding.entries(report(*records))
+    found = grouping.entries(report(*records))
     assert [(entry.check, entry.follows) for entry in found] == [("bgp_established", False), ("ecmp_paths", True)]
     assert list(found[1].explained_by) == ["fail links/bgp_established on leaf03 spine01 (10.0.1.6): Idle with AS 65000"]
 

@@ -12,7 +12,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import 
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.catalogue import Column, Reading, Source
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.cells import CONVERT, cell
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.parsing import parse_source
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.shapes import must_count, scaled, shaped, spread
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.row_transforms import must_count, scaled, shaped, spread
 
 PAIRS = {"row": "device", "column": "peer", "value": "connection", "itself": "X"}
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from ..checks import LAYERS
 from ..evaluate.gates import DECIDED, STATES
 from ..evaluate.verdicts import ORDER
-from ..text.shapes import Cells, Each, Maybe, OneOf, shape_error
+from ..text.schema import Cells, Each, Maybe, OneOf, shape_error
 from .errors import RunError
 from .inventory_check import NAME
 
