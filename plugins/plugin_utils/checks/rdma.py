@@ -17,7 +17,6 @@ from ..loads.pair_tests import (
     PairEnd,
     PairTest,
     Peers,
-    Row,
     Rows,
     blame_end,
     median,
@@ -26,9 +25,10 @@ from ..loads.pair_tests import (
 from ..loads.perftest_errors import UNSUPPORTED_OPTION
 from ..loads.thresholds import minimum_gbit_s
 from . import PAIR, Finding, NotApplicable, check
+from ._beside import Counted, errors_grown
 from ._grouping import typical
 from ._not_measured import not_measured
-from ._slow_pairs import CONCURRENT_CAUSE, CONCURRENT_FIX, LOST_ON_THE_WAY, ONLY_CONCURRENT, PASSED_CAUSE, PASSED_FIX, STUCK, STUCK_CAUSE, STUCK_FIX
+from ._slow_pairs import CONCURRENT_CAUSE, CONCURRENT_FIX, ONLY_CONCURRENT, PASSED_CAUSE, PASSED_FIX, STUCK, STUCK_CAUSE, STUCK_FIX
 from ._under_load import CLASS_FIX, OTHER_CLASS, in_class
 
 Grouped = dict[str, Rows]
@@ -43,12 +43,16 @@ TESTED = (ROUND, RETEST, REPEAT)
 )
 def write_bw_per_rail(
     load_jobs: Rows, load_jobs_of_peers: Peers, write_bw_of_peers: Peers, pod_node: str, pod_rails: Rows, pod_link_gbit_s: float,
-    pod_write_bw_bidirectional: bool, pod_write_bw_min_percent: float, pod_write_bw_warn_percent: float, nic_counters_idle: Rows | None = None,
-    nic_counters: Rows | None = None, rdma_counters_idle: Rows | None = None, rdma_counters: Rows | None = None,
+    pod_write_bw_bidirectional: bool, pod_write_bw_min_percent: float, pod_write_bw_warn_percent: float, pod_roce_priority: int,
+    nic_counters_idle: Rows | None = None, nic_counters: Rows | None = None, rdma_counters_idle: Rows | None = None, rdma_counters: Rows | None = None,
+    nic_counters_idle_of_peers: Peers | None = None, nic_counters_of_peers: Peers | None = None, rdma_counters_idle_of_peers: Peers | None = None,
+    rdma_counters_of_peers: Peers | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Every rail reaches at least {pod_write_bw_min_percent} percent of its link rate with a partner that also does."""
     least, warn = (minimum_gbit_s(pod_link_gbit_s, percent, pod_write_bw_bidirectional) for percent in (pod_write_bw_min_percent, pod_write_bw_warn_percent))
     known = {host: pair_tests(host, load_jobs_of_peers, write_bw_of_peers, TESTED) for host in {pod_node, *(str(row["peer"]) for row in load_jobs)}}
+    tables = (nic_counters_idle_of_peers, nic_counters_of_peers, rdma_counters_idle_of_peers, rdma_counters_of_peers)
+    beside = _Beside(Counted(tables, pod_roce_priority, pod_link_gbit_s), pod_rails)
     for rail in pod_rails:
         end = PairEnd(pod_node, rail["device"])
         mine = [one for one in known[pod_node] if end in (one.sender, one.receiver)]
@@ -56,20 +60,25 @@ def write_bw_per_rail(
         if not rounds:
             yield Finding(rail["device"], "a test with another host", "no other host under test has this rail", "unknown")
             continue
-        grown = _errors_grown(rail, nic_counters_idle, nic_counters, rdma_counters_idle, rdma_counters)
-        yield from _of_rail(end, rounds, known, _Minimum(least), grown, STUCK * minimum_gbit_s(pod_link_gbit_s, 100, pod_write_bw_bidirectional))
+        grown = errors_grown(rail, nic_counters_idle, nic_counters, rdma_counters_idle, rdma_counters)
+        yield from _of_rail(end, rounds, known, _Minimum(least), grown, beside, STUCK * minimum_gbit_s(pod_link_gbit_s, 100, pod_write_bw_bidirectional))
         middle = median(one.gbit_s for one in rounds)
         if middle is not None and least <= middle < warn:
-            yield Finding(rail["device"], f"{warn:g} Gb/s or more", f"{middle:.4g} Gb/s, median of {len(rounds)} tests", "warn")
+            words = f"{middle:.4g} Gb/s, median of {len(rounds)} tests{beside.counted.of_rail(pod_node, rail)}"
+            yield Finding(rail["device"], f"{warn:g} Gb/s or more", words, "warn")
 
 
-def _errors_grown(rail: Row, idle: Rows | None, now: Rows | None, rdma_idle: Rows | None, rdma: Rows | None) -> dict[str, int] | None:
-    """What a rail's NIC counted of lost data since before the load; None where no such counter was read, or one went back."""
-    found: dict[str, int] = {}
-    for key, was, later in (("netdev", idle, now), ("device", rdma_idle, rdma)):
-        before, after = ({row["name"]: row["value"] for row in rows or () if row[key] == rail[key] and row["name"] in LOST_ON_THE_WAY} for rows in (was, later))
-        found |= {name: after[name] - value for name, value in before.items() if name in after}
-    return {name: grown for name, grown in found.items() if grown} if found and min(found.values()) >= 0 else None
+@dataclass(frozen=True)
+class _Beside:
+    """What the ends of tests counted meanwhile; rails: those of the host that is judged, by whose devices those of its partners are called too."""
+
+    counted: Counted
+    rails: Rows
+
+    def of(self, end: PairEnd, other: PairEnd) -> str:
+        """Of the two ends of a test, as the end of a sentence."""
+        named = {rail["device"]: rail for rail in self.rails}
+        return self.counted.of_pair((end.host, named[end.device]), (other.host, other.device, named.get(other.device)))
 
 
 @dataclass(frozen=True)
@@ -92,11 +101,11 @@ class _Minimum:
 
 def _of_rail(
     end: PairEnd, rounds: list[PairTest], known: dict[str, list[PairTest]], minimum: _Minimum, grown: dict[str, int] | None,
-    stuck: float = 0.0,
+    beside: _Beside, stuck: float = 0.0,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """The worst failing test that is this rail's fault, and every failing path and transient; not what is the partner's.
 
-    grown: as of ``_errors_grown``; stuck: below this rate, in Gb/s, a NIC without errors is stuck.
+    grown: as of ``errors_grown``; stuck: below this rate, in Gb/s, a NIC without errors is stuck.
     """
     at_fault: list[tuple[PairTest, Blame]] = []
     for test in rounds:
@@ -106,18 +115,21 @@ def _of_rail(
         other = test.receiver if test.sender == end else test.sender
         blame = blame_end(end, test, known[end.host], known[other.host], least)
         if blame.kind == "transient":
-            yield _passed_again(end, other, test, minimum.words(test), blame, grown)
+            found = _passed_again(end, other, test, minimum.words(test), blame, grown)
+            yield replace(found, actual=f"{found.actual}{beside.of(end, other)}")
         elif blame.kind == "path":
             own = (CONCURRENT_CAUSE, CONCURRENT_FIX) if blame.concurrent else (None, None)
             severity = None if test.status in ("ok", "fail") else "unknown"
             only = f", {ONLY_CONCURRENT}" if blame.concurrent else ""
-            actual = f"{test.reported}: the path{only}, for {blame.why}"
+            actual = f"{test.reported}: the path{only}, for {blame.why}{beside.of(end, other)}"
             yield Finding(f"{end.device} to {other}", minimum.words(test), actual, severity, cause=own[0], fix=own[1], judged=True)
         elif blame.kind is not None:
             at_fault.append((test, blame))
     if at_fault:
         test, blame = min(at_fault, key=lambda pair: (pair[0].status == "unknown", pair[0].gbit_s or 0.0))
-        yield _at_fault(end, test, blame, minimum.words(test), grown == {} and test.gbit_s is not None and test.gbit_s < stuck)
+        other = test.receiver if test.sender == end else test.sender
+        found = _at_fault(end, test, blame, minimum.words(test), grown == {} and test.gbit_s is not None and test.gbit_s < stuck)
+        yield replace(found, actual=f"{found.actual}{beside.of(end, other)}")
 
 
 def _passed_again(end: PairEnd, other: PairEnd, test: PairTest, wanted: str, blame: Blame, grown: dict[str, int] | None) -> Finding:
@@ -148,21 +160,26 @@ def _at_fault(end: PairEnd, test: PairTest, blame: Blame, wanted: str, stuck: bo
     required=True,
     hosts=PAIR,
 )
-def slow_rail(load_jobs: Grouped, write_bw: Grouped, pod_slow_rail_percent: float) -> t.Iterator[Finding]:
+def slow_rail(
+    load_jobs: Grouped, write_bw: Grouped, pod_slow_rail_percent: float, rdma_counters_idle: t.Mapping[str, Rows | None] | None = None,
+    rdma_counters: t.Mapping[str, Rows | None] | None = None,
+) -> t.Iterator[Finding]:  # fmt: skip
     """Every rail sends at least {pod_slow_rail_percent} percent of the median of its gate group's rails."""
     best, alone = (_best_sent(load_jobs, write_bw, kinds) for kinds in ((ROUND, REPEAT), (RETEST,)))
     if not best:
         raise not_measured("no rail of the group sent data")
     middle = typical(best.values())
     least = middle * pod_slow_rail_percent / 100
+    counted = Counted((None, None, rdma_counters_idle, rdma_counters))
     for (host, device), rate in best.items():
         wanted = f"{least:.4g} Gb/s or more, the median of the group's rails is {middle:.4g}"
         by_itself = alone.get((host, device), 0.0)
+        meanwhile = counted.of_rail(host, {"device": device, "netdev": None}) if rate < least else ""
         if rate < least <= by_itself:
-            actual = f"{rate:.4g} Gb/s at best beside the host's other rails, {by_itself:.4g} when tested alone"
+            actual = f"{rate:.4g} Gb/s at best beside the host's other rails, {by_itself:.4g} when tested alone{meanwhile}"
             yield Finding(device, wanted, actual, host=host, cause=CONCURRENT_CAUSE, fix=CONCURRENT_FIX)
         elif rate < least:
-            yield Finding(device, wanted, f"{rate:.4g} Gb/s at best", host=host)
+            yield Finding(device, wanted, f"{rate:.4g} Gb/s at best{meanwhile}", host=host)
 
 
 def _best_sent(load_jobs: Grouped, write_bw: Grouped, kinds: tuple[str, ...]) -> dict[tuple[str, str], float]:
@@ -216,8 +233,10 @@ def right_class(
 )
 def gpu_write_bw(
     load_jobs: Rows, load_jobs_of_peers: Peers, write_bw_of_peers: Peers, pod_node: str, pod_rails: Rows, pod_gpu_write_bw: str,
-    pod_gpu_write_bw_percent: float, nic_counters_idle: Rows | None = None, nic_counters: Rows | None = None, rdma_counters_idle: Rows | None = None,
-    rdma_counters: Rows | None = None,
+    pod_gpu_write_bw_percent: float, pod_roce_priority: int, pod_link_gbit_s: float, nic_counters_idle: Rows | None = None,
+    nic_counters: Rows | None = None, rdma_counters_idle: Rows | None = None,
+    rdma_counters: Rows | None = None, nic_counters_idle_of_peers: Peers | None = None, nic_counters_of_peers: Peers | None = None,
+    rdma_counters_idle_of_peers: Peers | None = None, rdma_counters_of_peers: Peers | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """To and from GPU memory a rail reaches {pod_gpu_write_bw_percent} percent of its rate with host memory or more."""
     asked = [row for row in load_jobs if row["kind"] == ROUND and row["memory"] not in (None, "host")]
@@ -232,14 +251,16 @@ def gpu_write_bw(
         raise NotApplicable("perftest is built without GPU memory here")
     rates = HostMemoryRates(one for host in hosts for one in pair_tests(host, load_jobs_of_peers, write_bw_of_peers))
     minimum = _Minimum(percent=pod_gpu_write_bw_percent, rates=rates)
+    tables = (nic_counters_idle_of_peers, nic_counters_of_peers, rdma_counters_idle_of_peers, rdma_counters_of_peers)
+    beside = _Beside(Counted(tables, pod_roce_priority, pod_link_gbit_s), pod_rails)
     for rail in pod_rails:
         end = PairEnd(pod_node, rail["device"])
         of_end = [one for one in rounds if end in (one.sender, one.receiver)]
         for one in of_end:
             if one.sender == end and one.gbit_s is not None and rates.of(one) is None:
                 yield Finding(f"{end.device}, {memory} memory", "a rate from host memory to compare with", "not reported", "unknown")
-        grown = _errors_grown(rail, nic_counters_idle, nic_counters, rdma_counters_idle, rdma_counters)
-        for finding in _of_rail(end, of_end, known, minimum, grown):
+        grown = errors_grown(rail, nic_counters_idle, nic_counters, rdma_counters_idle, rdma_counters)
+        for finding in _of_rail(end, of_end, known, minimum, grown, beside):
             yield replace(finding, where=f"{finding.where}, {memory} memory")
 
 

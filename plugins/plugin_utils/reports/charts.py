@@ -6,7 +6,7 @@
 A chart has a title, a reading, a value with its unit, and one of these ways to draw it:
 
 - ``histogram``: how many rows have which value, in steps of ``step``, apart by ``series``.
-- ``heat_map``: one cell an x and a y, the worst (``worst``: min or max) of its rows.
+- ``heat_map``: one cell an x and a y, the worst (``worst``: min or max) of its rows; with ``growth`` what a counter grew by in a layer's loads.
 - ``curve``: the worst value by x, one line a ``series``.
 - ``over_time``: rows of the phase ``during`` by their seconds, one line a ``series``; with ``growth`` what a counter grew between samples.
 
@@ -73,20 +73,38 @@ def charts() -> tuple[Chart, ...]:
 def draw(kept: RunReader, declared: t.Sequence[Chart] | None = None) -> list[Drawn]:
     """Every chart that the run has rows for, in the order of their declaration."""
     declared = charts() if declared is None else declared
-    rows_by_reading: dict[tuple[str, bool], list[tuple[str, str, Row]]] = {}
+    rows_by_reading: dict[tuple[str, str], list[tuple[str, str, Row]]] = {}
     for layer, node, phase, reading, rows in kept.rows({chart.reading for chart in declared}):
-        if phase in ("", "during"):
-            rows_by_reading.setdefault((reading, phase == "during"), []).extend((layer, node, row) for row in rows)
+        if phase in ("", "during", "idle"):
+            rows_by_reading.setdefault((reading, phase), []).extend((layer, node, row) for row in rows)
     drawn = []
     for chart in declared:
-        rows_of = rows_by_reading.get((chart.reading, chart.draw == "over_time"), [])
-        own = [(node, row) for layer, node, row in rows_of if chart.layer in (None, layer) and chart.takes(row)]
+        over_time = chart.draw == "over_time"
+        own, idle = (_rows_of(chart, rows_by_reading.get((chart.reading, phase), [])) for phase in ("during" if over_time else "", "idle"))
+        if chart.growth and not over_time:
+            own = _grown(chart, idle, own)
         if own and (body := WAYS[chart.draw](chart, RowAxes(kept.plan()), own)):
             values = next(iter(kept.plan().nodes.values())).values
             expected = values.get(chart.expected) if chart.expected else None
             head = {"name": chart.name, "title": chart.title, "draw": chart.draw, "unit": chart.unit, "worst": chart.worst, "note": chart.note}
             drawn.append({**head, "expected": expected if isinstance(expected, (int, float)) else None, **body})
     return drawn
+
+
+def _rows_of(chart: Chart, rows: list[tuple[str, str, Row]]) -> list[tuple[str, Row]]:
+    return [(node, row) for layer, node, row in rows if chart.layer in (None, layer) and chart.takes(row)]
+
+
+def _grown(chart: Chart, idle: list[tuple[str, Row]], rows: list[tuple[str, Row]]) -> list[tuple[str, Row]]:
+    """The rows that were read before the loads too, with what their value grew by; not those that went back."""
+    before = {(node, *_apart(chart, row)): row[chart.value] for node, row in idle}
+    both = [(node, row, row[chart.value] - before[key]) for node, row in rows if (key := (node, *_apart(chart, row))) in before]
+    return [(node, {**row, chart.value: grown}) for node, row, grown in both if grown >= 0]
+
+
+def _apart(chart: Chart, row: Row) -> list[tuple[str, str]]:
+    """All of a row but its value."""
+    return sorted((column, str(cell)) for column, cell in row.items() if column != chart.value)
 
 
 def _number(value: float) -> float:

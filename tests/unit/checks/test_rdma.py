@@ -13,7 +13,13 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import rd
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.perftest_errors import UNSUPPORTED_OPTION, explain_error
 
 RAILS = [{"device": "mlx5_0", "netdev": "ens0", "gpu": 0, "leaf": "leaf01"}, {"device": "mlx5_3", "netdev": "ens3", "gpu": 1, "leaf": "leaf02"}]
-LIMITS = {"pod_link_gbit_s": 400.0, "pod_write_bw_bidirectional": False, "pod_write_bw_min_percent": 87.5, "pod_write_bw_warn_percent": 92.5}
+LIMITS = {
+    "pod_link_gbit_s": 400.0,
+    "pod_write_bw_bidirectional": False,
+    "pod_write_bw_min_percent": 87.5,
+    "pod_write_bw_warn_percent": 92.5,
+    "pod_roce_priority": 3,
+}
 
 
 class Pod:
@@ -214,7 +220,7 @@ def test_a_host_that_received_nothing_cannot_prove_the_class(pod):
 
 
 def gpu(pod: Pod, mode: str = "auto", host: str = "a") -> list[str]:
-    return [str(one) for one in checks.gpu_write_bw(pod.jobs[host], pod.jobs, pod.rates, host, RAILS[:1], mode, 90)]
+    return [str(one) for one in checks.gpu_write_bw(pod.jobs[host], pod.jobs, pod.rates, host, RAILS[:1], mode, 90, 3, 400.0)]
 
 
 def test_gpu_memory_is_held_against_host_memory(pod):
@@ -236,7 +242,7 @@ def test_a_slow_test_of_gpu_memory_that_passes_again_is_judged_by_the_error_coun
     for _again in range(2):
         pod.test("a", "b", 379.0, memory="cuda", kind="repeat")
     was, now = ([{"device": "mlx5_0", "name": "packet_seq_err", "value": 3 + more}] if grown is not None else None for more in (0, grown or 0))
-    found = checks.gpu_write_bw(pod.jobs["a"], pod.jobs, pod.rates, "a", RAILS[:1], "auto", 90, None, None, was, now)
+    found = checks.gpu_write_bw(pod.jobs["a"], pod.jobs, pod.rates, "a", RAILS[:1], "auto", 90, 3, 400.0, None, None, was, now)
     assert [(one.severity, words in one.actual) for one in found] == [(severity, True)]
 
 
@@ -277,3 +283,46 @@ def test_latency_allows_for_the_switches_on_the_way(pod):
         list(checks.write_latency(pod.jobs["a"], 2.5, 0.6, None))
     with pytest.raises(NotApplicable, match="its partner measured it"):
         list(checks.write_latency(pod.jobs["b"], 2.5, 0.6, None))
+
+
+def of_counters(host: str, device: str, netdev: str, nic: dict[str, int], rdma: dict[str, int]) -> dict[str, dict[str, list[dict[str, t.Any]]]]:
+    """The counters of one rail around a load, as those of all hosts: before it all are 7."""
+    return {
+        "nic_counters_idle_of_peers": {host: [{"netdev": netdev, "name": name, "value": 7} for name in nic]},
+        "nic_counters_of_peers": {host: [{"netdev": netdev, "name": name, "value": 7 + value} for name, value in nic.items()]},
+        "rdma_counters_idle_of_peers": {host: [{"device": device, "name": name, "value": 7} for name in rdma]},
+        "rdma_counters_of_peers": {host: [{"device": device, "name": name, "value": 7 + value} for name, value in rdma.items()]},
+    }
+
+
+def test_what_both_ends_counted_stands_beside_a_slow_rate(pod):
+    pod.test("a", "b", 180.0)
+    pod.test("a", "c", 181.0)
+    pod.test("c", "b", 380.0)
+    # 50 GB take a second at 400 Gb/s: a second of pauses is half of the time.
+    own = of_counters("a", "mlx5_0", "ens0", {"rx_prio3_pause_duration": 1_000_000, "tx_bytes_phy": 50_000_000_000}, {"packet_seq_err": 90, "np_cnp_sent": 5})
+    partner = of_counters("b", "mlx5_0", "ens0", {"rx_prio3_pause_duration": 0, "tx_bytes_phy": 0}, {"rp_cnp_handled": 12, "np_ecn_marked_roce_packets": 4})
+    (found,) = pod.judge("a", **{name: own[name] | partner[name] for name in own})
+    assert found.endswith(
+        "; meanwhile at mlx5_0 and b mlx5_0: retransmissions 90 and not reported, paused 50 % and 0 %, CNPs handled not reported and 12, "
+        "ECN marks not reported and 4"
+    )
+    assert "meanwhile" not in pod.judge("a")[0], "no counter was read"
+
+
+def test_counters_that_went_back_are_said_to_be_reset(pod):
+    pod.test("a", "b", 180.0)
+    pod.test("a", "c", 181.0)
+    pod.test("c", "b", 380.0)
+    own = of_counters("a", "mlx5_0", "ens0", {}, {"packet_seq_err": -5})
+    (found,) = pod.judge("a", **own)
+    assert "meanwhile at mlx5_0 and b mlx5_0: retransmissions reset and not reported" in found
+
+
+def test_the_slowest_rail_of_a_group_says_what_it_counted(pod):
+    for number in range(7):
+        pod.test("a", "b", 5.0, device=f"mlx5_{number}")
+    pod.test("a", "b", 1.0, device="mlx5_7")
+    counted = of_counters("a", "mlx5_7", "ens7", {}, {"packet_seq_err": 3, "local_ack_timeout_err": 2})
+    (found,) = checks.slow_rail(pod.jobs, pod.rates, 90, counted["rdma_counters_idle_of_peers"], counted["rdma_counters_of_peers"])
+    assert found.actual == "1 Gb/s at best; meanwhile at mlx5_7: retransmissions 5, CNPs handled not reported, ECN marks not reported"

@@ -221,6 +221,18 @@ def test_growth_over_time_is_between_samples_and_few_lines_are_drawn(book) -> No
     assert one["series"][-1] == {"name": "median of 4 others", "points": [[3.0, 400.0], [6.0, 400.0]]}
 
 
+def test_a_heat_map_of_growth_is_of_what_grew_in_the_loads_of_its_layer(book) -> None:
+    for layer, phase, values in (("rdma", "idle", (5.0, 7.0, 9.0)), ("rdma", "now", (5.0, 17.0, 2.0)), ("collectives", "now", (900.0, 900.0, 900.0))):
+        rows = [{"device": "mlx5_0", "name": name, "gbit_s": value} for name, value in zip("abc", values)] + [
+            {"device": "mlx5_0", "name": phase, "gbit_s": 99.0}
+        ]
+        made_run.told(book, layer, "gpu01", phase, made=rows)
+    (one,) = drawn(book, chart("heat_map", x={"rail_of": "device"}, y="node", layer="rdma", growth=True))
+    assert one["cells"] == [[0, 0, 0.0]], "the worst is the least; c was reset, and a name that is not in both readings has no growth"
+    (one,) = drawn(book, chart("heat_map", x={"rail_of": "device"}, y="node", layer="rdma", growth=True, only={"name": "b"}))
+    assert one["cells"] == [[0, 0, 10.0]]
+
+
 def test_a_chart_of_one_layer_takes_no_rows_of_another(book) -> None:
     for layer, rate in (("congestion", 120.0), ("rdma", 390.0)):
         made_run.told(book, layer, "gpu01", made=[{"device": "mlx5_0", "gbit_s": rate}])

@@ -26,6 +26,7 @@ from ...loads.collective_runs import (
 )
 from ...loads.thresholds import known_node_busbw, minimum_busbw, within_tolerance
 from .. import PAIR, CannotTell, Finding, NotApplicable, check
+from .._beside import Counted, of_node
 from .._grouping import Rows, several, typical
 from .._not_measured import not_measured
 from ._nccl_transport import NO_RDMA_CAUSE, NO_RDMA_FIX, by_socket, forced, network_channels, of_another_setting, why_slow
@@ -105,14 +106,17 @@ def node_all_reduce(
     needs="load",
 )
 def node_nics_all_reduce(
-    load_jobs: Peers, collective_rates: Peers, collective_ranks: Peers, pod_median_percent: float, nccl_log: Peers | None = None
-) -> t.Iterator[Finding]:
+    load_jobs: Peers, collective_rates: Peers, collective_ranks: Peers, pod_median_percent: float, nccl_log: Peers | None = None,
+    rdma_counters_idle: t.Mapping[str, Rows | None] | None = None, rdma_counters: t.Mapping[str, Rows | None] | None = None,
+) -> t.Iterator[Finding]:  # fmt: skip
     """With NVLink and shared memory off, every host's own NICs reach {pod_median_percent} percent of the median of its group."""
     for host, log in (nccl_log or {}).items():
         jobs = load_jobs.get(host, [])
         if any(job["kind"] == NODE_NICS and job["status"] == "ok" for job in jobs):
             yield from _over_nics(host, [row for row in log or () if row["item"] in items_of_kind(jobs, NODE_NICS)])
-    yield from _against_the_group(NODE_NICS, "all-reduce over the host's own NICs", load_jobs, collective_rates, collective_ranks, pod_median_percent)
+    counted = Counted((None, None, rdma_counters_idle, rdma_counters))
+    for found in _against_the_group(NODE_NICS, "all-reduce over the host's own NICs", load_jobs, collective_rates, collective_ranks, pod_median_percent):
+        yield replace(found, actual=f"{found.actual}{counted.of_devices(found.host or '')}")
 
 
 def _over_nics(host: str, log: Rows) -> t.Iterator[Finding]:
@@ -160,7 +164,8 @@ def _against_the_group(kind: str, where: str, jobs: Peers, rates: Peers, ranks: 
 def all_reduce_bandwidth(
     load_jobs_of_peers: Peers, collective_rates_of_peers: Peers, collective_ranks_of_peers: Peers, pod_node: str, pod_rails: Rows, pod_link_gbit_s: float,
     pod_all_reduce_busbw_gbyte_s: dict[str, t.Any], pod_all_reduce_percent: float, pod_busbw_tolerance_percent: float, pod_traffic_class: int, pod_fabric: str,
-    pod_nccl_environment: dict[str, t.Any], nccl_log: Rows | None = None,
+    pod_nccl_environment: dict[str, t.Any], pod_roce_priority: int, nccl_log: Rows | None = None, nic_counters_idle: Rows | None = None,
+    nic_counters: Rows | None = None, rdma_counters_idle: Rows | None = None, rdma_counters: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Each scaling step with this host reaches the bandwidth expected of that number of hosts."""
     values = ladder_values(pod_rails, pod_link_gbit_s, pod_all_reduce_busbw_gbyte_s, pod_all_reduce_percent, pod_busbw_tolerance_percent)
@@ -172,6 +177,7 @@ def all_reduce_bandwidth(
     probes = probe_runs(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)
     tried = restoring_probes(probes, lambda run: run_passed(run, values))
     again = passed_again(found, probes, values)
+    counted = of_node(pod_node, (nic_counters_idle, nic_counters, rdma_counters_idle, rdma_counters), pod_roce_priority, pod_link_gbit_s)
     for run in mine:
         if run.group == again:
             yield from _once(run, values, probes, len(hosts_passed_alone(found)))
@@ -182,7 +188,8 @@ def all_reduce_bandwidth(
         log = [row for row in nccl_log or () if row["item"] in name]
         logged = why_slow(log, [rail["device"] for rail in pod_rails], pod_traffic_class if pod_fabric == "roce" else None)
         cause = LOGGED_CAUSE if log and logged else None
-        yield _low(run, values, logged + tried, cause, forced(log, load_jobs_of_peers.get(pod_node, []), pod_nccl_environment))
+        low = _low(run, values, logged + tried, cause, forced(log, load_jobs_of_peers.get(pod_node, []), pod_nccl_environment))
+        yield replace(low, actual=f"{low.actual}{counted.of_host(pod_node, pod_rails)}")
     together = max((len(run.hosts) for run in mine if run_passed(run, values)), default=1)
     left = [host for host in hosts_passed_alone(found) if host not in state.suspects]
     if pod_node in left and together < len(left):

@@ -11,6 +11,7 @@ from ...loads.collective_runs import LADDER, NODE, CollectiveRun, bisection_of, 
 from ...loads.launchers import STARTED_FROM_ONE_HOST
 from ...loads.thresholds import minimum_busbw, within_tolerance
 from .. import CannotTell, Finding, NotApplicable, check
+from .._beside import of_node
 from .._grouping import Rows
 from ._nccl_transport import forced, of_another_setting
 from .bandwidth import expected, ladder_values
@@ -45,7 +46,8 @@ def nccl_tests_bandwidth(
     load_jobs_of_peers: Peers, collective_rates_of_peers: Peers, collective_ranks_of_peers: Peers, pod_node: str, pod_rails: Rows, pod_link_gbit_s: float,
     pod_all_reduce_busbw_gbyte_s: dict[str, t.Any], pod_all_reduce_percent: float, pod_busbw_tolerance_percent: float, pod_node_busbw_gbyte_s: float | None,
     pod_node_busbw_by_gpu: dict[str, t.Any], pod_gpus_per_host: int, pod_launcher: str, pod_nccl_tests_dir: str, pod_nccl_tests_optional: bool,
-    pod_nccl_environment: dict[str, t.Any], nccl_tests_of_peers: Peers | None = None, nccl_log: Rows | None = None,
+    pod_nccl_environment: dict[str, t.Any], pod_roce_priority: int, nccl_tests_of_peers: Peers | None = None, nccl_log: Rows | None = None,
+    nic_counters_idle: Rows | None = None, nic_counters: Rows | None = None, rdma_counters_idle: Rows | None = None, rdma_counters: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Where the host has nccl-tests, each of its all-reduce runs reaches the bandwidth expected of the same run by torch."""
     mine = _mine(load_jobs_of_peers, nccl_tests_of_peers, pod_node, pod_nccl_tests_dir, pod_nccl_tests_optional)
@@ -55,6 +57,7 @@ def nccl_tests_bandwidth(
     if pod_launcher in STARTED_FROM_ONE_HOST and any(run.kind == LADDER for run in by_torch) and not any(run.kind == LADDER or run.trouble for run in mine):
         raise CannotTell("no scaling step of nccl-tests included this host")
     others = bisection_of(by_torch, values).hosts
+    counted = of_node(pod_node, (nic_counters_idle, nic_counters, rdma_counters_idle, rdma_counters), pod_roce_priority, pod_link_gbit_s)
     for run in mine:
         where = f"all-reduce over {len(run.hosts)} hosts" if run.kind == LADDER else f"all-reduce of the host alone, {run.kind}"
         if run.top is None or run.trouble:
@@ -67,7 +70,8 @@ def nccl_tests_bandwidth(
             device = next((row["device"] for row in collective_ranks_of_peers.get(pod_node, ()) if row["device"]), None)
             minimum = within_tolerance(expected(device, pod_node_busbw_gbyte_s, pod_node_busbw_by_gpu), pod_busbw_tolerance_percent)
         if minimum is not None and run.top < minimum and (run.kind == NODE or not others.keys() & run.hosts or pod_node in others):
-            words = where, f"{minimum:.4g} GB/s busbw or more", f"{run.top:.4g} GB/s by nccl-tests"
+            meanwhile = counted.of_host(pod_node, pod_rails) if run.kind == LADDER else ""
+            words = where, f"{minimum:.4g} GB/s busbw or more", f"{run.top:.4g} GB/s by nccl-tests{meanwhile}"
             variables = forced(nccl_log, load_jobs_of_peers.get(pod_node, []), pod_nccl_environment)
             yield of_another_setting(*words, variables) if variables else Finding(*words)
     together, by_tests = (max((len(run.hosts) for run in some if run.kind == LADDER and run_passed(run, values)), default=1) for some in (of_torch, mine))

@@ -11,11 +11,14 @@ from collections.abc import Mapping
 from ...pod.names import Rows
 from ...text.counting import counted
 from .. import INCAST, CannotTell, Finding, NotApplicable, check
+from .._beside import Counted
 from .._counters import MARKED, NOTIFIED, RX_PAUSES, Counters, growth, incast_jobs, pick
 from .._not_measured import not_measured
 from .load import End, sent
 
 Grouped = dict[str, Rows]
+# Evaluated when it is imported, which before Python 3.10 cannot be `|`.
+Optionally = t.Mapping[str, t.Optional[Rows]]  # noqa: UP045
 HANDLED, IGNORED = "rp_cnp_handled", "rp_cnp_ignored"
 # Below this share of the receiver's link nothing was congested.
 CONGESTED = 0.8
@@ -158,9 +161,12 @@ def _backs_off(host: str, device: str, counters: Mapping[str, int] | None) -> t.
     severity="warn",
     hosts=INCAST,
 )
-def fair_share(load_jobs: Grouped, write_bw: Grouped, pod_fair_share_percent: float) -> t.Iterator[Finding]:
+def fair_share(
+    load_jobs: Grouped, write_bw: Grouped, pod_fair_share_percent: float, rdma_counters_idle: Optionally | None = None,
+    rdma_counters: Optionally | None = None,
+) -> t.Iterator[Finding]:  # fmt: skip
     """The slowest sender to a receiver gets at least {pod_fair_share_percent} percent of the rate of the fastest."""
-    pairs = _queue_pairs(load_jobs)
+    pairs, counted = _queue_pairs(load_jobs), Counted((None, None, rdma_counters_idle, rdma_counters))
     for (host, device, number), shares in _rounds(load_jobs, write_bw).items():
         # A switch shares by flow or by port, so that a sender is given too little only where it gets less by both.
         known = {sender: pairs.get((sender, number)) for sender in shares}
@@ -172,6 +178,7 @@ def fair_share(load_jobs: Grouped, write_bw: Grouped, pod_fair_share_percent: fl
             least = min(slow, key=lambda sender: shares[sender])
             own = min(shares[fast], fastest * (known[least] or 1) if all(known.values()) else shares[fast]) * part
             words = f"{shares[least]:.4g} Gb/s{_over(known, least)}, and {fast[0]} {fast[1]} {shares[fast]:.4g}{_over(known, fast)}"
+            words += counted.of_incast((host, device), shares, {})
             yield Finding(f"{least[1]} to {host} {device} in round {number}", f"{own:.4g} Gb/s or more", words, host=least[0])
 
 
@@ -205,10 +212,14 @@ def _rounds(load_jobs: Grouped, write_bw: Grouped) -> dict[tuple[str, str, t.Any
     severity="warn",
     hosts=INCAST,
 )
-def incast_fills_link(load_jobs: Grouped, write_bw: Grouped, pod_link_gbit_s: float, pod_incast_fill_percent: float) -> t.Iterator[Finding]:
+def incast_fills_link(
+    load_jobs: Grouped, write_bw: Grouped, pod_link_gbit_s: float, pod_incast_fill_percent: float, rdma_counters_idle: Optionally | None = None,
+    rdma_counters: Optionally | None = None,
+) -> t.Iterator[Finding]:  # fmt: skip
     """The senders to one receiver together reach at least {pod_incast_fill_percent} percent of its link rate."""
-    least = pod_link_gbit_s * pod_incast_fill_percent / 100
+    least, counted = pod_link_gbit_s * pod_incast_fill_percent / 100, Counted((None, None, rdma_counters_idle, rdma_counters))
     for (host, device, number), shares in _rounds(load_jobs, write_bw).items():
         if sum(shares.values()) < least:
             together = f"{least:.4g} Gb/s or more of {len(shares)} senders together"
-            yield Finding(f"{device} in round {number}", together, f"{sum(shares.values()):.4g}", host=host)
+            words = f"{sum(shares.values()):.4g}{counted.of_incast((host, device), shares, {})}"
+            yield Finding(f"{device} in round {number}", together, words, host=host)
