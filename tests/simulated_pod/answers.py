@@ -194,15 +194,19 @@ def _printed(pod: Pod, plan: Plan, name: str, reading: str, item: dict[str, t.An
 
 def _of_switch(pod: Pod, plan: Plan, switch: Switch, reading: str) -> Printed:
     speaker = eos if switch.platform == "eos" else sonic
+    in_loads = any(port.grow_in for port in switch.ports)
     if reading == "interface_errors":
-        return Printed(speaker.errors(switch, False), speaker.errors(switch, True))
+        after = _after_loads(lambda loads: speaker.errors(switch, True, loads)) if in_loads else {}
+        return Printed(speaker.errors(switch, False), speaker.errors(switch, True), **after)
     if reading == "link_changes" or (reading == "interface_mtu" and speaker is eos):
         of_links = eos.interfaces if speaker is eos else sonic.links
-        return Printed(of_links(switch, False), of_links(switch, True))
+        after = _after_loads(lambda loads: of_links(switch, True, loads)) if in_loads else {}
+        return Printed(of_links(switch, False), of_links(switch, True), **after)
     counted = (COUNTED_BY_EOS if speaker is eos else COUNTED_BY_SONIC).get(reading)
     if counted is not None:
-        was, later, incast = (queues.at(switch, *how) for how in ((False, {}), (True, {}), (True, moved(pod, plan).ports)))
-        return Printed(counted(switch, was), counted(switch, later), incast=counted(switch, incast))
+        was, later = (queues.at(switch, grows, {}) for grows in (False, True))
+        after = _after_loads(lambda loads: counted(switch, queues.at(switch, True, moved(pod, plan).ports, loads)))
+        return Printed(counted(switch, was), counted(switch, later), **(after if in_loads else {"incast": after["incast"]}))
     if reading == "fec_counters":
         of_phys = eos.phys if speaker is eos else sonic.fec
         return Printed(of_phys(switch, False), of_phys(switch, True))

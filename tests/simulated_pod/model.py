@@ -215,6 +215,8 @@ class Port:
     counters: dict[str, int] = field(default_factory=dict)
     grow: dict[str, int] = field(default_factory=dict)
     grow_loaded: dict[str, int] = field(default_factory=dict)
+    # What the loads of a layer add to its counters, by layer.
+    grow_in: dict[str, dict[str, int]] = field(default_factory=dict)
     lldp_peer: str = ""
     lldp_port: str = ""
     lldp: bool = True

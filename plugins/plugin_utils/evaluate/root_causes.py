@@ -30,6 +30,7 @@ OF_HOSTS = frozenset((
     "gpu_throttled", "gpu_clocks_uniform", "pcie_link", "nic_gpu_affinity", "numa_balancing_off", "acs_as_expected", "iommu_as_expected",
     "gpudirect_available", "ib_modules", "gpu_write_bw", "node_all_reduce", "dataset_feeds",
 ))  # fmt: skip
+SWITCHES_IN_LOAD = ("switch_links_under_load", "switch_drops_under_load", "switch_pauses_under_load")
 PAUSING = ("dcqcn_backs_off", "slow_receiver", "ecn_marks_under_load", "switch_marks")
 # What follows from another finding of the same layer: of a session that is down, of a sender or receiver that stops the others.
 FOLLOWS = {
@@ -41,7 +42,9 @@ FOLLOWS = {
     "pfc_brief": PAUSING,
     "ecn_marks_under_load": ("switch_marks",),
     # The longest steps are what makes the time of a step vary; their finding names the step.
-    "step_time_stable": ("step_outliers",),
+    "step_time_stable": ("step_outliers", *SWITCHES_IN_LOAD),
+    "step_outliers": SWITCHES_IN_LOAD,
+    "all_reduce_bandwidth": SWITCHES_IN_LOAD,
     "nccl_tests_bandwidth": ("ranks_as_asked",),
     "measures_agree": ("ranks_as_asked",),
 }

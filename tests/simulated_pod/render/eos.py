@@ -66,12 +66,13 @@ def status(switch: Switch) -> str:
     return "\n".join(lines) + "\n"
 
 
-def errors(switch: Switch, later: bool) -> str:
+def errors(switch: Switch, later: bool, loads: t.Sequence[str] = ()) -> str:
     """``show interfaces counters errors``."""
     lines = [f"{'Port':<10}" + "".join(f"{name:>9}" for name in ("FCS", "Align", "Symbol", "Rx", "Runts", "Giants", "Tx"))]
     for port in listed(switch):
         value = {
-            name: port.counters.get(name, 0) + (port.grow.get(name, 0) if later else 0) for name in ("fcs", "align", "symbol", "rx", "runts", "giants", "tx")
+            name: port.counters.get(name, 0) + (port.grow.get(name, 0) if later else 0) + sum(port.grow_in.get(layer, {}).get(name, 0) for layer in loads)
+            for name in ("fcs", "align", "symbol", "rx", "runts", "giants", "tx")
         }
         value["rx"] += value["fcs"] + value["symbol"]
         lines.append(f"{short(port.name):<10}" + "".join(f"{value[name]:>9}" for name in ("fcs", "align", "symbol", "rx", "runts", "giants", "tx")))
@@ -188,7 +189,7 @@ def phys(switch: Switch, later: bool) -> str:
     return json.dumps({"interfacePhyStatuses": known}) + "\n"
 
 
-def interfaces(switch: Switch, later: bool) -> str:
+def interfaces(switch: Switch, later: bool, loads: t.Sequence[str] = ()) -> str:
     """``show interfaces``."""
     lines = []
     for port in listed(switch):
@@ -199,6 +200,7 @@ def interfaces(switch: Switch, later: bool) -> str:
         lines += [f"  IP MTU {port.mtu} bytes, Ethernet MTU {port.mtu} bytes , BW {port.speed_gbit_s}000000 kbit"]
         lines += [f"  Full-duplex, {port.speed_gbit_s}Gb/s, auto negotiation: off, uni-link: disabled", "  Up 3 days, 4 hours, 5 minutes, 6 seconds"]
         changes = port.counters.get("changes", 2) + (port.grow.get("changes", 0) if later else 0)
+        changes += sum(port.grow_in.get(layer, {}).get("changes", 0) for layer in loads)
         lines += [f"  {changes} link status changes since last clear", '  Last clearing of "show interface" counters never', "     0 runts, 0 giants"]
         lines += ["     0 input errors, 0 CRC, 0 alignment, 0 symbol, 0 input discards", "     0 output errors, 0 collisions"]
     return "\n".join(lines) + "\n"

@@ -17,11 +17,12 @@ CNP_DSCP = 48
 Value = t.Callable[[Port, str], int]
 
 
-def at(switch: Switch, later: bool, moved: t.Mapping[tuple[str, str], t.Mapping[str, int]]) -> Value:
-    """A port's counter: what it was, what grows by itself, and what a load has moved."""
+def at(switch: Switch, later: bool, moved: t.Mapping[tuple[str, str], t.Mapping[str, int]], loads: t.Sequence[str] = ()) -> Value:
+    """A port's counter: what it was, what grows by itself, what an incast has moved, and what the loads of some layers have added."""
 
     def value(port: Port, name: str) -> int:
-        return port.counters.get(name, 0) + (port.grow.get(name, 0) if later else 0) + moved.get((switch.name, port.name), {}).get(name, 0)
+        own = port.counters.get(name, 0) + (port.grow.get(name, 0) if later else 0) + moved.get((switch.name, port.name), {}).get(name, 0)
+        return own + sum(port.grow_in.get(layer, {}).get(name, 0) for layer in loads)
 
     return value
 

@@ -58,11 +58,12 @@ def temperature(switch: Switch) -> str:
     return table(header, [*rows, ["Fan inlet", "N/A", "N/A", "N/A", "N/A", "N/A", "False", "20260615 10:00:00"]])
 
 
-def errors(switch: Switch, later: bool) -> str:
+def errors(switch: Switch, later: bool, loads: t.Sequence[str] = ()) -> str:
     """``show interfaces counters errors``."""
 
     def value(port: Port, name: str) -> str:
-        return f"{port.counters.get(name, 0) + (port.grow.get(name, 0) if later else 0):,}"
+        added = sum(port.grow_in.get(layer, {}).get(name, 0) for layer in loads)
+        return f"{port.counters.get(name, 0) + (port.grow.get(name, 0) if later else 0) + added:,}"
 
     rows = [
         [port.name, "U" if port.state == "connected" else "D", value(port, "fcs"), value(port, "rx_drops"), 0, value(port, "tx"), 0, 0]
@@ -71,11 +72,12 @@ def errors(switch: Switch, later: bool) -> str:
     return table(["IFACE", "STATE", "RX_ERR", "RX_DRP", "RX_OVR", "TX_ERR", "TX_DRP", "TX_OVR"], rows)
 
 
-def links(switch: Switch, later: bool) -> str:
+def links(switch: Switch, later: bool, loads: t.Sequence[str] = ()) -> str:
     """``ip -j -s -s link show``."""
     rows = []
     for port in listed(switch):
         changes = port.counters.get("changes", 2) + (port.grow.get("changes", 0) if later else 0)
+        changes += sum(port.grow_in.get(layer, {}).get("changes", 0) for layer in loads)
         rows.append({"ifname": port.name, "mtu": port.mtu, "operstate": "UP", "stats64": {"tx": {"bytes": 0, "carrier_errors": 0, "carrier_changes": changes}}})
     return json.dumps(rows) + "\n"
 

@@ -5,6 +5,6 @@
 
 from __future__ import annotations
 
-from . import amd, host, network
+from . import amd, host, network, switches
 
-__all__ = ["amd", "host", "network"]
+__all__ = ["amd", "host", "network", "switches"]
