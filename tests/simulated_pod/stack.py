@@ -87,6 +87,8 @@ HEALTHY: dict[str, t.Any] = {
     "data_ms": 0.5,
     "gemm_tflops": 790.0,
     "tensor_percent": 60,
+    "sm_clocks": {},
+    "clock_reasons": {},
     "drift": False,
     "nan": False,
     "rises": False,
@@ -268,6 +270,10 @@ def _trained(told: dict[str, t.Any], me: Host, ranks: list[int], run: t.Sequence
             agreements.append({"rank": rank, "what": what, "strategy": "ddp", "finite": True, "checksum": "0123456789abcdef" if other else checksum})
     heading = ["# gpu     sm    mem    enc    dec    jpg    ofa     mmaact ", "# Idx      %      %      %      %      %      %      GPM:% "]
     samples = [f"    {gpu}    100     37      0      0      0      0   {percent:>8} " for percent in ("-", me["tensor_percent"]) for gpu in range(len(ranks))]
+    for _sample in range(8):
+        for gpu in range(len(ranks)):
+            clock, reasons = me["sm_clocks"].get(str(gpu), 1545), me["clock_reasons"].get(str(gpu), 4)
+            samples.append(f"{gpu}, 00000000:{0x10 + gpu:02X}:00.0, {clock}, 1980, 64, 690.70, 98, 0x{reasons:016x}")
     return {"steps": steps, "agreements": agreements, "tensor_cores": [{"lines": heading + samples, "rank": ranks[0]}]}
 
 

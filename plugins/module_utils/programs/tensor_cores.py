@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How busy a host's tensor cores are while its ranks work, by what NVIDIA's own monitors print.
+"""How busy a host's tensor cores are while its ranks work, and how its GPUs are clocked, by what NVIDIA's own monitors print.
 
 A GPU that multiplies without them shows 100 % of utilisation all the same. DCGM reports them wherever its host engine runs, nvidia-smi from the
 Hopper generation on; neither has to be there, and what they print is reported as it is.
@@ -12,13 +12,16 @@ from __future__ import annotations
 import contextlib
 import subprocess
 
-# A sample a second. nvidia-smi's first two say nothing yet.
-MONITORS = (
-    ("dcgmi", "dmon", "-e", "1004", "-d", "1000", "-c"),
-    ("nvidia-smi", "dmon", "-s", "u", "--gpm-metrics", "5", "-d", "1", "-c"),
-)
 # What a pipe holds of 16 GPUs, so that no one has to read it meanwhile; and a monitor whose reader has died ends with its next line.
-MOST_SAMPLES = 40
+MOST_SAMPLES = "40"
+# The older name of clocks_event_reasons, which newer drivers take too.
+CLOCKS = "index,pci.bus_id,clocks.sm,clocks.max.sm,temperature.gpu,power.draw,utilization.gpu,clocks_throttle_reasons.active"
+# Of tensor cores a sample a second, of which nvidia-smi's first two say nothing yet. Of clocks one in two seconds, until the pipe is full.
+MONITORS = (
+    ("dcgmi", "dmon", "-e", "1004", "-d", "1000", "-c", MOST_SAMPLES),
+    ("nvidia-smi", "dmon", "-s", "u", "--gpm-metrics", "5", "-d", "1", "-c", MOST_SAMPLES),
+    ("nvidia-smi", "--query-gpu=" + CLOCKS, "--format=csv,noheader,nounits", "-l", "2"),
+)
 END_GRACE_SECONDS = 3.0
 
 
@@ -29,8 +32,7 @@ class Watch:
         self.processes = []
         for argv in MONITORS:
             with contextlib.suppress(OSError):
-                command = [*argv, str(MOST_SAMPLES)]
-                self.processes.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=0))
+                self.processes.append(subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=0))
 
     def end(self):
         """End them by their ids; returns the lines that they printed."""

@@ -23,6 +23,7 @@ while True:
     print("GPU 0  0.6", flush=True)
     time.sleep(0.02)
 """
+CLOCKS = f"--query-gpu={tensor_cores.CLOCKS} --format=csv,noheader,nounits -l 2"
 Monitors = t.Callable[..., None]
 
 
@@ -53,9 +54,9 @@ def asked(watch: tensor_cores.Watch) -> list[str]:
 def test_all_monitors_are_heard_and_ended(monitors: Monitors, stubborn: bool) -> None:
     monitors("dcgmi", "nvidia-smi", stubborn=stubborn)
     watch = tensor_cores.Watch()
-    assert asked(watch) == ["dmon -e 1004 -d 1000 -c 40", "dmon -s u --gpm-metrics 5 -d 1 -c 40"]
+    assert asked(watch) == ["dmon -e 1004 -d 1000 -c 40", "dmon -s u --gpm-metrics 5 -d 1 -c 40", CLOCKS]
     lines = watch.end()
-    assert [one.poll() for one in watch.processes] == [-9 if stubborn else -15] * 2
+    assert [one.poll() for one in watch.processes] == [-9 if stubborn else -15] * 3
     assert len(lines) >= 2 and set(lines) == {"GPU 0  0.6"}
 
 

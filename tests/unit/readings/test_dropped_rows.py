@@ -58,6 +58,7 @@ TRUSTED = [
     "fabric_links",
     "fabric_topology",
     "fans",
+    "gpu_clocks",
     "gpu_copies",
     "ibdev2netdev",
     "ingress_drops",

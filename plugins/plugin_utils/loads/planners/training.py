@@ -11,7 +11,7 @@ from ..schedule import Job, Schedule, StepInput, Values
 from ._ranks import Run, add
 from .collectives import variables
 
-READINGS = ("training_ranks", "training_steps", "training_hangs", "training_agreement", "tensor_activity")
+READINGS = ("training_ranks", "training_steps", "training_hangs", "training_agreement", "tensor_activity", "gpu_clocks")
 PROGRAM = "dataset_read"
 PROGRAMS = ["training_step", *PROGRAM_MODULES["training_step"]]
 # A training that has to last this long loads its libraries before and says what it has after.
