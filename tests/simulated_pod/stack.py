@@ -86,6 +86,7 @@ HEALTHY: dict[str, t.Any] = {
     "behind_ms": 0.0,
     "data_ms": 0.5,
     "gemm_tflops": 790.0,
+    "ras": None,
     "tensor_percent": 60,
     "sm_clocks": {},
     "clock_reasons": {},
@@ -206,6 +207,7 @@ def _hung(result: dict[str, t.Any], missing: list[int], me: Host) -> dict[str, t
         row["signal"] = 9 if gone and me["dead"] else None
         row["last"] = None if gone else "all_reduce of 0 float32"
     told = {"place": "all_reduce of 0 float32", "number": 3, "waited_seconds": 61.2, "absent": missing, "silent": missing if me["dead"] else []}
+    told["ras"] = me["ras"]
     hangs = [{**told, "rank": row["rank"]} for row in result["ranks"] if row["outcome"] == "hung"]
     return {**result, "outcome": "failed", "hangs": hangs}
 

@@ -17,11 +17,18 @@ import sys
 import threading
 import time
 
+try:
+    import nccl_ras
+except ImportError:
+    from ansible_collections.gpufabric.pyramid.plugins.module_utils.programs import nccl_ras
+
 # The exit status of a rank that waited too long.
 HUNG = 75
 # What no key holds.
 NOTHING = "-"
 BEAT_SECONDS = 1.0
+# How many ranks of a host ask NCCL's RAS, so that one of them does where another is missing, and how long they wait for it.
+ASKING_RAS, RAS_SECONDS = 2, 3.0
 LOOK_SECONDS = 0.1
 
 
@@ -140,7 +147,10 @@ class Rank:
                 raise RuntimeError(f"{self.options.master} could not be reached")
             self.asking.set(self._key(f"gave_up/{self.rank}"), "1")
             before, arrived = self._asked("beat"), self._asked("at")
-            time.sleep(3 * BEAT_SECONDS)
+            until = time.monotonic() + 3 * BEAT_SECONDS
+            if self.options.backend == "nccl" and self.local < ASKING_RAS:
+                event["ras"] = nccl_ras.odd_ranks(nccl_ras.ask(RAS_SECONDS), os.getpid(), self.world)
+            time.sleep(max(0.0, until - time.monotonic()))
             now, others = self._asked("beat"), self._asked("gave_up")
             event["absent"] = [rank for rank in range(self.world) if arrived.get(rank, -1) < number]
             event["silent"] = [rank for rank in range(self.world) if rank not in others and now.get(rank) == before.get(rank)]

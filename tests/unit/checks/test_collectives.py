@@ -208,10 +208,19 @@ def test_each_of_two_late_ranks_is_named() -> None:
 def test_a_hang_is_of_the_host_and_gpu_of_the_missing_rank() -> None:
     jobs = [{"item": item, "hosts": hosts} for item, hosts in (("one", ["gpu01", "gpu02"]), ("other", ["gpu03", "gpu04"]))]
     ranks = [{"item": item, "rank": 0, "ranks": 16, "outcome": "ended", "signal": None} for item in ("one", "other")]
-    waits = {"rank": 0, "place": "all_reduce", "number": 3, "waited_seconds": 60.0, "silent": None, "words": None}
+    waits = {"rank": 0, "place": "all_reduce", "number": 3, "waited_seconds": 60.0, "silent": None, "words": None, "ras": None}
     hangs = [{**waits, "item": "one", "absent": [11]}, {**waits, "item": "other", "absent": [3]}]
     assert [(one.host, one.where) for one in hung(hangs, ranks, jobs)] == [("gpu02", "rank 11 (GPU 3)"), ("gpu03", "rank 3 (GPU 3)")]
     assert [(one.host, one.where) for one in hung(hangs[:1], ranks, [])] == [(None, "rank 11")]
+
+
+def test_a_hang_has_what_ras_reports() -> None:
+    waits = {"rank": 0, "item": "one", "place": "all_reduce", "number": 3, "waited_seconds": 60.0, "silent": None, "words": None, "absent": None}
+    hangs = [{**waits, "ras": None}, {**waits, "rank": 1, "ras": "rank 3 on 192.0.2.2 GPU 3: 5 of 6 collectives"}]
+    (found,) = hung(hangs, [], [])
+    assert found.where == "all ranks" and found.actual.endswith("; NCCL's RAS reports rank 3 on 192.0.2.2 GPU 3: 5 of 6 collectives")
+    (found,) = hung([{**row, "absent": [3]} for row in hangs], [], [])
+    assert found.actual == "it never arrived; NCCL's RAS reports rank 3 on 192.0.2.2 GPU 3: 5 of 6 collectives"
 
 
 VALUES = bandwidth.ladder_values([{"device": f"mlx5_{number}"} for number in range(8)], 400.0, {2: 330.0}, 90.0, 15.0)

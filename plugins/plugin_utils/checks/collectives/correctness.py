@@ -93,14 +93,15 @@ def hung(hangs: Rows, ranks: Rows, jobs: Rows) -> t.Iterator[Finding]:
         waiting = {row["rank"] for row in rows}
         missing = sorted({rank for row in rows for rank in (*(row["absent"] or ()), *(row["silent"] or ()))} - waiting)
         place = f"{first['place']}, after {first['waited_seconds']:.0f} s"
+        ras = next((f"; NCCL's RAS reports {row['ras']}" for row in rows if row["ras"]), "")
         for rank in missing:
             host, gpu = _home(rank, item, ranks, jobs)
             where = f"rank {rank}" + ("" if host is None else f" (GPU {gpu})")
-            yield Finding(where, f"to arrive at {place}", "it never arrived" + _end_of(rank, item, ranks), host=host)
+            yield Finding(where, f"to arrive at {place}", f"it never arrived{_end_of(rank, item, ranks)}{ras}", host=host)
         if not missing:
             reported = "; ".join(sorted({row["words"] for row in rows if row["words"]}))
             why = reported or "every rank arrived and none finished: they call different collectives, or a path between them is down or far too slow"
-            yield Finding("all ranks", f"to finish {place}", why, "unknown" if reported else None, judged=True)
+            yield Finding("all ranks", f"to finish {place}", f"{why}{ras}", "unknown" if reported else None, judged=True)
 
 
 def _home(rank: int, item: str, ranks: Rows, jobs: Rows) -> tuple[str, int] | tuple[None, None]:
