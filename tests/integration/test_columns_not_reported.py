@@ -44,6 +44,7 @@ NOWHERE: dict[tuple[str, str, str], tuple[str, str]] = {
     ("bit_error_rate", "fec_counters", "rate_column"): ("pass", "a rate shows that the release has them"),
     ("switch_drops", "ecn_counters", "wred_dropped_packets"): ("pass", "the platform counts no drops by WRED; all drops of the queue are judged"),
     ("switch_marks", "ecn_counters", "marked_packets"): ("skip", "the platform counts no marks; ecn_marks_under_load judges what the receivers count"),
+    ("spine_marks", "ecn_counters", "marked_packets"): ("skip", "the platform counts no marks; pauses_stay_local judges what a spine that does not mark sends"),
     ("bgp_settled", "bgp_summary", "up_seconds"): ("skip", "the switch does not report the age of a session; the other end of it does"),
     ("class_settings_alike", "ecn_settings", "min_bytes"): ("pass", "no switch of that platform reports the threshold; what they report is compared"),
     ("switch_link_flaps", "link_changes", "changes"): ("skip", "a kernel or release that does not count them"),

@@ -6,9 +6,13 @@
 from __future__ import annotations
 
 import dataclasses
+import typing as t
 from pathlib import Path
 
 import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.incasts import ACROSS
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import grouping
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import RunStore
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.queueing import Port, incast
 
@@ -57,6 +61,49 @@ def test_healthy_pods_of_other_noise_are_not_congested(tmp_path: Path) -> None:
     for seed in range(10):
         verdicts = inprocess.judge(pods.plan, pods.pod(seed=seed), "congestion")
         assert len(verdicts) > 40 and not [one for one in verdicts if one.verdict not in ("pass", "skip")], seed
+
+
+# Pods of several shapes, and whether receivers take so much more than the uplinks of their leaf carry that the spines are the narrowest place.
+SHAPES: list[tuple[dict[str, t.Any], bool]] = [
+    ({"racks": 2, "hosts_per_rack": 3, "spines": 2}, True), ({"racks": 3, "hosts_per_rack": 4, "leaves_of_racks": True}, False),
+    ({"racks": 2, "hosts_per_rack": 4, "spines": 8}, False), ({"racks": 2, "hosts_per_rack": 4, "leaf_platform": "sonic"}, True),
+    ({"racks": 4, "hosts_per_rack": 8}, True),
+]  # fmt: skip
+OF_ACROSS = {"across_fair_share", "across_fills_uplinks", "spine_marks", "spines_balanced"}
+
+
+@pytest.mark.parametrize(("shape", "narrow"), SHAPES)
+def test_healthy_pods_of_several_sizes_hold_incasts_across_gate_groups(shape: dict[str, t.Any], narrow: bool, tmp_path: Path) -> None:
+    pods = inprocess.Pods(layout.write(tmp_path, **shape))
+    verdicts = inprocess.judge(pods.plan, pods.pod(), "congestion")
+    assert not [one for one in verdicts if one.verdict not in ("pass", "skip")]
+    passed = {one.check for one in verdicts if one.verdict == "pass"}
+    assert passed & OF_ACROSS == OF_ACROSS - (set() if narrow else {"spine_marks"})
+
+
+def test_a_single_gate_group_has_no_incast_across(tmp_path: Path) -> None:
+    pods = inprocess.Pods(layout.write(tmp_path, racks=1, hosts_per_rack=4))
+    verdicts = inprocess.judge(pods.plan, pods.pod(), "congestion")
+    assert {one.verdict for one in verdicts if one.check in OF_ACROSS} == {"skip"}
+
+
+def test_a_gate_group_that_is_closed_is_not_loaded_from_others(tmp_path: Path) -> None:
+    pods = inprocess.Pods(layout.write(tmp_path, racks=3, hosts_per_rack=3, spines=2, expectations={"pod_to_layer": "congestion"}))
+    run = tmp_path / "run"
+    report = pods.climb(pods.pod(["trust_pcp@gpu05"]), run)
+    assert {one["group"] for one in report["verdicts"] if one["layer"] == "congestion" and one["group"]} == {"rack_01", "rack_03"}
+    jobs = {host: readings["load_jobs"]["rows"] for host, readings in RunStore(run).loaded("congestion").items()}
+    across = {host: [row for row in rows if row["kind"] == ACROSS] for host, rows in jobs.items()}
+    assert set(across) == {host for group in ("rack_01", "rack_03") for host in pods.plan.groups[group]} and all(across.values())
+    assert not {row["peer"] for rows in jobs.values() for row in rows} & set(pods.plan.groups["rack_02"])
+
+
+def test_a_fault_of_one_spine_names_it_first(tmp_path: Path) -> None:
+    pods = inprocess.Pods(layout.write(tmp_path, racks=2, hosts_per_rack=4, expectations={"pod_to_layer": "congestion"}))
+    for name, check in (("spine_never_marks", "qos_agrees"), ("spine_port_unused", "spines_balanced"), ("spine_avoided", "spines_balanced")):
+        report = pods.climb(pods.pod([name]), tmp_path / name)
+        first = grouping.entries(report, ("fail", "unknown", "warn"))[0]
+        assert (first.check, {host for host, _where in first.places}) == (check, {"spine02"}), name
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from ...plugins.plugin_utils.loads.incasts import pod_incasts
 from ...plugins.plugin_utils.pod.plan import Plan
-from .model import Host, Pod, Rail, Switch
+from .model import Host, Pod, Port, Rail, Switch
 from .queueing import Outcome, incast
 from .queueing import Port as Queue
 
@@ -56,12 +56,18 @@ def moved(pod: Pod, plan: Plan) -> Moved:
     hosts = [name for name, host in pod.hosts.items() if not host.unreachable and not busy(host)]
     lacking = {name for name in hosts if any((tool.name, tool.how) == ("ib_write_bw", "missing") for tool in pod.hosts[name].tools)}
     ends: dict[tuple[int, str, str], list[Pair]] = {}
+    targets: dict[tuple[int, str], list[Pair]] = {}
     for pair in pod_incasts(plan, hosts).pairs:
         if lacking & {pair["sender"]["host"], pair["receiver"]["host"]}:
             continue
-        ends.setdefault((pair["round"], pair["receiver"]["host"], pair["receiver"]["device"]), []).append(pair)
-    for pairs in ends.values():
-        _Incast(pod, result, pairs).count()
+        if pair["across"]:
+            targets.setdefault((pair["round"], pair["receiver"]["leaf"]), []).append(pair)
+        else:
+            ends.setdefault((pair["round"], pair["receiver"]["host"], pair["receiver"]["device"]), []).append(pair)
+    # Where receivers take less than the uplinks of their leaf carry, they are the queues again.
+    of_receivers = [its for pairs in targets.values() for its in _OverSpines(pod, result, pairs).count()]
+    for own in (*ends.values(), *of_receivers):
+        _Incast(pod, result, own).count()
     for switch in pod.switches.values():
         if switch.storms:
             _storm(pod, result, switch)
@@ -106,8 +112,8 @@ class _Incast:
         self.result.add("nic", self.place, **{f"rx_prio{priority}_bytes": total, "rx_bytes_phy": total})
         self.result.add("rdma", self.place, np_ecn_marked_roce_packets=outcome.marked, np_cnp_sent=sum(outcome.notified), out_of_sequence=outcome.dropped)
         self.result.add("ports", port, tx_bytes=total, marked=outcome.marked, dropped=outcome.dropped)
-        if self._takes() < CLOSE_TO_LINK * self.receiver.speed_gbit_s:
-            pausing = self.seconds * (1 - self._takes() / self.receiver.speed_gbit_s)
+        if _takes(self.receiver) < CLOSE_TO_LINK * self.receiver.speed_gbit_s:
+            pausing = self.seconds * (1 - _takes(self.receiver) / self.receiver.speed_gbit_s)
             frames, prio = pausing * FRAMES_A_SECOND, f"tx_prio{self.receiver.priority}"
             self.result.add("nic", self.place, **{f"{prio}_pause": frames, f"{prio}_pause_duration": pausing * 1e6})
             self.result.add("ports", port, rx_pfc=frames)
@@ -116,14 +122,11 @@ class _Incast:
         if any(pair["cross"] for pair in self.pairs):
             self._cross(outcome)
 
-    def _takes(self) -> float:
-        return self.receiver.takes_gbit_s or 0.95 * self.receiver.speed_gbit_s
-
     def _queue(self) -> Queue:
         leaf = self.leaf
         return Queue(
-            self.receiver.speed_gbit_s, self._takes(), leaf.marking, leaf.ecn_min_bytes, leaf.ecn_max_bytes, leaf.priority in leaf.lossless, leaf.pause_bytes,
-            leaf.headroom_bytes, leaf.drop_bytes,
+            self.receiver.speed_gbit_s, _takes(self.receiver), leaf.marking, leaf.ecn_min_bytes, leaf.ecn_max_bytes, leaf.priority in leaf.lossless,
+            leaf.pause_bytes, leaf.headroom_bytes, leaf.drop_bytes,
         )  # fmt: skip
 
     def _sender(self, rail: Rail, pair: Pair, outcome: Outcome, number: int) -> None:
@@ -139,15 +142,7 @@ class _Incast:
             paused = {"pause": outcome.pauses * part, "pause_duration": outcome.paused_seconds * 1e6 * part}
             self.result.add("nic", place, **{f"rx_prio{rail.priority}_{name}": grown for name, grown in paused.items()})
             self.result.add("ports", (rail.leaf, rail.leaf_port), tx_pfc=outcome.pauses * part)
-        self._uplinks(self.pod.switches[rail.leaf], sent if pair["cross"] else 0.0)
-
-    def _uplinks(self, leaf: Switch, sent: float) -> None:
-        """What crosses is spread over the uplinks that the leaf hashes over, nearly evenly."""
-        uplinks = [port for port in leaf.ports if port.peer_role == "spine"]
-        used = uplinks[: leaf.hashes_over or len(uplinks)]
-        weights = [leaf.uplink_weights.get(port.peer, 1.0) * (1 + 0.01 * (number % 3 - 1)) for number, port in enumerate(used)]
-        for port, weight in zip(used, weights):
-            self.result.add("ports", (leaf.name, port.name), tx_bytes=sent * weight / sum(weights))
+        _crossing(self.pod, self.result, self.pod.switches[rail.leaf], self.leaf, sent if pair["cross"] else 0.0)
 
     def _spreads(self, outcome: Outcome) -> bool:
         return outcome.paused_seconds > SPREADS_ABOVE * self.seconds
@@ -161,6 +156,89 @@ class _Incast:
         if self._spreads(outcome):
             for name in {rail.leaf for rail, _pair in self.senders}:
                 _paused_by_spines(self.pod.switches[name], self.result, outcome.pauses / 2)
+
+
+class _OverSpines:
+    """A leaf whose receivers are sent more than its uplinks carry, so that the spines' ports to it are the queues."""
+
+    def __init__(self, pod: Pod, result: Moved, pairs: list[Pair]) -> None:
+        self.pod, self.result, self.seconds = pod, result, float(pairs[0]["seconds"])
+        self.leaf = pod.switches[_rail(pod, pairs[0]["receiver"]).leaf]
+        self.ends: dict[Place, list[Pair]] = {}
+        for pair in pairs:
+            self.ends.setdefault((pair["receiver"]["host"], pair["receiver"]["device"]), []).append(pair)
+        # For how long spines paused the leaves of the senders, and these their senders, of all uplinks together.
+        self.paused = 0.0
+        links = [port for port in self.leaf.ports if port.peer_role == "spine"]
+        self.downlinks = [(pod.switches[port.peer], port) for port in links if self.leaf.name not in pod.switches[port.peer].unused]
+
+    def count(self) -> list[list[Pair]]:
+        """Count everything once; the tests by receiver where the receivers are the queues, and nothing is counted here."""
+        takes = {end: _takes(_rail(self.pod, its[0]["receiver"])) for end, its in self.ends.items()}
+        if sum(takes.values()) < sum(port.speed_gbit_s for _spine, port in self.downlinks):
+            return list(self.ends.values())
+        outcomes = [self._port(spine, port) for spine, port in self.downlinks]
+        left = sum(sum(outcome.rates) for outcome in outcomes)
+        marked = sum(outcome.marked for outcome in outcomes) / len(self.ends)
+        # What a slow receiver leaves is shared by the others.
+        for number, (end, took) in enumerate(sorted(takes.items(), key=lambda item: item[1])):
+            fair = left / (len(takes) - number)
+            left -= min(took, fair)
+            self._receiver(end, min(took, fair), marked, paused=1 - took / fair if took < CLOSE_TO_LINK * fair else 0.0)
+        return []
+
+    def _port(self, spine: Switch, uplink: Port) -> Outcome:
+        queue = Queue(
+            uplink.speed_gbit_s, 0.95 * uplink.speed_gbit_s, spine.marking, spine.ecn_min_bytes, spine.ecn_max_bytes, spine.priority in spine.lossless,
+            spine.pause_bytes, spine.headroom_bytes, spine.drop_bytes,
+        )  # fmt: skip
+        outcome = incast(queue, (True,) * 8, self.seconds)
+        self.result.add("ports", (spine.name, uplink.peer_port), marked=outcome.marked, dropped=outcome.dropped)
+        senders = {_rail(self.pod, pair["sender"]).leaf for its in self.ends.values() for pair in its}
+        for name in sorted(senders) if outcome.pauses else ():
+            _paused_by_spines(self.pod.switches[name], self.result, outcome.pauses, spine.name)
+        self.paused += outcome.paused_seconds if outcome.paused_seconds > SPREADS_ABOVE * self.seconds else 0.0
+        return outcome
+
+    def _receiver(self, end: Place, share: float, marked: float, paused: float) -> None:
+        rail, pairs = _rail(self.pod, self.ends[end][0]["receiver"]), self.ends[end]
+        priority, total = rail.priority if rail.counts_class else 0, share * 1e9 / 8 * self.seconds
+        notified = marked / 10 if _notifies(rail) else 0
+        self.result.add("nic", end, **{f"rx_prio{priority}_bytes": total, "rx_bytes_phy": total})
+        self.result.add("rdma", end, np_ecn_marked_roce_packets=marked, np_cnp_sent=notified)
+        self.result.add("ports", (rail.leaf, rail.leaf_port), tx_bytes=total)
+        if paused:
+            pausing = self.seconds * paused
+            prio = f"tx_prio{rail.priority}"
+            self.result.add("nic", end, **{f"{prio}_pause": pausing * FRAMES_A_SECOND, f"{prio}_pause_duration": pausing * 1e6})
+            self.result.add("ports", (rail.leaf, rail.leaf_port), rx_pfc=pausing * FRAMES_A_SECOND)
+        for pair in pairs:
+            sender, place = _rail(self.pod, pair["sender"]), (pair["sender"]["host"], pair["sender"]["device"])
+            sent, prio = total / len(pairs), sender.priority if sender.counts_class else 0
+            self.result.rates[pair["round"], *place] = share / len(pairs)
+            self.result.add("nic", place, **{f"tx_prio{prio}_bytes": sent, "tx_bytes_phy": sent})
+            self.result.add("rdma", place, rp_cnp_handled=notified / len(pairs) if _reacts(sender) else 0)
+            held = self.paused / len(self.downlinks)
+            self.result.add("nic", place, **{f"rx_prio{sender.priority}_pause": held * FRAMES_A_SECOND, f"rx_prio{sender.priority}_pause_duration": held * 1e6})
+            self.result.add("ports", (sender.leaf, sender.leaf_port), tx_pfc=held * FRAMES_A_SECOND)
+            _crossing(self.pod, self.result, self.pod.switches[sender.leaf], self.leaf, sent)
+
+
+def _takes(rail: Rail) -> float:
+    return rail.takes_gbit_s or 0.95 * rail.speed_gbit_s
+
+
+def _crossing(pod: Pod, result: Moved, leaf: Switch, target: Switch, sent: float) -> None:
+    """What crosses is spread over the uplinks that the leaf hashes over, nearly evenly, and leaves the spines to the target leaf."""
+    uplinks = [port for port in leaf.ports if port.peer_role == "spine"]
+    used = uplinks[: leaf.hashes_over or len(uplinks)]
+    weights = [leaf.uplink_weights.get(port.peer, 1.0) * (1 + 0.01 * (number % 3 - 1)) for number, port in enumerate(used)]
+    downlinks = {port.peer: port.peer_port for port in target.ports if port.peer_role == "spine"}
+    through = {port.peer: weight for port, weight in zip(used, weights) if port.peer in downlinks and target.name not in pod.switches[port.peer].unused}
+    for port, weight in zip(used, weights):
+        result.add("ports", (leaf.name, port.name), tx_bytes=sent * weight / sum(weights))
+    for spine, weight in through.items():
+        result.add("ports", (spine, downlinks[spine]), tx_bytes=sent * weight / sum(through.values()))
 
 
 def _paused_by_spines(leaf: Switch, result: Moved, frames: float, spine: str | None = None) -> None:

@@ -289,6 +289,8 @@ class Switch:
     hashes_over: int = 0
     # How much of what crosses goes to a spine, beside 1 of each other.
     uplink_weights: dict[str, float] = field(default_factory=dict)
+    # Leaves to which a spine sends nothing, though its link to them is up.
+    unused: list[str] = field(default_factory=list)
     storms: bool = False
 
     kind = "switch"

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import typing as t
 
+from ..loads.incasts import INCAST
 from ..pod.names import Rows, port_name
 from . import CannotTell, Finding
 
 Row = dict[str, t.Any]
 Counters = dict[str, dict[str, int]]
-INCAST = "incast"
 # One idea by the names that drivers give it (mlx5, bnxt_en, ice); {p} is the priority.
 RX_BYTES = ("rx_prio{p}_bytes", "rx_bytes_pri{p}")
 RX_PAUSES = ("rx_prio{p}_pause", "rx_pfc_ena_frames_pri{p}", "rx_priority_{p}_xoff.nic")
@@ -127,9 +127,17 @@ def faces(pod_incasts: Rows) -> dict[str, set[str]]:
     return {port: its - {"idle"} or {"idle"} for port, its in roles.items()}
 
 
+def in_group(pod_incasts: Rows) -> Rows:
+    """The rows of rounds in a gate group, or all where there are no others."""
+    return [row for row in pod_incasts if not row.get("across")] or pod_incasts
+
+
 def loaded_seconds(pod_incasts: Rows) -> dict[str, float]:
-    """For how long each device of a host took part, by device."""
-    rounds = {(row["device"], row["round"]): row["seconds"] for row in pod_incasts}
+    """For how long each device of a host took part in the rounds of its gate group, by device.
+
+    Rounds across groups also pause, and make no limit of the others milder.
+    """
+    rounds = {(row["device"], row["round"]): row["seconds"] for row in in_group(pod_incasts)}
     seconds: dict[str, float] = {}
     for (device, _round), lasted in rounds.items():
         seconds[device] = seconds.get(device, 0.0) + lasted
@@ -151,6 +159,6 @@ def judge_most(percent: float, most: float) -> dict[str, t.Any]:
     return {"severity": "unknown", "cause": FRAMES_CAUSE, "fix": FRAMES_FIX, "judged": True} if percent >= most else {"severity": "warn"}
 
 
-def incast_jobs(rows: Rows, role: str) -> Rows:
-    """The jobs of incasts that a host took part in as ``client`` (it sent) or ``server``."""
-    return [row for row in rows if row["kind"] == INCAST and row["role"] == role]
+def incast_jobs(rows: Rows, role: str, kinds: t.Container[str] = (INCAST,)) -> Rows:
+    """The jobs of incasts that a host took part in as ``client`` (it sent) or ``server``; kinds: those in its gate group alone, or others."""
+    return [row for row in rows if row["kind"] in kinds and row["role"] == role]

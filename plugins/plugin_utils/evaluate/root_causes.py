@@ -14,24 +14,24 @@ from .verdicts import ExplainingRecord, FindingRecord, Verdict, VerdictRecord
 
 # Checks of rates and times, which anything slow on the way explains.
 RATES = frozenset((
-    "write_bw_per_rail", "slow_rail", "gpu_write_bw", "write_latency", "fair_share", "incast_fills_link", "node_nics_all_reduce",
-    "all_reduce_bandwidth", "rail_all_reduce", "efficiency", "curve_rises", "slow_node", "nccl_tests_bandwidth", "arrivals_even", "step_time_stable",
-    "step_outliers", "slow_rank", "step_time_expected", "mfu", "own_steps_steady", "own_step_time_expected",
+    "write_bw_per_rail", "slow_rail", "gpu_write_bw", "write_latency", "fair_share", "incast_fills_link", "across_fair_share", "across_fills_uplinks",
+    "node_nics_all_reduce", "all_reduce_bandwidth", "rail_all_reduce", "efficiency", "curve_rises", "slow_node", "nccl_tests_bandwidth", "arrivals_even",
+    "step_time_stable", "step_outliers", "slow_rank", "step_time_expected", "mfu", "own_steps_steady", "own_step_time_expected",
 ))  # fmt: skip
 # What slows a path of the network, and what slows a host; a host's own is no explanation of another's rate.
 OF_PATHS = frozenset((
     "cable_reach", "crc_clean", "errors_clean", "link_flaps", "bit_error_rate", "nic_bit_error_rate", "symbol_error_rate", "ib_errors_clean",
     "optic_rx_power", "port_speed", "oversubscription", "ecmp_paths", "kernel_forwards", "tree_complete", "rtt_uniform", "path_mtu", "ecmp_balanced",
     "pfc_brief", "slow_receiver", "no_drops", "switch_drops", "switch_discards", "xmit_discards", "pauses_stay_local", "waits_stay_local",
-    "qos_agrees", "dscp_agrees", "ecn_marks_under_load", "switch_marks", "dcqcn_backs_off", "fair_share", "incast_fills_link", "write_bw_per_rail",
-    "slow_rail",
+    "qos_agrees", "dscp_agrees", "ecn_marks_under_load", "switch_marks", "spine_marks", "spines_balanced", "dcqcn_backs_off", "fair_share",
+    "incast_fills_link", "across_fair_share", "across_fills_uplinks", "write_bw_per_rail", "slow_rail",
 ))  # fmt: skip
 OF_HOSTS = frozenset((
     "gpu_throttled", "gpu_clocks_uniform", "pcie_link", "nic_gpu_affinity", "numa_balancing_off", "acs_as_expected", "iommu_as_expected",
     "gpudirect_available", "ib_modules", "gpu_write_bw", "node_all_reduce", "dataset_feeds",
 ))  # fmt: skip
 SWITCHES_IN_LOAD = ("switch_links_under_load", "switch_drops_under_load", "switch_pauses_under_load")
-PAUSING = ("dcqcn_backs_off", "slow_receiver", "ecn_marks_under_load", "switch_marks")
+PAUSING = ("dcqcn_backs_off", "slow_receiver", "ecn_marks_under_load", "switch_marks", "spine_marks")
 # What follows from another finding of the same layer: of a session that is down, of a sender or receiver that stops the others.
 FOLLOWS = {
     "ecmp_paths": ("bgp_established",),
@@ -41,6 +41,9 @@ FOLLOWS = {
     "pauses_stay_local": PAUSING,
     "pfc_brief": PAUSING,
     "ecn_marks_under_load": ("switch_marks",),
+    "across_fills_uplinks": ("spines_balanced", "spine_marks", "slow_receiver"),
+    # A spine that all leaves send less leaves more to the others, as each leaf shows too.
+    "ecmp_balanced": ("spines_balanced",),
     # The longest steps are what makes the time of a step vary; their finding names the step.
     "step_time_stable": ("step_outliers", *SWITCHES_IN_LOAD),
     "step_outliers": SWITCHES_IN_LOAD,
@@ -56,6 +59,7 @@ IN_LOAD = frozenset((*GPUS_IN_LOAD, *RAILS_IN_LOAD))
 # or of a variable that the pod does not list.
 FOLLOWS_ON_HOST = {
     "slow_rail": ("write_bw_per_rail",),
+    "across_fair_share": ("slow_receiver",),
     "slow_node": ("collectives_correct", "ranks_as_asked"),
     "node_all_reduce": ("nccl_runtime",),
     "all_reduce_bandwidth": ("collectives_correct", "ranks_as_asked", "slow_node", *GPUS_IN_LOAD, *RAILS_IN_LOAD),

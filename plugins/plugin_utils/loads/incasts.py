@@ -7,7 +7,8 @@ A set is up to ``pod_incast_hosts`` hosts of one gate group. In each round every
 set's other hosts send to it. Rails have different receivers, and the next round swaps them, so that after two rounds every
 NIC has sent and every host has sent and received; at depth go_live there are as many rounds as hosts, so that every NIC has
 received too. Odd rounds stay on the rail. Even rounds of a ``rail_optimised`` pod
-cross rails, because there the spines carry nothing else; elsewhere sets mix the leaves that a group has.
+cross rails, because there the spines carry nothing else; elsewhere sets mix the leaves that a group has. Then come the
+rounds of ``across.py``, between gate groups.
 """
 
 from __future__ import annotations
@@ -16,11 +17,17 @@ import math
 import typing as t
 from dataclasses import dataclass, field
 
+from ..pod.names import rated
 from ..pod.plan import Plan
+from .across import Spines, plan_across
 
 Values = dict[str, t.Any]
 # Fewer do not congest a port by the factor that is asked, whatever their rails.
 MIN_HOSTS = 3
+# What ``load_jobs`` calls the tests of incasts, in a gate group and across groups.
+INCAST, ACROSS = "incast", "incast across groups"
+# Rounds across gate groups last this part of the time of the others, but at depth go_live: 32 hosts at depth standard are loaded for 30 minutes at most.
+ACROSS_PART = 3
 
 
 @dataclass
@@ -28,13 +35,14 @@ class Incasts:
     """The rounds of a layer's incasts.
 
     pairs: one test each: ``round`` (from 1), ``group``, ``sender`` and ``receiver`` (rails of ``Plan.rails``), ``cross`` (over the
-    spines), ``qps``, ``seconds``.
-    refused: why a group has no incast, in words.
+    spines), ``across`` (between gate groups; these also have ``share``, ``offered`` and ``beside``, see ``plan_across``), ``qps``, ``seconds``.
+    refused: why a group has no incast, in words; not_across: why none crosses gate groups.
     rounds: how many there are.
     """
 
     pairs: list[Values] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
+    not_across: str = ""
 
     @property
     def rounds(self) -> int:
@@ -42,10 +50,13 @@ class Incasts:
         return max((pair["round"] for pair in self.pairs), default=0)
 
 
-def plan_incasts(groups: t.Mapping[str, t.Sequence[str]], rails: t.Sequence[Values], nodes: t.Mapping[str, t.Any], uplinks: t.Mapping[str, int]) -> Incasts:
-    """The incasts of the gate groups among the hosts of some rails.
+def plan_incasts(
+    groups: t.Mapping[str, t.Sequence[str]], rails: t.Sequence[Values], nodes: t.Mapping[str, t.Any], uplinks: t.Mapping[str, int], spines: Spines | None = None
+) -> Incasts:
+    """The incasts of the gate groups among the hosts of some rails, first in each group and then across groups.
 
-    rails: as of ``Plan.rails``, each with its ``leaf``; uplinks: how many each leaf has, which asks for flows enough to judge their balance.
+    rails: as of ``Plan.rails``, each with its ``leaf``; uplinks: how many each leaf has, which asks for flows enough to judge their balance;
+    spines: how many Gb/s lead from each leaf to each of its spines.
     """
     of_host: dict[str, dict[int, Values]] = {}
     for rail in rails:
@@ -59,7 +70,13 @@ def plan_incasts(groups: t.Mapping[str, t.Sequence[str]], rails: t.Sequence[Valu
             if words:
                 result.refused[group] = words
             else:
-                result.pairs += [{**pair, "group": group} for pair in pairs]
+                result.pairs += [{**pair, "group": group, "across": False} for pair in pairs]
+    loaded = {group: groups[group] for group in dict.fromkeys(pair["group"] for pair in result.pairs)}
+    kept = {(pair["receiver"]["host"], pair["receiver"]["index"]) for pair in result.pairs if pair["round"] == 1}
+    across, result.not_across = plan_across(loaded, rails, nodes, spines or {}, kept)
+    # The rounds of a group come first: what they show of a rail is not explained by another group.
+    before = result.rounds
+    result.pairs += [{**pair, "round": pair["round"] + before} for pair in across]
     _number(result.pairs, nodes, uplinks)
     return result
 
@@ -155,7 +172,9 @@ def _number(pairs: list[Values], nodes: t.Mapping[str, t.Any], uplinks: t.Mappin
         needed = flows_needed(uplinks.get(pair["sender"]["leaf"], 0)) if pair["cross"] else 0
         each = needed / crossing[pair["round"], pair["sender"]["leaf"]] if needed else 1
         qps = max(values["pod_incast_qps"], 1 << math.ceil(math.log2(max(each, 1))))
-        pair |= {"seconds": values["pod_incast_seconds"], "qps": min(qps, values["pod_incast_qps_max"])}
+        brief = pair["across"] and values["pod_depth"] != "go_live"
+        seconds = math.ceil(values["pod_incast_seconds"] / (ACROSS_PART if brief else 1))
+        pair |= {"seconds": seconds, "qps": min(qps, values["pod_incast_qps_max"])}
 
 
 def incasts_by_host(planned: Incasts) -> dict[str, list[Values]]:
@@ -165,27 +184,41 @@ def incasts_by_host(planned: Incasts) -> dict[str, list[Values]]:
         for role, own, peer in (("sender", pair["sender"], pair["receiver"]), ("receiver", pair["receiver"], pair["sender"])):
             ends = {"device": own["device"], "peer": peer["host"], "peer_device": peer["device"]}
             row = {"round": pair["round"], "role": role, **ends, "cross": pair["cross"], "qps": pair["qps"], "seconds": pair["seconds"]}
+            row |= {"across": pair["across"], "beside": pair.get("beside") if role == "receiver" else None}
             rows.setdefault(own["host"], []).append(row)
     return {host: sorted(its, key=lambda row: (row["round"], row["device"], row["peer"])) for host, its in rows.items()}
 
 
 def incasts_by_switch(planned: Incasts, ends: t.Mapping[str, t.Sequence[Values]]) -> dict[str, list[Values]]:
-    """What each port of each switch faces in each round, a row each: ``round``, ``port``, ``role``, ``peer``, ``device``, ``flows``, ``seconds``.
+    """What each port of each switch faces in each round, a row each: ``round``, ``across``, ``port``, ``peer``, ``seconds`` and these:
 
     ends: the cables of each switch, as of ``Plan.planned``. Roles: ``receiver`` or ``sender`` (the host's rail there), ``uplink`` and
     ``downlink`` (a switch at the other end, and traffic that crosses), ``idle``. device: the host's at that port, or None.
-    flows: of an uplink, how many the leaf sends over all of them.
+    flows: of an uplink, how many the leaf sends over all of them; of a downlink, how many are sent to the leaf over all spines.
+    offered: of a downlink in a round across gate groups, what is sent to the leaf as a multiple of what its uplinks carry; else 0.
+    beside: of a downlink in such a round, all receivers at the leaf, as host and device; else None.
+    share: of a receiver in such a round, its part of what the uplinks carry (Gb/s); else None.
     """
     facing: dict[tuple[int, str, t.Any], tuple[str, str | None]] = {}
     out: dict[tuple[int, str], int] = {}
+    into: dict[tuple[int, str], int] = {}
+    offered: dict[tuple[int, str], float] = {}
+    shares: dict[tuple[int, str, str | None], float] = {}
+    beside: dict[tuple[int, str], list[tuple[str, str]]] = {}
     loaded: set[tuple[int, str]] = set()
+    across = {pair["round"] for pair in planned.pairs if pair["across"]}
     for pair in planned.pairs:
         for role in ("sender", "receiver"):
             # The wiring plan may call a rail by its netdev or by its device.
             facing |= {(pair["round"], pair[role]["host"], pair[role][name]): (role, pair[role]["device"]) for name in ("netdev", "device")}
             loaded |= {(pair["round"], pair[role]["leaf"])} if pair["cross"] else set()
-        key = (pair["round"], pair["sender"]["leaf"])
-        out[key] = out.get(key, 0) + (pair["qps"] if pair["cross"] else 0)
+        for counts, role in ((out, "sender"), (into, "receiver")):
+            key = (pair["round"], pair[role]["leaf"])
+            counts[key] = counts.get(key, 0) + (pair["qps"] if pair["cross"] else 0)
+        if pair["across"]:
+            offered[pair["round"], pair["receiver"]["leaf"]] = pair["offered"]
+            beside[pair["round"], pair["receiver"]["leaf"]] = pair["beside"]
+            shares[pair["round"], pair["receiver"]["host"], pair["receiver"]["device"]] = pair["share"]
     lasting = {number: max((pair["seconds"] for pair in planned.pairs if pair["round"] == number), default=0) for number in range(1, planned.rounds + 1)}
     rows: dict[str, list[Values]] = {switch: [] for switch in ends}
     for switch, cables in ends.items():
@@ -196,18 +229,32 @@ def incasts_by_switch(planned: Incasts, ends: t.Mapping[str, t.Sequence[Values]]
                     role = "uplink" if (number, switch) in loaded else "idle"
                 elif cable["peer_role"] == "leaf":
                     role = "downlink" if (number, cable["peer"]) in loaded else "idle"
-                flows = out.get((number, switch), 0) if role == "uplink" else 0
+                flows = {"uplink": out.get((number, switch), 0), "downlink": into.get((number, cable["peer"]), 0)}.get(role, 0)
+                row = {"round": number, "port": cable["port"], "role": role, "peer": cable["peer"], "device": device, "flows": flows}
+                to = (number, cable["peer"]) if role == "downlink" else (0, "")
+                share = shares.get((number, cable["peer"], device)) if role == "receiver" else None
                 rows[switch].append(
-                    {"round": number, "port": cable["port"], "role": role, "peer": cable["peer"], "device": device, "flows": flows, "seconds": lasting[number]}
+                    {**row, "offered": offered.get(to, 0.0), "beside": beside.get(to), "share": share, "across": number in across, "seconds": lasting[number]}
                 )
     return rows
 
 
+def incasts_of(plan: Plan, rails: t.Sequence[Values]) -> Incasts:
+    """The incasts among the hosts of some rails of a plan."""
+    uplinks: dict[str, int] = {}
+    spines: dict[str, dict[str, float]] = {}
+    for name, node in plan.nodes.items():
+        if node.role == "leaf":
+            cables = [cable for cable in (plan.near(name, one) for one in plan.at[name]) if cable["peer_role"] == "spine"]
+            uplinks[name], spines[name] = len(cables), {}
+            for cable in cables:
+                spines[name][cable["peer"]] = spines[name].get(cable["peer"], 0.0) + rated(cable, node.values["pod_link_gbit_s"])
+    return plan_incasts(plan.groups, rails, plan.nodes, uplinks, spines)
+
+
 def pod_incasts(plan: Plan, members: t.Collection[str]) -> Incasts:
     """The incasts among the hosts that are members."""
-    peers = {name: [plan.nodes[cable.seen_from(name)[1].node].role for cable in plan.at[name]] for name, node in plan.nodes.items() if node.role == "leaf"}
-    uplinks = {name: roles.count("spine") for name, roles in peers.items()}
-    return plan_incasts(plan.groups, plan.rails(members), plan.nodes, uplinks)
+    return incasts_of(plan, plan.rails(members))
 
 
 def planned_incasts(plan: Plan, members: t.Collection[str]) -> dict[str, Values]:

@@ -87,6 +87,7 @@ class Plan:
         planned["pod_same_role"] = self._same_role(place) if place.kind == "switch" else []
         planned["pod_uplinks"] = sum(place.role == "leaf" and cable["peer_role"] == "spine" for cable in cables)
         planned["pod_plane_spines"] = self.spines_of_plane(node) if place.role == "leaf" and place.values["pod_fabric"] == "infiniband" else []
+        planned["pod_spine_cables"] = self._spine_cables() if place.role == "spine" else []
         planned["pod_remote_rails"] = self._remote_rails(node) if place.role == "leaf" else []
         return planned
 
@@ -113,6 +114,14 @@ class Plan:
 
     def _same_role(self, place: Node) -> list[str]:
         return [one.name for one in self.nodes.values() if one.name != place.name and (one.role, one.platform) == (place.role, place.platform)]
+
+    def _spine_cables(self) -> list[Values]:
+        cables = ((end, self.near(end.node, cable)) for cable in self.cables for end in (cable.a, cable.b) if self.nodes[end.node].role == "leaf")
+        return [
+            {"leaf": end.node, "leaf_port": end.port, "spine": near["peer"], "spine_port": near["peer_port"], "gbit_s": near["gbit_s"]}
+            for end, near in cables
+            if near["peer_role"] == "spine"
+        ]
 
     def _remote_rails(self, leaf: str) -> list[Values]:
         return [rail for rail in self.rails() if rail["leaf"] != leaf and rail["address"]]

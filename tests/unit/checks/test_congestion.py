@@ -91,15 +91,15 @@ def test_idle_is_not_told_without_counters_or_after_a_reset() -> None:
 
 def test_every_planned_test_has_run() -> None:
     planned = [incast("sender")]
-    assert list(load.incasts_ran(JOBS["gpu01"], planned, "")) == []
-    assert said(load.incasts_ran([], planned, "")) == [(None, "mlx5_0 as sender: expected a test with gpu03 mlx5_0, got not started", "unknown")]
+    assert list(load.incasts_ran(JOBS["gpu01"], JOBS, planned, "", "gpu01")) == []
+    assert said(load.incasts_ran([], {}, planned, "", "gpu01")) == [(None, "mlx5_0 as sender: expected a test with gpu03 mlx5_0, got not started", "unknown")]
     for status, severity in (("fail", None), ("unknown", "unknown")):
-        found = list(load.incasts_ran([job("gpu01", status=status, words="Couldn't connect")], planned, ""))
+        found = list(load.incasts_ran([job("gpu01", status=status, words="Couldn't connect")], {}, planned, "", "gpu01"))
         assert said(found) == [(None, "mlx5_0 with gpu03 mlx5_0: expected a completed test, got Couldn't connect", severity)]
     with pytest.raises(CannotTell, match="no congestion was made: rack_01 has 2 hosts"):
-        list(load.incasts_ran([], [], "rack_01 has 2 hosts"))
+        list(load.incasts_ran([], {}, [], "rack_01 has 2 hosts", "gpu01"))
     with pytest.raises(CannotTell, match="no incast is planned here"):
-        list(load.incasts_ran([], [], ""))
+        list(load.incasts_ran([], {}, [], "", "gpu01"))
 
 
 def in_class(**grown: int) -> list[t.Any]:

@@ -5,6 +5,21 @@
 
 from __future__ import annotations
 
-from . import alike, headroom, infiniband, load, marks, notifications, other_classes, pauses, settings, switches, uplinks, watchdog
+from . import across, alike, headroom, infiniband, load, marks, notifications, other_classes, pauses, settings, spines, switches, uplinks, watchdog
 
-__all__ = ["alike", "headroom", "infiniband", "load", "marks", "notifications", "other_classes", "pauses", "settings", "switches", "uplinks", "watchdog"]
+__all__ = [
+    "across",
+    "alike",
+    "headroom",
+    "infiniband",
+    "load",
+    "marks",
+    "notifications",
+    "other_classes",
+    "pauses",
+    "settings",
+    "spines",
+    "switches",
+    "uplinks",
+    "watchdog",
+]

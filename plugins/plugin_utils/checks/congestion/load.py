@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import typing as t
 
+from ...loads.incasts import ACROSS, INCAST
+from ...loads.schedule import NOT_INSTALLED
 from ...pod.names import Rows
 from .. import CannotTell, Finding, check
 from .._counters import (
     ALL_BYTES,
     DISCARDS,
-    INCAST,
     MARKED,
     NOTIFIED,
     RX_PAUSES,
@@ -29,6 +30,7 @@ from .._under_load import CLASS_FIX, OTHER_CLASS, in_class
 
 Peers = dict[str, Rows]
 End = tuple[str, str]
+ALL_INCASTS = (INCAST, ACROSS)
 IDLE_EVENTS = (MARKED, NOTIFIED, ("rp_cnp_handled", "rx_cnp_pkts"), SEQUENCE_ERRORS, TIMEOUTS)
 
 
@@ -73,18 +75,29 @@ def idle_quiet(
     required=True,
     needs="load",
 )
-def incasts_ran(load_jobs: Rows, pod_incasts: Rows, pod_incast_refused: str) -> t.Iterator[Finding]:
+def incasts_ran(load_jobs: Rows, load_jobs_of_peers: Peers, pod_incasts: Rows, pod_incast_refused: str, pod_node: str) -> t.Iterator[Finding]:
     """Every planned test of the incasts ran and sent data."""
-    jobs = [row for row in load_jobs if row["kind"] == INCAST]
+    jobs = [row for row in load_jobs if row["kind"] in ALL_INCASTS]
+    planned = incasts_of_node(pod_incasts, pod_incast_refused)
     for role, name in (("sender", "client"), ("receiver", "server")):
         ran = {(row["device"], row["peer"], row["peer_device"]) for row in jobs if row["role"] == name}
-        for one in incasts_of_node(pod_incasts, pod_incast_refused):
-            if one["role"] == role and (one["device"], one["peer"], one["peer_device"]) not in ran:
+        for one in planned:
+            if not one.get("across") and one["role"] == role and (one["device"], one["peer"], one["peer_device"]) not in ran:
                 yield Finding(f"{one['device']} as {role}", f"a test with {one['peer']} {one['peer_device']}", "not started", "unknown")
+    # Who tests with whom across gate groups changes with every host that takes part, so that one which is lost does not speak for all.
+    if any(one.get("across") for one in planned) and not any(row["kind"] == ACROSS for row in jobs):
+        yield Finding("incasts across gate groups", "tests with hosts of other groups", "not started", "unknown")
     for row in jobs:
-        if row["status"] != "ok":
+        if row["status"] != "ok" and not (row["kind"] == ACROSS and _lacks_tool(load_jobs_of_peers.get(row["peer"], ()), pod_node, row)):
             severity = None if row["status"] == "fail" else "unknown"
             yield Finding(f"{row['device']} with {row['peer']} {row['peer_device']}", "a completed test", str(row["words"]), severity)
+
+
+def _lacks_tool(of_peer: t.Iterable[dict[str, t.Any]], node: str, job: dict[str, t.Any]) -> bool:
+    """Whether a test did not run because its other end, in another gate group, lacks the program alone: that is a finding there."""
+    ends = (node, job["device"], job["peer_device"], job["round"])
+    other = [row for row in of_peer if row["kind"] == ACROSS and (row["peer"], row["peer_device"], row["device"], row["round"]) == ends]
+    return job["error"] != NOT_INSTALLED and any(row["error"] == NOT_INSTALLED for row in other)
 
 
 @check(cause=OTHER_CLASS, fix=CLASS_FIX, fabric="roce", required=True)
@@ -93,21 +106,26 @@ def right_class(
     pod_node: str, pod_rails: Rows, pod_roce_priority: int,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Traffic received under load is counted in the RoCE priority."""
-    seconds = {row["device"]: row["seconds"] for row in incasts_of_node(pod_incasts, pod_incast_refused)}
+    seconds = {(row["device"], row["round"]): row["seconds"] for row in incasts_of_node(pod_incasts, pod_incast_refused)}
     received = sent(load_jobs_of_peers, write_bw_of_peers, pod_node)
     if not received:
         raise CannotTell("rates of the senders to this host: not reported")
-    rates = {device: sum(rate for senders in rounds.values() for rate in senders.values()) for (_host, device), rounds in received.items()}
-    expected = {device: rate * 1e9 / 8 * seconds.get(device, 0) for device, rate in rates.items()}
+    expected = {
+        device: sum(rate * 1e9 / 8 * seconds.get((device, number), 0) for number, senders in rounds.items() for rate in senders.values())
+        for (_host, device), rounds in received.items()
+    }
     yield from in_class(pod_rails, expected, nic_counters_idle, nic_counters, pod_roce_priority)
 
 
-def sent(jobs: Peers, rates: Peers, to: str | None = None) -> dict[End, dict[t.Any, dict[End, float]]]:
-    """What was sent in incasts, in Gb/s: by receiver and round, and by sender, both as (host, device); to: one receiving host only."""
+def sent(jobs: Peers, rates: Peers, to: str | None = None, kinds: t.Container[str] = ALL_INCASTS) -> dict[End, dict[t.Any, dict[End, float]]]:
+    """What was sent in incasts, in Gb/s: by receiver and round, and by sender, both as (host, device).
+
+    to: one receiving host only; kinds: of which incasts.
+    """
     found: dict[End, dict[t.Any, dict[End, float]]] = {}
     for peer, rows in jobs.items():
         rate_of = {row["item"]: row["gbit_s"] for row in rates.get(peer, ())}
-        for job in incast_jobs(rows, "client"):
+        for job in incast_jobs(rows, "client", kinds):
             if job["item"] in rate_of and to in (None, job["peer"]):
                 rounds = found.setdefault((job["peer"], job["peer_device"]), {})
                 rounds.setdefault(job["round"], {})[peer, job["device"]] = rate_of[job["item"]]

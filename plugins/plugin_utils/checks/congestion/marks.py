@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Mapping
 
+from ...loads.incasts import INCAST as OWN
 from ...pod.names import Rows
 from ...text.counting import counted
 from .. import INCAST, CannotTell, Finding, NotApplicable, check
@@ -78,7 +79,7 @@ def ecn_marks_under_load(
 
 def _received(host: str, device: str, load_jobs: Grouped, write_bw: Grouped) -> float | None:
     """What a rail received in the round in which it received most, in Gb/s; None where no sender reports."""
-    rounds = sent(load_jobs, write_bw, host).get((host, device), {})
+    rounds = sent(load_jobs, write_bw, host, (OWN,)).get((host, device), {})
     return max((sum(senders.values()) for senders in rounds.values()), default=None)
 
 
@@ -197,7 +198,7 @@ def _rounds(load_jobs: Grouped, write_bw: Grouped) -> dict[tuple[str, str, t.Any
 
     Raises CannotTell where none is reported.
     """
-    receivers, rates = _incasts(load_jobs), sent(load_jobs, write_bw)
+    receivers, rates = _incasts(load_jobs), sent(load_jobs, write_bw, kinds=(OWN,))
     found = {(*receiver, number): senders for receiver in receivers for number, senders in sorted(rates.get(receiver, {}).items())}
     if not found:
         raise CannotTell("rates of the senders: not reported")

@@ -9,7 +9,7 @@ import typing as t
 
 from ...pod.names import Rows, port_name, rated
 from .. import CannotTell, Finding, NotApplicable, check
-from .._counters import faces, incasts_of_node, judge_most, paused_percent, port_growth
+from .._counters import faces, in_group, incasts_of_node, judge_most, paused_percent, port_growth
 from .._planned import cables_of
 from .load import End, sent
 from .marks import CONGESTED
@@ -105,7 +105,7 @@ def pauses_stay_local(
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Pauses stay at the target leaf: elsewhere they last less than {pod_pause_max_percent} percent of the load ({pod_pause_warn_percent}: warn)."""
     roles = faces(incasts_of_node(pod_incasts, pod_incast_refused))
-    seconds = sum({row["round"]: row["seconds"] for row in pod_incasts}.values())
+    seconds = sum({row["round"]: row["seconds"] for row in in_group(pod_incasts)}.values())
     grown = port_growth(pfc_counters_idle, pfc_counters, ("rx_frames", "tx_frames"), "priority")
     cause, fix = _passed_on(grown, pod_cables, pod_role, pod_roce_priority)
     for cable in cables_of(pod_cables):

@@ -10,7 +10,8 @@ import typing as t
 
 from .. import Finding, NotApplicable, check
 from .._grouping import Rows, grouped, typical
-from .steps import OWN_COMMAND, Peers
+from .._once import Peers
+from .steps import OWN_COMMAND
 
 # Of nvidia-smi's clocks_throttle_reasons (nvml.h, nvmlClocksThrottleReason*): what is a fault of the host, and what is how the GPU is set or what it does.
 FAULTS = {0x08: "slowed down by the hardware", 0x20: "close to its temperature limit", 0x40: "too hot", 0x80: "braked by the power supply"}
