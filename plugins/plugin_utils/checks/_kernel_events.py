@@ -13,11 +13,8 @@ from ..pod.names import Rows
 from ..text.counting import counted
 from . import Finding
 from ._grouping import rail_pci
+from ._xids import judged_xid, latest_recoveries
 
-# Xids that, by NVIDIA's catalogue, a job's own program causes, or that only inform (a row was remapped, corrected errors are frequent, an error was
-# contained in its program): what they leave behind is read from the GPU itself. Any other is the GPU's, its memory's, its link's or its driver's.
-OF_PROGRAMS = {13, 31, 43, 45, 68, 69}
-INFORMING = {63, 92, 93, 94, 154}
 CORRECTED = "corrected"
 
 
@@ -75,10 +72,6 @@ EVENTS: dict[str, Event] = {
         "Look at the log's lines before the reset; run the vendor's diagnostics, and replace the GPU where it comes back.",
     ),
 }  # fmt: skip
-XID = Event(
-    None, "no Xid", "Xid {code}", "A GPU's memory, its NVLink, its PCIe link or its driver has failed.",
-    "Look up the Xid in the vendor's catalogue; drain the host, reset the GPU, run the vendor's diagnostics, and replace the GPU where it comes back.",
-)  # fmt: skip
 # Of one device so many corrected errors of a kind are normal.
 FEW = frozenset(("pcie_error", "ras_error"))
 
@@ -111,21 +104,28 @@ def judged_events(rows: t.Iterable[dict[str, t.Any]], devices: Devices, correcte
     rows: of ``kernel_log``; corrected_max: how many corrected errors of a device are normal; since: the time that they are of, in words;
     past: what a device has overcome since warns only.
     """
-    found = Counter((row["event"], row["device"], row["code"], row["severity"]) for row in rows if row["event"] in EVENTS or row["event"] == "xid")
+    rows = list(rows)
+    for (device, code, recovery), times in Counter(
+        (row["device"], row["code"], row["recovery"]) for row in latest_recoveries(rows) if row["event"] == "xid"
+    ).items():
+        xid = judged_xid(code, recovery)
+        yield Finding(devices.name(device), f"no Xid {since}", xid.words + _again(times), xid.severity, cause=xid.cause, fix=xid.fix)
+    found = Counter((row["event"], row["device"], row["code"], row["severity"]) for row in rows if row["event"] in EVENTS)
     for (event, device, code, severity), times in found.items():
-        how = EVENTS.get(event, XID)
+        how = EVENTS[event]
         if event in FEW and severity == CORRECTED and times <= corrected_max:
             continue
         what = how.what.format(code=code, severity={"nonfatal": "non-fatal"}.get(severity, severity or "an unnamed"))
         expected = f"at most {counted(corrected_max, 'corrected error')} {since}" if event in FEW and severity == CORRECTED else f"{how.expected} {since}"
-        actual = what + (f", {times} times" if times > 1 else "")
-        level = _severity(event, how, code, severity, devices.known(device), past)
-        yield Finding(devices.name(device), expected, actual, level, cause=how.cause, fix=how.fix)
+        level = _severity(event, how, severity, devices.known(device), past)
+        yield Finding(devices.name(device), expected, what + _again(times), level, cause=how.cause, fix=how.fix)
 
 
-def _severity(event: str, how: Event, code: int | None, severity: str | None, known: bool, past: bool) -> str | None:
-    if event == "xid":
-        return "warn" if code in OF_PROGRAMS | INFORMING else None
+def _again(times: int) -> str:
+    return f", {times} times" if times > 1 else ""
+
+
+def _severity(event: str, how: Event, severity: str | None, known: bool, past: bool) -> str | None:
     # A device that is no GPU and no rail, such as a management controller, refuses requests that stop no job.
     if event == "pcie_error" and not known:
         return "warn"

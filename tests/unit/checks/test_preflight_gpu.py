@@ -74,8 +74,8 @@ BOOT = {"time": None, "event": "boot", "device": None, "code": None, "text": ""}
 LOADED = {**BOOT, "event": "driver_loaded"}
 
 
-def xid(code, device="0000:09:00"):
-    return {"time": None, "event": "xid", "device": device, "code": code, "text": ""}
+def xid(code, device="0000:09:00", recovery=None):
+    return {"time": None, "event": "xid", "device": device, "code": code, "recovery": recovery, "text": ""}
 
 
 def errors(gpus=tuple(GPUS), log=(), nvlinks=None, pairs=None, wanted=18, interconnect="NV18", vendor="nvidia"):
@@ -104,10 +104,14 @@ def test_gpus_without_errors():
         ({"gpus": [gpu(0), gpu(1, retirement_pending=True)]}, "GPU 1: expected no pending page retirement, got page retirement pending", None),
         ({"gpus": [gpu(0), gpu(1, remap_failed=True)]}, "GPU 1: expected no failed row remap, got row remap failed", None),
         ({"gpus": [gpu(0), gpu(1, reset_required=True)]}, "GPU 1: expected no pending reset, got reset pending", None),
-        ({"log": [xid(79)]}, "GPU 0: expected no Xid since the driver was loaded, got Xid 79", None),
-        ({"log": [xid(48), xid(48)]}, "GPU 0: expected no Xid since the driver was loaded, got Xid 48 (2 times)", None),
+        ({"log": [xid(79)]}, "GPU 0: expected no Xid since the driver was loaded, got Xid 79 (fallen off the bus)", None),
+        ({"log": [xid(48), xid(48)]}, "GPU 0: expected no Xid since the driver was loaded, got Xid 48 (uncorrectable ECC error), 2 times", None),
         ({"log": [xid(31, "0000:aa:00")]}, "GPU 0000:aa:00: expected no Xid since the driver was loaded, got Xid 31, caused by a program", "warn"),
-        ({"log": [xid(79), LOADED, xid(63)]}, "GPU 0: expected no Xid since the driver was loaded, got Xid 63, which only informs", "warn"),
+        (
+            {"log": [xid(79), LOADED, xid(63)]},
+            "GPU 0: expected no Xid since the driver was loaded, got Xid 63 (row remap recorded), which only informs",
+            "warn",
+        ),
         ({"gpus": [gpu(0, recovery_action="Reset"), gpu(1)]}, "GPU 0: expected no recovery action, got Reset", None),
         ({"log": None}, "kernel log: expected no Xid since the boot, got not reported", "unknown"),
         ({"nvlinks": [*links(17, 1, (0,)), *links(numbers=(1,))]}, "GPU 0: expected 18 active NVLinks, got 17", None),
@@ -118,6 +122,38 @@ def test_gpus_without_errors():
 )
 def test_gpu_errors(case, words, severity):
     assert said(errors(**case)) == [(words, severity)]
+
+
+@pytest.mark.parametrize(
+    ("log", "words", "severity", "fix"),
+    [
+        ([xid(63)], "Xid 63 (row remap recorded), which only informs", "warn", "when no job runs"),
+        ([xid(64)], "Xid 64 (row remap failed)", None, "Drain the host and reset the GPU"),
+        ([xid(92)], "Xid 92 (many corrected ECC errors), which only informs", "warn", "vendor's diagnostics"),
+        ([xid(94)], "Xid 94 (contained ECC error), which only informs", "warn", "Start that program again"),
+        ([xid(95)], "Xid 95 (uncontained ECC error)", None, "before any job starts"),
+        ([xid(160)], "Xid 160, which only informs", "warn", "catalogue"),
+        ([xid(999)], "Xid 999", None, "catalogue"),
+        ([xid(None)], "Xid None", None, "catalogue"),
+        ([xid(154, recovery="Reset")], "Xid 154 (recovery action: Reset)", None, "reset it"),
+        ([xid(154, recovery="Reboot")], "Xid 154 (recovery action: Reboot)", None, "reboot it"),
+        ([xid(154, recovery="Drain P2P")], "Xid 154 (recovery action: Drain P2P)", None, "peer access"),
+        ([xid(154, recovery="Drain and Reset")], "Xid 154 (recovery action: Drain and Reset)", None, "Start no new job"),
+        ([xid(154, recovery="Something New")], "Xid 154 (recovery action: Something New)", None, "catalogue"),
+        ([xid(154)], "Xid 154 (recovery action not reported)", "unknown", "nvidia-smi -q"),
+        ([xid(154, recovery="Reset"), xid(154, recovery="None")], "Xid 154 (recovery action: none), which only informs", "warn", "Xids before it"),
+        ([xid(154, recovery="None"), xid(154, recovery="Reset")], "Xid 154 (recovery action: Reset)", None, "reset it"),
+    ],
+)
+def test_an_xid_is_judged_as_the_catalogue_does(log, words, severity, fix):
+    (finding,) = errors(log=log)
+    assert (finding.actual, finding.severity) == (words, severity)
+    assert fix in finding.fix
+
+
+def test_the_recovery_of_one_gpu_is_not_that_of_another():
+    asked = errors(log=[xid(154, recovery="Reset"), xid(154, "0000:19:00", "None")])
+    assert [(one.where, one.severity) for one in asked] == [("GPU 0", None), ("GPU 1", "warn")]
 
 
 def test_gpu_errors_of_nothing():
@@ -287,5 +323,5 @@ def test_a_log_without_its_beginning_does_not_show_that_there_was_no_xid():
     found = checks.gpu_errors(GPUS, "nvidia", None, "", 2, [xid(79)], None, None)
     assert said(found) == [
         ("kernel log: expected all lines since the boot, got its first lines were overwritten", "warn"),
-        ("GPU 0: expected no Xid since the driver was loaded, got Xid 79", None),
+        ("GPU 0: expected no Xid since the driver was loaded, got Xid 79 (fallen off the bus)", None),
     ]

@@ -20,7 +20,7 @@ def found(findings: t.Iterable[Finding]) -> list[tuple[str, str, str | None]]:
 
 
 def logged(event: str, device: str | None, severity: str | None = None) -> dict[str, t.Any]:
-    return {"time": "", "event": event, "device": device, "severity": severity, "code": 23001, "text": event}
+    return {"time": "", "event": event, "device": device, "severity": severity, "code": 23001, "recovery": None, "text": event}
 
 
 @pytest.mark.parametrize(

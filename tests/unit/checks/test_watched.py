@@ -117,7 +117,7 @@ def test_a_port_of_infiniband_without_error_counters_is_unknown() -> None:
 
 
 def logged(event: str, device: str | None = None, time: str = "12:00", **more: t.Any) -> dict[str, t.Any]:
-    return {"time": time, "event": event, "device": device, "severity": None, "code": None, "text": f"{event} {device} {more}", **more}
+    return {"time": time, "event": event, "device": device, "severity": None, "code": None, "recovery": None, "text": f"{event} {device} {more}", **more}
 
 
 BOOT = logged("boot", time="08:00")
@@ -129,6 +129,9 @@ GPU = {"gpu": 0, "pci": "0000:1b:00.0"}
     [
         (logged("xid", "0000:1b:00", code=79), "GPU 0", None),
         (logged("xid", "0000:1b:00", code=31), "GPU 0", "warn"),
+        (logged("xid", "0000:1b:00", code=154, recovery="Reset"), "GPU 0", None),
+        (logged("xid", "0000:1b:00", code=154, recovery="None"), "GPU 0", "warn"),
+        (logged("xid", "0000:1b:00", code=154), "GPU 0", "unknown"),
         (logged("sxid", "0000:c1:00.0", code=23001, severity="fatal"), "0000:c1:00.0", None),
         (logged("sxid", "0000:c1:00.0", code=20009, severity="nonfatal"), "0000:c1:00.0", "warn"),
         (logged("pcie_error", "0000:40:00.0", severity="nonfatal"), "mlx5_3", None),
@@ -158,7 +161,7 @@ def test_single_corrected_errors_are_normal() -> None:
 
 def test_a_log_that_lost_its_first_lines_is_judged_and_one_that_lost_more_is_not() -> None:
     old, late, new = logged("link_up", "rail0", "08:01"), logged("link_up", "rail1", "08:02"), logged("xid", "0000:1b:00", code=79)
-    assert found(host.log_under_load([BOOT, old, late], [late, new], RAILS, 10, [GPU])) == [("GPU 0", "Xid 79", None)]
+    assert found(host.log_under_load([BOOT, old, late], [late, new], RAILS, 10, [GPU])) == [("GPU 0", "Xid 79 (fallen off the bus)", None)]
     with pytest.raises(CannotTell, match="lost lines"):
         list(host.log_under_load([BOOT, old, late], [new], RAILS, 10, [GPU]))
 

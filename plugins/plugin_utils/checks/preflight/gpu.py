@@ -11,7 +11,7 @@ from collections import Counter
 
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, grouped, not_reported_of, odd_ones, planned_rails, rail_pci
-from .._kernel_events import INFORMING, OF_PROGRAMS
+from .._xids import judged_xid, latest_recoveries
 
 DISTANCES = ("PIX", "PXB", "PHB", "NODE", "SYS")
 FORCED = {
@@ -95,12 +95,12 @@ def _xids(gpus: Rows, log: Rows | None) -> t.Iterator[Finding]:
     number_of = {gpu["pci"].rpartition(".")[0]: gpu["gpu"] for gpu in gpus if gpu["pci"]}
     # A driver that is loaded again has reset its GPUs.
     loaded = max((place for place, row in enumerate(log) if row["event"] == "driver_loaded"), default=0)
-    for (device, code), times in Counter((row["device"], row["code"]) for row in log[loaded:] if row["event"] == "xid").items():
+    xids = [row for row in latest_recoveries(log[loaded:]) if row["event"] == "xid"]
+    for (device, code, recovery), times in Counter((row["device"], row["code"], row["recovery"]) for row in xids).items():
         address = str(device).lower().partition(".")[0]
         where = f"GPU {number_of[address]}" if address in number_of else f"GPU {device}"
-        again = f" ({times} times)" if times > 1 else ""
-        kind = "" if code not in OF_PROGRAMS | INFORMING else ", caused by a program" if code in OF_PROGRAMS else ", which only informs"
-        yield Finding(where, "no Xid since the driver was loaded", f"Xid {code}{again}{kind}", "warn" if kind else None)
+        xid, again = judged_xid(code, recovery), f", {times} times" if times > 1 else ""
+        yield Finding(where, "no Xid since the driver was loaded", xid.words + again, xid.severity, cause=xid.cause, fix=xid.fix)
 
 
 def _nvlinks(rows: Rows | None, wanted: int, gpus: int) -> t.Iterator[Finding]:
