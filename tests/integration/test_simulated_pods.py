@@ -13,7 +13,7 @@ import yaml
 from ansible_collections.gpufabric.pyramid.tests.chaos import noise
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout, model
 
-from .conftest import ROOT
+from .conftest import ROOT, Pod
 
 HERE = ROOT / "tests" / "simulated_pod"
 EVERY = {path.stem: yaml.safe_load(path.read_text()) for path in sorted((HERE / "faults").glob("*.yml"))}
@@ -103,3 +103,10 @@ def overridden(name: str, chosen: list[str]) -> bool:
     tools = [change for one in chosen if one != name for change in FAULTS[one]["changes"] if "tool" in change]
     same = any(set(a.get("set", {})) & set(b.get("set", {})) or "present" in b.get("set", {}) or "listed" in b.get("set", {}) for a in mine for b in theirs)
     return same or bool(tools)
+
+
+def test_a_fault_that_does_not_exist_opens_no_run_and_accuses_no_node(tmp_path: Path) -> None:
+    climb = Pod(tmp_path, racks=1, hosts_per_rack=1, spines=1).climb(simulated_faults="port_at_10g,xid_79@gpu01")
+    assert climb.rc and climb.run is None
+    assert "no fault, variant or incident is called 'port_at_10g'; near it are port_at_100g" in climb.output
+    assert "Log in by hand" not in climb.output and "'xid_79'" not in climb.output

@@ -10,6 +10,7 @@ or which ``tool`` misbehaves (attributes of Tool). ``pod: '*'`` changes what is 
 
 from __future__ import annotations
 
+import difflib
 import fnmatch
 import functools
 import typing as t
@@ -41,16 +42,23 @@ def known() -> dict[str, dict[str, t.Any]]:
 def apply(pod: Pod, names: t.Sequence[str]) -> None:
     """Put faults and variants in force; ``port_at_100g@leaf05`` is one on another node than its own.
 
-    Raises KeyError with the known names for an unknown one, LookupError for a change that touches nothing.
+    Raises KeyError with the names near it for an unknown one, LookupError for a change that touches nothing.
     """
     all_files = files()
     for asked in names:
         name, _at, node = asked.partition("@")
         if name not in all_files:
-            raise KeyError(f"no fault, variant or incident is called {name!r}; known are {', '.join(all_files)}")
+            raise KeyError(unknown_name(name, all_files))
         own = yaml.safe_load(all_files[name].read_text(encoding="utf-8"))["changes"]
         for change in moved(own, node) if node else own:
             _change(pod, name, change)
+
+
+def unknown_name(name: str, all_files: t.Iterable[str]) -> str:
+    """That no fault has a name, with the names that are near it."""
+    known_names = sorted(all_files)
+    near = difflib.get_close_matches(name, known_names, 5, 0.5) or [one for one in known_names if set(name.split("_")) & set(one.split("_"))][:5]
+    return f"no fault, variant or incident is called {name!r}" + (f"; near it are {', '.join(near)}" if near else "") + ". `make faults` lists all of them."
 
 
 def node_of(change: dict[str, t.Any]) -> str:

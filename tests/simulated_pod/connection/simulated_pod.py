@@ -82,6 +82,14 @@ class Connection(Local):
     transport = "simulated_pod"
     has_pipelining = True
 
+    def set_options(self, task_keys: Any = None, var_options: Any = None, direct: Any = None) -> None:
+        """As every connection's, and no task runs with a fault that does not exist: a node whose answers fail would look as if it were down."""
+        super().set_options(task_keys=task_keys, var_options=var_options, direct=direct)
+        if unknown := [name for name in _names(self.get_option("faults")) if name.partition("@")[0] not in _fault_names()]:
+            from ansible_collections.gpufabric.pyramid.tests.simulated_pod import changes
+
+            raise AnsibleError("simulated_faults: " + " ".join(changes.unknown_name(name.partition("@")[0], _fault_names()) for name in unknown))
+
     def _connect(self) -> Connection:
         connection = super()._connect()
         wanted = Path(self.get_option("inventory")), self.get_option("faults"), self.get_option("seed")
@@ -193,6 +201,12 @@ def kept(place: Path, inventory: Path, faults: str, seed: int) -> Path:
     """The directory of a pod that keeps its state; made by whoever comes first."""
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     return _rendered(place, inventory, _names(faults), seed, True)
+
+
+def _fault_names() -> set[str]:
+    """The names that ``changes.files`` has, without what it imports."""
+    folders = (HERE / "faults", HERE / "faults_infiniband", HERE / "variants", HERE.parent / "incidents")
+    return {path.stem for folder in folders for path in folder.glob("*.yml")}
 
 
 def _names(faults: str) -> list[str]:
