@@ -64,6 +64,7 @@ class Rail:
     dcqcn_np: list[int] = field(default_factory=lambda: [3])
     dcqcn_rp: list[int] = field(default_factory=lambda: [3])
     dcqcn_parameters: dict[str, str] = field(default_factory=lambda: {"rpg_time_reset": "300", "rpg_ai_rate": "5"})
+    pkeys: list[str] = field(default_factory=lambda: ["0xffff"])
     settings: dict[str, str] = field(default_factory=dict)
     next_boot: dict[str, str] = field(default_factory=dict)
     counters: dict[str, int] = field(default_factory=dict)

@@ -20,7 +20,7 @@ from ..standing import LabError, poll
 from .shape import Net, Shape
 
 LIBRARY = Path("/usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so")
-TOOLS = ("ibstat", "iblinkinfo", "ibnetdiscover", "ibqueryerrors", "perfquery", "sminfo", "saquery")
+TOOLS = ("ibstat", "iblinkinfo", "ibnetdiscover", "ibqueryerrors", "perfquery", "sminfo", "saquery", "smpquery")
 TOOL = Path(__file__).parent / "tool.sh"
 
 

@@ -27,4 +27,6 @@ while [ "$count" -gt 0 ]; do
     set -- "$@" "$word"
   fi
 done
+# ibsim takes few clients at a time, and a host asks for the keys of all its rails at once.
+[ "$tool" = smpquery ] && set -- flock smpquery.lock env SIM_HOST="$LAB_HOST $device" LD_PRELOAD="$LAB_LIBRARY" "/usr/sbin/$tool" "$@" && exec "$@"
 exec env SIM_HOST="$LAB_HOST $device" LD_PRELOAD="$LAB_LIBRARY" "/usr/sbin/$tool" "$@"

@@ -356,3 +356,10 @@ def port_counters(rail: Rail, loads: t.Sequence[str] = ()) -> str:
     """``grep -rs .`` over the counters of an RDMA port; nothing of an idle port moves. loads: as of ``counters``."""
     place, grown = f"/sys/class/infiniband/{rail.device}/ports/1/counters", _of_loads(rail, loads)
     return "".join(f"{place}/{name}:{value + (rail.grow_loaded.get(name, 0) if loads else 0) + grown[name]}\n" for name, value in PORT_COUNTERS.items())
+
+
+def pkeys(rail: Rail) -> str:
+    """``grep -rs .`` over the partition keys of an RDMA port; grep lists a directory as it comes."""
+    table = dict.fromkeys(range(128), "0x0000") | dict(enumerate(rail.pkeys))
+    place = f"/sys/class/infiniband/{rail.device}/ports/1/pkeys"
+    return "".join(f"{place}/{index}:{table[index]}\n" for index in sorted(table, key=str))

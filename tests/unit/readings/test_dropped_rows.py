@@ -39,6 +39,7 @@ PLANNED = [
     "nvlinks",
     "pause_settings",
     "pfc_priorities",
+    "pkeys",
     "rdma_link",
     "software",
     "sysctl",

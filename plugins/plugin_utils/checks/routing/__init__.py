@@ -5,6 +5,6 @@
 
 from __future__ import annotations
 
-from . import capacity, infiniband, paths, sessions
+from . import capacity, infiniband, partitions, paths, sessions
 
-__all__ = ["capacity", "infiniband", "paths", "sessions"]
+__all__ = ["capacity", "infiniband", "partitions", "paths", "sessions"]
