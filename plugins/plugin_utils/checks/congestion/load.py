@@ -16,13 +16,16 @@ from .._counters import (
     DISCARDS,
     MARKED,
     NOTIFIED,
+    RX_PAUSED_US,
     RX_PAUSES,
     SEQUENCE_ERRORS,
     TIMEOUTS,
+    TX_PAUSED_US,
     TX_PAUSES,
     growth,
     incast_jobs,
     incasts_of_node,
+    named,
     pick,
     total,
 )
@@ -31,7 +34,7 @@ from .._under_load import CLASS_FIX, OTHER_CLASS, in_class
 Peers = dict[str, Rows]
 End = tuple[str, str]
 ALL_INCASTS = (INCAST, ACROSS)
-IDLE_EVENTS = (MARKED, NOTIFIED, ("rp_cnp_handled", "rx_cnp_pkts"), SEQUENCE_ERRORS, TIMEOUTS)
+IDLE_EVENTS = (MARKED, NOTIFIED, ("rp_cnp_handled", "rx_cnp_pkts", "cnpHandled", "rx_rdma_cnp_pkts"), SEQUENCE_ERRORS, TIMEOUTS)
 
 
 @check(
@@ -57,16 +60,21 @@ def idle_quiet(
     for rail in pod_rails:
         nic, device = nics.get(rail["netdev"]), devices.get(rail["device"])
         events = {
-            "pauses received": pick(nic, RX_PAUSES, pod_roce_priority),
-            "pauses sent": pick(nic, TX_PAUSES, pod_roce_priority),
+            "pauses received": _first(pick(nic, RX_PAUSES, pod_roce_priority), pick(nic, RX_PAUSED_US, pod_roce_priority)),
+            "pauses sent": _first(pick(nic, TX_PAUSES, pod_roce_priority), pick(nic, TX_PAUSED_US, pod_roce_priority)),
             "packets discarded": total(nic, DISCARDS, pod_roce_priority),
-            **{names[0]: pick(device, names) for names in IDLE_EVENTS},
+            **{named(device, names): pick(device, names) for names in IDLE_EVENTS},
         }
         for name, count in events.items():
             if count:
                 yield Finding(f"{rail['netdev']} {name}", "none while the pod is idle", str(count))
             elif count is None and not name.startswith("packets"):
                 yield Finding(f"{rail['netdev']} {name}", "event counter", "not reported", "unknown")
+
+
+def _first(frames: int | None, microseconds: int | None) -> int | None:
+    """Pause frames, or for how long they paused where the driver counts only that."""
+    return frames if frames is not None else microseconds
 
 
 @check(

@@ -21,6 +21,7 @@ from .._counters import (
     incasts_of_node,
     judge_most,
     loaded_seconds,
+    named,
     paused_percent,
     pick,
     total,
@@ -122,7 +123,7 @@ def no_drops(
             yield Finding(f"{rail['netdev']} discards", "discard counter", "not reported", "unknown")
         elif discarded:
             yield Finding(rail["netdev"], "no packet discarded", str(discarded))
-        lost = {names[0]: pick(devices.get(rail["device"]), names) for names in LOST}
+        lost = {named(mine, names): pick(mine, names) for names in LOST for mine in (devices.get(rail["device"]),)}
         for name, count in lost.items():
             if count is None:
                 yield Finding(f"{rail['device']} {name}", "counter", "not reported", "unknown")

@@ -10,7 +10,7 @@ import typing as t
 from ...pod.names import Rows
 from ...text.counting import counted
 from .. import Finding, NotApplicable, check
-from .._counters import DISCARDS, RX_BYTES, RX_PAUSED_US, SEQUENCE_ERRORS, TIMEOUTS, growth, pick
+from .._counters import DISCARDS, RX_ALL, RX_BYTES, RX_PAUSED_US, SEQUENCE_ERRORS, TIMEOUTS, TX_ALL, growth, named, pick
 from .._grouping import planned_rails
 from ._layers import ABOVE_INCASTS, LOADED, OF_RANKS, SINCE
 
@@ -18,7 +18,7 @@ from ._layers import ABOVE_INCASTS, LOADED, OF_RANKS, SINCE
 LINK_LOST = ("link_down_events_phy", "link_down_events")
 BIT_ERRORS = ("rx_crc_errors_phy", "rx_fcs_err_frames", "frames_rx_bad_fcs", "rx_crc_errors.nic", "port.rx_crc_errors", "rx_crc_errors")
 SYMBOL_ERRORS = ("rx_symbol_err_phy", "rx_pcs_symbol_err")
-MOVED = (("rx_bytes_phy", "rx_bytes"), ("tx_bytes_phy", "tx_bytes"))
+MOVED = (RX_ALL, TX_ALL)
 TX_BYTES = ("tx_prio{p}_bytes", "tx_bytes_pri{p}")
 PRIORITIES = range(8)
 # Below this a rail has carried no load whose class could be judged.
@@ -105,6 +105,9 @@ def losses_under_load(
     yield from _not_reported(counts, "discards and retransmissions")
     for rail in pod_rails:
         known = _known(counts[rail["device"]])
+        # Where the driver counts both as one, it is one error.
+        if len({named(devices.get(rail["device"]), names) for names in sent_again.values()}) < len(sent_again):
+            known.pop(TIMEOUTS[0], None)
         yield from _errors(rail["device"], "no packet discarded or sent again", known, _moved(nics.get(rail["netdev"], {})), pod_load_errors_max_per_tb)
         order = pick(devices.get(rail["device"]), ("out_of_sequence",))
         if order and not any(known.values()):
