@@ -92,6 +92,14 @@ EXPECTED: dict[str, dict[str, tuple[Found, list[str], list[str]]]] = {
         "links": (set(), [], []),
         "routing": (on("subnet_manager_up", "fail", *LEAVES, *SPINES), ["leaf01 subnet manager: expected one master, got no response"], RACKS),
     },
+    "limited_member": {
+        "links": (set(), [], []),
+        "routing": (
+            on("rails_in_partition", "fail", "gpu01"),
+            ["gpu01 mlx5_2 partition key: expected 0xffff, got 0x7fff"],
+            ["rack_01"],
+        ),
+    },
     "one_lane": {
         "links": (
             on("port_speed", "fail", "gpu03", "leaf01"),

@@ -146,6 +146,28 @@ def silent(node: str) -> Missing:
     return missing
 
 
+def keys(lab: Lab, node: str) -> str:
+    """The first line of the partition keys of an adapter's port."""
+    lid = re.match(r'0x\S+ ".*?"\s+(\d+)', link(lab, node, 1))
+    return lab.run("smpquery", "pkeys", lid[1], "1").stdout.partition("\n")[0] if lid else ""
+
+
+def limited(node: str | None) -> t.Callable[[Lab], None]:
+    """Start the manager again with an adapter's port as a limited member of the partition, or with none."""
+
+    def inject(lab: Lab) -> None:
+        lab.limited = [link(lab, node, 1).split()[0]] if node else []
+        lab.stop_manager()
+        lab.start_manager()
+
+    return inject
+
+
+def limited_in(node: str) -> Missing:
+    """A proof that the port has the key of a limited member."""
+    return lambda lab: None if re.match(r"\s*0: 0x7fff ", said := keys(lab, node)) else f"{node} has {said or 'no keys'}"
+
+
 FAULTS: dict[str, Fault] = {
     "hca_lost": Fault(unlinked("gpu03 mlx5_2", None), gone("gpu03 mlx5_2", "ibhosts"), relinked("gpu03 mlx5_2", None), swept=True),
     "switch_link_lost": Fault(unlinked(*UPLINK), says(*UPLINK, r"Down/ Polling"), relinked(*UPLINK), swept=True),
@@ -167,6 +189,7 @@ FAULTS: dict[str, Fault] = {
     "cables_swapped": Fault(rewired(swapped(("leaf01", 3), ("leaf01", 4))), says("leaf01", 3, r'"gpu04 mlx5_0"')),
     "wrong_rail": Fault(rewired(swapped(("gpu07 mlx5_0", 1), ("gpu07 mlx5_1", 1))), says("leaf01", 7, r'"gpu07 mlx5_1"')),
     "uplink_removed": Fault(rewired(without("leaf03", 40)), says("leaf03", 40, r"Down/ Polling")),
+    "limited_member": Fault(limited("gpu01 mlx5_2"), limited_in("gpu01 mlx5_2"), limited(None)),
     "no_manager": Fault(rewired(lambda net: None, with_manager=False), no_answer),
 }  # fmt: skip
 

@@ -40,6 +40,8 @@ class Lab:
         self.log = directory / "ibsim.log"
         self.simulator: subprocess.Popen[str] | None = None
         self.manager: subprocess.Popen[str] | None = None
+        # The GUIDs of ports that are limited members of the one partition.
+        self.limited: list[str] = []
         directory.mkdir(parents=True, exist_ok=True)
         for host in net.shape.host_names():
             self._host(host)
@@ -83,10 +85,13 @@ class Lab:
         # Else the manager would lift a slow port to what its adapter supports, and find a silent switch at a time of its own.
         conf.write_text("force_link_speed 0\nforce_link_speed_ext 0\nsweep_interval 0\nforce_log_flush TRUE\n")
         log.unlink(missing_ok=True)
+        partitions = self.directory / "partitions.conf"
+        partitions.write_text(f"Default=0x7fff, ipoib : ALL=full{''.join(f', {guid}=limited' for guid in self.limited)};\n")
         own = {"OSM_TMP_DIR": str(self.directory), "OSM_CACHE_DIR": str(self.directory)}
         self.manager = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "KILL", "opensm", "-R", "ftree,updn,minhop", "-f", str(log), "-F", str(conf)], cwd=self.directory, text=True,
-            env=self.environment("gpu01", "mlx5_0") | own, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            ["setpriv", "--pdeathsig", "KILL", "opensm", "-R", "ftree,updn,minhop", "-P", str(partitions), "-f", str(log), "-F", str(conf)],
+            cwd=self.directory, text=True, env=self.environment("gpu01", "mlx5_0") | own,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         poll(120, lambda: None if self._sweeps() else "opensm has not swept it", "the subnet")
         poll(60, self.not_settled, "the subnet")
