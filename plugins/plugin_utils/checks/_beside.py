@@ -13,15 +13,13 @@ from dataclasses import dataclass
 
 from ..pod.names import Rows
 from . import CannotTell
-from ._counters import MARKED, RX_PAUSED_US, RX_PAUSES, SEQUENCE_ERRORS, TIMEOUTS, growth, pick
+from ._counters import CNPS, MARKED, RX_PAUSED_US, RX_PAUSES, SEQUENCE_ERRORS, TIMEOUTS, TX_ALL, growth, pick
 from ._slow_pairs import LOST_ON_THE_WAY
 
 # Evaluated when it is imported, which before Python 3.10 cannot be `|`.
 Peers = t.Mapping[str, t.Optional[Rows]]  # noqa: UP045
 Tables = tuple[t.Optional[Peers], t.Optional[Peers], t.Optional[Peers], t.Optional[Peers]]  # noqa: UP045
 Row = dict[str, t.Any]
-TX_BYTES = ("tx_bytes_phy", "tx_bytes")
-CNPS = ("rp_cnp_handled", "rx_cnp_pkts")
 KINDS = ("retransmissions", "paused", "CNPs handled", "ECN marks")
 NOT_REPORTED = "not reported"
 
@@ -94,7 +92,7 @@ class Counted:
         return {kind: count for kind, count in zip(KINDS, counts) if kind != "paused" or rail["netdev"] is not None}
 
     def _paused_percent(self, nic: t.Mapping[str, int]) -> float | None:
-        paused, sent = pick(nic, RX_PAUSED_US, self.priority), pick(nic, TX_BYTES)
+        paused, sent = pick(nic, RX_PAUSED_US, self.priority), pick(nic, TX_ALL)
         if paused is None:
             return 0.0 if pick(nic, RX_PAUSES, self.priority) == 0 else None
         sending_us = (sent or 0) * 8 / self.link / 1e3

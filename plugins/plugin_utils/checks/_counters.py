@@ -30,6 +30,8 @@ DISCARDS = ("rx_prio{p}_discards", "rx_prio{p}_buf_discard", "rx_discards_phy", 
 # Of RDMA devices: marks and notifications at the receiver, and what is lost (mlx5, bnxt_re, irdma, ionic).
 MARKED = ("np_ecn_marked_roce_packets", "rx_ecn_marked_pkts", "RxECNMrkd", "rx_rdma_ecn_pkts")
 NOTIFIED = ("np_cnp_sent", "tx_cnp_pkts", "cnpSent", "tx_rdma_cnp_pkts")
+# Notifications that arrive at the sender.
+CNPS = ("rp_cnp_handled", "rx_cnp_pkts", "cnpHandled", "rx_rdma_cnp_pkts")
 # What irdma sends again for any reason, by the names of newer and older kernels.
 SENT_AGAIN = ("RetransSegs", "tcpRetransSegs")
 SEQUENCE_ERRORS = ("packet_seq_err", "seq_err_naks_rcvd", "req_rx_pkt_seq_err", *SENT_AGAIN)

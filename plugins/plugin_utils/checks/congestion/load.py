@@ -13,6 +13,7 @@ from ...pod.names import Rows
 from .. import CannotTell, Finding, check
 from .._counters import (
     ALL_BYTES,
+    CNPS,
     DISCARDS,
     MARKED,
     NOTIFIED,
@@ -34,7 +35,7 @@ from .._under_load import CLASS_FIX, OTHER_CLASS, in_class
 Peers = dict[str, Rows]
 End = tuple[str, str]
 ALL_INCASTS = (INCAST, ACROSS)
-IDLE_EVENTS = (MARKED, NOTIFIED, ("rp_cnp_handled", "rx_cnp_pkts", "cnpHandled", "rx_rdma_cnp_pkts"), SEQUENCE_ERRORS, TIMEOUTS)
+IDLE_EVENTS = (MARKED, NOTIFIED, CNPS, SEQUENCE_ERRORS, TIMEOUTS)
 
 
 @check(
