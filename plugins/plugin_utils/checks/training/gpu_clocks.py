@@ -14,6 +14,7 @@ from .._once import Peers
 from .steps import OWN_COMMAND
 
 # Of nvidia-smi's clocks_throttle_reasons (nvml.h, nvmlClocksThrottleReason*): what is a fault of the host, and what is how the GPU is set or what it does.
+# Power cap and none were seen on an H100 and two H200; the others are from nvml.h, not seen on the real one.
 FAULTS = {0x08: "slowed down by the hardware", 0x20: "close to its temperature limit", 0x40: "too hot", 0x80: "braked by the power supply"}
 LIMITS = {0x02: "application clocks", 0x04: "power cap", 0x10: "sync boost", 0x100: "display clocks"}
 # A sample of a GPU that is busy for less than this share of the time shows an idle clock.
