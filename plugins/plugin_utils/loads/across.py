@@ -91,11 +91,11 @@ def _round(
     for rail in sorted(receivers, key=lambda one: one["index"]):
         of_group.setdefault(group_of[rail["host"]], []).append(rail)
     sent: dict[str, list[Values]] = {group: [] for group in of_group}
+    others = {own: [group for group in (*groups[place + 1 :], *groups[:place]) if group in of_group] for place, own in enumerate(groups)}
+    sizes = {group: len(its) for group, its in of_group.items()}
     for sender in _in_turn(senders, group_of, groups):
-        own = groups.index(group_of[sender["host"]])
-        others = [group for group in (*groups[own + 1 :], *groups[:own]) if group in of_group]
-        if others:
-            sent[min(others, key=lambda group: len(sent[group]) / len(of_group[group]))].append(sender)
+        if able := others[group_of[sender["host"]]]:
+            sent[min(able, key=lambda group: len(sent[group]) / sizes[group])].append(sender)
     return [pair for group, its in of_group.items() for pair in _to_group(group, sent[group], its, spines, least, most)]
 
 
@@ -116,7 +116,7 @@ def _to_group(group: str, senders: t.Sequence[Values], receivers: t.Sequence[Val
             receiver = waiting[0]
             waiting.rotate(-1)
             own, other = sender["leaf"], receiver["leaf"]
-            if own != other and spines[own].keys() & spines[other].keys():
+            if own != other and not spines[own].keys().isdisjoint(spines[other]):
                 ends = {"sender": sender, "receiver": receiver}
                 found[_nic(receiver)].append({**ends, "group": group, "cross": True, "across": True})
                 if len(found[_nic(receiver)]) == most:
