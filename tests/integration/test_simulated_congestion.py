@@ -125,6 +125,7 @@ def test_a_healthy_pod_is_congested_for_real_and_holds(pod: Pod) -> None:
 @pytest.mark.exhaustive
 def test_real_incasts_trip_what_was_judged_in_process(pod: Pod) -> None:
     names = ["dcqcn_mute", "receiver_slow@gpu07", "ecmp_polarised@leaf05", "uplink_lossless_on_two", "marked_while_idle@gpu08", "headroom_short@leaf07"]
+    names += ["spine_never_marks", "spine_port_unused@spine03"]
     pods = inprocess.Pods(pod.inventory)
     faulty = pods.pod(names)
     expected = {one.check: one.verdict for one in inprocess.judge(pods.plan, faulty, "congestion") if one.verdict not in ("pass", "skip")}
@@ -134,3 +135,4 @@ def test_real_incasts_trip_what_was_judged_in_process(pod: Pod) -> None:
     assert climb.rc == 2 and climb.report is not None, climb.output
     assert set(not_well(climb.report)) == set(expected)
     assert {"dcqcn_backs_off", "slow_receiver", "ecmp_balanced", "qos_agrees", "idle_quiet", "switch_drops", "no_drops"} <= set(expected)
+    assert {"spine_marks", "spines_balanced"} <= set(expected)
