@@ -73,6 +73,8 @@ class Rail:
     length_m: float = 30
     rx_power_dbm: list[float] = field(default_factory=list)
     tx_power_dbm: list[float] = field(default_factory=list)
+    # The current of each laser; of those that are left out it is that of a new one.
+    tx_bias_ma: list[float] = field(default_factory=list)
     optic_part: str = "MMA4Z00-NS400"
     pre_fec_ber: str = "2E-9"
     symbol_ber: str = "15E-255"

@@ -214,6 +214,12 @@ def module(rail: Rail) -> str:
     for lane, (rx, tx) in enumerate(zip(rail.rx_power_dbm, rail.tx_power_dbm), 1):
         lines.append(f"\tTransmit avg optical power (Channel {lane})    : {10 ** (tx / 10):.4f} mW / {tx:.2f} dBm")
         lines.append(f"\tRcvr signal avg optical power (Channel {lane}) : {10 ** (rx / 10):.4f} mW / {rx:.2f} dBm")
+    for lane in range(1, len(rail.tx_power_dbm) + 1):
+        current = rail.tx_bias_ma[lane - 1] if lane <= len(rail.tx_bias_ma) else 7.5
+        lines.append(f"\tLaser tx bias current (Channel {lane})         : {current:.3f} mA")
+    for name, limit in (("high alarm", 13.0), ("low alarm", 3.0), ("high warning", 11.0), ("low warning", 4.0)):
+        words = f"Laser bias current {name} threshold"
+        lines.append(f"\t{words:<42}: {limit:.3f} mA")
     for name, limit in (("high alarm", 7.0), ("low alarm", -8.4), ("high warning", 4.0), ("low warning", -5.4)):
         words = f"Laser rx power {name} threshold"
         lines.append(f"\t{words:<42}: {10 ** (limit / 10):.4f} mW / {limit:.2f} dBm")

@@ -13,6 +13,7 @@ from .._planned import cables_of
 from .optics import NO_LIGHT_DBM, is_copper, planned_copper
 
 Row = dict[str, t.Any]
+BIAS_LIMITS = ("bias_low_alarm_ma", "bias_low_warning_ma", "bias_high_warning_ma", "bias_high_alarm_ma")
 MONITORS = ("temperature_c", "rx_power_dbm", "tx_power_dbm")
 LASER = "A laser of this module fails or is switched off: it receives light and sends too little."
 LASER_FIX = (
@@ -48,6 +49,46 @@ def optic_health(
             yield from _sent(cable["port"], row, pod_optic_tx_floor_dbm)
     if not monitored:
         raise NotApplicable("no planned port of this node has an optic that reports its temperature or power")
+
+
+@check(
+    cause="The laser needs more current than the module allows for: it ages or is too hot, and fails soon; too little current is a driver that fails.",
+    fix="Compare with the other lanes and the module's temperature, then replace the module before its light fails.",
+    fabric="roce",
+)
+def laser_bias(transceivers: Rows, pod_cables: Rows) -> t.Iterator[Finding]:
+    """The current of every laser of a planned optic is within the alarm limits of its module, and within its warning limits (outside: warn)."""
+    lanes: dict[str, Rows] = {}
+    for row in transceivers:
+        if row["lane"] is None or row["media_lanes"] is None or row["lane"] <= row["media_lanes"]:
+            lanes.setdefault(port_name(row["port"]), []).append(row)
+    judged = 0
+    for cable in cables_of(pod_cables):
+        rows = lanes.get(port_name(cable["port"]), [])
+        # Limits are those of a module, whichever lane they are reported with; 0 mA is written where there is none.
+        limits = {name: next((row[name] for row in rows if row[name]), None) for name in BIAS_LIMITS}
+        if planned_copper(cable) or all(row["tx_bias_ma"] is None for row in rows) or all(limit is None for limit in limits.values()):
+            continue
+        judged += 1
+        for row in rows:
+            yield from _bias(cable["port"], row, limits)
+    if not judged:
+        raise NotApplicable("no planned port of this node has an optic that reports its laser current and its limits")
+
+
+def _bias(port: str, row: Row, limits: t.Mapping[str, float | None]) -> t.Iterator[Finding]:
+    """The current of one lane, in mA; that of a laser that is switched off is no fault of the laser."""
+    where, current, sent = port if row["lane"] is None else f"{port} lane {row['lane']}", row["tx_bias_ma"], row["tx_power_dbm"]
+    if current is None:
+        yield Finding(f"{where} laser current", "a current within the module's limits", "not reported", "unknown", port)
+        return
+    off = sent is not None and sent <= NO_LIGHT_DBM
+    for whose, severity in (("alarm", None), ("warning", "warn")):
+        low, high = limits[f"bias_low_{whose}_ma"], limits[f"bias_high_{whose}_ma"]
+        if (low is not None and current < low and not off) or (high is not None and current > high):
+            bounds = f"{'-' if low is None else f'{low:g}'} to {'-' if high is None else f'{high:g}'} mA ({whose} limits)"
+            yield Finding(f"{where} laser current", bounds, f"{current:g} mA", severity, port)
+            return
 
 
 def _temperature(port: str, rows: Rows, warn: float, most: float) -> t.Iterator[Finding]:
