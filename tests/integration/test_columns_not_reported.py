@@ -50,6 +50,7 @@ NOWHERE: dict[tuple[str, str, str], tuple[str, str]] = {
     ("switch_link_flaps", "link_changes", "changes"): ("skip", "a kernel or release that does not count them"),
     ("optic_health", "transceivers", "temperature_c"): ("pass", "no module of the node has a sensor; the light is judged"),
     ("optic_health", "transceivers", "tx_power_dbm"): ("pass", "modules without a sensor of what they send; what the peer receives is judged"),
+    ("laser_bias", "transceivers", "tx_bias_ma"): ("skip", "no module of the node reports the current of its lasers; the light is judged"),
     ("other_classes_kept", "queue_drops", "queue"): ("skip", "the switch does not count drops by class; switch_drops evaluates all of them"),
     ("software_uniform", "ibstat", "firmware"): ("pass", "a driver without firmware, as Soft-RoCE, reports none on any host; software_pinned asks for it"),
     ("software_uniform", "gpus", "runtime"): ("pass", "a driver that reports no runtime on any host; software_pinned asks for it"),
