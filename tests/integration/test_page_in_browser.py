@@ -126,9 +126,9 @@ def test_the_verdict_is_on_top_and_the_finding_folds_out(faulty: Path, look) -> 
     expect(page.locator(".step.closed .gate.closed")).to_have_text("rack_01")
     finding = page.locator("#findings .entry")
     expect(finding).to_have_count(1)
-    expect(finding.get_by_text("replace the odd one or the cable")).to_be_hidden()
+    expect(finding.get_by_text("replace the one that differs from the plan")).to_be_hidden()
     finding.locator("summary").click()
-    expect(finding.get_by_text("replace the odd one or the cable")).to_be_visible()
+    expect(finding.get_by_text("replace the one that differs from the plan")).to_be_visible()
 
 
 def test_a_verdict_folds_out_to_what_the_switch_printed(faulty: Path, look) -> None:

@@ -21,7 +21,8 @@ def rows(key: str, counters: dict[str, dict[str, int]], share: int) -> list[dict
     return [{key: nic, "name": name, "value": 100 + value * share} for nic, its in counters.items() for name, value in its.items()]
 
 
-def node(nic: dict[str, dict[str, int]] = NIC, rdma: dict[str, dict[str, int]] = RDMA) -> _beside.Counted:
+def node(nic: dict[str, dict[str, int]] | None = None, rdma: dict[str, dict[str, int]] | None = None) -> _beside.Counted:
+    nic, rdma = nic or NIC, rdma or RDMA
     return _beside.of_node("a", (rows("netdev", nic, 0), rows("netdev", nic, 1), rows("device", rdma, 0), rows("device", rdma, 1)), 3, 400.0)
 
 

@@ -17,7 +17,8 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.schedule i
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import layout
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.planned import plan_of
 
-LIMITS = {"pod_link_gbit_s": 400.0, "pod_write_bw_bidirectional": False, "pod_write_bw_min_percent": 87.5, "pod_write_bw_warn_percent": 92.5}
+COUNTED = {"pod_roce_priority": 3, "pod_link_gbit_s": 400.0}
+LIMITS = {**COUNTED, "pod_write_bw_bidirectional": False, "pod_write_bw_min_percent": 87.5, "pod_write_bw_warn_percent": 92.5}
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ class Pod:
 
     def gpu_memory(self) -> dict[str, list[Finding]]:
         """What gpu_write_bw finds on each host."""
-        return self.each(lambda host: checks.gpu_write_bw(**self.asked(host), pod_gpu_write_bw="auto", pod_gpu_write_bw_percent=90.0))
+        return self.each(lambda host: checks.gpu_write_bw(**self.asked(host), **COUNTED, pod_gpu_write_bw="auto", pod_gpu_write_bw_percent=90.0))
 
     def asked(self, host: str) -> dict[str, t.Any]:
         peers = {"load_jobs_of_peers": self.done["load_jobs"], "write_bw_of_peers": self.done["write_bw"]}
