@@ -59,12 +59,19 @@ def _limited(number: int, into: Path) -> Outcome:
     """A seed that needs no processes, within a time; it leaves no process and no file of its own."""
     bench = _bench(number // SEEDS_OF_A_BENCH)
     (into / "tmp").mkdir()
+    # A lab that other tests of this process share may be running.
+    running = _children()
     with _alarm(), _temporary(into / "tmp"):
         outcome = in_process.run_seed(number, bench, into)
     left = [f"FILE LEFT: {path}" for path in (into / "tmp").iterdir()]
-    left += [f"PROCESS LEFT: {pid}" for path in Path("/proc/self/task").glob("*/children") for pid in path.read_text(encoding="ascii").split()]
+    left += [f"PROCESS LEFT: {pid}" for pid in sorted(_children() - running)]
     outcome.wrong += left
     return outcome
+
+
+def _children() -> set[str]:
+    """The ids of the processes that this one has started and that have not ended."""
+    return {pid for path in Path("/proc/self/task").glob("*/children") for pid in path.read_text(encoding="ascii").split()}
 
 
 @functools.lru_cache(maxsize=1)

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,25 @@ def test_a_false_go_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(inprocess.Pods, "pod", lambda pods, _names=(), seed=1: healthy(pods, (), seed))
     outcome = in_process.run_seed(number, bench, tmp_path)
     assert "fault" in outcome.met and [words.partition(":")[0] for words in outcome.wrong] == ["FALSE GO"]
+
+
+def test_a_process_that_a_seed_leaves_is_bad_and_one_that_ran_before_it_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The labs that other tests share may be processes of the same worker."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def run_seed(_number: int, _bench: in_process.Bench, _into: Path) -> Outcome:
+        started.append(subprocess.Popen(["sleep", "60"]))
+        return Outcome("a seed", [])
+
+    with subprocess.Popen(["sleep", "60"]) as before:
+        try:
+            assert running.run_number(43).wrong == []
+            monkeypatch.setattr(in_process, "run_seed", run_seed)
+            assert running.run_number(43).wrong == [f"PROCESS LEFT: {started[0].pid}"]
+        finally:
+            for process in (before, *started):
+                process.kill()
+                process.wait()
 
 
 def test_nodes_that_fail_in_several_ways(tmp_path: Path) -> None:
