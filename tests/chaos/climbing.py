@@ -38,7 +38,7 @@ TOP = "routing"
 SIZE: dict[str, t.Any] = {"racks": 2, "hosts_per_rack": 2, "spines": 2}
 HOSTS, SWITCHES = [f"gpu{number:02}" for number in range(1, 5)], [*(f"leaf{number:02}" for number in range(1, 9)), "spine01", "spine02"]
 # A node that hangs is given up after this.
-READ_TIMEOUT_SECONDS = 20
+READ_TIMEOUT_SECONDS = 40
 INTERRUPTED_SECONDS = 20
 # The requests that a trouble may begin with: of a host and a spine one a phase, of a leaf a command, the first of which no other can stand in for.
 REQUESTS = {"gpu": 5, "spine": 3, "leaf": 3}

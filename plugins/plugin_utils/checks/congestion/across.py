@@ -27,6 +27,7 @@ NO_RATES = "rates of the senders across gate groups: not reported"
     "compare the spines' ECN thresholds with their vendor's.",
     kind="switch",
     severity="warn",
+    needs="load",
 )
 def across_fills_uplinks(
     load_jobs_of_peers: Peers, write_bw_of_peers: Peers, pod_incasts: Rows, pod_incast_refused: str, pod_incast_fill_percent: float
@@ -53,6 +54,7 @@ def across_fills_uplinks(
     fix="Fix slow_receiver first, where it is reported; else compare the rates of its senders, each alone, with ib_write_bw from their gate groups.",
     severity="warn",
     kind="host",
+    needs="load",
 )
 def across_fair_share(
     load_jobs_of_peers: Peers, write_bw_of_peers: Peers, pod_incasts: Rows, pod_incast_refused: str, pod_node: str, pod_fair_share_percent: float
