@@ -85,8 +85,12 @@ test-all: test exhaustive ## Run all the tests: those of `make test`, then the e
 
 .PHONY: exhaustive
 exhaustive: $(DEV_STAMP) ## Run the exhaustive and slow tests alone, which `make test` leaves out
-	$(BIN)/pytest $(BESIDE) -m "exhaustive and not alone" $(PYTEST_ARGS)
+	$(BIN)/pytest $(BESIDE) -m "exhaustive and not alone and not long" $(PYTEST_ARGS)
 	$(BIN)/pytest -m "exhaustive and alone" $(PYTEST_ARGS)
+
+.PHONY: long
+long: $(DEV_STAMP) ## Run what is too long for each change: incidents as whole playbooks, figures of large pods
+	$(BIN)/pytest $(BESIDE) -m long $(PYTEST_ARGS)
 
 .PHONY: unit
 unit: $(DEV_STAMP) ## Run the unit tests

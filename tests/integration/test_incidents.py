@@ -19,7 +19,7 @@ from ansible_collections.gpufabric.pyramid.tests.simulated_pod import answers, i
 from .conftest import Climb, Pod
 
 EVERY = incidents.every()
-# Whole playbooks: these two are part of every run of the tests, the others are exhaustive.
+# Whole playbooks: these two are part of every run of the tests, the others are long.
 ALWAYS = ("acs_redirects_halve_nccl", "uplink_mtu_1500_drops_large_packets")
 SHORT = {
     "pod_idle_seconds": 1, "pod_incast_seconds": 1, "pod_write_bw_seconds": 1, "pod_load_setup_seconds": 8, "pod_load_lead_seconds": 1,
@@ -28,11 +28,11 @@ SHORT = {
 
 
 def cases(names: t.Iterable[str], always: t.Container[str] | None = None) -> t.Iterator[t.Any]:
-    """Incidents as cases of a test; one with a known gap must fail, and one that is not among those that always run is exhaustive."""
+    """Incidents as cases of a test; one with a known gap must fail, and one that is not among those that always run is exhaustive and long."""
     for name in names:
         gap = EVERY[name].known_gap
         marks = [pytest.mark.xfail(strict=True, reason=gap, raises=AssertionError)] if gap else []
-        yield pytest.param(name, marks=[*marks, *([pytest.mark.exhaustive] if always is not None and name not in always else [])])
+        yield pytest.param(name, marks=[*marks, *([pytest.mark.exhaustive, pytest.mark.long] if always is not None and name not in always else [])])
 
 
 @pytest.fixture(scope="module")

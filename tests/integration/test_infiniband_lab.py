@@ -304,6 +304,7 @@ def test_names_that_nobody_set_are_told_by_guids(tmp_path: Path) -> None:
 
 
 @pytest.mark.exhaustive
+@pytest.mark.long
 def test_256_hosts_are_read_and_judged(tmp_path: Path) -> None:
     """2048 adapters over 32 leaves and 16 spines, without a manager, which takes longer than all else: so every port is a finding."""
     lab = made(tmp_path / "large", Shape(hosts=256, rails=8, spines=16, unit=64))

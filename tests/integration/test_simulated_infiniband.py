@@ -91,6 +91,7 @@ def test_every_check_of_infiniband_has_a_fault() -> None:
 
 
 @pytest.mark.exhaustive
+@pytest.mark.long
 def test_fifty_healthy_pods_raise_no_finding(tmp_path: Path) -> None:
     tiny = layout.write(tmp_path, racks=1, hosts_per_rack=3, spines=2, fabric="infiniband", expectations={"pod_name": "tiny", "pod_fabric_reader": ["gpu01"]})
     pods = inprocess.Pods(tiny)
