@@ -12,6 +12,7 @@ import typing as t
 from dataclasses import dataclass
 
 from ..pod.names import Rows
+from ..pod.types import DeviceNames, Rail
 from . import CannotTell
 from ._counters import CNPS, MARKED, RX_PAUSED_US, RX_PAUSES, SEQUENCE_ERRORS, TIMEOUTS, TX_ALL, growth, pick
 from ._slow_pairs import LOST_ON_THE_WAY
@@ -36,7 +37,7 @@ class Counted:
     priority: int = 0
     link: float = 1.0
 
-    def of_pair(self, own: tuple[str, Row], other: tuple[str, str, Row | None]) -> str:
+    def of_pair(self, own: tuple[str, Rail], other: tuple[str, str, Rail | None]) -> str:
         """What the two ends of a test counted, as the end of a sentence.
 
         own: host and rail (of ``pod_rails``); other: host, device and the rail of that name, from which its netdev is.
@@ -45,11 +46,11 @@ class Counted:
         ends = [(own[1]["device"], self._of(own[0], own[1])), (f"{host} {device}", self._of(host, rail or {"device": device, "netdev": None}))]
         return self._words(ends)
 
-    def of_rail(self, host: str, rail: Row) -> str:
+    def of_rail(self, host: str, rail: Rail | DeviceNames) -> str:
         """What one rail of a host counted, as the end of a sentence."""
         return self._words([(rail["device"], self._of(host, rail))])
 
-    def of_host(self, host: str, rails: Rows) -> str:
+    def of_host(self, host: str, rails: t.Sequence[Rail | DeviceNames]) -> str:
         """What the rails of a host counted together, as the end of a sentence."""
         return self._together("its rails", {str(rail["device"]): self._of(host, rail) for rail in rails})
 
@@ -79,7 +80,7 @@ class Counted:
             said.append(f"{kind} {amount}" + (f" (most at {most})" if known.get(most) else ""))
         return f"; meanwhile at {who}: {', '.join(said)}" if reported else ""
 
-    def _of(self, host: str, rail: Row) -> dict[str, float | None]:
+    def _of(self, host: str, rail: Rail | DeviceNames) -> dict[str, float | None]:
         """What a rail counted by kind: numbers, and of the pauses the share of its sending time in percent; None: not reported. ``reset``: went back."""
         try:
             own = [(table or {}).get(host) for table in self.tables]
@@ -127,10 +128,12 @@ def _word(one: t.Mapping[str, float | None], kind: str) -> str:
     return f"{count:.3g} %" if kind == "paused" else f"{count:.0f}"
 
 
-def errors_grown(rail: Row, idle: Rows | None, now: Rows | None, rdma_idle: Rows | None, rdma: Rows | None) -> dict[str, int] | None:
+def errors_grown(rail: Rail, idle: Rows | None, now: Rows | None, rdma_idle: Rows | None, rdma: Rows | None) -> dict[str, int] | None:
     """What a rail's NIC counted of lost data since before the load; None where no such counter was read, or one went back."""
     found: dict[str, int] = {}
-    for key, was, later in (("netdev", idle, now), ("device", rdma_idle, rdma)):
-        before, after = ({row["name"]: row["value"] for row in rows or () if row[key] == rail[key] and row["name"] in LOST_ON_THE_WAY} for rows in (was, later))
+    for key, name_of_it, was, later in (("netdev", rail["netdev"], idle, now), ("device", rail["device"], rdma_idle, rdma)):
+        before, after = (
+            {row["name"]: row["value"] for row in rows or () if row[key] == name_of_it and row["name"] in LOST_ON_THE_WAY} for rows in (was, later)
+        )
         found |= {name: after[name] - value for name, value in before.items() if name in after}
     return {name: grown for name, grown in found.items() if grown} if found and min(found.values()) >= 0 else None

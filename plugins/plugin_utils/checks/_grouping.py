@@ -9,6 +9,7 @@ import statistics
 import typing as t
 from collections import Counter
 
+from ..pod.types import Rail
 from ..readings.cells import CONVERT
 from . import CannotTell, Finding, NotApplicable
 
@@ -24,7 +25,7 @@ def grouped(rows: Rows, column: str) -> dict[t.Any, Rows]:
     return result
 
 
-def planned_rails(rails: Rows) -> Rows:
+def planned_rails(rails: list[Rail]) -> list[Rail]:
     """The planned rails.
 
     Raises CannotTell where there is none, since a check over no rail would pass.
@@ -34,7 +35,7 @@ def planned_rails(rails: Rows) -> Rows:
     return rails
 
 
-def rail_pci(rail: dict[str, t.Any], links: Rows | None) -> str | None:
+def rail_pci(rail: Rail, links: Rows | None) -> str | None:
     """A rail's PCI address: the plan's, else that of its netdev, which iproute2 reports from 5.14 on."""
     if rail.get("pci"):
         return str(CONVERT["pci"](rail["pci"]))

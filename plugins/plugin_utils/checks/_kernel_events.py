@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from ..pod.names import Rows
+from ..pod.types import Rail
 from ..text.counting import counted
 from . import Finding
 from ._grouping import rail_pci
@@ -83,7 +84,7 @@ class Devices:
     names: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, rails: Rows, gpus: Rows | None, links: Rows | None = None) -> Devices:
+    def of(cls, rails: list[Rail], gpus: Rows | None, links: Rows | None = None) -> Devices:
         """From a host's rails and what it reports of its GPUs."""
         named = {str(gpu["pci"]).rpartition(".")[0]: f"GPU {gpu['gpu']}" for gpu in gpus or () if gpu["pci"]}
         return cls(named | {pci.rpartition(".")[0]: str(rail["device"]) for rail in rails if (pci := rail_pci(rail, links))})

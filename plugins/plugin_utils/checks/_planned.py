@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import typing as t
 
+from ..pod.types import NearCable
 from . import CannotTell
 
 Rows = list[dict[str, t.Any]]
 
 
-def cables_of(cables: Rows) -> Rows:
+def cables_of(cables: list[NearCable]) -> list[NearCable]:
     """The planned cables; a check over none would pass."""
     if not cables:
         raise CannotTell("the wiring plan has no cable of this node")

@@ -9,6 +9,7 @@ import typing as t
 
 from ..loads.idle_test import busy_reason
 from ..pod.names import Rows
+from ..pod.types import Rail
 from . import CannotTell, Finding, check
 from ._counters import RX_BYTES, growth, pick
 
@@ -41,7 +42,7 @@ def hosts_idle(
         yield Finding("the host", "no job and no traffic", words)
 
 
-def in_class(rails: Rows, expected: t.Mapping[str, float], idle: Rows, now: Rows, priority: int) -> t.Iterator[Finding]:
+def in_class(rails: list[Rail], expected: t.Mapping[str, float], idle: Rows, now: Rows, priority: int) -> t.Iterator[Finding]:
     """The rails that did not receive in a priority what others sent to them.
 
     expected: bytes, by device; idle, now: the rows of ``nic_counters``, read around the load.

@@ -24,6 +24,7 @@ from ..loads.pair_tests import (
 )
 from ..loads.perftest_errors import UNSUPPORTED_OPTION
 from ..loads.thresholds import minimum_gbit_s
+from ..pod.types import Rail
 from . import PAIR, Finding, NotApplicable, check
 from ._beside import Counted, errors_grown
 from ._grouping import typical
@@ -42,7 +43,7 @@ TESTED = (ROUND, RETEST, REPEAT)
     hosts=PAIR,
 )
 def write_bw_per_rail(
-    load_jobs: Rows, load_jobs_of_peers: Peers, write_bw_of_peers: Peers, pod_node: str, pod_rails: Rows, pod_link_gbit_s: float,
+    load_jobs: Rows, load_jobs_of_peers: Peers, write_bw_of_peers: Peers, pod_node: str, pod_rails: list[Rail], pod_link_gbit_s: float,
     pod_write_bw_bidirectional: bool, pod_write_bw_min_percent: float, pod_write_bw_warn_percent: float, pod_roce_priority: int,
     nic_counters_idle: Rows | None = None, nic_counters: Rows | None = None, rdma_counters_idle: Rows | None = None, rdma_counters: Rows | None = None,
     nic_counters_idle_of_peers: Peers | None = None, nic_counters_of_peers: Peers | None = None, rdma_counters_idle_of_peers: Peers | None = None,
@@ -73,7 +74,7 @@ class _Beside:
     """What the ends of tests counted meanwhile; rails: those of the host that is judged, by whose devices those of its partners are called too."""
 
     counted: Counted
-    rails: Rows
+    rails: list[Rail]
 
     def of(self, end: PairEnd, other: PairEnd) -> str:
         """Of the two ends of a test, as the end of a sentence."""
@@ -213,7 +214,7 @@ def measured_as_asked(write_bw: Rows, load_jobs: Rows) -> t.Iterator[Finding]:
 
 @check(cause=OTHER_CLASS, fix=CLASS_FIX, fabric="roce", required=True, hosts=PAIR)
 def right_class(
-    nic_counters_idle: Rows, nic_counters: Rows, load_jobs: Rows, load_jobs_of_peers: Peers, write_bw_of_peers: Peers, pod_node: str, pod_rails: Rows,
+    nic_counters_idle: Rows, nic_counters: Rows, load_jobs: Rows, load_jobs_of_peers: Peers, write_bw_of_peers: Peers, pod_node: str, pod_rails: list[Rail],
     pod_roce_priority: int, pod_write_bw_seconds: int,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Traffic received under load is counted in the RoCE priority."""
@@ -232,7 +233,7 @@ def right_class(
     hosts=PAIR,
 )
 def gpu_write_bw(
-    load_jobs: Rows, load_jobs_of_peers: Peers, write_bw_of_peers: Peers, pod_node: str, pod_rails: Rows, pod_gpu_write_bw: str,
+    load_jobs: Rows, load_jobs_of_peers: Peers, write_bw_of_peers: Peers, pod_node: str, pod_rails: list[Rail], pod_gpu_write_bw: str,
     pod_gpu_write_bw_percent: float, pod_roce_priority: int, pod_link_gbit_s: float, nic_counters_idle: Rows | None = None,
     nic_counters: Rows | None = None, rdma_counters_idle: Rows | None = None,
     rdma_counters: Rows | None = None, nic_counters_idle_of_peers: Peers | None = None, nic_counters_of_peers: Peers | None = None,

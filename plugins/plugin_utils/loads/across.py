@@ -16,7 +16,9 @@ import math
 import typing as t
 from collections import deque
 
-Values = dict[str, t.Any]
+from ..pod.types import PodRail
+from .types import Incast
+
 Spines = t.Mapping[t.Any, t.Mapping[str, float]]
 Nic = tuple[str, int]
 TURNS = 4
@@ -27,8 +29,8 @@ LEAST_SENDERS = 2
 
 
 def plan_across(
-    groups: t.Mapping[str, t.Sequence[str]], rails: t.Sequence[Values], nodes: t.Mapping[str, t.Any], spines: Spines, kept: t.Container[Nic] = ()
-) -> tuple[list[Values], str]:
+    groups: t.Mapping[str, t.Sequence[str]], rails: t.Sequence[PodRail], nodes: t.Mapping[str, t.Any], spines: Spines, kept: t.Container[Nic] = ()
+) -> tuple[list[Incast], str]:
     """The tests of all rounds across some gate groups, and why there are none, in words; neither where there is one group only.
 
     groups: those that have incasts of their own; rails: as of ``Plan.rails``; spines: how many Gb/s lead from each leaf to each of its spines;
@@ -48,17 +50,17 @@ def plan_across(
     most = max(least, nodes[usable[0]["host"]].values["pod_incast_hosts"] - 1)
     for part_of in _ways(usable, group_of, standing):
         turns = max(part_of.values()) + 1
-        pairs: list[Values] = []
+        pairs: list[Incast] = []
         for number in range(turns):
             receivers = [rail for rail in usable if part_of[_nic(rail)] == number and _nic(rail) not in kept]
             senders = [rail for rail in usable if part_of[_nic(rail)] != number]
-            pairs += [{"round": number + 1, **pair} for pair in _round(senders, receivers, group_of, standing, spines, least, most)]
+            pairs += _round(number + 1, senders, receivers, group_of, standing, spines, least, most)
         if pairs:
             return _shares(_renumbered(pairs), nodes, spines), ""
     return [], "no two gate groups have leaves that a spine connects and hosts enough to congest one"
 
 
-def _nic(rail: Values) -> Nic:
+def _nic(rail: PodRail) -> Nic:
     return rail["host"], rail["index"]
 
 
@@ -68,7 +70,7 @@ def _turns(number: int) -> int:
     return next((one for one in turns if number - math.ceil(number / one) >= LEAST_SENDERS * math.ceil(number / one)), number)
 
 
-def _ways(rails: t.Sequence[Values], group_of: t.Mapping[str, str], groups: t.Sequence[str]) -> t.Iterator[dict[tuple[str, int], int]]:
+def _ways(rails: t.Sequence[PodRail], group_of: t.Mapping[str, str], groups: t.Sequence[str]) -> t.Iterator[dict[tuple[str, int], int]]:
     """The ways to take turns, the best one first: in which round each rail receives (from 0)."""
     indexes = sorted({rail["index"] for rail in rails})
     if len(indexes) > LEAST_SENDERS:
@@ -84,57 +86,66 @@ def _ways(rails: t.Sequence[Values], group_of: t.Mapping[str, str], groups: t.Se
 
 
 def _round(
-    senders: t.Sequence[Values], receivers: t.Sequence[Values], group_of: t.Mapping[str, str], groups: t.Sequence[str], spines: Spines, least: int, most: int
-) -> list[Values]:
+    number: int,
+    senders: t.Sequence[PodRail],
+    receivers: t.Sequence[PodRail],
+    group_of: t.Mapping[str, str],
+    groups: t.Sequence[str],
+    spines: Spines,
+    least: int,
+    most: int,
+) -> list[Incast]:
     """The tests of one round: senders go to the gate groups in equal parts, and there to as many receivers as they congest."""
-    of_group: dict[str, list[Values]] = {}
+    of_group: dict[str, list[PodRail]] = {}
     for rail in sorted(receivers, key=lambda one: one["index"]):
         of_group.setdefault(group_of[rail["host"]], []).append(rail)
-    sent: dict[str, list[Values]] = {group: [] for group in of_group}
+    sent: dict[str, list[PodRail]] = {group: [] for group in of_group}
     others = {own: [group for group in (*groups[place + 1 :], *groups[:place]) if group in of_group] for place, own in enumerate(groups)}
     sizes = {group: len(its) for group, its in of_group.items()}
     for sender in _in_turn(senders, group_of, groups):
         if able := others[group_of[sender["host"]]]:
             sent[min(able, key=lambda group: len(sent[group]) / sizes[group])].append(sender)
-    return [pair for group, its in of_group.items() for pair in _to_group(group, sent[group], its, spines, least, most)]
+    return [pair for group, its in of_group.items() for pair in _to_group(number, group, sent[group], its, spines, least, most)]
 
 
-def _in_turn(rails: t.Sequence[Values], group_of: t.Mapping[str, str], groups: t.Sequence[str]) -> list[Values]:
+def _in_turn(rails: t.Sequence[PodRail], group_of: t.Mapping[str, str], groups: t.Sequence[str]) -> list[PodRail]:
     """The rails in turn of their gate groups, so that each group is sent the same."""
-    of_group: dict[str, list[Values]] = {group: [] for group in groups}
+    of_group: dict[str, list[PodRail]] = {group: [] for group in groups}
     for rail in rails:
         of_group[group_of[rail["host"]]].append(rail)
     return [rail for its in itertools.zip_longest(*of_group.values()) for rail in its if rail is not None]
 
 
-def _to_group(group: str, senders: t.Sequence[Values], receivers: t.Sequence[Values], spines: Spines, least: int, most: int) -> list[Values]:
+def _to_group(number: int, group: str, senders: t.Sequence[PodRail], receivers: t.Sequence[PodRail], spines: Spines, least: int, most: int) -> list[Incast]:
     """The tests to one gate group: its receivers in turn, each with ``least`` senders or more and ``most`` at most."""
     waiting = deque(receivers[: len(senders) // least])
-    found: dict[tuple[str, int], list[Values]] = {_nic(rail): [] for rail in waiting}
+    found: dict[tuple[str, int], list[Incast]] = {_nic(rail): [] for rail in waiting}
     for sender in senders:
         for _step in range(len(waiting)):
             receiver = waiting[0]
             waiting.rotate(-1)
             own, other = sender["leaf"], receiver["leaf"]
             if own != other and not spines[own].keys().isdisjoint(spines[other]):
-                ends = {"sender": sender, "receiver": receiver}
-                found[_nic(receiver)].append({**ends, "group": group, "cross": True, "across": True})
+                pair: Incast = {"sender": sender, "receiver": receiver, "cross": True, "round": number, "group": group, "across": True}
+                found[_nic(receiver)].append(pair)
                 if len(found[_nic(receiver)]) == most:
                     waiting.pop()
                 break
     return [pair for its in found.values() if len(its) >= least for pair in its]
 
 
-def _renumbered(pairs: list[Values]) -> list[Values]:
+def _renumbered(pairs: list[Incast]) -> list[Incast]:
     """Rounds from 1 on without a gap."""
     numbers = {number: place for place, number in enumerate(sorted({pair["round"] for pair in pairs}), 1)}
-    return [{**pair, "round": numbers[pair["round"]]} for pair in pairs]
+    for pair in pairs:
+        pair["round"] = numbers[pair["round"]]
+    return pairs
 
 
-def _shares(pairs: list[Values], nodes: t.Mapping[str, t.Any], spines: Spines) -> list[Values]:
+def _shares(pairs: list[Incast], nodes: t.Mapping[str, t.Any], spines: Spines) -> list[Incast]:
     """The tests with what the uplinks of the receiver's leaf give each receiver, and how far they are offered too much."""
 
-    def link(rail: Values) -> float:
+    def link(rail: PodRail) -> float:
         return float(nodes[rail["host"]].values["pod_link_gbit_s"])
 
     takes: dict[tuple[int, t.Any], dict[tuple[str, str], float]] = {}
@@ -143,12 +154,11 @@ def _shares(pairs: list[Values], nodes: t.Mapping[str, t.Any], spines: Spines) -
         target = (pair["round"], pair["receiver"]["leaf"])
         takes.setdefault(target, {})[pair["receiver"]["host"], pair["receiver"]["device"]] = link(pair["receiver"])
         offers[target] = offers.get(target, 0.0) + link(pair["sender"])
-    result = []
     beside = {target: list(ends) for target, ends in takes.items()}
     for pair in pairs:
         target = (pair["round"], pair["receiver"]["leaf"])
         carries = sum(spines[pair["receiver"]["leaf"]].values())
         share = min(link(pair["receiver"]), carries / len(takes[target]))
         over = offers[target] / carries if sum(takes[target].values()) >= PARTLY * carries else 0.0
-        result.append({**pair, "share": share, "offered": over, "beside": beside[target]})
-    return result
+        pair |= {"share": share, "offered": over, "beside": beside[target]}
+    return pairs

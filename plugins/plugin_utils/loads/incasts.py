@@ -19,7 +19,9 @@ from dataclasses import dataclass, field
 
 from ..pod.names import rated
 from ..pod.plan import Plan
+from ..pod.types import NearCable, PodRail
 from .across import Spines, plan_across
+from .types import Incast
 
 Values = dict[str, t.Any]
 # Fewer do not congest a port by the factor that is asked, whatever their rails.
@@ -40,7 +42,7 @@ class Incasts:
     rounds: how many there are.
     """
 
-    pairs: list[Values] = field(default_factory=list)
+    pairs: list[Incast] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
     not_across: str = ""
 
@@ -51,47 +53,56 @@ class Incasts:
 
 
 def plan_incasts(
-    groups: t.Mapping[str, t.Sequence[str]], rails: t.Sequence[Values], nodes: t.Mapping[str, t.Any], uplinks: t.Mapping[str, int], spines: Spines | None = None
+    groups: t.Mapping[str, t.Sequence[str]],
+    rails: t.Sequence[PodRail],
+    nodes: t.Mapping[str, t.Any],
+    uplinks: t.Mapping[str, int],
+    spines: Spines | None = None,
 ) -> Incasts:
     """The incasts of the gate groups among the hosts of some rails, first in each group and then across groups.
 
     rails: as of ``Plan.rails``, each with its ``leaf``; uplinks: how many each leaf has, which asks for flows enough to judge their balance;
     spines: how many Gb/s lead from each leaf to each of its spines.
     """
-    of_host: dict[str, dict[int, Values]] = {}
+    of_host: dict[str, dict[int, PodRail]] = {}
     for rail in rails:
         of_host.setdefault(rail["host"], {})[rail["index"]] = rail
     result = Incasts()
     for group, members in groups.items():
         hosts = [host for host in members if host in of_host]
         if hosts:
-            pairs = _group(hosts, of_host, nodes[hosts[0]].values)
+            pairs = _group(group, hosts, of_host, nodes[hosts[0]].values)
             words = _refusal(group, hosts, pairs, nodes)
             if words:
                 result.refused[group] = words
             else:
-                result.pairs += [{**pair, "group": group, "across": False} for pair in pairs]
+                result.pairs += pairs
     loaded = {group: groups[group] for group in dict.fromkeys(pair["group"] for pair in result.pairs)}
     kept = {(pair["receiver"]["host"], pair["receiver"]["index"]) for pair in result.pairs if pair["round"] == 1}
     across, result.not_across = plan_across(loaded, rails, nodes, spines or {}, kept)
     # The rounds of a group come first: what they show of a rail is not explained by another group.
     before = result.rounds
-    result.pairs += [{**pair, "round": pair["round"] + before} for pair in across]
+    for pair in across:
+        pair["round"] += before
+    result.pairs += across
     _number(result.pairs, nodes, uplinks)
     return result
 
 
-def _group(hosts: list[str], of_host: dict[str, dict[int, Values]], values: Values) -> list[Values]:
+def _group(group: str, hosts: list[str], of_host: dict[str, dict[int, PodRail]], values: Values) -> list[Incast]:
     rails = max(len(of_host[host]) for host in hosts)
     if values["pod_topology"] == "top_of_rack":
         hosts = _mixed(hosts, of_host)
-    pairs = []
+    pairs: list[Incast] = []
     for members in _sets(hosts, min(values["pod_incast_hosts"], max(MIN_HOSTS, 2 * rails))):
         everyone = values["pod_depth"] == "go_live"
         for number in range(len(members) if everyone else max(2, math.ceil(len(members) / rails))):
             cross = values["pod_topology"] == "rail_optimised" and number % 2 == 1
             # A shift by the number of rails reaches hosts that have not received yet; one by one every NIC is reached.
-            pairs += [{"round": number + 1, **pair} for pair in _round(members, of_host, number, 1 if everyone else rails, cross)]
+            for sender, receiver in _round(members, of_host, number, 1 if everyone else rails, cross):
+                pairs.append(
+                    {"round": number + 1, "sender": sender, "receiver": receiver, "cross": _crosses(sender, receiver), "group": group, "across": False}
+                )
     return pairs
 
 
@@ -101,7 +112,7 @@ def _sets(hosts: list[str], most: int) -> list[list[str]]:
     return [hosts[len(hosts) * i // number : len(hosts) * (i + 1) // number] for i in range(number)]
 
 
-def _mixed(hosts: list[str], of_host: dict[str, dict[int, Values]]) -> list[str]:
+def _mixed(hosts: list[str], of_host: dict[str, dict[int, PodRail]]) -> list[str]:
     """The hosts in turn of their leaves."""
     under: dict[t.Any, list[str]] = {}
     for host in hosts:
@@ -110,21 +121,21 @@ def _mixed(hosts: list[str], of_host: dict[str, dict[int, Values]]) -> list[str]
     return [some[i] for i in range(longest) for some in under.values() if i < len(some)]
 
 
-def _round(members: list[str], of_host: dict[str, dict[int, Values]], number: int, shift: int, cross: bool) -> list[Values]:
-    receivers: dict[int, Values] = {}
+def _round(members: list[str], of_host: dict[str, dict[int, PodRail]], number: int, shift: int, cross: bool) -> list[tuple[PodRail, PodRail]]:
+    receivers: dict[int, PodRail] = {}
     for index in sorted({index for host in members for index in of_host[host]}):
         able = [host for host in members if index in of_host[host]]
         receivers[index] = of_host[able[(index + number * (shift if shift % len(able) else 1)) % len(able)]][index]
-    pairs = []
+    pairs: list[tuple[PodRail, PodRail]] = []
     for ordinal, host in enumerate(members):
         sending = [rail for index, rail in sorted(of_host[host].items()) if receivers[index]["host"] != host]
         targets = [rail for rail in receivers.values() if rail["host"] != host]
         chosen = _crossed(sending, targets, ordinal) if cross else [receivers[rail["index"]] for rail in sending]
-        pairs += [{"sender": sender, "receiver": receiver, "cross": _crosses(sender, receiver)} for sender, receiver in zip(sending, chosen)]
+        pairs += zip(sending, chosen)
     return pairs
 
 
-def _crossed(sending: list[Values], targets: list[Values], ordinal: int) -> list[Values]:
+def _crossed(sending: list[PodRail], targets: list[PodRail], ordinal: int) -> list[PodRail]:
     """A target for each sending rail, on another rail where there is a way; hosts of a set are shifted differently, so that leaves mix."""
     if not targets:
         return []
@@ -133,12 +144,12 @@ def _crossed(sending: list[Values], targets: list[Values], ordinal: int) -> list
     return max(ways, key=lambda way: sum(_crosses(sender, receiver) for sender, receiver in zip(sending, way)))
 
 
-def _crosses(sender: Values, receiver: Values) -> bool:
+def _crosses(sender: PodRail, receiver: PodRail) -> bool:
     """Whether the spines carry it: the leaves differ."""
     return bool(sender["leaf"] != receiver["leaf"])
 
 
-def _refusal(group: str, hosts: list[str], pairs: list[Values], nodes: t.Mapping[str, t.Any]) -> str:
+def _refusal(group: str, hosts: list[str], pairs: t.Sequence[Incast], nodes: t.Mapping[str, t.Any]) -> str:
     """Why the incasts of a group would congest nothing; empty where they would."""
     values = nodes[hosts[0]].values
     least = values["pod_incast_offered_min"]
@@ -161,7 +172,7 @@ def flows_needed(uplinks: int) -> int:
     return math.ceil(64 * uplinks * math.log2(uplinks)) if uplinks > 1 else uplinks
 
 
-def _number(pairs: list[Values], nodes: t.Mapping[str, t.Any], uplinks: t.Mapping[str, int]) -> None:
+def _number(pairs: list[Incast], nodes: t.Mapping[str, t.Any], uplinks: t.Mapping[str, int]) -> None:
     """Give each pair its time and its queue pairs: as many as its leaf's uplinks need flows, in powers of two."""
     crossing: dict[tuple[int, str], int] = {}
     for pair in pairs:
@@ -189,7 +200,7 @@ def incasts_by_host(planned: Incasts) -> dict[str, list[Values]]:
     return {host: sorted(its, key=lambda row: (row["round"], row["device"], row["peer"])) for host, its in rows.items()}
 
 
-def incasts_by_switch(planned: Incasts, ends: t.Mapping[str, t.Sequence[Values]]) -> dict[str, list[Values]]:
+def incasts_by_switch(planned: Incasts, ends: t.Mapping[str, t.Sequence[NearCable]]) -> dict[str, list[Values]]:
     """What each port of each switch faces in each round, a row each: ``round``, ``across``, ``port``, ``peer``, ``seconds`` and these:
 
     ends: the cables of each switch, as of ``Plan.planned``. Roles: ``receiver`` or ``sender`` (the host's rail there), ``uplink`` and
@@ -208,12 +219,11 @@ def incasts_by_switch(planned: Incasts, ends: t.Mapping[str, t.Sequence[Values]]
     loaded: set[tuple[int, str]] = set()
     across = {pair["round"] for pair in planned.pairs if pair["across"]}
     for pair in planned.pairs:
-        for role in ("sender", "receiver"):
+        for role, rail, counts in (("sender", pair["sender"], out), ("receiver", pair["receiver"], into)):
             # The wiring plan may call a rail by its netdev or by its device.
-            facing |= {(pair["round"], pair[role]["host"], pair[role][name]): (role, pair[role]["device"]) for name in ("netdev", "device")}
-            loaded |= {(pair["round"], pair[role]["leaf"])} if pair["cross"] else set()
-        for counts, role in ((out, "sender"), (into, "receiver")):
-            key = (pair["round"], pair[role]["leaf"])
+            facing |= {(pair["round"], rail["host"], name): (role, rail["device"]) for name in (rail["netdev"], rail["device"])}
+            loaded |= {(pair["round"], rail["leaf"])} if pair["cross"] else set()
+            key = (pair["round"], rail["leaf"])
             counts[key] = counts.get(key, 0) + (pair["qps"] if pair["cross"] else 0)
         if pair["across"]:
             offered[pair["round"], pair["receiver"]["leaf"]] = pair["offered"]
@@ -239,7 +249,7 @@ def incasts_by_switch(planned: Incasts, ends: t.Mapping[str, t.Sequence[Values]]
     return rows
 
 
-def incasts_of(plan: Plan, rails: t.Sequence[Values]) -> Incasts:
+def incasts_of(plan: Plan, rails: t.Sequence[PodRail]) -> Incasts:
     """The incasts among the hosts of some rails of a plan."""
     uplinks: dict[str, int] = {}
     spines: dict[str, dict[str, float]] = {}

@@ -12,13 +12,14 @@ from __future__ import annotations
 import math
 import typing as t
 
-Rail = dict[str, t.Any]
-Pair = tuple[Rail, Rail]
+from ..pod.types import PodRail
+
+Pair = tuple[PodRail, PodRail]
 LEAF, SPINE = "leaf", "spine"
 PAIRINGS = ("sampled", "exhaustive")
 
 
-def rail_rounds(rails: t.Sequence[Rail], pairing: str = "sampled", topology: str = "rail_optimised", cross_rail: bool = False) -> list[list[Pair]]:
+def rail_rounds(rails: t.Sequence[PodRail], pairing: str = "sampled", topology: str = "rail_optimised", cross_rail: bool = False) -> list[list[Pair]]:
     """Rounds in which hosts meet in pairs, all rails of a pair at once.
 
     pairing: ``exhaustive`` lets every two hosts meet once (N - 1 rounds of N hosts, N where N is odd: someone pauses in each);
@@ -30,7 +31,7 @@ def rail_rounds(rails: t.Sequence[Rail], pairing: str = "sampled", topology: str
     """
     if pairing not in PAIRINGS:
         raise ValueError(f"pairing must be one of {', '.join(PAIRINGS)}, not {pairing!r}")
-    at: dict[str, dict[int, Rail]] = {}
+    at: dict[str, dict[int, PodRail]] = {}
     for rail in rails:
         if rail["index"] in at.setdefault(rail["host"], {}):
             raise ValueError(f"rail {rail['index']} of {rail['host']} is given twice")
@@ -95,11 +96,11 @@ def _spread(available: int, wanted: int) -> list[int]:
     return [number * available // wanted for number in range(wanted)]
 
 
-def _same(sender: dict[int, Rail], receiver: dict[int, Rail]) -> list[Pair]:
+def _same(sender: dict[int, PodRail], receiver: dict[int, PodRail]) -> list[Pair]:
     return [(sender[index], receiver[index]) for index in sender if index in receiver]
 
 
-def _crossed(sender: dict[int, Rail], receiver: dict[int, Rail], number: int) -> list[Pair]:
+def _crossed(sender: dict[int, PodRail], receiver: dict[int, PodRail], number: int) -> list[Pair]:
     """Each rail meets another one: the receiver's rails, turned by a step that is never a whole turn."""
     mine, theirs = list(sender.values()), list(receiver.values())
     count = min(len(mine), len(theirs))

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import typing as t
 
+from .types import Ping, PodRail
+
 Values = dict[str, t.Any]
 
 
-def ping_mesh(rails: list[Values], nodes: t.Mapping[str, t.Any]) -> dict[str, dict[str, list[Values]]]:
+def ping_mesh(rails: list[PodRail], nodes: t.Mapping[str, t.Any]) -> dict[str, dict[str, list[Ping]]]:
     """Pings and path probes by host, from the rails of ``Plan.rails`` that have an address.
 
     Echo requests come back the same way, so each pair is pinged by one of its two hosts, in turn; of a pod of two by both,
@@ -22,7 +24,7 @@ def ping_mesh(rails: list[Values], nodes: t.Mapping[str, t.Any]) -> dict[str, di
     """
     rails = [rail for rail in rails if rail["address"]]
     hosts = list(dict.fromkeys(rail["host"] for rail in rails))
-    plans: dict[str, dict[str, list[Values]]] = {host: {"ping": [], "path_probe": []} for host in hosts}
+    plans: dict[str, dict[str, list[Ping]]] = {host: {"ping": [], "path_probe": []} for host in hosts}
     if not hosts:
         return plans
     values = nodes[hosts[0]].values
@@ -41,7 +43,7 @@ def ping_mesh(rails: list[Values], nodes: t.Mapping[str, t.Any]) -> dict[str, di
 
 
 def _probe_next_host(
-    plans: dict[str, dict[str, list[Values]]], rails: list[Values], hosts: list[str], at: dict[tuple[str, int], Values], values: Values
+    plans: dict[str, dict[str, list[Ping]]], rails: list[PodRail], hosts: list[str], at: dict[tuple[str, int], PodRail], values: Values
 ) -> None:  # fmt: skip
     """Full-size probes along each rail that none crosses from, around the ring of the hosts that have it."""
     probed = {probe["source"] for own in plans.values() for probe in own["path_probe"]}
@@ -53,15 +55,15 @@ def _probe_next_host(
             plans[source["host"]]["path_probe"].append(_probe(_pair(source, target, values), values))
 
 
-def both_ways(plans: dict[str, dict[str, list[Values]]]) -> dict[str, dict[str, list[Values]]]:
+def both_ways(plans: dict[str, dict[str, list[Ping]]]) -> dict[str, dict[str, list[Ping]]]:
     """The same pings, also from the other end: where only some hosts ask, each asks everyone that it shares a pair with."""
     result = {host: {kind: list(pairs) for kind, pairs in own.items()} for host, own in plans.items()}
     planned = {host: {ping["item"] for ping in own["ping"]} for host, own in plans.items()}
     for host, own in plans.items():
         for pair in own["ping"]:
-            turned = {**pair, "source": pair["target"], "target": pair["source"], "peer": host}
-            turned |= {f"{end}{name}": pair[f"{other}{name}"] for name in ("device", "netdev") for end, other in (("", "peer_"), ("peer_", ""))}
-            turned["item"] = f"{turned['source']}>{turned['target']}"
+            turned = pair.copy()
+            turned |= {"item": f"{pair['target']}>{pair['source']}", "source": pair["target"], "target": pair["source"], "peer": host}
+            turned |= {"device": pair["peer_device"], "netdev": pair["peer_netdev"], "peer_device": pair["device"], "peer_netdev": pair["netdev"]}
             if turned["item"] not in planned[pair["peer"]]:
                 result[pair["peer"]]["ping"].append(turned)
     return result
@@ -79,7 +81,7 @@ def distances(hosts: int, values: Values) -> list[int]:
     return doubling
 
 
-def _add_cross_rail(plans: dict[str, dict[str, list[Values]]], hosts: list[str], at: dict[tuple[str, int], Values], values: Values) -> None:
+def _add_cross_rail(plans: dict[str, dict[str, list[Ping]]], hosts: list[str], at: dict[tuple[str, int], PodRail], values: Values) -> None:
     indexes_of: dict[str, list[int]] = {host: [] for host in hosts}
     for host, index in sorted(at):
         indexes_of[host].append(index)
@@ -97,12 +99,12 @@ def _add_cross_rail(plans: dict[str, dict[str, list[Values]]], hosts: list[str],
                 plans[host]["path_probe"].append(_probe(pair, values))
 
 
-def _probe(pair: Values, values: Values) -> Values:
+def _probe(pair: Ping, values: Values) -> Ping:
     """The full-size probe of a pair."""
     return {**pair, "size": values["pod_mtu"] or 0, "flows": values["pod_path_probe_flows"]}
 
 
-def _pair(source: Values, target: Values, values: Values) -> Values:
+def _pair(source: PodRail, target: PodRail, values: Values) -> Ping:
     return {
         "item": f"{source['address']}>{target['address']}",
         "source": source["address"],

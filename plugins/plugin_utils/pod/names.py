@@ -9,6 +9,8 @@ import functools
 import re
 import typing as t
 
+from .types import NearCable, SpineCable
+
 Rows = list[dict[str, t.Any]]
 
 
@@ -57,7 +59,7 @@ def by_port(rows: Rows) -> Ports:
     return Ports((port_name(row["port"]), row) for row in rows)
 
 
-def rated(cable: dict[str, t.Any], link_gbit_s: float) -> float:
+def rated(cable: NearCable | SpineCable, link_gbit_s: float) -> float:
     """A cable's rated speed: the plan's own, else that of the pod's links."""
     return float(cable.get("gbit_s") or link_gbit_s)
 

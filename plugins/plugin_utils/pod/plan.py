@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from .cabling import Cable
 from .meshes import both_ways, ping_mesh
 from .names import Place, parse_place
+from .types import NearCable, Neighbor, Ping, PodRail, SpineCable
 
 SHARED = "shared"
 Values = dict[str, t.Any]
@@ -91,7 +92,7 @@ class Plan:
         planned["pod_remote_rails"] = self._remote_rails(node) if place.role == "leaf" else []
         return planned
 
-    def near(self, node: str, cable: Cable) -> Values:
+    def near(self, node: str, cable: Cable) -> NearCable:
         """A cable as one of its nodes sees it: its port, and what is at the other end."""
         near, far = cable.seen_from(node)
         return {
@@ -105,7 +106,7 @@ class Plan:
             "gbit_s": cable.gbit_s,
         }
 
-    def _neighbors(self, cables: list[Values]) -> list[Values]:
+    def _neighbors(self, cables: list[NearCable]) -> list[Neighbor]:
         return [
             {"port": cable["port"], "peer": cable["peer"], "address": cable["peer_address"], "asn": self.nodes[cable["peer"]].asn}
             for cable in cables
@@ -115,7 +116,7 @@ class Plan:
     def _same_role(self, place: Node) -> list[str]:
         return [one.name for one in self.nodes.values() if one.name != place.name and (one.role, one.platform) == (place.role, place.platform)]
 
-    def _spine_cables(self) -> list[Values]:
+    def _spine_cables(self) -> list[SpineCable]:
         cables = ((end, self.near(end.node, cable)) for cable in self.cables for end in (cable.a, cable.b) if self.nodes[end.node].role == "leaf")
         return [
             {"leaf": end.node, "leaf_port": end.port, "spine": near["peer"], "spine_port": near["peer_port"], "gbit_s": near["gbit_s"]}
@@ -123,10 +124,10 @@ class Plan:
             if near["peer_role"] == "spine"
         ]
 
-    def _remote_rails(self, leaf: str) -> list[Values]:
+    def _remote_rails(self, leaf: str) -> list[PodRail]:
         return [rail for rail in self.rails() if rail["leaf"] != leaf and rail["address"]]
 
-    def rails(self, hosts: t.Container[str] | None = None) -> list[Values]:
+    def rails(self, hosts: t.Container[str] | None = None) -> list[PodRail]:
         """Every rail of every host (of ``hosts``): host, index, device, leaf (by the wiring plan, else as the rail says), address without its prefix length."""
         return [
             {
@@ -142,7 +143,7 @@ class Plan:
             for index, rail in enumerate(node.values["pod_rails"])
         ]
 
-    def meshes(self, partners: t.Collection[str], members: t.Collection[str] | None = None) -> dict[str, dict[str, list[Values]]]:
+    def meshes(self, partners: t.Collection[str], members: t.Collection[str] | None = None) -> dict[str, dict[str, list[Ping]]]:
         """The pings and path probes of each member, by host: ``{host: {"ping": [...], "path_probe": [...]}}``.
 
         partners: the hosts that take part. Where only some of them are members, the others run no responder, and no one probes paths.

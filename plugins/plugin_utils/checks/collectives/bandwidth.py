@@ -25,6 +25,7 @@ from ...loads.collective_runs import (
     slow_alone,
 )
 from ...loads.thresholds import known_node_busbw, minimum_busbw, within_tolerance
+from ...pod.types import Rail
 from .. import PAIR, CannotTell, Finding, NotApplicable, check
 from .._beside import Counted, of_node
 from .._grouping import Rows, several, typical
@@ -162,7 +163,7 @@ def _against_the_group(kind: str, where: str, jobs: Peers, rates: Peers, ranks: 
     hosts=PAIR,
 )
 def all_reduce_bandwidth(
-    load_jobs_of_peers: Peers, collective_rates_of_peers: Peers, collective_ranks_of_peers: Peers, pod_node: str, pod_rails: Rows, pod_link_gbit_s: float,
+    load_jobs_of_peers: Peers, collective_rates_of_peers: Peers, collective_ranks_of_peers: Peers, pod_node: str, pod_rails: list[Rail], pod_link_gbit_s: float,
     pod_all_reduce_busbw_gbyte_s: dict[str, t.Any], pod_all_reduce_percent: float, pod_busbw_tolerance_percent: float, pod_traffic_class: int, pod_fabric: str,
     pod_nccl_environment: dict[str, t.Any], pod_roce_priority: int, nccl_log: Rows | None = None, nic_counters_idle: Rows | None = None,
     nic_counters: Rows | None = None, rdma_counters_idle: Rows | None = None, rdma_counters: Rows | None = None,
@@ -226,7 +227,7 @@ def _once(run: CollectiveRun, values: dict[str, t.Any], probes: t.Mapping[str, C
         yield Finding("the ladder", f"all-reduce over all {hosts} hosts", larger, "unknown", cause=ONCE_CAUSE, fix=ONCE_FIX)
 
 
-def ladder_values(rails: Rows, link: float, table: dict[str, t.Any], percent: float, tolerance: float) -> dict[str, t.Any]:
+def ladder_values(rails: list[Rail], link: float, table: dict[str, t.Any], percent: float, tolerance: float) -> dict[str, t.Any]:
     return {
         "pod_rails": rails, "pod_link_gbit_s": link, "pod_all_reduce_busbw_gbyte_s": table, "pod_all_reduce_percent": percent,
         "pod_busbw_tolerance_percent": tolerance,

@@ -9,6 +9,7 @@ import typing as t
 
 from ...loads.collective_runs import LADDER, collective_runs
 from ...loads.thresholds import host_gbyte_s
+from ...pod.types import Rail
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows
 from ._nccl_transport import forced, of_another_setting
@@ -25,7 +26,7 @@ EFFICIENCY_HOSTS = 8
     kind="host",
 )
 def efficiency(
-    load_jobs_of_peers: Peers, collective_rates_of_peers: Peers, collective_ranks_of_peers: Peers, pod_node: str, pod_rails: Rows, pod_link_gbit_s: float,
+    load_jobs_of_peers: Peers, collective_rates_of_peers: Peers, collective_ranks_of_peers: Peers, pod_node: str, pod_rails: list[Rail], pod_link_gbit_s: float,
     pod_efficiency_warn_percent: float, pod_efficiency_min_percent: float, pod_nccl_environment: dict[str, t.Any], nccl_log: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """From 8 hosts up, busbw reaches {pod_efficiency_min_percent} percent of the rails' rate, and {pod_efficiency_warn_percent} without a warning."""

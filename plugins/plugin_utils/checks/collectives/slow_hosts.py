@@ -9,6 +9,7 @@ import typing as t
 
 from ...loads.collective_runs import LADDER, SEARCH, bisection_of, collective_runs, probe_runs, restoring_probes, run_passed
 from ...loads.thresholds import expected_busbw
+from ...pod.types import Rail
 from .. import Finding, NotApplicable, check
 from .._grouping import Rows
 from ._nccl_transport import forced, of_another_setting
@@ -26,7 +27,7 @@ LAUNCHER_FIX = "Mend what ranks_as_asked names of the launcher (its login to the
     kind="host",
 )
 def slow_node(
-    load_jobs_of_peers: Peers, collective_rates_of_peers: Peers, collective_ranks_of_peers: Peers, pod_node: str, pod_rails: Rows, pod_link_gbit_s: float,
+    load_jobs_of_peers: Peers, collective_rates_of_peers: Peers, collective_ranks_of_peers: Peers, pod_node: str, pod_rails: list[Rail], pod_link_gbit_s: float,
     pod_all_reduce_busbw_gbyte_s: dict[str, t.Any], pod_all_reduce_percent: float, pod_busbw_tolerance_percent: float,
     pod_nccl_environment: dict[str, t.Any], nccl_log: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip

@@ -10,6 +10,7 @@ import typing as t
 from ...loads.collective_runs import LADDER, NODE, CollectiveRun, bisection_of, collective_runs, nccl_tests_runs, run_passed
 from ...loads.launchers import STARTED_FROM_ONE_HOST
 from ...loads.thresholds import minimum_busbw, within_tolerance
+from ...pod.types import Rail
 from .. import CannotTell, Finding, NotApplicable, check
 from .._beside import of_node
 from .._grouping import Rows
@@ -43,7 +44,7 @@ def _mine(jobs: Peers, tables: Peers | None, node: str, directory: str, optional
     kind="host",
 )
 def nccl_tests_bandwidth(
-    load_jobs_of_peers: Peers, collective_rates_of_peers: Peers, collective_ranks_of_peers: Peers, pod_node: str, pod_rails: Rows, pod_link_gbit_s: float,
+    load_jobs_of_peers: Peers, collective_rates_of_peers: Peers, collective_ranks_of_peers: Peers, pod_node: str, pod_rails: list[Rail], pod_link_gbit_s: float,
     pod_all_reduce_busbw_gbyte_s: dict[str, t.Any], pod_all_reduce_percent: float, pod_busbw_tolerance_percent: float, pod_node_busbw_gbyte_s: float | None,
     pod_node_busbw_by_gpu: dict[str, t.Any], pod_gpus_per_host: int, pod_launcher: str, pod_nccl_tests_dir: str, pod_nccl_tests_optional: bool,
     pod_nccl_environment: dict[str, t.Any], pod_roce_priority: int, nccl_tests_of_peers: Peers | None = None, nccl_log: Rows | None = None,

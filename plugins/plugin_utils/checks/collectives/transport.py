@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ...pod.types import Rail
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, planned_rails
 from ._nccl_transport import NO_RDMA_CAUSE, NO_RDMA_FIX, by_socket, devices, network_channels, staged, unlisted, used
@@ -42,7 +43,7 @@ def _between_hosts(log: Rows, jobs: Rows) -> Rows:
     fix="Compare NCCL's list of NICs with pod_rails; look at NCCL_IB_HCA, NCCL_TOPO_FILE, and inside containers at which rails are mounted.",
     needs="load",
 )
-def all_rails_used(nccl_log: Rows, load_jobs: Rows, pod_rails: Rows) -> t.Iterator[Finding]:
+def all_rails_used(nccl_log: Rows, load_jobs: Rows, pod_rails: list[Rail]) -> t.Iterator[Finding]:
     """Every rail carries channels of a run over several hosts."""
     log = _between_hosts(nccl_log, load_jobs)
     if by_socket(log):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ...pod.names import Rows, port_name
+from ...pod.types import NearCable
 from .. import CannotTell, Finding, NotApplicable, check
 from .._planned import cables_of
 
@@ -19,7 +20,7 @@ from .._planned import cables_of
     kind="switch",
     severity="warn",
 )
-def headroom_covers_cables(headroom_lengths: Rows, pod_cables: Rows) -> t.Iterator[Finding]:
+def headroom_covers_cables(headroom_lengths: Rows, pod_cables: list[NearCable]) -> t.Iterator[Finding]:
     """The headroom of the lossless class at every port is for a cable at least as long as the planned one."""
     if len(headroom_lengths) > 1 and any(row["port"] is None for row in headroom_lengths):
         raise CannotTell("which port a length of cable is of: not reported")

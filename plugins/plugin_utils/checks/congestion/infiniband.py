@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ...pod.names import Rows, by_port, port_name
+from ...pod.types import NearCable
 from .. import Finding, NotApplicable, check
 from .._counters import SATURATED_CAUSE, SATURATED_FIX, difference, faces, incasts_of_node
 from .._planned import cables_of
@@ -22,7 +23,7 @@ DISCARDS, WAITS = "PortXmitDiscards", "PortXmitWait"
     kind="switch",
     required=True,
 )
-def switch_discards(link_errors_idle: Rows, link_errors: Rows, pod_incasts: Rows, pod_incast_refused: str, pod_cables: Rows) -> t.Iterator[Finding]:
+def switch_discards(link_errors_idle: Rows, link_errors: Rows, pod_incasts: Rows, pod_incast_refused: str, pod_cables: list[NearCable]) -> t.Iterator[Finding]:
     """Under load no cabled switch port discards a packet."""
     incasts_of_node(pod_incasts, pod_incast_refused)
     was, now = by_port(link_errors_idle), by_port(link_errors)
@@ -57,7 +58,7 @@ def _waited(was: dict[str, t.Any], now: dict[str, t.Any]) -> str:
     kind="switch",
     severity="warn",
 )
-def waits_stay_local(link_errors_idle: Rows, link_errors: Rows, pod_incasts: Rows, pod_incast_refused: str, pod_cables: Rows) -> t.Iterator[Finding]:
+def waits_stay_local(link_errors_idle: Rows, link_errors: Rows, pod_incasts: Rows, pod_incast_refused: str, pod_cables: list[NearCable]) -> t.Iterator[Finding]:
     """No port outside of the load waits to send for longer than the switch's ports under load."""
     roles = faces(incasts_of_node(pod_incasts, pod_incast_refused))
     was, now = by_port(link_errors_idle), by_port(link_errors)

@@ -10,6 +10,7 @@ import typing as t
 from ...loads.incasts import ACROSS, INCAST
 from ...loads.schedule import NOT_INSTALLED
 from ...pod.names import Rows
+from ...pod.types import Rail
 from .. import CannotTell, Finding, check
 from .._counters import (
     ALL_BYTES,
@@ -45,7 +46,7 @@ IDLE_EVENTS = (MARKED, NOTIFIED, CNPS, SEQUENCE_ERRORS, TIMEOUTS)
     required=True,
 )
 def idle_quiet(
-    nic_counters_before: Rows, nic_counters_idle: Rows, rdma_counters_before: Rows, rdma_counters_idle: Rows, pod_rails: Rows, pod_roce_priority: int,
+    nic_counters_before: Rows, nic_counters_idle: Rows, rdma_counters_before: Rows, rdma_counters_idle: Rows, pod_rails: list[Rail], pod_roce_priority: int,
     pod_idle_seconds: int, pod_idle_gbit_s: float,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Without load, no rail receives or sends pauses, marks or drops packets."""
@@ -112,7 +113,7 @@ def _lacks_tool(of_peer: t.Iterable[dict[str, t.Any]], node: str, job: dict[str,
 @check(cause=OTHER_CLASS, fix=CLASS_FIX, fabric="roce", required=True)
 def right_class(
     nic_counters_idle: Rows, nic_counters: Rows, load_jobs_of_peers: Peers, write_bw_of_peers: Peers, pod_incasts: Rows, pod_incast_refused: str,
-    pod_node: str, pod_rails: Rows, pod_roce_priority: int,
+    pod_node: str, pod_rails: list[Rail], pod_roce_priority: int,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Traffic received under load is counted in the RoCE priority."""
     seconds = {(row["device"], row["round"]): row["seconds"] for row in incasts_of_node(pod_incasts, pod_incast_refused)}

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from ...loads.incasts import INCAST as OWN
 from ...pod.names import Rows
+from ...pod.types import Rail
 from ...text.counting import counted
 from .. import INCAST, CannotTell, Finding, NotApplicable, check
 from .._beside import Counted
@@ -44,7 +45,7 @@ def _incasts(load_jobs: Grouped) -> dict[End, set[End]]:
     return found
 
 
-def _netdevs(rails: Rows) -> dict[str, str]:
+def _netdevs(rails: list[Rail]) -> dict[str, str]:
     return {rail["device"]: rail["netdev"] for rail in rails}
 
 
@@ -58,7 +59,7 @@ def _netdevs(rails: Rows) -> dict[str, str]:
 )
 def ecn_marks_under_load(
     load_jobs: Grouped, write_bw: Grouped, rdma_counters_idle: Grouped, rdma_counters: Grouped, nic_counters_idle: Grouped, nic_counters: Grouped,
-    pod_rails: Rows, pod_link_gbit_s: float, pod_roce_priority: int,
+    pod_rails: list[Rail], pod_link_gbit_s: float, pod_roce_priority: int,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Each receiver of an incast counts ECN-marked packets."""
     counters, nics = _growth(rdma_counters_idle, rdma_counters, "device"), _growth(nic_counters_idle, nic_counters, "netdev")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ...pod.names import Rows, port_name
+from ...pod.types import NearCable
 from .. import CannotTell, Finding, check
 from .._planned import cables_of
 
@@ -25,7 +26,7 @@ IN_LOSSLESS_FIX = (
     fabric="roce",
     kind="switch",
 )
-def cnp_apart(dscp_classes: Rows, pod_cables: Rows, pod_roce_priority: int, pod_roce_dscp: int, pod_cnp_dscp: int) -> t.Iterator[Finding]:
+def cnp_apart(dscp_classes: Rows, pod_cables: list[NearCable], pod_roce_priority: int, pod_roce_dscp: int, pod_cnp_dscp: int) -> t.Iterator[Finding]:
     """The switch maps the DSCP of CNPs to a traffic class that is neither that of RoCE nor that of best effort."""
     if pod_cnp_dscp == pod_roce_dscp:
         raise CannotTell(f"pod_cnp_dscp and pod_roce_dscp are both {pod_cnp_dscp}: no switch can tell CNPs from data")
@@ -56,7 +57,9 @@ def _maps(rows: Rows) -> dict[tuple[str | None, str | None], dict[int, int]]:
     return maps
 
 
-def _wanted(maps: t.Mapping[tuple[str | None, str | None], dict[int, int]], cables: Rows) -> t.Iterator[tuple[str, str | None, dict[int, int] | None]]:
+def _wanted(
+    maps: t.Mapping[tuple[str | None, str | None], dict[int, int]], cables: list[NearCable]
+) -> t.Iterator[tuple[str, str | None, dict[int, int] | None]]:
     """The maps of the switch, or those of every cabled port, each with what it is called; None for a port that reports none."""
     of_switch = {name: classes for (port, name), classes in maps.items() if port is None}
     for name, classes in of_switch.items():

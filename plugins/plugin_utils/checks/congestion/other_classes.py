@@ -9,6 +9,7 @@ import re
 import typing as t
 
 from ...pod.names import Rows, port_name
+from ...pod.types import NearCable
 from ...text.counting import counted
 from .. import Finding, NotApplicable, check
 from .._counters import port_growth
@@ -29,7 +30,7 @@ LOST_FIX = "Give the traffic class of CNPs (pod_cnp_dscp) strict priority and bu
     severity="warn",
 )
 def other_classes_kept(
-    pod_cables: Rows, pod_roce_priority: int, pod_cnp_dscp: int, queue_drops_idle: Rows | None = None, queue_drops: Rows | None = None,
+    pod_cables: list[NearCable], pod_roce_priority: int, pod_cnp_dscp: int, queue_drops_idle: Rows | None = None, queue_drops: Rows | None = None,
     other_class_drops_idle: Rows | None = None, other_class_drops: Rows | None = None, dscp_classes: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Under load no planned port drops packets of another class than RoCE; a dropped CNP is a fail."""

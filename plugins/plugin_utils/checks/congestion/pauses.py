@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ...pod.names import Rows
+from ...pod.types import Rail
 from .. import Finding, check
 from .._counters import (
     DISCARDS,
@@ -37,7 +38,7 @@ LOST = (SEQUENCE_ERRORS, TIMEOUTS)
     required=True,
 )
 def pfc_brief(
-    nic_counters_idle: Rows, nic_counters: Rows, pod_incasts: Rows, pod_incast_refused: str, pod_rails: Rows, pod_roce_priority: int,
+    nic_counters_idle: Rows, nic_counters: Rows, pod_incasts: Rows, pod_incast_refused: str, pod_rails: list[Rail], pod_roce_priority: int,
     pod_pause_warn_percent: float, pod_pause_max_percent: float, nic_counters_during: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Under load a rail is paused for less than {pod_pause_max_percent} percent of the time ({pod_pause_warn_percent}: warn), outside of the load never."""
@@ -81,7 +82,7 @@ def _worst(samples: Rows, netdev: str, priority: int) -> float | None:
     fabric="roce",
 )
 def slow_receiver(
-    nic_counters_idle: Rows, nic_counters: Rows, pod_incasts: Rows, pod_incast_refused: str, pod_rails: Rows, pod_roce_priority: int,
+    nic_counters_idle: Rows, nic_counters: Rows, pod_incasts: Rows, pod_incast_refused: str, pod_rails: list[Rail], pod_roce_priority: int,
     pod_link_gbit_s: float, pod_pause_warn_percent: float, pod_pause_max_percent: float,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """A NIC pauses its switch for less than {pod_pause_max_percent} percent of the load ({pod_pause_warn_percent}: warn), as it is as fast as its link."""
@@ -111,8 +112,8 @@ def slow_receiver(
     required=True,
 )
 def no_drops(
-    nic_counters_idle: Rows, nic_counters: Rows, rdma_counters_idle: Rows, rdma_counters: Rows, pod_incasts: Rows, pod_incast_refused: str, pod_rails: Rows,
-    pod_roce_priority: int,
+    nic_counters_idle: Rows, nic_counters: Rows, rdma_counters_idle: Rows, rdma_counters: Rows, pod_incasts: Rows, pod_incast_refused: str,
+    pod_rails: list[Rail], pod_roce_priority: int,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Under load no rail loses a packet."""
     incasts_of_node(pod_incasts, pod_incast_refused)
@@ -140,7 +141,9 @@ def no_drops(
     fabric="infiniband",
     required=True,
 )
-def xmit_discards(rdma_port_counters_idle: Rows, rdma_port_counters: Rows, pod_incasts: Rows, pod_incast_refused: str, pod_rails: Rows) -> t.Iterator[Finding]:
+def xmit_discards(
+    rdma_port_counters_idle: Rows, rdma_port_counters: Rows, pod_incasts: Rows, pod_incast_refused: str, pod_rails: list[Rail]
+) -> t.Iterator[Finding]:
     """Under load no port discards a packet; waiting is how InfiniBand handles congestion, and is recorded only."""
     incasts_of_node(pod_incasts, pod_incast_refused)
     devices = growth(rdma_port_counters_idle, rdma_port_counters, "device")

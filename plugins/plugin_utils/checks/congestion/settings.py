@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ...pod.names import Rows, by_port, port_name
+from ...pod.types import NearCable
 from .. import Finding, check
 from .._planned import cables_of
 
@@ -23,7 +24,7 @@ UNMARKED_FIX = "Configure ECN in the queue that carries the RoCE priority, with 
     kind="switch",
 )
 def qos_agrees(
-    pfc_priorities: Rows, pfc_priorities_of_peers: Peers, pod_cables: Rows, pod_roce_priority: int, ecn_settings: Rows | None = None
+    pfc_priorities: Rows, pfc_priorities_of_peers: Peers, pod_cables: list[NearCable], pod_roce_priority: int, ecn_settings: Rows | None = None
 ) -> t.Iterator[Finding]:
     """PFC is on for the RoCE priority only at both ends of every cable, and the switch marks ECN."""
     mine = _lossless(pfc_priorities)
@@ -55,7 +56,7 @@ def _named(priorities: list[int]) -> str:
     return ", ".join(map(str, sorted(priorities))) or "none"
 
 
-def _marking(settings: Rows, cables: Rows, priority: int) -> t.Iterator[Finding]:
+def _marking(settings: Rows, cables: list[NearCable], priority: int) -> t.Iterator[Finding]:
     """Profiles of which one must mark, or settings of ports that all must."""
     of_class = [row for row in settings if row["queue"] in (None, priority)]
     if not of_class:
@@ -80,7 +81,7 @@ def _marking(settings: Rows, cables: Rows, priority: int) -> t.Iterator[Finding]
     fabric="roce",
     kind="switch",
 )
-def dscp_agrees(dscp_classes: Rows, pod_cables: Rows, pod_roce_priority: int, pod_roce_dscp: int) -> t.Iterator[Finding]:
+def dscp_agrees(dscp_classes: Rows, pod_cables: list[NearCable], pod_roce_priority: int, pod_roce_dscp: int) -> t.Iterator[Finding]:
     """The switch maps the RoCE DSCP to the traffic class of the RoCE priority, at every cabled port."""
     reported: dict[str | None, dict[str | None, int | None]] = {}
     for row in dscp_classes:

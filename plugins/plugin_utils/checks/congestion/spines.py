@@ -10,6 +10,7 @@ import typing as t
 
 from ...loads.incasts import flows_needed
 from ...pod.names import Rows, port_name, rated
+from ...pod.types import NearCable, SpineCable
 from ...text.counting import counted
 from .. import CannotTell, Finding, NotApplicable, check
 from .._counters import incasts_of_node, port_growth
@@ -43,8 +44,8 @@ MORE_FIX = "Compare a leaf's next hops and their weights through {node} with tho
 )
 def spine_marks(
     ecn_counters_idle: Rows, ecn_counters: Rows, interface_bytes_idle: Rows, interface_bytes: Rows, load_jobs_of_peers: Peers, write_bw_of_peers: Peers,
-    pod_incasts: Rows, pod_incast_refused: str, pod_cables: Rows, pod_spine_cables: Rows, pod_role: str, pod_roce_priority: int, pod_link_gbit_s: float,
-    pod_incast_offered_min: float, pod_same_role: list[str], ecn_counters_idle_of_peers: Peers, ecn_counters_of_peers: Peers,
+    pod_incasts: Rows, pod_incast_refused: str, pod_cables: list[NearCable], pod_spine_cables: list[SpineCable], pod_role: str, pod_roce_priority: int,
+    pod_link_gbit_s: float, pod_incast_offered_min: float, pod_same_role: list[str], ecn_counters_idle_of_peers: Peers, ecn_counters_of_peers: Peers,
     pfc_counters_idle: Rows | None = None, pfc_counters: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """A spine's port to a leaf that is offered {pod_incast_offered_min} times what it carries, or more, marks packets of the RoCE priority."""
@@ -122,7 +123,7 @@ def _filled(incasts: Rows, least: float) -> dict[str, Rows]:
     return filled
 
 
-def _speed(cables: Rows, leaf: str, link: float) -> float:
+def _speed(cables: list[SpineCable], leaf: str, link: float) -> float:
     """What all uplinks of a leaf carry together, in Gb/s."""
     return sum(rated(cable, link) for cable in cables if cable["leaf"] == leaf)
 
@@ -152,7 +153,7 @@ def _carried(was: Rows, now: Rows) -> dict[str, int]:
     return sent
 
 
-def _part(carried: t.Mapping[str, int], cable: dict[str, t.Any], seconds: float, link: float) -> float:
+def _part(carried: t.Mapping[str, int], cable: NearCable, seconds: float, link: float) -> float:
     """Which part of what a port can send in some seconds it has sent.
 
     Raises CannotTell where it does not report its bytes.
@@ -171,7 +172,7 @@ def _part(carried: t.Mapping[str, int], cable: dict[str, t.Any], seconds: float,
 )
 def spines_balanced(
     interface_bytes_idle: Rows, interface_bytes: Rows, interface_bytes_idle_of_peers: Peers, interface_bytes_of_peers: Peers, pod_incasts: Rows,
-    pod_incast_refused: str, pod_spine_cables: Rows, pod_node: str, pod_role: str, pod_link_gbit_s: float, pod_ecmp_ratio_max: float,
+    pod_incast_refused: str, pod_spine_cables: list[SpineCable], pod_node: str, pod_role: str, pod_link_gbit_s: float, pod_ecmp_ratio_max: float,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Leaves send as much over this spine as over the others, and each of its ports to leaves carries traffic."""
     if pod_role != "spine":
@@ -197,7 +198,7 @@ def spines_balanced(
         yield from _unused(pod_spine_cables, carried, pod_node, flows, pod_link_gbit_s)
 
 
-def _over_spines(cables: Rows, carried: t.Mapping[str, t.Mapping[str, int]], link: float) -> tuple[dict[str, float], int]:
+def _over_spines(cables: list[SpineCable], carried: t.Mapping[str, t.Mapping[str, int]], link: float) -> tuple[dict[str, float], int]:
     """What leaves send to each spine for what they send to the median spine, each for the speed of its links, and how many leaves report it.
 
     Of each spine it is the median leaf's: a leaf that spreads badly is that leaf's finding.
@@ -236,7 +237,7 @@ def _uneven(node: str, ratios: t.Mapping[str, float], leaves: int, flows: int, m
     return None
 
 
-def _unused(cables: Rows, carried: t.Mapping[str, t.Mapping[str, int]], node: str, flows: t.Mapping[str, int], link: float) -> t.Iterator[Finding]:
+def _unused(cables: list[SpineCable], carried: t.Mapping[str, t.Mapping[str, int]], node: str, flows: t.Mapping[str, int], link: float) -> t.Iterator[Finding]:
     """This spine's ports to loaded leaves that carry nothing, though ports of all spines to the same leaf do."""
     for leaf, many in flows.items():
         own = [cable for cable in cables if cable["leaf"] == leaf]

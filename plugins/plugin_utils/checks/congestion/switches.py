@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ...pod.names import Rows, port_name, rated
+from ...pod.types import NearCable
 from .. import CannotTell, Finding, NotApplicable, check
 from .._counters import faces, in_group, incasts_of_node, judge_most, paused_percent, port_growth
 from .._planned import cables_of
@@ -39,7 +40,7 @@ MARK_INSTEAD = "Set the profile's ECN mode (SONiC: ecnconfig and WRED_PROFILE ec
 )
 def switch_drops(
     queue_drops_idle: Rows, queue_drops: Rows, ingress_drops_idle: Rows, ingress_drops: Rows, pod_incasts: Rows, pod_incast_refused: str,
-    pod_cables: Rows, pod_roce_priority: int, pfc_counters_idle: Rows | None = None, pfc_counters: Rows | None = None,
+    pod_cables: list[NearCable], pod_roce_priority: int, pfc_counters_idle: Rows | None = None, pfc_counters: Rows | None = None,
     ecn_counters_idle: Rows | None = None, ecn_counters: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Under load no cabled port drops a packet of the RoCE priority."""
@@ -100,7 +101,7 @@ def _with_pauses(paused: Grown, port: str, reported: bool) -> str:
 )
 def pauses_stay_local(
     pfc_counters_idle: Rows, pfc_counters: Rows, pfc_counters_idle_of_peers: Peers, pfc_counters_of_peers: Peers, pod_incasts: Rows,
-    pod_incast_refused: str, pod_cables: Rows, pod_role: str, pod_roce_priority: int, pod_link_gbit_s: float, pod_pause_warn_percent: float,
+    pod_incast_refused: str, pod_cables: list[NearCable], pod_role: str, pod_roce_priority: int, pod_link_gbit_s: float, pod_pause_warn_percent: float,
     pod_pause_max_percent: float,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Pauses stay at the target leaf: elsewhere they last less than {pod_pause_max_percent} percent of the load ({pod_pause_warn_percent}: warn)."""
@@ -132,7 +133,7 @@ def pauses_stay_local(
             yield Finding(cable["port"], expected, words, port=cable["port"], **judged)
 
 
-def _passed_on(grown: Grown, cables: Rows, role: str, priority: int) -> tuple[str | None, str | None]:
+def _passed_on(grown: Grown, cables: list[NearCable], role: str, priority: int) -> tuple[str | None, str | None]:
     """Cause and fix of the pauses that a spine passes on: the leaf that paused it most; neither where none did, or of another switch."""
     if role != "spine":
         return None, None
@@ -152,7 +153,7 @@ def _sent_at(was: Rows, now: Rows, port: str, priority: int) -> int:
     return sum(one["tx_frames"] for _priority, one in _of_class(grown, port, priority))
 
 
-def _spread(cable: dict[str, t.Any], idle: bool, role: str, received: int, sent: int) -> tuple[str, int, str] | None:
+def _spread(cable: NearCable, idle: bool, role: str, received: int, sent: int) -> tuple[str, int, str] | None:
     """What must hold of a port's pauses, how many frames break it, and these in words; None where none does."""
     if idle and (received or sent):
         return "no pause on a port outside of the load", max(received, sent), f"{received} pauses received, {sent} sent"
@@ -170,7 +171,7 @@ def _spread(cable: dict[str, t.Any], idle: bool, role: str, received: int, sent:
     kind="switch",
 )
 def switch_quiet(
-    pfc_counters_before: Rows, pfc_counters_idle: Rows, queue_drops_before: Rows, queue_drops_idle: Rows, pod_cables: Rows, pod_roce_priority: int,
+    pfc_counters_before: Rows, pfc_counters_idle: Rows, queue_drops_before: Rows, queue_drops_idle: Rows, pod_cables: list[NearCable], pod_roce_priority: int,
     pod_link_gbit_s: float, pod_idle_seconds: int, pod_pause_warn_percent: float, pod_pause_max_percent: float,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Without load, no cabled port is paused for {pod_pause_warn_percent} percent of the time or more, or drops egress packets."""

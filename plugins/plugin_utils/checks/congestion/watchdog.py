@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ...pod.names import Rows, port_name
+from ...pod.types import NearCable
 from ...text.counting import counted
 from .. import Finding, NotApplicable, check
 from .._counters import RESET_CAUSE, RESET_FIX
@@ -28,7 +29,7 @@ STORM_FIX = "Look at the pauses that {end} sends and at its host or NIC (reset i
     fabric="roce",
     kind="switch",
 )
-def pause_storms(pfc_watchdog_idle: Rows, pfc_watchdog: Rows, pod_cables: Rows, pod_roce_priority: int) -> t.Iterator[Finding]:
+def pause_storms(pfc_watchdog_idle: Rows, pfc_watchdog: Rows, pod_cables: list[NearCable], pod_roce_priority: int) -> t.Iterator[Finding]:
     """The PFC watchdog of the switch detects no pause storm at a planned port, before or under load."""
     before = {(port_name(row["port"]), row["priority"]): row for row in pfc_watchdog_idle}
     now = {(port_name(row["port"]), row["priority"]): row for row in pfc_watchdog}
@@ -40,7 +41,7 @@ def pause_storms(pfc_watchdog_idle: Rows, pfc_watchdog: Rows, pod_cables: Rows, 
             yield from _of_queue(cable, now.get(key), before.get(key))
 
 
-def _of_queue(cable: Row, now: Row | None, before: Row | None) -> t.Iterator[Finding]:
+def _of_queue(cable: NearCable, now: Row | None, before: Row | None) -> t.Iterator[Finding]:
     where, end = f"{cable['port']} PFC watchdog", f"{cable['peer']} {cable['peer_port']}"
     if now is None or before is None:
         yield Finding(where, EXPECTED, "reported in one of two readings only", "unknown", cable["port"])

@@ -11,6 +11,7 @@ import typing as t
 from dataclasses import replace
 
 from ...pod.names import Rows, by_port
+from ...pod.types import NearCable, Rail
 from ...text.counting import counted
 from ...text.times import epoch_seconds
 from .. import CannotTell, Finding, NotApplicable, check
@@ -40,12 +41,12 @@ SYMBOL_RATES = ("Symbol BER", "Effective Physical BER")
     fabric="roce",
     required=True,
 )
-def crc_clean(interface_errors: Rows, interface_errors_before: Rows, pod_cables: Rows) -> t.Iterator[Finding]:
+def crc_clean(interface_errors: Rows, interface_errors_before: Rows, pod_cables: list[NearCable]) -> t.Iterator[Finding]:
     """No planned port gains a CRC, symbol or alignment error during the soak."""
     yield from of_one_node(_crc(interface_errors, interface_errors_before, pod_cables), len(pod_cables))
 
 
-def _crc(interface_errors: Rows, interface_errors_before: Rows, pod_cables: Rows) -> t.Iterator[Finding]:
+def _crc(interface_errors: Rows, interface_errors_before: Rows, pod_cables: list[NearCable]) -> t.Iterator[Finding]:
     for port, row, before in _both(interface_errors, interface_errors_before, pod_cables):
         if row is None or before is None:
             yield Finding(port, "error counters", "not reported for this port", "unknown")
@@ -63,7 +64,7 @@ def _crc(interface_errors: Rows, interface_errors_before: Rows, pod_cables: Rows
     fix="Compare MTU and cable of both ends; where they are right, move the cable to another port to see whether the error follows the cable.",
     fabric="roce",
 )
-def errors_clean(interface_errors: Rows, interface_errors_before: Rows, pod_cables: Rows) -> t.Iterator[Finding]:
+def errors_clean(interface_errors: Rows, interface_errors_before: Rows, pod_cables: list[NearCable]) -> t.Iterator[Finding]:
     """No planned port gains runts, giants or other errors during the soak."""
     for port, row, before in _both(interface_errors, interface_errors_before, pod_cables):
         if row is None or before is None:
@@ -83,7 +84,7 @@ def of_one_node(findings: t.Iterable[Finding], ports: int) -> t.Iterator[Finding
     yield from (replace(one, cause=cause, fix=MANY_PORTS_FIX) if common and one.severity != "unknown" else one for one in found)
 
 
-def _both(rows: Rows, before: Rows, cables: Rows) -> t.Iterator[tuple[str, dict[str, t.Any] | None, dict[str, t.Any] | None]]:
+def _both(rows: Rows, before: Rows, cables: list[NearCable]) -> t.Iterator[tuple[str, dict[str, t.Any] | None, dict[str, t.Any] | None]]:
     now, then = by_port(rows), by_port(before)
     for cable in cables_of(cables):
         yield cable["port"], now.get(cable["port"]), then.get(cable["port"])
@@ -105,7 +106,7 @@ def _growth(port: str, now: dict[str, t.Any], before: dict[str, t.Any], columns:
     needs="soak",
 )
 def link_flaps(
-    kernel_log: Rows, kernel_log_before: Rows, kernel_log_of_peers: dict[str, Rows], pod_node: str, pod_rails: Rows,
+    kernel_log: Rows, kernel_log_before: Rows, kernel_log_of_peers: dict[str, Rows], pod_node: str, pod_rails: list[Rail],
     pod_flaps_warn: int, pod_flaps_max: int, pod_flaps_settle_minutes: int, host_clock: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """No rail loses its link in the soak, and fewer than {pod_flaps_max} times in 24 h ({pod_flaps_warn}: warn), boot excluded."""
@@ -135,7 +136,7 @@ def link_flaps(
             yield Finding(rail["netdev"], f"fewer than {pod_flaps_warn} link losses {period}", str(len(recent)), "warn", cause=why, fix=mend)
 
 
-def _common_loss(node: str, rail: dict[str, t.Any], lost: Rows, logs: dict[str, Rows]) -> tuple[str, str] | tuple[None, None]:
+def _common_loss(node: str, rail: Rail, lost: Rows, logs: dict[str, Rows]) -> tuple[str, str] | tuple[None, None]:
     """Cause and fix of losses of a rail that came with those of others within a second; (None, None) for losses of its own."""
     dated = [
         (at, host, row["device"]) for host, rows in logs.items() for row in rows
@@ -180,7 +181,7 @@ def _watched(log: Rows, clock: Rows, settle_minutes: int) -> tuple[float | None,
     fabric="roce",
 )
 def bit_error_rate(
-    fec_counters: Rows, fec_counters_before: Rows, pod_cables: Rows, pod_pre_fec_ber_warn: float, pod_pre_fec_ber_max: float
+    fec_counters: Rows, fec_counters_before: Rows, pod_cables: list[NearCable], pod_pre_fec_ber_warn: float, pod_pre_fec_ber_max: float
 ) -> t.Iterator[Finding]:
     """No uncorrectable codeword during the soak, and the pre-FEC bit error rate is at most {pod_pre_fec_ber_warn} (warn) and {pod_pre_fec_ber_max} (fail)."""
     if not fec_counters and not fec_counters_before:
@@ -193,7 +194,7 @@ def bit_error_rate(
 
 
 def _ber(
-    fec_counters: Rows, fec_counters_before: Rows, pod_cables: Rows, pod_pre_fec_ber_warn: float, pod_pre_fec_ber_max: float, rated: bool
+    fec_counters: Rows, fec_counters_before: Rows, pod_cables: list[NearCable], pod_pre_fec_ber_warn: float, pod_pre_fec_ber_max: float, rated: bool
 ) -> t.Iterator[Finding]:  # fmt: skip
     """rated: the release has bit error rates, so that a port without one is unknown."""
     for port, row, before in _both(fec_counters, fec_counters_before, pod_cables):
@@ -230,7 +231,7 @@ def _rate(reported: dict[str, str], *names: str) -> float | None:
     cause="The link has many corrected bit errors: dirt, a marginal optic, or a cable at its limit.",
     fix="Clean, reseat, then replace the cable or optic; compare with the other rails of the host and with the leaf's port.",
 )
-def nic_bit_error_rate(link_quality: Rows, pod_rails: Rows, pod_pre_fec_ber_warn: float, pod_pre_fec_ber_max: float) -> t.Iterator[Finding]:
+def nic_bit_error_rate(link_quality: Rows, pod_rails: list[Rail], pod_pre_fec_ber_warn: float, pod_pre_fec_ber_max: float) -> t.Iterator[Finding]:
     """The pre-FEC bit error rate of every rail is at most {pod_pre_fec_ber_warn} (warn) and {pod_pre_fec_ber_max} (fail)."""
     if not pod_rails:
         raise CannotTell("pod_rails names no rail of this host")
@@ -246,7 +247,7 @@ def nic_bit_error_rate(link_quality: Rows, pod_rails: Rows, pod_pre_fec_ber_warn
     cause="Bit errors remain after FEC: dirt, a failing optic, or a cable at its limit.",
     fix="Clean and reseat both ends, then replace the cable or optic; clear the counters (mlxlink --pc) and run the layer again after the minimum time.",
 )
-def symbol_error_rate(link_quality: Rows, pod_rails: Rows, pod_symbol_ber_max: float, pod_ber_min_minutes: int) -> t.Iterator[Finding]:
+def symbol_error_rate(link_quality: Rows, pod_rails: list[Rail], pod_symbol_ber_max: float, pod_ber_min_minutes: int) -> t.Iterator[Finding]:
     """The bit error rate of every rail after FEC is at most {pod_symbol_ber_max}, counted for {pod_ber_min_minutes} minutes or more."""
     if not pod_rails:
         raise CannotTell("pod_rails names no rail of this host")

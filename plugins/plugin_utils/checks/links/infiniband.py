@@ -9,6 +9,7 @@ import re
 import typing as t
 
 from ...pod.names import Rows, by_port
+from ...pod.types import NearCable, Rail
 from .. import CannotTell, Finding, NotApplicable, check
 from .._counters import SATURATED_CAUSE, SATURATED_FIX, not_grown
 from .._planned import cables_of
@@ -27,7 +28,7 @@ MEASURED = re.compile(r"^(?P<values>[-\d.,]+) \[(?P<low>-?[\d.]+?)\.\.(?P<high>-
     fabric="infiniband",
     required=True,
 )
-def ib_errors_clean(link_errors: Rows, link_errors_before: Rows, pod_cables: Rows) -> t.Iterator[Finding]:
+def ib_errors_clean(link_errors: Rows, link_errors_before: Rows, pod_cables: list[NearCable]) -> t.Iterator[Finding]:
     """No planned port gains symbol, receive or link errors or discards during the soak, and no counter is saturated."""
     now, then = by_port(link_errors), by_port(link_errors_before)
     for cable in cables_of(pod_cables):
@@ -50,7 +51,7 @@ def _growth(port: str, expected: str, now: Row, before: Row) -> t.Iterator[Findi
     fix="Look at the airflow of the host, clean both connectors, then replace the module.",
     fabric="infiniband",
 )
-def ib_modules(link_quality: Rows, pod_rails: Rows) -> t.Iterator[Finding]:
+def ib_modules(link_quality: Rows, pod_rails: list[Rail]) -> t.Iterator[Finding]:
     """Temperature and optical power of every rail's module are within the module's own limits."""
     optical = 0
     for device, values in _by_rail(link_quality, pod_rails).items():
@@ -75,7 +76,7 @@ def _within(device: str, name: str, stated: str) -> t.Iterator[Finding]:
         yield Finding(f"{device} {name}", f"{low:g} to {high:g}", ", ".join(outside))
 
 
-def _by_rail(rows: Rows, rails: Rows) -> dict[str, dict[str, str | None]]:
+def _by_rail(rows: Rows, rails: list[Rail]) -> dict[str, dict[str, str | None]]:
     """What mlxlink says of each rail, by its own keys."""
     if not rails:
         raise CannotTell("pod_rails names no rail of this host")

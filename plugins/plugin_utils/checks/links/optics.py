@@ -9,6 +9,7 @@ import re
 import typing as t
 
 from ...pod.names import Rows, by_port, port_name
+from ...pod.types import NearCable, Rail
 from .. import Finding, NotApplicable, check
 from .._grouping import not_reported, odd_ones, several
 from .._planned import cables_of
@@ -31,7 +32,7 @@ def is_copper(row: dict[str, t.Any]) -> bool:
     fabric="roce",
 )
 def optic_rx_power(
-    transceivers: Rows, pod_cables: Rows, pod_optic_rx_range_dbm: list[float], pod_optic_rx_floor_dbm: float, pod_optic_lane_spread_db: float,
+    transceivers: Rows, pod_cables: list[NearCable], pod_optic_rx_range_dbm: list[float], pod_optic_rx_floor_dbm: float, pod_optic_lane_spread_db: float,
     interface_status: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Every lane of every planned optic receives optical power within the limits of the module and of the site."""
@@ -72,7 +73,7 @@ def _shared_lanes(port: str, lanes: t.Mapping[str, Rows], shared: t.Container[st
         number += 1
 
 
-def planned_copper(cable: dict[str, t.Any]) -> bool:
+def planned_copper(cable: NearCable) -> bool:
     """Whether a cable is copper by the wiring plan."""
     return str(cable["medium"]).lower() in (*PLANNED_PASSIVE, *PLANNED_ACTIVE)
 
@@ -111,7 +112,7 @@ def _is_passive(planned: str, row: dict[str, t.Any]) -> bool:
     fix="Use an active optical or active electrical cable for this length.",
 )
 def cable_reach(
-    pod_cables: Rows,
+    pod_cables: list[NearCable],
     interface_status: Rows,
     pod_lane_gbit_s: float,
     pod_copper_warn_m: float,
@@ -150,7 +151,7 @@ def cable_reach(
     scope="group",
     severity="warn",
 )
-def optics_uniform(transceivers: dict[str, Rows], pod_rails: Rows) -> t.Iterator[Finding]:
+def optics_uniform(transceivers: dict[str, Rows], pod_rails: list[Rail]) -> t.Iterator[Finding]:
     """Optics and cables of one kind and length have one part number over a gate group."""
     several(transceivers)
     netdevs = {rail["netdev"] for rail in pod_rails}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ...pod.names import Rows, port_name
+from ...pod.types import NearCable
 from .. import Finding, NotApplicable, check
 from .._planned import cables_of
 from .optics import NO_LIGHT_DBM, is_copper, planned_copper
@@ -27,7 +28,7 @@ LASER_FIX = (
     fabric="roce",
 )
 def optic_health(
-    transceivers: Rows, pod_cables: Rows, pod_optic_temperature_warn_c: float, pod_optic_temperature_max_c: float, pod_optic_tx_floor_dbm: float,
+    transceivers: Rows, pod_cables: list[NearCable], pod_optic_temperature_warn_c: float, pod_optic_temperature_max_c: float, pod_optic_tx_floor_dbm: float,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Every planned optic is below {pod_optic_temperature_max_c} degrees C ({pod_optic_temperature_warn_c}: warn), and its lasers send."""
     lanes: dict[str, Rows] = {}
@@ -56,7 +57,7 @@ def optic_health(
     fix="Compare with the other lanes and the module's temperature, then replace the module before its light fails.",
     fabric="roce",
 )
-def laser_bias(transceivers: Rows, pod_cables: Rows) -> t.Iterator[Finding]:
+def laser_bias(transceivers: Rows, pod_cables: list[NearCable]) -> t.Iterator[Finding]:
     """The current of every laser of a planned optic is within the alarm limits of its module, and within its warning limits (outside: warn)."""
     lanes: dict[str, Rows] = {}
     for row in transceivers:

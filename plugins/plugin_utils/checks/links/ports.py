@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ...pod.names import Rows, by_port, mac_of, node_name, port_name, rated, same_end
+from ...pod.names import Ports, Rows, by_port, mac_of, node_name, port_name, rated, same_end
+from ...pod.types import NearCable
 from .. import CannotTell, Finding, check
 from .._planned import cables_of
 
@@ -50,7 +51,7 @@ End = tuple[str, str]
     cause="The plan names a port that the node does not have, or a breakout or a line card is missing.",
     fix="Compare the wiring plan with the node's own list of ports.",
 )
-def ports_present(interface_status: Rows, pod_cables: Rows) -> t.Iterator[Finding]:
+def ports_present(interface_status: Rows, pod_cables: list[NearCable]) -> t.Iterator[Finding]:
     """Every port of the wiring plan exists."""
     present = by_port(interface_status)
     for cable in cables_of(pod_cables):
@@ -64,11 +65,11 @@ def ports_present(interface_status: Rows, pod_cables: Rows) -> t.Iterator[Findin
     required=True,
 )
 def port_speed(
-    interface_status: Rows, interface_status_of_peers: dict[str, Rows], pod_cables: Rows, pod_link_gbit_s: float, pod_fabric: str
+    interface_status: Rows, interface_status_of_peers: dict[str, Rows], pod_cables: list[NearCable], pod_link_gbit_s: float, pod_fabric: str
 ) -> t.Iterator[Finding]:
     """Every planned port is connected at the rated speed."""
     present = by_port(interface_status)
-    of_peers = {node: by_port(rows) for node, rows in interface_status_of_peers.items()}
+    of_peers: dict[str, Ports] = {node: by_port(rows) for node, rows in interface_status_of_peers.items()}
     for cable in cables_of(pod_cables):
         row, speed = present.get(cable["port"]), rated(cable, pod_link_gbit_s)
         wanted = f"connected at {speed:g} Gb/s"
@@ -81,11 +82,11 @@ def port_speed(
         elif row["speed_gbit_s"] != speed:
             reason = f" ({row['reason']})" if row["reason"] else ""
             # Both ends of an InfiniBand link always agree: lanes that are lost and an older cable lower the rate of both.
-            far = of_peers.get(cable["peer"], {}).get(cable["peer_port"]) if pod_fabric == "roce" else None
+            far = of_peers.get(cable["peer"], Ports()).get(cable["peer_port"]) if pod_fabric == "roce" else None
             yield _slower(cable, speed, row, far, reason)
 
 
-def _not_connected(cable: dict[str, t.Any], wanted: str, row: dict[str, t.Any]) -> Finding:
+def _not_connected(cable: NearCable, wanted: str, row: dict[str, t.Any]) -> Finding:
     """A port without a link, with what its state says of the cause; in another state that of the check."""
     reason = f" ({row['reason']})" if row.get("reason") else ""
     cause, fix = NOT_CONNECTED.get(row["state"], (None, None))
@@ -93,7 +94,7 @@ def _not_connected(cable: dict[str, t.Any], wanted: str, row: dict[str, t.Any]) 
     return Finding(cable["port"], wanted, row["state"] + reason, cause=cause and cause.format(**words), fix=fix and fix.format(**words))
 
 
-def _slower(cable: dict[str, t.Any], rated_gbit_s: float, row: dict[str, t.Any], far: dict[str, t.Any] | None, reason: str) -> Finding:
+def _slower(cable: NearCable, rated_gbit_s: float, row: dict[str, t.Any], far: dict[str, t.Any] | None, reason: str) -> Finding:
     """A port at another speed than its cable's: where both ends agree on it, it is a setting or the module, and no fault of the cable."""
     port, wanted, got = cable["port"], f"connected at {rated_gbit_s:g} Gb/s", f"connected at {row['speed_gbit_s']:g} Gb/s{reason}"
     if far is None or far["state"] != "connected" or far["speed_gbit_s"] is None:
@@ -114,7 +115,7 @@ def _slower(cable: dict[str, t.Any], rated_gbit_s: float, row: dict[str, t.Any],
     fix="Move the cable to its planned port, or correct the wiring plan; then read the neighbors again.",
 )
 def cabling_as_planned(
-    interface_status: Rows, ip_link_of_peers: dict[str, Rows], lldp_neighbors_of_peers: dict[str, Rows], pod_cables: Rows, pod_node: str,
+    interface_status: Rows, ip_link_of_peers: dict[str, Rows], lldp_neighbors_of_peers: dict[str, Rows], pod_cables: list[NearCable], pod_node: str,
     lldp_neighbors: Rows | None = None, mac_table: Rows | None = None, arp_table: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Each planned port connects to its planned peer, by LLDP or by the MAC addresses behind it."""
@@ -164,14 +165,14 @@ def _owners(mac_table: Rows, lldp: Rows, links: dict[str, Rows]) -> dict[str, li
     return {mac: found.get(True) or found[False] for mac, found in ends.items()}
 
 
-def _confirmed(cable: dict[str, t.Any], node: str, heard: list[End], of_peers: dict[str, Rows]) -> bool:
+def _confirmed(cable: NearCable, node: str, heard: list[End], of_peers: dict[str, Rows]) -> bool:
     """Whether the planned peer is heard under another name of its port (SONiC reports its alias), and hears this end on the planned port."""
     named = any(node_name(one[0]) == node_name(cable["peer"]) for one in heard)
     back = [row for row in of_peers.get(cable["peer"], ()) if port_name(row["port"]) == port_name(cable["peer_port"])]
     return named and any(same_end((row["neighbor"], row["neighbor_port"]), (node, cable["port"])) for row in back)
 
 
-def _elsewhere(heard: End, place_of: dict[End, str], cable: dict[str, t.Any]) -> str:
+def _elsewhere(heard: End, place_of: dict[End, str], cable: NearCable) -> str:
     """Where a neighbor is planned that is heard on the wrong port, so that swapped cables name each other."""
     place = place_of.get((node_name(heard[0]), port_name(heard[1])))
     return f", planned on {place}" if place and place != cable["port"] else ""

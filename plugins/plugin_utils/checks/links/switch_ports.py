@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ...pod.names import Rows, by_port
+from ...pod.types import NearCable
 from ...text.counting import counted
 from .. import Finding, NotApplicable, check
 from .._counters import RESET_CAUSE, RESET_FIX
@@ -24,7 +25,7 @@ EXPECTED = "no change of the link in the soak"
     fabric="roce",
     kind="switch",
 )
-def switch_link_flaps(link_changes: Rows, link_changes_before: Rows, pod_cables: Rows) -> t.Iterator[Finding]:
+def switch_link_flaps(link_changes: Rows, link_changes_before: Rows, pod_cables: list[NearCable]) -> t.Iterator[Finding]:
     """No planned port of a switch loses its link during the soak."""
     now, then = by_port(link_changes), by_port(link_changes_before)
     ports = [(cable, now.get(cable["port"]), then.get(cable["port"])) for cable in cables_of(pod_cables)]
@@ -37,7 +38,7 @@ def _reported(row: Row | None) -> bool:
     return row is not None and (row["changes"] is not None or row["since_seconds"] is not None)
 
 
-def _of_port(cable: Row, row: Row | None, before: Row | None) -> t.Iterator[Finding]:
+def _of_port(cable: NearCable, row: Row | None, before: Row | None) -> t.Iterator[Finding]:
     port, end = cable["port"], f"{cable['peer']} {cable['peer_port']}"
     if row is None or before is None or not (_reported(row) and _reported(before)):
         yield Finding(port, EXPECTED, "not reported for this port", "unknown")

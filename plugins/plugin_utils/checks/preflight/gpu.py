@@ -9,6 +9,7 @@ import re
 import typing as t
 from collections import Counter
 
+from ...pod.types import Rail
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, grouped, not_reported_of, odd_ones, planned_rails, rail_pci
 from .._xids import judged_xid, latest_recoveries
@@ -169,7 +170,7 @@ def gpu_throttled(gpus: Rows, pod_gpu_vendor: str) -> t.Iterator[Finding]:
     fix="Compare nvidia-smi topo -m with pod_rails; move the NIC or correct the order of the rails.",
 )
 def nic_gpu_affinity(
-    pci_devices: Rows, pod_rails: Rows, pod_gpu_nic_distance: str, pod_gpu_vendor: str,
+    pci_devices: Rows, pod_rails: list[Rail], pod_gpu_nic_distance: str, pod_gpu_vendor: str,
     gpu_topology: Rows | None = None, gpu_affinity: Rows | None = None, ip_link: Rows | None = None, gpus: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Each rail's NIC is as close to its GPU as planned, and on the same NUMA node."""
@@ -202,7 +203,7 @@ def _same_node(where: str, gpu: int | None, nic: int | None) -> t.Iterator[Findi
     fix="Reseat the card; where it stays so, look at the slot, the riser, and the BIOS settings of bifurcation and link speed.",
 )
 def pcie_link(
-    pci_devices: Rows, gpus: Rows, pod_rails: Rows, pod_pcie_width: int, pod_link_gbit_s: float, ip_link: Rows | None = None
+    pci_devices: Rows, gpus: Rows, pod_rails: list[Rail], pod_pcie_width: int, pod_link_gbit_s: float, ip_link: Rows | None = None
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Every GPU and rail NIC has its full PCIe width, and every rail NIC its full PCIe speed."""
     reported = {row["pci"]: row for row in pci_devices}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ...pod.types import Rail
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, odd_ones, planned_rails, several
 from .._kernel_events import EVENTS, Devices, judged_events
@@ -22,7 +23,7 @@ HEALTHY, LIMITED = "healthy", "limited capacity"
     kind="host",
 )
 def hardware_log(
-    kernel_log: Rows, pod_rails: Rows, pod_pcie_corrected_max: int, gpus: Rows | None = None, ip_link: Rows | None = None
+    kernel_log: Rows, pod_rails: list[Rail], pod_pcie_corrected_max: int, gpus: Rows | None = None, ip_link: Rows | None = None
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Since the boot the kernel logged no failed NIC, NVSwitch or GPU, no uncorrected PCIe error, and at most {pod_pcie_corrected_max} corrected ones."""
     rows = [row for row in kernel_log if row["event"] in EVENTS]
@@ -90,7 +91,7 @@ def amd_gpu_errors(pod_gpus_per_host: int, gpu_health: Rows | None = None) -> t.
     fabric="roce",
     scope="group",
 )
-def dcqcn_uniform(dcqcn: dict[str, Rows], pod_rails: Rows, pod_congestion_control: str) -> t.Iterator[Finding]:
+def dcqcn_uniform(dcqcn: dict[str, Rows], pod_rails: list[Rail], pod_congestion_control: str) -> t.Iterator[Finding]:
     """The parameters of DCQCN are the same on all rails of a gate group."""
     if pod_congestion_control != "dcqcn":
         raise NotApplicable(f"pod_congestion_control is {pod_congestion_control}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ...pod.types import Rail
 from .. import Finding, check
 from .._grouping import Rows, planned_rails
 
@@ -26,7 +27,7 @@ TWICE_GUID = "Two adapters have one port GUID: an adapter whose firmware was wri
     kind="host",
 )
 def identities_unique(
-    ip_address: Rows, ip_link: Rows, ibstat: Rows, ip_address_of_peers: Peers, ip_link_of_peers: Peers, ibstat_of_peers: Peers, pod_rails: Rows,
+    ip_address: Rows, ip_link: Rows, ibstat: Rows, ip_address_of_peers: Peers, ip_link_of_peers: Peers, ibstat_of_peers: Peers, pod_rails: list[Rail],
     pod_node: str,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """No other NIC of the pod has the IPv4 address, the MAC address or the port GUID of a rail."""

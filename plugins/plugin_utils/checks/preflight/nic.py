@@ -9,6 +9,7 @@ import re
 import typing as t
 from collections import Counter
 
+from ...pod.types import Rail
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, grouped, not_reported, odd_ones, planned_rails, several
 
@@ -37,7 +38,7 @@ OLD_GPU = re.compile(r"\b(?:[KMP]\d{1,4}m?|GTX \d+|TITAN (?:X|Xp|Z))\b")
     fix="Look for the device with lspci, load its driver, then look at the cable and the leaf's port.",
     required=True,
 )
-def rails_present(ibstat: Rows, rdma_link: Rows, pod_rails: Rows) -> t.Iterator[Finding]:
+def rails_present(ibstat: Rows, rdma_link: Rows, pod_rails: list[Rail]) -> t.Iterator[Finding]:
     """Every rail's RDMA device is present, Active and LinkUp, and on its planned netdev."""
     ports, links = grouped(ibstat, "device"), grouped(rdma_link, "device")
     for rail in planned_rails(pod_rails):
@@ -54,7 +55,7 @@ def rails_present(ibstat: Rows, rdma_link: Rows, pod_rails: Rows) -> t.Iterator[
     cause="The adapter is of a generation or transport that cannot carry GPUDirect RDMA over RoCE v2 or InfiniBand.",
     fix="Replace the adapter, or take its device out of pod_rails.",
 )
-def adapters_capable(devinfo: Rows, pod_rails: Rows, pod_fabric: str, gpus: Rows | None = None) -> t.Iterator[Finding]:
+def adapters_capable(devinfo: Rows, pod_rails: list[Rail], pod_fabric: str, gpus: Rows | None = None) -> t.Iterator[Finding]:
     """Every rail supports the pod's fabric and is ConnectX-5 or later where it is a ConnectX, every GPU is Volta or later."""
     wanted = {"roce": "Ethernet", "infiniband": "InfiniBand"}[pod_fabric]
     reported = grouped(devinfo, "device")
@@ -83,7 +84,7 @@ def adapters_capable(devinfo: Rows, pod_rails: Rows, pod_fabric: str, gpus: Rows
     remedy="mlxconfig",
 )
 def nic_settings(
-    mlxconfig: Rows, pod_rails: Rows, pod_roce_priority: int, pod_congestion_control: str, pod_nic_settings: dict[str, t.Any]
+    mlxconfig: Rows, pod_rails: list[Rail], pod_roce_priority: int, pod_congestion_control: str, pod_nic_settings: dict[str, t.Any]
 ) -> t.Iterator[Finding]:
     """Every rail NIC's current firmware settings are those that the pod needs."""
     reported = {(row["device"], row["name"]): row for row in mlxconfig}
@@ -118,7 +119,7 @@ def _priority_masks(reported: dict[tuple[str, str], dict[str, t.Any]], device: s
     fabric="roce",
     remedy="mlxconfig",
 )
-def nic_reset_pending(mlxconfig: Rows, pod_rails: Rows) -> t.Iterator[Finding]:
+def nic_reset_pending(mlxconfig: Rows, pod_rails: list[Rail]) -> t.Iterator[Finding]:
     """No expected setting of a rail NIC has another value pending for its next boot."""
     reported = grouped(mlxconfig, "device")
     for rail in planned_rails(pod_rails):
@@ -138,7 +139,7 @@ def nic_reset_pending(mlxconfig: Rows, pod_rails: Rows) -> t.Iterator[Finding]:
     cause="The rail's netdev has a small MTU, or another one than its leaf; RDMA then falls back to smaller packets.",
     fix="Set the netdev's MTU to the fabric's (4200 or more carries an RDMA MTU of 4096), persistently.",
 )
-def mtu(ip_link: Rows, devinfo: Rows, pod_rails: Rows, pod_rdma_mtu: int, pod_mtu: int | None, pod_fabric: str) -> t.Iterator[Finding]:
+def mtu(ip_link: Rows, devinfo: Rows, pod_rails: list[Rail], pod_rdma_mtu: int, pod_mtu: int | None, pod_fabric: str) -> t.Iterator[Finding]:
     """Every rail's active RDMA MTU and its netdev's MTU are as planned."""
     links, devices = ({row[key]: row for row in rows} for key, rows in (("netdev", ip_link), ("device", devinfo)))
     for rail in planned_rails(pod_rails):
@@ -158,7 +159,7 @@ def mtu(ip_link: Rows, devinfo: Rows, pod_rails: Rows, pod_rdma_mtu: int, pod_mt
     scope="group",
     fabric="roce",
 )
-def mtu_uniform(ip_link: dict[str, Rows], pod_rails: Rows) -> t.Iterator[Finding]:
+def mtu_uniform(ip_link: dict[str, Rows], pod_rails: list[Rail]) -> t.Iterator[Finding]:
     """The rails of a gate group have one netdev MTU."""
     several(ip_link)
     netdevs = {rail["netdev"] for rail in planned_rails(pod_rails)}
@@ -179,7 +180,7 @@ def _is_ipv4_v2(row: dict[str, t.Any]) -> bool:
     fabric="roce",
     remedy="gid",
 )
-def gid_index(gids: Rows, pod_rails: Rows, pod_gid_index: int | None) -> t.Iterator[Finding]:
+def gid_index(gids: Rows, pod_rails: list[Rail], pod_gid_index: int | None) -> t.Iterator[Finding]:
     """Every rail has exactly one IPv4 RoCE v2 GID, at the planned index where there is one."""
     reported = grouped(gids, "device")
     for rail in planned_rails(pod_rails):
@@ -198,7 +199,7 @@ def gid_index(gids: Rows, pod_rails: Rows, pod_gid_index: int | None) -> t.Itera
     scope="group",
     fabric="roce",
 )
-def gid_index_uniform(gids: dict[str, Rows], pod_rails: Rows) -> t.Iterator[Finding]:
+def gid_index_uniform(gids: dict[str, Rows], pod_rails: list[Rail]) -> t.Iterator[Finding]:
     """The IPv4 RoCE v2 GID has one index on all rails of a gate group."""
     several(gids)
     devices = {rail["device"] for rail in planned_rails(pod_rails)}
@@ -213,7 +214,7 @@ def gid_index_uniform(gids: dict[str, Rows], pod_rails: Rows) -> t.Iterator[Find
     fix="Give the rail its planned address with its prefix length, persistently.",
     fabric="roce",
 )
-def address_plan(ip_address: Rows, pod_rails: Rows) -> t.Iterator[Finding]:
+def address_plan(ip_address: Rows, pod_rails: list[Rail]) -> t.Iterator[Finding]:
     """Every rail that has a planned address has it, with its prefix length."""
     with_address = [rail for rail in planned_rails(pod_rails) if rail.get("address")]
     if not with_address:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ...pod.types import Rail
 from .. import Finding, NotApplicable, check
 from .._grouping import Rows, grouped, planned_rails
 
@@ -20,7 +21,7 @@ PAUSE_OFF = "ethtool -A NETDEV autoneg off rx off tx off, now and at boot; switc
     fabric="roce",
     remedy="dcqcn",
 )
-def dcqcn_running(dcqcn: Rows, pod_rails: Rows, pod_roce_priority: int, pod_cnp_dscp: int, pod_congestion_control: str) -> t.Iterator[Finding]:
+def dcqcn_running(dcqcn: Rows, pod_rails: list[Rail], pod_roce_priority: int, pod_cnp_dscp: int, pod_congestion_control: str) -> t.Iterator[Finding]:
     """DCQCN's reaction point is on for the RoCE priority of every rail, its notification point for any, with the planned CNP DSCP."""
     if pod_congestion_control != "dcqcn":
         raise NotApplicable(f"pod_congestion_control is {pod_congestion_control}")
@@ -49,7 +50,7 @@ def dcqcn_running(dcqcn: Rows, pod_rails: Rows, pod_roce_priority: int, pod_cnp_
     remedy="roce_qos",
 )
 def roce_qos(
-    qos_trust: Rows, pfc_priorities: Rows, dscp_map: Rows, pause_settings: Rows, pod_rails: Rows,
+    qos_trust: Rows, pfc_priorities: Rows, dscp_map: Rows, pause_settings: Rows, pod_rails: list[Rail],
     pod_roce_priority: int, pod_roce_dscp: int, pod_cnp_dscp: int,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Every rail trusts DSCP, has PFC on the RoCE priority only, and maps the DSCP of RoCE and CNP as planned."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ...pod.types import Rail
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, odd_ones, several
 
@@ -30,7 +31,7 @@ def _versions(rows: dict[str, t.Any]) -> dict[str, list[str]]:
     cause="A host was reimaged or updated with another stack than the pinned one.",
     fix="Install the pinned version of the named item; mixed stacks fail in ways that look like training instability.",
 )
-def software_pinned(gpu_driver: Rows, gpus: Rows, ibstat: Rows, software: Rows, pod_rails: Rows, pod_software: dict[str, t.Any]) -> t.Iterator[Finding]:
+def software_pinned(gpu_driver: Rows, gpus: Rows, ibstat: Rows, software: Rows, pod_rails: list[Rail], pod_software: dict[str, t.Any]) -> t.Iterator[Finding]:
     """Every pinned version is the one in use."""
     if not pod_software:
         raise NotApplicable("pod_software pins nothing")
@@ -46,7 +47,7 @@ def software_pinned(gpu_driver: Rows, gpus: Rows, ibstat: Rows, software: Rows, 
             yield Finding(where, str(wanted), ", ".join(sorted(set(odd.values())) if odd else have), "unknown" if unknown else None)
 
 
-def _nics_apart(wanted: str, ibstat: Rows, rails: Rows) -> dict[str, str]:
+def _nics_apart(wanted: str, ibstat: Rows, rails: list[Rail]) -> dict[str, str]:
     """The version of each rail's NIC that has another one, where some of the host's have the right one: these are not to be touched."""
     reported = {row["device"]: str(row["firmware"] or NOT_REPORTED) for row in ibstat}
     of_rails = {rail["device"]: reported[rail["device"]] for rail in rails if rail["device"] in reported}
@@ -60,7 +61,7 @@ def _nics_apart(wanted: str, ibstat: Rows, rails: Rows) -> dict[str, str]:
     scope="group",
 )
 def software_uniform(
-    gpu_driver: dict[str, Rows], gpus: dict[str, Rows], ibstat: dict[str, Rows], software: dict[str, Rows], pod_rails: Rows
+    gpu_driver: dict[str, Rows], gpus: dict[str, Rows], ibstat: dict[str, Rows], software: dict[str, Rows], pod_rails: list[Rail]
 ) -> t.Iterator[Finding]:
     """Drivers, firmware and libraries have one version over a gate group."""
     several(software)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ...pod.types import Rail
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, not_reported_of, planned_rails, rail_pci
 
@@ -74,7 +75,7 @@ def hugepages_reserved(hugepages: Rows, pod_hugepages_1g: int) -> t.Iterator[Fin
     cause="SR-IOV is off in the BIOS, in the NIC's firmware or in the driver.",
     fix="Switch SR-IOV on in BIOS and firmware (SRIOV_EN, NUM_OF_VFS), then create the virtual functions.",
 )
-def sriov_enabled(pci_devices: Rows, ip_link: Rows, pod_rails: Rows, pod_virtualization: str) -> t.Iterator[Finding]:
+def sriov_enabled(pci_devices: Rows, ip_link: Rows, pod_rails: list[Rail], pod_virtualization: str) -> t.Iterator[Finding]:
     """Every rail NIC has virtual functions where the pod gives them to jobs."""
     if pod_virtualization != "sriov":
         raise NotApplicable(f"pod_virtualization is {pod_virtualization}")
@@ -94,7 +95,7 @@ def sriov_enabled(pci_devices: Rows, ip_link: Rows, pod_rails: Rows, pod_virtual
     required=True,
 )
 def acs_as_expected(
-    acs_control: Rows, pod_virtualization: str, pod_rails: Rows, ats_control: Rows | None = None, ip_link: Rows | None = None,
+    acs_control: Rows, pod_virtualization: str, pod_rails: list[Rail], ats_control: Rows | None = None, ip_link: Rows | None = None,
     pci_devices: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """No bridge above a GPU or a rail redirects peer-to-peer traffic, unless virtual machines need it to; with SR-IOV, translated traffic goes straight."""
@@ -113,7 +114,7 @@ def acs_as_expected(
             yield Finding(row["pci"], "no ACS redirection", ", ".join(redirecting))
 
 
-def _cards(rails: Rows, links: Rows | None, devices: Rows | None) -> set[str] | None:
+def _cards(rails: list[Rail], links: Rows | None, devices: Rows | None) -> set[str] | None:
     """The PCI addresses of GPUs and rails; None where one of them is not known."""
     gpus = {row["pci"] for row in devices or () if row["class"][:6] in GPU_CLASSES and (row["class"][:6] != SCREEN or row["vendor"] in GPU_VENDORS)}
     of_rails = {rail_pci(rail, links) for rail in rails}
@@ -129,7 +130,7 @@ def _above_cards(bridge: dict[str, t.Any], cards: set[str] | None) -> bool:
     return any(pci.split(":")[0] == domain and int(first, 16) <= int(pci.split(":")[1], 16) <= int(last, 16) for pci in cards)
 
 
-def _direct(able: Rows, rails: Rows, ats: Rows, links: Rows | None) -> t.Iterator[Finding]:
+def _direct(able: Rows, rails: list[Rail], ats: Rows, links: Rows | None) -> t.Iterator[Finding]:
     """Bridges that redirect let translated addresses pass, and the NICs translate: else GPU traffic goes through the root complex."""
     for row in able:
         if REDIRECTING & set(row["enabled"]) and "DirectTrans" not in row["enabled"]:

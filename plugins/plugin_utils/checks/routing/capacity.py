@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ...pod.names import Rows, rated
+from ...pod.types import NearCable
 from .. import Finding, NotApplicable, check
 
 
@@ -17,7 +18,7 @@ from .. import Finding, NotApplicable, check
     kind="switch",
 )
 def oversubscription(
-    pod_role: str, pod_topology: str, pod_cables: Rows, pod_link_gbit_s: float, pod_oversubscription_warn: float, pod_oversubscription_max: float,
+    pod_role: str, pod_topology: str, pod_cables: list[NearCable], pod_link_gbit_s: float, pod_oversubscription_warn: float, pod_oversubscription_max: float,
     fabric_neighbors: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """A leaf's host bandwidth is within the planned ratio of its uplink bandwidth, by the plan and, where the fabric is read, by its links."""

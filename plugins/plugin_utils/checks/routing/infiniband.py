@@ -9,6 +9,7 @@ import typing as t
 from collections import Counter
 
 from ...pod.names import Rows, by_port, same_end
+from ...pod.types import NearCable
 from .. import Finding, NotApplicable, check
 from .._planned import cables_of
 
@@ -43,7 +44,7 @@ def subnet_manager_up(sminfo: Rows, pod_standby_sms: int, subnet_managers: Rows 
     fix="Compare both ends that are named with the wiring plan, then move the cable or correct the plan.",
     fabric="infiniband",
 )
-def topology_as_planned(fabric_neighbors: Rows, pod_cables: Rows, pod_role: str) -> t.Iterator[Finding]:
+def topology_as_planned(fabric_neighbors: Rows, pod_cables: list[NearCable], pod_role: str) -> t.Iterator[Finding]:
     """Every rail of a host is on its planned leaf, and every switch has its planned links to other switches and no others."""
     reported = by_port(fabric_neighbors)
     planned = {cable["port"] for cable in cables_of(pod_cables)}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 from collections import Counter
 
+from ...pod.types import Rail
 from .. import Finding, check
 from .._grouping import Rows, planned_rails
 
@@ -28,7 +29,7 @@ LIMITED_FIX = "Make the port a full member of the partition (partitions.conf of 
     fabric="infiniband",
     kind="host",
 )
-def rails_in_partition(pkeys: Rows, pkeys_of_peers: Peers, pod_rails: Rows, pod_partition_key: int | None) -> t.Iterator[Finding]:
+def rails_in_partition(pkeys: Rows, pkeys_of_peers: Peers, pod_rails: list[Rail], pod_partition_key: int | None) -> t.Iterator[Finding]:
     """The first partition key of every rail is that of a full member of the pod's partition, which loads use."""
     tables = _tables(pkeys)
     wanted = pod_partition_key & PARTITION if pod_partition_key is not None else None

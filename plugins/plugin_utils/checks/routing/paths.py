@@ -9,6 +9,7 @@ import statistics
 import typing as t
 
 from ...pod.names import Rows, by_port
+from ...pod.types import NearCable, PodRail, Rail
 from .. import PAIR, CannotTell, Finding, NotApplicable, check
 from .._planned import cables_of
 from .sessions import BY_BGP, WITH_SPINES
@@ -35,7 +36,7 @@ WITHOUT_PROTOCOL = ("pod_underlay", ("none",))
     required=WITH_SPINES,
     when=BY_BGP,
 )
-def ecmp_paths(ecmp_routes: Rows, pod_role: str, pod_topology: str, pod_uplinks: int, pod_remote_rails: Rows) -> t.Iterator[Finding]:
+def ecmp_paths(ecmp_routes: Rows, pod_role: str, pod_topology: str, pod_uplinks: int, pod_remote_rails: list[PodRail]) -> t.Iterator[Finding]:
     """Each remote rail is reached over as many next hops as the leaf has uplinks."""
     if pod_role != "leaf" or pod_topology == "rail_only":
         raise NotApplicable("only a leaf below spines has uplinks")
@@ -46,7 +47,7 @@ def ecmp_paths(ecmp_routes: Rows, pod_role: str, pod_topology: str, pod_uplinks:
     routes = _by_prefix(ecmp_routes)
     found: dict[tuple[str, str], list[str]] = {}
     of_leaf: dict[str, set[str]] = {}
-    without: Rows = []
+    without: list[PodRail] = []
     for rail in pod_remote_rails:
         keys = _longest(routes, netaddr.IPAddress(rail["address"]))
         without += [] if keys else [rail]
@@ -61,7 +62,7 @@ def ecmp_paths(ecmp_routes: Rows, pod_role: str, pod_topology: str, pod_uplinks:
             yield Finding(prefix, f"{pod_uplinks} next hops to {whose}", f"{hops} next hop{'' if hops == 1 else 's'} in the {table}")
 
 
-def _no_routes(rails: Rows, of_leaf: t.Mapping[str, set[str]], uplinks: int) -> t.Iterator[Finding]:
+def _no_routes(rails: list[PodRail], of_leaf: t.Mapping[str, set[str]], uplinks: int) -> t.Iterator[Finding]:
     """Rails that no route leads to: those whose leaf's other rails are reached have an address off the plan, else the leaf announces nothing.
 
     of_leaf: the prefixes by which rails of each leaf are reached.
@@ -139,7 +140,7 @@ def kernel_forwards(ecmp_routes: Rows, kernel_routes: Rows) -> t.Iterator[Findin
     required=True,
     hosts=PAIR,
 )
-def rails_reachable(pings: Rows, pod_pings: Rows, pod_ping_rtt_max_ms: float, pod_rails: Rows) -> t.Iterator[Finding]:
+def rails_reachable(pings: Rows, pod_pings: Rows, pod_ping_rtt_max_ms: float, pod_rails: list[Rail]) -> t.Iterator[Finding]:
     """Every planned ping between rails loses no packet, with at most {pod_ping_rtt_max_ms} ms on average."""
     if not pod_pings:
         raise CannotTell("no ping is planned from here: pod_rails has no addresses, or no other host is under test")
@@ -158,7 +159,7 @@ def rails_reachable(pings: Rows, pod_pings: Rows, pod_ping_rtt_max_ms: float, po
             yield Finding(where, f"at most {pod_ping_rtt_max_ms:g} ms on average", f"{row['rtt_avg_ms']:g} ms")
 
 
-def _unpinged(rails: Rows, devices: t.Container[str]) -> t.Iterator[Finding]:
+def _unpinged(rails: list[Rail], devices: t.Container[str]) -> t.Iterator[Finding]:
     """Rails of which no ping is planned: the pings of the others would pass for them."""
     for rail in rails:
         if rail["device"] not in devices:
@@ -204,7 +205,7 @@ def rtt_uniform(pings: dict[str, Rows], pod_ping_rtt_spread_max: float, pod_ping
     fabric="roce",
     required=WITHOUT_PROTOCOL,
 )
-def path_mtu(interface_mtu: Rows, interface_mtu_of_peers: dict[str, Rows], pod_cables: Rows, pod_role: str) -> t.Iterator[Finding]:
+def path_mtu(interface_mtu: Rows, interface_mtu_of_peers: dict[str, Rows], pod_cables: list[NearCable], pod_role: str) -> t.Iterator[Finding]:
     """Both ends of every cable have the same MTU, where both platforms report it; a leaf may have a larger MTU than its host."""
     own, judged = by_port(interface_mtu), 0
     for cable in cables_of(pod_cables):

@@ -9,6 +9,7 @@ import typing as t
 from collections import Counter
 
 from ...pod.names import Rows, port_name
+from ...pod.types import NearCable, Neighbor
 from .. import CannotTell, Finding, NotApplicable, check
 
 # A rail-only pod has no spines to route over.
@@ -24,7 +25,7 @@ BY_BGP = ("pod_underlay", ("bgp",))
     required=WITH_SPINES,
     when=BY_BGP,
 )
-def bgp_established(bgp_summary: Rows, pod_neighbors: Rows, pod_cables: Rows) -> t.Iterator[Finding]:
+def bgp_established(bgp_summary: Rows, pod_neighbors: list[Neighbor], pod_cables: list[NearCable]) -> t.Iterator[Finding]:
     """Every planned BGP neighbor is Established with its planned AS."""
     if not pod_neighbors and any(cable["peer_role"] != "host" for cable in pod_cables):
         # Not a skip: the other leaves of the group would pass for this one.
@@ -34,7 +35,7 @@ def bgp_established(bgp_summary: Rows, pod_neighbors: Rows, pod_cables: Rows) ->
     named: dict[str, Rows] = {}
     for row in bgp_summary:
         named.setdefault(port_name(row["neighbor"]), []).append(row)
-    by_as: list[dict[str, t.Any]] = []
+    by_as: list[Neighbor] = []
     for one in pod_neighbors:
         rows = named.get(port_name(one["port"])) or named.get(str(one["address"]))
         if rows is not None:
@@ -48,18 +49,18 @@ def bgp_established(bgp_summary: Rows, pod_neighbors: Rows, pod_cables: Rows) ->
     yield from _by_as(by_as, [row for row in bgp_summary if port_name(row["neighbor"]) not in claimed])
 
 
-def _neighbor(planned: dict[str, t.Any]) -> str:
+def _neighbor(planned: Neighbor) -> str:
     return f"{planned['peer']} ({planned['address'] or planned['port']})"
 
 
-def _session(planned: dict[str, t.Any], row: dict[str, t.Any]) -> t.Iterator[Finding]:
+def _session(planned: Neighbor, row: dict[str, t.Any]) -> t.Iterator[Finding]:
     if planned["asn"] is None:
         yield Finding(_neighbor(planned), "a planned AS (bgp_asn of the peer)", "none in the inventory", "unknown", planned["port"])
     elif (row["state"], row["asn"]) != ("Established", planned["asn"]):
         yield Finding(_neighbor(planned), f"Established with AS {planned['asn']}", f"{row['state']} with AS {row['asn']}", port=planned["port"])
 
 
-def _by_as(planned: Rows, rows: Rows) -> t.Iterator[Finding]:
+def _by_as(planned: list[Neighbor], rows: Rows) -> t.Iterator[Finding]:
     """Numbered sessions whose addresses the plan does not have are counted by their AS."""
     up = Counter(row["asn"] for row in rows if row["state"] == "Established")
     for one in planned:
@@ -97,7 +98,9 @@ BROUGHT_UP_FIX = "Where that was intended, evaluate the layer again once {second
     severity="warn",
     when=BY_BGP,
 )
-def bgp_settled(bgp_summary: Rows, bgp_summary_of_peers: Peers, pod_neighbors: Rows, pod_node: str, pod_bgp_settled_seconds: float) -> t.Iterator[Finding]:
+def bgp_settled(
+    bgp_summary: Rows, bgp_summary_of_peers: Peers, pod_neighbors: list[Neighbor], pod_node: str, pod_bgp_settled_seconds: float
+) -> t.Iterator[Finding]:
     """Every planned BGP session has been Established for {pod_bgp_settled_seconds} s or longer."""
     ages = _ages(bgp_summary, pod_neighbors)
     if not ages:
@@ -122,7 +125,7 @@ def bgp_settled(bgp_summary: Rows, bgp_summary_of_peers: Peers, pod_neighbors: R
         yield Finding(where, expected, "not reported", "unknown", port=port)
 
 
-def _ages(rows: Rows, neighbors: Rows) -> dict[tuple[str, str | None, str], float | None]:
+def _ages(rows: Rows, neighbors: list[Neighbor]) -> dict[tuple[str, str | None, str], float | None]:
     """For how many seconds each planned session has been Established, by its name, port and peer; None where that is not reported."""
     up = {port_name(row["neighbor"]): row for row in rows if row["state"] == "Established"}
     ages: dict[tuple[str, str | None, str], float | None] = {}

@@ -9,6 +9,7 @@ import typing as t
 from collections import Counter
 
 from ...pod.names import Rows
+from ...pod.types import Rail
 from ...text.counting import counted
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import planned_rails
@@ -26,7 +27,7 @@ SLOWDOWNS = {"hw_thermal_slowdown_us": "hot", "sw_thermal_slowdown_us": "close t
     needs="load",
 )
 def log_under_load(
-    kernel_log_idle: Rows, kernel_log: Rows, pod_rails: Rows, pod_pcie_corrected_max: int, gpus_idle: Rows | None = None
+    kernel_log_idle: Rows, kernel_log: Rows, pod_rails: list[Rail], pod_pcie_corrected_max: int, gpus_idle: Rows | None = None
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Under load the kernel logs no failed device, no lost link, and at most {pod_pcie_corrected_max} corrected errors of a device."""
     fresh = _logged_since(kernel_log_idle, kernel_log)

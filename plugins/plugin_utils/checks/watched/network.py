@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ...pod.names import Rows
+from ...pod.types import Rail
 from ...text.counting import counted
 from .. import Finding, NotApplicable, check
 from .._counters import DISCARDS, RX_ALL, RX_BYTES, RX_PAUSED_US, SEQUENCE_ERRORS, TIMEOUTS, TX_ALL, growth, named, pick
@@ -72,7 +73,7 @@ def _errors(where: str, expected: str, grown: t.Mapping[str, int], moved: float,
     fabric="roce",
     layers=LOADED,
 )
-def links_under_load(nic_counters_idle: Rows, nic_counters: Rows, pod_rails: Rows, pod_load_errors_max_per_tb: float) -> t.Iterator[Finding]:
+def links_under_load(nic_counters_idle: Rows, nic_counters: Rows, pod_rails: list[Rail], pod_load_errors_max_per_tb: float) -> t.Iterator[Finding]:
     """Under load no rail loses its link, and at most {pod_load_errors_max_per_tb} CRC and symbol errors per TB grow (any: warn)."""
     nics = growth(nic_counters_idle, nic_counters, "netdev")
     kinds = {names[0]: names for names in (LINK_LOST, BIT_ERRORS, SYMBOL_ERRORS)}
@@ -91,7 +92,7 @@ def links_under_load(nic_counters_idle: Rows, nic_counters: Rows, pod_rails: Row
     layers=ABOVE_INCASTS,
 )
 def losses_under_load(
-    nic_counters_idle: Rows, nic_counters: Rows, rdma_counters_idle: Rows, rdma_counters: Rows, pod_rails: Rows, pod_roce_priority: int,
+    nic_counters_idle: Rows, nic_counters: Rows, rdma_counters_idle: Rows, rdma_counters: Rows, pod_rails: list[Rail], pod_roce_priority: int,
     pod_load_errors_max_per_tb: float,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Under load a rail discards and retransmits at most {pod_load_errors_max_per_tb} packets per TB (any: warn)."""
@@ -121,7 +122,8 @@ def losses_under_load(
     layers=OF_RANKS,
 )
 def class_under_load(
-    nic_counters_idle: Rows, nic_counters: Rows, pod_rails: Rows, pod_roce_priority: int, pod_other_priorities: list[int], pod_other_class_max_percent: float,
+    nic_counters_idle: Rows, nic_counters: Rows, pod_rails: list[Rail], pod_roce_priority: int, pod_other_priorities: list[int],
+    pod_other_class_max_percent: float,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Of what a rail carries under load at most {pod_other_class_max_percent} percent is outside of the RoCE priority."""
     nics = growth(nic_counters_idle, nic_counters, "netdev")
@@ -156,7 +158,7 @@ def _by_priority(counters: t.Mapping[str, int]) -> dict[int, int]:
     layers=ABOVE_INCASTS,
 )
 def pauses_under_load(
-    nic_counters_idle: Rows, nic_counters: Rows, pod_rails: Rows, pod_roce_priority: int, pod_link_gbit_s: float, pod_pause_warn_percent: float,
+    nic_counters_idle: Rows, nic_counters: Rows, pod_rails: list[Rail], pod_roce_priority: int, pod_link_gbit_s: float, pod_pause_warn_percent: float,
     pod_pause_max_percent: float,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Under load a rail is paused for less than {pod_pause_max_percent} percent ({pod_pause_warn_percent}: warn) of the time that its data and pauses take."""
@@ -185,7 +187,7 @@ def pauses_under_load(
     layers=LOADED,
 )
 def ib_ports_under_load(
-    rdma_port_counters_idle: Rows, rdma_port_counters: Rows, pod_rails: Rows, pod_load_errors_max_per_tb: float
+    rdma_port_counters_idle: Rows, rdma_port_counters: Rows, pod_rails: list[Rail], pod_load_errors_max_per_tb: float
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Under load no InfiniBand port loses or retrains its link, and at most {pod_load_errors_max_per_tb} errors per TB grow (any: warn)."""
     ports = growth(rdma_port_counters_idle, rdma_port_counters, "device")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ...pod.names import Rows, by_port, port_name, rated
+from ...pod.types import NearCable
 from ...text.counting import counted
 from .. import Finding, check
 from .._counters import FRAME_BITS, RESET_CAUSE, RESET_FIX, judge_most, port_growth
@@ -38,7 +39,7 @@ PAUSED_FIX = "Of a host look at its PCIe link, ACS, IOMMU and log; of a switch a
     layers=ABOVE_INCASTS,
 )
 def switch_links_under_load(
-    interface_errors_idle: Rows, interface_errors: Rows, pod_cables: Rows, pod_load_errors_max_per_tb: float, link_changes_idle: Rows | None = None,
+    interface_errors_idle: Rows, interface_errors: Rows, pod_cables: list[NearCable], pod_load_errors_max_per_tb: float, link_changes_idle: Rows | None = None,
     link_changes: Rows | None = None, interface_bytes_idle: Rows | None = None, interface_bytes: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Under load no port of a switch loses its link, and at most {pod_load_errors_max_per_tb} CRC and symbol errors per TB grow (any: warn)."""
@@ -67,7 +68,7 @@ def _columns(row: Row) -> tuple[str, ...]:
     return BIT_ERRORS if row["fcs_errors"] is not None else (ALL_ERRORS, *BIT_ERRORS)
 
 
-def _lost(cable: Row, column: str, was: float | None, now: float | None) -> t.Iterator[Finding]:
+def _lost(cable: NearCable, column: str, was: float | None, now: float | None) -> t.Iterator[Finding]:
     """Whether the link of a port changed its state; was, now: how often until each reading, or since how many seconds it had not."""
     port, end = cable["port"], f"{cable['peer']} {cable['peer_port']}"
     if was is None or now is None:
@@ -108,7 +109,7 @@ def _errors(port: str, expected: str, counts: str, number: int, sent: int, per_t
     layers=ABOVE_INCASTS,
 )
 def switch_drops_under_load(
-    queue_drops_idle: Rows, queue_drops: Rows, ingress_drops_idle: Rows, ingress_drops: Rows, pod_cables: Rows, pod_roce_priority: int,
+    queue_drops_idle: Rows, queue_drops: Rows, ingress_drops_idle: Rows, ingress_drops: Rows, pod_cables: list[NearCable], pod_roce_priority: int,
     pod_load_errors_max_per_tb: float, ecn_counters_idle: Rows | None = None, ecn_counters: Rows | None = None, interface_bytes_idle: Rows | None = None,
     interface_bytes: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
@@ -149,7 +150,7 @@ def _is_of(queue: t.Any, priority: int) -> bool:
     layers=ABOVE_INCASTS,
 )
 def switch_pauses_under_load(
-    pfc_counters_idle: Rows, pfc_counters: Rows, pod_cables: Rows, pod_roce_priority: int, pod_link_gbit_s: float, pod_pause_warn_percent: float,
+    pfc_counters_idle: Rows, pfc_counters: Rows, pod_cables: list[NearCable], pod_roce_priority: int, pod_link_gbit_s: float, pod_pause_warn_percent: float,
     pod_pause_max_percent: float, interface_bytes_idle: Rows | None = None, interface_bytes: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Under load a port of a switch is paused for less than {pod_pause_max_percent} percent ({pod_pause_warn_percent}: warn) of its data's time."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 import typing as t
 from dataclasses import replace
 
-from ..pairing import Pair, Rail, stage
+from ...pod.types import PodRail
+from ..pairing import Pair, stage
 from ..perftest import RETRY_NO_SERVER, PerftestOptions, perftest_argv
 from ..schedule import Job, Schedule, StepInput
 
@@ -18,7 +19,7 @@ CLIENT_AFTER_SECONDS = 1.0
 PORTS_OF_A_SLOT, SLOTS_OF_PORTS = 128, 32
 
 
-def rails(situation: StepInput) -> list[Rail]:
+def rails(situation: StepInput) -> list[PodRail]:
     """The rails of the hosts that may be loaded, each with its GPU and with the address at which a client calls its server.
 
     An InfiniBand rail has no address of its own: there the host's is called.

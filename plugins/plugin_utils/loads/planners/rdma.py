@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import typing as t
 
+from ...pod.types import PodRail
 from ..pair_tests import REPEAT, REPEATS, RETEST, ROUND, HostMemoryRates, PairEnd, PairTest, ends_of, pair_tests
-from ..pairing import Pair, Rail, rail_rounds, reversed_rounds
+from ..pairing import Pair, rail_rounds, reversed_rounds
 from ..perftest import PerftestOptions, gpu_memory_options, perftest_options
 from ..perftest_errors import UNSUPPORTED_OPTION
 from ..schedule import JOBS_READING, Rows, Schedule, StepInput, Values
@@ -145,7 +146,7 @@ def _roles(test: PairTest) -> tuple[tuple[str, PairEnd], tuple[str, PairEnd]]:
     return ("sends", test.sender), ("receives", test.receiver)
 
 
-def _known(situation: StepInput) -> dict[PairEnd, Rail]:
+def _known(situation: StepInput) -> dict[PairEnd, PodRail]:
     return {PairEnd(rail["host"], rail["device"]): rail for rail in rails(situation)}
 
 
@@ -157,7 +158,7 @@ def _options(values: Values, memory: str) -> PerftestOptions:
     return perftest_options(values) if memory == HOST_MEMORY else perftest_options(values, **gpu_memory_options(values))
 
 
-def _pairs(known: t.Mapping[PairEnd, Rail], ends: t.Iterable[tuple[PairEnd, PairEnd]]) -> list[Pair]:
+def _pairs(known: t.Mapping[PairEnd, PodRail], ends: t.Iterable[tuple[PairEnd, PairEnd]]) -> list[Pair]:
     return [(known[sender], known[receiver]) for sender, receiver in ends]
 
 
@@ -201,7 +202,7 @@ def _well(situation: StepInput) -> set[str]:
     return {name for one in _of_rounds(situation, HOST_MEMORY) if one.gbit_s is not None for name in (one.sender.host, one.receiver.host)}
 
 
-def _by_dmabuf(values: Values, known: t.Mapping[PairEnd, Rail], jobs: t.Mapping[str, Rows], rates: t.Mapping[str, Rows]) -> list[Pair]:
+def _by_dmabuf(values: Values, known: t.Mapping[PairEnd, PodRail], jobs: t.Mapping[str, Rows], rates: t.Mapping[str, Rows]) -> list[Pair]:
     """The pairs whose memory of GPUs gave no rate by the module of peer memory, where DMA-BUF will do as well."""
     if values["pod_gpudirect"] != "either":
         return []
@@ -219,7 +220,7 @@ def _by_dmabuf(values: Values, known: t.Mapping[PairEnd, Rail], jobs: t.Mapping[
     return pairs
 
 
-def _partner(rails: t.Mapping[PairEnd, Rail], passed: t.Sequence[PairEnd], like: Rail, but: t.Container[str]) -> PairEnd | None:
+def _partner(rails: t.Mapping[PairEnd, PodRail], passed: t.Sequence[PairEnd], like: PodRail, but: t.Container[str]) -> PairEnd | None:
     """A rail that passed in the other's role, of another host, on the same rail and leaf where there is one."""
     found = [end for end in passed if end in rails and end.host not in but]
     same = [end for end in found if rails[end]["index"] == like["index"]]

@@ -1,0 +1,40 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What planners of loads pass on: a test of an incast."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..pod.types import PodRail
+
+
+class _AcrossGroups(t.TypedDict, total=False):
+    """What a test across gate groups has beside what others have.
+
+    share: the receiver's part of what its leaf's uplinks carry, in Gb/s; offered: what is sent to that leaf, as a multiple of what its
+    uplinks carry; beside: all receivers at that leaf in this round, as host and device.
+    """
+
+    share: float
+    offered: float
+    beside: list[tuple[str, str]]
+
+
+class _Measure(t.TypedDict, total=False):
+    """How many seconds a test lasts, and its number of queue pairs; given once all rounds are known."""
+
+    seconds: int
+    qps: int
+
+
+class Incast(_AcrossGroups, _Measure):
+    """One test of an incast in its round, from 1; group: the receiver's; cross: whether spines carry it; across: between gate groups."""
+
+    round: int
+    group: str
+    sender: PodRail
+    receiver: PodRail
+    cross: bool
+    across: bool
