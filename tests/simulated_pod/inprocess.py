@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import functools
 import time
 import typing as t
 from dataclasses import replace
@@ -224,8 +225,29 @@ def _said(plan: Plan, pod: Pod, layer: str, name: str, phase: str, items: dict[s
         names = needed_readings(layer, place.kind, place.values["pod_fabric"], phase)
         asks, apart = queries_for(names, {"platform": place.platform, "values": place.values, "items": items})
         printed = answers.of_node(pod, plan, name, names)
-        kept[key] = {one.reading.name: reading_result(one, place.platform, answered(pod, name, one, printed, layer, phase)) for one in asks} | apart
+        kept[key] = {one.reading.name: _result(_Asked.of(one, place.platform, answered(pod, name, one, printed, layer, phase))) for one in asks} | apart
     return kept[key]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Asked:
+    """A reading's commands and what they print, alike where both are alike."""
+
+    alike: tuple[object, ...]
+    query: Query = dataclasses.field(compare=False)
+    platform: str = dataclasses.field(compare=False)
+    answers: list[CommandResult] = dataclasses.field(compare=False)
+
+    @classmethod
+    def of(cls, query: Query, platform: str, results: list[CommandResult]) -> _Asked:
+        printed = tuple((one.status, one.rc, one.stdout, one.stderr) for one in results)
+        return cls((query.reading.name, platform, repr(query.items), printed), query, platform, results)
+
+
+@functools.lru_cache(maxsize=6000)
+def _result(one: _Asked) -> ReadingResult:
+    """What nodes print alike in several pods is parsed once: of a hundred climbs in a process most nodes are healthy."""
+    return reading_result(one.query, one.platform, one.answers)
 
 
 def answered(pod: Pod, name: str, one: Query, printed: dict[tuple[str, ...], answers.Printed], layer: str, phase: str) -> list[CommandResult]:
