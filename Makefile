@@ -70,18 +70,18 @@ faults: $(RUN_STAMP) ## List the faults that ARGS='-e simulated_faults=NAME[,NAM
 incidents: $(RUN_STAMP) ## Climb the documented incidents of tests/incidents in process and print what came of each; ARGS='NAME NAME' for some
 	@$(BIN)/python -m ansible_collections.gpufabric.pyramid.tests.simulated_pod.incidents $(ARGS)
 
-.PHONY: checked
-checked: $(DEV_STAMP)
+.PHONY: check
+check: $(DEV_STAMP) ## Run the linters and the sanity tests, side by side
 	$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint sanity
 
 # What was left out, and why, is pytest's short summary at the end; with CI=true a real fabric that is left out is a failure.
 .PHONY: test
-test: checked ## Run the tests: every layer, each lab and every fault in it once
+test: $(DEV_STAMP) ## Run the tests: every layer, each lab and every fault in it once
 	$(BIN)/pytest $(BESIDE) -m "not alone and not exhaustive" $(PYTEST_ARGS)
 	$(BIN)/pytest -m "alone and not exhaustive" $(PYTEST_ARGS)
 
 .PHONY: test-all
-test-all: test exhaustive ## Run all the tests: those of `make test`, then the exhaustive and slow ones
+test-all: check test exhaustive ## Run all that must hold: linters and sanity, the tests of `make test`, then the exhaustive and slow ones
 
 .PHONY: exhaustive
 exhaustive: $(DEV_STAMP) ## Run the exhaustive and slow tests alone, which `make test` leaves out
