@@ -162,11 +162,11 @@ def repaired(module, repair):
 
     repair: a function of a Repair that returns what the module returns besides.
     """
-    noted = Repair(module)
+    record = Repair(module)
     try:
-        more = repair(noted)
+        more = repair(record)
     except Broken as broken:
-        module.fail_json(msg=str(broken), **noted.result())
+        module.fail_json(msg=str(broken), **record.result())
     except PermissionError as refused:
-        module.fail_json(msg=f"no permission: {refused}; use become", **noted.result())
-    module.exit_json(**noted.result(**(more or {})))
+        module.fail_json(msg=f"no permission: {refused}; use become", **record.result())
+    module.exit_json(**record.result(**(more or {})))

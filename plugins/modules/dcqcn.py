@@ -45,7 +45,7 @@ ROLES = ("roce_np", "roce_rp")
 NAME = "gpufabric-dcqcn"
 
 
-def differing(noted, netdevs, priority):
+def differing(record, netdevs, priority):
     """The switches that are off, as files below the root.
 
     Raises Broken where the driver has no such switch.
@@ -54,10 +54,10 @@ def differing(noted, netdevs, priority):
     for netdev in netdevs:
         for role in ROLES:
             place = SWITCH % (netdev, role, priority)
-            was = repairing.text_of(noted.root, place)
+            was = repairing.text_of(record.root, place)
             if was is None:
                 raise repairing.Broken(f"/{place} is not there: this driver has no switch for DCQCN (OFED and DOCA have), or there is no such netdev")
-            if noted.wants(f"{netdev} {role} priority {priority}", was.strip(), "1"):
+            if record.wants(f"{netdev} {role} priority {priority}", was.strip(), "1"):
                 places.append(place)
     return places
 
@@ -74,17 +74,17 @@ def switched(root, place):
         raise repairing.Broken(f"/{place} is {now or 'empty'} after 1 was written")
 
 
-def repair(noted):
+def repair(record):
     """The next boot first, so that an interrupted repair is seen again; then every switch."""
-    netdevs, priority = noted.module.params["netdevs"], noted.module.params["priority"]
+    netdevs, priority = record.module.params["netdevs"], record.module.params["priority"]
     if not 0 <= priority <= 7:
         raise repairing.Broken(f"argument 'priority' must be from 0 to 7, not {priority}")
-    places = differing(noted, netdevs, priority)
+    places = differing(record, netdevs, priority)
     if places:
         commands = [f"/bin/sh -c 'echo 1 >/{SWITCH % ('%I', role, priority)}'" for role in ROLES]
-        noted.at_boot(NAME, repairing.unit(f"DCQCN on priority {priority}", commands), netdevs)
-    for place in places if not noted.check else ():
-        switched(noted.root, place)
+        record.at_boot(NAME, repairing.unit(f"DCQCN on priority {priority}", commands), netdevs)
+    for place in places if not record.check else ():
+        switched(record.root, place)
 
 
 def main():

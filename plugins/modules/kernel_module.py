@@ -84,25 +84,25 @@ def registered(root, pattern):
     return pattern is None or not os.path.isdir(os.path.join(root, os.path.dirname(pattern))) or bool(glob.glob(os.path.join(root, pattern)))
 
 
-def repair(noted):
+def repair(record):
     """Load, look, list."""
-    given = noted.module.params
+    given = record.module.params
     name = spelled(given["name"])
-    was = "not loaded" if not loaded(noted.root, name) else "loaded" if registered(noted.root, given["registered"]) else "loaded, not registered"
-    if was != "loaded" and not noted.check:
+    was = "not loaded" if not loaded(record.root, name) else "loaded" if registered(record.root, given["registered"]) else "loaded, not registered"
+    if was != "loaded" and not record.check:
         modprobe = repairing.tool("modprobe")
         if was != "not loaded":
             repairing.ran([modprobe, "-r", name], 60, f"{name} cannot be taken out")
-            noted.did(f"{name} taken out")
+            record.did(f"{name} taken out")
         repairing.ran([modprobe, name], 60, f"{name} cannot be loaded")
-        if not loaded(noted.root, name):
+        if not loaded(record.root, name):
             raise repairing.Broken(f"modprobe {name} succeeded, and the kernel does not have the module")
-        if not registered(noted.root, given["registered"]):
+        if not registered(record.root, given["registered"]):
             raise repairing.Broken("{} is loaded, and /{} is not there: it did not register".format(name, given["registered"]))
-    # What a failed attempt did not change is not noted.
-    noted.wants(name, was, "loaded")
-    if not listed(noted.root, name):
-        noted.file(f"etc/modules-load.d/gpufabric-{name}.conf", f"# Written by gpufabric.pyramid.\n{name}\n")
+    # What a failed attempt did not change is not recorded.
+    record.wants(name, was, "loaded")
+    if not listed(record.root, name):
+        record.file(f"etc/modules-load.d/gpufabric-{name}.conf", f"# Written by gpufabric.pyramid.\n{name}\n")
 
 
 def main():

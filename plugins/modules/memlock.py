@@ -57,14 +57,14 @@ def shown(systemctl, service):
     return dict(line.split("=", 1) for line in properties.splitlines() if "=" in line)
 
 
-def running(noted, properties):
+def running(record, properties):
     """The limit of a service's process, or None where it does not run."""
     pid = properties.get("MainPID", "0")
-    found = SOFT.search(repairing.text_of(noted.root, "proc", pid, "limits") or "") if pid != "0" else None
+    found = SOFT.search(repairing.text_of(record.root, "proc", pid, "limits") or "") if pid != "0" else None
     return found[1] if found else None
 
 
-def served(noted, systemctl, service):
+def configure(record, systemctl, service):
     """Give one service the limit, and restart it where it runs with less.
 
     Raises Broken where it has less afterwards.
@@ -74,29 +74,29 @@ def served(noted, systemctl, service):
         return
     limit = properties.get("LimitMEMLOCK", "not reported")
     if limit not in UNLIMITED:
-        noted.wants(f"{service} LimitMEMLOCK", limit, "infinity")
-        noted.file(DROP_IN % service, TEXT)
-        if not noted.check:
+        record.wants(f"{service} LimitMEMLOCK", limit, "infinity")
+        record.file(DROP_IN % service, TEXT)
+        if not record.check:
             repairing.ran([systemctl, "daemon-reload"], 60, "systemd did not take up the drop-in")
-    restart = running(noted, properties) not in (None, "unlimited")
+    restart = running(record, properties) not in (None, "unlimited")
     if restart:
-        noted.did(f"{service} was restarted" if not noted.check else f"{service} would be restarted")
-    if noted.check:
+        record.did(f"{service} was restarted" if not record.check else f"{service} would be restarted")
+    if record.check:
         return
     if restart:
         repairing.ran([systemctl, "restart", service], 120, f"{service} cannot be restarted")
     now = shown(systemctl, service)
-    if now.get("LimitMEMLOCK") not in UNLIMITED or running(noted, now) not in (None, "unlimited"):
+    if now.get("LimitMEMLOCK") not in UNLIMITED or running(record, now) not in (None, "unlimited"):
         raise repairing.Broken(
-            f"{service} still has {now.get('LimitMEMLOCK')} ({running(noted, now)}); another drop-in may set it, see systemctl cat {service}"
+            f"{service} still has {now.get('LimitMEMLOCK')} ({running(record, now)}); another drop-in may set it, see systemctl cat {service}"
         )
 
 
-def repair(noted):
+def repair(record):
     """Every service."""
     systemctl = repairing.tool("systemctl")
-    for service in noted.module.params["services"]:
-        served(noted, systemctl, service)
+    for service in record.module.params["services"]:
+        configure(record, systemctl, service)
 
 
 def main():

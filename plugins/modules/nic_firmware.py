@@ -136,26 +136,26 @@ def lacking(has, given, device):
     return {name: value for name, value in wanted.items() if not same(has[name][1], value)}
 
 
-def changed(noted, mlxconfig, device):
+def changed(record, mlxconfig, device):
     """Set what differs; returns what then waits for a reset."""
-    given = noted.module.params
+    given = record.module.params
     has = queried(mlxconfig, device)
     todo = lacking(has, given, device)
     for name, value in todo.items():
-        noted.wants(f"{device} {name} (next boot)", has[name][1], value)
-    if todo and not noted.check:
+        record.wants(f"{device} {name} (next boot)", has[name][1], value)
+    if todo and not record.check:
         pairs = [f"{name}={value}" for name, value in todo.items()]
         repairing.ran([mlxconfig, "-d", device, "-y", "set", *pairs], SET_SECONDS, f"{device} cannot be set")
         has = queried(mlxconfig, device)
         wrong = [f"{name} is {has[name][1]}" for name, value in todo.items() if not same(has[name][1], value)]
         if wrong:
             raise repairing.Broken(f"{device}: {', '.join(wrong)} after {' '.join(pairs)} was set")
-    return [name for name, (current, later) in has.items() if current != later] + [name for name in todo if noted.check and has[name][0] == has[name][1]]
+    return [name for name, (current, later) in has.items() if current != later] + [name for name in todo if record.check and has[name][0] == has[name][1]]
 
 
-def back(noted, device):
+def back(record, device):
     """Wait for the netdev of a NIC that was reset, where sysfs knows the NIC."""
-    place = os.path.join(noted.root, "sys/bus/pci/devices", device)
+    place = os.path.join(record.root, "sys/bus/pci/devices", device)
     until = time.monotonic() + BACK_SECONDS
     while os.path.isdir(place) and not os.path.isdir(os.path.join(place, "net")):
         if time.monotonic() > until:
@@ -163,9 +163,9 @@ def back(noted, device):
         time.sleep(0.5)
 
 
-def beside(noted, device, devices):
+def beside(record, device, devices):
     """The netdevs of the same card that are up and of none of the devices; those of virtual functions are their port's."""
-    for function in sorted(glob.glob(os.path.join(noted.root, "sys/bus/pci/devices", device.rpartition(".")[0] + ".*"))):
+    for function in sorted(glob.glob(os.path.join(record.root, "sys/bus/pci/devices", device.rpartition(".")[0] + ".*"))):
         if os.path.basename(function) in devices or os.path.lexists(os.path.join(function, "physfn")):
             continue
         for place in sorted(glob.glob(os.path.join(function, "net/*"))):
@@ -173,38 +173,38 @@ def beside(noted, device, devices):
                 yield os.path.basename(place)
 
 
-def reset(noted, mlxconfig, device, devices):
+def reset(record, mlxconfig, device, devices):
     """Reset one NIC, and look whether it has taken up its settings.
 
     Raises Broken where it has not, or where another user's port would go down with it.
     """
-    others = list(beside(noted, device, devices))
+    others = list(beside(record, device, devices))
     if others:
         raise repairing.Broken(f"{device} is not reset: {', '.join(others)} of the same card is up and no rail; reset it by hand, or reboot")
-    noted.did(f"{device} was reset" if not noted.check else f"{device} would be reset")
-    if noted.check:
+    record.did(f"{device} was reset" if not record.check else f"{device} would be reset")
+    if record.check:
         return
     repairing.ran([repairing.tool("mlxfwreset", "mstfwreset"), "-d", device, "-y", "reset"], RESET_SECONDS, f"{device} cannot be reset")
-    back(noted, device)
+    back(record, device)
     left = [name for name, (current, later) in queried(mlxconfig, device).items() if current != later]
     if left:
         raise repairing.Broken(f"{device}: {', '.join(left)} still waits for a reset after mlxfwreset; a reboot, or a power cycle, is needed")
 
 
-def repair(noted):
+def repair(record):
     """Set every NIC, then reset those that wait for it."""
-    given = noted.module.params
+    given = record.module.params
     mlxconfig = repairing.tool("mlxconfig", "mstconfig")
     pending = {}
-    devices = [address(noted.root, one) for one in given["devices"]]
+    devices = [address(record.root, one) for one in given["devices"]]
     for device in devices:
-        waiting = changed(noted, mlxconfig, device)
+        waiting = changed(record, mlxconfig, device)
         if waiting:
             pending[device] = waiting
     if not given["reset"]:
         return {"pending": pending, "reset": []}
     for device in pending:
-        reset(noted, mlxconfig, device, devices)
+        reset(record, mlxconfig, device, devices)
     return {"pending": {}, "reset": list(pending)}
 
 

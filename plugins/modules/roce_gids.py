@@ -75,22 +75,22 @@ def has_gid(root, device, gid):
     return False
 
 
-def repair(noted):
+def repair(record):
     """Each rail that lacks its GID."""
-    for rail in noted.module.params["rails"]:
+    for rail in record.module.params["rails"]:
         address = str(rail.get("address") or "").split("/", 1)[0]
         if not address:
             continue
         device, netdev, gid = rail["device"], rail["netdev"], gid_of(address)
-        if has_gid(noted.root, device, gid):
+        if has_gid(record.root, device, gid):
             continue
-        command = network_stack.renewing(noted.root, netdev)
-        noted.wants(f"{device} GID of {address}", "absent", "RoCE v2")
-        if noted.check:
+        command = network_stack.renewing(record.root, netdev)
+        record.wants(f"{device} GID of {address}", "absent", "RoCE v2")
+        if record.check:
             continue
         repairing.ran(command, 60, f"{netdev} does not get its addresses again")
-        until = time.monotonic() + noted.module.params["timeout"]
-        while not has_gid(noted.root, device, gid):
+        until = time.monotonic() + record.module.params["timeout"]
+        while not has_gid(record.root, device, gid):
             if time.monotonic() > until:
                 raise repairing.Broken(f"{device} has no RoCE v2 GID of {address} after {' '.join(command)}; is the address configured?")
             time.sleep(0.2)

@@ -107,35 +107,35 @@ def differing(netdev, has, given):
     return [row for row in rows if row[2] != row[3]]
 
 
-def served(noted, mlnx_qos, ethtool, netdev):
+def configure(record, mlnx_qos, ethtool, netdev):
     """Set what differs, and look again.
 
     Raises Broken where something still differs.
     """
-    given = noted.module.params
+    given = record.module.params
     # Twice: a NIC that trusts the VLAN's priority shows its map only after it trusts DSCP.
     for _turn in range(2):
         for name, where, was, wanted in differing(netdev, settings(mlnx_qos, ethtool, netdev), given):
-            noted.wants(where, was, wanted)
-            if not noted.check:
+            record.wants(where, was, wanted)
+            if not record.check:
                 repairing.ran(commands(mlnx_qos, ethtool, netdev, given)[name], 30, f"{where} cannot be set")
-        if noted.check:
+        if record.check:
             return
     left = differing(netdev, settings(mlnx_qos, ethtool, netdev), given)
     if left:
         raise repairing.Broken("; ".join(f"{where} is {was} after it was set to {wanted}" for _name, where, was, wanted in left))
 
 
-def repair(noted):
+def repair(record):
     """The next boot first, so that an interrupted repair is seen again; then every NIC that differs."""
-    given = noted.module.params
+    given = record.module.params
     mlnx_qos, ethtool = repairing.tool("mlnx_qos"), repairing.tool("ethtool")
     wrong = [netdev for netdev in given["netdevs"] if differing(netdev, settings(mlnx_qos, ethtool, netdev), given)]
     if wrong:
         lines = [" ".join(argv) for argv in commands(mlnx_qos, ethtool, "%I", given).values()]
-        noted.at_boot(NAME, repairing.unit(f"RoCE on priority {given['priority']}", lines), given["netdevs"])
+        record.at_boot(NAME, repairing.unit(f"RoCE on priority {given['priority']}", lines), given["netdevs"])
     for netdev in wrong:
-        served(noted, mlnx_qos, ethtool, netdev)
+        configure(record, mlnx_qos, ethtool, netdev)
 
 
 def main():
