@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import typing as t
+from datetime import date
 from pathlib import Path
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.boots import Boot, boot_of, booted_since, earliest, has_booted
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.boots import Boot, boot_of, booted_since, earliest, has_booted, verdicts_of_boots
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.gates import Gate
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.layer import Layer
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors import Refused
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.membership import close_below, enter_first_layer, record_gates
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.state import State
@@ -65,6 +67,19 @@ def test_the_first_response_is_compared_with_all_others() -> None:
     assert earliest([other, later, first]) == first and earliest([Boot("c", None, 0.5), Boot("d", None, None)]).boot_id == "d"
     assert earliest([Boot("c", None, -0.5), Boot("d", None, None)]).boot_id == "c"
     assert [booted_since(first, boots) for boots in ([later], [later, other], [later, unknown], [unknown, other])] == [False, True, None, True]
+
+
+def test_a_boot_that_is_not_reported_is_no_fault_of_text_captured_by_hand_and_each_node_is_judged_for_itself() -> None:
+    def boot(boot_id: str | None) -> dict[str, t.Any]:
+        return {"answered": True, "contacted": True, "boot_id": boot_id, "uptime_seconds": None, "asked_at": 0.0}
+
+    layer = Layer("preflight", small_plan(), ["gpu01", "gpu02", "gpu03"], [], {}, {}, {}, (), date(2026, 6, 15))
+    # The first has not booted, the second does not report, the third has booted.
+    responses = [{node: boot("1") for node in layer.members}, {"gpu01": boot("1"), "gpu02": boot(None), "gpu03": boot("2")}]
+    assert [one.host for one in verdicts_of_boots(layer, {}, responses)] == ["gpu02", "gpu03"]
+    assert [one.host for one in verdicts_of_boots(layer, {}, responses, by_hand=True)] == ["gpu03"]
+    without_the_first = [{node: one for node, one in envelopes.items() if node != "gpu01"} for envelopes in responses]
+    assert [one.host for one in verdicts_of_boots(layer, {}, without_the_first)] == ["gpu02", "gpu03"]
 
 
 class Run:

@@ -87,6 +87,8 @@ def test_quarantine_leaves_out_as_many_as_it_may() -> None:
     assert decide_gates(plan, [of_group, verdict("gpu02")], GROUPS, None, {})["rack_01"].quarantined == {"gpu01": "some_check"}
     switch = verdict("leaf01", "fail", None, ("rack_01", "rack_02"))
     assert decide_gates(plan, [switch], GROUPS, None, {})["rack_01"].state == "closed"
+    plan.groups["rack_01"].append("gpu03")
+    assert [decide_gates(plan, [bad], ["rack_01"], None, {"rack_01": out})["rack_01"].state for out in (0, 1)] == ["open", "closed"]
 
 
 def test_every_node_is_counted_once_by_its_worst(plan) -> None:
@@ -225,6 +227,10 @@ def test_a_required_check_that_takes_more_hosts_is_not_proved() -> None:
     required = replace(few, check="port_speed")
     gate = decide_gates(small_plan(), [required], GROUPS, [PORT_SPEED], {})["rack_01"]
     assert (gate.state, gate.reasons) == ("not_proved", ["port_speed: it takes 3 hosts, and 2 took part"])
+    assert gate.too_few == [("port_speed", "it takes 3 hosts, and 2 took part")]
+    load = replace(left_out("no load at depth quick"), layer="rdma")
+    both = decide_gates(small_plan(), [load, few], GROUPS, None, {})["rack_01"]
+    assert (both.state, both.too_few) == ("not_run", [])
     for other in ([replace(few, required=False)], [replace(few, too_few=False)], [few, verdict("gpu02", "warn")], [few, verdict("gpu02")]):
         assert decide_gates(small_plan(), other, GROUPS, None, {})["rack_01"].state == "open"
     assert decide_gates(small_plan(), [few, verdict("gpu02", "skip")], GROUPS, None, {})["rack_01"].state == "not_proved"

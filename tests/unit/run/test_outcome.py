@@ -45,6 +45,13 @@ def test_only_gates_that_are_open_in_every_layer_make_a_go(gate: str) -> None:
     assert outcome(both("open", {"state": gate, "reasons": ["why"]})) == expected
 
 
+def test_a_group_whose_gates_are_open_not_run_and_not_proved_reached_every_layer() -> None:
+    gates = {"preflight": "open", "links": "not_run", "routing": "not_proved"}
+    every = run({layer: {"rack_01": state} for layer, state in gates.items()}, layers=tuple(gates))
+    limits = ["links was not run", "routing does not prove every required check: the reason was not recorded"]
+    assert outcome(every) == ("no_fault_seen", limits)
+
+
 def test_a_run_that_has_not_ended_or_evaluated_no_group_is_a_no_go() -> None:
     assert outcome(both("open", "open", finished=False)) == ("no_go", ["the run has not ended"])
     assert outcome(both("open", "open", scope={"rack_01": "out"})) == ("no_go", ["no gate group was evaluated"])
