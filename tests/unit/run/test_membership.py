@@ -15,9 +15,11 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.gates i
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.plan import Plan
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors import Refused, RunError
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.membership import (
+    close_below,
     enter_first_layer,
     groups_at_layer,
     load_helpers,
+    no_load_reason,
     ping_partners,
     record_gates,
 )
@@ -76,6 +78,33 @@ def test_everybody_starts(plan):
     one = started(plan)
     assert one.layers[0] == "preflight" and one.members["preflight"] == [*HOSTS, *SWITCHES]
     assert groups_at_layer(plan, one, "preflight") == BOTH and ping_partners(plan, one, one.members["preflight"]) == HOSTS
+
+
+@pytest.mark.parametrize(
+    ("values", "check_mode", "reason"),
+    [
+        ({"pod_mode": "full", "pod_depth": "standard"}, False, ""),
+        ({"pod_mode": "full", "pod_depth": "quick"}, False, "no load at depth quick"),
+        ({"pod_mode": "passive", "pod_depth": "quick"}, False, "no load in mode passive"),
+        ({"pod_mode": "passive", "pod_depth": "standard"}, True, "check mode loads nothing"),
+    ],
+)
+def test_why_a_run_loads_nothing(values, check_mode, reason) -> None:
+    assert no_load_reason(values, check_mode) == reason
+
+
+def test_a_switch_that_pod_only_names_stands_for_the_groups_that_it_serves(plan) -> None:
+    named = {"focus": Selection(nodes=["leaf01"]), "members": {"links": ["leaf01"]}}
+    serves = sorted(plan.affects("leaf01"))
+    assert groups_at_layer(plan, state(plan, **named), "links") == serves
+    assert groups_at_layer(plan, state(plan, **{**named, "focus": None}), "links") == []
+    assert groups_at_layer(plan, state(plan, **named, scope={**dict.fromkeys(plan.groups, "in"), serves[0]: "out"}), "links") == serves[1:]
+
+
+def test_only_gates_that_were_decided_are_closed_by_what_comes_to_light_above(plan) -> None:
+    one = state(plan, gates={"preflight": {"rack_01": {"state": "not_reached", "reasons": [], "time": ""}}, "links": {}})
+    close_below(one, "routing", ["rack_01"], "preflight", "gpu01 booted since preflight")
+    assert one.gates == {"preflight": {"rack_01": {"state": "not_reached", "reasons": [], "time": ""}}, "links": {}}
 
 
 def test_others_help_to_load_what_pod_only_names(plan):
