@@ -65,7 +65,8 @@ class Source:
     number: the column that holds the row's own number from 0.
     count: the column of the text that states how many rows there must be, as a number or as a list of words;
         ``{column: .., by: [..], where: {column: value}}`` of each group of rows those that have some values,
-        and with ``unless_silent: true`` only where the text reports it.
+        and with ``unless_silent: true`` only where the text reports it; with ``at_least: true`` there may be more.
+    omit: a column of the text; a row that has it counts where ``count`` is checked, and is none of the reading's rows.
     reported: columns that some row of a whole text reports, if only as N/A; where none does, the text is cut off before their table.
     scale: columns of numbers whose unit is the word of another column: ``{by: column, columns: [..], factors: {word: factor}}``.
     map: column to {the tool's word: our word}.
@@ -90,6 +91,7 @@ class Source:
     totals: dict[str, str] = field(default_factory=dict)
     number: str | None = None
     count: str | dict[str, t.Any] | None = None
+    omit: str | None = None
     reported: tuple[str, ...] = ()
     scale: dict[str, t.Any] | None = None
     map: dict[str, dict[str, str]] = field(default_factory=dict)

@@ -138,6 +138,8 @@ def _parse_one(what: Reading, platform: str, source: Source, text: str, item: st
     if raw and silent and error is None:
         raise ParseError(what.name, platform, f"the text ends before it reports {silent[0]}: it is cut off")
     for values in raw:
+        if source.omit and values.get(source.omit):
+            continue
         if source.item and item is not None:
             named = zip(source.item.split(">"), item.split(">"))
             values.update({column: value for column, value in named if not values.get(column)})

@@ -96,7 +96,7 @@ def must_count(raw: list[Row], count: str | dict[str, t.Any]) -> None:
     """The column ``count``, a number or a list of words, states how many rows there must be.
 
     As ``{column: .., by: [..], where: {..}}`` it states how many of the rows with the same values of ``by`` have those of ``where``;
-    with ``unless_silent`` a text that announces nothing is not held to it.
+    with ``unless_silent`` a text may announce nothing, and with ``at_least`` it may have more than it announces.
     """
     how: dict[str, t.Any] = {"column": count} if isinstance(count, str) else count
     groups: dict[tuple[t.Any, ...], list[Row]] = {}
@@ -106,7 +106,8 @@ def must_count(raw: list[Row], count: str | dict[str, t.Any]) -> None:
         there = sum(all(row[column] == value for column, value in how.get("where", {}).items()) for row in group)
         for stated in {str(row.get(how["column"]) or "").strip() for row in group}:
             wanted = int(stated) if stated.isdecimal() else len(stated.split())
-            if wanted != there and (stated or not how.get("unless_silent")):
+            enough = there >= wanted if how.get("at_least") else there == wanted
+            if not enough and (stated or not how.get("unless_silent")):
                 of = f" of {' '.join(map(str, key))}" if key else ""
                 raise ValueError(f"the text announces {wanted} rows{of} and has {there}: it is cut off, or of a form that is not known")
 

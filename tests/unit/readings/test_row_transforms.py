@@ -170,3 +170,16 @@ def test_an_ipv4_address_in_any_spelling():
 def test_what_is_no_number_is_an_error_and_never_within_a_limit(value) -> None:
     with pytest.raises(ValueError, match=r"(?i)power_dbm is 'nan', which is no float"):
         cell(Column("power_dbm", "float", False), value)
+
+
+def test_count_may_be_what_there_is_at_least() -> None:
+    how = {"column": "all", "at_least": True}
+    must_count([{"all": "1"}, {"all": "1"}], how)
+    with pytest.raises(ValueError, match="announces 2 rows and has 1"):
+        must_count([{"all": "2"}], how)
+
+
+def test_row_that_is_omitted_counts_in_the_total() -> None:
+    what = Reading("r", "d", (Column("name", "str", False),), {})
+    source = Source("tool", jmespath="@", count="all", omit="incomplete")
+    assert parse_source(what, "linux", source, '[{"name": "a", "all": "2"}, {"all": "2", "incomplete": "INCOMPLETE"}]') == [{"name": "a"}]
