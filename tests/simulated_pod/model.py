@@ -133,6 +133,7 @@ class Gpu:
     fabric_state: str = "Completed"
     fabric_status: str = "Success"
     fabric_health: str = "Healthy"
+    fabric_bandwidth: str = "Full"
     mig: str = "Disabled"
     iommu: str = "identity"
     present: bool = True

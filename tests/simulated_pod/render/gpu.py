@@ -88,7 +88,7 @@ def _gpu(gpu: Gpu, loads: t.Sequence[str]) -> list[str]:
     ]
     lines += ["    Max Clocks", pair(8, "Graphics", "1980 MHz"), pair(8, "SM", f"{gpu.max_clock_mhz} MHz"), "    Fabric", pair(8, "State", gpu.fabric_state)]
     working = ["    Processes", pair(8, "GPU instance ID", "N/A"), pair(8, "Process ID", WORKER), pair(12, "Type", "C"), pair(12, "Name", "python")]
-    lines += [pair(8, "Status", gpu.fabric_status), "        Health", pair(12, "Summary", gpu.fabric_health), pair(12, "Bandwidth", "Full")]
+    lines += [pair(8, "Status", gpu.fabric_status), "        Health", pair(12, "Summary", gpu.fabric_health), pair(12, "Bandwidth", gpu.fabric_bandwidth)]
     return [*lines, *(working if gpu.working else [pair(4, "Processes", "None")]), ""]
 
 

@@ -15,6 +15,14 @@ from .._kernel_events import EVENTS, Devices, judged_events
 # Judged by dcqcn_running.
 OF_DCQCN_RUNNING = ("enable", "cnp_dscp")
 HEALTHY, LIMITED = "healthy", "limited capacity"
+# Lines of the health block beside its summary, which older drivers lack, and what each reads where nothing is wrong.
+FABRIC_LINES = (
+    ("fabric_bandwidth", "Bandwidth", ("full",)),
+    ("fabric_route_recovery", "Route Recovery in progress", ("false", "no")),
+    ("fabric_route_unhealthy", "Route Unhealthy", ("false", "no")),
+    ("fabric_access_timeout", "Access Timeout Recovery", ("false", "no")),
+    ("fabric_configuration", "Incorrect Configuration", ("false", "no", "none")),
+)
 
 
 @check(
@@ -56,13 +64,16 @@ def fabric_health(gpus: Rows) -> t.Iterator[Finding]:
     """The NVLink fabric of every GPU is healthy, where the driver reports its health."""
     if not gpus:
         raise CannotTell("GPUs: not reported")
-    if all(gpu["fabric_health"] is None for gpu in gpus):
+    wrong = [[f"{title} {gpu[column]}" for column, title, sound in FABRIC_LINES if gpu[column] and gpu[column].lower() not in sound] for gpu in gpus]
+    if not any(wrong) and all(gpu["fabric_health"] is None for gpu in gpus):
         raise NotApplicable("health of the NVLink fabric: not reported by this driver or board")
-    for gpu in gpus:
+    for gpu, lines in zip(gpus, wrong):
         health = gpu["fabric_health"]
-        if health is None or health.lower() != HEALTHY:
-            severity = "unknown" if health is None else "warn" if health.lower() == LIMITED else None
-            yield Finding(f"GPU {gpu['gpu']}", "fabric health Healthy", health or "not reported", severity)
+        if health is None and not lines:
+            yield Finding(f"GPU {gpu['gpu']}", "fabric health Healthy", "not reported", "unknown")
+        elif lines or (health or "").lower() != HEALTHY:
+            severity = "warn" if (health or "").lower() == LIMITED else None
+            yield Finding(f"GPU {gpu['gpu']}", "fabric health Healthy", ", ".join([*([health] if health else []), *lines]), severity)
 
 
 @check(
