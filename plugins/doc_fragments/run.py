@@ -32,5 +32,5 @@ options:
     description: The layer.
     type: str
     required: true
-    choices: [congestion, rdma, collectives, training]
+    choices: [routing, congestion, rdma, collectives, training]
 """

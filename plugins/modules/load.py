@@ -29,7 +29,7 @@ options:
   layer:
     description: The layer; needed unless O(state=released).
     type: str
-    choices: [congestion, rdma, collectives, training]
+    choices: [routing, congestion, rdma, collectives, training]
   step:
     description: The number of the step that M(gpufabric.pyramid.plan_load) planned.
     type: int

@@ -8,9 +8,12 @@ LAB_SHAPE=4x4x2 makes the fabric smaller; two spines, three leaves and two hosts
 
 from __future__ import annotations
 
+import concurrent.futures
+import json
 import os
 import re
 import subprocess
+import time
 import typing as t
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +25,7 @@ from ansible_collections.gpufabric.pyramid.tests.labs.frr.faults import FAULTS, 
 from ansible_collections.gpufabric.pyramid.tests.labs.frr.lab import Lab
 from ansible_collections.gpufabric.pyramid.tests.labs.frr.shape import Shape
 from ansible_collections.gpufabric.pyramid.tests.labs.judged import Judged, Verdicts, climbed
+from ansible_collections.gpufabric.pyramid.tests.labs.standing import poll
 
 pytestmark = pytest.mark.xdist_group("frr_lab")
 
@@ -253,3 +257,79 @@ def over_ssh(lab: Lab, node: str, command: str) -> str:
     """What a node's shell prints."""
     ssh = ["ssh", "-F", str(lab.directory / "ssh_config"), lab.plan.nodes[node].management, command]
     return subprocess.run(ssh, capture_output=True, text=True, check=True, timeout=30, stdin=subprocess.DEVNULL).stdout
+
+
+@dataclass
+class Shutting:
+    """What the test does to the link while the run's probes ask for it: when it goes down, and for how long, in seconds; None leaves it down."""
+
+    after: float = 8.0
+    down: float | None = 10.0
+    stuck: bool = False
+
+
+def failed_over(lab: Lab, runs: Path, shutting: Shutting | None) -> Judged:
+    """Judge layer 2 with probes while an uplink of leaf01 is shut by hand, as the run asks for it."""
+    asked: dict[str, t.Any] = {"pod_failover": True, "pod_failover_seconds": 60, "pod_load_tick_seconds": 2, "pod_load_lead_seconds": 5}
+    # veth counts no bytes by the names of NICs, so that whether a host is idle is not known.
+    asked |= {"pod_load_busy_hosts": True, "pod_idle_seconds": 1, "pod_reconvergence_max_ms": 5000}
+    port = lab.plan.between("leaf01", "spine01")[0].name
+    with concurrent.futures.ThreadPoolExecutor(1) as beside:
+        run = beside.submit(climbed, lab.inventory, runs, pod_only="routing", **asked)
+        try:
+            poll(120, lambda: None if run.done() or list(runs.glob("*/latest/loads/routing/0.json")) else "not yet", "the probes are planned")
+            if shutting is not None and not run.done():
+                begins = json.loads(next(runs.glob("*/latest/loads/routing/0.json")).read_text())["begins"]
+                time.sleep(max(0.0, begins + shutting.after - time.time()))
+                shut(lab, port, shutting)
+            return run.result()
+        finally:
+            lab.run("leaf01", "ip", "link", "set", "dev", port, "up")
+            lab.run("leaf01", "nft", "delete", "table", "inet", "stuck", check=False)
+            lab.wait()
+
+
+def shut(lab: Lab, port: str, shutting: Shutting) -> None:
+    """Take the link down, and up again."""
+    lab.run("leaf01", "ip", "link", "set", "dev", port, "down")
+    if shutting.stuck:
+        # As a next hop that an ASIC keeps: what is sent by another uplink is lost as well.
+        other = lab.plan.between("leaf01", "spine02")[0].name
+        rules = f'table inet stuck {{\n chain out {{\n  type filter hook forward priority 0\n  oifname "{other}" udp dport 4794 counter drop\n }}\n}}\n'
+        lab.run("leaf01", "nft", "-f", "-", stdin=rules)
+    if shutting.down is not None:
+        time.sleep(shutting.down)
+        lab.run("leaf01", "nft", "delete", "table", "inet", "stuck", check=False)
+        lab.run("leaf01", "ip", "link", "set", "dev", port, "up")
+
+
+def of_failover(judged: Judged) -> dict[str, str]:
+    """The verdicts of both checks on the leaf whose uplink is shut."""
+    return {check: judged.verdicts()[check, "leaf01"]["verdict"] for check in ("reconvergence_time", "restored_after_failure")}
+
+
+def test_a_shut_uplink_is_routed_around_and_comes_back(fabric: Lab, tmp_path: Path) -> None:
+    judged = failed_over(fabric, tmp_path, Shutting())
+    assert judged.not_well() == set(), judged.output
+    assert of_failover(judged) == {"reconvergence_time": "pass", "restored_after_failure": "pass"}
+    own, far = fabric.plan.between("leaf01", "spine01")
+    assert f"shut leaf01 {own.name} (to spine01 {far.name})" in judged.output
+
+
+def test_an_uplink_that_nobody_shuts_is_no_pass(fabric: Lab, tmp_path: Path) -> None:
+    judged = failed_over(fabric, tmp_path, None)
+    assert of_failover(judged) == {"reconvergence_time": "unknown", "restored_after_failure": "unknown"}
+    assert judged.report["verdict"] == "no_go" and "was not shut: it was up in each of" in judged.words("reconvergence_time", "leaf01")
+
+
+@pytest.mark.exhaustive
+def test_flows_that_are_not_routed_around_the_link_are_found(fabric: Lab, tmp_path: Path) -> None:
+    judged = failed_over(fabric, tmp_path, Shutting(stuck=True))
+    assert of_failover(judged)["reconvergence_time"] == "fail", judged.output
+    assert any("lost until it was up again" in got for _expected, got in judged.findings("reconvergence_time", "leaf01").values())
+
+
+@pytest.mark.exhaustive
+def test_an_uplink_that_stays_down_is_not_restored(fabric: Lab, tmp_path: Path) -> None:
+    judged = failed_over(fabric, tmp_path, Shutting(down=None))
+    assert of_failover(judged) == {"reconvergence_time": "pass", "restored_after_failure": "fail"}, judged.output

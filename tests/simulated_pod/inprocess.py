@@ -33,7 +33,7 @@ from ...plugins.plugin_utils.run.store import RunStore, collection_version
 from ...plugins.plugin_utils.workflow.evaluate_layer import evaluate_layer
 from ...plugins.plugin_utils.workflow.report_files import write_report
 from ...plugins.plugin_utils.workflow.resuming import enter_run
-from . import answers, changes, healthy, loaded, performing, wiring
+from . import answers, changes, failing_over, healthy, loaded, performing, wiring
 from .model import Host, Pod
 from .planned import plan_of
 
@@ -105,6 +105,8 @@ class Pods:
             if layer in PHASES:
                 for name, replies in loaded.incasts(pod, plan, book.state().members[layer]).items():
                     book.keep_answers(layer, name, "load-0", replies, _booted(pod, name, replies, responses), [])
+            if layer == "routing" and next(iter(plan.nodes.values())).values["pod_failover"]:
+                self._fail_over(book, plan, pod, responses)
             if layer in LOADED:
                 self._load(book, plan, pod, layer, responses, tested)
             hold(into, layer, silent.get)
@@ -112,6 +114,16 @@ class Pods:
         state.finished, state.ended = True, utc_now()
         book.keep_state(state)
         return write_report(book, plan, state)
+
+    def _fail_over(self, book: RunStore, plan: Plan, pod: Pod, responses: dict[str, int]) -> None:
+        """The probes of layer 2 while an uplink is shut, and what switches report meanwhile."""
+        members = book.state().members["routing"]
+        for name, replies in failing_over.results(pod, plan, [name for name in members if name in pod.hosts]).items():
+            book.keep_answers("routing", name, "load-0", replies, _booted(pod, name, replies, responses), [])
+        for number, (seconds, at) in enumerate(failing_over.samples(pod, plan)):
+            for name in members:
+                replies = _said(plan, at, "routing", name, "during", book.node(name)["items"], self._kept)
+                book.keep_answers("routing", name, f"during-{number}", replies, {**_booted(pod, name, replies, responses), "seconds": seconds}, [])
 
     def _load(self, book: RunStore, plan: Plan, pod: Pod, layer: str, responses: dict[str, int], tested: performing.Tested) -> None:
         """Every step of a layer's loads, each planned from what the steps before gave."""

@@ -302,7 +302,11 @@ class Switch:
 
 @dataclass
 class Pod:
-    """The whole pod; groups hold the names of their hosts, managers the states of an InfiniBand fabric's subnet managers."""
+    """The whole pod; groups hold the names of their hosts, managers the states of an InfiniBand fabric's subnet managers.
+
+    failover: when the operator shuts the uplink that a run asks for (None: never) and brings it up again, in seconds since the probes began, for
+    how long flows have no answer then and again when it is back, and whether flows wait for it to be up again.
+    """
 
     hosts: dict[str, Host]
     switches: dict[str, Switch]
@@ -312,6 +316,7 @@ class Pod:
     managers: list[str] = field(default_factory=lambda: ["master", "standby"])
     diagnosed: dict[str, int] = field(default_factory=lambda: {"Discovery": 0, "Speed / Width checks": 0, "Partitions": 0, "Routing": 0})
     moved: t.Any = None
+    failover: dict[str, t.Any] = field(default_factory=lambda: {"shut": 40, "back": 100, "longest_ms": 180, "again_ms": 0, "waits": False})
 
     @property
     def nodes(self) -> dict[str, t.Any]:

@@ -12,8 +12,11 @@ from ..readings import catalogue
 from .registry import REGISTRY
 
 
-def needed_readings(layer: str, kind: str, fabric: str, phase: str) -> list[str]:
-    """The readings that a layer's checks need of a kind of node in a phase: ``before``, ``idle``, ``during`` or ``now``."""
+def needed_readings(layer: str, kind: str, fabric: str, phase: str, loads: bool = True) -> list[str]:
+    """The readings that a layer's checks need of a kind of node in a phase: ``before``, ``idle``, ``during`` or ``now``.
+
+    loads: whether this run loads the pod in this layer, so that it must be known who is busy.
+    """
     names: dict[str, None] = {}
     for check in REGISTRY[layer].values():
         if check.fabric not in (None, fabric):
@@ -23,7 +26,7 @@ def needed_readings(layer: str, kind: str, fabric: str, phase: str) -> list[str]
         names |= dict.fromkeys(name for when, name, _parameter in check.of_peers if when == phase)
         if fabric == "infiniband" and kind == "host":
             names |= dict.fromkeys(fabric_readings(own))
-    if any(check.needs == "load" and check.fabric in (None, fabric) for check in REGISTRY[layer].values()):
+    if loads and any(check.needs == "load" and check.fabric in (None, fabric) for check in REGISTRY[layer].values()):
         names |= dict.fromkeys(IDLE_READINGS[fabric].get(phase, ()))
     return [name for name in names if kind in catalogue()[name].kinds and not catalogue()[name].load]
 

@@ -9,6 +9,7 @@ import typing as t
 from dataclasses import dataclass, field
 
 from .cabling import Cable
+from .failover import failover_link, failover_pairs
 from .meshes import both_ways, ping_mesh
 from .names import Place, parse_place
 from .types import NearCable, Neighbor, Ping, PodRail, SpineCable
@@ -89,6 +90,7 @@ class Plan:
         planned["pod_uplinks"] = sum(place.role == "leaf" and cable["peer_role"] == "spine" for cable in cables)
         planned["pod_plane_spines"] = self.spines_of_plane(node) if place.role == "leaf" and place.values["pod_fabric"] == "infiniband" else []
         planned["pod_spine_cables"] = self._spine_cables() if place.role == "spine" else []
+        planned["pod_failover_link"] = self.failover_link() if place.kind == "switch" and place.values["pod_failover"] else {}
         planned["pod_remote_rails"] = self._remote_rails(node) if place.role == "leaf" else []
         return planned
 
@@ -123,6 +125,17 @@ class Plan:
             for end, near in cables
             if near["peer_role"] == "spine"
         ]
+
+    def failover_link(self) -> Values:
+        """The uplink that is shut under load where ``pod_failover`` asks for it, or an empty mapping; see ``failover.py``."""
+        leaves = [node.name for node in self.nodes.values() if node.role == "leaf"]
+        near = {leaf: [self.near(leaf, cable) for cable in self.at[leaf]] for leaf in leaves}
+        return failover_link(self.rails(), {leaf: [one for one in cables if one["peer_role"] == "spine"] for leaf, cables in near.items()})
+
+    def failover_pairs(self, hosts: t.Container[str]) -> list[tuple[PodRail, PodRail]]:
+        """The rails between which probes cross the uplinks of that leaf, of some hosts."""
+        link = self.failover_link()
+        return failover_pairs(self.rails(hosts), link["leaf"]) if link else []
 
     def _remote_rails(self, leaf: str) -> list[PodRail]:
         return [rail for rail in self.rails() if rail["leaf"] != leaf and rail["address"]]

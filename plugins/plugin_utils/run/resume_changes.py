@@ -20,7 +20,7 @@ from .inventory_check import REMEDIATION, STEERING
 # Expectations that no check names, by the first layer whose commands or loads are made of them; a word is the beginning of names.
 BY_LAYER = {
     "links": ("pod_soak_seconds", "pod_go_live_soak_seconds"),
-    "routing": ("pod_ping_", "pod_path_probe_"),
+    "routing": ("pod_ping_", "pod_path_probe_", "pod_failover"),
     "congestion": ("pod_incast_", "pod_idle_", "pod_load_", "pod_perftest_"),
     "rdma": ("pod_pairing", "pod_write_"),
     "collectives": ("pod_collective_", "pod_mpirun_arguments", "pod_torch_python", "pod_bootstrap_address"),

@@ -26,7 +26,7 @@ from .state import State
 Values = dict[str, t.Any]
 ROOT = Path(__file__).resolve().parents[3]
 # What `when` of a source and the transports need of a node's expectations.
-OF_READING = ("pod_fabric", "pod_gpu_vendor", "pod_switch_transport", "pod_depth", "pod_mode", "pod_virtualization")
+OF_READING = ("pod_fabric", "pod_gpu_vendor", "pod_switch_transport", "pod_depth", "pod_mode", "pod_virtualization", "pod_failover")
 
 
 @functools.cache
@@ -128,6 +128,7 @@ class RunStore(RunReader):
             "taking_part": {layer: dict.fromkeys(participants(plan, state, layer), True) for layer in state.members},
             "reserved": {host: True for host, refused in self.reservations().items() if refused is None},
             "soak_seconds": 0 if state.replay or state.plans_only else min(soak, POD_ONLY_SOAK_SECONDS) if state.only else soak,
+            "failover": bool(values["pod_failover"]) and not (state.replay or no_load_reason(values, state.check_mode)),
             "idle_seconds": 0 if state.replay else idle,
             "read_timeout_seconds": values["pod_read_timeout_seconds"],
         }

@@ -14,6 +14,12 @@ mount -t sysfs sysfs /sys
 mount -t tmpfs -o mode=755 tmpfs /run
 mount -t tmpfs -o mode=1777 tmpfs /var/tmp
 mount -t tmpfs -o mode=700 tmpfs /root
+# Loads of a host are kept here, and only its own; the lab's directory is below it and stays in sight.
+mkdir /run/lab
+mount --bind "$directory" /run/lab
+mount -t tmpfs -o mode=1777 tmpfs /tmp
+mkdir -p "$directory"
+mount --move /run/lab "$directory"
 # sshd without PAM refuses an account whose password is locked, as root's is on some machines.
 mount --bind "$directory/shadow" /etc/shadow
 mkdir -p /run/sshd

@@ -82,9 +82,9 @@ def test_sessions_of_a_switch_that_plans_none():
         list(bgp_established([], [], [{"port": "swp5", "peer": "gpu01", "peer_role": "host"}]))
 
 
-def settled(rows, of_peers=None, neighbors=None):
+def settled(rows, of_peers=None, neighbors=None, link=None):
     planned = [uplink(number) for number in (1, 2, 3, 4)] if neighbors is None else neighbors
-    return list(bgp_settled(rows, {"leaf01": rows, "leaf02": aged(9000, 9000), **(of_peers or {})}, planned, "leaf01", 300))
+    return list(bgp_settled(rows, {"leaf01": rows, "leaf02": aged(9000, 9000), **(of_peers or {})}, planned, "leaf01", 300, link or {}, 300))
 
 
 def aged(*seconds, name="172.16.0.{}"):
@@ -103,6 +103,14 @@ def test_a_session_that_came_up_a_short_time_ago():
     assert said(settled(aged(12, 9000), neighbors=[uplink(1, None), uplink(2, None)])) == [
         ("172.16.0.1 (AS 65000): expected Established for 300 s or longer, got established 12 s ago", None)
     ]
+
+
+def test_a_session_whose_link_was_shut_on_purpose_in_this_run_is_young():
+    link = {"leaf": "leaf01", "port": "swp1", "spine": "spine01", "spine_port": "swp1"}
+    assert settled(aged(12, 9000, 9000, 9000), link=link) == []
+    assert [one.port for one in settled(aged(12, 14, 9000, 9000), link=link)] == ["swp2"]
+    # One that is as young for a longer time was reset before.
+    assert said(settled(aged(290, 9000, 9000, 9000), link={**link, "leaf": "leaf02"})) != []
 
 
 def test_the_switch_that_restarted_is_named():

@@ -85,6 +85,8 @@ def _states(rows: Rows) -> str:
 
 Peers = dict[str, Rows]
 # What a young session says of the switches at its ends.
+# How much longer ago than the probes began a session may be that was shut while they ran.
+FAILOVER_AROUND_SECONDS = 60.0
 RESTARTED = "All sessions of {switch} are as young: the switch, its BGP daemon or its configuration was restarted a short time ago."
 RESTARTED_FIX = "Find out in the log of {switch} why it restarted; where that was intended, evaluate the layer again once {seconds} s have passed."
 BROUGHT_UP = "The sessions of every switch are young: the whole pod was brought up or its routing was restarted a short time ago."
@@ -99,10 +101,13 @@ BROUGHT_UP_FIX = "Where that was intended, evaluate the layer again once {second
     when=BY_BGP,
 )
 def bgp_settled(
-    bgp_summary: Rows, bgp_summary_of_peers: Peers, pod_neighbors: list[Neighbor], pod_node: str, pod_bgp_settled_seconds: float
-) -> t.Iterator[Finding]:
+    bgp_summary: Rows, bgp_summary_of_peers: Peers, pod_neighbors: list[Neighbor], pod_node: str, pod_bgp_settled_seconds: float,
+    pod_failover_link: dict[str, t.Any], pod_failover_seconds: float,
+) -> t.Iterator[Finding]:  # fmt: skip
     """Every planned BGP session has been Established for {pod_bgp_settled_seconds} s or longer."""
-    ages = _ages(bgp_summary, pod_neighbors)
+    ages = {
+        place: age for place, age in _ages(bgp_summary, pod_neighbors).items() if not _just_shut(place, age, pod_node, pod_failover_link, pod_failover_seconds)
+    }
     if not ages:
         raise NotApplicable("no planned session is Established; bgp_established evaluates them")
     reported = {neighbor: seconds for neighbor, seconds in ages.items() if seconds is not None}
@@ -136,6 +141,12 @@ def _ages(rows: Rows, neighbors: list[Neighbor]) -> dict[tuple[str, str | None, 
     # The plan lacks the addresses of these: they are recognised by their AS.
     unnamed = {one["asn"] for one in neighbors if one["address"] is None}
     return ages | {(f"{name} (AS {row['asn']})", None, ""): row["up_seconds"] for name, row in up.items() if row["asn"] in unnamed}
+
+
+def _just_shut(place: tuple[str, str | None, str], age: float | None, node: str, link: dict[str, t.Any], seconds: float) -> bool:
+    """Whether a session is as young as it must be after its link was shut on purpose in this run; restored_after_failure evaluates it."""
+    own = {(link["leaf"], link["port"]), (link["spine"], link["spine_port"])} if link else set()
+    return (node, place[1]) in own and age is not None and age < seconds + FAILOVER_AROUND_SECONDS
 
 
 def _all_young(rows: Rows, seconds: float) -> bool:

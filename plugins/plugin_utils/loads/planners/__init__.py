@@ -12,10 +12,12 @@ from ..schedule import Schedule, StepInput
 from . import _ranks
 from .collectives import plan_collectives
 from .congestion import plan_congestion
+from .failover import plan_failover
 from .rdma import plan_rdma
 from .training import plan_training
 
 PLANNERS: dict[str, t.Callable[[StepInput], Schedule | None]] = {
+    "routing": plan_failover,
     "congestion": plan_congestion,
     "rdma": plan_rdma,
     "collectives": plan_collectives,
