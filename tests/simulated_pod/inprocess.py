@@ -234,7 +234,7 @@ def _said(plan: Plan, pod: Pod, layer: str, name: str, phase: str, items: dict[s
     key = (layer, name, phase, repr(pod) if "fabric" in items else _read_of(pod.nodes[name]), repr(items), others)
     if key not in kept:
         place = plan.nodes[name]
-        names = needed_readings(layer, place.kind, place.values["pod_fabric"], phase)
+        names = needed_readings(layer, place.kind, place.values["pod_fabric"], phase, layer != "routing" or place.values["pod_failover"])
         asks, apart = queries_for(names, {"platform": place.platform, "values": place.values, "items": items})
         printed = answers.of_node(pod, plan, name, names)
         kept[key] = {one.reading.name: _result(_Asked.of(one, place.platform, answered(pod, name, one, printed, layer, phase))) for one in asks} | apart

@@ -36,13 +36,14 @@ AGAIN_FIX = "Compare the time of link up, session up and route installed on both
 @dataclass(frozen=True)
 class Shut:
     """When the link was down, by the switch's own readings, in seconds since the loads began: it was up at ``up`` and down at ``down``; it was last
-    down at ``last`` and up again at ``again``, None where it was not.
+    down at ``last`` and up again at ``again``, None where it was not; state: the word for it when it was last down.
     """
 
     up: float
     down: float
     last: float
     again: float | None
+    state: str
 
 
 @check(
@@ -95,16 +96,15 @@ def reconvergence_time(
     when=ASKED,
 )
 def restored_after_failure(
-    interface_status: Rows, failover_probes_of_peers: Peers, pod_node: str, pod_role: str, pod_topology: str, pod_failover_link: Values,
+    failover_probes_of_peers: Peers, pod_node: str, pod_role: str, pod_topology: str, pod_failover_link: Values,
     pod_neighbors: Rows, pod_reconvergence_max_ms: int, interface_status_during: Rows | None = None, bgp_summary_during: Rows | None = None,
     bgp_summary: Rows | None = None, ecmp_routes: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Once an uplink that was shut is up again, its session, its routes and the traffic over it are as before."""
     shut = _shut(pod_node, pod_role, pod_topology, pod_failover_link, interface_status_during)
     where, port = _named(pod_failover_link), pod_failover_link["port"]
-    state = next((row["state"] for row in interface_status if port_name(row["port"]) == port_name(port)), "not reported")
-    if state != "connected" or shut.again is None:
-        yield Finding(where, "connected again while the probes run", state if state != "connected" else "connected only after they had ended", port=port)
+    if shut.again is None:
+        yield Finding(where, "connected again while the probes run", f"{shut.state} to their end", port=port)
         return
     for one in pod_neighbors:
         if port_name(one["port"]) == port_name(port):
@@ -126,7 +126,8 @@ def _shut(node: str, role: str, topology: str, link: Values, during: Rows | None
         raise CannotTell("pod_failover is set, and the plan has no leaf with two spines whose rails reach rails of other leaves")
     if not link or link["leaf"] != node:
         raise NotApplicable(f"the link that is shut is {_named(link)} of {link['leaf']}" if link else "there is no uplink to shut")
-    seen = sorted((row["seconds"], row["state"] == "connected") for row in during or () if port_name(row["port"]) == port_name(link["port"]))
+    reported = {row["seconds"]: row["state"] for row in during or () if port_name(row["port"]) == port_name(link["port"])}
+    seen = [(at, reported[at] == "connected") for at in sorted(reported)]
     if not seen:
         raise CannotTell(f"{_named(link)} was not read while the probes ran, or they were not started")
     down = [at for at, up in seen if not up]
@@ -137,7 +138,7 @@ def _shut(node: str, role: str, topology: str, link: Values, during: Rows | None
         raise CannotTell(words, "Nobody shut the uplink while the probes ran, so that what its loss does is not known.", fix)
     if not before:
         raise CannotTell(f"{_named(link)} was down before the probes began, so that when it went down is not known")
-    return Shut(before[-1], down[0], down[-1], next((at for at, up in seen if up and at > down[-1]), None))
+    return Shut(before[-1], down[0], down[-1], next((at for at, up in seen if up and at > down[-1]), None), reported[down[-1]])
 
 
 def _ended_early(jobs: Peers) -> t.Iterator[Finding]:
