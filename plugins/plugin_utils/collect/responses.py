@@ -88,7 +88,9 @@ def failure_reason(answer: CommandResult) -> str | None:
         if NO_PERMISSION.search(answer.stderr) or NO_PERMISSION.search(answer.stdout[-500:]):
             return f"no permission: {tool}: {last_line[0][:200]}"
         ended = f"was ended by signal {-answer.rc}" if answer.rc < 0 else f"exited with status {answer.rc}"
-        return f"{tool} {ended}" + (f": {last_line[0][:200]}" if last_line[0] else "")
+        # A tool that says nothing (grep -s) at least shows what it was to read.
+        why = last_line[0] or " ".join(word for word in answer.argv[1:] if word.startswith("/"))
+        return f"{tool} {ended}" + (f": {why[:200]}" if why else "")
     return None
 
 

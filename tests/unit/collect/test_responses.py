@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.queries import item_labels, queries_for, query_commands
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.responses import from_evidence, kept_failures, kept_rows, reading_result
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.responses import failure_reason, from_evidence, kept_failures, kept_rows, reading_result
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.types import CommandResult, Query, ReadingResult
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import reading
 
@@ -66,6 +68,13 @@ def test_a_source_for_other_gpus_does_not_apply() -> None:
 def test_each_way_of_not_answering_has_its_words(said, words) -> None:
     found = reply("ibstat", answer("ibstat", **said))
     assert found.status == "unknown" and found.words.startswith(words) and found.rows == []
+
+
+def test_a_tool_that_fails_without_a_word_shows_what_it_was_to_read() -> None:
+    source = reading("nos_version").platforms["cumulus"][0]
+    silent = CommandResult("ran", source, source.command.split(), rc=2)
+    assert failure_reason(silent) == "grep exited with status 2: /etc/os-release"
+    assert failure_reason(replace(silent, stderr="grep: out of memory")) == "grep exited with status 2: grep: out of memory"
 
 
 @pytest.mark.parametrize(("status", "found"), [("missing", "not_applicable"), ("failed", "unknown")])
