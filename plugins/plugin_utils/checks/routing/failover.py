@@ -15,8 +15,8 @@ from .. import CannotTell, Finding, NotApplicable, check
 Values = dict[str, t.Any]
 Peers = t.Mapping[str, Rows]
 ASKED = ("pod_failover", True)
-# Clocks of switches' samples and of probes differ by how long a node takes to answer.
-SLACK_SECONDS = 3.0
+# The times of readings and those of probes differ by how long a node takes to answer, and a host to start a probe.
+SLACK_SECONDS = 8.0
 # How long after a link is up again its routes may still move.
 SETTLING_SECONDS = 60.0
 # What is left to chance: that of so many flows none has crossed the link.

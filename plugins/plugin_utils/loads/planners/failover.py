@@ -31,8 +31,8 @@ def plan_failover(situation: StepInput) -> Schedule | None:
     uplink = f"{link['leaf']} {link['port']} (to {link['spine']} {link['spine_port']})"
     words = [
         f"{counted(len(pairs), 'probe')} over the uplinks of {link['leaf']} for {lasting(seconds)}",
-        f"OPERATOR: shut {uplink} once the probes run, leave it down for a minute or longer, then bring it up again at least a minute before they end; "
-        "nothing is written to switches here",
+        f"OPERATOR: when the probes have run for half a minute, shut {uplink}, leave it down for a minute or longer, then bring it up again at least a minute "
+        "before they end; nothing is written to switches here",
     ]
     table = Schedule(words=words, programs=["path_probe", "path_watch"], sampled=True)
     until = FIRST_SECONDS + seconds + AROUND_SECONDS
