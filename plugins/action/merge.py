@@ -13,14 +13,23 @@ from pathlib import Path
 from ansible.errors import AnsibleActionFail
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import Bounds
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors import RunError
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.files import json_text, utc_now, write_private_files
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.files import json_text, private_directory, utc_now, write_private_files
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory_check import NAME
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.run_directory import new_directory
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import collection_version
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.control_characters import printable
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.folded_reasons import fold_reasons
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_base import OnController, PyramidAction
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.console import show
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.merge import Merged, merge_slices, merged_junit, merged_markdown, render_merged
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.merge import (
+    Merged,
+    merge_sliced,
+    merge_slices,
+    merged_junit,
+    merged_markdown,
+    render_merged,
+)
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.sliced import read_sliced
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.slices import Slice, read_slice
 
 
@@ -28,27 +37,35 @@ class ActionModule(OnController, PyramidAction):
     """Runs on the controller and contacts no node."""
 
     ARGUMENTS: t.ClassVar[dict[str, t.Any]] = {
-        "runs": {"type": "list", "elements": "path", "required": True},
+        "runs": {"type": "list", "elements": "path"},
+        "plan": {"type": "path"},
         "max_age_minutes": {"type": "int", "default": 1440},
         "recheck": {"type": "bool", "default": False},
         "report_dir": {"type": "path", "default": "merged"},
     }
+    RULES: t.ClassVar[dict[str, t.Any]] = {"required_one_of": [("runs", "plan")], "mutually_exclusive": [("runs", "plan")]}
     # A week, as for a gate that is resumed.
     BOUNDS: t.ClassVar[dict[str, Bounds]] = {"max_age_minutes": Bounds(minimum=1, maximum=10080)}
 
     def act(self, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """Read every slice, give one verdict and write it; fails on a no-go, and where a slice cannot be read: it is not a slice that is well."""
-        if not given["runs"]:
+        if given["plan"] is None and not given["runs"]:
             raise AnsibleActionFail("argument 'runs' must name the run directories of all slices, not []")
+        settings = (datetime.now(UTC), given["max_age_minutes"], collection_version(), given["recheck"])
         try:
-            found = [read_slice(Path(path), given["recheck"]) for path in given["runs"]]
-            merged = merge_slices(found, datetime.now(UTC), given["max_age_minutes"], collection_version(), given["recheck"])
-            pod = found[0].report["pod"]
+            if given["plan"] is not None:
+                planned = read_sliced(Path(given["plan"]), given["recheck"])
+                found, pod, source = list(planned.runs().values()), planned.plan.pod, given["plan"]
+                merged = merge_sliced(planned, *settings)
+            else:
+                found = [read_slice(Path(path), given["recheck"]) for path in given["runs"]]
+                pod, source = found[0].report["pod"], found[0].run / "report.json"
+                merged = merge_slices(found, *settings)
             if not NAME.fullmatch(pod):
-                raise RunError(f"{found[0].run / 'report.json'}: field pod must be letters, digits and '_.-', not {pod[:60]!r}")
+                raise RunError(f"{source}: field pod must be letters, digits and '_.-', not {pod[:60]!r}")
             place = self._written(Path(given["report_dir"]) / pod, pod, merged, found)
         except RunError as error:
-            raise AnsibleActionFail(f"argument 'runs': the slices cannot be merged: {error}") from None
+            raise AnsibleActionFail(f"argument '{'runs' if given['plan'] is None else 'plan'}': the slices cannot be merged: {error}") from None
         show("\n" + "\n".join(printable(line) for line in render_merged(pod, merged).splitlines()) + f"\nreport: {place}\n")
         result_values = {
             "pyramid_verdict": merged.verdict,
@@ -62,16 +79,17 @@ class ActionModule(OnController, PyramidAction):
         return {**result_values, "merged": asdict(merged), "ansible_stats": {"data": result_values, "per_host": False, "aggregate": False}, **failed}
 
     def _written(self, directory: Path, pod: str, merged: Merged, found: list[Slice]) -> Path:
-        """Write merge.json, merge.md and merge.xml in a directory of this merge; returns the path of the first.
+        """Write merge.json, merge.md and merge.xml in a directory of this merge alone; returns the path of the first.
 
         Raises RunError where it cannot be written.
         """
         time = utc_now()
         record = merged.record(pod, time, collection_version(), found)
         texts = {"merge.json": json_text(record), "merge.md": merged_markdown(record, merged), "merge.xml": merged_junit(pod, merged)}
-        place = directory.expanduser().resolve() / time.replace("-", "").replace(":", "")
         try:
+            private_directory(directory := directory.expanduser().resolve())
+            place = new_directory(directory)
             write_private_files({place / name: text for name, text in texts.items()})
         except OSError as error:
-            raise RunError(f"{place} cannot be written: {error}") from None
+            raise RunError(f"{error.filename or directory} cannot be written: {error}") from None
         return place / "merge.json"

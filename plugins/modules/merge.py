@@ -18,13 +18,17 @@ description:
     evidence with O(recheck=true); otherwise the verdict says that the evidence was not rechecked.
   - A slice that was resumed needs the runs beside it whose gates it stands on.
   - Slices never test the paths between them, so together they prove of routing and above at best that no fault was seen.
+  - Slices that M(gpufabric.pyramid.plan_slices) planned can be a V(go). Then seams test the paths between every two slices, every spine and every rail, and
+    collectives and training were run over all hosts at once. What is missing of that is among the reasons, and the verdict is V(no_fault_seen).
 extends_documentation_fragment: [gpufabric.pyramid.reads]
 options:
   runs:
-    description: The run directories of all slices.
+    description: The run directories of all slices. Exactly one of O(runs) and O(plan) must be given.
     type: list
     elements: path
-    required: true
+  plan:
+    description: The C(slices.json) of M(gpufabric.pyramid.plan_slices), beside which the runs are.
+    type: path
   max_age_minutes:
     description: How long ago each slice may have been opened, from 1 to 10080.
     type: int

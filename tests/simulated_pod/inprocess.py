@@ -28,6 +28,7 @@ from ...plugins.plugin_utils.pod.cabling import PLACE, located
 from ...plugins.plugin_utils.pod.plan import Plan
 from ...plugins.plugin_utils.run.files import utc_now
 from ...plugins.plugin_utils.run.inventory_check import expectations_digest
+from ...plugins.plugin_utils.run.pod_only import parse_pod_only
 from ...plugins.plugin_utils.run.state import State
 from ...plugins.plugin_utils.run.store import RunStore, collection_version
 from ...plugins.plugin_utils.workflow.evaluate_layer import evaluate_layer
@@ -78,18 +79,18 @@ class Pods:
 
     def climb(
         self, pod: Pod, into: Path, hold: Hold = evaluate_layer, groups: t.Sequence[str] = (), earlier: Path | None = None, from_layer: str = "",
-        **steering: t.Any,
+        only: str = "", **steering: t.Any,
     ) -> dict[str, t.Any]:  # fmt: skip
         """The report of a whole climb: answers kept, gates held and all of it written by the code of a run.
 
         into: the run directory; hold: what holds a gate; groups: the gate groups in scope, all where there is none; earlier: the latest
         run before this one; steering: expectations that only steer a run, such as ``pod_from_layer``;
-        from_layer: where it begins, as if the gates below were open.
+        from_layer: where it begins, as if the gates below were open; only: as ``pod_only``.
         Raises Refused where a run would not be opened.
         """
         book, plan = RunStore(into), _steered(self.plan, steering)
         responses: dict[str, int] = {}
-        _open(book, plan, (self.directory / located(self.directory, PLACE)).read_text(encoding="utf-8"), groups or list(self.plan.groups), earlier)
+        _open(book, plan, (self.directory / located(self.directory, PLACE)).read_text(encoding="utf-8"), groups or list(self.plan.groups), earlier, only)
         if from_layer:
             state = book.state()
             state.members[from_layer] = state.members.pop(state.layers[0])
@@ -150,13 +151,13 @@ def _steered(plan: Plan, steering: t.Mapping[str, t.Any]) -> Plan:
     return Plan(nodes, plan.groups, plan.cables) if steering else plan
 
 
-def _open(book: RunStore, plan: Plan, cabling: str, groups: t.Sequence[str], earlier: Path | None) -> None:
+def _open(book: RunStore, plan: Plan, cabling: str, groups: t.Sequence[str], earlier: Path | None, only: str) -> None:
     """As the action ``open_run`` opens a run, without its lock."""
     values = next(iter(plan.nodes.values())).values
     state = State(
         pod=values["pod_name"], run_id=book.run.name, depth=values["pod_depth"], mode=values["pod_mode"], opened=utc_now(),
         digest=expectations_digest(plan, cabling, collection_version()), version=collection_version(),
-        scope={group: "in" if group in groups else "out" for group in plan.groups},
+        scope={group: "in" if group in groups else "out" for group in plan.groups}, only=only, focus=parse_pod_only(plan, only),
     )  # fmt: skip
     enter_run(plan, state, values, earlier)
     book.keep_plan(plan, state)

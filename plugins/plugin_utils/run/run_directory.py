@@ -34,7 +34,7 @@ def open_run_directory(pod_dir: Path, pid: int, who: str = "") -> Path:
     private_directory(pod_dir)
     with _mutex(pod_dir) as mutex:
         _refuse_locked(pod_dir / LOCK, pid, mutex)
-        run = _new_directory(pod_dir)
+        run = new_directory(pod_dir)
         try:
             _take_lock(run, pid, who)
             lock_owner(run)
@@ -44,7 +44,8 @@ def open_run_directory(pod_dir: Path, pid: int, who: str = "") -> Path:
     return run
 
 
-def _new_directory(pod_dir: Path) -> Path:
+def new_directory(pod_dir: Path) -> Path:
+    """Make a directory that is named by the time, and by a number where two are made in one second."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     for number in range(1000):
         run = pod_dir / (stamp if number == 0 else f"{stamp}-{number}")

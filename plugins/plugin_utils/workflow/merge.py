@@ -5,13 +5,14 @@
 
 It fails closed: a gate group that no slice evaluated, a slice that does not agree with itself (``slices.py``), has not ended, is too old or is
 of another pod, wiring, version or layers is a no-go. Slices never test the paths between them, so what they prove together of routing
-and above is at best that no fault was seen.
+and above is at best that no fault was seen, but where they were planned (``sliced.py``): then seams test these paths, and collectives and training
+are run over all hosts at once.
 """
 
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from xml.etree import ElementTree as ET
 
@@ -22,6 +23,7 @@ from ..reports.junit import clean, text_of, verdict_suite
 from ..reports.markdown import escaped
 from ..run.inventory_check import STEERING
 from ..text.folded_reasons import fold_reasons
+from .sliced import Coverage, SlicedRuns, coverage_of, seam_reasons, whole_reasons
 from .slices import Slice
 
 Document = dict[str, t.Any]
@@ -36,7 +38,8 @@ class Merged:
     """The pod's verdict, why it is not go, and by group the runs that judged it with the worst of their gates by layer.
 
     up_to_layer: the highest layer that every gate group has proved with all below it; stands_on: what the verdict stands on besides;
-    rechecked: whether the verdicts were evaluated again from the evidence.
+    rechecked: whether the verdicts were evaluated again from the evidence; owners: of planned slices, the run that answers for each switch;
+    coverage: of planned slices, what was tested of the paths between them.
     """
 
     verdict: str
@@ -46,12 +49,40 @@ class Merged:
     up_to_layer: str | None = None
     stands_on: list[str] = field(default_factory=list)
     rechecked: bool = False
+    owners: dict[str, str] = field(default_factory=dict)
+    coverage: Coverage | None = None
 
     def record(self, pod: str, time: str, version: str, slices: t.Sequence[Slice]) -> Document:
         """As ``merge.json`` has it; time: when it was merged; version: of the collection that did."""
-        found = [{"run": str(one.run), "run_id": one.report["run_id"], "verdict": one.report["verdict"], "wrong": one.wrong} for one in slices]
-        own = {name: getattr(self, name) for name in ("verdict", "reasons", "up_to_layer", "stands_on", "rechecked", "runs", "gates")}
+        found = [{"run": str(one.run), "run_id": one.name, "verdict": one.report["verdict"], "wrong": one.wrong} for one in slices]
+        own = {name: getattr(self, name) for name in ("verdict", "reasons", "up_to_layer", "stands_on", "rechecked", "runs", "gates", "owners")}
+        own["coverage"] = asdict(self.coverage) if self.coverage else None
         return {"schema": SCHEMA, "pod": pod, "time": time, "version": version, **own, "slices": found}
+
+
+def merge_sliced(runs: SlicedRuns, now: datetime, max_age_minutes: float, version: str, rechecked: bool = False) -> Merged:
+    """The verdict over planned slices, their seams and the layers that were run over all hosts at once."""
+    slices = list(runs.slices.values())
+    merged = merge_slices(slices, now, max_age_minutes, version, rechecked)
+    if not slices:
+        return replace(merged, reasons=[*runs.wrong, *merged.reasons])
+    needed = _needed(slices)
+    reasons = [*runs.wrong, *(merged.reasons if merged.verdict == "no_go" else [])]
+    for one in runs.seams.values():
+        reasons += _unfit(one, slices[0], now, max_age_minutes, version)
+    for one in runs.whole.values():
+        reasons += _unfit(one, slices[0], now, max_age_minutes, version, whole=True)
+    reasons += [*seam_reasons(runs, needed), *whole_reasons(runs)]
+    reasons += [f"{host} is quarantined" for one in (*runs.seams.values(), *runs.whole.values()) for host in one.report["quarantined"]]
+    merged.owners = {switch: runs.slices[owner].name for switch, owner in runs.plan.owners.items() if owner in runs.slices}
+    merged.stands_on = conditions_of([one.report for one in runs.runs().values()])
+    merged.reasons, merged.verdict = list(dict.fromkeys(reasons)), "no_go"
+    # Without a gate of a run, what it was planned to cover is not covered.
+    if not merged.reasons:
+        merged.coverage = coverage_of(runs, needed)
+        merged.reasons = [*merged.coverage.missing, *_depth_limits([*runs.runs().values()])]
+        merged.verdict = "no_fault_seen" if merged.reasons else "go"
+    return merged
 
 
 def merge_slices(slices: t.Sequence[Slice], now: datetime, max_age_minutes: float, version: str, rechecked: bool = False) -> Merged:
@@ -63,7 +94,7 @@ def merge_slices(slices: t.Sequence[Slice], now: datetime, max_age_minutes: floa
     needed = _needed(slices)
     for group in dict.fromkeys(group for one in slices for group in one.plan.groups):
         judges = [one for one in slices if one.state.scope.get(group) not in (None, "out")]
-        merged.runs[group] = [one.report["run_id"] for one in judges]
+        merged.runs[group] = [one.name for one in judges]
         merged.gates[group] = {layer: _worst(one.gate(layer, group) for one in judges) for layer in needed}
         closed = [layer for layer in needed if merged.gates[group][layer] != OPEN]
         if not judges:
@@ -80,22 +111,23 @@ def merge_slices(slices: t.Sequence[Slice], now: datetime, max_age_minutes: floa
     return merged
 
 
-def _unfit(one: Slice, first: Slice, now: datetime, max_age_minutes: float, version: str) -> t.Iterator[str]:
-    report, run = one.report, f"run {one.report['run_id']}"
+def _unfit(one: Slice, first: Slice, now: datetime, max_age_minutes: float, version: str, whole: bool = False) -> t.Iterator[str]:
+    """Why a run does not belong to the first one, or proves nothing; whole: a run of one layer over all hosts, which pod_only names."""
+    report, run = one.report, f"run {one.name}"
     for key in SAME:
         if report.get(key) != first.report.get(key) or report.get(key) is None:
-            yield f"{run} has another {key} than run {first.report['run_id']}: {report.get(key)!r}, not {first.report.get(key)!r}"
-    if one.state.layers != first.state.layers:
-        yield f"{run} was run with other layers than run {first.report['run_id']}"
+            yield f"{run} has another {key} than run {first.name}: {report.get(key)!r}, not {first.report.get(key)!r}"
+    if one.state.layers != first.state.layers and not whole:
+        yield f"{run} was run with other layers than run {first.name}"
     if _planned(one) != _planned(first):
-        yield f"{run} has another plan.json than run {first.report['run_id']}"
+        yield f"{run} has another plan.json than run {first.name}"
     if report["version"] != version:
         yield f"{run} was evaluated by version {report['version']} of the collection, and this is {version}; merge with the version that evaluated them"
     if not report["complete"]:
         yield f"{run} has not ended"
     if report["verdict"] == "not_judged":
         yield f"{run} was in check mode, which evaluates nothing"
-    if report["only"] or report["replayed_from"]:
+    if (report["only"] and not whole) or report["replayed_from"]:
         yield f"{run} evaluated {'only ' + report['only'] if report['only'] else 'kept evidence'}"
     for words in one.wrong:
         yield f"{run} does not agree with itself: {words}"
@@ -104,7 +136,7 @@ def _unfit(one: Slice, first: Slice, now: datetime, max_age_minutes: float, vers
 
 
 def _age(one: Slice, now: datetime, max_age_minutes: float) -> t.Iterator[str]:
-    run = f"run {one.report['run_id']}"
+    run = f"run {one.name}"
     try:
         age = (now - datetime.fromisoformat(one.report["opened"])).total_seconds() / 60
     except (ValueError, TypeError):
@@ -145,10 +177,12 @@ def _up_to(merged: Merged, needed: t.Sequence[str]) -> str | None:
 
 
 def _limits(slices: t.Sequence[Slice], needed: t.Sequence[str]) -> list[str]:
-    limits = []
-    report = slices[0].report
-    if len(slices) > 1 and "routing" in needed:
-        limits.append("paths between hosts of different slices were not tested")
+    untested = ["paths between hosts of different slices were not tested"] if len(slices) > 1 and "routing" in needed else []
+    return untested + _depth_limits(slices)
+
+
+def _depth_limits(slices: t.Sequence[Slice]) -> list[str]:
+    limits, report = [], slices[0].report
     if report["depth"] == "quick" or report["mode"] == "passive" or any(record["left_out"] for one in slices for record in one.report["verdicts"]):
         limits.append(f"depth {report['depth']} and mode {report['mode']} prove less than a complete run")
     return limits
@@ -159,7 +193,10 @@ def headline(pod: str, merged: Merged) -> str:
     stands_on = [*merged.stands_on, *([] if merged.rechecked else [NOT_RECHECKED])]
     proved = f"up to layer {merged.up_to_layer}" if merged.up_to_layer else "no layer is proved for every group"
     judged = len({run for runs in merged.runs.values() for run in runs})
-    return f"{verdict_with_conditions(VERDICT_WORDS[merged.verdict], stands_on)}: pod {pod}, {proved}, {judged} slices, {len(merged.gates)} gate groups"
+    covered = f", {merged.coverage.words()}" if merged.coverage else ""
+    return (
+        f"{verdict_with_conditions(VERDICT_WORDS[merged.verdict], stands_on)}: pod {pod}, {proved}, {judged} slices, {len(merged.gates)} gate groups{covered}"
+    )
 
 
 def _folded_reasons(merged: Merged) -> list[str]:
@@ -196,4 +233,7 @@ def merged_markdown(record: Document, merged: Merged) -> str:
         lines.append("| " + " | ".join(map(escaped, cells)) + " |")
     lines += ["", "| run | verdict of the run | directory |", "| --- | --- | --- |"]
     lines += ["| " + " | ".join(escaped(one[key]) for key in ("run_id", "verdict", "run")) + " |" for one in record["slices"]]
+    if merged.owners:
+        lines += ["", "| switch | run that answers for it |", "| --- | --- |"]
+        lines += [f"| {escaped(switch)} | {escaped(owner)} |" for switch, owner in merged.owners.items()]
     return "\n".join(lines) + "\n"

@@ -41,7 +41,8 @@ Key = tuple[str, str | None, str | None]
 class Slice:
     """A run: what it keeps, the gates that its verdicts come to (by layer and group), and why it cannot be relied upon.
 
-    earlier: the runs beside it whose gates it was resumed on, by their id.
+    earlier: the runs beside it whose gates it was resumed on, by their id; part: the planned slice or seam that it is, since runs that were opened
+    in one second by several controllers have one id.
     """
 
     run: Path
@@ -52,6 +53,12 @@ class Slice:
     gates: dict[str, dict[str, str]] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
     earlier: dict[str, Slice] = field(default_factory=dict)
+    part: str = ""
+
+    @property
+    def name(self) -> str:
+        """What a reader knows the run by."""
+        return f"{self.part}/{self.state.run_id}" if self.part else self.state.run_id
 
     def gate(self, layer: str, group: str) -> str:
         """A gate as the report and the verdicts behind it agree on it; what stands on an earlier run is as that run's verdicts come to."""
@@ -116,7 +123,7 @@ def _read(run: Path, recheck: bool, reported: bool) -> Slice:
 def _recompute(one: Slice) -> None:
     """The gates of each layer by its verdicts, and every reason why what is stored is not so."""
     one.wrong += _unlike(one) if one.report else ()
-    if one.state.only:
+    if one.state.only and not _of_whole_layer(one):
         return
     for layer in one.state.layers:
         records = one.judged[layer]["verdicts"] if layer in one.judged else []
@@ -125,6 +132,12 @@ def _recompute(one: Slice) -> None:
             one.wrong += [f"{layer}: {words}" for record in records for words in _weaker(one, record)]
             one.gates[layer] = _decided(one, layer, records)
             one.wrong += list(_closed_by_verdicts(one, layer))
+
+
+def _of_whole_layer(one: Slice) -> bool:
+    """Whether ``pod_only`` named a layer, which is then judged as in any run."""
+    focus = one.state.focus
+    return focus is not None and focus.layers == one.state.layers and not (focus.nodes or focus.check or focus.places)
 
 
 def _unlike(one: Slice) -> Iterator[str]:
