@@ -199,5 +199,5 @@ def test_action_groups_hold_every_module_of_their_kind() -> None:
 def test_a_module_is_a_step_of_the_playbooks_or_public() -> None:
     groups = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))["action_groups"]
     steps = {name for name, one in documentation().items() if "gpufabric.pyramid.step" in one.get("extends_documentation_fragment", ())}
-    public = {*groups["readings"], *groups["repairs"], "compare", "ib_write_bw", "merge", "nccl_tests", "slurm_nodes", "telemetry"}
+    public = {*groups["readings"], *groups["repairs"], "compare", "ib_write_bw", "merge", "nccl_tests", "plan_slices", "slurm_nodes", "telemetry"}
     assert set(groups["run"]) <= steps and steps == set(documentation()) - public

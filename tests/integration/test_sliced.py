@@ -1,0 +1,86 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A pod in slices by ``sliced.yml``: shown, run side by side, tested between them, and merged; with a fault, and with a slice that is killed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import threading
+import time
+import typing as t
+from pathlib import Path
+
+import pytest
+
+from .conftest import SMALLEST, Climb, Pod
+
+pytestmark = pytest.mark.exhaustive
+
+
+@pytest.fixture
+def pod(tmp_path: Path) -> Pod:
+    return Pod(tmp_path, **SMALLEST, pod_to_layer="routing")
+
+
+def sliced(pod: Pod, *arguments: str, **variables: t.Any) -> tuple[Climb, dict[str, t.Any]]:
+    """Run sliced.yml with two slices; its end and merge.json."""
+    into = pod.runs.parent / "merged"
+    ended = pod.playbook(*arguments, playbook="playbooks/sliced.yml", slices=2, merge_report_dir=str(into), **variables)
+    written = sorted(into.glob("small/*/merge.json"))
+    return ended, json.loads(written[-1].read_text(encoding="utf-8")) if written else {}
+
+
+def test_slices_are_shown_before_anything_runs(pod: Pod) -> None:
+    ended, record = sliced(pod, "--check")
+    assert ended.rc == 0 and record == {} and "slice_2: 3 hosts of rack_02; owns 0 leaves and 0 spines" in ended.output, ended.output
+    assert "seam_1: 6 hosts of rack_01, rack_02" in ended.output and not pod.runs.exists()
+
+
+def test_a_healthy_pod_in_slices_is_a_go(pod: Pod) -> None:
+    ended, record = sliced(pod)
+    assert ended.rc == 0 and (record["verdict"], record["reasons"], record["up_to_layer"]) == ("go", [], "routing"), ended.output
+    assert "seams between slices tested 1 of 1, spines crossed 2 of 2, largest run: hosts 6 of 6" in ended.output
+    assert set(record["owners"]) == {*(f"leaf{number:02}" for number in range(1, 9)), "spine01", "spine02"}
+
+
+def test_a_fault_in_one_slice_is_its_own(pod: Pod) -> None:
+    ended, record = sliced(pod, simulated_faults="gpu_lost")
+    assert ended.rc == 2 and record["verdict"] == "no_go", ended.output
+    closed = {group for group, gates in record["gates"].items() if "closed" in gates.values()}
+    assert closed == {"rack_01"} and not any("rack_02" in reason for reason in record["reasons"]), record["reasons"]
+
+
+def test_a_slice_that_is_killed_is_no_go_and_the_next_run_is_clean(pod: Pod) -> None:
+    killed: list[int] = []
+    thread = threading.Thread(target=kill_slice, args=(pod.runs, "slice_2", killed))
+    thread.start()
+    ended, record = sliced(pod)
+    thread.join()
+    assert killed and ended.rc == 2 and record["verdict"] == "no_go", ended.output
+    assert any("run slice_2/" in reason and "has not ended" in reason for reason in record["reasons"]), record["reasons"]
+    ended, record = sliced(pod)
+    assert ended.rc == 0 and record["verdict"] == "go", ended.output
+
+
+def kill_slice(runs: Path, name: str, killed: list[int]) -> None:
+    """Kill the process of a slice once its run is open."""
+    until = time.monotonic() + 120
+    while not killed and time.monotonic() < until:
+        for lock in runs.glob(f"small/sliced/*/{name}/small/lock.json"):
+            with contextlib.suppress(OSError, ValueError):
+                pid = json.loads(lock.read_text(encoding="utf-8"))["pid"]
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
+        time.sleep(0.1)
+
+
+def test_what_is_no_whole_run_is_refused(pod: Pod) -> None:
+    for name, value in (("pod_only", "gpu01"), ("pod_from_layer", "routing")):
+        ended, record = sliced(pod, **{name: value})
+        assert ended.rc == 2 and record == {} and f"argument '{name}' must" in ended.output, ended.output
+    ended = pod.playbook(playbook="playbooks/sliced.yml", slices=3)
+    assert ended.rc == 2 and "argument 'number' must be from 1 to the number of gate groups, which is 2, not 3" in ended.output, ended.output
