@@ -9,6 +9,9 @@ import os
 import sys
 from pathlib import Path
 
+# In an execution environment the collection is on no path that Python has by itself.
+sys.path.append(Path(__file__).resolve().with_name("collections").read_text(encoding="utf-8"))
+
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import state
 
 if __name__ == "__main__":

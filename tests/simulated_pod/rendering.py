@@ -69,6 +69,7 @@ def _bin(place: Path, names: t.Iterable[str]) -> None:
         shutil.copytree(TOOLS, tools)
         for name in ("change.py", "stack.py"):
             shutil.copy(TOOLS.parent / name, tools)
+        (tools / "collections").write_text(str(TOOLS.parents[5]), encoding="utf-8")
     if not (place.parent / "=change").is_symlink():
         (place.parent / "=change").symlink_to("../=tools/change.py")
         (place.parent / "=stack.py").symlink_to("../=tools/stack.py")
