@@ -16,7 +16,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory im
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory_check import expectations_digest, layers_to_run
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.membership import no_load_reason
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.run_directory import new_directory
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.slicing import FILE, WHOLE_LAYERS, render_sliced, slice_pod
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.slicing import FILE, WHOLE_LAYERS, Sliced, render_sliced, slice_pod
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import collection_version
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_base import OnController, PyramidAction
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.console import show
@@ -29,7 +29,11 @@ HANDED_ON = {"inventory": "-i", "vault_ids": "--vault-id", "vault_password_files
 class ActionModule(OnController, PyramidAction):
     """Runs on the controller and contacts no node."""
 
-    ARGUMENTS: t.ClassVar[dict[str, t.Any]] = {"number": {"type": "int", "required": True}, "whole": {"type": "bool", "default": True}}
+    ARGUMENTS: t.ClassVar[dict[str, t.Any]] = {
+        "number": {"type": "int", "required": True},
+        "whole": {"type": "bool", "default": True},
+        "into": {"type": "path"},
+    }
 
     def act(self, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """Plan the slices, show them, and write the plan unless in check mode."""
@@ -44,12 +48,7 @@ class ActionModule(OnController, PyramidAction):
             if wrong:
                 raise Refused(wrong)
             show("\n" + render_sliced(pod.plan, sliced))
-            if self._task.check_mode:
-                return {"plan": "", "runs": [], "directory": str(Path.cwd())}
-            above = Path(pod.values["pod_runs_dir"]).expanduser().resolve() / sliced.pod / DIRECTORY
-            private_directory(above)
-            place = new_directory(above)
-            write_json(place / FILE, sliced.dump())
+            place = None if self._task.check_mode else _written(given["into"], Path(pod.values["pod_runs_dir"]), sliced)
         except (Refused, RunError) as error:
             raise AnsibleActionFail(f"the pod was not cut into slices: {error}") from None
         except OSError as error:
@@ -57,11 +56,33 @@ class ActionModule(OnController, PyramidAction):
         loads = not no_load_reason(pod.values, check_mode=False)
         whole = [layer for layer in WHOLE_LAYERS if layer in layers] if given["whole"] and loads and len(sliced.slices) > 1 else []
         runs = [
-            *(("slices", name, ["--limit", _limit(groups)]) for name, groups in sliced.slices.items()),
-            *(("seams", name, ["--limit", _limit(groups)]) for name, groups in sliced.seams.items() if "routing" in layers),
-            *(("whole", layer, ["-e", f"pod_only={layer}"]) for layer in whole),
+            *(("slices", name, _limit(groups), "") for name, groups in sliced.slices.items()),
+            *(("seams", name, _limit(groups), "") for name, groups in sliced.seams.items() if "routing" in layers),
+            *(("whole", layer, "", layer) for layer in whole),
         ]
-        return {"plan": str(place / FILE), "runs": [_run(place, *one) for one in runs], "directory": str(Path.cwd())}
+        found = [{**_run(place, *one), **_followers(one, runs)} for one in runs]
+        return {"plan": str(place / FILE) if place else "", "runs": found, "directory": str(Path.cwd())}
+
+
+def _followers(run: tuple[str, ...], runs: t.Sequence[tuple[str, ...]]) -> dict[str, list[str]]:
+    """The run that may follow where this one and those before it succeeded, and the one that follows whatever they came to."""
+    after = runs[runs.index(run) + 1 :]
+    names = {phase: [name for own, name, *_rest in after if own == phase][:1] for phase in ("seams", "whole")}
+    return {"on_success": names["whole"], "at_end": names["seams"]}
+
+
+def _written(into: str | None, runs_dir: Path, sliced: Sliced) -> Path:
+    """Write the plan; returns its directory. One that has a plan already is another validation's."""
+    if into is None:
+        above = runs_dir.expanduser().resolve() / sliced.pod / DIRECTORY
+        private_directory(above)
+        place = new_directory(above)
+    else:
+        place = Path(into).expanduser().resolve()
+        if (place / FILE).exists():
+            raise RunError(f"{place / FILE} exists already")
+    write_json(place / FILE, sliced.dump())
+    return place
 
 
 def _of_a_node(task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
@@ -74,11 +95,14 @@ def _limit(groups: t.Sequence[str]) -> str:
     return ":".join((*groups, "leaves", "spines"))
 
 
-def _run(place: Path, phase: str, name: str, own: list[str]) -> dict[str, t.Any]:
+def _run(place: Path | None, phase: str, name: str, limit: str, only: str) -> dict[str, t.Any]:
     """One run: what ansible-playbook is given, and where its output goes. Its own variables come last, so that none of this run overrides them."""
-    arguments = [*_handed_on(), *own, "-e", f"pod_runs_dir={place / name}", "-e", "pod_textfile_dir="]
+    known = {"name": name, "phase": phase, "limit": limit, "only": only, "arguments": [], "output": ""}
+    if place is None:
+        return known
     private_directory(place / name)
-    return {"name": name, "phase": phase, "arguments": arguments, "output": str(place / name / "output.txt")}
+    own = [*(["--limit", limit] if limit else []), "-e", f"pod_only={only}", "-e", f"pod_runs_dir={place / name}", "-e", "pod_textfile_dir="]
+    return {**known, "arguments": [*_handed_on(), *own], "output": str(place / name / "output.txt")}
 
 
 def _handed_on() -> list[str]:

@@ -33,6 +33,11 @@ options:
     description: Whether collectives and training are also to be run over all hosts at once, without which the merged verdict is no V(go).
     type: bool
     default: true
+  into:
+    description:
+      - The directory for C(slices.json), which must not have one, and below which each run has its runs directory.
+      - Without it a new one is made below the pod's runs directory.
+    type: path
 """
 
 EXAMPLES = r"""

@@ -126,8 +126,12 @@ def _representative(plan: Plan, groups: t.Sequence[str]) -> str:
 
 
 def pinged_and_loaded(plan: Plan, sliced: Sliced, groups: t.Sequence[str]) -> Pairs:
-    """The pairs of slices of which hosts ping each other at routing and load each other at rdma, in a run over some gate groups."""
-    return slices_pinged(plan, sliced, groups) & slices_loaded(plan, sliced, groups)[0]
+    """The pairs of slices of which hosts ping each other at routing and load each other at rdma, in a run over some gate groups.
+
+    InfiniBand rails without an address are not pinged: there it is the loads alone.
+    """
+    loaded = slices_loaded(plan, sliced, groups)[0]
+    return loaded & slices_pinged(plan, sliced, groups) if any(rail["address"] for rail in plan.rails()) else loaded
 
 
 def slices_pinged(plan: Plan, sliced: Sliced, groups: t.Sequence[str]) -> Pairs:

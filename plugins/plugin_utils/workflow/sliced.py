@@ -19,7 +19,7 @@ from ..evaluate.layer import ANSWERED
 from ..pod.plan import Plan
 from ..run.errors import RunError
 from ..run.file_schemas import read_document
-from ..run.slicing import SCHEMA, SLICED, WHOLE_LAYERS, Sliced, only_spines, slices_loaded, slices_pinged
+from ..run.slicing import SCHEMA, SLICED, WHOLE_LAYERS, Sliced, only_spines, pinged_and_loaded, slices_loaded, slices_pinged
 from .slices import Slice, read_slice
 
 # What a spine's own counters say of it under incasts across gate groups.
@@ -138,15 +138,12 @@ def coverage_of(runs: SlicedRuns, needed: t.Sequence[str]) -> Coverage:
     if not wanted or "routing" not in needed:
         found.pairs = (len(wanted), len(wanted))
         return found
-    met, rails = {"routing": set[frozenset[str]](), "rdma": set[frozenset[str]]()}, set[int]()
+    met, rails = set[frozenset[str]](), set[int]()
     for name in runs.seams:
-        met["routing"] |= slices_pinged(plan, sliced, sliced.seams[name])
-        pairs, indexes = slices_loaded(plan, sliced, sliced.seams[name])
-        met["rdma"] |= pairs
-        rails |= indexes
-    both = met["routing"] & met["rdma"] if "rdma" in needed else met["routing"]
-    found.pairs = (len(both & wanted), len(wanted))
-    found.missing += [f"no seam tests the paths between {' and '.join(sorted(pair))}" for pair in sorted(wanted - both, key=sorted)]
+        met |= (pinged_and_loaded if "rdma" in needed else slices_pinged)(plan, sliced, sliced.seams[name])
+        rails |= slices_loaded(plan, sliced, sliced.seams[name])[1]
+    found.pairs = (len(met & wanted), len(wanted))
+    found.missing += [f"no seam tests the paths between {' and '.join(sorted(pair))}" for pair in sorted(wanted - met, key=sorted)]
     every = {rail["index"] for rail in plan.rails()}
     if "rdma" in needed:
         found.rails = (len(rails & every), len(every))

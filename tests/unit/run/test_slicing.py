@@ -74,6 +74,11 @@ def test_the_seams_test_every_pair_of_slices_and_every_rail(racks: int, hosts: i
     assert set().union(*(slices_loaded(whole, sliced, groups)[1] for groups in sliced.seams.values())) == set(range(8))
 
 
+def test_rails_that_are_not_pinged_need_no_seam_for_each_pair(tmp_path: Path) -> None:
+    sliced = slice_pod(plan(tmp_path, fabric="infiniband"), 4, "d", "v", TIME)
+    assert list(sliced.seams) == ["seam_1"]
+
+
 def test_one_slice_has_no_seam(tmp_path: Path) -> None:
     assert slice_pod(plan(tmp_path), 1, "d", "v", TIME).seams == {}
 
