@@ -19,6 +19,7 @@ import yaml
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import DEFAULTS, SPECIFIED, of_type
 from ansible_collections.gpufabric.pyramid.tests.labs.awx import fields
 from ansible_collections.gpufabric.pyramid.tests.labs.awx.server import Awx
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod import layout
 
 pytestmark = [pytest.mark.exhaustive, pytest.mark.xdist_group("awx_setup")]
 
@@ -36,10 +37,10 @@ class SetUp:
     changes: list[list[tuple[str, str, dict[str, t.Any]]]]
 
 
-def play(awx: Awx, **variables: t.Any) -> subprocess.CompletedProcess[str]:
+def play(awx: Awx, inventory: str = "localhost,", **variables: t.Any) -> subprocess.CompletedProcess[str]:
     """Run the set-up."""
     environment = {**os.environ, "CONTROLLER_HOST": awx.url, "CONTROLLER_OAUTH_TOKEN": TOKEN, "ANSIBLE_NOCOLOR": "1"}
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), "playbooks/awx_setup.yml", "-i", "localhost,", "-vvv"]
+    command = [str(Path(sys.executable).with_name("ansible-playbook")), "playbooks/awx_setup.yml", "-i", inventory, "-vvv"]
     extra = ["-e", json.dumps({**VARIABLES, **variables})]
     return subprocess.run([*command, *extra], cwd=ROOT, env=environment, text=True, capture_output=True, timeout=400, check=False)
 
@@ -234,3 +235,39 @@ def test_what_the_server_refuses_fails_the_set_up() -> None:
 def test_the_schedule_and_the_arguments_are_documented() -> None:
     specified = yaml.safe_load((ROOT / "roles/awx/meta/argument_specs.yml").read_text())["argument_specs"]["main"]["options"]
     assert set(specified) == set(yaml.safe_load((ROOT / "roles/awx/defaults/main.yml").read_text()))
+
+
+def test_slices_are_a_workflow_that_validates_side_by_side_then_between_them_and_merges(tmp_path: Path) -> None:
+    inventory = layout.write(tmp_path, racks=3, hosts_per_rack=2, spines=2, expectations={"pod_name": "mypod", "pod_to_layer": "training"})
+    awx = Awx()
+    try:
+        outputs = [play(awx, str(inventory), awx_slices=3) for _time in range(2)]
+        assert [said.returncode for said in outputs] == [0, 0] and awx.refused == [], outputs[0].stdout[-3000:] + outputs[0].stderr
+        assert "slice_3: 2 hosts of rack_03" in outputs[0].stdout and "nothing changed, failed or was unreachable" in outputs[1].stdout
+        workflow = awx.named("workflow_job_templates", "mypod: validate in slices")["id"]
+        nodes = {number: one for number, one in awx.objects["workflow_job_template_nodes"].items() if one["workflow_job_template"] == workflow}
+        edges = {(nodes[number]["identifier"], edge.partition("_")[0], nodes[other]["identifier"])
+                 for (collection, number, edge), others in awx.linked.items() if collection == "workflow_job_template_nodes" and number in nodes
+                 for other in others}  # fmt: skip
+        slices = ["slice_1", "slice_2", "slice_3"]
+        assert edges == {
+            *(("plan", "success", name) for name in slices),
+            *((name, "always", "seam_1") for name in slices),
+            *((name, "success", "collectives") for name in (*slices, "seam_1")),
+            ("collectives", "success", "training"),
+            *((name, "always", "merge") for name in (*slices, "seam_1", "collectives", "training")),
+        }
+        of = {one["identifier"]: one for one in nodes.values()}
+        assert of["slice_2"]["limit"] == "rack_02:leaves:spines" and of["slice_2"]["extra_data"] == {"pyramid_part": "slice_2"}
+        assert of["training"]["extra_data"] == {"pyramid_part": "training", "pod_only": "training"} and not of["training"].get("limit")
+        assert all(one["all_parents_must_converge"] is True for one in nodes.values())
+        # The layers are the inventory's, and a slice begins with the first.
+        asked = {one["variable"]: one for one in awx.surveys[workflow]["spec"]}
+        assert asked.keys().isdisjoint({"pod_from_layer", "pod_to_layer"}) and asked["pod_depth"]["choices"] == ["standard", "go_live"]
+        template = awx.named("job_templates", "mypod: validate, slice")
+        part = "/var/lib/pyramid/sliced/{{ awx_workflow_job_id }}/{{ pyramid_part }}"
+        assert json.loads(template["extra_vars"])["pod_runs_dir"] == part and template["ask_variables_on_launch"] is True
+        for name in ("plan slices", "validate, slice", "merge slices"):
+            assert (ROOT / awx.named("job_templates", f"mypod: {name}")["playbook"]).is_file()
+    finally:
+        awx.end()
