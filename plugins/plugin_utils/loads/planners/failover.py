@@ -37,8 +37,19 @@ def plan_failover(situation: StepInput) -> Schedule | None:
     table = Schedule(words=words, programs=["path_probe", "path_watch"], sampled=True)
     until = FIRST_SECONDS + seconds + AROUND_SECONDS
     for source, target in pairs:
-        argv = ["python3", "-SE", "{path_watch}", "--source", source["address"], "--target", target["address"], "--netdev", source["netdev"]]
-        argv += ["--port", str(PORT), "--flows", str(values["pod_path_probe_flows"]), "--interval", str(INTERVAL_MS), "--seconds", str(seconds)]
+        argv = ["python3", "-SE", "{path_watch}", "--source", str(source["address"]), "--target", str(target["address"])]
+        argv += [
+            "--netdev",
+            str(source["netdev"]),
+            "--port",
+            str(PORT),
+            "--flows",
+            str(values["pod_path_probe_flows"]),
+            "--interval",
+            str(INTERVAL_MS),
+            "--seconds",
+            str(seconds),
+        ]
         columns = _columns(SENDER) | {"device": source["device"], "peer": target["host"], "peer_device": target["device"]}
         job = Job(f"{FAILOVER} {source['device']}", [*argv, "--at", f"{FIRST_SECONDS:g}"], FIRST_SECONDS, until, columns, reading=READING)
         table.jobs.setdefault(source["host"], []).append(job)
