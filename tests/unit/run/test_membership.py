@@ -17,6 +17,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors impor
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.membership import (
     close_below,
     enter_first_layer,
+    fabric_readers,
     groups_at_layer,
     load_helpers,
     no_load_reason,
@@ -29,6 +30,8 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.reader impor
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.resume_changes import changes_since, first_layers
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.scope import groups_in_scope
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.state import State, gate_state, load_state
+
+from ..conftest import small_plan
 
 BOTH = ["rack_01", "rack_02"]
 SWITCHES = ["leaf01", "leaf02", "spine01", "spine02"]
@@ -177,6 +180,33 @@ def test_limit(plan):
     assert list(silent) == SWITCHES and "rack_01:leaves:spines" in silent["leaf01"]
     groups, silent = groups_in_scope(plan, HOSTS, Selection(nodes=["gpu03"]))
     assert groups == {"rack_01": "out", "rack_02": "in"} and silent == {}
+
+
+def test_a_switch_outside_the_limit_is_missed_by_the_groups_that_it_serves_alone(plan):
+    far = {"leaf01": ("gpu03", "gpu04"), "leaf02": ("gpu01", "gpu02")}
+    apart = Plan(plan.nodes, plan.groups, [one for one in plan.cables if one.a.node not in far.get(one.b.node, ())])
+    spines = ["spine01", "spine02"]
+    assert groups_in_scope(apart, ["gpu01", "gpu02", "leaf01", *spines], None) == ({"rack_01": "in", "rack_02": "out"}, {})
+    groups, silent = groups_in_scope(apart, ["gpu03", "leaf01", *spines], None)
+    assert groups == {"rack_01": "out", "rack_02": "partly"} and list(silent) == ["gpu04", "leaf02"]
+    assert groups_at_layer(apart, state(apart, scope={"rack_01": "in", "rack_02": "partly"}, members={"links": HOSTS}), "links") == BOTH
+
+
+def test_pod_only_of_a_layer_narrows_no_group_and_of_a_node_asks_for_that_node_alone(plan):
+    assert groups_in_scope(plan, [*HOSTS, *SWITCHES], Selection(layers=["links"])) == (dict.fromkeys(BOTH, "in"), {})
+    groups, silent = groups_in_scope(plan, HOSTS, Selection(nodes=["leaf01"]))
+    assert groups == dict.fromkeys(BOTH, "in") and list(silent) == ["leaf01"]
+
+
+def test_others_read_the_fabric_for_a_host_that_pod_only_names():
+    plan = small_plan(pod_fabric="infiniband")
+    named = {"focus": Selection(nodes=["gpu02"]), "members": {"links": ["gpu02"], "training": ["gpu02"]}, "helpers": HOSTS}
+    assert fabric_readers(plan, state(plan, **named), "links") == ["gpu01", "gpu03"]
+    assert fabric_readers(plan, state(plan, **named, quarantined={"gpu01": {}}), "links") == ["gpu03"]
+    for other in ({"helpers": []}, {"members": {"links": []}}, {"focus": None}, {"focus": Selection(layers=["links"])}):
+        assert fabric_readers(plan, state(plan, **{**named, **other}), "links") == []
+    # No check of that layer reads the fabric.
+    assert fabric_readers(plan, state(plan, **named), "training") == []
 
 
 def test_a_closed_gate_stops_its_group_and_nobody_else(plan):
