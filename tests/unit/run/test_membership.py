@@ -83,6 +83,41 @@ def test_everybody_starts(plan):
     assert groups_at_layer(plan, one, "preflight") == BOTH and ping_partners(plan, one, one.members["preflight"]) == HOSTS
 
 
+def apart(plan: Plan) -> Plan:
+    """The small plan with leaf01 for the first rack alone and leaf02 for the second."""
+    far = {"leaf01": ("gpu03", "gpu04"), "leaf02": ("gpu01", "gpu02")}
+    return Plan(plan.nodes, plan.groups, [one for one in plan.cables if one.a.node not in far.get(one.b.node, ())])
+
+
+def test_who_starts_is_the_groups_in_scope_with_what_serves_them(plan) -> None:
+    of_first_rack = started(apart(plan), of_state={"scope": {"rack_01": "partly", "rack_02": "out"}})
+    assert of_first_rack.members["preflight"] == ["gpu01", "gpu02", "leaf01", "spine01", "spine02"]
+    assert started(plan, of_state={"scope": dict.fromkeys(BOTH, "out")}).members["preflight"] == []
+    named = started(plan, of_state={"focus": Selection(nodes=["gpu02", "leaf01"])})
+    assert named.members["preflight"] == ["gpu02", "leaf01"]
+    of_a_layer = started(plan, of_state={"focus": Selection(layers=["links"])})
+    assert of_a_layer.layers == ["links"] and of_a_layer.members["links"] == [*HOSTS, *SWITCHES]
+    # pod_only stands on nothing, so that it needs no earlier run.
+    assert started(plan, of_state={"focus": Selection(nodes=["gpu02"])}, pod_from_layer="links").members["links"] == ["gpu02"]
+
+
+def test_a_resumed_run_stands_on_all_gates_below_its_first_layer(plan) -> None:
+    one = started(plan, proved(plan), pod_from_layer="routing", pod_to_layer="congestion")
+    assert (one.layers, list(one.members)) == (["routing", "congestion"], ["routing"])
+    # What the first layer and those above it use may have changed.
+    again = state(plan)
+    enter_first_layer(plan, again, values_of(plan, pod_from_layer="routing", pod_to_layer="congestion"), proved(plan), other(plan, pod_ping_rtt_max_ms=9.0))
+    assert list(again.members) == ["routing"]
+
+
+def test_members_ping_each_other_and_what_pod_only_names_pings_all_that_stand_in_its_groups(plan) -> None:
+    everybody = {"quarantined": {"gpu03": {}}, "scope": {"rack_01": "out", "rack_02": "partly"}}
+    assert ping_partners(plan, state(plan, **everybody), ["gpu01", "gpu03", "leaf01"]) == ["gpu01", "gpu03"]
+    assert ping_partners(plan, state(plan, **everybody, focus=Selection(layers=["routing"])), ["gpu01", "leaf01"]) == ["gpu01"]
+    assert ping_partners(plan, state(plan, **everybody, focus=Selection(nodes=["gpu04"])), ["gpu04"]) == ["gpu04"]
+    assert ping_partners(plan, state(plan, focus=Selection(nodes=["gpu04"])), ["gpu04"]) == HOSTS
+
+
 @pytest.mark.parametrize(
     ("values", "check_mode", "reason"),
     [
@@ -101,6 +136,7 @@ def test_a_switch_that_pod_only_names_stands_for_the_groups_that_it_serves(plan)
     serves = sorted(plan.affects("leaf01"))
     assert groups_at_layer(plan, state(plan, **named), "links") == serves
     assert groups_at_layer(plan, state(plan, **{**named, "focus": None}), "links") == []
+    assert groups_at_layer(apart(plan), state(plan, **named), "links") == ["rack_01"]
     assert groups_at_layer(plan, state(plan, **named, scope={**dict.fromkeys(plan.groups, "in"), serves[0]: "out"}), "links") == serves[1:]
 
 
@@ -116,6 +152,15 @@ def test_others_help_to_load_what_pod_only_names(plan):
     one = state(plan, **focused, helpers=["gpu01", "gpu03", "gpu04"])
     assert {layer: load_helpers(plan, one, layer) for layer in one.members} == {"routing": [], "congestion": ["gpu03"], "collectives": ["gpu03"]}
     assert load_helpers(plan, state(plan, **focused), "congestion") == []
+    many = {"rack_01": ["gpu01", *(f"h{number}" for number in range(12))]}
+    helped = state(plan, **{**focused, "members": dict.fromkeys(checks.LAYERS, ["gpu01"])}, helpers=many["rack_01"])
+    counts = [len(load_helpers(Plan(plan.nodes, many, plan.cables), helped, layer)) for layer in checks.LAYERS]
+    assert counts == [0, 0, 0, 8, 8, 2, 2]
+    quarantined = {"gpu03": {}}
+    assert load_helpers(plan, state(plan, **focused, helpers=HOSTS, quarantined=quarantined), "congestion") == ["gpu02"]
+    of_switch = {"focus": Selection(nodes=["leaf01"]), "members": {"congestion": ["leaf01"]}}
+    assert load_helpers(plan, state(plan, **of_switch, helpers=HOSTS), "congestion") == []
+    assert load_helpers(plan, state(plan, **{**focused, "focus": Selection(layers=["congestion"])}, helpers=HOSTS), "congestion") == []
     assert load_helpers(plan, state(plan, **{**focused, "focus": None}, helpers=HOSTS), "congestion") == []
 
 
@@ -183,13 +228,11 @@ def test_limit(plan):
 
 
 def test_a_switch_outside_the_limit_is_missed_by_the_groups_that_it_serves_alone(plan):
-    far = {"leaf01": ("gpu03", "gpu04"), "leaf02": ("gpu01", "gpu02")}
-    apart = Plan(plan.nodes, plan.groups, [one for one in plan.cables if one.a.node not in far.get(one.b.node, ())])
-    spines = ["spine01", "spine02"]
-    assert groups_in_scope(apart, ["gpu01", "gpu02", "leaf01", *spines], None) == ({"rack_01": "in", "rack_02": "out"}, {})
-    groups, silent = groups_in_scope(apart, ["gpu03", "leaf01", *spines], None)
+    plan, spines = apart(plan), ["spine01", "spine02"]
+    assert groups_in_scope(plan, ["gpu01", "gpu02", "leaf01", *spines], None) == ({"rack_01": "in", "rack_02": "out"}, {})
+    groups, silent = groups_in_scope(plan, ["gpu03", "leaf01", *spines], None)
     assert groups == {"rack_01": "out", "rack_02": "partly"} and list(silent) == ["gpu04", "leaf02"]
-    assert groups_at_layer(apart, state(apart, scope={"rack_01": "in", "rack_02": "partly"}, members={"links": HOSTS}), "links") == BOTH
+    assert groups_at_layer(plan, state(plan, scope={"rack_01": "in", "rack_02": "partly"}, members={"links": HOSTS}), "links") == BOTH
 
 
 def test_pod_only_of_a_layer_narrows_no_group_and_of_a_node_asks_for_that_node_alone(plan):
