@@ -54,7 +54,7 @@ def test_a_gpu_in_multi_instance_mode_is_named() -> None:
 
 
 def fabric(number: int, **values: str | None) -> dict[str, t.Any]:
-    return {"gpu": number, "fabric_health": None, **{column: None for column, _, _ in hardware.FABRIC_LINES}, **values}
+    return {"gpu": number, "fabric_health": None, **{column: None for column, _words, _sound in hardware.FABRIC_LINES}, **values}
 
 
 def test_each_line_of_the_health_of_the_fabric_counts() -> None:

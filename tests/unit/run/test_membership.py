@@ -153,7 +153,7 @@ def test_others_help_to_load_what_pod_only_names(plan):
     assert {layer: load_helpers(plan, one, layer) for layer in one.members} == {"routing": [], "congestion": ["gpu03"], "collectives": ["gpu03"]}
     assert load_helpers(plan, state(plan, **focused), "congestion") == []
     many = {"rack_01": ["gpu01", *(f"h{number}" for number in range(12))]}
-    helped = state(plan, **{**focused, "members": dict.fromkeys(checks.LAYERS, ["gpu01"])}, helpers=many["rack_01"])
+    helped = state(plan, **{**focused, "members": {layer: ["gpu01"] for layer in checks.LAYERS}}, helpers=many["rack_01"])
     counts = [len(load_helpers(Plan(plan.nodes, many, plan.cables), helped, layer)) for layer in checks.LAYERS]
     assert counts == [0, 0, 0, 8, 8, 2, 2]
     quarantined = {"gpu03": {}}
