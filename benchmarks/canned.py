@@ -60,7 +60,7 @@ def keep(pods: inprocess.Pods, layers: t.Sequence[str], into: Path) -> None:
         items = {**plan.items(name), **meshes.get(name, {"ping": [], "path_probe": []})}
         document = {"platform": node.platform, "kind": node.kind, "values": node.values, "items": items}
         for layer, phase in itertools.product(layers, ("before", "now")):
-            names = needed_readings(layer, node.kind, node.values["pod_fabric"], phase)
+            names = needed_readings(layer, node.kind, node.values, phase)
             asks, _apart = queries_for(names, document)
             # Read through its Python, a switch reports the boot id of its kernel.
             boots = queries_for(["uptime"], document)[0] if node.platform == "eos" else []

@@ -29,7 +29,7 @@ def commands_of(plan: Plan, name: str) -> list[list[str]]:
     """Every command of layer 0 of a node, each once."""
     place = plan.nodes[name]
     node = {"platform": place.platform, "values": place.values, "items": {"rail": place.values["pod_rails"]}}
-    asks, _apart = queries_for(needed_readings("preflight", "host", "roce", "now"), node)
+    asks, _apart = queries_for(needed_readings("preflight", "host", place.values, "now"), node)
     argvs = [command["alternatives"][0]["argv"] for command in query_commands(asks)]
     return list({tuple(argv): argv for argv in argvs}.values())
 

@@ -37,9 +37,7 @@ class ActionModule(RunAction):
         """Ask, parse, keep; the result is only an index."""
         store, name = RunStore(run), str(task_vars["inventory_hostname"])
         node = store.node(name)
-        values = node["values"]
-        loads = given["layer"] != "routing" or values["pod_failover"]
-        names = needed_readings(given["layer"], node["kind"], values["pod_fabric"], given["phase"], loads)
+        names = needed_readings(given["layer"], node["kind"], node["values"], given["phase"])
         asks, apart = queries_for(names, node)
         asked = time.time()
         # Of what gates below proved of it, a node reports in each layer whether it has booted since, if it is asked nothing else there.

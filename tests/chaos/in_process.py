@@ -204,7 +204,7 @@ def _unreachable(draw: Draw) -> None:
     layers = LAYERS[: LAYERS.index(draw.top) + 1]
     last = draw.noise.choice(layers[:-1])
     above = layers[layers.index(last) + 1 :]
-    met = any(needed_readings(layer, draw.pods.plan.nodes[name].kind, "roce", "now") for layer in above)
+    met = any(needed_readings(layer, draw.pods.plan.nodes[name].kind, draw.pods.plan.nodes[name].values, "now") for layer in above)
     verdict, _run = draw.climb(pod, hold=_after(last, lambda: setattr(pod.nodes[name], "unreachable", "ssh: No route to host")))
     draw.says(f"{name} after {last}", met, "unreachable")
     draw.outcome.judge(verdict, allowed=not met, expected=not met, what=f"a pod where {name} is unreachable after {last}")

@@ -106,12 +106,7 @@ NOTHING = {"iommu_groups": 2, "iommu_devices": 1, "modules_load": 1, "nccl_envir
 def of_node(pod: Pod, plan: Plan, name: str, readings: t.Iterable[str] | None = None) -> dict[tuple[str, ...], Printed]:
     """Every command that a climb asks of a node (or that some readings are), and what it prints."""
     place = plan.nodes[name]
-    every = (
-        one
-        for layer in LAYERS
-        for phase in ("before", "idle", "during", "now")
-        for one in needed_readings(layer, place.kind, place.values["pod_fabric"], phase)
-    )
+    every = (one for layer in LAYERS for phase in ("before", "idle", "during", "now") for one in needed_readings(layer, place.kind, place.values, phase))
     items = plan.items(name)
     names = dict.fromkeys(every if readings is None else readings)
     if readings is None and place.platform == "eos":

@@ -186,9 +186,7 @@ def _silent(plan: Plan, pod: Pod, layer: str) -> dict[str, str]:
         name: f"unreachable: {node.unreachable}"
         for name, node in pod.nodes.items()
         # Nobody logs in to an InfiniBand switch.
-        if node.unreachable
-        and plan.nodes[name].platform != "infiniband"
-        and needed_readings(layer, plan.nodes[name].kind, plan.nodes[name].values["pod_fabric"], "now")
+        if node.unreachable and plan.nodes[name].platform != "infiniband" and needed_readings(layer, plan.nodes[name].kind, plan.nodes[name].values, "now")
     }
 
 
@@ -235,7 +233,7 @@ def _said(plan: Plan, pod: Pod, layer: str, name: str, phase: str, items: dict[s
     key = (layer, name, phase, repr(pod) if "fabric" in items else _read_of(pod.nodes[name]), repr(items), others)
     if key not in kept:
         place = plan.nodes[name]
-        names = needed_readings(layer, place.kind, place.values["pod_fabric"], phase, layer != "routing" or place.values["pod_failover"])
+        names = needed_readings(layer, place.kind, place.values, phase)
         asks, apart = queries_for(names, {"platform": place.platform, "values": place.values, "items": items})
         printed = answers.of_node(pod, plan, name, names)
         kept[key] = {one.reading.name: _result(_Asked.of(one, place.platform, answered(pod, name, one, printed, layer, phase))) for one in asks} | apart

@@ -12,11 +12,14 @@ from ..readings import catalogue
 from .registry import REGISTRY
 
 
-def needed_readings(layer: str, kind: str, fabric: str, phase: str, loads: bool = True) -> list[str]:
+def needed_readings(layer: str, kind: str, values: t.Mapping[str, t.Any], phase: str) -> list[str]:
     """The readings that a layer's checks need of a kind of node in a phase: ``before``, ``idle``, ``during`` or ``now``.
 
-    loads: whether this run loads the pod in this layer, so that it must be known who is busy.
+    values: its expectations. In a layer that loads the pod it must be known who is busy.
     """
+    fabric = values["pod_fabric"]
+    # Routing loads the pod only where an operator was asked to shut a link meanwhile.
+    loads = layer != "routing" or values["pod_failover"]
     names: dict[str, None] = {}
     for check in REGISTRY[layer].values():
         if check.fabric not in (None, fabric):

@@ -151,7 +151,7 @@ def _answered(layer: Layer, node: str) -> Verdict:
     if any(reading["status"] != "not_applicable" for reading in envelope["readings"].values()):
         return blank
     words = f"nothing is read from {place.platform} in this layer"
-    if needed_readings(layer.name, place.kind, place.values["pod_fabric"], "now"):
+    if needed_readings(layer.name, place.kind, place.values, "now"):
         return replace(blank, verdict="unknown", words=words, findings=(Finding(node, "a reading", words, "unknown"),))
     return replace(blank, verdict="skip", words=words)
 

@@ -22,9 +22,7 @@ def replayed_responses(kept: RunReader, plan: Plan, layer: str, members: t.Seque
     for name in members:
         node = plan.nodes[name]
         items = {**plan.items(name, members), **meshes.get(name, {})}
-        wants, apart = queries_for(
-            needed_readings(layer, node.kind, node.values["pod_fabric"], phase), {"platform": node.platform, "values": node.values, "items": items}
-        )
+        wants, apart = queries_for(needed_readings(layer, node.kind, node.values, phase), {"platform": node.platform, "values": node.values, "items": items})
         if wants and not kept.has_evidence(layer, name):
             continue
         commands = kept.commands_in(layer, name, phase)

@@ -156,9 +156,9 @@ def test_who_reads(values, readers):
 
 
 def test_only_readers_are_asked_and_nobody_on_roce():
-    names = needed_readings("links", "host", "infiniband", "now")
+    names = needed_readings("links", "host", {"pod_fabric": "infiniband"}, "now")
     assert {"fabric_links", "fabric_errors", "ibstat"} <= set(names)
-    assert not {name for name in needed_readings("links", "host", "roce", "now") if name.startswith("fabric_")}
+    assert not {name for name in needed_readings("links", "host", {"pod_fabric": "roce"}, "now") if name.startswith("fabric_")}
     plan = plan_of(pod_fabric_reader=["gpu01"])
     for host, asked in (("gpu01", True), ("gpu02", False)):
         node = plan.nodes[host]
