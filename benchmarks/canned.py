@@ -15,7 +15,7 @@ import types
 import typing as t
 from pathlib import Path
 
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.needs import needed_readings
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.needed_readings import needed_readings
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.queries import queries_for
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.transports import query_node
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.types import CommandResult

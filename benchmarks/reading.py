@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import yaml
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.needs import needed_readings
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.needed_readings import needed_readings
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.queries import queries_for, query_commands
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.plan import Plan
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.planned import plan_of

@@ -21,6 +21,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.control_cha
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.folded_reasons import fold_reasons
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_base import OnController, PyramidAction
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.console import show
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.kept_slice import Slice, read_slice
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.merge import (
     Merged,
     merge_sliced,
@@ -30,7 +31,6 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.merge i
     render_merged,
 )
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.sliced import read_sliced
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.slices import Slice, read_slice
 
 
 class ActionModule(OnController, PyramidAction):

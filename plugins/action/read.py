@@ -10,7 +10,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import LAYERS
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.needs import needed_readings
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.needed_readings import needed_readings
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.queries import queries_for
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.responses import reading_result
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.transports import query_node

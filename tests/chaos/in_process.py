@@ -18,15 +18,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import LAYERS
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.needs import needed_readings
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.needed_readings import needed_readings
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.registry import REGISTRY
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.queries import queries_for, query_commands
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import catalogue
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors import Refused, RunError
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import collection_version
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.evaluate_layer import evaluate_layer
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.kept_slice import read_slice
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.merge import merge_slices
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.slices import read_slice
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import answers, changes, inprocess, layout
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.model import Pod, Tool
 

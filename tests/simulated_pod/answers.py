@@ -9,7 +9,7 @@ import typing as t
 from dataclasses import dataclass
 
 from ...plugins.plugin_utils.checks import LAYERS
-from ...plugins.plugin_utils.checks.needs import needed_readings
+from ...plugins.plugin_utils.checks.needed_readings import needed_readings
 from ...plugins.plugin_utils.collect.queries import queries_for, query_commands
 from ...plugins.plugin_utils.collect.transports import UPTIME
 from ...plugins.plugin_utils.pod.plan import Plan

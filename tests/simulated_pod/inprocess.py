@@ -13,7 +13,7 @@ import typing as t
 from dataclasses import replace
 from pathlib import Path
 
-from ...plugins.plugin_utils.checks.needs import needed_readings
+from ...plugins.plugin_utils.checks.needed_readings import needed_readings
 from ...plugins.plugin_utils.checks.registry import REGISTRY
 from ...plugins.plugin_utils.collect.fabric import spread_to_nodes
 from ...plugins.plugin_utils.collect.queries import queries_for, query_commands

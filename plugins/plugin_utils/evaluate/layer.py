@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ..checks import CannotTell, Check, Finding, NotApplicable
-from ..checks.needs import needed_readings
+from ..checks.needed_readings import needed_readings
 from ..checks.registry import REGISTRY
 from ..collect.types import Envelope, Row, reading_of
 from ..loads.incasts import planned_incasts

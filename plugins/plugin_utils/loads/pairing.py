@@ -23,9 +23,9 @@ def rail_rounds(rails: t.Sequence[PodRail], pairing: str = "sampled", topology: 
     """Rounds in which hosts meet in pairs, all rails of a pair at once.
 
     pairing: ``exhaustive`` lets every two hosts meet once (N - 1 rounds of N hosts, N where N is odd: someone pauses in each);
-    ``sampled`` takes about log2 N + 2 of those rounds, evenly spread. Who sends alternates from round to round; ``reversed_rounds`` gives
-    what then is still to be sent the other way. A rail that only one host of a pair has is met in another round, or pauses.
-    cross_rail: rail i of the one host meets another rail of the other, so that the traffic must cross spines; the step from
+    ``sampled`` takes about log2 N + 2 of those rounds, evenly spread. Who sends changes from round to round, not for each host; ``reversed_rounds``
+    gives what then is still to be sent the other way. A rail that only one host of a pair has is met in another round, or pauses.
+    cross_rail: the rails that both hosts have meet another rail of the other host, so that the traffic must cross spines; the step from
     rail to rail changes from round to round. ``rail_only`` pods have no such way: no rounds.
     Raises ValueError for an unknown pairing, and for a rail that is given twice.
     """
@@ -101,7 +101,7 @@ def _same(sender: dict[int, PodRail], receiver: dict[int, PodRail]) -> list[Pair
 
 
 def _crossed(sender: dict[int, PodRail], receiver: dict[int, PodRail], number: int) -> list[Pair]:
-    """Each rail meets another one: the receiver's rails, turned by a step that is never a whole turn."""
+    """As many rails as both have, each with another one: the receiver's rails, turned by a step that is never a whole turn."""
     mine, theirs = list(sender.values()), list(receiver.values())
     count = min(len(mine), len(theirs))
     if count < 2:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who pings whom: every pair of hosts once a rail, and across rails where the spines must be exercised."""
+"""Who pings whom: every pair of hosts once a rail, or a sample of the pairs of a large pod, and across rails where the spines must be exercised."""
 
 from __future__ import annotations
 

@@ -9,10 +9,10 @@ import typing as t
 from dataclasses import dataclass, field
 
 from .cabling import Cable
-from .failover import failover_link, failover_pairs
 from .meshes import both_ways, ping_mesh
 from .names import Place, parse_place
 from .types import NearCable, Neighbor, Ping, PodRail, SpineCable
+from .uplink_to_shut import failover_link, failover_pairs
 
 SHARED = "shared"
 Values = dict[str, t.Any]
@@ -127,7 +127,7 @@ class Plan:
         ]
 
     def failover_link(self) -> Values:
-        """The uplink that is shut under load where ``pod_failover`` asks for it, or an empty mapping; see ``failover.py``."""
+        """The uplink that is shut under load where ``pod_failover`` asks for it, or an empty mapping; see ``uplink_to_shut.py``."""
         leaves = [node.name for node in self.nodes.values() if node.role == "leaf"]
         near = {leaf: [self.near(leaf, cable) for cable in self.at[leaf]] for leaf in leaves}
         return failover_link(self.rails(), {leaf: [one for one in cables if one["peer_role"] == "spine"] for leaf, cables in near.items()})

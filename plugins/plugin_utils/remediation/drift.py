@@ -32,7 +32,7 @@ class Setting:
 
 
 def host_settings(values: Values, readings: t.Mapping[str, Rows]) -> list[Setting]:
-    """Every setting that a remedy may change.
+    """The settings that remedies change and that are compared by value: the peer memory module, DCQCN's reaction point, NIC firmware, QoS and memlock.
 
     readings: rows by reading, of readings that were reported.
     """

@@ -79,7 +79,7 @@ class Entry:
 
 
 def entries(report: Report, severities: t.Container[str] = ("fail", "unknown")) -> list[Entry]:
-    """The findings of a report of some severities, folded, the lowest layer first and the widest first within it."""
+    """The findings of a report of some severities, folded: the lowest layer first; in it what explains most, then failures, then the widest."""
     explained = {place: node for node, places in report.get("explained", {}).items() for place in places}
     silent = {(record["layer"], record["host"]): record for record in report["verdicts"] if record["check"] == ANSWERED and record["verdict"] == "unknown"}
     folded: dict[tuple[str, ...], Entry] = {}

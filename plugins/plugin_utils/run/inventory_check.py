@@ -20,9 +20,10 @@ from ..pod.cabling import read_cabling
 from ..pod.expectations import typed
 from ..pod.names import node_name, parse_place
 from ..pod.plan import SHARED, Node, Plan
-from ..pod.rails import rail_errors, some_nodes
+from ..pod.rail_errors import rail_errors
 from ..readings import KINDS
 from ..readings.cells import CONVERT
+from ..text.counting import some_nodes
 from ..text.sorting import natural_key
 from .errors import Refused
 

@@ -14,7 +14,7 @@ from ..checks.registry import REGISTRY
 from ..pod.cabling import Cable, CableEnd
 from ..pod.expectations import DEFAULTS
 from ..pod.plan import Plan
-from ..pod.rails import some_nodes
+from ..text.counting import some_nodes
 from .inventory_check import REMEDIATION, STEERING
 
 # Expectations that no check names, by the first layer whose commands or loads are made of them; a word is the beginning of names.

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One verdict of a pod that several controllers validated in slices of gate groups.
 
-It fails closed: a gate group that no slice evaluated, a slice that does not agree with itself (``slices.py``), has not ended, is too old or is
+It fails closed: a gate group that no slice evaluated, a slice that does not agree with itself (``kept_slice.py``), has not ended, is too old or is
 of another pod, wiring, version or layers is a no-go. Slices never test the paths between them, so what they prove together of routing
 and above is at best that no fault was seen, but where they were planned (``sliced.py``): then seams test these paths, and collectives and training
 are run over all hosts at once.
@@ -23,8 +23,8 @@ from ..reports.junit import clean, text_of, verdict_suite
 from ..reports.markdown import escaped
 from ..run.inventory_check import STEERING
 from ..text.folded_reasons import fold_reasons
+from .kept_slice import Slice
 from .sliced import Coverage, SlicedRuns, coverage_of, seam_reasons, whole_reasons
-from .slices import Slice
 
 Document = dict[str, t.Any]
 SAME = ("schema", "pod", "digest", "version", "depth", "mode")

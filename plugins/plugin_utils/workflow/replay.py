@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..checks.needs import needed_readings
+from ..checks.needed_readings import needed_readings
 from ..collect.queries import queries_for
 from ..collect.responses import from_evidence, kept_failures
 from ..collect.types import Envelope, KeptCommand, KeptReading, Query

@@ -16,7 +16,7 @@ from ..run.inventory_check import layers_to_run
 from ..run.membership import enter_first_layer
 from ..run.reader import RunReader
 from ..run.state import State
-from .slices import read_slice
+from .kept_slice import read_slice
 
 
 def enter_run(plan: Plan, state: State, values: t.Mapping[str, t.Any], earlier: Path | None) -> None:

@@ -20,7 +20,7 @@ from ..pod.plan import Plan
 from ..run.errors import RunError
 from ..run.file_schemas import read_document
 from ..run.slicing import SCHEMA, SLICED, WHOLE_LAYERS, Sliced, only_spines, pinged_and_loaded, slices_loaded, slices_pinged
-from .slices import Slice, read_slice
+from .kept_slice import Slice, read_slice
 
 # What a spine's own counters say of it under incasts across gate groups.
 SPINE_CHECK = "spines_balanced"

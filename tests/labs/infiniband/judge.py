@@ -13,7 +13,7 @@ import json
 import subprocess
 import typing as t
 
-from ....plugins.plugin_utils.checks.needs import needed_readings
+from ....plugins.plugin_utils.checks.needed_readings import needed_readings
 from ....plugins.plugin_utils.collect.fabric import spread_to_nodes
 from ....plugins.plugin_utils.collect.programs import program_with_request
 from ....plugins.plugin_utils.collect.queries import queries_for, query_commands

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.needs import needed_readings
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.needed_readings import needed_readings
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.fabric import spread_to_nodes
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.fabric_names import FabricNames
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.queries import queries_for

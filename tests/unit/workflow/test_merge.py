@@ -15,9 +15,9 @@ import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors import RunError
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.files import read_json, utc_now, write_json
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import RunStore, collection_version, plan_digest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.kept_slice import read_slice
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.merge import Merged, headline, merge_slices, render_merged
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.report_files import write_report
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.slices import read_slice
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
 
 # What a gate that is open reports besides.

@@ -9,12 +9,8 @@ import ipaddress
 import typing as t
 
 from ..readings.cells import CONVERT
+from ..text.counting import some_nodes
 from .plan import Node, Plan
-
-
-def some_nodes(nodes: t.Sequence[str]) -> str:
-    """The first few of some nodes, and how many more there are."""
-    return ", ".join(nodes[:3]) + (f" and {len(nodes) - 3} more" if len(nodes) > 3 else "")
 
 
 def rail_errors(plan: Plan, cabled: bool = True) -> list[str]:
