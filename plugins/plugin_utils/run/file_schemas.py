@@ -72,6 +72,8 @@ PLAN = {
     "groups": Each(LIST_OF_TEXT, dict),
     "cables": Each(Cells((str, str, Maybe(str), str, str, Maybe(str), str, Maybe(float), int, Maybe(float)))),
 }
+READING = {"status": str, "words": str, "rows": Each(dict)}
+ENVELOPE = {"answered": bool, "words": str, "boot_id": Maybe(str), "uptime_seconds": Maybe(float), "readings": Each(READING, dict)}
 JUDGED = {"verdicts": Each(RECORD), "counts": Each(Each(int, dict), dict), "explained": Each(LIST_OF_TEXT, dict)}
 
 

@@ -22,7 +22,7 @@ from ..pod.plan import Node, Plan
 from ..readings import catalogue
 from ..text.sorting import natural_key
 from .errors import RunError
-from .file_schemas import PLAN, STATE, Document, read_document, read_text
+from .file_schemas import ENVELOPE, PLAN, STATE, Document, read_document, read_text
 from .files import read_json, utc_now
 from .state import State, load_state
 
@@ -130,9 +130,9 @@ class RunReader:
         return {path.stem: _of_this_version(read_json(path)) for path in paths}
 
     def envelope(self, layer: str, phase: str, node: str) -> KeptEnvelope | None:
-        """What one node reported in one phase of a layer; None where nothing is kept of it."""
+        """What one node reported in one phase of a layer; None where nothing is kept of it. Raises RunError where its file is not of its schema."""
         path = self.run / "readings" / layer / phase / f"{node}.json"
-        return _of_this_version(read_json(path)) if path.is_file() else None
+        return _of_this_version(t.cast(KeptEnvelope, read_document(path, ENVELOPE))) if path.is_file() else None
 
     def during(self, layer: str) -> dict[str, KeptEnvelope]:
         """All samples that were taken under load as one envelope a node; their rows have ``sample`` and ``seconds`` since the loads began."""

@@ -274,7 +274,7 @@ def _rechecked(one: Slice) -> list[str]:
             continue
         try:
             _asked, verdicts = verdicts_of_layer(RunStore(one.run), one.plan, state, layer, lambda _node: None)
-        except (OSError, KeyError, TypeError, ValueError) as error:
+        except (RunError, OSError, KeyError, TypeError, ValueError) as error:
             found.append(f"{layer}: its evidence cannot be evaluated: {type(error).__name__}: {error}")
             continue
         now = {_key(verdict): verdict for verdict in verdicts}

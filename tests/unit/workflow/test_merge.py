@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 import typing as t
@@ -114,6 +115,13 @@ def test_evidence_that_comes_to_something_else_is_a_no_go(good: list[Path], fail
     shutil.rmtree(good[1] / "evidence" / "links" / "gpu03")
     one = merged(good, recheck=True)
     assert any("answered on gpu03 is pass, and its evidence comes to unknown" in reason for reason in one.reasons), one.reasons
+
+
+def test_kept_responses_that_are_not_of_their_schema_are_a_no_go_that_names_file_and_field(good: list[Path]) -> None:
+    path = good[1] / "readings" / "links" / "now" / "gpu03.json"
+    path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), "readings": True}), encoding="utf-8")
+    one = merged(good, recheck=True)
+    assert one.verdict == "no_go" and any(f"{path}: field readings must be a mapping, not True" in reason for reason in one.reasons), one.reasons
 
 
 def test_a_fail_is_a_no_go_with_and_without_its_evidence(bad: list[Path]) -> None:
