@@ -104,7 +104,8 @@ class Prometheus:
     def __init__(self, directory: Path, targets: t.Iterable[tuple[str, str, str]]) -> None:
         self.address, self.directory = f"127.0.0.1:{free_port()}", directory
         own = [{"targets": [address], "labels": {"instance": instance, "__metrics_path__": path}} for instance, address, path in targets]
-        config = {"global": {"scrape_interval": "1s"}, "scrape_configs": [{"job_name": "pod", "static_configs": own}]}
+        # It is also the time that a target has to respond, and processors of tests are busy.
+        config = {"global": {"scrape_interval": "3s"}, "scrape_configs": [{"job_name": "pod", "static_configs": own}]}
         # JSON is YAML.
         (directory / "prometheus.yml").write_text(json.dumps(config))
 
