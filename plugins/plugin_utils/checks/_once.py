@@ -14,14 +14,17 @@ Peers = t.Mapping[str, Rows]
 Result = t.TypeVar("Result")
 
 
-def once_for_all_nodes(compute: t.Callable[[Peers], Result]) -> t.Callable[[Peers], Result]:
-    """Keep the last result of a function of a ``<reading>_of_peers``: every node of a layer is judged with the same mapping, which nobody changes."""
-    last: list[tuple[Peers, Result]] = []
+def once_for_all_nodes(compute: t.Callable[..., Result]) -> t.Callable[..., Result]:
+    """Keep the last result of a function of one or more ``<reading>_of_peers``: every node of a layer is judged with the same mappings.
+
+    Nobody changes these mappings, nor the result.
+    """
+    last: list[tuple[tuple[Peers, ...], Result]] = []
 
     @functools.wraps(compute)
-    def kept(of_peers: Peers) -> Result:
-        if not last or last[0][0] is not of_peers:
-            last[:] = [(of_peers, compute(of_peers))]
+    def kept(*of_peers: Peers) -> Result:
+        if not last or len(last[0][0]) != len(of_peers) or any(one is not other for one, other in zip(last[0][0], of_peers)):
+            last[:] = [(of_peers, compute(*of_peers))]
         return last[0][1]
 
     return kept

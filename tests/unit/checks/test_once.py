@@ -20,3 +20,16 @@ def test_the_same_mapping_is_computed_once_and_another_again():
     assert nodes(first) == nodes(first) == ["gpu01", "gpu02"] and len(given) == 1
     assert nodes(equal) == ["gpu01", "gpu02"] and given[1] is equal
     assert nodes(first) == ["gpu01", "gpu02"] and len(given) == 3
+
+
+def test_several_mappings_are_computed_again_where_one_of_them_is_another():
+    given = []
+
+    @once_for_all_nodes
+    def nodes(jobs, rates):
+        given.append((jobs, rates))
+        return sorted({*jobs, *rates})
+
+    jobs, rates, others = {"gpu01": []}, {"gpu02": []}, {"gpu03": []}
+    assert nodes(jobs, rates) == nodes(jobs, rates) == ["gpu01", "gpu02"] and len(given) == 1
+    assert nodes(jobs, others) == ["gpu01", "gpu03"] and nodes(others, rates) == ["gpu02", "gpu03"] and len(given) == 3

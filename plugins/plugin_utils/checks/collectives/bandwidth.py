@@ -31,6 +31,7 @@ from .._beside import Counted, of_node
 from .._grouping import Rows, several, typical
 from .._not_measured import not_measured
 from ._nccl_transport import NO_RDMA_CAUSE, NO_RDMA_FIX, by_socket, forced, network_channels, of_another_setting, why_slow
+from ._runs import probes_of_several_hosts, runs_of_all_hosts
 
 Peers = dict[str, Rows]
 UNKNOWN_GPU_FIX = "Set pod_node_busbw_gbyte_s to what a good host of this kind reaches alone, then evaluate layer 5 again."
@@ -170,12 +171,12 @@ def all_reduce_bandwidth(
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Each scaling step with this host reaches the bandwidth expected of that number of hosts."""
     values = ladder_values(pod_rails, pod_link_gbit_s, pod_all_reduce_busbw_gbyte_s, pod_all_reduce_percent, pod_busbw_tolerance_percent)
-    found = collective_runs(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)
+    found = runs_of_all_hosts(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)
     mine = [run for run in found if run.kind == LADDER and pod_node in run.hosts]
     if not mine:
         raise CannotTell("no scaling step included this host")
     state = bisection_of(found, values)
-    probes = probe_runs(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)
+    probes = probes_of_several_hosts(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)
     tried = restoring_probes(probes, lambda run: run_passed(run, values))
     again = passed_again(found, probes, values)
     counted = of_node(pod_node, (nic_counters_idle, nic_counters, rdma_counters_idle, rdma_counters), pod_roce_priority, pod_link_gbit_s)

@@ -13,6 +13,7 @@ from ...pod.types import Rail
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows
 from ._nccl_transport import forced, of_another_setting
+from ._runs import runs_of_all_hosts
 from .bandwidth import Peers
 
 CURVE_FROM = 64 << 20
@@ -30,7 +31,7 @@ def efficiency(
     pod_efficiency_warn_percent: float, pod_efficiency_min_percent: float, pod_nccl_environment: dict[str, t.Any], nccl_log: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """From 8 hosts up, busbw reaches {pod_efficiency_min_percent} percent of the rails' rate, and {pod_efficiency_warn_percent} without a warning."""
-    found = collective_runs(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)
+    found = runs_of_all_hosts(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)
     mine = [run for run in found if run.kind == LADDER and pod_node in run.hosts and len(run.hosts) >= EFFICIENCY_HOSTS and run.top is not None]
     carried = host_gbyte_s({"pod_rails": pod_rails, "pod_link_gbit_s": pod_link_gbit_s})
     if not mine or not carried:

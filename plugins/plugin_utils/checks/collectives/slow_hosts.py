@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import typing as t
 
-from ...loads.collective_runs import LADDER, SEARCH, bisection_of, collective_runs, probe_runs, restoring_probes, run_passed
+from ...loads.collective_runs import LADDER, SEARCH, bisection_of, restoring_probes, run_passed
 from ...loads.thresholds import expected_busbw
 from ...pod.types import Rail
 from .. import Finding, NotApplicable, check
 from .._grouping import Rows
 from ._nccl_transport import forced, of_another_setting
+from ._runs import probes_of_several_hosts, runs_of_all_hosts
 from .bandwidth import Peers, ladder_values, passed_again
 from .correctness import of_run, refusals
 
@@ -33,7 +34,7 @@ def slow_node(
 ) -> t.Iterator[Finding]:  # fmt: skip
     """No host and no path slows down a group of hosts: a host named here failed with partners that passed without it."""
     values = ladder_values(pod_rails, pod_link_gbit_s, pod_all_reduce_busbw_gbyte_s, pod_all_reduce_percent, pod_busbw_tolerance_percent)
-    found = collective_runs(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)
+    found = runs_of_all_hosts(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)
     if not any(run.kind == LADDER for run in found):
         raise NotApplicable("no scaling step was run")
     state = bisection_of(found, values)
@@ -46,12 +47,12 @@ def slow_node(
             yield Finding("the host", words[1], f"no run with {partners} was started: {why}", "unknown", cause=LAUNCHER_CAUSE, fix=LAUNCHER_FIX)
         else:
             yield of_another_setting(*words, variables) if variables else Finding(*words)
-    again = passed_again(found, probe_runs(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers), values)
+    again = passed_again(found, probes_of_several_hosts(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers), values)
     for first, second in state.paths:
         if pod_node in first | second and first | second != again:
             yield Finding("the path", "the same rate together as apart", f"{_named(first)} and {_named(second)} are fast apart and slow together")
     if any(pod_node in group for group in state.open):
-        probes = probe_runs(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)
+        probes = probes_of_several_hosts(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)
         tried = restoring_probes(probes, lambda run: run_passed(run, values))
         yield _all_alike(sum(map(len, state.open)), tried)
 

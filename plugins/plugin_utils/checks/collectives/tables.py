@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ...loads.collective_runs import LADDER, NODE, CollectiveRun, bisection_of, collective_runs, nccl_tests_runs, run_passed
+from ...loads.collective_runs import LADDER, NODE, CollectiveRun, bisection_of, nccl_tests_runs, run_passed
 from ...loads.launchers import STARTED_FROM_ONE_HOST
 from ...loads.thresholds import minimum_busbw, within_tolerance
 from ...pod.types import Rail
@@ -15,6 +15,7 @@ from .. import CannotTell, Finding, NotApplicable, check
 from .._beside import of_node
 from .._grouping import Rows
 from ._nccl_transport import forced, of_another_setting
+from ._runs import runs_of_all_hosts
 from .bandwidth import expected, ladder_values
 from .curve import CURVE_FROM
 
@@ -53,7 +54,7 @@ def nccl_tests_bandwidth(
     """Where the host has nccl-tests, each of its all-reduce runs reaches the bandwidth expected of the same run by torch."""
     mine = _mine(load_jobs_of_peers, nccl_tests_of_peers, pod_node, pod_nccl_tests_dir, pod_nccl_tests_optional)
     values = ladder_values(pod_rails, pod_link_gbit_s, pod_all_reduce_busbw_gbyte_s, pod_all_reduce_percent, pod_busbw_tolerance_percent)
-    by_torch = collective_runs(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)
+    by_torch = runs_of_all_hosts(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)
     of_torch = [run for run in by_torch if pod_node in run.hosts]
     if pod_launcher in STARTED_FROM_ONE_HOST and any(run.kind == LADDER for run in by_torch) and not any(run.kind == LADDER or run.trouble for run in mine):
         raise CannotTell("no scaling step of nccl-tests included this host")
@@ -93,7 +94,7 @@ def measures_agree(
 ) -> t.Iterator[Finding]:  # fmt: skip
     """From 64 MiB up, torch and nccl-tests measure the same bandwidth over the same hosts, within {pod_measures_agree_percent} percent."""
     mine = _mine(load_jobs_of_peers, nccl_tests_of_peers, pod_node, pod_nccl_tests_dir, pod_nccl_tests_optional)
-    by_torch = {(run.kind, run.hosts): run for run in collective_runs(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)}
+    by_torch = {(run.kind, run.hosts): run for run in runs_of_all_hosts(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)}
     compared = 0
     for run in mine:
         other = by_torch.get((run.kind, run.hosts))
