@@ -22,6 +22,9 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.report_
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.sliced import read_sliced
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
 
+# One worker climbs the healthy pod for all of them.
+pytestmark = pytest.mark.xdist_group("sliced")
+
 PLANNED = "2026-01-01T00:00:00Z"
 
 
