@@ -165,3 +165,73 @@ def test_what_grew_on_a_host_in_the_load_explains_its_slow_steps(check: str, gro
     slow = recorded(check, "fail", where="rank 1 (GPU 1)")
     slow["findings"][0]["cause"] = "The other ranks waited for this rank's computation in those steps."
     assert explaining(slow, recorded(grown, severity, host, "GPU 1")) == [grown] * explains
+
+
+def below(check: str, host: str | None = "gpu01", where: str = "mlx5_0", severity: str = "fail", **more: t.Any) -> t.Any:
+    """A finding of layer 1."""
+    return {**recorded(check, severity, t.cast("str", host), where), "layer": "links", **more}
+
+
+def test_five_explain_at_most_and_one_of_the_same_layer_has_its_place() -> None:
+    six = [below("crc_clean", where=f"mlx5_{number}") for number in range(6)]
+    assert explaining(recorded("all_reduce_bandwidth", "fail"), *six) == ["crc_clean"] * 5
+    assert explaining(recorded("all_reduce_bandwidth", "fail"), *six, recorded("slow_node", "fail")) == ["crc_clean"] * 4 + ["slow_node"]
+    assert explaining(recorded("nccl_tests_bandwidth", "fail"), *six, recorded("ranks_as_asked", "fail", "gpu02")) == ["crc_clean"] * 4 + ["ranks_as_asked"]
+
+
+def test_what_a_lower_layer_could_not_decide_explains_nothing() -> None:
+    assert explaining(recorded("all_reduce_bandwidth", "fail"), below("crc_clean", severity="unknown")) == []
+
+
+def test_another_hosts_finding_explains_no_rate_and_a_switchs_does() -> None:
+    assert explaining(recorded("all_reduce_bandwidth", "fail"), below("crc_clean", "gpu02")) == []
+    assert explaining(recorded("all_reduce_bandwidth", "fail"), below("crc_clean", "leaf01", "Ethernet33", group=None)) == ["crc_clean"]
+
+
+def test_a_finding_of_a_group_explains_one_of_the_same_group_only_where_neither_names_a_host() -> None:
+    whole = recorded("all_reduce_bandwidth", "fail", t.cast("str", None))
+    assert explaining(whole, below("crc_clean", None)) == ["crc_clean"]
+
+
+def test_what_explains_its_own_layer_alone_explains_no_higher_one() -> None:
+    slower = {**recorded("mfu", "fail"), "layer": "training"}
+    assert explaining(slower, recorded("slow_node", "fail")) == []
+    assert explaining(slower, {**recorded("switch_links_under_load", "fail", "leaf01"), "group": None}) == []
+
+
+def test_what_is_no_rate_is_explained_by_nothing() -> None:
+    wrong = recorded("collectives_correct", "fail")
+    add_explanations([wrong, below("crc_clean")])
+    assert "explained_by" not in wrong["findings"][0]
+
+
+def test_a_finding_with_the_words_of_its_check_explains_what_follows_from_it() -> None:
+    assert explaining(recorded("all_reduce_bandwidth", "fail"), recorded("slow_node", "fail", judged=False)) == ["slow_node"]
+    assert explaining(recorded("node_all_reduce", "unknown", judged=False), recorded("nccl_runtime", "fail")) == ["nccl_runtime"]
+
+
+def test_a_path_is_no_host() -> None:
+    assert explaining(recorded("all_reduce_bandwidth", "fail"), recorded("slow_node", "fail", where="the path to gpu02")) == []
+    assert explaining(recorded("slow_rail", "fail", where=t.cast("str", None)), recorded("write_bw_per_rail", "fail", where="mlx5_0")) == []
+
+
+def test_a_failure_with_a_cause_of_its_own_needs_no_host_to_explain_it() -> None:
+    slow = recorded("all_reduce_bandwidth", "fail")
+    slow["findings"][0]["cause"] = "GPUDirect is not used."
+    assert explaining(slow, recorded("slow_node", "fail")) == []
+
+
+@pytest.mark.parametrize(("leaf", "explains"), [("leaf01", True), ("leaf02", False)])
+def test_a_switch_that_does_not_mark_explains_the_rails_on_it_alone(plan, leaf: str, explains: bool) -> None:
+    unmarked, silent = (
+        {**recorded(check, "fail", host, "mlx5_0"), "layer": "congestion"} for check, host in (("ecn_marks_under_load", "gpu01"), ("switch_marks", leaf))
+    )
+    silent["group"] = None
+    add_places(plan, [unmarked, silent])
+    assert explaining(unmarked, silent) == ["switch_marks"] * explains
+
+
+@pytest.mark.parametrize(("verdict", "explains"), [("pass", False), ("warn", True), ("fail", True)])
+def test_a_switch_explains_the_groups_that_its_finding_is_about(verdict: str, explains: bool) -> None:
+    of_port = below("crc_clean", "leaf01", "Ethernet33", group=None, affects=["rack_01", "rack_02"], by_group={"rack_01": verdict, "rack_02": "fail"})
+    assert explaining(recorded("all_reduce_bandwidth", "fail"), of_port) == ["crc_clean"] * explains
