@@ -15,10 +15,13 @@ from pathlib import Path
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors import RunError
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.files import read_json, utc_now, write_json
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory_check import expectations_digest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.slicing import FILE, slice_pod
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import RunStore, collection_version, plan_digest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.kept_slice import read_slice
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.merge import Merged, headline, merge_slices, render_merged
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.merge import Merged, headline, merge_sliced, merge_slices, render_merged
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.report_files import write_report
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.sliced import read_sliced
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
 
 # What a gate that is open reports besides.
@@ -327,3 +330,54 @@ def test_a_missing_file_is_named(good: list[Path]) -> None:
 def test_what_a_depth_left_out_is_not_proved(tmp_path: Path) -> None:
     one = merged(made(tmp_path, "links", pod_depth="quick"))
     assert one.verdict == "no_fault_seen", one.reasons
+
+
+def plan_slices(place: Path, **expectations: t.Any) -> Path:
+    """Two planned slices up to links, and the seam between them."""
+    pods = inprocess.Pods(layout.write(place / "inventory", racks=2, hosts_per_rack=1, spines=2, expectations={"pod_to_layer": "links", **expectations}))
+    cabling = (place / "inventory" / "group_vars" / "cabling.csv").read_text(encoding="utf-8")
+    version = collection_version()
+    sliced = slice_pod(pods.plan, 2, expectations_digest(pods.plan, cabling, version), version, "2026-01-01T00:00:00Z")
+    for name, groups in {**sliced.slices, **sliced.seams}.items():
+        pods.climb(pods.pod(), place / name / sliced.pod / "latest", groups=groups)
+    write_json(place / FILE, sliced.dump())
+    return place
+
+
+@pytest.fixture(scope="module")
+def planned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return plan_slices(tmp_path_factory.mktemp("planned"))
+
+
+@pytest.fixture
+def sliced_pod(planned: Path, tmp_path: Path) -> Path:
+    """A copy to change."""
+    return Path(shutil.copytree(planned, tmp_path / "planned"))
+
+
+def merged_plan(place: Path, recheck: bool = False) -> Merged:
+    return merge_sliced(read_sliced(place / FILE, recheck), datetime.now(UTC), 60, collection_version(), recheck)
+
+
+def test_planned_slices_that_are_all_well_are_a_go(sliced_pod: Path) -> None:
+    one = merged_plan(sliced_pod)
+    assert (one.verdict, one.reasons, one.rechecked) == ("go", [], False)
+    assert one.coverage is not None and one.coverage.pairs == (1, 1)
+    assert one.owners == {switch: f"{owner}/latest" for switch, owner in read_json(sliced_pod / FILE)["owners"].items()} and len(one.owners) == 10
+
+
+def test_an_owner_that_is_no_slice_answers_for_no_switch(sliced_pod: Path) -> None:
+    change(sliced_pod / FILE, lambda document: document["owners"].update(spine01="slice_9"))
+    one = merged_plan(sliced_pod)
+    assert "spine01" not in one.owners and "spine02" in one.owners
+
+
+def test_what_is_not_proved_has_no_coverage(sliced_pod: Path) -> None:
+    shutil.rmtree(sliced_pod / "seam_1")
+    one = merged_plan(sliced_pod)
+    assert one.verdict == "no_go" and one.reasons and one.coverage is None
+
+
+def test_planned_slices_of_a_quick_run_are_no_more_than_no_fault_seen(tmp_path: Path) -> None:
+    one = merged_plan(plan_slices(tmp_path, pod_depth="quick"))
+    assert one.verdict == "no_fault_seen" and len(one.reasons) == 1 and one.coverage is not None
