@@ -60,7 +60,7 @@ class Merged:
         return {"schema": SCHEMA, "pod": pod, "time": time, "version": version, **own, "slices": found}
 
 
-def merge_sliced(runs: SlicedRuns, now: datetime, max_age_minutes: float, version: str, rechecked: bool = False) -> Merged:
+def merge_sliced(runs: SlicedRuns, now: datetime, max_age_minutes: float, version: str, rechecked: bool) -> Merged:
     """The verdict over planned slices, their seams and the layers that were run over all hosts at once."""
     slices = list(runs.slices.values())
     merged = merge_slices(slices, now, max_age_minutes, version, rechecked)
@@ -85,7 +85,7 @@ def merge_sliced(runs: SlicedRuns, now: datetime, max_age_minutes: float, versio
     return merged
 
 
-def merge_slices(slices: t.Sequence[Slice], now: datetime, max_age_minutes: float, version: str, rechecked: bool = False) -> Merged:
+def merge_slices(slices: t.Sequence[Slice], now: datetime, max_age_minutes: float, version: str, rechecked: bool) -> Merged:
     """The verdict over all slices of a pod; version: of the collection that merges, whose checks the gates are recomputed by."""
     if not slices:
         return Merged("no_go", ["no slice was given"])

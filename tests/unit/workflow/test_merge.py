@@ -253,7 +253,7 @@ def test_paths_between_slices_are_nobodys(tmp_path: Path) -> None:
 def test_a_missing_slice_is_a_no_go(good: list[Path]) -> None:
     one = merged(good[:1])
     assert (one.verdict, one.up_to_layer) == ("no_go", None) and f"no slice evaluated {good[1].name}" in one.reasons
-    assert merge_slices([], datetime.now(UTC), 60, collection_version()).verdict == "no_go"
+    assert merge_slices([], datetime.now(UTC), 60, collection_version(), False).verdict == "no_go"
 
 
 @pytest.mark.parametrize(
@@ -381,3 +381,39 @@ def test_what_is_not_proved_has_no_coverage(sliced_pod: Path) -> None:
 def test_planned_slices_of_a_quick_run_are_no_more_than_no_fault_seen(tmp_path: Path) -> None:
     one = merged_plan(plan_slices(tmp_path, pod_depth="quick"))
     assert one.verdict == "no_fault_seen" and len(one.reasons) == 1 and one.coverage is not None
+
+
+def test_a_go_is_recorded_with_its_coverage_and_a_no_go_without(sliced_pod: Path) -> None:
+    one = merged_plan(sliced_pod)
+    assert one.record("pod", "now", "1", [])["coverage"]["pairs"] == (1, 1)
+    shutil.rmtree(sliced_pod / "seam_1")
+    assert merged_plan(sliced_pod).record("pod", "now", "1", [])["coverage"] is None
+
+
+def test_a_plan_of_which_no_slice_ran_is_a_no_go(sliced_pod: Path) -> None:
+    for name in ("slice_1", "slice_2"):
+        shutil.rmtree(sliced_pod / name)
+    one = merged_plan(sliced_pod)
+    assert one.verdict == "no_go" and [reason.split()[0] for reason in one.reasons] == ["slice_1", "slice_2", "no"]
+
+
+@pytest.mark.parametrize("name", ["slice_2", "seam_1"])
+def test_a_run_that_was_killed_is_named(name: str, sliced_pod: Path) -> None:
+    run = sliced_pod / name / "simulated" / "latest"
+    change(run / "state.json", lambda state: state.update(finished=False, ended=""))
+    book = RunStore(run)
+    write_report(book, book.plan(), book.state())
+    one = merged_plan(sliced_pod)
+    assert one.verdict == "no_go" and f"run {name}/latest has not ended" in one.reasons
+
+
+@pytest.mark.parametrize("name", ["slice_2", "seam_1"])
+def test_a_run_of_another_depth_is_compared_with_the_first_slice(name: str, sliced_pod: Path) -> None:
+    change(sliced_pod / name / "simulated" / "latest" / "report.json", lambda report: report.update(depth="quick"))
+    one = merged_plan(sliced_pod)
+    assert one.verdict == "no_go" and f"run {name}/latest has another depth than run slice_1/latest: 'quick', not 'standard'" in one.reasons
+
+
+def test_the_first_closed_gate_of_a_group_is_named(tmp_path: Path) -> None:
+    one = merged(made(tmp_path, "links", ["acs_redirects"]))
+    assert one.verdict == "no_go" and any(reason.endswith(" is closed at preflight") for reason in one.reasons), one.reasons
