@@ -49,7 +49,9 @@ def test_the_context_holds_this_collection(place: Path) -> None:
 def test_the_collection_says_what_the_image_needs(place: Path) -> None:
     home = place / "collections" / "ansible_collections" / "gpufabric" / "pyramid"
     with tarfile.open(place / ".build" / f"gpufabric-pyramid-{VERSION}.tar.gz") as archive:
-        archive.extractall(home, filter="data")
+        # Debian 12's Python has no extractall(filter=) yet.
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)
+        archive.extractall(home)
     script = place / "context/_build/scripts/introspect.py"
     run(sys.executable, script, "introspect", place / "collections", "--write-pip", place / "pip.txt", "--write-bindep", place / "bindep.txt", cwd=place)
     python, system = (place / "pip.txt").read_text(), (place / "bindep.txt").read_text()
