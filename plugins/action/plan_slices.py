@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import typing as t
 from pathlib import Path
 
@@ -14,14 +15,23 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors impor
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.files import private_directory, utc_now, write_json
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory import pod_of
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory_check import expectations_digest, layers_to_run
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.lock import take_lock
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.membership import no_load_reason
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.provenance import starter
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.run_directory import new_directory
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.slicing import FILE, WHOLE_LAYERS, Sliced, render_sliced, slice_pod
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.slicing import (
+    DIRECTORY,
+    FILE,
+    WHOLE_LAYERS,
+    Sliced,
+    render_sliced,
+    run_of_plan,
+    slice_pod,
+)
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import collection_version
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_base import OnController, PyramidAction
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.console import show
 
-DIRECTORY = "sliced"
 # Options of ansible-playbook that say how nodes are reached and what the pod is: a slice needs them as this run has them.
 HANDED_ON = {"inventory": "-i", "vault_ids": "--vault-id", "vault_password_files": "--vault-password-file", "extra_vars": "-e"}
 
@@ -48,7 +58,7 @@ class ActionModule(OnController, PyramidAction):
             if wrong:
                 raise Refused(wrong)
             show("\n" + render_sliced(pod.plan, sliced))
-            place = None if self._task.check_mode else _written(given["into"], Path(pod.values["pod_runs_dir"]), sliced)
+            place = None if self._task.check_mode else _written(given["into"], Path(pod.values["pod_runs_dir"]), sliced, starter(task_vars))
         except (Refused, RunError) as error:
             raise AnsibleActionFail(f"the pod was not cut into slices: {error}") from None
         except OSError as error:
@@ -71,12 +81,20 @@ def _followers(run: tuple[str, ...], runs: t.Sequence[tuple[str, ...]]) -> dict[
     return {"on_success": names["whole"], "at_end": names["seams"]}
 
 
-def _written(into: str | None, runs_dir: Path, sliced: Sliced) -> Path:
-    """Write the plan; returns its directory. One that has a plan already is another validation's."""
+def _written(into: str | None, runs_dir: Path, sliced: Sliced, who: str) -> Path:
+    """Write the plan; returns its directory. One that has a plan already is another validation's.
+
+    A plan below the pod's runs directory is carried out by this playbook: it locks the pod as a run does.
+    """
     if into is None:
         above = runs_dir.expanduser().resolve() / sliced.pod / DIRECTORY
         private_directory(above)
         place = new_directory(above)
+        try:
+            take_lock(run_of_plan(place), os.getppid(), who)
+        except RunError:
+            place.rmdir()
+            raise
     else:
         place = Path(into).expanduser().resolve()
         if (place / FILE).exists():

@@ -36,7 +36,7 @@ options:
   into:
     description:
       - The directory for C(slices.json), which must not have one, and below which each run has its runs directory.
-      - Without it a new one is made below the pod's runs directory.
+      - Without it a new one is made below the pod's runs directory, which is locked as by a run until the playbook ends.
     type: path
 """
 

@@ -78,6 +78,23 @@ def kill_slice(runs: Path, name: str, killed: list[int]) -> None:
         time.sleep(0.1)
 
 
+def test_a_second_run_is_refused_while_slices_run(pod: Pod) -> None:
+    first: list[tuple[Climb, dict[str, t.Any]]] = []
+    thread = threading.Thread(target=lambda: first.append(sliced(pod)))
+    thread.start()
+    until = time.monotonic() + 120
+    while not (lock := pod.runs / "small" / "lock.json").exists():
+        assert time.monotonic() < until and thread.is_alive(), "the pod was never locked"
+        time.sleep(0.1)
+    held = json.loads(lock.read_text(encoding="utf-8"))["run_id"]
+    second = pod.playbook(playbook="playbooks/sliced.yml", slices=2)
+    single = pod.playbook()
+    thread.join()
+    for refused in (second, single):
+        assert refused.rc == 2 and f"run {held} of this pod is in progress" in refused.output, refused.output
+    assert first[0][1]["verdict"] == "go" and len(list((pod.runs / "small" / "sliced").iterdir())) == 1, first[0][0].output
+
+
 def test_what_is_no_whole_run_is_refused(pod: Pod) -> None:
     for name, value in (("pod_only", "gpu01"), ("pod_from_layer", "routing")):
         ended, record = sliced(pod, **{name: value})

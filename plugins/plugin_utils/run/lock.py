@@ -113,6 +113,16 @@ def _take_lock(run: Path, pid: int, who: str) -> None:
         Path(name).unlink(missing_ok=True)
 
 
+def take_lock(run: Path, pid: int, who: str) -> None:
+    """Lock the pod's runs directory, in which ``run`` need not exist, for as long as the process ``pid`` lives.
+
+    Raises RunError where the lock is another living run's.
+    """
+    with _mutex(run.parent) as mutex:
+        _refuse_locked(run.parent / LOCK, pid, mutex)
+        _take_lock(run, pid, who)
+
+
 def _start_keeper(path: Path, lock: int, owner: dict[str, t.Any]) -> None:
     """Start the process that keeps the lock; it is in a session of its own, so that an interrupt of the run does not end it first."""
     argv = [sys.executable, "-ISE", str(Path(lock_keeper.__file__)), str(path), str(lock), str(owner["pid"]), str(owner["started"])]

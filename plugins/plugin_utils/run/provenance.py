@@ -21,7 +21,7 @@ STARTERS = ("awx_user_name", "tower_user_name")
 def run_origin(task_vars: t.Mapping[str, t.Any], given: t.Mapping[str, t.Any], ansible_core: str, check_mode: bool) -> dict[str, t.Any]:
     """What the state of a run keeps of its start, as JSON; given: the arguments that Ansible was started with."""
     return {
-        "started_by": _starter(task_vars),
+        "started_by": starter(task_vars),
         "controller": socket.gethostname(),
         "ansible_core": ansible_core,
         "python": platform.python_version(),
@@ -32,7 +32,7 @@ def run_origin(task_vars: t.Mapping[str, t.Any], given: t.Mapping[str, t.Any], a
     }
 
 
-def _starter(task_vars: t.Mapping[str, t.Any]) -> str:
+def starter(task_vars: t.Mapping[str, t.Any]) -> str:
     """The person, and the job of AWX that was started: another run that is refused because of this one names both."""
     person = next((str(task_vars[name]) for name in STARTERS if task_vars.get(name)), "")
     if job := task_vars.get("awx_job_id"):

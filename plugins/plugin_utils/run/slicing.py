@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 import typing as t
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
 from ..loads.pairing import rail_rounds
 from ..pod.plan import Plan
@@ -22,6 +23,8 @@ from .errors import Refused
 SCHEMA = 1
 # The file of it, beside the runs of its slices.
 FILE = "slices.json"
+# Where the plans of a pod are, each in a directory named by its time, below the pod's runs directory.
+DIRECTORY = "sliced"
 # The layers of which all hosts must take part at once for a go; each is a run of its own.
 WHOLE_LAYERS = ("collectives", "training")
 SLICED = {
@@ -58,6 +61,11 @@ class Sliced:
     def slice_of(self, group: str) -> str | None:
         """The slice that a gate group is in."""
         return next((name for name, groups in self.slices.items() if group in groups), None)
+
+
+def run_of_plan(place: Path) -> Path:
+    """By which run the pod is locked while a plan in ``place`` is carried out on this controller: one of its time, beside the pod's own runs."""
+    return place.parent.parent / f"{DIRECTORY}-{place.name}"
 
 
 def slice_pod(plan: Plan, number: int, digest: str, version: str, planned: str) -> Sliced:
