@@ -117,7 +117,7 @@ def outliers(found: t.Iterable[MetricValue]) -> list[Outlier]:
     for number in found:
         if number.kind is not None:
             kinds.setdefault((number.metric, number.kind), []).append(number)
-    odd = []
+    outlying = []
     for (name, _kind), kind in kinds.items():
         middle = statistics.median(one.value for one in kind)
         # Where more than half are equal the MAD is 0 and any difference is infinitely far: the tolerance decides then.
@@ -125,5 +125,5 @@ def outliers(found: t.Iterable[MetricValue]) -> list[Outlier]:
         for one in kind if len(kind) >= MIN_PEERS else ():
             z = MAD_TO_SIGMA * abs(one.value - middle) / mad if mad else float("inf")
             if z > MAX_Z and metrics()[name].worse(one.value, middle):
-                odd.append(Outlier(one, middle, z))
-    return sorted(odd, key=lambda one: (-one.z, one.number.place))
+                outlying.append(Outlier(one, middle, z))
+    return sorted(outlying, key=lambda one: (-one.z, one.number.place))

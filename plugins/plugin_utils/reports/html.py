@@ -36,7 +36,7 @@ PAGE = Path(__file__).with_name("page")
 # What a mail, a ticket and a browser take without complaint.
 MOST_BYTES = 15_000_000
 MOST_ENTRIES = 200
-MOST_ODD = 50
+MOST_OUTLIERS = 50
 
 
 def render_html(report: Report, plan: Plan, run: Path) -> str:
@@ -44,7 +44,7 @@ def render_html(report: Report, plan: Plan, run: Path) -> str:
     kept = RunReader(run, plan)
     data = {**verdicts(report), "groups": {group: list(hosts) for group, hosts in plan.groups.items()}}
     data |= {"charts": charts.draw(kept), "topology": topology.topology(report, plan), "run": report["run_id"]}
-    body = page(report, checklist.checklist(report, plan, kept), odd(kept), embedded(visible(data)))
+    body = page(report, checklist.checklist(report, plan, kept), outlying_numbers(kept), embedded(visible(data)))
     wanted = {(record["layer"], host) for record in report["verdicts"] if record["verdict"] not in ("pass", "skip") for host in _hosts(record)}
     packed = evidence.chunks(kept, wanted, MOST_BYTES - len(body.encode("utf-8")) - 200_000)
     index = [[one.layer, one.reading, one.nodes, one.packed is not None] for one in packed]
@@ -99,7 +99,7 @@ def _asset(name: str) -> tuple[str, str]:
     return text, "'sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii") + "'"
 
 
-def odd(kept: RunReader) -> list[dict[str, t.Any]]:
+def outlying_numbers(kept: RunReader) -> list[dict[str, t.Any]]:
     """The numbers that stand out of their kind, in words; they are no verdict, but where a person should look."""
     reported = kept.reported({metric.reading for metric in metrics().values()})
     places = RowAxes(kept.plan())
@@ -112,7 +112,7 @@ def odd(kept: RunReader) -> list[dict[str, t.Any]]:
             "median": float(f"{one.median:.4g}"),
             "unit": metrics()[one.number.metric].unit,
         }
-        for one in found[:MOST_ODD]
+        for one in found[:MOST_OUTLIERS]
     ]
 
 
@@ -132,7 +132,7 @@ def page(report: Report, rows: list[checklist.Row], outlying: list[dict[str, t.A
         unused=[unused_in_words(one) for one in report["unused_waivers"]],
         changes=[change_in_words(name, one) for name, one in report["changed_expectations"].items()],
         rows=rows,
-        odd=outlying,
+        outlying=outlying,
         findings=found[:MOST_ENTRIES],
         more_findings=len(found) - MOST_ENTRIES,
         warnings=warned[:MOST_ENTRIES],
