@@ -9,7 +9,9 @@ import typing as t
 from pathlib import Path
 
 import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.files import read_json
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import RunStore
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow import evaluate_layer as of_layer
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.evaluate_layer import evaluate_layer
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
 
@@ -56,3 +58,60 @@ def test_check_mode_evaluates_nothing(pods: inprocess.Pods, tmp_path: Path) -> N
 
     pods.climb(pods.pod(["crc_grows"]), tmp_path / "run", hold=in_check_mode)
     assert set(states(tmp_path / "run", "preflight").values()) == set(states(tmp_path / "run", "links").values()) == {"not_run"} and asked == []
+
+
+def test_two_may_be_left_out_one_after_the_other(tmp_path: Path) -> None:
+    pods = pods_of(tmp_path, pod_gate_policy="quarantine", pod_quarantine_max=2)
+    report = pods.climb(pods.pod(["trust_pcp", "nic_crc_grows@gpu02"]), tmp_path / "run")
+    assert list(report["quarantined"]) == ["gpu03", "gpu02"] and states(tmp_path / "run", "links")["rack_01"] == "open"
+
+
+@pytest.mark.parametrize(("only", "state"), [("", "closed"), ("links", "closed"), ("leaf01", "open"), ("port_speed", "open")])
+def test_a_required_check_without_a_verdict_closes_unless_a_part_was_asked_for(
+    only: str, state: str, pods: inprocess.Pods, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    complete = of_layer.verdicts_of_layer
+
+    def lacking(*given: t.Any) -> t.Any:
+        judged, verdicts = complete(*given)
+        return judged, [one for one in verdicts if one.check != "port_speed"]
+
+    monkeypatch.setattr(of_layer, "verdicts_of_layer", lacking)
+    pods.climb(pods.pod(), tmp_path / "run", only=only)
+    assert set(states(tmp_path / "run", "links").values()) == {state}
+
+
+def test_a_host_that_boots_closes_the_gate_below_in_its_group(pods: inprocess.Pods, tmp_path: Path) -> None:
+    pods.climb(pods.pod(["host_boots"]), tmp_path / "run")
+    assert states(tmp_path / "run", "preflight") == {"rack_01": "closed", "rack_02": "open"}
+    (reason,) = RunStore(tmp_path / "run").state().gates["preflight"]["rack_01"]["reasons"]
+    assert reason.startswith("gpu03 ")
+
+
+def test_a_host_that_boots_and_is_left_out_closes_no_gate(tmp_path: Path) -> None:
+    pods = pods_of(tmp_path, pod_gate_policy="quarantine", pod_quarantine_max=1)
+    report = pods.climb(pods.pod(["host_boots"]), tmp_path / "run")
+    assert list(report["quarantined"]) == ["gpu03"] and states(tmp_path / "run", "preflight") == {"rack_01": "open", "rack_02": "open"}
+
+
+def test_a_switch_that_boots_closes_only_gates_of_the_run(tmp_path: Path) -> None:
+    pods = pods_of(tmp_path, pod_to_layer="routing")
+    pods.climb(pods.pod(["leaf_boots"]), tmp_path / "run", groups=["rack_02"])
+    gates = RunStore(tmp_path / "run").state().gates
+    assert {layer: gates[layer]["rack_02"]["state"] for layer in ("links", "routing")} == {"links": "closed", "routing": "closed"}
+
+
+def test_the_pings_of_a_layer_are_between_those_who_take_part_in_it(tmp_path: Path) -> None:
+    pods = pods_of(tmp_path, pod_to_layer="routing")
+    kept: dict[str, set[str]] = {}
+
+    def pinged(run: Path) -> set[str]:
+        return {ping["peer"] for ping in read_json(run / "plan" / "gpu04.json")["items"]["ping"]}
+
+    def noted(run: Path, layer: str, silent_words: t.Callable[[str], str | None]) -> tuple[dict[str, t.Any], dict[str, str]]:
+        kept[layer] = pinged(run)
+        return evaluate_layer(run, layer, silent_words)
+
+    # gpu03 closes its rack at links.
+    pods.climb(pods.pod(["nic_crc_grows"]), tmp_path / "run", hold=noted)
+    assert "gpu01" in kept["links"] and kept["routing"] == pinged(tmp_path / "run") and set() < kept["routing"] <= {"gpu05", "gpu06"}
