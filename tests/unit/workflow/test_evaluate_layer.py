@@ -115,3 +115,31 @@ def test_the_pings_of_a_layer_are_between_those_who_take_part_in_it(tmp_path: Pa
     # gpu03 closes its rack at links.
     pods.climb(pods.pod(["nic_crc_grows"]), tmp_path / "run", hold=noted)
     assert "gpu01" in kept["links"] and kept["routing"] == pinged(tmp_path / "run") and set() < kept["routing"] <= {"gpu05", "gpu06"}
+
+
+def states_after(silence: t.Callable[[Path, str], dict[str, str]], group: str, pods: inprocess.Pods, run: Path) -> t.Any:
+    """The one verdict that a node did not respond; silence: what makes nodes silent at a layer, and their words."""
+    report = pods.climb(pods.pod(), run, hold=lambda place, layer, _words: evaluate_layer(place, layer, silence(place, layer).get), groups=[group])
+    (one,) = [record for record in report["verdicts"] if record["check"] == "answered" and record["verdict"] == "unknown"]
+    assert states(run, one["layer"]) == {group: "closed"}
+    return one
+
+
+def test_a_host_whose_connection_fails_after_its_first_phase_closes_its_group(pods: inprocess.Pods, tmp_path: Path) -> None:
+    one = states_after(lambda _run, layer: {"gpu02": "ssh timed out"} if layer == "links" else {}, "rack_01", pods, tmp_path / "run")
+    assert (one["layer"], one["host"], one["words"]) == ("links", "gpu02", "ssh timed out")
+
+
+def test_a_host_of_which_nothing_was_kept_closes_its_group(pods: inprocess.Pods, tmp_path: Path) -> None:
+    def lost(run: Path, layer: str) -> dict[str, str]:
+        if layer == "preflight":
+            (run / "readings" / layer / "now" / "gpu04.json").unlink()
+        return {}
+
+    one = states_after(lost, "rack_02", pods, tmp_path / "run")
+    assert (one["layer"], one["host"], one["words"]) == ("preflight", "gpu04", "never read")
+
+
+def test_of_one_check_no_other_is_evaluated(pods: inprocess.Pods, tmp_path: Path) -> None:
+    report = pods.climb(pods.pod(), tmp_path / "run", only="port_speed")
+    assert {record["check"] for record in report["verdicts"] if record["layer"] == "links"} == {"port_speed", "answered"}
