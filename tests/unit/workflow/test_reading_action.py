@@ -11,7 +11,9 @@ import typing as t
 import pytest
 from ansible.errors import AnsibleActionFail
 from ansible_collections.gpufabric.pyramid.plugins.action import reading
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.transports import NodeResponse
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import catalogue
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow import reading_action
 
 STATUS = "Port       Name   Status       Vlan     Duplex Speed  Type         Flags Encapsulation\n"
 STATUS += "Et1/1             connected    10       full   400G   400GBASE-DR4\n"
@@ -62,6 +64,21 @@ def test_what_cannot_be_asked_is_refused(name: str, given: dict[str, t.Any], wor
     with pytest.raises(AnsibleActionFail) as refused:
         act(name, **given)
     assert str(refused.value) == words
+
+
+def test_a_node_that_cannot_be_reached_fails_the_task_with_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a Linux host one program is asked for all of its commands; that it is one decides how it is asked."""
+    asked: list[str] = []
+
+    def silent(_action: object, node: dict[str, t.Any], _asks: object, _task_vars: object) -> NodeResponse:
+        asked.append(node["kind"])
+        return NodeResponse(False, "gpu01 refused the connection")
+
+    monkeypatch.setattr(reading_action, "query_node", silent)
+    for name, platform in (("lsmod", "linux"), ("interface_status", "eos")):
+        with pytest.raises(AnsibleActionFail, match="gpu01 refused the connection"):
+            act(name, platform=platform)
+    assert asked == ["host", "switch"]
 
 
 def test_every_reading_without_a_plan_is_offered() -> None:
