@@ -16,6 +16,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.baselin
     baseline_to_compare,
     judge_against_baseline,
     load_baseline,
+    software_versions,
 )
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.metrics import Metric, MetricValue, metric_values, metrics, outliers
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import DEFAULTS
@@ -119,7 +120,10 @@ def test_an_outlier_stands_out_of_its_kind_and_of_the_tolerance(plan) -> None:
         # No number is worse than these.
         ("{schema: 1, pod: simple, measures: {write_bandwidth: {unit: Gb/s, numbers: {a: {value: .nan}}}}}", "has no numbers of 'write_bandwidth'"),
         ("{schema: 1, pod: simple, measures: {write_bandwidth: {unit: Gb/s, numbers: {a: {value: -.inf}}}}}", "has no numbers of 'write_bandwidth'"),
+        ("{schema: 1, pod: simple, measures: {write_bandwidth: {unit: Gb/s, numbers: {a: {value: true}}}}}", "has no numbers of 'write_bandwidth'"),
+        ("{schema: 1, pod: zeta, measures: {}}", "is of the pod 'zeta', not of 'simple'"),
         ("{schema: 1, pod: simple, measures: {write_bandwidth: {unit: GB/s, numbers: {}}}}", "has 'write_bandwidth' in 'GB/s', not in 'Gb/s'"),
+        ("{schema: 1, pod: simple, measures: {write_bandwidth: {unit: MB/s, numbers: {}}}}", "has 'write_bandwidth' in 'MB/s', not in 'Gb/s'"),
     ],
 )
 def test_what_is_no_baseline_is_refused(text: str, words: str) -> None:
@@ -186,3 +190,27 @@ def test_what_has_no_place_on_an_axis_is_left_out_of_the_words(plan) -> None:
     pings = [{"source": "10.9.9.9", "rtt_avg_ms": 1.0}]
     (number,) = metric_values(RowAxes(plan), "routing", {"gpu01": {"pings": pings}})
     assert (number.place, number.kind) == ("gpu01", "")
+
+
+def test_a_metric_that_is_no_more_is_kept_and_one_that_is_new_has_no_reference(plan) -> None:
+    older = load_baseline("{schema: 1, pod: simple, measures: {gone: {unit: x, numbers: {}}}}", "simple")
+    assert judged(plan, older, gpu01=[bandwidth(390)]) == [("gpu01", "skip")]
+
+
+def test_numbers_within_and_without_a_reference_are_counted(plan) -> None:
+    reference = baseline(plan, gpu01=[bandwidth(390, device="mlx5_2"), bandwidth(390, device="mlx5_3")])
+    now = rdma(plan, gpu01=[bandwidth(390, device=f"mlx5_{number}") for number in range(4)])
+    (one,) = judge_against_baseline(reference, plan, "rdma", now, SOFTWARE)
+    assert (one.verdict, one.words) == ("pass", "2 numbers are within their tolerance, 2 have no reference")
+
+
+def test_software_of_any_name_is_compared(plan) -> None:
+    reference = baseline(plan, gpu01=[bandwidth(390)])
+    (one,) = judge_against_baseline(reference, plan, "rdma", rdma(plan, gpu01=[bandwidth(390)]), {"gpu01": {"nvidia": "550", "zlib": "2"}})
+    assert one.verdict == "unknown" and "zlib None then and 2 now" in one.findings[0].actual
+
+
+def test_several_versions_of_one_item_are_one_text() -> None:
+    rows = [{"item": "nccl", "version": "2.20"}, {"item": "nccl", "version": "2.19"}, {"item": "torch", "version": "2.4"}]
+    found = software_versions({"gpu01": {"software": rows}, "gpu02": {}})
+    assert found == {"gpu01": {"nccl": "2.19, 2.20", "torch": "2.4"}}

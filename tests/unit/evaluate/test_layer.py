@@ -230,6 +230,7 @@ def test_an_optional_response_that_nobody_understands_is_no_pass(declare, unpars
     found = verdicts["port", "gpu01" if scope == "node" else "rack_01"]
     assert found.verdict == verdict
     assert [str(one) for one in found.findings] == ["sysctl: expected a response of a known form, got sysctl: a line that no rule knows"] * unparsed
+    assert [one.host for one in found.findings] == [None if scope == "node" else "gpu01"] * unparsed
 
 
 def test_members_with_rails_of_the_same_kind_are_compared_wherever_these_end(declare) -> None:

@@ -143,3 +143,13 @@ def test_a_host_of_which_nothing_was_kept_closes_its_group(pods: inprocess.Pods,
 def test_of_one_check_no_other_is_evaluated(pods: inprocess.Pods, tmp_path: Path) -> None:
     report = pods.climb(pods.pod(), tmp_path / "run", only="port_speed")
     assert {record["check"] for record in report["verdicts"] if record["layer"] == "links"} == {"port_speed", "answered"}
+
+
+def test_nodes_of_the_groups_in_scope_are_counted(pods: inprocess.Pods, tmp_path: Path) -> None:
+    pods.climb(pods.pod(), tmp_path / "run", groups=["rack_01"])
+    counts = read_json(tmp_path / "run" / "verdicts" / "preflight.json")["counts"]
+    assert {group: {word: number for word, number in row.items() if number} for group, row in counts.items()} == {
+        "rack_01": {"pass": 3},
+        "rack_02": {"out_of_scope": 3},
+        "shared": {"skip": 10},
+    }
