@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from ..pod.names import Rows
 from ..pod.types import DeviceNames, Rail
 from . import CannotTell
-from ._counters import CNPS, MARKED, RX_PAUSED_US, RX_PAUSES, SEQUENCE_ERRORS, TIMEOUTS, TX_ALL, growth, pick
-from ._slow_pairs import LOST_ON_THE_WAY
+from ._counters import CNPS, LOST_ON_THE_WAY, MARKED, RX_PAUSED_US, RX_PAUSES, SEQUENCE_ERRORS, TIMEOUTS, TX_ALL, growth, pick
 
 # Evaluated when it is imported, which before Python 3.10 cannot be `|`.
 Peers = t.Mapping[str, t.Optional[Rows]]  # noqa: UP045

@@ -9,15 +9,27 @@ import typing as t
 
 from ..loads.incasts import INCAST
 from ..pod.names import Rows, port_name
+from ..readings.nic_drivers import names_of
 from . import CannotTell, Finding
 
 Row = dict[str, t.Any]
 Counters = dict[str, dict[str, int]]
-# One idea by the names that drivers give it (mlx5, bnxt_en, ice, ionic; from the sources of Linux); {p} is the priority.
-RX_BYTES = ("rx_prio{p}_bytes", "rx_bytes_pri{p}")
-RX_PAUSES = ("rx_prio{p}_pause", "rx_pfc_ena_frames_pri{p}", "rx_priority_{p}_xoff.nic")
-TX_PAUSES = ("tx_prio{p}_pause", "tx_pfc_ena_frames_pri{p}", "tx_priority_{p}_xoff.nic")
-TX_PAUSED_US = ("tx_prio{p}_pause_duration", "pfc_pri{p}_tx_duration_us", "tx_pripause_{p}_1us_count")
+# What counters mean, whatever the driver calls them; {p} in a name is the priority.
+RX_BYTES, TX_BYTES = names_of("rx_priority_bytes"), names_of("tx_priority_bytes")
+RX_PAUSES, TX_PAUSES = names_of("rx_pauses"), names_of("tx_pauses")
+RX_PAUSED_US, TX_PAUSED_US = names_of("rx_paused_us"), names_of("tx_paused_us")
+DISCARDS = names_of("discards")
+LINK_LOST, BIT_ERRORS, SYMBOL_ERRORS = names_of("link_losses"), names_of("bit_errors"), names_of("symbol_errors")
+RX_ALL, TX_ALL = names_of("rx_bytes"), names_of("tx_bytes")
+ALL_BYTES = (*RX_ALL, *TX_ALL)
+# Of RDMA devices: marks and notifications at the receiver, notifications that arrive at the sender, and what is lost.
+MARKED, NOTIFIED = names_of("ecn_marked"), names_of("cnps_sent")
+CNPS, IGNORED = names_of("cnps_handled"), names_of("cnps_ignored")
+SEQUENCE_ERRORS, TIMEOUTS, OUT_OF_ORDER = names_of("sequence_errors"), names_of("timeouts"), names_of("out_of_sequence")
+# What grows where a link or a path loses data.
+LOST_ON_THE_WAY = (
+    *SEQUENCE_ERRORS, *TIMEOUTS, *OUT_OF_ORDER, *names_of("not_ready"), *BIT_ERRORS, *SYMBOL_ERRORS, *DISCARDS, *names_of("tx_errors"),
+)  # fmt: skip
 # The longest time for which one pause frame stops a priority: 65,535 quanta of 512 bits.
 FRAME_BITS = 65535 * 512
 FRAMES_CAUSE = "The port counts its pause frames, and not for how long they stop it: that is between next to no time and the share named."
@@ -25,24 +37,10 @@ FRAMES_FIX = (
     "Read for how long it was paused where that is counted: the pause duration of the NIC at either end (ethtool -S), or the switch's PFC watchdog. "
     "Where it was short, raise pod_pause_max_percent for these nodes; else look for the receiver at which the pauses begin, and its ECN marking."
 )
-RX_PAUSED_US = ("rx_prio{p}_pause_duration", "pfc_pri{p}_rx_duration_us", "rx_pripause_{p}_1us_count")
-DISCARDS = ("rx_prio{p}_discards", "rx_prio{p}_buf_discard", "rx_discards_phy", "rx_stat_discard", "rx_dropped.nic", "frames_rx_dropped")
-# Of RDMA devices: marks and notifications at the receiver, and what is lost (mlx5, bnxt_re, irdma, ionic).
-MARKED = ("np_ecn_marked_roce_packets", "rx_ecn_marked_pkts", "RxECNMrkd", "rx_rdma_ecn_pkts")
-NOTIFIED = ("np_cnp_sent", "tx_cnp_pkts", "cnpSent", "tx_rdma_cnp_pkts")
-# Notifications that arrive at the sender.
-CNPS = ("rp_cnp_handled", "rx_cnp_pkts", "cnpHandled", "rx_rdma_cnp_pkts")
-# What irdma sends again for any reason, by the names of newer and older kernels.
-SENT_AGAIN = ("RetransSegs", "tcpRetransSegs")
-SEQUENCE_ERRORS = ("packet_seq_err", "seq_err_naks_rcvd", "req_rx_pkt_seq_err", *SENT_AGAIN)
-TIMEOUTS = ("local_ack_timeout_err", "to_retransmits", "RTO", *SENT_AGAIN)
 RESET_CAUSE = "Counters went back between the two readings: they were cleared, or the driver, port or node was reset."
 RESET_FIX = "Find out what cleared or reset them (a script, an operator, a driver that was reloaded), then evaluate the layer again."
 SATURATED_CAUSE = "The counter is at its maximum, from an earlier fault or never cleared, and counts no further: its growth is not known."
 SATURATED_FIX = "Clear the counters of that port (perfquery -R), then evaluate the layer again."
-# Of ice and ionic the plain names leave out what RDMA moves; those of the port come before them.
-RX_ALL, TX_ALL = (("rx_bytes_phy", "rx_bytes.nic", "octets_rx_ok", "rx_bytes"), ("tx_bytes_phy", "tx_bytes.nic", "octets_tx_ok", "tx_bytes"))
-ALL_BYTES = (*RX_ALL, *TX_ALL)
 
 
 def by_name(rows: Rows, key: str) -> Counters:

@@ -5,19 +5,6 @@
 
 from __future__ import annotations
 
-from ._counters import SEQUENCE_ERRORS, TIMEOUTS
-
-# What grows where a link or a path loses data, by the names of several drivers.
-LOST_ON_THE_WAY = (
-    *SEQUENCE_ERRORS,
-    *TIMEOUTS,
-    "out_of_sequence",
-    "rnr_nak_retry_err",
-    "rx_crc_errors_phy",
-    "rx_symbol_err_phy",
-    "rx_discards_phy",
-    "tx_errors_phy",
-)
 # Below this part of the link, with no error counted, a NIC is in a state that only a reset ends.
 STUCK = 0.25
 STUCK_CAUSE = "The NIC is in a bad state (firmware, PCIe power management): it is below a quarter of its rate though no error was counted."

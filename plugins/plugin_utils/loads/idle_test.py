@@ -8,15 +8,15 @@ from __future__ import annotations
 import fnmatch
 import typing as t
 
+from ..readings.nic_drivers import names_of
+
 Rows = list[dict[str, t.Any]]
 # What shows it, by the phase in which it is read; every layer that loads hosts asks for it.
 # An InfiniBand port has no netdev whose driver would count; its own counters are read.
 IDLE_COUNTERS = {"roce": "nic_counters", "infiniband": "rdma_port_counters"}
 IDLE_READINGS: dict[str, dict[str, tuple[str, ...]]] = {fabric: {"before": (name,), "idle": ("gpus", name)} for fabric, name in IDLE_COUNTERS.items()}
 # What a NIC has sent and received, by any name that it gives it, and how many bytes each count is.
-BYTES = {"rx_bytes_phy": 1, "tx_bytes_phy": 1, "rx_bytes": 1, "tx_bytes": 1}
-# Of ice and ionic the plain names leave out what RDMA moves.
-BYTES |= {"rx_bytes.nic": 1, "tx_bytes.nic": 1, "octets_rx_ok": 1, "octets_tx_ok": 1, "port_xmit_data": 4, "port_rcv_data": 4}
+BYTES = {**dict.fromkeys((*names_of("rx_bytes"), *names_of("tx_bytes")), 1), "port_xmit_data": 4, "port_rcv_data": 4}
 # Where a counter of 32 bits stops.
 STOPPED = 0xFFFFFFFF
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import functools
 import re
 import shlex
@@ -13,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
+
+from .nic_drivers import counter_patterns
 
 HERE = Path(__file__).parent
 KINDS = {"linux": "host", "eos": "switch", "nxos": "switch", "sonic": "switch", "cumulus": "switch", "frr": "switch", "infiniband": "switch"}
@@ -125,7 +128,8 @@ def _words(command: str) -> tuple[str, ...]:
 class Reading:
     """One table: its columns and who can say it.
 
-    keep: patterns of the column ``name``; a run keeps only the rows they match, the evidence keeps all.
+    keep: patterns of the column ``name``; a run keeps only the rows they match, the evidence keeps all. In the YAML
+        ``counters_of: netdev`` (or ``device``) adds every counter that a NIC driver's table names.
     partial: an item of ``foreach`` that does not answer is a missing row, which a check must look for, not an unread table.
     where_installed: a node that has none of its tools lacks the reading, which is no fault of the node.
     of_fabric: by platform, the readings of a whole InfiniBand subnet that this one is made of for each node; see fabric.py.
@@ -176,13 +180,16 @@ def _load(path: Path) -> Reading:
         if match is None:
             raise ValueError(f"reading {path.stem}: column {column} has the unknown type {kind!r}")
         columns.append(Column(column, match[1], bool(match[2]), match[2] == "~"))
+    keep = tuple(raw.get("keep", ()))
+    if raw.get("counters_of"):
+        keep += tuple(name for name in counter_patterns(raw["counters_of"]) if not any(fnmatch.fnmatchcase(name, one) for one in keep))
     platforms = {platform: _sources(path.stem, platform, row) for platform, row in raw.get("platforms", {}).items()}
     return Reading(
         path.stem,
         raw["description"],
         tuple(columns),
         platforms,
-        tuple(raw.get("keep", ())),
+        keep,
         raw.get("partial", False),
         where_installed=raw.get("where_installed", False),
         of_fabric={platform: tuple(names) for platform, names in raw.get("of_fabric", {}).items()},

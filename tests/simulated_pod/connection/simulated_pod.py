@@ -231,6 +231,7 @@ def _key(inventory: Path, names: list[str], seed: int) -> str:
         *HERE.parent.glob("incidents/*.yml"),
         *HERE.glob("tools/*"),
         *HERE.parents[1].glob("plugins/plugin_utils/readings/definitions/*.yml"),
+        *HERE.parents[1].glob("plugins/plugin_utils/readings/drivers/*.yml"),
     ]
     said = [f"{path} {path.stat().st_mtime_ns}" for path in sorted([*sources, *(one for one in inventory.rglob("*") if one.is_file())])]
     return hashlib.sha256("\n".join([*said, str(inventory), *sorted(names), str(seed)]).encode()).hexdigest()[:20]

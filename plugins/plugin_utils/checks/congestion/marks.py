@@ -14,14 +14,13 @@ from ...pod.types import Rail
 from ...text.counting import counted
 from .. import INCAST, CannotTell, Finding, NotApplicable, check
 from .._beside import Counted
-from .._counters import MARKED, NOTIFIED, RX_PAUSES, Counters, growth, incast_jobs, pick
+from .._counters import CNPS, IGNORED, MARKED, NOTIFIED, RX_PAUSES, Counters, growth, incast_jobs, pick
 from .._not_measured import not_measured
 from .load import End, sent
 
 Grouped = dict[str, Rows]
 # Evaluated when it is imported, which before Python 3.10 cannot be `|`.
 Optionally = t.Mapping[str, t.Optional[Rows]]  # noqa: UP045
-HANDLED, IGNORED = ("rp_cnp_handled", "cnpHandled"), ("rp_cnp_ignored", "cnpIgnored")
 # Below this share of the receiver's link nothing was congested.
 CONGESTED = 0.8
 
@@ -146,9 +145,9 @@ def dcqcn_backs_off(load_jobs: Grouped, rdma_counters_idle: Grouped, rdma_counte
 
 
 def _backs_off(host: str, device: str, counters: Mapping[str, int] | None) -> t.Iterator[Finding]:
-    handled, ignored = pick(counters, HANDLED), pick(counters, IGNORED)
+    handled, ignored = pick(counters, CNPS), pick(counters, IGNORED)
     if handled is None:
-        yield Finding(f"{device} {HANDLED[0]}", "counter", "not reported", "unknown", host=host)
+        yield Finding(f"{device} {CNPS[0]}", "counter", "not reported", "unknown", host=host)
     elif not handled:
         yield Finding(f"{device} as sender", "notifications handled", "none, though its receivers sent them", host=host)
     if ignored:

@@ -12,6 +12,7 @@ from ...pod.types import Rail
 from .. import Finding, check
 from .._counters import (
     DISCARDS,
+    OUT_OF_ORDER,
     RX_PAUSED_US,
     RX_PAUSES,
     SEQUENCE_ERRORS,
@@ -130,7 +131,7 @@ def no_drops(
                 yield Finding(f"{rail['device']} {name}", "counter", "not reported", "unknown")
             elif count:
                 yield Finding(f"{rail['device']} {name}", "no growth", str(count))
-        order = pick(devices.get(rail["device"]), ("out_of_sequence",))
+        order = pick(devices.get(rail["device"]), OUT_OF_ORDER)
         if order and not any(lost.values()):
             yield Finding(f"{rail['device']} out_of_sequence", "no growth, unless routing is adaptive", str(order), "warn")
 

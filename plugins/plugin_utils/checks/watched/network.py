@@ -11,16 +11,27 @@ from ...pod.names import Rows
 from ...pod.types import Rail
 from ...text.counting import counted
 from .. import Finding, NotApplicable, check
-from .._counters import DISCARDS, RX_ALL, RX_BYTES, RX_PAUSED_US, SEQUENCE_ERRORS, TIMEOUTS, TX_ALL, growth, named, pick
+from .._counters import (
+    BIT_ERRORS,
+    DISCARDS,
+    LINK_LOST,
+    OUT_OF_ORDER,
+    RX_ALL,
+    RX_BYTES,
+    RX_PAUSED_US,
+    SEQUENCE_ERRORS,
+    SYMBOL_ERRORS,
+    TIMEOUTS,
+    TX_ALL,
+    TX_BYTES,
+    growth,
+    named,
+    pick,
+)
 from .._grouping import planned_rails
 from ._layers import ABOVE_INCASTS, LOADED, OF_RANKS, SINCE
 
-# One idea by the names that drivers give it (mlx5, bnxt_en, ionic, ice).
-LINK_LOST = ("link_down_events_phy", "link_down_events")
-BIT_ERRORS = ("rx_crc_errors_phy", "rx_fcs_err_frames", "frames_rx_bad_fcs", "rx_crc_errors.nic", "port.rx_crc_errors", "rx_crc_errors")
-SYMBOL_ERRORS = ("rx_symbol_err_phy", "rx_pcs_symbol_err")
 MOVED = (RX_ALL, TX_ALL)
-TX_BYTES = ("tx_prio{p}_bytes", "tx_bytes_pri{p}")
 PRIORITIES = range(8)
 # Below this a rail has carried no load whose class could be judged.
 LEAST_BYTES = 1e9
@@ -110,7 +121,7 @@ def losses_under_load(
         if len({named(devices.get(rail["device"]), names) for names in sent_again.values()}) < len(sent_again):
             known.pop(TIMEOUTS[0], None)
         yield from _errors(rail["device"], "no packet discarded or sent again", known, _moved(nics.get(rail["netdev"], {})), pod_load_errors_max_per_tb)
-        order = pick(devices.get(rail["device"]), ("out_of_sequence",))
+        order = pick(devices.get(rail["device"]), OUT_OF_ORDER)
         if order and not any(known.values()):
             yield Finding(f"{rail['device']} out_of_sequence", f"no growth {SINCE}, unless routing is adaptive", str(order), "warn")
 

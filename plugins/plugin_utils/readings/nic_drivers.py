@@ -1,0 +1,79 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The drivers of NICs, loaded from the YAML files of ``drivers``: what each calls a counter, and what it cannot report.
+
+Checks ask for a meaning (``rx_pauses``), never for a driver or for its names.
+"""
+
+from __future__ import annotations
+
+import functools
+import typing as t
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from ..text.schema import Each, shape_error
+
+HERE = Path(__file__).parent
+NETDEV = (
+    "rx_bytes", "tx_bytes", "rx_priority_bytes", "tx_priority_bytes", "rx_pauses", "tx_pauses", "rx_paused_us", "tx_paused_us", "discards", "link_losses",
+    "bit_errors", "symbol_errors", "corrected_bits", "tx_errors",
+)  # fmt: skip
+DEVICE = ("ecn_marked", "cnps_sent", "cnps_handled", "cnps_ignored", "sequence_errors", "timeouts", "out_of_sequence", "not_ready")
+MEANINGS = frozenset({*NETDEV, *DEVICE})
+NAMES = Each(str)
+SHAPE = {"drivers": NAMES, "rank": int, "description": str, "tools": NAMES, "netdev": Each(NAMES, dict), "device": Each(NAMES, dict)}
+
+
+@dataclass(frozen=True)
+class NicDriver:
+    """One table.
+
+    name: its file's; drivers: what the kernel calls them; tools: the programs that read or set its NICs.
+    rank: where counters of two drivers' names are reported together, those of the lower one are taken.
+    netdev, device: by meaning, the names of counters of ``ethtool -S`` and of the RDMA device, the first that is reported; ``{p}`` is the priority.
+    """
+
+    name: str
+    drivers: tuple[str, ...]
+    rank: int
+    description: str
+    tools: tuple[str, ...]
+    netdev: t.Mapping[str, tuple[str, ...]]
+    device: t.Mapping[str, tuple[str, ...]]
+
+
+def _load(path: Path) -> NicDriver:
+    raw = yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    wrong = shape_error(raw, SHAPE)
+    strange = [] if wrong else [*set(raw["netdev"]).difference(NETDEV), *set(raw["device"]).difference(DEVICE), *set(raw).difference(SHAPE)]
+    if wrong or strange:
+        raise ValueError(f"NIC driver {path.stem}: {wrong or 'unknown are ' + ', '.join(sorted(strange))}")
+    counters = {kind: {meaning: tuple(names) for meaning, names in raw[kind].items()} for kind in ("netdev", "device")}
+    return NicDriver(path.stem, tuple(raw["drivers"]), raw["rank"], raw["description"], tuple(raw["tools"]), **counters)
+
+
+@functools.cache
+def nic_drivers() -> tuple[NicDriver, ...]:
+    """Every table, by rank."""
+    return tuple(sorted(map(_load, sorted((HERE / "drivers").glob("*.yml"))), key=lambda one: one.rank))
+
+
+@functools.cache
+def names_of(meaning: str) -> tuple[str, ...]:
+    """What any driver calls a counter of some meaning.
+
+    Raises KeyError for a meaning that is none.
+    """
+    if meaning not in MEANINGS:
+        raise KeyError(f"no counter means {meaning!r}; known are {', '.join(sorted(MEANINGS))}")
+    return tuple(dict.fromkeys(name for driver in nic_drivers() for name in (driver.netdev if meaning in NETDEV else driver.device).get(meaning, ())))
+
+
+def counter_patterns(kind: str) -> tuple[str, ...]:
+    """Patterns of every counter that a table names of a ``netdev`` or a ``device``; a priority is one digit."""
+    meanings = NETDEV if kind == "netdev" else DEVICE
+    return tuple(dict.fromkeys(name.format(p="[0-7]") for meaning in meanings for name in names_of(meaning)))

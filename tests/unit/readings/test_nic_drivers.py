@@ -1,0 +1,59 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The tables of NIC drivers."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from pathlib import Path
+
+import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import catalogue
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import nic_drivers as drivers
+
+CHECKS = Path(__file__).parents[3] / "plugins" / "plugin_utils" / "checks"
+
+
+def test_every_table_names_its_kernel_driver_once() -> None:
+    named = [name for table in drivers.nic_drivers() for name in table.drivers]
+    assert {"mlx5_core", "bnxt_en", "ionic", "ice"} <= set(named)
+    assert len(named) == len(set(named))
+    assert len({table.rank for table in drivers.nic_drivers()}) == len(drivers.nic_drivers())
+
+
+@pytest.mark.parametrize(("kind", "reading"), [("netdev", "nic_counters"), ("device", "rdma_counters")])
+def test_a_run_keeps_every_counter_of_a_table(kind: str, reading: str) -> None:
+    for table in drivers.nic_drivers():
+        for names in getattr(table, kind).values():
+            for name in names:
+                spelt = name.format(p=3)
+                assert any(fnmatch.fnmatchcase(spelt, pattern) for pattern in catalogue()[reading].keep), spelt
+
+
+def test_names_are_by_rank_and_without_repeats() -> None:
+    assert drivers.names_of("rx_bytes") == ("rx_bytes_phy", "rx_bytes.nic", "octets_rx_ok", "rx_bytes")
+    assert all(len(set(names)) == len(names) for names in map(drivers.names_of, sorted(drivers.MEANINGS)))
+    with pytest.raises(KeyError, match="no counter means"):
+        drivers.names_of("rx_prio3_pause")
+
+
+def test_a_table_with_an_unknown_meaning_is_refused(tmp_path: Path) -> None:
+    text = "drivers: [x]\nrank: 5\ndescription: x\ntools: []\nnetdev: {pauses: [a]}\ndevice: {}\n"
+    path = tmp_path / "x.yml"
+    path.write_text(text)
+    with pytest.raises(ValueError, match="unknown are pauses"):
+        drivers._load(path)
+    path.write_text(text.replace("[a]", "a"))
+    with pytest.raises(ValueError, match="must be a list"):
+        drivers._load(path)
+
+
+def test_checks_name_no_counter_of_a_driver() -> None:
+    """A check asks for a meaning; only words for an operator may name a counter."""
+    # A switch's column and a meaning may be spelt as a counter is.
+    names = {name for meaning in drivers.MEANINGS for name in drivers.names_of(meaning) if "_" in name} - drivers.MEANINGS
+    quoted = re.compile(r"[\"'](?:" + "|".join(map(re.escape, sorted(names))) + r")[\"']")
+    found = {path.name: quoted.findall(path.read_text(encoding="utf-8")) for path in CHECKS.rglob("*.py")}
+    assert {name: its for name, its in found.items() if its} == {}
