@@ -67,7 +67,14 @@ WHOLE_OF_AMD: dict[str, t.Callable[[Host], str]] = {
     "memory_peers": amd.memory_peers, "software": amd.software,
 }  # fmt: skip
 OF_RAIL = {"dcqcn": nic.ecn, "qos_trust": nic.mlnx_qos, "pfc_priorities": nic.mlnx_qos, "dscp_map": nic.mlnx_qos}
-OF_RAIL |= {"pause_settings": nic.pause, "interface_status": nic.settings, "transceivers": nic.module, "link_quality": nic.link_quality, "pkeys": nic.pkeys}
+OF_RAIL |= {
+    "nic_driver": nic.driver,
+    "pause_settings": nic.pause,
+    "interface_status": nic.settings,
+    "transceivers": nic.module,
+    "link_quality": nic.link_quality,
+    "pkeys": nic.pkeys,
+}
 OF_EOS: dict[str, t.Callable[[Switch], str]] = {
     "interface_status": eos.status, "transceivers": eos.transceivers, "lldp_neighbors": eos.lldp, "mac_table": eos.macs,
     "arp_table": eos.arp, "bgp_summary": eos.bgp, "ecmp_routes": eos.routes,

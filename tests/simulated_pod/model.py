@@ -61,6 +61,8 @@ class Rail:
     pfc: list[int] = field(default_factory=lambda: [3])
     dscp_moved: dict[int, int] = field(default_factory=dict)
     pause: bool = False
+    driver: str = "mlx5_core"
+    driver_version: str = "24.10-0.7.0"
     dcqcn_np: list[int] = field(default_factory=lambda: [3])
     dcqcn_rp: list[int] = field(default_factory=lambda: [3])
     dcqcn_parameters: dict[str, str] = field(default_factory=lambda: {"rpg_time_reset": "300", "rpg_ai_rate": "5"})

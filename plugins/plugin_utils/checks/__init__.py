@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 from ..pod.expectations import DEFAULTS, SPECIFIED
 from ..readings import catalogue
+from ..readings.nic_drivers import MEANINGS, SETTINGS
 
 LAYERS = ("preflight", "links", "routing", "congestion", "rdma", "collectives", "training")
 SEVERITIES = ("fail", "warn", "unknown")
@@ -79,6 +80,8 @@ class Finding:
 # Evaluated when it is imported, which before Python 3.10 cannot be `|`.
 Required = t.Union[bool, str, tuple[str, tuple[t.Any, ...]]]  # noqa: UP007
 When = tuple[str, t.Union[bool, tuple[t.Any, ...]]]  # noqa: UP007
+# One of several is enough.
+Whens = t.Union[When, tuple[When, ...]]  # noqa: UP007
 Judge = t.Callable[..., t.Iterable[Finding]]
 
 
@@ -93,9 +96,11 @@ class Check:
     required: True, or the ``pod_*`` that must be set for it to be required, or a ``pod_*`` with the values for which it is:
     without a pass in a group it closes the gate.
     needs: ``soak`` (a counter read before and after it) or ``load``, what a depth or mode may leave out.
-    when: a ``pod_*`` and whether it must be set for the check to have a subject, or the values of which it must have one.
+    when: a ``pod_*`` and whether it must be set for the check to have a subject, or the values of which it must have one; of several conditions
+        one is enough.
     hosts: how many hosts it takes, and where they are counted: ``pod`` (all that take part) or ``group`` (those of its gate group); or None.
     unparsed: what a response for an optional reading is that is of no known form; ``warn`` where what it reports stops no job by itself.
+    meanings: what the driver of a host's NICs must be able to report; of one that cannot, the check is skipped before its readings are looked at.
     """
 
     layer: str
@@ -115,9 +120,10 @@ class Check:
     severity: str
     remedy: str | None
     needs: str | None
-    when: When | None = None
+    when: Whens | None = None
     hosts: tuple[int, str] | None = None
     unparsed: str = "unknown"
+    meanings: tuple[str, ...] = ()
 
     def stated(self, values: t.Mapping[str, t.Any]) -> str:
         """What must hold on nodes with these expectations; of one that they lack, the default."""
@@ -127,10 +133,13 @@ class Check:
         """Why it has no subject on nodes with these expectations, or None."""
         if self.when is None:
             return None
-        name, wanted = self.when
-        if isinstance(wanted, tuple):
-            return None if values.get(name) in wanted else f"{name} is {values.get(name)}"
-        return None if bool(values.get(name)) == wanted else f"{name} is {'not ' if wanted else ''}set"
+        reasons = [_unmet(one, values) for one in self.conditions]
+        return None if None in reasons else " and ".join(map(str, reasons))
+
+    @property
+    def conditions(self) -> tuple[When, ...]:
+        """The conditions of ``when``, of which one is enough."""
+        return _conditions(self.when)
 
     def is_required(self, values: t.Mapping[str, t.Any]) -> bool:
         """Whether it is required of nodes with these expectations; the value ``none`` requires nothing."""
@@ -151,6 +160,20 @@ class Check:
         return frozenset((*(name for _phase, name, _parameter in self.asked), *(name for _phase, name, _parameter in self.of_peers)))
 
 
+def _conditions(when: Whens | None) -> tuple[When, ...]:
+    if when is None:
+        return ()
+    return (when,) if isinstance(when[0], str) else when
+
+
+def _unmet(when: When, values: t.Mapping[str, t.Any]) -> str | None:
+    """Why nodes with these expectations do not meet one condition, or None."""
+    name, wanted = when
+    if isinstance(wanted, tuple):
+        return None if values.get(name) in wanted else f"{name} is {values.get(name)}"
+    return None if bool(values.get(name)) == wanted else f"{name} is {'not ' if wanted else ''}set"
+
+
 REGISTRY: dict[str, dict[str, Check]] = {layer: {} for layer in LAYERS}
 
 
@@ -165,16 +188,17 @@ def check(
     remedy: str | None = None,
     needs: str | None = None,
     kind: str | None = None,
-    when: When | None = None,
+    when: Whens | None = None,
     layers: tuple[str, ...] = (),
     hosts: tuple[int, str] | None = None,
     unparsed: str = "unknown",
+    meanings: tuple[str, ...] = (),
 ) -> t.Callable[[Judge], Judge]:
     """Declare a function as a check.
 
     kind: ``host`` or ``switch``, where the readings alone do not state it or say more.
     layers: the layers that it is of, where its module does not state it.
-    hosts, unparsed: as of ``Check``; a check that expects ``pod_incasts`` needs those of an incast without a word.
+    hosts, unparsed, meanings: as of ``Check``; a check that expects ``pod_incasts`` needs those of an incast without a word.
     Raises TypeError at import for a parameter that is neither a reading nor a specified ``pod_*``,
     and for a missing docstring, cause or fix.
     """
@@ -188,7 +212,8 @@ def check(
         _demand(fabric in (None, "roce", "infiniband") and needs in (None, "soak", "load"), name, f"has fabric {fabric!r} and needs {needs!r}")
         by = required[0] if isinstance(required, tuple) else required
         _demand(isinstance(by, bool) or by in SPECIFIED, name, f"is required by {by!r}, which is not specified")
-        _demand(when is None or when[0] in SPECIFIED, name, f"is judged by {when!r}, which is not specified")
+        _demand(set(meanings) <= MEANINGS | SETTINGS, name, f"needs {meanings!r} of a driver, which no table knows")
+        _demand(all(one[0] in SPECIFIED for one in _conditions(when)), name, f"is judged by {when!r}, which is not specified")
         named = _declared(name, judge)
         strange = [one for one in PLACEHOLDER.findall(statement) if one not in named["expectations"] or not isinstance(DEFAULTS.get(one), (int, float))]
         _demand(not strange, name, f"states {', '.join(strange)}, which is no number that it expects")
@@ -198,6 +223,7 @@ def check(
             REGISTRY.setdefault(layer, {})[name] = Check(
                 layer=layer, id=name, statement=statement, cause=cause, fix=fix, judge=judge, kinds=kinds, fabric=fabric, scope=scope,
                 required=required, severity=severity, remedy=remedy, needs=needs or _needs(named["asked"]), when=when, hosts=few, unparsed=unparsed,
+                meanings=meanings,
                 **named,
             )  # fmt: skip
         return judge

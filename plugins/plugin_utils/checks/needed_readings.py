@@ -29,6 +29,8 @@ def needed_readings(layer: str, kind: str, values: t.Mapping[str, t.Any], phase:
         names |= dict.fromkeys(name for when, name, _parameter in check.of_peers if when == phase)
         if fabric == "infiniband" and kind == "host":
             names |= dict.fromkeys(fabric_readings(own))
+    if phase == "now" and any(check.meanings and check.fabric in (None, fabric) and kind in check.kinds for check in REGISTRY[layer].values()):
+        names |= {"nic_driver": None}
     if loads and any(check.needs == "load" and check.fabric in (None, fabric) for check in REGISTRY[layer].values()):
         names |= dict.fromkeys(IDLE_READINGS[fabric].get(phase, ()))
     return [name for name in names if kind in catalogue()[name].kinds and not catalogue()[name].load]

@@ -27,7 +27,7 @@ class Gate:
     """One gate: its state, why it is not open, and the members left out by quarantine (host to check).
 
     unproved: the reasons that no finding reports, because no node was evaluated.
-    too_few: of a gate that is not proved, each check that takes more hosts than take part, and why.
+    too_few: of a gate that is not proved, each check that takes more hosts than take part, or more than the platform reports, and why.
     """
 
     state: str
@@ -62,7 +62,7 @@ def _gate(plan: Plan, verdicts: t.Sequence[Verdict], group: str, checks: t.Seque
     # What one member needs is needed of the group, whoever is its first.
     required = [one.id for one in checks or () if any(one.is_required(plan.nodes[host].values) for host in plan.groups[group])]
     unproved |= _without_pass([one for one in touching if one.host not in bad], required, group)
-    untried, few = _untried(touching), _of_too_few(touching, group)
+    untried, few = _untried(touching), _of_too_few(touching, group) or _of_no_proof(touching, required, group)
     if not found and not unproved:
         state = NOT_RUN if untried else NOT_PROVED if few else OPEN
         return Gate(state, untried or [f"{check}: {words}" for check, words in few], bad, too_few=[] if untried else few)
@@ -97,6 +97,13 @@ def _of_too_few(touching: t.Sequence[Verdict], group: str) -> list[tuple[str, st
     return list(dict.fromkeys((one.check, one.words) for one in touching if one.too_few and one.required and one.check not in passed))
 
 
+def _of_no_proof(touching: t.Sequence[Verdict], required: t.Sequence[str], group: str) -> list[tuple[str, str]]:
+    """The required checks that the platform cannot answer, and why, where nothing that is required is proved beside them."""
+    if any(one.check in required and one.on(group) in ("pass", "warn") for one in touching):
+        return []
+    return list(dict.fromkeys((one.check, one.words) for one in touching if one.unavailable and one.check in required))
+
+
 def _is_of(verdict: Verdict, hosts: t.Container[str]) -> bool:
     """Whether a verdict closes the gate for the sake of these hosts only."""
     closing = [one for one in verdict.findings if (one.severity or "fail") in CLOSING]
@@ -118,9 +125,9 @@ def _members_to_leave(closing: t.Sequence[Verdict], values: t.Mapping[str, t.Any
 def _without_pass(touching: t.Sequence[Verdict], required: t.Iterable[str], group: str) -> dict[str, str]:
     """Required checks that no one of the group passed, a shared switch as far as its ports to the group go.
 
-    What a depth, a mode, a waiver or the number of hosts left out is not asked again.
+    What a depth, a mode, a waiver, the number of hosts or the platform left out is not asked again.
     """
-    excused = {one.check for one in touching if one.on(group) in ("pass", "warn") or one.left_out or one.too_few or one.waived}
+    excused = {one.check for one in touching if one.on(group) in ("pass", "warn") or one.left_out or one.too_few or one.unavailable or one.waived}
     words = {one.check: one.words for one in touching}
     return {check: f"required check {check} has no pass ({words.get(check) or 'it evaluated no node'})" for check in required if check not in excused}
 

@@ -19,6 +19,7 @@ from ..loads.incasts import planned_incasts
 from ..pod.plan import Plan
 from ..readings import catalogue
 from .boots import Boot, boot_of, booted_since, earliest
+from .nic_platforms import not_available
 from .shared_nodes import by_group
 from .verdicts import Verdict, settle, undecided
 from .waivers import Waiver
@@ -30,8 +31,8 @@ OWN_OF_RAIL = ("address", "pci", "leaf")
 class _NotRead(Exception):
     """A check cannot be judged because of a reading; verdict and words say why."""
 
-    def __init__(self, verdict: str, words: str, left_out: bool = False) -> None:
-        self.verdict, self.words, self.left_out = verdict, words, left_out
+    def __init__(self, verdict: str, words: str, **marks: t.Any) -> None:
+        self.verdict, self.words, self.marks = verdict, words, marks
         super().__init__(words)
 
 
@@ -97,7 +98,8 @@ def verdicts_of_checks(layer: Layer) -> list[Verdict]:
     for node in evaluated:
         values = {**layer.plan.nodes[node].values, **layer.plan.planned(node), **incasts.get(node, {})}
         values |= {"pod_pings": meshes[node]["ping"], "pod_path_probes": meshes[node]["path_probe"]} if node in meshes else {}
-        verdicts += [_of_node(layer, check, node, values, peers) for check in layer.checks() if check.scope == "node" and _fits(layer, check, node)]
+        own = [one for one in layer.checks() if one.scope == "node" and layer.plan.nodes[node].kind in one.kinds]
+        verdicts += [_of_node(layer, check, node, values, peers) for check in own]
     for group, hosts in layer.plan.groups.items():
         members = [host for host in hosts if host in evaluated]
         if members:
@@ -123,10 +125,6 @@ def _too_few(layer: Layer, check: Check, groups: frozenset[str]) -> str:
         most = max((len(taking_part.intersection(layer.plan.groups[group])) for group in groups), default=0)
         return f"it takes {least} hosts of a gate group, and {most} took part" if most < least else ""
     return f"it takes {least} hosts, and {len(taking_part)} took part" if len(taking_part) < least else ""
-
-
-def _fits(layer: Layer, check: Check, node: str) -> bool:
-    return layer.plan.nodes[node].kind in check.kinds
 
 
 def _answered(layer: Layer, node: str) -> Verdict:
@@ -178,7 +176,7 @@ def _of_node(layer: Layer, check: Check, node: str, values: Mapping[str, t.Any],
     try:
         given = _rows(layer, check, node, values)
     except _NotRead as unread:
-        return replace(blank, verdict=unread.verdict, words=unread.words, left_out=unread.left_out)
+        return replace(blank, verdict=unread.verdict, words=unread.words, **unread.marks)
     given |= {parameter: peers[parameter] for _phase, _name, parameter in check.of_peers}
     given |= {name: values[name] for name in check.expectations}
     settled = _judged(layer, check, blank, given, beside=(), unparsed=_unparsed(layer, check, node))
@@ -206,7 +204,7 @@ def _of_group(layer: Layer, check: Check, group: str, hosts: list[str], beside: 
             unread |= {host: reason} if host in hosts else {}
     skipped = [why for why in unread.values() if why.verdict == "skip"]
     if len(skipped) == len(hosts):
-        return replace(blank, verdict="skip", words=skipped[0].words, left_out=skipped[0].left_out)
+        return replace(blank, verdict="skip", words=skipped[0].words, **skipped[0].marks)
     given |= {name: values[name] for name in check.expectations}
     lost = [Finding(host, "a reading", why.words, "unknown", host=host) for host, why in unread.items() if why.verdict != "skip"]
     unparsed = [one for host in hosts if host not in unread for one in _unparsed(layer, check, host)]
@@ -235,15 +233,17 @@ def _rows(layer: Layer, check: Check, node: str, values: Mapping[str, t.Any]) ->
 
     Raises _NotRead where a needed one is missing.
     """
+    if check.meanings and (reason := not_available(layer.plan, layer.now, node, check.meanings)):
+        raise _NotRead("skip", reason, unavailable=True)
     if layer.unloaded and (check.needs == "load" or check.in_phase("idle") or check.in_phase("during")):
         raise _NotRead("skip", layer.unloaded, left_out=True)
     if check.needs == "soak" and values["pod_depth"] == "quick":
         raise _NotRead("skip", "no soak at depth quick", left_out=True)
     platform = layer.plan.nodes[node].platform
     needed = [name for _phase, name, parameter in check.asked if parameter not in check.optional]
-    if not_available := [name for name in needed if platform not in catalogue()[name].platforms_that_report]:
+    if lacking := [name for name in needed if platform not in catalogue()[name].platforms_that_report]:
         # What is needed of a group is needed of each of its switches: what the others report does not stand for this one.
-        raise _NotRead("unknown" if check.is_required(values) else "skip", f"platform {platform} has no reading {not_available[0]}")
+        raise _NotRead("unknown" if check.is_required(values) else "skip", f"platform {platform} has no reading {lacking[0]}")
     given: dict[str, t.Any] = {}
     boots: list[Boot] = []
     for phase, name, parameter in check.asked:

@@ -87,6 +87,7 @@ class VerdictRecord(t.TypedDict):
     required: bool
     left_out: bool
     too_few: bool
+    unavailable: t.NotRequired[bool]
     judged: t.NotRequired[bool]
     by_group: dict[str, str]
 
@@ -108,6 +109,7 @@ class Verdict:
     left_out: the run's depth or mode did not let it be judged; waived: findings that a waiver answers for.
     judged: the words of an unknown without findings come with a cause and a fix of their own.
     too_few: fewer hosts take part than the check needs, so that nothing was judged.
+    unavailable: the driver of the NICs cannot report what the check needs.
     required: without a pass its gate stays closed.
     """
 
@@ -128,6 +130,7 @@ class Verdict:
     required: bool = False
     left_out: bool = False
     too_few: bool = False
+    unavailable: bool = False
     judged: bool = False
     by_group: dict[str, str] = field(default_factory=dict)
 

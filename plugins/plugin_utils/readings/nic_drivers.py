@@ -9,13 +9,14 @@ Checks ask for a meaning (``rx_pauses``), never for a driver or for its names.
 from __future__ import annotations
 
 import functools
+import re
 import typing as t
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
-from ..text.schema import Each, shape_error
+from ..text.schema import Each, Maybe, shape_error
 
 HERE = Path(__file__).parent
 NETDEV = (
@@ -24,8 +25,13 @@ NETDEV = (
 )  # fmt: skip
 DEVICE = ("ecn_marked", "cnps_sent", "cnps_handled", "cnps_ignored", "sequence_errors", "timeouts", "out_of_sequence", "not_ready")
 MEANINGS = frozenset({*NETDEV, *DEVICE})
-NAMES = Each(str)
-SHAPE = {"drivers": NAMES, "rank": int, "description": str, "tools": NAMES, "netdev": Each(NAMES, dict), "device": Each(NAMES, dict)}
+# What a check may need that is no counter: settings of the firmware (mlxconfig), whether DCQCN is on, and its parameters.
+SETTINGS = frozenset({"firmware_settings", "dcqcn_switches", "dcqcn_parameters"})
+NAMES, REASONS = Each(str), Each(str, dict)
+SHAPE = {
+    "drivers": NAMES, "rank": int, "description": str, "tools": NAMES, "netdev": Each(NAMES, dict), "device": Each(NAMES, dict), "cannot_report": REASONS,
+    "inbox": Maybe({"version": str, "cannot_report": REASONS}),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,8 @@ class NicDriver:
 
     name: its file's; drivers: what the kernel calls them; tools: the programs that read or set its NICs.
     rank: where counters of two drivers' names are reported together, those of the lower one are taken.
+    cannot_report: by meaning (of a counter or of SETTINGS), why no version of the driver reports it.
+    inbox: of a driver that also comes with the kernel: a regular expression of that one's versions, and what it cannot report besides; or None.
     netdev, device: by meaning, the names of counters of ``ethtool -S`` and of the RDMA device, the first that is reported; ``{p}`` is the priority.
     """
 
@@ -44,16 +52,55 @@ class NicDriver:
     tools: tuple[str, ...]
     netdev: t.Mapping[str, tuple[str, ...]]
     device: t.Mapping[str, tuple[str, ...]]
+    cannot_report: t.Mapping[str, str]
+    inbox: Inbox | None
+
+
+class Inbox(t.TypedDict):
+    """The kernel's own form of a driver."""
+
+    version: str
+    cannot_report: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Form:
+    """A driver in the form in which a NIC has it; name: ``bnxt_en``, or ``mlx5_core of the kernel``; cannot_report: by meaning, why not."""
+
+    name: str
+    cannot_report: t.Mapping[str, str]
+
+
+@functools.cache
+def form_of(driver: str, version: str | None) -> Form:
+    """The form of a driver that a NIC reports; one without a table can report everything, as far as is known."""
+    table = next((one for one in nic_drivers() if driver in one.drivers), None)
+    if table is None:
+        return Form(driver, {})
+    if table.inbox and re.fullmatch(table.inbox["version"], version or ""):
+        return Form(f"{driver} of the kernel", {**table.cannot_report, **table.inbox["cannot_report"]})
+    return Form(driver, table.cannot_report)
 
 
 def _load(path: Path) -> NicDriver:
     raw = yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     wrong = shape_error(raw, SHAPE)
     strange = [] if wrong else [*set(raw["netdev"]).difference(NETDEV), *set(raw["device"]).difference(DEVICE), *set(raw).difference(SHAPE)]
+    reasons = [] if wrong else [*raw["cannot_report"], *(raw["inbox"] or {"cannot_report": ()})["cannot_report"]]
+    strange += [name for name in reasons if name not in MEANINGS | SETTINGS]
     if wrong or strange:
         raise ValueError(f"NIC driver {path.stem}: {wrong or 'unknown are ' + ', '.join(sorted(strange))}")
     counters = {kind: {meaning: tuple(names) for meaning, names in raw[kind].items()} for kind in ("netdev", "device")}
-    return NicDriver(path.stem, tuple(raw["drivers"]), raw["rank"], raw["description"], tuple(raw["tools"]), **counters)
+    return NicDriver(
+        path.stem,
+        tuple(raw["drivers"]),
+        raw["rank"],
+        raw["description"],
+        tuple(raw["tools"]),
+        **counters,
+        cannot_report=raw["cannot_report"],
+        inbox=raw["inbox"],
+    )
 
 
 @functools.cache

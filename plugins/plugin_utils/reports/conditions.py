@@ -61,6 +61,10 @@ def conditions_of(reports: t.Sequence[Conditions]) -> list[str]:
     if waived:
         until = min(until for *_which, until in waived)
         words.append(f"1 waiver until {until}" if len(waived) == 1 else f"{len(waived)} waivers, the first until {until}")
+    lacking: dict[str, dict[str, None]] = {}
+    for record in (record for report in reports for record in report["verdicts"] if record.get("unavailable") and record["required"]):
+        lacking.setdefault(record["check"], {})[str(record["host"] or record["group"])] = None
+    words += [f"{check} not available on the platform of {counted(len(places), 'host')}" for check, places in lacking.items()]
     words += list(dict.fromkeys(_resumed(one) for report in reports for one in report.get("resumed", ())))
     left = list(dict.fromkeys(host for report in reports for host in report["quarantined"]))
     words += [f"{counted(len(left), 'host')} left out by quarantine ({ranges(left)})"] if left else []

@@ -40,7 +40,7 @@ def first_layers() -> dict[str, str]:
     for layer, checks in REGISTRY.items():
         for check in checks.values():
             by = check.required[0] if isinstance(check.required, tuple) else check.required
-            for name in (*check.expectations, *([by] if isinstance(by, str) else ()), *([check.when[0]] if check.when else ())):
+            for name in (*check.expectations, *([by] if isinstance(by, str) else ()), *(one for one, _values in check.conditions)):
                 named.setdefault(name, []).append(layer)
     for layer, words in BY_LAYER.items():
         for name in DEFAULTS:

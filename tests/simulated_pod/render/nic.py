@@ -145,6 +145,13 @@ def pause(rail: Rail) -> str:
     return f"Pause parameters for {rail.netdev}:\nAutonegotiate:\toff\nRX:\t\t{word}\nTX:\t\t{word}\n\n"
 
 
+def driver(rail: Rail) -> str:
+    """``ethtool -i``."""
+    lines = [f"driver: {rail.driver}", f"version: {rail.driver_version}", f"firmware-version: {rail.firmware} (MT_0000000838)", "expansion-rom-version:"]
+    lines += [f"bus-info: {rail.pci}", "supports-statistics: yes", "supports-test: yes", "supports-eeprom-access: no", "supports-register-dump: no"]
+    return "\n".join([*lines, "supports-priv-flags: yes"]) + "\n"
+
+
 def settings(rail: Rail) -> str:
     """``ethtool`` of a netdev."""
     up = rail.state == "Active"

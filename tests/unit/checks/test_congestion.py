@@ -173,8 +173,8 @@ def test_pauses_of_rounds_with_another_receiver_are_no_pauses_before_marks() -> 
     assert found.severity is None and "none at 380 of 400 Gb/s; gpu01 was paused 90 times, in rounds with other receivers too" in str(found)
 
 
-def backs_off(now: dict[str, dict[str, int | None]], control: str = "dcqcn") -> list[t.Any]:
-    return list(marks.dcqcn_backs_off(JOBS, grouped(rdma), grouped(rdma, **now), control))
+def backs_off(now: dict[str, dict[str, int | None]]) -> list[t.Any]:
+    return list(marks.dcqcn_backs_off(JOBS, grouped(rdma), grouped(rdma, **now)))
 
 
 def test_notifications_and_who_does_not_heed_them() -> None:
@@ -189,8 +189,6 @@ def test_notifications_and_who_does_not_heed_them() -> None:
     assert [one.severity for one in backs_off({**MARKED, "gpu01": {"rp_cnp_handled": None}})] == ["unknown"]
     with pytest.raises(CannotTell, match="no sender had to reduce its rate"):
         backs_off({})
-    with pytest.raises(NotApplicable, match="pod_congestion_control is other"):
-        backs_off(MARKED, "other")
 
 
 def test_the_slowest_sender_gets_half_of_the_fastest() -> None:

@@ -84,12 +84,10 @@ def parameters(value: str | None) -> Rows:
 
 def test_a_parameter_of_dcqcn_that_differs_names_host_and_nic() -> None:
     group = {"a": parameters("300"), "b": parameters("300"), "c": parameters("1200"), "d": parameters(None)}
-    judged = list(hardware.dcqcn_uniform(group, RAILS, "dcqcn"))
+    judged = list(hardware.dcqcn_uniform(group, RAILS))
     assert [(one.host, one.where, one.actual, one.severity) for one in judged] == [
         ("c", "rail0 rp rpg_time_reset", "1200", None),
         ("d", "rail0 rp rpg_time_reset", "not reported", "unknown"),
     ]
     with pytest.raises(NotApplicable, match="not reported"):
-        list(hardware.dcqcn_uniform({"a": parameters(None), "b": parameters(None)}, RAILS, "dcqcn"))
-    with pytest.raises(NotApplicable, match="pod_congestion_control"):
-        list(hardware.dcqcn_uniform(group, RAILS, "none"))
+        list(hardware.dcqcn_uniform({"a": parameters(None), "b": parameters(None)}, RAILS))

@@ -9,6 +9,7 @@ import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotApplicable
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.preflight import nic
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.preflight import qos as quality
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.registry import REGISTRY
 
 RAILS = [
     {"device": "rocep24s0", "netdev": "ens1np0", "gpu": 0, "leaf": "leaf01", "address": "10.51.0.1/24"},
@@ -127,20 +128,23 @@ def dcqcn(rp="1", np="1", np_priority=3):
 
 
 def test_dcqcn():
-    assert said(quality.dcqcn_running(dcqcn(), FIRST, 3, 48, "dcqcn")) == []
+    assert said(quality.dcqcn_running(dcqcn(), FIRST, 3, 48)) == []
     # The notification side is one switch of the port: another priority is as good.
-    assert said(quality.dcqcn_running(dcqcn(np_priority=5), FIRST, 3, 48, "dcqcn")) == []
-    assert said(quality.dcqcn_running(dcqcn("0", "0"), FIRST, 3, 48, "dcqcn")) == [
+    assert said(quality.dcqcn_running(dcqcn(np_priority=5), FIRST, 3, 48)) == []
+    assert said(quality.dcqcn_running(dcqcn("0", "0"), FIRST, 3, 48)) == [
         ("ens1np0 roce_rp: expected enabled on priority 3, got disabled", None),
         ("ens1np0 roce_np: expected enabled, got disabled on every priority", None),
     ]
-    assert unknown(quality.dcqcn_running([], FIRST, 3, 48, "dcqcn"))
-    assert unknown(quality.dcqcn_running(dcqcn()[:1], FIRST, 3, 48, "dcqcn"))
-    assert unknown(quality.dcqcn_running([{**one, "setting": "clamp_tgt_rate", "priority": None} for one in dcqcn()], FIRST, 3, 48, "dcqcn"))
+    assert unknown(quality.dcqcn_running([], FIRST, 3, 48))
+    assert unknown(quality.dcqcn_running(dcqcn()[:1], FIRST, 3, 48))
+    assert unknown(quality.dcqcn_running([{**one, "setting": "clamp_tgt_rate", "priority": None} for one in dcqcn()], FIRST, 3, 48))
     other = {**dcqcn()[0], "role": "np", "setting": "cnp_dscp", "priority": None, "value": "46"}
-    assert said(quality.dcqcn_running([*dcqcn(), other], FIRST, 3, 48, "dcqcn")) == [("ens1np0 cnp_dscp: expected 48, got 46", "warn")]
-    with pytest.raises(NotApplicable, match="pod_congestion_control is other"):
-        list(quality.dcqcn_running([], FIRST, 3, 48, "other"))
+    assert said(quality.dcqcn_running([*dcqcn(), other], FIRST, 3, 48)) == [("ens1np0 cnp_dscp: expected 48, got 46", "warn")]
+    assert REGISTRY["preflight"]["dcqcn_running"].out_of_place({"pod_congestion_control": "other"}) == "pod_congestion_control is other"
+    either = REGISTRY["preflight"]["nic_settings"]
+    assert either.out_of_place({"pod_congestion_control": "other", "pod_nic_settings": {}}) == "pod_congestion_control is other and pod_nic_settings is not set"
+    assert either.out_of_place({"pod_congestion_control": "other", "pod_nic_settings": {"SRIOV_EN": True}}) is None
+    assert either.out_of_place({"pod_congestion_control": "dcqcn", "pod_nic_settings": {}}) is None
 
 
 MAP = [{"netdev": "ens1np0", "priority": priority, "dscp": list(range(priority * 8, priority * 8 + 8))} for priority in range(8)]

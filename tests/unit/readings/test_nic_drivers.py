@@ -40,7 +40,7 @@ def test_names_are_by_rank_and_without_repeats() -> None:
 
 
 def test_a_table_with_an_unknown_meaning_is_refused(tmp_path: Path) -> None:
-    text = "drivers: [x]\nrank: 5\ndescription: x\ntools: []\nnetdev: {pauses: [a]}\ndevice: {}\n"
+    text = "drivers: [x]\nrank: 5\ndescription: x\ntools: []\nnetdev: {pauses: [a]}\ndevice: {}\ncannot_report: {}\ninbox: null\n"
     path = tmp_path / "x.yml"
     path.write_text(text)
     with pytest.raises(ValueError, match="unknown are pauses"):
@@ -57,3 +57,19 @@ def test_checks_name_no_counter_of_a_driver() -> None:
     quoted = re.compile(r"[\"'](?:" + "|".join(map(re.escape, sorted(names))) + r")[\"']")
     found = {path.name: quoted.findall(path.read_text(encoding="utf-8")) for path in CHECKS.rglob("*.py")}
     assert {name: its for name, its in found.items() if its} == {}
+
+
+@pytest.mark.parametrize(
+    ("driver", "version", "name", "lacks"),
+    [
+        ("mlx5_core", "24.10-0.7.0", "mlx5_core", set()),
+        ("mlx5_core", "6.8.0-45-generic", "mlx5_core of the kernel", {"dcqcn_switches"}),
+        ("mlx5_core", "5.14.0-427.13.1.el9_4.x86_64", "mlx5_core of the kernel", {"dcqcn_switches"}),
+        ("mlx5_core", None, "mlx5_core", set()),
+        ("bnxt_en", "6.8.0-45-generic", "bnxt_en", {"firmware_settings", "dcqcn_switches", "dcqcn_parameters"}),
+        ("of_tomorrow", "1.0", "of_tomorrow", set()),
+    ],
+)
+def test_what_a_driver_cannot_report_depends_on_its_form(driver: str, version: str | None, name: str, lacks: set[str]) -> None:
+    form = drivers.form_of(driver, version)
+    assert (form.name, set(form.cannot_report)) == (name, lacks)

@@ -419,7 +419,7 @@ def test_the_first_layer_of_an_expectation_is_the_lowest_that_uses_it():
     for layer, declared in checks.REGISTRY.items():
         for one in declared.values():
             required = one.required[0] if isinstance(one.required, tuple) else one.required
-            for name in (*one.expectations, *([required] if isinstance(required, str) else []), *([one.when[0]] if one.when else [])):
+            for name in (*one.expectations, *([required] if isinstance(required, str) else []), *(name for name, _values in one.conditions)):
                 assert name not in found or checks.LAYERS.index(found[name]) <= checks.LAYERS.index(layer), name
     assert not {"pod_waivers", "pod_prometheus_url", "pod_from_layer", "pod_remediate_max"} & found.keys()
     assert found["pod_name"] == "preflight" or "pod_name" not in found

@@ -12,7 +12,7 @@ from ...loads.incasts import INCAST as OWN
 from ...pod.names import Rows
 from ...pod.types import Rail
 from ...text.counting import counted
-from .. import INCAST, CannotTell, Finding, NotApplicable, check
+from .. import INCAST, CannotTell, Finding, check
 from .._beside import Counted
 from .._counters import CNPS, IGNORED, MARKED, NOTIFIED, RX_PAUSES, Counters, growth, incast_jobs, pick
 from .._not_measured import not_measured
@@ -117,11 +117,10 @@ def _unmarked(host: str, device: str, paused: Mapping[End, int], others: t.Conta
     required=("pod_congestion_control", ("dcqcn",)),
     hosts=INCAST,
     remedy="dcqcn",
+    when=("pod_congestion_control", ("dcqcn",)),
 )
-def dcqcn_backs_off(load_jobs: Grouped, rdma_counters_idle: Grouped, rdma_counters: Grouped, pod_congestion_control: str) -> t.Iterator[Finding]:
+def dcqcn_backs_off(load_jobs: Grouped, rdma_counters_idle: Grouped, rdma_counters: Grouped) -> t.Iterator[Finding]:
     """Receivers of marked packets send congestion notifications, and every sender handles them."""
-    if pod_congestion_control != "dcqcn":
-        raise NotApplicable(f"pod_congestion_control is {pod_congestion_control}")
     counters = _growth(rdma_counters_idle, rdma_counters, "device")
     judged, notified = False, set()
     for (host, device), senders in _incasts(load_jobs).items():

@@ -101,11 +101,11 @@ def amd_gpu_errors(pod_gpus_per_host: int, gpu_health: Rows | None = None) -> t.
     fix="Set the parameter as on the other NICs (sysfs ecn/roce_rp and roce_np, or cc_params of the inbox driver), now and at boot.",
     fabric="roce",
     scope="group",
+    when=("pod_congestion_control", ("dcqcn",)),
+    meanings=("dcqcn_parameters",),
 )
-def dcqcn_uniform(dcqcn: dict[str, Rows], pod_rails: list[Rail], pod_congestion_control: str) -> t.Iterator[Finding]:
+def dcqcn_uniform(dcqcn: dict[str, Rows], pod_rails: list[Rail]) -> t.Iterator[Finding]:
     """The parameters of DCQCN are the same on all rails of a gate group."""
-    if pod_congestion_control != "dcqcn":
-        raise NotApplicable(f"pod_congestion_control is {pod_congestion_control}")
     several(dcqcn)
     netdevs = {rail["netdev"] for rail in planned_rails(pod_rails)}
     values: dict[tuple[str, str], dict[tuple[str, str], str]] = {}

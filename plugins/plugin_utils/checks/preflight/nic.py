@@ -10,6 +10,7 @@ import typing as t
 from collections import Counter
 
 from ...pod.types import Rail
+from ...readings.nic_drivers import form_of
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, grouped, not_reported, odd_ones, planned_rails, several
 
@@ -82,6 +83,8 @@ def adapters_capable(devinfo: Rows, pod_rails: list[Rail], pod_fabric: str, gpus
     fabric="roce",
     required=True,
     remedy="mlxconfig",
+    when=(("pod_congestion_control", ("dcqcn",)), ("pod_nic_settings", True)),
+    meanings=("firmware_settings",),
 )
 def nic_settings(
     mlxconfig: Rows, pod_rails: list[Rail], pod_roce_priority: int, pod_congestion_control: str, pod_nic_settings: dict[str, t.Any]
@@ -114,10 +117,27 @@ def _priority_masks(reported: dict[tuple[str, str], dict[str, t.Any]], device: s
 
 
 @check(
+    cause="A host was reimaged or its kernel updated, so that its NICs run under another driver, or under the kernel's own in place of the vendor's.",
+    fix="Install the driver of the group's other hosts (ethtool -i NETDEV names driver and version), or replace the odd NIC.",
+    scope="group",
+    fabric="roce",
+)
+def nic_driver_uniform(nic_driver: dict[str, Rows], pod_rails: list[Rail]) -> t.Iterator[Finding]:
+    """The rails of a gate group have one driver, all the vendor's or all the kernel's own."""
+    netdevs = {str(rail["netdev"]) for rail in planned_rails(pod_rails)}
+    rows = [(host, row) for host, its in nic_driver.items() for row in its if row["netdev"] in netdevs]
+    values = {(host, row["netdev"]): form_of(row["driver"], row["version"]).name for host, row in rows}
+    yield from not_reported(nic_driver, values, netdevs, "a driver as its group")
+    for (host, netdev), value, usual in odd_ones(values):
+        yield Finding(netdev, f"driver {usual}, as its group", value, host=host)
+
+
+@check(
     cause="Firmware settings were changed and the NIC was not reset since.",
     fix="Reset the NIC with mlxfwreset, or reboot the host, when no job uses it.",
     fabric="roce",
     remedy="mlxconfig",
+    meanings=("firmware_settings",),
 )
 def nic_reset_pending(mlxconfig: Rows, pod_rails: list[Rail]) -> t.Iterator[Finding]:
     """No expected setting of a rail NIC has another value pending for its next boot."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ...pod.types import Rail
-from .. import Finding, NotApplicable, check
+from .. import Finding, check
 from .._grouping import Rows, grouped, planned_rails
 
 GLOBAL_PAUSE = "Link-level pause (802.3x, global pause) is on: it stops every priority of the port at once, and PFC is not in effect beside it."
@@ -20,11 +20,11 @@ PAUSE_OFF = "ethtool -A NETDEV autoneg off rx off tx off, now and at boot; switc
     fix="Write 1 to /sys/class/net/NETDEV/ecn/roce_rp/enable/PRIORITY (and roce_np), now and at boot.",
     fabric="roce",
     remedy="dcqcn",
+    when=("pod_congestion_control", ("dcqcn",)),
+    meanings=("dcqcn_switches",),
 )
-def dcqcn_running(dcqcn: Rows, pod_rails: list[Rail], pod_roce_priority: int, pod_cnp_dscp: int, pod_congestion_control: str) -> t.Iterator[Finding]:
+def dcqcn_running(dcqcn: Rows, pod_rails: list[Rail], pod_roce_priority: int, pod_cnp_dscp: int) -> t.Iterator[Finding]:
     """DCQCN's reaction point is on for the RoCE priority of every rail, its notification point for any, with the planned CNP DSCP."""
-    if pod_congestion_control != "dcqcn":
-        raise NotApplicable(f"pod_congestion_control is {pod_congestion_control}")
     reported = grouped(dcqcn, "netdev")
     for rail in planned_rails(pod_rails):
         rows = [row for row in reported.get(rail["netdev"], []) if row["setting"] == "enable"]

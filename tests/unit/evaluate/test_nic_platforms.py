@@ -1,0 +1,62 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the driver of NICs cannot report: who is excused, and what the gate and the verdict come to."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import replace
+
+import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.gates import decide_gates
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.nic_platforms import not_available
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.conditions import conditions_of
+
+from ..conftest import GROUPS, small_plan
+from .test_gates import PORT_SPEED, verdict
+from .test_layer import envelope
+
+
+def nics(*drivers: str, version: str | None = "6.8.0-45-generic") -> dict[str, t.Any]:
+    """A host whose rails have these drivers."""
+    return envelope(nic_driver=[{"netdev": f"ens{number}", "driver": one, "version": version} for number, one in enumerate(drivers)])
+
+
+@pytest.mark.parametrize(
+    ("gpu01", "gpu02", "excused"),
+    [
+        (nics("bnxt_en", "bnxt_en"), nics("bnxt_en", "bnxt_en"), True),
+        (nics("mlx5_core", "mlx5_core"), nics("mlx5_core", "mlx5_core"), False),
+        # The odd host of a group, or the odd rail of a host, is a fault, and a tie decides nothing.
+        (nics("bnxt_en", "bnxt_en"), nics("mlx5_core", "mlx5_core"), False),
+        (nics("bnxt_en", "mlx5_core"), nics("bnxt_en", "bnxt_en"), False),
+        # What is not reported excuses nothing.
+        (nics("bnxt_en"), nics("bnxt_en", "bnxt_en"), False),
+        (envelope(nic_driver={"status": "unknown", "words": "ethtool: not found", "rows": []}), nics("bnxt_en", "bnxt_en"), False),
+        (envelope(), nics("bnxt_en", "bnxt_en"), False),
+        (nics("of_tomorrow", "of_tomorrow"), nics("of_tomorrow", "of_tomorrow"), False),
+    ],
+)
+def test_only_the_driver_of_the_group_excuses(gpu01: dict[str, t.Any], gpu02: dict[str, t.Any], excused: bool) -> None:
+    plan = small_plan()
+    words = not_available(plan, {"gpu01": gpu01, "gpu02": gpu02}, "gpu01", ["firmware_settings"])
+    assert bool(words) == excused and (not words or words.startswith("not available on this platform: "))
+    assert not not_available(plan, {"gpu01": gpu01, "gpu02": gpu02}, "gpu01", ["rx_pauses"])
+
+
+def test_a_gate_opens_beside_another_proof_alone() -> None:
+    lacking = verdict("gpu01", "skip", check="port_speed", words="not available on this platform: x", unavailable=True, required=True)
+    alone = decide_gates(small_plan(), [lacking], GROUPS, [PORT_SPEED], {})["rack_01"]
+    assert (alone.state, alone.too_few) == ("not_proved", [("port_speed", "not available on this platform: x")])
+    other = replace(PORT_SPEED, id="other", required=True)
+    beside = [lacking, verdict("gpu01", check="other")]
+    assert decide_gates(small_plan(), beside, GROUPS, [PORT_SPEED, other], {})["rack_01"].state == "open"
+    plain = [replace(lacking, unavailable=False), verdict("gpu01", check="other")]
+    assert decide_gates(small_plan(), plain, GROUPS, [PORT_SPEED, other], {})["rack_01"].state == "closed"
+
+
+def test_the_verdict_names_what_was_not_available() -> None:
+    records = [verdict(host, "skip", check="nic_settings", unavailable=True, required=True).record() for host in ("gpu01", "gpu02")]
+    records.append(verdict("gpu01", "skip", check="dcqcn_running", unavailable=True).record())
+    assert conditions_of([{"verdicts": records, "quarantined": {}}]) == ["nic_settings not available on the platform of 2 hosts"]  # type: ignore[typeddict-item]
