@@ -15,7 +15,7 @@ from ...plugins.plugin_utils.collect.transports import UPTIME
 from ...plugins.plugin_utils.pod.plan import Plan
 from . import congested
 from .model import Host, Pod, Switch, Tool
-from .render import amd, eos, gpu, ib, nic, perftest, queues, sonic
+from .render import amd, eos, gpu, ib, inbox, nic, perftest, queues, sonic
 
 Later = tuple[str, str]
 
@@ -124,11 +124,18 @@ def of_node(pod: Pod, plan: Plan, name: str, readings: t.Iterable[str] | None = 
         if ask.reading.name in SCRIPTED:
             continue
         for command, item in zip(query_commands([ask]), ask.items):
-            argv = tuple(command["alternatives"][0]["argv"])
-            answers[argv] = _bent(pod.nodes[name].tools, argv, _printed(pod, plan, name, ask.reading.name, item))
+            argv = tuple(command["alternatives"][form_asked(pod, name, command)]["argv"])
+            answers[argv] = _bent(pod.nodes[name].tools, argv, _printed(pod, plan, name, ask.reading.name, item, argv))
     if place.kind == "host":
         answers |= {argv: _bent(pod.nodes[name].tools, argv, printed) for argv, printed in _by_hand(pod.hosts[name]).items()}
     return answers
+
+
+def form_asked(pod: Pod, name: str, command: dict[str, t.Any]) -> int:
+    """Which form of a command a node answers: the first of which it lacks no part."""
+    lacks = pod.hosts[name].lacks if name in pod.hosts else []
+    lines = [" ".join(form["argv"]) for form in command["alternatives"]]
+    return next((number for number, line in enumerate(lines) if not any(part in line for part in lacks)), 0)
 
 
 def scripts(host: Host) -> dict[str, str]:
@@ -157,7 +164,7 @@ def moved(pod: Pod, plan: Plan) -> congested.Moved:
     return t.cast(congested.Moved, pod.moved)
 
 
-def _printed(pod: Pod, plan: Plan, name: str, reading: str, item: dict[str, t.Any]) -> Printed:
+def _printed(pod: Pod, plan: Plan, name: str, reading: str, item: dict[str, t.Any], argv: tuple[str, ...] = ()) -> Printed:
     if name in pod.switches:
         return _of_switch(pod, plan, pod.switches[name], reading)
     host = pod.hosts[name]
@@ -181,6 +188,9 @@ def _printed(pod: Pod, plan: Plan, name: str, reading: str, item: dict[str, t.An
     if reading == "path_responder":
         return Printed('{"port": 4792, "pid": 4711, "seconds": 120}\n')
     rail = next(one for one in host.rails if one.device == item["device"])
+    if (form := inbox.OF_FORM.get((reading, argv[0]))) and not (argv[0] == "grep" and "/debug/" not in argv[-1]):
+        text = form(rail)
+        return Printed(text or "", rc=0 if text is not None else 1, stderr="" if text is not None else "Attribute read: Operation not supported")
     if reading == "rdma_port_counters":
         return Printed(nic.port_counters(rail), **_after_loads(lambda loads: nic.port_counters(rail, loads)))
     if reading == "rdma_counters":

@@ -266,8 +266,9 @@ def answered(pod: Pod, name: str, one: Query, printed: dict[tuple[str, ...], ans
     result = []
     missing = {tool.name for tool in pod.nodes[name].tools if tool.how == "missing"}
     for command, item in zip(query_commands([one]), one.items):
-        argv = command["alternatives"][0]["argv"]
-        answer = CommandResult("ran", one.sources[0], argv)
+        form = answers.form_asked(pod, name, command)
+        argv = command["alternatives"][form]["argv"]
+        answer = CommandResult("ran", one.sources[form], argv)
         if argv[0] in missing:
             answer.status, answer.stderr = "missing", f"{argv[0]}: not found on PATH"
         elif one.reading.name in answers.SCRIPTED:

@@ -161,6 +161,8 @@ class Host:
     uptime_seconds: int
     boots_after: int | None = None
     tools: list[Tool] = field(default_factory=list)
+    # Parts of command lines that it has no answer for, such as a missing tool: the next form of the command is asked.
+    lacks: list[str] = field(default_factory=list)
     unreachable: str = ""
     vendor: str = "nvidia"
     driver: str = "550.90.07"

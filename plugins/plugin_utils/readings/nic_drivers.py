@@ -30,7 +30,7 @@ SETTINGS = frozenset({"firmware_settings", "dcqcn_switches", "dcqcn_parameters"}
 NAMES, REASONS = Each(str), Each(str, dict)
 SHAPE = {
     "drivers": NAMES, "rank": int, "description": str, "tools": NAMES, "netdev": Each(NAMES, dict), "device": Each(NAMES, dict), "cannot_report": REASONS,
-    "inbox": Maybe({"version": str, "cannot_report": REASONS}),
+    "inbox": Maybe({"version": str, "map_is_trust": bool, "cannot_report": REASONS}),
 }  # fmt: skip
 
 
@@ -60,15 +60,20 @@ class Inbox(t.TypedDict):
     """The kernel's own form of a driver."""
 
     version: str
+    map_is_trust: bool
     cannot_report: dict[str, str]
 
 
 @dataclass(frozen=True)
 class Form:
-    """A driver in the form in which a NIC has it; name: ``bnxt_en``, or ``mlx5_core of the kernel``; cannot_report: by meaning, why not."""
+    """A driver in the form in which a NIC has it; name: ``bnxt_en``, or ``mlx5_core of the kernel``; cannot_report: by meaning, why not.
+
+    map_is_trust: a port that maps a DSCP trusts DSCP, and one that maps none does not.
+    """
 
     name: str
     cannot_report: t.Mapping[str, str]
+    map_is_trust: bool = False
 
 
 @functools.cache
@@ -78,7 +83,7 @@ def form_of(driver: str, version: str | None) -> Form:
     if table is None:
         return Form(driver, {})
     if table.inbox and re.fullmatch(table.inbox["version"], version or ""):
-        return Form(f"{driver} of the kernel", {**table.cannot_report, **table.inbox["cannot_report"]})
+        return Form(f"{driver} of the kernel", {**table.cannot_report, **table.inbox["cannot_report"]}, table.inbox["map_is_trust"])
     return Form(driver, table.cannot_report)
 
 

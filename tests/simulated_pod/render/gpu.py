@@ -282,7 +282,7 @@ def hugepages(host: Host) -> str:
 def software(host: Host) -> str:
     """The ``find`` over kernel, modules and libraries."""
     said = {"/proc/sys/kernel/osrelease": host.kernel, "/sys/module/mlx5_core/version": host.ofed, "/sys/module/nvidia/version": host.driver}
-    return "".join(f"{path}:{value}\n" for path, value in said.items()) + f"/usr/lib/x86_64-linux-gnu/libnccl.so.{host.nccl}\n"
+    return "".join(f"{path}:{value}\n" for path, value in said.items() if value) + f"/usr/lib/x86_64-linux-gnu/libnccl.so.{host.nccl}\n"
 
 
 def service_units(host: Host) -> str:

@@ -150,16 +150,23 @@ def test_dcqcn():
 MAP = [{"netdev": "ens1np0", "priority": priority, "dscp": list(range(priority * 8, priority * 8 + 8))} for priority in range(8)]
 
 
-def qos(trust="dscp", on=(3,), dscp=None, pause=(False, False), priorities=range(8)):
+def qos(trust="dscp", on=(3,), dscp=None, pause=(False, False), priorities=range(8), version=None):
     return list(
         quality.roce_qos(
-            [{"netdev": "ens1np0", "trust": trust}] if trust else [],
             [{"port": "ens1np0", "priority": priority, "pfc": priority in on} for priority in priorities],
             MAP if dscp is None else dscp,
             [{"netdev": "ens1np0", "autonegotiate": False, "rx": pause[0], "tx": pause[1]}] if pause else [],
             FIRST, 3, 26, 48,
+            [{"netdev": "ens1np0", "trust": trust}] if trust else None,
+            [{"netdev": "ens1np0", "driver": "mlx5_core", "version": version}] if version else None,
         )
     )  # fmt: skip
+
+
+def test_the_map_of_the_kernels_own_driver_is_its_trust() -> None:
+    assert said(qos(trust=None, version="6.8.0-45-generic")) == []
+    assert said(qos(trust=None, version="6.8.0-45-generic", dscp=[])) == [("ens1np0 trust: expected dscp, got pcp", None)]
+    assert unknown(qos(trust=None, version="24.10-0.7.0")) and unknown(qos(trust=None))
 
 
 @pytest.mark.parametrize(

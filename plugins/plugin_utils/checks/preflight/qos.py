@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ...pod.types import Rail
+from ...readings.nic_drivers import form_of
 from .. import Finding, check
 from .._grouping import Rows, grouped, planned_rails
 
@@ -45,23 +46,24 @@ def dcqcn_running(dcqcn: Rows, pod_rails: list[Rail], pod_roce_priority: int, po
 
 @check(
     cause="Trust, priority flow control or the DSCP map were never set or did not survive a reimage; RoCE traffic is then lossy.",
-    fix="mlnx_qos -i NETDEV --trust dscp --pfc with the one lossless priority, and --dscp2prio where the map differs; make it persistent.",
+    fix="mlnx_qos -i NETDEV --trust dscp --pfc with the one lossless priority, and --dscp2prio where the map differs, or dcb pfc and app; persistently.",
     fabric="roce",
     remedy="roce_qos",
 )
 def roce_qos(
-    qos_trust: Rows, pfc_priorities: Rows, dscp_map: Rows, pause_settings: Rows, pod_rails: list[Rail],
-    pod_roce_priority: int, pod_roce_dscp: int, pod_cnp_dscp: int,
+    pfc_priorities: Rows, dscp_map: Rows, pause_settings: Rows, pod_rails: list[Rail], pod_roce_priority: int, pod_roce_dscp: int, pod_cnp_dscp: int,
+    qos_trust: Rows | None = None, nic_driver: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Every rail trusts DSCP, has PFC on the RoCE priority only, and maps the DSCP of RoCE and CNP as planned."""
-    trust, pause = ({row["netdev"]: row for row in rows} for rows in (qos_trust, pause_settings))
+    pause = {row["netdev"]: row for row in pause_settings}
     pfc, maps = grouped(pfc_priorities, "port"), grouped(dscp_map, "netdev")
+    trust = {**_trust_by_map(nic_driver or [], maps), **{row["netdev"]: row["trust"] for row in qos_trust or ()}}
     for netdev in (rail["netdev"] for rail in planned_rails(pod_rails)):
         if netdev not in trust or netdev not in pfc or netdev not in pause:
             yield Finding(netdev, "trust, PFC and pause settings", "not reported", "unknown")
             continue
-        if trust[netdev]["trust"] != "dscp":
-            yield Finding(f"{netdev} trust", "dscp", trust[netdev]["trust"])
+        if trust[netdev] != "dscp":
+            yield Finding(f"{netdev} trust", "dscp", trust[netdev])
         lossless = sorted(row["priority"] for row in pfc[netdev] if row["pfc"])
         if pod_roce_priority not in {row["priority"] for row in pfc[netdev]}:
             yield Finding(f"{netdev} PFC", f"on priority {pod_roce_priority} only", "that priority is not reported", "unknown")
@@ -70,8 +72,14 @@ def roce_qos(
         if pause[netdev]["rx"] or pause[netdev]["tx"]:
             sides = " and ".join(side for side in ("rx", "tx") if pause[netdev][side])
             yield Finding(f"{netdev} link pause", "off", f"on ({sides})", cause=GLOBAL_PAUSE, fix=PAUSE_OFF)
-        if trust[netdev]["trust"] == "dscp":
+        if trust[netdev] == "dscp":
             yield from _mapped(netdev, maps.get(netdev, []), pod_roce_priority, pod_roce_dscp, pod_cnp_dscp, lossless)
+
+
+def _trust_by_map(nic_driver: Rows, maps: dict[str, Rows]) -> dict[str, str]:
+    """What each rail trusts whose driver reports no trust, and has it follow from the DSCPs that are mapped."""
+    netdevs = [row["netdev"] for row in nic_driver if form_of(row["driver"], row["version"]).map_is_trust]
+    return {netdev: "dscp" if any(row["dscp"] for row in maps.get(netdev, [])) else "pcp" for netdev in netdevs}
 
 
 def _mapped(netdev: str, rows: Rows, priority: int, roce: int, cnp: int, lossless: list[int]) -> t.Iterator[Finding]:

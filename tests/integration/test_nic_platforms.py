@@ -1,0 +1,44 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pods of other NICs and drivers than ConnectX with OFED: a healthy one climbs to go, and faults are found at their layer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
+
+from .conftest import ROOT
+
+FAULTS = ROOT / "tests" / "simulated_pod" / "faults"
+# Of several layers, as the vendor's driver has them.
+OF_INBOX = ["trust_pcp", "prio_mask_lost", "pfc_on_two_priorities", "cables_swapped", "dcqcn_deaf", "slow_path"]
+
+
+@pytest.fixture(scope="module")
+def pods(tmp_path_factory: pytest.TempPathFactory) -> inprocess.Pods:
+    """A pod of two racks of four hosts."""
+    expectations = {"pod_name": "small", "pod_to_layer": "training"}
+    return inprocess.Pods(layout.write(tmp_path_factory.mktemp("pod"), racks=2, hosts_per_rack=4, spines=4, expectations=expectations))
+
+
+def test_a_healthy_pod_of_the_kernels_own_mlx5_goes(pods: inprocess.Pods, tmp_path: Path) -> None:
+    report = pods.climb(pods.pod(["inbox_mlx5"]), tmp_path)
+    assert [(one["check"], one["words"], one["findings"]) for one in report["verdicts"] if one["verdict"] not in ("pass", "skip")] == []
+    assert (report["verdict"], report["up_to_layer"]) == ("go", "training"), report["reasons"]
+    skipped = {one["check"]: one["words"] for one in report["verdicts"] if one.get("unavailable")}
+    assert set(skipped) == {"dcqcn_running"} and skipped["dcqcn_running"].startswith("not available on this platform: the kernel's own mlx5_core")
+    proved = {one["check"] for one in report["verdicts"] if one["verdict"] == "pass"}
+    assert {"roce_qos", "nic_settings", "nic_driver_uniform", "dcqcn_uniform", "dcqcn_backs_off"} <= proved
+
+
+@pytest.mark.parametrize("name", OF_INBOX)
+def test_a_fault_is_found_with_the_kernels_own_mlx5(name: str, pods: inprocess.Pods, tmp_path: Path) -> None:
+    expected = yaml.safe_load((FAULTS / f"{name}.yml").read_text(encoding="utf-8"))["expect"]
+    report = pods.climb(pods.pod(["inbox_mlx5", name]), tmp_path)
+    found = {one["check"]: one for one in report["verdicts"] if one["layer"] == expected["layer"] and one["verdict"] not in ("pass", "skip")}
+    assert report["verdict"] == "no_go" and set(found) == set(expected["checks"])
+    assert any(expected["cause"] in one["cause"] or expected["cause"] in str(one["findings"]) for one in found.values())
