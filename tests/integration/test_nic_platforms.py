@@ -13,16 +13,31 @@ from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess,
 
 from .conftest import ROOT
 
+VARIANTS = ROOT / "tests" / "simulated_pod" / "variants"
 FAULTS = ROOT / "tests" / "simulated_pod" / "faults"
 # Of several layers, as the vendor's driver has them.
 OF_INBOX = ["trust_pcp", "prio_mask_lost", "pfc_on_two_priorities", "cables_swapped", "dcqcn_deaf", "slow_path"]
 
 
+OF_THOR2 = ["trust_pcp", "pfc_on_two_priorities", "cables_swapped", "dcqcn_deaf", "dcqcn_mute"]
+
+
+def pods_of(into: Path, **more: object) -> inprocess.Pods:
+    """A pod of two racks of four hosts."""
+    expectations = {"pod_name": "small", "pod_to_layer": "training", **more}
+    return inprocess.Pods(layout.write(into, racks=2, hosts_per_rack=4, spines=4, expectations=expectations))
+
+
 @pytest.fixture(scope="module")
 def pods(tmp_path_factory: pytest.TempPathFactory) -> inprocess.Pods:
-    """A pod of two racks of four hosts."""
-    expectations = {"pod_name": "small", "pod_to_layer": "training"}
-    return inprocess.Pods(layout.write(tmp_path_factory.mktemp("pod"), racks=2, hosts_per_rack=4, spines=4, expectations=expectations))
+    """A pod whose rails are called as with OFED."""
+    return pods_of(tmp_path_factory.mktemp("pod"))
+
+
+@pytest.fixture(scope="module")
+def thor2(tmp_path_factory: pytest.TempPathFactory) -> inprocess.Pods:
+    """A pod whose rails are called as Thor2's are."""
+    return pods_of(tmp_path_factory.mktemp("thor2"), **yaml.safe_load((VARIANTS / "thor2.yml").read_text(encoding="utf-8"))["expectations"])
 
 
 def test_a_healthy_pod_of_the_kernels_own_mlx5_goes(pods: inprocess.Pods, tmp_path: Path) -> None:
@@ -37,8 +52,29 @@ def test_a_healthy_pod_of_the_kernels_own_mlx5_goes(pods: inprocess.Pods, tmp_pa
 
 @pytest.mark.parametrize("name", OF_INBOX)
 def test_a_fault_is_found_with_the_kernels_own_mlx5(name: str, pods: inprocess.Pods, tmp_path: Path) -> None:
+    must_find(pods, "inbox_mlx5", name, tmp_path)
+
+
+def test_a_healthy_pod_of_thor2_goes_and_names_what_it_cannot_prove(thor2: inprocess.Pods, tmp_path: Path) -> None:
+    report = thor2.climb(thor2.pod(["thor2"]), tmp_path)
+    assert [(one["check"], one["words"], one["findings"]) for one in report["verdicts"] if one["verdict"] not in ("pass", "skip")] == []
+    assert (report["verdict"], report["up_to_layer"]) == ("go", "training"), report["reasons"]
+    assert "nic_settings not available on the platform of 8 hosts" in report["stands_on"]
+    skipped = {one["check"]: one["words"] for one in report["verdicts"] if one.get("unavailable")}
+    assert set(skipped) == {"nic_settings", "nic_reset_pending", "dcqcn_running", "dcqcn_uniform"}
+    proved = {one["check"] for one in report["verdicts"] if one["verdict"] == "pass"}
+    assert {"roce_qos", "pfc_brief", "no_drops", "dcqcn_backs_off", "links_under_load", "losses_under_load", "class_under_load"} <= proved
+
+
+@pytest.mark.parametrize("name", OF_THOR2)
+def test_a_fault_is_found_with_thor2(name: str, thor2: inprocess.Pods, tmp_path: Path) -> None:
+    must_find(thor2, "thor2", name, tmp_path)
+
+
+def must_find(pods: inprocess.Pods, variant: str, name: str, into: Path) -> None:
+    """A fault is found at its layer, by the checks and with the cause that it has on other pods."""
     expected = yaml.safe_load((FAULTS / f"{name}.yml").read_text(encoding="utf-8"))["expect"]
-    report = pods.climb(pods.pod(["inbox_mlx5", name]), tmp_path)
+    report = pods.climb(pods.pod([variant, name]), into)
     found = {one["check"]: one for one in report["verdicts"] if one["layer"] == expected["layer"] and one["verdict"] not in ("pass", "skip")}
     assert report["verdict"] == "no_go" and set(found) == set(expected["checks"])
     assert any(expected["cause"] in one["cause"] or expected["cause"] in str(one["findings"]) for one in found.values())

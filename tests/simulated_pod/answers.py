@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...plugins.plugin_utils.checks import LAYERS
 from ...plugins.plugin_utils.checks.needed_readings import needed_readings
@@ -14,7 +14,7 @@ from ...plugins.plugin_utils.collect.queries import queries_for, query_commands
 from ...plugins.plugin_utils.collect.transports import UPTIME
 from ...plugins.plugin_utils.pod.plan import Plan
 from . import congested
-from .model import Host, Pod, Switch, Tool
+from .model import Host, Pod, Rail, Switch, Tool
 from .render import amd, eos, gpu, ib, inbox, nic, perftest, queues, sonic
 
 Later = tuple[str, str]
@@ -191,17 +191,28 @@ def _printed(pod: Pod, plan: Plan, name: str, reading: str, item: dict[str, t.An
     if (form := inbox.OF_FORM.get((reading, argv[0]))) and not (argv[0] == "grep" and "/debug/" not in argv[-1]):
         text = form(rail)
         return Printed(text or "", rc=0 if text is not None else 1, stderr="" if text is not None else "Attribute read: Operation not supported")
+    if rail.driver != "mlx5_core" and reading == "dcqcn":
+        return Printed("", rc=2)
     if reading == "rdma_port_counters":
         return Printed(nic.port_counters(rail), **_after_loads(lambda loads: nic.port_counters(rail, loads)))
-    if reading == "rdma_counters":
-        own = moved(pod, plan).rdma.get((name, rail.device), {})
-        return Printed(nic.hw_counters(rail, False, {}), nic.hw_counters(rail, True, {}), **_after_loads(lambda loads: nic.hw_counters(rail, True, own, loads)))
-    if reading in ("interface_errors", "nic_counters"):
-        own = moved(pod, plan).nic.get((name, rail.device), {})
-        return Printed(nic.counters(rail, False, {}), nic.counters(rail, True, {}), **_after_loads(lambda loads: nic.counters(rail, True, own, loads)))
+    if reading in ("rdma_counters", "interface_errors", "nic_counters"):
+        return _counted(pod, plan, name, reading, rail)
     if reading == "mlxconfig":
         return Printed(nic.mlxconfig(rail, tuple(dict.fromkeys((*nic.NAMED, *item.get("settings", ()))))))
     return Printed(OF_RAIL[reading](rail))
+
+
+def _counted(pod: Pod, plan: Plan, name: str, reading: str, rail: Rail) -> Printed:
+    """The counters of a rail, by the names of its driver."""
+    if rail.driver != "mlx5_core":
+        as_mlx5 = _counted(pod, plan, name, reading, replace(rail, driver="mlx5_core"))
+        texts = {one: getattr(as_mlx5, one) for one in ("stdout", "later", *LOADS.values())}
+        return replace(as_mlx5, **{one: inbox.renamed(text, rail.driver) for one, text in texts.items() if text})
+    if reading == "rdma_counters":
+        own = moved(pod, plan).rdma.get((name, rail.device), {})
+        return Printed(nic.hw_counters(rail, False, {}), nic.hw_counters(rail, True, {}), **_after_loads(lambda loads: nic.hw_counters(rail, True, own, loads)))
+    own = moved(pod, plan).nic.get((name, rail.device), {})
+    return Printed(nic.counters(rail, False, {}), nic.counters(rail, True, {}), **_after_loads(lambda loads: nic.counters(rail, True, own, loads)))
 
 
 def _of_switch(pod: Pod, plan: Plan, switch: Switch, reading: str) -> Printed:

@@ -30,7 +30,7 @@ SETTINGS = frozenset({"firmware_settings", "dcqcn_switches", "dcqcn_parameters"}
 NAMES, REASONS = Each(str), Each(str, dict)
 SHAPE = {
     "drivers": NAMES, "rank": int, "description": str, "tools": NAMES, "netdev": Each(NAMES, dict), "device": Each(NAMES, dict), "cannot_report": REASONS,
-    "inbox": Maybe({"version": str, "map_is_trust": bool, "cannot_report": REASONS}),
+    "map_is_trust": bool, "inbox": Maybe({"version": str, "map_is_trust": bool, "cannot_report": REASONS}),
 }  # fmt: skip
 
 
@@ -42,6 +42,7 @@ class NicDriver:
     rank: where counters of two drivers' names are reported together, those of the lower one are taken.
     cannot_report: by meaning (of a counter or of SETTINGS), why no version of the driver reports it.
     inbox: of a driver that also comes with the kernel: a regular expression of that one's versions, and what it cannot report besides; or None.
+    map_is_trust: as of ``Form``.
     netdev, device: by meaning, the names of counters of ``ethtool -S`` and of the RDMA device, the first that is reported; ``{p}`` is the priority.
     """
 
@@ -54,6 +55,7 @@ class NicDriver:
     device: t.Mapping[str, tuple[str, ...]]
     cannot_report: t.Mapping[str, str]
     inbox: Inbox | None
+    map_is_trust: bool
 
 
 class Inbox(t.TypedDict):
@@ -84,7 +86,7 @@ def form_of(driver: str, version: str | None) -> Form:
         return Form(driver, {})
     if table.inbox and re.fullmatch(table.inbox["version"], version or ""):
         return Form(f"{driver} of the kernel", {**table.cannot_report, **table.inbox["cannot_report"]}, table.inbox["map_is_trust"])
-    return Form(driver, table.cannot_report)
+    return Form(driver, table.cannot_report, table.map_is_trust)
 
 
 def _load(path: Path) -> NicDriver:
@@ -105,6 +107,7 @@ def _load(path: Path) -> NicDriver:
         **counters,
         cannot_report=raw["cannot_report"],
         inbox=raw["inbox"],
+        map_is_trust=raw["map_is_trust"],
     )
 
 

@@ -125,9 +125,9 @@ def _priority_masks(reported: dict[tuple[str, str], dict[str, t.Any]], device: s
 def nic_driver_uniform(nic_driver: dict[str, Rows], pod_rails: list[Rail]) -> t.Iterator[Finding]:
     """The rails of a gate group have one driver, all the vendor's or all the kernel's own."""
     netdevs = {str(rail["netdev"]) for rail in planned_rails(pod_rails)}
-    rows = [(host, row) for host, its in nic_driver.items() for row in its if row["netdev"] in netdevs]
+    rows = [(host, row) for host, its in nic_driver.items() for row in its if row["netdev"] in netdevs and row["version"] is not None]
     values = {(host, row["netdev"]): form_of(row["driver"], row["version"]).name for host, row in rows}
-    yield from not_reported(nic_driver, values, netdevs, "a driver as its group")
+    yield from not_reported(nic_driver, values, netdevs, "a driver and version as its group")
     for (host, netdev), value, usual in odd_ones(values):
         yield Finding(netdev, f"driver {usual}, as its group", value, host=host)
 
