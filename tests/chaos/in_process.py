@@ -53,7 +53,7 @@ def _usable_faults() -> dict[str, dict[str, t.Any]]:
     return {
         name: fault
         for name, fault in changes.known().items()
-        if "expect" in fault and not name.startswith("ib_") and not {"loads", "processes", "expectations"} & set(fault)
+        if "expect" in fault and not name.startswith(("ib_", "nvl_")) and not {"loads", "processes", "expectations"} & set(fault)
     }
 
 

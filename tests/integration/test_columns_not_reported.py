@@ -24,7 +24,10 @@ Row = dict[str, t.Any]
 Rows = list[Row] | dict[str, list[Row]]
 # Faults that need loads, or commands that wait for each other, are not evaluated in process.
 FAULTS = {name: fault for name, fault in changes.known().items() if "expect" in fault and not fault.get("loads") and not fault.get("processes")}
-FABRICS = ("roce", "infiniband")
+FABRICS = ("roce", "infiniband", "nvl72")
+# By how the name of a fault begins, the pod that it is of; the others are of the RoCE pod.
+OF_POD = {"ib_": "infiniband", "nvl_": "nvl72"}
+TRAYS = changes.known()["gb200_trays"]["expectations"]
 # So many rows of a reading lose a value one by one, those that a healthy pod does not report before others.
 EACH = 4
 # Columns that the collection fills in itself, from what it asked for, besides the columns of the items of a reading.
@@ -55,6 +58,8 @@ NOWHERE: dict[tuple[str, str, str], tuple[str, str]] = {
     ("software_uniform", "ibstat", "firmware"): ("pass", "a driver without firmware, as Soft-RoCE, reports none on any host; software_pinned asks for it"),
     ("software_uniform", "gpus", "runtime"): ("pass", "a driver that reports no runtime on any host; software_pinned asks for it"),
     ("gpu_whole", "gpus", "mig_mode"): ("skip", "GPUs that cannot be split have no such mode; a GPU beside others that report it is unknown"),
+    ("imex_ready", "imex_domain", "version"): ("pass", "older releases report none; daemons of other versions are not CONNECTED"),
+    ("fabric_health", "gpus", "fabric_route_unhealthy"): ("pass", "older drivers do not report the line; the summary and the others are judged"),
     ("fabric_health", "gpus", "fabric_health"): ("skip", "older drivers and boards report no health; fabric_state judges the state"),
 }
 # (check, reading, column) of which any row may lack it, with the reason.
@@ -130,17 +135,22 @@ def calls(plan: t.Any, pod: t.Any, layer: str, patch: pytest.MonkeyPatch) -> lis
 
 def found(directory: Path, fabric: str, patch: pytest.MonkeyPatch) -> Iterator[Call]:
     """Every evaluation that finds something, for each fault of a fabric, in the layers where the fault is expected."""
-    settings: dict[str, t.Any] = {"pod_name": "small", **({"pod_fabric_reader": ["gpu01", "gpu05"]} if fabric == "infiniband" else {})}
+    settings: dict[str, t.Any] = {
+        "pod_name": "small",
+        **({"pod_fabric_reader": ["gpu01", "gpu05"]} if fabric == "infiniband" else TRAYS if fabric == "nvl72" else {}),
+    }
     made: dict[str, inprocess.Pods] = {}
     healthy: dict[tuple[str, str], list[tuple[Check, dict[str, t.Any]]]] = {}
     for name, fault in FAULTS.items():
-        if name.startswith("ib_") != (fabric == "infiniband"):
+        if fabric != next((kind for start, kind in OF_POD.items() if name.startswith(start)), "roce"):
             continue
         expectations = {**settings, **fault.get("expectations", {})}
         key = repr(expectations)
         if key not in made:
             (directory / str(len(made))).mkdir()
-            made[key] = inprocess.Pods(layout.write(directory / str(len(made)), 2, 4, spines=4, expectations=expectations, fabric=fabric))
+            made[key] = inprocess.Pods(
+                layout.write(directory / str(len(made)), 2, 4, spines=4, expectations=expectations, fabric=fabric.replace("nvl72", "roce"))
+            )
         pods = made[key]
         for layer in dict.fromkeys((fault["expect"]["layer"], *fault["expect"].get("judged", {}))):
             if (key, layer) not in healthy:

@@ -19,7 +19,7 @@ from ansible_collections.gpufabric.pyramid.tests.simulated_pod import answers, c
 from .conftest import RACKS, Climb, Pod, not_well
 
 # Those of an InfiniBand pod are in test_simulated_infiniband.py, those that need loads in test_under_load.py.
-FAULTS = {name: fault for name, fault in changes.known().items() if "expect" in fault and not name.startswith("ib_") and not fault.get("loads")}
+FAULTS = {name: fault for name, fault in changes.known().items() if "expect" in fault and not name.startswith(("ib_", "nvl_")) and not fault.get("loads")}
 LAYERS = inprocess.LAYERS
 TOP = layout.BELOW_LOADS
 # What a fault may need that is not judged in process: commands that wait for each other.

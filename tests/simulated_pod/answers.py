@@ -179,6 +179,8 @@ def _printed(pod: Pod, plan: Plan, name: str, reading: str, item: dict[str, t.An
         return Printed(amd.metric(host), **_after_loads(lambda loads: amd.metric(host, loads)))
     if reading == "gpus" and host.vendor == "nvidia" and any(gpu.grow_in for gpu in host.gpus):
         return Printed(gpu.nvidia_smi_q(host), **_after_loads(lambda loads: gpu.nvidia_smi_q(host, loads)))
+    if reading in ("imex_domain", "imex_links"):
+        return Printed(gpu.imex(pod, host))
     if reading in WHOLE:
         text = ({**WHOLE, **WHOLE_OF_AMD} if host.vendor == "amd" else WHOLE)[reading](host)
         return Printed(text, rc=0 if text else NOTHING.get(reading, 0))

@@ -22,7 +22,7 @@ from .model import Pod, Tool
 
 HERE = Path(__file__).parent
 # Faults of an InfiniBand pod are in a folder of their own, since they say nothing on another.
-FOLDERS = ("faults", "faults_infiniband", "variants")
+FOLDERS = ("faults", "faults_infiniband", "faults_nvl72", "variants")
 # Incidents are told apart, since a fault is small and says what it breaks, and an incident is what somebody met.
 INCIDENTS = HERE.parent / "incidents"
 PARTS = {"rail": ("rails", "index"), "gpu": ("gpus", "index"), "port": ("ports", "name"), "session": ("sessions", "peer")}

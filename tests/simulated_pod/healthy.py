@@ -11,6 +11,7 @@ import itertools
 import random
 import re
 import typing as t
+import uuid
 
 from .model import Gpu, Host, Pod, Port, Rail, Session, Switch
 from .wiring import Place, Wiring
@@ -20,6 +21,10 @@ FIRMWARE = "28.39.1002"
 # What differs on hosts with Instinct GPUs.
 OF_AMD: dict[str, t.Any] = {"vendor": "amd", "driver": "6.12.12", "driver_flavour": "open", "gpu_link": "XGMI", "modules": ["amdgpu"], "modules_load": []}
 OF_AMD |= {"fabric_manager": "inactive", "dmabuf": True, "stack": {"gdr": True, "device": "AMD Instinct MI300X OAM", "node_gbyte_s": 325.0, "nccl": "2.22.3"}}
+# And on trays of a GB200 NVL72: the buses of the two Grace CPUs are PCI domains of their own.
+OF_TRAY: dict[str, t.Any] = {"driver": "580.95.05", "cuda": "13.0", "driver_flavour": "open", "kernel": "6.8.0-1032-nvidia-64k", "nccl": "2.28.9"}
+OF_TRAY |= {"dmabuf": True, "stack": {"gdr": True, "device": "NVIDIA GB200", "node_gbyte_s": 690.0}}
+TRAY_PCI = ["0008:01:00.0", "0009:01:00.0", "0018:01:00.0", "0019:01:00.0"]
 NIC_SETTINGS = {
     "ROCE_CC_PRIO_MASK_P1": "255",
     "ROCE_CC_SHAPER_COALESCE_P1": "DEVICE_DEFAULT(0)",
@@ -50,11 +55,14 @@ def number_of(name: str) -> int:
 def _host(place: Place, number: int, wiring: Wiring, seed: int) -> Host:
     noise = random.Random(f"{seed}/{place.name}")
     rails = [_rail(place, index, raw, number, wiring, noise) for index, raw in enumerate(place.rails)]
-    gpus = [_gpu(index, noise) for index in range(8)]
+    gpus = [_gpu(index, noise, wiring.gpus) for index in range(wiring.gpus)]
+    own = OF_AMD if wiring.vendor == "amd" else OF_TRAY if wiring.trays else {}
+    for gpu in gpus if wiring.trays else ():
+        gpu.pci, gpu.product, gpu.clique, gpu.cluster = TRAY_PCI[gpu.index], "NVIDIA GB200", 32766, str(uuid.uuid5(uuid.NAMESPACE_DNS, place.group))
     day, hour = noise.randint(1, 9), noise.randint(0, 23)
     return Host(
         place.name, place.group, rails, gpus, f"b8:3f:d2:f0:{number // 256:02x}:{number % 256:02x}",
-        **(copy.deepcopy(OF_AMD) if wiring.vendor == "amd" else {}),
+        **copy.deepcopy(own), management_address=f"10.0.254.{number}" if wiring.trays else "10.0.255.1",
         environment={"NCCL_IB_TC": str(4 * wiring.dscp + 2)},
         boot=f"2026-06-{day:02}T{hour:02}:12:07+0000", uptime_seconds=noise.randint(10, 90) * 86400 + noise.randint(0, 86399),
     )  # fmt: skip
@@ -70,7 +78,7 @@ def _rail(place: Place, index: int, raw: dict[str, t.Any], number: int, wiring: 
     address, _slash, prefix = str(raw.get("address") or "").partition("/")
     optic = "optic" in cable.medium
     return Rail(
-        index, raw["device"], raw["netdev"], raw["pci"], raw["gpu"], numa=0 if raw["gpu"] < 4 else 1, leaf=far.node, leaf_port=far.port,
+        index, raw["device"], raw["netdev"], raw["pci"], raw["gpu"], numa=0 if 2 * raw["gpu"] < wiring.gpus else 1, leaf=far.node, leaf_port=far.port,
         address=address, prefix_length=int(prefix or 24), mac=f"b8:3f:d2:{index:02x}:{number // 256:02x}:{number % 256:02x}", firmware=FIRMWARE,
         gid_address=address, settings=dict(NIC_SETTINGS), counters=_nic_counters(noise, wiring.priority), medium=cable.medium, length_m=cable.length_m or 0,
         rdma_counters=_rdma_counters(noise), priority=wiring.priority, pfc=[wiring.priority], dcqcn_np=[wiring.priority], dcqcn_rp=[wiring.priority],
@@ -107,10 +115,10 @@ def _rdma_counters(noise: random.Random) -> dict[str, int]:
     return {"duplicate_request": 0, **seen, **lost, "rx_read_requests": noise.randint(0, 10**6)}
 
 
-def _gpu(index: int, noise: random.Random) -> Gpu:
-    uuid = f"GPU-{noise.getrandbits(32):08x}-{noise.getrandbits(16):04x}-{noise.getrandbits(16):04x}-{noise.getrandbits(16):04x}-{noise.getrandbits(48):012x}"
+def _gpu(index: int, noise: random.Random, gpus: int = 8) -> Gpu:
+    name = f"GPU-{noise.getrandbits(32):08x}-{noise.getrandbits(16):04x}-{noise.getrandbits(16):04x}-{noise.getrandbits(16):04x}-{noise.getrandbits(48):012x}"
     return Gpu(
-        index, f"0000:{GPU_PCI[index]}:00.0", uuid, numa=0 if index < 4 else 1, serial=str(noise.randint(1650000000000, 1659999999999)),
+        index, f"0000:{GPU_PCI[index]}:00.0", name, numa=0 if 2 * index < gpus else 1, serial=str(noise.randint(1650000000000, 1659999999999)),
         temperature=noise.randint(24, 36), power_w=round(noise.uniform(65, 78), 2), clock_mhz=noise.choice([345, 345, 1980]),
     )  # fmt: skip
 

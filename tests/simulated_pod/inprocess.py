@@ -230,6 +230,7 @@ def _said(plan: Plan, pod: Pod, layer: str, name: str, phase: str, items: dict[s
     """What a node comes to say in one phase of a layer."""
     # Who reads a fabric says what all of it is; what a load moves on a node depends on the others.
     others = answers.moved(pod, plan).of(name) if (layer in PHASES and phase == "now") or layer in LOADED else ""
+    others += pod.seen_by_imex(name)
     key = (layer, name, phase, repr(pod) if "fabric" in items else _read_of(pod.nodes[name]), repr(items), others)
     if key not in kept:
         place = plan.nodes[name]

@@ -96,13 +96,13 @@ def write(
     It stops below the loads, which take their time on a pod of any size, unless the expectations say more. Returns the directory.
     """
     shutil.copytree(OF_FABRIC[fabric] / "group_vars", into / "group_vars", dirs_exist_ok=True)
-    leaves = len(NETDEVS) * (racks if leaves_of_racks else 1)
-    (into / "hosts.yml").write_text(hosts_yml(racks, hosts_per_rack, spines, fabric, leaves), encoding="utf-8")
     if leaf_platform == "sonic":
         shutil.copy(into / "group_vars" / "spines.yml", into / "group_vars" / "leaves.yml")
     expectations = {**({"pod_rails": rails_of_units(hosts_per_rack)} if leaves_of_racks else {}), **(expectations or {})}
     values = {"pod_gate_groups": [f"rack_{rack:02}" for rack in range(1, racks + 1)], "pod_to_layer": BELOW_LOADS, **expectations}
     netdevs = [rail["netdev"] for rail in values["pod_rails"]] if "pod_rails" in values else NETDEVS
+    leaves = len(netdevs) * (racks if leaves_of_racks else 1)
+    (into / "hosts.yml").write_text(hosts_yml(racks, hosts_per_rack, spines, fabric, leaves), encoding="utf-8")
     cables = infiniband_csv(racks * hosts_per_rack, spines) if fabric == "infiniband" else cabling_csv(
         racks * hosts_per_rack, spines, netdevs, leaf_platform, hosts_per_rack if leaves_of_racks else 0
     )  # fmt: skip

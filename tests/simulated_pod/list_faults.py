@@ -23,7 +23,7 @@ def _options(fault: dict[str, t.Any]) -> str:
 
 def main() -> int:
     """Print each name and description, and the options without which a fault breaks nothing that is checked."""
-    for folder in ("faults", "faults_infiniband", "variants"):
+    for folder in ("faults", "faults_infiniband", "faults_nvl72", "variants"):
         print(f"{folder}:")
         for path in sorted((HERE / folder).glob("*.yml")):
             fault = yaml.safe_load(path.read_text(encoding="utf-8"))

@@ -136,6 +136,10 @@ class Gpu:
     fabric_status: str = "Success"
     fabric_health: str = "Healthy"
     fabric_bandwidth: str = "Full"
+    fabric_route_unhealthy: str = "False"
+    product: str = "NVIDIA H100 80GB HBM3"
+    clique: int = 0
+    cluster: str = "00000000-0000-0000-0000-000000000000"
     mig: str = "Disabled"
     iommu: str = "identity"
     present: bool = True
@@ -188,6 +192,12 @@ class Host:
     memlock_running: str = ""
     gpu_users: list[str] = field(default_factory=list)
     fabric_manager: str = "active"
+    management_address: str = "10.0.255.1"
+    # Its node of the IMEX domain of its group, as every tray sees it; imex_lost: the trays with which it has no connection.
+    imex_state: str = "READY"
+    imex_version: str = "580.95.05"
+    imex_lost: list[str] = field(default_factory=list)
+    imex_domain: str = ""
     environment: dict[str, str] = field(default_factory=lambda: {"NCCL_IB_TC": "106"})
     log: list[str] = field(default_factory=list)
     log_later: list[str] = field(default_factory=list)
@@ -321,6 +331,12 @@ class Pod:
     diagnosed: dict[str, int] = field(default_factory=lambda: {"Discovery": 0, "Speed / Width checks": 0, "Partitions": 0, "Routing": 0})
     moved: t.Any = None
     failover: dict[str, t.Any] = field(default_factory=lambda: {"shut": 40, "back": 100, "longest_ms": 180, "again_ms": 0, "waits": False})
+
+    def seen_by_imex(self, name: str) -> str:
+        """All that decides what a tray's IMEX daemon sees of the others of its group."""
+        host = self.hosts.get(name)
+        trays = [self.hosts[one] for one in self.groups.get(host.group, ())] if host is not None else []
+        return repr([(one.imex_state, one.imex_version, one.imex_lost, one.imex_domain) for one in trays])
 
     @property
     def nodes(self) -> dict[str, t.Any]:

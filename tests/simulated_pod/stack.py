@@ -24,6 +24,9 @@ GIB = 1 << 30
 HEALTHY: dict[str, t.Any] = {
     "device": "NVIDIA H200",
     "node_gbyte_s": 366.0,
+    "gpus": 8,
+    # The NVLink cluster of several hosts that its GPUs are in.
+    "cluster": "",
     # The variable with which a host alone is as fast as others.
     "node_restored_by": "",
     # Whether the NVSwitches' multicast is available to NCCL; None where NCCL's log says nothing of it.
@@ -104,7 +107,14 @@ Host = dict[str, t.Any]
 
 def state(host: t.Any) -> Host:
     """What the program needs of a host of the model."""
-    rails = {"rails": len(host.rails), "link_gbit_s": 400, "devices": [rail.device for rail in host.rails], "rails_used": len(host.rails)}
+    rails = {
+        "gpus": len(host.gpus),
+        "cluster": host.gpus[0].cluster if host.gpus else "",
+        "rails": len(host.rails),
+        "link_gbit_s": 400,
+        "devices": [rail.device for rail in host.rails],
+        "rails_used": len(host.rails),
+    }
     direct = "nvidia_peermem" in host.modules or host.dmabuf
     launchers = {"mpirun", "srun"}
     fails = any(tool.name in launchers for tool in host.tools)
@@ -140,6 +150,9 @@ def rate(run: t.Sequence[Host], over_nics: bool, given: t.Collection[str] = (), 
         return float(min(parts))
     if len(run) == 1 and not over_nics:
         return float(HEALTHY["node_gbyte_s"] if run[0]["node_restored_by"] in given else run[0]["node_gbyte_s"])
+    if run[0]["cluster"].strip("0-") and len({one["cluster"] for one in run}) == 1 and not over_nics and "NCCL_MNNVL_ENABLE=0" not in given:
+        # NVLink carries what is between the trays of a rack, whatever their NICs are like.
+        return min(float(one["node_gbyte_s"]) for one in run)
     slowest = []
     for host in run:
         wire = host["rails"] * host["link_gbit_s"] / 8
@@ -322,16 +335,17 @@ def log(me: Host, hosts: int, over_nics: bool) -> str:
     lines += [f"NCCL INFO {me['variable']} set by {me['variable_by']} to {me['variable_value']}."] if me["variable"] else []
     lines.append("NCCL INFO NET/IB : Using " + " ".join(f"[{place}]{name}:1/RoCE" for place, name in enumerate(names)) + " [RO]; OOB eth0:192.0.2.1<0>")
     lines.append(f"NCCL INFO Using network {'Socket' if me['socket'] else 'IB'}")
-    for gpu in range(8):
+    gpus = me["gpus"]
+    for gpu in range(gpus):
         kind = "P2P/CUMEM" if me["access"] and me["variable"] != "NCCL_P2P_DISABLE" else "SHM/direct/direct"
         nic = me["nics_of_gpus"].get(str(gpu), gpu) % len(names)
         via = "NET/Socket/0" if me["socket"] else f"NET/IB/{nic}" + ("/GDRDMA" if me["gdr"] else "")
         kind = via if over_nics and not me["over_nvlink"] else kind
-        lines.append(f"[{gpu}] NCCL INFO Channel 00/0 : {gpu}[{gpu}] -> {(gpu + 1) % 8}[{(gpu + 1) % 8}] via {kind}")
+        lines.append(f"[{gpu}] NCCL INFO Channel 00/0 : {gpu}[{gpu}] -> {(gpu + 1) % gpus}[{(gpu + 1) % gpus}] via {kind}")
         if several:
-            lines.append(f"[{gpu}] NCCL INFO Channel 00/0 : {gpu}[{gpu}] -> {gpu + 8}[{gpu}] [send] via {via}")
+            lines.append(f"[{gpu}] NCCL INFO Channel 00/0 : {gpu}[{gpu}] -> {gpu + gpus}[{gpu}] [send] via {via}")
     if me["nvls"] is not None and not several and not over_nics and "Instinct" not in me["device"]:
-        lines += [f"[{gpu}] NCCL INFO NVLS multicast support is {'' if me['nvls'] else 'not '}available on dev {gpu}" for gpu in range(8)]
+        lines += [f"[{gpu}] NCCL INFO NVLS multicast support is {'' if me['nvls'] else 'not '}available on dev {gpu}" for gpu in range(gpus)]
     lines += [f"NCCL WARN {me['warning']}"] if me["warning"] else []
     lines += me["log_lines"] if hosts >= me["log_from_hosts"] else []
     return "".join(f"{me['name']}:100:101 {line if line.startswith('[') else '[0] ' + line}\n" for line in lines)

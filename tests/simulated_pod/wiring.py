@@ -42,6 +42,9 @@ class Wiring:
     priority: int = 3
     dscp: int = 26
     vendor: str = "nvidia"
+    gpus: int = 8
+    # Whether the hosts are trays of NVL72 racks.
+    trays: bool = False
     at: dict[str, list[Cable]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -64,13 +67,14 @@ def load(directory: Path) -> Wiring:
     roles = {name: role for role, group in (("host", "gpu_hosts"), ("leaf", "leaves"), ("spine", "spines")) for name in members.get(group, ())}
     places = {}
     of_class = {}
-    vendor = "nvidia"
+    vendor, domain = "nvidia", "auto"
     for name, role in roles.items():
         raw = variables.get_vars(host=inventory.get_host(name), include_hostvars=False)
         templar = Templar(loader=loader, variables=raw)
         value = {key: templar.template(raw.get(key)) for key in ("pod_rails", "bgp_asn", "pod_gate_groups", "ansible_network_os", "pod_platform", "pod_fabric")}
         vendor = str(templar.template(raw.get("pod_gpu_vendor") or vendor))
-        of_class |= {key: int(templar.template(raw[key])) for key in ("pod_roce_priority", "pod_roce_dscp") if raw.get(key) is not None}
+        domain = str(templar.template(raw.get("pod_nvlink_domain") or domain))
+        of_class |= {key: int(templar.template(raw[key])) for key in ("pod_roce_priority", "pod_roce_dscp", "pod_gpus_per_host") if raw.get(key) is not None}
         group = next((one for one in value["pod_gate_groups"] or () if name in members.get(one, ())), "")
         fabric = str(value["pod_fabric"] or "roce")
         own = value["pod_platform"] or ("infiniband" if fabric == "infiniband" else "")
@@ -81,4 +85,7 @@ def load(directory: Path) -> Wiring:
     if wrong:
         raise ValueError(f"{plan}: {'; '.join(wrong)}")
     groups = {place.group: [one.name for one in places.values() if one.group == place.group] for place in places.values() if place.group}
-    return Wiring(places, cables, groups, fabric, of_class.get("pod_roce_priority", 3), of_class.get("pod_roce_dscp", 26), vendor)
+    return Wiring(
+        places, cables, groups, fabric, of_class.get("pod_roce_priority", 3), of_class.get("pod_roce_dscp", 26), vendor, of_class.get("pod_gpus_per_host", 8),
+        domain == "gate_group",
+    )  # fmt: skip

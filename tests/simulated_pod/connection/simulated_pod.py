@@ -205,7 +205,7 @@ def kept(place: Path, inventory: Path, faults: str, seed: int) -> Path:
 
 def _fault_names() -> set[str]:
     """The names that ``changes.files`` has, without what it imports."""
-    folders = (HERE / "faults", HERE / "faults_infiniband", HERE / "variants", HERE.parent / "incidents")
+    folders = (HERE / "faults", HERE / "faults_infiniband", HERE / "faults_nvl72", HERE / "variants", HERE.parent / "incidents")
     return {path.stem for folder in folders for path in folder.glob("*.yml")}
 
 

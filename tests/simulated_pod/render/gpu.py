@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
+import json
 import typing as t
 from collections import Counter
 
-from ..model import Gpu, Host
+from ..model import Gpu, Host, Pod
 
 # The process of slurmd, and that of a job on a GPU that works.
 SLURMD, WORKER = 4242, 4711
+ARCHITECTURE = {"NVIDIA GB200": "Blackwell"}
 
 
 SLOWDOWNS = ("SW Power Capping", "Sync Boost", "SW Thermal Slowdown", "HW Thermal Slowdown", "HW Power Braking")
@@ -34,8 +36,13 @@ def _gpu(gpu: Gpu, loads: t.Sequence[str]) -> list[str]:
         return f"{' ' * depth}{name:<{42 - depth}}: {value}"
 
     active = {False: "Not Active", True: "Active"}
-    pci = gpu.pci.upper().replace("0000:", "00000000:")
-    lines = [f"GPU {pci}", pair(4, "Product Name", "NVIDIA H100 80GB HBM3"), pair(4, "Product Architecture", "Hopper"), pair(4, "Serial Number", gpu.serial)]
+    pci = f"0000{gpu.pci.upper()}"
+    lines = [
+        f"GPU {pci}",
+        pair(4, "Product Name", gpu.product),
+        pair(4, "Product Architecture", ARCHITECTURE.get(gpu.product, "Hopper")),
+        pair(4, "Serial Number", gpu.serial),
+    ]
     lines += [
         pair(4, "GPU UUID", gpu.uuid),
         "    MIG Mode",
@@ -88,8 +95,37 @@ def _gpu(gpu: Gpu, loads: t.Sequence[str]) -> list[str]:
     ]
     lines += ["    Max Clocks", pair(8, "Graphics", "1980 MHz"), pair(8, "SM", f"{gpu.max_clock_mhz} MHz"), "    Fabric", pair(8, "State", gpu.fabric_state)]
     working = ["    Processes", pair(8, "GPU instance ID", "N/A"), pair(8, "Process ID", WORKER), pair(12, "Type", "C"), pair(12, "Name", "python")]
-    lines += [pair(8, "Status", gpu.fabric_status), "        Health", pair(12, "Summary", gpu.fabric_health), pair(12, "Bandwidth", gpu.fabric_bandwidth)]
+    lines += [
+        pair(8, "Status", gpu.fabric_status),
+        pair(8, "CliqueId", gpu.clique),
+        pair(8, "ClusterUUID", gpu.cluster),
+        "        Health",
+        pair(12, "Summary", gpu.fabric_health),
+        pair(12, "Bandwidth", gpu.fabric_bandwidth),
+    ]
+    lines += [pair(12, "Route Recovery in progress", "False"), pair(12, "Route Unhealthy", gpu.fabric_route_unhealthy)]
     return [*lines, *(working if gpu.working else [pair(4, "Processes", "None")]), ""]
+
+
+def imex(pod: Pod, host: Host) -> str:
+    """``nvidia-imex-ctl -N -j``: the domain of the trays of the host's group."""
+    trays = [pod.hosts[name] for name in pod.groups[host.group]]
+    lost = {frozenset((tray.name, other)) for tray in trays for other in tray.imex_lost}
+
+    def connections(tray: Host) -> dict[str, dict[str, t.Any]]:
+        states = {other.name: "DISCONNECTED" if frozenset((tray.name, other.name)) in lost else "CONNECTED" for other in trays}
+        states |= {other.name: "INVALID" for other in trays if "READY" not in (tray.imex_state, other.imex_state) or other.imex_state != "READY"}
+        return {str(number): {"host": other.management_address, "status": states[other.name], "changed": True} for number, other in enumerate(trays)}
+
+    nodes = {
+        str(number): {
+            "status": tray.imex_state, "host": tray.management_address, "connections": connections(tray), "changed": True, "version": tray.imex_version,
+            "hostName": "",
+        }
+        for number, tray in enumerate(trays)
+    }  # fmt: skip
+    whole = not lost and all(tray.imex_state == "READY" for tray in trays)
+    return json.dumps({"nodes": nodes, "timestamp": "6/15/2026 10:20:33.891", "status": host.imex_domain or ("UP" if whole else "DEGRADED")}) + "\n"
 
 
 def compute_apps(host: Host) -> str:
@@ -129,7 +165,7 @@ def nvlinks(host: Host) -> str:
     lines = []
     for gpu in host.gpus:
         if gpu.present:
-            lines.append(f"GPU {gpu.index}: NVIDIA H100 80GB HBM3 (UUID: {gpu.uuid})")
+            lines.append(f"GPU {gpu.index}: {gpu.product} (UUID: {gpu.uuid})")
             lines += [f"\t Link {link}: {'26.562 GB/s' if link < gpu.nvlinks else '<inactive>'}" for link in range(18)]
     return "\n".join(lines) + "\n"
 

@@ -302,7 +302,7 @@ def ip_link(host: Host) -> str:
 
 def ip_address(host: Host) -> str:
     """``ip -j address show``."""
-    rows = [{"ifindex": 2, "ifname": "eno1", "operstate": "UP", "addr_info": [{"family": "inet", "local": "10.0.255.1", "prefixlen": 16}]}]
+    rows = [{"ifindex": 2, "ifname": "eno1", "operstate": "UP", "addr_info": [{"family": "inet", "local": host.management_address, "prefixlen": 16}]}]
     for rail in host.rails:
         family = [{"family": "inet", "local": rail.address, "prefixlen": rail.prefix_length, "scope": "global"}] if rail.address else []
         rows.append({"ifindex": 4 + rail.index, "ifname": rail.netdev, "operstate": "UP", "addr_info": family})

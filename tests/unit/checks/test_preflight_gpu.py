@@ -165,22 +165,22 @@ def test_gpu_errors_of_nothing():
 def test_fabric_state():
     unit = {"unit": "nvidia-fabricmanager.service", "load_state": "loaded", "active_state": "active", "memlock": None}
     a100 = [gpu(0, name="NVIDIA A100-SXM4-80GB", fabric_state=None, fabric_status=None)]
-    assert said(checks.fabric_state(GPUS, True, "nvidia", [unit])) == []
-    assert said(checks.fabric_state(GPUS, True, "nvidia")) == []
-    assert said(checks.fabric_state(a100, True, "nvidia", [unit])) == []
-    assert said(checks.fabric_state(a100, True, "nvidia")) == [("GPU 0: expected fabric Completed, Success, got not reported, not reported", "unknown")]
-    assert said(checks.fabric_state(a100, True, "nvidia", [{**unit, "active_state": "failed"}])) == [
+    assert said(checks.fabric_state(GPUS, True, "nvidia", "auto", [unit])) == []
+    assert said(checks.fabric_state(GPUS, True, "nvidia", "auto")) == []
+    assert said(checks.fabric_state(a100, True, "nvidia", "auto", [unit])) == []
+    assert said(checks.fabric_state(a100, True, "nvidia", "auto")) == [("GPU 0: expected fabric Completed, Success, got not reported, not reported", "unknown")]
+    assert said(checks.fabric_state(a100, True, "nvidia", "auto", [{**unit, "active_state": "failed"}])) == [
         ("nvidia-fabricmanager.service: expected active, got failed", None)
     ]
-    assert said(checks.fabric_state([gpu(0, fabric_state="In Progress", fabric_status=None)], True, "nvidia"))[0][1] is None
-    assert said(checks.fabric_state([gpu(0, fabric_state="Completed", fabric_status=None)], True, "nvidia"))[0][1] == "unknown"
-    assert said(checks.fabric_state([gpu(0, fabric_status="Failure")], True, "nvidia")) == [
+    assert said(checks.fabric_state([gpu(0, fabric_state="In Progress", fabric_status=None)], True, "nvidia", "auto"))[0][1] is None
+    assert said(checks.fabric_state([gpu(0, fabric_state="Completed", fabric_status=None)], True, "nvidia", "auto"))[0][1] == "unknown"
+    assert said(checks.fabric_state([gpu(0, fabric_status="Failure")], True, "nvidia", "auto")) == [
         ("GPU 0: expected fabric Completed, Success, got Completed, Failure", None)
     ]
     with pytest.raises(NotApplicable):
-        list(checks.fabric_state(GPUS, False, "nvidia"))
+        list(checks.fabric_state(GPUS, False, "nvidia", "auto"))
     with pytest.raises(CannotTell):
-        list(checks.fabric_state([], True, "nvidia"))
+        list(checks.fabric_state([], True, "nvidia", "auto"))
 
 
 def test_slowdown():

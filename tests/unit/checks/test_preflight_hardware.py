@@ -59,22 +59,22 @@ def fabric(number: int, **values: str | None) -> dict[str, t.Any]:
 
 def test_each_line_of_the_health_of_the_fabric_counts() -> None:
     sound = {"fabric_bandwidth": "Full", "fabric_route_unhealthy": "False", "fabric_configuration": "None"}
-    assert found(hardware.fabric_health([fabric(0, fabric_health="Healthy", **sound)])) == []
-    assert found(hardware.fabric_health([fabric(0, fabric_health="Healthy", fabric_route_unhealthy="True")])) == [
+    assert found(hardware.fabric_health([fabric(0, fabric_health="Healthy", **sound)], "auto")) == []
+    assert found(hardware.fabric_health([fabric(0, fabric_health="Healthy", fabric_route_unhealthy="True")], "auto")) == [
         ("GPU 0", "Healthy, Route Unhealthy True", None)
     ]
     # An older driver reports the bandwidth alone; where it is full, it does not report that all is well.
-    assert found(hardware.fabric_health([fabric(0, fabric_bandwidth="Degraded")])) == [("GPU 0", "Bandwidth Degraded", None)]
+    assert found(hardware.fabric_health([fabric(0, fabric_bandwidth="Degraded")], "auto")) == [("GPU 0", "Bandwidth Degraded", None)]
     with pytest.raises(NotApplicable, match="not reported"):
-        list(hardware.fabric_health([fabric(0, **sound)]))
+        list(hardware.fabric_health([fabric(0, **sound)], "auto"))
 
 
 def test_the_health_of_the_fabric_is_that_of_every_gpu() -> None:
     gpus = [fabric(number, fabric_health=health) for number, health in enumerate(("Healthy", "Limited Capacity", "Unhealthy", "Odd", None))]
     judged = [("GPU 1", "Limited Capacity", "warn"), ("GPU 2", "Unhealthy", None), ("GPU 3", "Odd", None), ("GPU 4", "not reported", "unknown")]
-    assert found(hardware.fabric_health(gpus)) == judged
+    assert found(hardware.fabric_health(gpus, "auto")) == judged
     with pytest.raises(NotApplicable, match="not reported"):
-        list(hardware.fabric_health(gpus[4:]))
+        list(hardware.fabric_health(gpus[4:], "auto"))
 
 
 def parameters(value: str | None) -> Rows:

@@ -23,6 +23,7 @@ PLANNED = [
     "fec_counters",
     "gids",
     "headroom_lengths",
+    "imex_domain",
     "interface_errors",
     "interface_mtu",
     "interface_status",

@@ -12,7 +12,7 @@ from .. import Finding
 
 Rows = list[dict[str, t.Any]]
 # What the runs themselves set; any other variable that the pod does not list makes a run measure something else.
-OWN = {"NCCL_COLLNET_ENABLE", "NCCL_DEBUG", "NCCL_DEBUG_FILE", "NCCL_DEBUG_SUBSYS", "NCCL_IB_TC"}
+OWN = {"NCCL_COLLNET_ENABLE", "NCCL_DEBUG", "NCCL_DEBUG_FILE", "NCCL_DEBUG_SUBSYS", "NCCL_IB_TC", "NCCL_MNNVL_ENABLE"}
 # And those of a host's run over its own NICs, which concern no other run.
 OWN_OVER_NICS = {"NCCL_NVLS_ENABLE", "NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE"}
 # What says how ranks find each other and what they write, and changes no rate.

@@ -111,7 +111,9 @@ def _nvlinks(rows: Rows | None, wanted: int, gpus: int) -> t.Iterator[Finding]:
     reported = grouped(rows, "gpu")
     for gpu in range(gpus):
         active = sum(row["state"] == "active" for row in reported.get(gpu, []))
-        if active != wanted:
+        if any(row["state"] == "unsupported" for row in reported.get(gpu, [])):
+            yield Finding(f"GPU {gpu}", f"{wanted} active NVLinks", "not reported of a GPU in multi-instance mode (MIG)", "unknown")
+        elif active != wanted:
             yield Finding(f"GPU {gpu}", f"{wanted} active NVLinks", str(active))
 
 
@@ -128,7 +130,7 @@ def _interconnect(rows: Rows | None, wanted: str, gpus: int) -> t.Iterator[Findi
     cause="The fabric manager did not bring up the NVSwitches; NVLinks read active even then.",
     fix="Start nvidia-fabricmanager in the driver's version, look at its log, and reset the GPUs.",
 )
-def fabric_state(gpus: Rows, pod_nvswitch: bool, pod_gpu_vendor: str, service_units: Rows | None = None) -> t.Iterator[Finding]:
+def fabric_state(gpus: Rows, pod_nvswitch: bool, pod_gpu_vendor: str, pod_nvlink_domain: str, service_units: Rows | None = None) -> t.Iterator[Finding]:
     """The NVSwitch fabric of every GPU is completed with success."""
     if pod_gpu_vendor != "nvidia" or not pod_nvswitch:
         raise NotApplicable("the host has no NVSwitch")
@@ -136,7 +138,8 @@ def fabric_state(gpus: Rows, pod_nvswitch: bool, pod_gpu_vendor: str, service_un
         raise CannotTell("GPUs: not reported")
     unit = next((row for row in service_units or () if row["unit"] == "nvidia-fabricmanager.service" and row["load_state"] == "loaded"), None)
     # A guest that shares its switches has no fabric manager of its own.
-    if unit is not None and unit["active_state"] != "active":
+    # Where NVLink reaches over several hosts, the rack's switch trays have it, and it is idle on the trays with GPUs.
+    if unit is not None and unit["active_state"] != "active" and pod_nvlink_domain != "gate_group":
         yield Finding(unit["unit"], "active", unit["active_state"])
     for gpu in gpus:
         state = (gpu["fabric_state"] or "not reported", gpu["fabric_status"] or "not reported")

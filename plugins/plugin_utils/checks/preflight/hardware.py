@@ -39,7 +39,8 @@ def hardware_log(
 
 
 @check(
-    cause="Multi-instance mode splits the GPU, so that it has no NVLink, no GPUDirect between GPUs, and a part of its memory for each process.",
+    cause="Multi-instance mode splits the GPU, so that it has no NVLink (nvidia-smi reports none of its links), no GPUDirect between GPUs, and a part of its "
+    "memory for each process: collectives and training over the whole GPU cannot be proved.",
     fix="Drain the host, then nvidia-smi -mig 0 and a reset of the GPU; look for what sets the mode at boot (nvidia-mig-manager, the GPU operator).",
     when=("pod_gpu_vendor", ("nvidia",)),
 )
@@ -60,15 +61,22 @@ def gpu_whole(gpus: Rows) -> t.Iterator[Finding]:
     fix="Look at the Health lines of nvidia-smi -q and at the Fabric Manager's log; reset the GPUs, then have the switch tray or GPU replaced.",
     when=("pod_gpu_vendor", ("nvidia",)),
 )
-def fabric_health(gpus: Rows) -> t.Iterator[Finding]:
+def fabric_health(gpus: Rows, pod_nvlink_domain: str) -> t.Iterator[Finding]:
     """The NVLink fabric of every GPU is healthy, where the driver reports its health."""
     if not gpus:
         raise CannotTell("GPUs: not reported")
     wrong = [[f"{title} {gpu[column]}" for column, title, sound in FABRIC_LINES if gpu[column] and gpu[column].lower() not in sound] for gpu in gpus]
-    if not any(wrong) and all(gpu["fabric_health"] is None for gpu in gpus):
+    over_hosts = pod_nvlink_domain == "gate_group"
+    if not over_hosts and not any(wrong) and all(gpu["fabric_health"] is None for gpu in gpus):
         raise NotApplicable("health of the NVLink fabric: not reported by this driver or board")
     for gpu, lines in zip(gpus, wrong):
         health = gpu["fabric_health"]
+        silent = [title for column, title, _sound in FABRIC_LINES if gpu[column] is None and any(other[column] for other in gpus)]
+        if silent and not lines:
+            yield Finding(f"GPU {gpu['gpu']}", f"{', '.join(silent)} of the fabric's health, as of other GPUs", "not reported", "unknown")
+        # Drivers that have no summary report the lines alone, which are enough where NVLink reaches over several hosts.
+        if over_hosts and health is None and not lines and all(gpu[column] for column, _title, _sound in FABRIC_LINES[:2]):
+            continue
         if health is None and not lines:
             yield Finding(f"GPU {gpu['gpu']}", "fabric health Healthy", "not reported", "unknown")
         elif lines or (health or "").lower() != HEALTHY:

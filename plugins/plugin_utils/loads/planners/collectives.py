@@ -143,6 +143,9 @@ def variables(values: Values) -> dict[str, str]:
     given = {str(name): str(value) for name, value in values["pod_nccl_environment"].items()}
     if values["pod_fabric"] == "roce" and values["pod_collective_backend"] == "nccl":
         given.setdefault("NCCL_IB_TC", str(values["pod_traffic_class"]))
+    if values["pod_nvlink_domain"] == "gate_group" and values["pod_collective_backend"] == "nccl":
+        # NVLink would carry what is between the trays of a rack, and a NIC that is slow or down would be no part of any rate.
+        given["NCCL_MNNVL_ENABLE"] = "0"
     if values["pod_sharp"] and values["pod_collective_backend"] == "nccl":
         given.setdefault("NCCL_COLLNET_ENABLE", "1")
     return given
