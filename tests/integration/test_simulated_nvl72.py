@@ -87,3 +87,24 @@ def test_a_domain_of_each_job_is_not_judged(pods_of: PodsOf, tmp_path: Path) -> 
 def test_racks_of_which_the_reach_of_nvlink_is_not_stated_are_unknown(pods_of: PodsOf, tmp_path: Path) -> None:
     pods = pods_of("preflight")
     assert not_well(pods_of("preflight", pod_nvlink_domain="auto").climb(pods.pod(), tmp_path)) == {"nvlink_clique": "unknown"}
+
+
+def test_gpus_of_which_no_rate_is_known_are_compared_with_their_group_and_not_proved(pods_of: PodsOf, tmp_path: Path) -> None:
+    pods = pods_of("training")
+    pod = pods.pod()
+    for host in pod.hosts.values():
+        host.stack["device"] = "NVIDIA GB300"
+    report = pods.climb(pod, tmp_path / "alike")
+    assert report["verdict"] == "no_fault_seen" and not_well(report) == {}, said(report)
+    assert any("no rate is known for NVIDIA GB300: set pod_node_busbw_gbyte_s" in reason for reason in report["reasons"]), report["reasons"]
+
+    pod.hosts["gpu02"].stack["node_gbyte_s"] = 500.0
+    report = pods.climb(pod, tmp_path / "slower")
+    assert report["verdict"] == "no_fault_seen" and not_well(report) == {"node_all_reduce_alike": "warn"}, said(report)
+
+
+def test_one_host_of_which_no_rate_is_known_is_not_proved_by_the_others(pods_of: PodsOf, tmp_path: Path) -> None:
+    pods = pods_of("collectives")
+    pod = pods.pod()
+    pod.hosts["gpu02"].stack["device"] = "NVIDIA GB300"
+    assert pods.climb(pod, tmp_path)["verdict"] == "no_fault_seen"

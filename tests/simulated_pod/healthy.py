@@ -23,7 +23,7 @@ OF_AMD: dict[str, t.Any] = {"vendor": "amd", "driver": "6.12.12", "driver_flavou
 OF_AMD |= {"fabric_manager": "inactive", "dmabuf": True, "stack": {"gdr": True, "device": "AMD Instinct MI300X OAM", "node_gbyte_s": 325.0, "nccl": "2.22.3"}}
 # And on trays of a GB200 NVL72: the buses of the two Grace CPUs are PCI domains of their own.
 OF_TRAY: dict[str, t.Any] = {"driver": "580.95.05", "cuda": "13.0", "driver_flavour": "open", "kernel": "6.8.0-1032-nvidia-64k", "nccl": "2.28.9"}
-OF_TRAY |= {"dmabuf": True, "stack": {"gdr": True, "device": "NVIDIA GB200", "node_gbyte_s": 690.0}}
+OF_TRAY |= {"dmabuf": True, "stack": {"gdr": True, "device": "NVIDIA GB200", "node_gbyte_s": 673.0}}
 TRAY_PCI = ["0008:01:00.0", "0009:01:00.0", "0018:01:00.0", "0019:01:00.0"]
 NIC_SETTINGS = {
     "ROCE_CC_PRIO_MASK_P1": "255",

@@ -37,6 +37,13 @@ class NotApplicable(Exception):
     """What a check raises where it does not apply; its words are the reason of the skip."""
 
 
+class NotProved(NotApplicable):
+    """What a check raises where it found nothing wrong, and what it would be judged by is not known for this hardware: neither a pass nor an unknown.
+
+    Where the check is required, its gate opens as not proved, so that the run ends in no fault seen at best; its words say what to set.
+    """
+
+
 class CannotTell(Exception):
     """What a check raises where its readings do not decide; its words are those of the unknown.
 

@@ -92,8 +92,8 @@ def _untried(touching: t.Sequence[Verdict]) -> list[str]:
 
 
 def _of_too_few(touching: t.Sequence[Verdict], group: str) -> list[tuple[str, str]]:
-    """The checks that are required and take more hosts than take part, where no one passed them, and why."""
-    passed = {one.check for one in touching if one.on(group) in ("pass", "warn")}
+    """The checks that are required and take more hosts than take part, where no one passed them, or that know nothing to judge a host by, and why."""
+    passed = {one.check for one in touching if one.on(group) in ("pass", "warn") and _takes_hosts(one)}
     return list(dict.fromkeys((one.check, one.words) for one in touching if one.too_few and one.required and one.check not in passed))
 
 
@@ -102,6 +102,12 @@ def _of_no_proof(touching: t.Sequence[Verdict], required: t.Sequence[str], group
     if any(one.check in required and one.on(group) in ("pass", "warn") for one in touching):
         return []
     return list(dict.fromkeys((one.check, one.words) for one in touching if one.unavailable and one.check in required))
+
+
+def _takes_hosts(verdict: Verdict) -> bool:
+    """Whether it is a check of several hosts, which one of them passes for all; of others each host passes for itself."""
+    check = REGISTRY.get(verdict.layer, {}).get(verdict.check)
+    return check is None or check.hosts is not None
 
 
 def _is_of(verdict: Verdict, hosts: t.Container[str]) -> bool:

@@ -11,7 +11,7 @@ import typing as t
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from ..checks import CannotTell, Check, Finding, NotApplicable
+from ..checks import CannotTell, Check, Finding, NotApplicable, NotProved
 from ..checks.needed_readings import needed_readings
 from ..checks.registry import REGISTRY
 from ..collect.types import Envelope, Row, reading_of
@@ -290,7 +290,7 @@ def _judged(
             findings += [one] if one.host is None or one.host not in beside else []
     except NotApplicable as reason:
         blank = replace(blank, words=str(reason))
-        return settle(blank, check, findings, layer.waivers, layer.today) if findings else replace(blank, verdict="skip")
+        return settle(blank, check, findings, layer.waivers, layer.today) if findings else replace(blank, verdict="skip", too_few=isinstance(reason, NotProved))
     except CannotTell as reason:
         return undecided(blank, check, [*findings, *unparsed], reason, layer.waivers, layer.today)
     except Exception as broken:

@@ -108,7 +108,7 @@ class Verdict:
     verdict: pass, skip, warn, unknown or fail; words: the reason of a skip or an unknown.
     left_out: the run's depth or mode did not let it be judged; waived: findings that a waiver answers for.
     judged: the words of an unknown without findings come with a cause and a fix of their own.
-    too_few: fewer hosts take part than the check needs, so that nothing was judged.
+    too_few: fewer hosts take part than the check needs, or nothing is known to judge by, so that nothing was judged.
     unavailable: the driver of the NICs cannot report what the check needs.
     required: without a pass its gate stays closed.
     """

@@ -26,7 +26,7 @@ from ...loads.collective_runs import (
 )
 from ...loads.thresholds import known_node_busbw, minimum_busbw, within_tolerance
 from ...pod.types import Rail
-from .. import PAIR, CannotTell, Finding, NotApplicable, check
+from .. import PAIR, CannotTell, Finding, NotApplicable, NotProved, check
 from .._beside import Counted, of_node
 from .._grouping import Rows, several, typical
 from .._not_measured import not_measured
@@ -34,7 +34,7 @@ from ._nccl_transport import NO_RDMA_CAUSE, NO_RDMA_FIX, by_socket, forced, netw
 from ._runs import probes_of_several_hosts, runs_of_all_hosts
 
 Peers = dict[str, Rows]
-UNKNOWN_GPU_FIX = "Set pod_node_busbw_gbyte_s to what a good host of this kind reaches alone, then evaluate layer 5 again."
+UNKNOWN_GPU_FIX = "set pod_node_busbw_gbyte_s to what a good host of this kind reaches alone, then evaluate layer 5 again"
 LOGGED_CAUSE = (
     "NCCL's own log names what slows this run: GPUDirect, rails left out, TCP instead of RDMA, copies through the host's memory, or another traffic class."
 )
@@ -62,11 +62,14 @@ def _alone(host: str, kind: str, jobs: Rows, rates: Rows, ranks: Rows) -> Collec
 def expected(device: str | None, own: float | None, by_gpu: dict[str, t.Any]) -> float:
     """As ``known_node_busbw``.
 
-    Raises CannotTell for a GPU of which none is known.
+    Raises NotProved for a GPU of which none is known, CannotTell where the GPU is not reported.
     """
     rate = known_node_busbw(device, own, by_gpu)
+    if rate is None and device is None:
+        raise CannotTell("the name of the GPU: not reported")
     if rate is None:
-        raise CannotTell(f"no rate is known for {device}", "No expected all-reduce bandwidth of this GPU is known.", UNKNOWN_GPU_FIX)
+        # node_all_reduce_alike compares it with the median of its group.
+        raise NotProved(f"no rate is known for {device}: {UNKNOWN_GPU_FIX}")
     return rate
 
 

@@ -11,7 +11,7 @@ from ...loads.collective_runs import LADDER, NODE, CollectiveRun, bisection_of, 
 from ...loads.launchers import STARTED_FROM_ONE_HOST
 from ...loads.thresholds import minimum_busbw, within_tolerance
 from ...pod.types import Rail
-from .. import CannotTell, Finding, NotApplicable, check
+from .. import CannotTell, Finding, NotApplicable, NotProved, check
 from .._beside import of_node
 from .._grouping import Rows
 from ._nccl_transport import forced, of_another_setting
@@ -60,6 +60,7 @@ def nccl_tests_bandwidth(
         raise CannotTell("no scaling step of nccl-tests included this host")
     others = bisection_of(by_torch, values).hosts
     counted = of_node(pod_node, (nic_counters_idle, nic_counters, rdma_counters_idle, rdma_counters), pod_roce_priority, pod_link_gbit_s)
+    unproved: NotProved | None = None
     for run in mine:
         where = f"all-reduce over {len(run.hosts)} hosts" if run.kind == LADDER else f"all-reduce of the host alone, {run.kind}"
         if run.top is None or run.trouble:
@@ -70,7 +71,11 @@ def nccl_tests_bandwidth(
             minimum = minimum_busbw(len(run.hosts), values)
         elif run.kind == NODE and pod_gpus_per_host > 1:
             device = next((row["device"] for row in collective_ranks_of_peers.get(pod_node, ()) if row["device"]), None)
-            minimum = within_tolerance(expected(device, pod_node_busbw_gbyte_s, pod_node_busbw_by_gpu), pod_busbw_tolerance_percent)
+            try:
+                minimum = within_tolerance(expected(device, pod_node_busbw_gbyte_s, pod_node_busbw_by_gpu), pod_busbw_tolerance_percent)
+            except NotProved as reason:
+                # The other runs are judged first.
+                unproved = reason
         if minimum is not None and run.top < minimum and (run.kind == NODE or not others.keys() & run.hosts or pod_node in others):
             meanwhile = counted.of_host(pod_node, pod_rails) if run.kind == LADDER else ""
             words = where, f"{minimum:.4g} GB/s busbw or more", f"{run.top:.4g} GB/s by nccl-tests{meanwhile}"
@@ -79,6 +84,8 @@ def nccl_tests_bandwidth(
     together, by_tests = (max((len(run.hosts) for run in some if run.kind == LADDER and run_passed(run, values)), default=1) for some in (of_torch, mine))
     if pod_launcher in STARTED_FROM_ONE_HOST and by_tests < together:
         yield Finding("the ladder by nccl-tests", f"all-reduce over {together} hosts, as by torch", f"stopped at {by_tests} hosts", "unknown")
+    if unproved is not None:
+        raise unproved
 
 
 @check(
