@@ -12,7 +12,12 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import No
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives import bandwidth
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives.bandwidth import node_all_reduce, node_nics_all_reduce
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives.correctness import COLLECTIVES, REFUSED_MEMORY, collectives_correct, hung
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives.transport import gpudirect_used, nccl_runtime, no_nccl_warnings
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives.transport import (
+    all_rails_used,
+    gpudirect_used,
+    nccl_runtime,
+    no_nccl_warnings,
+)
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.rdma import slow_rail
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.training.results import ranks_agree
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.training.steps import slow_rank, step_outliers, step_time_stable
@@ -280,3 +285,11 @@ def test_a_rank_that_is_always_behind_comes_with_its_gpu_and_the_part_that_is_la
     assert cause in (found.cause or "") and fix in (found.fix or "")
     (bare,) = slow_rank(steps, "gpu01", 5)
     assert bare.where == "rank 1"
+
+
+def test_runs_that_nvlink_carries_between_hosts_prove_no_rail() -> None:
+    jobs = [{**job("ladder", "ladder"), "hosts": ["a", "b"]}]
+    log = [{"item": "ladder", "event": "channel", "name": "P2P/MNNVL", "nic": None, "device": None, "gdr": None, "gpu": 0}]
+    rails = [{"device": "mlx5_0", "gpu": 0}]
+    (found,) = all_rails_used(log, jobs, rails)
+    assert found.severity == "unknown" and "NVLink over several hosts" in found.actual and "pod_nvlink_domain" in (found.fix or "")

@@ -325,3 +325,26 @@ def test_a_log_without_its_beginning_does_not_show_that_there_was_no_xid():
         ("kernel log: expected all lines since the boot, got its first lines were overwritten", "warn"),
         ("GPU 0: expected no Xid since the driver was loaded, got Xid 79 (fallen off the bus)", None),
     ]
+
+
+def test_a_link_of_which_one_end_alone_is_as_planned_is_found():
+    def judged(*rows):
+        topology = [{"device": device, "peer": peer, "connection": connection} for device, peer, connection in rows]
+        return said(checks._interconnect(topology, "XGMI", 2))
+
+    assert judged(("GPU0", "GPU1", "XGMI"), ("GPU1", "GPU0", "XGMI")) == []
+    assert judged(("GPU0", "GPU1", "XGMI"), ("GPU1", "GPU0", "XGMI DISABLED")) == [("GPU0 to GPU1: expected XGMI, got XGMI DISABLED", None)]
+    assert judged(("GPU0", "GPU1", "XGMI")) == [("GPU0 to GPU1: expected XGMI, got not reported", "unknown")]
+
+
+def test_nvlinks_of_a_gpu_in_multi_instance_mode_are_unknown():
+    rows = [{"gpu": 0, "link": None, "state": "unsupported", "speed_gbyte_s": None}, *links()[18:]]
+    assert said(checks._nvlinks(rows, 18, 2)) == [("GPU 0: expected 18 active NVLinks, got not reported of a GPU in multi-instance mode (MIG)", "unknown")]
+
+
+def test_an_idle_fabric_manager_is_healthy_on_a_tray():
+    unit = {"unit": "nvidia-fabricmanager.service", "load_state": "loaded", "active_state": "inactive", "memlock": None}
+    assert said(checks.fabric_state(GPUS, True, "nvidia", "gate_group", [unit])) == []
+    assert [one for one, _severity in said(checks.fabric_state(GPUS, True, "nvidia", "host", [unit]))] == [
+        "nvidia-fabricmanager.service: expected active, got inactive"
+    ]

@@ -91,3 +91,10 @@ def test_a_parameter_of_dcqcn_that_differs_names_host_and_nic() -> None:
     ]
     with pytest.raises(NotApplicable, match="not reported"):
         list(hardware.dcqcn_uniform({"a": parameters(None), "b": parameters(None)}, RAILS))
+
+
+def test_of_gpus_in_racks_the_lines_without_a_summary_are_enough_and_none_are_unknown() -> None:
+    lines = {"fabric_bandwidth": "Full", "fabric_route_recovery": "False"}
+    assert found(hardware.fabric_health([fabric(0, **lines)], "gate_group")) == []
+    assert found(hardware.fabric_health([fabric(0)], "gate_group")) == [("GPU 0", "not reported", "unknown")]
+    assert [one[2] for one in found(hardware.fabric_health([fabric(0, **lines), fabric(1)], "gate_group"))] == ["unknown", "unknown"]

@@ -15,6 +15,8 @@ from ._nccl_transport import NO_RDMA_CAUSE, NO_RDMA_FIX, by_socket, devices, net
 
 NUMBER = re.compile(r"\d+")
 
+OVER_NVLINK = "The GPUs of several hosts are in one NVLink domain (NVL72), and the runs that measure the NICs were not kept off it."
+OVER_NVLINK_FIX = "Set pod_nvlink_domain to gate_group, which gives these runs NCCL_MNNVL_ENABLE=0; look for what sets it otherwise (image, nccl.conf)."
 # From this release on NCCL looks for the module itself, and not only for memory_peers, which newer kernels and RDMA drivers do not make.
 PROBES_MODULE = (2, 23)
 OLD_LIBRARY = (
@@ -49,6 +51,10 @@ def all_rails_used(nccl_log: Rows, load_jobs: Rows, pod_rails: list[Rail]) -> t.
     if by_socket(log):
         raise NotApplicable("NCCL used TCP sockets: see no_nccl_warnings")
     listed, carrying = devices(log), used(log)
+    if any(str(row["name"]).startswith("P2P/MNNVL") for row in log if row["event"] == "channel"):
+        words = "NVLink over several hosts (P2P/MNNVL), so that the rates of these runs prove no NIC"
+        yield Finding("channels of the runs over several hosts", "over NICs", words, "unknown", cause=OVER_NVLINK, fix=OVER_NVLINK_FIX)
+        return
     if not network_channels(log):
         raise CannotTell("NCCL's log has no channel that leaves the host")
     for rail in planned_rails(pod_rails):

@@ -121,7 +121,9 @@ def _interconnect(rows: Rows | None, wanted: str, gpus: int) -> t.Iterator[Findi
     reported = {(row["device"], row["peer"]): row["connection"] for row in rows or ()}
     for first in range(gpus):
         for second in range(first + 1, gpus):
-            found = reported.get((f"GPU{first}", f"GPU{second}"))
+            # Each GPU of a pair reports the link, and one that cannot reach the other has none, whatever the other one reports.
+            ways = [reported.get((f"GPU{one}", f"GPU{other}")) for one, other in ((first, second), (second, first))]
+            found = next((way for way in ways if way not in (wanted, None)), None if None in ways else wanted)
             if found != wanted:
                 yield Finding(f"GPU{first} to GPU{second}", wanted, found or "not reported", None if found else "unknown")
 
