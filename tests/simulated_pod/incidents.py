@@ -43,10 +43,11 @@ class Expected:
     """What must come of an incident.
 
     first: None where the pod must stay green; words: in the first finding's cause or fix; got: in what it found;
-    accused: every node of which any finding may be.
+    accused: every node of which any finding may be; also: findings that must be printed as well, of faults beside the first one.
     """
 
     first: First | None = None
+    also: tuple[First, ...] = ()
     words: tuple[str, ...] = ()
     got: tuple[str, ...] = ()
     accused: frozenset[str] = frozenset()
@@ -98,9 +99,10 @@ def load(path: Path) -> Incident:
     raw = yaml.safe_load(path.read_text(encoding="utf-8"))
     expect = raw.pop("expect")
     first = First(**expect["first"]) if expect.get("first") else None
+    also = tuple(First(**one) for one in expect.get("also", ()))
     texts = {name: tuple(expect.get(name, ())) for name in ("words", "got")}
     of_ranks = all(set(change.get("set", {"tool": None})) == {"stack"} for change in raw.pop("changes"))
-    return Incident(path.stem, expect=Expected(first, **texts, accused=frozenset(expect.get("accused", ()))), of_ranks=of_ranks, **raw)
+    return Incident(path.stem, expect=Expected(first, also, **texts, accused=frozenset(expect.get("accused", ()))), of_ranks=of_ranks, **raw)
 
 
 def every() -> dict[str, Incident]:
@@ -123,15 +125,23 @@ def deviations(incident: Incident, report: Report, nodes: t.Container[str]) -> l
         return wrong + [f"must be a go, is {report['verdict']}"] * (report["verdict"] != "go")
     if not found:
         return [*wrong, f"finds nothing: {report['verdict']}"]
+    wrong += [f"lacks {one.check} on {one.node}" for one in incident.expect.also if not any(_is(one, entry) and one.node in _hosts(entry) for entry in found)]
     return wrong + _of_first(first, incident.expect, found[0])
+
+
+def _is(one: First, entry: grouping.Entry) -> bool:
+    return (entry.layer, entry.verdict) == (one.layer, one.verdict) and one.check in (entry.check, *entry.checks)
+
+
+def _hosts(entry: grouping.Entry) -> set[str]:
+    return {host for host, _where in entry.places}
 
 
 def _of_first(first: First, expect: Expected, entry: grouping.Entry) -> list[str]:
     wrong = []
-    told = (entry.layer, entry.check, entry.verdict)
-    if told != (first.layer, first.check, first.verdict) and not (told[::2] == (first.layer, first.verdict) and first.check in entry.checks):
-        wrong.append(f"finds {'/'.join(told)} first")
-    if first.node not in {host for host, _where in entry.places}:
+    if not _is(first, entry):
+        wrong.append(f"finds {entry.layer}/{entry.check}/{entry.verdict} first")
+    if first.node not in _hosts(entry):
         wrong.append(f"names {grouping.ranges([host for host, _where in entry.places])}, not {first.node}")
     if first.where not in entry.where:
         wrong.append(f"is at {entry.where}, not {first.where}")

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from . import CannotTell
 
+# The same words in each check of such a host: the report shows them once.
+NO_RATES = "no run gave a rate on this host"
+
 
 def not_measured(words: str) -> CannotTell:
     """What a check raises where the load did not start on the host, or ended before it measured anything."""

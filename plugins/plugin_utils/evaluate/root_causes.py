@@ -54,16 +54,20 @@ FOLLOWS = {
 # What is read just before and after the loads of a layer: what happened to a host's GPUs in them, and on its rails.
 GPUS_IN_LOAD = ("gpu_slowdown_under_load", "amd_slowdown_under_load", "gpus_under_load", "amd_gpus_under_load", "log_under_load")
 RAILS_IN_LOAD = ("links_under_load", "losses_under_load", "pauses_under_load", "ib_ports_under_load")
-IN_LOAD = frozenset((*GPUS_IN_LOAD, *RAILS_IN_LOAD))
+IN_LOAD = frozenset((*GPUS_IN_LOAD, *RAILS_IN_LOAD, "gpu_clocks_in_training"))
 # And what follows from another finding of the same layer on the same host: a rate of a rank that ended, of a host that is slow with any partner,
 # or of a variable that the pod does not list.
 FOLLOWS_ON_HOST = {
     "slow_rail": ("write_bw_per_rail",),
     "across_fair_share": ("slow_receiver",),
-    "slow_node": ("collectives_correct", "ranks_as_asked"),
+    "collectives_correct": GPUS_IN_LOAD,
+    "no_nccl_timeouts": GPUS_IN_LOAD,
+    "slow_node": ("collectives_correct", "ranks_as_asked", *GPUS_IN_LOAD, *RAILS_IN_LOAD),
+    # A NIC under another name is not at the GPU of the rail that has this name.
+    "nic_gpu_affinity": ("rails_present",),
     "node_all_reduce": ("nccl_runtime",),
     "all_reduce_bandwidth": ("collectives_correct", "ranks_as_asked", "slow_node", *GPUS_IN_LOAD, *RAILS_IN_LOAD),
-    "slow_rank": GPUS_IN_LOAD,
+    "slow_rank": (*GPUS_IN_LOAD, "gpu_clocks_in_training"),
     "step_outliers": (*GPUS_IN_LOAD, *RAILS_IN_LOAD),
     "step_time_stable": (*GPUS_IN_LOAD, *RAILS_IN_LOAD),
     "efficiency": ("slow_node",),
@@ -71,7 +75,7 @@ FOLLOWS_ON_HOST = {
 # Of these only a finding at this place explains: a slow path is what is left where no host is named.
 EXPLAINS_AT = {"slow_node": "the host"}
 # Of these it is only what is of the same device.
-OF_DEVICES = frozenset(("slow_rail",))
+OF_DEVICES = frozenset(("slow_rail", "nic_gpu_affinity"))
 OF_SAME_LAYER = frozenset(name for follows in (FOLLOWS, FOLLOWS_ON_HOST) for names in follows.values() for name in names)
 # Of these, what is found on a switch explains only the rails on that leaf.
 ON_THE_LEAF = frozenset(("ecn_marks_under_load",))

@@ -53,18 +53,22 @@ def largest_passed(measured: Measured) -> dict[str, int]:
     return largest
 
 
-def bisect_hosts(failing: t.Sequence[Group], measured: Measured, order: t.Sequence[str]) -> Bisection:
+def bisect_hosts(failing: t.Sequence[Group], measured: Measured, order: t.Sequence[str], at_fault: t.Container[str] = ()) -> Bisection:
     """What to measure next to find who makes the groups fail, or who it is.
 
     failing: groups that failed, with no host in common; measured: whether each group that was measured passed;
-    order: all hosts, in the order in which partners are taken and halves are cut.
+    order: all hosts, in the order in which partners are taken and halves are cut; at_fault: hosts of which an error of their own is known to have
+    ended a group, so that they are not searched for: what else is wrong in it shows when the others go on.
     """
     state = Bisection()
     largest = largest_passed(measured)
     good = [host for host in order if largest.get(host, 1) > 1]
     finder = _Bisector(measured, order, good, state)
     for group in failing:
-        finder.narrow(group)
+        named = [host for host in order if host in group and host in at_fault]
+        state.hosts.update({host: [other for other in order if other in group and other not in named] for host in named})
+        if not named:
+            finder.narrow(group)
     return state
 
 

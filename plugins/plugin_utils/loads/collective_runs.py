@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from ..text.sorting import natural_key
 from .bisection import Bisection, Group
+from .rank_errors import is_own
 from .scaling_ladder import MAX_SEARCHES, next_step
 from .schedule import NOT_INSTALLED
 from .thresholds import known_node_busbw, minimum_busbw, within_tolerance
@@ -28,7 +29,8 @@ RANK, LAUNCHER, TABLE = "rank", "launcher", "table"
 class CollectiveRun:
     """One job of ranks over some hosts: its kind, hosts, busbw by size (GB/s), what went wrong, and the words of it.
 
-    not_installed: the host that starts it lacks the program.
+    not_installed: the host that starts it lacks the program; errors: the first error by host with which a rank of it ended; outcomes: the hosts of
+    ranks with each outcome, with the signal of one of them.
     """
 
     kind: str
@@ -37,6 +39,19 @@ class CollectiveRun:
     wrong: int = 0
     trouble: list[str] = field(default_factory=list)
     not_installed: bool = False
+    errors: dict[str, str] = field(default_factory=dict)
+    outcomes: dict[str, dict[str, int | None]] = field(default_factory=dict)
+
+    @property
+    def own_end(self) -> dict[str, str]:
+        """What ended the run within one of its hosts, by host: errors of its own, a killed rank, or ranks that others waited for."""
+        own = {host: error for host, error in self.errors.items() if is_own(error)}
+        for outcome, words in (("killed", "a rank was ended by signal {}"), ("ended", "a rank never arrived where those of the other hosts waited for it")):
+            there = self.outcomes.get(outcome, {})
+            # A launcher kills the ranks of other hosts too, and ends them at its deadline: one host alone stands out.
+            if len(there) == 1 and len(self.hosts) > 1 and (outcome == "killed" or (self.outcomes.get("hung") and not self.errors)):
+                own = own or {host: words.format(signal) for host, signal in there.items()}
+        return own
 
     @property
     def group(self) -> Group:
@@ -92,7 +107,11 @@ def _runs_of_kinds(jobs: Peers, rates: Peers, ranks: Peers, kinds: t.Container[s
             if job["role"] == LAUNCHER:
                 continue
             _add(run, host, rates_of.get(job["item"], []))
-            run.trouble += [f"rank {row['rank']} of {host}: {_words(row)}" for row in ranks_of.get(job["item"], ()) if row["outcome"] != "done"]
+            for row in ranks_of.get(job["item"], ()):
+                run.trouble += [f"rank {row['rank']} of {host}: {_words(row)}"] if row["outcome"] != "done" else []
+                run.outcomes.setdefault(row["outcome"], {}).setdefault(host, row["signal"])
+                if row["error"]:
+                    run.errors.setdefault(host, row["error"])
     for run in found.values():
         silent = [host for host in run.hosts if host not in jobs]
         run.trouble += [f"{host}: no response" for host in silent]
@@ -168,6 +187,11 @@ def groups_passed(found: t.Iterable[CollectiveRun], values: t.Mapping[str, t.Any
     return {run.group: run_passed(run, values) for run in found if run.kind in (LADDER, SEARCH)}
 
 
+def hosts_at_fault(found: t.Iterable[CollectiveRun]) -> dict[str, str]:
+    """The hosts that ended a run over several hosts by themselves, each with how."""
+    return {host: words for run in found if run.kind in (LADDER, SEARCH) for host, words in run.own_end.items()}
+
+
 def hosts_passed_alone(found: t.Iterable[CollectiveRun]) -> list[str]:
     """The hosts that alone ran to their end, in one order for whoever plans a ladder and whoever judges it: another one is no partner, and would
     hang the others.
@@ -181,7 +205,7 @@ def hosts_passed_alone(found: t.Iterable[CollectiveRun]) -> list[str]:
 
 def bisection_of(found: t.Sequence[CollectiveRun], values: t.Mapping[str, t.Any]) -> Bisection:
     """Who is to blame for the rungs that failed; no one where none did."""
-    step = next_step(hosts_passed_alone(found), groups_passed(found, values), MAX_SEARCHES)
+    step = next_step(hosts_passed_alone(found), groups_passed(found, values), MAX_SEARCHES, hosts_at_fault(found))
     return step.found or Bisection()
 
 

@@ -51,10 +51,11 @@ def left_out(order: t.Sequence[str], size: int) -> list[str]:
     return [host for host in order if host not in within]
 
 
-def next_step(order: t.Sequence[str], measured: Measured, searches: int) -> LadderStep:
+def next_step(order: t.Sequence[str], measured: Measured, searches: int, at_fault: t.Container[str] = ()) -> LadderStep:
     """The next step of a ladder.
 
-    order: the hosts; measured: whether each group that was measured passed; searches: how many launches of a search there were.
+    order: the hosts; measured: whether each group that was measured passed; searches: how many launches of a search there were;
+    at_fault: hosts that ended a run by an error of their own, so that no search is needed.
     """
     largest = largest_passed(measured)
     for size in group_sizes(len(order)):
@@ -65,16 +66,16 @@ def next_step(order: t.Sequence[str], measured: Measured, searches: int) -> Ladd
             return LadderStep(missing, size, order=order)
         failing = [group for group in wanted if not measured[group]]
         if failing:
-            return _searched(failing, order, measured, searches)
+            return _searched(failing, order, measured, searches, at_fault)
     return LadderStep(order=order)
 
 
-def _searched(failing: t.Sequence[Group], order: t.Sequence[str], measured: Measured, searches: int) -> LadderStep:
+def _searched(failing: t.Sequence[Group], order: t.Sequence[str], measured: Measured, searches: int, at_fault: t.Container[str]) -> LadderStep:
     """The next launch of a search; once it has ended, the ladder of those that it reported nothing against."""
-    found = bisect_hosts(failing, measured, order)
+    found = bisect_hosts(failing, measured, order, at_fault)
     if found.launch or not found.suspects:
         return LadderStep(found.launch if searches < MAX_SEARCHES else [], 0, found, order)
-    further = next_step([host for host in order if host not in found.suspects], measured, searches)
+    further = next_step([host for host in order if host not in found.suspects], measured, searches, at_fault)
     return replace(further, found=found.and_of(further.found))
 
 

@@ -8,10 +8,17 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import NotProved
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotProved
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives import bandwidth
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives.bandwidth import node_all_reduce, node_nics_all_reduce
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives.correctness import COLLECTIVES, REFUSED_MEMORY, collectives_correct, hung
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives.correctness import (
+    COLLECTIVES,
+    collectives_correct,
+    hung,
+    peer_to_peer,
+    ranks_as_asked,
+)
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives.slow_hosts import slow_node
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives.transport import (
     all_rails_used,
     gpudirect_used,
@@ -22,6 +29,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.rdma impo
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.training.results import ranks_agree
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.training.steps import slow_rank, step_outliers, step_time_stable
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.collective_runs import LADDER, NODE, PROBE, SEARCH, CollectiveRun
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.rank_errors import explained
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import typed
 
 BY_GPU = typed({})[0]["pod_node_busbw_by_gpu"]
@@ -270,7 +278,7 @@ def test_a_run_was_slow_once_where_every_repetition_passed() -> None:
     ],
 )
 def test_a_registration_is_refused_by_the_host_itself(words: str, of_memory: bool) -> None:
-    assert bool(REFUSED_MEMORY.search(words)) == of_memory
+    assert ("refuses to register memory" in explained(words)[0]) == of_memory
 
 
 @pytest.mark.parametrize(
@@ -293,3 +301,87 @@ def test_runs_that_nvlink_carries_between_hosts_prove_no_rail() -> None:
     rails = [{"device": "mlx5_0", "gpu": 0}]
     (found,) = all_rails_used(log, jobs, rails)
     assert found.severity == "unknown" and "NVLink over several hosts" in found.actual and "pod_nvlink_domain" in (found.fix or "")
+
+
+@pytest.mark.parametrize(
+    ("words", "own", "cause"),
+    [
+        ("Error while creating shared memory segment /dev/shm/nccl-3Xa9Wq (size 9637888), error: No space left on device (28)", True, "shared memory"),
+        ("ncclSystemError: Call to socket failed: Too many open files", True, "open files"),
+        ("CUDA driver version is insufficient for CUDA runtime version", True, "driver is too old"),
+        ("CUDA error: system not yet initialized", True, "fabric manager"),
+        ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", True, "free memory"),
+        ("CUDA error: uncorrectable ECC error encountered", True, "GPU or its NVLink failed"),
+        ("CUDA error: invalid device ordinal", True, "do not see"),
+        ("Bootstrap : no socket interface found", True, "NCCL_SOCKET_IFNAME"),
+        ("Call to ibv_modify_qp failed with 110 Connection timed out, local GID index 1, local GID fe80::1, remote GID fe80::2", True, "link-local"),
+        ("Call to ibv_modify_qp failed with 110 Connection timed out, local GID ::ffff:10.0.0.1, remote GID ::ffff:10.0.1.1", False, "no route"),
+        ("NET/IB: Got completion from peer 10.0.0.2<1> with status=12 opcode=129", False, "retries"),
+        ("socketStartConnect: Connect to 172.17.0.1<43210> failed : Connection refused", False, "NCCL_SOCKET_IFNAME"),
+        ("Mismatched NCCL version detected : rank 0 version 22809 rank 16 version 21803", False, "different versions of NCCL"),
+        ("ImportError: libnccl.so.2: cannot open shared object file", True, "lacks a library"),
+        ("ncclInternalError: internal check failed", False, "error that is printed"),
+    ],
+)
+def test_an_error_of_a_rank_has_its_own_cause_and_shows_whose_it_is(words: str, own: bool, cause: str) -> None:
+    (found, *_results) = collectives_correct([], [{"item": "1", "rank": 3, "outcome": "error", "signal": None, "error": words}], [], "nccl")
+    assert found.severity == ("fail" if own else "unknown") and cause in (found.cause or "") and found.fix
+
+
+def test_a_pair_without_copies_reports_why_and_not_each_pair() -> None:
+    with pytest.raises(CannotTell, match="no copy was measured: CUDA error"):
+        list(peer_to_peer([], 8, "nccl", None, 90.0, [{"error": "CUDA error: system not yet initialized"}]))
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "errors", "own"),
+    [
+        ({"done": {"a": None}, "killed": {"b": 9}}, {}, {"b": "a rank was ended by signal 9"}),
+        # Others report a lost connection when one is killed.
+        ({"error": {"a": None}, "killed": {"b": 9}}, {"a": "ncclRemoteError: remote process exited"}, {"b": "a rank was ended by signal 9"}),
+        # A launcher that ends all of them proves nothing of one.
+        ({"killed": {"a": 15, "b": 15}}, {}, {}),
+        ({"hung": {"a": None}, "ended": {"b": None}}, {}, {"b": "a rank never arrived where those of the other hosts waited for it"}),
+        ({"hung": {"a": None, "b": None}}, {}, {}),
+        ({"error": {"a": None}, "ended": {"b": None}}, {"a": "Too many open files"}, {"a": "Too many open files"}),
+        ({"error": {"a": None}, "ended": {"b": None}}, {"a": "Call to ibv_modify_qp failed with 110 Connection timed out"}, {}),
+    ],
+)
+def test_a_run_shows_which_of_its_hosts_ended_it(outcomes: dict[str, dict[str, int | None]], errors: dict[str, str], own: dict[str, str]) -> None:
+    assert CollectiveRun(LADDER, ("a", "b"), errors=errors, outcomes=outcomes).own_end == own
+
+
+def test_a_host_whose_runs_end_with_an_error_is_not_slow() -> None:
+    jobs, rates, ranks = {}, {}, {}
+    wrong = "Call to ibv_modify_qp failed with 110 Connection timed out, local GID ::ffff:10.0.0.1, remote GID ::ffff:10.0.1.1"
+    runs = {"rung of a and b": ("rung", "ab"), "rung of c and d": ("rung", "cd"), "search a c": ("search", "ac"), "search a d": ("search", "ad")}
+    runs |= {"search b c": ("search", "bc"), **{f"node {host}": ("node", host) for host in "abcd"}}
+    for host in "abcd":
+        mine = {item: kind for item, (kind, hosts) in runs.items() if host in hosts}
+        jobs[host] = [{**job(kind, item), "hosts": list(runs[item][1]), "device": None, "probe": None} for item, kind in mine.items()]
+        ended = {item for item in mine if "a" in runs[item][1] and item != "node a"}
+        rates[host] = [row for item in mine if item not in ended for row in ran(item, 350.0)[1]]
+        ranks[host] = [row for item in mine for row in ran(item, 350.0)[2]]
+        for row in ranks[host]:
+            if row["item"] in ended:
+                row |= {"outcome": "error", "error": wrong} if host == "a" else {"outcome": "ended"}
+    given = (VALUES["pod_rails"], 400.0, {2: 330.0}, 90.0, 15.0, {})
+    (found,) = slow_node(jobs, rates, ranks, "a", *given)
+    assert found.where == "the host" and wrong in found.actual and "slow" not in found.actual and "no route" in (found.cause or "")
+    assert [one.where for host in "bcd" for one in slow_node(jobs, rates, ranks, host, *given)] == []
+
+
+def test_the_pairs_of_a_gpu_with_narrow_links_have_a_cause_of_their_own() -> None:
+    copies = [
+        {"gpu": one, "peer": two, "access": True, "wrong": 0, "latency_us": 3.0, "gbyte_s": 190.0 if one == 0 else 380.0}
+        for one in range(4) for two in range(4) if one != two
+    ]  # fmt: skip
+    found = list(peer_to_peer(copies, 4, "nccl", None, 90.0))
+    assert len(found) == 3 and all("fewer lanes" in (one.cause or "") for one in found)
+
+
+def test_a_launcher_that_refuses_has_its_own_cause() -> None:
+    refused = {**job("rung", "rung, srun"), "role": "launcher", "status": "unknown", "words": "a node is drained", "device": None, "probe": None}
+    own = {**job("rung"), "device": None, "probe": None}
+    found = list(ranks_as_asked([own, refused], [], 8, [], {"a": [own, refused]}))
+    assert found and all("reports why it started no ranks" in (one.cause or "") for one in found)

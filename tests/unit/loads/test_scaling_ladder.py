@@ -120,3 +120,13 @@ def test_a_fabric_that_is_slow_only_under_all_hosts_blames_no_host() -> None:
     _measured, found, _rungs, searches = climbed(named(32), lambda group: len(group) < 32)
     assert found is not None and not found.hosts
     assert len(found.paths) == 1 and searches <= 2
+
+
+def test_a_host_that_ends_a_run_by_itself_is_not_searched_for_and_the_others_go_on() -> None:
+    order = ["a", "b", "c", "d", "e"]
+    measured = {frozenset("ab"): True, frozenset("cd"): False, frozenset("de"): True}
+    step = next_step(order, measured, 0, {"c"})
+    assert step.found is not None and step.found.hosts == {"c": ["d"]} and step.found.suspects == {"c"}
+    assert step.groups and all("c" not in group for group in step.groups)
+    # Without that error the search begins.
+    assert next_step(order, measured, 0).rung == 0

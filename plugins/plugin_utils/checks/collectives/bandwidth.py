@@ -24,6 +24,7 @@ from ...loads.collective_runs import (
     run_passed,
     slow_alone,
 )
+from ...loads.rank_errors import explained
 from ...loads.thresholds import known_node_busbw, minimum_busbw, within_tolerance
 from ...pod.types import Rail
 from .. import PAIR, CannotTell, Finding, NotApplicable, NotProved, check
@@ -241,7 +242,8 @@ def ladder_values(rails: list[Rail], link: float, table: dict[str, t.Any], perce
 def _low(run: CollectiveRun, values: dict[str, t.Any], reasons: list[str], cause: str | None, variables: list[str]) -> Finding:
     where, minimum = f"all-reduce over {len(run.hosts)} hosts", minimum_busbw(len(run.hosts), values)
     if run.top is None or run.trouble:
-        return Finding(where, "a rate", "; ".join(run.trouble[:3]) or "rate: not reported", "unknown", judged=bool(run.trouble))
+        cause, fix = explained(next(iter(run.errors.values()))) if run.errors else (None, None)
+        return Finding(where, "a rate", "; ".join(run.trouble[:3]) or "rate: not reported", "unknown", cause=cause, fix=fix, judged=bool(run.trouble))
     if run.wrong:
         return Finding(where, "no wrong value", f"{run.wrong} wrong values")
     number = "" if minimum is None else f"{minimum:.4g} GB/s busbw or more"
@@ -262,7 +264,10 @@ def rail_all_reduce(load_jobs: Peers, collective_rates: Peers, collective_ranks:
         raise NotApplicable("no rail was run by itself: this needs NCCL, two hosts of the group that ran alone, and rails with a GPU")
     rated = {device: run.top for device, run in found.items() if run.top is not None and not run.trouble}
     for device in sorted(found.keys() - rated.keys()):
-        yield Finding(f"rail {device}", "a rate", "; ".join(found[device].trouble[:2]) or "rate: not reported", "unknown")
+        run = found[device]
+        cause, fix = explained(next(iter(run.errors.values()))) if run.errors else (None, None)
+        words = "; ".join([*(f"{host}: {error[:200]}" for host, error in run.errors.items()), *run.trouble][:2]) or "rate: not reported"
+        yield Finding(f"rail {device}", "a rate", words, "unknown", cause=cause, fix=fix)
     middle = typical(rated.values())
     minimum = middle * pod_median_percent / 100
     for device, rate in rated.items():

@@ -5,23 +5,22 @@
 
 from __future__ import annotations
 
-import re
 import statistics
 import typing as t
 
 from ...loads.collective_runs import LAUNCHER, RAIL, RANK, TABLE
+from ...loads.rank_errors import explained, is_own
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows
-from .._not_measured import not_measured
+from .._not_measured import NO_RATES, not_measured
 
 # A copy of four bytes as torch starts it takes 15 µs over NVLink, of which the link has a few.
 SLOW_US = 40.0
-# How NCCL reports that the host's kernel or RDMA driver refuses to register memory.
-REFUSED_MEMORY = re.compile(r"ibv_reg_(?:dmabuf_)?mr\w*\b.*Cannot allocate memory|[Uu]nable to register memory")
-MEMORY_CAUSE = "The rank's host refuses to register memory for RDMA: the job's limit of locked memory is too low, or the host has too little memory left."
-MEMORY_FIX = (
-    "Run ulimit -l inside the job and set it to unlimited: LimitMEMLOCK=infinity of slurmd, sshd or the container runtime, --ulimit memlock=-1 of a "
-    "container; then compare the host's free memory and the kernel's log with a good host's."
+REFUSED_CAUSE = "The launcher itself reports why it started no ranks, or not on all hosts: of network and GPUs nothing is proved."
+REFUSED_FIX = "Mend what it names (login, names of hosts, state of nodes, account, slots), try the command of the evidence by hand, then run layer 5 again."
+NARROW_CAUSE = "The two GPUs reach each other, over a link at part of its rate: NVLinks (or XGMI, PCIe) of one of them are down or trained with fewer lanes."
+NARROW_FIX = (
+    "Where all slow pairs share a GPU it is that one: compare its nvidia-smi nvlink -s and -e with another's, then reset the GPUs."
 )
 # What every rank must have proved; the barrier is what each timed call begins with.
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all")
@@ -43,10 +42,9 @@ def collectives_correct(
     for row in collective_ranks:
         if row["outcome"] in ("error", "killed"):
             why = row["error"] or f"ended by signal {row['signal']}"
-            # A registration that is refused fails within the rank's own host, before anything is sent.
-            of_memory = REFUSED_MEMORY.search(str(why)) is not None
-            severity = "fail" if row["outcome"] == "killed" or of_memory else "unknown"
-            cause, fix = (MEMORY_CAUSE, MEMORY_FIX) if of_memory else (None, None)
+            # What fails within the rank's own host is its fault; of a connection the other end or the path may be at fault.
+            severity = "fail" if row["outcome"] == "killed" or is_own(row["error"]) else "unknown"
+            cause, fix = explained(row["error"] or f"a rank was {why}")
             yield Finding(f"rank {row['rank']}", "a normal exit", f"{why}"[:400], severity, cause=cause, fix=fix, judged=True)
     for row in collective_results:
         where = f"rank {row['rank']} {row['collective']} of {row['count']} {row['dtype']}"
@@ -97,7 +95,9 @@ def hung(hangs: Rows, ranks: Rows, jobs: Rows) -> t.Iterator[Finding]:
         for rank in missing:
             host, gpu = _home(rank, item, ranks, jobs)
             where = f"rank {rank}" + ("" if host is None else f" (GPU {gpu})")
-            yield Finding(where, f"to arrive at {place}", f"it never arrived{_end_of(rank, item, ranks)}{ras}", host=host)
+            end = _end_of(rank, item, ranks)
+            cause, fix = explained("a rank was ended by signal" if "signal" in end else "a rank never arrived")
+            yield Finding(where, f"to arrive at {place}", f"it never arrived{end}{ras}", host=host, cause=cause, fix=fix)
         if not missing:
             reported = "; ".join(sorted({row["words"] for row in rows if row["words"]}))
             why = reported or "every rank arrived and none finished: they call different collectives, or a path between them is down or far too slow"
@@ -127,7 +127,7 @@ def _end_of(rank: int, item: str, ranks: Rows) -> str:
 def no_wrong_values(collective_rates: Rows, nccl_tests: Rows | None = None) -> t.Iterator[Finding]:
     """No value of any timed size is wrong, and every size was verified."""
     if not collective_rates and not nccl_tests:
-        raise CannotTell("no size was verified")
+        raise CannotTell(NO_RATES)
     for row in collective_rates:
         if row["wrong"]:
             yield Finding(f"{row['item']}: rank {row['rank']} {row['collective']} of {row['size_bytes']} bytes", "no wrong value", f"{row['wrong']} wrong")
@@ -159,7 +159,7 @@ def ranks_as_asked(
     if not asked:
         raise not_measured("; ".join(str(row["words"]) for row in load_jobs if row["words"]) or "nothing was run")
     for row in refused(load_jobs):
-        yield Finding(row["item"], "ranks on all of its hosts", str(row["words"]), "unknown", judged=True)
+        yield Finding(row["item"], "ranks on all of its hosts", str(row["words"]), "unknown", cause=REFUSED_CAUSE, fix=REFUSED_FIX)
     by_launcher = refusals(load_jobs_of_peers or {})
     not_started = {row["item"]: by_launcher[of_run(row)] for row in load_jobs if row["role"] == RANK and of_run(row) in by_launcher}
     for item, (hosts, ranks) in asked.items():
@@ -167,7 +167,8 @@ def ranks_as_asked(
         tables = [row for row in nccl_tests or () if row["item"] == item]
         if not rows and not tables:
             # Where the launcher reported why it started none, that is the reason on each of the hosts.
-            yield Finding(item, f"{ranks} ranks of this host", not_started.get(item, "not reported"), "unknown", judged=item in not_started)
+            own = (REFUSED_CAUSE, REFUSED_FIX) if item in not_started else (None, None)
+            yield Finding(item, f"{ranks} ranks of this host", not_started.get(item, "not reported"), "unknown", cause=own[0], fix=own[1])
         elif rows and (len(rows), {row["ranks"] for row in rows}) != (ranks, {hosts * ranks}):
             reported = f"{len(rows)} here, of {', '.join(map(str, sorted({row['ranks'] for row in rows})))}"
             yield Finding(item, f"{ranks} ranks of this host, of {hosts * ranks}", reported)
@@ -196,7 +197,7 @@ def arrivals_even(collective_rates: Rows, pod_late_rank_ms: float) -> t.Iterator
     for row in collective_rates:
         late.setdefault((row["item"], row["rank"]), []).append(row["late_ms"])
     if not late:
-        raise CannotTell("arrival times: not reported")
+        raise CannotTell(NO_RATES)
     for (item, rank), times in late.items():
         # The first call of a run includes the building of its communicator.
         typical = statistics.median(times[1:] or times)
@@ -211,11 +212,14 @@ def arrivals_even(collective_rates: Rows, pod_late_rank_ms: float) -> t.Iterator
 )
 def peer_to_peer(
     gpu_copies: Rows, pod_gpus_per_host: int, pod_collective_backend: str, pod_copy_min_gbyte_s: float | None,
-    pod_median_percent: float,
+    pod_median_percent: float, collective_ranks: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Every pair of GPUs of a host copies directly, at a similar rate, and with the right values."""
     if pod_gpus_per_host < 2 or pod_collective_backend == "gloo":
         raise NotApplicable("the host has fewer than two GPUs" if pod_gpus_per_host < 2 else "gloo has no copies between GPUs")
+    ended = next((row["error"] for row in collective_ranks or () if row["error"]), None)
+    if not gpu_copies and ended:
+        raise not_measured(f"no copy was measured: {ended[:300]}")
     reported = {(row["gpu"], row["peer"]): row for row in gpu_copies}
     middle = statistics.median(row["gbyte_s"] for row in gpu_copies) if gpu_copies else 0.0
     minimum = max(pod_copy_min_gbyte_s or 0.0, middle * pod_median_percent / 100)
@@ -228,6 +232,7 @@ def peer_to_peer(
         elif row["wrong"]:
             yield Finding(where, "no wrong value", f"{row['wrong']} wrong")
         elif row["gbyte_s"] < minimum:
-            yield Finding(where, f"{minimum:.4g} GB/s or more, the median of the host's pairs is {middle:.4g}", f"{row['gbyte_s']:.4g} GB/s")
+            wanted = f"{minimum:.4g} GB/s or more, the median of the host's pairs is {middle:.4g}"
+            yield Finding(where, wanted, f"{row['gbyte_s']:.4g} GB/s", cause=NARROW_CAUSE, fix=NARROW_FIX)
         elif row["latency_us"] > SLOW_US:
             yield Finding(where, f"{SLOW_US:g} µs or less", f"{row['latency_us']:.3g} µs", "warn")

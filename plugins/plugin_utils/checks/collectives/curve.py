@@ -12,6 +12,7 @@ from ...loads.thresholds import host_gbyte_s
 from ...pod.types import Rail
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows
+from .._not_measured import NO_RATES
 from ._nccl_transport import forced, of_another_setting
 from ._runs import runs_of_all_hosts
 from .bandwidth import Peers
@@ -55,7 +56,7 @@ def curve_rises(load_jobs: Rows, collective_rates: Rows, collective_ranks: Rows,
     """From 64 MiB up, a larger size is at most {pod_curve_dip_percent} percent slower than a smaller one."""
     curves = [run for run in collective_runs({pod_node: load_jobs}, {pod_node: collective_rates}, {pod_node: collective_ranks}) if len(run.busbw) > 1]
     if not curves:
-        raise CannotTell("no run reported the rates of two sizes")
+        raise CannotTell(NO_RATES)
     for run in curves:
         best = 0.0
         for size, rate in sorted(run.busbw.items()):

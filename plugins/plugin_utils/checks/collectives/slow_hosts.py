@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import typing as t
 
-from ...loads.collective_runs import LADDER, SEARCH, bisection_of, restoring_probes, run_passed
+from ...loads.bisection import Group
+from ...loads.collective_runs import LADDER, SEARCH, CollectiveRun, bisection_of, hosts_at_fault, restoring_probes, run_passed
+from ...loads.rank_errors import explained
 from ...loads.thresholds import expected_busbw
 from ...pod.types import Rail
 from .. import Finding, NotApplicable, check
 from .._grouping import Rows
-from ._nccl_transport import forced, of_another_setting
+from ._nccl_transport import forced, of_another_setting, unlisted
 from ._runs import probes_of_several_hosts, runs_of_all_hosts
 from .bandwidth import Peers, ladder_values, passed_again
 from .correctness import of_run, refusals
@@ -41,20 +43,52 @@ def slow_node(
     if pod_node in state.hosts:
         partners = ", ".join(state.hosts[pod_node])
         words = "the host", f"{expected_busbw(2, values) or 0:.4g} GB/s with a partner that passed", f"slow with {partners}, fast without it"
-        variables = forced(nccl_log, load_jobs_of_peers.get(pod_node, []), pod_nccl_environment)
+        jobs = load_jobs_of_peers.get(pod_node, [])
         why = _not_started(pod_node, state.hosts[pod_node], load_jobs_of_peers)
+        pairs: list[Group] = [frozenset({pod_node, partner}) for partner in state.hosts[pod_node]]
+        own = hosts_at_fault(found).get(pod_node)
+        errors = {pod_node: own} if own else _ended(found, pairs)
         if why is not None:
             yield Finding("the host", words[1], f"no run with {partners} was started: {why}", "unknown", cause=LAUNCHER_CAUSE, fix=LAUNCHER_FIX)
+        elif errors:
+            beside = "".join(f"; {name}={value} is set here" for name, value in unlisted(nccl_log or [], jobs, pod_nccl_environment))
+            yield _of_error("the host", f"a run with {partners} that ends well", errors, beside)
         else:
+            variables = forced(nccl_log, jobs, pod_nccl_environment)
             yield of_another_setting(*words, variables) if variables else Finding(*words)
     again = passed_again(found, probes_of_several_hosts(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers), values)
     for first, second in state.paths:
         if pod_node in first | second and first | second != again:
-            yield Finding("the path", "the same rate together as apart", f"{_named(first)} and {_named(second)} are fast apart and slow together")
+            yield from _of_path(pod_node, first, second, _ended(found, [first | second]))
     if any(pod_node in group for group in state.open):
         probes = probes_of_several_hosts(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)
         tried = restoring_probes(probes, lambda run: run_passed(run, values))
         yield _all_alike(sum(map(len, state.open)), tried)
+
+
+def _ended(found: t.Iterable[CollectiveRun], groups: t.Sequence[Group]) -> dict[str, str]:
+    """The errors by host with which the runs of some groups ended, none where one of them gave a rate: then it is slow, too."""
+    runs = [run for run in found if run.kind in (LADDER, SEARCH) and run.group in groups]
+    errors = {host: error for run in reversed(runs) for host, error in run.errors.items()}
+    return errors if all(run.errors and run.top is None for run in runs) else {}
+
+
+def _of_error(where: str, expected: str, errors: t.Mapping[str, str], beside: str = "") -> Finding:
+    """That runs of some hosts ended with an error, with the cause and fix of that error."""
+    error = next(iter(errors.values()))
+    cause, fix = explained(error)
+    return Finding(where, expected, f"{error[:400]} (of {_named(errors)}){beside}", cause=cause, fix=fix)
+
+
+def _of_path(host: str, first: Group, second: Group, errors: dict[str, str]) -> t.Iterator[Finding]:
+    """Two groups that pass apart and not together: a path, unless it is ranks of some of their hosts alone that end with an error."""
+    together = f"a run of {_named(first)} and {_named(second)} together that ends well, as apart"
+    if host in errors and len(errors) < len(first | second):
+        yield _of_error("the host", together, {host: errors[host]})
+    elif len(errors) == len(first | second):
+        yield _of_error("the path", together, errors)
+    elif not errors:
+        yield Finding("the path", "the same rate together as apart", f"{_named(first)} and {_named(second)} are fast apart and slow together")
 
 
 def _not_started(host: str, partners: t.Container[str], jobs: Peers) -> str | None:

@@ -9,6 +9,7 @@ import math
 import statistics
 import typing as t
 
+from ...loads.rank_errors import explained, is_own
 from ...loads.thresholds import longest_step_ms
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows
@@ -271,7 +272,9 @@ def no_nccl_timeouts(
     ill = [row for row in training_ranks if row["outcome"] in ("killed", "error")] or [row for row in training_ranks if row["outcome"] == "ended"]
     for row in ill:
         why = row["error"] or (f"ended by signal {row['signal']}" if row["signal"] else row["outcome"])
-        yield Finding(f"rank {row['rank']}", "a normal exit", str(why)[:400], "unknown" if row["outcome"] == "error" else None, judged=True)
+        cause, fix = explained(row["error"]) if row["error"] else (None, None)
+        severity = "unknown" if row["outcome"] == "error" and not is_own(row["error"]) else None
+        yield Finding(f"rank {row['rank']}", "a normal exit", str(why)[:400], severity, cause=cause, fix=fix, judged=True)
     if len(training_ranks) != pod_gpus_per_host:
         yield Finding("ranks", str(pod_gpus_per_host), str(len(training_ranks)), "unknown")
     yield from timed_out(collective_timeouts or ())

@@ -21,6 +21,7 @@ from ..collective_runs import (
     CollectiveRun,
     collective_runs,
     groups_passed,
+    hosts_at_fault,
     hosts_passed_alone,
     run_passed,
     slow_alone,
@@ -68,7 +69,7 @@ def plan_collectives(situation: StepInput) -> Schedule | None:
     found = collective_runs(jobs, rates, ranks)
     order = hosts_passed_alone(found)
     searches = len({row["step"] for rows in jobs.values() for row in rows if row["kind"] == SEARCH and row["role"] != TABLE})
-    step = next_step(order, groups_passed(found, situation.values), searches)
+    step = next_step(order, groups_passed(found, situation.values), searches, hosts_at_fault(found))
     if not step.groups:
         probes = [row for rows in jobs.values() for row in rows if row["kind"] == PROBE]
         probed = any(len(row["hosts"]) > 1 for row in probes)
