@@ -11,6 +11,14 @@ STUCK_CAUSE = "The NIC is in a bad state (firmware, PCIe power management): it i
 STUCK_FIX = "Reset the NIC (mlxfwreset -d PCI reset) or power the host off and on, cold; then compare its PCIe width, speed and firmware with a good host's."
 PASSED_CAUSE = "One test was slow, and the same round passed each time that it was repeated: traffic of another source, a path that was busy, or a start."
 PASSED_FIX = "Run layer 4 again; where it comes back on the same rail or path, look at the switches' uplinks and the host's log at that time."
+NOT_RUN_CAUSE = (
+    "perftest did not come to a rate, for what it prints: of RDMA nothing is proved. A partner that is not reached is behind a firewall or did not start its "
+    "side; memory or queue pairs that are refused are limits of the host."
+)
+NOT_RUN_FIX = (
+    "Start the command of the evidence (load_jobs) by hand between the two hosts: open the TCP ports from pod_perftest_port on in the host's firewall, and "
+    "compare its perftest, memory limits and the address at which it is reached with a good host's."
+)
 ONLY_CONCURRENT = "only under concurrent load"
 CONCURRENT_CAUSE = "It carries its rate alone and not beside others: the host's PCIe, memory or NUMA, or uplinks that several pairs share."
 CONCURRENT_FIX = (

@@ -29,7 +29,7 @@ from . import PAIR, Finding, NotApplicable, check
 from ._beside import Counted, errors_grown
 from ._grouping import typical
 from ._not_measured import not_measured
-from ._slow_pairs import CONCURRENT_CAUSE, CONCURRENT_FIX, ONLY_CONCURRENT, PASSED_CAUSE, PASSED_FIX, STUCK, STUCK_CAUSE, STUCK_FIX
+from ._slow_pairs import CONCURRENT_CAUSE, CONCURRENT_FIX, NOT_RUN_CAUSE, NOT_RUN_FIX, ONLY_CONCURRENT, PASSED_CAUSE, PASSED_FIX, STUCK, STUCK_CAUSE, STUCK_FIX
 from ._under_load import CLASS_FIX, OTHER_CLASS, in_class
 
 Grouped = dict[str, Rows]
@@ -147,11 +147,12 @@ def _at_fault(end: PairEnd, test: PairTest, blame: Blame, wanted: str, stuck: bo
     severity = None if test.status in ("ok", "fail") else "unknown"
     who = f"the host, {ONLY_CONCURRENT}" if blame.kind == "host" else "this rail"
     actual = f"{test.reported} with {other}: {who}, for {blame.why}"
+    if severity == "unknown":
+        return Finding(end.device, wanted, actual, severity, cause=NOT_RUN_CAUSE, fix=NOT_RUN_FIX)
     if blame.kind == "host":
         return Finding(end.device, wanted, actual, severity, cause=CONCURRENT_CAUSE, fix=CONCURRENT_FIX)
-    if stuck:
-        return Finding(end.device, wanted, f"{actual}; no error counter grew", severity, cause=STUCK_CAUSE, fix=STUCK_FIX)
-    return Finding(end.device, wanted, actual, severity)
+    own = (STUCK_CAUSE, STUCK_FIX) if stuck else (None, None)
+    return Finding(end.device, wanted, f"{actual}{'; no error counter grew' if stuck else ''}", severity, cause=own[0], fix=own[1])
 
 
 @check(

@@ -309,6 +309,8 @@ def test_both_ends_of_a_cable_have_the_same_lossless_priority() -> None:
     assert "got on 3, 4" in str(agrees(lossless(PORTS, Ethernet1=(3, 4)))[0])
     found = agrees(lossless(PORTS), {**PEERS, "gpu01": lossless(["ens0"], ())})
     assert said(found) == [(None, "Ethernet1/1 PFC: expected on priority 3 only at gpu01 ens0 too, got on none there", None)]
+    # A switch at the other end has a finding of its own.
+    assert agrees(lossless(PORTS), {**PEERS, "spine01": lossless(["Ethernet0"], (4,))}) == []
     assert [one.severity for one in agrees(lossless(PORTS), {key: value for key, value in PEERS.items() if key != "spine02"})] == ["unknown"]
     assert [one.severity for one in agrees(lossless(PORTS[1:]))] == ["unknown"]
 

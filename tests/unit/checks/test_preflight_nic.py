@@ -48,6 +48,7 @@ def test_rails_present():
     assert said(nic.rails_present(PORTS[1:], LINKS, RAILS)) == [("rocep24s0: expected Active and LinkUp, got no such RDMA device", None)]
     assert said(nic.rails_present(PORTS, LINKS[1:], RAILS)) == [("rocep24s0: expected Active and LinkUp, got no RDMA link of that device", None)]
     swapped = [link("rocep24s0", "ens2np0"), link("rocep64s0", "ens1np0")]
+    assert all("another order" in found.cause for found in nic.rails_present(PORTS, swapped, RAILS))
     assert [one[0] for one in said(nic.rails_present(PORTS, swapped, RAILS))] == [
         "rocep24s0: expected netdev ens1np0, got ens2np0",
         "rocep64s0: expected netdev ens2np0, got ens1np0",

@@ -176,7 +176,7 @@ HEALTHY: dict[str, t.Any] = {
     ("change", "judged"),
     [
         ({}, []),
-        ({"ecc_uncorrected_volatile": 2}, [("GPU 0", "+2", None)]),
+        ({"ecc_uncorrected_volatile": 2}, [("GPU 0", "2 more uncorrected", None)]),
         ({"ecc_uncorrected_volatile": None}, [("GPU 0", "not reported: ECC is off or missing", "unknown")]),
         ({"remap_pending": True}, [("GPU 0", "row remap pending", None)]),
         ({"pcie_width": 8}, [("GPU 0", "x8", None)]),

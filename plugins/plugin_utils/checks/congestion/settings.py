@@ -39,7 +39,8 @@ def qos_agrees(
             yield Finding(f"{cable['port']} PFC", f"on priority {pod_roce_priority} only", words, port=cable["port"])
         elif far is None:
             yield Finding(f"{cable['port']} PFC", f"the same at {end}", f"{cable['peer']} does not report it", "unknown", cable["port"])
-        elif far != near:
+        elif far != near and cable["peer_role"] == "host":
+            # A switch at the other end has a finding of its own; this one is as planned.
             yield Finding(f"{cable['port']} PFC", f"on priority {pod_roce_priority} only at {end} too", f"on {_named(far)} there", port=cable["port"])
     if ecn_settings is not None:
         yield from _marking(ecn_settings, pod_cables, pod_roce_priority)

@@ -34,6 +34,14 @@ SHIFTED_FIX = (
 OLD_GPU = re.compile(r"\b(?:[KMP]\d{1,4}m?|GTX \d+|TITAN (?:X|Xp|Z))\b")
 
 
+RENAMED_CAUSE = (
+    "The host numbers its NICs in another order than the plan (a card was added or replaced, a naming rule lost): this is another rail's NIC."
+)
+RENAMED_FIX = (
+    "Compare rdma link and the PCI addresses with pod_rails; bring back the names (udev rules, persistent naming) or the order of the cards."
+)
+
+
 @check(
     cause="The NIC is missing on the PCIe bus, its driver is not loaded, its cable is out, or a leaf's port is shut.",
     fix="Look for the device with lspci, load its driver, then look at the cable and the leaf's port.",
@@ -49,7 +57,7 @@ def rails_present(ibstat: Rows, rdma_link: Rows, pod_rails: list[Rail]) -> t.Ite
         elif (rows[0]["state"], rows[0]["physical_state"]) != ("Active", "LinkUp"):
             yield Finding(rail["device"], "Active and LinkUp", f"{rows[0]['state']} and {rows[0]['physical_state']}")
         elif rail.get("netdev") and link["netdev"] not in (None, rail["netdev"]):
-            yield Finding(rail["device"], f"netdev {rail['netdev']}", link["netdev"])
+            yield Finding(rail["device"], f"netdev {rail['netdev']}", link["netdev"], cause=RENAMED_CAUSE, fix=RENAMED_FIX)
 
 
 @check(

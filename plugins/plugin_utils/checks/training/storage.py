@@ -12,6 +12,10 @@ from .._grouping import Rows
 
 PATH = "pod_dataset_path"
 FROM_MEMORY = "the page cache"
+REFUSED_CAUSE = "The host's file system returned an error instead of data: the mount is missing, stale or hangs, or the dataset is not where it should be."
+REFUSED_FIX = (
+    "Read the path by hand on this host (ls, dd iflag=direct), compare its mount with a good host's, and mount it again; then look at the client's log."
+)
 
 
 @check(
@@ -26,7 +30,8 @@ def dataset_feeds(dataset_reads: Rows, pod_dataset_path: str, pod_dataset_read_g
         yield Finding(pod_dataset_path, "a read rate", "nothing was read", "unknown")
     for row in dataset_reads:
         if row["error"] is not None or row["gbyte_s"] is None:
-            yield Finding(pod_dataset_path, "a read rate", str(row["error"] or "not reported"), "unknown", judged=row["error"] is not None)
+            own = (REFUSED_CAUSE, REFUSED_FIX) if row["error"] else (None, None)
+            yield Finding(pod_dataset_path, "a read rate", str(row["error"] or "not reported"), "unknown", cause=own[0], fix=own[1])
         elif row["by"] == FROM_MEMORY:
             yield Finding(
                 pod_dataset_path, "reads from the storage", f"{row['gbyte_s']:.3g} GB/s through the host's page cache, not from the storage", "unknown",

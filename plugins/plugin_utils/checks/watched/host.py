@@ -69,6 +69,13 @@ LOG_CAUSE = "The kernel's log was cleared, or its buffer is too small for what w
 LOG_FIX = "Keep the log in the journal (systemd-journald) or enlarge the kernel's buffer (log_buf_len), then evaluate the layer again."
 
 
+MEMORY_CAUSE = "The GPU's memory had an error that ECC could not correct, or its driver was loaded again: the program that used it was ended or has wrong data."
+MEMORY_FIX = (
+    "Drain the host and reset the GPU, so that the row is remapped (nvidia-smi -q -d ROW_REMAPPER,ECC); read the Xids of that time, run the vendor's "
+    "diagnostics, and replace the GPU where errors come back or no spare row is left."
+)
+
+
 @check(
     cause="A GPU failed under load: its memory, its PCIe link or its driver.",
     fix="Look for Xids in the kernel's log at the time of the load; drain the host, run the vendor's diagnostics, and replace it if it fails again.",
@@ -87,7 +94,8 @@ def gpus_under_load(gpus_idle: Rows, gpus: Rows, pod_pcie_width: int) -> t.Itera
             continue
         errors = [one["ecc_uncorrected_volatile"] for one in (gpu, now)]
         if errors[1] is not None and errors[0] is not None and errors[1] != errors[0]:
-            yield Finding(where, f"no uncorrected ECC error {SINCE}", f"+{errors[1] - errors[0]}" if errors[1] > errors[0] else "counter was reset")
+            grown = f"{errors[1] - errors[0]} more uncorrected" if errors[1] > errors[0] else "counter was reset"
+            yield Finding(where, f"no uncorrected ECC error {SINCE}", grown, cause=MEMORY_CAUSE, fix=MEMORY_FIX)
         elif None in errors:
             yield Finding(where, f"no uncorrected ECC error {SINCE}", "not reported: ECC is off or missing", "unknown")
         for column, words in (("remap_pending", "row remap pending"), ("reset_required", "reset required")):
