@@ -54,6 +54,7 @@ class Rail:
     gid_address: str = ""
     gid_first_index: int = 0
     pcie_width: int = 16
+    pcie_speed: str = "32.0 GT/s PCIe"
     iommu: str = "identity"
     sriov_vfs: int = 0
     trust: str = "dscp"

@@ -186,13 +186,13 @@ def pci_devices(host: Host) -> str:
         if gpu.present:
             lines += _device(gpu.pci, "0x030200", "0x10de", "0x2330", gpu.numa, gpu.pcie_width, 0)
     for rail in host.rails:
-        lines += _device(rail.pci, "0x020000", "0x15b3", "0x1021", rail.numa, rail.pcie_width, rail.sriov_vfs)
+        lines += _device(rail.pci, "0x020000", "0x15b3", "0x1021", rail.numa, rail.pcie_width, rail.sriov_vfs, rail.pcie_speed)
     lines += _device("0000:05:00.0", "0x020000", "0x8086", "0x1593", 0, 8, 0)
     return "\n".join([*lines, *_device("0000:15:01.0", "0x060400", "0x8086", "0x352a", 0, 16, 0)]) + "\n"
 
 
-def _device(pci: str, kind: str, vendor: str, device: str, numa: int, width: int, vfs: int) -> list[str]:
-    said = {"class": kind, "vendor": vendor, "device": device, "numa_node": numa, "current_link_speed": "32.0 GT/s PCIe", "current_link_width": width}
+def _device(pci: str, kind: str, vendor: str, device: str, numa: int, width: int, vfs: int, speed: str = "32.0 GT/s PCIe") -> list[str]:
+    said = {"class": kind, "vendor": vendor, "device": device, "numa_node": numa, "current_link_speed": speed, "current_link_width": width}
     said |= {"max_link_speed": "32.0 GT/s PCIe", "max_link_width": 16}
     said |= {"sriov_numvfs": vfs, "sriov_totalvfs": 16} if kind == "0x020000" else {}
     return [f"/sys/bus/pci/devices/{pci}/{name}:{value}" for name, value in said.items()]
