@@ -103,9 +103,12 @@ def entries(report: Report, severities: t.Container[str] = ("fail", "unknown")) 
         blamed[place].explains += len(findings)
         blamed[place].explained += _by_check(findings)
     order = [layer["layer"] for layer in report["layers"]]
-    # What another finding of its layer explains comes behind it, however many places it has.
+    # What another finding of its layer explains comes behind it, however many places it has; a boot is why readings of its node cannot be compared.
     return sorted(
-        folded.values(), key=lambda entry: (order.index(entry.layer), -entry.explains, entry.verdict != "fail", entry.follows, -len(entry.places))
+        folded.values(),
+        key=lambda entry: (
+            order.index(entry.layer), -entry.explains, entry.verdict != "fail", entry.check != BOOT_CHECK, entry.follows, -len(entry.places)
+        ),
     )  # fmt: skip
 
 

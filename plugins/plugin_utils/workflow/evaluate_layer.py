@@ -16,7 +16,7 @@ from ..evaluate.boots import BOOT_CHECK, verdicts_of_boots
 from ..evaluate.gates import NOT_RUN, Gate, count_nodes, decide_gates
 from ..evaluate.layer import Layer, verdicts_of_checks
 from ..evaluate.metrics import metric_values
-from ..evaluate.root_causes import add_places, explained_by_silence
+from ..evaluate.root_causes import add_places, blame_leaves, explained_by_silence
 from ..evaluate.verdicts import Verdict
 from ..evaluate.waivers import waivers
 from ..pod.plan import Plan
@@ -61,6 +61,7 @@ def evaluate_layer(run: Path, layer: str, silent_words: t.Callable[[str], str | 
     in_scope = {node.name for node in plan.nodes.values() if node.group is None or state.scope[node.group] != "out"}
     records = [one.record() for one in verdicts]
     add_places(plan, records)
+    blame_leaves(plan, records)
     counts, explained = count_nodes(plan, verdicts, in_scope), explained_by_silence(plan, verdicts)
     store.keep_verdicts(layer, {"verdicts": records, "counts": counts, "explained": explained})
     store.keep_state(state)

@@ -8,7 +8,13 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.root_causes import OF_PAIRS, add_explanations, add_places, explained_by_silence
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.root_causes import (
+    OF_PAIRS,
+    add_explanations,
+    add_places,
+    blame_leaves,
+    explained_by_silence,
+)
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.verdicts import Verdict
 
 
@@ -235,3 +241,25 @@ def test_a_switch_that_does_not_mark_explains_the_rails_on_it_alone(plan, leaf: 
 def test_a_switch_explains_the_groups_that_its_finding_is_about(verdict: str, explains: bool) -> None:
     of_port = below("crc_clean", "leaf01", "Ethernet33", group=None, affects=["rack_01", "rack_02"], by_group={"rack_01": verdict, "rack_02": "fail"})
     assert explaining(recorded("all_reduce_bandwidth", "fail"), of_port) == ["crc_clean"] * explains
+
+
+def of_leaf(plan: t.Any, slow: dict[str, list[str]], severity: str = "fail") -> dict[str, str | None]:
+    """The cause of each finding, by host and rail; slow: the rails of each of four hosts."""
+    records = []
+    for number in range(1, 5):
+        host = f"gpu0{number}"
+        findings = [{"host": host, "where": rail, "severity": severity} for rail in slow.get(host, [])]
+        records.append({"check": "write_bw_per_rail", "host": host, "verdict": severity if findings else "pass", "findings": findings})
+    add_places(plan, records)  # type: ignore[arg-type]
+    blame_leaves(plan, records)  # type: ignore[arg-type]
+    return {f"{one['host']} {one['where']}": one.get("cause") for record in records for one in record["findings"]}  # type: ignore[attr-defined]
+
+
+def test_a_leaf_is_named_where_all_of_its_hosts_are_slow_on_it_and_well_elsewhere(plan) -> None:
+    every = [f"gpu0{number}" for number in range(1, 5)]
+    found = of_leaf(plan, dict.fromkeys(every, ["mlx5_0"]))
+    assert len(found) == 4 and all("leaf01" in (cause or "") for cause in found.values())
+    # One of them is well there, all leaves are slow, or nothing was measured: it is not the leaf that is known to be.
+    assert set(of_leaf(plan, dict.fromkeys(every[:3], ["mlx5_0"])).values()) == {None}
+    assert set(of_leaf(plan, dict.fromkeys(every, ["mlx5_0", "mlx5_1"])).values()) == {None}
+    assert set(of_leaf(plan, dict.fromkeys(every, ["mlx5_0"]), "unknown").values()) == {None}

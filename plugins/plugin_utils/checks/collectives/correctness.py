@@ -19,9 +19,7 @@ SLOW_US = 40.0
 REFUSED_CAUSE = "The launcher itself reports why it started no ranks, or not on all hosts: of network and GPUs nothing is proved."
 REFUSED_FIX = "Mend what it names (login, names of hosts, state of nodes, account, slots), try the command of the evidence by hand, then run layer 5 again."
 NARROW_CAUSE = "The two GPUs reach each other, over a link at part of its rate: NVLinks (or XGMI, PCIe) of one of them are down or trained with fewer lanes."
-NARROW_FIX = (
-    "Where all slow pairs share a GPU it is that one: compare its nvidia-smi nvlink -s and -e with another's, then reset the GPUs."
-)
+NARROW_FIX = "Where all slow pairs share a GPU it is that one: compare its nvidia-smi nvlink -s and -e with another's, then reset the GPUs."
 # What every rank must have proved; the barrier is what each timed call begins with.
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all")
 

@@ -34,12 +34,8 @@ SHIFTED_FIX = (
 OLD_GPU = re.compile(r"\b(?:[KMP]\d{1,4}m?|GTX \d+|TITAN (?:X|Xp|Z))\b")
 
 
-RENAMED_CAUSE = (
-    "The host numbers its NICs in another order than the plan (a card was added or replaced, a naming rule lost): this is another rail's NIC."
-)
-RENAMED_FIX = (
-    "Compare rdma link and the PCI addresses with pod_rails; bring back the names (udev rules, persistent naming) or the order of the cards."
-)
+RENAMED_CAUSE = "The host numbers its NICs in another order than the plan (a card was added or replaced, a naming rule lost): this is another rail's NIC."
+RENAMED_FIX = "Compare rdma link and the PCI addresses with pod_rails; bring back the names (udev rules, persistent naming) or the order of the cards."
 
 
 @check(
