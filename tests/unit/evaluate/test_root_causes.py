@@ -257,9 +257,9 @@ def of_leaf(plan: t.Any, slow: dict[str, list[str]], severity: str = "fail") -> 
 
 def test_a_leaf_is_named_where_all_of_its_hosts_are_slow_on_it_and_well_elsewhere(plan) -> None:
     every = [f"gpu0{number}" for number in range(1, 5)]
-    found = of_leaf(plan, dict.fromkeys(every, ["mlx5_0"]))
+    found = of_leaf(plan, {host: ["mlx5_0"] for host in every})
     assert len(found) == 4 and all("leaf01" in (cause or "") for cause in found.values())
     # One of them is well there, all leaves are slow, or nothing was measured: it is not the leaf that is known to be.
-    assert set(of_leaf(plan, dict.fromkeys(every[:3], ["mlx5_0"])).values()) == {None}
-    assert set(of_leaf(plan, dict.fromkeys(every, ["mlx5_0", "mlx5_1"])).values()) == {None}
-    assert set(of_leaf(plan, dict.fromkeys(every, ["mlx5_0"]), "unknown").values()) == {None}
+    assert set(of_leaf(plan, {host: ["mlx5_0"] for host in every[:3]}).values()) == {None}
+    assert set(of_leaf(plan, {host: ["mlx5_0", "mlx5_1"] for host in every}).values()) == {None}
+    assert set(of_leaf(plan, {host: ["mlx5_0"] for host in every}, "unknown").values()) == {None}
