@@ -109,10 +109,10 @@ RANK_ERRORS: tuple[RankError, ...] = (
         "Use a build of PyTorch and NCCL or RCCL for the GPU's architecture.",
     ),
     RankError(
-        r"(?i)ncclNvls|nvls\.cc|cuMulticast\w*|multicast object",
+        r"(?i)ncclNvls|nvls\.cc|cuMulticast\w*|multicast (?:object|memory)",
         True,
         "NCCL could not set up NVLS, the multicast of NVSwitches: fabric manager, driver and NCCL do not fit, or an earlier job still holds its resources.",
-        "Restart the fabric manager with no job on the host, compare its version with the driver's; NCCL_NVLS_ENABLE=0 shows whether the rest is in order.",
+        "Compare the fabric manager's version with the driver's and reboot the host without a job; NCCL_NVLS_ENABLE=0 shows whether the rest is in order.",
     ),
     RankError(
         r"no socket interface found|No interface found|Bootstrap : no ",

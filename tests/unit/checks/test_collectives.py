@@ -319,6 +319,8 @@ def test_runs_that_nvlink_carries_between_hosts_prove_no_rail() -> None:
         ("NET/IB: Got completion from peer 10.0.0.2<1> with status=12 opcode=129", False, "retries"),
         ("socketStartConnect: Connect to 172.17.0.1<43210> failed : Connection refused", False, "NCCL_SOCKET_IFNAME"),
         ("Mismatched NCCL version detected : rank 0 version 22809 rank 16 version 21803", False, "different versions of NCCL"),
+        ("Failed to bind NVLink SHARP (NVLS) Multicast memory of size 2097152 : CUDA error 401", True, "NVLS"),
+        ("The client socket has timed out while trying to connect to (192.0.2.1, 29400). TCPStore", False, "first host"),
         ("ImportError: libnccl.so.2: cannot open shared object file", True, "lacks a library"),
         ("ncclInternalError: internal check failed", False, "error that is printed"),
     ],

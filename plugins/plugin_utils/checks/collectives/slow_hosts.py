@@ -63,7 +63,8 @@ def slow_node(
     if any(pod_node in group for group in state.open):
         probes = probes_of_several_hosts(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)
         tried = restoring_probes(probes, lambda run: run_passed(run, values))
-        yield _all_alike(sum(map(len, state.open)), tried)
+        mine = [run.group for run in found if run.kind in (LADDER, SEARCH) and pod_node in run.hosts]
+        yield _all_alike(sum(map(len, state.open)), tried, _ended(found, mine))
 
 
 def _ended(found: t.Iterable[CollectiveRun], groups: t.Sequence[Group]) -> dict[str, str]:
@@ -99,8 +100,12 @@ def _not_started(host: str, partners: t.Container[str], jobs: Peers) -> str | No
     return next((reported[run] for run in mine), None) if mine and all(run in reported for run in mine) else None
 
 
-def _all_alike(hosts: int, tried: list[str]) -> Finding:
-    """That no host stands out, since none passed with another, and what the probes changed."""
+def _all_alike(hosts: int, tried: list[str], errors: t.Mapping[str, str]) -> Finding:
+    """That no host stands out, since none passed with another, and what the probes changed; errors: those with which a host's runs ended."""
+    for error in errors.values():
+        cause, fix = explained(error)
+        words = f"no pair of these {hosts} hosts came to its end, they are alike: {error[:300]}"
+        return Finding("all hosts", "a pair of hosts whose run ends well", words, "unknown", cause=cause, fix=fix)
     words = "; ".join([f"no pair of these {hosts} hosts passed: they are alike", *tried])
     cause = "What slows them down is common to all of them (a variable or an image, a firmware setting, the fabric), not one host."
     fix = "Start with what all_reduce_bandwidth and nccl_runtime name; then compare a setting of all hosts with another pod, and the expected busbw."

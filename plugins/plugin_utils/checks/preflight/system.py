@@ -146,7 +146,7 @@ def _direct(able: Rows, rails: list[Rail], ats: Rows, links: Rows | None) -> t.I
 
 @check(
     cause="The NICs cannot reach GPU memory, so that every byte is copied through the host and collectives run at half their rate.",
-    fix="Load nvidia_peermem (and list it in /etc/modules-load.d), or use the open GPU kernel driver with a kernel that has DMA-BUF.",
+    fix="Load nvidia_peermem (built by dkms for a new kernel) and list it in /etc/modules-load.d, or use the open GPU driver with a kernel that has DMA-BUF.",
     required="pod_gpudirect",
     remedy="kernel_module",
 )
