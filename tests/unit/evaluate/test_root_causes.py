@@ -206,7 +206,7 @@ def test_what_explains_its_own_layer_alone_explains_no_higher_one() -> None:
 
 
 def test_what_is_no_rate_is_explained_by_nothing() -> None:
-    wrong = recorded("collectives_correct", "fail")
+    wrong = recorded("nccl_runtime", "fail")
     add_explanations([wrong, below("crc_clean")])
     assert "explained_by" not in wrong["findings"][0]
 
