@@ -48,7 +48,7 @@ def host_findings(report: Report, host: str, group: str, far: t.Collection[tuple
             healable += findings or [verdict["check"]]
         elif verdict["verdict"] in CLOSING:
             left += findings or [f"{verdict['check']}: {verdict['words']}"]
-        elif verdict["required"] and verdict["verdict"] == "skip" and not verdict["left_out"] and not verdict["waived"]:
+        elif verdict["required"] and verdict["verdict"] == "skip" and not (verdict["left_out"] or verdict["waived"] or verdict.get("unavailable")):
             left.append(f"{verdict['check']}: required, and skipped: {verdict['words']}")
     asked = [layer for layer in report["layers"] if layer["asked"]]
     judged = {verdict["layer"] for verdict, _words in own if verdict["host"] == host and verdict["verdict"] in ("pass", "warn")}

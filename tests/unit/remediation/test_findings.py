@@ -46,6 +46,7 @@ def found(*verdicts: dict[str, t.Any], gate: str = "open") -> HostFindings:
 def test_a_host_without_a_finding_is_proved() -> None:
     assert found() == HostFindings(True)
     assert found(verdict(said="skip", words="no such platform"), verdict(said="warn")).proved
+    assert found(verdict(said="skip", required=True, unavailable=True, words="not available on this platform"), verdict(said="warn")).proved
 
 
 @pytest.mark.parametrize(
