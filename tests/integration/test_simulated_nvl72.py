@@ -47,7 +47,16 @@ def test_healthy_racks_are_a_go_through_all_layers(pods_of: PodsOf, tmp_path: Pa
     report = pods.climb(pods.pod(["gb200_trays"]), tmp_path)
     assert not_well(report) == {} and report["verdict"] == "go", said(report)
     passed = {one["check"] for one in report["verdicts"] if one["verdict"] == "pass"}
-    assert {"nvlink_clique", "imex_ready", "fabric_state", "fabric_health", "node_all_reduce", "node_nics_all_reduce", "all_reduce_bandwidth"} <= passed
+    assert {
+        "nvlink_clique",
+        "imex_ready",
+        "fabric_state",
+        "fabric_health",
+        "node_all_reduce",
+        "node_nics_all_reduce",
+        "all_reduce_bandwidth",
+        "clique_all_reduce",
+    } <= passed
 
 
 @pytest.mark.parametrize("name", FAULTS)

@@ -27,6 +27,8 @@ HEALTHY: dict[str, t.Any] = {
     "gpus": 8,
     # The NVLink cluster of several hosts that its GPUs are in.
     "cluster": "",
+    # Whether NCCL can map the memory of other hosts' GPUs of the cluster.
+    "mnnvl": True,
     # The variable with which a host alone is as fast as others.
     "node_restored_by": "",
     # Whether the NVSwitches' multicast is available to NCCL; None where NCCL's log says nothing of it.
@@ -150,7 +152,13 @@ def rate(run: t.Sequence[Host], over_nics: bool, given: t.Collection[str] = (), 
         return float(min(parts))
     if len(run) == 1 and not over_nics:
         return float(HEALTHY["node_gbyte_s"] if run[0]["node_restored_by"] in given else run[0]["node_gbyte_s"])
-    if run[0]["cluster"].strip("0-") and len({one["cluster"] for one in run}) == 1 and not over_nics and "NCCL_MNNVL_ENABLE=0" not in given:
+    if (
+        all(one["mnnvl"] for one in run)
+        and run[0]["cluster"].strip("0-")
+        and len({one["cluster"] for one in run}) == 1
+        and not over_nics
+        and "NCCL_MNNVL_ENABLE=0" not in given
+    ):
         # NVLink carries what is between the trays of a rack, whatever their NICs are like.
         return min(float(one["node_gbyte_s"]) for one in run)
     slowest = []

@@ -19,8 +19,8 @@ Rows = list[dict[str, t.Any]]
 Peers = t.Mapping[str, Rows]
 GIB = 1 << 30
 # Kinds of runs: every host by itself, by itself over its NICs, a rung of the ladder, a launch of a search, one that tries what restores a rate,
-# and one of a single rail, with that rail's GPU of each host.
-NODE, NODE_NICS, LADDER, SEARCH, PROBE, RAIL = "node", "node_nics", "rung", "search", "probe", "rail"
+# one of a single rail, with that rail's GPU of each host, and one of all hosts of a rack by the NVLink that they share.
+NODE, NODE_NICS, LADDER, SEARCH, PROBE, RAIL, CLIQUE = "node", "node_nics", "rung", "search", "probe", "rail", "clique"
 # What a host has of a run: ranks, what starts the ranks of all its hosts and says nothing of them, or a table of nccl-tests of all of them.
 RANK, LAUNCHER, TABLE = "rank", "launcher", "table"
 
@@ -66,7 +66,7 @@ class CollectiveRun:
 
 
 def collective_runs(jobs: Peers, rates: Peers, ranks: Peers) -> list[CollectiveRun]:
-    """Every run but probes and those of single rails, from what all of its hosts reported; a host that reported nothing of a run counts as failed.
+    """Every run but probes, single rails and NVLink between hosts, from what all of its hosts reported; who reported nothing of a run counts as failed.
 
     jobs, rates, ranks: the rows of load_jobs, collective_rates and collective_ranks by host.
     """
@@ -82,6 +82,11 @@ def probe_runs(jobs: Peers, rates: Peers, ranks: Peers, alone: str | None = None
 def rail_runs(jobs: Peers, rates: Peers, ranks: Peers) -> dict[str, CollectiveRun]:
     """The runs of single rails of a gate group by the rail's device."""
     return {key.part: run for key, run in _runs_of_kinds(jobs, rates, ranks, (RAIL,)).items()}
+
+
+def clique_runs(jobs: Peers, rates: Peers, ranks: Peers) -> list[CollectiveRun]:
+    """The runs of whole gate groups by NVLink."""
+    return list(_runs_of_kinds(jobs, rates, ranks, (CLIQUE,)).values())
 
 
 class _RunKey(t.NamedTuple):

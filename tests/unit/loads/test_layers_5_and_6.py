@@ -161,7 +161,7 @@ def test_a_healthy_pod_passes_layer_5() -> None:
     verdicts = judged("collectives", plan, fleet)
     assert not_well(verdicts) == {} == fleet.lost
     passed = {one.check for one in verdicts if one.verdict == "pass"}
-    assert passed == set(REGISTRY["collectives"]) - {"sharp_used", *BY_TESTS, *WATCHED} | {ANSWERED}
+    assert passed == set(REGISTRY["collectives"]) - {"sharp_used", "clique_all_reduce", *BY_TESTS, *WATCHED} | {ANSWERED}
     # Alone, then 2, 4, 8, 16 and 32 hosts, then each rail by itself: every host in each.
     assert [len(table.jobs) for table in fleet.steps] == [HOSTS] * 7
     assert any("7 launches" in words for words in fleet.words)
@@ -306,7 +306,7 @@ def test_a_slow_rail_is_named_in_its_gate_group(plan: Plan) -> None:
 
 def test_every_check_of_layer_5_has_a_fault_here() -> None:
     found = {check for _state, checks, _check, _words in ILL.values() for check in checks}
-    others = {"curve_rises", "ranks_as_asked", "sharp_used", "rail_all_reduce", *BY_TESTS}
+    others = {"curve_rises", "ranks_as_asked", "sharp_used", "clique_all_reduce", "rail_all_reduce", *BY_TESTS}
     assert found | others == set(REGISTRY["collectives"]) - WATCHED
 
 

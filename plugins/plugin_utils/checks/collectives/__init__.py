@@ -5,6 +5,6 @@
 
 from __future__ import annotations
 
-from . import bandwidth, correctness, curve, nvls, slow_hosts, tables, transport
+from . import bandwidth, clique, correctness, curve, nvls, slow_hosts, tables, transport
 
-__all__ = ["bandwidth", "correctness", "curve", "nvls", "slow_hosts", "tables", "transport"]
+__all__ = ["bandwidth", "clique", "correctness", "curve", "nvls", "slow_hosts", "tables", "transport"]

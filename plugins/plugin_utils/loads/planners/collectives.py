@@ -10,6 +10,7 @@ import typing as t
 from ...text.counting import counted
 from ...text.sorting import lasting
 from ..collective_runs import (
+    CLIQUE,
     GIB,
     LADDER,
     NODE,
@@ -83,6 +84,9 @@ def plan_collectives(situation: StepInput) -> Schedule | None:
         railed = any(row["kind"] == RAIL for rows in jobs.values() for row in rows)
         if not railed and (table := _rails(situation, order)) is not None:
             return table
+        over_nvlink = any(row["kind"] == CLIQUE for rows in jobs.values() for row in rows)
+        if not over_nvlink and (table := _cliques(situation, order)) is not None:
+            return table
         return plan_nccl_tests(situation, step.order, variables, OVER_NICS)
     kind = LADDER if step.rung else SEARCH
     # After a search a rung is climbed again by others.
@@ -139,6 +143,19 @@ def _rails(situation: StepInput, order: t.Sequence[str]) -> Schedule | None:
     return table if table.jobs else None
 
 
+def _cliques(situation: StepInput, order: t.Sequence[str]) -> Schedule | None:
+    """Every gate group by the NVLink that its hosts share, side by side: the ladder has it off."""
+    values = situation.values
+    table = Schedule(words=["every gate group by NVLink between its hosts"], programs=PROGRAMS)
+    only = {**QUICK, "sizes": str(max(values["pod_collective_sizes"], default=GIB))}
+    reaching = values["pod_nvlink_domain"] == "gate_group" and values["pod_collective_backend"] == "nccl"
+    for number, (group, members) in enumerate(situation.plan.groups.items()) if reaching else ():
+        hosts = [host for host in order if host in members]
+        if len(hosts) > 1:
+            _job(table, situation, hosts, CLIQUE, f"{CLIQUE} {group}", number, 0.0, only, {"NCCL_MNNVL_ENABLE": "1"})
+    return table if table.jobs else None
+
+
 def variables(values: Values) -> dict[str, str]:
     """What the ranks get: the pod's own variables, its traffic class, and a log."""
     given = {str(name): str(value) for name, value in values["pod_nccl_environment"].items()}
@@ -160,13 +177,14 @@ def _alone(situation: StepInput) -> Schedule:
     sizes_text = ", ".join(map(str, sizes))
     groups = ", ".join(str(len(groups_of_size(situation.hosts, size))) for size in sizes)
     launches = launch_count(len(situation.hosts)) + 1
-    rails = int(_rails(situation, situation.hosts) is not None)
+    rails, cliques = (int(planned(situation, situation.hosts) is not None) for planned in (_rails, _cliques))
     words = [
         "every host alone, with and without NVLink"
         + (f", then all-reduce over {sizes_text} hosts ({groups} groups in parallel)" if sizes_text else "")
-        + (", then each rail by itself" if rails else ""),
+        + (", then each rail by itself" if rails else "")
+        + (", then every gate group by NVLink" if cliques else ""),
         # Alone they are launched once and run twice.
-        f"{counted(launches + rails, 'launch')} of at most {long:g} s, {lasting((launches + rails + 1) * long)} together, and at most "
+        f"{counted(launches + rails + cliques, 'launch')} of at most {long:g} s, {lasting((launches + rails + cliques + 1) * long)} together, and at most "
         f"{MAX_SEARCHES} more and {len(PROBES)} probes where a size is slow",
     ]
     if values["pod_nccl_tests_dir"]:
@@ -210,7 +228,7 @@ def _job(
 
     port = situation.values["pod_collective_port"] + situation.step % LAUNCHES_OF_PORTS * PORTS_OF_A_LAUNCH + number
     columns = {"kind": kind, "step": situation.step, **(part or {})}
-    readings = _of_a_part if kind in (PROBE, RAIL) else _readings
+    readings = _of_a_part if kind in (PROBE, RAIL, CLIQUE) else _readings
     add(table, situation, Run("torch_collectives", name, hosts, port, at, until, own, columns, readings, number if at else None, ranks))
 
 
@@ -220,5 +238,5 @@ def _readings(values: Values) -> tuple[str, ...]:
 
 
 def _of_a_part(values: Values) -> tuple[str, ...]:
-    """The log of a probe or of a single rail is of variables that no one asked for."""
+    """The log of a probe, of a single rail or of NVLink between hosts is of variables that no one asked for."""
     return tuple(name for name in _readings(values) if name != "nccl_log")
