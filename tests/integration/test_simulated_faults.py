@@ -18,7 +18,7 @@ from ansible_collections.gpufabric.pyramid.tests.simulated_pod import answers, c
 
 from .conftest import RACKS, Climb, Pod, not_well
 
-# Those of an InfiniBand pod are in test_simulated_infiniband.py, those that need loads in test_under_load.py.
+# Those of an InfiniBand pod are in test_simulated_infiniband.py, of NVL72 racks in test_simulated_nvl72.py, those that need loads in test_under_load.py.
 FAULTS = {name: fault for name, fault in changes.known().items() if "expect" in fault and not name.startswith(("ib_", "nvl_")) and not fault.get("loads")}
 LAYERS = inprocess.LAYERS
 TOP = layout.BELOW_LOADS
@@ -157,7 +157,8 @@ def tells(pods: inprocess.Pods, pod: inprocess.Pod, node: str) -> list[object]:
 
 
 def test_every_check_has_a_fault() -> None:
-    tripped = {check for fault in FAULTS.values() for check in fault["expect"]["checks"]}
+    of_trays = [fault for name, fault in changes.known().items() if name.startswith("nvl_") and not fault.get("loads") and fault["expect"]["layer"] in LAYERS]
+    tripped = {check for fault in (*FAULTS.values(), *of_trays) for check in fault["expect"]["checks"]}
     declared = {name for layer in LAYERS for name, check in REGISTRY[layer].items() if check.fabric != "infiniband"} | {"answered", "same_boot"}
     assert declared == tripped
 
