@@ -34,7 +34,7 @@ RANK_ERRORS: tuple[RankError, ...] = (
         r"ibv_create_(?:qp|cq|srq)\w*\b.*Cannot allocate memory",
         True,
         "The rank's host refuses a queue pair or completion queue: the job's limit of locked memory is too low, or the NIC has no more of them.",
-        "Run ulimit -l inside the job and set it to unlimited; then look for processes that hold queue pairs (rdma resource show) and at the kernel's log.",
+        "Run ulimit -l inside the job and set it to unlimited; then look for processes that use queue pairs (rdma resource show) and at the kernel's log.",
     ),
     RankError(
         r"shared memory segment|/dev/shm\b",
@@ -87,8 +87,8 @@ RANK_ERRORS: tuple[RankError, ...] = (
     RankError(
         r"(?i)(?:CUDA|HIP)\b.*out of memory|cudaErrorMemoryAllocation|hipErrorOutOfMemory",
         True,
-        "The GPU has too little free memory: another process, or one left over from an earlier job, holds it.",
-        "List what holds the GPU's memory (nvidia-smi, amd-smi process) and end it; see hosts_idle; of the pod's own load lower its sizes.",
+        "The GPU has too little free memory: another process, or one left over from an earlier job, uses it.",
+        "List what uses the GPU's memory (nvidia-smi, amd-smi process) and end it; see hosts_idle; of the pod's own load lower its sizes.",
     ),
     RankError(
         r"uncorrectable (?:ECC|NVLink)|unspecified launch failure|GPU is lost|fallen off the bus|cudaErrorECCUncorrectable|cudaErrorHardwareStackError",
@@ -105,13 +105,13 @@ RANK_ERRORS: tuple[RankError, ...] = (
     RankError(
         r"no kernel image is available|hipErrorNoBinaryForGpu|invalid device function",
         True,
-        "The image holds no code for this kind of GPU.",
+        "The image has no code for this kind of GPU.",
         "Use a build of PyTorch and NCCL or RCCL for the GPU's architecture.",
     ),
     RankError(
         r"(?i)ncclNvls|nvls\.cc|cuMulticast\w*|multicast (?:object|memory)",
         True,
-        "NCCL could not set up NVLS, the multicast of NVSwitches: fabric manager, driver and NCCL do not fit, or an earlier job still holds its resources.",
+        "NCCL could not set up NVLS, the multicast of NVSwitches: fabric manager, driver and NCCL do not fit, or an earlier job still uses its resources.",
         "Compare the fabric manager's version with the driver's and reboot the host without a job; NCCL_NVLS_ENABLE=0 shows whether the rest is in order.",
     ),
     RankError(
