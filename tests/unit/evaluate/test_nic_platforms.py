@@ -59,4 +59,5 @@ def test_a_gate_opens_beside_another_proof_alone() -> None:
 def test_the_verdict_names_what_was_not_available() -> None:
     records = [verdict(host, "skip", check="nic_settings", unavailable=True, required=True).record() for host in ("gpu01", "gpu02")]
     records.append(verdict("gpu01", "skip", check="dcqcn_running", unavailable=True).record())
-    assert conditions_of([{"verdicts": records, "quarantined": {}}]) == ["nic_settings not available on the platform of 2 hosts"]  # type: ignore[typeddict-item]
+    found = conditions_of([{"verdicts": records, "quarantined": {}}])  # type: ignore[typeddict-item]
+    assert found == ["nic_settings not available on the platform of 2 hosts"]

@@ -239,10 +239,15 @@ def ladder_values(rails: list[Rail], link: float, table: dict[str, t.Any], perce
     }  # fmt: skip
 
 
+def _why_it_ended(run: CollectiveRun) -> tuple[str | None, str | None]:
+    """Cause and fix of the error with which a run ended, None where it ended with none."""
+    return explained(next(iter(run.errors.values()))) if run.errors else (None, None)
+
+
 def _low(run: CollectiveRun, values: dict[str, t.Any], reasons: list[str], cause: str | None, variables: list[str]) -> Finding:
     where, minimum = f"all-reduce over {len(run.hosts)} hosts", minimum_busbw(len(run.hosts), values)
     if run.top is None or run.trouble:
-        cause, fix = explained(next(iter(run.errors.values()))) if run.errors else (None, None)
+        cause, fix = _why_it_ended(run)
         return Finding(where, "a rate", "; ".join(run.trouble[:3]) or "rate: not reported", "unknown", cause=cause, fix=fix, judged=bool(run.trouble))
     if run.wrong:
         return Finding(where, "no wrong value", f"{run.wrong} wrong values")
@@ -265,7 +270,7 @@ def rail_all_reduce(load_jobs: Peers, collective_rates: Peers, collective_ranks:
     rated = {device: run.top for device, run in found.items() if run.top is not None and not run.trouble}
     for device in sorted(found.keys() - rated.keys()):
         run = found[device]
-        cause, fix = explained(next(iter(run.errors.values()))) if run.errors else (None, None)
+        cause, fix = _why_it_ended(run)
         words = "; ".join([*(f"{host}: {error[:200]}" for host, error in run.errors.items()), *run.trouble][:2]) or "rate: not reported"
         yield Finding(f"rail {device}", "a rate", words, "unknown", cause=cause, fix=fix)
     middle = typical(rated.values())

@@ -155,8 +155,9 @@ def _named(lost: dict[tuple[str, str], str], owners: dict[str, str]) -> t.Iterat
 def _domains(views: Peers) -> t.Iterator[Finding]:
     states = {host: str(rows[0]["domain"]) for host, rows in views.items() if rows}
     wrong = {host: state for host, state in states.items() if state != "UP"}
-    if len(wrong) == len(states) and len(set(wrong.values())) == 1:
-        yield Finding("IMEX domain", "UP", f"{next(iter(wrong.values()))}, with every node READY", cause=ONE_WITHOUT)
+    alike = set(wrong.values())
+    if len(wrong) == len(states) and len(alike) == 1:
+        yield Finding("IMEX domain", "UP", f"{alike.pop()}, with every node READY", cause=ONE_WITHOUT)
         return
     for host, state in wrong.items():
         yield Finding("IMEX domain", "UP", f"{state}, with every node READY", host=host, cause=ONE_WITHOUT)
