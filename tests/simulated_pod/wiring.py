@@ -74,7 +74,7 @@ def load(directory: Path) -> Wiring:
         value = {key: templar.template(raw.get(key)) for key in ("pod_rails", "bgp_asn", "pod_gate_groups", "ansible_network_os", "pod_platform", "pod_fabric")}
         vendor = str(templar.template(raw.get("pod_gpu_vendor") or vendor))
         domain = str(templar.template(raw.get("pod_nvlink_domain") or domain))
-        of_class |= {key: int(templar.template(raw[key])) for key in ("pod_roce_priority", "pod_roce_dscp", "pod_gpus_per_host") if raw.get(key) is not None}
+        of_class |= {key: int(templar.template(raw[key])) for key in ("pod_roce_priority", "pod_roce_dscp") if raw.get(key) is not None}
         group = next((one for one in value["pod_gate_groups"] or () if name in members.get(one, ())), "")
         fabric = str(value["pod_fabric"] or "roce")
         own = value["pod_platform"] or ("infiniband" if fabric == "infiniband" else "")
@@ -85,7 +85,9 @@ def load(directory: Path) -> Wiring:
     if wrong:
         raise ValueError(f"{plan}: {'; '.join(wrong)}")
     groups = {place.group: [one.name for one in places.values() if one.group == place.group] for place in places.values() if place.group}
+    trays = domain == "gate_group"
+    # Not by pod_gpus_per_host: what a run expects does not change the pod.
+    gpus = len({rail["gpu"] for place in places.values() for rail in place.rails}) if trays else 8
     return Wiring(
-        places, cables, groups, fabric, of_class.get("pod_roce_priority", 3), of_class.get("pod_roce_dscp", 26), vendor, of_class.get("pod_gpus_per_host", 8),
-        domain == "gate_group",
+        places, cables, groups, fabric, of_class.get("pod_roce_priority", 3), of_class.get("pod_roce_dscp", 26), vendor, gpus, trays
     )  # fmt: skip
