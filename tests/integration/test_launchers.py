@@ -145,7 +145,7 @@ WORDS = {
     "srun missing": "srun: not found on PATH",
     "no Slurm here": "this host has no configuration of Slurm",
     "no such node": "Slurm knows no node of that name: set pod_scheduler_node",
-    "node drained": "Slurm did not give the nodes in time: they are busy, drained or down",
+    "node drained": "a node that was asked of Slurm is down, drained or reserved",
     "option refused": "srun exited with status",
     "mpirun missing": "mpirun: not found on PATH",
     "root": "mpirun refuses root: give --allow-run-as-root in pod_mpirun_arguments",
