@@ -66,14 +66,14 @@ def wall(command: list[str], environment: dict[str, str]) -> float:
     return time.monotonic() - began
 
 
-def main(rounds: int = 3) -> None:
-    """Run the three in turn and print medians and ratios."""
-    with nodes() as inventory:
+def main(rounds: int = 3, number: int = 12) -> None:
+    """Run the three in turn for so many nodes, an even number up to 12, and print medians and ratios."""
+    names = [f"gpu{one + 1:02}" for one in range(number)]
+    with nodes(names, hosts_per_rack=number // 2) as inventory:
         directory = inventory.parent
         argvs = commands_of(plan_of(inventory), "gpu01")
         line = "; ".join(shlex.join(argv) + " >/dev/null 2>&1" for argv in argvs) + "; true"
-        hosts = ",".join(f"gpu{number + 1:02}" for number in range(12))
-        config = "".join(f"Host gpu{n + 1:02}\n  HostName 127.0.0.1\n  Port {FIRST_PORT + n}\n" for n in range(12))
+        config = "".join(f"Host {name}\n  HostName 127.0.0.1\n  Port {FIRST_PORT + one}\n" for one, name in enumerate(names))
         (directory / "ssh_config").write_text(
             f"{config}Host *\n  IdentityFile {directory}/key\n  UserKnownHostsFile {directory}/known_hosts\n", encoding="utf-8"
         )
@@ -81,17 +81,17 @@ def main(rounds: int = 3) -> None:
         contenders = {
             "this collection": [PLAYBOOK, reader(inventory), "-i", str(inventory)],
             "a task a command": [PLAYBOOK, plain(inventory, argvs), "-i", str(inventory)],
-            "pdsh": ["pdsh", "-R", "ssh", "-w", hosts, line],
+            "pdsh": ["pdsh", "-R", "ssh", "-w", ",".join(names), line],
         }
         seconds: dict[str, list[float]] = {name: [] for name in contenders}
         for _round in range(rounds):
             for name, command in contenders.items():
                 seconds[name].append(wall(command, environment))
         own = statistics.median(seconds["this collection"])
-        print(f"12 nodes, {len(argvs)} commands each, median of {rounds}")
+        print(f"{number} nodes, {len(argvs)} commands each, median of {rounds}")
         for name, taken in seconds.items():
             print(f"{name:<18}{statistics.median(taken):>8.2f} s{statistics.median(taken) / own:>8.2f} x this collection")
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 3)
+    main(*map(int, sys.argv[1:]))
