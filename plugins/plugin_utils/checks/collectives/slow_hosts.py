@@ -102,7 +102,8 @@ def _not_started(host: str, partners: t.Container[str], jobs: Peers) -> str | No
 
 def _all_alike(hosts: int, tried: list[str], errors: t.Mapping[str, str]) -> Finding:
     """That no host stands out, since none passed with another, and what the probes changed; errors: those with which a host's runs ended."""
-    for error in errors.values():
+    if errors:
+        error = next(iter(errors.values()))
         cause, fix = explained(error)
         words = f"no pair of these {hosts} hosts came to its end, they are alike: {error[:300]}"
         return Finding("all hosts", "a pair of hosts whose run ends well", words, "unknown", cause=cause, fix=fix)
