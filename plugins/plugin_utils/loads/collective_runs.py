@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from ..text.sorting import natural_key
 from .bisection import Bisection, Group
-from .rank_errors import is_own
+from .rank_errors import KILLED, NEVER_ARRIVED, HostEnd, end_by_error, is_own
 from .scaling_ladder import MAX_SEARCHES, next_step
 from .schedule import NOT_INSTALLED
 from .thresholds import known_node_busbw, minimum_busbw, within_tolerance
@@ -43,14 +43,17 @@ class CollectiveRun:
     outcomes: dict[str, dict[str, int | None]] = field(default_factory=dict)
 
     @property
-    def own_end(self) -> dict[str, str]:
+    def own_end(self) -> dict[str, HostEnd]:
         """What ended the run within one of its hosts, by host: errors of its own, a killed rank, or ranks that others waited for."""
-        own = {host: error for host, error in self.errors.items() if is_own(error)}
-        for outcome, words in (("killed", "a rank was ended by signal {}"), ("ended", "a rank never arrived where those of the other hosts waited for it")):
+        own = {host: end_by_error(error) for host, error in self.errors.items() if is_own(error)}
+        for outcome, words, why in (
+            ("killed", "a rank was ended by signal {}", KILLED),
+            ("ended", "a rank never arrived where those of the other hosts waited for it", NEVER_ARRIVED),
+        ):
             there = self.outcomes.get(outcome, {})
             # A launcher kills the ranks of other hosts too, and ends them at its deadline: one host alone stands out.
             if len(there) == 1 and len(self.hosts) > 1 and (outcome == "killed" or (self.outcomes.get("hung") and not self.errors)):
-                own = own or {host: words.format(signal) for host, signal in there.items()}
+                own = own or {host: HostEnd(words.format(signal), *why) for host, signal in there.items()}
         return own
 
     @property
@@ -192,9 +195,9 @@ def groups_passed(found: t.Iterable[CollectiveRun], values: t.Mapping[str, t.Any
     return {run.group: run_passed(run, values) for run in found if run.kind in (LADDER, SEARCH)}
 
 
-def hosts_at_fault(found: t.Iterable[CollectiveRun]) -> dict[str, str]:
+def hosts_at_fault(found: t.Iterable[CollectiveRun]) -> dict[str, HostEnd]:
     """The hosts that ended a run over several hosts by themselves, each with how."""
-    return {host: words for run in found if run.kind in (LADDER, SEARCH) for host, words in run.own_end.items()}
+    return {host: end for run in found if run.kind in (LADDER, SEARCH) for host, end in run.own_end.items()}
 
 
 def hosts_passed_alone(found: t.Iterable[CollectiveRun]) -> list[str]:

@@ -21,6 +21,22 @@ class RankError(t.NamedTuple):
     fix: str
 
 
+class HostEnd(t.NamedTuple):
+    """How a run ended on a host: what is reported of it, with cause and fix."""
+
+    words: str
+    cause: str
+    fix: str
+
+
+KILLED = (
+    "A rank of this host was killed: by the kernel for want of memory, by a crash of its own (signal 6, 7 or 11), or with its GPU.",
+    "Look in the kernel's log of that time for oom-kill, Xid and segfault, at the memory limit of the job or container, and at the rank's own output.",
+)
+NEVER_ARRIVED = (
+    "A rank of this host did not come to the collective in which all others waited: its process is stuck, or its GPU or driver hangs.",
+    "Take the host out; look at its kernel's log (Xid), at what the rank's process does (py-spy, the flight recorder) and at its storage at that time.",
+)
 # The first that matches is the one: what is specific stands before what follows from it.
 RANK_ERRORS: tuple[RankError, ...] = (
     RankError(
@@ -41,18 +57,6 @@ RANK_ERRORS: tuple[RankError, ...] = (
         True,
         "The rank's host or container has too little shared memory for NCCL's segments in /dev/shm; a container's default is 64 MB.",
         "Start the container with --shm-size=16g or --ipc=host (Kubernetes: emptyDir with medium Memory at /dev/shm); remove what earlier jobs left there.",
-    ),
-    RankError(
-        r"^a rank was ended by signal",
-        True,
-        "A rank of this host was killed: by the kernel for want of memory, by a crash of its own (signal 6, 7 or 11), or with its GPU.",
-        "Look in the kernel's log of that time for oom-kill, Xid and segfault, at the memory limit of the job or container, and at the rank's own output.",
-    ),
-    RankError(
-        r"^a rank never arrived",
-        True,
-        "A rank of this host did not come to the collective in which all others waited: its process is stuck, or its GPU or driver hangs.",
-        "Take the host out; look at its kernel's log (Xid), at what the rank's process does (py-spy, the flight recorder) and at its storage at that time.",
     ),
     RankError(
         r"Too many open files",
@@ -173,6 +177,11 @@ def explained(text: str | None) -> tuple[str, str]:
     """Cause and fix of an error."""
     known = known_error(text)
     return (known.cause, known.fix) if known else (UNKNOWN_CAUSE, UNKNOWN_FIX)
+
+
+def end_by_error(text: str) -> HostEnd:
+    """The end of a run on a host by an error."""
+    return HostEnd(text, *explained(text))
 
 
 def is_own(text: str | None) -> bool:

@@ -350,7 +350,8 @@ def test_a_pair_without_copies_reports_why_and_not_each_pair() -> None:
     ],
 )
 def test_a_run_shows_which_of_its_hosts_ended_it(outcomes: dict[str, dict[str, int | None]], errors: dict[str, str], own: dict[str, str]) -> None:
-    assert CollectiveRun(LADDER, ("a", "b"), errors=errors, outcomes=outcomes).own_end == own
+    ends = CollectiveRun(LADDER, ("a", "b"), errors=errors, outcomes=outcomes).own_end
+    assert {host: end.words for host, end in ends.items()} == own and all(end.cause and end.fix for end in ends.values())
 
 
 def test_a_host_whose_runs_end_with_an_error_is_not_slow() -> None:

@@ -9,7 +9,7 @@ import statistics
 import typing as t
 
 from ...loads.collective_runs import LAUNCHER, RAIL, RANK, TABLE
-from ...loads.rank_errors import explained, is_own
+from ...loads.rank_errors import KILLED, NEVER_ARRIVED, explained, is_own
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows
 from .._not_measured import NO_RATES, not_measured
@@ -42,7 +42,7 @@ def collectives_correct(
             why = row["error"] or f"ended by signal {row['signal']}"
             # What fails within the rank's own host is its fault; of a connection the other end or the path may be at fault.
             severity = "fail" if row["outcome"] == "killed" or is_own(row["error"]) else "unknown"
-            cause, fix = explained(row["error"] or f"a rank was {why}")
+            cause, fix = explained(row["error"]) if row["error"] else KILLED
             yield Finding(f"rank {row['rank']}", "a normal exit", f"{why}"[:400], severity, cause=cause, fix=fix, judged=True)
     for row in collective_results:
         where = f"rank {row['rank']} {row['collective']} of {row['count']} {row['dtype']}"
@@ -93,9 +93,9 @@ def hung(hangs: Rows, ranks: Rows, jobs: Rows) -> t.Iterator[Finding]:
         for rank in missing:
             host, gpu = _home(rank, item, ranks, jobs)
             where = f"rank {rank}" + ("" if host is None else f" (GPU {gpu})")
-            end = _end_of(rank, item, ranks)
-            cause, fix = explained("a rank was ended by signal" if "signal" in end else "a rank never arrived")
-            yield Finding(where, f"to arrive at {place}", f"it never arrived{end}{ras}", host=host, cause=cause, fix=fix)
+            end = next((row for row in ranks if (row["rank"], row["item"]) == (rank, item)), None)
+            cause, fix = KILLED if end and end["signal"] else NEVER_ARRIVED
+            yield Finding(where, f"to arrive at {place}", f"it never arrived{_end_of(end)}{ras}", host=host, cause=cause, fix=fix)
         if not missing:
             reported = "; ".join(sorted({row["words"] for row in rows if row["words"]}))
             why = reported or "every rank arrived and none finished: they call different collectives, or a path between them is down or far too slow"
@@ -110,8 +110,7 @@ def _home(rank: int, item: str, ranks: Rows, jobs: Rows) -> tuple[str, int] | tu
     return (hosts[rank // each], rank % each) if each and rank // each < len(hosts) else (None, None)
 
 
-def _end_of(rank: int, item: str, ranks: Rows) -> str:
-    row = next((row for row in ranks if (row["rank"], row["item"]) == (rank, item)), None)
+def _end_of(row: dict[str, t.Any] | None) -> str:
     by = f" by signal {row['signal']}" if row and row["signal"] else ""
     return f" ({row['outcome']}{by})" if row else ""
 

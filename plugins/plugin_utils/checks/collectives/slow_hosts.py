@@ -9,7 +9,7 @@ import typing as t
 
 from ...loads.bisection import Group
 from ...loads.collective_runs import LADDER, SEARCH, CollectiveRun, bisection_of, hosts_at_fault, restoring_probes, run_passed
-from ...loads.rank_errors import explained
+from ...loads.rank_errors import HostEnd, end_by_error
 from ...loads.thresholds import expected_busbw
 from ...pod.types import Rail
 from .. import Finding, NotApplicable, check
@@ -67,21 +67,20 @@ def slow_node(
         yield _all_alike(sum(map(len, state.open)), tried, _ended(found, mine))
 
 
-def _ended(found: t.Iterable[CollectiveRun], groups: t.Sequence[Group]) -> dict[str, str]:
+def _ended(found: t.Iterable[CollectiveRun], groups: t.Sequence[Group]) -> dict[str, HostEnd]:
     """The errors by host with which the runs of some groups ended, none where one of them gave a rate: then it is slow, too."""
     runs = [run for run in found if run.kind in (LADDER, SEARCH) and run.group in groups]
-    errors = {host: error for run in reversed(runs) for host, error in run.errors.items()}
+    errors = {host: end_by_error(error) for run in reversed(runs) for host, error in run.errors.items()}
     return errors if all(run.errors and run.top is None for run in runs) else {}
 
 
-def _of_error(where: str, expected: str, errors: t.Mapping[str, str], beside: str = "") -> Finding:
+def _of_error(where: str, expected: str, errors: t.Mapping[str, HostEnd], beside: str = "") -> Finding:
     """That runs of some hosts ended with an error, with the cause and fix of that error."""
-    error = next(iter(errors.values()))
-    cause, fix = explained(error)
-    return Finding(where, expected, f"{error[:400]} (of {_named(errors)}){beside}", cause=cause, fix=fix)
+    end = next(iter(errors.values()))
+    return Finding(where, expected, f"{end.words[:400]} (of {_named(errors)}){beside}", cause=end.cause, fix=end.fix)
 
 
-def _of_path(host: str, first: Group, second: Group, errors: dict[str, str]) -> t.Iterator[Finding]:
+def _of_path(host: str, first: Group, second: Group, errors: dict[str, HostEnd]) -> t.Iterator[Finding]:
     """Two groups that pass apart and not together: a path, unless it is ranks of some of their hosts alone that end with an error."""
     together = f"a run of {_named(first)} and {_named(second)} together that ends well, as apart"
     if host in errors and len(errors) < len(first | second):
@@ -100,13 +99,12 @@ def _not_started(host: str, partners: t.Container[str], jobs: Peers) -> str | No
     return next((reported[run] for run in mine), None) if mine and all(run in reported for run in mine) else None
 
 
-def _all_alike(hosts: int, tried: list[str], errors: t.Mapping[str, str]) -> Finding:
+def _all_alike(hosts: int, tried: list[str], errors: t.Mapping[str, HostEnd]) -> Finding:
     """That no host stands out, since none passed with another, and what the probes changed; errors: those with which a host's runs ended."""
     if errors:
-        error = next(iter(errors.values()))
-        cause, fix = explained(error)
-        words = f"no pair of these {hosts} hosts came to its end, they are alike: {error[:300]}"
-        return Finding("all hosts", "a pair of hosts whose run ends well", words, "unknown", cause=cause, fix=fix)
+        end = next(iter(errors.values()))
+        words = f"no pair of these {hosts} hosts came to its end, they are alike: {end.words[:300]}"
+        return Finding("all hosts", "a pair of hosts whose run ends well", words, "unknown", cause=end.cause, fix=end.fix)
     words = "; ".join([f"no pair of these {hosts} hosts passed: they are alike", *tried])
     cause = "What slows them down is common to all of them (a variable or an image, a firmware setting, the fabric), not one host."
     fix = "Start with what all_reduce_bandwidth and nccl_runtime name; then compare a setting of all hosts with another pod, and the expected busbw."
