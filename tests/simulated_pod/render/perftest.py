@@ -51,7 +51,14 @@ if [ -z "$peer" ]; then
   alive "$pipes/$SIMULATED_NODE."*":$port:"*
   if [ -n "$found" ]; then echo " Couldn't listen to port $port" >&2; exit 1; fi
   pipe=$pipes/$SIMULATED_NODE.$device:$port:$$
-  /usr/bin/mkdir -p "$pipes"; /usr/bin/mkfifo "$pipe"
+  served=$SIMULATED_POD/=served/$SIMULATED_NODE.$device
+  /usr/bin/mkdir -p "$pipes" "$served"
+  alive "$pipes/$SIMULATED_NODE.$device:"*
+  ended=
+  if [ -z "$found" ]; then for one in "$served"/*; do if ! kill -0 "${one##*[:/]}" 2>/dev/null; then ended="$ended $one"; fi; done; fi
+  if [ -n "$ended" ]; then /usr/bin/rm -f $ended; fi
+  : >"$served/$port:$$"
+  /usr/bin/mkfifo "$pipe"
   trap '/usr/bin/rm -f "$pipe"; exit 143' TERM
   read -r done <"$pipe"; /usr/bin/rm -f "$pipe"
   exit 0
@@ -66,19 +73,24 @@ fi
 other=${pipe##*/}
 other=${other%%:*}
 read -r receives <"$SIMULATED_POD/=rates/$other"
-alive "$pipes/$other:"*
-set -- $found
-servers=$#
+# Those that share the receiver's link: all the servers since it last had none, whether they have ended or not.
+count_servers() {
+  set -- "$SIMULATED_POD/=served/$other"/*
+  servers=$#
+  if [ "$servers" -gt 1 ]; then : >"$SIMULATED_POD/=run/$SIMULATED_RUN/incast"; else : >"$SIMULATED_POD/=run/$SIMULATED_RUN/loaded"; fi
+}
 """
 BEHAVE = """active=$SIMULATED_POD/$SIMULATED_NODE/=active
 /usr/bin/mkdir -p "$active" "$SIMULATED_POD/=run/$SIMULATED_RUN"
 : >"$active/$$"
-if [ "$servers" -gt 1 ]; then : >"$SIMULATED_POD/=run/$SIMULATED_RUN/incast"; else : >"$SIMULATED_POD/=run/$SIMULATED_RUN/loaded"; fi
+count_servers
 /bin/sleep 0.4
+count_servers
 alive "$active"/*
 set -- $found
 beside=$#
 /bin/sleep "$seconds"
+count_servers
 /usr/bin/rm -f "$active/$$"
 if [ "$memory" = gpu ]; then sends=$gpu_sends; fi
 for limit in "$receives" "$path"; do if [ "$limit" -gt 0 ] && [ "$limit" -lt "$sends" ]; then sends=$limit; fi; done
@@ -112,8 +124,8 @@ def script(host: Host, tool: str) -> str:
     lines += [SERVE, f"path=0 together={mbit(host.beside_gbit_s)}", 'case "$device>$other" in']
     lines += [f'"{rail.device}>{target}") path={mbit(rate)} ;;' for rail in host.rails for target, rate in rail.sends_to.items()]
     title, columns = TABLES[tool]
-    lines += ["esac", f"one_way='{title}'", BEHAVE, _said(HEAD), f'if [ -n "$gid" ]; then {_said([GID])}; fi', _said(TAIL)]
-    lines += [f"printf '%s\\n' '{columns}'", _rows(tool), _said([RULE]), "exit 0"]
+    lines += ["esac", f"one_way='{title}'", BEHAVE, _output(HEAD), f'if [ -n "$gid" ]; then {_output([GID])}; fi', _output(TAIL)]
+    lines += [f"printf '%s\\n' '{columns}'", _rows(tool), _output([RULE]), "exit 0"]
     return "\n".join(lines) + "\n"
 
 
@@ -126,7 +138,7 @@ def _down(rail: Rail) -> str:
     return "" if rail.state == "Active" else '; echo " Port number 1 state is Down" >&2; echo " Couldn\'t set the link layer" >&2; exit 1 '
 
 
-def _said(lines: t.Iterable[str]) -> str:
+def _output(lines: t.Iterable[str]) -> str:
     return "; ".join(f'printf "%s\\n" "{line}"' for line in lines)
 
 
