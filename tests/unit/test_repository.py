@@ -23,7 +23,9 @@ COLLECTION = "ansible_collections.gpufabric.pyramid."
 HEADER = [
     "# Copyright (c) 2026, the gpufabric.pyramid authors",
     "# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)",
+    # REUSE-IgnoreStart
     "# SPDX-License-Identifier: GPL-3.0-or-later",
+    # REUSE-IgnoreEnd
 ]
 MAX_LINES = 300
 # The programs of ranks need torch, which every host that trains has, and lie beside each other on a host.
