@@ -19,8 +19,8 @@ def test_the_table_is_awx_s_own(collection: str) -> None:
     path = OPTIONS / f"{collection}.json"
     if not path.is_file():
         pytest.skip(f"{path} is not there")
-    told = json.loads(path.read_text())["actions"]["POST"]
+    result = json.loads(path.read_text())["actions"]["POST"]
     for name, field in FIELDS[collection].items():
-        assert (field.type, field.required) == (told[name]["type"], bool(told[name].get("required"))), name
-        assert set(field.choices) <= {choice[0] for choice in told[name].get("choices", ())}, name
-    assert {name for name, one in told.items() if one.get("required")} <= set(FIELDS[collection])
+        assert (field.type, field.required) == (result[name]["type"], bool(result[name].get("required"))), name
+        assert set(field.choices) <= {choice[0] for choice in result[name].get("choices", ())}, name
+    assert {name for name, one in result.items() if one.get("required")} <= set(FIELDS[collection])

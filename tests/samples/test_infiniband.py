@@ -121,22 +121,22 @@ def test_dangling_ports_have_no_peer(samples: Path) -> None:
 
 def test_saturated_counters_are_their_limits_and_no_row_is_of_all_ports(samples: Path) -> None:
     rows = read(samples, "fabric_errors", "ibqueryerrors/sx6036_many_errors.txt")
-    told = {(row["guid"], row["port"], row["counter"]): row["value"] for row in rows}
+    result = {(row["guid"], row["port"], row["counter"]): row["value"] for row in rows}
     switch = "0x2c903006e29b0"
-    assert told[switch, 5, "SymbolErrorCounter"] == told[switch, 7, "SymbolErrorCounter"] == 65535
-    assert told[switch, 6, "PortXmitDiscards"] == 14176
-    assert (switch, 5, "LinkErrorRecoveryCounter") in told and told[None, None, "ports_checked"] == 43
+    assert result[switch, 5, "SymbolErrorCounter"] == result[switch, 7, "SymbolErrorCounter"] == 65535
+    assert result[switch, 6, "PortXmitDiscards"] == 14176
+    assert (switch, 5, "LinkErrorRecoveryCounter") in result and result[None, None, "ports_checked"] == 43
 
 
 def test_extended_counters_exceed_32_bits(samples: Path) -> None:
     rows = read(samples, "port_counters", "perfquery/edr_switch_2ports.txt")
     waits = {(row["lid"], row["port"]): row["value"] for row in rows if row["counter"] == "PortXmitWait"}
     assert waits == {(1719, 1): 22730501, (1719, 2): 36510964} and all(row["extended"] for row in rows)
-    told = {row["counter"]: row["value"] for row in read(samples, "port_counters", "perfquery/edr_switch_port35.txt")}
-    assert (told["LinkDownedCounter"], told["PortRcvSwitchRelayErrors"], told["PortXmitDiscards"]) == (1, 7, 20046)
+    result = {row["counter"]: row["value"] for row in read(samples, "port_counters", "perfquery/edr_switch_port35.txt")}
+    assert (result["LinkDownedCounter"], result["PortRcvSwitchRelayErrors"], result["PortXmitDiscards"]) == (1, 7, 20046)
 
 
-def test_the_columns_of_ibdiagnet_are_told_apart(samples: Path) -> None:
+def test_the_columns_of_ibdiagnet_are_distinguished(samples: Path) -> None:
     first = {row["stage"]: (row["warnings"], row["errors"]) for row in read(samples, "fabric_diagnosis", "ibdiagnet/v1_ddr_stage_report.txt")}
     assert first["IPoIB Subnets Check"] == (1, 0)
     second = {row["stage"]: (row["warnings"], row["errors"]) for row in read(samples, "fabric_diagnosis", "ibdiagnet/v2_summary_3_warnings.txt")}

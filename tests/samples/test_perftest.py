@@ -81,9 +81,9 @@ COMPLAINTS = [
 
 
 @pytest.mark.parametrize(("path", "verdict", "words"), COMPLAINTS)
-def test_a_complaint_is_told_in_its_own_words(samples: Path, path: str, verdict: str, words: str) -> None:
-    said = explain_error((samples / path).read_text(encoding="utf-8"))
-    assert said is not None and said.verdict == verdict and words in str(said)
+def test_a_complaint_is_reported_in_its_own_words(samples: Path, path: str, verdict: str, words: str) -> None:
+    output = explain_error((samples / path).read_text(encoding="utf-8"))
+    assert output is not None and output.verdict == verdict and words in str(output)
 
 
 def test_every_client_that_measured_nothing_has_a_complaint_that_is_known(samples: Path) -> None:

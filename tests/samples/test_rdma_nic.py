@@ -105,8 +105,8 @@ def kinds(samples: Path, sample: str) -> dict[tuple[t.Any, ...], int]:
 
 def named(reading: str, sample: str, column: str, *names: str) -> t.Callable[[Path], t.Any]:
     def values(samples: Path) -> list[t.Any]:
-        said = settings(parse(reading, "linux", (samples / sample).read_text(), item="ens1np0"), column)
-        return [said[name] for name in names]
+        output = settings(parse(reading, "linux", (samples / sample).read_text(), item="ens1np0"), column)
+        return [output[name] for name in names]
 
     return values
 
@@ -194,9 +194,9 @@ FACTS: list[tuple[str, t.Callable[[Path], t.Any], t.Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("told", "expected"), [fact[1:] for fact in FACTS], ids=[fact[0] for fact in FACTS])
-def test_sample_tells_its_facts(samples: Path, told: t.Callable[[Path], t.Any], expected: t.Any) -> None:
-    assert told(samples) == expected
+@pytest.mark.parametrize(("result", "expected"), [fact[1:] for fact in FACTS], ids=[fact[0] for fact in FACTS])
+def test_sample_tells_its_facts(samples: Path, result: t.Callable[[Path], t.Any], expected: t.Any) -> None:
+    assert result(samples) == expected
 
 
 ERRORS = [
@@ -251,9 +251,9 @@ def test_links_without_a_netdev(samples: Path, node: str) -> None:
 
 def test_sysfs_counters_of_soft_roce(samples: Path) -> None:
     lines = (samples / "softroce/sysfs_hw_counters.out").read_text().splitlines()
-    said = settings(parse("rdma_counters", "linux", "\n".join(line for line in lines if line.startswith("hw_counters/")), item="mlx5_0"), "value")
-    assert len(said) == 16
-    assert (said["rcvd_pkts"], said["sent_pkts"]) == (500, 8000)
+    output = settings(parse("rdma_counters", "linux", "\n".join(line for line in lines if line.startswith("hw_counters/")), item="mlx5_0"), "value")
+    assert len(output) == 16
+    assert (output["rcvd_pkts"], output["sent_pkts"]) == (500, 8000)
 
 
 def test_mtu_of_the_faulty_end(samples: Path) -> None:

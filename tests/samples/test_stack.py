@@ -79,7 +79,7 @@ def test_json_says_what_the_table_says(samples: Path) -> None:
     assert {row["collective"] for row in rows} == {"all_reduce"}
 
 
-def test_several_tables_are_told_apart(samples: Path) -> None:
+def test_several_tables_are_distinguished(samples: Path) -> None:
     rows = rows_of(samples, "nccl_h200x8/other_collectives", "nccl_tests")
     assert Counter(row["collective"] for row in rows) == {"all_gather": 6, "reduce_scatter": 6, "alltoall": 6, "broadcast": 6}
     assert {row["collective"]: row["average_busbw_gbyte_s"] for row in rows}["all_gather"] == 209.855

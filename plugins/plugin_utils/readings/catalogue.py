@@ -15,7 +15,7 @@ from pathlib import Path
 
 import yaml
 
-from .nic_drivers import counter_patterns
+from .nic_drivers import counter_patterns, names_of
 
 HERE = Path(__file__).parent
 KINDS = {"linux": "host", "eos": "switch", "nxos": "switch", "sonic": "switch", "cumulus": "switch", "frr": "switch", "infiniband": "switch"}
@@ -54,8 +54,10 @@ class Source:
     none: a regular expression; text it matches (``^$``: no text at all) says that there is nothing, so no rows is an answer.
     rc: the exit statuses with which its text is an answer.
     when: expectations and the values they need for this source to apply.
+    needs: a program that the command starts by itself, without which it is not tried.
     exclusive: commands of one node with the same value after substitution never run side by side.
-    pivot: rows of (name, value) become one row with a column per name: ``{name: NAME, value: VALUE, by: [..], columns: {tool's name: column}}``.
+    pivot: rows of (name, value) become one row with a column per name: ``{name: NAME, value: VALUE, by: [..], columns: {tool's name: column}}``,
+        or by what NIC drivers' tables call a counter, ``meanings: {column: meaning}``: other names are left out then.
     merge: rows with the same values of these columns are one row that comes in pieces.
     spread: a row becomes one a number (of a priority, a group): ``cells`` are columns of values in turn, ``listed`` and ``bits`` (hexadecimal) columns of
         the numbers from 0 to 7 that are on; ``{number: column, cells: {column: column}, listed: {..}, bits: {..}}``. The cells are of the numbers in
@@ -85,6 +87,7 @@ class Source:
     none: str | None = None
     rc: tuple[int, ...] = (0,)
     when: dict[str, t.Any] = field(default_factory=dict)
+    needs: str | None = None
     exclusive: str | None = None
     pivot: dict[str, t.Any] | None = None
     spread: dict[str, t.Any] | None = None
@@ -114,8 +117,8 @@ class Source:
 
     @property
     def tool(self) -> str:
-        """The program the command starts."""
-        return self.command.split()[0]
+        """The program the command starts, or which that one starts."""
+        return self.needs or self.command.split()[0]
 
 
 @functools.cache
@@ -165,6 +168,8 @@ def _sources(name: str, platform: str, raw: t.Any) -> tuple[Source, ...]:
     sources = []
     for row in raw if isinstance(raw, list) else [raw]:
         fields: dict[str, t.Any] = {key: tuple(value) if key == "rc" else value for key, value in row.items()}
+        if meanings := (fields.get("pivot") or {}).get("meanings"):
+            fields["pivot"] = {**fields["pivot"], "columns": {counter: column for column, meaning in meanings.items() for counter in names_of(meaning)}}
         source = Source(**fields)
         if (source.template is None) == (source.jmespath is None):
             raise ValueError(f"reading {name}, platform {platform}: exactly one of template and jmespath is needed")

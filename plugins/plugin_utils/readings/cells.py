@@ -14,6 +14,8 @@ from .catalogue import Column
 
 SPEED = re.compile(r"^(?:[a-z]+-)?([\d.]+)\s*(T|G|M|K)?(?:b?ps|bit|b/s|Gb/s|bit/s|Gbps|Mbps)?(?:/s)?$", re.IGNORECASE)
 PCI = re.compile(r"^(?:PCI:)?(?:([\da-f]{4,8}):)?([\da-f]{2}):([\da-f]{2})(?:\.([0-7]))?$", re.IGNORECASE)
+# Several numbers as the first and the last of them.
+RANGE = re.compile(r"^(\d{1,5})-(\d{1,5})$")
 # A count that C printed with %g.
 WHOLE = re.compile(r"^\d(?:\.\d{1,5})?e\+(?:0[6-9]|[1-9]\d)$")
 # 00:01:14; 3d02h, 1d02h03m, 01y02w3d; P17DT7H42M42S; 1week(s) 2day(s).
@@ -84,6 +86,15 @@ def _list(value: t.Any) -> list[str]:
     return [piece for piece in pieces if piece]
 
 
+def _range(value: str) -> t.Sequence[int]:
+    """The numbers of ``24-31``, or the one number that a text is."""
+    found = RANGE.match(value)
+    if found is None:
+        return [_int(value)]
+    first, last = int(found[1]), int(found[2])
+    return range(first, last + 1) if first <= last else _refuse(value)
+
+
 def _pci(value: t.Any) -> str:
     """``0000:9b:00.0`` of ``00000000:9B:00.0``, ``PCI:0000:9b:00`` (a GPU is function 0) and ``9b:00.0``."""
     match = PCI.match(str(value))
@@ -141,7 +152,7 @@ CONVERT: dict[str, t.Callable[[t.Any], t.Any]] = {
     "float": _float,
     "bool": _bool,
     "list": _list,
-    "ints": lambda value: [_int(one) for one in _list(value)],
+    "ints": lambda value: [number for one in _list(value) for number in _range(one)],
     "speed": _speed,
     "pci": _pci,
     "asn": _asn,

@@ -232,6 +232,8 @@ def _pivot(raw: list[Row], how: dict[str, t.Any]) -> list[Row]:
     by, name, value, columns = how.get("by", []), how["name"], how["value"], how.get("columns")
     rows: dict[tuple[t.Any, ...], Row] = {}
     seen: dict[tuple[t.Any, ...], t.Any] = {}
+    if "meanings" in how:
+        raw = [one for one in raw if one[name] in how["columns"]]
     for one in raw:
         key = tuple(one[column] for column in by)
         row = rows.setdefault(key, {column: one[column] for column in by})

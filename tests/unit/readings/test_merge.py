@@ -10,8 +10,8 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.cells i
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.row_transforms import merged
 
 
-def piece(port: str, **told: str) -> dict:
-    return {"port": port, "runts": "", "giants": ""} | told
+def piece(port: str, **result: str) -> dict:
+    return {"port": port, "runts": "", "giants": ""} | result
 
 
 def test_pieces_of_a_port_become_one_row() -> None:

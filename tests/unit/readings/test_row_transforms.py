@@ -62,7 +62,7 @@ def test_matrix_that_is_not_whole_is_an_error(raw: list[dict[str, t.Any]], why: 
         (["N/A"], "count", None),
     ],
 )
-def test_total_is_none_where_nothing_was_said(values: list[str], kind: str, total: int | None) -> None:
+def test_total_is_none_where_nothing_was_reported(values: list[str], kind: str, total: int | None) -> None:
     assert shaped([{"errors": values}], None, {"errors": kind}, None) == [{"errors": total}]
 
 
@@ -75,11 +75,11 @@ def test_number_is_that_of_the_row() -> None:
     assert shaped([{}, {}], None, {}, "gpu") == [{"gpu": 0}, {"gpu": 1}]
 
 
-@pytest.mark.parametrize("said", ["2", "GPU0 GPU1"])
-def test_count_is_a_number_or_a_list_of_words(said: str) -> None:
-    must_count([{"all": said}, {"all": said}], "all")
+@pytest.mark.parametrize("output", ["2", "GPU0 GPU1"])
+def test_count_is_a_number_or_a_list_of_words(output: str) -> None:
+    must_count([{"all": output}, {"all": output}], "all")
     with pytest.raises(ValueError, match="announces 2 rows and has 1"):
-        must_count([{"all": said}], "all")
+        must_count([{"all": output}], "all")
 
 
 def test_count_may_be_of_each_group_and_may_be_untold() -> None:
@@ -91,7 +91,7 @@ def test_count_may_be_of_each_group_and_may_be_untold() -> None:
     must_count([{"all": ""}], {"column": "all", "unless_silent": True})
 
 
-def test_what_must_be_said_may_be_unknown_but_not_absent() -> None:
+def test_what_must_be_reported_may_be_unknown_but_not_absent() -> None:
     column = Column("count", "int", True, stated=True)
     assert cell(column, "N/A") is None and cell(column, "0") == 0
     for absent in (None, ""):
