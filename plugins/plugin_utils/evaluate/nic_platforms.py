@@ -15,30 +15,39 @@ from ..readings.nic_drivers import Form, form_of
 WORDS = "not available on this platform: "
 
 
-def not_available(plan: Plan, now: t.Mapping[str, Envelope], node: str, meanings: t.Iterable[str]) -> str:
-    """Why the rails of a host cannot report one of some meanings, or nothing.
+class NicPlatforms:
+    """What the drivers of a layer's hosts cannot report; the drivers of a gate group are counted once."""
 
-    Only a driver that most rails of the gate group have excuses anything, and only a host all of whose rails have it: another one
-    may be the fault (nic_driver_uniform), and what is not reported of a host excuses nothing.
-    """
-    place = plan.nodes[node]
-    if place.group is None:
-        return ""
-    own = _forms(plan, now, node)
-    forms = {one.name: one for one in own}
-    if not own or len(forms) > 1 or len(own) < len(place.values.get("pod_rails") or ()):
-        return ""
-    lacking = [own[0].cannot_report[one] for one in meanings if one in own[0].cannot_report]
-    if not lacking:
-        return ""
-    of_group = Counter(one.name for host in plan.groups[place.group] for one in _forms(plan, now, host))
-    return WORDS + lacking[0] if of_group[own[0].name] * 2 > sum(of_group.values()) else ""
+    def __init__(self, plan: Plan, now: t.Mapping[str, Envelope], usual: t.Mapping[str, str] | None = None) -> None:
+        """usual: the form of driver of most rails by gate group, where it is known from elsewhere and not counted here."""
+        self._plan, self._now = plan, now
+        self._usual = dict(usual or {})
 
+    def not_available(self, node: str, meanings: t.Iterable[str]) -> str:
+        """Why the rails of a host cannot report one of some meanings, or nothing.
 
-def _forms(plan: Plan, now: t.Mapping[str, Envelope], host: str) -> list[Form]:
-    """The form of the driver of each rail of a host, as far as it is reported."""
-    reading = reading_of(now, host, "nic_driver")
-    if reading is None or reading["status"] != "ok":
-        return []
-    netdevs = {rail["netdev"] for rail in plan.nodes[host].values.get("pod_rails") or ()}
-    return [form_of(row["driver"], row["version"]) for row in reading["rows"] if row["netdev"] in netdevs]
+        Only a driver that most rails of the gate group have excuses anything, and only a host all of whose rails have it: another one
+        may be the fault (nic_driver_uniform), and what is not reported of a host excuses nothing.
+        """
+        place = self._plan.nodes[node]
+        own = self._forms(node) if place.group is not None else []
+        if not own or len({one.name for one in own}) > 1 or len(own) < len(place.values.get("pod_rails") or ()):
+            return ""
+        lacking = [own[0].cannot_report[one] for one in meanings if one in own[0].cannot_report]
+        return WORDS + lacking[0] if lacking and self.usual_of(str(place.group)) == own[0].name else ""
+
+    def usual_of(self, group: str) -> str:
+        """The form of driver that more than half of a group's rails have, or nothing."""
+        if group not in self._usual:
+            of_group = Counter(one.name for host in self._plan.groups[group] for one in self._forms(host))
+            name, count = next(iter(of_group.most_common(1)), ("", 0))
+            self._usual[group] = name if count * 2 > sum(of_group.values()) else ""
+        return self._usual[group]
+
+    def _forms(self, host: str) -> list[Form]:
+        """The form of the driver of each rail of a host, as far as it is reported."""
+        reading = reading_of(self._now, host, "nic_driver")
+        if reading is None or reading["status"] != "ok":
+            return []
+        netdevs = {rail["netdev"] for rail in self._plan.nodes[host].values.get("pod_rails") or ()}
+        return [form_of(row["driver"], row["version"]) for row in reading["rows"] if row["netdev"] in netdevs]

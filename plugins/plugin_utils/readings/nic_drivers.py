@@ -23,14 +23,17 @@ NETDEV = (
     "rx_bytes", "tx_bytes", "rx_priority_bytes", "tx_priority_bytes", "rx_pauses", "tx_pauses", "rx_paused_us", "tx_paused_us", "discards", "link_losses",
     "bit_errors", "symbol_errors", "corrected_bits", "tx_errors",
 )  # fmt: skip
+# Of a port's errors that interface_errors has a column of, and no load is judged by.
+PORT = ("alignment_errors", "runts", "giants", "rx_errors", "rx_drops", "tx_drops")
 DEVICE = ("ecn_marked", "cnps_sent", "cnps_handled", "cnps_ignored", "sequence_errors", "timeouts", "out_of_sequence", "not_ready")
-MEANINGS = frozenset({*NETDEV, *DEVICE})
+MEANINGS = frozenset({*NETDEV, *PORT, *DEVICE})
 # What a check may need that is no counter: settings of the firmware (mlxconfig), whether DCQCN is on, and its parameters.
 SETTINGS = frozenset({"firmware_settings", "dcqcn_switches", "dcqcn_parameters"})
 NAMES, REASONS = Each(str), Each(str, dict)
 SHAPE = {
     "drivers": NAMES, "rank": int, "description": str, "tools": NAMES, "netdev": Each(NAMES, dict), "device": Each(NAMES, dict), "cannot_report": REASONS,
-    "map_is_trust": bool, "inbox": Maybe({"version": str, "map_is_trust": bool, "cannot_report": REASONS}),
+    "map_is_trust": bool, "generations": Maybe({"vendor_ids": Each(int), "least": str, "too_old": Each(str, dict)}),
+    "inbox": Maybe({"version": str, "map_is_trust": bool, "cannot_report": REASONS}),
 }  # fmt: skip
 
 
@@ -42,7 +45,7 @@ class NicDriver:
     rank: where counters of two drivers' names are reported together, those of the lower one are taken.
     cannot_report: by meaning (of a counter or of SETTINGS), why no version of the driver reports it.
     inbox: of a driver that also comes with the kernel: a regular expression of that one's versions, and what it cannot report besides; or None.
-    map_is_trust: as of ``Form``.
+    map_is_trust: as of ``Form``; generations: of a vendor some of whose NICs are too old, or None.
     netdev, device: by meaning, the names of counters of ``ethtool -S`` and of the RDMA device, the first that is reported; ``{p}`` is the priority.
     """
 
@@ -56,6 +59,15 @@ class NicDriver:
     cannot_report: t.Mapping[str, str]
     inbox: Inbox | None
     map_is_trust: bool
+    generations: Generations | None
+
+
+class Generations(t.TypedDict):
+    """A vendor's NICs, by their number in verbs: those that are too old, and from which on they are not."""
+
+    vendor_ids: list[int]
+    least: str
+    too_old: dict[int, str]
 
 
 class Inbox(t.TypedDict):
@@ -92,7 +104,7 @@ def form_of(driver: str, version: str | None) -> Form:
 def _load(path: Path) -> NicDriver:
     raw = yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     wrong = shape_error(raw, SHAPE)
-    strange = [] if wrong else [*set(raw["netdev"]).difference(NETDEV), *set(raw["device"]).difference(DEVICE), *set(raw).difference(SHAPE)]
+    strange = [] if wrong else [*set(raw["netdev"]).difference(NETDEV, PORT), *set(raw["device"]).difference(DEVICE), *set(raw).difference(SHAPE)]
     reasons = [] if wrong else [*raw["cannot_report"], *(raw["inbox"] or {"cannot_report": ()})["cannot_report"]]
     strange += [name for name in reasons if name not in MEANINGS | SETTINGS]
     if wrong or strange:
@@ -108,6 +120,7 @@ def _load(path: Path) -> NicDriver:
         cannot_report=raw["cannot_report"],
         inbox=raw["inbox"],
         map_is_trust=raw["map_is_trust"],
+        generations=raw["generations"],
     )
 
 
@@ -115,6 +128,11 @@ def _load(path: Path) -> NicDriver:
 def nic_drivers() -> tuple[NicDriver, ...]:
     """Every table, by rank."""
     return tuple(sorted(map(_load, sorted((HERE / "drivers").glob("*.yml"))), key=lambda one: one.rank))
+
+
+def generations_of(vendor_id: int | None) -> Generations | None:
+    """The generations of a vendor's NICs; None where none of them is too old, or the vendor is not reported."""
+    return next((one.generations for one in nic_drivers() if one.generations and vendor_id in one.generations["vendor_ids"]), None)
 
 
 @functools.cache
@@ -125,10 +143,10 @@ def names_of(meaning: str) -> tuple[str, ...]:
     """
     if meaning not in MEANINGS:
         raise KeyError(f"no counter means {meaning!r}; known are {', '.join(sorted(MEANINGS))}")
-    return tuple(dict.fromkeys(name for driver in nic_drivers() for name in (driver.netdev if meaning in NETDEV else driver.device).get(meaning, ())))
+    return tuple(dict.fromkeys(name for driver in nic_drivers() for name in (driver.device if meaning in DEVICE else driver.netdev).get(meaning, ())))
 
 
 def counter_patterns(kind: str) -> tuple[str, ...]:
-    """Patterns of every counter that a table names of a ``netdev`` or a ``device``; a priority is one digit."""
+    """Patterns of every counter by which loads are judged that a table names of a ``netdev`` or a ``device``; a priority is one digit."""
     meanings = NETDEV if kind == "netdev" else DEVICE
     return tuple(dict.fromkeys(name.format(p="[0-7]") for meaning in meanings for name in names_of(meaning)))

@@ -37,8 +37,53 @@ def parameters(rail: Rail) -> str:
     return "".join(f"/sys/kernel/debug/mlx5/{rail.pci}/cc_params/{name}:{value}\n" for name, value in values.items())
 
 
+def _ranges(numbers: t.Iterable[int]) -> str:
+    """``0-23, 25-45`` of numbers in their order."""
+    runs: list[list[int]] = []
+    for one in numbers:
+        if runs and runs[-1][-1] == one - 1:
+            runs[-1].append(one)
+        else:
+            runs.append([one])
+    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+
+
+def nicctl(rail: Rail) -> str:
+    """``nicctl show port`` and ``nicctl show qos`` of one card of AMD."""
+    nic = f"NIC  : 42424650-4c32-3533-3330-{rail.index:012d} ({rail.pci})\n\nPort : 04908100-0000-4242-4242-{rail.index:012d}"
+    pause = "PFC" if rail.pfc_paused else "NONE"
+    port = {"Type": "ETH", "speed": f"{rail.speed_gbit_s}G", "Admin state": "UP", "FEC type": "RS", "Pause type": pause, "MTU": "9216"}
+    spec = {**port, "TX pause": "enabled", "RX pause": "enabled", "Auto negotiation": "disabled"}
+    text = f"{nic} (eth1/1)\n  Spec:\n" + "".join(f"    {name:<41}: {value}\n" for name, value in spec.items())
+    text += f"  Status:\n    {'Operational status':<41}: UP\n{'-' * 85}\n{nic}\n\n"
+    text += f"  Classification type         : {'DSCP' if rail.trust == 'dscp' else 'PCP'}\n\n"
+    if rail.trust == "dscp":
+        maps = {priority: [dscp for dscp in range(64) if rail.dscp_moved.get(dscp, dscp // 8) == priority] for priority in PRIORITIES}
+        text += "  DSCP-to-priority :\n"
+        text += "".join(f"    DSCP bitmap               : {sum(1 << one for one in its):#018x} ==> priority : {priority}\n" for priority, its in maps.items())
+        text += "".join(f"    DSCP                      : {_ranges(its)} ==> priority : {priority}\n" for priority, its in maps.items()) + "\n\n"
+    text += f"  PFC :\n    PFC priority bitmap       : {sum(1 << one for one in rail.pfc):#x}\n"
+    text += f"    PFC no-drop priorities    : {','.join(map(str, rail.pfc))}".rstrip() + "\n\n  Scheduling :\n"
+    return text + "    0         DWRR        0         N/A\n"
+
+
+def niccli(rail: Rail) -> str:
+    """``niccli --dev N qos --ets --show``."""
+    lines = ["", "IEEE 8021QAZ ETS Configuration TLV:", "         PRIO_MAP: 0:0 1:0 2:0 3:1 4:0 5:0 6:0 7:2", "IEEE 8021QAZ PFC TLV:"]
+    lines += [f"         PFC enabled: {','.join(map(str, rail.pfc))}", "IEEE 8021QAZ APP TLV:"]
+    for number, dscp in enumerate((26, 48) if rail.trust == "dscp" else ()):
+        entry = (f"Priority: {rail.dscp_moved.get(dscp, dscp // 8)}", "Sel: 5", f"DSCP: {dscp}")
+        lines += [f"         APP#{number}:", *(f"          {one}" for one in entry), ""]
+    return "\n".join([*lines, "TC Rate Limit: 100% 100% 100% 0% 0% 0% 0% 0%"]) + "\n"
+
+
 # By reading and program; None: it is refused.
 OF_FORM: dict[tuple[str, str], t.Callable[[Rail], str | None]] = {
+    ("qos_trust", "{nicctl_qos}"): nicctl,
+    ("pfc_priorities", "{nicctl_qos}"): nicctl,
+    ("dscp_map", "{nicctl_qos}"): nicctl,
+    ("pfc_priorities", "{niccli_qos}"): niccli,
+    ("dscp_map", "{niccli_qos}"): niccli,
     ("pfc_priorities", "dcb"): pfc,
     ("dscp_map", "dcb"): app,
     ("qos_trust", "dcb"): apptrust,
@@ -46,8 +91,6 @@ OF_FORM: dict[tuple[str, str], t.Callable[[Rail], str | None]] = {
 }
 
 
-# Of errors that no check names by meaning.
-OF_ERRORS = {"bnxt_en": {"rx_undersize_pkts_phy": "rx_undrsz_frames", "rx_oversize_pkts_phy": "rx_ovrsz_frames"}}
 COUNTER = re.compile(r"(?P<before>.*[/ ])(?P<name>[\w.]+)(?P<after>: ?\d+)")
 OF_MLX5 = ("_phy", "rx_vport", "tx_vport", "rx_prio", "tx_prio", "np_", "rp_")
 
@@ -56,7 +99,7 @@ OF_MLX5 = ("_phy", "rx_vport", "tx_vport", "rx_prio", "tx_prio", "np_", "rp_")
 def _names(driver: str) -> dict[str, str]:
     """By a counter's name of mlx5, what another driver calls it; of several names of one meaning the last has one."""
     own, other = (next(table for table in nic_drivers() if name in table.drivers) for name in ("mlx5_core", driver))
-    names = dict(OF_ERRORS.get(driver, {}))
+    names: dict[str, str] = {}
     for mine, its in ((own.netdev, other.netdev), (own.device, other.device)):
         for meaning in mine.keys() & its.keys():
             names |= {mine[meaning][-1].format(p=priority): its[meaning][0].format(p=priority) for priority in PRIORITIES}

@@ -69,7 +69,7 @@ def _hca(rail: Rail) -> str:
     port = guid(rail.mac)[2:]
     dotted = ":".join(port[i : i + 4] for i in range(0, 16, 4))
     lines = [f"hca_id:\t{rail.device}", f"\ttransport:\t\t\t{rail.transport}", f"\tfw_ver:\t\t\t\t{rail.firmware}", f"\tnode_guid:\t\t\t{dotted}"]
-    lines += [f"\tsys_image_guid:\t\t\t{dotted}", "\tvendor_id:\t\t\t0x02c9", f"\tvendor_part_id:\t\t\t{rail.part_id}", "\thw_ver:\t\t\t\t0x0"]
+    lines += [f"\tsys_image_guid:\t\t\t{dotted}", f"\tvendor_id:\t\t\t{rail.vendor_id}", f"\tvendor_part_id:\t\t\t{rail.part_id}", "\thw_ver:\t\t\t\t0x0"]
     lines += ["\tboard_id:\t\t\tMT_0000000838", "\tphys_port_cnt:\t\t\t1", "\t\tport:\t1", f"\t\t\tstate:\t\t\t{'PORT_ACTIVE (4)' if up else 'PORT_DOWN (1)'}"]
     lines += ["\t\t\tmax_mtu:\t\t4096 (5)", f"\t\t\tactive_mtu:\t\t{rail.rdma_mtu} ({sizes[rail.rdma_mtu]})", "\t\t\tsm_lid:\t\t\t0", "\t\t\tport_lid:\t\t0"]
     return "\n".join([*lines, "\t\t\tport_lmc:\t\t0x00", f"\t\t\tlink_layer:\t\t{rail.link_layer}"]) + "\n"
@@ -317,7 +317,8 @@ def lldp(host: Host) -> str:
         for rail in host.rails
         if rail.lldp
     ]  # fmt: skip
-    return json.dumps({"lldp": {"interface": rows}}) + "\n"
+    # An agent that hears nobody lists no interface.
+    return json.dumps({"lldp": {"interface": rows} if rows else {}}) + "\n"
 
 
 def ping(host: Host) -> str:

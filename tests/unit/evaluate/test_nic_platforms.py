@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.gates import decide_gates
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.nic_platforms import not_available
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.nic_platforms import NicPlatforms
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.conditions import conditions_of
 
 from ..conftest import GROUPS, small_plan
@@ -40,9 +40,29 @@ def nics(*drivers: str, version: str | None = "6.8.0-45-generic") -> dict[str, t
 )
 def test_only_the_driver_of_the_group_excuses(gpu01: dict[str, t.Any], gpu02: dict[str, t.Any], excused: bool) -> None:
     plan = small_plan()
-    words = not_available(plan, {"gpu01": gpu01, "gpu02": gpu02}, "gpu01", ["firmware_settings"])
+    nic_platforms = NicPlatforms(plan, {"gpu01": gpu01, "gpu02": gpu02})
+    words = nic_platforms.not_available("gpu01", ["firmware_settings"])
     assert bool(words) == excused and (not words or words.startswith("not available on this platform: "))
-    assert not not_available(plan, {"gpu01": gpu01, "gpu02": gpu02}, "gpu01", ["rx_pauses"])
+    assert not nic_platforms.not_available("gpu01", ["rx_pauses"])
+
+
+def test_the_drivers_of_a_group_are_counted_once() -> None:
+    class Counting(dict[str, t.Any]):
+        """Envelopes that count how often they are looked up."""
+
+        looked_up = 0
+
+        def get(self, key: str, default: t.Any = None) -> t.Any:
+            self.looked_up += 1
+            return super().get(key, default)
+
+    now = Counting(gpu01=nics("bnxt_en", "bnxt_en"), gpu02=nics("bnxt_en", "bnxt_en"))
+    nic_platforms = NicPlatforms(small_plan(), now)
+    assert all(nic_platforms.not_available(host, ["firmware_settings"]) for host in ("gpu01", "gpu02"))
+    first, now.looked_up = now.looked_up, 0
+    for _check in range(5):
+        assert all(nic_platforms.not_available(host, ["dcqcn_switches"]) for host in ("gpu01", "gpu02"))
+    assert first == 4 and now.looked_up == 10
 
 
 def test_a_gate_opens_beside_another_proof_alone() -> None:

@@ -26,10 +26,17 @@ def test_every_table_names_its_kernel_driver_once() -> None:
 @pytest.mark.parametrize(("kind", "reading"), [("netdev", "nic_counters"), ("device", "rdma_counters")])
 def test_a_run_keeps_every_counter_of_a_table(kind: str, reading: str) -> None:
     for table in drivers.nic_drivers():
-        for names in getattr(table, kind).values():
-            for name in names:
+        for meaning, names in getattr(table, kind).items():
+            for name in names if meaning not in drivers.PORT else ():
                 spelt = name.format(p=3)
                 assert any(fnmatch.fnmatchcase(spelt, pattern) for pattern in catalogue()[reading].keep), spelt
+
+
+def test_every_error_of_a_table_is_a_column_of_the_errors_of_a_port() -> None:
+    columns = (catalogue()["interface_errors"].platforms["linux"][0].pivot or {})["columns"]
+    for table in drivers.nic_drivers():
+        for meaning in {*drivers.PORT, "bit_errors", "symbol_errors", "tx_errors"} & table.netdev.keys():
+            assert {columns[name] for name in table.netdev[meaning]} == {"fcs_errors" if meaning == "bit_errors" else meaning}
 
 
 def test_names_are_by_rank_and_without_repeats() -> None:
@@ -41,6 +48,7 @@ def test_names_are_by_rank_and_without_repeats() -> None:
 
 def test_a_table_with_an_unknown_meaning_is_refused(tmp_path: Path) -> None:
     text = "drivers: [x]\nrank: 5\ndescription: x\ntools: []\nnetdev: {pauses: [a]}\ndevice: {}\ncannot_report: {}\ninbox: null\nmap_is_trust: false\n"
+    text += "generations: null\n"
     path = tmp_path / "x.yml"
     path.write_text(text)
     with pytest.raises(ValueError, match="unknown are pauses"):
