@@ -1,17 +1,17 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Make NICs lossless on the RoCE priority, now and whenever they appear."""
+"""Set trust, PFC, DSCP map and pause of NICs for RoCE, now and whenever they appear."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: roce_qos
-short_description: Make NICs lossless on the RoCE priority, now and whenever they appear
+short_description: Set trust, PFC, DSCP map and pause of NICs for RoCE, now and whenever they appear
 version_added: 0.2.0
 author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
-  - Lets NICs trust DSCP, puts priority flow control on one priority and takes it from every other, maps the DSCPs of RoCE and of
+  - Lets NICs trust DSCP, puts priority flow control on one priority (or none) and takes it from every other, maps the DSCPs of RoCE and of
     congestion notifications where the map differs, and switches link-level pause off, with C(mlnx_qos) and C(ethtool).
   - A systemd unit does it again whenever the netdev appears, at boot and after a reset of the NIC, since none of it survives either.
     Where nothing has to change now, the next boot is left as it is too, since the host then has a way of its own.
@@ -26,6 +26,11 @@ options:
     description: The DSCP of congestion notifications; where the map has it on O(priority) it goes to the priority of its upper three bits.
     type: int
     required: true
+  pfc:
+    description: Whether O(priority) is lossless; without it priority flow control is off on all priorities.
+    type: bool
+    default: true
+    version_added: 0.3.0
 """
 
 EXAMPLES = r"""
@@ -78,14 +83,18 @@ def away(cnp, priority):
     return cnp >> 3 if cnp >> 3 != priority else 0
 
 
+def enabled(given):
+    """PFC of the eight priorities, as mlnx_qos takes it."""
+    return ",".join("1" if given["pfc"] and one == given["priority"] else "0" for one in range(8))
+
+
 def commands(mlnx_qos, ethtool, netdev, given):
     """What makes a NIC as it has to be, whatever it is: name of the setting to the argument list."""
     priority = given["priority"]
-    pfc = ",".join("1" if one == priority else "0" for one in range(8))
     cnp = away(given["cnp_dscp"], priority)
     return {
         "trust": [mlnx_qos, "-i", netdev, "--trust", "dscp"],
-        "pfc": [mlnx_qos, "-i", netdev, "--pfc", pfc],
+        "pfc": [mlnx_qos, "-i", netdev, "--pfc", enabled(given)],
         "dscp": [mlnx_qos, "-i", netdev, "--dscp2prio", f"set,{given['dscp']},{priority}"],
         "cnp_dscp": [mlnx_qos, "-i", netdev, "--dscp2prio", f"set,{given['cnp_dscp']},{cnp}"],
         "pause": [ethtool, "-A", netdev, "rx", "off", "tx", "off"],
@@ -95,8 +104,7 @@ def commands(mlnx_qos, ethtool, netdev, given):
 def differing(netdev, has, given):
     """Each setting that has to change: its name, its words, what it is and what it has to be."""
     priority, mapped = given["priority"], has["map"]
-    pfc = ",".join("1" if one == priority else "0" for one in range(8))
-    rows = [("trust", f"{netdev} trust", has["trust"], "dscp"), ("pfc", f"{netdev} PFC", has["pfc"], pfc)]
+    rows = [("trust", f"{netdev} trust", has["trust"], "dscp"), ("pfc", f"{netdev} PFC", has["pfc"], enabled(given))]
     rows.append(("pause", f"{netdev} link pause", has["pause"], "rx off tx off"))
     # A NIC that trusts the VLAN's priority shows no map; the one it has is seen once it trusts DSCP.
     if has["trust"] == "dscp":
@@ -141,7 +149,8 @@ def repair(record):
 def main():
     """Repair."""
     number = {"type": "int", "required": True}
-    spec = {"netdevs": {"type": "list", "elements": "str", "required": True}, "priority": number, "dscp": number, "cnp_dscp": number, "root": repairing.ROOT}
+    numbers = {"priority": number, "dscp": number, "cnp_dscp": number}
+    spec = {"netdevs": {"type": "list", "elements": "str", "required": True}, **numbers, "pfc": {"type": "bool", "default": True}, "root": repairing.ROOT}
     repairing.repaired(AnsibleModule(argument_spec=spec, supports_check_mode=True), repair)
 
 

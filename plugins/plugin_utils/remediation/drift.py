@@ -97,7 +97,7 @@ def _qos(values: Values, readings: t.Mapping[str, Rows], rail: Values) -> t.Iter
     yield Setting(netdev, "trust", "dscp", trust)
     rows = [row for row in readings.get("pfc_priorities", ()) if row["port"] == netdev]
     lossless = ", ".join(str(row["priority"]) for row in rows if row["pfc"]) or "none"
-    yield Setting(netdev, "PFC on", str(values["pod_roce_priority"]), lossless if rows else NOT_REPORTED)
+    yield Setting(netdev, "PFC on", str(values["pod_roce_priority"]) if values["pod_pfc"] else "none", lossless if rows else NOT_REPORTED)
     pause = next((_on(row["rx"] or row["tx"]) for row in readings.get("pause_settings", ()) if row["netdev"] == netdev), NOT_REPORTED)
     yield Setting(netdev, "link pause", "off", pause)
 

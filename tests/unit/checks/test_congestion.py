@@ -23,7 +23,7 @@ RDMA = {"np_ecn_marked_roce_packets": 10, "np_cnp_sent": 10, "rp_cnp_handled": 1
 RDMA |= {"out_of_sequence": 0}
 
 
-def said(findings: t.Iterable[t.Any]) -> list[tuple[t.Any, ...]]:
+def summary(findings: t.Iterable[t.Any]) -> list[tuple[t.Any, ...]]:
     return [(one.host, str(one), one.severity) for one in findings]
 
 
@@ -71,20 +71,20 @@ def idle(**grown: int | None) -> list[t.Any]:
 
 def test_an_idle_pod_is_quiet_in_every_counter() -> None:
     assert idle() == [] and idle(rx_bytes_phy=10**8) == []
-    assert said(idle(rx_prio3_pause=2)) == [(None, "ens0 pauses received: expected none while the pod is idle, got 2", None)]
+    assert summary(idle(rx_prio3_pause=2)) == [(None, "ens0 pauses received: expected none while the pod is idle, got 2", None)]
     for name in ("tx_prio3_pause", "rx_prio3_discards", "rx_discards_phy", "np_ecn_marked_roce_packets", "np_cnp_sent", "packet_seq_err"):
         assert [one.severity for one in idle(**{name: 1})] == [None], name
     with pytest.raises(CannotTell, match=r"not idle: ens0 carries 160\.00 Gb/s"):
         idle(tx_bytes_phy=10**11, rx_prio3_pause=2)
 
 
-def test_idle_is_not_told_without_counters_or_after_a_reset() -> None:
+def test_idle_is_not_reported_without_counters_or_after_a_reset() -> None:
     lacking = [one for one in nic() if not one["name"].startswith("rx_prio3_pause")]
     found = list(load.idle_quiet(lacking, lacking, rdma(), rdma(), RAILS, 3, 5, 0.5))
-    assert said(found) == [(None, "ens0 pauses received: expected event counter, got not reported", "unknown")]
+    assert summary(found) == [(None, "ens0 pauses received: expected event counter, got not reported", "unknown")]
     assert {one.severity for one in load.idle_quiet([], [], [], [], RAILS, 3, 5, 0.5)} == {"unknown"}
     dumb = [one for one in nic() if not one["name"].endswith("bytes_phy")]
-    assert said(load.idle_quiet(dumb, dumb, rdma(), rdma(), RAILS, 3, 5, 0.5)) == [(None, "ens0 bytes: expected byte counter, got not reported", "unknown")]
+    assert summary(load.idle_quiet(dumb, dumb, rdma(), rdma(), RAILS, 3, 5, 0.5)) == [(None, "ens0 bytes: expected byte counter, got not reported", "unknown")]
     with pytest.raises(CannotTell, match="counters were reset: ens0 rx_prio3_pause went back from 9 to 7"):
         list(load.idle_quiet(nic(rx_prio3_pause=2), nic(), rdma(), rdma(), RAILS, 3, 5, 0.5))
 
@@ -92,10 +92,12 @@ def test_idle_is_not_told_without_counters_or_after_a_reset() -> None:
 def test_every_planned_test_has_run() -> None:
     planned = [incast("sender")]
     assert list(load.incasts_ran(JOBS["gpu01"], JOBS, planned, "", "gpu01")) == []
-    assert said(load.incasts_ran([], {}, planned, "", "gpu01")) == [(None, "mlx5_0 as sender: expected a test with gpu03 mlx5_0, got not started", "unknown")]
+    assert summary(load.incasts_ran([], {}, planned, "", "gpu01")) == [
+        (None, "mlx5_0 as sender: expected a test with gpu03 mlx5_0, got not started", "unknown")
+    ]
     for status, severity in (("fail", None), ("unknown", "unknown")):
         found = list(load.incasts_ran([job("gpu01", status=status, words="Couldn't connect")], {}, planned, "", "gpu01"))
-        assert said(found) == [(None, "mlx5_0 with gpu03 mlx5_0: expected a completed test, got Couldn't connect", severity)]
+        assert summary(found) == [(None, "mlx5_0 with gpu03 mlx5_0: expected a completed test, got Couldn't connect", severity)]
     with pytest.raises(CannotTell, match="no congestion was made: rack_01 has 2 hosts"):
         list(load.incasts_ran([], {}, [], "rack_01 has 2 hosts", "gpu01"))
     with pytest.raises(CannotTell, match="no incast is planned here"):
@@ -109,11 +111,11 @@ def in_class(**grown: int) -> list[t.Any]:
 def test_the_load_is_proved_by_the_bytes_of_its_priority() -> None:
     assert in_class(rx_prio3_bytes=BYTES) == []
     words = "ens0 priority 3: expected about 1.44e+03 GB received, got 0 GB; priority 0 received 1.44e+03 GB"
-    assert said(in_class(rx_prio0_bytes=BYTES)) == [(None, words, None)]
-    assert said(in_class()) == [(None, "ens0 priority 3: expected about 1.44e+03 GB received, got 0 GB", "unknown")]
+    assert summary(in_class(rx_prio0_bytes=BYTES)) == [(None, words, None)]
+    assert summary(in_class()) == [(None, "ens0 priority 3: expected about 1.44e+03 GB received, got 0 GB", "unknown")]
     bare = [one for one in nic() if one["name"] != "rx_prio3_bytes"]
     found = list(load.right_class(bare, bare, JOBS, FAIR, [incast("receiver")], "", RECEIVER, RAILS, 3))
-    assert said(found) == [(None, "ens0 priority 3: expected receive byte counter, got not reported", "unknown")]
+    assert summary(found) == [(None, "ens0 priority 3: expected receive byte counter, got not reported", "unknown")]
     with pytest.raises(CannotTell, match="rates of the senders"):
         list(load.right_class(nic(), nic(), JOBS, {}, [incast("receiver")], "", RECEIVER, RAILS, 3))
 
@@ -144,11 +146,11 @@ def marked(now: dict[str, dict[str, int | None]], rate: t.Any = None, jobs: t.An
 def test_marks_and_why_there_are_none() -> None:
     assert marked(MARKED) == []
     early = "mlx5_0 as receiver: expected ECN-marked packets, got none, and its senders were paused 90 times: pauses come before marks"
-    assert said(marked({}, gpu01={"rx_prio3_pause": 90})) == [(RECEIVER, early, None)]
+    assert summary(marked({}, gpu01={"rx_prio3_pause": 90})) == [(RECEIVER, early, None)]
     off = "mlx5_0 as receiver: expected ECN-marked packets, got none at 385 of 400 Gb/s, and no pause: marking is not enabled"
-    assert said(marked({})) == [(RECEIVER, off, None)]
+    assert summary(marked({})) == [(RECEIVER, off, None)]
     calm = "mlx5_0 as receiver: expected ECN-marked packets, got none, at 60 of 400 Gb/s: no congestion was made"
-    assert said(marked({}, rates(40.0, 20.0))) == [(RECEIVER, calm, "unknown")]
+    assert summary(marked({}, rates(40.0, 20.0))) == [(RECEIVER, calm, "unknown")]
     # From 80 percent of the link on, a port is congested.
     assert [[one.severity for one in marked({}, rates(total - 20.0, 20.0))] for total in (319.0, 320.0)] == [["unknown"], [None]]
     assert [one.severity for one in marked({}, {})] == ["unknown"]
@@ -180,12 +182,12 @@ def backs_off(now: dict[str, dict[str, int | None]]) -> list[t.Any]:
 def test_notifications_and_who_does_not_heed_them() -> None:
     assert backs_off(MARKED) == []
     deaf = "mlx5_0 as sender: expected notifications handled, got none, though its receivers sent them"
-    assert said(backs_off({**MARKED, "gpu02": {}})) == [("gpu02", deaf, None)]
+    assert summary(backs_off({**MARKED, "gpu02": {}})) == [("gpu02", deaf, None)]
     mute = "mlx5_0 as receiver: expected notifications sent for marks, got none for 510 marked packets"
-    assert said(backs_off({**MARKED, RECEIVER: {"np_ecn_marked_roce_packets": 500}}))[0][0] == RECEIVER
-    assert mute.replace("510", "500") in said(backs_off({**MARKED, RECEIVER: {"np_ecn_marked_roce_packets": 500}}))[0][1]
+    assert summary(backs_off({**MARKED, RECEIVER: {"np_ecn_marked_roce_packets": 500}}))[0][0] == RECEIVER
+    assert mute.replace("510", "500") in summary(backs_off({**MARKED, RECEIVER: {"np_ecn_marked_roce_packets": 500}}))[0][1]
     ignored = backs_off({**MARKED, "gpu01": {"rp_cnp_handled": 3, "rp_cnp_ignored": 2}})
-    assert said(ignored) == [("gpu01", "mlx5_0 as sender: expected no notification ignored, got 2", "warn")]
+    assert summary(ignored) == [("gpu01", "mlx5_0 as sender: expected no notification ignored, got 2", "warn")]
     assert [one.severity for one in backs_off({**MARKED, "gpu01": {"rp_cnp_handled": None}})] == ["unknown"]
     with pytest.raises(CannotTell, match="no sender had to reduce its rate"):
         backs_off({})
@@ -194,7 +196,7 @@ def test_notifications_and_who_does_not_heed_them() -> None:
 def test_the_slowest_sender_gets_half_of_the_fastest() -> None:
     assert list(marks.fair_share(JOBS, FAIR, 50)) == []
     words = "mlx5_0 to gpu03 mlx5_0 in round 1: expected 150 Gb/s or more, got 80 Gb/s, and gpu01 mlx5_0 300"
-    assert said(marks.fair_share(JOBS, rates(300.0, 80.0), 50)) == [("gpu02", words, None)]
+    assert summary(marks.fair_share(JOBS, rates(300.0, 80.0), 50)) == [("gpu02", words, None)]
     with pytest.raises(CannotTell, match="rates of the senders: not reported"):
         list(marks.fair_share(JOBS, {}, 50))
 
@@ -213,7 +215,7 @@ def test_a_sender_with_fewer_queue_pairs_may_get_less(rate: tuple[float, float],
 def test_senders_that_back_off_too_far_leave_the_link_empty() -> None:
     assert list(marks.incast_fills_link(JOBS, FAIR, 400, 80)) == []
     words = "mlx5_0 in round 1: expected 320 Gb/s or more of 2 senders together, got 281"
-    assert said(marks.incast_fills_link(JOBS, rates(141.0, 140.0), 400, 80)) == [(RECEIVER, words, None)]
+    assert summary(marks.incast_fills_link(JOBS, rates(141.0, 140.0), 400, 80)) == [(RECEIVER, words, None)]
     with pytest.raises(CannotTell, match="rates of the senders: not reported"):
         list(marks.incast_fills_link(JOBS, {}, 400, 80))
 
@@ -227,18 +229,18 @@ def brief(during: list[dict[str, t.Any]] | None = None, planned: list[dict[str, 
 
 def test_pauses_are_brief() -> None:
     assert brief() == [] and brief(rx_prio3_pause=5, rx_prio3_pause_duration=200_000) == []
-    found = said(brief(rx_prio3_pause=50, rx_prio3_pause_duration=600_000))
+    found = summary(brief(rx_prio3_pause=50, rx_prio3_pause_duration=600_000))
     assert found == [(None, "ens0: expected paused for less than 1 % of the time, got 2 % of 30 s", "warn")]
     samples = [{"netdev": "ens0", "name": "rx_prio3_pause_duration", "value": value, "seconds": at} for value, at in ((0, 0.0), (0, 10.0), (9_000_000, 20.0))]
-    found = said(brief(samples, rx_prio3_pause=50, rx_prio3_pause_duration=9_000_000))
+    found = summary(brief(samples, rx_prio3_pause=50, rx_prio3_pause_duration=9_000_000))
     assert found == [(None, "ens0: expected paused for less than 5 % of the time, got 30 % of 30 s, 90 % at worst between two samples", None)]
 
 
-def test_a_rail_outside_of_the_load_is_not_paused_and_what_is_not_told_is_unknown() -> None:
+def test_a_rail_outside_of_the_load_is_not_paused_and_what_is_not_reported_is_unknown() -> None:
     elsewhere = [incast("sender", device="mlx5_1")]
     assert brief(planned=elsewhere) == []
     words = "ens0: expected no pause on a rail outside of the load, got 3 pauses, 0.001 s"
-    assert said(brief(planned=elsewhere, rx_prio3_pause=3, rx_prio3_pause_duration=1000)) == [(None, words, None)]
+    assert summary(brief(planned=elsewhere, rx_prio3_pause=3, rx_prio3_pause_duration=1000)) == [(None, words, None)]
     assert [one.severity for one in brief(rx_prio3_pause=3, rx_prio3_pause_duration=None)] == ["unknown"]
     assert brief(rx_prio3_pause=0, rx_prio3_pause_duration=None) == []
     assert [one.severity for one in brief(rx_prio3_pause=None, rx_prio3_pause_duration=None)] == ["unknown"]
@@ -268,16 +270,16 @@ def test_a_receiver_that_pauses_the_fabric_is_slow() -> None:
 
 def lost(**grown: int | None) -> list[t.Any]:
     mine, its = ({name: grown[name] for name in grown if name in table} for table in (NIC, RDMA))
-    return list(pauses.no_drops(nic(), nic(**mine), rdma(), rdma(**its), [incast("sender")], "", RAILS, 3))
+    return list(pauses.no_drops(nic(), nic(**mine), rdma(), rdma(**its), [incast("sender")], "", RAILS, 3, 0, False))
 
 
 def test_no_packet_is_lost() -> None:
     assert lost() == []
-    assert said(lost(rx_prio3_discards=2, rx_discards_phy=1)) == [(None, "ens0: expected no packet discarded, got 3", None)]
-    assert said(lost(packet_seq_err=2, out_of_sequence=2)) == [(None, "mlx5_0 packet_seq_err: expected no growth, got 2", None)]
+    assert summary(lost(rx_prio3_discards=2, rx_discards_phy=1)) == [(None, "ens0: expected no packet discarded, got 3", None)]
+    assert summary(lost(packet_seq_err=2, out_of_sequence=2)) == [(None, "mlx5_0 packet_seq_err: expected no growth, got 2", None)]
     assert [one.severity for one in lost(out_of_sequence=5)] == ["warn"]
     assert [one.severity for one in lost(local_ack_timeout_err=None)] == ["unknown"]
-    assert [one.severity for one in pauses.no_drops([], [], rdma(), rdma(), [incast("sender")], "", RAILS, 3)] == ["unknown"]
+    assert [one.severity for one in pauses.no_drops([], [], rdma(), rdma(), [incast("sender")], "", RAILS, 3, 0, False)] == ["unknown"]
 
 
 CABLES = [
@@ -296,23 +298,32 @@ def lossless(ports: list[str], on: tuple[int, ...] = (3,), **odd: tuple[int, ...
 PEERS = {"gpu01": lossless(["ens0"]), "gpu03": lossless(["ens0"]), "spine01": lossless(["Ethernet0"]), "spine02": lossless(["Ethernet0"])}
 
 
-def agrees(mine: list[dict[str, t.Any]], peers: t.Any = None, ecn: t.Any = None) -> list[t.Any]:
-    return list(settings.qos_agrees(mine, PEERS if peers is None else peers, CABLES, 3, ecn))
+def agrees(mine: list[dict[str, t.Any]], peers: t.Any = None, ecn: t.Any = None, others: t.Sequence[int] = ()) -> list[t.Any]:
+    return list(settings.qos_agrees(mine, PEERS if peers is None else peers, CABLES, 3, list(others), True, ecn))
 
 
 def test_both_ends_of_a_cable_have_the_same_lossless_priority() -> None:
     # A switch may write Et1/1 here and Ethernet1/1 there.
     assert agrees(lossless([port.replace("Ethernet", "Et") for port in PORTS])) == []
     found = agrees(lossless(PORTS, Ethernet33=()))
-    assert said(found) == [(None, "Ethernet33/1 PFC: expected on priority 3 only, got on none, and on 3 at spine01 Ethernet0", None)]
+    assert summary(found) == [(None, "Ethernet33/1 PFC: expected on priority 3 only, got on none, and on 3 at spine01 Ethernet0", None)]
     assert [one.port for one in found] == ["Ethernet33/1"]
     assert "got on 3, 4" in str(agrees(lossless(PORTS, Ethernet1=(3, 4)))[0])
     found = agrees(lossless(PORTS), {**PEERS, "gpu01": lossless(["ens0"], ())})
-    assert said(found) == [(None, "Ethernet1/1 PFC: expected on priority 3 only at gpu01 ens0 too, got on none there", None)]
+    assert summary(found) == [(None, "Ethernet1/1 PFC: expected on priority 3 only at gpu01 ens0 too, got on none there", None)]
     # A switch at the other end has a finding of its own.
     assert agrees(lossless(PORTS), {**PEERS, "spine01": lossless(["Ethernet0"], (4,))}) == []
     assert [one.severity for one in agrees(lossless(PORTS), {key: value for key, value in PEERS.items() if key != "spine02"})] == ["unknown"]
     assert [one.severity for one in agrees(lossless(PORTS[1:]))] == ["unknown"]
+
+
+def test_a_switch_may_be_lossless_on_more_priorities_than_its_hosts() -> None:
+    assert agrees(lossless(PORTS, (3, 4)), others=[4]) == []
+    found = agrees(lossless(PORTS, (3, 4), Ethernet3=(4,)), {**PEERS, "gpu01": lossless(["ens0"], (4,))}, others=[4])
+    assert [str(one) for one in found] == [
+        "Ethernet1/1 PFC: expected on priority 3, and at most on 4 besides at gpu01 ens0 too, got on 4 there",
+        "Ethernet3/1 PFC: expected on priority 3, and at most on 4 besides, got on 4, and on 3 at gpu03 ens0",
+    ]
 
 
 def test_a_switch_that_has_thresholds_and_does_not_mark_is_found() -> None:
@@ -324,15 +335,15 @@ def test_a_switch_that_has_thresholds_and_does_not_mark_is_found() -> None:
     assert agrees(lossless(PORTS), ecn=[profile(True, queue=3), profile(False, queue=4), profile(True, PORTS[0], queue=3)]) == []
     assert "marking is not enabled" in str(agrees(lossless(PORTS), ecn=[profile(False, queue=3), profile(True, queue=4)])[0])
     for nothing in ([], [profile(True, queue=4)]):
-        assert said(agrees(lossless(PORTS), ecn=nothing)) == [(None, "ECN: expected marking in queue 3, got no thresholds are configured for it", "warn")]
+        assert summary(agrees(lossless(PORTS), ecn=nothing)) == [(None, "ECN: expected marking in queue 3, got no thresholds are configured for it", "warn")]
     assert "marking is not enabled" in str(agrees(lossless(PORTS), ecn=[profile(False)])[0])
     assert agrees(lossless(PORTS), ecn=[profile(True, port, (0, 3)) for port in PORTS]) == []
     marks = [profile(True, port, (3,)) for port in PORTS]
-    assert said(agrees(lossless(PORTS), ecn=[profile(True, PORTS[0], (0,)), *marks[1:]])) == [
+    assert summary(agrees(lossless(PORTS), ecn=[profile(True, PORTS[0], (0,)), *marks[1:]])) == [
         (None, "Ethernet1/1 ECN: expected marking on traffic class 3, got on traffic class 0", None)
     ]
     assert "not enabled" in str(agrees(lossless(PORTS), ecn=[profile(False, PORTS[0], (3,)), *marks[1:]])[0])
-    assert said(agrees(lossless(PORTS), ecn=marks[1:])) == [(None, "Ethernet1/1 ECN: expected marking on traffic class 3, got not reported", "unknown")]
+    assert summary(agrees(lossless(PORTS), ecn=marks[1:])) == [(None, "Ethernet1/1 ECN: expected marking on traffic class 3, got not reported", "unknown")]
 
 
 def mapped(port: str | None, given: int, dscp: tuple[int, ...] = (26,), name: str | None = None) -> dict[str, t.Any]:
@@ -362,11 +373,11 @@ def mapped(port: str | None, given: int, dscp: tuple[int, ...] = (26,), name: st
     ],
 )  # fmt: skip
 def test_a_switch_gives_the_dscp_of_roce_its_class(rows: t.Any, sentences: t.Any) -> None:
-    assert said(list(settings.dscp_agrees(rows, CABLES, 3, 26))) == sentences
+    assert summary(list(settings.dscp_agrees(rows, CABLES, 3, 26))) == sentences
 
 
 def apart(rows: list[dict[str, t.Any]], cnp: int = 48) -> list[tuple[t.Any, ...]]:
-    return said(notifications.cnp_apart(rows, CABLES, 3, 26, cnp))
+    return summary(notifications.cnp_apart(rows, CABLES, 3, 26, cnp))
 
 
 def test_notifications_have_a_class_of_their_own() -> None:
@@ -374,7 +385,7 @@ def test_notifications_have_a_class_of_their_own() -> None:
     assert apart([mapped(None, 3, name="AZURE"), mapped(None, 6, (48,), "AZURE")]) == []
     assert apart([mapped(port, 6, (48,)) for port in PORTS]) == []
     (found,) = notifications.cnp_apart([mapped(None, 3, (26, 48), "AZURE")], CABLES, 3, 26, 48)
-    assert said([found]) == [(None, f"map AZURE: {expected} traffic class 3, that of RoCE", None)]
+    assert summary([found]) == [(None, f"map AZURE: {expected} traffic class 3, that of RoCE", None)]
     assert "queued behind" in (found.cause or "")
     # A map that may be that of no port.
     assert apart([mapped(None, 3, (48,), "A"), mapped(None, 6, (48,), "B")]) == [(None, f"map A: {expected} traffic class 3, that of RoCE", "warn")]
@@ -409,27 +420,27 @@ def dropped(queue: t.Any = "UC3", paused: tuple[int, int] | None = (0, 0), way: 
     now = (drops(queue, **grown), quiet[1]) if way == "out" else (quiet[0], drops(queue, "priority_group", **grown))
     was = quiet if way == "out" else (quiet[0], drops(queue, "priority_group"))
     pauses_told = (frames(), frames(Ethernet1=paused)) if paused is not None else (None, None)
-    return list(switches.switch_drops(was[0], now[0], was[1], now[1], faces(), "", CABLES, 3, *pauses_told))
+    return list(switches.switch_drops(was[0], now[0], was[1], now[1], faces(), "", CABLES, 3, 0, *pauses_told))
 
 
-def test_drops_are_told_with_what_the_pauses_say() -> None:
+def test_drops_are_reported_with_what_the_pauses_say() -> None:
     assert dropped() == []
     found = dropped(Ethernet3=8)
     words = "8 packets of UC3, and the switch never sent a pause: its drop threshold is below its pause threshold, or the priority is another"
-    assert said(found) == [(None, f"Ethernet3/1: expected no packet dropped on the way out, got {words}", None)] and found[0].port == "Ethernet3/1"
+    assert summary(found) == [(None, f"Ethernet3/1: expected no packet dropped on the way out, got {words}", None)] and found[0].port == "Ethernet3/1"
     assert "although the switch sent 60 pauses (0 here): too little headroom" in str(dropped(paused=(0, 60), Ethernet3=8)[0])
     assert "pauses are not reported" in str(dropped(paused=None, Ethernet3=8)[0])
     assert {one.severity for one in dropped("UC0", Ethernet3=8)} == {"unknown"}, "what another queue drops tells nothing"
     assert len(dropped("ALL3", Ethernet3=8)) == 1
     both = [*drops("UC0", Ethernet3=8), *drops()]
     quiet = drops(3, "priority_group")
-    assert list(switches.switch_drops([*drops("UC0"), *drops()], both, quiet, quiet, faces(), "", CABLES, 3)) == [], "another queue may drop"
+    assert list(switches.switch_drops([*drops("UC0"), *drops()], both, quiet, quiet, faces(), "", CABLES, 3, 0)) == [], "another queue may drop"
     assert [one.severity for one in dropped(None, Ethernet3=8)] == [None]
     assert [one.severity for one in dropped(3, way="in", Ethernet1=8)] == [None]
     assert [one.severity for one in dropped(None, way="in", Ethernet1=8)] == ["warn"]
     assert {one.severity for one in dropped(4, way="in", Ethernet1=8)} == {"unknown"}
-    missing = list(switches.switch_drops(drops()[1:], drops()[1:], drops(3, "priority_group"), drops(3, "priority_group"), faces(), "", CABLES, 3))
-    assert said(missing) == [(None, "Ethernet1/1 drops on the way out: expected drop counter, got not reported", "unknown")]
+    missing = list(switches.switch_drops(drops()[1:], drops()[1:], drops(3, "priority_group"), drops(3, "priority_group"), faces(), "", CABLES, 3, 0))
+    assert summary(missing) == [(None, "Ethernet1/1 drops on the way out: expected drop counter, got not reported", "unknown")]
 
 
 def local(role: str = "leaf", turn: dict[str, str] | None = None, by: int | None = 3, spine: tuple[int, int] = (0, 0), **grown: tuple[int, int]) -> list[t.Any]:
@@ -443,12 +454,12 @@ def test_pauses_stay_at_the_target_leaf() -> None:
     assert local(Ethernet33=(6, 0)) == [] and local("spine", Ethernet1=(0, 2)) == [], "a few frames stop nothing"
     found = local(Ethernet33=(60_000, 0))
     words = "60000: pauses spread over the spine (up to 16.8 % of 30 s)"
-    assert said(found) == [(None, f"Ethernet33/1: expected no pause from spine01, got {words}", "unknown")]
+    assert summary(found) == [(None, f"Ethernet33/1: expected no pause from spine01, got {words}", "unknown")]
     assert found[0].judged and "not for how long" in found[0].cause
     assert [one.severity for one in local(Ethernet33=(400_000, 0))] == [None], "enough frames to stop the port all of the time"
     assert found[0].port == "Ethernet33/1" and [one.severity for one in local(Ethernet33=(6000, 0))] == ["warn"]
     words = "Ethernet1/1: expected no pause on a port outside of the load, got 0 pauses received, 20000 sent (up to 5.59 % of 30 s)"
-    assert said(local(turn={"Ethernet1": "idle"}, Ethernet1=(0, 20_000))) == [(None, words, "unknown")]
+    assert summary(local(turn={"Ethernet1": "idle"}, Ethernet1=(0, 20_000))) == [(None, words, "unknown")]
     assert "pauses spread over this spine" in str(local("spine", Ethernet1=(0, 20_000))[0])
     assert local("spine", Ethernet1=(20_000, 0)) == [], "a leaf may pause its spine"
     assert [one.severity for one in local(by=None, Ethernet34=(20_000, 0))] == ["unknown"], "all priorities together are judged as well"
@@ -477,7 +488,7 @@ def test_switches_are_quiet_while_idle() -> None:
     assert quiet(frames(), frames(), drops(), drops()) == []
     assert quiet(frames(), frames(Ethernet3=(3, 0)), drops(), drops()) == [], "three frames stop nothing"
     found = quiet(frames(), frames(Ethernet3=(4_000_000, 0)), drops(), drops(Ethernet1=2))
-    assert said(found) == [
+    assert summary(found) == [
         (None, "Ethernet1/1 drops: expected none while the pod is idle, got 2", None),
         (None, "Ethernet3/1 pauses: expected none while the pod is idle, got 4000000 received, 0 sent (up to 100 % of 2 s)", None),
     ]
@@ -487,10 +498,10 @@ def test_switches_are_quiet_while_idle() -> None:
     lacking = quiet(frames(), frames()[1:], drops(), drops("UC0"))
     words = [f"{port} drops: expected drop counter, got not reported" for port in PORTS]
     words.insert(0, f"{PORTS[0]} pauses: expected pause counter, got not reported")
-    assert said(lacking) == [(None, one, "unknown") for one in words]
+    assert summary(lacking) == [(None, one, "unknown") for one in words]
 
 
-def test_pauses_that_are_told_in_one_direction_only_tell_nothing() -> None:
+def test_pauses_that_are_reported_in_one_direction_only_tell_nothing() -> None:
     one_way = [{**row, "rx_frames": None} for row in frames()]
     assert [one.severity for one in quiet(one_way, one_way, drops(), drops())] == ["unknown"] * 4
     assert [one.severity for one in switches.pauses_stay_local(frames(), one_way, {}, {}, faces(), "", CABLES, "leaf", 3, 400, 1, 5)] == ["unknown"] * 4
@@ -501,16 +512,16 @@ def counted(marked_packets: int | None, queue: str = "UC3") -> list[dict[str, t.
 
 
 def test_a_switch_with_an_incast_marks() -> None:
-    def marks_of(was: int | None, now: int | None, told: t.Any = FAIR, paused: int = 0, **roles: str) -> list[t.Any]:
+    def marks_of(was: int | None, now: int | None, result: t.Any = FAIR, paused: int = 0, **roles: str) -> list[t.Any]:
         ends = [{**row, "peer": RECEIVER, "device": "mlx5_0"} for row in faces(**roles)]
-        return list(switches.switch_marks(counted(was), counted(now), ends, "", JOBS, told, 400, 3, frames(), frames(Ethernet1=(0, paused))))
+        return list(switches.switch_marks(counted(was), counted(now), ends, "", JOBS, result, 400, 3, frames(), frames(Ethernet1=(0, paused))))
 
     assert marks_of(5, 9) == [] and marks_of(5, 9, {}) == []
     ends = [{**row, "peer": RECEIVER, "device": "mlx5_0"} for row in faces()]
     others = list(switches.switch_marks(counted(5, "UC0"), counted(9, "UC0"), ends, "", JOBS, FAIR, 400, 3))
     assert len(others) == 1, "marks of another class prove nothing"
     none = [(None, "ECN: expected ECN-marked packets of the RoCE priority, got none on any port", None)]
-    assert said(marks_of(5, 5)) == none and said(marks_of(5, 5, {}, paused=3)) == none, "a switch that pauses is congested"
+    assert summary(marks_of(5, 5)) == none and summary(marks_of(5, 5, {}, paused=3)) == none, "a switch that pauses is congested"
     with pytest.raises(CannotTell, match="no congestion was made: no sender to this switch's receivers reported a rate"):
         marks_of(5, 5, {})
     with pytest.raises(CannotTell, match="no congestion was made: its receivers received 60 of 400 Gb/s at most"):
@@ -527,11 +538,11 @@ def test_wred_drops_of_the_roce_queue_are_no_want_of_headroom() -> None:
 
     def found(now: list[dict[str, t.Any]], was: list[dict[str, t.Any]]) -> list[t.Any]:
         quiet = (drops(), drops(), drops(3, "priority_group"), drops(3, "priority_group"))
-        return list(switches.switch_drops(*quiet, faces(), "", CABLES, 3, None, None, was, now))
+        return list(switches.switch_drops(*quiet, faces(), "", CABLES, 3, 0, None, None, was, now))
 
     assert found(wred(), wred()) == [] and found(wred(dropped=None), wred(dropped=None)) == [] and found(wred("UC0", 9), wred("UC0")) == []
     one = found([{**wred()[0], "wred_dropped_packets": 9}, *wred()[1:]], wred())
-    assert said(one) == [(None, "Ethernet1/1: expected no packet dropped by WRED, got 5 packets of UC3", None)]
+    assert summary(one) == [(None, "Ethernet1/1: expected no packet dropped by WRED, got 5 packets of UC3", None)]
     assert "instead of marking" in one[0].cause and "ecn_all" in one[0].fix
 
 
@@ -547,17 +558,17 @@ def balanced(flows: int = 600, **gigabytes: int) -> list[t.Any]:
 def test_uplinks_carry_equal_parts() -> None:
     assert balanced(Ethernet33=100, Ethernet34=110) == []
     found = balanced(Ethernet33=100, Ethernet34=1)
-    assert said(found) == [(None, "Ethernet34/1: expected about 50.5 GB sent, got 1 GB: the uplink is not used", None)]
+    assert summary(found) == [(None, "Ethernet34/1: expected about 50.5 GB sent, got 1 GB: the uplink is not used", None)]
     assert balanced(Ethernet33=118, Ethernet34=100) == []
     found = balanced(Ethernet33=170, Ethernet34=100)
-    assert said(found) == [(None, "Ethernet33/1: expected at most 1.20 times the mean, got 1.26 times the mean of 2 uplinks", "warn")]
+    assert summary(found) == [(None, "Ethernet33/1: expected at most 1.20 times the mean, got 1.26 times the mean of 2 uplinks", "warn")]
     with pytest.raises(CannotTell, match="uplinks sent nothing"):
         balanced()
 
 
 def test_few_flows_do_not_tell_the_balance() -> None:
     found = balanced(40, Ethernet33=170, Ethernet34=100)
-    assert said(found) == [(None, "uplinks: expected 128 flows or more to measure the balance, got too few flows: 40", "unknown")]
+    assert summary(found) == [(None, "uplinks: expected 128 flows or more to measure the balance, got too few flows: 40", "unknown")]
     assert [one.severity for one in balanced(40, Ethernet33=170)] == [None, "unknown"], "an unused uplink is seen before its balance"
     assert [one.severity for one in balanced(4, Ethernet33=170)] == ["unknown"]
     with pytest.raises(NotApplicable, match="no planned traffic"):
@@ -580,12 +591,12 @@ def test_the_counters_of_another_driver_are_read_by_its_own_names() -> None:
     """bnxt_re and bnxt_en, whose NICs count what they were notified of and not what they made of it."""
     names = {"np_ecn_marked_roce_packets": "rx_ecn_marked_pkts", "np_cnp_sent": "tx_cnp_pkts", "rp_cnp_handled": "rx_cnp_pkts"}
     names |= {"packet_seq_err": "seq_err_naks_rcvd", "local_ack_timeout_err": "to_retransmits"}
-    told = [{**row, "name": names.get(row["name"], row["name"])} for row in rdma()]
+    result = [{**row, "name": names.get(row["name"], row["name"])} for row in rdma()]
     assert all(any(fnmatch.fnmatchcase(name, kept) for kept in catalogue()["rdma_counters"].keep) for name in names.values())
-    assert list(load.idle_quiet(nic(), nic(), told, told, RAILS, 3, 5, 0.5)) == []
-    assert list(pauses.no_drops(nic(), nic(), told, told, [incast("sender")], "", RAILS, 3)) == []
-    more = [{**row, "value": row["value"] + (row["name"] == "seq_err_naks_rcvd")} for row in told]
-    assert [one.actual for one in pauses.no_drops(nic(), nic(), told, more, [incast("sender")], "", RAILS, 3)] == ["1"]
+    assert list(load.idle_quiet(nic(), nic(), result, result, RAILS, 3, 5, 0.5)) == []
+    assert list(pauses.no_drops(nic(), nic(), result, result, [incast("sender")], "", RAILS, 3, 0, False)) == []
+    more = [{**row, "value": row["value"] + (row["name"] == "seq_err_naks_rcvd")} for row in result]
+    assert [one.actual for one in pauses.no_drops(nic(), nic(), result, more, [incast("sender")], "", RAILS, 3, 0, False)] == ["1"]
 
 
 IRDMA = {
@@ -605,17 +616,17 @@ def of_driver(names: dict[str, str]) -> list[dict[str, t.Any]]:
 
 
 def test_what_irdma_sends_again_is_counted_once() -> None:
-    told = of_driver(IRDMA)
-    assert list(load.idle_quiet(nic(), nic(), told, told, RAILS, 3, 5, 0.5)) == []
-    assert list(pauses.no_drops(nic(), nic(), told, told, [incast("sender")], "", RAILS, 3)) == []
-    more = [{**row, "value": row["value"] + (row["name"] == "RetransSegs")} for row in told]
-    lost = said(pauses.no_drops(nic(), nic(), told, more, [incast("sender")], "", RAILS, 3))
+    result = of_driver(IRDMA)
+    assert list(load.idle_quiet(nic(), nic(), result, result, RAILS, 3, 5, 0.5)) == []
+    assert list(pauses.no_drops(nic(), nic(), result, result, [incast("sender")], "", RAILS, 3, 0, False)) == []
+    more = [{**row, "value": row["value"] + (row["name"] == "RetransSegs")} for row in result]
+    lost = summary(pauses.no_drops(nic(), nic(), result, more, [incast("sender")], "", RAILS, 3, 0, False))
     assert [words for _host, words, _severity in lost] == [f"{RAILS[0]['device']} RetransSegs: expected no growth, got 1"]
 
 
 def test_what_a_driver_does_not_count_stays_unknown() -> None:
-    told = of_driver(IONIC)
-    unknown = [(one.where.split()[1], one.severity) for one in pauses.no_drops(nic(), nic(), told, told, [incast("sender")], "", RAILS, 3)]
+    result = of_driver(IONIC)
+    unknown = [(one.where.split()[1], one.severity) for one in pauses.no_drops(nic(), nic(), result, result, [incast("sender")], "", RAILS, 3, 0, False)]
     assert unknown == [("local_ack_timeout_err", "unknown")]
     other = [{**row, "name": f"other_{row['name']}"} for row in rdma()]
     severities = {one.severity for one in load.idle_quiet(nic(), nic(), other, other, RAILS, 3, 5, 0.5)}
@@ -637,7 +648,7 @@ def test_infiniband_waits_and_does_not_discard() -> None:
         return [{"device": "mlx5_0", "name": name, "value": 50 + grown.get(name, 0)} for name in ("port_xmit_wait", "port_xmit_discards")]
 
     def found(now: list[dict[str, t.Any]]) -> list[tuple[t.Any, ...]]:
-        return said(pauses.xmit_discards(counters(), now, [incast("sender")], "", RAILS))
+        return summary(pauses.xmit_discards(counters(), now, [incast("sender")], "", RAILS))
 
     assert found(counters(port_xmit_wait=9000)) == []
     words = "mlx5_0: expected no packet discarded, got 3, and port_xmit_wait grew by 9000"

@@ -17,7 +17,7 @@ LINKS = [
 ]
 
 
-def said(findings):
+def summary(findings):
     return [(str(one), one.severity) for one in findings]
 
 
@@ -32,7 +32,7 @@ CARDS = [pci(GPU, "0x030200", vendor="0x10de"), pci(NIC, "0x020000"), pci(BRIDGE
 def iommu(kind, virtualization="none", devices=(GPU, NIC)):
     groups = [{"group": number, "type": kind} for number, _device in enumerate(devices)]
     members = [{"group": number, "pci": device} for number, device in enumerate(devices)]
-    return said(system.iommu_as_expected(groups if kind else [], members if kind else [], CARDS, virtualization))
+    return summary(system.iommu_as_expected(groups if kind else [], members if kind else [], CARDS, virtualization))
 
 
 @pytest.mark.parametrize("virtualization", ["none", "container"])
@@ -54,7 +54,7 @@ def test_virtual_machines_need_the_iommu(virtualization):
     assert iommu(None, virtualization) == [("IOMMU: expected on, for virtual machines, got off", None)]
 
 
-def test_iommu_cannot_be_told_without_cards_or_without_the_groups_devices():
+def test_iommu_cannot_be_reported_without_cards_or_without_the_groups_devices():
     with pytest.raises(CannotTell):
         list(system.iommu_as_expected([], [], [], "none"))
     with pytest.raises(CannotTell):
@@ -62,7 +62,7 @@ def test_iommu_cannot_be_told_without_cards_or_without_the_groups_devices():
 
 
 def test_a_group_without_a_type_is_unknown():
-    assert [one[1] for one in said(system.iommu_as_expected([{"group": 9, "type": "identity"}], [{"group": 1, "pci": GPU}], CARDS, "none"))] == ["unknown"]
+    assert [one[1] for one in summary(system.iommu_as_expected([{"group": 9, "type": "identity"}], [{"group": 1, "pci": GPU}], CARDS, "none"))] == ["unknown"]
 
 
 def pages(total, size=1048576):
@@ -70,9 +70,9 @@ def pages(total, size=1048576):
 
 
 def test_huge_pages():
-    assert said(system.hugepages_reserved(pages(64), 64)) == []
-    assert said(system.hugepages_reserved(pages(8), 64)) == [("1 GiB huge pages: expected 64, got 8", None)]
-    assert said(system.hugepages_reserved(pages(4096, size=2048), 64)) == [("1 GiB huge pages: expected 64, got 0", None)]
+    assert summary(system.hugepages_reserved(pages(64), 64)) == []
+    assert summary(system.hugepages_reserved(pages(8), 64)) == [("1 GiB huge pages: expected 64, got 8", None)]
+    assert summary(system.hugepages_reserved(pages(4096, size=2048), 64)) == [("1 GiB huge pages: expected 64, got 0", None)]
     with pytest.raises(NotApplicable):
         list(system.hugepages_reserved(pages(0), 0))
 
@@ -86,8 +86,8 @@ def test_virtual_functions(vfs, words):
 
 
 def test_virtual_functions_of_a_nic_that_is_not_found_are_unknown():
-    assert [one[1] for one in said(system.sriov_enabled([], LINKS, RAILS, "sriov"))] == ["unknown"]
-    assert said(system.sriov_enabled([pci("0000:40:00.0", "0x020000", sriov_vfs=8)], [], [{**RAILS[0], "pci": "0000:40:00.0"}], "sriov")) == []
+    assert [one[1] for one in summary(system.sriov_enabled([], LINKS, RAILS, "sriov"))] == ["unknown"]
+    assert summary(system.sriov_enabled([pci("0000:40:00.0", "0x020000", sriov_vfs=8)], [], [{**RAILS[0], "pci": "0000:40:00.0"}], "sriov")) == []
     with pytest.raises(CannotTell):
         list(system.sriov_enabled([], LINKS, [], "sriov"))
     with pytest.raises(NotApplicable, match="pod_virtualization is none"):
@@ -99,10 +99,10 @@ def bridge(*enabled, supported=True):
 
 
 def test_acs_is_off_on_bare_metal():
-    assert said(system.acs_as_expected([bridge(), bridge(supported=False)], "none", [])) == []
-    assert said(system.acs_as_expected([bridge("SrcValid")], "container", [])) == []
-    assert said(system.acs_as_expected([], "none", [])) == [("PCIe bridges: expected their ACS control, got lspci shows no bridge", "unknown")]
-    assert said(system.acs_as_expected([bridge("SrcValid", "ReqRedir", "CmpltRedir")], "none", [])) == [
+    assert summary(system.acs_as_expected([bridge(), bridge(supported=False)], "none", [])) == []
+    assert summary(system.acs_as_expected([bridge("SrcValid")], "container", [])) == []
+    assert summary(system.acs_as_expected([], "none", [])) == [("PCIe bridges: expected their ACS control, got lspci shows no bridge", "unknown")]
+    assert summary(system.acs_as_expected([bridge("SrcValid", "ReqRedir", "CmpltRedir")], "none", [])) == [
         ("0000:17:00.0: expected no ACS redirection, got CmpltRedir, ReqRedir", None)
     ]
 
@@ -122,16 +122,16 @@ def test_acs_is_judged_on_the_way_to_gpus_and_rails_only():
 
 
 def test_acs_is_on_for_virtual_machines():
-    assert said(system.acs_as_expected([bridge("ReqRedir"), bridge(supported=False)], "passthrough", [])) == []
+    assert summary(system.acs_as_expected([bridge("ReqRedir"), bridge(supported=False)], "passthrough", [])) == []
     for rows in ([], [bridge()], [bridge(supported=False)]):
-        assert said(system.acs_as_expected(rows, "passthrough", [])) == [("ACS: expected on, for virtual machines, got off on every bridge", None)]
+        assert summary(system.acs_as_expected(rows, "passthrough", [])) == [("ACS: expected on, for virtual machines, got off on every bridge", None)]
 
 
 def test_translated_traffic_goes_straight_with_sriov():
     rails = [{"device": "mlx5_0", "netdev": "ens1np0", "pci": "0000:18:00.0"}]
 
     def judged(bridges, *cards):
-        return said(system.acs_as_expected(bridges, "sriov", rails, [{"pci": "0000:18:00.0", "enabled": on, "supported": able} for on, able in cards]))
+        return summary(system.acs_as_expected(bridges, "sriov", rails, [{"pci": "0000:18:00.0", "enabled": on, "supported": able} for on, able in cards]))
 
     on = [bridge("ReqRedir", "DirectTrans"), bridge()]
     assert judged(on, (True, True)) == []
@@ -152,7 +152,7 @@ PEERS = [LISTED, {**LISTED, "peer": "nv_mem"}]
 def gpudirect(wanted="either", loaded=tuple(LOADED), symbols=(CORE,), flavour="closed", at_boot=tuple(AT_BOOT), peers=tuple(PEERS), vendor="nvidia"):
     rows = [{"symbol": symbol, "module": None} for symbol in symbols]
     driver = [{"driver": vendor, "version": "550.90.07", "flavour": flavour}] if flavour else []
-    return said(system.gpudirect_available(loaded, rows, driver, at_boot, wanted, vendor, peers))
+    return summary(system.gpudirect_available(loaded, rows, driver, at_boot, wanted, vendor, peers))
 
 
 def test_a_module_that_the_kernel_refuses_is_another_cause_than_one_that_is_not_loaded():
@@ -233,22 +233,24 @@ def unit(name, memlock="infinity", load="loaded"):
 
 def test_locked_memory_of_job_services():
     services = ["slurmd.service", "containerd.service"]
-    assert said(system.job_limits([unit(services[0]), unit(services[1], None, "not-found"), unit("docker.service", "65536")], services)) == []
+    assert summary(system.job_limits([unit(services[0]), unit(services[1], None, "not-found"), unit("docker.service", "65536")], services)) == []
     absent = unit(services[1], None, "not-found")
-    assert said(system.job_limits([unit(services[0], "18446744073709551615"), absent], services)) == []
-    assert said(system.job_limits([unit(services[0], "8388608"), absent], services)) == [("slurmd.service: expected LimitMEMLOCK infinity, got 8388608", None)]
-    assert said(system.job_limits([unit(services[0], None), absent], services)) == [
+    assert summary(system.job_limits([unit(services[0], "18446744073709551615"), absent], services)) == []
+    assert summary(system.job_limits([unit(services[0], "8388608"), absent], services)) == [
+        ("slurmd.service: expected LimitMEMLOCK infinity, got 8388608", None)
+    ]
+    assert summary(system.job_limits([unit(services[0], None), absent], services)) == [
         ("slurmd.service: expected LimitMEMLOCK infinity, got not reported", "unknown")
     ]
     with pytest.raises(CannotTell, match=r"none of slurmd\.service, containerd\.service is on this host"):
         list(system.job_limits([unit(name, None, "not-found") for name in services], services))
     unasked = system.job_limits([unit(services[0]), unit(services[1])], [*services, "pbs_mom.service"])
-    assert said(unasked) == [("pbs_mom.service: expected LimitMEMLOCK infinity, got this unit is not read", "unknown")]
+    assert summary(unasked) == [("pbs_mom.service: expected LimitMEMLOCK infinity, got this unit is not read", "unknown")]
 
 
 def test_numa_balancing():
-    assert said(system.numa_balancing_off([{"name": "kernel.numa_balancing", "value": "0"}])) == []
-    assert said(system.numa_balancing_off([{"name": "kernel.numa_balancing", "value": "1"}])) == [("kernel.numa_balancing: expected 0, got 1", None)]
+    assert summary(system.numa_balancing_off([{"name": "kernel.numa_balancing", "value": "0"}])) == []
+    assert summary(system.numa_balancing_off([{"name": "kernel.numa_balancing", "value": "1"}])) == [("kernel.numa_balancing: expected 0, got 1", None)]
     with pytest.raises(NotApplicable):
         list(system.numa_balancing_off([]))
 
@@ -258,6 +260,6 @@ def test_the_screen_of_a_management_controller_is_no_gpu():
     screen = pci("0000:03:00.0", "0x030000", vendor="0x1a03")
     groups = [{"group": number, "type": kind} for number, kind in enumerate(("identity", "identity", "DMA"))]
     members = [{"group": number, "pci": device} for number, device in enumerate((GPU, NIC, "0000:03:00.0"))]
-    assert said(system.iommu_as_expected(groups, members, [*CARDS, screen], "none")) == []
+    assert summary(system.iommu_as_expected(groups, members, [*CARDS, screen], "none")) == []
     card = pci("0000:03:00.0", "0x030000", vendor="0x10de")
     assert [one.where for one in system.iommu_as_expected(groups, members, [*CARDS, card], "none")] == ["0000:03:00.0"]

@@ -14,7 +14,7 @@ RAILS = [{"device": f"rocep{number}", "netdev": f"ens{number}np0", "pci": f"0000
 COLUMNS = ("uuid", "attached", "processes", "power_cap", "sm_clock_mhz", "max_sm_clock_mhz", "pcie_width", "max_pcie_width", "recovery_action")
 
 
-def said(findings):
+def summary(findings):
     return [(str(one), one.severity) for one in findings]
 
 
@@ -50,9 +50,9 @@ def test_gpu_clocks_uniform():
 
 
 def test_gpus_present():
-    assert said(checks.gpus_present(GPUS, 2)) == []
-    assert said(checks.gpus_present(GPUS[:1], 2)) == [("GPUs: expected 2, got 1", None)]
-    assert said(checks.gpus_present([], 8)) == [("GPUs: expected 8, got 0", None)]
+    assert summary(checks.gpus_present(GPUS, 2)) == []
+    assert summary(checks.gpus_present(GPUS[:1], 2)) == [("GPUs: expected 2, got 1", None)]
+    assert summary(checks.gpus_present([], 8)) == [("GPUs: expected 8, got 0", None)]
 
 
 def links(active=18, inactive=0, numbers=(0, 1)):
@@ -121,7 +121,7 @@ def test_gpus_without_errors():
     ],
 )
 def test_gpu_errors(case, words, severity):
-    assert said(errors(**case)) == [(words, severity)]
+    assert summary(errors(**case)) == [(words, severity)]
 
 
 @pytest.mark.parametrize(
@@ -165,16 +165,18 @@ def test_gpu_errors_of_nothing():
 def test_fabric_state():
     unit = {"unit": "nvidia-fabricmanager.service", "load_state": "loaded", "active_state": "active", "memlock": None}
     a100 = [gpu(0, name="NVIDIA A100-SXM4-80GB", fabric_state=None, fabric_status=None)]
-    assert said(checks.fabric_state(GPUS, True, "nvidia", "auto", [unit])) == []
-    assert said(checks.fabric_state(GPUS, True, "nvidia", "auto")) == []
-    assert said(checks.fabric_state(a100, True, "nvidia", "auto", [unit])) == []
-    assert said(checks.fabric_state(a100, True, "nvidia", "auto")) == [("GPU 0: expected fabric Completed, Success, got not reported, not reported", "unknown")]
-    assert said(checks.fabric_state(a100, True, "nvidia", "auto", [{**unit, "active_state": "failed"}])) == [
+    assert summary(checks.fabric_state(GPUS, True, "nvidia", "auto", [unit])) == []
+    assert summary(checks.fabric_state(GPUS, True, "nvidia", "auto")) == []
+    assert summary(checks.fabric_state(a100, True, "nvidia", "auto", [unit])) == []
+    assert summary(checks.fabric_state(a100, True, "nvidia", "auto")) == [
+        ("GPU 0: expected fabric Completed, Success, got not reported, not reported", "unknown")
+    ]
+    assert summary(checks.fabric_state(a100, True, "nvidia", "auto", [{**unit, "active_state": "failed"}])) == [
         ("nvidia-fabricmanager.service: expected active, got failed", None)
     ]
-    assert said(checks.fabric_state([gpu(0, fabric_state="In Progress", fabric_status=None)], True, "nvidia", "auto"))[0][1] is None
-    assert said(checks.fabric_state([gpu(0, fabric_state="Completed", fabric_status=None)], True, "nvidia", "auto"))[0][1] == "unknown"
-    assert said(checks.fabric_state([gpu(0, fabric_status="Failure")], True, "nvidia", "auto")) == [
+    assert summary(checks.fabric_state([gpu(0, fabric_state="In Progress", fabric_status=None)], True, "nvidia", "auto"))[0][1] is None
+    assert summary(checks.fabric_state([gpu(0, fabric_state="Completed", fabric_status=None)], True, "nvidia", "auto"))[0][1] == "unknown"
+    assert summary(checks.fabric_state([gpu(0, fabric_status="Failure")], True, "nvidia", "auto")) == [
         ("GPU 0: expected fabric Completed, Success, got Completed, Failure", None)
     ]
     with pytest.raises(NotApplicable):
@@ -184,9 +186,9 @@ def test_fabric_state():
 
 
 def test_slowdown():
-    assert said(checks.gpu_throttled([gpu(0, power_cap=True)], "nvidia")) == []
-    assert said(checks.gpu_throttled([gpu(0, thermal_slowdown=True)], "nvidia")) == [("GPU 0: expected no slowdown, got thermal slowdown", None)]
-    assert said(checks.gpu_throttled([gpu(0, hardware_slowdown=True)], "nvidia")) == [("GPU 0: expected no slowdown, got hardware slowdown", None)]
+    assert summary(checks.gpu_throttled([gpu(0, power_cap=True)], "nvidia")) == []
+    assert summary(checks.gpu_throttled([gpu(0, thermal_slowdown=True)], "nvidia")) == [("GPU 0: expected no slowdown, got thermal slowdown", None)]
+    assert summary(checks.gpu_throttled([gpu(0, hardware_slowdown=True)], "nvidia")) == [("GPU 0: expected no slowdown, got hardware slowdown", None)]
     assert unknown(checks.gpu_throttled([gpu(0, hardware_slowdown=None)], "nvidia"))
     with pytest.raises(CannotTell):
         list(checks.gpu_throttled([], "nvidia"))
@@ -220,8 +222,8 @@ def test_affinity():
     ]
 
 
-def test_affinity_that_is_not_told_is_unknown():
-    assert said(affinity(rows=cards(numa=-1))) == [("rocep0 and GPU 0: expected one NUMA node, got not reported for the NIC", "unknown")]
+def test_affinity_that_is_not_reported_is_unknown():
+    assert summary(affinity(rows=cards(numa=-1))) == [("rocep0 and GPU 0: expected one NUMA node, got not reported for the NIC", "unknown")]
     assert unknown(affinity(pairs=[]))
     assert unknown(affinity(pairs=topology(names=("mlx5_1", "mlx5_2"))))
     assert unknown(affinity(rows=[]))
@@ -234,7 +236,7 @@ def test_affinity_by_what_the_topology_says_of_the_gpu():
 
 
 def width(rows, link=400.0):
-    return said(checks.pcie_link(rows, GPUS, RAILS, 16, link))
+    return summary(checks.pcie_link(rows, GPUS, RAILS, 16, link))
 
 
 def test_pcie_link():
@@ -271,15 +273,15 @@ def variable(name, value, file="/etc/nccl.conf"):
 
 
 def test_nccl_environment():
-    assert said(checks.nccl_environment([], {})) == []
-    assert said(checks.nccl_environment([variable("NCCL_IB_HCA", "=mlx5_0")], {"NCCL_IB_HCA": "=mlx5_0"})) == []
-    assert said(checks.nccl_environment([variable("NCCL_IB_DISABLE", "1")], {})) == [
+    assert summary(checks.nccl_environment([], {})) == []
+    assert summary(checks.nccl_environment([variable("NCCL_IB_HCA", "=mlx5_0")], {"NCCL_IB_HCA": "=mlx5_0"})) == []
+    assert summary(checks.nccl_environment([variable("NCCL_IB_DISABLE", "1")], {})) == [
         ("/etc/nccl.conf NCCL_IB_DISABLE: expected not forced, got 1 (sends everything over TCP)", None)
     ]
-    assert said(checks.nccl_environment([], {"NCCL_IB_TC": 106})) == [("NCCL_IB_TC: expected 106, got not set", None)]
+    assert summary(checks.nccl_environment([], {"NCCL_IB_TC": 106})) == [("NCCL_IB_TC: expected 106, got not set", None)]
     # The same variable of two files: each is judged.
     twice = [variable("NCCL_ALGO", "Tree"), variable("NCCL_ALGO", "Ring", "/etc/environment")]
-    assert said(checks.nccl_environment(twice, {"NCCL_ALGO": "Ring"})) == [("/etc/nccl.conf NCCL_ALGO: expected Ring, got Tree", None)]
+    assert summary(checks.nccl_environment(twice, {"NCCL_ALGO": "Ring"})) == [("/etc/nccl.conf NCCL_ALGO: expected Ring, got Tree", None)]
 
 
 DRIVER = [{"driver": "nvidia", "version": "550.90.07", "flavour": "open"}]
@@ -292,8 +294,8 @@ def ports(firmware="28.39.1002"):
 
 def test_software_pinned():
     pinned = {"driver": "550.90.07", "runtime": "12.4", "firmware": "28.39.1002", "kernel": "5.15.0-119-generic"}
-    assert said(versions.software_pinned(DRIVER, GPUS, ports(), SOFTWARE, RAILS, pinned)) == []
-    assert said(versions.software_pinned(DRIVER, GPUS, ports("28.38.1900"), SOFTWARE, RAILS, {**pinned, "ofed": "24.07", "nccl": "2.20.5"})) == [
+    assert summary(versions.software_pinned(DRIVER, GPUS, ports(), SOFTWARE, RAILS, pinned)) == []
+    assert summary(versions.software_pinned(DRIVER, GPUS, ports("28.38.1900"), SOFTWARE, RAILS, {**pinned, "ofed": "24.07", "nccl": "2.20.5"})) == [
         ("firmware of rocep0: expected 28.39.1002, got 28.38.1900", None),
         ("ofed: expected 24.07, got not reported", "unknown"),
         ("nccl: expected 2.20.5, got 2.21.5", None),
@@ -321,7 +323,7 @@ def test_the_odd_software_of_a_group():
 
 def test_a_log_without_its_beginning_does_not_show_that_there_was_no_xid():
     found = checks.gpu_errors(GPUS, "nvidia", None, "", 2, [xid(79)], None, None)
-    assert said(found) == [
+    assert summary(found) == [
         ("kernel log: expected all lines since the boot, got its first lines were overwritten", "warn"),
         ("GPU 0: expected no Xid since the driver was loaded, got Xid 79 (fallen off the bus)", None),
     ]
@@ -330,7 +332,7 @@ def test_a_log_without_its_beginning_does_not_show_that_there_was_no_xid():
 def test_a_link_of_which_one_end_alone_is_as_planned_is_found():
     def judged(*rows):
         topology = [{"device": device, "peer": peer, "connection": connection} for device, peer, connection in rows]
-        return said(checks._interconnect(topology, "XGMI", 2))
+        return summary(checks._interconnect(topology, "XGMI", 2))
 
     assert judged(("GPU0", "GPU1", "XGMI"), ("GPU1", "GPU0", "XGMI")) == []
     assert judged(("GPU0", "GPU1", "XGMI"), ("GPU1", "GPU0", "XGMI DISABLED")) == [("GPU0 to GPU1: expected XGMI, got XGMI DISABLED", None)]
@@ -339,12 +341,12 @@ def test_a_link_of_which_one_end_alone_is_as_planned_is_found():
 
 def test_nvlinks_of_a_gpu_in_multi_instance_mode_are_unknown():
     rows = [{"gpu": 0, "link": None, "state": "unsupported", "speed_gbyte_s": None}, *links()[18:]]
-    assert said(checks._nvlinks(rows, 18, 2)) == [("GPU 0: expected 18 active NVLinks, got not reported of a GPU in multi-instance mode (MIG)", "unknown")]
+    assert summary(checks._nvlinks(rows, 18, 2)) == [("GPU 0: expected 18 active NVLinks, got not reported of a GPU in multi-instance mode (MIG)", "unknown")]
 
 
 def test_an_idle_fabric_manager_is_healthy_on_a_tray():
     unit = {"unit": "nvidia-fabricmanager.service", "load_state": "loaded", "active_state": "inactive", "memlock": None}
-    assert said(checks.fabric_state(GPUS, True, "nvidia", "gate_group", [unit])) == []
-    assert [one for one, _severity in said(checks.fabric_state(GPUS, True, "nvidia", "host", [unit]))] == [
+    assert summary(checks.fabric_state(GPUS, True, "nvidia", "gate_group", [unit])) == []
+    assert [one for one, _severity in summary(checks.fabric_state(GPUS, True, "nvidia", "host", [unit]))] == [
         "nvidia-fabricmanager.service: expected active, got inactive"
     ]

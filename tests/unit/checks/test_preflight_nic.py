@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import typing as t
+
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotApplicable
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.preflight import nic
@@ -18,7 +20,7 @@ RAILS = [
 FIRST = RAILS[:1]
 
 
-def said(findings):
+def summary(findings):
     return [(str(one), one.severity) for one in findings]
 
 
@@ -42,14 +44,14 @@ LINKS = [link("rocep24s0", "ens1np0"), link("rocep64s0", "ens2np0"), link("mlx5_
 
 
 def test_rails_present():
-    assert said(nic.rails_present(PORTS, LINKS, RAILS)) == []
+    assert summary(nic.rails_present(PORTS, LINKS, RAILS)) == []
     down = [port("rocep24s0", state="Down", physical_state="Polling"), PORTS[1]]
-    assert said(nic.rails_present(down, LINKS, RAILS)) == [("rocep24s0: expected Active and LinkUp, got Down and Polling", None)]
-    assert said(nic.rails_present(PORTS[1:], LINKS, RAILS)) == [("rocep24s0: expected Active and LinkUp, got no such RDMA device", None)]
-    assert said(nic.rails_present(PORTS, LINKS[1:], RAILS)) == [("rocep24s0: expected Active and LinkUp, got no RDMA link of that device", None)]
+    assert summary(nic.rails_present(down, LINKS, RAILS)) == [("rocep24s0: expected Active and LinkUp, got Down and Polling", None)]
+    assert summary(nic.rails_present(PORTS[1:], LINKS, RAILS)) == [("rocep24s0: expected Active and LinkUp, got no such RDMA device", None)]
+    assert summary(nic.rails_present(PORTS, LINKS[1:], RAILS)) == [("rocep24s0: expected Active and LinkUp, got no RDMA link of that device", None)]
     swapped = [link("rocep24s0", "ens2np0"), link("rocep64s0", "ens1np0")]
     assert all("another order" in found.cause for found in nic.rails_present(PORTS, swapped, RAILS))
-    assert [one[0] for one in said(nic.rails_present(PORTS, swapped, RAILS))] == [
+    assert [one[0] for one in summary(nic.rails_present(PORTS, swapped, RAILS))] == [
         "rocep24s0: expected netdev ens1np0, got ens2np0",
         "rocep64s0: expected netdev ens2np0, got ens1np0",
     ]
@@ -58,8 +60,8 @@ def test_rails_present():
 
 
 def device(name, **values):
-    blank = {"device": name, "port": 1, "transport": "InfiniBand", "vendor_part_id": 4129, "link_layer": "Ethernet", "active_mtu": 4096, "max_mtu": 4096}
-    return {**blank, **values}
+    blank = {"device": name, "port": 1, "transport": "InfiniBand", "vendor_id": 0x02C9, "vendor_part_id": 4129, "link_layer": "Ethernet"}
+    return {**blank, "active_mtu": 4096, "max_mtu": 4096, **values}
 
 
 @pytest.mark.parametrize(
@@ -68,23 +70,29 @@ def device(name, **values):
         ({"transport": "iWARP"}, "rocep24s0: expected RoCE v2 or InfiniBand, got iWARP", None),
         ({"vendor_part_id": 4117}, "rocep24s0: expected ConnectX-5 or later, got ConnectX-4 Lx", None),
         ({"link_layer": "InfiniBand"}, "rocep24s0: expected link layer Ethernet, got InfiniBand", None),
-        ({"link_layer": None}, "rocep24s0: expected ConnectX-5 or later on Ethernet, got not reported", "unknown"),
+        ({"link_layer": None}, "rocep24s0: expected the vendor of an adapter on Ethernet, got not reported", "unknown"),
+        ({"vendor_id": None, "vendor_part_id": 4117}, "rocep24s0: expected the vendor of an adapter on Ethernet, got not reported", "unknown"),
         ({"vendor_part_id": None}, "rocep24s0: expected ConnectX-5 or later on Ethernet, got not reported", "unknown"),
     ],
 )
 def test_adapters_that_cannot(values, words, severity):
-    assert said(nic.adapters_capable([device("rocep24s0", **values)], FIRST, "roce")) == [(words, severity)]
+    assert summary(nic.adapters_capable([device("rocep24s0", **values)], FIRST, "roce")) == [(words, severity)]
 
 
 def test_adapters_that_can():
     assert (
-        said(nic.adapters_capable([device("rocep24s0"), device("mlx5_1", vendor_part_id=4117)], FIRST, "roce", [{"gpu": 0, "name": "NVIDIA H100 80GB HBM3"}]))
+        summary(
+            nic.adapters_capable([device("rocep24s0"), device("mlx5_1", vendor_part_id=4117)], FIRST, "roce", [{"gpu": 0, "name": "NVIDIA H100 80GB HBM3"}])
+        )
         == []
     )
-    assert said(nic.adapters_capable([device("rocep24s0")], FIRST, "roce", [{"gpu": 0, "name": "Tesla P100-SXM2"}])) == [
+    # A virtual function of ionic has the number of a ConnectX-3.
+    for part in (4099, None):
+        assert summary(nic.adapters_capable([device("rocep24s0", vendor_id=0x1DD8, vendor_part_id=part)], FIRST, "roce")) == []
+    assert summary(nic.adapters_capable([device("rocep24s0")], FIRST, "roce", [{"gpu": 0, "name": "Tesla P100-SXM2"}])) == [
         ("GPU 0: expected Volta or later, got Tesla P100-SXM2", None)
     ]
-    assert said(nic.adapters_capable([], FIRST, "roce")) == [("rocep24s0: expected an RDMA adapter, got no such RDMA device", None)]
+    assert summary(nic.adapters_capable([], FIRST, "roce")) == [("rocep24s0: expected an RDMA adapter, got no such RDMA device", None)]
     for name in ("Tesla V100-SXM2", "NVIDIA A100-SXM4-80GB", "NVIDIA L40S", "NVIDIA B200", "AMD Instinct MI300X", "NVIDIA TITAN V"):
         assert not nic.OLD_GPU.search(name)
 
@@ -98,27 +106,29 @@ def setting(name, current, after=None, device="rocep24s0", number=True):
 @pytest.mark.parametrize("mask", [8, 255])
 def test_any_mask_with_the_priority_serves(mask):
     rows = [setting("ROCE_CC_PRIO_MASK_P1", mask), setting("SRIOV_EN", 0)]
-    assert said(nic.nic_settings(rows, FIRST, 3, "dcqcn", {})) == []
+    assert summary(nic.nic_settings(rows, FIRST, 3, "dcqcn", {})) == []
 
 
 def test_a_lost_mask_and_a_setting_of_the_site():
     rows = [setting("ROCE_CC_PRIO_MASK_P1", 0), setting("ROCE_CC_PRIO_MASK_P2", 1), {**setting("SRIOV_EN", 0), "current": "False"}]
-    assert said(nic.nic_settings(rows, FIRST, 3, "dcqcn", {"SRIOV_EN": True})) == [
+    assert summary(nic.nic_settings(rows, FIRST, 3, "dcqcn", {"SRIOV_EN": True})) == [
         ("rocep24s0 ROCE_CC_PRIO_MASK_P1: expected bit 3 set, got 0", None),
         ("rocep24s0 ROCE_CC_PRIO_MASK_P2: expected bit 3 set, got 1", None),
         ("rocep24s0 SRIOV_EN: expected True, got False", None),
     ]
-    assert said(nic.nic_settings(rows, FIRST, 3, "other", {"SRIOV_EN": 0})) == []
+    assert summary(nic.nic_settings(rows, FIRST, 3, "other", {"SRIOV_EN": 0})) == []
 
 
-def test_settings_that_are_not_told_are_unknown():
+def test_settings_that_are_not_reported_are_unknown():
     for rows in ([], [setting("ROCE_CC_PRIO_MASK_P1", 8, number=False)], [setting("ROCE_CC_PRIO_MASK_P1", 8, device="mlx5_1")]):
         assert unknown(nic.nic_settings(rows, FIRST, 3, "dcqcn", {"SRIOV_EN": True}))
 
 
 def test_a_pending_reset():
-    assert said(nic.nic_reset_pending([setting("SRIOV_EN", 1)], FIRST)) == []
-    assert said(nic.nic_reset_pending([setting("SRIOV_EN", 0, 1)], FIRST)) == [("rocep24s0 SRIOV_EN: expected 1 (next boot), got 0 (a reset is pending)", None)]
+    assert summary(nic.nic_reset_pending([setting("SRIOV_EN", 1)], FIRST)) == []
+    assert summary(nic.nic_reset_pending([setting("SRIOV_EN", 0, 1)], FIRST)) == [
+        ("rocep24s0 SRIOV_EN: expected 1 (next boot), got 0 (a reset is pending)", None)
+    ]
     assert unknown(nic.nic_reset_pending([], FIRST))
     assert unknown(nic.nic_reset_pending([setting("SRIOV_EN", 1, number=False)], FIRST))
 
@@ -129,10 +139,10 @@ def dcqcn(rp="1", np="1", np_priority=3):
 
 
 def test_dcqcn():
-    assert said(quality.dcqcn_running(dcqcn(), FIRST, 3, 48)) == []
+    assert summary(quality.dcqcn_running(dcqcn(), FIRST, 3, 48)) == []
     # The notification side is one switch of the port: another priority is as good.
-    assert said(quality.dcqcn_running(dcqcn(np_priority=5), FIRST, 3, 48)) == []
-    assert said(quality.dcqcn_running(dcqcn("0", "0"), FIRST, 3, 48)) == [
+    assert summary(quality.dcqcn_running(dcqcn(np_priority=5), FIRST, 3, 48)) == []
+    assert summary(quality.dcqcn_running(dcqcn("0", "0"), FIRST, 3, 48)) == [
         ("ens1np0 roce_rp: expected enabled on priority 3, got disabled", None),
         ("ens1np0 roce_np: expected enabled, got disabled on every priority", None),
     ]
@@ -140,7 +150,7 @@ def test_dcqcn():
     assert unknown(quality.dcqcn_running(dcqcn()[:1], FIRST, 3, 48))
     assert unknown(quality.dcqcn_running([{**one, "setting": "clamp_tgt_rate", "priority": None} for one in dcqcn()], FIRST, 3, 48))
     other = {**dcqcn()[0], "role": "np", "setting": "cnp_dscp", "priority": None, "value": "46"}
-    assert said(quality.dcqcn_running([*dcqcn(), other], FIRST, 3, 48)) == [("ens1np0 cnp_dscp: expected 48, got 46", "warn")]
+    assert summary(quality.dcqcn_running([*dcqcn(), other], FIRST, 3, 48)) == [("ens1np0 cnp_dscp: expected 48, got 46", "warn")]
     assert REGISTRY["preflight"]["dcqcn_running"].out_of_place({"pod_congestion_control": "other"}) == "pod_congestion_control is other"
     either = REGISTRY["preflight"]["nic_settings"]
     assert either.out_of_place({"pod_congestion_control": "other", "pod_nic_settings": {}}) == "pod_congestion_control is other and pod_nic_settings is not set"
@@ -151,22 +161,39 @@ def test_dcqcn():
 MAP = [{"netdev": "ens1np0", "priority": priority, "dscp": list(range(priority * 8, priority * 8 + 8))} for priority in range(8)]
 
 
-def qos(trust="dscp", on=(3,), dscp=None, pause=(False, False), priorities=range(8), version=None):
+def qos(trust="dscp", on=(3,), dscp=None, pause=(False, False), priorities=range(8), version=None, others=(), pfc=True):
     return list(
         quality.roce_qos(
             [{"port": "ens1np0", "priority": priority, "pfc": priority in on} for priority in priorities],
             MAP if dscp is None else dscp,
             [{"netdev": "ens1np0", "autonegotiate": False, "rx": pause[0], "tx": pause[1]}] if pause else [],
-            FIRST, 3, 26, 48,
+            FIRST, 3, 26, 48, list(others), pfc,
             [{"netdev": "ens1np0", "trust": trust}] if trust else None,
             [{"netdev": "ens1np0", "driver": "mlx5_core", "version": version}] if version else None,
         )
     )  # fmt: skip
 
 
+def test_a_lossy_nic_has_pfc_on_no_priority_or_on_another() -> None:
+    assert qos(on=(), pfc=False) == qos(on=(4,), others=(4,), pfc=False) == []
+    found = qos(on=(3,), pfc=False)
+    assert summary(found) == [("ens1np0 PFC: expected off on priority 3 and any other, got on 3", None)]
+    assert "RoCE is lossy" in found[0].cause and "if priority 3 is lossless" in found[0].fix
+    assert summary(qos(on=(4,), pfc=False)) == [("ens1np0 PFC: expected off on priority 3 and any other, got on 4", None)]
+    assert summary(qos(on=(3, 4), others=(4,), pfc=False)) == [("ens1np0 PFC: expected off on priority 3, on 4 at most, got on 3, 4", None)]
+
+
+def test_other_priorities_may_be_lossless_and_that_of_roce_must_be() -> None:
+    assert qos(on=(3, 4), others=(4,)) == qos(on=(3,), others=(4,)) == []
+    expected = "ens1np0 PFC: expected on priority 3, and at most on 4, 5 besides, got on"
+    assert summary(qos(on=(4,), others=(5, 4))) == [(f"{expected} 4", None)]
+    assert summary(qos(on=(2, 3), others=(4, 5))) == [(f"{expected} 2, 3", None)]
+    assert [str(one) for one in qos(on=(3, 6), others=(6,))] == ["ens1np0 DSCP 48 (CNP): expected a priority without PFC, got priority 6"]
+
+
 def test_the_map_of_the_kernels_own_driver_is_its_trust() -> None:
-    assert said(qos(trust=None, version="6.8.0-45-generic")) == []
-    assert said(qos(trust=None, version="6.8.0-45-generic", dscp=[])) == [("ens1np0 trust: expected dscp, got pcp", None)]
+    assert summary(qos(trust=None, version="6.8.0-45-generic")) == []
+    assert summary(qos(trust=None, version="6.8.0-45-generic", dscp=[])) == [("ens1np0 trust: expected dscp, got pcp", None)]
     assert unknown(qos(trust=None, version="24.10-0.7.0")) and unknown(qos(trust=None))
 
 
@@ -197,17 +224,19 @@ def test_global_pause_is_no_lossy_class() -> None:
 
 
 @pytest.mark.parametrize("case", [{"trust": None}, {"pause": None}, {"priorities": ()}, {"priorities": (0, 1)}, {"dscp": []}])
-def test_quality_of_service_that_is_not_told_is_unknown(case):
+def test_quality_of_service_that_is_not_reported_is_unknown(case):
     assert unknown(qos(**case))
 
 
 def test_traffic_class():
     variable = {"file": "/etc/nccl.conf", "name": "NCCL_IB_TC", "value": "106"}
-    assert said(quality.traffic_class([variable], 106, 26)) == []
-    assert said(quality.traffic_class([{**variable, "value": "104"}], 104, 26)) == []
-    assert said(quality.traffic_class([], 106, 26)) == [("NCCL_IB_TC: expected 106, got set for no job: one that does not set it itself sends class 0", "warn")]
-    assert said(quality.traffic_class([], 0, 26)) == [("pod_traffic_class: expected DSCP 26, got DSCP 0 (class 0)", None)]
-    assert said(quality.traffic_class([{**variable, "value": "0"}], 106, 26)) == [("/etc/nccl.conf NCCL_IB_TC: expected 106, got 0", None)]
+    assert summary(quality.traffic_class([variable], 106, 26)) == []
+    assert summary(quality.traffic_class([{**variable, "value": "104"}], 104, 26)) == []
+    assert summary(quality.traffic_class([], 106, 26)) == [
+        ("NCCL_IB_TC: expected 106, got set for no job: one that does not set it itself sends class 0", "warn")
+    ]
+    assert summary(quality.traffic_class([], 0, 26)) == [("pod_traffic_class: expected DSCP 26, got DSCP 0 (class 0)", None)]
+    assert summary(quality.traffic_class([{**variable, "value": "0"}], 106, 26)) == [("/etc/nccl.conf NCCL_IB_TC: expected 106, got 0", None)]
 
 
 def netdevs(mtu, names=("ens1np0", "ens2np0")):
@@ -216,12 +245,12 @@ def netdevs(mtu, names=("ens1np0", "ens2np0")):
 
 @pytest.mark.parametrize("size", [4200, 9000, 9216])
 def test_any_mtu_that_the_plan_leaves_open(size):
-    assert said(nic.mtu(netdevs(size), [device("rocep24s0"), device("rocep64s0")], RAILS, 4096, None, "roce")) == []
-    assert said(nic.mtu_uniform({"gpu01": netdevs(size), "gpu02": netdevs(size)}, RAILS)) == []
+    assert summary(nic.mtu(netdevs(size), [device("rocep24s0"), device("rocep64s0")], RAILS, 4096, None, "roce")) == []
+    assert summary(nic.mtu_uniform({"gpu01": netdevs(size), "gpu02": netdevs(size)}, RAILS)) == []
 
 
 def test_a_small_mtu():
-    assert said(nic.mtu(netdevs(1500), [device("rocep24s0", active_mtu=1024)], FIRST, 4096, 9000, "roce")) == [
+    assert summary(nic.mtu(netdevs(1500), [device("rocep24s0", active_mtu=1024)], FIRST, 4096, 9000, "roce")) == [
         ("rocep24s0: expected active RDMA MTU 4096, got 1024", None),
         ("ens1np0: expected MTU 9000, got 1500", None),
     ]
@@ -249,13 +278,13 @@ LOCAL = "fe80:0000:0000:0000:0eee:bdff:fe00:0001"
 
 def test_gid_index():
     others = [gid(0, None, "v1", text=LOCAL), gid(1, None, text=LOCAL), gid(2, version="v1"), gid(name="mlx5_1"), gid(5, name="mlx5_1")]
-    assert said(nic.gid_index([*others, gid()], FIRST, None)) == []
-    assert said(nic.gid_index([*others, gid()], FIRST, 3)) == []
+    assert summary(nic.gid_index([*others, gid()], FIRST, None)) == []
+    assert summary(nic.gid_index([*others, gid()], FIRST, 3)) == []
     shifted = list(nic.gid_index([gid(3, None, text=LOCAL), gid(5)], FIRST, 3))
-    assert said(shifted) == [(f"rocep24s0: expected GID index 3, got 5: the index moved from 3 to 5, and 3 is {LOCAL}", None)]
+    assert summary(shifted) == [(f"rocep24s0: expected GID index 3, got 5: the index moved from 3 to 5, and 3 is {LOCAL}", None)]
     assert "shifted the GID table" in shifted[0].cause
-    assert said(nic.gid_index(others, FIRST, 3)) == [("rocep24s0: expected one IPv4 RoCE v2 GID, got 0", None)]
-    assert said(nic.gid_index([gid(3), gid(5)], FIRST, 3)) == [("rocep24s0: expected one IPv4 RoCE v2 GID, got 2", None)]
+    assert summary(nic.gid_index(others, FIRST, 3)) == [("rocep24s0: expected one IPv4 RoCE v2 GID, got 0", None)]
+    assert summary(nic.gid_index([gid(3), gid(5)], FIRST, 3)) == [("rocep24s0: expected one IPv4 RoCE v2 GID, got 2", None)]
 
 
 def test_the_odd_gid_index_of_a_group():
@@ -273,13 +302,26 @@ def address(netdev, text, length=24, family="inet"):
 def test_address_plan():
     local = address("ens1np0", "fe80::1", 64, "inet6")
     good = [local, address("ens1np0", "10.51.0.1"), address("ens2np0", "10.52.0.1"), address("eno1", "192.0.2.1")]
-    assert said(nic.address_plan(good, RAILS)) == []
-    assert said(nic.address_plan(good[:1], FIRST)) == [("ens1np0: expected 10.51.0.1/24, got no IPv4 address", None)]
-    assert said(nic.address_plan([address("ens1np0", "10.51.0.1", 16)], FIRST)) == [("ens1np0: expected 10.51.0.1/24, got 10.51.0.1/16", None)]
-    assert said(nic.address_plan([address("ens1np0", "10.51.0.1"), address("eno1", "10.51.0.1")], FIRST)) == [
+    assert summary(nic.address_plan(good, RAILS)) == []
+    assert summary(nic.address_plan(good[:1], FIRST)) == [("ens1np0: expected 10.51.0.1/24, got no IPv4 address", None)]
+    assert summary(nic.address_plan([address("ens1np0", "10.51.0.1", 16)], FIRST)) == [("ens1np0: expected 10.51.0.1/24, got 10.51.0.1/16", None)]
+    assert summary(nic.address_plan([address("ens1np0", "10.51.0.1"), address("eno1", "10.51.0.1")], FIRST)) == [
         ("10.51.0.1: expected on one netdev, got on several", None)
     ]
     # Of one netdev with two prefix lengths the kernel tells two rows.
-    assert said(nic.address_plan([address("ens1np0", "10.51.0.1"), address("ens1np0", "10.51.0.1", 32)], FIRST)) == []
+    assert summary(nic.address_plan([address("ens1np0", "10.51.0.1"), address("ens1np0", "10.51.0.1", 32)], FIRST)) == []
     with pytest.raises(NotApplicable):
         list(nic.address_plan(good, [{**RAILS[0], "address": None}]))
+
+
+def test_a_driver_of_all_rails_of_a_host_is_one_finding_and_that_of_one_rail_is_its_own() -> None:
+    def of(*versions: str) -> list[dict[str, t.Any]]:
+        return [{"netdev": f"ens{number}", "driver": "mlx5_core", "version": version} for number, version in enumerate(versions)]
+
+    rails = t.cast(t.Any, [{"device": f"mlx5_{number}", "netdev": f"ens{number}"} for number in range(2)])
+    vendors, kernels = "24.10-0.7.0", "6.8.0-45-generic"
+    group = {"gpu01": of(vendors, vendors), "gpu02": of(vendors, vendors), "gpu03": of(kernels, kernels), "gpu04": of(vendors, kernels)}
+    expected = "expected driver mlx5_core, as its group, got mlx5_core of the kernel"
+    assert [(one.host, str(one)) for one in nic.nic_driver_uniform(group, rails)] == [
+        ("gpu03", f"all 2 rails: {expected}"), ("gpu04", f"ens1: {expected}"),
+    ]  # fmt: skip

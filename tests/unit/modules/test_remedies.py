@@ -73,8 +73,8 @@ def test_a_remedy_heals_its_fault(fault: str, check: str, remedy: str, words: st
     assert would["changed"] and one.files() == before and one.verdicts()[check] in ("fail", "warn"), "check mode changed something"
 
     did = one.run(module, **arguments(one, remedy))
-    assert did["changed"] and any(said.startswith(words) for said in did["changes"]), did
-    assert {said.replace("would be", "was") for said in would["changes"]} >= {said for said in did["changes"] if said.startswith(words)}
+    assert did["changed"] and any(output.startswith(words) for output in did["changes"]), did
+    assert {output.replace("would be", "was") for output in would["changes"]} >= {output for output in did["changes"] if output.startswith(words)}
     assert did["diff"]["before"] != did["diff"]["after"] or fault == "nic_reset_pending"
     assert check not in one.verdicts()
 
@@ -87,8 +87,8 @@ def test_a_remedy_leaves_a_healthy_host_alone(remedy: str, machine) -> None:
     one: Machine = machine()
     assert one.verdicts() == {}
     before = one.files()
-    said = one.run(MODULES[remedy], **arguments(one, remedy))
-    assert not said["changed"] and one.files() == before
+    output = one.run(MODULES[remedy], **arguments(one, remedy))
+    assert not output["changed"] and one.files() == before
 
 
 @pytest.mark.exhaustive
@@ -103,6 +103,16 @@ def test_what_a_remedy_made_is_there_after_the_next_boot(fault: str, check: str,
     assert check not in one.verdicts()
     state.boot(one.pod, HOST)
     assert check not in one.verdicts()
+
+
+def test_where_roce_is_lossy_no_priority_keeps_pfc_and_the_boot_sets_none(machine) -> None:
+    one: Machine = machine("pfc_on_two_priorities")
+    given = {**arguments(one, "roce_qos"), "pfc": False}
+    assert [rail.pfc for rail in one.host.rails if rail.pfc != [3]] == [[3, 4]]
+    assert "enp79s0np0 PFC = 0,0,0,0,0,0,0,0 (was 0,0,0,1,1,0,0,0)" in one.run(roce_qos, **given)["changes"]
+    assert not any(rail.pfc for rail in one.host.rails) and not one.run(roce_qos, **given)["changed"]
+    state.boot(one.pod, HOST)
+    assert not any(rail.pfc for rail in one.host.rails) and "enp79s0np0 trust = dscp (was pcp)" not in one.run(roce_qos, **given)["changes"]
 
 
 def test_a_module_that_stays_loaded_works_where_the_kernel_lists_no_clients(machine) -> None:
@@ -122,18 +132,18 @@ def test_without_the_remedy_the_next_boot_loses_it_all(machine) -> None:
 
 def test_a_reset_that_is_not_allowed_is_left_pending(machine) -> None:
     one: Machine = machine("prio_mask_lost")
-    said = one.run(nic_firmware, **{**arguments(one, "mlxconfig"), "reset": False})
-    assert said["pending"] == {"0000:4f:00.0": ["ROCE_CC_PRIO_MASK_P1"]} and said["reset"] == []
+    output = one.run(nic_firmware, **{**arguments(one, "mlxconfig"), "reset": False})
+    assert output["pending"] == {"0000:4f:00.0": ["ROCE_CC_PRIO_MASK_P1"]} and output["reset"] == []
     assert one.verdicts() == {"nic_settings": "fail", "nic_reset_pending": "fail"}
     assert one.host.rails[2].next_boot == {"ROCE_CC_PRIO_MASK_P1": "8"}
     again = one.run(nic_firmware, **{**arguments(one, "mlxconfig"), "reset": False})
-    assert not again["changed"] and again["pending"] == said["pending"]
+    assert not again["changed"] and again["pending"] == output["pending"]
 
 
 def test_only_the_nic_that_waits_is_reset_and_it_loses_what_runs(machine) -> None:
     one: Machine = machine("prio_mask_lost")
-    said = one.run(nic_firmware, **arguments(one, "mlxconfig"))
-    assert said["reset"] == ["0000:4f:00.0"] and said["pending"] == {}
+    output = one.run(nic_firmware, **arguments(one, "mlxconfig"))
+    assert output["reset"] == ["0000:4f:00.0"] and output["pending"] == {}
     assert [rail.trust for rail in one.host.rails] == ["dscp", "dscp", "pcp", "dscp", "dscp", "dscp", "dscp", "dscp"]
     assert one.verdicts() == {"roce_qos": "fail"}
 
@@ -146,10 +156,10 @@ def test_a_card_with_somebody_elses_port_is_not_reset(state: str, virtual: bool,
     (port / "operstate").write_text(f"{state}\n")
     if virtual:
         (port.parents[1] / "physfn").symlink_to("../0000:4f:00.0")
-    said = one.run(nic_firmware, **arguments(one, "mlxconfig"))
-    assert said.get("reset") == (["0000:4f:00.0"] if reset else None)
+    output = one.run(nic_firmware, **arguments(one, "mlxconfig"))
+    assert output.get("reset") == (["0000:4f:00.0"] if reset else None)
     if not reset:
-        assert said["failed"] and "0000:4f:00.0 is not reset: storage1 of the same card is up and no rail" in said["msg"]
+        assert output["failed"] and "0000:4f:00.0 is not reset: storage1 of the same card is up and no rail" in output["msg"]
         assert {rail.trust for rail in one.host.rails} == {"dscp"}
 
 
@@ -157,8 +167,8 @@ def test_settings_of_the_site_are_set_by_word_or_by_number(machine) -> None:
     one: Machine = machine()
     devices = [one.rails[0]["device"]]
     assert not one.run(nic_firmware, devices=devices, settings={"SRIOV_EN": "False", "LINK_TYPE_P1": 2})["changed"]
-    said = one.run(nic_firmware, devices=devices, settings={"SRIOV_EN": 1})
-    assert said["changes"] == ["0000:18:00.0 SRIOV_EN (next boot) = 1 (was False(0))"] and one.host.rails[0].next_boot == {"SRIOV_EN": "True(1)"}
+    output = one.run(nic_firmware, devices=devices, settings={"SRIOV_EN": 1})
+    assert output["changes"] == ["0000:18:00.0 SRIOV_EN (next boot) = 1 (was False(0))"] and one.host.rails[0].next_boot == {"SRIOV_EN": "True(1)"}
 
 
 @pytest.mark.parametrize(
@@ -175,8 +185,8 @@ def test_settings_of_the_site_are_set_by_word_or_by_number(machine) -> None:
 )
 def test_what_cannot_be_repaired_says_why(remedy: str, given: dict, words: str, machine) -> None:
     one: Machine = machine()
-    said = one.run(MODULES[remedy], **{**arguments(one, remedy), **given})
-    assert said["failed"] and words in said["msg"] and not said.get("changed")
+    output = one.run(MODULES[remedy], **{**arguments(one, remedy), **given})
+    assert output["failed"] and words in output["msg"] and not output.get("changed")
 
 
 @pytest.mark.parametrize("remedy", ["mlxconfig", "roce_qos", "memlock"])
@@ -184,20 +194,20 @@ def test_a_missing_tool_says_so(remedy: str, machine, monkeypatch, tmp_path) -> 
     one: Machine = machine()
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     monkeypatch.setattr("ansible_collections.gpufabric.pyramid.plugins.module_utils.repairing.BESIDE", ())
-    said = one.run(MODULES[remedy], **arguments(one, remedy))
-    assert said["failed"] and said["msg"].endswith("not found on PATH")
+    output = one.run(MODULES[remedy], **arguments(one, remedy))
+    assert output["failed"] and output["msg"].endswith("not found on PATH")
 
 
 def test_a_netdev_that_nobody_configures_is_not_touched(machine) -> None:
     one: Machine = machine("gid_missing")
     (one.root / "etc/systemd/network/50-rails.network").unlink()
-    said = one.run(roce_gids, rails=one.rails)
-    assert said["failed"] and "configures enp79s0np0" in said["msg"] and one.verdicts()["gid_index"] == "fail"
+    output = one.run(roce_gids, rails=one.rails)
+    assert output["failed"] and "configures enp79s0np0" in output["msg"] and one.verdicts()["gid_index"] == "fail"
 
 
 def test_an_address_that_does_not_come_back_says_so(machine) -> None:
     one: Machine = machine("gid_missing")
     with state.host_of(one.pod, HOST) as host:
         host.rails[2].address = ""
-    said = one.run(roce_gids, rails=one.rails, timeout=1)
-    assert said["failed"] and "is the address configured?" in said["msg"]
+    output = one.run(roce_gids, rails=one.rails, timeout=1)
+    assert output["failed"] and "is the address configured?" in output["msg"]

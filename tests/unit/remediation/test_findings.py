@@ -23,11 +23,11 @@ VALUES = {**DEFAULTS, "pod_rails": [RAIL], "pod_mtu": 9000}
 STACK = {"managers": {}, "boot_loader": None}
 
 
-def verdict(check: str = "roce_qos", said: str = "fail", **more: t.Any) -> dict[str, t.Any]:
+def verdict(check: str = "roce_qos", output: str = "fail", **more: t.Any) -> dict[str, t.Any]:
     """A verdict of gpu03 as report.json has it."""
     of = {"layer": "preflight", "host": "gpu03", "group": "rack_01"}
     blank = {"words": "", "remedy": None, "required": False, "left_out": False, "waived": [], "findings": []}
-    return {**of, **blank, "check": check, "verdict": said, **more}
+    return {**of, **blank, "check": check, "verdict": output, **more}
 
 
 def finding(where: str = "enp79s0np0", expected: str = "x", actual: str = "y", severity: str = "fail", host: str = "gpu03") -> dict[str, t.Any]:
@@ -45,17 +45,17 @@ def found(*verdicts: dict[str, t.Any], gate: str = "open") -> HostFindings:
 
 def test_a_host_without_a_finding_is_proved() -> None:
     assert found() == HostFindings(True)
-    assert found(verdict(said="skip", words="no such platform"), verdict(said="warn")).proved
-    assert found(verdict(said="skip", required=True, unavailable=True, words="not available on this platform"), verdict(said="warn")).proved
+    assert found(verdict(output="skip", words="no such platform"), verdict(output="warn")).proved
+    assert found(verdict(output="skip", required=True, unavailable=True, words="not available on this platform"), verdict(output="warn")).proved
 
 
 @pytest.mark.parametrize(
     ("one", "remedies", "left"),
     [
         (verdict(findings=[finding("mlx5_4", "MTU 9000", "1500")]), [], ["roce_qos: mlx5_4: expected MTU 9000, got 1500"]),
-        (verdict(remedy="roce_qos", said="unknown", words="mlnx_qos: not found"), [], ["roce_qos: mlnx_qos: not found"]),
+        (verdict(remedy="roce_qos", output="unknown", words="mlnx_qos: not found"), [], ["roce_qos: mlnx_qos: not found"]),
         (verdict("gid_index_uniform", host=None, findings=[finding("mlx5_4", "3", "5")]), [], ["gid_index_uniform: mlx5_4: expected 3, got 5"]),
-        (verdict(said="skip", required=True, words="no such reading"), [], ["roce_qos: required, and skipped: no such reading"]),
+        (verdict(output="skip", required=True, words="no such reading"), [], ["roce_qos: required, and skipped: no such reading"]),
     ],
 )
 def test_what_is_found_is_repaired_or_left(one: dict, remedies: list[str], left: list[str]) -> None:
@@ -66,10 +66,10 @@ def test_what_is_found_is_repaired_or_left(one: dict, remedies: list[str], left:
     ("one", "healable"),
     [
         (verdict(remedy="roce_qos", findings=[finding()]), ["roce_qos: enp79s0np0: expected x, got y"]),
-        (verdict(remedy="roce_qos", said="warn", findings=[finding(severity="warn")]), ["roce_qos"]),
+        (verdict(remedy="roce_qos", output="warn", findings=[finding(severity="warn")]), ["roce_qos"]),
     ],
 )
-def test_what_a_remedy_heals_is_told_beside_it(one: dict, healable: list[str]) -> None:
+def test_what_a_remedy_heals_is_reported_beside_it(one: dict, healable: list[str]) -> None:
     assert found(one) == HostFindings(False, ["roce_qos"], [], healable)
 
 
@@ -126,7 +126,7 @@ def test_the_far_ends_of_its_cables_are_this_host_s(one: dict[str, t.Any], left:
 
 def test_the_hosts_of_which_a_finding_names_a_remedy() -> None:
     bad = verdict(remedy="roce_qos", findings=[finding()])
-    assert remediable_hosts(report(bad, verdict(remedy="gid", said="unknown", host="gpu01"), {**bad, "host": "gpu02"}, verdict(host="gpu05"))) == [
+    assert remediable_hosts(report(bad, verdict(remedy="gid", output="unknown", host="gpu01"), {**bad, "host": "gpu02"}, verdict(host="gpu05"))) == [
         "gpu02",
         "gpu03",
     ]
@@ -175,10 +175,10 @@ def test_how_many_may_be_out(named: list[str], out: list[str], at_once: int, qua
         (None, None, "ip link set dev enp79s0np0 mtu 9000"),
     ],
 )
-def test_an_mtu_is_told_in_the_words_of_the_network_stack(kind: str | None, file: str | None, command: str) -> None:
+def test_an_mtu_is_reported_in_the_words_of_the_network_stack(kind: str | None, file: str | None, command: str) -> None:
     wrong = report(verdict("mtu", findings=[{**finding("enp79s0np0", "MTU 9000", "1500"), "value": 9000}]))
-    told = manual_fixes(wrong, "gpu03", VALUES, {"managers": {"enp79s0np0": {"kind": kind, "file": file}}, "boot_loader": None})
-    assert len(told) == 1 and command in told[0]
+    result = manual_fixes(wrong, "gpu03", VALUES, {"managers": {"enp79s0np0": {"kind": kind, "file": file}}, "boot_loader": None})
+    assert len(result) == 1 and command in result[0]
 
 
 def test_an_mtu_to_set_is_the_number_of_the_finding_and_not_of_its_text() -> None:
@@ -202,10 +202,10 @@ def test_a_small_rdma_mtu_is_a_small_netdev_mtu() -> None:
     [("grubby", "grubby --update-kernel=ALL --args='iommu=pt'"), ("update_grub", "update-grub"), ("grub_mkconfig", "grub2-mkconfig"),
      ("kernel_cmdline", "/etc/kernel/cmdline"), (None, "where the boot loader has")],
 )  # fmt: skip
-def test_kernel_arguments_are_told_in_the_words_of_the_boot_loader(loader: str | None, command: str) -> None:
+def test_kernel_arguments_are_reported_in_the_words_of_the_boot_loader(loader: str | None, command: str) -> None:
     wrong = report(verdict("iommu_as_expected", findings=[finding("0000:1b:00.0", "identity", "DMA")]))
-    told = manual_fixes(wrong, "gpu03", VALUES, {"managers": {}, "boot_loader": loader})
-    assert len(told) == 1 and command in told[0] and "iommu=pt" in told[0]
+    result = manual_fixes(wrong, "gpu03", VALUES, {"managers": {}, "boot_loader": loader})
+    assert len(result) == 1 and command in result[0] and "iommu=pt" in result[0]
 
 
 def test_acs_and_nothing_else() -> None:
@@ -223,7 +223,7 @@ def mask(current: int, later: int) -> dict[str, t.Any]:
 
 def rows(**changed: t.Any) -> dict[str, Rows]:
     """What a healthy host tells."""
-    told: dict[str, Rows] = {
+    result: dict[str, Rows] = {
         "lsmod": [{"module": "nvidia_peermem"}],
         "modules_load": [{"file": "x", "module": "nvidia-peermem"}],
         "dcqcn": [{"netdev": "enp79s0np0", "role": "rp", "setting": "enable", "priority": 3, "value": "1"}],
@@ -233,11 +233,11 @@ def rows(**changed: t.Any) -> dict[str, Rows]:
         "pause_settings": [{"netdev": "enp79s0np0", "rx": False, "tx": False}],
         "service_units": [{"unit": "slurmd.service", "load_state": "loaded", "memlock": "infinity"}],
     }
-    return {**told, **changed}
+    return {**result, **changed}
 
 
-def drifted(told: dict[str, Rows], **values: t.Any) -> list[tuple[str, ...]]:
-    return [(one.name, one.running, one.current, one.next_boot) for one in host_settings({**VALUES, **values}, told) if one.drifted]
+def drifted(result: dict[str, Rows], **values: t.Any) -> list[tuple[str, ...]]:
+    return [(one.name, one.running, one.current, one.next_boot) for one in host_settings({**VALUES, **values}, result) if one.drifted]
 
 
 def test_a_healthy_host_has_no_drift() -> None:
@@ -252,7 +252,7 @@ def test_the_three_values_of_dcqcn() -> None:
     ]
 
 
-def test_what_was_not_told_is_no_agreement() -> None:
+def test_what_was_not_reported_is_no_agreement() -> None:
     assert drifted({}) == [
         ("nvidia_peermem", "not reported", "-", "not reported"), ("DCQCN on priority 3", "not reported", "not reported", "not reported"),
         ("trust", "not reported", "-", "-"), ("PFC on", "not reported", "-", "-"), ("link pause", "not reported", "-", "-"),

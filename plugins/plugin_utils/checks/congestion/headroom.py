@@ -19,6 +19,7 @@ from .._planned import cables_of
     fabric="roce",
     kind="switch",
     severity="warn",
+    when=("pod_pfc", True),
 )
 def headroom_covers_cables(headroom_lengths: Rows, pod_cables: list[NearCable]) -> t.Iterator[Finding]:
     """The headroom of the lossless class at every port is for a cable at least as long as the planned one."""

@@ -110,7 +110,7 @@ def _lacks_tool(of_peer: t.Iterable[dict[str, t.Any]], node: str, job: dict[str,
     return job["error"] != NOT_INSTALLED and any(row["error"] == NOT_INSTALLED for row in other)
 
 
-@check(cause=OTHER_CLASS, fix=CLASS_FIX, fabric="roce", required=True)
+@check(cause=OTHER_CLASS, fix=CLASS_FIX, fabric="roce", required=True, meanings=("rx_priority_bytes",))
 def right_class(
     nic_counters_idle: Rows, nic_counters: Rows, load_jobs_of_peers: Peers, write_bw_of_peers: Peers, pod_incasts: Rows, pod_incast_refused: str,
     pod_node: str, pod_rails: list[Rail], pod_roce_priority: int,

@@ -19,10 +19,12 @@ from .._counters import (
     TIMEOUTS,
     TX_PAUSED_US,
     TX_PAUSES,
+    at_most,
     growth,
     incasts_of_node,
     judge_most,
     loaded_seconds,
+    moved_bytes,
     named,
     paused_percent,
     pick,
@@ -30,6 +32,8 @@ from .._counters import (
 )
 
 LOST = (SEQUENCE_ERRORS, TIMEOUTS)
+LOST_CAUSE = "More packets are lost than pod_drops_max_per_tb allows: marks come too late, senders do not slow down, or a switch has too little buffer."
+LOST_FIX = "Look at switch_drops of the leaf and spines, then at the ECN thresholds of the port that drops and at DCQCN of the senders (dcqcn_backs_off)."
 
 
 @check(
@@ -37,6 +41,7 @@ LOST = (SEQUENCE_ERRORS, TIMEOUTS)
     fix="Lower the ECN minimum threshold until marks come well before pauses; find the port at which the pauses begin, the last that is not paused itself.",
     fabric="roce",
     required=True,
+    when=("pod_pfc", True),
 )
 def pfc_brief(
     nic_counters_idle: Rows, nic_counters: Rows, pod_incasts: Rows, pod_incast_refused: str, pod_rails: list[Rail], pod_roce_priority: int,
@@ -81,6 +86,7 @@ def _worst(samples: Rows, netdev: str, priority: int) -> float | None:
     cause="The receiving host is slower than its link, and pauses the fabric: a narrow PCIe link, ACS or an IOMMU on the way, or memory of a remote NUMA node.",
     fix="Look at the host's pcie_link, acs_as_expected, iommu_as_expected and nic_gpu_affinity of layer 0.",
     fabric="roce",
+    when=("pod_pfc", True),
 )
 def slow_receiver(
     nic_counters_idle: Rows, nic_counters: Rows, pod_incasts: Rows, pod_incast_refused: str, pod_rails: list[Rail], pod_roce_priority: int,
@@ -114,25 +120,31 @@ def slow_receiver(
 )
 def no_drops(
     nic_counters_idle: Rows, nic_counters: Rows, rdma_counters_idle: Rows, rdma_counters: Rows, pod_incasts: Rows, pod_incast_refused: str,
-    pod_rails: list[Rail], pod_roce_priority: int,
+    pod_rails: list[Rail], pod_roce_priority: int, pod_drops_max_per_tb: float, pod_adaptive_routing: bool,
 ) -> t.Iterator[Finding]:  # fmt: skip
-    """Under load no rail loses a packet."""
+    """Under load a rail loses at most {pod_drops_max_per_tb} packets per TB."""
     incasts_of_node(pod_incasts, pod_incast_refused)
     nics, devices = growth(nic_counters_idle, nic_counters, "netdev"), growth(rdma_counters_idle, rdma_counters, "device")
+    few = f"at most {pod_drops_max_per_tb:g} packets per TB" if pod_drops_max_per_tb else "no packet"
+    cause, fix = (LOST_CAUSE, LOST_FIX) if pod_drops_max_per_tb else (None, None)
     for rail in pod_rails:
+
+        def too_many(count: int, netdev: str = rail["netdev"]) -> bool:
+            return not at_most(count, moved_bytes(nics.get(netdev)), pod_drops_max_per_tb)
+
         discarded = total(nics.get(rail["netdev"]), DISCARDS, pod_roce_priority)
         if discarded is None:
             yield Finding(f"{rail['netdev']} discards", "discard counter", "not reported", "unknown")
-        elif discarded:
-            yield Finding(rail["netdev"], "no packet discarded", str(discarded))
+        elif too_many(discarded):
+            yield Finding(rail["netdev"], f"{few} discarded", str(discarded), cause=cause, fix=fix)
         lost = {named(mine, names): pick(mine, names) for names in LOST for mine in (devices.get(rail["device"]),)}
         for name, count in lost.items():
             if count is None:
                 yield Finding(f"{rail['device']} {name}", "counter", "not reported", "unknown")
-            elif count:
-                yield Finding(f"{rail['device']} {name}", "no growth", str(count))
+            elif too_many(count):
+                yield Finding(f"{rail['device']} {name}", f"{few} sent again" if pod_drops_max_per_tb else "no growth", str(count), cause=cause, fix=fix)
         order = pick(devices.get(rail["device"]), OUT_OF_ORDER)
-        if order and not any(lost.values()):
+        if order and not any(lost.values()) and not (pod_adaptive_routing or pod_drops_max_per_tb):
             yield Finding(f"{rail['device']} out_of_sequence", "no growth, unless routing is adaptive", str(order), "warn")
 
 

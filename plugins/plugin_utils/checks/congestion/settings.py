@@ -10,6 +10,7 @@ import typing as t
 from ...pod.names import Rows, by_port, port_name
 from ...pod.types import NearCable
 from .. import Finding, check
+from .._lossless import Lossless, named
 from .._planned import cables_of
 
 Peers = dict[str, Rows]
@@ -24,24 +25,27 @@ UNMARKED_FIX = "Configure ECN in the queue that carries the RoCE priority, with 
     kind="switch",
 )
 def qos_agrees(
-    pfc_priorities: Rows, pfc_priorities_of_peers: Peers, pod_cables: list[NearCable], pod_roce_priority: int, ecn_settings: Rows | None = None
-) -> t.Iterator[Finding]:
-    """PFC is on for the RoCE priority only at both ends of every cable, and the switch marks ECN."""
+    pfc_priorities: Rows, pfc_priorities_of_peers: Peers, pod_cables: list[NearCable], pod_roce_priority: int,
+    pod_other_lossless_priorities: list[int], pod_pfc: bool, ecn_settings: Rows | None = None,
+) -> t.Iterator[Finding]:  # fmt: skip
+    """PFC is on for the RoCE priority where it is lossless, and for no other that need not be, at both ends of every cable, and the switch marks ECN."""
+    expected = Lossless(pod_roce_priority, pod_other_lossless_priorities, pod_pfc)
     mine = _lossless(pfc_priorities)
     theirs = {node: _lossless(rows) for node, rows in pfc_priorities_of_peers.items()}
     for cable in cables_of(pod_cables):
         near, far = mine.get(port_name(cable["port"])), theirs.get(cable["peer"], {}).get(port_name(cable["peer_port"]))
         end = f"{cable['peer']} {cable['peer_port']}"
         if near is None:
-            yield Finding(f"{cable['port']} PFC", f"on priority {pod_roce_priority} only", "not reported", "unknown", cable["port"])
-        elif near != [pod_roce_priority]:
-            words = f"on {_named(near)}" + (f", and on {_named(far)} at {end}" if far is not None else "")
-            yield Finding(f"{cable['port']} PFC", f"on priority {pod_roce_priority} only", words, port=cable["port"])
+            yield Finding(f"{cable['port']} PFC", str(expected), "not reported", "unknown", cable["port"])
+        elif not expected.fits(near):
+            words = f"on {named(near)}" + (f", and on {named(far)} at {end}" if far is not None else "")
+            yield Finding(f"{cable['port']} PFC", str(expected), words, port=cable["port"], cause=expected.cause, fix=expected.fix)
         elif far is None:
             yield Finding(f"{cable['port']} PFC", f"the same at {end}", f"{cable['peer']} does not report it", "unknown", cable["port"])
-        elif far != near and cable["peer_role"] == "host":
+        elif not expected.fits(far) and cable["peer_role"] == "host":
             # A switch at the other end has a finding of its own; this one is as planned.
-            yield Finding(f"{cable['port']} PFC", f"on priority {pod_roce_priority} only at {end} too", f"on {_named(far)} there", port=cable["port"])
+            words = f"on {named(far)} there"
+            yield Finding(f"{cable['port']} PFC", f"{expected} at {end} too", words, port=cable["port"], cause=expected.cause, fix=expected.fix)
     if ecn_settings is not None:
         yield from _marking(ecn_settings, pod_cables, pod_roce_priority)
 
@@ -51,10 +55,6 @@ def _lossless(rows: Rows) -> dict[str, list[int]]:
     for row in rows:
         found.setdefault(port_name(row["port"]), []).extend([row["priority"]] if row["pfc"] else [])
     return found
-
-
-def _named(priorities: list[int]) -> str:
-    return ", ".join(map(str, sorted(priorities))) or "none"
 
 
 def _marking(settings: Rows, cables: list[NearCable], priority: int) -> t.Iterator[Finding]:

@@ -10,7 +10,7 @@ import typing as t
 from ...pod.names import Rows, port_name, rated
 from ...pod.types import NearCable
 from .. import CannotTell, Finding, NotApplicable, check
-from .._counters import faces, in_group, incasts_of_node, judge_most, paused_percent, port_growth
+from .._counters import at_most, faces, in_group, incasts_of_node, judge_most, paused_percent, port_growth, sent_bytes
 from .._planned import cables_of
 from .load import End, sent
 from .marks import CONGESTED
@@ -27,6 +27,11 @@ DROPPED_BY_WRED = (
     "The WRED profile of the RoCE queue drops at its thresholds instead of marking: its ECN mode is missing or not for green packets, "
     "or senders transmit RoCE that is not ECN-capable (ECT)."
 )
+LOSSY_DROPS = "The queue was full before the senders had slowed down: marks begin too late, or are ignored, or the queue has too little of the shared buffer."
+LOSSY_DROPS_FIX = (
+    "Compare the port's ECN thresholds and its share of the buffer (alpha) with its peers', and look at dcqcn_running and dcqcn_backs_off of its senders. "
+    "Where incast_fills_link and the layers above are well with such losses, raise pod_drops_max_per_tb."
+)
 MARK_INSTEAD = "Set the profile's ECN mode (SONiC: ecnconfig and WRED_PROFILE ecn=ecn_all) and bind it to the RoCE queue; on senders, see that RoCE ECN is on."
 
 
@@ -40,11 +45,15 @@ MARK_INSTEAD = "Set the profile's ECN mode (SONiC: ecnconfig and WRED_PROFILE ec
 )
 def switch_drops(
     queue_drops_idle: Rows, queue_drops: Rows, ingress_drops_idle: Rows, ingress_drops: Rows, pod_incasts: Rows, pod_incast_refused: str,
-    pod_cables: list[NearCable], pod_roce_priority: int, pfc_counters_idle: Rows | None = None, pfc_counters: Rows | None = None,
-    ecn_counters_idle: Rows | None = None, ecn_counters: Rows | None = None,
+    pod_cables: list[NearCable], pod_roce_priority: int, pod_drops_max_per_tb: float, pfc_counters_idle: Rows | None = None,
+    pfc_counters: Rows | None = None, ecn_counters_idle: Rows | None = None, ecn_counters: Rows | None = None, interface_bytes_idle: Rows | None = None,
+    interface_bytes: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
-    """Under load no cabled port drops a packet of the RoCE priority."""
+    """Under load a cabled port drops at most {pod_drops_max_per_tb} packets of the RoCE priority per TB."""
     incasts_of_node(pod_incasts, pod_incast_refused)
+    few = f"at most {pod_drops_max_per_tb:g} packets per TB" if pod_drops_max_per_tb else "no packet"
+    cause, fix = (LOSSY_DROPS, LOSSY_DROPS_FIX) if pod_drops_max_per_tb else (None, None)
+    moved = sent_bytes(interface_bytes_idle, interface_bytes)
     by_wred = port_growth(ecn_counters_idle or [], ecn_counters or [], ("wred_dropped_packets",), "queue")
     of_class = [row for row in (*(ecn_counters_idle or ()), *(ecn_counters or ())) if _is_of(row["queue"], pod_roce_priority)]
     counts_wred = any(row["wred_dropped_packets"] is not None for row in of_class)
@@ -53,9 +62,10 @@ def switch_drops(
         if counts_wred and not mine:
             yield Finding(f"{cable['port']} drops by WRED", "drop counter", "not reported", "unknown", cable["port"])
         for queue, grown in mine:
-            if count := grown["wred_dropped_packets"]:
+            count = grown["wred_dropped_packets"]
+            if not at_most(count, moved.get(port_name(cable["port"]), 0), pod_drops_max_per_tb):
                 words = f"{count} packets{'' if queue is None else f' of {queue}'}"
-                yield Finding(cable["port"], "no packet dropped by WRED", words, port=cable["port"], cause=DROPPED_BY_WRED, fix=MARK_INSTEAD)
+                yield Finding(cable["port"], f"{few} dropped by WRED", words, port=cable["port"], cause=DROPPED_BY_WRED, fix=MARK_INSTEAD)
     paused = port_growth(pfc_counters_idle or [], pfc_counters or [], ("tx_frames",), "priority")
     for way, was, now, by in (("out", queue_drops_idle, queue_drops, "queue"), ("in", ingress_drops_idle, ingress_drops, "priority_group")):
         dropped = port_growth(was, now, ("dropped_packets",), by)
@@ -65,12 +75,13 @@ def switch_drops(
                 yield Finding(f"{cable['port']} drops on the way {way}", "drop counter", "not reported", "unknown", cable["port"])
             for queue, grown in mine:
                 count = grown["dropped_packets"]
-                if count:
+                if not at_most(count, moved.get(port_name(cable["port"]), 0), pod_drops_max_per_tb):
                     # A count of all priorities holds what is dropped for other reasons too, at idle as well.
                     severity = "warn" if queue is None and way == "in" else None
-                    reported = _with_pauses(paused, port_name(cable["port"]), pfc_counters is not None)
-                    words = f"{count} packets{'' if queue is None else f' of {queue}'}, {reported}"
-                    yield Finding(cable["port"], f"no packet dropped on the way {way}", words, severity, cable["port"])
+                    words = f"{count} packets{'' if queue is None else f' of {queue}'}"
+                    if not pod_drops_max_per_tb:
+                        words += f", {_with_pauses(paused, port_name(cable['port']), pfc_counters is not None)}"
+                    yield Finding(cable["port"], f"{few} dropped on the way {way}", words, severity, cable["port"], cause=cause, fix=fix)
 
 
 def _of_class(grown: Grown, port: str, priority: int) -> list[tuple[t.Any, dict[str, int]]]:
@@ -98,6 +109,7 @@ def _with_pauses(paused: Grown, port: str, reported: bool) -> str:
     fix="Find where the pauses begin: the port that is paused by a host or that is congested itself. Correct ECN marking and the senders there before PFC.",
     fabric="roce",
     kind="switch",
+    when=("pod_pfc", True),
 )
 def pauses_stay_local(
     pfc_counters_idle: Rows, pfc_counters: Rows, pfc_counters_idle_of_peers: Peers, pfc_counters_of_peers: Peers, pod_incasts: Rows,

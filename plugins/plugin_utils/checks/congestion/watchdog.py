@@ -28,6 +28,7 @@ STORM_FIX = "Look at the pauses that {end} sends and at its host or NIC (reset i
     fix="Find the neighbor that pauses, and reset its NIC or relieve its congestion.",
     fabric="roce",
     kind="switch",
+    when=("pod_pfc", True),
 )
 def pause_storms(pfc_watchdog_idle: Rows, pfc_watchdog: Rows, pod_cables: list[NearCable], pod_roce_priority: int) -> t.Iterator[Finding]:
     """The PFC watchdog of the switch detects no pause storm at a planned port, before or under load."""

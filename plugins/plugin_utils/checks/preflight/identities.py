@@ -25,6 +25,7 @@ TWICE_GUID = "Two adapters have one port GUID: an adapter whose firmware was wri
     cause="Two hosts have one IP address: both answer ARP for it, so that packets of one reach the other and queue pairs break at random.",
     fix="Find out from the plan (pod_rails) which of the two owns it, correct the other one's configuration and clear the ARP entries of the leaf.",
     kind="host",
+    of_pod=True,
 )
 def identities_unique(
     ip_address: Rows, ip_link: Rows, ibstat: Rows, ip_address_of_peers: Peers, ip_link_of_peers: Peers, ibstat_of_peers: Peers, pod_rails: list[Rail],

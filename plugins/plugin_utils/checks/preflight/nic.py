@@ -10,7 +10,7 @@ import typing as t
 from collections import Counter
 
 from ...pod.types import Rail
-from ...readings.nic_drivers import form_of
+from ...readings.nic_drivers import form_of, generations_of
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, grouped, not_reported, odd_ones, planned_rails, several
 
@@ -21,8 +21,6 @@ try:
 except ImportError:
     HAS_NETADDR = False
 
-# GPUDirect RDMA needs ConnectX-5; these are the verbs part numbers of what came before.
-TOO_OLD = {4099: "ConnectX-3", 4103: "ConnectX-3 Pro", 4113: "Connect-IB", 4115: "ConnectX-4", 4117: "ConnectX-4 Lx"}
 SHIFTED = (
     "Another address of the netdev (a second IPv4 or IPv6 address, a VLAN) came before the planned one and shifted the GID table; "
     "jobs that use the planned index send from another address, or fail."
@@ -72,10 +70,12 @@ def adapters_capable(devinfo: Rows, pod_rails: list[Rail], pod_fabric: str, gpus
             yield Finding(rail["device"], "RoCE v2 or InfiniBand", row["transport"])
         elif row["link_layer"] not in (None, wanted):
             yield Finding(rail["device"], f"link layer {wanted}", row["link_layer"])
-        elif row["link_layer"] is None or row["vendor_part_id"] is None:
-            yield Finding(rail["device"], f"ConnectX-5 or later on {wanted}", "not reported", "unknown")
-        elif row["vendor_part_id"] in TOO_OLD:
-            yield Finding(rail["device"], "ConnectX-5 or later", TOO_OLD[row["vendor_part_id"]])
+        elif row["link_layer"] is None or row["vendor_id"] is None:
+            yield Finding(rail["device"], f"the vendor of an adapter on {wanted}", "not reported", "unknown")
+        elif (known := generations_of(row["vendor_id"])) is not None and row["vendor_part_id"] is None:
+            yield Finding(rail["device"], f"{known['least']} on {wanted}", "not reported", "unknown")
+        elif known is not None and row["vendor_part_id"] in known["too_old"]:
+            yield Finding(rail["device"], known["least"], known["too_old"][row["vendor_part_id"]])
     for gpu in gpus or ():
         if OLD_GPU.search(gpu["name"]):
             yield Finding(f"GPU {gpu['gpu']}", "Volta or later", gpu["name"])
@@ -132,8 +132,14 @@ def nic_driver_uniform(nic_driver: dict[str, Rows], pod_rails: list[Rail]) -> t.
     rows = [(host, row) for host, its in nic_driver.items() for row in its if row["netdev"] in netdevs and row["version"] is not None]
     values = {(host, row["netdev"]): form_of(row["driver"], row["version"]).name for host, row in rows}
     yield from not_reported(nic_driver, values, netdevs, "a driver and version as its group")
+    odd: dict[tuple[str, str, str], list[str]] = {}
     for (host, netdev), value, usual in odd_ones(values):
-        yield Finding(netdev, f"driver {usual}, as its group", value, host=host)
+        odd.setdefault((host, value, usual), []).append(netdev)
+    for (host, value, usual), its in odd.items():
+        # What is of a whole host is one finding.
+        whole = len(its) == sum(of == host for of, _netdev in values) > 1
+        for where in [f"all {len(its)} rails"] if whole else its:
+            yield Finding(where, f"driver {usual}, as its group", value, host=host)
 
 
 @check(

@@ -11,6 +11,7 @@ from ...pod.types import Rail
 from ...readings.nic_drivers import form_of
 from .. import Finding, check
 from .._grouping import Rows, grouped, planned_rails
+from .._lossless import Lossless, named
 
 GLOBAL_PAUSE = "Link-level pause (802.3x, global pause) is on: it stops every priority of the port at once, and PFC is not in effect beside it."
 PAUSE_OFF = "ethtool -A NETDEV autoneg off rx off tx off, now and at boot; switch it off (flowcontrol) at the leaf's port too."
@@ -46,15 +47,17 @@ def dcqcn_running(dcqcn: Rows, pod_rails: list[Rail], pod_roce_priority: int, po
 
 @check(
     cause="Trust, priority flow control or the DSCP map were never set or did not survive a reimage; RoCE traffic is then lossy.",
-    fix="mlnx_qos -i NETDEV --trust dscp --pfc with the one lossless priority, and --dscp2prio where the map differs, or dcb pfc and app; persistently.",
+    fix="mlnx_qos -i NETDEV --trust dscp --pfc with the one lossless priority, and --dscp2prio where the map differs, or dcb pfc and app, or nicctl update "
+    "qos and nicctl update port --pause-type pfc; persistently.",
     fabric="roce",
     remedy="roce_qos",
 )
 def roce_qos(
     pfc_priorities: Rows, dscp_map: Rows, pause_settings: Rows, pod_rails: list[Rail], pod_roce_priority: int, pod_roce_dscp: int, pod_cnp_dscp: int,
-    qos_trust: Rows | None = None, nic_driver: Rows | None = None,
+    pod_other_lossless_priorities: list[int], pod_pfc: bool, qos_trust: Rows | None = None, nic_driver: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
-    """Every rail trusts DSCP, has PFC on the RoCE priority only, and maps the DSCP of RoCE and CNP as planned."""
+    """Every rail trusts DSCP, has PFC on RoCE's priority where it is lossless and on no other that need not be, and maps RoCE's and CNP's DSCP as planned."""
+    expected = Lossless(pod_roce_priority, pod_other_lossless_priorities, pod_pfc)
     pause = {row["netdev"]: row for row in pause_settings}
     pfc, maps = grouped(pfc_priorities, "port"), grouped(dscp_map, "netdev")
     trust = {**_trust_by_map(nic_driver or [], maps), **{row["netdev"]: row["trust"] for row in qos_trust or ()}}
@@ -66,9 +69,9 @@ def roce_qos(
             yield Finding(f"{netdev} trust", "dscp", trust[netdev])
         lossless = sorted(row["priority"] for row in pfc[netdev] if row["pfc"])
         if pod_roce_priority not in {row["priority"] for row in pfc[netdev]}:
-            yield Finding(f"{netdev} PFC", f"on priority {pod_roce_priority} only", "that priority is not reported", "unknown")
-        elif lossless != [pod_roce_priority]:
-            yield Finding(f"{netdev} PFC", f"on priority {pod_roce_priority} only", f"on {', '.join(map(str, lossless)) or 'none'}")
+            yield Finding(f"{netdev} PFC", str(expected), "that priority is not reported", "unknown")
+        elif not expected.fits(lossless):
+            yield Finding(f"{netdev} PFC", str(expected), f"on {named(lossless)}", cause=expected.cause, fix=expected.fix)
         if pause[netdev]["rx"] or pause[netdev]["tx"]:
             sides = " and ".join(side for side in ("rx", "tx") if pause[netdev][side])
             yield Finding(f"{netdev} link pause", "off", f"on ({sides})", cause=GLOBAL_PAUSE, fix=PAUSE_OFF)
