@@ -107,6 +107,7 @@ class Check:
         one is enough.
     hosts: how many hosts it takes, and where they are counted: ``pod`` (all that take part) or ``group`` (those of its gate group); or None.
     unparsed: what a response for an optional reading is that is of no known form; ``warn`` where what it reports stops no job by itself.
+    of_pod: whether it is about what other nodes report, so that a host's own check leaves it out.
     meanings: what the driver of a host's NICs must be able to report; of one that cannot, the check is skipped before its readings are looked at.
     """
 
@@ -131,6 +132,7 @@ class Check:
     hosts: tuple[int, str] | None = None
     unparsed: str = "unknown"
     meanings: tuple[str, ...] = ()
+    of_pod: bool = False
 
     def stated(self, values: t.Mapping[str, t.Any]) -> str:
         """What must hold on nodes with these expectations; of one that they lack, the default."""
@@ -176,9 +178,10 @@ def _conditions(when: Whens | None) -> tuple[When, ...]:
 def _unmet(when: When, values: t.Mapping[str, t.Any]) -> str | None:
     """Why nodes with these expectations do not meet one condition, or None."""
     name, wanted = when
+    value = values.get(name, DEFAULTS.get(name))
     if isinstance(wanted, tuple):
-        return None if values.get(name) in wanted else f"{name} is {values.get(name)}"
-    return None if bool(values.get(name)) == wanted else f"{name} is {'not ' if wanted else ''}set"
+        return None if value in wanted else f"{name} is {value}"
+    return None if bool(value) == wanted else f"{name} is {'not ' if wanted else ''}set"
 
 
 REGISTRY: dict[str, dict[str, Check]] = {layer: {} for layer in LAYERS}
@@ -200,12 +203,13 @@ def check(
     hosts: tuple[int, str] | None = None,
     unparsed: str = "unknown",
     meanings: tuple[str, ...] = (),
+    of_pod: bool = False,
 ) -> t.Callable[[Judge], Judge]:
     """Declare a function as a check.
 
     kind: ``host`` or ``switch``, where the readings alone do not state it or say more.
     layers: the layers that it is of, where its module does not state it.
-    hosts, unparsed, meanings: as of ``Check``; a check that expects ``pod_incasts`` needs those of an incast without a word.
+    hosts, unparsed, meanings, of_pod: as of ``Check``; a check that expects ``pod_incasts`` needs those of an incast without a word.
     Raises TypeError at import for a parameter that is neither a reading nor a specified ``pod_*``,
     and for a missing docstring, cause or fix.
     """
@@ -231,6 +235,7 @@ def check(
                 layer=layer, id=name, statement=statement, cause=cause, fix=fix, judge=judge, kinds=kinds, fabric=fabric, scope=scope,
                 required=required, severity=severity, remedy=remedy, needs=needs or _needs(named["asked"]), when=when, hosts=few, unparsed=unparsed,
                 meanings=meanings,
+                of_pod=of_pod,
                 **named,
             )  # fmt: skip
         return judge

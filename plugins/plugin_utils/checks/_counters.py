@@ -32,6 +32,7 @@ LOST_ON_THE_WAY = (
 )  # fmt: skip
 # The longest time for which one pause frame stops a priority: 65,535 quanta of 512 bits.
 FRAME_BITS = 65535 * 512
+TERABYTE = 1e12
 FRAMES_CAUSE = "The port counts its pause frames, and not for how long they stop it: that is between next to no time and the share named."
 FRAMES_FIX = (
     "Read for how long it was paused where that is counted: the pause duration of the NIC at either end (ethtool -S), or the switch's PFC watchdog. "
@@ -106,6 +107,27 @@ def port_growth(was: Rows, now: Rows, columns: t.Sequence[str], by: str | None =
         for column in columns:
             into[column] = into.get(column, 0) + difference(row[column], first[column], f"{row['port']} {column}")
     return grown
+
+
+def moved_bytes(counters: t.Mapping[str, int] | None) -> float:
+    """How much a rail received and sent, in bytes; 0 where it counts none."""
+    return float(sum(pick(counters, names) or 0 for names in (RX_ALL, TX_ALL)))
+
+
+def at_most(count: int, moved: float, per_tb: float) -> bool:
+    """Whether so many errors or losses are no more than allowed for so many bytes: for each terabyte, and for the first."""
+    return count <= per_tb * max(moved / TERABYTE, 1.0)
+
+
+def sent_bytes(was: Rows | None, now: Rows | None) -> dict[str, int]:
+    """How many bytes each port of a switch sent between two readings, over all of its queues; without a port whose counter went back or is not reported."""
+    sums: list[dict[str, int]] = []
+    for rows in (was, now):
+        found: dict[str, int] = {}
+        for row in rows or ():
+            found[port_name(row["port"])] = found.get(port_name(row["port"]), 0) + (row["tx_bytes"] or 0)
+        sums.append(found)
+    return {port: count - sums[0][port] for port, count in sums[1].items() if port in sums[0] and count >= sums[0][port]}
 
 
 def not_grown(where: str, expected: str, now: Row, before: Row, columns: t.Sequence[str]) -> t.Iterator[Finding]:

@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotApplicable
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, Finding, NotApplicable
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.links import errors, optics, ports
 
 
-def said(findings):
+def summary(findings):
     return [(str(one), one.severity) for one in findings]
 
 
@@ -37,8 +37,8 @@ UP = [status(1), status(2), status(3, "disabled", None)]
 
 
 def test_ports_present():
-    assert said(ports.ports_present(UP, CABLES)) == []
-    assert said(ports.ports_present(UP[:1], CABLES)) == [("Ethernet2/1: expected a port (to gpu02 ens1np0), got no such port", None)]
+    assert summary(ports.ports_present(UP, CABLES)) == []
+    assert summary(ports.ports_present(UP[:1], CABLES)) == [("Ethernet2/1: expected a port (to gpu02 ens1np0), got no such port", None)]
     with pytest.raises(CannotTell):
         list(ports.ports_present(UP, []))
 
@@ -55,7 +55,7 @@ def test_ports_present():
     ],
 )
 def test_port_speed(row, words, severity):
-    assert said(ports.port_speed([row], {}, FIRST, 400.0, "roce")) == [(f"Ethernet1/1: expected connected at 400 Gb/s, got {words}", severity)]
+    assert summary(ports.port_speed([row], {}, FIRST, 400.0, "roce")) == [(f"Ethernet1/1: expected connected at 400 Gb/s, got {words}", severity)]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_the_state_of_a_port_that_is_not_connected_gives_the_cause(state, reason
 
 
 def test_port_speed_of_a_good_pod_and_of_no_plan():
-    assert said(ports.port_speed(UP, {}, CABLES, 400.0, "roce")) == []
+    assert summary(ports.port_speed(UP, {}, CABLES, 400.0, "roce")) == []
     with pytest.raises(CannotTell, match="the wiring plan has no cable"):
         list(ports.port_speed(UP, {}, [], 400.0, "roce"))
 
@@ -100,8 +100,8 @@ def test_port_speed_of_a_good_pod_and_of_no_plan():
 def test_a_cable_has_its_own_speed_where_the_plan_gives_it_one():
     """Switches of 800 Gb/s meet at that, and split their ports for hosts."""
     uplink = cable(1, "spine01", "Ethernet8", role="spine") | {"gbit_s": 800.0}
-    assert said(ports.port_speed([status(speed=800.0)], {}, [uplink], 400.0, "roce")) == []
-    assert said(ports.port_speed([status(speed=400.0)], {}, [uplink], 400.0, "roce")) == [
+    assert summary(ports.port_speed([status(speed=800.0)], {}, [uplink], 400.0, "roce")) == []
+    assert summary(ports.port_speed([status(speed=400.0)], {}, [uplink], 400.0, "roce")) == [
         ("Ethernet1/1: expected connected at 800 Gb/s, got connected at 400 Gb/s", None)
     ]
 
@@ -125,8 +125,8 @@ def test_cabling_by_lldp():
     assert cabling([lldp(1, "gpu01.example.org"), lldp(2, "GPU02")]) == []
     # The agent in a NIC's firmware has no name.
     assert cabling([lldp(1, "0c42.a100.0001", "0c42.a100.0001"), lldp(2, "gpu02", "0c:42:a1:00:00:02")]) == []
-    assert said(cabling([lldp(1, "gpu01"), lldp(2, "gpu07")])) == [("Ethernet2/1: expected gpu02 ens1np0, got gpu07 ens1np0", None)]
-    assert said(cabling([lldp(1, "gpu01", "ens2np0")], cables=FIRST)) == [("Ethernet1/1: expected gpu01 ens1np0, got gpu01 ens2np0", None)]
+    assert summary(cabling([lldp(1, "gpu01"), lldp(2, "gpu07")])) == [("Ethernet2/1: expected gpu02 ens1np0, got gpu07 ens1np0", None)]
+    assert summary(cabling([lldp(1, "gpu01", "ens2np0")], cables=FIRST)) == [("Ethernet1/1: expected gpu01 ens1np0, got gpu01 ens2np0", None)]
 
 
 def test_swapped_cables_name_each_other():
@@ -152,11 +152,46 @@ def test_cabling_by_arp_tables():
 
 
 def test_cabling_that_nobody_tells():
-    assert said(cabling([lldp(1, "gpu01")])) == [("Ethernet2/1: expected gpu02 ens1np0, got not reported", "unknown")]
+    assert summary(cabling([lldp(1, "gpu01")])) == [("Ethernet2/1: expected gpu02 ens1np0, got not reported", "unknown")]
     with pytest.raises(CannotTell, match="no neighbor in LLDP, the MAC table"):
         cabling()
     with pytest.raises(CannotTell):
         cabling([], [])
+
+
+def test_a_host_without_lldp_is_where_its_leaf_has_learned_it() -> None:
+    near = [{**cable(1, "leaf01", "Ethernet7/1", role="leaf"), "port": "ens1np0"}]
+    up = [{**status(), "port": "ens1np0"}]
+    mac, nic = "0c:42:a1:00:00:01", {**host("0c:42:a1:00:00:01")[0], "netdev": "ens1np0", "parent_pci": "0000:18:00.0"}
+
+    def of_host(learned: dict[str, str], answering: dict[str, str] | None = None, links: tuple[dict, ...] = (nic,)) -> list[Finding]:
+        macs = {"leaf01": [{"mac": one, "port": port, "vlan": "10"} for port, one in learned.items()]}
+        arp = {"leaf01": [{"address": "10.53.0.1", "mac": one, "interface": port} for port, one in (answering or {}).items()]}
+        return list(ports.cabling_as_planned(up, {"gpu01": [*links]}, {}, near, "gpu01", None, None, None, macs, arp))
+
+    assert of_host({"Et7/1": mac}) == of_host({}, {"Et7/1": mac}) == of_host({"Et7/1": mac}, {"Et7/1": mac}) == []
+    # A VLAN upon the NIC has its address.
+    assert of_host({"Et7/1": mac}, links=(nic, {**nic, "netdev": "ens1np0.10", "parent_pci": None})) == []
+    for learned, answering, links in (
+        ({"Et8/1": mac}, {}, (nic,)),
+        # An entry that is older than the move of a cable.
+        ({"Et8/1": mac}, {"Et7/1": mac}, (nic,)),
+        ({"Et7/1": mac}, {"Et8/1": mac}, (nic,)),
+        ({"Et7/1": "0c42.a100.0002"}, {}, (nic,)),
+        ({"Et7/1": mac}, {}, ({**nic, "netdev": "ens2np0"},)),
+        # The NICs of a bond share an address.
+        ({"Et7/1": mac}, {}, (nic, {**nic, "netdev": "ens2np0"})),
+    ):
+        with pytest.raises(CannotTell, match="no neighbor in LLDP"):
+            of_host(learned, answering, links)
+
+
+def test_tables_that_disagree_prove_no_cable_and_lldp_is_newer_than_they_are() -> None:
+    arp = [{"address": f"10.53.0.{n}", "mac": f"0c:42:a1:00:00:0{n}", "interface": f"Ethernet{n}/1"} for n in (1, 2)]
+    moved = [{"mac": "0c42.a100.0001", "port": "Et2/1", "vlan": "10"}, {"mac": "0c42.a100.0002", "port": "Et1/1", "vlan": "10"}]
+    found = list(ports.cabling_as_planned(UP, PEERS, {}, CABLES, "leaf01", None, moved, arp))
+    assert unknown(found) and [one.where for one in found] == ["Ethernet1/1", "Ethernet2/1"]
+    assert list(ports.cabling_as_planned(UP, PEERS, {}, CABLES, "leaf01", [lldp(1, "gpu01"), lldp(2, "gpu02")], moved, arp)) == []
 
 
 def test_a_peer_that_tells_an_alias_of_its_port_is_asked_back():
@@ -191,7 +226,7 @@ def test_the_management_port_is_not_the_first_front_port():
     front = [cable(1) | {"port": "Ethernet0"}]
     up = [{**status(), "port": "Ethernet0"}]
     rows = [{"port": "eth0", "neighbor": "oob-switch", "neighbor_port": "Gi1/0/7"}]
-    assert said(cabling(rows, cables=front, up=up)) == [("Ethernet0: expected gpu01 ens1np0, got not reported", "unknown")]
+    assert summary(cabling(rows, cables=front, up=up)) == [("Ethernet0: expected gpu01 ens1np0, got not reported", "unknown")]
 
 
 def test_addresses_as_names_are_not_cut_at_their_dots():
@@ -214,17 +249,17 @@ NEITHER = {**SONIC, "rx_errors": None, "tx_errors": None}
 
 def test_counters_that_do_not_grow_are_clean_however_large():
     for check in (errors.crc_clean, errors.errors_clean):
-        assert said(check(LIFETIME, LIFETIME, FIRST)) == []
-        assert said(check(counted(rx_drops=9), counted(), FIRST)) == []
-        assert said(check(counted(**SONIC), counted(**SONIC), FIRST)) == []
+        assert summary(check(LIFETIME, LIFETIME, FIRST)) == []
+        assert summary(check(counted(rx_drops=9), counted(), FIRST)) == []
+        assert summary(check(counted(**SONIC), counted(**SONIC), FIRST)) == []
 
 
 def test_growing_errors():
-    assert said(errors.crc_clean(counted(fcs_errors=5, symbol_errors=2), counted(fcs_errors=2), FIRST)) == [
+    assert summary(errors.crc_clean(counted(fcs_errors=5, symbol_errors=2), counted(fcs_errors=2), FIRST)) == [
         ("Ethernet1/1: expected no growth of CRC errors, got fcs_errors +3, symbol_errors +2", None)
     ]
-    assert said(errors.crc_clean(counted(**SONIC, rx_errors=3), counted(**SONIC), FIRST))[0][1] is None
-    assert said(errors.errors_clean(counted(giants=4), counted(), FIRST)) == [("Ethernet1/1: expected no growth of errors, got giants +4", None)]
+    assert summary(errors.crc_clean(counted(**SONIC, rx_errors=3), counted(**SONIC), FIRST))[0][1] is None
+    assert summary(errors.errors_clean(counted(giants=4), counted(), FIRST)) == [("Ethernet1/1: expected no growth of errors, got giants +4", None)]
 
 
 def test_counters_that_cannot_be_compared_are_unknown():
@@ -234,7 +269,7 @@ def test_counters_that_cannot_be_compared_are_unknown():
         assert unknown(check(counted(**NEITHER), counted(**NEITHER), FIRST))
         with pytest.raises(CannotTell):
             list(check(counted(), counted(), []))
-    assert said(errors.crc_clean(counted(), LIFETIME, FIRST))[0][0].startswith("Ethernet1/1: expected no growth of CRC errors, got counters were reset")
+    assert summary(errors.crc_clean(counted(), LIFETIME, FIRST))[0][0].startswith("Ethernet1/1: expected no growth of CRC errors, got counters were reset")
     assert unknown(errors.crc_clean(counted(), LIFETIME, FIRST))
     assert unknown(errors.crc_clean(counted(), counted(symbol_errors=None), FIRST))
     assert unknown(errors.crc_clean(counted(fcs_errors=None, rx_errors=None), counted(fcs_errors=None, rx_errors=None), FIRST))
@@ -249,7 +284,7 @@ def lane(power, number=1, media="400GBASE-DR4", **values):
 
 
 def light(*rows, cables=tuple(FIRST), site=()):
-    return said(optics.optic_rx_power(list(rows), cables, list(site), -6.0, 3.0))
+    return summary(optics.optic_rx_power(list(rows), cables, list(site), -6.0, 3.0))
 
 
 @pytest.mark.parametrize(
@@ -289,12 +324,12 @@ def test_received_power_of_good_optics_and_of_copper():
 def test_lanes_that_are_shown_as_inactive_ports_are_those_of_the_port_before_them():
     """EOS tells of Et3/17/1 its first lane, and of Et3/17/2 and on the others."""
     port = {**FIRST[0], "port": "Ethernet3/17/1"}
-    told = [{**lane(power, None, **LIMITS), "port": f"Et3/17/{number}"} for number, power in ((1, -2.0), (2, -2.1), (3, -14.0), (4, -2.2))]
-    told.append({**lane(None, None), "port": "Et3/17/5"})
+    result = [{**lane(power, None, **LIMITS), "port": f"Et3/17/{number}"} for number, power in ((1, -2.0), (2, -2.1), (3, -14.0), (4, -2.2))]
+    result.append({**lane(None, None), "port": "Et3/17/5"})
 
     def judged(*states):
         rows = [{**status(), "port": f"Et3/17/{number}", "state": state} for number, state in enumerate(states, 1)]
-        return said(optics.optic_rx_power(told, [port], [], -6.0, 3.0, rows))
+        return summary(optics.optic_rx_power(result, [port], [], -6.0, 3.0, rows))
 
     found = judged("connected", *["inactive"] * 7)
     assert found[0][0].startswith("Ethernet3/17/1 lane 3: expected ") and found[0][1] is None
@@ -303,7 +338,7 @@ def test_lanes_that_are_shown_as_inactive_ports_are_those_of_the_port_before_the
 
 
 def reach(medium, length, *rows, speed=100.0):
-    return said(optics.cable_reach([cable(medium=medium, length_m=length)], UP, speed, 2.0, 3.0, 5.0, list(rows)))
+    return summary(optics.cable_reach([cable(medium=medium, length_m=length)], UP, speed, 2.0, 3.0, 5.0, list(rows)))
 
 
 def test_reach_of_passive_copper():
@@ -342,7 +377,7 @@ def log(losses, netdev="ens1np0"):
 
 
 def flaps(now, before, rails=tuple(RAILS), clock=None):
-    return said(errors.link_flaps(now, before, {}, "gpu01", rails, 2, 5, 30, clock))
+    return summary(errors.link_flaps(now, before, {}, "gpu01", rails, 2, 5, 30, clock))
 
 
 def lost_at(*seconds, netdev="ens1np0"):
@@ -403,13 +438,13 @@ def test_link_flaps_of_the_last_day():
 
 
 def quality(**values):
-    told = {"Time Since Last Clear [Min]": "200.0", "Symbol Errors": "0", "Symbol BER": "15E-255", "Raw Physical BER": "2E-9", **values}
-    return [{"device": "rocep1", "section": "Physical Counters and BER Info", "name": name, "value": value} for name, value in told.items()]
+    result = {"Time Since Last Clear [Min]": "200.0", "Symbol Errors": "0", "Symbol BER": "15E-255", "Raw Physical BER": "2E-9", **values}
+    return [{"device": "rocep1", "section": "Physical Counters and BER Info", "name": name, "value": value} for name, value in result.items()]
 
 
 def test_nic_bit_error_rate():
     def judged(rows):
-        return said(errors.nic_bit_error_rate(rows, RAILS, 1e-6, 1e-5))
+        return summary(errors.nic_bit_error_rate(rows, RAILS, 1e-6, 1e-5))
 
     assert judged(quality()) == []
     assert judged(quality(**{"Raw Physical BER": "5E-6"})) == [("rocep1: expected at most 1e-06 before FEC, got 5e-06", "warn")]
@@ -423,7 +458,7 @@ def test_nic_bit_error_rate():
 
 def test_symbol_error_rate():
     def judged(rows):
-        return said(errors.symbol_error_rate(rows, RAILS, 1e-15, 125))
+        return summary(errors.symbol_error_rate(rows, RAILS, 1e-15, 125))
 
     assert judged(quality()) == []
     bad = {"Symbol BER": "4E-12", "Symbol Errors": "41"}
@@ -435,7 +470,7 @@ def test_symbol_error_rate():
         judged(quality(**{"Time Since Last Clear [Min]": "3.5"}))
     # One of two rails was watched for long enough: the check passes for it, and says so of the other.
     two = [*quality(), *({**row, "device": "rocep2"} for row in quality(**{"Time Since Last Clear [Min]": "3.5"}))]
-    assert said(errors.symbol_error_rate(two, [*RAILS, {"device": "rocep2"}], 1e-15, 125)) == [
+    assert summary(errors.symbol_error_rate(two, [*RAILS, {"device": "rocep2"}], 1e-15, 125)) == [
         ("rocep2: expected counted for 125 minutes, got 3.5 minutes", "warn")
     ]
     with pytest.raises(CannotTell):
@@ -448,7 +483,7 @@ def optic(part, port="ens1np0", **values):
 
 def test_optics_uniform():
     def judged(hosts):
-        return said(optics.optics_uniform(hosts, RAILS))
+        return summary(optics.optics_uniform(hosts, RAILS))
 
     alike = {"gpu01": [optic("A")], "gpu02": [optic("A")]}
     assert judged(alike) == []
@@ -471,7 +506,7 @@ def fec(uncorrectable=0, rate=None, column="FEC_PRE_BER"):
 
 def test_bit_error_rate():
     def judged(now, before):
-        return said(errors.bit_error_rate(now, before, FIRST, 1e-6, 1e-5))
+        return summary(errors.bit_error_rate(now, before, FIRST, 1e-6, 1e-5))
 
     assert judged(fec(99, 1e-9), fec(99)) == []
     assert judged(fec(3), fec(1)) == [("Ethernet1/1: expected no growth of uncorrectable codewords, got +2", None)]

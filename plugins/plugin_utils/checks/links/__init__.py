@@ -5,6 +5,6 @@
 
 from __future__ import annotations
 
-from . import errors, infiniband, optics, optics_health, ports, switch_ports, switch_state
+from . import errors, infiniband, optics, optics_health, ports, switch_ports, switch_state, vlans
 
-__all__ = ["errors", "infiniband", "optics", "optics_health", "ports", "switch_ports", "switch_state"]
+__all__ = ["errors", "infiniband", "optics", "optics_health", "ports", "switch_ports", "switch_state", "vlans"]

@@ -113,10 +113,12 @@ def _slower(cable: NearCable, rated_gbit_s: float, row: dict[str, t.Any], far: d
 @check(
     cause="Two cables are swapped, or one is plugged into the wrong port or switch.",
     fix="Move the cable to its planned port, or correct the wiring plan; then read the neighbors again.",
+    of_pod=True,
 )
 def cabling_as_planned(
     interface_status: Rows, ip_link_of_peers: dict[str, Rows], lldp_neighbors_of_peers: dict[str, Rows], pod_cables: list[NearCable], pod_node: str,
     lldp_neighbors: Rows | None = None, mac_table: Rows | None = None, arp_table: Rows | None = None,
+    mac_table_of_peers: dict[str, Rows] | None = None, arp_table_of_peers: dict[str, Rows] | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Each planned port connects to its planned peer, by LLDP or by the MAC addresses behind it."""
     heard_macs = [*(mac_table or ()), *_on_ports(arp_table or [])]
@@ -130,6 +132,11 @@ def cabling_as_planned(
     for row in heard_macs:
         ends_of.setdefault(port_name(row["port"]), []).extend(of_mac.get(mac_of(row["mac"]), ()))
     ends_of = {port: ends for port, ends in ends_of.items() if ends}
+    for cable in pod_cables:
+        # A host without an LLDP agent hears nobody; its switch has learned it on the planned port, or somewhere on the way there.
+        far = [*(mac_table_of_peers or {}).get(cable["peer"], ()), *_on_ports((arp_table_of_peers or {}).get(cable["peer"], []))]
+        if port_name(cable["port"]) not in ends_of and _learned(cable, ip_link_of_peers.get(pod_node, []), far):
+            ends_of[port_name(cable["port"])] = [(cable["peer"], cable["peer_port"])]
     if not ends_of:
         raise CannotTell("no neighbor in LLDP, the MAC table or the ARP table")
     up = {port_name(row["port"]) for row in interface_status if row["state"] == "connected"}
@@ -138,8 +145,8 @@ def cabling_as_planned(
         heard = ends_of.get(port_name(cable["port"]), [])
         end = (cable["peer"], cable["peer_port"])
         fits = any(same_end(one, end) for one in heard)
-        # Tables keep an address for minutes after its cable was moved.
-        astray = fits and any(_elsewhere(one, place_of, cable) for one in by_lldp.get(port_name(cable["port"]), ()))
+        # Tables keep an address for minutes after its cable was moved: they prove nothing where they disagree, and LLDP is newer.
+        astray = fits and any(_elsewhere(one, place_of, cable) for one in by_lldp.get(port_name(cable["port"]), heard))
         if not heard and port_name(cable["port"]) in up:
             yield Finding(cable["port"], _end(end), "not reported", "unknown")
         elif astray or (heard and not fits and not _confirmed(cable, pod_node, heard, lldp_neighbors_of_peers)):
@@ -150,6 +157,19 @@ def cabling_as_planned(
 def _on_ports(arp: Rows) -> Rows:
     """The MAC addresses that answer on an interface; where that is a VLAN's, it is no planned port."""
     return [{"mac": row["mac"], "port": row["interface"]} for row in arp if row["interface"]]
+
+
+def _learned(cable: NearCable, links: Rows, table: Rows) -> bool:
+    """Whether the planned peer, of which this is the table, has learned this end's own MAC address on the planned port and on no other.
+
+    An address that several NICs share, as those of a bond do, says nothing of either.
+    """
+    netdevs: dict[str, set[str]] = {}
+    for row in links:
+        if row["mac"] and row["parent_pci"] is not None:
+            netdevs.setdefault(mac_of(row["mac"]), set()).add(port_name(row["netdev"]))
+    own = {mac for mac, its in netdevs.items() if its == {port_name(cable["port"])}}
+    return {port_name(row["port"]) for row in table if mac_of(row["mac"]) in own} == {port_name(cable["peer_port"])}
 
 
 def _owners(mac_table: Rows, lldp: Rows, links: dict[str, Rows]) -> dict[str, list[End]]:
