@@ -10,6 +10,7 @@ import typing as t
 from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.access import KEPT, access_of
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.draft import draft_pod
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.inventory_files import inventory_files
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.files import write_private
@@ -29,6 +30,7 @@ class ActionModule(RunOnce, PyramidAction):
         "into": {"type": "path", "required": True},
         "name": {"type": "str", "required": True},
         "fabric": {"type": "str", "choices": ["roce", "infiniband"], "required": True},
+        "accept": {"type": "list", "elements": "str", "default": []},
     }
 
     def act(self, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
@@ -38,16 +40,22 @@ class ActionModule(RunOnce, PyramidAction):
         if "host" not in roles.values():
             raise AnsibleActionFail("the inventory group gpu_hosts has no host")
         readings_of, silent = _surveyed(roles, task_vars)
-        draft = draft_pod(roles, readings_of, given["fabric"])
+        draft = draft_pod(roles, readings_of, given["fabric"], given["accept"])
         draft.blanks[:0] = silent
-        texts = inventory_files(draft, _gate_groups(groups), given["name"])
+        texts = inventory_files(draft, _gate_groups(groups), given["name"], access_of(roles, _variables(roles, task_vars)), given["accept"])
         changed = self._write(Path(given["into"]).expanduser(), texts)
         show(f"\n{len(draft.cables)} cables, {len(draft.switches)} switches and {len(draft.rails)} hosts drafted into {given['into']}")
+        for outlier in draft.outliers:
+            show(f"out of the plan: {outlier.place}: {outlier.words}")
+        for one in draft.proposals if "all" not in given["accept"] else ():
+            if one.name not in given["accept"]:
+                show(f"proposed, not adopted: {one.name}: {one.value} ({one.read})")
         return {
             "changed": bool(changed),
             "diff": changed,
             "cables": len(draft.cables),
             "blanks": draft.blanks,
+            "proposals": {one.name: one.value for one in draft.proposals},
             "files": sorted(str(Path(given["into"]) / name) for name in texts),
         }
 
@@ -76,6 +84,12 @@ def _surveyed(roles: dict[str, str], task_vars: dict[str, t.Any]) -> tuple[dict[
         readings_of[node] = survey["reported"]
         silent += [f"{node}: {PASSING.sub('', words)}" for _reading, words in sorted(survey["unreported"].items())]
     return readings_of, silent
+
+
+def _variables(roles: dict[str, str], task_vars: dict[str, t.Any]) -> dict[str, dict[str, t.Any]]:
+    """How the inventory reaches each node."""
+    known = task_vars["hostvars"]
+    return {node: {key: known[node][key] for key in KEPT if known[node].get(key) is not None} for node in roles}
 
 
 def _gate_groups(groups: dict[str, list[str]]) -> dict[str, list[str]]:

@@ -11,20 +11,18 @@ from ansible.errors import AnsibleActionFail
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.queries import queries_for
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.responses import reading_result
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.transports import query_node
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import DEFAULTS, SPECIFIED, WrongValue, of_type
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.names import parse_place
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import SPECIFIED, WrongValue, of_type
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import catalogue
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory_check import platform_of
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_base import PyramidAction
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.unplanned_node import UnplannedNode
 
 HOST = {
     "roce": ("rdma_link", "ip_link", "ip_address", "lldp_neighbors", "gpu_topology"),
     "infiniband": ("ibstat", "rdma_link", "ip_link", "gpu_topology"),
 }
-SWITCH = ("lldp_neighbors", "interface_status", "bgp_summary", "mac_table", "arp_table")
-SYSTEM = "ansible_network_os"
-# Two hosts see a whole fabric as well as one, and one of them may be down.
-READERS = 2
+SWITCH = ("lldp_neighbors", "interface_status", "bgp_summary", "mac_table", "arp_table", "transceivers")
+# What is asked of each rail of a host once it has named its devices.
+RAIL = ("interface_status", "transceivers")
 
 
 class ActionModule(PyramidAction):
@@ -34,25 +32,23 @@ class ActionModule(PyramidAction):
 
     def act(self, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """Ask once, and the readers of an InfiniBand fabric again, through the adapters that they turned out to have."""
-        name = str(task_vars["inventory_hostname"])
-        host = name in task_vars["groups"].get("gpu_hosts", ())
-        own = {key: self._templar.template(task_vars[key]) for key in (*DEFAULTS, SYSTEM) if key in task_vars}
-        system = str(own.pop(SYSTEM, None) or "")
-        values = {**DEFAULTS, **own, "pod_fabric": given["fabric"]}
+        unplanned = UnplannedNode.of(task_vars, self._templar.template, pod_fabric=given["fabric"])
+        host, values = unplanned.kind == "host", unplanned.values
         try:
             # It is the task's own timeout, and no run is opened that would refuse it.
             of_type(SPECIFIED["pod_read_timeout_seconds"], values["pod_read_timeout_seconds"])
         except WrongValue as wrong:
             raise AnsibleActionFail(str(wrong)) from None
-        platform = platform_of("host" if host else "leaf", values, system)
-        node = {"platform": platform, "kind": "host" if host else "switch", "values": values, "items": {"rail": [], "port": []}}
+        node = unplanned.asked()
         reported, missing = self._ask(node, HOST[given["fabric"]] if host else SWITCH, task_vars)
-        if given["fabric"] == "infiniband" and host:
-            devices = self._devices(name, values, task_vars, reported.get("ibstat", []))
-            if devices:
-                node["items"]["fabric"] = [{"via": device, "device": device} for device in devices]
-                more, less = self._ask(node, ("fabric_topology",), task_vars)
-                reported, missing = {**reported, **more}, {**missing, **less}
+        if given["fabric"] == "roce" and host:
+            node["items"]["rail"] = [{"device": row["device"], "netdev": row["netdev"]} for row in reported.get("rdma_link", ()) if row["netdev"]]
+            more, less = self._ask(node, RAIL, task_vars) if node["items"]["rail"] else ({}, {})
+            reported, missing = {**reported, **more}, {**missing, **less}
+        if given["fabric"] == "infiniband" and host and (devices := _devices(unplanned, reported.get("ibstat", []))):
+            node["items"]["fabric"] = [{"via": device, "device": device} for device in devices]
+            more, less = self._ask(node, ("fabric_topology",), task_vars)
+            reported, missing = {**reported, **more}, {**missing, **less}
         return {"reported": reported, "unreported": missing}
 
     def _ask(self, node: dict[str, t.Any], names: t.Sequence[str], task_vars: dict[str, t.Any]) -> tuple[dict[str, t.Any], dict[str, str]]:
@@ -64,10 +60,11 @@ class ActionModule(PyramidAction):
         reported = {name: reply.rows for name, reply in replies.items() if reply.status == "ok"}
         return reported, {name: reply.words for name, reply in replies.items() if reply.status != "ok"}
 
-    def _devices(self, name: str, values: dict[str, t.Any], task_vars: dict[str, t.Any], ports: list[dict[str, t.Any]]) -> list[str]:
-        """The adapters through which this host reads the fabric; none where others do."""
-        active = [row["device"] for row in ports if row["state"] == "Active" and row["link_layer"] == "InfiniBand"]
-        readers = [parse_place(one) for one in values["pod_fabric_reader"]]
-        if readers:
-            return [device or next(iter(active), "") for host, device in readers if host == name and (device or active)]
-        return active if name in list(task_vars["groups"]["gpu_hosts"])[:READERS] else []
+
+def _devices(node: UnplannedNode, ports: list[dict[str, t.Any]]) -> list[str]:
+    """The adapters through which this host reads the fabric; none where others do."""
+    active = [str(row["device"]) for row in ports if row["state"] == "Active" and row["link_layer"] == "InfiniBand"]
+    named = node.fabric_devices()
+    if named is None or not node.values["pod_fabric_reader"]:
+        return active if named else []
+    return [one for one in (device or next(iter(active), "") for device in named) if one]

@@ -38,6 +38,13 @@ options:
     type: str
     choices: [roce, infiniband]
     required: true
+  accept:
+    description:
+      - The proposals that are written as expectations, by name, or V(all). The others stand in the file as comments, and the defaults are expected.
+      - Also the places (C(gpu03:enp24s0np0)) of rails that break the pattern of the other hosts and are meant so. V(all) accepts none of them.
+    type: list
+    elements: str
+    default: []
 """
 
 EXAMPLES = r"""
@@ -59,6 +66,10 @@ blanks:
   returned: success
   type: list
   elements: str
+proposals:
+  description: What all nodes agree on and may share as a fault (link speed, MTU, number of GPUs, oversubscription), by expectation.
+  returned: success
+  type: dict
 files:
   description: The files of the draft.
   returned: success

@@ -15,14 +15,7 @@ description:
     Reads from a GPU host or a switch everything that shows how a pod is cabled: its neighbors by LLDP, its adapters and netdevs, the MAC
     addresses that a switch has learned, its own AS, and on InfiniBand the discovery of the whole fabric by a few hosts.
   - A reading that fails does not fail the task; it is kept with the words of its tool.
-extends_documentation_fragment: [gpufabric.pyramid.step]
-attributes:
-  check_mode:
-    support: full
-    description: It only reads, so it does the same in check mode.
-  diff_mode:
-    support: none
-    description: It changes nothing.
+extends_documentation_fragment: [gpufabric.pyramid.step, gpufabric.pyramid.reads]
 options:
   fabric:
     description: The fabric that joins the rails.

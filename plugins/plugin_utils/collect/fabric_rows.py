@@ -68,6 +68,7 @@ def _status(port: FabricPort) -> Row:
         "state": "connected" if up else down,
         "speed_gbit_s": lanes * nominal if up and lanes and nominal else None,
         "media": None,
+        "vlan": None,
         "reason": f"{lanes}X {generation}{to}" if up and lanes else f"{row['physical_state']}{to}{UNMANAGED.get(row['state'], '')}",
     }
 

@@ -5,24 +5,15 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import typing as t
-from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
 
+from .host_commands import program_source
+
 Values = dict[str, t.Any]
-UTILS = Path(__file__).resolve().parents[2] / "module_utils"
-# Programs that a module imports too, for connections that cannot pipe; the others are in a package of their own.
-OF_MODULES = ("detached", "side_by_side")
 FUTURE = "from __future__ import annotations\n"
-
-
-@functools.cache
-def program_source(name: str) -> str:
-    """The source text of a program that goes to nodes."""
-    return (UTILS / ("" if name in OF_MODULES else "programs") / f"{name}.py").read_text(encoding="utf-8")
 
 
 def program_with_request(name: str, request: Values) -> bytes:

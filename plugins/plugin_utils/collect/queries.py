@@ -48,7 +48,7 @@ def query_commands(wanted: t.Sequence[Query]) -> list[Values]:
     for ask in wanted:
         for number, item in enumerate(ask.items):
             filling = _Filling(item)
-            alternatives = [{"argv": source.argv(filling), "rc": list(source.rc)} for source in ask.sources]
+            alternatives = [{"argv": source.argv(filling), "rc": list(source.rc), "needs": source.needs} for source in ask.sources]
             exclusive = ask.sources[0].exclusive
             result.append(
                 {

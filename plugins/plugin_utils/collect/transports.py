@@ -29,9 +29,10 @@ from ansible.module_utils.connection import Connection, ConnectionError
 from ..readings import ParseError
 from ..readings.parsing import parse_source
 from .end_clients import end_children
+from .host_commands import command_results, host_request
 from .limits import MOST_BYTES, SESSION_GRACE_SECONDS, TooLong, within_limits
-from .programs import _no_answer, _python, program_source, program_with_request
-from .queries import queries_for, query_commands
+from .programs import _no_answer, _python, program_with_request
+from .queries import queries_for
 from .responses import reading_result
 from .types import CommandResult, Query
 
@@ -75,13 +76,7 @@ def query_node(action: t.Any, node: Values, asks: list[Query], task_vars: Values
 
 
 def _shell(action: t.Any, node: Values, asks: list[Query], task_vars: Values) -> NodeResponse:
-    request: Values = {
-        "commands": query_commands(asks),
-        "programs": {"path_probe": program_source("path_probe")},
-        "devices": [rail["device"] for rail in node["items"]["rail"]],
-    }
-    if not any("{path_probe}" in word for command in request["commands"] for one in command["alternatives"] for word in one["argv"]):
-        request["programs"] = {}
+    request = host_request(asks, [rail["device"] for rail in node["items"]["rail"]])
     python = _python(action, task_vars)
     if not action._connection.has_pipelining:
         return _by_module(action, asks, request, task_vars)
@@ -102,18 +97,17 @@ def _node_response(asks: list[Query], stdout: str, stderr: str, rc: int, python:
     except ValueError:
         return NodeResponse(False, _no_answer(python, rc, stdout, stderr))
     response = NodeResponse(True, boot_id=document["boot_id"], uptime_seconds=document["uptime_seconds"], asked_at=time.time())
-    for one in asks:
-        response.answers[one.reading.name] = []
-        for number in range(len(one.items)):
-            raw = document["answers"][f"{one.reading.name} {number}"]
-            source = one.sources[raw.pop("chosen")]
-            response.answers[one.reading.name].append(CommandResult(source=source, **raw))
-            kept = {key: value for key, value in raw.items() if key != "stdout"}
-            response.commands.append({"reading": one.reading.name, **kept})
+    response.answers = command_results(asks, document)
+    for name, results in response.answers.items():
+        response.commands += [{"reading": name, **{key: value for key, value in vars(one).items() if key not in ("stdout", "source")}} for one in results]
     return response
 
 
 def _exec(action: t.Any, node: Values, asks: list[Query], _task_vars: Values) -> NodeResponse:
+    # A login has a time limit of its own; it is not the first command that is slow.
+    if not action._connection.connected:
+        action._connection._connect()
+
     def send(command: str, seconds: int) -> tuple[int, str, str]:
         def read() -> tuple[int, bytes, bytes]:
             rc, stdout, stderr = action._connection.exec_command(command, in_data=None, sudoable=False)

@@ -14,6 +14,9 @@ from ..collect.fabric_names import MANAGED, guid_of, is_aggregation
 from ..collect.fabric_rows import GENERATIONS
 from ..pod.names import mac_of, node_name, port_name
 from ..text.control_characters import printable
+from .media import Medium, media_of
+from .outliers import Outlier, outliers_of
+from .proposals import Proposal, proposals_of
 
 # Nodes and ports of every platform; none begins with what a spreadsheet takes for a formula.
 NAME = re.compile(r"[A-Za-z0-9_][\w./:+() -]*", re.ASCII)
@@ -36,13 +39,17 @@ class Draft:
     switches: dict[str, Row] = field(default_factory=dict)
     topology: str | None = None
     link_gbit_s: float | None = None
+    media: dict[tuple[End, End], Medium] = field(default_factory=dict)
+    proposals: list[Proposal] = field(default_factory=list)
+    outliers: list[Outlier] = field(default_factory=list)
     blanks: list[str] = field(default_factory=list)
 
 
-def draft_pod(roles: t.Mapping[str, str], readings: ReadingsByNode, fabric: str) -> Draft:
+def draft_pod(roles: t.Mapping[str, str], readings: ReadingsByNode, fabric: str, accepted: t.Container[str] = ()) -> Draft:
     """The draft of a pod.
 
     roles: the inventory's nodes with ``host``, ``leaf`` or ``spine``; readings: each node's rows by reading, without those it did not report.
+    accepted: the places (``host:netdev``) of outliers that are meant so; the others stay out of the plan.
     """
     result = Draft(fabric)
     found = _Wires(roles, readings)
@@ -61,7 +68,24 @@ def draft_pod(roles: t.Mapping[str, str], readings: ReadingsByNode, fabric: str)
         result.rails[host] = _rails(host, readings.get(host, {}), result, fabric)
     result.topology = _topology(result)
     result.link_gbit_s = _rate(result, readings, fabric)
+    result.proposals = proposals_of(roles, readings, result.cables, result.rails, result.link_gbit_s)
+    result.outliers = [one for one in outliers_of(result.rails, result.cables) if one.place not in accepted]
+    _leave_out(result)
+    if fabric == "roce":
+        result.media, differing = media_of(result.cables, readings, {name for name, role in roles.items() if role == "host"})
+        result.blanks += differing
     return result
+
+
+def _leave_out(draft: Draft) -> None:
+    """Take what breaks the pattern out of the plan, as a blank with its reason."""
+    for one in draft.outliers:
+        for rail in draft.rails[one.host]:
+            if rail["netdev"] == one.netdev:
+                rail["address" if one.what == "address" else "leaf"] = None
+        if one.what != "address":
+            draft.cables = [cable for cable in draft.cables if (one.host, one.netdev) not in cable]
+        draft.blanks.append(f"{one.place}: {one.words}; if it is meant so, -e discover_accept={one.place}")
 
 
 class _Wires:

@@ -11,47 +11,70 @@ import typing as t
 
 from ..pod.cabling import PLACE
 from ..text.control_characters import printable
+from ..text.counting import counted
+from .access import Access
 from .draft import Draft, draft_order
+from .media import NOT_REPORTED
+from .proposals import ALL
 
 Row = dict[str, t.Any]
 NOTE = "# Drafted by playbooks/discover.yml. A null is a blank: it was not reported, and the reasons are at the end of group_vars/all/pod.yml."
 # Nodes, ports and devices; everything else is quoted, as a GUID that YAML takes for a number.
 PLAIN = re.compile(r"^(?!(?:null|true|false|yes|no|on|off)$)[A-Za-z][\w./-]*$", re.IGNORECASE)
+PROPOSED = (
+    "# Proposed: what was read of all nodes, which a whole pod may share as a fault. Compare it with what was ordered; then take the # away, or run",
+    "# discover.yml again with -e discover_accept=all. Until then the defaults are expected.",
+)
 KEYS = ("device", "netdev", "pci", "gpu", "leaf")
 
 
-def inventory_files(draft: Draft, groups: t.Mapping[str, t.Sequence[str]], name: str) -> dict[str, str]:
+def inventory_files(
+    draft: Draft, groups: t.Mapping[str, t.Sequence[str]], name: str, access: Access | None = None, accepted: t.Container[str] = ()
+) -> dict[str, str]:
     """The texts of the draft's files by name; the same draft is always the same text.
 
-    groups: the gate groups as far as the inventory has them; hosts in none are blanks.
+    groups: the gate groups as far as the inventory has them; hosts in none are blanks. access: how the nodes were reached; accepted: the proposals
+    that are written as expectations, by name, or ``all``.
     """
-    return {"hosts.yml": _hosts(draft, groups), PLACE: _cabling(draft), "group_vars/all/pod.yml": _pod(draft, groups, name)}
+    access = access or Access()
+    texts = {"hosts.yml": _hosts(draft, groups, access), PLACE: _cabling(draft), "group_vars/all/pod.yml": _pod(draft, groups, name, accepted)}
+    for group, values in access.shared.items():
+        texts[f"group_vars/{group}.yml"] = "\n".join([NOTE, "---", *(f"{key}: {_scalar(value)}" for key, value in values.items())]) + "\n"
+    return texts
 
 
 def _cabling(draft: Draft) -> str:
-    lines = [f"{a[0]},{a[1]},{b[0]},{b[1]},," for a, b in draft.cables]
+    lines = []
+    for (a, b), medium in ((cable, draft.media.get(cable, NOT_REPORTED)) for cable in draft.cables):
+        lines.append(f"{a[0]},{a[1]},{b[0]},{b[1]},{medium.medium},{'' if medium.length_m is None else f'{medium.length_m:g}'}")
     return "\n".join(["a_node,a_port,b_node,b_port,medium,length_m", *lines]) + "\n"
 
 
-def _hosts(draft: Draft, groups: t.Mapping[str, t.Sequence[str]]) -> str:
+def _hosts(draft: Draft, groups: t.Mapping[str, t.Sequence[str]], access: Access) -> str:
     lines = [NOTE, "---", "all:", "  children:", "    gpu_hosts:", "      children:"]
     grouped = {host for hosts in groups.values() for host in hosts}
     rest = sorted((host for host in draft.rails if host not in grouped), key=lambda one: draft_order([one]))
     for group, hosts in {**groups, **({"in_no_gate_group": rest} if rest else {})}.items():
         lines += [f"        {group}:", "          hosts:"]
-        lines += [f"            {host}: {_addresses(draft.rails.get(host, []))}".rstrip() for host in hosts]
+        lines += [f"            {host}: {_node({**access.own.get(host, {}), **_addresses(draft.rails.get(host, []))})}".rstrip() for host in hosts]
     for number, (rails, hosts) in enumerate(_types(draft).items(), 1):
         lines += [f"    # {len(hosts)} hosts have these rails.", f"    rails_{number:02}:", "      hosts:", *(f"        {host}:" for host in hosts)]
         lines += ["      vars:", "        pod_rails:", *(f"          - {_flow(rail)}" for rail in json.loads(rails))]
     for group, role in (("leaves", "leaf"), ("spines", "spine")):
         lines += [f"    {group}:", "      hosts:"]
-        lines += [f"        {name}: {_switch(switch)}".rstrip() for name, switch in draft.switches.items() if switch["role"] == role]
+        own = {name: {**access.own.get(name, {}), **_switch(switch)} for name, switch in draft.switches.items() if switch["role"] == role}
+        lines += [f"        {name}: {_node(values)}".rstrip() for name, values in own.items()]
     return "\n".join(lines) + "\n"
 
 
-def _addresses(rails: list[Row]) -> str:
+def _addresses(rails: list[Row]) -> Row:
     given = [rail["address"] for rail in rails]
-    return f"{{rail_addresses: [{', '.join(str(one or 'null') for one in given)}]}}" if any(given) else ""
+    return {"rail_addresses": given} if any(given) else {}
+
+
+def _node(values: Row) -> str:
+    """A node's variables in braces, nothing where it has none."""
+    return _flow(values) if values else ""
 
 
 def _types(draft: Draft) -> dict[str, list[str]]:
@@ -75,20 +98,35 @@ def _scalar(value: t.Any) -> str:
     """A value as YAML; a word that YAML would read as something else is quoted."""
     if value is None:
         return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        # Addresses of rails, which YAML takes for nothing else.
+        return f"[{', '.join('null' if one is None else str(one) for one in value)}]"
     if isinstance(value, float):
         return f"{value:g}"
     return str(value) if isinstance(value, int) or PLAIN.match(str(value)) else json.dumps(str(value))
 
 
-def _switch(switch: Row) -> str:
+def _switch(switch: Row) -> Row:
     if "asn" in switch:
-        return _flow({"bgp_asn": switch["asn"]})
-    return _flow({"pod_node_guid": switch["guid"]}) if switch.get("guid") else ""
+        return {"bgp_asn": switch["asn"]}
+    return {"pod_node_guid": switch["guid"]} if switch.get("guid") else {}
 
 
-def _pod(draft: Draft, groups: t.Mapping[str, t.Sequence[str]], name: str) -> str:
+def _pod(draft: Draft, groups: t.Mapping[str, t.Sequence[str]], name: str, accepted: t.Container[str]) -> str:
     lines = [NOTE, "---", f"pod_name: {name}", f"pod_fabric: {draft.fabric}", f"pod_topology: {_scalar(draft.topology)}"]
-    lines += [f"pod_gate_groups: [{', '.join(groups)}]" if groups else "pod_gate_groups: null", f"pod_link_gbit_s: {_scalar(draft.link_gbit_s)}"]
+    lines += [f"pod_gate_groups: [{', '.join(groups)}]" if groups else "pod_gate_groups: null"]
+    taken: list[str] = []
+    open_ones: list[str] = []
+    for one in draft.proposals:
+        (taken if ALL in accepted or one.name in accepted else open_ones).append(f"{one.name}: {_scalar(one.value)}  # {one.read}")
+    lines += taken
+    if open_ones:
+        lines += ["", *PROPOSED, *(f"# {line}" for line in open_ones)]
     reasons = [] if groups else ["pod_gate_groups: no groups of the inventory divide gpu_hosts among them"]
-    reasons += [*draft.blanks, f"{PLACE}: medium and length_m of every cable, which no reading reports"]
+    unknown = sum(not draft.media.get(cable, NOT_REPORTED).medium for cable in draft.cables)
+    reasons += [*draft.blanks, *([f"{PLACE}: medium of {counted(unknown, 'cable')}, which neither end reports"] if unknown else [])]
+    if any(one.medium == "optic" for one in draft.media.values()):
+        reasons.append(f"{PLACE}: length_m of fibres, which no module reports; where it is given, the headroom of switches is compared with it")
     return "\n".join([*lines, "", "# Blanks:", *(f"# - {printable(reason)}" for reason in reasons)]) + "\n"

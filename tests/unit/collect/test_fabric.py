@@ -45,8 +45,8 @@ def links(**values):
 
 def errors(*rows, ports=6, failed=0):
     totals = {"nodes_checked": 4, "ports_checked": ports} | ({"queries_failed": failed} if failed else {})
-    told = [{"via": "mlx5_0", "guid": None, "node": None, "port": None, "counter": name, "value": value} for name, value in totals.items()]
-    return told + [
+    result = [{"via": "mlx5_0", "guid": None, "node": None, "port": None, "counter": name, "value": value} for name, value in totals.items()]
+    return result + [
         {"via": "mlx5_0", "guid": f"0x{guid:x}", "node": "n", "port": port, "counter": counter, "value": value} for guid, port, counter, value in rows
     ]
 
@@ -70,18 +70,18 @@ def spread(plan, **envelopes):
 
 
 def rows(spread_out, node, reading):
-    said = spread_out[node]["readings"][reading]
-    assert said["status"] == "ok", said["words"]
-    return {row["port"]: row for row in said["rows"]}
+    output = spread_out[node]["readings"][reading]
+    assert output["status"] == "ok", output["words"]
+    return {row["port"]: row for row in output["rows"]}
 
 
 def test_a_switch_gets_its_ports_as_its_own():
-    told = spread(plan_of(), gpu01=envelope(fabric_links=links()))
-    status = rows(told, "leaf01", "interface_status")
+    result = spread(plan_of(), gpu01=envelope(fabric_links=links()))
+    status = rows(result, "leaf01", "interface_status")
     assert {port: (row["state"], row["speed_gbit_s"]) for port, row in status.items()} == dict.fromkeys(("1", "2", "33"), ("connected", 400.0))
     assert status["1"]["reason"] == "4X NDR to gpu01 mlx5_0"
-    assert rows(told, "gpu02", "lldp_neighbors")["mlx5_0"] == {"port": "mlx5_0", "neighbor": "leaf01", "neighbor_port": "2"}
-    assert told["leaf01"]["answered"] and told["leaf01"]["readings"]["interface_status"]["evidence"] == "evidence/fabric_links.txt"
+    assert rows(result, "gpu02", "lldp_neighbors")["mlx5_0"] == {"port": "mlx5_0", "neighbor": "leaf01", "neighbor_port": "2"}
+    assert result["leaf01"]["answered"] and result["leaf01"]["readings"]["interface_status"]["evidence"] == "evidence/fabric_links.txt"
 
 
 @pytest.mark.parametrize(
@@ -104,22 +104,22 @@ def test_state_and_rate_of_a_port(values, state, speed):
 
 
 def test_a_switch_that_nobody_sees_does_not_answer():
-    told = spread(plan_of(), gpu01=envelope(fabric_links=links()[:4]), gpu02=envelope(fabric_links=links()[:4]))
-    assert told["spine01"]["answered"] is False
-    assert told["spine01"]["words"] == "no switch of this name or GUID is in the fabric that gpu01 mlx5_0, gpu02 mlx5_0 sees"
+    result = spread(plan_of(), gpu01=envelope(fabric_links=links()[:4]), gpu02=envelope(fabric_links=links()[:4]))
+    assert result["spine01"]["answered"] is False
+    assert result["spine01"]["words"] == "no switch of this name or GUID is in the fabric that gpu01 mlx5_0, gpu02 mlx5_0 sees"
 
 
 def test_an_unread_fabric_makes_every_switch_silent_and_every_host_unknown():
-    told = spread(plan_of(pod_fabric_reader=["gpu01"]), gpu01=envelope(fabric_links="iblinkinfo: not found on PATH"))
+    result = spread(plan_of(pod_fabric_reader=["gpu01"]), gpu01=envelope(fabric_links="iblinkinfo: not found on PATH"))
     for switch in ("leaf01", "spine01"):
-        assert (told[switch]["answered"], told[switch]["words"]) == (False, "gpu01 mlx5_0: iblinkinfo: not found on PATH")
-    said = told["gpu02"]["readings"]["interface_status"]
-    assert (said["status"], said["words"]) == ("unknown", "gpu01 mlx5_0: iblinkinfo: not found on PATH")
+        assert (result[switch]["answered"], result[switch]["words"]) == (False, "gpu01 mlx5_0: iblinkinfo: not found on PATH")
+    output = result["gpu02"]["readings"]["interface_status"]
+    assert (output["status"], output["words"]) == ("unknown", "gpu01 mlx5_0: iblinkinfo: not found on PATH")
 
 
 def test_a_second_reader_tells_what_the_first_could_not():
-    told = spread(plan_of(), gpu01=envelope(fabric_links="no permission"), gpu02=envelope(fabric_links=links()))
-    assert told["spine01"]["answered"] and set(rows(told, "leaf01", "interface_status")) == {"1", "2", "33"}
+    result = spread(plan_of(), gpu01=envelope(fabric_links="no permission"), gpu02=envelope(fabric_links=links()))
+    assert result["spine01"]["answered"] and set(rows(result, "leaf01", "interface_status")) == {"1", "2", "33"}
     lost = spread(plan_of(), gpu01=envelope(fabric_links="no permission"), gpu02=envelope(fabric_links=links()[2:]))
     assert lost["gpu01"]["readings"]["interface_status"]["words"] == "gpu01 mlx5_0: no permission", "the adapter may be there for the reader that failed"
 
@@ -127,8 +127,8 @@ def test_a_second_reader_tells_what_the_first_could_not():
 def test_a_silent_reader_is_named():
     plan = plan_of(pod_fabric_reader=["gpu01", "gpu02"])
     silent = {**EMPTY, "answered": False, "words": "unreachable"}
-    told = spread_to_nodes(plan, {"gpu01": silent, "gpu02": envelope(fabric_links="broken"), "leaf01": EMPTY, "spine01": EMPTY}, list(plan.nodes))
-    assert told["spine01"]["words"] == "gpu01 reads the fabric and did not answer: unreachable; gpu02 mlx5_0: broken"
+    result = spread_to_nodes(plan, {"gpu01": silent, "gpu02": envelope(fabric_links="broken"), "leaf01": EMPTY, "spine01": EMPTY}, list(plan.nodes))
+    assert result["spine01"]["words"] == "gpu01 reads the fabric and did not answer: unreachable; gpu02 mlx5_0: broken"
 
 
 def test_planes_of_their_own_are_read_through_their_own_devices():
@@ -136,10 +136,10 @@ def test_planes_of_their_own_are_read_through_their_own_devices():
     assert plan.items("gpu01")["fabric"] == [{"via": "mlx5_0", "device": "mlx5_0"}, {"via": "mlx5_1", "device": "mlx5_1"}]
     assert "fabric" not in plan.items("gpu02")
     first, second = [one for one in links() if "spine01" not in (one["node"], one["peer"])], [link("spine01", SPINE, 1, "leaf01", LEAF, 33, via="mlx5_1")]
-    told = spread(plan, gpu01=envelope(fabric_links=first + second, sminfo=[{"via": "mlx5_0", "state": "master"}]))
-    assert set(rows(told, "spine01", "interface_status")) == {"1"}
-    assert told["leaf01"]["readings"]["sminfo"]["rows"] == [{"via": "mlx5_0", "state": "master"}]
-    assert told["spine01"]["readings"]["sminfo"]["rows"] == [], "the manager of another plane is not its own"
+    result = spread(plan, gpu01=envelope(fabric_links=first + second, sminfo=[{"via": "mlx5_0", "state": "master"}]))
+    assert set(rows(result, "spine01", "interface_status")) == {"1"}
+    assert result["leaf01"]["readings"]["sminfo"]["rows"] == [{"via": "mlx5_0", "state": "master"}]
+    assert result["spine01"]["readings"]["sminfo"]["rows"] == [], "the manager of another plane is not its own"
 
 
 @pytest.mark.parametrize(
@@ -168,11 +168,11 @@ def test_only_readers_are_asked_and_nobody_on_roce():
 
 def test_counters_that_nobody_names_are_zero_where_all_were_asked():
     table = errors((LEAF, 1, "SymbolErrorCounter", 3), (LEAF, 2, "LinkDownedCounter", 255), (NIC, 1, "PortRcvErrors", 65535))
-    told = spread(plan_of(pod_fabric_reader=["gpu01"]), gpu01=envelope(fabric_links=links(), fabric_errors=table))
-    leaf = rows(told, "leaf01", "link_errors")
+    result = spread(plan_of(pod_fabric_reader=["gpu01"]), gpu01=envelope(fabric_links=links(), fabric_errors=table))
+    leaf = rows(result, "leaf01", "link_errors")
     assert (leaf["1"]["symbol_errors"], leaf["1"]["link_downs"], leaf["1"]["saturated"]) == (3, 0, [])
     assert (leaf["2"]["link_downs"], leaf["2"]["saturated"]) == (255, ["LinkDownedCounter"])
-    assert rows(told, "gpu01", "link_errors")["mlx5_0"]["saturated"] == ["PortRcvErrors"]
+    assert rows(result, "gpu01", "link_errors")["mlx5_0"]["saturated"] == ["PortRcvErrors"]
     assert leaf["33"]["peer"] == "spine01 1"
 
 
@@ -186,9 +186,9 @@ def test_counters_that_nobody_names_are_zero_where_all_were_asked():
     ],
 )
 def test_counters_that_were_not_all_asked_are_unknown(table, words):
-    told = spread(plan_of(pod_fabric_reader=["gpu01"]), gpu01=envelope(fabric_links=links(), fabric_errors=table))
-    said = told["leaf01"]["readings"]["link_errors"]
-    assert said["status"] == "unknown" and words in said["words"] and not said["rows"]
+    result = spread(plan_of(pod_fabric_reader=["gpu01"]), gpu01=envelope(fabric_links=links(), fabric_errors=table))
+    output = result["leaf01"]["readings"]["link_errors"]
+    assert output["status"] == "unknown" and words in output["words"] and not output["rows"]
 
 
 def test_sharp_nodes_are_no_neighbors():
@@ -198,8 +198,8 @@ def test_sharp_nodes_are_no_neighbors():
         {**row, **peer, "port": 1, "peer": "gpu01 mlx5_0"},
         {**row, **peer, "port": 41, "peer_guid": "99", "peer": "Mellanox Technologies Aggregation Node"},
     ]
-    told = spread(plan_of(pod_fabric_reader=["gpu01"]), gpu01=envelope(fabric_topology=table))
-    assert list(rows(told, "leaf01", "fabric_neighbors")) == ["1"]
+    result = spread(plan_of(pod_fabric_reader=["gpu01"]), gpu01=envelope(fabric_topology=table))
+    assert list(rows(result, "leaf01", "fabric_neighbors")) == ["1"]
 
 
 @pytest.mark.parametrize(
@@ -226,9 +226,9 @@ def test_who_is_who(guid, description, port, expected):
 
 def test_two_switches_of_one_name_are_no_answer():
     twice = [*links(), link("leaf01", 0xA2, 1, "gpu09 mlx5_0", 0xD0, 1)]
-    told = spread(plan_of(), gpu01=envelope(fabric_links=twice))
-    assert not told["leaf01"]["answered"]
-    assert told["leaf01"]["words"] == "several switches of the fabric are called so (0x00000000000000a1, 0x00000000000000a2); set pod_node_guid"
+    result = spread(plan_of(), gpu01=envelope(fabric_links=twice))
+    assert not result["leaf01"]["answered"]
+    assert result["leaf01"]["words"] == "several switches of the fabric are called so (0x00000000000000a1, 0x00000000000000a2); set pod_node_guid"
 
 
 @pytest.mark.parametrize(

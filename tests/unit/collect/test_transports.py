@@ -32,15 +32,15 @@ def of_switch(answer, names=("interface_status",)):
 
     def exec_command(command, in_data=None, sudoable=True):
         asked.append(command)
-        said = answer(command)
-        if isinstance(said, Exception):
-            raise said
-        return said
+        response = answer(command)
+        if isinstance(response, Exception):
+            raise response
+        return response
 
-    action = types.SimpleNamespace(_connection=types.SimpleNamespace(transport="ssh", exec_command=exec_command))
+    action = types.SimpleNamespace(_connection=types.SimpleNamespace(transport="ssh", connected=True, exec_command=exec_command))
     asks, _apart = queries_for(names, SWITCH)
-    told = query_node(action, SWITCH, asks, {})
-    return told, {one.reading.name: reading_result(one, SWITCH["platform"], told.answers[one.reading.name]) for one in asks}, asked
+    result = query_node(action, SWITCH, asks, {})
+    return result, {one.reading.name: reading_result(one, SWITCH["platform"], result.answers[one.reading.name]) for one in asks}, asked
 
 
 def of_host(stdout, stderr="", rc=0):
@@ -58,14 +58,14 @@ def of_host(stdout, stderr="", rc=0):
 
 
 def test_a_switch_answers_over_exec():
-    told, replies, asked = of_switch(lambda _command: (0, STATUS.encode(), b""))
-    assert told.answered and asked == ["show interfaces status"]
+    result, replies, asked = of_switch(lambda _command: (0, STATUS.encode(), b""))
+    assert result.answered and asked == ["show interfaces status"]
     assert [row["port"] for row in replies["interface_status"].rows] == ["Et1/1"]
-    assert told.commands[0]["reading"] == "interface_status" and "stdout" not in told.commands[0]
+    assert result.commands[0]["reading"] == "interface_status" and "stdout" not in result.commands[0]
 
 
 @pytest.mark.parametrize(
-    ("platform", "said", "uptime"),
+    ("platform", "response", "uptime"),
     [
         ("eos", '{"version": "4.31.2F", "uptime": 93784.25, "bootupTimestamp": 1749900000.5}', 93784.25),
         ("eos", '{"version": "4.31.2F"}', None),
@@ -75,28 +75,28 @@ def test_a_switch_answers_over_exec():
         ("frr", "93784.25 12.00\n", 93784.25),
     ],
 )
-def test_a_switch_without_python_tells_its_last_boot_by_its_uptime(platform, said, uptime):
+def test_a_switch_without_python_tells_its_last_boot_by_its_uptime(platform, response, uptime):
     asked = []
 
     def exec_command(command, in_data=None, sudoable=True):
         asked.append(command)
-        return 0, said.encode(), b""
+        return 0, response.encode(), b""
 
-    action = types.SimpleNamespace(_connection=types.SimpleNamespace(transport="ssh", exec_command=exec_command))
+    action = types.SimpleNamespace(_connection=types.SimpleNamespace(transport="ssh", connected=True, exec_command=exec_command))
     switch = {**SWITCH, "platform": platform, "values": {"pod_switch_transport": "exec"}}
-    told = query_node(action, switch, [], {}, boot=True)
-    assert (told.answered, told.boot_id, told.uptime_seconds, told.asked_at is not None, told.answers) == (True, None, uptime, True, {})
+    result = query_node(action, switch, [], {}, boot=True)
+    assert (result.answered, result.boot_id, result.uptime_seconds, result.asked_at is not None, result.answers) == (True, None, uptime, True, {})
     assert asked == [{"eos": "show version | json", "nxos": "show version", "frr": "cat /proc/uptime"}[platform]]
 
 
 def test_a_refused_command_is_unknown_with_the_switchs_words():
-    _told, replies, _asked = of_switch(lambda _command: (1, b"% Invalid input\n", b""))
+    _result, replies, _asked = of_switch(lambda _command: (1, b"% Invalid input\n", b""))
     assert replies["interface_status"].status == "unknown" and "% Invalid input" in replies["interface_status"].words
 
 
 def test_an_alternative_is_asked_where_the_first_gave_no_rows():
     transceiver = (0, b"", b"")
-    _told, replies, asked = of_switch(lambda _command: transceiver, ["transceivers"])
+    _result, replies, asked = of_switch(lambda _command: transceiver, ["transceivers"])
     assert asked == ["show interfaces transceiver detail", "show interfaces transceiver", "show interfaces transceiver detail | json"]
     assert replies["transceivers"].status == "unknown"
 
@@ -109,11 +109,11 @@ def test_an_exception_of_the_connection_is_raised_where_the_answer_is_awaited():
 def test_a_response_of_more_than_is_kept_is_unknown_and_the_next_command_is_asked():
     """It ended by itself, so that nothing is in the way of the next one."""
     long = STATUS + "x" * MOST_BYTES
-    told, replies, asked = of_switch(
+    result, replies, asked = of_switch(
         lambda command: (0, (long if command == "show interfaces status" else "").encode(), b""), ("interface_status", "transceivers")
     )
     assert replies["interface_status"].status == "unknown" and "printed more than the 8 MiB that are kept" in replies["interface_status"].words
-    assert len(told.answers["interface_status"][0].stdout) == MOST_BYTES and "show interfaces transceiver" in asked
+    assert len(result.answers["interface_status"][0].stdout) == MOST_BYTES and "show interfaces transceiver" in asked
 
 
 # In a process of its own, whose memory is nobody else's: a client prints without end, and is read as Ansible's ssh connection reads.
@@ -127,7 +127,7 @@ def exec_command(command, in_data=None, sudoable=True):
     while chunk := client.stdout.read1(1 << 16):
         gathered += chunk
     return client.wait(), bytes(gathered), b""
-action = types.SimpleNamespace(_connection=types.SimpleNamespace(transport="ssh", exec_command=exec_command))
+action = types.SimpleNamespace(_connection=types.SimpleNamespace(transport="ssh", connected=True, exec_command=exec_command))
 switch = {"kind": "switch", "platform": "eos", "values": {"pod_switch_transport": "auto"}, "items": {"rail": []}}
 asks, _apart = queries_for(["interface_status"], switch)
 before, since = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
@@ -145,7 +145,7 @@ def test_a_response_without_end_ends_at_the_limit_of_memory() -> None:
     assert grown_mib < 300 and seconds < 25
 
 
-def test_a_refusal_in_a_terminal_is_told_in_the_switchs_own_line():
+def test_a_refusal_in_a_terminal_is_reported_in_the_switchs_own_line():
     assert _switch_error(repr(b"show it\r\n% Invalid input detected\r\nleaf01#")) == "% Invalid input detected"
     assert _switch_error("socket is closed") == "socket is closed"
 
@@ -161,8 +161,8 @@ def test_a_host_answers_through_its_python():
         "seconds": 0.1,
         "cut": False,
     }
-    told, sent = of_host("motd\n" + json.dumps({"boot_id": "b", "uptime_seconds": 5.0, "answers": {"lsmod 0": answer}}))
-    assert told.answered and told.boot_id == "b" and told.answers["lsmod"][0].stdout == LSMOD
+    result, sent = of_host("motd\n" + json.dumps({"boot_id": "b", "uptime_seconds": 5.0, "answers": {"lsmod 0": answer}}))
+    assert result.answered and result.boot_id == "b" and result.answers["lsmod"][0].stdout == LSMOD
     (command, program) = sent[0]
     assert command == "/usr/bin/python3 -SE -" and b"REQUEST = " in program and b"lsmod" in program
 
@@ -177,8 +177,8 @@ def test_a_host_answers_through_its_python():
     ],
 )
 def test_a_host_that_says_something_else_has_not_answered(stdout, stderr, rc, words):
-    told, _sent = of_host(stdout, stderr, rc)
-    assert (told.answered, told.words) == (False, words)
+    result, _sent = of_host(stdout, stderr, rc)
+    assert (result.answered, result.words) == (False, words)
 
 
 def test_nobody_is_asked_nothing():
@@ -220,7 +220,7 @@ ActionBase.run = lambda self, tmp=None, task_vars=None: {{}}
 action = object.__new__({action}.ActionModule)
 action._task = types.SimpleNamespace(args={args}, check_mode=False, async_val=0)
 action._templar = types.SimpleNamespace(template=lambda value: value)
-action._connection = types.SimpleNamespace(transport="ssh", has_pipelining=True, exec_command=hang)
+action._connection = types.SimpleNamespace(transport="ssh", connected=True, has_pipelining=True, exec_command=hang)
 action._low_level_execute_command = action._execute_module = hang
 try:
     with TaskTimeoutError.alarm_timeout(1):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 import yaml
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.access import access_of
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.draft import draft_order, draft_pod
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.inventory_files import inventory_files
 
@@ -72,13 +73,13 @@ def test_an_address_on_two_ports_tells_no_place():
 
 
 def test_a_nic_whose_own_agent_gives_its_address_for_a_name():
-    told = {**WHOLE, "leaf01": switch(lldp_neighbors=[lldp("Et1", "b83f.d200.0001", "b83f.d200.0001"), lldp("Et33", "spine01", "Ethernet0")])}
-    assert draft_pod(ROLES, told, "roce").cables == CABLES
+    result = {**WHOLE, "leaf01": switch(lldp_neighbors=[lldp("Et1", "b83f.d200.0001", "b83f.d200.0001"), lldp("Et33", "spine01", "Ethernet0")])}
+    assert draft_pod(ROLES, result, "roce").cables == CABLES
 
 
 def test_two_neighbors_on_one_port_are_a_blank():
-    told = {**WHOLE, "leaf02": switch(65102, lldp_neighbors=[lldp("Et1", "gpu01", "eth1"), lldp("Et1", "gpu01", "eth0")])}
-    found = draft_pod(ROLES, told, "roce")
+    result = {**WHOLE, "leaf02": switch(65102, lldp_neighbors=[lldp("Et1", "gpu01", "eth1"), lldp("Et1", "gpu01", "eth0")])}
+    found = draft_pod(ROLES, result, "roce")
     assert found.cables == CABLES[2:]
     assert "leaf02 Ethernet1: leads to gpu01 eth0 and gpu01 eth1" in found.blanks
     assert "pod_rails of gpu01: no cable to a switch was found" in found.blanks
@@ -93,8 +94,8 @@ def test_two_neighbors_on_one_port_are_a_blank():
     ],
 )
 def test_what_nobody_tells_is_a_blank(node, without, blank):
-    told = {**WHOLE, node: {name: rows for name, rows in WHOLE[node].items() if name != without}}
-    assert blank in draft_pod(ROLES, told, "roce").blanks
+    result = {**WHOLE, node: {name: rows for name, rows in WHOLE[node].items() if name != without}}
+    assert blank in draft_pod(ROLES, result, "roce").blanks
 
 
 def test_rates_that_differ_are_a_blank():
@@ -121,8 +122,8 @@ def fabric():
 
 def test_infiniband_is_drafted_by_guids_and_descriptions():
     ibstat = [{"device": "mlx5_0", "node_guid": "0xc0", "port_guid": "0xc0"}]
-    told = {"gpu01": {"ibstat": ibstat, "rdma_link": [{**RDMA[0], "netdev": "ib0"}], "gpu_topology": TOPOLOGY, "fabric_topology": fabric()}}
-    found = draft_pod({"gpu01": "host"}, told, "infiniband")
+    result = {"gpu01": {"ibstat": ibstat, "rdma_link": [{**RDMA[0], "netdev": "ib0"}], "gpu_topology": TOPOLOGY, "fabric_topology": fabric()}}
+    found = draft_pod({"gpu01": "host"}, result, "infiniband")
     assert found.cables == [
         (("gpu01", "mlx5_0"), ("leaf-a", "1")), (("gpu01", "mlx5_1"), ("switch_00000000000000a2", "1")), (("leaf-a", "33"), ("top", "1")),
     ]  # fmt: skip
@@ -145,8 +146,8 @@ def test_xdr_and_hdr_are_rates():
 
 
 def test_files_are_an_inventory():
-    told = {**WHOLE, "gpu01": host(ip_address=[{"netdev": "eth0", "family": "inet", "address": "10.1.0.1", "prefix_length": 24}])}
-    text = inventory_files(draft_pod(ROLES, told, "roce"), {"rack_01": ["gpu01"]}, "mypod")
+    result = {**WHOLE, "gpu01": host(ip_address=[{"netdev": "eth0", "family": "inet", "address": "10.1.0.1", "prefix_length": 24}])}
+    text = inventory_files(draft_pod(ROLES, result, "roce"), {"rack_01": ["gpu01"]}, "mypod")
     children = yaml.safe_load(text["hosts.yml"])["all"]["children"]
     assert children["gpu_hosts"]["children"]["rack_01"]["hosts"]["gpu01"] == {"rail_addresses": ["10.1.0.1/24", None]}
     assert children["rails_01"]["vars"]["pod_rails"][0] == {
@@ -155,8 +156,69 @@ def test_files_are_an_inventory():
     assert children["spines"]["hosts"] == {"spine01": {"bgp_asn": 65000}}
     assert text["group_vars/cabling.csv"].splitlines()[1] == "gpu01,eth0,leaf01,Ethernet1,,"
     assert yaml.safe_load(text["group_vars/all/pod.yml"]) == {
-        "pod_name": "mypod", "pod_fabric": "roce", "pod_topology": "rail_optimised", "pod_gate_groups": ["rack_01"], "pod_link_gbit_s": 400,
+        "pod_name": "mypod", "pod_fabric": "roce", "pod_topology": "rail_optimised", "pod_gate_groups": ["rack_01"],
     }  # fmt: skip
+
+
+def test_what_a_whole_pod_may_share_as_a_fault_is_proposed_and_adopted_by_name_only():
+    draft = draft_pod(ROLES, WHOLE, "roce")
+    assert [one[:2] for one in draft.proposals] == [("pod_link_gbit_s", 400.0), ("pod_mtu", 9000), ("pod_gpus_per_host", 2)]
+    own = ("pod_link_gbit_s", "pod_mtu", "pod_gpus_per_host")
+    for accepted, adopted in (((), set()), (("pod_mtu",), {"pod_mtu"}), (("all",), set(own))):
+        text = inventory_files(draft, {}, "mypod", accepted=accepted)["group_vars/all/pod.yml"]
+        assert {name for name in own if name in yaml.safe_load(text)} == adopted
+        assert {name for name in own if f"# {name}: " in text} == set(own) - adopted
+    other = {**WHOLE, "gpu01": host(ip_link=[{**row, "mtu": 1500 + number} for number, row in enumerate(LINKS)])}
+    assert "pod_mtu" not in {one.name for one in draft_pod(ROLES, other, "roce").proposals}
+
+
+def test_oversubscription_is_proposed_where_it_is_more_than_the_default():
+    ports = [lldp(f"Et{number}", "gpu01", f"eth{number}") for number in range(8)]
+    leaf = switch(lldp_neighbors=[*ports, lldp("Et33", "spine01", "Ethernet0")])
+    found = draft_pod(ROLES, {**WHOLE, "leaf01": leaf, "leaf02": switch()}, "roce").proposals
+    assert [one for one in found if "oversubscription" in one.name] == [
+        (name, 8.0, "leaf01 has 8 host ports and 1 uplink") for name in ("pod_oversubscription_warn", "pod_oversubscription_max")
+    ]
+
+
+def module(port, media, length=None, present=True):
+    return {"port": port, "media": media, "length_m": length, "present": present}
+
+
+@pytest.mark.parametrize(
+    ("near", "far", "cells"),
+    [
+        (module("eth0", "400GBASE-DR4"), module("Et1", "400GBASE-DR4", 500.0), "optic,"),
+        (module("eth0", "400GBASE-CR4", 2.0), module("Et1", "400GBASE-CR8", 2.0), "dac,2"),
+        (module("eth0", "Active Copper Cable", 3.0), module("Et1", None), "aec,3"),
+        (module("eth0", "AOC", 15.0), module("Et1", "Not Present"), "aoc,15"),
+        (module("eth0", "400GBASE-CR4", 2.0), module("Et1", "400GBASE-CR4", 3.0), "dac,"),
+        (module("eth0", "400GBASE-CR4", 2.0), module("Et1", "400GBASE-DR4"), ","),
+        (module("eth0", "something"), module("Et1", "400GBASE-DR4", present=False), ","),
+    ],
+)
+def test_the_medium_is_what_the_modules_at_both_ends_report(near, far, cells):
+    readings = {**WHOLE, "gpu01": host(transceivers=[near]), "leaf01": {**WHOLE["leaf01"], "transceivers": [far]}}
+    draft = draft_pod(ROLES, readings, "roce")
+    text = inventory_files(draft, {}, "mypod")
+    assert text["group_vars/cabling.csv"].splitlines()[1] == f"gpu01,eth0,leaf01,Ethernet1,{cells}"
+    assert ("its ends report" in "".join(draft.blanks)) == (near["media"] == "400GBASE-CR4" and far["media"] == "400GBASE-DR4")
+
+
+def test_the_inventory_says_how_its_nodes_were_reached_without_secrets():
+    own = {"ansible_user": "pyramid", "ansible_become": True, "ansible_password": "secret"}
+    variables = {
+        "gpu01": {**own, "ansible_host": "10.0.0.1"},
+        "leaf01": {"ansible_network_os": "arista.eos.eos", **own},
+        "leaf02": {"ansible_network_os": "arista.eos.eos", **own},
+    }
+    access = access_of(ROLES, variables)
+    assert access.shared["leaves"] == {"ansible_network_os": "arista.eos.eos", "ansible_user": "pyramid", "ansible_become": True}
+    assert access.own["gpu01"] == {"ansible_host": "10.0.0.1", "ansible_user": "pyramid", "ansible_become": True} and "spine01" not in access.own
+    texts = inventory_files(draft_pod(ROLES, WHOLE, "roce"), {"rack_01": ["gpu01"]}, "mypod", access)
+    hosts = yaml.safe_load(texts["hosts.yml"])["all"]["children"]["gpu_hosts"]["children"]["rack_01"]["hosts"]
+    assert hosts["gpu01"]["ansible_become"] is True and hosts["gpu01"]["ansible_host"] == "10.0.0.1"
+    assert yaml.safe_load(texts["group_vars/leaves.yml"]) == access.shared["leaves"] and "secret" not in "".join(texts.values())
 
 
 def test_ports_sort_as_people_count():
