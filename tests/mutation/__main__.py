@@ -13,6 +13,7 @@ import fnmatch
 import io
 import os
 import sys
+import tempfile
 import time
 import traceback
 from pathlib import Path
@@ -42,8 +43,11 @@ def mutate(path: Path, function: str, tests: list[str]) -> int:
     """Run the mutants of a module, print what survived, and return how many of these are not listed."""
     begun = time.monotonic()
     runner = Runner(path, ROOT, function, lambda words: print(words, file=sys.__stdout__, flush=True))
-    with contextlib.redirect_stdout(io.StringIO()) as output:
-        status = pytest.main(["-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-profile=mutation", *tests], plugins=[runner])
+    # Each mutant's tests write directories of their own: kept, those of a thousand mutants fill a disk.
+    with contextlib.redirect_stdout(io.StringIO()) as output, tempfile.TemporaryDirectory() as place:
+        options = ["-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-profile=mutation"]
+        kept = [f"--basetemp={place}/tests", "-o", "tmp_path_retention_policy=none"]
+        status = pytest.main([*options, *kept, *tests], plugins=[runner])
     if status != pytest.ExitCode.OK:
         raise SystemExit(f"{output.getvalue()}\n{path}: pytest ended with {status!r}")
     outcome = runner.outcome

@@ -25,12 +25,13 @@ def private_directory(path: Path) -> None:
 
     ``mkdir(parents=True)`` gives its mode to the last directory only.
     """
-    for one in reversed([path, *path.parents]):
-        if not one.is_dir():
-            # Another node's worker may make the same directory now.
-            with contextlib.suppress(FileExistsError):
-                one.mkdir(mode=0o700)
-                one.chmod(0o700)
+    if path.is_dir():
+        return
+    private_directory(path.parent)
+    # Another node's worker may make the same directory now.
+    with contextlib.suppress(FileExistsError):
+        path.mkdir(mode=0o700)
+        path.chmod(0o700)
 
 
 @contextlib.contextmanager
@@ -56,14 +57,22 @@ def write_private_files(texts: t.Mapping[Path, str]) -> None:
             handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
             os.fchmod(handle, 0o600)
             fresh[Path(name)] = path
-            with _naming(path), os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape") as file:
-                file.write(UNWRITABLE.sub("\ufffd", text))
+            with _naming(path), os.fdopen(handle, "wb") as file:
+                file.write(_encoded(text))
     except OSError:
         for one in fresh:
             one.unlink()
         raise
     for one, path in fresh.items():
         one.replace(path)
+
+
+def _encoded(text: str) -> bytes:
+    """A text as UTF-8, with the bytes that were none as they were; what stands for no byte at all becomes U+FFFD."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return UNWRITABLE.sub("\ufffd", text).encode("utf-8", "surrogateescape")
 
 
 def publish_file(path: Path, to: Path) -> None:

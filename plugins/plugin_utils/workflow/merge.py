@@ -22,6 +22,7 @@ from ..reports.conditions import VERDICT_WORDS, conditions_of, verdict_with_cond
 from ..reports.junit import clean, text_of, verdict_suite
 from ..reports.markdown import escaped
 from ..run.inventory_check import STEERING
+from ..text.counting import counted
 from ..text.folded_reasons import fold_reasons
 from .kept_slice import Slice
 from .sliced import Coverage, SlicedRuns, coverage_of, seam_reasons, whole_reasons
@@ -142,7 +143,9 @@ def _age(one: Slice, now: datetime, max_age_minutes: float) -> t.Iterator[str]:
     except (ValueError, TypeError):
         yield f"{run}: {one.run / 'report.json'}: field opened must be a time with its offset, not {one.report['opened'][:60]!r}"
         return
-    if not 0 <= age <= max_age_minutes:
+    if age < 0:
+        yield f"{run} was opened {-60 * age:.0f} s after the time of this merge: the clocks of the controllers disagree"
+    elif age > max_age_minutes:
         yield f"{run} was opened {age:.0f} minutes ago, and {max_age_minutes:g} are allowed"
 
 
@@ -202,7 +205,7 @@ def headline(pod: str, merged: Merged) -> str:
 def _folded_reasons(merged: Merged) -> list[str]:
     """The reasons, folded, and how many more merge.json has."""
     reasons = fold_reasons(merged.reasons, merged.gates)
-    return [*reasons[:MOST], *([f"{len(reasons) - MOST} more reasons in merge.json"] if len(reasons) > MOST else [])]
+    return [*reasons[:MOST], *([f"{counted(len(reasons) - MOST, 'more reason')} in merge.json"] if len(reasons) > MOST else [])]
 
 
 def render_merged(pod: str, merged: Merged) -> str:

@@ -70,7 +70,7 @@ class Coverage:
 def read_sliced(path: Path, recheck: bool = False) -> SlicedRuns:
     """The plan of a sliced validation, and its runs.
 
-    Raises RunError where the plan cannot be read: without it nobody knows which runs there must be.
+    Raises RunError where the plan cannot be read: without it the runs that there must be are not known.
     """
     document = read_document(path, SLICED)
     if document.pop("schema") != SCHEMA:

@@ -30,30 +30,30 @@ def in_terminal(argv: list[str], **environment: str) -> str:
     ours, theirs = pty.openpty()
     with subprocess.Popen(argv, cwd=ROOT, stdin=theirs, stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm", **environment}):
         os.close(theirs)
-        told = b""
+        result = b""
         try:
             while piece := os.read(ours, 65536):
-                told += piece
+                result += piece
         except OSError:
             # Linux ends a terminal that nobody writes to any more by an error.
             pass
     os.close(ours)
-    return told.decode()
+    return result.decode()
 
 
 def test_a_terminal_counts_down_on_one_line(tmp_path: Path) -> None:
-    told = in_terminal(command(tmp_path, 4))
-    seen = [piece for piece in told.split("\r") if "soaking" in piece]
-    assert len(seen) >= 4 and not any("\n" in piece for piece in seen), told
+    result = in_terminal(command(tmp_path, 4))
+    seen = [piece for piece in result.split("\r") if "soaking" in piece]
+    assert len(seen) >= 4 and not any("\n" in piece for piece in seen), result
     assert "4 s left" in seen[0] and "1 s left" in seen[-1]
     # Whatever comes next begins on an empty line.
-    assert "left" not in told.replace("\r\n", "\n").split("TASK [ansible.builtin.fail]")[0].rpartition(ERASE)[2]
+    assert "left" not in result.replace("\r\n", "\n").split("TASK [ansible.builtin.fail]")[0].rpartition(ERASE)[2]
 
 
 @pytest.mark.parametrize("how", [{"TERM": "dumb"}, {"ANSIBLE_STDOUT_CALLBACK": "minimal"}], ids=str)
 def test_a_terminal_that_a_program_reads_gets_a_line(how: dict[str, str], tmp_path: Path) -> None:
-    told = in_terminal(command(tmp_path, 2), **how)
-    assert told.count("s left") == 1 and ERASE not in told
+    result = in_terminal(command(tmp_path, 2), **how)
+    assert result.count("s left") == 1 and ERASE not in result
 
 
 def test_a_log_gets_few_lines(tmp_path: Path) -> None:
@@ -67,8 +67,8 @@ def test_a_long_wait_says_so_at_its_quarters(seconds: int, lines: int, capsys: p
     for gone in range(seconds):
         wait.update(seconds - gone)
     wait.end()
-    told = capsys.readouterr().out.splitlines()
-    assert len(told) == lines and told[0] == f"soaking, {seconds} s left"
+    result = capsys.readouterr().out.splitlines()
+    assert len(result) == lines and result[0] == f"soaking, {seconds} s left"
 
 
 def test_what_is_quiet_says_nothing_in_a_log(capsys: pytest.CaptureFixture[str]) -> None:

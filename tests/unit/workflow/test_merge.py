@@ -17,6 +17,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors impor
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.files import read_json, utc_now, write_json
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory_check import expectations_digest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.slicing import FILE, slice_pod
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.state import gate_state
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import RunStore, collection_version, plan_digest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.kept_slice import read_slice
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.merge import Merged, headline, merge_sliced, merge_slices, render_merged
@@ -125,6 +126,24 @@ def test_kept_responses_that_are_not_of_their_schema_are_a_no_go_that_names_file
     path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), "readings": True}), encoding="utf-8")
     one = merged(good, recheck=True)
     assert one.verdict == "no_go" and any(f"{path}: field readings must be a mapping, not True" in reason for reason in one.reasons), one.reasons
+
+
+def test_evidence_is_read_only_where_it_is_asked_for(good: list[Path]) -> None:
+    shutil.rmtree(good[0] / "evidence")
+    assert read_slice(good[0]).wrong == []
+    assert read_slice(good[0], recheck=True).wrong != []
+
+
+def test_a_gate_is_what_the_verdicts_behind_it_come_to(good: list[Path]) -> None:
+    change(good[0] / "verdicts" / "links.json", lambda document: document["verdicts"].clear())
+    one = read_slice(good[0])
+    assert gate_state(one.state, "links", "rack_01") == "open"
+    assert one.gate("links", "rack_01") != "open"
+
+
+def test_a_long_name_of_a_run_is_cut(good: list[Path]) -> None:
+    change(good[0] / "state.json", lambda state: state["gates"]["links"]["rack_01"].update(run="a" * 100))
+    assert f"it was resumed on gates of run {'a' * 60}, which is not beside it in {good[0].parent}" in read_slice(good[0]).wrong
 
 
 def test_a_fail_is_a_no_go_with_and_without_its_evidence(bad: list[Path]) -> None:
@@ -245,6 +264,79 @@ def test_a_resumed_slice_needs_the_run_that_it_stands_on(good: list[Path]) -> No
     assert one.verdict == "no_go" and any("which is not beside it" in reason for reason in one.reasons), one.reasons
 
 
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        ({"digest": "0"}, "it is of another pod, wiring or expectations"),
+        ({"digest": "z"}, "it is of another pod, wiring or expectations"),
+        ({"pod": "a"}, "it is of another pod, wiring or expectations"),
+        ({"pod": "z"}, "it is of another pod, wiring or expectations"),
+        ({"only": "preflight"}, "it evaluated only preflight"),
+        ({"replay": "/kept"}, "it evaluated kept evidence"),
+    ],
+)
+def test_a_slice_is_not_resumed_on_a_run_of_something_else(edit: dict[str, t.Any], words: str, good: list[Path]) -> None:
+    before, *_others = [resumed(place) for place in good]
+    change(before / "state.json", lambda state: state.update(edit))
+    one = merged(good)
+    assert one.verdict == "no_go", one.reasons
+    assert any(f"run {before.name}, on whose gates it was resumed: {words}" in reason for reason in one.reasons), one.reasons
+
+
+def test_every_run_that_a_slice_stands_on_is_looked_for_beside_it_alone(good: list[Path], tmp_path: Path) -> None:
+    for place in good:
+        resumed(place)
+    outside = tmp_path / "outside"
+    shutil.copytree(good[0].with_name("rack_01-before"), outside)
+
+    def elsewhere(state: t.Any) -> None:
+        gates = state["gates"]["preflight"]
+        gates["rack_02"] = {**gates["rack_01"], "run": "never_there"}
+        gates["rack_01"]["run"] = f"../{outside.name}"
+
+    change(good[0] / "state.json", elsewhere)
+    reasons = merged(good).reasons
+    for name in (f"../{outside.name}", "never_there"):
+        assert any(f"it was resumed on gates of run {name}, which is not beside it" in reason for reason in reasons), reasons
+
+
+@pytest.mark.parametrize(
+    ("edit", "name"),
+    [
+        ({"host": "gpu99"}, "gpu99"),
+        ({"affects": ["rack_99"]}, "gpu01"),
+        ({"group": "rack_99"}, "gpu01"),
+        ({"layer": "links"}, "gpu01"),
+        ({"host": None, "group": None}, "None"),
+        ({"host": None, "layer": "links"}, "rack_01"),
+    ],
+)
+def test_a_verdict_of_what_the_plan_does_not_have_is_named(edit: dict[str, t.Any], name: str, good: list[Path]) -> None:
+    def of_gpu01(document: t.Any) -> None:
+        next(record for record in document["verdicts"] if (record["check"], record["host"]) == ("mtu", "gpu01")).update(edit)
+
+    change(good[0] / "verdicts" / "preflight.json", of_gpu01)
+    words = f"the verdict of mtu on {name} is of another layer, or of a node or gate group that plan.json does not have"
+    one = merged(good, recheck=True)
+    assert one.verdict == "no_go" and any(words in reason for reason in one.reasons), one.reasons
+
+
+def test_what_a_report_has_otherwise_is_named_by_its_entry(good: list[Path]) -> None:
+    count = len(read_json(good[0] / "report.json")["verdicts"])
+    change(good[0] / "report.json", lambda report: report["verdicts"][1].update(verdict="warn"))
+    change(good[1] / "report.json", lambda report: report["verdicts"].pop())
+    reasons = merged(good).reasons
+    assert any(reason.endswith("field verdicts is not what state.json and verdicts/ come to (entry 1)") for reason in reasons), reasons
+    assert any(f" come to ({count - 1} entries, not {count})" in reason for reason in reasons), reasons
+
+
+def test_what_a_report_has_as_another_text_is_named(good: list[Path]) -> None:
+    change(good[0] / "report.json", lambda report: report.update(depth="x" * 100))
+    words = f"report.json: field depth is {'x' * 60!r}, and state.json and verdicts/ come to 'standard'"
+    reasons = merged(good).reasons
+    assert any(reason.endswith(words) for reason in reasons), reasons
+
+
 def test_paths_between_slices_are_nobodys(tmp_path: Path) -> None:
     one = merged(made(tmp_path, "routing"))
     assert (one.verdict, one.reasons) == ("no_fault_seen", ["paths between hosts of different slices were not tested"])
@@ -281,7 +373,53 @@ def test_a_slice_that_does_not_fit_is_a_no_go(edit: dict[str, t.Any], words: str
 
 
 def test_a_slice_that_is_opened_later_than_now_is_a_no_go(good: list[Path]) -> None:
-    assert any("was opened -" in reason for reason in merged(good, later=-30).reasons)
+    assert any(reason.endswith("the clocks of the controllers disagree") for reason in merged(good, later=-30).reasons)
+
+
+OPENED = datetime(2026, 6, 15, 11, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0, None),
+        (3600, None),
+        (-1, "was opened 1 s after the time of this merge: the clocks of the controllers disagree"),
+        (3601, "was opened 60 minutes ago"),
+        (7200, "was opened 120 minutes ago, and 60 are allowed"),
+    ],
+)
+def test_a_slice_is_as_old_as_the_time_since_it_was_opened(seconds: int, words: str | None, good: list[Path]) -> None:
+    for place in good:
+        change(place / "state.json", lambda state: state.update(opened="2026-06-15T11:00:00Z"))
+        book = RunStore(place)
+        write_report(book, book.plan(), book.state())
+    found = merge_slices([read_slice(place) for place in good], OPENED + timedelta(seconds=seconds), 60, collection_version(), False)
+    assert found.reasons == [] if words is None else len(found.reasons) == 2 and all(words in one for one in found.reasons), found.reasons
+
+
+def test_a_time_that_is_none_is_shown_as_far_as_a_line_goes(good: list[Path]) -> None:
+    change(good[0] / "report.json", lambda report: report.update(opened="x" * 61))
+    expected = f"{good[0] / 'report.json'}: field opened must be a time with its offset, not '{'x' * 60}'"
+    assert any(one.endswith(expected) for one in merged(good).reasons), merged(good).reasons
+
+
+@pytest.mark.parametrize("version", ["0.0.1", "999.0.0"])
+def test_slices_are_merged_by_the_version_that_evaluated_them(version: str, good: list[Path]) -> None:
+    found = merge_slices([read_slice(place) for place in good], datetime.now(UTC), 60, version, False)
+    words = f"was evaluated by version {collection_version()} of the collection, and this is {version}; merge with the version that evaluated them"
+    assert found.verdict == "no_go" and found.reasons == [f"run {place.name} {words}" for place in good]
+
+
+def test_a_slice_in_check_mode_evaluated_nothing(good: list[Path]) -> None:
+    change(good[1] / "report.json", lambda report: report.update(verdict="not_judged"))
+    assert f"run {good[1].name} was in check mode, which evaluates nothing" in merged(good).reasons
+
+
+def test_slices_may_be_steered_each_in_its_way(good: list[Path]) -> None:
+    change(good[1] / "plan.json", lambda plan: plan["common"].update(pod_runs_dir="elsewhere"))
+    change(good[1] / "state.json", lambda state: state.update(plan_digest=plan_digest((good[1] / "plan.json").read_text(encoding="utf-8"))))
+    assert not any("another plan.json" in reason for reason in merged(good).reasons)
 
 
 def test_another_plan_is_a_no_go(good: list[Path]) -> None:
@@ -417,3 +555,15 @@ def test_a_run_of_another_depth_is_compared_with_the_first_slice(name: str, slic
 def test_the_first_closed_gate_of_a_group_is_named(tmp_path: Path) -> None:
     one = merged(made(tmp_path, "links", ["acs_redirects"]))
     assert one.verdict == "no_go" and any(reason.endswith(" is closed at preflight") for reason in one.reasons), one.reasons
+
+
+def test_a_merge_of_nothing_is_a_record_of_the_first_schema_without_rechecked_evidence() -> None:
+    nothing = merge_slices([], datetime.now(UTC), 60, "1", rechecked=True)
+    assert "evidence not rechecked" in headline("pod", nothing) and nothing.record("pod", "now", "1", [])["schema"] == 1
+
+
+def test_a_terminal_shows_twelve_reasons_and_how_many_more_there_are() -> None:
+    words = [f"reason {chr(ord('a') + number) * 3} of its own" for number in range(13)]
+    assert render_merged("pod", Merged("no_go", words[:12])).count("because") == 12
+    printed = render_merged("pod", Merged("no_go", words)).splitlines()
+    assert [line.strip() for line in printed[-2:]] == ["because reason lll of its own", "because 1 more reason in merge.json"]

@@ -29,7 +29,7 @@ def act(name: str, stdout: str = "", rc: int = 0, platform: str | None = None, r
 
     action = object.__new__(reading.ActionModule)
     action._templar = types.SimpleNamespace(template=lambda value: value)
-    action._connection = types.SimpleNamespace(transport="ssh", exec_command=exec_command)
+    action._connection = types.SimpleNamespace(transport="ssh", connected=True, exec_command=exec_command)
     return action.act({"name": name, "platform": platform, "rails": rails}, task_vars), asked
 
 

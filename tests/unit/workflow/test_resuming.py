@@ -64,6 +64,10 @@ def test_a_run_resumes_on_one_that_was_resumed_with_another_expectation_of_its_o
     second = pods.climb(pods.pod(), tmp_path / "second", earlier=first, pod_from_layer="routing", pod_to_layer="routing", pod_ping_rtt_max_ms=20)
     third = pods.climb(pods.pod(), tmp_path / "third", earlier=tmp_path / "second", pod_from_layer="routing", pod_to_layer="routing")
     assert (second["verdict"], third["verdict"]) == ("go", "go")
+    # What layers below the first one of a run use must not differ; what its later layers use may.
+    wide = pods.climb(pods.pod(), tmp_path / "wide", earlier=first, pod_from_layer="routing", pod_to_layer="congestion", pod_ping_rtt_max_ms=20)
+    assert wide["layers"][2]["groups"]["rack_01"]["gate"] == "open"
+    assert pods.climb(pods.pod(), tmp_path / "last", earlier=tmp_path / "wide", pod_from_layer="routing", pod_to_layer="routing")["verdict"] == "go"
     # Without the run that proved the gates below it, the second proves nothing of them.
     shutil.rmtree(first)
     with pytest.raises(Refused, match=r"it was resumed on gates of run first, which is not beside it"):

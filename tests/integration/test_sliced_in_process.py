@@ -28,17 +28,26 @@ pytestmark = pytest.mark.xdist_group("sliced")
 PLANNED = "2026-01-01T00:00:00Z"
 
 
-def made(into: Path, faults: t.Mapping[str, t.Sequence[str]] | None = None, number: int = 2) -> Path:
-    """The plan of a pod in slices, each with its run; faults: by slice, seam or layer."""
+def made(into: Path) -> Path:
+    """The plan of a healthy pod in two slices, each part with its run."""
     inventory = layout.write(into / "inventory", racks=3, hosts_per_rack=4, spines=2, expectations={"pod_to_layer": "training"})
-    pods, faults = inprocess.Pods(inventory), faults or {}
+    pods = inprocess.Pods(inventory)
     cabling = (inventory / "group_vars" / "cabling.csv").read_text(encoding="utf-8")
-    sliced = slice_pod(pods.plan, number, expectations_digest(pods.plan, cabling, collection_version()), collection_version(), PLANNED)
+    sliced = slice_pod(pods.plan, 2, expectations_digest(pods.plan, cabling, collection_version()), collection_version(), PLANNED)
     for name, groups in {**sliced.slices, **sliced.seams, **{layer: [] for layer in WHOLE_LAYERS}}.items():
         only = {"only": name} if name in WHOLE_LAYERS else {}
-        pods.climb(pods.pod(faults.get(name, ())), into / name / sliced.pod / "latest", groups=groups, **only)
+        pods.climb(pods.pod(()), into / name / sliced.pod / "latest", groups=groups, **only)
     write_json(into / FILE, sliced.dump())
     return into / FILE
+
+
+def faulted(plan: Path, name: str, fault: str) -> Path:
+    """The plan of slices of which one slice or seam was run again with a fault."""
+    sliced, pods = read_json(plan), inprocess.Pods(plan.parent / "inventory")
+    into = plan.parent / name / sliced["pod"] / "latest"
+    shutil.rmtree(into)
+    pods.climb(pods.pod([fault]), into, groups={**sliced["slices"], **sliced["seams"]}[name])
+    return plan
 
 
 @pytest.fixture(scope="module")
@@ -142,12 +151,12 @@ def test_every_verdict_of_a_layer_over_all_hosts_is_needed(layer: str, good: Pat
     assert one.verdict == "no_go" and any("verdicts that" in reason and "are missing" in reason for reason in one.reasons), one.reasons
 
 
-def test_a_fault_in_a_slice_closes_its_group_alone(tmp_path: Path) -> None:
-    one = merged(made(tmp_path, {"slice_1": ["crc_grows"]}))
+def test_a_fault_in_a_slice_closes_its_group_alone(good: Path) -> None:
+    one = merged(faulted(good, "slice_1", "crc_grows"))
     assert one.verdict == "no_go" and one.gates["rack_03"]["links"] == "open" and one.gates["rack_01"]["links"] == "closed", one.reasons
 
 
-def test_a_fault_at_a_seam_is_reported_at_the_seam(tmp_path: Path) -> None:
+def test_a_fault_at_a_seam_is_reported_at_the_seam(good: Path) -> None:
     """Only the run between the slices has it: each slice by itself is well."""
-    one = merged(made(tmp_path, {"seam_1": ["spine_port_unused"]}))
+    one = merged(faulted(good, "seam_1", "spine_port_unused"))
     assert one.verdict == "no_go" and one.reasons and all(reason.startswith("seam_1: ") for reason in one.reasons), one.reasons
