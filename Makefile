@@ -26,9 +26,10 @@ unexport PYTHONDONTWRITEBYTECODE
 RUN_STAMP := .venv/.requirements
 DEV_STAMP := .venv/.requirements-dev
 COPY := .build/ansible_collections/gpufabric/pyramid
-# Many tests wait more than they compute, so there is a worker more than there are cores; those that share a lab stay with one.
-WORKERS ?= $(shell echo $$(($$(nproc 2>/dev/null || echo 1) + 1)))
-BESIDE := -n $(WORKERS) --dist loadgroup
+# Many tests wait more than they compute, so there are two workers for each core; those that share a lab stay with one.
+WORKERS ?= $(shell echo $$(($$(nproc 2>/dev/null || echo 1) * 2)))
+# Tests in the order of their files, integration first: by size of group, as is usual, a long test alone would start last.
+BESIDE := -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
 
 # ansible-core 2.19 runs on these; the first one found makes .venv.
@@ -62,6 +63,14 @@ $(DEV_STAMP): requirements-dev.txt $(RUN_STAMP)
 validate: $(RUN_STAMP) ## Climb the pyramid: INVENTORY=inventories/mypod ARGS='-e pod_to_layer=links'
 	@$(BIN)/ansible-playbook playbooks/validate.yml -i $(INVENTORY) $(ARGS)
 
+.PHONY: doctor
+doctor: $(RUN_STAMP) ## Say which layers each node of INVENTORY can be judged on, and what is missing for the others
+	@$(BIN)/ansible-playbook playbooks/doctor.yml -i $(INVENTORY) $(ARGS)
+
+.PHONY: node-check
+node-check: $(RUN_STAMP) ## Build the program with which a GPU host checks itself: dist/gpufabric-node-check
+	@$(BIN)/python -m ansible_collections.gpufabric.pyramid.plugins.plugin_utils.node_check.archive dist/gpufabric-node-check
+
 .PHONY: faults
 faults: $(RUN_STAMP) ## List the faults that ARGS='-e simulated_faults=NAME[,NAME]' can put into the simulated pod
 	@$(BIN)/python tests/simulated_pod/list_faults.py
@@ -78,7 +87,7 @@ check: $(DEV_STAMP) ## Run the linters and the sanity tests, side by side
 .PHONY: test
 test: $(DEV_STAMP) ## Run the tests: every layer, each lab and every fault in it once
 	$(BIN)/pytest $(BESIDE) -m "not alone and not exhaustive" $(PYTEST_ARGS)
-	$(BIN)/pytest -m "alone and not exhaustive" $(PYTEST_ARGS)
+	$(BIN)/pytest -m "alone and not exhaustive" tests/integration $(PYTEST_ARGS)
 
 .PHONY: test-all
 test-all: check test exhaustive ## Run all that must hold: linters and sanity, the tests of `make test`, then the exhaustive and slow ones
@@ -86,7 +95,7 @@ test-all: check test exhaustive ## Run all that must hold: linters and sanity, t
 .PHONY: exhaustive
 exhaustive: $(DEV_STAMP) ## Run the exhaustive and slow tests alone, which `make test` leaves out
 	$(BIN)/pytest $(BESIDE) -m "exhaustive and not alone and not long" $(PYTEST_ARGS)
-	$(BIN)/pytest -m "exhaustive and alone" $(PYTEST_ARGS)
+	$(BIN)/pytest -m "exhaustive and alone" tests/integration $(PYTEST_ARGS)
 
 .PHONY: long
 long: $(DEV_STAMP) ## Run what is too long for each change: incidents as whole playbooks, figures of large pods
@@ -106,6 +115,10 @@ lint: $(DEV_STAMP) ## Run the linters, and see that the generated docs are fresh
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/yamllint --strict .
+	$(BIN)/codespell
+	$(BIN)/reuse lint --quiet
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
 	$(BIN)/mypy
 	$(BIN)/antsibull-changelog lint
 	$(BIN)/python docs/generate.py --check

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2] / "plugins" / "plugin_utils"
 ORDER = (
     ("workflow",),
     ("reports",),
-    ("remediation", "discovery", "telemetry"),
+    ("remediation", "discovery", "prerequisites", "telemetry", "node_check"),
     ("run",),
     ("evaluate",),
     ("checks",),
@@ -49,7 +49,8 @@ def imports_of(path: Path) -> list[Import]:
     package = module if path.name == "__init__.py" else module[:-1]
     found = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.level:
+        # What is above plugin_utils, such as module_utils, is no package of it.
+        if isinstance(node, ast.ImportFrom) and 0 < node.level <= len(package) + 1:
             source = (*package[: len(package) - node.level + 1], *(node.module.split(".") if node.module else ()))
             found += [Import(".".join(module), *((*source, alias.name)[0], ".".join((*source, alias.name)))) for alias in node.names]
     return [one for one in found if one.package != module[0]]

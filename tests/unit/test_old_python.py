@@ -20,7 +20,7 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 OLDEST = (3, 9)
-PACKAGES = ("checks", "readings", "text")
+PACKAGES = ("checks", "readings", "text", "node_check")
 TIMEOUT_SECONDS = 120
 # The interpreters that may be a Python 3.9; PyPy's is the one in Debian 12.
 INTERPRETERS = ("python3.9", "pypy3.9", "pypy3")
