@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ..pod.names import Rows
 from ..pod.types import DeviceNames, Rail
 from . import CannotTell
-from ._counters import CNPS, LOST_ON_THE_WAY, MARKED, RX_PAUSED_US, RX_PAUSES, SEQUENCE_ERRORS, TIMEOUTS, TX_ALL, growth, pick
+from ._counters import CNPS, LOST_ON_THE_WAY, MARKED, RX_PAUSED_US, RX_PAUSES, SEQUENCE_ERRORS, TIMEOUTS, TX_ALL, growth, named, pick
 
 # Evaluated when it is imported, which before Python 3.10 cannot be `|`.
 Peers = t.Mapping[str, t.Optional[Rows]]  # noqa: UP045
@@ -86,8 +86,9 @@ class Counted:
             nic, device = _grown(own[0], own[1], "netdev", rail["netdev"]), _grown(own[2], own[3], "device", rail["device"])
         except CannotTell:
             return {**dict.fromkeys(KINDS), "reset": 1}
-        again = [count for names in (SEQUENCE_ERRORS, TIMEOUTS) if (count := pick(device, names)) is not None]
-        counts: list[float | None] = [sum(again) if again else None, self._paused_percent(nic), pick(device, CNPS), pick(device, MARKED)]
+        # A driver that has one counter for both has sent these segments again once.
+        again = {name: device[name] for names in (SEQUENCE_ERRORS, TIMEOUTS) if (name := named(device, names)) in device}
+        counts: list[float | None] = [sum(again.values()) if again else None, self._paused_percent(nic), pick(device, CNPS), pick(device, MARKED)]
         # Which netdev a device of another host has is not always known: then its pauses are not looked for.
         return {kind: count for kind, count in zip(KINDS, counts) if kind != "paused" or rail["netdev"] is not None}
 

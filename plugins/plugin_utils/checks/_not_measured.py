@@ -11,6 +11,23 @@ from . import CannotTell
 NO_RATES = "no run gave a rate on this host"
 
 
+# Cause and fix of a finding that quotes what ended a run.
+RUN_ENDED = (
+    "The run did not start, or ended before it measured anything; the words above are those of its program or launcher.",
+    "Mend what they name; else read the evidence of load_jobs; then run the layer again.",
+)
+# Cause and fix where no run had a result for a check, without words of its own.
+NO_RESULT = (
+    "No run that this check judges had a result here: the other findings of this layer name what ended the runs.",
+    "Mend what they name; else read the evidence of load_jobs; then run the layer again.",
+)
+
+
+def no_result(words: str) -> CannotTell:
+    """What a check raises where no run that it judges measured anything, which another check of the layer reports."""
+    return CannotTell(words, *NO_RESULT)
+
+
 def not_measured(words: str) -> CannotTell:
     """What a check raises where the load did not start on the host, or ended before it measured anything."""
     cause = "The load did not start here, or ended before it measured anything; the words above are those of its program or launcher."

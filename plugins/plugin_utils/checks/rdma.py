@@ -96,8 +96,10 @@ class _Minimum:
 
     def words(self, test: PairTest) -> str:
         """For a finding."""
-        rate = None if self.rates is None else self.rates.of(test)
-        return f"{self.gbit_s:g} Gb/s or more" if self.rates is None else f"{self.percent:g} % of the {rate or 0:.4g} Gb/s from host memory"
+        if self.rates is None:
+            return f"{self.gbit_s:g} Gb/s or more"
+        rate = self.rates.of(test)
+        return f"{self.percent:g} % of the {rate:.4g} Gb/s from host memory" if rate else f"{self.percent:g} % of the rate from host memory"
 
 
 def _of_rail(
@@ -213,7 +215,7 @@ def measured_as_asked(write_bw: Rows, load_jobs: Rows) -> t.Iterator[Finding]:
                 yield Finding(f"{job['item']} {column}", str(job[column]), str(reported), "unknown", judged=row[column] is not None)
 
 
-@check(cause=OTHER_CLASS, fix=CLASS_FIX, fabric="roce", required=True, hosts=PAIR)
+@check(cause=OTHER_CLASS, fix=CLASS_FIX, fabric="roce", required=True, hosts=PAIR, meanings=("rx_priority_bytes",))
 def right_class(
     nic_counters_idle: Rows, nic_counters: Rows, load_jobs: Rows, load_jobs_of_peers: Peers, write_bw_of_peers: Peers, pod_node: str, pod_rails: list[Rail],
     pod_roce_priority: int, pod_write_bw_seconds: int,

@@ -14,10 +14,12 @@ from types import MappingProxyType
 
 from ..readings import ParseError, Reading
 from ..readings.parsing import parse_source, split_sections
+from ..text.ranges import ranges
 from .queries import item_labels
 from .types import CommandResult, KeptCommand, Query, ReadingResult
 
 Values = dict[str, t.Any]
+MOST_REASONS = 3
 NO_PERMISSION = re.compile(r"permission denied|operation not permitted|must be root|requires? root|not authorized|access denied|are you root", re.IGNORECASE)
 
 
@@ -46,9 +48,17 @@ def reading_result(ask: Query, platform: str, answers: t.Sequence[CommandResult]
     result.text = "".join(piece if piece.endswith("\n") or not piece else piece + "\n" for piece in pieces)
     if result.lost and not (ask.reading.partial and result.rows):
         result.status = "unknown"
-        result.words = "; ".join(dict.fromkeys(f"{label}: {words}" if label and not whole else words for label, words in list(result.lost.items())[:3]))
-        result.words += f"; and {len(result.lost) - 3} more" if len(result.lost) > 3 else ""
+        result.words = _lost_words(result.lost)
     return result
+
+
+def _lost_words(lost: t.Mapping[str, str]) -> str:
+    """Why some items have no rows: what they share is said once, and of many reasons the first few."""
+    of_reason: dict[str, list[str]] = {}
+    for label, words in lost.items():
+        of_reason.setdefault(words, []).extend([label] if label else [])
+    reasons = [f"{ranges(labels)}: {words}" if labels else words for words, labels in of_reason.items()]
+    return "; ".join([*reasons[:MOST_REASONS], *([f"and {len(reasons) - MOST_REASONS} more"] if len(reasons) > MOST_REASONS else [])])
 
 
 def _stderr_hint(answer: CommandResult) -> str:
@@ -89,7 +99,7 @@ def failure_reason(answer: CommandResult) -> str | None:
             return f"no permission: {tool}: {last_line[0][:200]}"
         ended = f"was ended by signal {-answer.rc}" if answer.rc < 0 else f"exited with status {answer.rc}"
         # A tool that says nothing (grep -s) at least shows what it was to read.
-        why = last_line[0] or " ".join(word for word in answer.argv[1:] if word.startswith("/"))
+        why = " ".join(last_line[0].split()) or " ".join(word for word in answer.argv[1:] if word.startswith("/"))
         return f"{tool} {ended}" + (f": {why[:200]}" if why else "")
     return None
 

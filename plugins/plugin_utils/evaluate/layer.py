@@ -8,7 +8,6 @@ from __future__ import annotations
 import datetime
 import json
 import typing as t
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ..checks import CannotTell, Check, Finding, NotApplicable, NotProved
@@ -19,7 +18,7 @@ from ..loads.incasts import planned_incasts
 from ..pod.plan import Plan
 from ..readings import catalogue
 from .boots import Boot, boot_of, booted_since, earliest
-from .nic_platforms import not_available
+from .nic_platforms import NicPlatforms
 from .shared_nodes import by_group
 from .verdicts import Verdict, settle, undecided
 from .waivers import Waiver
@@ -48,7 +47,7 @@ class Layer:
     idle, during: what was read just before the loads, and all samples that were taken during them, as envelopes.
     unloaded: why nothing is loaded in this run, or nothing.
     helpers: hosts that are loaded with the members and not judged; group checks compare the members with them.
-    left_out: members that the run was not started for (outside --limit), so that nothing is known of them.
+    left_out: members that the run was not started for (outside --limit), so that nothing is known of them; usual_drivers: as of ``NicPlatforms``.
     """
 
     name: str
@@ -66,6 +65,10 @@ class Layer:
     unloaded: str = ""
     helpers: t.Sequence[str] = ()
     left_out: t.Container[str] = ()
+    usual_drivers: t.Mapping[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        self.nics = NicPlatforms(self.plan, self.now, self.usual_drivers)
 
     @property
     def fabric(self) -> str:
@@ -167,7 +170,7 @@ def _of_peers(layer: Layer) -> dict[str, dict[str, list[dict[str, t.Any]]]]:
     }
 
 
-def _of_node(layer: Layer, check: Check, node: str, values: Mapping[str, t.Any], peers: Mapping[str, t.Any]) -> Verdict:
+def _of_node(layer: Layer, check: Check, node: str, values: t.Mapping[str, t.Any], peers: t.Mapping[str, t.Any]) -> Verdict:
     blank = _blank(layer, check, layer.plan.nodes[node].group, node, layer.plan.affects(node), values)
     if (words := check.out_of_place(values)) is not None:
         return replace(blank, verdict="skip", words=words)
@@ -218,7 +221,7 @@ def _comparable(value: t.Any) -> str:
     return json.dumps(value, sort_keys=True, default=str)
 
 
-def _blank(layer: Layer, check: Check, group: str | None, host: str | None, affects: frozenset[str], values: Mapping[str, t.Any]) -> Verdict:
+def _blank(layer: Layer, check: Check, group: str | None, host: str | None, affects: frozenset[str], values: t.Mapping[str, t.Any]) -> Verdict:
     hosts = [host] if host is not None else []
     kept = (reading_of(layer.now, node, name) for node in hosts for name in sorted(check.reads))
     evidence = tuple(text for reading in kept if reading and (text := reading.get("evidence")))
@@ -228,24 +231,22 @@ def _blank(layer: Layer, check: Check, group: str | None, host: str | None, affe
     )  # fmt: skip
 
 
-def _rows(layer: Layer, check: Check, node: str, values: Mapping[str, t.Any]) -> dict[str, t.Any]:
+def _rows(layer: Layer, check: Check, node: str, values: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """The rows of a check's parameters as one node reported them.
 
     Raises _NotRead where a needed one is missing.
     """
-    if check.meanings and (reason := not_available(layer.plan, layer.now, node, check.meanings)):
+    if check.meanings and (reason := layer.nics.not_available(node, check.meanings)):
         raise _NotRead("skip", reason, unavailable=True)
     if layer.unloaded and (check.needs == "load" or check.in_phase("idle") or check.in_phase("during")):
         raise _NotRead("skip", layer.unloaded, left_out=True)
     if check.needs == "soak" and values["pod_depth"] == "quick":
         raise _NotRead("skip", "no soak at depth quick", left_out=True)
     platform = layer.plan.nodes[node].platform
-    needed = [name for _phase, name, parameter in check.asked if parameter not in check.optional]
-    if lacking := [name for name in needed if platform not in catalogue()[name].platforms_that_report]:
+    if lacking := [name for _phase, name, at in check.asked if at not in check.optional and platform not in catalogue()[name].platforms_that_report]:
         # What is needed of a group is needed of each of its switches: what the others report does not stand for this one.
         raise _NotRead("unknown" if check.is_required(values) else "skip", f"platform {platform} has no reading {lacking[0]}")
-    given: dict[str, t.Any] = {}
-    boots: list[Boot] = []
+    given, boots = dict[str, t.Any](), list[Boot]()
     for phase, name, parameter in check.asked:
         envelopes = layer.in_phase(phase)
         given[parameter] = _reading_rows(envelopes, layer, node, name, parameter in check.optional)
@@ -264,9 +265,8 @@ def _reading_rows(envelopes: t.Mapping[str, Envelope], layer: Layer, node: str, 
         return reading["rows"]
     if optional:
         return None
-    if reading is None:
-        raise _NotRead("unknown", f"{name} was never read")
-    raise _NotRead("skip" if reading["status"] == "not_applicable" else "unknown", reading["words"])
+    status, words = ("unknown", f"{name} was never read") if reading is None else (reading["status"], reading["words"])
+    raise _NotRead("skip" if status == "not_applicable" else "unknown", words)
 
 
 def _unparsed(layer: Layer, check: Check, node: str) -> list[Finding]:

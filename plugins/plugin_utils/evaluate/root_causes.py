@@ -12,19 +12,20 @@ from ..pod.plan import Plan
 from .layer import ANSWERED
 from .verdicts import ExplainingRecord, FindingRecord, Verdict, VerdictRecord
 
-# Checks of rates and times, which anything slow on the way explains.
+# Checks of rates, times and losses, which anything slow or lossy on the way explains.
 RATES = frozenset((
-    "write_bw_per_rail", "slow_rail", "gpu_write_bw", "write_latency", "fair_share", "incast_fills_link", "across_fair_share", "across_fills_uplinks",
+    "rails_reachable", "write_bw_per_rail", "slow_rail", "gpu_write_bw", "write_latency", "fair_share", "incast_fills_link", "across_fair_share",
+    "across_fills_uplinks",
     "node_nics_all_reduce", "all_reduce_bandwidth", "rail_all_reduce", "efficiency", "curve_rises", "slow_node", "nccl_tests_bandwidth", "arrivals_even",
     "step_time_stable", "step_outliers", "slow_rank", "step_time_expected", "mfu", "own_steps_steady", "own_step_time_expected",
 ))  # fmt: skip
 # What slows a path of the network, and what slows a host; a host's own is no explanation of another's rate.
 OF_PATHS = frozenset((
     "cable_reach", "crc_clean", "errors_clean", "link_flaps", "bit_error_rate", "nic_bit_error_rate", "symbol_error_rate", "ib_errors_clean",
-    "optic_rx_power", "port_speed", "oversubscription", "ecmp_paths", "kernel_forwards", "tree_complete", "rtt_uniform", "path_mtu", "ecmp_balanced",
-    "pfc_brief", "slow_receiver", "no_drops", "switch_drops", "switch_discards", "xmit_discards", "pauses_stay_local", "waits_stay_local",
-    "qos_agrees", "dscp_agrees", "ecn_marks_under_load", "switch_marks", "spine_marks", "spines_balanced", "dcqcn_backs_off", "fair_share",
-    "incast_fills_link", "across_fair_share", "across_fills_uplinks", "write_bw_per_rail", "slow_rail",
+    "host_vlans_alike", "optic_rx_power", "port_speed", "oversubscription", "ecmp_paths", "kernel_forwards", "tree_complete", "rtt_uniform",
+    "path_mtu", "ecmp_balanced", "pfc_brief", "slow_receiver", "no_drops", "switch_drops", "switch_discards", "xmit_discards", "pauses_stay_local",
+    "waits_stay_local", "qos_agrees", "dscp_agrees", "ecn_marks_under_load", "switch_marks", "spine_marks", "spines_balanced", "dcqcn_backs_off",
+    "fair_share", "incast_fills_link", "across_fair_share", "across_fills_uplinks", "write_bw_per_rail", "slow_rail",
 ))  # fmt: skip
 OF_HOSTS = frozenset((
     "gpu_throttled", "gpu_clocks_uniform", "pcie_link", "nic_gpu_affinity", "numa_balancing_off", "acs_as_expected", "iommu_as_expected",
@@ -104,7 +105,7 @@ LEAF_SLOW_FIX = (
     "Compare {leaf} with {other}: release, rate and FEC of its ports, buffers, policers, PFC watchdog and its log; then the firmware and settings of these "
     "rails' NICs with those of the others."
 )
-OF_PAIRS = frozenset(("write_bw_per_rail", "slow_rail", "gpu_write_bw", "write_latency", "fair_share", "incast_fills_link"))
+OF_PAIRS = frozenset(("rails_reachable", "write_bw_per_rail", "slow_rail", "gpu_write_bw", "write_latency", "fair_share", "incast_fills_link"))
 _Explaining = tuple[ExplainingRecord, FindingRecord]
 MOST_EXPLAINING = 5
 

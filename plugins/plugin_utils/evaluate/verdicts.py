@@ -67,7 +67,14 @@ class WaivedRecord(t.TypedDict):
     until: str
 
 
-class VerdictRecord(t.TypedDict):
+class _VerdictFields(t.TypedDict, total=False):
+    """Fields that records of an older version lack."""
+
+    unavailable: bool
+    judged: bool
+
+
+class VerdictRecord(_VerdictFields):
     """A ``Verdict`` as ``report.json`` has it."""
 
     layer: str
@@ -87,8 +94,6 @@ class VerdictRecord(t.TypedDict):
     required: bool
     left_out: bool
     too_few: bool
-    unavailable: t.NotRequired[bool]
-    judged: t.NotRequired[bool]
     by_group: dict[str, str]
 
 

@@ -16,7 +16,8 @@ from ..evaluate.verdicts import ORDER, VerdictRecord, worst
 from ..pod.plan import Plan
 from ..run.documents import Report, ReportGate, ReportLayer
 from ..run.reader import RunReader
-from .grouping import Entry, entries, ranges
+from ..text.ranges import ranges
+from .grouping import Entry, entries
 
 # As much of a command as shows what it is.
 MOST_CHARACTERS = 160

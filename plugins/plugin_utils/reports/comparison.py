@@ -13,7 +13,8 @@ from ..checks import LAYERS, Finding
 from ..evaluate.verdicts import CLOSING, ORDER, FindingRecord, VerdictRecord, worst
 from ..run.documents import Report
 from ..text.control_characters import printable
-from .grouping import Entry, entries, ranges
+from ..text.ranges import ranges
+from .grouping import Entry, entries
 
 Key = tuple[str, str, str]
 MOST = 20

@@ -17,7 +17,7 @@ from ..pod.plan import Plan
 from ..run.documents import ChangedExpectation, Conditions, Report, Resumed, UnusedWaiver
 from ..run.state import State
 from ..text.counting import counted
-from .grouping import ranges
+from ..text.ranges import ranges
 
 # How many changed expectations a sentence names; report.json has all.
 MOST = 3

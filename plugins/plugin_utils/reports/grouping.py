@@ -9,17 +9,20 @@ import re
 import typing as t
 from dataclasses import dataclass, field
 
+from ..checks.registry import REGISTRY
 from ..evaluate.boots import BOOT_CHECK
 from ..evaluate.layer import ANSWERED
 from ..evaluate.root_causes import OF_SILENCE
 from ..evaluate.verdicts import ExplainingRecord, FindingRecord, VerdictRecord
 from ..run.documents import Report
-from ..text.sorting import NUMBERS, natural_key
+from ..text.ranges import ranges
 
 UNREPORTED = "unreported"
 NUMBER = re.compile(r"\d+(?:\.\d+)*(?:e[-+]?\d+)?")
 # A number that is a word of its own, with what is written before and behind it.
 AMOUNT = re.compile(r"(?P<before>\(?\+?)(?P<number>-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)(?P<after>%?[,;:.)]*)")
+# What stands behind a name in a sentence.
+BEHIND_NAMES = "),;:."
 # Behind one of these a number is a name.
 NAMED = frozenset(
     ("as", "class", "dscp", "err", "errno", "gid", "gpu", "index", "lid", "node", "port", "priority", "queue", "rank", "round", "slot", "step", "xid")
@@ -64,13 +67,21 @@ class Entry:
 
     @property
     def wanted(self) -> str:
-        """What was expected of all of them."""
-        return merged(self.expected)
+        """What was expected of all of them; by place where names differ in what was expected and in what was got, such as of swapped cables."""
+        return self._at_places(self.expected) or merged(self.expected)
 
     @property
     def actual(self) -> str:
-        """What was got of all of them."""
-        return merged(self.found)
+        """What was got of all of them, as ``wanted``."""
+        return self._at_places(self.found) or merged(self.found)
+
+    def _at_places(self, texts: t.Sequence[str]) -> str:
+        if not (_differ_in_names(self.expected) and _differ_in_names(self.found)):
+            return ""
+        if len(texts) > MOST_LISTED and merged(self.expected) != merged(self.found):
+            return ""
+        each = [f"{text} at {host if where == host else f'{host} {where}'}" for text, (host, where) in zip(texts, self.places)]
+        return "; ".join([*each[:MOST_LISTED], *([f"and {len(each) - MOST_LISTED} more"] if len(each) > MOST_LISTED else [])])
 
     @property
     def where(self) -> str:
@@ -174,8 +185,10 @@ def _entry(record: VerdictRecord, finding: FindingRecord) -> Entry:
     cause, fix, remedy = finding.get("cause") or record["cause"], finding.get("fix") or record["fix"], record["remedy"]
     judged = finding.get("judged") or finding.get("cause")
     if finding["severity"] == "unknown" and not judged and record["check"] not in (ANSWERED, BOOT_CHECK):
-        cause, remedy = "What the check needs could not be read, so nothing is proved.", None
-        fix = f"Make what is named above answer, then judge it again with -e pod_only={record['check']}."
+        cause, remedy = "What the check needs was not reported or not measured, for the reason above, so nothing is proved.", None
+        loaded = (known := REGISTRY[record["layer"]].get(record["check"])) is not None and known.needs == "load"
+        again = f"run layer {record['layer']} again" if loaded else f"judge it again with -e pod_only={record['check']}"
+        fix = f"Make what is named above answer, then {again}."
     return Entry(record["layer"], record["check"], finding["severity"], cause, fix, remedy)
 
 
@@ -202,7 +215,10 @@ def _located(places: t.Iterable[tuple[str, str]]) -> str:
     places = list(places)
     hosts = list(dict.fromkeys(host for host, _where in places))
     wheres = list(dict.fromkeys(where for host, where in places if where != host))
-    return f"{ranges(hosts)} {ranges(wheres)}" if wheres else ranges(hosts)
+    # What is said behind each name, such as whose memory, is said once.
+    heads, tails = zip(*(where.partition(", ")[::2] for where in wheres)) if wheres else ((), ())
+    at = f"{ranges(heads)}, {tails[0]}" if len(set(tails)) == 1 and tails[0] else ranges(wheres)
+    return f"{ranges(hosts)} {at}" if wheres else ranges(hosts)
 
 
 def merged(texts: t.Iterable[str]) -> str:
@@ -214,44 +230,59 @@ def merged(texts: t.Iterable[str]) -> str:
     return "; ".join([*forms[:MOST_FORMS], *([f"and {len(forms) - MOST_FORMS} more"] if len(forms) > MOST_FORMS else [])])
 
 
+def _differ_in_names(texts: t.Iterable[str]) -> bool:
+    """Whether texts that differ only in digits differ in a word that is no amount, such as a port's name."""
+    several = [text.split() for text in dict.fromkeys(texts)]
+    columns = [set(column) for column in zip(*several)]
+    alike = len({NUMBER.sub("#", " ".join(words)) for words in several}) == 1
+    return alike and any(len(column) > 1 and not all(map(AMOUNT.fullmatch, column)) for column in columns)
+
+
 def _merged_words(texts: list[list[str]]) -> str:
     """Texts, by word, that differ only in numbers."""
     columns = [list(dict.fromkeys(column)) for column in zip(*texts)]
-    return " ".join(
-        words[0] if len(words) == 1 else _merged_word(words, columns[at - 1][0] if at else "", at + 1 < len(columns)) for at, words in enumerate(columns)
-    )
+    words, at = [], 0
+    while at < len(columns):
+        column, end = columns[at], _end_of_list(columns, at)
+        if end > at + 1:
+            # The names of a list come in another order in each text.
+            names = dict.fromkeys(word.rstrip(BEHIND_NAMES) for one in columns[at:end] for word in one)
+            words.append(ranges(list(names)) + _tail(columns[end - 1][0]))
+        else:
+            words.append(column[0] if len(column) == 1 else _merged_word(column, columns[at - 1][0] if at else "", end < len(columns)))
+        at = end
+    return " ".join(words)
+
+
+def _tail(word: str) -> str:
+    """What is written behind a name."""
+    return word[len(word.rstrip(BEHIND_NAMES)) :]
+
+
+def _end_of_list(columns: list[list[str]], at: int) -> int:
+    """Where a list of names with commas ends that begins at a column, and of which some differ; the next column where there is none."""
+    end = at
+    while end < len(columns) and all(_is_name(word) for word in columns[end]):
+        end += 1
+        if not all(word.endswith(",") for word in columns[end - 1]):
+            break
+    return end if end > at + 1 and any(len(column) > 1 for column in columns[at:end]) else at + 1
+
+
+def _is_name(word: str) -> bool:
+    return bool(NUMBER.search(word)) and word[0].isalpha() and not AMOUNT.fullmatch(word)
 
 
 def _merged_word(words: list[str], before: str, more: bool) -> str:
     """A word that differs: an amount as its range, other numbers and names as a list; before: the word before it; more: whether one follows."""
     amounts = [found for word in words if (found := AMOUNT.fullmatch(word))]
     if len(amounts) < len(words):
-        return ranges(words)
+        names = [word.lstrip("(").rstrip(BEHIND_NAMES) for word in words]
+        lead, tail = words[0].split(names[0], 1)
+        return lead + ranges(names) + tail
     numbers = sorted((one["number"] for one in amounts), key=float)
     first = amounts[0]
     written = first["after"].startswith("%") or "+" in first["before"] or any("." in one or "e" in one for one in numbers)
     if before.lower() not in NAMED and (more or written or len(numbers) > MOST_LISTED):
         return f"{first['before']}{numbers[0]} to {first['before'].lstrip('(')}{numbers[-1]}{first['after']}"
     return first["before"] + ranges(numbers) + first["after"]
-
-
-def ranges(names: t.Sequence[str]) -> str:
-    """``gpu01, gpu02, gpu03`` as ``gpu01-gpu03``; long lists end in how many more there are."""
-    pieces: list[str] = []
-    run: list[str] = []
-    for name in [*sorted(names, key=natural_key), ""]:
-        if run and _follows(run[-1], name):
-            run.append(name)
-            continue
-        if run:
-            pieces += [f"{run[0]}-{run[-1]}"] if len(run) > 2 else run
-        run = [name]
-    return ", ".join(pieces[:4]) + (f" and {len(pieces) - 4} more" if len(pieces) > 4 else "")
-
-
-def _follows(one: str, other: str) -> bool:
-    a, b = NUMBERS.split(one), NUMBERS.split(other)
-    if len(a) != len(b):
-        return False
-    differing = [number for number in range(len(a)) if a[number] != b[number]]
-    return len(differing) == 1 and a[differing[0]].isdigit() and b[differing[0]].isdigit() and int(b[differing[0]]) == int(a[differing[0]]) + 1

@@ -37,29 +37,29 @@ def on_all(rows: Rows) -> dict[str, Rows]:
     return dict.fromkeys([*OTHERS, "leaf04", "spine01"], rows)
 
 
-def said(findings: t.Iterable[Finding]) -> list[tuple[str, str | None]]:
+def summary(findings: t.Iterable[Finding]) -> list[tuple[str, str | None]]:
     return [(str(one), one.severity) for one in findings]
 
 
 def test_thresholds_are_those_of_most_switches_of_the_role() -> None:
     assert alike(profile(), ecn_of=on_all(profile())) == []
-    assert said(alike(profile(9000.0), ecn_of=on_all(profile()))) == [
+    assert summary(alike(profile(9000.0), ecn_of=on_all(profile()))) == [
         ("ECN profile RDMA, minimum threshold: expected 150000 bytes, as of 3 of 4 leaf switches, got 9000 bytes", None)
     ]
     # A switch of the majority is not accused of another one's setting, and a spine is none of its peers.
     assert alike(profile(), ecn_of={**on_all(profile()), "leaf02": profile(9000.0), "spine01": profile(1.0)}) == []
-    assert said(alike(profile(probability_percent=5.0, max_bytes=2.0), ecn_of=on_all(profile()))) == [
+    assert summary(alike(profile(probability_percent=5.0, max_bytes=2.0), ecn_of=on_all(profile()))) == [
         ("ECN profile RDMA, marking probability: expected 100 %, as of 3 of 4 leaf switches, got 5 %", None),
         ("ECN profile RDMA, maximum threshold: expected 1500000 bytes, as of 3 of 4 leaf switches, got 2 bytes", None),
     ]
-    assert said(alike([], ecn_of=on_all(profile())))[1] == (
+    assert summary(alike([], ecn_of=on_all(profile())))[1] == (
         "ECN profile RDMA, maximum threshold: expected 1500000 bytes, as of 3 of 4 leaf switches, got not set", None
     )  # fmt: skip
 
 
 def test_thresholds_of_ports_are_compared_together() -> None:
     assert alike(of_ports(1000, 2000), ecn_of=on_all(of_ports(2000, 1000, 1000))) == []
-    assert said(alike(of_ports(1000, 1000, 7), ecn_of=on_all(of_ports(1000, 1000)))) == [
+    assert summary(alike(of_ports(1000, 1000, 7), ecn_of=on_all(of_ports(1000, 1000)))) == [
         (
             "ECN of ports, minimum threshold of traffic class 3: expected 1000 bytes, as of 3 of 4 leaf switches, got 1000 bytes and 7 bytes",
             None,
@@ -68,7 +68,7 @@ def test_thresholds_of_ports_are_compared_together() -> None:
 
 
 def test_two_switches_that_differ_accuse_each_other() -> None:
-    assert said(alike(profile(9000.0), ecn_of={"leaf01": profile()})) == [
+    assert summary(alike(profile(9000.0), ecn_of={"leaf01": profile()})) == [
         ("ECN profile RDMA, minimum threshold: expected one value for all, of 150000 bytes (leaf01), got 9000 bytes", None)
     ]
 
@@ -87,12 +87,12 @@ def test_what_is_not_reported_is_no_pass() -> None:
 
 def test_maps_of_dscp() -> None:
     assert alike(dscp=classes(), dscp_of=on_all(classes())) == []
-    assert said(alike(dscp=classes(d48=3), dscp_of=on_all(classes()))) == [
+    assert summary(alike(dscp=classes(d48=3), dscp_of=on_all(classes()))) == [
         ("DSCP map AZURE, DSCP 48: expected traffic class 6, as of 3 of 4 leaf switches, got traffic class 3", None)
     ]
     # dscp_agrees evaluates that of RoCE.
     assert alike(dscp=classes(d26=0), dscp_of=on_all(classes())) == []
-    assert said(alike(dscp=classes(d1=1, d2=1, d10=1, d48=3), dscp_of=on_all(classes()))) == [
+    assert summary(alike(dscp=classes(d1=1, d2=1, d10=1, d48=3), dscp_of=on_all(classes()))) == [
         (
             "DSCP map AZURE: expected as of most leaf switches, got 4 values differ (DSCP 1: traffic class 1, DSCP 10: traffic class 1, "
             "DSCP 2: traffic class 1, ...)",

@@ -32,6 +32,11 @@ def test_the_rails_of_a_host_are_summed_and_the_most_paused_one_is_named():
     )
 
 
+def test_what_a_driver_counts_by_one_name_is_counted_once():
+    assert "retransmissions 7," in node(rdma={"mlx5_0": {"RetransSegs": 7}}).of_rail("a", RAILS[0])
+    assert "retransmissions 9," in node(rdma={"mlx5_0": {"RetransSegs": 7, "RTO": 2}}).of_rail("a", RAILS[0])
+
+
 def test_a_kind_that_no_rail_reports_is_named_and_not_zero():
     reduced = {device: {name: count for name, count in its.items() if name != "rp_cnp_handled"} for device, its in RDMA.items()}
     no_duration = {netdev: {"tx_bytes_phy": 1} for netdev in NIC}
@@ -44,7 +49,7 @@ def test_frames_without_a_duration_are_no_share_of_the_time():
     assert "paused 0 %" in node(frames).of_rail("a", RAILS[0]) and "paused not reported" in node(frames).of_rail("a", RAILS[1])
 
 
-def test_nothing_is_said_of_a_host_that_reported_no_counter():
+def test_nothing_is_reported_of_a_host_that_reported_no_counter():
     empty = _beside.of_node("a", (None, None, None, None), 3, 400.0)
     assert empty.of_host("a", RAILS) == empty.of_rail("a", RAILS[0]) == empty.of_devices("a") == ""
     assert node().of_host("b", RAILS) == ""

@@ -9,6 +9,7 @@ import typing as t
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotProved
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks._not_measured import NO_RESULT
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives import bandwidth
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives.bandwidth import node_all_reduce, node_nics_all_reduce
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives.correctness import (
@@ -64,8 +65,8 @@ def test_a_card_in_a_slot_has_the_rate_that_the_pod_gives_it() -> None:
 
 def job(kind: str, item: str | None = None) -> dict[str, t.Any]:
     """A host's part of a run of it alone."""
-    told = {"kind": kind, "item": item or kind, "role": "rank", "status": "ok", "words": None, "error": None, "hosts": ["a"], "round": 1, "step": 0}
-    return {**told, "device": None, "probe": None}
+    result = {"kind": kind, "item": item or kind, "role": "rank", "status": "ok", "words": None, "error": None, "hosts": ["a"], "round": 1, "step": 0}
+    return {**result, "device": None, "probe": None}
 
 
 def ran(kind: str, busbw: float, ranks: int = 8) -> tuple[Rows, Rows, Rows]:
@@ -90,8 +91,8 @@ def channels(name: str) -> Rows:
 def over_nics(log: t.Any, *rates: float) -> list[tuple[str, str | None, str]]:
     of_host = {f"gpu{number}": tuple([{**row, "hosts": [f"gpu{number}"]} if "hosts" in row else row for row in rows] for rows in ran("node_nics", rate))
                for number, rate in enumerate(rates)}  # fmt: skip
-    jobs, told, ranks = ({host: rows[which] for host, rows in of_host.items()} for which in range(3))
-    return [(str(one.host), one.severity, one.actual) for one in node_nics_all_reduce(jobs, told, ranks, 90.0, dict.fromkeys(jobs, log))]
+    jobs, result, ranks = ({host: rows[which] for host, rows in of_host.items()} for which in range(3))
+    return [(str(one.host), one.severity, one.actual) for one in node_nics_all_reduce(jobs, result, ranks, 90.0, dict.fromkeys(jobs, log))]
 
 
 def test_of_two_hosts_the_quicker_one_is_the_measure() -> None:
@@ -143,7 +144,18 @@ def test_a_rank_that_verified_nothing_is_not_covered_by_the_others() -> None:
     assert [(one.where, one.severity) for one in collectives_correct(lacking, ranks, [], "nccl")] == [("node: rank 1 broadcast", "unknown")]
 
 
-def test_a_rank_that_told_no_step_and_no_end_is_not_covered_by_the_others() -> None:
+def test_a_collective_that_no_run_gave_a_result_of_is_distinguished_from_one_that_was_not_verified() -> None:
+    ranks = ran("node", 300.0, 2)[2]
+    results = [{"item": "node", "rank": rank, "collective": name, "wrong": 0, "count": 3, "dtype": "float32", "unsupported": None}
+               for rank in (0, 1) for name in COLLECTIVES]  # fmt: skip
+    absent = collectives_correct([row for row in results if row["collective"] != "broadcast"], ranks, [], "nccl")
+    assert [(one.where, one.cause) for one in absent] == [("broadcast", NO_RESULT[0])]
+    refused = [{**row, "wrong": None, "unsupported": "not supported"} if row["collective"] == "broadcast" else row for row in results]
+    found = list(collectives_correct(refused, ranks, [], "nccl"))
+    assert {one.where: one.cause for one in found}["broadcast"] is None and [one.actual for one in found[:2]] == ["not supported"] * 2
+
+
+def test_a_rank_that_reported_no_step_and_no_end_is_not_covered_by_the_others() -> None:
     step = {"steps": 20, "step_ms": 600.0, "deviation_ms": 1.0, "longest_ms": 602.0, "shortest_ms": 599.0, "step": 10}
     ranks = [{"rank": rank, "outcome": "done"} for rank in (0, 1)]
     agreed = [{"rank": rank, "what": what, "finite": True, "checksum": "a", "difference": None} for rank in (0, 1) for what in ("parameters", "gradients")]
@@ -189,9 +201,9 @@ RANKS = {"gpu01": [{"rank": rank, "local_rank": rank, "outcome": "done"} for ran
 def slow_steps(*parts: str | None) -> dict[str, list[t.Any]]:
     """What both checks find on each host, of ranks 0 and 1 on gpu01 and 2 on gpu02."""
     rows = [trained(rank, part) for rank, part in enumerate(parts)]
-    told = {"gpu01": [*rows[0], *rows[1]], "gpu02": rows[2]}
+    result = {"gpu01": [*rows[0], *rows[1]], "gpu02": rows[2]}
     return {
-        host: [*step_time_stable(told[host], told, RANKS[host], 5, 500), *step_outliers(told[host], told, 2, RANKS[host])] for host in told
+        host: [*step_time_stable(result[host], result, RANKS[host], 5, 500), *step_outliers(result[host], result, 2, RANKS[host])] for host in result
     }  # fmt: skip
 
 
@@ -215,8 +227,8 @@ def test_each_of_two_late_ranks_is_named() -> None:
     first, second = trained(0, "data_ms", (10,)), trained(1, "compute_ms", (20,))
     for row in (first[20], second[10]):
         row.update(step_ms=2001.0, longest_ms=2001.0, other_ms=1500.0)
-    told = {"gpu01": first, "gpu02": second}
-    named = {host: [one.where for one in step_outliers(rows, told, 2)] for host, rows in told.items()}
+    result = {"gpu01": first, "gpu02": second}
+    named = {host: [one.where for one in step_outliers(rows, result, 2)] for host, rows in result.items()}
     assert named == {"gpu01": ["rank 0, step 10"], "gpu02": ["rank 1, step 20"]}
 
 

@@ -46,7 +46,7 @@ def restored(rows=None, during=SHUT, neighbors=(NEIGHBOR,), session=("Establishe
     return list(restored_after_failure(rows or {"gpu01": probe()}, pod_neighbors=list(neighbors), **given))
 
 
-def said(findings):
+def summaries(findings):
     return [(str(one), one.severity) for one in findings]
 
 
@@ -105,7 +105,7 @@ def test_that_no_flow_was_lost_proves_nothing_where_few_flows_may_have_crossed()
         rerouted(rows={})
 
 
-def test_a_loss_while_nothing_changes_is_told_apart():
+def test_a_loss_while_nothing_changes_is_distinguished():
     during = states("connected", "connected", "connected", "disabled", "connected")
     (found,) = rerouted(during, {"gpu01": probe((2.0, 2.1, 100, 1), (25.0, 25.3, 300, 4), (38.0, 38.1, 100, 2))})
     assert (found.severity, found.where) == ("warn", "gpu01 to 10.2.0.2")
@@ -127,7 +127,7 @@ def test_a_link_that_comes_back_whole():
 
 def test_a_link_that_stays_down():
     for during in (states("connected", "disabled"), states("connected", "disabled", "connected", "disabled")):
-        assert said(restored(during=during)) == [
+        assert summaries(restored(during=during)) == [
             ("Ethernet33 (to spine01 Ethernet1): expected connected again while the probes run, got disabled to their end", None)
         ]
 

@@ -38,7 +38,7 @@ def unique(ip: Rows | None = None, mac: Rows | None = None, guid: Rows | None = 
     return list(identities_unique(own["ip"], own["mac"], own["guid"], of["ip"], of["mac"], of["guid"], RAILS, "gpu01"))
 
 
-def said(findings: t.Iterable[Finding]) -> list[tuple[str, str | None]]:
+def summary(findings: t.Iterable[Finding]) -> list[tuple[str, str | None]]:
     return [(str(one), one.severity) for one in findings]
 
 
@@ -48,31 +48,31 @@ def test_addresses_of_one_rail_each() -> None:
 
 
 def test_an_address_that_another_host_has_too() -> None:
-    assert said(unique(ip=addresses(1, ens1="10.50.0.2"))) == [("ens1 address 10.50.0.2: expected on this rail only, got also on gpu02 ens0", None)]
+    assert summary(unique(ip=addresses(1, ens1="10.50.0.2"))) == [("ens1 address 10.50.0.2: expected on this rail only, got also on gpu02 ens0", None)]
     # Also where it is on no rail of the other host.
     other = [*addresses(2), {"netdev": "bond0", "family": "inet", "address": "10.51.0.1", "prefix_length": 24}]
-    assert said(unique(peers={"ip": other})) == [("ens1 address 10.51.0.1: expected on this rail only, got also on gpu02 bond0", None)]
+    assert summary(unique(peers={"ip": other})) == [("ens1 address 10.51.0.1: expected on this rail only, got also on gpu02 bond0", None)]
 
 
 def test_a_nic_whose_identity_another_one_has() -> None:
     (found,) = unique(mac=links(1, ens0="00:00:00:00:01:02"))
-    assert said([found]) == [("ens0 MAC address 00:00:00:00:01:02: expected on this rail only, got also on gpu02 ens1", None)]
+    assert summary([found]) == [("ens0 MAC address 00:00:00:00:01:02: expected on this rail only, got also on gpu02 ens1", None)]
     assert "cloned image" in (found.cause or "") and "gpu02 ens1" in (found.fix or "")
-    assert said(unique(mac=links(1, ens0="00:00:00:00:01:01"))) == [
+    assert summary(unique(mac=links(1, ens0="00:00:00:00:01:01"))) == [
         ("ens0 MAC address 00:00:00:00:01:01: expected on this rail only, got also on gpu01 ens1", None)
     ]
     (found,) = unique(guid=ports(1, mlx5_1="0x0000000000001020"))
-    assert said([found]) == [("mlx5_1 port GUID 0x0000000000001020: expected on this rail only, got also on gpu02 mlx5_1", None)]
+    assert summary([found]) == [("mlx5_1 port GUID 0x0000000000001020: expected on this rail only, got also on gpu02 mlx5_1", None)]
     # A GUID of zeros is that of a function without one.
     zeros = "0x0000000000000000"
     assert unique(guid=ports(1, mlx5_1=zeros), peers={"guid": ports(2, mlx5_1=zeros)}) == []
 
 
 def test_what_is_not_reported_is_no_pass() -> None:
-    assert said(unique(mac=links(1, ens0=None))) == [("ens0 MAC address: expected an address of its own, got not reported", "unknown")]
-    assert said(unique(guid=ports(1, mlx5_0=None))) == [("mlx5_0 port GUID: expected an address of its own, got not reported", "unknown")]
+    assert summary(unique(mac=links(1, ens0=None))) == [("ens0 MAC address: expected an address of its own, got not reported", "unknown")]
+    assert summary(unique(guid=ports(1, mlx5_0=None))) == [("mlx5_0 port GUID: expected an address of its own, got not reported", "unknown")]
     silent = {"mac": [{"netdev": "ens0", "mac": None}], "guid": [{"device": "mlx5_0", "port_guid": None}]}
-    assert said(unique(peers=silent)) == [
+    assert summary(unique(peers=silent)) == [
         ("MAC address: expected of every host of the pod, got not reported by gpu02", "unknown"),
         ("port GUID: expected of every host of the pod, got not reported by gpu02", "unknown"),
     ]

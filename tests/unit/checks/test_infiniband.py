@@ -16,7 +16,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.routing i
 SPINES = ["spine01", "spine02"]
 
 
-def said(findings):
+def summary(findings):
     return [(str(one), one.severity) for one in findings]
 
 
@@ -51,14 +51,14 @@ WANTED = "1: expected no growth of errors on the link to gpu01 mlx5_0, got "
     ],
 )
 def test_errors_are_judged_by_their_growth(before, now, expected):
-    assert said(links.ib_errors_clean([counters(**now)], [counters(**before)], CABLES[:1])) == expected
+    assert summary(links.ib_errors_clean([counters(**now)], [counters(**before)], CABLES[:1])) == expected
 
 
 def test_a_counter_that_stopped_tells_nothing():
     full = counters(symbol_errors=65535, saturated=["SymbolErrorCounter"])
-    found = said(links.ib_errors_clean([full], [full], CABLES[:1]))
+    found = summary(links.ib_errors_clean([full], [full], CABLES[:1]))
     assert found == [(WANTED + "saturated counters, to be cleared: SymbolErrorCounter", "unknown")]
-    found = said(links.ib_errors_clean([full], [counters(symbol_errors=65000)], CABLES[:1]))
+    found = summary(links.ib_errors_clean([full], [counters(symbol_errors=65000)], CABLES[:1]))
     assert [severity for _words, severity in found] == ["unknown", None]
 
 
@@ -75,13 +75,13 @@ def loaded(**by_port):
 def test_a_switch_port_that_discards_under_load():
     expected = "1: expected no packet discarded on the way to gpu01 mlx5_0, got "
     was, now = loaded(p1={"tx_discards": 7, "tx_waits": 90})
-    assert said(congestion.switch_discards(was, now, INCASTS, "", CABLES)) == [(expected + "7, and it waited for 90 ticks", None)]
-    assert said(congestion.switch_discards(was, was, INCASTS, "", CABLES)) == []
+    assert summary(congestion.switch_discards(was, now, INCASTS, "", CABLES)) == [(expected + "7, and it waited for 90 ticks", None)]
+    assert summary(congestion.switch_discards(was, was, INCASTS, "", CABLES)) == []
     now[0]["saturated"] = ["PortXmitWait"]
-    assert said(congestion.switch_discards(was, now, INCASTS, "", CABLES)) == [(expected + "7, and PortXmitWait is saturated", None)]
+    assert summary(congestion.switch_discards(was, now, INCASTS, "", CABLES)) == [(expected + "7, and PortXmitWait is saturated", None)]
     now[0]["saturated"] = ["PortXmitDiscards"]
-    assert [severity for _words, severity in said(congestion.switch_discards(was, now, INCASTS, "", CABLES))] == ["unknown"]
-    assert [severity for _words, severity in said(congestion.switch_discards(was, now[1:], INCASTS, "", CABLES))] == ["unknown"]
+    assert [severity for _words, severity in summary(congestion.switch_discards(was, now, INCASTS, "", CABLES))] == ["unknown"]
+    assert [severity for _words, severity in summary(congestion.switch_discards(was, now[1:], INCASTS, "", CABLES))] == ["unknown"]
     now[0]["saturated"] = []
     for wrong in ((was, now, [], "", CABLES), (now, was, INCASTS, "", CABLES), (was, now, INCASTS, "", [])):
         with pytest.raises(CannotTell):
@@ -91,7 +91,7 @@ def test_a_switch_port_that_discards_under_load():
 def test_who_waits_outside_of_the_load():
     def found(**by_port):
         was, now = loaded(**by_port)
-        return said(congestion.waits_stay_local(was, now, INCASTS, "", CABLES))
+        return summary(congestion.waits_stay_local(was, now, INCASTS, "", CABLES))
 
     assert found(p1={"tx_waits": 90}, p33={"tx_waits": 90}) == []
     words = "33: expected at most 90 ticks of waiting, as ports under load, got 91 ticks"
@@ -107,7 +107,7 @@ def test_a_saturated_wait_counter_leaves_only_its_own_port_unknown():
         was, now = loaded(**by_port)
         was, now = [*was, counters("35", tx_waits=5)], [*now, counters("35", tx_waits=5 + fifth)]
         next(row for row in now if row["port"] == port)["saturated"] = ["PortXmitWait"]
-        return said(congestion.waits_stay_local(was, now, INCASTS, "", cables))
+        return summary(congestion.waits_stay_local(was, now, INCASTS, "", cables))
 
     limit = "expected at most 90 ticks of waiting, as ports under load, got"
     both = found("33", fifth=91, p1={"tx_waits": 90})
@@ -118,7 +118,7 @@ def test_a_saturated_wait_counter_leaves_only_its_own_port_unknown():
 
 
 def test_a_port_without_counters_and_a_plan_without_cables_are_unknown():
-    assert said(links.ib_errors_clean([], [counters()], CABLES[:1])) == [(WANTED + "no counters of this port", "unknown")]
+    assert summary(links.ib_errors_clean([], [counters()], CABLES[:1])) == [(WANTED + "no counters of this port", "unknown")]
     with pytest.raises(CannotTell):
         list(links.ib_errors_clean([counters()], [counters()], []))
 
@@ -144,7 +144,7 @@ RAILS = [{"device": "mlx5_0"}]
     ],
 )
 def test_modules_keep_their_own_limits(values, expected):
-    assert said(links.ib_modules(quality(**values), RAILS)) == expected
+    assert summary(links.ib_modules(quality(**values), RAILS)) == expected
 
 
 def test_copper_has_no_light_and_a_host_has_rails():
@@ -157,7 +157,7 @@ def test_copper_has_no_light_and_a_host_has_rails():
 
 def test_stages_of_ibdiagnet():
     rows = [{"stage": "Discovery", "warnings": 3, "errors": 0}, {"stage": "Routing", "warnings": 0, "errors": 2}]
-    assert said(links.fabric_diagnosed(rows)) == [("Routing: expected no error, got 2 errors and 0 warnings", None)]
+    assert summary(links.fabric_diagnosed(rows)) == [("Routing: expected no error, got 2 errors and 0 warnings", None)]
 
 
 def manager(state="master", guid="0x1"):
@@ -178,25 +178,27 @@ def manager(state="master", guid="0x1"):
     ],
 )
 def test_one_master_and_its_standbys(answers, known, standbys, expected):
-    assert said(routing.subnet_manager_up(answers, standbys, known)) == expected
+    assert summary(routing.subnet_manager_up(answers, standbys, known)) == expected
 
 
 def test_topology_names_both_ends():
     rails = [cable("mlx5_0", "leaf01", "1", "leaf"), cable("mlx5_1", "leaf02", "1", "leaf")]
-    told = [neighbor("mlx5_0", "leaf01", "1", "leaf"), neighbor("mlx5_1", "leaf02", "1", "leaf")]
-    assert said(routing.topology_as_planned(told, rails, "host")) == []
-    missing = said(routing.topology_as_planned(told[1:], rails, "host"))
+    result = [neighbor("mlx5_0", "leaf01", "1", "leaf"), neighbor("mlx5_1", "leaf02", "1", "leaf")]
+    assert summary(routing.topology_as_planned(result, rails, "host")) == []
+    missing = summary(routing.topology_as_planned(result[1:], rails, "host"))
     assert missing == [("mlx5_0: expected a link to leaf01 1, got none (1 of 2 links to switches)", None)]
-    moved = [neighbor("mlx5_0", "leaf02", "9", "leaf"), told[1]]
-    assert said(routing.topology_as_planned(moved, rails, "host")) == [("mlx5_0: expected a link to leaf01 1, got one to leaf02 9", None)]
+    moved = [neighbor("mlx5_0", "leaf02", "9", "leaf"), result[1]]
+    assert summary(routing.topology_as_planned(moved, rails, "host")) == [("mlx5_0: expected a link to leaf01 1, got one to leaf02 9", None)]
 
 
 def test_a_switch_answers_for_its_links_to_switches():
-    assert said(routing.topology_as_planned(NEIGHBORS, CABLES, "leaf")) == []
-    assert said(routing.topology_as_planned(NEIGHBORS[1:], CABLES, "leaf")) == [], "the host answers for its own"
-    assert said(routing.topology_as_planned(NEIGHBORS[:2], CABLES, "leaf")) == [("34: expected a link to spine02 1, got none (1 of 2 links to switches)", None)]
+    assert summary(routing.topology_as_planned(NEIGHBORS, CABLES, "leaf")) == []
+    assert summary(routing.topology_as_planned(NEIGHBORS[1:], CABLES, "leaf")) == [], "the host answers for its own"
+    assert summary(routing.topology_as_planned(NEIGHBORS[:2], CABLES, "leaf")) == [
+        ("34: expected a link to spine02 1, got none (1 of 2 links to switches)", None)
+    ]
     extra = [*NEIGHBORS, neighbor("50", "leaf09", "50", "leaf"), neighbor("51", "storage01 mlx5_0", "1", None)]
-    assert said(routing.topology_as_planned(extra, CABLES, "leaf")) == [
+    assert summary(routing.topology_as_planned(extra, CABLES, "leaf")) == [
         ("50: expected no unplanned cable between switches of the pod, got one to leaf09 50", "warn")
     ]
     with pytest.raises(CannotTell):
@@ -204,9 +206,11 @@ def test_a_switch_answers_for_its_links_to_switches():
 
 
 def test_a_tree_is_whole_and_even():
-    assert said(routing.tree_complete(NEIGHBORS, "leaf", "rail_optimised", SPINES)) == []
-    assert said(routing.tree_complete(NEIGHBORS[:2], "leaf", "rail_optimised", SPINES)) == [("links to spine02: expected 1, as to other spines, got 0", None)]
-    assert len(said(routing.tree_complete([], "leaf", "rail_optimised", SPINES))) == 2
+    assert summary(routing.tree_complete(NEIGHBORS, "leaf", "rail_optimised", SPINES)) == []
+    assert summary(routing.tree_complete(NEIGHBORS[:2], "leaf", "rail_optimised", SPINES)) == [
+        ("links to spine02: expected 1, as to other spines, got 0", None)
+    ]
+    assert len(summary(routing.tree_complete([], "leaf", "rail_optimised", SPINES))) == 2
     for role, topology in (("spine", "rail_optimised"), ("leaf", "rail_only")):
         with pytest.raises(NotApplicable):
             list(routing.tree_complete(NEIGHBORS, role, topology, SPINES))
@@ -214,12 +218,12 @@ def test_a_tree_is_whole_and_even():
 
 def test_oversubscription_counts_the_links_that_are_there():
     planned = [cable(str(number), f"gpu{number:02}", "mlx5_0") for number in (1, 2)] + CABLES[1:]
-    told = [neighbor("33", "spine01", "1", "spine"), neighbor("34", "spine02", "1", "spine")]
-    assert said(capacity.oversubscription("leaf", "rail_optimised", planned, 400.0, 1, 2, told)) == []
-    assert said(capacity.oversubscription("leaf", "rail_optimised", planned, 400.0, 1, 2, told[:1])) == [
+    result = [neighbor("33", "spine01", "1", "spine"), neighbor("34", "spine02", "1", "spine")]
+    assert summary(capacity.oversubscription("leaf", "rail_optimised", planned, 400.0, 1, 2, result)) == []
+    assert summary(capacity.oversubscription("leaf", "rail_optimised", planned, 400.0, 1, 2, result[:1])) == [
         ("uplinks: expected at most 1:1, got 2:1 (2 host ports, 1 uplinks)", "warn")
     ]
-    assert said(capacity.oversubscription("leaf", "rail_optimised", planned, 400.0, 1, 2, [])) == [
+    assert summary(capacity.oversubscription("leaf", "rail_optimised", planned, 400.0, 1, 2, [])) == [
         ("uplinks: expected at least one, got none in the fabric", None)
     ]
 
@@ -241,10 +245,10 @@ OTHER = {"item": "all", "event": "network", "text": None}
     ],
 )
 def test_sharp_is_used_where_it_is_wanted_and_only_there(wanted, log, expected):
-    assert said(transport.sharp_used(log, JOBS, wanted)) == expected
+    assert summary(transport.sharp_used(log, JOBS, wanted)) == expected
 
 
-def test_of_sharp_nothing_is_said_where_nobody_wants_it_or_nothing_is_told():
+def test_of_sharp_nothing_is_reported_where_nobody_wants_it_or_nothing_is_reported():
     with pytest.raises(NotApplicable, match="pod_sharp is false"):
         list(transport.sharp_used([OTHER], JOBS, False))
     with pytest.raises(NotApplicable, match="no run had several hosts"):

@@ -31,36 +31,36 @@ def test_a_busy_host_is_named_with_what_it_does():
     assert idle(0, 0, None, pod_gpus_per_host=0) == []
 
 
-def test_processes_that_are_not_told_are_not_none():
-    told = hosts_idle(carried(0), carried(0), **IDLE, gpus_idle=[{"gpu": 0, "processes": 0}, {"gpu": 1, "processes": None}])
-    assert [one.actual for one in told] == ["GPU1 does not report processes"]
+def test_processes_that_are_not_reported_are_not_none():
+    result = hosts_idle(carried(0), carried(0), **IDLE, gpus_idle=[{"gpu": 0, "processes": 0}, {"gpu": 1, "processes": None}])
+    assert [one.actual for one in result] == ["GPU1 does not report processes"]
 
 
-def test_traffic_that_is_not_told_is_not_none():
-    def said(before: list[dict[str, object]], now: list[dict[str, object]]) -> list[str]:
+def test_traffic_that_is_not_reported_is_not_none():
+    def summary(before: list[dict[str, object]], now: list[dict[str, object]]) -> list[str]:
         return [one.actual for one in hosts_idle(before, now, **IDLE, gpus_idle=[{"gpu": 0, "processes": 0}])]
 
     other = [{"netdev": "ens1", "name": "rx_prio3_pause", "value": 0}]
-    assert said([], carried(0)) == said(carried(0), []) == ["no byte counter was read twice on ens0"]
-    assert said([*carried(0), *other], [*carried(0), *other]) == ["no byte counter was read twice on ens1"]
-    assert said([], []) == ["no byte counter was read twice on its NICs"]
-    assert said(carried(9), carried(7)) == ["ens0 rx_bytes_phy went back between two readings, so that its traffic is not known"]
+    assert summary([], carried(0)) == summary(carried(0), []) == ["no byte counter was read twice on ens0"]
+    assert summary([*carried(0), *other], [*carried(0), *other]) == ["no byte counter was read twice on ens1"]
+    assert summary([], []) == ["no byte counter was read twice on its NICs"]
+    assert summary(carried(9), carried(7)) == ["ens0 rx_bytes_phy went back between two readings, so that its traffic is not known"]
 
 
 def test_agents_of_monitoring_are_no_work():
-    def said(processes: int, *names: str) -> str | None:
+    def summary(processes: int, *names: str) -> str | None:
         gpu = {"gpu": 0, "processes": processes, "process_names": list(names)}
         return busy_reason([gpu], carried(0), carried(0), 5, 0.5, ["nv-hostengine", "dcgm-*"])
 
-    assert said(2, "/usr/bin/nv-hostengine -n", "dcgm-exporter") is None
-    assert said(2, "/usr/bin/nv-hostengine", "python3") == said(2, "nv-hostengine") == "GPU0 runs processes"
+    assert summary(2, "/usr/bin/nv-hostengine -n", "dcgm-exporter") is None
+    assert summary(2, "/usr/bin/nv-hostengine", "python3") == summary(2, "nv-hostengine") == "GPU0 runs processes"
 
 
 def test_an_infiniband_port_is_idle_by_its_own_counters_in_words_of_four_bytes():
-    def said(was: int, now: int) -> str | None:
+    def summary(was: int, now: int) -> str | None:
         before, after = ([{"device": "mlx5_0", "name": "port_xmit_data", "value": value}] for value in (was, now))
         return busy_reason([{"gpu": 0, "processes": 0}], before, after, 5, 0.5)
 
-    assert said(7, 7 + 70_000_000) is None
-    assert said(7, 7 + 100_000_000) == "mlx5_0 carries 0.64 Gb/s (port_xmit_data), and an idle NIC at most 0.5"
-    assert said(0xFFFFFFFF, 0xFFFFFFFF) == "no byte counter was read twice on mlx5_0", "it has stopped at its end"
+    assert summary(7, 7 + 70_000_000) is None
+    assert summary(7, 7 + 100_000_000) == "mlx5_0 carries 0.64 Gb/s (port_xmit_data), and an idle NIC at most 0.5"
+    assert summary(0xFFFFFFFF, 0xFFFFFFFF) == "no byte counter was read twice on mlx5_0", "it has stopped at its end"

@@ -35,16 +35,16 @@ class Pod:
     ) -> None:  # fmt: skip
         """One test; words instead of a rate are why there is none, and error is their kind."""
         self.slots += 1
-        told = isinstance(gbit_s, float)
+        result = isinstance(gbit_s, float)
         asked = {"mtu": 4096, "gid_index": 3, "qps": 4, "bytes": 1048576}
         common = {"kind": kind, "step": 0, "memory": memory, "device": device, "peer_device": device, "path": "leaf", "round": self.slots, **asked}
         item = f"client {self.slots}"
-        ended = {"status": "ok", "words": None, "error": None} if told else {"status": "unknown", "words": gbit_s, "error": error}
+        ended = {"status": "ok", "words": None, "error": None} if result else {"status": "unknown", "words": gbit_s, "error": error}
         client = {**common, "item": item, "role": "client", "peer": receiver, **ended}
         server = {**common, "item": f"server {self.slots}", "role": "server", "peer": sender, "status": "ok", "words": None, "error": None}
         self.jobs.setdefault(sender, []).append(client)
         self.jobs.setdefault(receiver, []).append(server)
-        if told:
+        if result:
             self.rates.setdefault(sender, []).append({"item": item, "device": device, "gbit_s": gbit_s, **asked})
 
     def judge(self, host: str, rails: list[dict[str, t.Any]] | None = None, **other: t.Any) -> list[str]:
@@ -94,7 +94,7 @@ def test_a_path_is_named_at_both_ends_where_each_is_well_with_others(pod):
     assert "the path" in pod.judge("b")[0]
 
 
-def test_a_host_whose_rail_is_well_alone_is_told_from_a_slow_rail(pod):
+def test_a_host_whose_rail_is_well_alone_is_distinguished_from_a_slow_rail(pod):
     pod.test("a", "b", 180.0)
     pod.test("c", "b", 380.0)
     pod.test("a", "b", 381.0, kind="retest")
@@ -184,13 +184,13 @@ def test_a_group_that_sent_nothing_has_no_median(pod):
         list(checks.slow_rail(pod.jobs, pod.rates, 90))
 
 
-@pytest.mark.parametrize(("column", "told"), [("mtu", 1024), ("gid_index", 1), ("qps", 1), ("bytes", 65536), ("device", "mlx5_9"), ("mtu", None)])
-def test_another_measurement_than_was_asked_is_unknown(pod, column, told):
+@pytest.mark.parametrize(("column", "result"), [("mtu", 1024), ("gid_index", 1), ("qps", 1), ("bytes", 65536), ("device", "mlx5_9"), ("mtu", None)])
+def test_another_measurement_than_was_asked_is_unknown(pod, column, result):
     pod.test("a", "b", 380.0)
     assert list(checks.measured_as_asked(pod.rates["a"], pod.jobs["a"])) == []
-    pod.rates["a"][0][column] = told
+    pod.rates["a"][0][column] = result
     (found,) = checks.measured_as_asked(pod.rates["a"], pod.jobs["a"])
-    assert (found.severity, found.where, found.actual) == ("unknown", f"client 1 {column}", "not reported" if told is None else str(told))
+    assert (found.severity, found.where, found.actual) == ("unknown", f"client 1 {column}", "not reported" if result is None else str(result))
 
 
 def counters(**values: int) -> list[dict[str, t.Any]]:
@@ -265,10 +265,10 @@ def test_a_perftest_without_gpu_memory_is_a_skip_unless_it_is_asked_for(pod):
 @pytest.mark.parametrize("line", ["Gid index should be less than 4", "Port number 1 state is Down: this build refuses an option"])
 def test_what_a_perftest_prints_does_not_make_it_one_without_gpu_memory(pod, line: str):
     """Neither words like those of another error nor text of the device decide: only the kind of the error does."""
-    said = explain_error(line)
-    assert said is not None and said.kind is None
+    output = explain_error(line)
+    assert output is not None and output.kind is None
     pod.test("a", "b", 380.0)
-    pod.test("a", "b", str(said), memory="cuda", error=said.kind)
+    pod.test("a", "b", str(output), memory="cuda", error=output.kind)
     (finding,) = gpu(pod)
     assert finding.startswith("mlx5_0, cuda memory: expected 90 % of the 380 Gb/s from host memory, got ")
 
@@ -310,7 +310,7 @@ def test_what_both_ends_counted_stands_beside_a_slow_rate(pod):
     assert "meanwhile" not in pod.judge("a")[0], "no counter was read"
 
 
-def test_counters_that_went_back_are_said_to_be_reset(pod):
+def test_counters_that_went_back_are_reported_as_reset(pod):
     pod.test("a", "b", 180.0)
     pod.test("a", "c", 181.0)
     pod.test("c", "b", 380.0)

@@ -12,7 +12,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.routing i
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.routing.sessions import bgp_established, bgp_settled
 
 
-def said(findings):
+def summary(findings):
     return [(str(one), one.severity) for one in findings]
 
 
@@ -43,12 +43,12 @@ def bgp(rows, neighbors=None):
 
 def test_numbered_sessions():
     assert bgp(sessions()) == []
-    assert said(bgp(sessions(session(1, "Active")))) == [("spine01 (172.16.0.1): expected Established with AS 65000, got Active with AS 65000", None)]
-    assert said(bgp(sessions(session(1, "Idle", 65999)))) == [("spine01 (172.16.0.1): expected Established with AS 65000, got Idle with AS 65999", None)]
-    assert said(bgp(sessions(session(1, "Established", 65999)))) == [
+    assert summary(bgp(sessions(session(1, "Active")))) == [("spine01 (172.16.0.1): expected Established with AS 65000, got Active with AS 65000", None)]
+    assert summary(bgp(sessions(session(1, "Idle", 65999)))) == [("spine01 (172.16.0.1): expected Established with AS 65000, got Idle with AS 65999", None)]
+    assert summary(bgp(sessions(session(1, "Established", 65999)))) == [
         ("spine01 (172.16.0.1): expected Established with AS 65000, got Established with AS 65999", None)
     ]
-    assert said(bgp(sessions()[1:])) == [("spine01 (172.16.0.1): expected Established with AS 65000, got no such neighbor", None)]
+    assert summary(bgp(sessions()[1:])) == [("spine01 (172.16.0.1): expected Established with AS 65000, got no such neighbor", None)]
     # The port decides which gate groups the finding closes.
     assert [one.port for one in bgp(sessions(session(1, "Idle (Admin)")))] == ["swp1"]
 
@@ -56,7 +56,7 @@ def test_numbered_sessions():
 def test_unnumbered_sessions_are_found_by_their_port():
     neighbors = [uplink(number, None) for number in (1, 2, 3, 4)]
     assert bgp(sessions(name="swp{}"), neighbors) == []
-    assert said(bgp(sessions(session(1, "Connect", name="swp{}"), name="swp{}"), neighbors)) == [
+    assert summary(bgp(sessions(session(1, "Connect", name="swp{}"), name="swp{}"), neighbors)) == [
         ("spine01 (swp1): expected Established with AS 65000, got Connect with AS 65000", None)
     ]
 
@@ -64,13 +64,13 @@ def test_unnumbered_sessions_are_found_by_their_port():
 def test_sessions_whose_addresses_are_not_planned_are_counted_by_as():
     neighbors = [uplink(number, None) for number in (1, 2, 3, 4)]
     assert bgp(sessions(), neighbors) == []
-    assert said(bgp(sessions(session(1, "Active")), neighbors)) == [
+    assert summary(bgp(sessions(session(1, "Active")), neighbors)) == [
         ("AS 65000: expected 4 Established neighbors, got 3 (172.16.0.1 Active with AS 65000)", None)
     ]
-    assert said(bgp(sessions(session(1, "Idle", 65999)), neighbors)) == [
+    assert summary(bgp(sessions(session(1, "Idle", 65999)), neighbors)) == [
         ("AS 65000: expected 4 Established neighbors, got 3 (172.16.0.1 Idle with AS 65999)", None)
     ]
-    assert said(bgp([], neighbors)) == [("AS 65000: expected 4 Established neighbors, got 0", None)]
+    assert summary(bgp([], neighbors)) == [("AS 65000: expected 4 Established neighbors, got 0", None)]
     assert unknown(bgp(sessions(), [uplink(1, None, None)]))
     assert unknown(bgp(sessions(), [uplink(1, asn=None)]))
 
@@ -94,13 +94,13 @@ def aged(*seconds, name="172.16.0.{}"):
 def test_a_session_that_came_up_a_short_time_ago():
     assert settled(aged(300, 9000, 9000, 9000)) == []
     found = settled(aged(12, 9000, 9000, 9000))
-    assert said(found) == [("spine01 (172.16.0.1): expected Established for 300 s or longer, got established 12 s ago", None)]
+    assert summary(found) == [("spine01 (172.16.0.1): expected Established for 300 s or longer, got established 12 s ago", None)]
     assert [(one.port, one.cause) for one in found] == [("swp1", None)]
     # By its port, and by its AS where the plan has neither.
-    assert said(settled(aged(12, 9000, name="swp{}"), neighbors=[uplink(1, None), uplink(2, None)])) == [
+    assert summary(settled(aged(12, 9000, name="swp{}"), neighbors=[uplink(1, None), uplink(2, None)])) == [
         ("spine01 (swp1): expected Established for 300 s or longer, got established 12 s ago", None)
     ]
-    assert said(settled(aged(12, 9000), neighbors=[uplink(1, None), uplink(2, None)])) == [
+    assert summary(settled(aged(12, 9000), neighbors=[uplink(1, None), uplink(2, None)])) == [
         ("172.16.0.1 (AS 65000): expected Established for 300 s or longer, got established 12 s ago", None)
     ]
 
@@ -110,12 +110,12 @@ def test_a_session_whose_link_was_shut_on_purpose_in_this_run_is_young():
     assert settled(aged(12, 9000, 9000, 9000), link=link) == []
     assert [one.port for one in settled(aged(12, 14, 9000, 9000), link=link)] == ["swp2"]
     # One that is as young for a longer time was reset before.
-    assert said(settled(aged(290, 9000, 9000, 9000), link={**link, "leaf": "leaf02"})) != []
+    assert summary(settled(aged(290, 9000, 9000, 9000), link={**link, "leaf": "leaf02"})) != []
 
 
 def test_the_switch_that_restarted_is_named():
     found = settled(aged(12, 14, 13, 12))
-    assert said(found) == [("all sessions: expected Established for 300 s or longer, got established 12 to 14 s ago", None)]
+    assert summary(found) == [("all sessions: expected Established for 300 s or longer, got established 12 to 14 s ago", None)]
     assert found[0].cause.startswith("All sessions of leaf01 are as young")
     (found,) = settled(aged(12, 9000, 9000, 9000), {"spine01": aged(12, 11)})
     assert found.where.startswith("spine01") and found.cause.startswith("All sessions of spine01 are as young")
@@ -146,7 +146,7 @@ FOUR = route("10.52.0.0/24", (1, 2, 3, 4))
 
 
 def ecmp(rows, rails=RAILS, role="leaf", topology="rail_optimised"):
-    return said(routing.ecmp_paths(rows, role, topology, 4, rails))
+    return summary(routing.ecmp_paths(rows, role, topology, 4, rails))
 
 
 def test_four_paths():
@@ -216,10 +216,12 @@ def ping(received=20, average=0.05, sent=20):
 
 def test_pings():
     where = "mlx5_0 to gpu02 mlx5_0 (10.51.0.2)"
-    assert said(routing.rails_reachable([ping()], [PAIR], 5.0, RAILS_OF_PAIR)) == []
-    assert said(routing.rails_reachable([ping(16)], [PAIR], 5.0, RAILS_OF_PAIR)) == [(f"{where}: expected no loss, got 20 % loss, 16 of 20", None)]
-    assert said(routing.rails_reachable([ping(0, None)], [PAIR], 5.0, RAILS_OF_PAIR)) == [(f"{where}: expected no loss, got 100 % loss, 0 of 20", None)]
-    assert said(routing.rails_reachable([ping(average=7.5)], [PAIR], 5.0, RAILS_OF_PAIR)) == [(f"{where}: expected at most 5 ms on average, got 7.5 ms", None)]
+    assert summary(routing.rails_reachable([ping()], [PAIR], 5.0, RAILS_OF_PAIR)) == []
+    assert summary(routing.rails_reachable([ping(16)], [PAIR], 5.0, RAILS_OF_PAIR)) == [(f"{where}: expected no loss, got 20 % loss, 16 of 20", None)]
+    assert summary(routing.rails_reachable([ping(0, None)], [PAIR], 5.0, RAILS_OF_PAIR)) == [(f"{where}: expected no loss, got 100 % loss, 0 of 20", None)]
+    assert summary(routing.rails_reachable([ping(average=7.5)], [PAIR], 5.0, RAILS_OF_PAIR)) == [
+        (f"{where}: expected at most 5 ms on average, got 7.5 ms", None)
+    ]
     for rows in ([], [ping(0, None, 0)], [ping(average=None)], [{**ping(), "target": "10.51.0.3"}]):
         assert unknown(routing.rails_reachable(rows, [PAIR], 5.0, RAILS_OF_PAIR))
     with pytest.raises(CannotTell, match="no ping is planned"):
@@ -232,7 +234,7 @@ def probe(answered, flows=16):
 
 def test_full_size_probes():
     def judged(rows, planned=(PAIR,), responder=(), pings=(PAIR,)):
-        return said(routing.path_carries_full_size(rows, list(planned), list(pings), responder))
+        return summary(routing.path_carries_full_size(rows, list(planned), list(pings), responder))
 
     assert judged([probe(16)]) == []
     assert judged([probe(12)]) == [("mlx5_0 to gpu02 mlx5_0 (10.51.0.2): expected 16 flows of 9000 bytes answered, got 12", None)]
@@ -255,25 +257,25 @@ def size(port, mtu):
 
 
 def test_mtu_of_both_ends():
-    assert said(routing.path_mtu(size("Et33/1", 9214), {"spine01": size("Ethernet0", 9214)}, SPINE, "leaf")) == []
-    assert said(routing.path_mtu(size("Et33/1", 1500), {"spine01": size("Ethernet0", 9214)}, SPINE, "leaf")) == [
+    assert summary(routing.path_mtu(size("Et33/1", 9214), {"spine01": size("Ethernet0", 9214)}, SPINE, "leaf")) == []
+    assert summary(routing.path_mtu(size("Et33/1", 1500), {"spine01": size("Ethernet0", 9214)}, SPINE, "leaf")) == [
         ("Ethernet33/1: expected the MTU of spine01 Ethernet0, 9214, got 1500", None)
     ]
     assert len(list(routing.path_mtu(size("Et33/1", 9216), {"spine01": size("Ethernet0", 9214)}, SPINE, "leaf"))) == 1
 
 
 def test_a_leaf_may_take_more_than_its_host_sends():
-    assert said(routing.path_mtu(size("Et1/1", 9214), {"gpu01": size("ens1np0", 9000)}, HOST, "leaf")) == []
-    assert said(routing.path_mtu(size("ens1np0", 9000), {"leaf01": size("Et1/1", 9214)}, LEAF, "host")) == []
-    assert said(routing.path_mtu(size("Et1/1", 1500), {"gpu01": size("ens1np0", 9000)}, HOST, "leaf")) == [
+    assert summary(routing.path_mtu(size("Et1/1", 9214), {"gpu01": size("ens1np0", 9000)}, HOST, "leaf")) == []
+    assert summary(routing.path_mtu(size("ens1np0", 9000), {"leaf01": size("Et1/1", 9214)}, LEAF, "host")) == []
+    assert summary(routing.path_mtu(size("Et1/1", 1500), {"gpu01": size("ens1np0", 9000)}, HOST, "leaf")) == [
         ("Ethernet1/1: expected at least the MTU of gpu01 ens1np0, 9000, got 1500", None)
     ]
-    assert said(routing.path_mtu(size("ens1np0", 9000), {"leaf01": size("Et1/1", 1500)}, LEAF, "host")) == [
+    assert summary(routing.path_mtu(size("ens1np0", 9000), {"leaf01": size("Et1/1", 1500)}, LEAF, "host")) == [
         ("ens1np0: expected at most the MTU of leaf01 Ethernet1/1, 1500, got 9000", None)
     ]
 
 
-def test_an_mtu_that_is_not_told_is_unknown():
+def test_an_mtu_that_is_not_reported_is_unknown():
     peers = {"gpu01": size("ens1np0", 9000)}
     assert unknown(routing.path_mtu([], peers, HOST, "leaf"))
     assert unknown(routing.path_mtu(size("Et1/1", None), peers, HOST, "leaf"))
@@ -286,7 +288,7 @@ def test_an_mtu_that_is_not_told_is_unknown():
 
 def ratio(hosts, uplinks, role="leaf", topology="rail_optimised"):
     cables = [{"peer_role": "host"}] * hosts + [{"peer_role": "spine"}] * uplinks
-    return said(capacity.oversubscription(role, topology, cables, 400.0, 1.0, 2.0))
+    return summary(capacity.oversubscription(role, topology, cables, 400.0, 1.0, 2.0))
 
 
 def test_oversubscription():
@@ -301,8 +303,8 @@ def test_oversubscription():
 
 def test_uplinks_count_by_their_speed():
     cables = [{"peer_role": "host", "gbit_s": None}] * 32 + [{"peer_role": "spine", "gbit_s": 800.0}] * 16
-    assert said(capacity.oversubscription("leaf", "rail_optimised", cables, 400.0, 1.0, 2.0)) == []
-    assert said(capacity.oversubscription("leaf", "rail_optimised", cables[:-8], 400.0, 1.0, 2.0)) == [
+    assert summary(capacity.oversubscription("leaf", "rail_optimised", cables, 400.0, 1.0, 2.0)) == []
+    assert summary(capacity.oversubscription("leaf", "rail_optimised", cables[:-8], 400.0, 1.0, 2.0)) == [
         ("uplinks: expected at most 1:1, got 2:1 (32 host ports, 8 uplinks)", "warn")
     ]
 
@@ -372,10 +374,10 @@ def test_an_unnumbered_session_is_found_by_any_spelling_of_its_port():
 
 def test_a_rail_that_nobody_pings_is_unknown():
     lonely = {"device": "mlx5_5", "netdev": "ens5np0", "gpu": 1, "leaf": "leaf02"}
-    assert said(routing.rails_reachable([ping()], [PAIR], 5.0, [*RAILS_OF_PAIR, lonely])) == [
+    assert summary(routing.rails_reachable([ping()], [PAIR], 5.0, [*RAILS_OF_PAIR, lonely])) == [
         ("mlx5_5: expected a ping to a rail of another host, got none is planned: pod_rails has no address of it", "unknown")
     ]
     with_address = {**lonely, "address": "10.55.0.1/24"}
-    assert said(routing.rails_reachable([ping()], [PAIR], 5.0, [*RAILS_OF_PAIR, with_address])) == [
+    assert summary(routing.rails_reachable([ping()], [PAIR], 5.0, [*RAILS_OF_PAIR, with_address])) == [
         ("mlx5_5: expected a ping to a rail of another host, got none is planned: no other host under test has an address of such a rail", "unknown")
     ]

@@ -39,14 +39,14 @@ def downlinks(offered: float = 3.0, flows: int = 1024) -> Rows:
 def rates(gbit_s: float = 285.0) -> tuple[dict[str, Rows], dict[str, Rows]]:
     """Jobs and rates of one sender to each receiver."""
     jobs: dict[str, Rows] = {}
-    told: dict[str, Rows] = {}
+    result: dict[str, Rows] = {}
     for number, ends in enumerate(ENDS.values()):
         for host, device in ends:
             item = f"to {host}"
             row = {"kind": "incast across groups", "role": "client", "item": item, "device": "mlx5_5", "peer": host, "peer_device": device, "round": 3 + number}
             jobs.setdefault("gpu09", []).append({**row, "status": "ok", "words": None, "error": None})
-            told.setdefault("gpu09", []).append({"item": item, "gbit_s": gbit_s})
-    return jobs, told
+            result.setdefault("gpu09", []).append({"item": item, "gbit_s": gbit_s})
+    return jobs, result
 
 
 def counted(column: str, *counts: int | None) -> Rows:
@@ -193,7 +193,7 @@ def test_a_spine_that_leaves_avoid_is_named_and_no_other() -> None:
     assert balanced({**polarised, "leaf03": EVEN["leaf01"]}, cables=of_three) == []
 
 
-def test_a_spine_that_most_leaves_prefer_is_named_where_it_can_be_told() -> None:
+def test_a_spine_that_most_leaves_prefer_is_named_where_it_can_be_reported() -> None:
     now = EVEN | sent(dict.fromkeys(LEAVES, (100, 200, 100)), {})
     assert [severity for _words, severity in balanced(now)] == ["warn"]
     two = [cable for cable in CABLES if cable["spine"] != "spine03"]
@@ -232,10 +232,10 @@ def test_receivers_together_get_what_their_uplinks_carry() -> None:
 
 
 def shared(own: float | None) -> list[tuple[str, str | None]]:
-    jobs, told = rates(300.0)
-    told["gpu09"] = [{**row, "gbit_s": own} if row["item"] == "to gpu01" else row for row in told["gpu09"] if own is not None or row["item"] != "to gpu01"]
+    jobs, result = rates(300.0)
+    result["gpu09"] = [{**row, "gbit_s": own} if row["item"] == "to gpu01" else row for row in result["gpu09"] if own is not None or row["item"] != "to gpu01"]
     planned = [{"round": 3, "across": True, "role": "receiver", "device": "mlx5_0", "beside": ENDS["leaf01"]}]
-    return [(str(one), one.severity) for one in across.across_fair_share(jobs, told, planned, "", "gpu01", 50.0)]
+    return [(str(one), one.severity) for one in across.across_fair_share(jobs, result, planned, "", "gpu01", 50.0)]
 
 
 def test_a_receiver_gets_its_part() -> None:

@@ -16,7 +16,7 @@ Rows = list[dict[str, t.Any]]
 CABLES = [{"port": f"Ethernet{number}/1", "peer": f"spine0{number}", "peer_port": "Ethernet0", "medium": "optic"} for number in (1, 2)]
 
 
-def said(findings: t.Iterable[Finding]) -> list[tuple[str, str | None]]:
+def summary(findings: t.Iterable[Finding]) -> list[tuple[str, str | None]]:
     return [(str(one), one.severity) for one in findings]
 
 
@@ -26,7 +26,7 @@ def links(*changes: int | None, column: str = "changes") -> Rows:
 
 
 def flaps(now: Rows, before: Rows) -> list[tuple[str, str | None]]:
-    return said(switch_link_flaps(now, before, CABLES))
+    return summary(switch_link_flaps(now, before, CABLES))
 
 
 def test_a_link_that_changes_in_the_soak() -> None:
@@ -63,7 +63,7 @@ def module(
 
 
 def health(*odd: t.Any, rest: Rows | None = None) -> list[tuple[str, str | None]]:
-    return said(optic_health([*odd, *([module(2)] if rest is None else rest)], CABLES, 70, 80, -8))
+    return summary(optic_health([*odd, *([module(2)] if rest is None else rest)], CABLES, 70, 80, -8))
 
 
 def test_temperature_of_optics() -> None:

@@ -14,13 +14,13 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.links.swi
 Rows = list[dict[str, t.Any]]
 
 
-def said(findings: t.Iterable[Finding]) -> list[tuple[str, str | None]]:
+def summary(findings: t.Iterable[Finding]) -> list[tuple[str, str | None]]:
     return [(str(one), one.severity) for one in findings]
 
 
 def release(own: str, **others: str) -> list[tuple[str, str | None]]:
     peers = {node: [{"version": version}] for node, version in {**others, "leaf01": own, "spine01": "9.9"}.items()}
-    return said(nos_uniform([{"version": own}], peers, "leaf01", ["leaf02", "leaf03"], "leaf"))
+    return summary(nos_uniform([{"version": own}], peers, "leaf01", ["leaf02", "leaf03"], "leaf"))
 
 
 def test_one_release_on_all_switches_of_a_role() -> None:
@@ -44,21 +44,21 @@ def heat(celsius: float | None, warning: float | None = 95.0, critical: float | 
 
 
 def test_power_supplies_and_fans() -> None:
-    assert said(switch_environment(part("OK"), part("Ok"), heat(50))) == []
-    assert said(switch_environment(part("powerLoss"), part("Not OK"), heat(50))) == [
+    assert summary(switch_environment(part("OK"), part("Ok"), heat(50))) == []
+    assert summary(switch_environment(part("powerLoss"), part("Not OK"), heat(50))) == [
         ("power supply 1: expected ok, got powerLoss", "warn"),
         ("fan 1: expected ok, got Not OK", "warn"),
     ]
     # An empty bay is no failure.
-    assert said(switch_environment(part("NOT PRESENT", present=False))) == []
+    assert summary(switch_environment(part("NOT PRESENT", present=False))) == []
     for nothing in (None, []):
         with pytest.raises(NotApplicable):
             list(switch_environment(nothing, nothing, nothing))
 
 
 def test_temperatures() -> None:
-    assert said(switch_environment(None, None, heat(95))) == [("temperature ASIC: expected below 95 degrees C, got 95", "warn")]
-    assert said(switch_environment(None, None, heat(105))) == [("temperature ASIC: expected below 105 degrees C, got 105", None)]
-    assert said(switch_environment(None, None, heat(200, None, None))) == [] == said(switch_environment(None, None, heat(40, 0.0, 0.0)))
-    assert said(switch_environment(None, None, heat(None) + heat(50))) == []
-    assert said(switch_environment(None, None, heat(None))) == [("temperatures: expected of every sensor, got not reported by any", "unknown")]
+    assert summary(switch_environment(None, None, heat(95))) == [("temperature ASIC: expected below 95 degrees C, got 95", "warn")]
+    assert summary(switch_environment(None, None, heat(105))) == [("temperature ASIC: expected below 105 degrees C, got 105", None)]
+    assert summary(switch_environment(None, None, heat(200, None, None))) == [] == summary(switch_environment(None, None, heat(40, 0.0, 0.0)))
+    assert summary(switch_environment(None, None, heat(None) + heat(50))) == []
+    assert summary(switch_environment(None, None, heat(None))) == [("temperatures: expected of every sensor, got not reported by any", "unknown")]

@@ -14,6 +14,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.watched i
 Rows = list[dict[str, t.Any]]
 RAILS = [{"device": "mlx5_0", "netdev": "rail0", "pci": "0000:18:00.0"}, {"device": "mlx5_3", "netdev": "rail1", "pci": "0000:40:00.0"}]
 PER_TB = {"pod_load_errors_max_per_tb": 10}
+LOSSLESS = {**PER_TB, "pod_drops_max_per_tb": 0, "pod_adaptive_routing": False}
 CLASS = {"pod_roce_priority": 3, "pod_other_priorities": [], "pod_other_class_max_percent": 5}
 PAUSES = {"pod_roce_priority": 3, "pod_link_gbit_s": 400, "pod_pause_warn_percent": 1, "pod_pause_max_percent": 5}
 
@@ -63,7 +64,7 @@ def test_a_counter_that_one_rail_lacks_is_unknown_and_one_that_all_lack_is_no_pa
     with pytest.raises(NotApplicable, match="not reported"):
         list(network.links_under_load(nic(MOVED), nic(MOVED), RAILS, **PER_TB))
     with pytest.raises(NotApplicable, match="not reported"):
-        list(network.losses_under_load(nic(MOVED), nic(MOVED), [], [], RAILS, 3, **PER_TB))
+        list(network.losses_under_load(nic(MOVED), nic(MOVED), [], [], RAILS, 3, **LOSSLESS))
 
 
 def test_a_counter_that_went_back_is_no_pass() -> None:
@@ -75,12 +76,21 @@ def test_losses_name_the_rail_and_what_grew() -> None:
     idle, lost = {"packet_seq_err": 2, "local_ack_timeout_err": 0, "out_of_sequence": 0}, {"packet_seq_err": 2002, "local_ack_timeout_err": 1}
     discards = {"rx_prio3_discards": 0, **MOVED}
     judged = network.losses_under_load(
-        nic(discards), nic(discards), nic(idle, key="device"), nic({**idle, **lost}, {**idle, "out_of_sequence": 7}, key="device"), RAILS, 3, **PER_TB
+        nic(discards), nic(discards), nic(idle, key="device"), nic({**idle, **lost}, {**idle, "out_of_sequence": 7}, key="device"), RAILS, 3, **LOSSLESS
     )
     assert found(judged) == [
         ("mlx5_0", "packet_seq_err +2000, local_ack_timeout_err +1 in 0 TB", None),
         ("mlx5_3 out_of_sequence", "7", "warn"),
     ]
+
+
+def test_a_lossy_transport_loses_as_much_as_is_planned_and_no_more() -> None:
+    idle, lost = {"packet_seq_err": 2, "local_ack_timeout_err": 0, "out_of_sequence": 0}, {"packet_seq_err": 2002, "out_of_sequence": 9}
+    discards = {"rx_prio3_discards": 0, **MOVED}
+    for most, words in ((2000, []), (1999, [("mlx5_0", "packet_seq_err +2000 in 0 TB", None)])):
+        given = {**LOSSLESS, "pod_drops_max_per_tb": most}
+        was, now = nic(idle, key="device"), nic({**idle, **lost}, key="device")
+        assert found(network.losses_under_load(nic(discards), nic(discards), was, now, RAILS[:1], 3, **given)) == words
 
 
 def test_a_class_that_no_job_should_use_is_named() -> None:

@@ -85,7 +85,7 @@ def drops(out: list[Row], into: list[Row], moved: int = 0, **more: t.Any) -> lis
     """What is found where a switch had dropped none before the load."""
     was = [[{**row, "dropped_packets": 0} for row in some] for some in (out, into)]
     given = {"interface_bytes_idle": sent(0), "interface_bytes": sent(moved), **more}
-    return found(switches.switch_drops_under_load(was[0], out, was[1], into, CABLES, 3, 10, **given))
+    return found(switches.switch_drops_under_load(was[0], out, was[1], into, CABLES, 3, 10, 0, **given))
 
 
 def out(first: int, second: int = 0, queue: str | None = "UC3") -> list[Row]:
@@ -134,7 +134,7 @@ def test_a_port_without_load_is_a_warning_only_where_it_was_stopped_for_long() -
 
 def test_no_cable_is_no_pass() -> None:
     for judge in (
-        switches.switch_links_under_load([], [], [], 10), switches.switch_drops_under_load([], [], [], [], [], 3, 10),
+        switches.switch_links_under_load([], [], [], 10), switches.switch_drops_under_load([], [], [], [], [], 3, 10, 0),
         switches.switch_pauses_under_load([], [], [], **LIMITS),
     ):  # fmt: skip
         with pytest.raises(CannotTell):

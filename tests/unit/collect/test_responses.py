@@ -32,9 +32,9 @@ def reply(name: str, *answers: CommandResult) -> ReadingResult:
     return reading_result(ask(name), "linux", answers)
 
 
-def answer(name: str, **said) -> CommandResult:
+def answer(name: str, **output) -> CommandResult:
     source = ask(name).sources[0]
-    return CommandResult(**{"status": "ran", "source": source, "argv": source.command.split(), **said})
+    return CommandResult(**{"status": "ran", "source": source, "argv": source.command.split(), **output})
 
 
 def test_rail_commands_are_repeated_and_keep_what_only_the_node_knows() -> None:
@@ -50,7 +50,7 @@ def test_a_source_for_other_gpus_does_not_apply() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "words"),
+    ("output", "words"),
     [
         ({"status": "missing", "stderr": "ibstat: not found on PATH"}, "ibstat: not found on PATH"),
         ({"status": "failed", "stderr": "ibstat could not be run: [Errno 11] x"}, "ibstat could not be run: [Errno 11] x"),
@@ -65,8 +65,8 @@ def test_a_source_for_other_gpus_does_not_apply() -> None:
         ({"rc": 0, "stdout": "hello\n"}, "ibstat: no row was found in the text"),
     ],
 )
-def test_each_way_of_not_answering_has_its_words(said, words) -> None:
-    found = reply("ibstat", answer("ibstat", **said))
+def test_each_way_of_not_answering_has_its_words(output, words) -> None:
+    found = reply("ibstat", answer("ibstat", **output))
     assert found.status == "unknown" and found.words.startswith(words) and found.rows == []
 
 
@@ -80,8 +80,8 @@ def test_a_tool_that_fails_without_a_word_shows_what_it_was_to_read() -> None:
 @pytest.mark.parametrize(("status", "found"), [("missing", "not_applicable"), ("failed", "unknown")])
 def test_a_tool_that_need_not_be_there_is_lacking_only_where_it_is_not_there(status, found) -> None:
     """A node without a process to spare has the tool, and what it would have said is not known."""
-    said = [answer("link_quality", status=status, rc=None, stderr=f"mlxlink {status}") for _rail in RAILS]
-    assert reply("link_quality", *said).status == found
+    output = [answer("link_quality", status=status, rc=None, stderr=f"mlxlink {status}") for _rail in RAILS]
+    assert reply("link_quality", *output).status == found
 
 
 def test_one_rail_that_does_not_answer_leaves_the_table_unread() -> None:
@@ -104,15 +104,15 @@ def test_an_empty_mesh_is_an_answer_and_rails_that_nobody_plans_are_none() -> No
     assert [reading_result(one, "linux", []).status for one in asks] == ["ok", "unknown"]
 
 
-def test_a_run_keeps_what_it_is_told_to_keep() -> None:
+def test_a_run_keeps_what_it_is_reported_to_keep() -> None:
     what = reading("ibstat")
     assert kept_rows(what, [{"device": "mlx5_0"}]) == [{"device": "mlx5_0"}]
 
 
-def kept_command(name: str, **said) -> dict:
+def kept_command(name: str, **output) -> dict:
     """A command as a run keeps it beside its text."""
     blank = {"reading": name, "argv": ask(name).sources[0].command.split(), "status": "ran", "rc": 0, "stderr": "", "seconds": 0.1, "cut": False}
-    return {**blank, **said}
+    return {**blank, **output}
 
 
 def test_a_kept_text_is_judged_with_the_status_that_its_tool_ended_with() -> None:
@@ -134,12 +134,12 @@ def test_of_the_alternatives_that_a_switch_was_asked_one_is_enough() -> None:
 
 
 @pytest.mark.parametrize(("text", "unparsed"), [("GARBAGE of another release\n", True), ("", False)])
-def test_a_text_of_an_unknown_form_is_told_from_no_text(text: str, unparsed: bool) -> None:
+def test_a_text_of_an_unknown_form_is_distinguished_from_no_text(text: str, unparsed: bool) -> None:
     assert reply("ibstat", answer("ibstat", stdout=text)).unparsed == unparsed
 
 
 def test_a_command_that_a_switch_refuses_is_not_of_an_unknown_form() -> None:
     one = queries_for(["ecn_settings"], {"platform": "sonic", "values": {}, "items": {"rail": [], "port": []}})[0][0]
     for text, unparsed in (("Usage: show [OPTIONS]\n", False), ("Profile: X\nwhatever\n", True)):
-        told = CommandResult(status="ran", source=one.sources[0], argv=["show", "ecn"], stdout=text)
-        assert reading_result(one, "sonic", [told]).unparsed == unparsed
+        result = CommandResult(status="ran", source=one.sources[0], argv=["show", "ecn"], stdout=text)
+        assert reading_result(one, "sonic", [result]).unparsed == unparsed

@@ -101,8 +101,8 @@ class Run:
         """Judge a layer in which all nodes respond, some with another boot; returns the nodes that ``same_boot`` names, with its words."""
         state = self.book.state()
         for node in state.members[layer]:
-            said = {"answered": True, "words": "", "contacted": True, "boot_id": "1", "uptime_seconds": None, "asked_at": 0.0, **boots.get(node, {})}
-            self.book.keep_answers(layer, node, "now", {}, said, [])
+            output = {"answered": True, "words": "", "contacted": True, "boot_id": "1", "uptime_seconds": None, "asked_at": 0.0, **boots.get(node, {})}
+            self.book.keep_answers(layer, node, "now", {}, output, [])
         _judged, verdicts = verdicts_of_layer(self.book, self.plan, state, layer, lambda _node: None)
         self.book.keep_state(state)
         return {one.host or "": one.words for one in verdicts if one.check == "same_boot"}

@@ -296,8 +296,8 @@ def test_a_waiver_names_the_host_of_a_groups_finding_and_may_be_of_it() -> None:
 
 
 def test_a_verdict_keeps_its_words_where_a_finding_stands() -> None:
-    told = replace(verdict("leaf01", check="port_speed"), words="of two ports")
-    assert settle(told, PORT_SPEED, list(FOUND), [Waiver("port_speed", "leaf01", "Ethernet1", "x", TODAY)], TODAY).words == "of two ports"
+    result = replace(verdict("leaf01", check="port_speed"), words="of two ports")
+    assert settle(result, PORT_SPEED, list(FOUND), [Waiver("port_speed", "leaf01", "Ethernet1", "x", TODAY)], TODAY).words == "of two ports"
 
 
 def test_a_verdict_survives_its_record() -> None:

@@ -41,8 +41,8 @@ def declare(monkeypatch):
 
 
 def envelope(boot_id: str = "1", **readings: t.Any) -> dict[str, t.Any]:
-    said = {name: rows if isinstance(rows, dict) else {"status": "ok", "words": "", "rows": rows, "evidence": None} for name, rows in readings.items()}
-    return {"answered": True, "words": "", "boot_id": boot_id, "uptime_seconds": 1.0, "readings": said}
+    output = {name: rows if isinstance(rows, dict) else {"status": "ok", "words": "", "rows": rows, "evidence": None} for name, rows in readings.items()}
+    return {"answered": True, "words": "", "boot_id": boot_id, "uptime_seconds": 1.0, "readings": output}
 
 
 def judge(now: dict, before: dict | None = None, silent: dict | None = None, members: t.Sequence[str] = ("gpu01",), **values: t.Any):
@@ -64,19 +64,19 @@ def test_rows_without_a_finding_pass_and_a_finding_fails(declare) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "verdict", "words"),
+    ("output", "verdict", "words"),
     [
         ({"status": "unknown", "words": "ethtool: not found on PATH", "rows": [], "evidence": None}, "unknown", "ethtool: not found on PATH"),
         ({"status": "not_applicable", "words": "gpus is for nvidia", "rows": [], "evidence": None}, "skip", "gpus is for nvidia"),
         (None, "unknown", "interface_status was never read"),
     ],
 )
-def test_a_reading_that_is_not_there(declare, said, verdict, words) -> None:
+def test_a_reading_that_is_not_there(declare, output, verdict, words) -> None:
     def port(interface_status):
         return []
 
     declare(port)
-    found = judge({"gpu01": envelope(**{"ip_link": [], **({"interface_status": said} if said else {})})})["port", "gpu01"]
+    found = judge({"gpu01": envelope(**{"ip_link": [], **({"interface_status": output} if output else {})})})["port", "gpu01"]
     assert (found.verdict, found.words) == (verdict, words)
 
 
@@ -175,7 +175,7 @@ def test_a_group_check_sees_its_hosts_and_names_those_that_did_not_tell(declare)
     assert found["even", "rack_02"].verdict == "pass"
 
 
-def test_members_are_held_against_helpers_of_which_nothing_is_said(declare) -> None:
+def test_members_are_held_against_helpers_of_which_nothing_is_reported(declare) -> None:
     def usual(ibstat):
         most = max(row["rate_gbit_s"] for rows in ibstat.values() for row in rows)
         for host, rows in ibstat.items():
@@ -208,7 +208,7 @@ def test_members_that_expect_different_things_cannot_be_compared(declare) -> Non
     assert (found["even"].verdict, found["even"].words) == ("unknown", "members of rack_01 have different pod_link_gbit_s")
 
 
-def test_what_peers_said_and_an_optional_reading(declare) -> None:
+def test_what_peers_reported_and_an_optional_reading(declare) -> None:
     def ends(interface_mtu, interface_mtu_of_peers, lldp_neighbors=None):
         assert lldp_neighbors is None
         yield Finding("peers", "all", ",".join(sorted(interface_mtu_of_peers)))
@@ -247,7 +247,7 @@ def test_members_with_rails_of_the_same_kind_are_compared_wherever_these_end(dec
     assert next(one.words for one in verdicts_of_checks(layer) if one.check == "even") == "members of rack_01 have different pod_rails"
 
 
-def test_a_node_outside_the_limit_is_not_said_to_be_down(tmp_path) -> None:
+def test_a_node_outside_the_limit_is_not_reported_as_down(tmp_path) -> None:
     plan = small_plan()
     groups, silent = groups_in_scope(plan, {"gpu01", "gpu02", "leaf01", "leaf02", "spine01"}, None)
     state = State(
@@ -257,10 +257,10 @@ def test_a_node_outside_the_limit_is_not_said_to_be_down(tmp_path) -> None:
     book = RunStore(tmp_path)
     book.keep_plan(plan, state)
     _layer, verdicts = verdicts_of_layer(book, plan, state, "preflight", lambda _node: None)
-    said = {one.host: one for one in verdicts if one.check == "answered"}
-    assert said["spine02"].verdict == "unknown" and "--limit" in said["spine02"].words
-    assert "--limit" in said["spine02"].cause and "--limit" in said["spine02"].fix and "Log in" not in said["spine02"].fix
-    assert "Log in by hand" in said["spine01"].fix
+    output = {one.host: one for one in verdicts if one.check == "answered"}
+    assert output["spine02"].verdict == "unknown" and "--limit" in output["spine02"].words
+    assert "--limit" in output["spine02"].cause and "--limit" in output["spine02"].fix and "Log in" not in output["spine02"].fix
+    assert "Log in by hand" in output["spine01"].fix
 
 
 def test_a_verdict_states_the_threshold_in_force() -> None:
@@ -477,8 +477,8 @@ def test_what_was_not_read_is_not_what_a_run_left_out(declare) -> None:
         return []
 
     declare(port)
-    for said, verdict in ((LOST, "unknown"), (SKIPPED, "skip")):
-        found = judge({"gpu01": envelope(ip_link=said, ibstat=[])})["port", "gpu01"]
+    for output, verdict in ((LOST, "unknown"), (SKIPPED, "skip")):
+        found = judge({"gpu01": envelope(ip_link=output, ibstat=[])})["port", "gpu01"]
         assert (found.verdict, found.left_out, found.too_few) == (verdict, False, False)
     peers = judge({host: envelope(ip_link=SKIPPED, ibstat=[]) for host in PAIR}, members=PAIR)["port", "gpu02"]
     assert (peers.verdict, peers.left_out) == ("skip", False)

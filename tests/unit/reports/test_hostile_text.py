@@ -120,8 +120,8 @@ def test_results_and_failures_of_tasks_show_all_that_they_say(text: str, capsys:
             return {"msg": text, "rows": [{text: (text, 1)}]}
 
     action = object.__new__(Says)
-    told = action._clean({"fails": False}, {})
-    assert not unseen(told["msg"]) and not unseen("".join(next(iter(told["rows"][0])))) and told["rows"][0].popitem()[1][1] == 1
+    result = action._clean({"fails": False}, {})
+    assert not unseen(result["msg"]) and not unseen("".join(next(iter(result["rows"][0])))) and result["rows"][0].popitem()[1][1] == 1
     assert not unseen(capsys.readouterr().out)
     with pytest.raises(AnsibleActionFail) as failed:
         action._clean({"fails": True}, {})
@@ -131,10 +131,10 @@ def test_results_and_failures_of_tasks_show_all_that_they_say(text: str, capsys:
 @pytest.mark.parametrize("text", ACTING.values(), ids=ACTING)
 def test_a_drafted_wiring_plan_has_only_names_in_its_cells(text: str) -> None:
     """A neighbor gives any text for the name of its port; the cell of a spreadsheet must not begin a formula, and YAML must stay ours."""
-    said = {
+    response = {
         "leaf01": {"lldp_neighbors": [{"port": "Ethernet1", "neighbor": "gpu01", "neighbor_port": text}]},
     }
-    draft = draft_pod({"gpu01": "host", "leaf01": "leaf"}, said, "roce")
+    draft = draft_pod({"gpu01": "host", "leaf01": "leaf"}, response, "roce")
     texts = inventory_files(draft, {"rack_01": ["gpu01"]}, "made")
     cells = [cell for row in csv.reader(io.StringIO(texts["group_vars/cabling.csv"])) for cell in row]
     assert all(not cell or NEIGHBOR_NAME.fullmatch(cell) for cell in cells)

@@ -70,7 +70,7 @@ def book(plan, tmp_path: Path) -> t.Any:
     return book
 
 
-def test_what_a_device_said_is_never_markup(plan, tmp_path: Path) -> None:
+def test_what_a_device_reported_is_never_markup(plan, tmp_path: Path) -> None:
     calm, wild = (
         made_run.make(tmp_path / name, plan, [made_run.verdict(plan, "links", "port_speed", "leaf01", Finding(text, text, text), words=text)])
         for name, text in (("calm", "text"), ("wild", NASTY))
@@ -79,9 +79,9 @@ def test_what_a_device_said_is_never_markup(plan, tmp_path: Path) -> None:
         made_run.printed(book, "links", "leaf01", "interface_status", text.replace("\udcff", ""), ["show", text])
     ours, theirs = Seen(made_run.page(calm)), Seen(made_run.page(wild))
     assert theirs.elements == ours.elements and [name for name, _value in theirs.attributes] == [name for name, _value in ours.attributes]
-    said = json.loads(theirs.scripts["data"])["verdicts"][0][4]
-    assert said == visible(NASTY) and "49" not in said and "onerror" in said
-    assert "\x1b" not in (wild.run / "report.html").read_text() and "\u202e" not in said
+    output = json.loads(theirs.scripts["data"])["verdicts"][0][4]
+    assert output == visible(NASTY) and "49" not in output and "onerror" in output
+    assert "\x1b" not in (wild.run / "report.html").read_text() and "\u202e" not in output
     assert "onerror" in theirs.packed(0)["leaf01"]["texts"][""]
 
 
@@ -109,7 +109,7 @@ def test_every_verdict_and_its_evidence_is_in_the_page(book) -> None:
     }
 
 
-def test_evidence_without_room_is_said_to_be_left_out_and_that_of_findings_stays(book) -> None:
+def test_evidence_without_room_is_reported_as_left_out_and_that_of_findings_stays(book) -> None:
     for number in range(50):
         made_run.printed(book, "routing", "gpu02", f"reading_{number}", str(number) * 50, ["true"])
     kept = RunReader(book.run, book.plan())
@@ -125,8 +125,8 @@ def test_a_run_directory_cannot_lead_out_of_itself(book, tmp_path: Path) -> None
     place = book.run / "evidence" / "links"
     (place / "gpu01" / "lsmod.txt").symlink_to(tmp_path / "secret.txt")
     (place / "gpu02").symlink_to(tmp_path, target_is_directory=True)
-    said = [chunk.packed for chunk in evidence.chunks(RunReader(book.run, book.plan()), set(), 10**6)]
-    text = b"".join(zlib.decompress(base64.b64decode(one), -zlib.MAX_WBITS) for one in said)
+    output = [chunk.packed for chunk in evidence.chunks(RunReader(book.run, book.plan()), set(), 10**6)]
+    text = b"".join(zlib.decompress(base64.b64decode(one), -zlib.MAX_WBITS) for one in output)
     assert b"400000Mb/s" in text and b"treasure" not in text
 
 
@@ -140,13 +140,13 @@ def test_the_checklist_says_command_expected_got_and_fix(book) -> None:
     assert (unjudged.verdict, unjudged.got) == ("unknown", "nothing was evaluated") and unjudged.fix
 
 
-def test_a_check_of_how_loads_ended_is_told_by_what_they_ran() -> None:
+def test_a_check_of_how_loads_ended_is_reported_by_what_they_ran() -> None:
     commands = [{"reading": "nic_counters", "argv": ["ethtool"]}, {"reading": "write_bw", "also": ["load_jobs"], "argv": ["ib_write_bw", "-d", "mlx5_0"]}]
     assert checklist._command(REGISTRY["congestion"]["incasts_ran"], commands) == "ib_write_bw -d mlx5_0"
     assert checklist._command(REGISTRY["congestion"]["incasts_ran"], commands[:1]) == ""
     program = ["python3", "/tmp/loads/7/torch_collectives.py", "--sizes", "1048576," * 30]
-    told = checklist._command(REGISTRY["collectives"]["no_wrong_values"], [{"reading": "collective_ranks", "also": ["collective_rates"], "argv": program}])
-    assert told.startswith("python3 torch_collectives.py --sizes 1048576,") and told.endswith(" …") and len(told) < 170
+    result = checklist._command(REGISTRY["collectives"]["no_wrong_values"], [{"reading": "collective_ranks", "also": ["collective_rates"], "argv": program}])
+    assert result.startswith("python3 torch_collectives.py --sizes 1048576,") and result.endswith(" …") and len(result) < 170
 
 
 def test_a_switch_finding_is_of_the_groups_that_it_touches() -> None:
@@ -186,11 +186,11 @@ def drawn(book: t.Any, one: charts.Chart) -> t.Any:
 
 def test_a_heat_map_keeps_the_worst_of_each_cell(book) -> None:
     rows = [{"target": "10.50.0.2", "device": "mlx5_0", "gbit_s": rate} for rate in (390.0, 71.5)] + [{"target": "10.50.0.9", "gbit_s": 1.0}]
-    made_run.told(book, "rdma", "gpu01", made=rows)
+    made_run.result(book, "rdma", "gpu01", made=rows)
     (one,) = drawn(book, chart("heat_map", x={"host_of": "target"}, y="node"))
     assert (one["xs"], one["ys"], one["cells"]) == (["gpu02"], ["gpu01"], [[0, 0, 71.5]])
     jobs = [{"item": "one", "kind": "write_bw", "peer": "gpu03"}, {"item": "two", "kind": "retest", "peer": "gpu02"}]
-    made_run.told(book, "rdma", "gpu01", load_jobs=jobs, made=[{"item": item, "device": "mlx5_0", "gbit_s": 71.5} for item in ("one", "two")])
+    made_run.result(book, "rdma", "gpu01", load_jobs=jobs, made=[{"item": item, "device": "mlx5_0", "gbit_s": 71.5} for item in ("one", "two")])
     (by_peer,) = drawn(book, chart("heat_map", x={"host_of": "job.peer"}, y="node", only={"job.kind": "write_bw"}))
     assert (by_peer["xs"], by_peer["cells"]) == (["gpu03"], [[0, 0, 71.5]])
     (by_rail,) = drawn(book, chart("heat_map", x={"rail_of": "device"}, y="node"))
@@ -198,15 +198,17 @@ def test_a_heat_map_keeps_the_worst_of_each_cell(book) -> None:
 
 
 def test_a_histogram_counts_every_row_that_has_a_value(book) -> None:
-    made_run.told(book, "links", "gpu01", made=[{"port": "a", "gbit_s": value} for value in (0.2, 0.4, 0.6, None, -0.1)])
+    made_run.result(book, "links", "gpu01", made=[{"port": "a", "gbit_s": value} for value in (0.2, 0.4, 0.6, None, -0.1)])
     (one,) = drawn(book, chart("histogram", step=0.5))
     assert (one["bins"], one["series"]) == ([-0.5, 0.0, 0.5], [{"name": "", "counts": [1, 2, 1]}])
     assert one["worst_rows"][0] == ["gpu01", "a", -0.1]
 
 
 def test_a_curve_is_a_line_a_series_with_what_was_expected(book) -> None:
-    made_run.told(book, "collectives", "gpu01", made=[{"bytes": size, "hosts": hosts, "gbit_s": size / len(hosts)} for size in (8, 4) for hosts in ("a", "ab")])
-    made_run.told(book, "training", "gpu01", made=[{"bytes": 4, "hosts": "other", "gbit_s": 1.0}])
+    made_run.result(
+        book, "collectives", "gpu01", made=[{"bytes": size, "hosts": hosts, "gbit_s": size / len(hosts)} for size in (8, 4) for hosts in ("a", "ab")]
+    )
+    made_run.result(book, "training", "gpu01", made=[{"bytes": 4, "hosts": "other", "gbit_s": 1.0}])
     (one,) = drawn(book, chart("curve", x="bytes", series={"count_of": "hosts"}, only={"hosts": "a*"}, log_x=True, expected="pod_link_gbit_s"))
     assert one["series"] == [{"name": "1 host", "points": [[4, 4.0], [8, 8.0]]}, {"name": "2 hosts", "points": [[4, 2.0], [8, 4.0]]}]
 
@@ -215,7 +217,7 @@ def test_growth_over_time_is_between_samples_and_few_lines_are_drawn(book) -> No
     for number, node in enumerate(["gpu01", "gpu02", "gpu03", "gpu04"]):
         for at in range(3):
             rows = [{"port": f"p{port}", "gbit_s": 100.0 * at * (number + 1)} for port in range(4)]
-            made_run.told(book, "congestion", node, f"during-{at}", 3.0 * at, made=rows)
+            made_run.result(book, "congestion", node, f"during-{at}", 3.0 * at, made=rows)
     (one,) = drawn(book, chart("over_time", series="port", growth=True))
     assert len(one["series"]) == charts.MOST_LINES + 1 and one["series"][0]["points"] == [[3.0, 100.0], [6.0, 100.0]]
     assert one["series"][-1] == {"name": "median of 4 others", "points": [[3.0, 400.0], [6.0, 400.0]]}
@@ -226,7 +228,7 @@ def test_a_heat_map_of_growth_is_of_what_grew_in_the_loads_of_its_layer(book) ->
         rows = [{"device": "mlx5_0", "name": name, "gbit_s": value} for name, value in zip("abc", values)] + [
             {"device": "mlx5_0", "name": phase, "gbit_s": 99.0}
         ]
-        made_run.told(book, layer, "gpu01", phase, made=rows)
+        made_run.result(book, layer, "gpu01", phase, made=rows)
     (one,) = drawn(book, chart("heat_map", x={"rail_of": "device"}, y="node", layer="rdma", growth=True))
     assert one["cells"] == [[0, 0, 0.0]], "the worst is the least; c was reset, and a name that is not in both readings has no growth"
     (one,) = drawn(book, chart("heat_map", x={"rail_of": "device"}, y="node", layer="rdma", growth=True, only={"name": "b"}))
@@ -235,23 +237,23 @@ def test_a_heat_map_of_growth_is_of_what_grew_in_the_loads_of_its_layer(book) ->
 
 def test_a_chart_of_one_layer_takes_no_rows_of_another(book) -> None:
     for layer, rate in (("congestion", 120.0), ("rdma", 390.0)):
-        made_run.told(book, layer, "gpu01", made=[{"device": "mlx5_0", "gbit_s": rate}])
+        made_run.result(book, layer, "gpu01", made=[{"device": "mlx5_0", "gbit_s": rate}])
     (one,) = drawn(book, chart("heat_map", x={"rail_of": "device"}, y="node", layer="rdma"))
     assert one["cells"] == [[0, 0, 390.0]]
 
 
 def test_numbers_that_stand_out_are_named_in_the_page(book) -> None:
     lanes = [{"port": "ens0", "lane": lane, "rx_power_dbm": -0.1 * (lane % 3), "part_number": "<b>"} for lane in range(12)]
-    made_run.told(book, "links", "gpu01", transceivers=[*lanes, {"port": "ens1", "lane": 1, "rx_power_dbm": -6.5, "part_number": "<b>"}])
+    made_run.result(book, "links", "gpu01", transceivers=[*lanes, {"port": "ens1", "lane": 1, "rx_power_dbm": -6.5, "part_number": "<b>"}])
     text = made_run.page(book)
     assert "Outliers" in text and "<td>light received</td><td>gpu01 ens1 1</td><td>-6.5 dBm</td><td>-0.1 dBm</td>" in text
-    made_run.told(book, "links", "gpu01", transceivers=lanes)
+    made_run.result(book, "links", "gpu01", transceivers=lanes)
     assert "Outliers" not in made_run.page(book)
 
 
 def test_a_chart_without_rows_is_not_drawn(book) -> None:
     assert drawn(book, chart("histogram")) == []
-    made_run.told(book, "links", "gpu01", made=[{"gbit_s": None}])
+    made_run.result(book, "links", "gpu01", made=[{"gbit_s": None}])
     assert drawn(book, chart("histogram")) == []
 
 

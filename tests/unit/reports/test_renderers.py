@@ -22,6 +22,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.conditio
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.junit import render_junit
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.markdown import SUMMARY_CHARACTERS, render_markdown, summary
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.table import render_table
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.ranges import ranges
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.report_files import write_report
 
 from tests import made_run
@@ -62,10 +63,12 @@ def report(*records: dict[str, t.Any], groups: t.Sequence[str] = ("rack_01", "ra
         (["gpu10", "gpu9", "gpu8", "x"], "gpu8-gpu10, x"),
         (["Ethernet1/1", "Ethernet2/1", "Ethernet3/1"], "Ethernet1/1-Ethernet3/1"),
         (list("acegik"), "a, c, e, g and 2 more"),
+        (["rail mlx5_3", "rail mlx5_4", "rail mlx5_5"], "rail mlx5_3-5"),
+        (["tests of 2, group 1: srun", "tests of 2, group 2: srun", "tests of 2, group 3: srun"], "tests of 2, group 1-3: srun"),
     ],
 )
 def test_names_fold_into_ranges(names, folded) -> None:
-    assert grouping.ranges(names) == folded
+    assert ranges(names) == folded
 
 
 def test_findings_that_say_the_same_are_one_entry() -> None:
@@ -91,6 +94,40 @@ def test_folded_findings_show_the_numbers_of_all_of_them_and_each_culprit_its_ow
         assert f"got {rate} Gb/s with gpu1{host[-1]} mlx5_0;" in sentence and f"expected {'390' if host == 'gpu03' else '395'} Gb/s" in sentence
 
 
+def entry_of(*findings: tuple[str, str, str, str]) -> grouping.Entry:
+    """An entry of findings: host, where, expected, got."""
+    one = grouping.Entry("links", "cabling_as_planned", "fail", "", "", None)
+    for host, where, expected, got in findings:
+        one.places.append((host, where))
+        one.expected.append(expected)
+        one.found.append(got)
+    return one
+
+
+def test_of_swapped_cables_each_place_has_its_own_port():
+    one = entry_of(("gpu03", "ens1", "leaf03 Ethernet3/1", "leaf03 Ethernet4/1"), ("gpu04", "ens1", "leaf03 Ethernet4/1", "leaf03 Ethernet3/1"))
+    assert one.wanted == "leaf03 Ethernet3/1 at gpu03 ens1; leaf03 Ethernet4/1 at gpu04 ens1"
+    assert one.actual == "leaf03 Ethernet4/1 at gpu03 ens1; leaf03 Ethernet3/1 at gpu04 ens1"
+    many = entry_of(*((f"gpu{number}", f"gpu{number}", f"port e{number}", f"port e{9 - number}") for number in range(1, 9)))
+    assert many.actual == "port e8 at gpu1; port e7 at gpu2; port e6 at gpu3; port e5 at gpu4; and 4 more"
+
+
+def test_what_is_said_behind_each_name_is_said_once():
+    one = entry_of(*(("gpu03", f"mlx5_{number}, cuda memory", "", "") for number in (0, 3, 4, 5)))
+    assert one.where == "gpu03 mlx5_0, mlx5_3-mlx5_5, cuda memory"
+    both = entry_of(("gpu03", "mlx5_0, cuda memory", "", ""), ("gpu03", "mlx5_0", "", ""))
+    assert both.where == "gpu03 mlx5_0, mlx5_0, cuda memory"
+
+
+def test_rates_and_one_common_expectation_stay_one_text():
+    rates = entry_of(("gpu01", "mlx5_0", "390 Gb/s or more", "200 Gb/s with gpu11"), ("gpu02", "mlx5_0", "395 Gb/s or more", "210 Gb/s with gpu12"))
+    assert (rates.wanted, rates.actual) == ("390 to 395 Gb/s or more", "200 to 210 Gb/s with gpu11, gpu12")
+    ports = entry_of(("leaf01", "e1", "up", "down since e7"), ("leaf02", "e2", "up", "down since e8"))
+    assert (ports.wanted, ports.actual) == ("up", "down since e7, e8")
+    others = entry_of(*((f"gpu{number}", f"gpu{number}", f"port e{number}", f"port f{number}") for number in range(1, 6)))
+    assert (others.wanted, others.actual) == ("port e1-e5", "port f1-f5")
+
+
 @pytest.mark.parametrize(
     ("texts", "merged"),
     [
@@ -103,6 +140,13 @@ def test_folded_findings_show_the_numbers_of_all_of_them_and_each_culprit_its_ow
         (["80 % of 2 s, 3 frames", "9 % of 2 s, 12 frames"], "9 to 80 % of 2 s, 3 to 12 frames"),
         (["AS 65001", "AS 65002", "AS 65003", "AS 65009", "AS 65010"], "AS 65001-65003, 65009, 65010"),
         (["10.0.1.6 is Idle", "10.0.2.6 is Idle"], "10.0.1.6, 10.0.2.6 is Idle"),
+        (["with gpu01, gpu03", "with gpu02, gpu03"], "with gpu01-gpu03"),
+        (["slow with gpu01, gpu03, fast without it", "slow with gpu03, gpu01, fast without it"], "slow with gpu01, gpu03, fast without it"),
+        (["slow with gpu01, gpu02, else fast", "slow with gpu03, gpu04, else fast"], "slow with gpu01-gpu04, else fast"),
+        (["gpu01, gpu02 and leaf3, leaf4.", "gpu02, gpu03 and leaf3, leaf4."], "gpu01-gpu03 and leaf3, leaf4."),
+        (["slow (gpu01) here", "slow (gpu04) here"], "slow (gpu01, gpu04) here"),
+        (["goes to leaf1.", "goes to leaf2."], "goes to leaf1, leaf2."),
+        (["Ethernet1/1:", "Ethernet1/2:"], "Ethernet1/1, Ethernet1/2:"),
         (["one thing", "another"], "one thing; another"),
         (["a", "b", "c", "d", "e"], "a; b; c; and 2 more"),
     ],
@@ -173,7 +217,7 @@ def test_an_entry_names_the_groups_that_it_closes() -> None:
 def test_what_one_tool_left_untold_is_one_entry() -> None:
     untold = [record("gpu01", check=check, verdict="unknown", findings=[], words="nvidia-smi: not found on PATH") for check in ("gpus_present", "gpu_errors")]
     entries = grouping.entries(report(*untold))
-    assert [entry.checks for entry in entries] == [["gpus_present", "gpu_errors"]] and "could not be read" in entries[0].cause
+    assert [entry.checks for entry in entries] == [["gpus_present", "gpu_errors"]] and "was not reported or not measured" in entries[0].cause
 
 
 def test_the_words_of_a_check_that_judged_are_not_replaced() -> None:
@@ -183,7 +227,7 @@ def test_the_words_of_a_check_that_judged_are_not_replaced() -> None:
     own["findings"][0].update(judged=True, cause="A variable forces it.", fix="Remove the variable.")
     words = record("gpu01", verdict="unknown", check="four", findings=[], words="all hosts are alike", judged=True)
     of_check = {entry.check: (entry.cause, entry.fix) for entry in grouping.entries(report(silent, judged, own, words))}
-    assert "could not be read" in of_check["one"][0]
+    assert "was not reported or not measured" in of_check["one"][0]
     assert of_check["two"] == of_check["four"] == ("Broken.", "Mend it.")
     assert of_check["three"] == ("A variable forces it.", "Remove the variable.")
 
@@ -299,7 +343,7 @@ def test_what_a_verdict_stands_on() -> None:
     ]  # fmt: skip
 
 
-def test_every_number_of_a_threshold_is_said() -> None:
+def test_every_number_of_a_threshold_is_reported() -> None:
     assert not [name for name in DESCRIPTION if name not in DEFAULTS]
     assert {"pod_soak_seconds", "pod_gate_policy", "pod_ping_peers", "pod_write_bw_min_percent", "pod_rdma_mtu"} <= set(DEFAULTS) - DESCRIPTION
 

@@ -30,7 +30,7 @@ from ...pod.types import Rail
 from .. import PAIR, CannotTell, Finding, NotApplicable, NotProved, check
 from .._beside import Counted, of_node
 from .._grouping import Rows, several, typical
-from .._not_measured import not_measured
+from .._not_measured import NO_RESULT, RUN_ENDED, no_result, not_measured
 from ._nccl_transport import NO_RDMA_CAUSE, NO_RDMA_FIX, by_socket, forced, network_channels, of_another_setting, why_slow
 from ._runs import probes_of_several_hosts, runs_of_all_hosts
 
@@ -152,7 +152,9 @@ def _against_the_group(kind: str, where: str, jobs: Peers, rates: Peers, ranks: 
     rated = {host: run.top for host, run in found.items() if run.top is not None and not run.trouble}
     for host in jobs:
         if host not in rated:
-            yield Finding(where, "a rate", "; ".join(found[host].trouble[:2]) if host in found else "it was not run", "unknown", host=host)
+            cause, fix = _why_it_ended(found[host]) if host in found else NO_RESULT
+            words = ("; ".join(found[host].trouble[:2]) or "rate: not reported") if host in found else "it was not run"
+            yield Finding(where, "a rate", words, "unknown", host=host, cause=cause, fix=fix)
     middle = typical(rated.values())
     for host, rate in rated.items():
         if rate < middle * percent / 100:
@@ -178,7 +180,7 @@ def all_reduce_bandwidth(
     found = runs_of_all_hosts(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)
     mine = [run for run in found if run.kind == LADDER and pod_node in run.hosts]
     if not mine:
-        raise CannotTell("no scaling step included this host")
+        raise no_result("no scaling step included this host")
     state = bisection_of(found, values)
     probes = probes_of_several_hosts(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)
     tried = restoring_probes(probes, lambda run: run_passed(run, values))
@@ -240,8 +242,10 @@ def ladder_values(rails: list[Rail], link: float, table: dict[str, t.Any], perce
 
 
 def _why_it_ended(run: CollectiveRun) -> tuple[str | None, str | None]:
-    """Cause and fix of the error with which a run ended, None where it ended with none."""
-    return explained(next(iter(run.errors.values()))) if run.errors else (None, None)
+    """Cause and fix of the error with which a run ended; None of one that ended well and reported no rate."""
+    if run.errors:
+        return explained(next(iter(run.errors.values())))
+    return RUN_ENDED if run.trouble else (None, None)
 
 
 def _low(run: CollectiveRun, values: dict[str, t.Any], reasons: list[str], cause: str | None, variables: list[str]) -> Finding:

@@ -10,9 +10,9 @@ import typing as t
 
 from ...loads.collective_runs import LAUNCHER, RAIL, RANK, TABLE
 from ...loads.rank_errors import KILLED, NEVER_ARRIVED, explained, is_own
-from .. import CannotTell, Finding, NotApplicable, check
+from .. import Finding, NotApplicable, check
 from .._grouping import Rows
-from .._not_measured import NO_RATES, not_measured
+from .._not_measured import NO_RATES, NO_RESULT, no_result, not_measured
 
 # A copy of four bytes as torch starts it takes 15 µs over NVLink, of which the link has a few.
 SLOW_US = 40.0
@@ -56,9 +56,12 @@ def collectives_correct(
 def _unproved(results: Rows, ranks: Rows, backend: str) -> t.Iterator[Finding]:
     """What no rank reported a result of, and what a rank did not that came to its end in a run whose values were looked at."""
     reported = {(row["item"], row["rank"], row["collective"]) for row in results if row["wrong"] is not None or backend == "gloo"}
+    ran = {row["collective"] for row in results}
     for name in COLLECTIVES:
         if name not in {collective for _item, _rank, collective in reported}:
-            yield Finding(name, "a result of every rank", "none", "unknown")
+            # One that ran and was not verified has its reason in the findings of its rows.
+            cause, fix = NO_RESULT if name not in ran else (None, None)
+            yield Finding(name, "a result of every rank", "none", "unknown", cause=cause, fix=fix)
             continue
         for row in ranks:
             looked_at = any(item == row["item"] for item, _rank, _collective in reported)
@@ -124,7 +127,7 @@ def _end_of(row: dict[str, t.Any] | None) -> str:
 def no_wrong_values(collective_rates: Rows, nccl_tests: Rows | None = None) -> t.Iterator[Finding]:
     """No value of any timed size is wrong, and every size was verified."""
     if not collective_rates and not nccl_tests:
-        raise CannotTell(NO_RATES)
+        raise no_result(NO_RATES)
     for row in collective_rates:
         if row["wrong"]:
             yield Finding(f"{row['item']}: rank {row['rank']} {row['collective']} of {row['size_bytes']} bytes", "no wrong value", f"{row['wrong']} wrong")
@@ -194,7 +197,7 @@ def arrivals_even(collective_rates: Rows, pod_late_rank_ms: float) -> t.Iterator
     for row in collective_rates:
         late.setdefault((row["item"], row["rank"]), []).append(row["late_ms"])
     if not late:
-        raise CannotTell(NO_RATES)
+        raise no_result(NO_RATES)
     for (item, rank), times in late.items():
         # The first call of a run includes the building of its communicator.
         typical = statistics.median(times[1:] or times)

@@ -10,9 +10,9 @@ import typing as t
 from ...loads.collective_runs import LADDER, collective_runs
 from ...loads.thresholds import host_gbyte_s
 from ...pod.types import Rail
-from .. import CannotTell, Finding, NotApplicable, check
+from .. import Finding, NotApplicable, check
 from .._grouping import Rows
-from .._not_measured import NO_RATES
+from .._not_measured import NO_RATES, no_result
 from ._nccl_transport import forced, of_another_setting
 from ._runs import runs_of_all_hosts
 from .bandwidth import Peers
@@ -56,7 +56,7 @@ def curve_rises(load_jobs: Rows, collective_rates: Rows, collective_ranks: Rows,
     """From 64 MiB up, a larger size is at most {pod_curve_dip_percent} percent slower than a smaller one."""
     curves = [run for run in collective_runs({pod_node: load_jobs}, {pod_node: collective_rates}, {pod_node: collective_ranks}) if len(run.busbw) > 1]
     if not curves:
-        raise CannotTell(NO_RATES)
+        raise no_result(NO_RATES)
     for run in curves:
         best = 0.0
         for size, rate in sorted(run.busbw.items()):

@@ -9,8 +9,9 @@ import re
 import typing as t
 
 from ...loads.collective_runs import NODE, collective_runs, items_of_kind, slow_alone
-from .. import CannotTell, Finding, NotApplicable, check
+from .. import Finding, NotApplicable, check
 from .._grouping import Rows, several, typical
+from .._not_measured import no_result
 
 Peers = dict[str, Rows]
 # NVSwitches multicast from Hopper on.
@@ -75,7 +76,7 @@ def node_all_reduce_alike(
                 rates[host] = run.top
                 slow |= {host} if slow_alone(run, device, values) else set()
     if not rates:
-        raise CannotTell("no host of the group gave a rate alone")
+        raise no_result("no host of the group gave a rate alone")
     middle = typical(rates.values())
     least = middle * pod_median_percent / 100
     for host, rate in rates.items():

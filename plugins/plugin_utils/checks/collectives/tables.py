@@ -11,9 +11,11 @@ from ...loads.collective_runs import LADDER, NODE, CollectiveRun, bisection_of, 
 from ...loads.launchers import STARTED_FROM_ONE_HOST
 from ...loads.thresholds import minimum_busbw, within_tolerance
 from ...pod.types import Rail
+from ...text.counting import counted as count
 from .. import CannotTell, Finding, NotApplicable, NotProved, check
 from .._beside import of_node
 from .._grouping import Rows
+from .._not_measured import RUN_ENDED, no_result
 from ._nccl_transport import forced, of_another_setting
 from ._runs import runs_of_all_hosts
 from .bandwidth import expected, ladder_values
@@ -57,14 +59,15 @@ def nccl_tests_bandwidth(
     by_torch = runs_of_all_hosts(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)
     of_torch = [run for run in by_torch if pod_node in run.hosts]
     if pod_launcher in STARTED_FROM_ONE_HOST and any(run.kind == LADDER for run in by_torch) and not any(run.kind == LADDER or run.trouble for run in mine):
-        raise CannotTell("no scaling step of nccl-tests included this host")
+        raise no_result("no scaling step of nccl-tests included this host")
     others = bisection_of(by_torch, values).hosts
     counted = of_node(pod_node, (nic_counters_idle, nic_counters, rdma_counters_idle, rdma_counters), pod_roce_priority, pod_link_gbit_s)
     unproved: NotProved | None = None
     for run in mine:
         where = f"all-reduce over {len(run.hosts)} hosts" if run.kind == LADDER else f"all-reduce of the host alone, {run.kind}"
         if run.top is None or run.trouble:
-            yield Finding(where, "a rate", "; ".join(run.trouble[:3]) or "rate: not reported", "unknown")
+            cause, fix = RUN_ENDED if run.trouble else (None, None)
+            yield Finding(where, "a rate", "; ".join(run.trouble[:3]) or "rate: not reported", "unknown", cause=cause, fix=fix)
             continue
         minimum = None
         if run.kind == LADDER:
@@ -83,7 +86,9 @@ def nccl_tests_bandwidth(
             yield of_another_setting(*words, variables) if variables else Finding(*words)
     together, by_tests = (max((len(run.hosts) for run in some if run.kind == LADDER and run_passed(run, values)), default=1) for some in (of_torch, mine))
     if pod_launcher in STARTED_FROM_ONE_HOST and by_tests < together:
-        yield Finding("the ladder by nccl-tests", f"all-reduce over {together} hosts, as by torch", f"stopped at {by_tests} hosts", "unknown")
+        yield Finding(
+            "the ladder by nccl-tests", f"all-reduce over {together} hosts, as by torch", f"stopped at {count(by_tests, 'host')}", "unknown", judged=True
+        )
     if unproved is not None:
         raise unproved
 

@@ -36,7 +36,11 @@ def _between_hosts(log: Rows, jobs: Rows) -> Rows:
         raise NotApplicable("no run had several hosts")
     rows = [row for row in log if row["item"] in several]
     if not rows:
-        raise CannotTell("NCCL's log of the runs over several hosts is empty")
+        raise CannotTell(
+            "NCCL's log of the runs over several hosts is empty",
+            "The runs did not start or ended at once, which other findings of this layer then name; else a variable of the site sends NCCL's log elsewhere.",
+            "Mend what those findings name; else look for NCCL_DEBUG and NCCL_DEBUG_FILE in nccl.conf and the job's environment; then run the layer again.",
+        )
     return rows
 
 

@@ -60,7 +60,7 @@ def _judged(where: str, table: dict[int, int], wanted: int | None) -> t.Iterator
         return
     elsewhere = [index for index, key in table.items() if key == wanted | FULL]
     if elsewhere:
-        cause = "The key is in the port's table, but not its first entry, which programs use unless they are told another one."
+        cause = "The key is in the port's table, but not its first entry, which programs use unless another one is configured."
         fix = f"Make it the first entry, or set NCCL_IB_PKEY={elsewhere[0]} for jobs; loads of this validation use the first entry."
         yield Finding(where, expected, f"{first:#06x}; {expected} is entry {elsewhere[0]}", "warn", cause=cause, fix=fix)
     else:

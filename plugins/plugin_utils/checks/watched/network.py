@@ -16,40 +16,30 @@ from .._counters import (
     DISCARDS,
     LINK_LOST,
     OUT_OF_ORDER,
-    RX_ALL,
     RX_BYTES,
     RX_PAUSED_US,
     SEQUENCE_ERRORS,
     SYMBOL_ERRORS,
+    TERABYTE,
     TIMEOUTS,
     TX_ALL,
     TX_BYTES,
+    at_most,
     growth,
+    moved_bytes,
     named,
     pick,
 )
 from .._grouping import planned_rails
 from ._layers import ABOVE_INCASTS, LOADED, OF_RANKS, SINCE
 
-MOVED = (RX_ALL, TX_ALL)
 PRIORITIES = range(8)
 # Below this a rail has carried no load whose class could be judged.
 LEAST_BYTES = 1e9
-TERABYTE = 1e12
 # Of an InfiniBand port, by the kernel's names: what stops a link, and what loses a packet.
 IB_LINK_LOST = ("link_downed", "link_error_recovery")
 IB_ERRORS = ("symbol_error", "port_rcv_errors", "local_link_integrity_errors", "excessive_buffer_overrun_errors")
 DATA_UNIT = 4
-
-
-def _moved(counters: t.Mapping[str, int]) -> float:
-    """How much a rail received and sent, in bytes; 0 where it counts none."""
-    return float(sum(pick(counters, names) or 0 for names in MOVED))
-
-
-def _at_most(count: int, moved: float, per_tb: float) -> bool:
-    """Whether so many errors are what a good link has for what it moved."""
-    return count <= per_tb * max(moved / TERABYTE, 1.0)
 
 
 def _known(counts: t.Mapping[str, int | None]) -> dict[str, int]:
@@ -70,11 +60,11 @@ def _not_reported(counts: t.Mapping[str, t.Mapping[str, int | None]], what: str)
             yield Finding(f"{rail} {name}", "a counter, as of the other rails", "not reported", "unknown")
 
 
-def _errors(where: str, expected: str, grown: t.Mapping[str, int], moved: float, per_tb: float) -> t.Iterator[Finding]:
-    """One finding for a rail's counters of errors that grew: a warning where they are few for what it moved."""
-    if any(grown.values()):
+def _errors(where: str, expected: str, grown: t.Mapping[str, int], moved: float, per_tb: float, lossy_per_tb: float = 0) -> t.Iterator[Finding]:
+    """One finding for a rail's counters of errors that grew: a warning where they are few for what it moved; none where a lossy transport has as many."""
+    if any(grown.values()) and not (lossy_per_tb and at_most(sum(grown.values()), moved, lossy_per_tb)):
         counted_errors = ", ".join(f"{name} +{count}" for name, count in grown.items() if count)
-        severity = "warn" if _at_most(sum(grown.values()), moved, per_tb) else None
+        severity = "warn" if at_most(sum(grown.values()), moved, per_tb) else None
         yield Finding(where, f"{expected} {SINCE}, at most {per_tb:g} per TB", f"{counted_errors} in {moved / TERABYTE:.3g} TB", severity)
 
 
@@ -83,6 +73,7 @@ def _errors(where: str, expected: str, grown: t.Mapping[str, int], moved: float,
     fix="Look at the leaf's log for the same time; clean and reseat both ends, compare optic power and temperature with other rails, then replace the cable.",
     fabric="roce",
     layers=LOADED,
+    meanings=("link_losses",),
 )
 def links_under_load(nic_counters_idle: Rows, nic_counters: Rows, pod_rails: list[Rail], pod_load_errors_max_per_tb: float) -> t.Iterator[Finding]:
     """Under load no rail loses its link, and at most {pod_load_errors_max_per_tb} CRC and symbol errors per TB grow (any: warn)."""
@@ -93,7 +84,7 @@ def links_under_load(nic_counters_idle: Rows, nic_counters: Rows, pod_rails: lis
     for netdev, errors in counts.items():
         if lost := errors.pop(LINK_LOST[0]):
             yield Finding(netdev, f"no link loss {SINCE}", counted(lost, "link loss"))
-        yield from _errors(netdev, "no CRC or symbol error", _known(errors), _moved(nics.get(netdev, {})), pod_load_errors_max_per_tb)
+        yield from _errors(netdev, "no CRC or symbol error", _known(errors), moved_bytes(nics.get(netdev, {})), pod_load_errors_max_per_tb)
 
 
 @check(
@@ -104,9 +95,9 @@ def links_under_load(nic_counters_idle: Rows, nic_counters: Rows, pod_rails: lis
 )
 def losses_under_load(
     nic_counters_idle: Rows, nic_counters: Rows, rdma_counters_idle: Rows, rdma_counters: Rows, pod_rails: list[Rail], pod_roce_priority: int,
-    pod_load_errors_max_per_tb: float,
+    pod_load_errors_max_per_tb: float, pod_drops_max_per_tb: float, pod_adaptive_routing: bool,
 ) -> t.Iterator[Finding]:  # fmt: skip
-    """Under load a rail discards and retransmits at most {pod_load_errors_max_per_tb} packets per TB (any: warn)."""
+    """Under load a rail discards and retransmits at most {pod_load_errors_max_per_tb} packets per TB (any: warn; lossy: {pod_drops_max_per_tb})."""
     nics, devices = growth(nic_counters_idle, nic_counters, "netdev"), growth(rdma_counters_idle, rdma_counters, "device")
     sent_again = {names[0]: names for names in (SEQUENCE_ERRORS, TIMEOUTS)}
     counts = {
@@ -120,9 +111,10 @@ def losses_under_load(
         # Where the driver counts both as one, it is one error.
         if len({named(devices.get(rail["device"]), names) for names in sent_again.values()}) < len(sent_again):
             known.pop(TIMEOUTS[0], None)
-        yield from _errors(rail["device"], "no packet discarded or sent again", known, _moved(nics.get(rail["netdev"], {})), pod_load_errors_max_per_tb)
+        limits = (max(pod_load_errors_max_per_tb, pod_drops_max_per_tb), pod_drops_max_per_tb)
+        yield from _errors(rail["device"], "no packet discarded or sent again", known, moved_bytes(nics.get(rail["netdev"])), *limits)
         order = pick(devices.get(rail["device"]), OUT_OF_ORDER)
-        if order and not any(known.values()):
+        if order and not any(known.values()) and not (pod_adaptive_routing or pod_drops_max_per_tb):
             yield Finding(f"{rail['device']} out_of_sequence", f"no growth {SINCE}, unless routing is adaptive", str(order), "warn")
 
 
@@ -167,6 +159,7 @@ def _by_priority(counters: t.Mapping[str, int]) -> dict[int, int]:
     fix="Look for the port at which pauses begin (pauses_stay_local, slow_receiver of congestion), and at the PCIe link and log of the slowest host.",
     fabric="roce",
     layers=ABOVE_INCASTS,
+    when=("pod_pfc", True),
 )
 def pauses_under_load(
     nic_counters_idle: Rows, nic_counters: Rows, pod_rails: list[Rail], pod_roce_priority: int, pod_link_gbit_s: float, pod_pause_warn_percent: float,
@@ -177,7 +170,7 @@ def pauses_under_load(
     known = False
     for rail in planned_rails(pod_rails):
         mine = nics.get(rail["netdev"], {})
-        paused, sent = pick(mine, RX_PAUSED_US, pod_roce_priority), pick(mine, MOVED[1])
+        paused, sent = pick(mine, RX_PAUSED_US, pod_roce_priority), pick(mine, TX_ALL)
         known = known or None not in (paused, sent)
         if not paused or sent is None:
             continue

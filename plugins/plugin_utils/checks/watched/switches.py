@@ -11,10 +11,10 @@ from ...pod.names import Rows, by_port, port_name, rated
 from ...pod.types import NearCable
 from ...text.counting import counted
 from .. import Finding, check
-from .._counters import FRAME_BITS, RESET_CAUSE, RESET_FIX, judge_most, port_growth
+from .._counters import FRAME_BITS, RESET_CAUSE, RESET_FIX, TERABYTE, at_most, judge_most, port_growth, sent_bytes
 from .._planned import cables_of
 from ._layers import ABOVE_INCASTS, SINCE
-from .network import LEAST_BYTES, TERABYTE
+from .network import LEAST_BYTES
 
 Row = dict[str, t.Any]
 # What shows that a link damages frames; SONiC has one counter of received errors, which holds the CRC errors.
@@ -44,7 +44,7 @@ def switch_links_under_load(
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Under load no port of a switch loses its link, and at most {pod_load_errors_max_per_tb} CRC and symbol errors per TB grow (any: warn)."""
     before, now = by_port(interface_errors_idle), by_port(interface_errors)
-    sent = _sent(interface_bytes_idle, interface_bytes)
+    sent = sent_bytes(interface_bytes_idle, interface_bytes)
     changes = [by_port(rows or []) for rows in (link_changes_idle, link_changes)]
     column = next((name for name in CHANGED if any(row[name] is not None for rows in changes for row in rows.values())), None)
     for cable in cables_of(pod_cables):
@@ -84,20 +84,9 @@ def _reset(port: str, names: t.Iterable[str]) -> Finding:
     return Finding(port, f"counters that grow {SINCE}", f"counters were reset ({', '.join(names)})", "unknown", port, cause=RESET_CAUSE, fix=RESET_FIX)
 
 
-def _sent(was: Rows | None, now: Rows | None) -> dict[str, int]:
-    """How many bytes each port sent in the load, over all of its queues; without a port whose counter went back or is not reported."""
-    sums: list[dict[str, int]] = []
-    for rows in (was, now):
-        found: dict[str, int] = {}
-        for row in rows or ():
-            found[port_name(row["port"])] = found.get(port_name(row["port"]), 0) + (row["tx_bytes"] or 0)
-        sums.append(found)
-    return {port: count - sums[0][port] for port, count in sums[1].items() if port in sums[0] and count >= sums[0][port]}
-
-
 def _errors(port: str, expected: str, counts: str, number: int, sent: int, per_tb: float, most: str | None = None) -> Finding:
     """A finding of a port's growth: a warning where it is little for what the port sent; most: the severity where it is not."""
-    severity = "warn" if number <= per_tb * max(sent / TERABYTE, 1.0) else most
+    severity = "warn" if at_most(number, sent, per_tb) else most
     return Finding(port, f"{expected} {SINCE}, at most {per_tb:g} per TB", f"{counts}, and {sent / TERABYTE:.3g} TB sent", severity, port)
 
 
@@ -110,11 +99,11 @@ def _errors(port: str, expected: str, counts: str, number: int, sent: int, per_t
 )
 def switch_drops_under_load(
     queue_drops_idle: Rows, queue_drops: Rows, ingress_drops_idle: Rows, ingress_drops: Rows, pod_cables: list[NearCable], pod_roce_priority: int,
-    pod_load_errors_max_per_tb: float, ecn_counters_idle: Rows | None = None, ecn_counters: Rows | None = None, interface_bytes_idle: Rows | None = None,
-    interface_bytes: Rows | None = None,
+    pod_load_errors_max_per_tb: float, pod_drops_max_per_tb: float, ecn_counters_idle: Rows | None = None, ecn_counters: Rows | None = None,
+    interface_bytes_idle: Rows | None = None, interface_bytes: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
-    """Under load a port of a switch drops at most {pod_load_errors_max_per_tb} packets of the RoCE class per TB (any: warn)."""
-    sent = _sent(interface_bytes_idle, interface_bytes)
+    """Under load a port of a switch drops at most {pod_load_errors_max_per_tb} RoCE packets per TB (any: warn; lossy: {pod_drops_max_per_tb})."""
+    sent = sent_bytes(interface_bytes_idle, interface_bytes)
     marked = port_growth(ecn_counters_idle or [], ecn_counters or [], ("marked_packets",), "queue")
     ways = (
         ("on the way out", queue_drops_idle, queue_drops, "queue", "dropped_packets"),
@@ -130,11 +119,12 @@ def switch_drops_under_load(
                 yield Finding(f"{port} drops {way}", "drop counters before and after the load", "not reported", "unknown", port)
             marks = sum(one["marked_packets"] for (where, queue), one in marked.items() if where == port_name(port) and _is_of(queue, pod_roce_priority))
             for queue, count in mine:
-                if count:
+                if count and not (pod_drops_max_per_tb and at_most(count, sent.get(port_name(port), 0), pod_drops_max_per_tb)):
                     words = f"{counted(count, 'packet')}{'' if queue is None else f' of {queue}'}" + (f", {marks} marked" if marked else "")
                     # A count of all priorities holds what is dropped for other reasons too.
                     most = "warn" if queue is None and way == "on the way in" else None
-                    yield _errors(port, f"no packet dropped {way}", words, count, sent.get(port_name(port), 0), pod_load_errors_max_per_tb, most)
+                    limit = max(pod_load_errors_max_per_tb, pod_drops_max_per_tb)
+                    yield _errors(port, f"no packet dropped {way}", words, count, sent.get(port_name(port), 0), limit, most)
 
 
 def _is_of(queue: t.Any, priority: int) -> bool:
@@ -148,13 +138,14 @@ def _is_of(queue: t.Any, priority: int) -> bool:
     fabric="roce",
     kind="switch",
     layers=ABOVE_INCASTS,
+    when=("pod_pfc", True),
 )
 def switch_pauses_under_load(
     pfc_counters_idle: Rows, pfc_counters: Rows, pod_cables: list[NearCable], pod_roce_priority: int, pod_link_gbit_s: float, pod_pause_warn_percent: float,
     pod_pause_max_percent: float, interface_bytes_idle: Rows | None = None, interface_bytes: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Under load a port of a switch is paused for less than {pod_pause_max_percent} percent ({pod_pause_warn_percent}: warn) of its data's time."""
-    sent = _sent(interface_bytes_idle, interface_bytes)
+    sent = sent_bytes(interface_bytes_idle, interface_bytes)
     grown = port_growth(pfc_counters_idle, pfc_counters, ("rx_frames",), "priority")
     for cable in cables_of(pod_cables):
         port, rate = cable["port"], rated(cable, pod_link_gbit_s)

@@ -104,15 +104,15 @@ window.pyramidCharts = (() => {
     });
     const link = ([source, target, cables, verdict, ports]) => ({
       coords: [at.get(source), at.get(target)],
-      told: `${source} to ${target}: ${cables} cable${cables > 1 ? "s" : ""}, ${verdict}${ports.length ? "\n" + ports.slice(0, 6).join("\n") : ""}`,
+      words: `${source} to ${target}: ${cables} cable${cables > 1 ? "s" : ""}, ${verdict}${ports.length ? "\n" + ports.slice(0, 6).join("\n") : ""}`,
       verdict,
       lineStyle: { color: well(verdict) ? "#9aa2ac" : COLOURS[verdict], width: well(verdict) ? 0.5 : 3, opacity: well(verdict) ? (many ? 0.15 : 0.6) : 1 },
     });
     const worst = (one, other) => order.indexOf(one.verdict) - order.indexOf(other.verdict);
-    const told = ({ data }) => data.told || `${data.name}${data.group ? " of " + data.group : ""}: ${data.verdict.replace("_", " ")}`;
+    const words = ({ data }) => data.words || `${data.name}${data.group ? " of " + data.group : ""}: ${data.verdict.replace("_", " ")}`;
     const hidden = { type: "value", show: false, min: 0, max: 1 };
     return {
-      tooltip: tooltip(told),
+      tooltip: tooltip(words),
       grid: { left: 20, right: 20, top: 40, bottom: 70 },
       xAxis: hidden,
       yAxis: { ...hidden, max: 2, inverse: true },

@@ -2,7 +2,7 @@
 // GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The page's own program: the table of verdicts, its filters, and evidence where somebody unfolds it.
+// The page's own program: the table of verdicts, its filters, and evidence where a reader unfolds it.
 // Text of devices is set as text only; nothing here makes markup of a string.
 "use strict";
 
@@ -58,8 +58,8 @@ function table() {
   const rows = shown.slice(page * PAGE_ROWS, (page + 1) * PAGE_ROWS);
   body.replaceChildren(...rows.map(line));
   const last = Math.max(0, Math.ceil(shown.length / PAGE_ROWS) - 1);
-  const told = `${shown.length} of ${data.verdicts.length} verdicts`;
-  document.getElementById("count").textContent = last ? `${told}, page ${page + 1} of ${last + 1}` : told;
+  const count = `${shown.length} of ${data.verdicts.length} verdicts`;
+  document.getElementById("count").textContent = last ? `${count}, page ${page + 1} of ${last + 1}` : count;
   const turn = (words, by) => {
     const button = element("button", { type: "button" }, words);
     button.disabled = page + by < 0 || page + by > last;
@@ -136,16 +136,16 @@ async function unfold(place, number, host) {
     place.append(element("p", {}, `Left out, to keep this file small: it is in evidence/${layer}/${host}/${reading}.txt of the run's directory.`));
     return;
   }
-  const said = (await unpacked(number))[host];
-  for (const one of said.commands.slice(0, 40)) {
+  const response = (await unpacked(number))[host];
+  for (const one of response.commands.slice(0, 40)) {
     const status = one.rc === undefined || one.rc === null ? one.status : `status ${one.rc}`;
     const words = `$ ${one.argv.join(" ")}   (${status}, ${one.seconds} s)` + (one.stderr ? `\n${one.stderr}` : "");
     place.append(element("pre", { class: "command" }, words));
   }
-  if (said.commands.length > 40) {
-    place.append(element("p", {}, `And ${said.commands.length - 40} more commands of its kind.`));
+  if (response.commands.length > 40) {
+    place.append(element("p", {}, `And ${response.commands.length - 40} more commands of its kind.`));
   }
-  for (const [phase, text] of Object.entries(said.texts)) {
+  for (const [phase, text] of Object.entries(response.texts)) {
     place.append(...(phase ? [element("h4", {}, phase.replace(/^[a-z]+/, (kind) => names[kind]).replace("-", " "))] : []), element("pre", {}, text));
   }
 }
