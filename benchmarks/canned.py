@@ -27,23 +27,23 @@ CONNECTION = Path(__file__).parent / "connection"
 class Node:
     """Stands where a task's action and its connection stand; notes what goes to the node and what comes back."""
 
-    transport, has_pipelining = "canned", True
+    transport, has_pipelining, connected = "canned", True, True
 
-    def __init__(self, place: Path, said: dict[str, CommandResult]) -> None:
-        self.place, self.said, self._connection = place, said, self
+    def __init__(self, place: Path, output: dict[str, CommandResult]) -> None:
+        self.place, self.output, self._connection = place, output, self
         # Nothing that is asked of it is a template.
         self._templar = types.SimpleNamespace(template=lambda value: value)
 
     def _low_level_execute_command(self, _command: str, in_data: bytes) -> dict[str, t.Any]:
-        said = {name: {**vars(one), "chosen": 0} for name, one in self.said.items()}
-        for one in said.values():
+        output = {name: {**vars(one), "chosen": 0} for name, one in self.output.items()}
+        for one in output.values():
             del one["source"]
-        text = json.dumps({"boot_id": "1", "uptime_seconds": 1.0, "answers": said})
+        text = json.dumps({"boot_id": "1", "uptime_seconds": 1.0, "answers": output})
         return {"stdout": self._kept(in_data, text), "stderr": "", "rc": 0}
 
     def exec_command(self, command: str, in_data: None = None, sudoable: bool = False) -> tuple[int, str, str]:
         """A switch's answer to one command; one that it lacks is refused, as the switch would."""
-        text = next((one.stdout for one in self.said.values() if " ".join(one.argv) == command), "% Invalid input\n")
+        text = next((one.stdout for one in self.output.values() if " ".join(one.argv) == command), "% Invalid input\n")
         return 0, self._kept(command.encode(), text), ""
 
     def _kept(self, asked: bytes, text: str) -> str:
@@ -65,6 +65,6 @@ def keep(pods: inprocess.Pods, layers: t.Sequence[str], into: Path) -> None:
             # Read through its Python, a switch reports the boot id of its kernel.
             boots = queries_for(["uptime"], document)[0] if node.platform == "eos" else []
             printed = answers.of_node(pod, plan, name, [*names, *(one.reading.name for one in boots)])
-            said = {one.reading.name: inprocess.answered(pod, name, one, printed, layer, phase) for one in (*asks, *boots)}
-            flat = {f"{reading} {number}": answer for reading, own in said.items() for number, answer in enumerate(own)}
+            output = {one.reading.name: inprocess.answered(pod, name, one, printed, layer, phase) for one in (*asks, *boots)}
+            flat = {f"{reading} {number}": answer for reading, own in output.items() for number, answer in enumerate(own)}
             query_node(Node(into / name, flat), document, asks, {"ansible_python_interpreter": "python3"}, boot=bool(asks) or phase == "now")

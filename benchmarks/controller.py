@@ -101,7 +101,7 @@ def climb(pod: Path, answers: Path, runs: str, arguments: t.Sequence[str]) -> li
     command += ["-e", f"canned_answers={answers}", "-e", f"pod_runs_dir={runs}", "-e", "pod_depth=quick", "-e", "pod_to_layer=congestion", *arguments]
     environment = {**os.environ, "ANSIBLE_CONNECTION_PLUGINS": str(canned.CONNECTION), "ANSIBLE_NOCOLOR": "1"}
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        measured, said = Climb(process), []
+        measured, output = Climb(process), []
         lines: queue.Queue[str | None] = queue.Queue()
         reader = threading.Thread(target=_read, args=(process.stdout, lines), daemon=True)
         reader.start()
@@ -109,7 +109,7 @@ def climb(pod: Path, answers: Path, runs: str, arguments: t.Sequence[str]) -> li
         while line is not None:
             with contextlib.suppress(queue.Empty):
                 line = lines.get(timeout=EVERY_SECONDS)
-                said.append(line or "")
+                output.append(line or "")
                 gate = GATE.match(line or "")
                 if gate:
                     following = [*inprocess.LAYERS, "verdict"][inprocess.LAYERS.index(gate[1]) + 1]
@@ -119,8 +119,8 @@ def climb(pod: Path, answers: Path, runs: str, arguments: t.Sequence[str]) -> li
         process.returncode = os.waitstatus_to_exitcode(_status)
     last = measured.parts[-1]
     last.seconds, last.cpu = time.monotonic() - measured.began, usage.ru_utime + usage.ru_stime - measured.spent
-    if process.returncode or "NO FAULT SEEN" not in "".join(said).upper():
-        raise SystemExit("".join(said)[-3000:])
+    if process.returncode or "NO FAULT SEEN" not in "".join(output).upper():
+        raise SystemExit("".join(output)[-3000:])
     return measured.parts
 
 

@@ -50,7 +50,7 @@ def answers(switch: Switch) -> dict[str, t.Any]:
     }
 
 
-def handler(said: dict[str, t.Any]) -> type[http.server.BaseHTTPRequestHandler]:
+def handler(output: dict[str, t.Any]) -> type[http.server.BaseHTTPRequestHandler]:
     """A switch's end of eAPI."""
 
     class Eapi(http.server.BaseHTTPRequestHandler):
@@ -59,7 +59,7 @@ def handler(said: dict[str, t.Any]) -> type[http.server.BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             words = [one["cmd"] if isinstance(one, dict) else one for one in asked["params"]["cmds"]]
-            body = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": [said.get(one, {}) for one in words]}).encode()
+            body = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": [output.get(one, {}) for one in words]}).encode()
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))

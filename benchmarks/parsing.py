@@ -43,8 +43,8 @@ def main() -> None:
         rows = len(parse(name, platform, text))
         taken = min(timeit.repeat(lambda name=name, platform=platform, text=text: parse(name, platform, text), number=TIMES, repeat=3)) / TIMES
         print(f"{name} on {platform}: {rows} rows in {taken * 1000:.2f} ms")
-    said = subprocess.run([sys.executable, "-c", LOAD], text=True, capture_output=True, check=True).stdout
-    print(f"loading every reading, once a controller: {float(said):.2f} s CPU")
+    output = subprocess.run([sys.executable, "-c", LOAD], text=True, capture_output=True, check=True).stdout
+    print(f"loading every reading, once a controller: {float(output):.2f} s CPU")
 
 
 if __name__ == "__main__":

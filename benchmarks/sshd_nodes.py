@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import getpass
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -30,26 +29,27 @@ SSHD = "/usr/sbin/sshd"
 @contextlib.contextmanager
 def nodes(names: t.Sequence[str] = HOSTS, **size: int) -> t.Iterator[Path]:
     """An inventory some of whose nodes are real sshd processes; everything ends with the context."""
-    directory = Path(tempfile.mkdtemp(prefix="nodes-"))
-    started: list[subprocess.Popen[bytes]] = []
-    try:
-        expectations = {"pod_name": "bench", "pod_runs_dir": str(directory / "runs")}
-        inventory = layout.write(directory / "inventory", **{"racks": 2, "hosts_per_rack": 6, "spines": 2, **size}, expectations=expectations)
-        render(*made(inventory, [], 1), directory / "answers")
-        _keys(directory)
-        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
-        ports = {name: FIRST_PORT + number for number, name in enumerate(names)}
-        for name, port in ports.items():
-            started.append(_sshd(directory, name, port))
-        for port in ports.values():
-            _await(port)
-        _reach(inventory, directory, ports)
-        yield inventory
-    finally:
-        for process in started:
-            process.terminate()
-            process.wait()
-        shutil.rmtree(directory)
+    # A client of ssh that still ends takes its socket out of the directory by itself, which this removal does not mind.
+    with tempfile.TemporaryDirectory(prefix="nodes-") as temporary:
+        directory = Path(temporary)
+        started: list[subprocess.Popen[bytes]] = []
+        try:
+            expectations = {"pod_name": "bench", "pod_runs_dir": str(directory / "runs")}
+            inventory = layout.write(directory / "inventory", **{"racks": 2, "hosts_per_rack": 6, "spines": 2, **size}, expectations=expectations)
+            render(*made(inventory, [], 1), directory / "answers")
+            _keys(directory)
+            Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
+            ports = {name: FIRST_PORT + number for number, name in enumerate(names)}
+            for name, port in ports.items():
+                started.append(_sshd(directory, name, port))
+            for port in ports.values():
+                _await(port)
+            _reach(inventory, directory, ports)
+            yield inventory
+        finally:
+            for process in started:
+                process.terminate()
+                process.wait()
 
 
 def _keys(directory: Path) -> None:

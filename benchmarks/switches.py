@@ -72,11 +72,11 @@ def spent(command: list[str]) -> tuple[float, float]:
     """Wall and CPU seconds of one run; it must succeed, which of both means that nothing is found."""
     began = time.monotonic()
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    said = process.stdout.read() if process.stdout else ""
+    output = process.stdout.read() if process.stdout else ""
     _pid, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        raise SystemExit(said[-3000:])
+        raise SystemExit(output[-3000:])
     return time.monotonic() - began, usage.ru_utime + usage.ru_stime
 
 

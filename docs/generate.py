@@ -22,6 +22,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import LA
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.boots import BOOT_CHECK
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.layer import ANSWERED
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import DEFAULTS, PLANNED, SPECIFIED, Bounds, Specification
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.prerequisites.tools import tools
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import KINDS, Column, Reading, Source, catalogue
 
 HERE = Path(__file__).parent
@@ -168,25 +169,14 @@ def _bounds(bounds: Bounds) -> str:
     return "; ".join([*own, *(f"`{name}` {one.words}" for name, one in bounds.items.items())])
 
 
-ROOT_ONLY = {
-    "mlxconfig": "opens the NIC's configuration space",
-    "mlxlink": "opens the NIC's configuration space",
-    "mstconfig": "opens the NIC's configuration space",
-    "mstlink": "opens the NIC's configuration space",
-    "lspci": "without root it leaves capabilities out, ACSCtl among them",
-    "ethtool": "reading a module's EEPROM (`-m`) needs CAP_NET_ADMIN",
-    "journalctl": "the system's journal is for root and the groups `adm` and `systemd-journal`",
-    "ping": "to leave by one netdev needs CAP_NET_RAW before Linux 5.7",
-    "python3": "to leave by one netdev needs CAP_NET_RAW before Linux 5.7",
-    "dmesg": "where `kernel.dmesg_restrict` is 1",
-    "lldpctl": "its socket is root's, or of the group `_lldpd`",
-    "mlnx_qos": "opens the NIC's configuration",
-    "ibqueryerrors": "opens `/dev/infiniband/umad*`, which a group may be given",
-    "ibnetdiscover": "opens `/dev/infiniband/umad*`, which a group may be given",
-    "iblinkinfo": "opens `/dev/infiniband/umad*`, which a group may be given",
-    "perfquery": "opens `/dev/infiniband/umad*`, which a group may be given",
-}
 PLACEHOLDER = re.compile(r"\{\w+\}")
+OF_LOADS = {
+    "ib_write_bw": "layers 3 and 4",
+    "ib_write_lat": "layer 4",
+    "torch": "layers 5 and 6",
+    "srun": "layers 5 and 6 with `pod_launcher: srun`",
+    "mpirun": "layers 5 and 6 with `pod_launcher: mpirun`",
+}
 
 
 def privileges_page() -> str:
@@ -205,11 +195,12 @@ def _commands(platform: str) -> list[str]:
 
 
 def _host_privileges() -> str:
-    tools: dict[str, set[str]] = {}
+    tools_of: dict[str, set[str]] = {}
     for reading in catalogue().values():
         for source in reading.platforms.get("linux", ()) if not reading.load else ():
-            tools.setdefault(source.tool, set()).add(f"[{reading.name}](readings.md#{reading.name})")
-    rows = [(f"`{tool}`", ROOT_ONLY.get(tool, ""), ", ".join(sorted(names))) for tool, names in sorted(tools.items())]
+            tools_of.setdefault(source.tool, set()).add(f"[{reading.name}](readings.md#{reading.name})")
+    rows = [(f"`{name}`", *_origin(name), ", ".join(sorted(readings))) for name, readings in sorted(tools_of.items())]
+    loads = [(f"`{name}`", *_origin(name)[:-1], words) for name, words in OF_LOADS.items()]
     return "\n\n".join(
         [
             "## GPU hosts",
@@ -218,9 +209,17 @@ def _host_privileges() -> str:
             "and by the run's own `commands.json`:",
             "    pyramid ALL=(root) NOPASSWD: ALL",
             "Without it, everything is read that needs no root, and what does is unknown and keeps its gate closed, with the tool's own words:",
-            _table(("Tool", "Needs root", "Readings"), rows),
+            _table(("Tool", "Debian, Ubuntu", "RHEL", "Else from", "Needs root", "Readings"), rows),
+            "The loads of layers 3 and above start:",
+            _table(("Tool", "Debian, Ubuntu", "RHEL", "Else from", "For"), loads),
+            "`playbooks/doctor.yml` names what each host lacks of it, for which checks.",
         ]
     )
+
+
+def _origin(name: str) -> tuple[str, str, str, str]:
+    tool = tools()[name]
+    return tool.debian, tool.rhel, tool.source, tool.root
 
 
 def _switch_privileges(platform: str) -> str:

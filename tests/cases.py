@@ -25,13 +25,13 @@ def check_each(cases: t.Iterable[Case], check: t.Callable[[Case], object], name:
             check(case)
         # pytest.fail and pytest.raises fail with an exception that is no Exception.
         except (Exception, pytest.fail.Exception) as error:
-            failed.append(f"{name(case)}: {_told(error)}")
+            failed.append(f"{name(case)}: {_result(error)}")
     if failed:
         pytest.fail(f"{len(failed)} of {count} cases failed\n" + "\n".join(failed), pytrace=False)
     assert count, "there is no case to check"
 
 
-def _told(error: BaseException) -> str:
+def _result(error: BaseException) -> str:
     place = traceback.extract_tb(error.__traceback__)[-1]
     words = "\n".join([str(error) or repr(error), *getattr(error, "__notes__", [])])
     return f"{type(error).__name__} at {place.filename}:{place.lineno}: {words}"

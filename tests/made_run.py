@@ -61,7 +61,7 @@ def printed(book: RunStore, layer: str, node: str, reading: str, text: str, argv
     write_json(place / "commands.json", commands)
 
 
-def told(book: RunStore, layer: str, node: str, phase: str = "now", seconds: float = 0.0, **rows: list[dict[str, t.Any]]) -> None:
+def result(book: RunStore, layer: str, node: str, phase: str = "now", seconds: float = 0.0, **rows: list[dict[str, t.Any]]) -> None:
     """Let a node have told the rows of some readings; seconds: of a sample under load (``during-0``)."""
     readings = {name: {"status": "ok", "words": "", "rows": own, "lost": {}, "evidence": None} for name, own in rows.items()}
     document = {"answered": True, "words": "", "node": node, "seconds": seconds, "readings": readings}

@@ -10,7 +10,8 @@ import time
 import typing as t
 from pathlib import Path
 
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.programs import program_source, run_program
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.host_commands import program_source
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.programs import run_program
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.planners import PLANNERS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.results import job_results
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.schedule import JOBS_READING, load_schedule

@@ -12,7 +12,6 @@ from urllib.parse import quote, urlencode
 
 from ansible.errors import AnsibleActionFail
 from ansible.module_utils.urls import open_url
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.grouping import ranges
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors import Refused
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory import pod_of
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.telemetry.coverage import (
@@ -26,6 +25,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.telemetry.covera
     signal_errors,
 )
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.control_characters import printable
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.ranges import ranges
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_base import PyramidAction, RunOnce
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.console import show
 

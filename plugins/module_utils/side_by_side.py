@@ -39,9 +39,9 @@ _starting = threading.RLock()
 def answer(request):
     """Run every command of a request and return what each printed.
 
-    request: ``commands``, each with ``id``, ``alternatives`` (``argv`` and the exit statuses ``rc`` that make it an answer;
-    the first that answers is taken), ``timeout`` in seconds and ``exclusive`` (None, or a key that two running commands
-    never share); ``programs``, a mapping of name to source text that arguments refer to as ``{name}``; ``devices``, RDMA
+    request: ``commands``, each with ``id``, ``alternatives`` (``argv`` and the exit statuses ``rc`` that make it an answer, and in ``needs``
+    a program that it starts itself, or None; the first that answers is taken), ``timeout`` in seconds and ``exclusive`` (None, or a key
+    that two running commands never share); ``programs``, a mapping of name to source text that arguments refer to as ``{name}``; ``devices``, RDMA
     devices whose PCI address arguments refer to as ``{pci:DEVICE}``. Equal argument lists are run once.
     Returns ``boot_id``, ``uptime_seconds`` and ``answers`` by id: ``status`` (ran, missing, failed, timeout, hung or denied),
     ``chosen`` (the alternative's number), ``argv``, ``rc``, ``stdout``, ``stderr``, ``seconds``, ``cut`` (more text than is kept).
@@ -119,8 +119,9 @@ def _run(command, places):
     failed, missing = None, []
     for number, alternative in enumerate(command["alternatives"]):
         argv, lacking = _filled(alternative["argv"], places)
-        if shutil.which(argv[0]) is None:
-            lacking = f"{argv[0]}: not found on PATH"
+        program = next((one for one in (argv[0], alternative.get("needs")) if one and shutil.which(one) is None), None)
+        if program is not None:
+            lacking = f"{program}: not found on PATH"
         if lacking:
             missing.append(lacking)
             continue

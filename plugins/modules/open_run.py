@@ -26,7 +26,7 @@ options:
     description: Whether the switch ports that the hosts of O(only) are cabled to are judged with them; of a switch that is not in the play they are not.
     type: bool
     default: false
-  lent:
+  helpers:
     description: Hosts that may be loaded with what O(only) or C(pod_only) names, or read its fabric; every host of the play by default.
     type: list
     elements: str

@@ -24,8 +24,8 @@ attributes:
 options:
   request:
     description:
-      - C(commands), each with C(id), C(alternatives) (C(argv) and the exit statuses C(rc) that make it an answer), C(timeout) in seconds
-        and C(exclusive); C(programs) by name; C(devices) whose PCI address is needed.
+      - C(commands), each with C(id), C(alternatives) (C(argv), the exit statuses C(rc) that make it an answer, and in C(needs) a program that it
+        starts itself), C(timeout) in seconds and C(exclusive); C(programs) by name; C(devices) whose PCI address is needed.
     type: dict
     required: true
 """

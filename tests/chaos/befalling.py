@@ -44,15 +44,15 @@ def befall(place: Path, node: str, command: str, run: Run) -> Said:
             with (place / f"{node}.befell").open("a", encoding="utf-8") as file:
                 file.write(f"{trouble['how']} at {number}\n")
             return HOW[trouble["how"]](command, run, random.Random(trouble["number"] + number))
-    said = run(command)
-    if BOOT_ID.search(said[1]) or BOOTED_AT.search(said[1]):
+    output = run(command)
+    if BOOT_ID.search(output[1]) or BOOTED_AT.search(output[1]):
         (place / f"{node}.reported").touch()
-    return said
+    return output
 
 
-def _boots(place: Path, node: str, number: int, said: Said) -> Said:
+def _boots(place: Path, node: str, number: int, output: Said) -> Said:
     """A response of a node that has booted: with another boot id, or an uptime of some seconds."""
-    rc, stdout, stderr = said
+    rc, stdout, stderr = output
     fresh = str(uuid.uuid5(uuid.NAMESPACE_DNS, node)).encode()
     booted = BOOT_ID.sub(rb'"boot_id": "' + fresh + rb'"', stdout)
     booted = BOOTED_AT.sub(b'"bootupTimestamp": %d' % (time.time() - 5), booted)

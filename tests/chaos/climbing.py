@@ -159,8 +159,14 @@ class Climber:
 
     def __init__(self, directory: Path, size: t.Mapping[str, t.Any] | None = None, **expectations: t.Any) -> None:
         self.directory, self.runs, self.troubles = directory, directory / "runs", directory / "troubles"
-        said = {"pod_name": "chaos", "pod_soak_seconds": 1, "pod_read_timeout_seconds": READ_TIMEOUT_SECONDS, "pod_runs_dir": str(self.runs), **expectations}
-        self.inventory = layout.write(directory / "inventory", **(size or SIZE), expectations=said)
+        response = {
+            "pod_name": "chaos",
+            "pod_soak_seconds": 1,
+            "pod_read_timeout_seconds": READ_TIMEOUT_SECONDS,
+            "pod_runs_dir": str(self.runs),
+            **expectations,
+        }
+        self.inventory = layout.write(directory / "inventory", **(size or SIZE), expectations=response)
 
     def answers(self, fault: str = "") -> Path:
         """What the nodes of the pod respond, and where their processes work."""
@@ -182,8 +188,8 @@ class Climber:
 
     def climb(self, kill: t.Callable[[Path | None], bool] = lambda _run: False, number: signal.Signals = signal.SIGKILL, **variables: t.Any) -> Ended:
         """Climb, or be killed on the way; kill: whether it is time to, by the directory of the run, which may not be there yet."""
-        said = {"simulated_troubles": str(self.troubles), "pod_to_layer": TOP, **variables}
-        command = [str(Path(sys.executable).with_name("ansible-playbook")), "playbooks/validate.yml", "-i", str(self.inventory), "-e", json.dumps(said)]
+        response = {"simulated_troubles": str(self.troubles), "pod_to_layer": TOP, **variables}
+        command = [str(Path(sys.executable).with_name("ansible-playbook")), "playbooks/validate.yml", "-i", str(self.inventory), "-e", json.dumps(response)]
         before = self.latest()
         environment = {**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_LOCAL_TEMP": str(self.directory / "ansible")}
         with (self.directory / "output").open("w+", encoding="utf-8") as output:
@@ -346,8 +352,8 @@ def _holds(ended: Ended, befallen: t.Sequence[str], cut_short: bool, fault: bool
     if ended.run is not None:
         wrong += _lost(ended.run, report)
     if not cut_short:
-        told = {host for one in report["verdicts"] if one["verdict"] in ("fail", "unknown") for host in (one["host"], *(f["host"] for f in one["findings"]))}
-        wrong += [f"FALSE PASS: {node} met a trouble, and nothing is said of it" for node in befallen if node not in told]
+        result = {host for one in report["verdicts"] if one["verdict"] in ("fail", "unknown") for host in (one["host"], *(f["host"] for f in one["findings"]))}
+        wrong += [f"FALSE PASS: {node} met a trouble, and nothing is said of it" for node in befallen if node not in result]
     return wrong
 
 

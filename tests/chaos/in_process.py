@@ -243,8 +243,8 @@ def _boot(draw: Draw) -> None:
 
 def _responses(run: Path, name: str) -> int:
     """How often a node told of its boot in a run."""
-    told = [json.loads(path.read_bytes()) for path in run.glob(f"readings/*/*/{name}.json")]
-    return sum(one["contacted"] and (one["boot_id"] is not None or one["uptime_seconds"] is not None) for one in told)
+    result = [json.loads(path.read_bytes()) for path in run.glob(f"readings/*/*/{name}.json")]
+    return sum(one["contacted"] and (one["boot_id"] is not None or one["uptime_seconds"] is not None) for one in result)
 
 
 def _resumed(draw: Draw, first: Path, pod: Pod, below: str, **given: t.Any) -> tuple[str, Path]:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import LAYERS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import grouping
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.ranges import ranges
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.incidents import SEVERITIES
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.model import Host, Pod, Rail, Switch
@@ -56,7 +57,7 @@ class Climber:
         with tempfile.TemporaryDirectory(dir=self.directory) as run:
             report = pods.climb(pod, Path(run) / "run")
         found = [
-            f"{one.layer} {one.check} {one.verdict} on {grouping.ranges([host for host, _where in one.places])}: {one.actual}"
+            f"{one.layer} {one.check} {one.verdict} on {ranges([host for host, _where in one.places])}: {one.actual}"
             for one in grouping.entries(report, SEVERITIES)
         ]
         words = " ".join(f"{key}={value}" for key, value in SHAPES[number].items()) + "".join(f" +{name}" for name in variants)

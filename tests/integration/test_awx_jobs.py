@@ -61,7 +61,7 @@ def artifacts(run: ansible_runner.Runner) -> dict[str, t.Any]:
     return next(event["event_data"].get("artifact_data", {}) for event in events if event["event"] == "playbook_on_stats")
 
 
-def said(run: ansible_runner.Runner) -> str:
+def output(run: ansible_runner.Runner) -> str:
     """What an operator sees."""
     return Path(run.config.artifact_dir, "stdout").read_text()
 
@@ -75,13 +75,13 @@ def test_a_workflow_validates_remediates_and_validates_again(private: Path) -> N
 
     alone = {"pod_remediate_to_layer": "routing"}
     second = job(private, "remediate", {**answers("remediate"), **handed, **faults, **alone})
-    assert (second.status, second.rc) == ("successful", 0), said(second)
+    assert (second.status, second.rc) == ("successful", 0), output(second)
     assert artifacts(second)["pyramid_proved"] == ["gpu03"] and artifacts(second)["pyramid_not_proved"] == {}
-    assert "\r" not in said(second).replace("\r\n", "\n") and "\x1b[2K" not in said(second)
+    assert "\r" not in output(second).replace("\r\n", "\n") and "\x1b[2K" not in output(second)
 
     # AWX hands the artifacts of every earlier job on as extra variables, above what a task registers.
     third = job(private, "validate", {**handed, **artifacts(second), **asked, **faults})
-    assert third.rc == 0, said(third)
+    assert third.rc == 0, output(third)
     assert artifacts(third)["pyramid_verdict"] == "go" and "remediate_hosts" not in artifacts(third)
 
 
@@ -93,11 +93,11 @@ def counted(run: ansible_runner.Runner, kind: str) -> dict[str, int]:
 
 def test_a_no_go_is_booked_on_the_nodes_with_findings(private: Path) -> None:
     run = job(private, "validate", {**answers("validate"), "pod_to_layer": "preflight", "simulated_faults": "dcqcn_off"})
-    assert (run.status, run.rc) == ("failed", 2) and counted(run, "failures") == {"gpu03": 1}, said(run)
+    assert (run.status, run.rc) == ("failed", 2) and counted(run, "failures") == {"gpu03": 1}, output(run)
     handed = artifacts(run)
     assert handed["pyramid_summary"].startswith("# mypod: no-go") and "gpu03" in handed["pyramid_summary"]
     # The last play comes after the report; its words are on the host.
-    assert "NO-GO for mypod: preflight/" in said(run)
+    assert "NO-GO for mypod: preflight/" in output(run)
 
 
 def test_a_no_go_without_a_culprit_still_fails(private: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_no_go_without_a_culprit_still_fails(private: Path) -> None:
     empty = private.parent / "kept"
     (empty / "evidence").mkdir(parents=True)
     run = job(private, "validate", {**answers("validate"), "pod_to_layer": "preflight", "pod_replay_from": str(empty)})
-    assert (run.status, run.rc) == ("failed", 2) and artifacts(run)["pyramid_verdict"] == "no_go", said(run)
+    assert (run.status, run.rc) == ("failed", 2) and artifacts(run)["pyramid_verdict"] == "no_go", output(run)
 
 
 def test_a_workflow_repairs_nothing_where_validation_ended_without_a_verdict(private: Path) -> None:
@@ -113,10 +113,10 @@ def test_a_workflow_repairs_nothing_where_validation_ended_without_a_verdict(pri
     assert refused.rc == 2 and "pyramid_verdict" not in artifacts(refused)
     at_once = {"pod_remediate_max": 4, "awx_workflow_job_id": 7}
     run = job(private, "remediate", {**answers("remediate"), **artifacts(refused), **at_once})
-    assert run.rc == 2 and "the validation ended without a verdict" in said(run) and not (private / "runs").exists(), said(run)
+    assert run.rc == 2 and "the validation ended without a verdict" in output(run) and not (private / "runs").exists(), output(run)
     healthy = {"pyramid_verdict": "no_go", "pyramid_report": "/runs/report.json"}
     run = job(private, "remediate", {**answers("remediate"), **healthy, **at_once})
-    assert run.rc == 2 and "no finding of the validation has a remedy" in said(run) and not (private / "runs").exists(), said(run)
+    assert run.rc == 2 and "no finding of the validation has a remedy" in output(run) and not (private / "runs").exists(), output(run)
 
 
 def test_no_registered_variable_has_the_name_of_an_artifact(private: Path) -> None:
@@ -131,8 +131,8 @@ def test_no_registered_variable_has_the_name_of_an_artifact(private: Path) -> No
 def test_the_output_has_no_line_that_a_worker_wrote_past_ansible(private: Path) -> None:
     """ansible-runner wraps Display in a worker too, and Ansible warns of what the wrapper writes there."""
     run = job(private, "validate", {**answers("validate"), "pod_to_layer": "congestion", "pod_idle_seconds": 1})
-    assert "watching the pod idle" in said(run) and "soaking" in said(run)
-    assert "errantly" not in said(run)
+    assert "watching the pod idle" in output(run) and "soaking" in output(run)
+    assert "errantly" not in output(run)
 
 
 def test_included_files_are_not_listed_where_the_image_names_the_callback(private: Path) -> None:
@@ -143,13 +143,13 @@ def test_included_files_are_not_listed_where_the_image_names_the_callback(privat
         for name, value in lines:
             patched.setenv(name, value)
         run = job(private, "validate", {**answers("validate"), "pod_to_layer": "congestion", "pod_idle_seconds": 1})
-    assert "watching the pod idle" in said(run) and "pyramid_verdict" in artifacts(run), said(run)
-    assert "included:" not in said(run)
+    assert "watching the pod idle" in output(run) and "pyramid_verdict" in artifacts(run), output(run)
+    assert "included:" not in output(run)
 
 
 def test_a_remediation_that_nobody_gave_hosts_touches_nothing(private: Path) -> None:
     run = job(private, "remediate", answers("remediate"))
-    assert run.rc == 2 and "4 hosts are named" in said(run) and not (private / "runs").exists()
+    assert run.rc == 2 and "4 hosts are named" in output(run) and not (private / "runs").exists()
 
 
 def test_a_sliced_job_is_refused_with_its_reason(private: Path) -> None:
@@ -158,7 +158,7 @@ def test_a_sliced_job_is_refused_with_its_reason(private: Path) -> None:
     del inventory["all"]["children"]["spines"]["hosts"]["spine02"]
     (private / "inventory" / "hosts.yml").write_text(yaml.safe_dump(inventory))
     run = job(private, "validate", answers("validate"))
-    assert run.rc == 2 and "the run was not opened" in said(run) and "spine02" in said(run)
+    assert run.rc == 2 and "the run was not opened" in output(run) and "spine02" in output(run)
     assert not list((private / "runs").glob("mypod/*/report.json"))
 
 
@@ -194,4 +194,4 @@ def test_a_cancelled_job_leaves_nothing_running(playbook: str, private: Path) ->
         assert time.monotonic() < until, f"cancelled after {moment:.1f} s, still there: {left(private)}"
         time.sleep(0.2)
     again = job(private, "validate", {**answers("validate"), "pod_only": "gpu04", "pod_to_layer": "preflight"})
-    assert artifacts(again)["pyramid_verdict"] == "no_fault_seen", said(again)
+    assert artifacts(again)["pyramid_verdict"] == "no_fault_seen", output(again)

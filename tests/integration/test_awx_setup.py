@@ -51,9 +51,9 @@ def set_up() -> t.Iterator[SetUp]:
     done = SetUp(awx, [], [])
     for _time in range(2):
         before = len(awx.changes)
-        said = play(awx)
-        assert said.returncode == 0, said.stdout[-3000:] + said.stderr
-        done.outputs.append(said.stdout + said.stderr)
+        response = play(awx)
+        assert response.returncode == 0, response.stdout[-3000:] + response.stderr
+        done.outputs.append(response.stdout + response.stderr)
         done.changes.append(awx.changes[before:])
     yield done
     awx.end()
@@ -187,7 +187,7 @@ def test_surveys_ask_what_the_pod_specifies(set_up: SetUp) -> None:
                 assert all(of_type(specification, one) is not None for one in answers)
 
 
-def test_no_secret_is_said(set_up: SetUp) -> None:
+def test_no_secret_is_reported(set_up: SetUp) -> None:
     assert all(TOKEN not in output for output in set_up.outputs)
     assert TOKEN not in json.dumps([body for _method, _path, body in set_up.awx.requests])
     for name in ("GPU fabric hosts", "GPU fabric switches", "GPU fabric reports"):
@@ -226,8 +226,8 @@ def test_a_wrong_body_would_be_refused(set_up: SetUp) -> None:
 def test_what_the_server_refuses_fails_the_set_up() -> None:
     awx = Awx()
     try:
-        said = play(awx, awx_organization="")
-        assert said.returncode != 0 and awx.refused
+        response = play(awx, awx_organization="")
+        assert response.returncode != 0 and awx.refused
     finally:
         awx.end()
 
@@ -242,7 +242,7 @@ def test_slices_are_a_workflow_that_validates_side_by_side_then_between_them_and
     awx = Awx()
     try:
         outputs = [play(awx, str(inventory), awx_slices=3) for _time in range(2)]
-        assert [said.returncode for said in outputs] == [0, 0] and awx.refused == [], outputs[0].stdout[-3000:] + outputs[0].stderr
+        assert [response.returncode for response in outputs] == [0, 0] and awx.refused == [], outputs[0].stdout[-3000:] + outputs[0].stderr
         assert "slice_3: 2 hosts of rack_03" in outputs[0].stdout and "nothing changed, failed or was unreachable" in outputs[1].stdout
         workflow = awx.named("workflow_job_templates", "mypod: validate in slices")["id"]
         nodes = {number: one for number, one in awx.objects["workflow_job_template_nodes"].items() if one["workflow_job_template"] == workflow}

@@ -61,7 +61,9 @@ def test_what_is_no_go_becomes_no_reference(remembered) -> None:
 def test_two_runs_are_compared(remembered, worn) -> None:
     pod, baseline = remembered
     old = pod.runs / "small" / baseline["run"]
-    told = pod.playbook(playbook="playbooks/compare.yml", compare_old=str(old), compare_new=str(worn.run))
-    assert told.rc == 0 and "The lowest layer that got worse is links" in told.output and "light_received of gpu06 enp79s0np0" in told.output, told.output
+    result = pod.playbook(playbook="playbooks/compare.yml", compare_old=str(old), compare_new=str(worn.run))
+    assert result.rc == 0 and "The lowest layer that got worse is links" in result.output and "light_received of gpu06 enp79s0np0" in result.output, (
+        result.output
+    )
     refused = pod.playbook(playbook="playbooks/compare.yml", compare_old=str(pod.inventory), compare_new=str(old))
     assert refused.rc == 2 and "argument 'old' must be a run's directory" in refused.output

@@ -50,6 +50,7 @@ NOWHERE: dict[tuple[str, str, str], tuple[str, str]] = {
     ("spine_marks", "ecn_counters", "marked_packets"): ("skip", "the platform counts no marks; pauses_stay_local judges what a spine that does not mark sends"),
     ("bgp_settled", "bgp_summary", "up_seconds"): ("skip", "the switch does not report the age of a session; the other end of it does"),
     ("class_settings_alike", "ecn_settings", "min_bytes"): ("pass", "no switch of that platform reports the threshold; what they report is compared"),
+    ("host_vlans_alike", "interface_status", "vlan"): ("skip", "a switch that does not report the VLANs of its ports; a port beside others is unknown"),
     ("switch_link_flaps", "link_changes", "changes"): ("skip", "a kernel or release that does not count them"),
     ("optic_health", "transceivers", "temperature_c"): ("pass", "no module of the node has a sensor; the light is judged"),
     ("optic_health", "transceivers", "tx_power_dbm"): ("pass", "modules without a sensor of what they send; what the peer receives is judged"),

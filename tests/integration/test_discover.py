@@ -55,10 +55,6 @@ def test_a_simulated_pod_is_drafted_as_it_was_built(fabric: str, tmp_path: Path)
     _output, changed = discover(source, into)
 
     assert changed and planned and cables(into / PLACE) == planned
-    # What a person adds: how switches are spoken to.
-    for group in ("leaves", "spines"):
-        if (source / "group_vars" / f"{group}.yml").exists():
-            (into / "group_vars" / f"{group}.yml").write_text((source / "group_vars" / f"{group}.yml").read_text())
     drafted = plan_of(into)
     for name, node in built.nodes.items():
         keys = ("device", "netdev", "pci", "gpu", "leaf", "address")
@@ -75,7 +71,44 @@ def test_a_simulated_pod_is_drafted_as_it_was_built(fabric: str, tmp_path: Path)
 def test_check_mode_shows_and_writes_nothing(tmp_path: Path) -> None:
     source = layout.write(tmp_path / "source", racks=1, hosts_per_rack=2, spines=2, expectations={"pod_name": "small"})
     output, changed = discover(source, tmp_path / "draft", "--check", "--diff")
-    assert changed and not (tmp_path / "draft").exists() and "+gpu01,enp24s0np0,leaf01,Ethernet1/1,," in output
+    assert changed and not (tmp_path / "draft").exists() and "+gpu01,enp24s0np0,leaf01,Ethernet1/1," in output
+
+
+def reached(source: Path) -> list[str]:
+    """What a draft needs besides to reach simulated nodes: where they are simulated."""
+    return ["-e", f"simulated_inventory={source}"]
+
+
+@pytest.mark.exhaustive
+def test_a_draft_with_its_proposals_accepted_is_validated_to_a_go(tmp_path: Path) -> None:
+    source, into = tmp_path / "source", tmp_path / "draft"
+    layout.write(source, racks=2, hosts_per_rack=4, spines=2, expectations={"pod_name": "small"})
+    output, _changed = discover(source, into)
+    assert "proposed, not adopted: pod_link_gbit_s: 400" in output and "\npod_link_gbit_s" not in (into / "group_vars" / "all" / "pod.yml").read_text()
+    discover(source, into, "-e", "discover_accept=all", "-e", "pod_name=small")
+    steering = ["-e", "pod_to_layer=routing", "-e", "pod_soak_seconds=1", "-e", f"pod_runs_dir={tmp_path / 'runs'}"]
+    command = [str(Path(sys.executable).with_name("ansible-playbook")), "playbooks/validate.yml", "-i", str(into), *reached(source), *steering]
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "ANSIBLE_NOCOLOR": "1"}, text=True, capture_output=True, timeout=300, check=False)
+    assert done.returncode == 0 and re.search(r"^GO\b", done.stdout, re.MULTILINE), done.stdout + done.stderr
+    assert not [line for line in done.stdout.splitlines() if line.startswith(("Warnings:", "FAIL", "UNKNOWN"))], done.stdout
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(
+    ("fault", "places"),
+    [
+        ("cables_swapped", ["gpu03:enp79s0np0", "gpu04:enp79s0np0"]),
+        ("rails_miscabled", ["gpu03:enp79s0np0", "gpu03:enp94s0np0"]),
+        ("address_wrong", ["gpu03:enp79s0np0"]),
+    ],
+)
+def test_what_breaks_the_pattern_is_not_adopted(fault: str, places: list[str], tmp_path: Path) -> None:
+    source, into = tmp_path / "source", tmp_path / "draft"
+    layout.write(source, racks=2, hosts_per_rack=4, spines=2, expectations={"pod_name": "small"})
+    output, _changed = discover(source, into, "-e", "discover_accept=all", "-e", f"simulated_faults={fault}")
+    assert re.findall(r"^out of the plan: (\S+):", output, re.MULTILINE) == places, output
+    text = (into / "group_vars" / "all" / "pod.yml").read_text()
+    assert all(f"if it is meant so, -e discover_accept={place}" in text for place in places)
 
 
 @pytest.mark.exhaustive
@@ -121,8 +154,8 @@ def test_real_lldpd_and_real_arp_tables_tell_the_same_cables(tmp_path: Path) -> 
             planned = cables(lab.inventory / PLACE)
             assert changed and planned and cables(into / PLACE) == planned
             drafted = yaml.safe_load((into / "hosts.yml").read_text())["all"]["children"]
-            told = {node: own["bgp_asn"] for group in ("leaves", "spines") for node, own in drafted[group]["hosts"].items()}
-            assert told == {node: lab.plan.nodes[node].asn for node in switches}
+            result = {node: own["bgp_asn"] for group in ("leaves", "spines") for node, own in drafted[group]["hosts"].items()}
+            assert result == {node: lab.plan.nodes[node].asn for node in switches}
             # The lab's hosts have no RDMA device: what nobody told is null.
             rails = drafted["rails_01"]["vars"]["pod_rails"]
             assert [(rail["netdev"], rail["leaf"], rail["device"]) for rail in rails] == [("rail0", "leaf01", None), ("rail1", "leaf02", None)]

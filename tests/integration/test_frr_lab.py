@@ -267,7 +267,7 @@ class Shutting:
 
 def failed_over(lab: Lab, runs: Path, shutting: Shutting | None) -> Judged:
     """Judge layer 2 with probes while an uplink of leaf01 is shut by hand, as the run asks for it."""
-    asked: dict[str, t.Any] = {"pod_failover": True, "pod_failover_seconds": 60, "pod_load_tick_seconds": 2, "pod_load_lead_seconds": 5}
+    asked: dict[str, t.Any] = {"pod_failover": True, "pod_failover_seconds": 60, "pod_load_tick_seconds": 4, "pod_load_lead_seconds": 5}
     # veth counts no bytes by the names of NICs, so that whether a host is idle is not known.
     asked |= {"pod_load_busy_hosts": True, "pod_idle_seconds": 1, "pod_reconvergence_max_ms": 5000}
     port = lab.plan.between("leaf01", "spine01")[0].name
@@ -308,6 +308,7 @@ def of_failover(judged: Judged) -> dict[str, str]:
     return {check: judged.verdicts()[check, "leaf01"]["verdict"] for check in ("reconvergence_time", "restored_after_failure")}
 
 
+@pytest.mark.exhaustive
 def test_a_shut_uplink_is_routed_around_and_comes_back(fabric: Lab, tmp_path: Path) -> None:
     judged = failed_over(fabric, tmp_path, Shutting())
     assert judged.not_well() == set(), judged.output

@@ -19,8 +19,8 @@ from ansible_collections.gpufabric.pyramid.tests.simulated_pod import answers, i
 from .conftest import Climb, Pod
 
 EVERY = incidents.every()
-# Whole playbooks: these two are part of every run of the tests, the others are long.
-ALWAYS = ("acs_redirects_halve_nccl", "uplink_mtu_1500_drops_large_packets")
+# Whole playbooks: this one is part of every run of the tests, the others are long.
+ALWAYS = ("acs_redirects_halve_nccl",)
 SHORT = {
     "pod_idle_seconds": 1, "pod_incast_seconds": 1, "pod_write_bw_seconds": 1, "pod_load_setup_seconds": 8, "pod_load_lead_seconds": 1,
     "pod_load_tick_seconds": 5,
@@ -28,7 +28,7 @@ SHORT = {
 
 
 # Of so many of each layer, and of those that are no fault, each run of the tests shows that they still end as they should.
-OF_A_LAYER = 4
+OF_A_LAYER = 3
 
 
 def some_of_each_layer() -> set[str]:

@@ -195,7 +195,7 @@ def not_well(verdicts: list[Verdict]) -> Found:
     return {(one.check, one.host or "", one.verdict) for one in verdicts if one.verdict not in ("pass", "skip")}
 
 
-def said(verdicts: list[Verdict]) -> str:
+def printed(verdicts: list[Verdict]) -> str:
     """Every finding's sentence after its node, and the words of what was not told."""
     return "\n".join([f"{one.host} {finding}" for one in verdicts for finding in one.findings] + [one.words for one in verdicts])
 
@@ -208,7 +208,7 @@ def closed(gates: dict[str, str]) -> list[str]:
 def test_a_whole_fabric_passes(fabric: Judge) -> None:
     for layer in LAYERS:
         verdicts, gates = fabric.layer(layer)
-        assert not not_well(verdicts) and not closed(gates), said(verdicts)
+        assert not not_well(verdicts) and not closed(gates), printed(verdicts)
         passed = {one.check for one in verdicts if one.verdict == "pass"}
         declared = {name for name, check in REGISTRY[layer].items() if check.fabric == "infiniband"}
         assert declared - ELSEWHERE <= passed
@@ -220,10 +220,10 @@ def test_a_fault_is_found_where_it_is(name: str, fabric: Judge) -> None:
     with ready(fabric.lab, name) as between:
         for layer, (wanted, sentences, groups) in EXPECTED[name].items():
             verdicts, gates = fabric.layer(layer, between if layer == "links" else None)
-            assert not_well(verdicts) == wanted, said(verdicts)
+            assert not_well(verdicts) == wanted, printed(verdicts)
             assert closed(gates) == groups
             for sentence in sentences:
-                assert sentence in said(verdicts)
+                assert sentence in printed(verdicts)
 
 
 def test_every_fault_and_every_check_is_there() -> None:
@@ -246,7 +246,7 @@ def test_a_reader_without_its_tools_closes_every_gate_and_another_opens_them(fab
             del one["gpu09"]["readings"]["fabric_links"]
         verdicts, gates = fabric.judged("links", now, before)
         assert not_well(verdicts) >= on("answered", "unknown", *LEAVES, *SPINES) and closed(gates) == RACKS
-        assert "gpu01 mlx5_0: mlx5_0: iblinkinfo exited with status 1: ibwarn: mad_rpc_open_port: cannot open" in said(verdicts)
+        assert "gpu01 mlx5_0: mlx5_0: iblinkinfo exited with status 1: ibwarn: mad_rpc_open_port: cannot open" in printed(verdicts)
     finally:
         tool.unlink()
         tool.with_name("away").rename(tool)
@@ -281,7 +281,7 @@ def test_playbooks_climb_a_fabric_that_nobody_logs_in_to(tmp_path: Path) -> None
         lab.down()
 
 
-def test_names_that_nobody_set_are_told_by_guids(tmp_path: Path) -> None:
+def test_names_that_nobody_set_are_reported_by_guids(tmp_path: Path) -> None:
     """Adapters are told by what hosts say of their GUIDs, switches by pod_node_guid."""
     shape = Shape(hosts=2, rails=2, spines=1, unit=2)
     lab = made(tmp_path / "unnamed", shape, pod_fabric_reader=["gpu01", "gpu02"])
@@ -298,7 +298,7 @@ def test_names_that_nobody_set_are_told_by_guids(tmp_path: Path) -> None:
         for name in ("leaf01", "leaf02", "spine01"):
             judge.plan.nodes[name].values["pod_node_guid"] = guids[name]
         verdicts, gates = judge.judged("links", now, before)
-        assert not not_well(verdicts) and not closed(gates), said(verdicts)
+        assert not not_well(verdicts) and not closed(gates), printed(verdicts)
     finally:
         lab.down()
 

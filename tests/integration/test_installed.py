@@ -97,9 +97,9 @@ def test_a_wiring_plan_in_the_old_place_is_found_and_one_line_names_the_new_plac
     (inventory / PLACE).rename(inventory / OLD)
     try:
         done = installed.validate()
-        said = [line for line in done.stdout.splitlines() if "wiring plan" in line]
+        response = [line for line in done.stdout.splitlines() if "wiring plan" in line]
         new = f"move it to {inventory / PLACE}, which Ansible does not take for a list of hosts"
-        assert done.returncode == 0 and said == [f"the wiring plan is read from {inventory / OLD}; {new}"], done.stdout + done.stderr
+        assert done.returncode == 0 and response == [f"the wiring plan is read from {inventory / OLD}; {new}"], done.stdout + done.stderr
         (inventory / PLACE).write_text((inventory / OLD).read_text())
         both = installed.validate()
         assert both.returncode == 2 and f"there are two wiring plans, {PLACE} and {OLD}: remove one of them" in both.stdout + both.stderr

@@ -113,11 +113,11 @@ def test_a_rung_is_started_once_and_every_host_tells_its_own_ranks(hosts: apart.
     table = rung(plan_of(python, launcher, hosts))
     assert [(host, job.argv[0]) for host, jobs in table.jobs.items() for job in jobs if job.columns["role"] == LAUNCHER] == [(HOSTS[0], launcher)]
     hosts.load(table)
-    said = told_by(hosts.replies(table))
-    assert [row["words"] for rows in said[JOBS_READING].values() for row in rows if row["status"] != "ok"] == []
-    ranks = {host: [(row["rank"], row["outcome"]) for row in rows] for host, rows in said["collective_ranks"].items()}
+    output = told_by(hosts.replies(table))
+    assert [row["words"] for rows in output[JOBS_READING].values() for row in rows if row["status"] != "ok"] == []
+    ranks = {host: [(row["rank"], row["outcome"]) for row in rows] for host, rows in output["collective_ranks"].items()}
     assert ranks == {"node01": [(0, "done"), (1, "done")], "node02": [(2, "done"), (3, "done")]}
-    (run,) = collective_runs(said[JOBS_READING], said["collective_rates"], said["collective_ranks"])
+    (run,) = collective_runs(output[JOBS_READING], output["collective_rates"], output["collective_ranks"])
     assert run.hosts == HOSTS and not run.trouble and not run.wrong and run.top
     assert agents(hosts) == []
 
@@ -127,10 +127,12 @@ def test_a_training_is_started_by_srun(hosts: apart.Apart, python: str) -> None:
     table = PLANNERS["training"](StepInput(plan, list(HOSTS), 0, {}, {}))
     assert table is not None
     hosts.load(table)
-    said = told_by(hosts.replies(table, wait=150))
-    assert [row["words"] for rows in said[JOBS_READING].values() for row in rows if row["status"] != "ok"] == []
-    assert {host: {(row["outcome"], row["ranks"]) for row in rows} for host, rows in said["training_ranks"].items()} == {name: {("done", 4)} for name in HOSTS}
-    assert {row["rank"] for rows in said["training_steps"].values() for row in rows} == {0, 1, 2, 3}
+    output = told_by(hosts.replies(table, wait=150))
+    assert [row["words"] for rows in output[JOBS_READING].values() for row in rows if row["status"] != "ok"] == []
+    assert {host: {(row["outcome"], row["ranks"]) for row in rows} for host, rows in output["training_ranks"].items()} == {
+        name: {("done", 4)} for name in HOSTS
+    }
+    assert {row["rank"] for rows in output["training_steps"].values() for row in rows} == {0, 1, 2, 3}
 
 
 def failing(hosts: apart.Apart, table: Schedule) -> str:
@@ -196,10 +198,10 @@ def test_a_launcher_that_ends_early_takes_its_ranks_along_and_each_host_says_so(
     jobs = subprocess.run(["squeue", "--noheader", "--format=%i"], env=hosts.environment, text=True, capture_output=True, check=True, timeout=20).stdout.split()
     assert len(jobs) == 1
     subprocess.run(["scancel", *jobs], env=hosts.environment, check=True, timeout=20)
-    said = told_by(hosts.replies(table))
-    words = {row["role"]: str(row["words"]) for row in said[JOBS_READING][HOSTS[0]]}
+    output = told_by(hosts.replies(table))
+    words = {row["role"]: str(row["words"]) for row in output[JOBS_READING][HOSTS[0]]}
     assert re.search("the launcher ended early", words["launcher"])
-    (run,) = collective_runs(said[JOBS_READING], said["collective_rates"], said["collective_ranks"])
+    (run,) = collective_runs(output[JOBS_READING], output["collective_rates"], output["collective_ranks"])
     assert {line.partition(":")[0].split()[-1] for line in run.trouble} == set(HOSTS)
     hosts.until(lambda: not agents(hosts))
 

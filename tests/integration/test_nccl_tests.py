@@ -60,8 +60,8 @@ def run(tmp_path: Path) -> t.Callable[..., dict[str, t.Any]]:
     program.chmod(0o755)
 
     def one(*arguments: str, **options: t.Any) -> dict[str, t.Any]:
-        said = {"directory": str(directory), "gpus": 4, "deadline": 60, **options}
-        play.write_text(PLAY.replace("OPTIONS", json.dumps(said)).replace("RESULT", str(result)), encoding="utf-8")
+        output = {"directory": str(directory), "gpus": 4, "deadline": 60, **options}
+        play.write_text(PLAY.replace("OPTIONS", json.dumps(output)).replace("RESULT", str(result)), encoding="utf-8")
         command = [str(Path(sys.executable).with_name("ansible-playbook")), str(play), "-i", "localhost,", "-c", "local", *arguments]
         done = subprocess.run(
             [*command, "-e", f"ansible_python_interpreter={sys.executable}"], cwd=ROOT, env={**os.environ, "ANSIBLE_NOCOLOR": "1"},
@@ -75,20 +75,20 @@ def run(tmp_path: Path) -> t.Callable[..., dict[str, t.Any]]:
 
 @pytest.mark.exhaustive
 def test_a_host_alone_has_the_variables_that_it_is_given_and_no_others(run: t.Callable[..., dict[str, t.Any]], tmp_path: Path) -> None:
-    told = run(environment={"NCCL_DEBUG": "WARN"}, last_bytes=1 << 30)
-    assert not told["failed"] and not told["changed"], told["msg"]
-    assert told["rows"][-1]["busbw_gbyte_s"] > 300 and {row["wrong"] for row in told["rows"]} == {0}
+    results = run(environment={"NCCL_DEBUG": "WARN"}, last_bytes=1 << 30)
+    assert not results["failed"] and not results["changed"], results["msg"]
+    assert results["rows"][-1]["busbw_gbyte_s"] > 300 and {row["wrong"] for row in results["rows"]} == {0}
     given = "-b 1048576 -e 1073741824 -f 4 -g 4 -n 20 -c 1"
-    assert told["command"][1:] == given.split()
+    assert results["command"][1:] == given.split()
     assert (tmp_path / "record").read_text(encoding="utf-8") == f"{given} none WARN none\n", "the login's NCCL_ALGO is not NCCL's"
 
 
 @pytest.mark.usefixtures("mpirun")
 def test_mpirun_starts_a_process_for_each_gpu(run: t.Callable[..., dict[str, t.Any]], tmp_path: Path) -> None:
     local = ["--allow-run-as-root", "--oversubscribe", "--mca", "plm_rsh_agent", "/bin/false"]
-    told = run(launcher="mpirun", hosts=["localhost"], arguments=local, environment={"NCCL_IB_HCA": "=mlx5_0,mlx5_1"})
-    assert not told["failed"], told["msg"]
-    assert len(told["rows"]) > 3
+    results = run(launcher="mpirun", hosts=["localhost"], arguments=local, environment={"NCCL_IB_HCA": "=mlx5_0,mlx5_1"})
+    assert not results["failed"], results["msg"]
+    assert len(results["rows"]) > 3
     assert (tmp_path / "record").read_text(encoding="utf-8").splitlines() == ["-b 1048576 -e 4294967296 -f 4 -g 1 -n 20 -c 1 none none =mlx5_0,mlx5_1"] * 4
 
 
@@ -102,18 +102,18 @@ def test_mpirun_starts_a_process_for_each_gpu(run: t.Callable[..., dict[str, t.A
     ],
 )
 def test_what_does_not_run_fails_in_its_own_words(run: t.Callable[..., dict[str, t.Any]], options: dict[str, t.Any], words: str) -> None:
-    told = run(**options)
-    assert told["failed"] and words in told["msg"] and not told.get("rows")
+    results = run(**options)
+    assert results["failed"] and words in results["msg"] and not results.get("rows")
 
 
 @pytest.mark.exhaustive
 @pytest.mark.usefixtures("mpirun")
 def test_an_mpirun_that_refuses_its_arguments_fails_in_its_own_words(run: t.Callable[..., dict[str, t.Any]]) -> None:
-    told = run(launcher="mpirun", hosts=["localhost"], arguments=["--no-such-argument"])
-    assert told["failed"] and "mpirun exited with status 1" in told["msg"] and not told.get("rows")
+    results = run(launcher="mpirun", hosts=["localhost"], arguments=["--no-such-argument"])
+    assert results["failed"] and "mpirun exited with status 1" in results["msg"] and not results.get("rows")
 
 
 @pytest.mark.exhaustive
 def test_check_mode_tells_the_command_and_runs_nothing(run: t.Callable[..., dict[str, t.Any]], tmp_path: Path) -> None:
-    told = run("--check", "--diff")
-    assert told["skipped"] and told["command"][-4:] == ["-n", "20", "-c", "1"] and not (tmp_path / "record").exists()
+    results = run("--check", "--diff")
+    assert results["skipped"] and results["command"][-4:] == ["-n", "20", "-c", "1"] and not (tmp_path / "record").exists()

@@ -101,9 +101,9 @@ def ask(tmp_path: Path, environment: dict[str, str]) -> t.Callable[..., list[Sai
             [program, "-i", str(inventory), str(tmp_path / "play.yml")], env=environment, text=True, capture_output=True, timeout=120, check=False
         )
         assert kept.exists(), done.stdout + done.stderr
-        told = json.loads(kept.read_text())
+        result = json.loads(kept.read_text())
         kept.unlink()
-        return [Said(bool(one.get("failed") or one.get("unreachable")), one.get("stdout", ""), one.get("msg", "")) for one in told]
+        return [Said(bool(one.get("failed") or one.get("unreachable")), one.get("stdout", ""), one.get("msg", "")) for one in result]
 
     return say
 
@@ -138,9 +138,9 @@ def test_one_session(switch: Switch, ask: t.Callable[..., list[Said]]) -> None:
 @pytest.mark.exhaustive
 def test_a_login_that_is_refused_fails(switch: Switch, ask: t.Callable[..., list[Said]]) -> None:
     switch.refuses = True
-    [said] = ask(switch, "show long")
-    assert said.failed and not switch.asked and switch.logins >= 1
-    assert "uthentication" in said.words or "ccess denied" in said.words, said.words
+    [printed] = ask(switch, "show long")
+    assert printed.failed and not switch.asked and switch.logins >= 1
+    assert "uthentication" in printed.words or "ccess denied" in printed.words, printed.words
 
 
 @pytest.mark.exhaustive
@@ -148,18 +148,18 @@ def test_a_login_that_is_refused_fails(switch: Switch, ask: t.Callable[..., list
 def test_a_command_that_never_ends_fails(ask: t.Callable[..., list[Said]], dialect: str, how: str) -> None:
     with Switch(dialect, {"show long": "line\n" * 200}) as switch:
         getattr(switch, how).add("show long")
-        [said] = ask(switch, "show long", ansible_command_timeout=2)
-        assert said.failed and said.stdout == ""
+        [printed] = ask(switch, "show long", ansible_command_timeout=2)
+        assert printed.failed and printed.stdout == ""
 
 
 @pytest.mark.exhaustive
 def test_an_unprivileged_login_is_raised_by_enable(ask: t.Callable[..., list[Said]]) -> None:
     with Switch("eos", {"show long": "one line\n"}) as switch:
         switch.privileged, switch.enable_password = False, "battery staple"
-        [said] = ask(switch, "show long")
-        assert said.failed and "privileged mode required" in said.words
+        [printed] = ask(switch, "show long")
+        assert printed.failed and "privileged mode required" in printed.words
         become = {"ansible_become": True, "ansible_become_method": "ansible.netcommon.enable", "ansible_become_password": "battery staple"}
-        assert [said.stdout for said in ask(switch, "show long", **become)] == ["one line"]
+        assert [printed.stdout for printed in ask(switch, "show long", **become)] == ["one line"]
 
 
 class OneSwitch:
@@ -185,8 +185,8 @@ class Answers(dict[str, str]):
         text = super().__getitem__(command)
         if command != "show version | json":
             return text
-        said = json.loads(text)
-        return json.dumps({**said, "uptime": time.time() - said["bootupTimestamp"]}) + "\n"
+        printed = json.loads(text)
+        return json.dumps({**printed, "uptime": time.time() - printed["bootupTimestamp"]}) + "\n"
 
 
 def healthy_answers(place: Path) -> dict[str, str]:
@@ -278,14 +278,14 @@ def two_tasks(switch: Switch, place: Path, environment: dict[str, str]) -> t.Ite
     command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(place / "hosts.yml"), str(place / "play.yml")]
     with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as running:
 
-        def said(number: int) -> str:
+        def printed(number: int) -> str:
             (place / f"begin_{number}").touch()
             path = place / f"said_{number}"
             processes.await_that(lambda: path.exists() or running.poll() is not None, f"task {number} ends", 120)
             return path.read_text()
 
         try:
-            yield said
+            yield printed
         finally:
             for number in (1, 2, 3):
                 (place / f"begin_{number}").touch()
@@ -314,8 +314,8 @@ def test_a_bound_ends_the_process_of_the_session_and_the_next_task_has_a_new_one
         [path] = sockets(tmp_path)
         first = transports.session_process(str(path))
         assert alive(first) and switch.logins == 1
-        said = read_of(path, seconds)
-        [endless], [after] = said["interface_mtu"], said["interface_status"]
+        printed = read_of(path, seconds)
+        [endless], [after] = printed["interface_mtu"], printed["interface_status"]
         assert (endless.status, endless.rc, endless.cut) == (status, None, status == "ran")
         assert after.status == "missing" and "not asked, because 'show interfaces' did not end" in after.stderr
         processes.await_that(lambda: not alive(first), "the process of the session ends", 60)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import typing as t
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,12 @@ OF_INBOX = ["trust_pcp", "prio_mask_lost", "pfc_on_two_priorities", "cables_swap
 
 
 OF_THOR2 = ["trust_pcp", "pfc_on_two_priorities", "cables_swapped", "dcqcn_deaf", "dcqcn_mute"]
+OF_IONIC = ["trust_pcp", "pfc_on_two_priorities", "cables_swapped", "dcqcn_deaf", "dcqcn_mute", "slow_sender"]
+
+
+def first_alone(names: list[str]) -> list[t.Any]:
+    """Faults as cases of a test: all but the first are exhaustive, since each is found on the usual pod in every run of the tests."""
+    return [names[0], *(pytest.param(name, marks=pytest.mark.exhaustive) for name in names[1:])]
 
 
 def pods_of(into: Path, **more: object) -> inprocess.Pods:
@@ -40,6 +47,12 @@ def thor2(tmp_path_factory: pytest.TempPathFactory) -> inprocess.Pods:
     return pods_of(tmp_path_factory.mktemp("thor2"), **yaml.safe_load((VARIANTS / "thor2.yml").read_text(encoding="utf-8"))["expectations"])
 
 
+@pytest.fixture(scope="module")
+def ionic(tmp_path_factory: pytest.TempPathFactory) -> inprocess.Pods:
+    """A pod whose rails are called as Pollara's are."""
+    return pods_of(tmp_path_factory.mktemp("ionic"), **yaml.safe_load((VARIANTS / "ionic.yml").read_text(encoding="utf-8"))["expectations"])
+
+
 def test_a_healthy_pod_of_the_kernels_own_mlx5_goes(pods: inprocess.Pods, tmp_path: Path) -> None:
     report = pods.climb(pods.pod(["inbox_mlx5"]), tmp_path)
     assert [(one["check"], one["words"], one["findings"]) for one in report["verdicts"] if one["verdict"] not in ("pass", "skip")] == []
@@ -50,7 +63,7 @@ def test_a_healthy_pod_of_the_kernels_own_mlx5_goes(pods: inprocess.Pods, tmp_pa
     assert {"roce_qos", "nic_settings", "nic_driver_uniform", "dcqcn_uniform", "dcqcn_backs_off"} <= proved
 
 
-@pytest.mark.parametrize("name", OF_INBOX)
+@pytest.mark.parametrize("name", first_alone(OF_INBOX))
 def test_a_fault_is_found_with_the_kernels_own_mlx5(name: str, pods: inprocess.Pods, tmp_path: Path) -> None:
     must_find(pods, "inbox_mlx5", name, tmp_path)
 
@@ -66,9 +79,44 @@ def test_a_healthy_pod_of_thor2_goes_and_names_what_it_cannot_prove(thor2: inpro
     assert {"roce_qos", "pfc_brief", "no_drops", "dcqcn_backs_off", "links_under_load", "losses_under_load", "class_under_load"} <= proved
 
 
-@pytest.mark.parametrize("name", OF_THOR2)
+def test_thor2_is_read_by_niccli_where_there_is_no_dcb(thor2: inprocess.Pods, tmp_path: Path) -> None:
+    """A rail without a mapped DSCP trusts none, as by dcb."""
+    pod = thor2.pod(["thor2"])
+    for host in pod.hosts.values():
+        host.lacks = ["mlnx_qos", "dcb", "nicctl_qos"]
+    pod.hosts["gpu06"].rails[4].trust = "pcp"
+    judged = [one for one in thor2.climb(pod, tmp_path)["verdicts"] if one["layer"] == "preflight"]
+    assert [(one["check"], finding["host"], finding["where"]) for one in judged for finding in one["findings"]] == [("roce_qos", "gpu06", "enp154s0np0 trust")]
+
+
+@pytest.mark.parametrize("name", first_alone(OF_THOR2))
 def test_a_fault_is_found_with_thor2(name: str, thor2: inprocess.Pods, tmp_path: Path) -> None:
     must_find(thor2, "thor2", name, tmp_path)
+
+
+def test_a_healthy_pod_of_ionic_goes_and_names_what_it_cannot_prove(ionic: inprocess.Pods, tmp_path: Path) -> None:
+    report = ionic.climb(ionic.pod(["ionic"]), tmp_path)
+    assert [(one["check"], one["words"], one["findings"]) for one in report["verdicts"] if one["verdict"] not in ("pass", "skip")] == []
+    assert (report["verdict"], report["up_to_layer"]) == ("go", "training"), report["reasons"]
+    assert report["stands_on"][:2] == [f"{check} not available on the platform of 8 hosts" for check in ("nic_settings", "right_class")]
+    skipped = {one["check"] for one in report["verdicts"] if one.get("unavailable")}
+    assert skipped == {"nic_settings", "nic_reset_pending", "dcqcn_running", "dcqcn_uniform", "right_class", "links_under_load"}
+    proved = {one["check"] for one in report["verdicts"] if one["verdict"] == "pass"}
+    assert {"roce_qos", "pfc_brief", "no_drops", "dcqcn_backs_off", "losses_under_load", "pauses_under_load"} <= proved
+
+
+@pytest.mark.parametrize("name", first_alone(OF_IONIC))
+def test_a_fault_is_found_with_ionic(name: str, ionic: inprocess.Pods, tmp_path: Path) -> None:
+    must_find(ionic, "ionic", name, tmp_path)
+
+
+def test_a_port_of_ionic_that_does_not_pause_by_pfc_is_no_lossless_one(ionic: inprocess.Pods, tmp_path: Path) -> None:
+    pod = ionic.pod(["ionic"])
+    pod.hosts["gpu03"].rails[2].pfc_paused = False
+    report = ionic.climb(pod, tmp_path)
+    judged = [one for one in report["verdicts"] if one["layer"] == "preflight"]
+    found = [(one["check"], finding["host"], finding["where"], finding["actual"]) for one in judged for finding in one["findings"]]
+    assert (report["verdict"], found) == ("no_go", [("roce_qos", "gpu03", "benic3p1 PFC", "on none")])
 
 
 def must_find(pods: inprocess.Pods, variant: str, name: str, into: Path) -> None:

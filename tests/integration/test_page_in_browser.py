@@ -90,7 +90,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
         counters = "".join(f"     rx_prio{queue % 8}_counter_{queue}: {number * 7919 * queue % 10**12}\n" for queue in range(1200))
         made_run.printed(book, "links", host, "interface_status", f"Speed: 400000Mb/s\n{counters}", ["ethtool", "ens3"])
         pings = [{"source": f"10.0.{number}.1", "target": f"10.0.{other}.1", "rtt_avg_ms": 0.02 + number % 7 / 100} for other in range(0, 512, 2)]
-        made_run.told(book, "routing", host, pings=pings)
+        made_run.result(book, "routing", host, pings=pings)
     made_run.page(book)
     return book.run / "report.html"
 

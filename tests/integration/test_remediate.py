@@ -188,7 +188,7 @@ def test_a_job_that_starts_while_the_host_is_looked_at_goes_on_undisturbed(hosts
     assert idle.state()[NODE] == "draining" and "left alone: jobs" in idle.reason(NODE)
 
 
-def test_what_no_remedy_heals_is_told_and_the_node_stays_drained(hosts, idle: cluster.Cluster) -> None:
+def test_what_no_remedy_heals_is_reported_and_the_node_stays_drained(hosts, idle: cluster.Cluster) -> None:
     pod: Hosts = hosts("mtu_1500,acs_redirects")
     left = pod.remediate()
     assert left.rc == 2
@@ -222,20 +222,20 @@ def test_a_node_that_somebody_else_drained_is_repaired_and_stays_drained(hosts, 
 def test_a_node_that_somebody_set_down_keeps_its_reason_and_stays_out(idle: cluster.Cluster, monkeypatch, capsys) -> None:
     monkeypatch.setenv("SLURM_CONF", idle.environment["SLURM_CONF"])
 
-    def told(state: str) -> dict[str, t.Any]:
+    def result(state: str) -> dict[str, t.Any]:
         with patch_module_args({"nodes": [NODE], "state": state, "reason": "being repaired"}), pytest.raises(SystemExit):
             slurm_nodes.main()
         return json.loads(capsys.readouterr().out)
 
     idle.say("scontrol", "update", f"nodename={NODE}", "state=down", "reason=bad PSU")
-    drained = told("drained")
+    drained = result("drained")
     assert drained["changed"] and (drained["nodes"][NODE]["ours"], drained["nodes"][NODE]["reason"]) == (False, "bad PSU")
-    assert told("readmitted")["left"] == {NODE: "bad PSU"} and idle.reason(NODE) == "bad PSU" and idle.state()[NODE] == "drained"
+    assert result("readmitted")["left"] == {NODE: "bad PSU"} and idle.reason(NODE) == "bad PSU" and idle.state()[NODE] == "drained"
     # What Slurm itself says of a node that was reimaged holds nobody back.
     for reason in ("Not responding", "Node unexpectedly rebooted"):
         idle.say("scontrol", "update", f"nodename={NODE}", "state=resume")
         idle.say("scontrol", "update", f"nodename={NODE}", "state=down", f"reason={reason}")
-        assert told("drained")["nodes"][NODE]["ours"] and told("readmitted")["left"] == {} and idle.state()[NODE] == "idle"
+        assert result("drained")["nodes"][NODE]["ours"] and result("readmitted")["left"] == {} and idle.state()[NODE] == "idle"
 
 
 def test_no_more_hosts_than_may_be_out_at_once(hosts, idle: cluster.Cluster) -> None:

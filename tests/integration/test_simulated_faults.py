@@ -113,7 +113,7 @@ def must_find(report: Report, name: str) -> None:
     expected = FAULTS[name]["expect"]
     assert not_well(report) == expected["checks"]
     assert {one["layer"] for one in report["verdicts"] if one["verdict"] in ("warn", "unknown", "fail")} == {expected["layer"]}
-    assert expected["words"] in said(report) and expected["cause"] in causes(report)
+    assert expected["words"] in response(report) and expected["cause"] in causes(report)
     gates = {layer["layer"]: {rack: group["gate"] for rack, group in layer["groups"].items()} for layer in report["layers"]}
     closed = {rack for rack in RACKS if gates[expected["layer"]][rack] == "closed"}
     assert closed == set(expected["groups"])
@@ -126,7 +126,7 @@ def must_find(report: Report, name: str) -> None:
             assert rack not in closed or not [one for one in report["verdicts"] if one["layer"] == layer and one["group"] == rack]
 
 
-def said(report: Report) -> str:
+def response(report: Report) -> str:
     """Every finding's sentence, and the words of what was not told."""
     sentences = [f"{one['where']}: expected {one['expected']}, got {one['actual']}" for verdict in report["verdicts"] for one in verdict["findings"]]
     return "\n".join([*sentences, *(verdict["words"] for verdict in report["verdicts"])])

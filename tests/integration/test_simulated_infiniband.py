@@ -52,7 +52,7 @@ def pods_of(tmp_path_factory: pytest.TempPathFactory) -> t.Callable[..., inproce
     return get
 
 
-def said(report: Report) -> str:
+def response(report: Report) -> str:
     """Every finding's sentence, the words of what was not told, and the causes as a person reads them."""
     sentences = [f"{one['where']}: expected {one['expected']}, got {one['actual']}" for verdict in report["verdicts"] for one in verdict["findings"]]
     causes = [entry.cause for entry in grouping.entries(report, ("fail", "unknown", "warn"))]
@@ -74,9 +74,9 @@ def test_a_fault_is_found_where_it_is(name: str, pods_of: t.Callable[..., inproc
 
     report = pods.climb(faulty, tmp_path)
 
-    assert not_well(report) == expected["checks"], said(report)
+    assert not_well(report) == expected["checks"], response(report)
     assert {one["layer"] for one in report["verdicts"] if one["verdict"] in ("warn", "unknown", "fail")} == {expected["layer"]}
-    assert expected["words"] in said(report) and expected["cause"] in said(report)
+    assert expected["words"] in response(report) and expected["cause"] in response(report)
     gates = {layer["layer"]: {rack: group["gate"] for rack, group in layer["groups"].items()} for layer in report["layers"]}
     closed = {rack for rack in RACKS if gates[expected["layer"]][rack] == "closed"}
     assert closed == set(expected["groups"]) and report["verdict"] == ("no_go" if closed else "go")
@@ -108,7 +108,7 @@ def test_one_reader_of_two_is_enough(pods_of: t.Callable[..., inprocess.Pods], t
     pod = copy.deepcopy(pods.pod())
     changes._change(pod, "one_mute", FAULTS["ib_readers_mute"]["changes"][0])
     report = pods.climb(pod, tmp_path)
-    assert report["verdict"] == "go", said(report)
+    assert report["verdict"] == "go", response(report)
 
 
 def test_a_switch_is_judged_alone_by_what_the_readers_of_the_fabric_tell(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def pods_of(tmp_path_factory: pytest.TempPathFactory) -> PodsOf:
     return get
 
 
-def said(report: dict[str, t.Any]) -> str:
+def output(report: dict[str, t.Any]) -> str:
     sentences = [f"{one['where']}: expected {one['expected']}, got {one['actual']}" for verdict in report["verdicts"] for one in verdict["findings"]]
     return "\n".join([*sentences, *(verdict["words"] for verdict in report["verdicts"])])
 
@@ -45,7 +45,7 @@ def said(report: dict[str, t.Any]) -> str:
 def test_healthy_racks_are_a_go_through_all_layers(pods_of: PodsOf, tmp_path: Path) -> None:
     pods = pods_of("training")
     report = pods.climb(pods.pod(["gb200_trays"]), tmp_path)
-    assert not_well(report) == {} and report["verdict"] == "go", said(report)
+    assert not_well(report) == {} and report["verdict"] == "go", output(report)
     passed = {one["check"] for one in report["verdicts"] if one["verdict"] == "pass"}
     assert {
         "nvlink_clique",
@@ -66,13 +66,13 @@ def test_a_fault_is_found_on_its_tray(name: str, pods_of: PodsOf, tmp_path: Path
     faulty = pods.pod([name])
     assert faulty != pods.pod(), "the fault is not in force"
     report = pods.climb(faulty, tmp_path)
-    assert not_well(report) == expected["checks"], said(report)
+    assert not_well(report) == expected["checks"], output(report)
     ill = [one for one in report["verdicts"] if one["verdict"] in ("warn", "unknown", "fail")]
     assert {one["layer"] for one in ill} == {expected["layer"]}
     accused = {finding.get("host") or one["host"] for one in ill for finding in one["findings"]} - {None}
-    assert accused == ({expected["node"]} if "node" in expected else set()), said(report)
+    assert accused == ({expected["node"]} if "node" in expected else set()), output(report)
     causes = [entry.cause for entry in grouping.entries(report, ("fail", "unknown", "warn"))]
-    assert expected["words"] in said(report) and expected["cause"] in "\n".join(causes)
+    assert expected["words"] in output(report) and expected["cause"] in "\n".join(causes)
     gates = next(one["groups"] for one in report["layers"] if one["layer"] == expected["layer"])
     assert [rack for rack in RACKS if gates[rack]["gate"] == "closed"] == expected["groups"]
 
@@ -83,7 +83,7 @@ def test_nvlink_within_a_rack_does_not_hide_its_nics(pods_of: PodsOf, tmp_path: 
     pod = pods.pod()
     pod.hosts["gpu05"].stack["rails_used"] = 3
     report = pods.climb(pod, tmp_path)
-    assert not_well(report).get("all_reduce_bandwidth") == "fail", said(report)
+    assert not_well(report).get("all_reduce_bandwidth") == "fail", output(report)
 
 
 def test_a_domain_of_each_job_is_not_judged(pods_of: PodsOf, tmp_path: Path) -> None:
@@ -104,12 +104,12 @@ def test_gpus_of_which_no_rate_is_known_are_compared_with_their_group_and_not_pr
     for host in pod.hosts.values():
         host.stack["device"] = "NVIDIA GB300"
     report = pods.climb(pod, tmp_path / "alike")
-    assert report["verdict"] == "no_fault_seen" and not_well(report) == {}, said(report)
+    assert report["verdict"] == "no_fault_seen" and not_well(report) == {}, output(report)
     assert any("no rate is known for NVIDIA GB300: set pod_node_busbw_gbyte_s" in reason for reason in report["reasons"]), report["reasons"]
 
     pod.hosts["gpu02"].stack["node_gbyte_s"] = 500.0
     report = pods.climb(pod, tmp_path / "slower")
-    assert report["verdict"] == "no_fault_seen" and not_well(report) == {"node_all_reduce_alike": "warn"}, said(report)
+    assert report["verdict"] == "no_fault_seen" and not_well(report) == {"node_all_reduce_alike": "warn"}, output(report)
 
 
 def test_one_host_of_which_no_rate_is_known_is_not_proved_by_the_others(pods_of: PodsOf, tmp_path: Path) -> None:

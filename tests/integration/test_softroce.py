@@ -66,7 +66,8 @@ def adhoc(machines: Lab, module: str) -> dict[str, dict[str, t.Any]]:
     return json.loads(done.stdout)["plays"][0]["tasks"][0]["hosts"]
 
 
-@pytest.mark.parametrize("layer", [pytest.param("preflight", marks=pytest.mark.exhaustive), pytest.param("links", marks=pytest.mark.exhaustive), "routing"])
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("layer", ["preflight", "links", "routing"])
 def test_what_whole_machines_tell_passes_and_what_they_cannot_tell_is_unknown(machines: Lab, tmp_path: Path, layer: str) -> None:
     judged = judge_again(machines, tmp_path, layer)
     assert judged.with_verdict("fail") == set(), judged.output
@@ -103,7 +104,7 @@ def test_faults_of_rails_are_found_on_their_rails_only(machines: Lab, tmp_path: 
     }
     assert judged.with_verdict("fail") == {(*place, "fail") for place in expected}, judged.output
     assert {place: judged.findings(*place) for place in expected} == expected
-    ports = {host: {row["device"]: row["state"] for row in said["rows"]} for host, said in refused.items()}
+    ports = {host: {row["device"]: row["state"] for row in response["rows"]} for host, response in refused.items()}
     assert ports["gpu01"] == {f"mlx5_{rail}": "Down" if rail == 4 else "Active" for rail in range(RAILS) if rail != 5}
     assert ports["gpu02"]["mlx5_4"] == "Down"
 
@@ -147,12 +148,12 @@ def test_a_reboot_keeps_what_is_written_and_loses_what_is_only_set(machines: Lab
     try:
         boot_id = ("cat", "/proc/sys/kernel/random/boot_id")
         before, first = adhoc(machines, "lsmod")["gpu01"]["rows"], machines.run("gpu01", *boot_id).stdout
-        told = booted(machines, "gpu01", tmp_path / "boot.yml")
+        result = booted(machines, "gpu01", tmp_path / "boot.yml")
         after = adhoc(machines, "lsmod")["gpu01"]["rows"]
     finally:
         machines.run("gpu01", "rm", "/etc/modules-load.d/test.conf")
         machines.heal()
     loaded = [{row["module"] for row in rows} & {"dummy", "mlx5_ib", "rdma_rxe"} for rows in (before, after)]
     assert loaded == [{"dummy", "rdma_rxe"}, {"mlx5_ib", "rdma_rxe"}]
-    assert "changed: [gpu01]" in told and machines.run("gpu01", *boot_id).stdout != first
+    assert "changed: [gpu01]" in result and machines.run("gpu01", *boot_id).stdout != first
     assert machines.run("gpu01", "cat", "/sys/class/net/rail1/mtu").stdout.strip() == str(RAIL_MTU)

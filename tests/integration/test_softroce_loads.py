@@ -55,20 +55,26 @@ def running(machines: Lab) -> dict[str, str]:
 def test_a_rail_at_a_fifth_is_the_only_one_named(shaped: Lab) -> None:
     """All rails at once, as a round of layer 4 loads them, judged by its own check."""
     shaped.shape(3, RAIL_MBIT_S / 5, "gpu01")
-    plan = planned()
-    situation = StepInput(plan, list(HOSTS), 0, {}, {})
+    # A rail is judged by its best round: where this machine was busy for a moment and more rails look slow, a second round decides.
+    found, rates = slow_in_rounds(shaped, 1)
+    if found != [("gpu01", "mlx5_3")]:
+        found, rates = slow_in_rounds(shaped, 2)
+    assert {name for name, _rate in rates} == {device(rail) for rail in range(RAILS)} and all(0 < rate < RAIL_MBIT_S * 1.2 for _name, rate in rates), rates
+    assert found == [("gpu01", "mlx5_3")], rates
+
+
+def slow_in_rounds(machines: Lab, rounds: int) -> tuple[list[tuple[str | None, str | None]], list[tuple[str, float]]]:
+    """The host and rail of each finding of some rounds, and what each rail of gpu01 sent in Mbit/s."""
+    situation = StepInput(planned(), list(HOSTS), 0, {}, {})
     slots = Slots(situation)
     pairs = rail_rounds(rails(situation), topology="rail_only")[0]
-    # A rail is judged by its best round: one alone may meet a moment in which this machine is busy.
-    for number in range(2):
+    for number in range(rounds):
         slots.add(f"round {number + 1}", number, pairs, "write_bw", perftest_options(situation.values, seconds=12))
     jobs = slots.schedule([]).jobs
-    said = carried_out(shaped, jobs, lambda: None, max(job.until for own in jobs.values() for job in own))
-    rows = {host: one[JOBS_READING].rows for host, one in said.items()}
-    rates = sorted((row["device"], row["gbit_s"] * 1000) for row in said["gpu01"]["write_bw"].rows)
-    assert {name for name, _rate in rates} == {device(rail) for rail in range(RAILS)} and all(0 < rate < RAIL_MBIT_S * 1.2 for _name, rate in rates), rates
-    found = list(slow_rail(rows, {host: one["write_bw"].rows for host, one in said.items() if "write_bw" in one}, 40))
-    assert [(one.host, one.where) for one in found] == [("gpu01", "mlx5_3")], rates
+    answers = carried_out(machines, jobs, lambda: None, max(job.until for own in jobs.values() for job in own))
+    rows = {host: one[JOBS_READING].rows for host, one in answers.items()}
+    findings = slow_rail(rows, {host: one["write_bw"].rows for host, one in answers.items() if "write_bw" in one}, 40)
+    return [(one.host, one.where) for one in findings], sorted((row["device"], row["gbit_s"] * 1000) for row in answers["gpu01"]["write_bw"].rows)
 
 
 def planned() -> Plan:
@@ -80,7 +86,7 @@ def planned() -> Plan:
 
 
 @pytest.mark.exhaustive
-def test_what_goes_wrong_under_way_is_told_for_what_it_is(shaped: Lab) -> None:
+def test_what_goes_wrong_under_way_is_reported_for_what_it_is(shaped: Lab) -> None:
     """One test a rail, all at once, each with a fault of its own but the first."""
     shaped.lose(4, 2, RAIL_MBIT_S)
     shaped.cut(2)
@@ -100,12 +106,12 @@ def test_what_goes_wrong_under_way_is_told_for_what_it_is(shaped: Lab) -> None:
     taken = shaped.run("gpu02", "sh", "-c", 'setsid python3 -c "$0" </dev/null >/dev/null 2>&1 & echo $!', listener).stdout.strip()
     try:
         poll(60, lambda: None if listening(shaped) == 1 else "nobody listens", "the port of rail 1 is taken")
-        said = carried_out(shaped, jobs, disturb)
+        output = carried_out(shaped, jobs, disturb)
     finally:
         shaped.run("gpu02", "kill", taken)
-    told = {host: {row["item"]: (row["status"], row["words"]) for row in one[JOBS_READING].rows} for host, one in said.items()}
+    result = {host: {row["item"]: (row["status"], row["words"]) for row in one[JOBS_READING].rows} for host, one in output.items()}
     late, early = "ib_write_bw did not end in time", "the partner's side of the test ended early (ethernet_read_keys: Couldn't read remote address)"
-    assert told["gpu01"] == {
+    assert result["gpu01"] == {
         "rail 0": ("ok", None),
         "rail 1": ("fail", "the host lacks the device (IB device mlx5_9 not found)"),
         "rail 2": ("fail", "the port is down (Port number 1 state is Down)"),
@@ -115,7 +121,7 @@ def test_what_goes_wrong_under_way_is_told_for_what_it_is(shaped: Lab) -> None:
         "rail 6": ("unknown", "ib_write_bw was ended by signal 9"),
         "rail 7": ("unknown", late),
     }
-    assert told["gpu02"] == {
+    assert result["gpu02"] == {
         "rail 0": ("ok", None),
         "rail 1": ("unknown", "the port of the test is in use (Couldn't listen to port 20001)"),
         "rail 2": ("fail", "the port is down (Port number 1 state is Down)"),
@@ -125,7 +131,7 @@ def test_what_goes_wrong_under_way_is_told_for_what_it_is(shaped: Lab) -> None:
         "rail 7": ("unknown", late),
     }
     # A client whose partner died prints a row all the same; it is no rate.
-    rates = {row["item"]: row["gbit_s"] * 1000 for row in said["gpu01"]["write_bw"].rows}
+    rates = {row["item"]: row["gbit_s"] * 1000 for row in output["gpu01"]["write_bw"].rows}
     assert set(rates) == {"rail 0", "rail 4"} and 0 < rates["rail 4"] < RAIL_MBIT_S
     grown = {host: {name: value - before[host][name] for name, value in shaped.counters(host, 4).items()} for host in HOSTS}
     assert grown["gpu01"]["completer_retry_err"] > 0 and grown["gpu02"]["out_of_seq_request"] > 0, grown
@@ -162,8 +168,8 @@ def carried_out(
     """What a load on both machines gave, which is disturbed under way."""
     begins = time.time() + 8
     for host, own in jobs.items():
-        said = say(machines, host, do="start", owner="test", run_id="test", start_in=begins - time.time(), lease=600, jobs=[one.asked() for one in own])
-        assert said == {"refused": None, "ended_leftovers": []}
+        output = say(machines, host, do="start", owner="test", run_id="test", start_in=begins - time.time(), lease=600, jobs=[one.asked() for one in own])
+        assert output == {"refused": None, "ended_leftovers": []}
     disturb()
     return {host: job_results(own, say(machines, host, do="collect", wait=begins + seconds + 20 - time.time())) for host, own in jobs.items()}
 
@@ -182,8 +188,8 @@ def test_a_load_that_nobody_watches_ends_and_one_that_was_left_is_ended_by_the_n
     poll(30, lambda: None if listening(machines) == 2 else "they do not listen", "both servers wait")
     refused = say(machines, "gpu02", "second", owner="other", lease=None, **start)["refused"]
     assert refused == "a load of run test from dead is under way here; it ends by itself"
-    said = say(machines, "gpu02", "second", owner="dead", lease=5, **start)
-    assert said == {"refused": None, "ended_leftovers": ["first of run test"]}
+    output = say(machines, "gpu02", "second", owner="dead", lease=5, **start)
+    assert output == {"refused": None, "ended_leftovers": ["first of run test"]}
     poll(60, lambda: None if listening(machines) == 2 else "they do not listen", "both servers wait again")
     poll(60, lambda: machines.run("gpu02", "pgrep", "-a", "^ib_write_", check=False).stdout or None, "the load that nobody watches has ended")
     assert say(machines, "gpu02", "second", do="collect", wait=10)["ended"] == "not watched for 5 s"
@@ -192,5 +198,5 @@ def test_a_load_that_nobody_watches_ends_and_one_that_was_left_is_ended_by_the_n
 
 def listening(machines: Lab) -> int:
     """How many of the ports of tests are listened at."""
-    told = machines.run("gpu02", "ss", "-ltnH").stdout
-    return sum(f":{FIRST_PORT + rail} " in told for rail in range(RAILS))
+    result = machines.run("gpu02", "ss", "-ltnH").stdout
+    return sum(f":{FIRST_PORT + rail} " in result for rail in range(RAILS))

@@ -105,27 +105,27 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Watched]:
 
 
 def test_a_pod_that_is_watched_passes(watched: Watched) -> None:
-    told = watched.check()
-    assert told.rc == 0, told.output
-    assert "PASS    nic_errors on gpu01, gpu02" in told.output and "PASS    uplink_bytes on leaf01-leaf08" in told.output
-    assert not re.search("FAIL |UNKNOWN ", told.output)
+    result = watched.check()
+    assert result.rc == 0, result.output
+    assert "PASS    nic_errors on gpu01, gpu02" in result.output and "PASS    uplink_bytes on leaf01-leaf08" in result.output
+    assert not re.search("FAIL |UNKNOWN ", result.output)
 
 
 def test_a_switch_that_is_silent_is_named(watched: Watched) -> None:
     text = watched.pages.texts["/leaf03"]
     watched.say("/leaf03", None, 'up{instance="leaf03"} == 0')
-    told = watched.check()
+    result = watched.check()
     watched.say("/leaf03", text, 'up{instance="leaf03"} == 1')
-    assert told.rc == 2 and "FAIL    pfc_pauses_of_switches on leaf03: expected switch_pfc_frames_total" in told.output and "no series" in told.output
-    assert "FAIL    pfc_pauses_of_switches on leaf03:" in told.output and "PASS    nic_errors on gpu01, gpu02" in told.output
+    assert result.rc == 2 and "FAIL    pfc_pauses_of_switches on leaf03: expected switch_pfc_frames_total" in result.output and "no series" in result.output
+    assert "FAIL    pfc_pauses_of_switches on leaf03:" in result.output and "PASS    nic_errors on gpu01, gpu02" in result.output
 
 
 @pytest.mark.exhaustive
 def test_a_rail_that_is_not_watched_is_missed(watched: Watched) -> None:
     watched.say("/gpu02", of_host(rails=7), 'count(rdma_ecn_marked_packets{instance="gpu02"}) == 7')
-    told = watched.check()
+    result = watched.check()
     watched.say("/gpu02", of_host(), 'count(rdma_ecn_marked_packets{instance="gpu02"}) == 8')
-    assert told.rc == 2 and "FAIL    ecn_marks_of_hosts on gpu02" in told.output and "8 series, got 7 series" in " ".join(told.output.split())
+    assert result.rc == 2 and "FAIL    ecn_marks_of_hosts on gpu02" in result.output and "8 series, got 7 series" in " ".join(result.output.split())
 
 
 @pytest.mark.exhaustive
@@ -133,19 +133,19 @@ def test_a_sample_that_is_old_is_not_fresh(watched: Watched) -> None:
     old = int(1000 * float(watched.prometheus.query("time()")[1])) - 60_000
     watched.say("/workload", f"{WORKLOAD}stuck_seconds 0.2 {old}\n", "stuck_seconds")
     stuck = {**SIGNALS, "all_reduce_time": {"metric": "stuck_seconds", "label": ""}}
-    told = watched.check(pod_telemetry_fresh_seconds=30, pod_telemetry_signals=stuck)
-    assert told.rc == 2 and re.search(r"FAIL +all_reduce_time on the workload: .* 1 series, the oldest \d+ s old", told.output), told.output
+    result = watched.check(pod_telemetry_fresh_seconds=30, pod_telemetry_signals=stuck)
+    assert result.rc == 2 and re.search(r"FAIL +all_reduce_time on the workload: .* 1 series, the oldest \d+ s old", result.output), result.output
 
 
 @pytest.mark.exhaustive
 def test_a_signal_without_a_metric_is_unknown(watched: Watched) -> None:
-    told = watched.check(pod_telemetry_signals={**SIGNALS, "ecn_marks_of_hosts": {"metric": "", "label": "instance"}})
-    assert told.rc == 2 and "UNKNOWN ecn_marks_of_hosts on gpu01, gpu02" in told.output and "names no metric" in told.output
+    result = watched.check(pod_telemetry_signals={**SIGNALS, "ecn_marks_of_hosts": {"metric": "", "label": "instance"}})
+    assert result.rc == 2 and "UNKNOWN ecn_marks_of_hosts on gpu01, gpu02" in result.output and "names no metric" in result.output
 
 
 def test_no_prometheus_is_no_pass(watched: Watched) -> None:
-    told = watched.check(pod_prometheus_url=f"http://127.0.0.1:{monitoring.free_port()}")
-    assert told.rc == 2 and "did not respond" in told.output and "PASS" not in told.output
+    result = watched.check(pod_prometheus_url=f"http://127.0.0.1:{monitoring.free_port()}")
+    assert result.rc == 2 and "did not respond" in result.output and "PASS" not in result.output
 
 
 def test_grafana_must_plot_every_signal(watched: Watched) -> None:
@@ -155,18 +155,18 @@ def test_grafana_must_plot_every_signal(watched: Watched) -> None:
             variable["current"]["value"] = SIGNALS[variable["name"]]["metric"]
     watched.pages.texts["/api/search?type=dash-db&limit=5000"] = json.dumps([{"uid": "a/b"}])
     watched.pages.texts["/api/dashboards/uid/a%2Fb"] = json.dumps({"dashboard": shipped})
-    told = watched.check(pod_grafana_url=f"http://{watched.pages.address}/", telemetry_grafana_token="secret-token")
-    assert told.rc == 0 and "PASS    nic_errors on dashboards" in told.output and "secret-token" not in told.output, told.output
+    result = watched.check(pod_grafana_url=f"http://{watched.pages.address}/", telemetry_grafana_token="secret-token")
+    assert result.rc == 0 and "PASS    nic_errors on dashboards" in result.output and "secret-token" not in result.output, result.output
     shipped["panels"] = [panel for panel in shipped["panels"] if panel["title"] != "ECMP balance"]
     watched.pages.texts["/api/dashboards/uid/a%2Fb"] = json.dumps({"dashboard": shipped})
-    told = watched.check(pod_grafana_url=f"http://{watched.pages.address}")
-    assert told.rc == 2 and "FAIL    uplink_bytes on dashboards" in told.output
+    result = watched.check(pod_grafana_url=f"http://{watched.pages.address}")
+    assert result.rc == 2 and "FAIL    uplink_bytes on dashboards" in result.output
 
 
 @pytest.mark.parametrize("name", DASHBOARDS)
 def test_every_query_of_a_dashboard_finds_something(name: str, watched: Watched) -> None:
     values = {"host": ".*", "pod": ".*", "__rate_interval": "10s", "host_label": "instance", "switch_label": "instance"}
-    values |= {signal: said["metric"] for signal, said in SIGNALS.items()}
+    values |= {signal: response["metric"] for signal, response in SIGNALS.items()}
     queries = [(panel["title"], target["expr"]) for panel in DASHBOARDS[name]["panels"] for target in panel["targets"]]
     assert queries
     for title, expression in queries:

@@ -57,8 +57,8 @@ def test_templates_say_what_plain_words_would(tmp_path: Path) -> None:
     play.write_text(BY_HAND.replace("RESULT", str(result)).replace("PYTHON", sys.executable))
     done = pod.playbook(playbook=str(play))
     assert done.rc == 0, done.output
-    said = json.loads(result.read_text())
-    assert said["modules"]["rows"] and said["ports"]["rows"]["interface_status"]
-    counters, status = (one["rows"] for one in said["any"])
-    assert {row["device"] for row in counters} == {rail["device"] for rail in said["rails"]} and status == said["ports"]["rows"]["interface_status"]
-    assert said["seen"]["reported"]["lldp_neighbors"] and said["seen"]["unreported"] == {}
+    response = json.loads(result.read_text())
+    assert response["modules"]["rows"] and response["ports"]["rows"]["interface_status"]
+    counters, status = (one["rows"] for one in response["any"])
+    assert {row["device"] for row in counters} == {rail["device"] for rail in response["rails"]} and status == response["ports"]["rows"]["interface_status"]
+    assert response["seen"]["reported"]["lldp_neighbors"] and response["seen"]["unreported"] == {}

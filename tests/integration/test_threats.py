@@ -27,8 +27,8 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Climb:
 @pytest.mark.exhaustive
 def test_words_of_a_host_are_words(hostile: Climb) -> None:
     assert hostile.rc == 0 and hostile.not_well() == {"optics_uniform": "warn"}, hostile.output
-    said = json.dumps(hostile.report)
-    assert "touch acted_upon" in said and "onerror" in said, "the hostile words are not in the report, so nothing was tried"
+    response = json.dumps(hostile.report)
+    assert "touch acted_upon" in response and "onerror" in response, "the hostile words are not in the report, so nothing was tried"
     assert not [path for place in (ROOT, hostile.run, Path.cwd(), Path.home()) for path in place.glob(ACTED)]
 
 

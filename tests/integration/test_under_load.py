@@ -91,8 +91,8 @@ def test_faults_are_found_where_they_are(pod: Pod, names: list[str]) -> None:
         expected = worst(expected, FAULTS[name]["expect"]["checks"])
     assert climb.not_well() == expected, climb.output
     assert climb.report is not None
-    said = json.dumps(climb.report["verdicts"])
-    assert [words for name in names if (words := FAULTS[name]["expect"]["words"]) not in said] == []
+    response = json.dumps(climb.report["verdicts"])
+    assert [words for name in names if (words := FAULTS[name]["expect"]["words"]) not in response] == []
     blamed = {FAULTS[name]["changes"][0]["host"] for name in names if FAULTS[name]["expect"]["checks"].get("write_bw_per_rail") == "fail"}
     assert blamed_hosts(climb) == blamed | ({"gpu08"} if "slow_path" in names else set())
     closed = {rack for name in names for rack in FAULTS[name]["expect"]["groups"]}
@@ -199,10 +199,10 @@ def test_the_module_measures_rails_side_by_side_and_leaves_no_server(small: Pod,
     play.write_text(BY_HAND.replace("DEVICE", device).replace("RESULT", str(result)).replace("PYTHON", sys.executable))
     done = small.playbook(playbook=str(play))
     assert done.rc == 0, done.output
-    said = json.loads(result.read_text())
-    assert len(said["measured"]["rows"]) == rates and all(row["gbit_s"] > 350 for row in said["measured"]["rows"])
-    assert said["measured"].get("failed", False) == bool(words) and words in said["measured"]["msg"]
-    ends = sorted(one["status"] for one in said["servers"]["servers"])
+    response = json.loads(result.read_text())
+    assert len(response["measured"]["rows"]) == rates and all(row["gbit_s"] > 350 for row in response["measured"]["rows"])
+    assert response["measured"].get("failed", False) == bool(words) and words in response["measured"]["msg"]
+    ends = sorted(one["status"] for one in response["servers"]["servers"])
     assert ends == ["ran", "ran"] if rates == 2 else ends == ["ran", "stopped"]
     here = str(answers_of(small.inventory, "", 1))
     assert [place for _pid, place in marked() if place.startswith(here)] == []

@@ -78,9 +78,9 @@ class Told(t.NamedTuple):
         needed = {(phase, name) for check in self.layer.checks() for phase, name, parameter in check.asked if parameter not in check.optional}
         for phase, name in sorted(needed):
             for node in NODES:
-                said = self.layer.in_phase(phase).get(node, {"readings": {}})["readings"].get(name)
-                if said is not None and said["status"] == "ok" and said["rows"]:
-                    yield phase, node, name, said["rows"]
+                output = self.layer.in_phase(phase).get(node, {"readings": {}})["readings"].get(name)
+                if output is not None and output["status"] == "ok" and output["rows"]:
+                    yield phase, node, name, output["rows"]
 
     def is_missed(self, phase: str, node: str, name: str, rows: list[Row]) -> bool:
         """Whether some verdict is worse when a node says these rows instead of its own."""
@@ -97,10 +97,10 @@ def verdicts(layer: Layer) -> dict[tuple[str, str | None, str | None], str]:
 @pytest.fixture(scope="module", params=inprocess.LAYERS)
 def healthy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Told:
     directory = layout.write(tmp_path_factory.mktemp("small"), racks=1, hosts_per_rack=4, spines=2, expectations={"pod_name": "small"})
-    layer = inprocess.told(*inprocess.pod_of(directory), request.param)
-    told = verdicts(layer)
-    assert set(told.values()) == {"pass", "skip"}
-    return Told(layer, told)
+    layer = inprocess.outcome(*inprocess.pod_of(directory), request.param)
+    results = verdicts(layer)
+    assert set(results.values()) == {"pass", "skip"}
+    return Told(layer, results)
 
 
 def first_ones(rows: list[Row]) -> list[int]:
@@ -124,7 +124,7 @@ def test_a_reading_that_tells_nothing_is_missed(healthy: Told) -> None:
     assert unnoticed - SILENT.keys() == set()
 
 
-def test_a_row_that_is_not_told_is_missed(healthy: Told) -> None:
+def test_a_row_that_is_not_reported_is_missed(healthy: Told) -> None:
     tried, unnoticed = 0, []
     for phase, node, name, rows in healthy.asked():
         for number in first_ones(rows):

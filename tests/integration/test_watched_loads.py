@@ -74,12 +74,12 @@ def test_a_fault_is_found_in_the_layer_of_its_load(name: str, pods_of: PodsOf, t
     found = [one for one in report["verdicts"] if one["verdict"] in ("warn", "unknown", "fail")]
     assert {one["check"]: one["verdict"] for one in found} == expected["checks"]
     assert {(one["layer"], finding["host"]) for one in found for finding in one["findings"]} == {(expected["layer"], host) for host in named}
-    assert expected["words"] in said(found)
+    assert expected["words"] in output(found)
     assert expected["cause"] in "\n".join(entry.cause for entry in grouping.entries(report))
     gates = next(layer["groups"] for layer in report["layers"] if layer["layer"] == expected["layer"])
     assert {rack for rack in RACKS if gates[rack]["gate"] == "closed"} == set(expected["groups"]) and report["verdict"] == "no_go"
 
 
-def said(verdicts: list[dict[str, t.Any]]) -> str:
+def output(verdicts: list[dict[str, t.Any]]) -> str:
     """The findings as sentences."""
     return "\n".join(f"{one['where']}: expected {one['expected']}, got {one['actual']}" for verdict in verdicts for one in verdict["findings"])

@@ -42,14 +42,14 @@ class CommandLine:
         options = self.top.parse_args(arguments)
         began = time.monotonic()
         try:
-            said = options.do(options)
+            output = options.do(options)
         except LabError as error:
             print(error, file=sys.stderr)
             return 1
-        if isinstance(said, str):
-            print(f"{said} ({time.monotonic() - began:.1f} s)")
+        if isinstance(output, str):
+            print(f"{output} ({time.monotonic() - began:.1f} s)")
             return 0
-        return int(said)
+        return int(output)
 
 
 def within(options: Options) -> list[str]:
@@ -57,7 +57,7 @@ def within(options: Options) -> list[str]:
     return options.command[1:] if options.command[:1] == ["--"] else options.command
 
 
-def told(wrong: t.Mapping[str, str], nodes: t.Iterable[str]) -> int:
+def result(wrong: t.Mapping[str, str], nodes: t.Iterable[str]) -> int:
     """Print what is wrong with which node; returns the exit status."""
     for node in nodes:
         print(f"{node:10} {wrong.get(node, 'well')}")

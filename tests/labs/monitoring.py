@@ -119,6 +119,6 @@ class Prometheus:
     def query(self, expression: str) -> t.Any:
         """The answer to an instant query; AssertionError where it is no success."""
         with urllib.request.urlopen(f"http://{self.address}/api/v1/query?{urllib.parse.urlencode({'query': expression})}", timeout=20) as answer:
-            said = json.load(answer)
-        assert said["status"] == "success", said
-        return said["data"]["result"]
+            response = json.load(answer)
+        assert response["status"] == "success", response
+        return response["data"]["result"]

@@ -98,8 +98,8 @@ def _executed(host: Host, command: str, root: Path) -> None:
         setattr(rail, f"dcqcn_{role}", sorted({*enabled, int(priority)} if value == "1" else {*enabled} - {int(priority)}))
         return
     program, *arguments = shlex.split(command)
-    said = TOOLS[Path(program).name](host, arguments, root)
-    assert said.rc == 0, said
+    output = TOOLS[Path(program).name](host, arguments, root)
+    assert output.rc == 0, output
 
 
 def mlnx_qos(host: Host, arguments: list[str], _root: Path) -> Said:

@@ -149,12 +149,12 @@ def scripts(host: Host) -> dict[str, str]:
 
 def _by_hand(host: Host) -> dict[tuple[str, ...], Printed]:
     """What a person, or a repair, asks besides."""
-    told = {("ibstat", "-l"): Printed("".join(f"{rail.device}\n" for rail in host.rails))}
-    told |= {("mlxconfig", "-d", rail.pci, "-e", "query"): Printed(nic.mlxconfig(rail, tuple(rail.settings))) for rail in host.rails}
+    result = {("ibstat", "-l"): Printed("".join(f"{rail.device}\n" for rail in host.rails))}
+    result |= {("mlxconfig", "-d", rail.pci, "-e", "query"): Printed(nic.mlxconfig(rail, tuple(rail.settings))) for rail in host.rails}
     users = ("nvidia-smi", "--query-compute-apps=pid,process_name", "--format=csv,noheader")
     units = ("slurmd.service", "containerd.service", "docker.service")
-    told |= {("systemctl", "show", "-p", "LoadState,LimitMEMLOCK,MainPID", unit): Printed(gpu.service_unit(host, unit)) for unit in units}
-    return told | {users: Printed(gpu.compute_apps(host))}
+    result |= {("systemctl", "show", "-p", "LoadState,LimitMEMLOCK,MainPID", unit): Printed(gpu.service_unit(host, unit)) for unit in units}
+    return result | {users: Printed(gpu.compute_apps(host))}
 
 
 def moved(pod: Pod, plan: Plan) -> congested.Moved:
@@ -190,7 +190,7 @@ def _printed(pod: Pod, plan: Plan, name: str, reading: str, item: dict[str, t.An
     if reading == "path_responder":
         return Printed('{"port": 4792, "pid": 4711, "seconds": 120}\n')
     rail = next(one for one in host.rails if one.device == item["device"])
-    if (form := inbox.OF_FORM.get((reading, argv[0]))) and not (argv[0] == "grep" and "/debug/" not in argv[-1]):
+    if (form := inbox.OF_FORM.get((reading, argv[argv[0] == "python3"]))) and not (argv[0] == "grep" and "/debug/" not in argv[-1]):
         text = form(rail)
         return Printed(text or "", rc=0 if text is not None else 1, stderr="" if text is not None else "Attribute read: Operation not supported")
     if rail.driver != "mlx5_core" and reading == "dcqcn":

@@ -40,13 +40,13 @@ def samples(pod: Pod, plan: Plan) -> list[tuple[float, Pod]]:
 
 
 def _answer(pod: Pod, job: Job) -> dict[str, t.Any]:
-    told = {"status": "ran", "argv": job.argv, "rc": 0, "stdout": "", "stderr": "", "seconds": job.until - job.at, "cut": False}
+    result = {"status": "ran", "argv": job.argv, "rc": 0, "stdout": "", "stderr": "", "seconds": job.until - job.at, "cut": False}
     if "{path_watch}" not in job.argv:
-        return told
+        return result
     given = {word[2:]: job.argv[number + 1] for number, word in enumerate(job.argv[:-1]) if word.startswith("--")}
     sent = int(float(given["seconds"]) * 1000 / float(given["interval"])) * int(given["flows"])
-    said = {"program": "path_watch", "source": given["source"], "target": given["target"], "flows": int(given["flows"]), "sent": sent, "answered": sent}
-    return told | {"stdout": json.dumps({**said, "interval_ms": float(given["interval"]), "outages": _outages(pod.failover)})}
+    output = {"program": "path_watch", "source": given["source"], "target": given["target"], "flows": int(given["flows"]), "sent": sent, "answered": sent}
+    return result | {"stdout": json.dumps({**output, "interval_ms": float(given["interval"]), "outages": _outages(pod.failover)})}
 
 
 def _outages(failover: dict[str, t.Any]) -> list[dict[str, t.Any]]:

@@ -76,8 +76,8 @@ def _limits(host: Host) -> str:
 
 def _gids(rail: Rail) -> dict[str, str]:
     """The GID table as sysfs has it: the type of an empty entry cannot be read."""
-    place, told = f"sys/class/infiniband/{rail.device}/ports/1", {}
+    place, result = f"sys/class/infiniband/{rail.device}/ports/1", {}
     for _device, _port, index, gid, *rest in (line.split() for line in nic.gids(Host("", "", [rail], [], "", "", 0)).splitlines()[2:-1]):
-        told[f"{place}/gids/{index}"] = f"{gid}\n"
-        told[f"{place}/gid_attrs/types/{index}"] = "RoCE v2\n" if "v2" in rest else "IB/RoCE v1\n"
-    return told
+        result[f"{place}/gids/{index}"] = f"{gid}\n"
+        result[f"{place}/gid_attrs/types/{index}"] = "RoCE v2\n" if "v2" in rest else "IB/RoCE v1\n"
+    return result

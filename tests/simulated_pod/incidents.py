@@ -19,6 +19,7 @@ import yaml
 
 from ...plugins.plugin_utils.checks import LAYERS
 from ...plugins.plugin_utils.reports import grouping
+from ...plugins.plugin_utils.text.ranges import ranges
 from . import inprocess, layout
 
 HERE = Path(__file__).resolve().parents[1] / "incidents"
@@ -142,7 +143,7 @@ def _of_first(first: First, expect: Expected, entry: grouping.Entry) -> list[str
     if not _is(first, entry):
         wrong.append(f"finds {entry.layer}/{entry.check}/{entry.verdict} first")
     if first.node not in _hosts(entry):
-        wrong.append(f"names {grouping.ranges([host for host, _where in entry.places])}, not {first.node}")
+        wrong.append(f"names {ranges([host for host, _where in entry.places])}, not {first.node}")
     if first.where not in entry.where:
         wrong.append(f"is at {entry.where}, not {first.where}")
     wrong += [f"cause and fix lack {word!r}: {entry.cause} {entry.fix}" for word in expect.words if word not in f"{entry.cause} {entry.fix}"]

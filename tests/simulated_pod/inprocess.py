@@ -101,7 +101,7 @@ class Pods:
             silent = _silent(plan, pod, layer)
             for name in book.state().members.get(layer, ()):
                 for phase in (PHASES_OF_LOADED if layer in LOADED else PHASES.get(layer, SOAKED)) if name not in silent else ():
-                    replies = _said(plan, pod, layer, name, phase, book.node(name)["items"], self._kept)
+                    replies = _output(plan, pod, layer, name, phase, book.node(name)["items"], self._kept)
                     book.keep_answers(layer, name, phase, replies, _booted(pod, name, replies, responses), [])
             if layer in PHASES:
                 for name, replies in loaded.incasts(pod, plan, book.state().members[layer]).items():
@@ -123,7 +123,7 @@ class Pods:
             book.keep_answers("routing", name, "load-0", replies, _booted(pod, name, replies, responses), [])
         for number, (seconds, at) in enumerate(failing_over.samples(pod, plan)):
             for name in members:
-                replies = _said(plan, at, "routing", name, "during", book.node(name)["items"], self._kept)
+                replies = _output(plan, at, "routing", name, "during", book.node(name)["items"], self._kept)
                 book.keep_answers("routing", name, f"during-{number}", replies, {**_booted(pod, name, replies, responses), "seconds": seconds}, [])
 
     def _load(self, book: RunStore, plan: Plan, pod: Pod, layer: str, responses: dict[str, int], tested: performing.Tested) -> None:
@@ -192,28 +192,28 @@ def _silent(plan: Plan, pod: Pod, layer: str) -> dict[str, str]:
 
 def judge(plan: Plan, pod: Pod, layer: str, members: t.Sequence[str] | None = None) -> list[Verdict]:
     """Every verdict of a layer for some nodes (all of them), as if the gates below were open."""
-    return verdicts_of_checks(told(plan, pod, layer, members))
+    return verdicts_of_checks(outcome(plan, pod, layer, members))
 
 
-def told(plan: Plan, pod: Pod, layer: str, members: t.Sequence[str] | None = None) -> Layer:
+def outcome(plan: Plan, pod: Pod, layer: str, members: t.Sequence[str] | None = None) -> Layer:
     """What some nodes (all of them) say in a layer, to be judged."""
     members = list(plan.nodes) if members is None else members
     partners = [name for name in members if plan.nodes[name].role == "host"]
     meshes = plan.meshes(partners)
     silent = _silent(plan, pod, layer)
     phases = PHASES.get(layer, SOAKED)
-    said: dict[str, dict[str, Envelope]] = {phase: {} for phase in (*phases, "idle")}
+    output: dict[str, dict[str, Envelope]] = {phase: {} for phase in (*phases, "idle")}
     for name in members:
         items = {**plan.items(name), **meshes.get(name, {})}
         for phase in phases if name not in silent else ():
-            said[phase][name] = {**ANSWERED, "readings": _told(_said(plan, pod, layer, name, phase, items, {}))}
+            output[phase][name] = {**ANSWERED, "readings": _outcome(_output(plan, pod, layer, name, phase, items, {}))}
     for name, replies in (loaded.incasts(pod, plan, partners) if layer in PHASES else {}).items():
-        said["now"].get(name, {"readings": {}})["readings"].update(_told(replies))
-    spread = {phase: spread_to_nodes(plan, told, members) for phase, told in said.items()}
+        output["now"].get(name, {"readings": {}})["readings"].update(_outcome(replies))
+    spread = {phase: spread_to_nodes(plan, outcome, members) for phase, outcome in output.items()}
     return Layer(layer, plan, members, partners, spread["now"], spread["before"], silent, (), TODAY, idle=spread["idle"])
 
 
-def _told(replies: Replies) -> dict[str, t.Any]:
+def _outcome(replies: Replies) -> dict[str, t.Any]:
     return {
         one: {"status": reply.status, "words": reply.words, "rows": reply.rows, "evidence": None, "unparsed": reply.unparsed} for one, reply in replies.items()
     }
@@ -226,7 +226,7 @@ def decide(plan: Plan, verdicts: list[Verdict], layer: str) -> dict[str, str]:
     return {group: gate.state for group, gate in decide_gates(plan, verdicts, plan.groups, checks, {}).items()}
 
 
-def _said(plan: Plan, pod: Pod, layer: str, name: str, phase: str, items: dict[str, t.Any], kept: Kept) -> Replies:
+def _output(plan: Plan, pod: Pod, layer: str, name: str, phase: str, items: dict[str, t.Any], kept: Kept) -> Replies:
     """What a node comes to say in one phase of a layer."""
     # Who reads a fabric says what all of it is; what a load moves on a node depends on the others.
     others = answers.moved(pod, plan).of(name) if (layer in PHASES and phase == "now") or layer in LOADED else ""
@@ -275,10 +275,10 @@ def answered(pod: Pod, name: str, one: Query, printed: dict[tuple[str, ...], ans
         elif one.reading.name in answers.SCRIPTED:
             answer.stdout, answer.rc = _scripted(pod, name, one.reading.name, item)
         else:
-            said = printed[tuple(argv)]
-            answer.stdout, answer.stderr, answer.rc = _stdout(said, layer, phase), said.stderr, said.rc
-            if said.how:
-                answer.status, answer.rc = ("timeout", None) if "sleep" in said.how else ("ran", -11)
+            output = printed[tuple(argv)]
+            answer.stdout, answer.stderr, answer.rc = _stdout(output, layer, phase), output.stderr, output.rc
+            if output.how:
+                answer.status, answer.rc = ("timeout", None) if "sleep" in output.how else ("ran", -11)
         result.append(answer)
     return result
 
@@ -288,13 +288,13 @@ def _read_of(node: t.Any) -> str:
     return repr(dataclasses.replace(node, stack={}) if isinstance(node, Host) else node)
 
 
-def _stdout(said: answers.Printed, layer: str, phase: str) -> str:
+def _stdout(output: answers.Printed, layer: str, phase: str) -> str:
     """What a command prints in a phase of a layer: above loads, counters are where these left them."""
     loads = list(answers.LOADS)
     done = loads[: loads.index(layer) + (phase == "now")] if layer in loads else []
-    if (text := said.after(done)) is not None:
+    if (text := output.after(done)) is not None:
         return text
-    return said.stdout if said.later is None or (phase == "before" and layer not in LOADED) else said.later
+    return output.stdout if output.later is None or (phase == "before" and layer not in LOADED) else output.later
 
 
 def _scripted(pod: Pod, name: str, reading: str, item: dict[str, t.Any]) -> tuple[str, int]:
@@ -304,8 +304,8 @@ def _scripted(pod: Pod, name: str, reading: str, item: dict[str, t.Any]) -> tupl
         return "", 2
     if reading == "path_probes":
         size = item["size"] or rail.mtu
-        said = {"source": item["source"], "target": item["target"], "size_bytes": size, "flows": item["flows"], "answered": item["flows"] - rail.flows_lost}
-        return str(said).replace("'", '"') + "\n", 0
+        output = {"source": item["source"], "target": item["target"], "size_bytes": size, "flows": item["flows"], "answered": item["flows"] - rail.flows_lost}
+        return str(output).replace("'", '"') + "\n", 0
     count, loss = item["count"], rail.loss_to.get(item["target"], rail.loss_percent)
     received = count - count * loss // 100
     text = f"PING {item['target']} ({item['target']}) from {item['source']} {item['netdev']}: 56(84) bytes of data.\n\n"

@@ -19,14 +19,14 @@ from .render import perftest
 
 def incasts(pod: Pod, plan: Plan, members: t.Iterable[str]) -> dict[str, dict[str, ReadingResult]]:
     """The readings of layer 3's loads by host of some members, as the collection's own schedule asks for them and its own parser reads them."""
-    hosts, told = loadable(pod, members)
+    hosts, result = loadable(pod, members)
     schedule = PLANNERS["congestion"](StepInput(plan, hosts, 0, {}, {}))
     rates = answers.moved(pod, plan).rates
     jobs = schedule.jobs if schedule is not None else {}
     for host, its in jobs.items():
-        said = {job.id: _said(pod, pod.hosts[host], job, rates) for job in its}
-        told[host] = job_results(its, {"answers": said, "ended": "all"})
-    return told
+        output = {job.id: _output(pod, pod.hosts[host], job, rates) for job in its}
+        result[host] = job_results(its, {"answers": output, "ended": "all"})
+    return result
 
 
 def loadable(pod: Pod, members: t.Iterable[str]) -> tuple[list[str], dict[str, dict[str, ReadingResult]]]:
@@ -52,17 +52,17 @@ def no_server(argv: t.Sequence[str]) -> str:
     return f"Couldn't connect to {argv[-1]}:{argv[argv.index('-p') + 1]}\n{words}\n"
 
 
-def _said(pod: Pod, host: Host, job: Job, rates: t.Mapping[tuple[int, str, str], float]) -> dict[str, t.Any]:
-    told = {"status": "ran", "argv": job.argv, "rc": 0, "stdout": "", "stderr": "", "seconds": job.until - job.at, "cut": False}
+def _output(pod: Pod, host: Host, job: Job, rates: t.Mapping[tuple[int, str, str], float]) -> dict[str, t.Any]:
+    result = {"status": "ran", "argv": job.argv, "rc": 0, "stdout": "", "stderr": "", "seconds": job.until - job.at, "cut": False}
     if missing_tool(host, job.argv[0]):
-        return told | {"status": "missing", "rc": None, "stderr": f"{job.argv[0]}: not found on PATH"}
+        return result | {"status": "missing", "rc": None, "stderr": f"{job.argv[0]}: not found on PATH"}
     if missing_tool(pod.hosts[job.columns["peer"]], job.argv[0]):
         if job.columns["role"] == "server":
-            return told | {"status": "timeout", "rc": None}
-        return told | {"rc": 1, "stderr": no_server(job.argv)}
+            return result | {"status": "timeout", "rc": None}
+        return result | {"rc": 1, "stderr": no_server(job.argv)}
     if job.columns["role"] == "client":
         rate = rates.get((job.columns["round"], host.name, job.columns["device"]), 0.0)
         link_layer = next(rail.link_layer for rail in host.rails if rail.device == job.columns["device"])
         test = {name: job.columns[name] for name in ("device", "qps", "mtu")}
-        told["stdout"] = perftest.text(**test, link_layer=link_layer, gid=job.columns["gid_index"], size=job.columns["bytes"], gbit_s=rate)
-    return told
+        result["stdout"] = perftest.text(**test, link_layer=link_layer, gid=job.columns["gid_index"], size=job.columns["bytes"], gbit_s=rate)
+    return result

@@ -44,6 +44,7 @@ class Rail:
     distance: str = "PXB"
     part: str = "MT4129"
     part_id: int = 4129
+    vendor_id: str = "0x02c9"
     transport: str = "InfiniBand (0)"
     state: str = "Active"
     physical_state: str = "LinkUp"
@@ -62,6 +63,8 @@ class Rail:
     pfc: list[int] = field(default_factory=lambda: [3])
     dscp_moved: dict[int, int] = field(default_factory=dict)
     pause: bool = False
+    # Of a NIC of AMD: whether its port pauses by PFC at all.
+    pfc_paused: bool = True
     driver: str = "mlx5_core"
     driver_version: str = "24.10-0.7.0"
     dcqcn_np: list[int] = field(default_factory=lambda: [3])
@@ -226,6 +229,8 @@ class Port:
     host_address: str = ""
     state: str = "connected"
     speed_gbit_s: int = 400
+    # As `show interfaces status` prints it, where it is another than that of a leaf's ports.
+    vlan: str = ""
     mtu: int = 9000
     medium: str = "optic"
     length_m: float = 30

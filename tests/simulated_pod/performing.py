@@ -39,10 +39,10 @@ class _Step:
 
     def answer(self, host: str, job: Job) -> Answer:
         """What one job prints, and how it ends."""
-        told = {"status": "ran", "argv": job.argv, "rc": 0, "stdout": "", "stderr": "", "seconds": job.until - job.at, "cut": False}
+        result = {"status": "ran", "argv": job.argv, "rc": 0, "stdout": "", "stderr": "", "seconds": job.until - job.at, "cut": False}
         if job.argv[0].startswith("ib_"):
-            return told | self._perftest(self.pod.hosts[host], job)
-        return told | self._ranks(self.pod.hosts[host], job)
+            return result | self._perftest(self.pod.hosts[host], job)
+        return result | self._ranks(self.pod.hosts[host], job)
 
     def _perftest(self, host: Host, job: Job) -> Answer:
         tool, peer = job.argv[0], self.pod.hosts[job.columns["peer"]]
@@ -98,8 +98,8 @@ class _Step:
         if program is None:
             return {"status": "missing", "rc": None, "stderr": f"{job.argv[0]}: not found on PATH"}
         if program == "dataset_read":
-            said = stack.dataset(job.argv[job.argv.index("--path") + 1], stack.state(host))
-            return {"stdout": json.dumps(said), "rc": 1 if said["error"] else 0}
+            output = stack.dataset(job.argv[job.argv.index("--path") + 1], stack.state(host))
+            return {"stdout": json.dumps(output), "rc": 1 if output["error"] else 0}
         if "--document" in job.argv and stack.state(first)["launcher_fails"]:
             return {"rc": 2, "stderr": NOTHING_STARTED}
         options = stack.options(job.argv[job.argv.index(f"{{{program}}}") + 1 :])

@@ -51,7 +51,7 @@ def render_node(plan: Plan, pod: Pod, name: str, into: Path) -> None:
     (place / "=boots_after").write_text("" if node.boots_after is None else str(node.boots_after), encoding="ascii")
     missing = {tool.name for tool in node.tools if tool.how == "missing"}
     scripts = answers.scripts(node) if name in pod.hosts else {}
-    _bin(place / "bin", ({argv[0] for argv in printed} | set(scripts)) - missing)
+    _bin(place / "bin", ({name for argv in printed for name in _programs(argv)} | set(scripts)) - missing)
     for tool, text in scripts.items():
         (place / tool).mkdir(exist_ok=True)
         (place / tool / "=any").write_text(text, encoding="utf-8")
@@ -59,6 +59,12 @@ def render_node(plan: Plan, pod: Pod, name: str, into: Path) -> None:
         _write(place, argv, answer)
     if name in pod.hosts:
         (place / "=stack").write_text(json.dumps(stack.state(pod.hosts[name])), encoding="utf-8")
+
+
+def _programs(argv: tuple[str, ...]) -> tuple[str, ...]:
+    """What must be there for a command: of a program of the collection that runs another one, both."""
+    own = argv[1].strip("{}") if argv[0] == "python3" and argv[1] in ("{nicctl_qos}", "{niccli_qos}") else None
+    return (argv[0], own, own.removesuffix("_qos")) if own else argv[:1]
 
 
 def _bin(place: Path, names: t.Iterable[str]) -> None:
@@ -80,7 +86,7 @@ def _bin(place: Path, names: t.Iterable[str]) -> None:
 
 def _write(place: Path, argv: tuple[str, ...], answer: answers.Printed) -> None:
     # `python3 {path_probe} probe …` reaches the tools as `path_probe probe …`.
-    words = ("path_probe", *argv[2:]) if argv[0] == "python3" else argv
+    words = (argv[1].strip("{}"), *argv[2:]) if argv[0] == "python3" else argv
     target = Path("/".join([str(place), *words]))
     target.mkdir(parents=True, exist_ok=True)
     files = {

@@ -170,9 +170,9 @@ def rate(run: t.Sequence[Host], over_nics: bool, given: t.Collection[str] = (), 
     return min(slowest)
 
 
-def document(program: str, told: dict[str, t.Any], run: t.Sequence[Host]) -> dict[str, t.Any]:
+def document(program: str, reported: dict[str, t.Any], run: t.Sequence[Host]) -> dict[str, t.Any]:
     """The document of the run's host ``host_index``."""
-    index, count, per = int(told["host_index"]), int(told["hosts"]), int(told["ranks_per_host"])
+    index, count, per = int(reported["host_index"]), int(reported["hosts"]), int(reported["ranks_per_host"])
     me = run[index]
     ranks = list(range(index * per, (index + 1) * per))
     missing = [
@@ -203,14 +203,14 @@ def document(program: str, told: dict[str, t.Any], run: t.Sequence[Host]) -> dic
     if missing or stuck:
         return _hung(result, missing, me)
     if program == "training_step":
-        return result | _trained(told, me, ranks, run)
-    return result | _measured(told, me, ranks, run)
+        return result | _trained(reported, me, ranks, run)
+    return result | _measured(reported, me, ranks, run)
 
 
 def dataset(path: str, me: Host) -> dict[str, t.Any]:
     """What a host reads of a dataset."""
-    told = {"program": "dataset_read", "path": path, "by": None, "gbyte_s": None, "files": 0, "free_gbyte": me["free_gbyte"], "error": me["reads_nothing"]}
-    return told if me["reads_nothing"] else told | {"by": me["reads_by"], "gbyte_s": me["reads_gbyte_s"], "files": 64, "error": None}
+    reported = {"program": "dataset_read", "path": path, "by": None, "gbyte_s": None, "files": 0, "free_gbyte": me["free_gbyte"], "error": me["reads_nothing"]}
+    return reported if me["reads_nothing"] else reported | {"by": me["reads_by"], "gbyte_s": me["reads_gbyte_s"], "files": 64, "error": None}
 
 
 def _ended(result: dict[str, t.Any], ended: t.Sequence[Host], me: Host) -> dict[str, t.Any]:
@@ -227,26 +227,26 @@ def _hung(result: dict[str, t.Any], missing: list[int], me: Host) -> dict[str, t
         row["outcome"] = ("killed" if me["dead"] else "ended") if gone else "hung"
         row["signal"] = 9 if gone and me["dead"] else None
         row["last"] = None if gone else "all_reduce of 0 float32"
-    told = {"place": "all_reduce of 0 float32", "number": 3, "waited_seconds": 61.2, "absent": missing, "silent": missing if me["dead"] else []}
-    told["ras"] = me["ras"]
-    hangs = [{**told, "rank": row["rank"]} for row in result["ranks"] if row["outcome"] == "hung"]
+    reported = {"place": "all_reduce of 0 float32", "number": 3, "waited_seconds": 61.2, "absent": missing, "silent": missing if me["dead"] else []}
+    reported["ras"] = me["ras"]
+    hangs = [{**reported, "rank": row["rank"]} for row in result["ranks"] if row["outcome"] == "hung"]
     return {**result, "outcome": "failed", "hangs": hangs}
 
 
-def _measured(told: dict[str, t.Any], me: Host, ranks: list[int], run: t.Sequence[Host]) -> dict[str, t.Any]:
-    noise = random.Random(told["job"] + told["master"])
-    names = [name for name in told["collectives"].split(",") if name]
+def _measured(reported: dict[str, t.Any], me: Host, ranks: list[int], run: t.Sequence[Host]) -> dict[str, t.Any]:
+    noise = random.Random(reported["job"] + reported["master"])
+    names = [name for name in reported["collectives"].split(",") if name]
     results = []
-    for dtype in filter(None, told["dtypes"].split(",")):
-        for count in told["counts"].split(","):
+    for dtype in filter(None, reported["dtypes"].split(",")):
+        for count in reported["counts"].split(","):
             for rank in ranks:
                 wrong = me["wrong_small"] if rank == ranks[0] and count == "1021" else 0
                 row = {"rank": rank, "dtype": dtype, "count": int(count), "wrong": wrong, "unsupported": None}
                 results += [{**row, "collective": name} for name in names]
-    top = rate(run, "NCCL_P2P_DISABLE=1" in told["variable"], told["variable"], told["job"]) * noise.uniform(0.995, 1.0)
+    top = rate(run, "NCCL_P2P_DISABLE=1" in reported["variable"], reported["variable"], reported["job"]) * noise.uniform(0.995, 1.0)
     world = len(run) * len(ranks)
     rates = []
-    for size in [int(size) for size in told["sizes"].split(",") if size]:
+    for size in [int(size) for size in reported["sizes"].split(",") if size]:
         busbw = top * size / (size + (6 << 20)) * (0.8 if any(host["dip_at"] == size for host in run) else 1.0)
         for name in names:
             factor = {"all_reduce": 2 * (world - 1) / world, "broadcast": 1.0}.get(name, (world - 1) / world)
@@ -257,7 +257,7 @@ def _measured(told: dict[str, t.Any], me: Host, ranks: list[int], run: t.Sequenc
                 {**row, "rank": rank, "wrong": wrong if rank == ranks[0] else 0, "late_ms": me["late_ms"] if rank == ranks[-1] else 0.1} for rank in ranks
             ]
     copies = []
-    for one in range(len(ranks) if told["copies"] else 0):
+    for one in range(len(ranks) if reported["copies"] else 0):
         for other in range(len(ranks)):
             access = me["access"] or {one, other} != {0, 1}
             row = {"rank": one, "gpu": one, "peer": other, "access": access, "latency_us": 3.1, "wrong": 0}
@@ -265,11 +265,11 @@ def _measured(told: dict[str, t.Any], me: Host, ranks: list[int], run: t.Sequenc
     return {"results": results, "rates": rates, "copies": copies}
 
 
-def _trained(told: dict[str, t.Any], me: Host, ranks: list[int], run: t.Sequence[Host]) -> dict[str, t.Any]:
-    noise = random.Random(told["master"])
+def _trained(reported: dict[str, t.Any], me: Host, ranks: list[int], run: t.Sequence[Host]) -> dict[str, t.Any]:
+    noise = random.Random(reported["master"])
     behind = max(host["behind_ms"] for host in run)
     steps = []
-    first, count = int(told["warmup"]), int(told["steps"])
+    first, count = int(reported["warmup"]), int(reported["steps"])
     for step in range(first, first + count):
         slowest = max(host["step_ms"] * (1 + noise.gauss(0, host["jitter_percent"] / 100)) for host in run) + behind
         if step == first + count // 2:
@@ -359,34 +359,34 @@ def log(me: Host, hosts: int, over_nics: bool) -> str:
     return "".join(f"{me['name']}:100:101 {line if line.startswith('[') else '[0] ' + line}\n" for line in lines)
 
 
-def printed(program: str, told: dict[str, t.Any], run: t.Sequence[Host]) -> str:
+def printed(program: str, reported: dict[str, t.Any], run: t.Sequence[Host]) -> str:
     """The document as it is printed, with NCCL's log a line a line."""
-    me = run[int(told["host_index"])]
-    given = dict(one.split("=", 1) for one in told["variable"])
+    me = run[int(reported["host_index"])]
+    given = dict(one.split("=", 1) for one in reported["variable"])
     lines = log({**me, "variables": given}, len(run), "NCCL_P2P_DISABLE" in given).splitlines() if program == "torch_collectives" else []
     text = ",\n".join(json.dumps(line) for line in lines)
-    return json.dumps(document(program, told, run))[:-1] + f', "log": [\n{text}\n]}}\n'
+    return json.dumps(document(program, reported, run))[:-1] + f', "log": [\n{text}\n]}}\n'
 
 
 def main() -> int:
     """Meet the run's other hosts, and say what comes of it."""
-    program, told, pod = Path(sys.argv[1]).stem, options(sys.argv[2:]), Path(os.environ["SIMULATED_POD"])
-    place = pod / "=runs" / os.environ["SIMULATED_RUN"] / told["master"].replace("127.0.0.1", os.environ["SIMULATED_NODE"]) / told["job"]
+    program, reported, pod = Path(sys.argv[1]).stem, options(sys.argv[2:]), Path(os.environ["SIMULATED_POD"])
+    place = pod / "=runs" / os.environ["SIMULATED_RUN"] / reported["master"].replace("127.0.0.1", os.environ["SIMULATED_NODE"]) / reported["job"]
     place.mkdir(parents=True, exist_ok=True)
     # As the tools of layers 3 and 4 do: from here on counters are those of a pod that has run it.
     ran = pod / "=run" / os.environ["SIMULATED_RUN"]
     ran.mkdir(parents=True, exist_ok=True)
     (ran / {"torch_collectives": "collectives"}.get(program, "training")).touch()
-    (place / told["host_index"]).symlink_to(pod / os.environ["SIMULATED_NODE"] / "=stack")
+    (place / reported["host_index"]).symlink_to(pod / os.environ["SIMULATED_NODE"] / "=stack")
     until = time.monotonic() + 60
-    while len(list(place.iterdir())) < int(told["hosts"]) and time.monotonic() < until:
+    while len(list(place.iterdir())) < int(reported["hosts"]) and time.monotonic() < until:
         time.sleep(0.05)
-    run = [json.loads((place / str(index)).read_text(encoding="utf-8")) for index in range(int(told["hosts"]))]
+    run = [json.loads((place / str(index)).read_text(encoding="utf-8")) for index in range(int(reported["hosts"]))]
     if run[0]["launcher_fails"] and "--document" in sys.argv:
         sys.stderr.write("the launcher started nothing on this host within 60 s\n")
         return 2
-    sys.stdout.write(printed(program, told, run))
-    return 0 if document(program, told, run)["outcome"] == "complete" else 1
+    sys.stdout.write(printed(program, reported, run))
+    return 0 if document(program, reported, run)["outcome"] == "complete" else 1
 
 
 if __name__ == "__main__":

@@ -72,10 +72,10 @@ def act(place: Path, name: str, tool: str, arguments: list[str]) -> int:
         print(f"simulated pod: {name} keeps no state, so that {tool} {' '.join(arguments)} changes nothing (simulated_state)", file=sys.stderr)
         return 1
     with host_of(place, name) as host:
-        said = acting.TOOLS[tool](host, arguments, place / name / "=root")
-    print(said.stdout, end="")
-    print(said.stderr, end="", file=sys.stderr)
-    return said.rc
+        output = acting.TOOLS[tool](host, arguments, place / name / "=root")
+    print(output.stdout, end="")
+    print(output.stderr, end="", file=sys.stderr)
+    return output.rc
 
 
 def boot(place: Path, name: str) -> None:

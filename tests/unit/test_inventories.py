@@ -17,7 +17,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.cabling impo
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory_check import Inventory, planned_pod
 
 INVENTORIES = Path(__file__).resolve().parents[2] / "inventories"
-NAMES = sorted(path.name for path in INVENTORIES.iterdir() if path.is_dir())
+NAMES = sorted(path.parent.name for path in INVENTORIES.glob("*/hosts.yml"))
 
 
 def loaded(name: str) -> tuple[InventoryManager, VariableManager, DataLoader]:

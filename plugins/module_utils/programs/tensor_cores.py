@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How busy a host's tensor cores are while its ranks work, and how its GPUs are clocked, by what NVIDIA's own monitors print.
+"""What tensor cores reach, how busy a host's are while its ranks work, and how its GPUs are clocked, by what NVIDIA's own monitors print.
 
 A GPU that multiplies without them shows 100 % of utilisation all the same. DCGM reports them wherever its host engine runs, nvidia-smi from the
 Hopper generation on; neither has to be there, and what they print is reported as it is.
@@ -23,6 +23,17 @@ MONITORS = (
     ("nvidia-smi", "--query-gpu=" + CLOCKS, "--format=csv,noheader,nounits", "-l", "2"),
 )
 END_GRACE_SECONDS = 3.0
+# Dense bf16 TFLOP/s by the vendors' datasheets; a GPU that is not listed has no MFU. The first word that is in its name counts: a GB200's has B200, too.
+# Of Blackwell half of what they state with sparsity: 5 PFLOP/s in NVL72 racks, 4.5 on HGX boards. AMD's MI350X: 2.3 PFLOP/s, 4.61 with sparsity.
+PEAK_TFLOPS = {
+    "H100 PCIe": 756, "H100": 989, "H200": 989, "H800": 989, "A100": 312, "A800": 312, "GB200": 2500, "GB300": 2500, "B200": 2250, "B300": 2250,
+    "MI300X": 1307, "MI325X": 1307, "MI350X": 2307, "MI355X": 2500,
+}  # fmt: skip
+
+
+def peak_tflops(name):
+    """The TFLOP/s of the GPU of a name; None where it is not known."""
+    return next((tflops for word, tflops in PEAK_TFLOPS.items() if word in name), None)
 
 
 class Watch:

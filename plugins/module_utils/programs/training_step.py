@@ -25,8 +25,6 @@ except ImportError:
 
 # Sizes by the GPU's memory; ``auto`` takes the first that fits.
 NEEDS_GIB = (("large", 120), ("medium", 70), ("small", 0))
-# Dense bf16 TFLOP/s by the vendors' datasheets; a GPU that is not listed has no MFU.
-PEAK_TFLOPS = {"H100 PCIe": 756, "H100": 989, "H200": 989, "H800": 989, "A100": 312, "A800": 312, "B200": 2250, "MI300X": 1307, "MI325X": 1307, "MI355X": 2500}
 GEMM = 8192
 GEMM_TIMES = 30
 # A longer run is reported in windows of this many steps.
@@ -132,7 +130,7 @@ class Training:
             from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 
             self.model.register_comm_hook(None, self._hooked(allreduce_hook))
-        peak = next((tflops for word, tflops in PEAK_TFLOPS.items() if word in name), None)
+        peak = tensor_cores.peak_tflops(name)
         per_token = 6 * (self.parameters - self.vocabulary * self.width - self.length * self.width) + 12 * self.layers * self.width * self.length
         self.flops = per_token * self.length * self.sequences
         rank.report(

@@ -95,45 +95,45 @@ TYPES: dict[str, tuple[type, ...]] = {"string": (str,), "boolean": (bool,), "int
 def wrong(collection: str, body: dict[str, t.Any], partial: bool = False) -> dict[str, list[str]]:
     """What AWX would refuse of a body, by field; partial: of a PATCH."""
     known = FIELDS[collection]
-    told: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     for name, field in known.items():
         if field.required and not partial and body.get(name) in (None, ""):
-            told[name] = ["This field is required."]
+            result[name] = ["This field is required."]
     for name, value in body.items():
         field = known.get(name)
         if field is None:
             if name not in IGNORED.get(collection, ()):
-                told[name] = ["No such field."]
+                result[name] = ["No such field."]
         elif value is not None and (words := _refused(field, value)):
-            told[name] = [words]
+            result[name] = [words]
     messages = body.get("messages")
     if collection == "notification_templates" and isinstance(messages, dict) and (words_of := wrong_messages(messages)):
-        told["messages"] = words_of
-    return told
+        result["messages"] = words_of
+    return result
 
 
 def wrong_messages(messages: dict[str, t.Any]) -> list[str]:
     """What AWX would refuse of a notification's own messages: it renders each with a job that has no artifacts and no undefined field."""
-    told, texts = [], []
-    for event, said in messages.items():
+    result, texts = [], []
+    for event, output in messages.items():
         if event not in ("started", "success", "error", "workflow_approval"):
-            told.append(f"Event '{event}' invalid, must be one of 'started', 'success', 'error', or 'workflow_approval'")
+            result.append(f"Event '{event}' invalid, must be one of 'started', 'success', 'error', or 'workflow_approval'")
             continue
         kinds = ("running", "approved", "timed_out", "denied")
         if event == "workflow_approval":
-            told += [
-                f"Workflow Approval event '{one}' invalid, must be one of 'running', 'approved', 'timed_out', or 'denied'" for one in said if one not in kinds
+            result += [
+                f"Workflow Approval event '{one}' invalid, must be one of 'running', 'approved', 'timed_out', or 'denied'" for one in output if one not in kinds
             ]
-        for one in said.values() if event == "workflow_approval" else [said]:
-            told += [f"Message type '{kind}' invalid, must be either 'message' or 'body'" for kind in one if kind not in ("message", "body")]
-            told += ["Messages cannot contain newlines"] if "\n" in (one.get("message") or "") else []
+        for one in output.values() if event == "workflow_approval" else [output]:
+            result += [f"Message type '{kind}' invalid, must be either 'message' or 'body'" for kind in one if kind not in ("message", "body")]
+            result += ["Messages cannot contain newlines"] if "\n" in (one.get("message") or "") else []
             texts += [text for text in one.values() if text]
     for text in texts:
         try:
             rendered(text)
         except TemplateError as error:
-            told.append(f"Field '{error}' unavailable")
-    return told
+            result.append(f"Field '{error}' unavailable")
+    return result
 
 
 class Translation:
@@ -175,33 +175,33 @@ QUESTION = {"question_name", "question_description", "required", "type", "variab
 
 def wrong_survey(survey: dict[str, t.Any]) -> list[str]:
     """What AWX would refuse of a survey."""
-    told = [f"'{key}' missing from survey spec." for key in ("name", "description", "spec") if key not in survey]
+    result = [f"'{key}' missing from survey spec." for key in ("name", "description", "spec") if key not in survey]
     for number, one in enumerate(survey.get("spec", ())):
-        told += [f"'{key}' missing from survey question {number}." for key in ("question_name", "variable", "type", "required") if key not in one]
-        told += [f"'{key}' unknown in survey question {number}." for key in set(one) - QUESTION]
+        result += [f"'{key}' missing from survey question {number}." for key in ("question_name", "variable", "type", "required") if key not in one]
+        result += [f"'{key}' unknown in survey question {number}." for key in set(one) - QUESTION]
         default, kind = one.get("default"), one.get("type")
         if kind == "multiplechoice" and default not in ("", *one.get("choices", ())):
-            told.append(f"Default choice must be answered from the choices listed, in question {number}.")
+            result.append(f"Default choice must be answered from the choices listed, in question {number}.")
         if kind == "integer" and (not isinstance(default, int) or not one["min"] <= default <= one["max"]):
-            told.append(f"Default {default!r} is no integer within its limits, in question {number}.")
+            result.append(f"Default {default!r} is no integer within its limits, in question {number}.")
         if kind in ("text", "textarea") and default and not one["min"] <= len(default) <= one["max"]:
-            told.append(f"Default is not as long as it has to be, in question {number}.")
-    return told
+            result.append(f"Default is not as long as it has to be, in question {number}.")
+    return result
 
 
 def needed(survey: dict[str, t.Any], answers: dict[str, t.Any]) -> list[str]:
     """What AWX misses in the answers of a survey, or refuses of them: at a launch, and of a schedule, for which it fills in no defaults."""
-    told = []
+    result = []
     for one in survey.get("spec", ()):
         name = one["variable"]
         if name not in answers:
-            told += [f"'{name}' value missing"] if one["required"] else []
+            result += [f"'{name}' value missing"] if one["required"] else []
             continue
         value, low, high = answers[name], one.get("min"), one.get("max")
         size = len(value) if one["type"] in ("text", "textarea") else value
         if one["type"] in ("text", "textarea", "integer"):
-            told += [f"'{name}' value {value} is too small (must be at least {low})."] if low not in ("", None) and size < low else []
-            told += [f"'{name}' value {value} is too large (must be no more than {high})."] if high not in ("", None) and size > high else []
+            result += [f"'{name}' value {value} is too small (must be at least {low})."] if low not in ("", None) and size < low else []
+            result += [f"'{name}' value {value} is too large (must be no more than {high})."] if high not in ("", None) and size > high else []
         if one["type"] == "multiplechoice" and value not in one["choices"]:
-            told.append(f"Value {value} for '{name}' expected to be one of {one['choices']}.")
-    return told
+            result.append(f"Value {value} for '{name}' expected to be one of {one['choices']}.")
+    return result

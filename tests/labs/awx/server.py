@@ -91,12 +91,12 @@ class Awx:
     def _not_launched(self, template: int, answers: Document) -> dict[str, list[str]]:
         """Why AWX would not launch a template with these answers; nothing where it would."""
         survey = self.surveys.get(template, {})
-        said: dict[str, list[str]] = {"variables_needed_to_start": missing} if (missing := needed(survey, answers)) else {}
+        output: dict[str, list[str]] = {"variables_needed_to_start": missing} if (missing := needed(survey, answers)) else {}
         known = {one["variable"] for one in survey.get("spec", ())}
         owner = next((one[template] for name in TEMPLATES if template in (one := self.objects[name])), {})
         if (others := sorted(set(answers) - known)) and not owner.get("ask_variables_on_launch"):
-            said["extra_data"] = [f"Variables {', '.join(others)} are not allowed on launch."]
-        return said
+            output["extra_data"] = [f"Variables {', '.join(others)} are not allowed on launch."]
+        return output
 
     def _created(self, collection: str, body: Document) -> Document:
         self.number += 1

@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[3])]
 
-from tests.labs.commands import CommandLine, Options, told, within  # noqa: E402
+from tests.labs.commands import CommandLine, Options, result, within  # noqa: E402
 from tests.labs.frr import life  # noqa: E402
 from tests.labs.frr.faults import FAULTS  # noqa: E402
 from tests.labs.frr.lab import Lab  # noqa: E402
@@ -58,7 +58,7 @@ def wait(options: Options) -> str:
 
 def status(options: Options) -> int:
     lab = Lab(options.name)
-    return told(life.status(lab), lab.plan.nodes)
+    return result(life.status(lab), lab.plan.nodes)
 
 
 def inject(options: Options) -> str:

@@ -83,8 +83,8 @@ class Loss20Percent(Fault):
     def missing(self, lab: Lab) -> str | None:
         source, target = lab.plan.rails(SOURCE)[0][0], lab.plan.rails(TARGET)[0][0]
         command = ["ping", "-n", "-q", "-c", "20", "-i", "0.02", "-W", "1", "-I", source.address, target.address]
-        said = lab.run(SOURCE, *command, check=False).stdout
-        return unless(said, "20 packets transmitted, 16 received" in said)
+        output = lab.run(SOURCE, *command, check=False).stdout
+        return unless(output, "20 packets transmitted, 16 received" in output)
 
 
 class HostLinkDown(Fault):

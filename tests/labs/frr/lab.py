@@ -55,10 +55,10 @@ class Lab:
 
         Raises LabError for a refused command.
         """
-        said = self.run(node, "vtysh", *(word for command in commands for word in ("-c", command))).stdout
-        if said.lstrip().startswith("%"):
-            raise LabError(f"{node} refuses {commands[-1]!r}: {said.strip()}")
-        return said
+        output = self.run(node, "vtysh", *(word for command in commands for word in ("-c", command))).stdout
+        if output.lstrip().startswith("%"):
+            raise LabError(f"{node} refuses {commands[-1]!r}: {output.strip()}")
+        return output
 
     def configure(self, switch: str, *lines: str) -> None:
         """Configure a switch's BGP."""

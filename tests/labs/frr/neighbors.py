@@ -37,8 +37,8 @@ def _unheard(lab: Lab, nodes: t.Collection[str]) -> str | None:
 
 
 def _heard(lab: Lab, node: str) -> dict[str, str]:
-    said = json.loads(lab.run(node, "lldpctl", "-f", "json").stdout)["lldp"].get("interface", [])
-    return {name: json.dumps(one[name]["chassis"]) for one in (said if isinstance(said, list) else [said]) for name in one}
+    output = json.loads(lab.run(node, "lldpctl", "-f", "json").stdout)["lldp"].get("interface", [])
+    return {name: json.dumps(one[name]["chassis"]) for one in (output if isinstance(output, list) else [output]) for name in one}
 
 
 def silence(lab: Lab, nodes: t.Collection[str]) -> None:

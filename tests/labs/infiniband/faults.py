@@ -83,8 +83,8 @@ def counts(node: str, port: int, counter: str, value: int) -> Missing:
 
     def missing(lab: Lab) -> str | None:
         lid = re.match(r'0x\S+ ".*?"\s+(\d+)', link(lab, node, port))
-        said = lab.run("perfquery", lid[1], str(port)).stdout if lid else ""
-        return None if re.search(rf"^{counter}:\.+{value}$", said, re.MULTILINE) else f"no {counter} of {value} in {said[:80]!r}"
+        output = lab.run("perfquery", lid[1], str(port)).stdout if lid else ""
+        return None if re.search(rf"^{counter}:\.+{value}$", output, re.MULTILINE) else f"no {counter} of {value} in {output[:80]!r}"
 
     return missing
 
@@ -132,16 +132,16 @@ def without(node: str, port: int) -> t.Callable[[Net], None]:
 
 def no_answer(lab: Lab) -> str | None:
     """A proof that no manager answers."""
-    said = lab.run("sminfo")
-    return None if "failed: query" in said.stdout + said.stderr else said.stdout
+    output = lab.run("sminfo")
+    return None if "failed: query" in output.stdout + output.stderr else output.stdout
 
 
 def silent(node: str) -> Missing:
     """A proof that a switch is in no list, and that the tool met its silence."""
 
     def missing(lab: Lab) -> str | None:
-        said = lab.run("iblinkinfo", "-l")
-        return "no query timed out" if "bad status 110" not in said.stderr else gone(node, "ibswitches")(lab)
+        output = lab.run("iblinkinfo", "-l")
+        return "no query timed out" if "bad status 110" not in output.stderr else gone(node, "ibswitches")(lab)
 
     return missing
 
@@ -165,7 +165,7 @@ def limited(node: str | None) -> t.Callable[[Lab], None]:
 
 def limited_in(node: str) -> Missing:
     """A proof that the port has the key of a limited member."""
-    return lambda lab: None if re.match(r"\s*0: 0x7fff ", said := keys(lab, node)) else f"{node} has {said or 'no keys'}"
+    return lambda lab: None if re.match(r"\s*0: 0x7fff ", output := keys(lab, node)) else f"{node} has {output or 'no keys'}"
 
 
 FAULTS: dict[str, Fault] = {

@@ -82,10 +82,10 @@ class Judge:
         done = subprocess.run(
             [python, "-SE", "-"], input=program_with_request("side_by_side", request).decode(), capture_output=True, text=True, timeout=180, check=False
         )
-        told = _node_response(asks, done.stdout, done.stderr, done.returncode, str(python))
-        replies = {ask.reading.name: reading_result(ask, place.platform, told.answers[ask.reading.name]) for ask in asks} if told.answered else {}
+        result = _node_response(asks, done.stdout, done.stderr, done.returncode, str(python))
+        replies = {ask.reading.name: reading_result(ask, place.platform, result.answers[ask.reading.name]) for ask in asks} if result.answered else {}
         readings = {one: {"status": reply.status, "words": reply.words, "rows": reply.rows, "evidence": None} for one, reply in {**replies, **apart}.items()}
-        return {"answered": told.answered, "words": told.words, "boot_id": "1", "uptime_seconds": 1.0, "readings": json.loads(json.dumps(readings))}
+        return {"answered": result.answered, "words": result.words, "boot_id": "1", "uptime_seconds": 1.0, "readings": json.loads(json.dumps(readings))}
 
 
 def _empty() -> Envelope:

@@ -50,11 +50,11 @@ class Dialect:
             return f"% Invalid number, range is ({self.widths.start}:{self.widths.stop - 1})"
         if words[1] == "length":
             terminal.lines = number
-            said = f"Pagination set to {number} lines." if number else "Pagination disabled."
+            output = f"Pagination set to {number} lines." if number else "Pagination disabled."
         else:
             terminal.columns = number
-            said = f"Width set to {number} columns."
-        return said if self.says_what_is_set else ""
+            output = f"Width set to {number} columns."
+        return output if self.says_what_is_set else ""
 
 
 EOS = Dialect(

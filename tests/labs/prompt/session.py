@@ -89,10 +89,10 @@ class Session:
             raise Closed
         while command in self.switch.endless:
             self.say(self.switch.answers[command])
-        said = self._said(command)
-        self.page(said if said.endswith("\n") or not said else said + "\n")
+        output = self._output(command)
+        self.page(output if output.endswith("\n") or not output else output + "\n")
 
-    def _said(self, command: str) -> str:
+    def _output(self, command: str) -> str:
         words = command.split()
         if command in ("exit", "logout", "quit"):
             raise Closed

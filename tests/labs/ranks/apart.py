@@ -16,7 +16,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.gpufabric.pyramid.plugins.module_utils import detached
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.programs import program_source
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.host_commands import program_source
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.results import job_results
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.schedule import Schedule
 
@@ -44,8 +44,8 @@ class Apart:
         for name in self.names:
             argv = ["unshare", "--mount", "--propagation", "private", "sh", "-ec", ENTER, "sh", str(self.place), str(shadow)]
             self.holders[name] = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, start_new_session=True)
-            said = self.holders[name].stdout
-            assert said is not None and said.readline() == "up\n", f"{name} is not up"
+            output = self.holders[name].stdout
+            assert output is not None and output.readline() == "up\n", f"{name} is not up"
 
     def inside(self, name: str) -> list[str]:
         """What runs a command on a host."""
@@ -89,16 +89,16 @@ class Apart:
         argv = [*self.inside(name), sys.executable, "-SE", "-"]
         done = subprocess.run(argv, input=text, text=True, capture_output=True, timeout=120, check=False, env=self.environment)
         assert done.returncode == 0, done.stderr
-        told: dict[str, t.Any] = json.loads(done.stdout)["detached"]
-        return told
+        result: dict[str, t.Any] = json.loads(done.stdout)["detached"]
+        return result
 
     def load(self, table: Schedule) -> None:
         """Start a schedule on its hosts; the last one may start what it finds on the others."""
         programs = {name: program_source(name) for name in table.programs}
         for name, jobs in reversed(table.jobs.items()):
             asked = [job.asked() for job in jobs]
-            said = self.say(name, "start", owner="lab", run_id="r1", start_in=0, lease=None, jobs=asked, programs=programs)
-            assert said["refused"] is None
+            output = self.say(name, "start", owner="lab", run_id="r1", start_in=0, lease=None, jobs=asked, programs=programs)
+            assert output["refused"] is None
 
     def replies(self, table: Schedule, wait: float = 90) -> dict[str, dict[str, t.Any]]:
         """What each host's jobs gave, once they have ended."""

@@ -40,8 +40,8 @@ def _free_ports(count: int) -> list[int]:
 class Cluster:
     """A cluster that is up; ``environment`` is what its clients need."""
 
-    def __init__(self, directory: Path, nodes: t.Sequence[str], inside: t.Mapping[str, t.Sequence[str]]) -> None:
-        self.directory, self.nodes, self.inside = directory, list(nodes), inside
+    def __init__(self, directory: Path, nodes: t.Sequence[str], inside: t.Mapping[str, t.Sequence[str]], settings: t.Sequence[str]) -> None:
+        self.directory, self.nodes, self.inside, self.settings = directory, list(nodes), inside, settings
         self.processes: list[subprocess.Popen[bytes]] = []
         self.environment = {**os.environ, "SLURM_CONF": str(directory / "slurm.conf"), "PATH": os.environ["PATH"] + ":/usr/sbin"}
         for place in ("run", "state", "spool", "log"):
@@ -57,7 +57,7 @@ class Cluster:
         lines += [f"SlurmctldLogFile={place}/log/slurmctld.log", f"SlurmctldPort={controller}", "ProctrackType=proctrack/linuxproc", "TaskPlugin=task/none"]
         lines += ["SelectType=select/cons_tres", "SelectTypeParameters=CR_Core", "ReturnToService=2", "SlurmdParameters=config_overrides", "MpiDefault=none"]
         lines += [f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=8 RealMemory=4096" for node, port in zip(self.nodes, ports)]
-        return "\n".join([*lines, "PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP"]) + "\n"
+        return "\n".join([*lines, *self.settings, "PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP"]) + "\n"
 
     def start(self) -> None:
         """Start every daemon in the foreground, and wait until all nodes are idle."""
@@ -97,8 +97,8 @@ class Cluster:
 
     def state(self, marks: bool = False) -> dict[str, str]:
         """Each node's state in sinfo's words; marks: with the sign of a daemon that just now does not answer, as on a busy machine."""
-        said = dict(line.split() for line in self.say("sinfo", "--noheader", "--Node", "--format=%N %T").splitlines())
-        return said if marks else {node: state.rstrip("*") for node, state in said.items()}
+        output = dict(line.split() for line in self.say("sinfo", "--noheader", "--Node", "--format=%N %T").splitlines())
+        return output if marks else {node: state.rstrip("*") for node, state in output.items()}
 
     def reason(self, node: str) -> str:
         """Why a node is drained."""
@@ -118,9 +118,11 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def up(directory: Path, nodes: t.Sequence[str], inside: t.Mapping[str, t.Sequence[str]] = types.MappingProxyType({})) -> t.Iterator[Cluster]:
-    """A cluster while it is needed; inside: what starts a node's daemon where it belongs."""
-    cluster = Cluster(directory, nodes, inside)
+def up(
+    directory: Path, nodes: t.Sequence[str], inside: t.Mapping[str, t.Sequence[str]] = types.MappingProxyType({}), settings: t.Sequence[str] = ()
+) -> t.Iterator[Cluster]:
+    """A cluster while it is needed; inside: what starts a node's daemon where it belongs; settings: more lines of slurm.conf."""
+    cluster = Cluster(directory, nodes, inside, settings)
     try:
         cluster.start()
         yield cluster

@@ -127,8 +127,8 @@ def _mirrors() -> list[str]:
 
     Raises LabError where it has none.
     """
-    told = _run("apt-get", "indextargets", "--format", "$(CREATED_BY) $(CODENAME) $(REPO_URI) $(RELEASE) $(COMPONENT)")
-    rows = [line.split() for line in told.splitlines()]
+    result = _run("apt-get", "indextargets", "--format", "$(CREATED_BY) $(CODENAME) $(REPO_URI) $(RELEASE) $(COMPONENT)")
+    rows = [line.split() for line in result.splitlines()]
     found = dict.fromkeys(" ".join(row[2:]) for row in rows if len(row) == 5 and row[0] == "Packages" and row[1].startswith(RELEASE))
     if not found:
         raise LabError(f"this machine's apt has no source of Debian 12 ({RELEASE}), or needs apt-get update")
@@ -150,8 +150,8 @@ def _needed(kernel: Path, release: str, modules: t.Iterable[str]) -> list[Path]:
     """The files of some modules and of all that they need, in an order in which they load."""
     files: dict[str, None] = {}
     for module in modules:
-        told = _run("modprobe", "--dirname", str(kernel), "--set-version", release, "--show-depends", module)
-        files |= dict.fromkeys(line.split()[1] for line in told.splitlines() if line.startswith("insmod"))
+        result = _run("modprobe", "--dirname", str(kernel), "--set-version", release, "--show-depends", module)
+        files |= dict.fromkeys(line.split()[1] for line in result.splitlines() if line.startswith("insmod"))
     return [Path(file) for file in files]
 
 

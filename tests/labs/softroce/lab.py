@@ -72,9 +72,9 @@ class Lab:
         self.run(host, "tc", "qdisc", "replace", "dev", netdev(rail), "root", *words)
 
     def _in_force(self, host: str, rail: int, kind: str, holds: t.Callable[[dict[str, t.Any]], bool]) -> None:
-        told = self.json(host, "tc", "-json", "qdisc", "show", "dev", netdev(rail))
-        if not any(one["kind"] == kind and holds(one["options"]) for one in told):
-            raise LabError(f"{netdev(rail)} of {host} is not as it was told to be: {told}")
+        result = self.json(host, "tc", "-json", "qdisc", "show", "dev", netdev(rail))
+        if not any(one["kind"] == kind and holds(one["options"]) for one in result):
+            raise LabError(f"{netdev(rail)} of {host} is not as it was told to be: {result}")
 
     def cut(self, rail: int) -> None:
         """Pull a rail's cable; both ends see it when this returns."""
@@ -88,13 +88,13 @@ class Lab:
 
     def links(self, host: str) -> dict[int, tuple[str, str]]:
         """Each rail's state and physical state, as the kernel tells them."""
-        told = {one["ifname"]: (one["state"], one["physical_state"]) for one in self.json(host, "rdma", "-j", "link", "show")}
-        return {rail: told.get(device(rail), NO_DEVICE) for rail in range(RAILS)}
+        result = {one["ifname"]: (one["state"], one["physical_state"]) for one in self.json(host, "rdma", "-j", "link", "show")}
+        return {rail: result.get(device(rail), NO_DEVICE) for rail in range(RAILS)}
 
     def counters(self, host: str, rail: int) -> dict[str, int]:
         """A rail's hardware counters by the driver's own names."""
-        told = self.json(host, "rdma", "-j", "statistic", "show", "link", f"{device(rail)}/1")
-        return {name: value for name, value in told[0].items() if isinstance(value, int) and name not in ("ifindex", "port")}
+        result = self.json(host, "rdma", "-j", "statistic", "show", "link", f"{device(rail)}/1")
+        return {name: value for name, value in result[0].items() if isinstance(value, int) and name not in ("ifindex", "port")}
 
     def heal(self) -> None:
         """Undo what was done to the rails, and wait until they are whole."""
@@ -135,12 +135,12 @@ class Lab:
 
         Raises LabError where it does not come back.
         """
-        told = boots(self.directory, host)
+        result = boots(self.directory, host)
         self.forget(host)
         self.run(host, "systemctl", "reboot", check=False)
         self.forget(host)
-        boot = await_boot(self.directory, host, after=len(told))
-        if boot in told:
+        boot = await_boot(self.directory, host, after=len(result))
+        if boot in result:
             raise LabError(f"{host} tells boot {boot} twice")
         self.wait()
         return boot

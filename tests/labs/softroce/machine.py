@@ -79,10 +79,10 @@ def boots(directory: Path, name: str) -> list[str]:
     """
     path = console_of(directory, name)
     text = path.read_text(errors="replace").replace("\r", "") if path.exists() else ""
-    told = READY.findall(text)
+    result = READY.findall(text)
     if (dead := DEAD.search(text)) is not None:
         raise LabError(f"{name}: {dead[0]} (console: {path})")
-    return told
+    return result
 
 
 def await_boot(directory: Path, name: str, after: int = 0, seconds: float = BOOT_SECONDS, ended: t.Callable[[], str | None] = lambda: None) -> str:
@@ -114,6 +114,6 @@ def monitor(directory: Path, host: str, command: str, /, **arguments: t.Any) -> 
             for one in ({"execute": "qmp_capabilities"}, {"execute": command, "arguments": arguments}):
                 lines.write(json.dumps(one) + "\n")
                 lines.flush()
-                while "return" not in (said := json.loads(lines.readline())):
-                    if "error" in said:
-                        raise LabError(f"QEMU of {host} refuses {command}: {said['error']['desc']}")
+                while "return" not in (output := json.loads(lines.readline())):
+                    if "error" in output:
+                        raise LabError(f"QEMU of {host} refuses {command}: {output['error']['desc']}")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[3])]
 
-from tests.labs.commands import CommandLine, Options, told, within  # noqa: E402
+from tests.labs.commands import CommandLine, Options, result, within  # noqa: E402
 from tests.labs.softroce import image, keeper  # noqa: E402
 from tests.labs.softroce.lab import Lab  # noqa: E402
 from tests.labs.softroce.shape import HOSTS, RAILS  # noqa: E402
@@ -69,7 +69,7 @@ def wait(options: Options) -> str:
 
 
 def status(options: Options) -> int:
-    return told(keeper.status(Lab(options.name)), HOSTS)
+    return result(keeper.status(Lab(options.name)), HOSTS)
 
 
 def heal(options: Options) -> str:

@@ -116,10 +116,10 @@ class Connection(Local):
             return Local.exec_command(self, f"export {exported}; {command}", in_data=in_data, sudoable=sudoable)
 
         troubles = self.get_option("troubles")
-        said = _chaos().befall(Path(troubles), self.node, cmd, run) if troubles else run(cmd)
+        output = _chaos().befall(Path(troubles), self.node, cmd, run) if troubles else run(cmd)
         if self.state:
             _state().absorb(self.place, self.node)
-        return said[0], _as_booted(self.place / self.node, said[1]), said[2]
+        return output[0], _as_booted(self.place / self.node, output[1]), output[2]
 
 
 def _as_booted(place: Path, stdout: bytes) -> bytes:
@@ -133,12 +133,12 @@ def _as_booted(place: Path, stdout: bytes) -> bytes:
     booted = bool(after) and number >= int(after)
     if b'"bootupTimestamp"' in stdout:
         try:
-            said = json.loads(stdout)
+            output = json.loads(stdout)
         except ValueError:
             # It was cut on its way.
             return stdout
-        boot = time.time() - 5 if booted else said["bootupTimestamp"]
-        return json.dumps({**said, "uptime": time.time() - boot, "bootupTimestamp": boot}).encode() + b"\n"
+        boot = time.time() - 5 if booted else output["bootupTimestamp"]
+        return json.dumps({**output, "uptime": time.time() - boot, "bootupTimestamp": boot}).encode() + b"\n"
     fresh = str(uuid.uuid5(uuid.NAMESPACE_DNS, place.name)).encode()
     return BOOT_ID.sub(rb'"boot_id": "' + fresh + rb'"', stdout) if booted else stdout
 
@@ -233,8 +233,8 @@ def _key(inventory: Path, names: list[str], seed: int) -> str:
         *HERE.parents[1].glob("plugins/plugin_utils/readings/definitions/*.yml"),
         *HERE.parents[1].glob("plugins/plugin_utils/readings/drivers/*.yml"),
     ]
-    said = [f"{path} {path.stat().st_mtime_ns}" for path in sorted([*sources, *(one for one in inventory.rglob("*") if one.is_file())])]
-    return hashlib.sha256("\n".join([*said, str(inventory), *sorted(names), str(seed)]).encode()).hexdigest()[:20]
+    output = [f"{path} {path.stat().st_mtime_ns}" for path in sorted([*sources, *(one for one in inventory.rglob("*") if one.is_file())])]
+    return hashlib.sha256("\n".join([*output, str(inventory), *sorted(names), str(seed)]).encode()).hexdigest()[:20]
 
 
 def _prune(root: Path) -> None:

@@ -19,8 +19,8 @@ def rocm_smi(host: Host) -> str:
     """``rocm-smi --showproductname --showbus --showuniqueid --showpids --json``; a GPU that is lost is not listed."""
     cards: dict[str, t.Any] = {}
     for gpu in _present(host):
-        told = {"Unique ID": "0x" + gpu.uuid.replace("-", "")[3:19].lower(), "PCI Bus": gpu.pci.upper(), "Card Series": "AMD Instinct MI300X OAM"}
-        cards[f"card{gpu.index}"] = {**told, "Card Model": "0x74a1", "GUID": str(28851 + gpu.index)}
+        result = {"Unique ID": "0x" + gpu.uuid.replace("-", "")[3:19].lower(), "PCI Bus": gpu.pci.upper(), "Card Series": "AMD Instinct MI300X OAM"}
+        cards[f"card{gpu.index}"] = {**result, "Card Model": "0x74a1", "GUID": str(28851 + gpu.index)}
     working = {f"PID{WORKER + gpu.index}": "python3, 1, 2147483648, 0, 0" for gpu in _present(host) if gpu.working}
     return json.dumps({**cards, "system": {"Driver version": host.driver, **working}}) + "\n"
 
@@ -72,8 +72,8 @@ def memory_peers(host: Host) -> str:
 
 def software(host: Host) -> str:
     """The ``find`` over kernel, modules and libraries."""
-    said = {"/proc/sys/kernel/osrelease": host.kernel, "/sys/module/mlx5_core/version": host.ofed, "/sys/module/amdgpu/version": host.driver}
-    return "".join(f"{path}:{value}\n" for path, value in said.items()) + "/opt/rocm/lib/librccl.so.1.0.60400\n"
+    output = {"/proc/sys/kernel/osrelease": host.kernel, "/sys/module/mlx5_core/version": host.ofed, "/sys/module/amdgpu/version": host.driver}
+    return "".join(f"{path}:{value}\n" for path, value in output.items() if value) + "/opt/rocm/lib/librccl.so.1.0.60400\n"
 
 
 def _present(host: Host) -> list[Gpu]:

@@ -34,8 +34,8 @@ def listed(switch: Switch) -> list[Port]:
 
 def version(switch: Switch) -> str:
     """``show version | json``; the uptime is counted by the connection, since this text is kept for long."""
-    said = {"mfgName": "Arista", "modelName": "DCS-7060DX5-64S-F", "version": switch.nos or "4.31.2F", "systemMacAddress": switch.mac}
-    return json.dumps({**said, "uptime": 0.0, "bootupTimestamp": switch.booted}) + "\n"
+    response = {"mfgName": "Arista", "modelName": "DCS-7060DX5-64S-F", "version": switch.nos or "4.31.2F", "systemMacAddress": switch.mac}
+    return json.dumps({**response, "uptime": 0.0, "bootupTimestamp": switch.booted}) + "\n"
 
 
 def power(switch: Switch) -> str:
@@ -61,7 +61,9 @@ def status(switch: Switch) -> str:
     for port in listed(switch):
         media = {"optic": "400GBASE-DR4", "dac": "400GBASE-CR8"}.get(port.medium, "Not Present")
         speed = f"{port.speed_gbit_s}G" if port.state == "connected" else "auto"
-        lines.append(f"{short(port.name):<10} {port.peer[:12]:<14} {port.state:<12} {'routed' if port.address else '10':<8} full   {speed:<6} {media}")
+        lines.append(
+            f"{short(port.name):<10} {port.peer[:12]:<14} {port.state:<12} {port.vlan or ('routed' if port.address else '10'):<8} full   {speed:<6} {media}"
+        )
     lines.append(f"{'Ma1':<10} {'':<14} {'connected':<12} {'routed':<8} a-full {'a-1G':<6} 10/100/1000")
     return "\n".join(lines) + "\n"
 

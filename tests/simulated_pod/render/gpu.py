@@ -192,10 +192,10 @@ def pci_devices(host: Host) -> str:
 
 
 def _device(pci: str, kind: str, vendor: str, device: str, numa: int, width: int, vfs: int, speed: str = "32.0 GT/s PCIe") -> list[str]:
-    said = {"class": kind, "vendor": vendor, "device": device, "numa_node": numa, "current_link_speed": speed, "current_link_width": width}
-    said |= {"max_link_speed": "32.0 GT/s PCIe", "max_link_width": 16}
-    said |= {"sriov_numvfs": vfs, "sriov_totalvfs": 16} if kind == "0x020000" else {}
-    return [f"/sys/bus/pci/devices/{pci}/{name}:{value}" for name, value in said.items()]
+    output = {"class": kind, "vendor": vendor, "device": device, "numa_node": numa, "current_link_speed": speed, "current_link_width": width}
+    output |= {"max_link_speed": "32.0 GT/s PCIe", "max_link_width": 16}
+    output |= {"sriov_numvfs": vfs, "sriov_totalvfs": 16} if kind == "0x020000" else {}
+    return [f"/sys/bus/pci/devices/{pci}/{name}:{value}" for name, value in output.items()]
 
 
 def _cards(host: Host) -> list[tuple[str, str]]:
@@ -303,7 +303,7 @@ def hugepages(host: Host) -> str:
     """``grep`` over the huge pages of sysfs."""
     lines = []
     for size, total in ((2048, 0), (1048576, host.hugepages_1g)):
-        said = {
+        output = {
             "free_hugepages": total,
             "nr_hugepages": total,
             "nr_hugepages_mempolicy": total,
@@ -311,14 +311,14 @@ def hugepages(host: Host) -> str:
             "resv_hugepages": 0,
             "surplus_hugepages": 0,
         }
-        lines += [f"/sys/kernel/mm/hugepages/hugepages-{size}kB/{name}:{value}" for name, value in said.items()]
+        lines += [f"/sys/kernel/mm/hugepages/hugepages-{size}kB/{name}:{value}" for name, value in output.items()]
     return "\n".join(lines) + "\n"
 
 
 def software(host: Host) -> str:
     """The ``find`` over kernel, modules and libraries."""
-    said = {"/proc/sys/kernel/osrelease": host.kernel, "/sys/module/mlx5_core/version": host.ofed, "/sys/module/nvidia/version": host.driver}
-    return "".join(f"{path}:{value}\n" for path, value in said.items() if value) + f"/usr/lib/x86_64-linux-gnu/libnccl.so.{host.nccl}\n"
+    output = {"/proc/sys/kernel/osrelease": host.kernel, "/sys/module/mlx5_core/version": host.ofed, "/sys/module/nvidia/version": host.driver}
+    return "".join(f"{path}:{value}\n" for path, value in output.items() if value) + f"/usr/lib/x86_64-linux-gnu/libnccl.so.{host.nccl}\n"
 
 
 def service_units(host: Host) -> str:

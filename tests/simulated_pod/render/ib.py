@@ -130,10 +130,10 @@ def ibqueryerrors(pod: Pod, later: bool, loaded: t.Mapping[tuple[str, str], t.Ma
             switch = end.name.removeprefix("MF0;").partition(":")[0]
             values["PortXmitWait"] += loaded.get((switch, end.part.name), {}).get("tx_bytes", 0) // BYTES_A_TICK
             values |= {name: values[name] + more for name, more in end.part.grow_loaded.items()}
-        told = " ".join(f"[{name} == {value}]" for name, value in values.items() if value)
-        if told:
+        result = " ".join(f"[{name} == {value}]" for name, value in values.items() if value)
+        if result:
             head = f'Errors for "{end.name}"' if isinstance(end.part, Rail) else f'Errors for {end.guid} "{end.name}"'
-            blocks.setdefault(head, []).append(f"   GUID {end.port_guid} port {end.number}: {told}")
+            blocks.setdefault(head, []).append(f"   GUID {end.port_guid} port {end.number}: {result}")
     nodes = len(fabric.switches) + sum(isinstance(end.part, Rail) for end in ends)
     lines = [line for head, ports in blocks.items() for line in (head, *ports)]
     lines += ["", f"## Summary: {nodes} nodes checked, {len(blocks)} bad nodes found"]

@@ -31,7 +31,7 @@ def status(switch: Switch) -> str:
         kind = "OSFP 8X Pluggable Transceiver" if port.medium == "optic" else "N/A"
         number = int(port.name.removeprefix("Ethernet"))
         lanes = ",".join(str(number + lane) for lane in range(8))
-        rows.append([port.name, lanes, f"{port.speed_gbit_s}G", port.mtu, "rs", f"etp{number // 8 + 1}", "routed", oper, admin, kind, "off"])
+        rows.append([port.name, lanes, f"{port.speed_gbit_s}G", port.mtu, "rs", f"etp{number // 8 + 1}", port.vlan or "routed", oper, admin, kind, "off"])
     return table(["Interface", "Lanes", "Speed", "MTU", "FEC", "Alias", "Vlan", "Oper", "Admin", "Type", "Asym PFC"], rows)
 
 

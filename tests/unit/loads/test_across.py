@@ -100,7 +100,7 @@ def test_one_group_alone_has_none_and_says_nothing() -> None:
     assert not [pair for pair in incasts.pairs if pair["across"]]
 
 
-def test_leaves_without_spines_are_said() -> None:
+def test_leaves_without_spines_are_reported() -> None:
     assert plan_across({}, [], {}, {}) == ([], "")
     _groups, incasts = pod([4, 4], uplinks=0)
     assert incasts.not_across == "the leaves of fewer than two gate groups have uplinks to spines"

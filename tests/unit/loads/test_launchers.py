@@ -18,7 +18,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.launchers 
 TWO = Launch(("gpu-a01", "gpu-a02"), 8, {"NCCL_IB_HCA": "mlx5_0,mlx5_3", "NCCL_DEBUG": "INFO"})
 
 
-def test_each_host_is_told_its_place_and_where_all_meet() -> None:
+def test_each_host_is_reported_its_place_and_where_all_meet() -> None:
     argv = agent_argv("torch_collectives", "/opt/py/bin/python3", TWO, 1, "192.0.2.1", 29400, {"sizes": "1024,2048", "copies": True, "counts": None})
     assert argv[:4] == ["/opt/py/bin/python3", "-W", "ignore", "{torch_collectives}"]
     assert argv[4:12] == ["--host-index", "1", "--hosts", "2", "--ranks-per-host", "8", "--master", "192.0.2.1:29400"]

@@ -71,8 +71,8 @@ class Pod:
                     self.done["write_bw"].setdefault(host, []).append({"item": job.id, "gbit_s": rate(self.running(host, job, beside))})
 
     def running(self, host: str, job: Job, beside: int) -> Running:
-        told = job.columns
-        return Running(host, told["device"], told["peer"], told["peer_device"], told["memory"], told["kind"], job.id.partition(":")[0], beside)
+        result = job.columns
+        return Running(host, result["device"], result["peer"], result["peer_device"], result["memory"], result["kind"], job.id.partition(":")[0], beside)
 
     def bandwidth(self, **counters: Rows) -> dict[str, list[Finding]]:
         """What write_bw_per_rail finds on each host."""
@@ -160,7 +160,7 @@ def test_a_test_that_was_slow_once_is_a_warning_with_all_values(plan) -> None:
     assert {one.severity for one in pod.bandwidth()["gpu01"]} == {"unknown"}
 
 
-def test_a_host_that_is_slow_beside_its_other_rails_only_is_said_to_be_so(plan) -> None:
+def test_a_host_that_is_slow_beside_its_other_rails_only_is_reported_as_so(plan) -> None:
     pod = Pod(plan, lambda one: 250.0 if "gpu04" in (one.sender, one.receiver) and one.beside > 1 else 380.0)
     found = pod.bandwidth()
     assert len(pod.steps) == 2, "each of its rails failed with several hosts and passed alone: there is no pair to test"
@@ -171,7 +171,7 @@ def test_a_host_that_is_slow_beside_its_other_rails_only_is_said_to_be_so(plan) 
     assert all(one.actual == "250 Gb/s at best beside the host's other rails, 380 when tested alone" for one in slow)
 
 
-def test_a_path_that_is_slow_under_concurrent_load_only_is_said_to_be_so(plan) -> None:
+def test_a_path_that_is_slow_under_concurrent_load_only_is_reported_as_so(plan) -> None:
     first = Pod(plan, lambda _test: 380.0).done["load_jobs"]["gpu01"]
     pair = next((row["peer"], row["peer_device"]) for row in first if (row["kind"], row["role"], row["device"]) == ("write_bw", "client", "mlx5_0"))
     pod = Pod(plan, lambda one: 150.0 if one.beside > 1 and (one.sender, one.device, one.receiver, one.peer_device) == ("gpu01", "mlx5_0", *pair) else 380.0)

@@ -77,27 +77,27 @@ class Fleet:
             for host, planned in table.jobs.items():
                 jobs = planned if self.named else [replace(job, id=f"step {step} job {number}") for number, job in enumerate(planned)]
                 answers = {job.id: self.answer(host, job) for job in jobs}
-                for name, told in job_results(jobs, {"answers": answers, "ended": "done"}).items():
-                    if told.status != "ok":
-                        self.lost[host, name] = told.words
-                    done.setdefault(name, {}).setdefault(host, []).extend(told.rows)
+                for name, result in job_results(jobs, {"answers": answers, "ended": "done"}).items():
+                    if result.status != "ok":
+                        self.lost[host, name] = result.words
+                    done.setdefault(name, {}).setdefault(host, []).extend(result.rows)
         names = {reading for readings in done.values() for reading in readings}
         assert names <= set(hosts)
         return {"now": {host: self.envelope(host, done) for host in hosts}}
 
     def answer(self, host: str, job: Job) -> dict[str, t.Any]:
         """What one job prints."""
-        told = {"status": "ran", "argv": job.argv, "rc": 0, "stderr": "", "stdout": "", "seconds": 20.0, "cut": False}
+        result = {"status": "ran", "argv": job.argv, "rc": 0, "stderr": "", "stdout": "", "seconds": 20.0, "cut": False}
         if job.columns["role"] == LAUNCHER:
-            return told
+            return result
         if job.columns["role"] == TABLE:
-            return told | self.table(host, job)
+            return result | self.table(host, job)
         program = next(word.strip("{}") for word in job.argv if word.startswith("{"))
         if program == "dataset_read":
             told_of = stack.dataset(job.argv[job.argv.index("--path") + 1], self.hosts[host])
-            return {**told, "stdout": json.dumps(told_of), "rc": 1 if told_of["error"] else 0}
+            return {**result, "stdout": json.dumps(told_of), "rc": 1 if told_of["error"] else 0}
         text = stack.printed(program, stack.options(job.argv[4:]), [self.hosts[name] for name in job.columns["hosts"]])
-        return {**told, "stdout": text, "rc": 0 if json.loads(text)["outcome"] == "complete" else 1}
+        return {**result, "stdout": text, "rc": 0 if json.loads(text)["outcome"] == "complete" else 1}
 
     def table(self, host: str, job: Job) -> dict[str, t.Any]:
         """What one run of nccl-tests prints."""
@@ -128,9 +128,9 @@ WATCHED = {name for layer in ("collectives", "training") for name, check in REGI
 
 def judged(layer: str, plan: Plan, fleet: Fleet) -> list[t.Any]:
     """Every verdict of the layer by what its loads printed."""
-    told = fleet.climb(layer)
+    result = fleet.climb(layer)
     members = list(plan.nodes)
-    verdicts = verdicts_of_checks(Layer(layer, plan, members, members, told["now"], {}, {}, (), datetime.date(2026, 6, 15)))
+    verdicts = verdicts_of_checks(Layer(layer, plan, members, members, result["now"], {}, {}, (), datetime.date(2026, 6, 15)))
     return [one for one in verdicts if one.check not in WATCHED]
 
 
@@ -203,7 +203,7 @@ def test_a_ladder_by_nccl_tests_that_ends_early_is_no_pass_for_those_below_it() 
     assert "all-reduce over 8 hosts, as by torch, got stopped at 2 hosts" in words_of(verdicts, "nccl_tests_bandwidth")
 
 
-def test_who_is_slow_is_told_beside_a_host_that_never_came_so_far() -> None:
+def test_who_is_slow_is_reported_beside_a_host_that_never_came_so_far() -> None:
     plan = plan_of(16)
     found = not_well(judged("collectives", plan, Fleet(plan, {"gpu02": {"wrong": 3}, "gpu13": {"limit_gbyte_s": 180.0}})))
     assert found["slow_node"] == {"gpu13": "fail"}
@@ -364,7 +364,7 @@ def test_programs_that_may_be_missing_are_skipped_where_they_are() -> None:
     assert {one.verdict for one in verdicts if one.check in BY_TESTS} == {"skip"}
 
 
-def test_a_launcher_that_starts_nothing_is_told_by_the_host_that_ran_it() -> None:
+def test_a_launcher_that_starts_nothing_is_reported_by_the_host_that_ran_it() -> None:
     pod = plan_of(2, pod_launcher="srun")
     fleet = Fleet(pod, {})
     healthy = fleet.answer
@@ -431,8 +431,8 @@ def test_no_verdict_depends_on_the_names_of_jobs(name: str) -> None:
     """The rows of one run, what a probe tried and whose rail a run was are columns; a job's name only joins its rows."""
     pod = plan_of(4, pod_launcher="mpirun", pod_nccl_tests_optional=True, **TESTS)
     by_name, by_number = (judged("collectives", pod, Fleet(pod, ILLS[name], named)) for named in (True, False))
-    told = [[(one.check, one.host, one.group, one.verdict, one.words, one.findings) for one in verdicts] for verdicts in (by_name, by_number)]
-    assert told[0] == told[1]
+    result = [[(one.check, one.host, one.group, one.verdict, one.words, one.findings) for one in verdicts] for verdicts in (by_name, by_number)]
+    assert result[0] == result[1]
 
 
 def test_a_program_is_missing_by_the_status_of_its_job_and_not_by_what_it_prints() -> None:
@@ -456,8 +456,8 @@ def test_a_rate_with_a_variable_that_the_pod_does_not_list_is_unknown_and_the_va
 def test_what_restores_the_rate_of_a_host_alone_is_named() -> None:
     pod = plan_of(4)
     fleet = Fleet(pod, {"gpu03": {"node_gbyte_s": 120.0, "node_restored_by": "NCCL_P2P_DISABLE=0"}})
-    said = words_of(judged("collectives", pod, fleet), "node_all_reduce")
-    assert "NCCL_P2P_DISABLE=0 restores it: 36" in said and "GB/s alone" in said
+    output = words_of(judged("collectives", pod, fleet), "node_all_reduce")
+    assert "NCCL_P2P_DISABLE=0 restores it: 36" in output and "GB/s alone" in output
     probes = [job for step in fleet.steps for jobs in step.jobs.values() for job in jobs if job.columns["kind"] == PROBE]
     assert len(probes) == 3 and {tuple(job.columns["hosts"]) for job in probes} == {("gpu03",)}
 
@@ -475,8 +475,8 @@ def test_a_rank_that_does_not_come_is_named(how: str) -> None:
 def test_a_pod_that_is_slow_throughout_is_found_by_the_floor(plan: Plan) -> None:
     verdicts = judged("collectives", plan, Fleet(plan, {"*": {"nics_percent": 50.0}}))
     assert set(not_well(verdicts)["all_reduce_bandwidth"]) == set(plan.nodes)
-    (said,) = {str(finding) for one in verdicts if one.check == "slow_node" for finding in one.findings}
-    assert "no pair of these 16 hosts passed: they are alike" in said and "none of NCCL_ALGO=Ring" in said
+    (output,) = {str(finding) for one in verdicts if one.check == "slow_node" for finding in one.findings}
+    assert "no pair of these 16 hosts passed: they are alike" in output and "none of NCCL_ALGO=Ring" in output
     causes = {finding.cause for one in verdicts if one.check == "slow_node" for finding in one.findings}
     assert all(cause is not None and "common to all of them" in cause for cause in causes)
 
@@ -520,8 +520,8 @@ def test_a_launcher_that_was_refused_says_why_there_is_no_training() -> None:
 def test_ranks_that_were_ended_beside_one_that_failed_are_no_findings_of_their_own() -> None:
     ended = {"rank": 0, "outcome": "ended", "error": None, "signal": None}
     failed = {"rank": 1, "outcome": "error", "error": "2 ranks were requested and 1 GPUs were found", "signal": None}
-    said = [(one.where, one.actual, one.severity) for one in steps.no_nccl_timeouts([], [ended, failed], [], 2)]
-    assert said == [("rank 1", "2 ranks were requested and 1 GPUs were found", "unknown")]
+    output = [(one.where, one.actual, one.severity) for one in steps.no_nccl_timeouts([], [ended, failed], [], 2)]
+    assert output == [("rank 1", "2 ranks were requested and 1 GPUs were found", "unknown")]
     assert [(one.where, one.severity) for one in steps.no_nccl_timeouts([], [ended, {**ended, "rank": 1}], [], 2)] == [("rank 0", None), ("rank 1", None)]
 
 
@@ -595,8 +595,8 @@ def test_what_ails_a_sites_own_training_is_found(ill: dict[str, t.Any], check: s
     for name, value in ill.items():
         setattr(fleet, name, value)
     verdicts = judged("training", pod, fleet)
-    said = words_of(verdicts, check) + "".join(one.words for one in verdicts if one.check == check)
-    assert check in not_well(verdicts) and words in said
+    output = words_of(verdicts, check) + "".join(one.words for one in verdicts if one.check == check)
+    assert check in not_well(verdicts) and words in output
 
 
 def test_a_log_without_enough_steps_proves_nothing() -> None:

@@ -35,7 +35,7 @@ def rate(gbit_s: float, item: str = "round 1") -> dict[str, t.Any]:
     return {"item": f"{item}: mlx5_0 to b mlx5_0", "gbit_s": gbit_s}
 
 
-def told(host: str, jobs: dict[str, list], rates: dict[str, list], **asked: t.Any) -> list[tuple[float | None, str, str]]:
+def result(host: str, jobs: dict[str, list], rates: dict[str, list], **asked: t.Any) -> list[tuple[float | None, str, str]]:
     found = pair_tests(host, jobs, rates, **asked)
     assert {(one.sender, one.receiver) for one in found} <= {(SENDER, RECEIVER)}
     return [(one.gbit_s, one.status, one.words) for one in found]
@@ -43,23 +43,25 @@ def told(host: str, jobs: dict[str, list], rates: dict[str, list], **asked: t.An
 
 def test_both_ends_report_the_senders_rate() -> None:
     jobs, rates = {"a": [client()], "b": [server()]}, {"a": [rate(380.0)]}
-    assert told("a", jobs, rates) == told("b", jobs, rates) == [(380.0, "ok", "no rate was reported")]
+    assert result("a", jobs, rates) == result("b", jobs, rates) == [(380.0, "ok", "no rate was reported")]
 
 
 def test_tests_of_another_kind_or_memory_are_left_out_and_those_after_them_are_not() -> None:
     rows = [client("latency", kind="write_lat"), client("gpu", memory="cuda"), client("alone", kind="retest"), client()]
     jobs, rates = {"a": rows}, {"a": [rate(1.0, "latency"), rate(2.0, "gpu"), rate(3.0, "alone"), rate(4.0)]}
-    assert [one for one, _status, _words in told("a", jobs, rates)] == [4.0]
-    assert [one for one, _status, _words in told("a", jobs, rates, kinds=("write_bw", "retest"))] == [3.0, 4.0]
-    assert [one for one, _status, _words in told("a", jobs, rates, memory="cuda")] == [2.0]
-    assert [one for one, _status, _words in told("a", {"a": [client(memory="a-first")]}, rates)] == []
+    assert [one for one, _status, _words in result("a", jobs, rates)] == [4.0]
+    assert [one for one, _status, _words in result("a", jobs, rates, kinds=("write_bw", "retest"))] == [3.0, 4.0]
+    assert [one for one, _status, _words in result("a", jobs, rates, memory="cuda")] == [2.0]
+    assert [one for one, _status, _words in result("a", {"a": [client(memory="a-first")]}, rates)] == []
 
 
 def test_a_test_without_a_rate_is_not_ok() -> None:
-    assert told("a", {"a": [client()]}, {}) == [(None, "unknown", "no rate was reported")]
-    assert told("a", {"a": [client(status="fail", words="no route")]}, {"a": [rate(380.0)]}) == [(None, "fail", "no route")], "a rate of a failed test is none"
-    assert told("b", {"b": [server()]}, {}) == [(None, "unknown", "a did not report its side")]
-    assert told("b", {"b": [server()], "a": [client("round 2", round=1)]}, {"a": [rate(380.0)]}) == [(None, "unknown", "a did not report its side")]
+    assert result("a", {"a": [client()]}, {}) == [(None, "unknown", "no rate was reported")]
+    assert result("a", {"a": [client(status="fail", words="no route")]}, {"a": [rate(380.0)]}) == [(None, "fail", "no route")], (
+        "a rate of a failed test is none"
+    )
+    assert result("b", {"b": [server()]}, {}) == [(None, "unknown", "a did not report its side")]
+    assert result("b", {"b": [server()], "a": [client("round 2", round=1)]}, {"a": [rate(380.0)]}) == [(None, "unknown", "a did not report its side")]
 
 
 def of_rate(gbit_s: float | None, sender: str = "a", receiver: str = "b", kind: str = "write_bw") -> PairTest:

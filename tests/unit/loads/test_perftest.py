@@ -20,9 +20,9 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.perftest_e
         ("Couldn't listen to port 18515\n", "unknown", "in use"),
     ],
 )
-def test_the_complaint_that_says_most_is_told(text: str, verdict: str, words: str) -> None:
-    said = explain_error("noise\n", text)
-    assert said is not None and said.verdict == verdict and words in str(said)
+def test_the_complaint_that_says_most_is_reported(text: str, verdict: str, words: str) -> None:
+    output = explain_error("noise\n", text)
+    assert output is not None and output.verdict == verdict and words in str(output)
 
 
 def test_no_complaint_is_none() -> None:

@@ -178,13 +178,13 @@ JOB = Job(
 )  # fmt: skip
 
 
-def said(**answer: t.Any) -> dict[str, t.Any]:
+def output(**answer: t.Any) -> dict[str, t.Any]:
     whole = {"argv": JOB.argv, "status": "ran", "rc": 0, "stdout": WRITE_BW.format(rate="380.12"), "stderr": "", "seconds": 6.2, "cut": False}
     return {"ended": "done", "answers": {JOB.id: {**whole, **answer}}}
 
 
 def test_a_job_becomes_a_row_of_its_reading_and_one_of_the_loads():
-    replies = job_results([JOB], said())
+    replies = job_results([JOB], output())
     assert [(row["item"], row["gbit_s"]) for row in replies["write_bw"].rows] == [(JOB.id, 380.12)]
     (row,) = replies["load_jobs"].rows
     assert (row["item"], row["status"], row["words"], row["peer"], row["seconds"]) == (JOB.id, "ok", None, "gpu02", 6.2)
@@ -192,7 +192,7 @@ def test_a_job_becomes_a_row_of_its_reading_and_one_of_the_loads():
 
 def test_a_pinned_job_speaks_as_the_tool_that_it_pins():
     pinned = ["taskset", "-c", "0-3", *JOB.argv]
-    (row,) = job_results([JOB], said(argv=pinned, rc=9, stdout="", stderr="boom"))["load_jobs"].rows
+    (row,) = job_results([JOB], output(argv=pinned, rc=9, stdout="", stderr="boom"))["load_jobs"].rows
     assert row["words"] == "ib_write_bw exited with status 9: boom"
 
 
@@ -211,12 +211,12 @@ def test_a_pinned_job_speaks_as_the_tool_that_it_pins():
     ],
 )  # fmt: skip
 def test_a_job_without_a_rate_says_why(answer, status, words):
-    replies = job_results([JOB], said(**answer))
+    replies = job_results([JOB], output(**answer))
     (row,) = replies["load_jobs"].rows
     assert row["status"] == status and words in row["words"] and replies["write_bw"].rows == []
 
 
-def test_a_load_that_was_never_collected_is_told_for_every_job():
+def test_a_load_that_was_never_collected_is_reported_for_every_job():
     (row,) = job_results([JOB], {"ended": "its supervisor has died", "answers": {}})["load_jobs"].rows
     assert (row["status"], row["words"]) == ("unknown", "ib_write_bw was not run: its supervisor has died")
 

@@ -37,7 +37,7 @@ def dataset() -> t.Iterator[Path]:
         shutil.rmtree(place)
 
 
-def told(path: Path | str, environment: dict[str, str] | None = None) -> tuple[int, dict[str, t.Any]]:
+def result(path: Path | str, environment: dict[str, str] | None = None) -> tuple[int, dict[str, t.Any]]:
     """The exit status of the program, and the one row that it is read as."""
     command = [sys.executable, "-SE", dataset_read.__file__, "--path", str(path), "--seconds", "1", "--readers", "3"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env={**os.environ, **(environment or {})})
@@ -52,7 +52,7 @@ def test_large_files_are_found_and_links_are_not_followed(dataset: Path) -> None
 
 def test_threads_read_past_the_page_cache(dataset: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in dataset.rglob("*")}
-    status, row = told(dataset, {"PATH": "/nowhere"})
+    status, row = result(dataset, {"PATH": "/nowhere"})
     assert (status, row["by"], row["files"], row["error"]) == (0, "direct reads", 5, None)
     assert row["gbyte_s"] > 0 and row["free_gbyte"] == pytest.approx(shutil.disk_usage(dataset).free / 1e9, rel=0.05)
     assert {path: path.stat().st_mtime_ns for path in dataset.rglob("*")} == before
@@ -61,19 +61,19 @@ def test_threads_read_past_the_page_cache(dataset: Path) -> None:
 def test_fio_reads_where_it_is_installed(dataset: Path) -> None:
     if shutil.which("fio") is None:
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)("fio is not installed")
-    status, row = told(dataset)
+    status, row = result(dataset)
     assert (status, row["by"], row["files"], row["error"]) == (0, "fio", 5, None) and row["gbyte_s"] > 0
 
 
-def test_an_fio_that_fails_is_told_in_its_words(dataset: Path, tmp_path: Path) -> None:
+def test_an_fio_that_fails_is_reported_in_its_words(dataset: Path, tmp_path: Path) -> None:
     fio = tmp_path / "fio"
     fio.write_text("#!/bin/sh\necho 'fio: engine psync not loadable' >&2\nexit 1\n")
     fio.chmod(0o755)
-    status, row = told(dataset, {"PATH": str(tmp_path)})
+    status, row = result(dataset, {"PATH": str(tmp_path)})
     assert (status, row["by"], row["gbyte_s"], row["error"]) == (1, None, None, "fio: engine psync not loadable")
 
 
-def test_a_file_system_in_memory_is_said_to_be_one() -> None:
+def test_a_file_system_in_memory_is_reported_as_one() -> None:
     place = Path("/dev/shm") / f"dataset-{os.getpid()}"
     place.mkdir()
     try:
@@ -84,15 +84,15 @@ def test_a_file_system_in_memory_is_said_to_be_one() -> None:
             by = "the page cache"
         else:
             by = "direct reads"
-        assert told(place, {"PATH": "/nowhere"})[1]["by"] == by
+        assert result(place, {"PATH": "/nowhere"})[1]["by"] == by
     finally:
         shutil.rmtree(place)
 
 
 @pytest.mark.parametrize(("below", "words"), [("no/such/place", "No such file or directory"), ("empty", "no file of 1048576 bytes or more is below")])
-def test_what_cannot_be_read_is_told(below: str, words: str, tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_reported(below: str, words: str, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    status, row = told(tmp_path / below)
+    status, row = result(tmp_path / below)
     assert status == 1 and row["gbyte_s"] is None and words in row["error"]
 
 

@@ -97,9 +97,9 @@ def node(tmp_path: Path) -> t.Iterator[Node]:
 
 def test_jobs_run_by_the_schedule_and_their_output_is_collected(node: Node) -> None:
     assert node.start(job("a", "sh", "-c", "echo out; echo err >&2; exit 3"), job("b", "echo", "later", at=1)) == {"refused": None, "ended_leftovers": []}
-    said = node.collect()
-    assert (said["ended"], said["jobs"], said["done"]) == ("done", 2, 2)
-    first, second = said["answers"]["a"], said["answers"]["b"]
+    output = node.collect()
+    assert (output["ended"], output["jobs"], output["done"]) == ("done", 2, 2)
+    first, second = output["answers"]["a"], output["answers"]["b"]
     assert (first["status"], first["rc"], first["stdout"], first["stderr"], first["attempts"]) == ("ran", 3, "out\n", "err\n", 1)
     assert second["stdout"] == "later\n" and second["began"] >= 1 > first["began"]
     assert not (node.directory / "one").exists()
@@ -108,9 +108,9 @@ def test_jobs_run_by_the_schedule_and_their_output_is_collected(node: Node) -> N
 def test_a_turn_begins_early_once_all_before_it_has_ended(node: Node) -> None:
     jobs = [job("long", "sleep", "1"), job("short", "true"), job("next", "true", at=600, until=900, turn=1), job("after", "true", at=601, until=900, turn=1)]
     node.start(*jobs, job("last", "true", at=2.5))
-    said = node.collect()
-    began = {name: told["began"] for name, told in said["answers"].items()}
-    assert said["ended"] == "done" and 1 <= began["next"] < began["after"] < 600 and began["after"] - began["next"] >= 0.9
+    output = node.collect()
+    began = {name: result["began"] for name, result in output["answers"].items()}
+    assert output["ended"] == "done" and 1 <= began["next"] < began["after"] < 600 and began["after"] - began["next"] >= 0.9
 
 
 @pytest.mark.parametrize(("cpus", "pinned"), [("0-1023", True), ("4096-4099,5000", False), ("", False)])
@@ -121,7 +121,7 @@ def test_a_job_is_pinned_where_one_of_the_cpus_is_its_own(cpus: str, pinned: boo
 
 def test_a_job_without_a_turn_begins_at_its_time(node: Node) -> None:
     node.start(job("first", "true"), job("in time", "true", at=2), job("early", "true", at=600, until=900, turn=1))
-    began = {name: told["began"] for name, told in node.collect()["answers"].items()}
+    began = {name: result["began"] for name, result in node.collect()["answers"].items()}
     assert 2 <= began["in time"] <= began["early"] < 600
 
 
@@ -159,28 +159,28 @@ def test_a_client_awaits_its_server_and_is_not_tried_again_for_other_words(node:
         job("client", "sh", "-c", client, again=["Couldn't connect"]),
         job("wrong", "sh", "-c", "echo IB device not found >&2; exit 1", again=["Couldn't connect"]),
     )
-    said = node.collect()["answers"]
-    assert said["client"]["stdout"] == "42\n" and said["client"]["attempts"] > 1
-    assert (said["wrong"]["attempts"], said["wrong"]["rc"]) == (1, 1)
+    output = node.collect()["answers"]
+    assert output["client"]["stdout"] == "42\n" and output["client"]["attempts"] > 1
+    assert (output["wrong"]["attempts"], output["wrong"]["rc"]) == (1, 1)
 
 
-def test_a_client_whose_last_attempt_says_nothing_is_told_by_the_one_before(node: Node, tmp_path: Path) -> None:
+def test_a_client_whose_last_attempt_says_nothing_is_reported_by_the_one_before(node: Node, tmp_path: Path) -> None:
     client = f'if [ -e {tmp_path}/second ]; then sleep 60; fi; touch {tmp_path}/second; echo "Couldn\'t connect" >&2; exit 1'
     node.start(job("client", "sh", "-c", client, until=3, again=["Couldn't connect"]))
-    told = node.collect()["answers"]["client"]
-    assert (told["status"], told["attempts"], told["stderr"]) == ("timeout", 2, "Couldn't connect\n")
+    result = node.collect()["answers"]["client"]
+    assert (result["status"], result["attempts"], result["stderr"]) == ("timeout", 2, "Couldn't connect\n")
 
 
 def test_a_server_that_never_comes_leaves_the_last_words(node: Node) -> None:
     node.start(job("client", "sh", "-c", 'echo "Couldn\'t connect" >&2; exit 1', until=1.5, again=["Couldn't connect"]))
-    said = node.collect()["answers"]["client"]
-    assert said["status"] == "ran" and said["rc"] == 1 and said["stderr"] == "Couldn't connect\n" and said["attempts"] > 1
+    output = node.collect()["answers"]["client"]
+    assert output["status"] == "ran" and output["rc"] == 1 and output["stderr"] == "Couldn't connect\n" and output["attempts"] > 1
 
 
 def test_a_missing_tool_says_so(node: Node) -> None:
     node.start(job("a", "no-such-tool"))
-    said = node.collect()["answers"]["a"]
-    assert (said["status"], said["stderr"]) == ("missing", "no-such-tool: not found on PATH")
+    output = node.collect()["answers"]["a"]
+    assert (output["status"], output["stderr"]) == ("missing", "no-such-tool: not found on PATH")
 
 
 def test_a_load_that_nobody_watches_ends_by_itself(node: Node, tmp_path: Path) -> None:
@@ -188,9 +188,9 @@ def test_a_load_that_nobody_watches_ends_by_itself(node: Node, tmp_path: Path) -
     mine = [*pids(tmp_path / "mark"), node.supervisor()]
     assert all(map(lives, mine))
     wait_for(lambda: not any(map(lives, mine)))
-    said = node.collect()
-    assert said["ended"] == "not watched for 2 s"
-    assert {name: one["status"] for name, one in said["answers"].items()} == {"a": "stopped", "b": "never"}
+    output = node.collect()
+    assert output["ended"] == "not watched for 2 s"
+    assert {name: one["status"] for name, one in output["answers"].items()} == {"a": "stopped", "b": "never"}
 
 
 def test_a_watched_load_lives_beyond_its_lease(node: Node) -> None:
@@ -205,8 +205,8 @@ def test_a_watched_load_lives_beyond_its_lease(node: Node) -> None:
 def test_a_collector_does_not_wait_for_ever(node: Node, tmp_path: Path) -> None:
     node.start(job("a", *sleeper(tmp_path / "mark"), until=500))
     mine = pids(tmp_path / "mark")
-    said = node.collect(wait=0.5)
-    assert said["ended"] == "it did not end in time" and said["answers"]["a"]["status"] == "stopped" and not any(map(lives, mine))
+    output = node.collect(wait=0.5)
+    assert output["ended"] == "it did not end in time" and output["answers"]["a"]["status"] == "stopped" and not any(map(lives, mine))
 
 
 def test_the_next_run_of_the_same_pod_ends_what_a_dead_one_left(node: Node, tmp_path: Path) -> None:
@@ -251,11 +251,11 @@ def test_a_load_of_another_controller_refuses(node: Node) -> None:
     node.say("end", "theirs")
 
 
-def test_an_unknown_load_is_said_to_be_unknown(node: Node) -> None:
-    said = node.collect("nothing")
-    assert {key: said[key] for key in ("ended", "jobs", "done", "answers")} == {"ended": "it is not known here", "jobs": 0, "done": 0, "answers": {}}
+def test_an_unknown_load_is_reported_as_unknown(node: Node) -> None:
+    output = node.collect("nothing")
+    assert {key: output[key] for key in ("ended", "jobs", "done", "answers")} == {"ended": "it is not known here", "jobs": 0, "done": 0, "answers": {}}
     # What is not known here may have been lost in a boot.
-    assert said["boot_id"] == Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip() and said["uptime_seconds"] > 0
+    assert output["boot_id"] == Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip() and output["uptime_seconds"] > 0
 
 
 def test_a_place_that_is_a_link_is_refused(node: Node, tmp_path: Path) -> None:
@@ -323,11 +323,11 @@ def test_a_reservation_expires_by_the_hosts_clock_and_is_renewed_by_every_look(n
     wait_for(lambda: node.say("reserve", reservation=theirs)["refused"] is None, 10)
 
 
-@pytest.mark.parametrize("said", ["", "[]", "{}", '{"owner": 1}', "\x00" * 8000])
-def test_what_another_login_wrote_may_be_anything(node: Node, said: str) -> None:
+@pytest.mark.parametrize("output", ["", "[]", "{}", '{"owner": 1}', "\x00" * 8000])
+def test_what_another_login_wrote_may_be_anything(node: Node, output: str) -> None:
     place = node.place / f"{detached.PLACE}another"
     place.mkdir()
-    (place / detached.RESERVED).write_text(said)
+    (place / detached.RESERVED).write_text(output)
     assert node.say("reserve", reservation=reservation())["refused"] is None
 
 
@@ -366,16 +366,16 @@ def test_another_login_sees_the_reservation_and_nothing_else(tmp_path: Path) -> 
 
 def test_two_runs_that_reserve_at_one_moment_are_never_both_granted(node: Node) -> None:
     with ThreadPoolExecutor(8) as pool:
-        said = list(pool.map(lambda number: node.say("reserve", reservation=reservation(f"r{number}", f"/runs/{number}"))["refused"], range(8)))
-    assert said.count(None) == 1
+        output = list(pool.map(lambda number: node.say("reserve", reservation=reservation(f"r{number}", f"/runs/{number}"))["refused"], range(8)))
+    assert output.count(None) == 1
 
 
 def test_no_job_starts_once_the_controller_has_not_looked(node: Node, tmp_path: Path) -> None:
     node.start(job("first", "sleep", "8"), job("later", "touch", str(tmp_path / "later"), at=4), fresh=2)
     answer = node.directory / "one" / "answers" / "1.json"
     wait_for(answer.exists)
-    told = json.loads(answer.read_text())
-    assert told["status"] == "never" and "the controller had not looked at this load for 4 s when it was to start, and 2 s are allowed" in told["stderr"]
+    result = json.loads(answer.read_text())
+    assert result["status"] == "never" and "the controller had not looked at this load for 4 s when it was to start, and 2 s are allowed" in result["stderr"]
     assert not (tmp_path / "later").exists() and lives(node.supervisor())
     assert node.collect()["answers"]["first"]["status"] == "ran", "what runs is ended by its deadline, or by the lease"
 

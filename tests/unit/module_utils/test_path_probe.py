@@ -61,8 +61,8 @@ def answering_to(answers: t.Callable[[bytes, int, object], bytes | None]) -> t.I
                 with contextlib.suppress(TimeoutError):
                     data, sender = server.recvfrom(70000)
                     seen[sender] = seen.get(sender, 0) + 1
-                    if (said := answers(data, seen[sender], sender)) is not None:
-                        server.sendto(said, sender)
+                    if (output := answers(data, seen[sender], sender)) is not None:
+                        server.sendto(output, sender)
 
         thread = threading.Thread(target=serve)
         thread.start()
@@ -156,14 +156,14 @@ def test_an_answer_of_another_size_is_none(answered: t.Callable[[int, int], int]
         assert answered(port, 2) == 0
 
 
-def test_the_datagram_is_as_large_as_said() -> None:
+def test_the_datagram_is_as_large_as_reported() -> None:
     sizes = []
     with answering(lambda data, _number: sizes.append(len(data)) or data) as port:
         assert probe(port, size=4200, flows=2).returncode == 0
     assert sizes == [4200 - path_probe.IP_AND_UDP_BYTES] * 2
 
 
-def test_the_local_mtu_is_the_size_where_none_is_said(served: int) -> None:
+def test_the_local_mtu_is_the_size_where_none_is_reported(served: int) -> None:
     """The loopback's is 65536, and an IP packet a byte less at most."""
     assert json.loads(probe(served, size=0, flows=1).stdout)["size_bytes"] == LOOPBACK_MTU - 1
 

@@ -79,7 +79,7 @@ def test_nobody_listens() -> None:
     assert row["answered"] == 0 and (row["flows_lost"], row["flows_not_back"]) == (2, 2)
 
 
-def test_an_address_that_is_not_here_is_said() -> None:
+def test_an_address_that_is_not_here_is_reported() -> None:
     argv = [sys.executable, "-SE", str(PROGRAM), "--source", "192.0.2.1", "--target", "127.0.0.1", "--netdev", "lo", "--port", "9"]
     done = subprocess.run([*argv, "--flows", "2", "--interval", "10", "--seconds", "0.2"], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1 and done.stderr.startswith("cannot probe from 192.0.2.1 to 127.0.0.1:")

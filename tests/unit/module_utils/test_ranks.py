@@ -81,25 +81,27 @@ def run(python: str, tmp_path: Path, program: str, *options: str, fault: dict[st
     """Run a job of one host to its end."""
     mark = tmp_path / "mark"
     command = argv(python, program, free_port(), *options)
-    said = subprocess.run(command, env=environment(fault, mark), capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False, stdin=subprocess.DEVNULL)
-    told = mark.read_text(encoding="utf-8") if mark.exists() else ""
-    assert bool(told) == bool(fault), "the fault was not in force"
-    return Told(said.returncode, said.stdout, told)
+    response = subprocess.run(
+        command, env=environment(fault, mark), capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False, stdin=subprocess.DEVNULL
+    )
+    result = mark.read_text(encoding="utf-8") if mark.exists() else ""
+    assert bool(result) == bool(fault), "the fault was not in force"
+    return Told(response.returncode, response.stdout, result)
 
 
 SMALL = ("--counts", "0,1,1021", "--dtypes", "float32,int64")
 
 
 def test_every_collective_is_exactly_right(python: str, tmp_path: Path) -> None:
-    told = run(python, tmp_path, "torch_collectives", *SMALL, "--sizes", "65536", "--iterations", "3")
-    assert (told.rc, told.document["outcome"], set(told.outcomes().values())) == (0, "complete", {"done"})
-    results = told.rows("collective_results")
+    result = run(python, tmp_path, "torch_collectives", *SMALL, "--sizes", "65536", "--iterations", "3")
+    assert (result.rc, result.document["outcome"], set(result.outcomes().values())) == (0, "complete", {"done"})
+    results = result.rows("collective_results")
     assert len(results) == RANKS * 5 * 3 * 2
     assert {row["wrong"] for row in results if row["unsupported"] is None} == {0}
     # gloo of old torch has no reduce-scatter and gathers nothing of nothing, and says so; everything else it has.
     lacking = {(row["collective"], row["count"]) for row in results if row["unsupported"]}
     assert {name for name, count in lacking if count} <= {"reduce_scatter"} and lacking <= {("all_gather", 0), *(("reduce_scatter", n) for n in (0, 1, 1021))}
-    rates = told.rows("collective_rates")
+    rates = result.rows("collective_rates")
     assert {row["wrong"] for row in rates} == {0}
     factor = {"all_reduce": 2 * (RANKS - 1) / RANKS, "broadcast": 1.0}
     assert all(row["busbw_gbyte_s"] == pytest.approx(row["algbw_gbyte_s"] * factor.get(row["collective"], (RANKS - 1) / RANKS)) for row in rates)
@@ -109,32 +111,33 @@ def test_every_collective_is_exactly_right(python: str, tmp_path: Path) -> None:
 @pytest.mark.exhaustive
 def test_slow_calls_are_timed_less_often_and_are_no_hang(python: str, tmp_path: Path) -> None:
     slow = {"rank": 1, "kind": "late", "seconds": 0.5, "call": "all_reduce", "after": 1}
-    told = run(python, tmp_path, "torch_collectives", "--dtypes", "", "--sizes", "65536", "--collectives", "all_reduce", "--iterations", "60", fault=slow)
-    assert told.mark.count("late at call") < 60, "all of them would take five times as long as a rank waits"
-    assert (told.document["outcome"], set(told.outcomes().values())) == ("complete", {"done"}), told.text
-    assert {row["rank"] for row in told.rows("collective_rates")} == set(range(RANKS))
-    assert all(row["time_us"] > 0.4e6 for row in told.rows("collective_rates"))
+    result = run(python, tmp_path, "torch_collectives", "--dtypes", "", "--sizes", "65536", "--collectives", "all_reduce", "--iterations", "60", fault=slow)
+    assert result.mark.count("late at call") < 60, "all of them would take five times as long as a rank waits"
+    assert (result.document["outcome"], set(result.outcomes().values())) == ("complete", {"done"}), result.text
+    assert {row["rank"] for row in result.rows("collective_rates")} == set(range(RANKS))
+    assert all(row["time_us"] > 0.4e6 for row in result.rows("collective_rates"))
 
 
+@pytest.mark.exhaustive
 def test_a_rank_that_is_late_is_named(python: str, tmp_path: Path) -> None:
     late = {"rank": 2, "kind": "late", "seconds": 0.5, "call": "Rank", "after": 4}
     sizes = "65536,65540,65544"
-    told = run(python, tmp_path, "torch_collectives", "--dtypes", "", "--sizes", sizes, "--collectives", "all_reduce", "--iterations", "3", fault=late)
+    result = run(python, tmp_path, "torch_collectives", "--dtypes", "", "--sizes", sizes, "--collectives", "all_reduce", "--iterations", "3", fault=late)
     # What comes before the last size has its own lateness in it.
-    last = {row["rank"]: row["late_ms"] for row in told.rows("collective_rates") if row["size_bytes"] == 65544}
+    last = {row["rank"]: row["late_ms"] for row in result.rows("collective_rates") if row["size_bytes"] == 65544}
     assert last[2] > 400
     assert all(last[2] > other + 300 for rank, other in last.items() if rank != 2)
 
 
 def test_a_rank_that_never_comes_is_named_within_the_timeout(python: str, tmp_path: Path) -> None:
     absent = {"rank": 1, "kind": "absent", "call": "Rank", "after": 3}
-    told = run(python, tmp_path, "torch_collectives", *SMALL, "--collectives", "all_reduce", fault=absent)
-    assert told.rc != 0
-    outcomes = told.outcomes()
+    result = run(python, tmp_path, "torch_collectives", *SMALL, "--collectives", "all_reduce", fault=absent)
+    assert result.rc != 0
+    outcomes = result.outcomes()
     assert outcomes.pop(1) == "ended"
     # The first to give up closes its connections, which another may see before its own time is up.
     assert "hung" in outcomes.values() and set(outcomes.values()) <= {"hung", "error"}
-    hangs = told.rows("collective_hangs")
+    hangs = result.rows("collective_hangs")
     assert {(row["place"], *row["absent"]) for row in hangs} == {("all_reduce of 1 float32", 1)}
     assert all(TIMEOUT <= row["waited_seconds"] <= TIMEOUT + 5 for row in hangs)
 
@@ -142,34 +145,34 @@ def test_a_rank_that_never_comes_is_named_within_the_timeout(python: str, tmp_pa
 @pytest.mark.exhaustive
 def test_ranks_that_call_different_collectives_hang_with_nobody_absent(python: str, tmp_path: Path) -> None:
     other = {"rank": 1, "kind": "other", "call": "all_reduce", "after": 3}
-    told = run(python, tmp_path, "torch_collectives", "--counts", "1021", "--collectives", "all_reduce", fault=other)
-    assert "done" not in told.outcomes().values()
-    hangs = told.rows("collective_hangs")
+    result = run(python, tmp_path, "torch_collectives", "--counts", "1021", "--collectives", "all_reduce", fault=other)
+    assert "done" not in result.outcomes().values()
+    hangs = result.rows("collective_hangs")
     assert hangs == [] or {tuple(row["absent"]) for row in hangs} == {()}
     # gloo may see that the sizes differ, or wait; both end it.
-    assert hangs or {"error"} <= set(told.outcomes().values())
+    assert hangs or {"error"} <= set(result.outcomes().values())
 
 
 def test_a_value_that_flips_is_caught(python: str, tmp_path: Path) -> None:
     flip = {"rank": 3, "kind": "flip", "call": "all_reduce", "after": 3}
-    told = run(python, tmp_path, "torch_collectives", "--counts", "1,1021", "--collectives", "all_reduce", fault=flip)
-    wrong = {row["rank"]: row["wrong"] for row in told.rows("collective_results") if row["wrong"]}
+    result = run(python, tmp_path, "torch_collectives", "--counts", "1,1021", "--collectives", "all_reduce", fault=flip)
+    wrong = {row["rank"]: row["wrong"] for row in result.rows("collective_results") if row["wrong"]}
     assert wrong == {3: 1}
 
 
 @pytest.mark.parametrize("victim", [0, pytest.param(3, marks=pytest.mark.exhaustive)])
 def test_a_rank_that_is_killed_is_named_whichever_it_is(python: str, tmp_path: Path, victim: int) -> None:
     dead = {"rank": victim, "kind": "dead", "call": "Rank", "after": 4}
-    told = run(python, tmp_path, "torch_collectives", *SMALL, "--collectives", "all_reduce", fault=dead)
-    outcomes = told.outcomes()
+    result = run(python, tmp_path, "torch_collectives", *SMALL, "--collectives", "all_reduce", fault=dead)
+    outcomes = result.outcomes()
     assert outcomes.pop(victim) == "killed"
     assert set(outcomes.values()) <= {"hung", "error"}
-    killed = next(row for row in told.rows("collective_ranks") if row["rank"] == victim)
+    killed = next(row for row in result.rows("collective_ranks") if row["rank"] == victim)
     assert (killed["signal"], killed["ranks"]) == (signal.SIGKILL, RANKS)
 
 
 @pytest.mark.exhaustive
-def test_hosts_that_disagree_on_the_number_of_ranks_are_told(python: str, tmp_path: Path) -> None:
+def test_hosts_that_disagree_on_the_number_of_ranks_are_reported(python: str, tmp_path: Path) -> None:
     port = free_port()
     hosts = [
         subprocess.Popen(
@@ -197,41 +200,44 @@ def test_two_hosts_train_and_agree_to_the_last_bit(python: str, tmp_path: Path) 
         )
         for index in range(2)
     ]
-    told = [Told(host.returncode or 0, host.communicate(timeout=LIMIT_SECONDS)[0], "") for host in two]
-    assert [one.document["outcome"] for one in told] == ["complete", "complete"]
-    assert [sorted(one.outcomes()) for one in told] == [[0, 1], [2, 3]]
-    agreement = [row for one in told for row in one.rows("training_agreement")]
+    result = [Told(host.returncode or 0, host.communicate(timeout=LIMIT_SECONDS)[0], "") for host in two]
+    assert [one.document["outcome"] for one in result] == ["complete", "complete"]
+    assert [sorted(one.outcomes()) for one in result] == [[0, 1], [2, 3]]
+    agreement = [row for one in result for row in one.rows("training_agreement")]
     for what in ("parameters", "gradients", "optimizer"):
         assert len({row["checksum"] for row in agreement if row["what"] == what}) == 1, what
     assert max(row["difference"] for row in agreement if row["what"] == "one process") < 1e-9
-    steps = [row for one in told for row in one.rows("training_steps")]
+    steps = [row for one in result for row in one.rows("training_steps")]
     assert len(steps) == 4 * 12
     assert all(row["step_ms"] >= row["compute_ms"] > 0 for row in steps)
     losses = [row["loss"] for row in steps if row["rank"] == 0]
     assert losses[-1] < losses[0]
 
 
+@pytest.mark.exhaustive
 def test_a_loss_that_is_no_number_stops_all_ranks_at_its_step(python: str, tmp_path: Path) -> None:
     nan = {"rank": 2, "kind": "nan", "call": "cross_entropy", "after": 12}
-    told = run(python, tmp_path, "training_step", "--steps", "20", "--warmup", "2", fault=nan)
-    steps = told.rows("training_steps")
+    result = run(python, tmp_path, "training_step", "--steps", "20", "--warmup", "2", fault=nan)
+    steps = result.rows("training_steps")
     last = max(row["step"] for row in steps)
     assert last < 21
     assert [row["rank"] for row in steps if row["loss"] is None] == [2]
     assert {row["rank"] for row in steps if row["step"] == last} == {0, 1, 2, 3}
 
 
+@pytest.mark.exhaustive
 def test_a_rank_that_drifts_has_another_checksum(python: str, tmp_path: Path) -> None:
     drift = {"rank": 2, "kind": "drift", "call": "AdamW", "after": 5}
-    told = run(python, tmp_path, "training_step", "--steps", "8", "--warmup", "1", fault=drift)
-    sums = {row["rank"]: row["checksum"] for row in told.rows("training_agreement") if row["what"] == "parameters"}
+    result = run(python, tmp_path, "training_step", "--steps", "8", "--warmup", "1", fault=drift)
+    sums = {row["rank"]: row["checksum"] for row in result.rows("training_agreement") if row["what"] == "parameters"}
     assert sums[0] == sums[1] == sums[3] != sums[2]
 
 
+@pytest.mark.exhaustive
 def test_a_rank_that_computes_slowly_is_seen_in_its_own_time(python: str, tmp_path: Path) -> None:
     slow = {"rank": 1, "kind": "late", "seconds": 0.4, "call": "cross_entropy", "after": 6}
-    told = run(python, tmp_path, "training_step", "--steps", "6", "--warmup", "1", fault=slow)
-    compute = {rank: sorted(row["compute_ms"] for row in told.rows("training_steps") if row["rank"] == rank)[3] for rank in range(RANKS)}
+    result = run(python, tmp_path, "training_step", "--steps", "6", "--warmup", "1", fault=slow)
+    compute = {rank: sorted(row["compute_ms"] for row in result.rows("training_steps") if row["rank"] == rank)[3] for rank in range(RANKS)}
     assert all(compute[1] > other + 200 for rank, other in compute.items() if rank != 1)
 
 

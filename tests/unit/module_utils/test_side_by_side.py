@@ -34,34 +34,45 @@ def command(name: str, *alternatives: list[str], rc: t.Sequence[int] = (0,), tim
 def answers(*commands: dict[str, t.Any], **more: t.Any) -> dict[str, dict[str, t.Any]]:
     """What a node's Python answers."""
     done = subprocess.run([sys.executable, "-SE", "-"], input=program(*commands, **more), text=True, capture_output=True, timeout=60, check=True)
-    said = json.loads(done.stdout)
-    assert said["boot_id"] == Path("/proc/sys/kernel/random/boot_id").read_text().strip() and said["uptime_seconds"] > 0
-    return said["answers"]
+    output = json.loads(done.stdout)
+    assert output["boot_id"] == Path("/proc/sys/kernel/random/boot_id").read_text().strip() and output["uptime_seconds"] > 0
+    return output["answers"]
 
 
 def test_text_errors_and_status_are_kept_apart() -> None:
-    said = answers(command("a", ["sh", "-c", "echo out; echo err >&2; exit 3"]))["a"]
-    assert (said["status"], said["rc"], said["stdout"], said["stderr"], said["chosen"]) == ("ran", 3, "out\n", "err\n", 0)
+    output = answers(command("a", ["sh", "-c", "echo out; echo err >&2; exit 3"]))["a"]
+    assert (output["status"], output["rc"], output["stdout"], output["stderr"], output["chosen"]) == ("ran", 3, "out\n", "err\n", 0)
 
 
 def test_a_missing_tool_says_so_and_an_alternative_takes_its_place() -> None:
-    said = answers(
+    output = answers(
         command("a", ["no-such-tool"]),
         command("b", ["no-such-tool"], ["echo", "b"]),
         command("c", ["false"], ["echo", "c"]),
         command("d", ["false"], ["no-such-tool"]),
     )
-    assert (said["a"]["status"], said["a"]["stderr"]) == ("missing", "no-such-tool: not found on PATH")
-    assert (said["b"]["chosen"], said["b"]["stdout"]) == (1, "b\n") and (said["c"]["chosen"], said["c"]["stdout"]) == (1, "c\n")
-    assert (said["d"]["status"], said["d"]["rc"], said["d"]["chosen"]) == ("ran", 1, 0)
+    assert (output["a"]["status"], output["a"]["stderr"]) == ("missing", "no-such-tool: not found on PATH")
+    assert (output["b"]["chosen"], output["b"]["stdout"]) == (1, "b\n") and (output["c"]["chosen"], output["c"]["stdout"]) == (1, "c\n")
+    assert (output["d"]["status"], output["d"]["rc"], output["d"]["chosen"]) == ("ran", 1, 0)
+
+
+def test_a_program_that_starts_another_one_is_not_tried_without_it() -> None:
+    asked = command("a", ["echo", "a"], ["echo", "b"])
+    asked["alternatives"][0]["needs"] = "no-such-tool"
+    assert answers(asked)["a"]["stdout"] == "b\n"
+    asked["alternatives"].pop()
+    output = answers(asked)["a"]
+    assert (output["status"], output["stderr"]) == ("missing", "no-such-tool: not found on PATH")
+    asked["alternatives"][0]["needs"] = "sh"
+    assert answers(asked)["a"]["stdout"] == "a\n"
 
 
 def test_a_tool_that_is_there_and_does_not_start_is_not_missing(tmp_path) -> None:
     tool = tmp_path / "tool"
     tool.write_text("not a program")
     tool.chmod(0o755)
-    said = answers(command("a", [str(tool)]))["a"]
-    assert said["status"] == "failed" and "could not be run: [Errno 8] Exec format error" in said["stderr"]
+    output = answers(command("a", [str(tool)]))["a"]
+    assert output["status"] == "failed" and "could not be run: [Errno 8] Exec format error" in output["stderr"]
 
 
 def test_a_node_that_runs_out_of_files_says_so_of_each_tool() -> None:
@@ -72,12 +83,12 @@ def test_a_node_that_runs_out_of_files_says_so_of_each_tool() -> None:
         done = subprocess.run(
             [sys.executable, "-SE", "-"], input=program(*commands), text=True, capture_output=True, timeout=60, check=False, preexec_fn=limited
         )
-        said = json.loads(done.stdout)["answers"] if done.returncode == 0 else {}
-        assert not said or set(said) == {one["id"] for one in commands}, done.stderr
-        wrong = {name: one for name, one in said.items() if (one["status"], one["stdout"]) not in (("ran", f"{name}\n"), ("failed", ""))}
+        output = json.loads(done.stdout)["answers"] if done.returncode == 0 else {}
+        assert not output or set(output) == {one["id"] for one in commands}, done.stderr
+        wrong = {name: one for name, one in output.items() if (one["status"], one["stdout"]) not in (("ran", f"{name}\n"), ("failed", ""))}
         assert wrong == {}
-        seen |= {one["stderr"] for one in said.values() if one["status"] == "failed"}
-        if said and {one["status"] for one in said.values()} == {"ran"}:
+        seen |= {one["stderr"] for one in output.values() if one["status"] == "failed"}
+        if output and {one["status"] for one in output.values()} == {"ran"}:
             break
     assert seen and all(words.startswith("sh could not be run: [Errno 24] Too many open files") for words in seen)
 
@@ -100,9 +111,9 @@ def test_a_node_that_runs_out_of_threads_ends_what_it_cannot_read(left: int, tmp
     commands = [command(str(number), ["sh", "-c", f"echo $$ >> {record}; echo {number}; exec sleep 0.1"]) for number in range(3)]
     text = program(*commands).replace(FUTURE, FUTURE + NO_MORE_THREADS.format(left=left), 1)
     done = subprocess.run([sys.executable, "-SE", "-"], input=text, text=True, capture_output=True, timeout=60, check=True)
-    said = json.loads(done.stdout)["answers"]
-    assert set(said) == {"0", "1", "2"} and ("failed" in {one["status"] for one in said.values()}) == (left < 8)
-    assert all(one["stdout"] == f"{name}\n" if one["status"] == "ran" else "can't start new thread" in one["stderr"] for name, one in said.items())
+    output = json.loads(done.stdout)["answers"]
+    assert set(output) == {"0", "1", "2"} and ("failed" in {one["status"] for one in output.values()}) == (left < 8)
+    assert all(one["stdout"] == f"{name}\n" if one["status"] == "ran" else "can't start new thread" in one["stderr"] for name, one in output.items())
     assert [pid for pid in record.read_text().split() if Path(f"/proc/{pid}").exists()] == [] if record.exists() else True
 
 
@@ -110,8 +121,8 @@ def test_a_node_that_runs_out_of_threads_ends_what_it_cannot_read(left: int, tmp
 def test_a_tool_that_does_not_end_is_ended_with_all_it_started(script, tmp_path) -> None:
     record = tmp_path / "pids"
     began = time.monotonic()
-    said = answers(command("a", ["sh", "-c", f"echo $$ > {record}; echo half; {script}"], timeout=0.5), command("b", ["echo", "b"]))
-    assert (said["a"]["status"], said["a"]["stdout"], said["b"]["stdout"]) == ("timeout", "half\n", "b\n")
+    output = answers(command("a", ["sh", "-c", f"echo $$ > {record}; echo half; {script}"], timeout=0.5), command("b", ["echo", "b"]))
+    assert (output["a"]["status"], output["a"]["stdout"], output["b"]["stdout"]) == ("timeout", "half\n", "b\n")
     assert time.monotonic() - began < 20
     left = subprocess.run(["ps", "-o", "stat=", "-g", record.read_text().strip()], text=True, capture_output=True, check=False).stdout.split()
     assert [state for state in left if not state.startswith("Z")] == []
@@ -129,30 +140,30 @@ def test_commands_run_side_by_side_but_not_those_of_one_device(tmp_path) -> None
 
 def test_equal_commands_are_run_once(tmp_path) -> None:
     count = tmp_path / "count"
-    said = answers(*(command(str(number), ["sh", "-c", f"echo x >> {count}; cat {count}"]) for number in range(5)))
-    assert count.read_text() == "x\n" and {one["stdout"] for one in said.values()} == {"x\n"}
+    output = answers(*(command(str(number), ["sh", "-c", f"echo x >> {count}; cat {count}"]) for number in range(5)))
+    assert count.read_text() == "x\n" and {one["stdout"] for one in output.values()} == {"x\n"}
 
 
 def test_programs_and_devices_are_filled_in() -> None:
-    said = answers(
+    output = answers(
         command("p", ["python3", "{hello}", "you"]),
         command("q", ["echo", "-d", "{pci:mlx5_99}"]),
         programs={"hello": "import sys; print('hello', sys.argv[1])"},
         devices=["mlx5_99"],
     )
-    assert said["p"]["stdout"] == "hello you\n"
-    assert (said["q"]["status"], said["q"]["stderr"]) == ("missing", "mlx5_99 has no PCI device in /sys/class/infiniband")
+    assert output["p"]["stdout"] == "hello you\n"
+    assert (output["q"]["status"], output["q"]["stderr"]) == ("missing", "mlx5_99 has no PCI device in /sys/class/infiniband")
 
 
-def test_more_text_than_is_kept_is_said_to_be_cut() -> None:
-    said = answers(command("a", ["head", "-c", "20000000", "/dev/zero"]))["a"]
-    assert said["cut"] and len(said["stdout"]) < 10_000_000
+def test_more_text_than_is_kept_is_reported_as_cut() -> None:
+    output = answers(command("a", ["head", "-c", "20000000", "/dev/zero"]))["a"]
+    assert output["cut"] and len(output["stdout"]) < 10_000_000
 
 
 def test_a_tool_that_leaves_a_daemon_behind_does_not_hold_the_answer() -> None:
     began = time.monotonic()
-    said = answers(command("a", ["sh", "-c", "setsid sleep 30 & echo started"]))["a"]
-    assert (said["stdout"], said["rc"]) == ("started\n", 0) and time.monotonic() - began < 20
+    output = answers(command("a", ["sh", "-c", "setsid sleep 30 & echo started"]))["a"]
+    assert (output["stdout"], output["rc"]) == ("started\n", 0) and time.monotonic() - began < 20
 
 
 # A machine so busy that the tool works before its starter knows of it.

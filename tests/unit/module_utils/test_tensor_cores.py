@@ -63,3 +63,14 @@ def test_all_monitors_are_heard_and_ended(monitors: Monitors, stubborn: bool) ->
 def test_a_host_without_monitors_tells_nothing(monitors: Monitors) -> None:
     watch = tensor_cores.Watch()
     assert (watch.processes, watch.end()) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("name", "tflops"),
+    [
+        ("NVIDIA H100 80GB HBM3", 989), ("NVIDIA H100 PCIe", 756), ("NVIDIA B200", 2250), ("NVIDIA GB200", 2500), ("NVIDIA B300 SXM6 AC", 2250),
+        ("NVIDIA GB300", 2500), ("AMD Instinct MI350X", 2307), ("AMD Instinct MI355X", 2500), ("NVIDIA L40S", None),
+    ],
+)  # fmt: skip
+def test_a_gpu_has_the_peak_of_its_own_board(name: str, tflops: int | None) -> None:
+    assert tensor_cores.peak_tflops(name) == tflops

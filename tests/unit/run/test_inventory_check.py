@@ -110,7 +110,7 @@ def test_the_wiring_plan_is_needed_and_whole() -> None:
     assert "group_vars/cabling.csv: rail mlx5_0 (rail0) of gpu01 has no cable" in refused(straight(PEER), HEAD + "gpu01,rail7,gpu02,rail7,dac,1\n")
 
 
-def test_every_reason_is_told_at_once() -> None:
+def test_every_reason_is_reported_at_once() -> None:
     assert len(refused(changed(pod_link_gbit_s="fast", pod_hosts_count=3, pod_leaves_count=1))) == 3
 
 
@@ -164,10 +164,10 @@ def test_nodes_that_differ_by_their_domain_only_are_refused() -> None:
     ]
 
 
-@pytest.mark.parametrize(("said", "asn"), [(65001, 65001), ("65001", 65001), ("65001.1", 4259905537), (65001.1, 4259905537), (None, None)])
-def test_an_autonomous_system_in_either_notation(said: object, asn: int | None) -> None:
+@pytest.mark.parametrize(("output", "asn"), [(65001, 65001), ("65001", 65001), ("65001.1", 4259905537), (65001.1, 4259905537), (None, None)])
+def test_an_autonomous_system_in_either_notation(output: object, asn: int | None) -> None:
     given = straight(PEER)
-    plan, _waivers = planned_pod(Inventory(given.groups, {**given.variables, "gpu01": {**given.variables["gpu01"], "bgp_asn": said}}), CABLING)
+    plan, _waivers = planned_pod(Inventory(given.groups, {**given.variables, "gpu01": {**given.variables["gpu01"], "bgp_asn": output}}), CABLING)
     assert plan.nodes["gpu01"].asn == asn
 
 

@@ -79,8 +79,8 @@ def runs(pid: int) -> bool:
 def test_a_living_run_has_its_pod_locked(pod: Path, other) -> None:
     run = open_run_directory(pod, other.pid, "user mary")
     require_lock(run, other.pid)
-    said = f"run {run.name} of this pod is in progress: user mary, process {other.pid} on .* since 20.*; wait until it ends, .*: kill -INT {other.pid};"
-    with pytest.raises(RunError, match=said):
+    output = f"run {run.name} of this pod is in progress: user mary, process {other.pid} on .* since 20.*; wait until it ends, .*: kill -INT {other.pid};"
+    with pytest.raises(RunError, match=output):
         open_run_directory(pod, os.getpid())
     with pytest.raises(RunError, match="has lost the lock"):
         require_lock(run, os.getpid())
@@ -158,9 +158,9 @@ def test_a_lock_in_another_pid_namespace_of_this_machine_dies_with_its_run(pod: 
     run = open_run_directory(pod, other.pid)
     record = pod / LOCK
     with record.open("r+") as file:
-        told = {**json.load(file), "pid_namespace": "pid:[1]", "pid": 1, "host": "eb2256eac6c0"}
+        result = {**json.load(file), "pid_namespace": "pid:[1]", "pid": 1, "host": "eb2256eac6c0"}
         file.seek(0)
-        file.write(json.dumps(told))
+        file.write(json.dumps(result))
         file.truncate()
     with pytest.raises(RunError, match="process 1 on eb2256eac6c0"):
         open_run_directory(pod, os.getpid())

@@ -32,7 +32,7 @@ def test_every_reading_of_every_node_is_rows(pods: inprocess.Pods) -> None:
         # Nobody renders what an InfiniBand pod says under load.
         for layer in inprocess.LAYERS[:3] if pods.directory.name == "simulated_ib" else inprocess.LAYERS:
             for phase in inprocess.PHASES.get(layer, inprocess.SOAKED):
-                for reading, reply in inprocess._said(pods.plan, pod, layer, name, phase, items, kept).items():
+                for reading, reply in inprocess._output(pods.plan, pod, layer, name, phase, items, kept).items():
                     assert reply.status in ("ok", "not_applicable") and not reply.lost, (name, reading, reply.words, reply.lost)
                     read[reading] = read.get(reading, 0) + len(reply.rows)
     silent = {name for name, rows in read.items() if not rows}
@@ -54,12 +54,26 @@ def test_the_tools_print_what_was_rendered(role: str, tmp_path: Path) -> None:
     place = tmp_path / "pod" / name / "bin"
     environment = {**os.environ, "PATH": str(place), "SIMULATED_POD": str(tmp_path / "pod"), "SIMULATED_NODE": name, "SIMULATED_RUN": "unit"}
     for argv, printed in answered.items():
-        words = ["path_probe", *argv[2:]] if argv[0] == "python3" else argv[0].split() + list(argv[1:]) if len(argv) == 1 else list(argv)
+        words = [argv[1].strip("{}"), *argv[2:]] if argv[0] == "python3" else argv[0].split() + list(argv[1:]) if len(argv) == 1 else list(argv)
         done = subprocess.run([str(place / words[0]), *words[1:]], env=environment, capture_output=True, text=True, check=False, timeout=10)
         assert (done.stdout, done.returncode) == (printed.stdout, printed.rc), argv
 
 
-def test_whoever_works_on_a_gpu_is_told_by_every_question(pods: inprocess.Pods) -> None:
+def test_a_program_that_runs_a_nics_own_tool_is_answered_under_its_name(tmp_path: Path) -> None:
+    pods = inprocess.Pods(INVENTORIES / "simulated")
+    pod = pods.pod()
+    pod.hosts["gpu01"].lacks = ["mlnx_qos", "dcb"]
+    rendering.render_node(pods.plan, pod, "gpu01", tmp_path / "pod")
+    place = tmp_path / "pod" / "gpu01" / "bin"
+    pci = pod.hosts["gpu01"].rails[0].pci
+    argv = next(argv for argv in answers.of_node(pod, pods.plan, "gpu01") if argv[:2] == ("python3", "{nicctl_qos}"))
+    environment = {**os.environ, "PATH": str(place), "SIMULATED_POD": str(tmp_path / "pod"), "SIMULATED_NODE": "gpu01", "SIMULATED_RUN": "unit"}
+    called = [str(place / "python3"), "/tmp/nicctl_qos.py", *argv[2:]]
+    done = subprocess.run(called, env=environment, capture_output=True, text=True, check=False, timeout=10)
+    assert done.returncode == 0 and f"({pci})" in done.stdout and (place / "nicctl").exists()
+
+
+def test_whoever_works_on_a_gpu_is_reported_by_every_question(pods: inprocess.Pods) -> None:
     """What a run reads of a busy GPU and what a repair asks must agree: a repair that sees nobody would reset a GPU at work."""
     pod = pods.pod(["gpus_at_work@gpu01"])
     asked = next(argv for argv in answers.of_node(pod, pods.plan, "gpu01") if "--query-compute-apps=pid,process_name" in argv)

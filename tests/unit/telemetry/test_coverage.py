@@ -45,16 +45,16 @@ def test_a_series_without_a_time_is_old() -> None:
 
 
 def test_what_is_no_answer_to_a_query_is_an_error() -> None:
-    for said in ({"status": "error", "error": "bad"}, {}, {"status": "success", "data": {"resultType": "matrix", "result": []}}):
+    for output in ({"status": "error", "error": "bad"}, {}, {"status": "success", "data": {"resultType": "matrix", "result": []}}):
         with pytest.raises(ValueError, match="Prometheus answered"):
-            series(said, said, "instance")
+            series(output, output, "instance")
 
 
 @pytest.mark.parametrize(
-    "said", [{"metric": 'up{x="y"} or vector(1)'}, {"metric": "up", "label": "a) (b"}, {"metric": "up", "other": 1}, {"metric": "up\n"}, "up"]
+    "output", [{"metric": 'up{x="y"} or vector(1)'}, {"metric": "up", "label": "a) (b"}, {"metric": "up", "other": 1}, {"metric": "up\n"}, "up"]
 )  # fmt: skip
-def test_nothing_but_names_becomes_part_of_a_query(said: t.Any) -> None:
-    assert len(signal_errors({"nic_errors": said})) == 1
+def test_nothing_but_names_becomes_part_of_a_query(output: t.Any) -> None:
+    assert len(signal_errors({"nic_errors": output})) == 1
 
 
 def test_the_defaults_name_every_signal() -> None:
@@ -68,6 +68,6 @@ def test_queries_of_nested_panels_and_variables_are_seen() -> None:
         "panels": [{"panels": [{"targets": [{"expr": "rate(${errors}[5m]) / $unknown"}, {"rawSql": "x"}]}]}],
     }
     assert expressions(dashboard) == ["rate(nic_errors_total[5m]) / $unknown"]
-    said = {one.signal: one.verdict for one in plotted({"nic_errors": {"metric": "nic_errors_total"}}, expressions(dashboard))}
-    assert said["nic_errors"] == "pass" and said["uplink_bytes"] == "unknown"
+    output = {one.signal: one.verdict for one in plotted({"nic_errors": {"metric": "nic_errors_total"}}, expressions(dashboard))}
+    assert output["nic_errors"] == "pass" and output["uplink_bytes"] == "unknown"
     assert plotted({"nic_errors": {"metric": "nic_errors"}}, ["rate(nic_errors_total[5m])"])[2].verdict == "fail"

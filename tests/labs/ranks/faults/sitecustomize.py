@@ -53,14 +53,14 @@ class Ill:
             return self.module.broadcast(args[0], 0)
         elif FAULT["kind"] == "single":
             options["enabled"] = False
-        told = self.healthy(*args, **options)
+        result = self.healthy(*args, **options)
         if FAULT["kind"] == "nan":
-            return told * float("nan")
+            return result * float("nan")
         if FAULT["kind"] == "flip" and args[0].numel():
             args[0].view(-1)[0] += 1
         if FAULT["kind"] == "drift":
             args[0].param_groups[0]["params"][0].data.view(-1)[0] += 1.0
-        return told
+        return result
 
 
 def _bound(ill: Ill) -> t.Callable:
