@@ -11,7 +11,7 @@ import typing as t
 from dataclasses import replace
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.rdma import slow_rail
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.rdma.bandwidth import slow_rail
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.programs import program_with_request
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.types import ReadingResult
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.pairing import rail_rounds

@@ -16,6 +16,7 @@ Peers = t.Mapping[str, Rows]
 ONE_TEST = ("step", "kind", "round", "memory")
 # Kinds of bandwidth tests: of a round, of two rails alone, and of a round that is repeated as it was.
 ROUND, RETEST, REPEAT = "write_bw", "retest", "repeat"
+TESTED = (ROUND, RETEST, REPEAT)
 # How often a round is repeated; a failing test of it is a transient where all of them pass.
 REPEATS = 2
 

@@ -26,7 +26,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectiv
     nccl_runtime,
     no_nccl_warnings,
 )
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.rdma import slow_rail
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.rdma.bandwidth import slow_rail
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.training.results import ranks_agree
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.training.steps import slow_rank, step_outliers, step_time_stable
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.collective_runs import LADDER, NODE, PROBE, SEARCH, CollectiveRun

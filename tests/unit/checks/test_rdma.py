@@ -9,7 +9,7 @@ import typing as t
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotApplicable
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import rdma as checks
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.rdma import bandwidth, latency, settings
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.perftest_errors import UNSUPPORTED_OPTION, explain_error
 
 RAILS = [{"device": "mlx5_0", "netdev": "ens0", "gpu": 0, "leaf": "leaf01"}, {"device": "mlx5_3", "netdev": "ens3", "gpu": 1, "leaf": "leaf02"}]
@@ -49,7 +49,7 @@ class Pod:
 
     def judge(self, host: str, rails: list[dict[str, t.Any]] | None = None, **other: t.Any) -> list[str]:
         """What write_bw_per_rail finds on a host."""
-        found = checks.write_bw_per_rail(self.jobs[host], self.jobs, self.rates, host, rails or RAILS[:1], **{**LIMITS, **other})
+        found = bandwidth.write_bw_per_rail(self.jobs[host], self.jobs, self.rates, host, rails or RAILS[:1], **{**LIMITS, **other})
         return [f"{one.severity or 'fail'} {one}" for one in found]
 
 
@@ -160,7 +160,7 @@ def test_the_slowest_rail_of_a_group_is_named_alone(pod):
     for number in range(7):
         pod.test("a", "b", 5.0, device=f"mlx5_{number}")
     pod.test("a", "b", 1.0, device="mlx5_7")
-    (found,) = checks.slow_rail(pod.jobs, pod.rates, 90)
+    (found,) = bandwidth.slow_rail(pod.jobs, pod.rates, 90)
     assert (found.host, found.where, found.expected, found.actual) == (
         "a",
         "mlx5_7",
@@ -173,23 +173,23 @@ def test_the_rate_of_a_repeated_round_counts_for_the_slowest_rail_of_a_group(pod
     for number in range(7):
         pod.test("a", "b", 380.0, device=f"mlx5_{number}")
     pod.test("a", "b", 30.0, device="mlx5_7")
-    assert len(list(checks.slow_rail(pod.jobs, pod.rates, 90))) == 1
+    assert len(list(bandwidth.slow_rail(pod.jobs, pod.rates, 90))) == 1
     pod.test("a", "b", 379.0, device="mlx5_7", kind="repeat")
-    assert list(checks.slow_rail(pod.jobs, pod.rates, 90)) == []
+    assert list(bandwidth.slow_rail(pod.jobs, pod.rates, 90)) == []
 
 
 def test_a_group_that_sent_nothing_has_no_median(pod):
     pod.test("a", "b", "it was not run")
     with pytest.raises(CannotTell, match="no rail of the group sent data"):
-        list(checks.slow_rail(pod.jobs, pod.rates, 90))
+        list(bandwidth.slow_rail(pod.jobs, pod.rates, 90))
 
 
 @pytest.mark.parametrize(("column", "result"), [("mtu", 1024), ("gid_index", 1), ("qps", 1), ("bytes", 65536), ("device", "mlx5_9"), ("mtu", None)])
 def test_another_measurement_than_was_asked_is_unknown(pod, column, result):
     pod.test("a", "b", 380.0)
-    assert list(checks.measured_as_asked(pod.rates["a"], pod.jobs["a"])) == []
+    assert list(settings.measured_as_asked(pod.rates["a"], pod.jobs["a"])) == []
     pod.rates["a"][0][column] = result
-    (found,) = checks.measured_as_asked(pod.rates["a"], pod.jobs["a"])
+    (found,) = settings.measured_as_asked(pod.rates["a"], pod.jobs["a"])
     assert (found.severity, found.where, found.actual) == ("unknown", f"client 1 {column}", "not reported" if result is None else str(result))
 
 
@@ -198,7 +198,7 @@ def counters(**values: int) -> list[dict[str, t.Any]]:
 
 
 def right_class(pod: Pod, idle: list, now: list) -> list[str]:
-    return [str(one) for one in checks.right_class(idle, now, pod.jobs["b"], pod.jobs, pod.rates, "b", RAILS[:1], 3, 5)]
+    return [str(one) for one in settings.right_class(idle, now, pod.jobs["b"], pod.jobs, pod.rates, "b", RAILS[:1], 3, 5)]
 
 
 def test_bytes_that_came_in_another_priority_name_it(pod):
@@ -220,7 +220,7 @@ def test_a_host_that_received_nothing_cannot_prove_the_class(pod):
 
 
 def gpu(pod: Pod, mode: str = "auto", host: str = "a") -> list[str]:
-    return [str(one) for one in checks.gpu_write_bw(pod.jobs[host], pod.jobs, pod.rates, host, RAILS[:1], mode, 90, 3, 400.0)]
+    return [str(one) for one in bandwidth.gpu_write_bw(pod.jobs[host], pod.jobs, pod.rates, host, RAILS[:1], mode, 90, 3, 400.0)]
 
 
 def test_gpu_memory_is_held_against_host_memory(pod):
@@ -242,7 +242,7 @@ def test_a_slow_test_of_gpu_memory_that_passes_again_is_judged_by_the_error_coun
     for _again in range(2):
         pod.test("a", "b", 379.0, memory="cuda", kind="repeat")
     was, now = ([{"device": "mlx5_0", "name": "packet_seq_err", "value": 3 + more}] if grown is not None else None for more in (0, grown or 0))
-    found = checks.gpu_write_bw(pod.jobs["a"], pod.jobs, pod.rates, "a", RAILS[:1], "auto", 90, 3, 400.0, None, None, was, now)
+    found = bandwidth.gpu_write_bw(pod.jobs["a"], pod.jobs, pod.rates, "a", RAILS[:1], "auto", 90, 3, 400.0, None, None, was, now)
     assert [(one.severity, words in one.actual) for one in found] == [(severity, True)]
 
 
@@ -276,13 +276,13 @@ def test_what_a_perftest_prints_does_not_make_it_one_without_gpu_memory(pod, lin
 def test_latency_allows_for_the_switches_on_the_way(pod):
     pod.test("a", "b", "no rate", kind="write_lat")
     row = {"item": pod.jobs["a"][0]["item"], "typical_us": 3.0, "average_us": 3.1}
-    assert [str(one) for one in checks.write_latency(pod.jobs["a"], 2.5, 0.6, [row])] == ["mlx5_0 to b: expected at most 2.5 us, got 3 us"]
+    assert [str(one) for one in latency.write_latency(pod.jobs["a"], 2.5, 0.6, [row])] == ["mlx5_0 to b: expected at most 2.5 us, got 3 us"]
     pod.jobs["a"][0]["path"] = "spine"
-    assert list(checks.write_latency(pod.jobs["a"], 2.5, 0.6, [row])) == []
+    assert list(latency.write_latency(pod.jobs["a"], 2.5, 0.6, [row])) == []
     with pytest.raises(CannotTell, match="no latency test of this host gave a number"):
-        list(checks.write_latency(pod.jobs["a"], 2.5, 0.6, None))
+        list(latency.write_latency(pod.jobs["a"], 2.5, 0.6, None))
     with pytest.raises(NotApplicable, match="its partner measured it"):
-        list(checks.write_latency(pod.jobs["b"], 2.5, 0.6, None))
+        list(latency.write_latency(pod.jobs["b"], 2.5, 0.6, None))
 
 
 def of_counters(host: str, device: str, netdev: str, nic: dict[str, int], rdma: dict[str, int]) -> dict[str, dict[str, list[dict[str, t.Any]]]]:
@@ -324,5 +324,5 @@ def test_the_slowest_rail_of_a_group_says_what_it_counted(pod):
         pod.test("a", "b", 5.0, device=f"mlx5_{number}")
     pod.test("a", "b", 1.0, device="mlx5_7")
     counted = of_counters("a", "mlx5_7", "ens7", {}, {"packet_seq_err": 3, "local_ack_timeout_err": 2})
-    (found,) = checks.slow_rail(pod.jobs, pod.rates, 90, counted["rdma_counters_idle_of_peers"], counted["rdma_counters_of_peers"])
+    (found,) = bandwidth.slow_rail(pod.jobs, pod.rates, 90, counted["rdma_counters_idle_of_peers"], counted["rdma_counters_of_peers"])
     assert found.actual == "1 Gb/s at best; meanwhile at mlx5_7: retransmissions 5, CNPs handled not reported, ECN marks not reported"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Finding
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import rdma as checks
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.rdma import bandwidth
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.registry import REGISTRY
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.planners import PLANNERS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.schedule import Job, Rows, Schedule, StepInput
@@ -77,11 +77,11 @@ class Pod:
     def bandwidth(self, **counters: Rows) -> dict[str, list[Finding]]:
         """What write_bw_per_rail finds on each host."""
         counted = {f"nic_counters{when}": [] for when in ("_idle", "")} | counters
-        return self.each(lambda host: checks.write_bw_per_rail(**self.asked(host), **LIMITS, **counted))
+        return self.each(lambda host: bandwidth.write_bw_per_rail(**self.asked(host), **LIMITS, **counted))
 
     def gpu_memory(self) -> dict[str, list[Finding]]:
         """What gpu_write_bw finds on each host."""
-        return self.each(lambda host: checks.gpu_write_bw(**self.asked(host), **COUNTED, pod_gpu_write_bw="auto", pod_gpu_write_bw_percent=90.0))
+        return self.each(lambda host: bandwidth.gpu_write_bw(**self.asked(host), **COUNTED, pod_gpu_write_bw="auto", pod_gpu_write_bw_percent=90.0))
 
     def asked(self, host: str) -> dict[str, t.Any]:
         peers = {"load_jobs_of_peers": self.done["load_jobs"], "write_bw_of_peers": self.done["write_bw"]}
@@ -166,7 +166,7 @@ def test_a_host_that_is_slow_beside_its_other_rails_only_is_reported_as_so(plan)
     assert len(pod.steps) == 2, "each of its rails failed with several hosts and passed alone: there is no pair to test"
     assert set(found) == {"gpu04"} and "the host, only under concurrent load, for 380 Gb/s when tested alone" in words(found, "gpu04")
     assert {one.severity for one in found["gpu04"]} == {None} and "not beside others" in str(found["gpu04"][0].cause)
-    slow = list(checks.slow_rail(pod.done["load_jobs"], pod.done["write_bw"], 90))
+    slow = list(bandwidth.slow_rail(pod.done["load_jobs"], pod.done["write_bw"], 90))
     assert {one.host for one in slow} == {"gpu04"} and {one.cause for one in slow} == {found["gpu04"][0].cause}
     assert all(one.actual == "250 Gb/s at best beside the host's other rails, 380 when tested alone" for one in slow)
 

@@ -1,17 +1,18 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Layer 4: every rail of every host carries its rate under ``ib_write_bw``, and a failing one is separated from its partner and the path."""
+"""Whether a rail carries its rate from host and from GPU memory, and whose fault it is where it does not: this host, its partner or the path."""
 
 from __future__ import annotations
 
 import typing as t
 from dataclasses import dataclass, replace
 
-from ..loads.pair_tests import (
+from ...loads.pair_tests import (
     REPEAT,
     RETEST,
     ROUND,
+    TESTED,
     Blame,
     HostMemoryRates,
     PairEnd,
@@ -22,18 +23,16 @@ from ..loads.pair_tests import (
     median,
     pair_tests,
 )
-from ..loads.perftest_errors import UNSUPPORTED_OPTION
-from ..loads.thresholds import minimum_gbit_s
-from ..pod.types import Rail
-from . import PAIR, Finding, NotApplicable, check
-from ._beside import Counted, errors_grown
-from ._grouping import typical
-from ._not_measured import not_measured
-from ._slow_pairs import CONCURRENT_CAUSE, CONCURRENT_FIX, NOT_RUN_CAUSE, NOT_RUN_FIX, ONLY_CONCURRENT, PASSED_CAUSE, PASSED_FIX, STUCK, STUCK_CAUSE, STUCK_FIX
-from ._under_load import CLASS_FIX, OTHER_CLASS, in_class
+from ...loads.perftest_errors import UNSUPPORTED_OPTION
+from ...loads.thresholds import minimum_gbit_s
+from ...pod.types import Rail
+from .. import PAIR, Finding, NotApplicable, check
+from .._beside import Counted, errors_grown
+from .._grouping import typical
+from .._not_measured import not_measured
+from .._slow_pairs import CONCURRENT_CAUSE, CONCURRENT_FIX, NOT_RUN_CAUSE, NOT_RUN_FIX, ONLY_CONCURRENT, PASSED_CAUSE, PASSED_FIX, STUCK, STUCK_CAUSE, STUCK_FIX
 
 Grouped = dict[str, Rows]
-TESTED = (ROUND, RETEST, REPEAT)
 
 
 @check(
@@ -197,40 +196,6 @@ def _best_sent(load_jobs: Grouped, write_bw: Grouped, kinds: tuple[str, ...]) ->
 
 
 @check(
-    cause="The test did not run with the pod's settings: another MTU or GID index, or a perftest that ignores an option.",
-    fix="Compare the NIC's MTU and GID table with the pod's; run the test by hand with the arguments in the evidence.",
-    required=True,
-    hosts=PAIR,
-)
-def measured_as_asked(write_bw: Rows, load_jobs: Rows) -> t.Iterator[Finding]:
-    """perftest reports the device and settings that the test was started with."""
-    asked = {row["item"]: row for row in load_jobs if row["role"] == "client" and row["kind"] in TESTED}
-    judged = [(row, asked[row["item"]]) for row in write_bw if row["item"] in asked]
-    if not judged:
-        raise not_measured("no test of this host as sender gave a rate")
-    for row, job in judged:
-        for column in ("device", "mtu", "gid_index", "qps", "bytes"):
-            if job[column] is not None and row[column] != job[column]:
-                reported = "not reported" if row[column] is None else row[column]
-                yield Finding(f"{job['item']} {column}", str(job[column]), str(reported), "unknown", judged=row[column] is not None)
-
-
-@check(cause=OTHER_CLASS, fix=CLASS_FIX, fabric="roce", required=True, hosts=PAIR, meanings=("rx_priority_bytes",))
-def right_class(
-    nic_counters_idle: Rows, nic_counters: Rows, load_jobs: Rows, load_jobs_of_peers: Peers, write_bw_of_peers: Peers, pod_node: str, pod_rails: list[Rail],
-    pod_roce_priority: int, pod_write_bw_seconds: int,
-) -> t.Iterator[Finding]:  # fmt: skip
-    """Traffic received under load is counted in the RoCE priority."""
-    expected: dict[str, float] = {}
-    for one in pair_tests(pod_node, load_jobs_of_peers, write_bw_of_peers, TESTED):
-        if one.receiver.host == pod_node and one.gbit_s is not None:
-            expected[one.receiver.device] = expected.get(one.receiver.device, 0.0) + one.gbit_s * 1e9 / 8 * pod_write_bw_seconds
-    if not expected:
-        raise not_measured("no test of this host as receiver gave a rate")
-    yield from in_class(pod_rails, expected, nic_counters_idle, nic_counters, pod_roce_priority)
-
-
-@check(
     cause="GPUDirect RDMA does not stay within the NIC's own PCIe switch: ACS, the IOMMU, or a GPU and a NIC under different root ports.",
     fix="Look at preflight's acs_as_expected, iommu_as_expected and nic_gpu_affinity of the host named, and at nvidia_peermem or DMA-BUF.",
     hosts=PAIR,
@@ -279,24 +244,3 @@ def _best_of_ends(tests: t.Iterable[PairTest]) -> list[PairTest]:
         elif key not in best or (one.gbit_s or 0.0) >= (best[key].gbit_s or 0.0):
             best[key] = one
     return [*best.values(), *found]
-
-
-@check(
-    cause="A longer path than planned, power saving of the CPU or of PCIe, or a queue on the path that is not empty.",
-    fix="Look at the host's CPU governor and C-states, at ASPM, and at the pod's counters while it is idle.",
-    severity="warn",
-    hosts=PAIR,
-)
-def write_latency(load_jobs: Rows, pod_write_lat_max_us: float, pod_hop_us: float, write_lat: Rows | None = None) -> t.Iterator[Finding]:
-    """The latency of a small write is at most {pod_write_lat_max_us} us under one leaf, and 2 x {pod_hop_us} us more over a spine."""
-    paths = {row["item"]: row for row in load_jobs if row["kind"] == "write_lat" and row["role"] == "client"}
-    if not paths:
-        raise NotApplicable("its partner measured it")
-    judged = [(row, paths[row["item"]]) for row in write_lat or () if row["item"] in paths]
-    if not judged:
-        raise not_measured("no latency test of this host gave a number")
-    for row, job in judged:
-        reported = row["typical_us"] if row["typical_us"] is not None else row["average_us"]
-        most = pod_write_lat_max_us + (2 * pod_hop_us if job["path"] == "spine" else 0)
-        if reported > most:
-            yield Finding(f"{job['device']} to {job['peer']}", f"at most {most:g} us", f"{reported:g} us")
