@@ -3,11 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Mutation tests: ``python -m tests.mutation [FILE ...]`` mutates the modules of targets.yml, or those of them that are named.
 
-``FILE:FUNCTION`` mutates one function. Exits with 1 where a mutant survives that survivors.yml does not list with its reason.
+``FILE:FUNCTION`` mutates one function; ``--beside=N`` runs so many mutants at a time, as many as there are CPUs without it.
+Exits with 1 where a mutant survives that survivors.yml does not list with its reason.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import fnmatch
 import io
@@ -39,10 +41,10 @@ def accepted(outcome: Outcome) -> set[tuple[str, str]]:
     return {(one["function"], line) for one in listed.get(outcome.module, ()) for line in one["becomes"]}
 
 
-def mutate(path: Path, function: str, tests: list[str]) -> int:
+def mutate(path: Path, function: str, tests: list[str], beside: int) -> int:
     """Run the mutants of a module, print what survived, and return how many of these are not listed."""
     begun = time.monotonic()
-    runner = Runner(path, ROOT, function, lambda words: print(words, file=sys.__stdout__, flush=True))
+    runner = Runner(path, ROOT, function, lambda words: print(words, file=sys.__stdout__, flush=True), beside)
     # Each mutant's tests write directories of their own: kept, those of a thousand mutants fill a disk.
     with contextlib.redirect_stdout(io.StringIO()) as output, tempfile.TemporaryDirectory() as place:
         options = ["-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-profile=mutation"]
@@ -63,10 +65,10 @@ def mutate(path: Path, function: str, tests: list[str]) -> int:
     return len(new)
 
 
-def _status(file: str, function: str, tests: list[str]) -> int:
+def _status(file: str, function: str, tests: list[str], beside: int) -> int:
     """The exit status of one module's process; whatever stops it is printed."""
     try:
-        return int(mutate(ROOT / file, function, [str(ROOT / one) for one in tests]) > 0)
+        return int(mutate(ROOT / file, function, [str(ROOT / one) for one in tests], beside) > 0)
     except BaseException:
         traceback.print_exc()
         return 2
@@ -75,8 +77,13 @@ def _status(file: str, function: str, tests: list[str]) -> int:
         sys.stderr.flush()
 
 
-def main(names: list[str]) -> int:
+def main(words: list[str]) -> int:
     """Mutate the modules named, each in a process of its own; the exit status says whether an unlisted mutant survived."""
+    parser = argparse.ArgumentParser(description="Mutate modules and run their tests.")
+    parser.add_argument("names", nargs="*", metavar="FILE")
+    parser.add_argument("--beside", type=int, default=len(os.sched_getaffinity(0)))
+    arguments = parser.parse_args(words)
+    names = arguments.names
     targets: dict[str, list[str]] = yaml.safe_load((HERE / "targets.yml").read_text(encoding="utf-8"))
     asked = [(file, name.partition(":")[2]) for file in targets for name in names or ["*"] if fnmatch.fnmatch(file, f"*{name.partition(':')[0]}")]
     if not asked:
@@ -86,7 +93,7 @@ def main(names: list[str]) -> int:
         pid = os.fork()
         if pid == 0:
             # Handlers of libraries that run at exit may wait for threads that a fork does not have.
-            os._exit(_status(file, function, targets[file]))
+            os._exit(_status(file, function, targets[file], arguments.beside))
         bad += os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) != 0
     return int(bad > 0)
 

@@ -11,6 +11,7 @@ A mutant outside functions (a constant, a default) is imported afresh in its for
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import gc
 import importlib.abc
@@ -20,6 +21,7 @@ import inspect
 import os
 import signal
 import sys
+import tempfile
 import time
 import types
 import typing as t
@@ -34,7 +36,12 @@ from .operators import Mutant, mutants
 COLLECTION = "ansible_collections.gpufabric.pyramid"
 # Of a fork, besides so many times what its tests took before: an endless loop is a mutant that was found.
 TIMEOUT_SECONDS, TIMEOUT_FACTOR = 20.0, 5.0
+# Between two looks at the forks, at first.
+PAUSE_SECONDS = 0.002
 Code = types.CodeType
+Key = t.TypeVar("Key")
+# A key, what to do with a directory of its own, and how many seconds it may take.
+Work = tuple[Key, Callable[[Path], None], float]
 
 
 @dataclass
@@ -48,10 +55,71 @@ class Outcome:
     untested: set[str] = field(default_factory=set)
 
 
+class Forks:
+    """Runs works in forks, at most so many at a time; their output is dropped, and what they started ends with them."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+
+    def run(self, works: Iterable[Work[Key]]) -> Iterator[tuple[Key, int | None]]:
+        """Each work's key with the exit status of its fork, as they end; None where it took too long."""
+        waiting, running = iter(works), list[_Fork[Key]]()
+        pause = PAUSE_SECONDS
+        while True:
+            while len(running) < self.most and (work := next(waiting, None)) is not None:
+                running.append(_Fork(*work))
+            if not running:
+                return
+            ended = [one for one in running if one.has_ended()]
+            running = [one for one in running if one not in ended]
+            for one in ended:
+                yield one.key, one.status
+            pause = PAUSE_SECONDS if ended else min(pause * 1.5, 0.1)
+            if not ended:
+                time.sleep(pause)
+
+
+class _Fork(t.Generic[Key]):
+    """One work in a fork, with a directory that ends with it."""
+
+    def __init__(self, key: Key, work: Callable[[Path], None], seconds: float) -> None:
+        self.key, self.until, self.status = key, time.monotonic() + seconds, t.cast("int | None", None)
+        self.place = tempfile.TemporaryDirectory()
+        self.pid = os.fork()
+        if self.pid == 0:
+            _run(functools.partial(work, Path(self.place.name)))
+
+    def has_ended(self) -> bool:
+        """Whether it has, or has taken too long and is ended now."""
+        ended, status = os.waitpid(self.pid, os.WNOHANG)
+        if ended:
+            self.status = os.waitstatus_to_exitcode(status)
+        elif time.monotonic() < self.until:
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        if not ended:
+            os.waitpid(self.pid, 0)
+        self.place.cleanup()
+        return True
+
+
+def _run(work: Callable[[], None]) -> t.NoReturn:
+    os.setsid()
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 1)
+    os.dup2(nothing, 2)
+    try:
+        work()
+    except BaseException:
+        os._exit(2)
+    os._exit(0)
+
+
 class Runner:
     """A pytest plugin that, instead of one run of the tests, records their calls and then runs them for each mutant."""
 
-    def __init__(self, path: Path, root: Path, functions: str = "", watch: Callable[[str], None] = print) -> None:
+    def __init__(self, path: Path, root: Path, functions: str = "", watch: Callable[[str], None] = print, beside: int = 1) -> None:
         self.path, self.source, self.functions, self.watch = path, path.read_text(encoding="utf-8"), functions, watch
         self.module = f"{COLLECTION}.{'.'.join(path.relative_to(root).with_suffix('').parts)}"
         self.outcome = Outcome(str(path.relative_to(root)))
@@ -61,6 +129,7 @@ class Runner:
         self.recording: set[str] = set()
         self.failed = False
         self.forked = False
+        self.forks = Forks(beside)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -71,12 +140,9 @@ class Runner:
         self._record(session, file)
         if self.failed:
             raise pytest.UsageError(f"tests of {self.path} fail without any mutation")
-        original = _codes(compile(self.source, file, "exec"))
-        spans = list(_spans(self.source))
-        for mutant in sorted(mutants(self.source), key=lambda one: one.line):
-            function = next((name for name, first, last in spans if first <= mutant.line <= last), "<module>")
-            if self.functions in function:
-                self._try(session, mutant, function, original, file)
+        for (mutant, function), status in self.forks.run(self._works(session, file)):
+            self._ended(mutant, function, status)
+        self.outcome.survivors.sort(key=lambda one: one[1].line)
         return True
 
     @pytest.hookimpl(wrapper=True)
@@ -113,16 +179,26 @@ class Runner:
             self.seconds[item] = time.monotonic() - begun
             self.calls[item] = self.recording
 
-    def _try(self, session: pytest.Session, mutant: Mutant, function: str, original: dict[str, Code], file: str) -> None:
-        changed = _codes(compile(mutant.source, file, "exec"))
-        differing = {name for name, code in changed.items() if original.get(name) != code}
-        if differing and all(_is_function(changed[name]) for name in differing):
-            items = [item for item in session.items if any(_calls(self._of(item), name) for name in differing)]
-            status = _in_fork(functools.partial(self._run_patched, items, changed, file), self._limit(items)) if items else 0
-            self.outcome.untested |= set() if items else {function}
-        else:
-            items = session.items
-            status = _in_fork(functools.partial(_run_afresh, self.module, file, mutant.source, session.config.args), self._limit(items) + 60)
+    def _works(self, session: pytest.Session, file: str) -> Iterator[Work[tuple[Mutant, str]]]:
+        """What each mutant's fork does, by the mutant and the function that it is in."""
+        original = _codes(compile(self.source, file, "exec"))
+        spans = list(_spans(self.source))
+        for mutant in sorted(mutants(self.source), key=lambda one: one.line):
+            function = next((name for name, first, last in spans if first <= mutant.line <= last), "<module>")
+            if self.functions not in function:
+                continue
+            changed = _codes(compile(mutant.source, file, "exec"))
+            differing = {name for name, code in changed.items() if original.get(name) != code}
+            if not differing or not all(_is_function(changed[name]) for name in differing):
+                afresh = functools.partial(_run_afresh, self.module, file, mutant.source, session.config.args)
+                yield (mutant, function), afresh, self._limit(session.items) + 60
+            elif items := [item for item in session.items if any(_calls(self._of(item), name) for name in differing)]:
+                yield (mutant, function), functools.partial(self._run_patched, items, changed, file), self._limit(items)
+            else:
+                self.outcome.untested.add(function)
+                self._ended(mutant, function, 0)
+
+    def _ended(self, mutant: Mutant, function: str, status: int | None) -> None:
         if status == 0:
             self.outcome.survivors.append((function, mutant))
             self.watch(f"survived: {self.outcome.module}:{mutant.line} {function}\n    - {mutant.was}\n    + {mutant.becomes}")
@@ -138,8 +214,10 @@ class Runner:
     def _limit(self, items: Iterable[pytest.Item]) -> float:
         return TIMEOUT_SECONDS + TIMEOUT_FACTOR * sum(self.seconds[item] for item in items)
 
-    def _run_patched(self, items: list[pytest.Item], changed: dict[str, Code], file: str) -> None:
+    def _run_patched(self, items: list[pytest.Item], changed: dict[str, Code], file: str, place: Path) -> None:
         self.forked = True
+        # Forks beside each other must not number their directories in the same place.
+        items[0].config._tmp_path_factory._basetemp = place  # type: ignore[attr-defined]
         for found in gc.get_objects():
             if isinstance(found, types.FunctionType) and found.__code__.co_filename == file and found.__qualname__ in changed:
                 found.__code__ = changed[found.__qualname__]
@@ -210,35 +288,9 @@ class _Finder(importlib.abc.MetaPathFinder):
         return importlib.util.spec_from_file_location(fullname, self.file, loader=loader)
 
 
-def _run_afresh(module: str, file: str, source: str, tests: list[str]) -> None:
+def _run_afresh(module: str, file: str, source: str, tests: list[str], place: Path) -> None:
     for name in [one for one in sys.modules if one.startswith((COLLECTION, "tests."))]:
         del sys.modules[name]
     sys.meta_path.insert(0, _Finder(module, file, source))  # type: ignore[arg-type]
-    if pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests]) != pytest.ExitCode.OK:
+    if pytest.main(["-x", "-q", "-p", "no:cacheprovider", f"--basetemp={place}", *tests]) != pytest.ExitCode.OK:
         os._exit(1)
-
-
-def _in_fork(work: Callable[[], None], seconds: float) -> int | None:
-    """The exit status of a fork that does some work; None where it took too long. Its output is dropped, what it started ends with it."""
-    pid = os.fork()
-    if pid == 0:
-        os.setsid()
-        nothing = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nothing, 1)
-        os.dup2(nothing, 2)
-        try:
-            work()
-        except BaseException:
-            os._exit(2)
-        os._exit(0)
-    until = time.monotonic() + seconds
-    pause = 0.002
-    while time.monotonic() < until:
-        ended, status = os.waitpid(pid, os.WNOHANG)
-        if ended:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(pause)
-        pause = min(pause * 1.5, 0.1)
-    os.killpg(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    return None

@@ -77,13 +77,7 @@ def ends_of(host: str, job: Row) -> tuple[PairEnd, PairEnd]:
 def _client_of(receiver: str, server: Row, jobs: t.Iterable[Row]) -> Row | None:
     """The sender's job of the test that a server was one side of; a step has one test of a kind, round and memory between two ends."""
     ends = ends_of(receiver, server)
-    return next(
-        (
-            one for one in jobs
-            if one["peer"] == receiver and one["role"] == "client" and all(one[key] == server[key] for key in ONE_TEST) and ends_of(server["peer"], one) == ends
-        ),
-        None,
-    )  # fmt: skip
+    return next((one for one in jobs if all(one[key] == server[key] for key in ONE_TEST) and ends_of(server["peer"], one) == ends), None)
 
 
 def _test(sender: str, row: Row, rates: Peers) -> PairTest:

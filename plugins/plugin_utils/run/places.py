@@ -21,7 +21,7 @@ def limited_to_places(verdicts: list[Verdict], places: set[str]) -> list[Verdict
         if findings == one.findings:
             kept.append(one)
         else:
-            severity = worst(f.severity or "fail" for f in findings) if findings else "pass"
+            severity = worst(f.severity or "fail" for f in findings)
             kept.append(replace(one, findings=findings, verdict=severity, by_group=dict.fromkeys(one.affects, severity)))
     return kept
 

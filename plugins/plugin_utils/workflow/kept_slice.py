@@ -152,7 +152,7 @@ def _unlike(one: Slice) -> Iterator[str]:
         was = stored.get(name)
         if was == value:
             continue
-        if isinstance(value, list) and isinstance(was, list):
+        if isinstance(was, list):
             yield f"report.json: field {name} is not what state.json and verdicts/ come to{_first_unlike(was, value)}"
         else:
             yield f"report.json: field {name} is {str(was)[:60]!r}, and state.json and verdicts/ come to {str(value)[:60]!r}"

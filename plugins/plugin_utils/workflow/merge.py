@@ -116,7 +116,7 @@ def _unfit(one: Slice, first: Slice, now: datetime, max_age_minutes: float, vers
     """Why a run does not belong to the first one, or proves nothing; whole: a run of one layer over all hosts, which pod_only names."""
     report, run = one.report, f"run {one.name}"
     for key in SAME:
-        if report.get(key) != first.report.get(key) or report.get(key) is None:
+        if report.get(key) != first.report.get(key):
             yield f"{run} has another {key} than run {first.name}: {report.get(key)!r}, not {first.report.get(key)!r}"
     if one.state.layers != first.state.layers and not whole:
         yield f"{run} was run with other layers than run {first.name}"

@@ -236,6 +236,35 @@ def test_a_required_check_that_takes_more_hosts_is_not_proved() -> None:
     assert decide_gates(small_plan(), [few, verdict("gpu02", "skip")], GROUPS, None, {})["rack_01"].state == "not_proved"
 
 
+def test_what_each_host_passes_for_itself_is_not_passed_by_another() -> None:
+    """A check of single hosts that knows nothing to judge one of them by; of a check of several hosts one pass is enough."""
+    few = verdict("gpu01", "skip", words="no threshold is known for this GPU", too_few=True, required=True, check="port_speed")
+    assert decide_gates(small_plan(), [few, replace(few, host="gpu02", verdict="pass", too_few=False)], GROUPS, None, {})["rack_01"].state == "not_proved"
+    pair = replace(few, layer="rdma", check="write_bw_per_rail")
+    assert decide_gates(small_plan(), [pair, replace(pair, host="gpu02", verdict="pass", too_few=False)], GROUPS, None, {})["rack_01"].state == "open"
+
+
+def test_a_layer_of_which_the_platform_reports_nothing_that_is_required_is_not_proved() -> None:
+    plan = small_plan()
+    other = next(one for one in REGISTRY["links"].values() if one.is_required(plan.nodes["gpu01"].values) and one.id != "port_speed")
+    required, optional = [PORT_SPEED, other], next(one for one in REGISTRY["links"].values() if not one.is_required(plan.nodes["gpu01"].values))
+
+    def lacking(check: str, host: str = "gpu01") -> Verdict:
+        return verdict(host, "skip", check=check, unavailable=True, words=f"the driver has no {check}")
+
+    def gate(*verdicts: Verdict) -> t.Any:
+        return decide_gates(plan, verdicts, GROUPS, required, {})["rack_01"]
+
+    both = [lacking(one.id) for one in required]
+    for more in ([], [lacking(optional.id)], [lacking("port_speed", "gpu02")], [verdict("gpu02", check=optional.id)]):
+        found = gate(*both, *more)
+        assert (found.state, found.too_few) == ("not_proved", [(one.id, f"the driver has no {one.id}") for one in required]), more
+    assert gate(lacking("port_speed"), verdict("gpu01", check=other.id)).state == "open"
+    assert gate(lacking("port_speed"), verdict("gpu01", "warn", check=other.id)).state == "open"
+    waived = verdict("gpu01", "skip", check=other.id, waived=({"host": "gpu01"},))
+    assert gate(lacking("port_speed"), waived).too_few == [("port_speed", "the driver has no port_speed")]
+
+
 def test_a_reason_names_the_first_place_and_counts_the_others() -> None:
     def reason(*findings: Finding, host: str | None = "gpu01", word: str = "fail", group: str | None = "rack_01") -> str:
         bad = verdict(host, word, group, findings=findings)

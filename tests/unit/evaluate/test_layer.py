@@ -233,6 +233,39 @@ def test_an_optional_response_that_nobody_understands_is_no_pass(declare, unpars
     assert [one.host for one in found.findings] == [None if scope == "node" else "gpu01"] * unparsed
 
 
+def test_a_response_that_was_understood_in_the_end_is_no_finding(declare) -> None:
+    def port(interface_status, sysctl=None):
+        yield from ()
+
+    declare(port, kind="host")
+    understood = {"status": "ok", "words": "", "rows": [], "evidence": None, "unparsed": True}
+    assert judge({"gpu01": envelope(interface_status=[{"port": "a"}], sysctl=understood)})["port", "gpu01"].verdict == "pass"
+
+
+def test_of_a_member_that_was_not_read_nothing_else_is_reported(declare) -> None:
+    def port(interface_status, sysctl=None):
+        yield from ()
+
+    declare(port, scope="group", kind="host")
+    broken = {"status": "unknown", "words": "not understood", "rows": [], "evidence": None, "unparsed": True}
+    now = {"gpu01": envelope(interface_status=broken, sysctl=broken), "gpu02": envelope(interface_status=[{"port": "a"}])}
+    found = judge(now, members=("gpu01", "gpu02"))["port", "rack_01"]
+    assert [(one.host, one.expected) for one in found.findings] == [("gpu01", "a reading")]
+
+
+@pytest.mark.parametrize("scope", ["node", "group"])
+def test_what_the_driver_of_a_group_cannot_report_is_not_judged(declare, scope) -> None:
+    def port(interface_status):
+        yield Finding("a", "up", "down")
+
+    declare(port, scope=scope, kind="host", meanings=("firmware_settings",))
+    for driver, verdict, unavailable in (("bnxt_en", "skip", True), ("mlx5_core", "fail", False)):
+        rows = [{"netdev": f"ens{number}", "driver": driver, "version": "6.8.0"} for number in range(2)]
+        now = {host: envelope(interface_status=[{"port": "a"}], nic_driver=rows) for host in ("gpu01", "gpu02")}
+        found = judge(now, members=("gpu01", "gpu02"))["port", "gpu01" if scope == "node" else "rack_01"]
+        assert (found.verdict, found.unavailable) == (verdict, unavailable), driver
+
+
 def test_members_with_rails_of_the_same_kind_are_compared_wherever_these_end(declare) -> None:
     def even(ip_link, pod_rails):
         return [Finding(rail["device"], "a name", rail["device"]) for rail in pod_rails if rail["device"] == "odd"]

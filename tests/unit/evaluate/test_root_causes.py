@@ -263,3 +263,47 @@ def test_a_leaf_is_named_where_all_of_its_hosts_are_slow_on_it_and_well_elsewher
     assert set(of_leaf(plan, {host: ["mlx5_0"] for host in every[:3]}).values()) == {None}
     assert set(of_leaf(plan, {host: ["mlx5_0", "mlx5_1"] for host in every}).values()) == {None}
     assert set(of_leaf(plan, {host: ["mlx5_0"] for host in every}, "unknown").values()) == {None}
+
+
+def slow_on(leaf: str | None, *hosts: str, severity: str = "fail") -> list[t.Any]:
+    """A record of a slow rail for each host, on a leaf."""
+    findings = [{"host": host, "where": "mlx5_0", "severity": severity, "leaf": leaf, "cause": None, "fix": None} for host in hosts]
+    return [{"check": "write_bw_per_rail", "host": one["host"], "verdict": severity, "findings": [one]} for one in findings]
+
+
+def blamed(plan: t.Any, records: list[t.Any]) -> list[str]:
+    """The leaf that is compared with each finding's, where a cause was given."""
+    blame_leaves(plan, records)
+    found = [one for record in records for one in record["findings"]]
+    assert all("leaf01" in one["cause"] for one in found if one["fix"])
+    return [one["fix"].split(":")[0] for one in found if one["fix"]]
+
+
+def test_a_leaf_is_named_from_three_hosts_on_and_only_by_what_was_judged(plan) -> None:
+    compare = "Compare leaf01 with leaf02"
+    assert blamed(plan, slow_on("leaf01", "gpu01", "gpu02", "gpu03")) == [compare] * 3, "gpu04 was not tested"
+    assert blamed(plan, slow_on("leaf01", "gpu01", "gpu02")) == []
+    three = slow_on("leaf01", "gpu01", "gpu02", "gpu03")
+    for other in ({"check": "slow_rail", "verdict": "pass"}, {"check": "write_bw_per_rail", "verdict": "unknown"}):
+        assert blamed(plan, [*three, {"host": "gpu04", "findings": [], **other}]) == [compare] * 3, other
+    warned = slow_on("leaf01", "gpu04", severity="warn")
+    assert blamed(plan, [*slow_on("leaf01", "gpu01", "gpu02", "gpu03"), *warned]) == [], "gpu04 is slow, and not so slow that it fails"
+    of_another_check = [{**slow_on("leaf01", "gpu04")[0], "check": "slow_rail"}]
+    assert blamed(plan, [*slow_on("leaf01", "gpu01", "gpu02", "gpu03"), *of_another_check]) == [compare] * 3
+
+
+def test_a_leaf_is_compared_with_the_first_other_one_of_the_same_hosts(plan) -> None:
+    for node in plan.nodes.values():
+        if node.kind == "host":
+            node.values["pod_rails"].append({"device": "mlx5_2", "netdev": "ens2", "gpu": 2, "leaf": "leaf03", "address": None})
+    every = [f"gpu0{number}" for number in range(1, 5)]
+    assert blamed(plan, slow_on("leaf01", *every)) == ["Compare leaf01 with leaf02"] * 4
+    for host in every:
+        del plan.nodes[host].values["pod_rails"][1:]
+    assert blamed(plan, slow_on("leaf01", *every)) == [], "there is no other leaf"
+    plan.nodes["gpu04"].values["pod_rails"] = [{"device": "mlx5_1", "netdev": "ens1", "gpu": 1, "leaf": "leaf02", "address": None}]
+    elsewhere = {"check": "write_bw_per_rail", "host": "gpu04", "verdict": "pass", "findings": []}
+    assert blamed(plan, [*slow_on("leaf01", *every[:3]), elsewhere]) == [], "the other leaf has none of these hosts"
+    for host in every[:3]:
+        plan.nodes[host].values["pod_rails"].append({"device": "mlx5_9", "netdev": "ens9", "gpu": 1, "leaf": None, "address": None})
+    assert blamed(plan, [*slow_on("leaf01", *every[:3]), elsewhere]) == [], "a rail without a leaf is no other leaf"

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import json
+import types
+import typing as t
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -13,6 +15,7 @@ import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import checks
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.gates import Gate
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.plan import Plan
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run import resume_changes
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors import Refused, RunError
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.membership import (
     close_below,
@@ -425,6 +428,29 @@ def test_the_first_layer_of_an_expectation_is_the_lowest_that_uses_it():
     assert found["pod_name"] == "preflight" or "pod_name" not in found
 
 
+def test_an_expectation_by_which_a_check_is_required_is_used_by_its_layer(monkeypatch):
+    def declared(required: t.Any) -> dict[str, t.Any]:
+        return {"one": types.SimpleNamespace(required=required, expectations=(), conditions=())}
+
+    registry = {"preflight": declared(True), "links": declared(("pod_mtu", "pod_name")), "routing": declared("pod_name")}
+    monkeypatch.setattr(resume_changes, "REGISTRY", registry)
+    first_layers.cache_clear()
+    found = first_layers()
+    first_layers.cache_clear()
+    assert (found["pod_name"], found["pod_mtu"]) == ("routing", "links")
+
+
+def test_waivers_of_layers_below_are_compared_as_they_are_meant(plan):
+    def waived(*checks_waived: str) -> Plan:
+        return other(plan, "gpu01", pod_waivers=[{"check": name, "host": "gpu01"} for name in checks_waived])
+
+    for name, first, changed in (("mtu", "links", True), ("crc_clean", "links", False), ("crc_clean", "routing", True), ("no_check_of_ours", "links", True)):
+        found = changes_since(plan, waived(name), ("1", "1"), first)
+        assert [one.split()[0] for one in found] == ["pod_waivers"] * changed, (name, first)
+    turned = other(plan, "gpu01", pod_waivers=[{"host": "gpu01", "check": "mtu"}])
+    assert changes_since(turned, waived("mtu"), ("1", "1"), "links") == [], "the order of keys is no change"
+
+
 def test_a_change_names_the_first_node_and_its_values(plan):
     bare = Plan(plan.nodes, plan.groups, [])
     earlier = Plan({name: replace(node, platform=f"old {name}") for name, node in plan.nodes.items() if name != "gpu01"}, plan.groups, [])
@@ -433,3 +459,5 @@ def test_a_change_names_the_first_node_and_its_values(plan):
     long = other(other(plan, "gpu01", pod_name="a" * 200), "gpu02", pod_name="b" * 200)
     (name,) = [one for one in changes_since(plan, long, ("1", "1"), "links") if one.startswith("pod_name")]
     assert ' was "' + "a" * 79 + " and is " in name
+    (name,) = [one for one in changes_since(long, plan, ("1", "1"), "links") if one.startswith("pod_name")]
+    assert name.endswith(' and is "' + "a" * 79)

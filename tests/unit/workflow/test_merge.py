@@ -9,18 +9,29 @@ import json
 import random
 import shutil
 import typing as t
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors import RunError
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.files import read_json, utc_now, write_json
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory_check import expectations_digest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.pod_only import parse_pod_only
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.slicing import FILE, slice_pod
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.state import gate_state
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import RunStore, collection_version, plan_digest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.kept_slice import read_slice
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.merge import Merged, headline, merge_sliced, merge_slices, render_merged
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.merge import (
+    Merged,
+    headline,
+    merge_sliced,
+    merge_slices,
+    merged_junit,
+    merged_markdown,
+    render_merged,
+)
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.report_files import write_report
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.sliced import read_sliced
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
@@ -337,6 +348,11 @@ def test_what_a_report_has_as_another_text_is_named(good: list[Path]) -> None:
     assert any(reason.endswith(words) for reason in reasons), reasons
 
 
+def test_what_the_other_files_come_to_is_shown_as_far_as_a_line_goes(good: list[Path]) -> None:
+    change(good[0] / "state.json", lambda state: state.update(pod="y" * 100))
+    assert any(reason.endswith(f"state.json and verdicts/ come to {'y' * 60!r}") for reason in merged(good).reasons)
+
+
 def test_paths_between_slices_are_nobodys(tmp_path: Path) -> None:
     one = merged(made(tmp_path, "routing"))
     assert (one.verdict, one.reasons) == ("no_fault_seen", ["paths between hosts of different slices were not tested"])
@@ -362,6 +378,7 @@ def test_a_missing_slice_is_a_no_go(good: list[Path]) -> None:
         ({"opened": "2026-06-15T11:00:00Z"}, "minutes ago, and 60 are allowed"),
         ({"quarantined": {"gpu03": {"group": "rack_01", "layer": "links", "check": "mtu"}}}, "gpu03 is quarantined"),
         ({"plan_digest": "other"}, "plan.json is not the plan that the run was opened with"),
+        ({"plan_digest": ""}, "plan.json is not the plan that the run was opened with"),
     ],
 )
 def test_a_slice_that_does_not_fit_is_a_no_go(edit: dict[str, t.Any], words: str, good: list[Path]) -> None:
@@ -385,6 +402,7 @@ OPENED = datetime(2026, 6, 15, 11, 0, tzinfo=UTC)
         (0, None),
         (3600, None),
         (-1, "was opened 1 s after the time of this merge: the clocks of the controllers disagree"),
+        (-900, "was opened 900 s after the time of this merge: the clocks of the controllers disagree"),
         (3601, "was opened 60 minutes ago"),
         (7200, "was opened 120 minutes ago, and 60 are allowed"),
     ],
@@ -567,3 +585,131 @@ def test_a_terminal_shows_twelve_reasons_and_how_many_more_there_are() -> None:
     assert render_merged("pod", Merged("no_go", words[:12])).count("because") == 12
     printed = render_merged("pod", Merged("no_go", words)).splitlines()
     assert [line.strip() for line in printed[-2:]] == ["because reason lll of its own", "because 1 more reason in merge.json"]
+
+
+def state_of(run: Path, **edit: t.Any) -> None:
+    """Edit a run's state, and build its report again."""
+    change(run / "state.json", lambda state: state.update(edit))
+    book = RunStore(run)
+    write_report(book, book.plan(), book.state())
+
+
+def gate_of(run: Path, layer: str, group: str, state: str) -> None:
+    change(run / "state.json", lambda document: document["gates"][layer][group].update(state=state))
+    state_of(run)
+
+
+def test_a_single_run_over_all_gate_groups_tested_all_paths(tmp_path: Path) -> None:
+    pods = inprocess.Pods(layout.write(tmp_path / "inventory", racks=2, hosts_per_rack=2, spines=2, expectations={"pod_to_layer": "routing"}))
+    pods.climb(pods.pod(), tmp_path / "run")
+    one = merged([tmp_path / "run"])
+    assert (one.verdict, one.reasons, one.up_to_layer) == ("go", [], "routing")
+
+
+@pytest.mark.parametrize(("edit", "words"), [({"depth": "quick"}, "depth quick and mode full"), ({"mode": "passive"}, "depth standard and mode passive")])
+def test_a_depth_and_a_mode_that_prove_less_are_named(edit: dict[str, t.Any], words: str, good: list[Path]) -> None:
+    for place in good:
+        state_of(place, **edit)
+    one = merged(good)
+    assert (one.verdict, one.reasons) == ("no_fault_seen", [f"{words} prove less than a complete run"])
+
+
+def test_a_check_that_one_slice_left_out_is_not_proved(good: list[Path]) -> None:
+    both(good[1], "links", lambda records: records[-1].update(left_out=True))
+    one = merged(good)
+    assert (one.verdict, one.reasons) == ("no_fault_seen", ["depth standard and mode full prove less than a complete run"])
+
+
+def test_the_worst_gate_of_several_judges_is_the_groups(good: list[Path], tmp_path: Path) -> None:
+    for state, worst in (("not_run", "not_run"), ("closed", "closed")):
+        other = tmp_path / state
+        shutil.copytree(good[0], other)
+        gate_of(other, "links", "rack_01", state)
+        assert merged([*good, other]).gates["rack_01"] == {"preflight": "open", "links": worst}
+    assert merged([*good, tmp_path / "not_run", tmp_path / "closed"]).gates["rack_01"]["links"] == "closed"
+
+
+def test_no_layer_is_proved_above_one_that_is_not(good: list[Path]) -> None:
+    found = [read_slice(place) for place in good]
+    found[0].state.gates["preflight"]["rack_01"]["state"] = "not_proved"
+    one = merge_slices(found, datetime.now(UTC), 60, collection_version(), False)
+    assert one.gates["rack_01"] == {"preflight": "not_proved", "links": "open"} and one.up_to_layer is None
+    assert "no layer is proved for every group" in headline("pod", one) and "up to layer" not in headline("pod", one)
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_slices_of_other_layers_are_no_go_whichever_has_more(at: int, good: list[Path]) -> None:
+    state_of(good[at], layers=["preflight"])
+    assert any("was run with other layers than run" in reason for reason in merged(good).reasons)
+
+
+def test_slices_that_evaluated_no_layer_prove_none(good: list[Path]) -> None:
+    for place in good:
+        state_of(place, layers=[])
+    assert merged(good).verdict == "no_go" and "training" in merged(good).gates["rack_01"]
+
+
+def test_of_a_slice_that_disagrees_the_evidence_is_not_evaluated(good: list[Path]) -> None:
+    change(good[0] / "report.json", lambda report: report.update(depth="other"))
+    shutil.rmtree(good[0] / "evidence")
+    assert read_slice(good[0], recheck=True).wrong == read_slice(good[0]).wrong != []
+
+
+@pytest.mark.parametrize(
+    ("only", "recomputed"), [("links", True), ("gpu01", False), ("crc_clean", False), ("mlx5_0", False), ("preflight", False), ("", True)],
+)  # fmt: skip
+def test_gates_are_recomputed_where_whole_layers_were_evaluated(only: str, recomputed: bool, good: list[Path]) -> None:
+    if only:
+        (good[0] / "verdicts" / "preflight.json").unlink()
+        change(good[0] / "state.json", lambda state: state["gates"].pop("preflight"))
+        state_of(good[0], only=only, layers=["links"], focus=asdict(parse_pod_only(RunStore(good[0]).plan(), only)))
+    one = read_slice(good[0])
+    assert (bool(one.gates), one.wrong) == (recomputed, [])
+
+
+JUDGED_TWICE = Merged(
+    "no_go",
+    ["rack_02 is not reached at links"],
+    {"rack_01": ["one", "two"], "rack_02": []},
+    {"rack_01": {"preflight": "open", "links": "open"}, "rack_02": {"preflight": "closed", "links": "not_reached"}},
+    owners={"leaf01": "one"},
+)
+
+
+def test_a_ticket_has_the_reasons_the_gates_the_runs_and_the_owners() -> None:
+    record = {"pod": "pod", "time": "now", "version": "1.2", "slices": [{"run_id": "one", "verdict": "go", "run": "/runs/one"}]}
+    text = merged_markdown(record, JUDGED_TWICE)
+    assert text.endswith("|\n") and text.splitlines()[1:] == [
+        "",
+        "Merged now by collection 1.2.",
+        "",
+        "- rack\\_02 is not reached at links",
+        "",
+        "| gate group | runs | preflight | links |",
+        "| --- | --- | --- | --- |",
+        "| rack\\_01 | one, two | open | open |",
+        "| rack\\_02 | none | closed | not reached |",
+        "",
+        "| run | verdict of the run | directory |",
+        "| --- | --- | --- |",
+        "| one | go | /runs/one |",
+        "",
+        "| switch | run that answers for it |",
+        "| --- | --- |",
+        "| leaf01 | one |",
+    ]
+    without = merged_markdown(record, Merged("go", [], JUDGED_TWICE.runs, JUDGED_TWICE.gates))
+    assert without.splitlines()[3:5] == ["", "| gate group | runs | preflight | links |"] and "switch" not in without
+
+
+def test_a_test_report_has_a_case_for_each_gate() -> None:
+    cases = [
+        (case.get("classname"), case.get("name"), [one.get("message") for one in case.findall("error")])
+        for case in ET.fromstring(merged_junit("pod", JUDGED_TWICE)).iter("testcase")
+    ]
+    assert cases[1:] == [
+        ("preflight", "gate of rack_01", []),
+        ("links", "gate of rack_01", []),
+        ("preflight", "gate of rack_02", ["closed"]),
+        ("links", "gate of rack_02", ["not_reached"]),
+    ]
