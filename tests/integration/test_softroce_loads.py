@@ -134,7 +134,8 @@ def test_what_goes_wrong_under_way_is_reported_for_what_it_is(shaped: Lab) -> No
     rates = {row["item"]: row["gbit_s"] * 1000 for row in output["gpu01"]["write_bw"].rows}
     assert set(rates) == {"rail 0", "rail 4"} and 0 < rates["rail 4"] < RAIL_MBIT_S
     grown = {host: {name: value - before[host][name] for name, value in shaped.counters(host, 4).items()} for host in HOSTS}
-    assert grown["gpu01"]["completer_retry_err"] > 0 and grown["gpu02"]["out_of_seq_request"] > 0, grown
+    # Behind a lost request the next one is out of order, and without its acknowledgement a request comes twice.
+    assert grown["gpu01"]["completer_retry_err"] > 0 and grown["gpu02"]["out_of_seq_request"] + grown["gpu02"]["duplicate_request"] > 0, grown
 
 
 def sent(machines: Lab) -> list[int]:
