@@ -171,6 +171,9 @@ def test_an_end_that_failed_alone_is_not_excused_by_the_other_ends_failures() ->
     of_receiver = blame_end(RECEIVER, FAILING, [FAILING, alone("c>b", SLOW)], [FAILING, of("a>c", SLOW), of("a>d", SLOW)], 350.0)
     assert of_receiver == Blame("rail", "a mlx5_0 has not passed with anyone either")
     excused = blame_end(RECEIVER, FAILING, [FAILING, alone("b>c", SLOW)], [FAILING, of("a>c", SLOW), of("a>d", SLOW)], 350.0)
+    pair = alone("a>b", SLOW)
+    with_a_alone = blame_end(RECEIVER, FAILING, [FAILING, pair], [FAILING, pair, of("a>c", SLOW), of("a>d", SLOW)], 350.0)
+    assert with_a_alone == excused, "the pair alone tells nothing of one end"
     assert excused == Blame(None, "a fails with other hosts too, b with fewer")
 
 
