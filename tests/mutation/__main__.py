@@ -49,7 +49,7 @@ def mutate(path: Path, function: str, tests: list[str], beside: int) -> int:
     with contextlib.redirect_stdout(io.StringIO()) as output, tempfile.TemporaryDirectory() as place:
         options = ["-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-profile=mutation"]
         kept = [f"--basetemp={place}/tests", "-o", "tmp_path_retention_policy=none"]
-        status = pytest.main([*options, *kept, *tests], plugins=[runner])
+        status = pytest.main([*options, *kept, *tests], plugins=[runner, runner.shared])
     if status != pytest.ExitCode.OK:
         raise SystemExit(f"{output.getvalue()}\n{path}: pytest ended with {status!r}")
     outcome = runner.outcome

@@ -55,6 +55,33 @@ class Outcome:
     untested: set[str] = field(default_factory=set)
 
 
+class SharedFixtures:
+    """A pytest plugin that gives forks what fixtures of whole modules made before: a pod's run that took half a minute is made once.
+
+    Only of fixtures that called nothing of the mutated module, and that nothing follows.
+    """
+
+    def __init__(self) -> None:
+        self.values: dict[tuple[str, str, object], object] = {}
+        self.given = False
+
+    def keep(self, fixturedef: pytest.FixtureDef[t.Any], request: pytest.FixtureRequest, value: object) -> None:
+        """What a fixture made that may be given to forks."""
+        if fixturedef.scope != "function" and not inspect.isgeneratorfunction(fixturedef.func):
+            self.values[self._key(fixturedef, request)] = value
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[t.Any], request: pytest.FixtureRequest) -> object:
+        """The value that was kept; None leaves it to pytest."""
+        value = self.values.get(self._key(fixturedef, request)) if self.given else None
+        if value is not None:
+            fixturedef.cached_result = (value, fixturedef.cache_key(request), None)  # type: ignore[arg-type]
+        return value
+
+    def _key(self, fixturedef: pytest.FixtureDef[t.Any], request: pytest.FixtureRequest) -> tuple[str, str, object]:
+        return fixturedef.baseid, fixturedef.argname, getattr(request, "param_index", 0)
+
+
 class Forks:
     """Runs works in forks, at most so many at a time; their output is dropped, and what they started ends with them."""
 
@@ -130,6 +157,7 @@ class Runner:
         self.failed = False
         self.forked = False
         self.forks = Forks(beside)
+        self.shared = SharedFixtures()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -146,11 +174,14 @@ class Runner:
         return True
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[t.Any]) -> t.Generator[None, object, object]:
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[t.Any], request: pytest.FixtureRequest) -> t.Generator[None, object, object]:
         """Calls of a fixture that several tests share are those of each of them."""
         outer, self.recording = self.recording, set()
         try:
-            return (yield)
+            value = yield
+            if not self.recording and not self.forked:
+                self.shared.keep(fixturedef, request, value)
+            return value
         finally:
             self.of_fixture.setdefault(fixturedef.argname, set()).update(self.recording)
             self.recording = outer | self.recording
@@ -215,7 +246,7 @@ class Runner:
         return TIMEOUT_SECONDS + TIMEOUT_FACTOR * sum(self.seconds[item] for item in items)
 
     def _run_patched(self, items: list[pytest.Item], changed: dict[str, Code], file: str, place: Path) -> None:
-        self.forked = True
+        self.forked = self.shared.given = True
         # Forks beside each other must not number their directories in the same place.
         items[0].config._tmp_path_factory._basetemp = place  # type: ignore[attr-defined]
         for found in gc.get_objects():

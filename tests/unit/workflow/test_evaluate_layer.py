@@ -153,3 +153,23 @@ def test_nodes_of_the_groups_in_scope_are_counted(pods: inprocess.Pods, tmp_path
         "rack_02": {"out_of_scope": 3},
         "shared": {"skip": 10},
     }
+
+
+def counts(run: Path, layer: str, group: str) -> dict[str, int]:
+    """Of how many nodes of a group a layer came to what."""
+    return {word: number for word, number in RunStore(run).verdicts()[layer]["counts"][group].items() if number}
+
+
+def test_nodes_that_were_not_reached_are_counted_apart_from_those_out_of_scope(pods: inprocess.Pods, tmp_path: Path) -> None:
+    pods.climb(pods.pod(["trust_pcp"]), tmp_path / "all")
+    assert counts(tmp_path / "all", "links", "rack_01") == {"not_reached": 3} and counts(tmp_path / "all", "links", "rack_02") == {"pass": 3}
+    pods.climb(pods.pod(), tmp_path / "one", groups=["rack_02"])
+    assert counts(tmp_path / "one", "links", "rack_01") == {"out_of_scope": 3} and counts(tmp_path / "one", "links", "rack_02") == {"pass": 3}
+
+
+@pytest.mark.parametrize(
+    ("only", "state"), [("leaf03", "closed"), ("links", "closed"), ("leaf03:Ethernet3/1", "closed"), ("leaf03:Ethernet1/1", "open")],
+)  # fmt: skip
+def test_a_place_limits_what_is_found_and_a_node_or_a_layer_does_not(only: str, state: str, pods: inprocess.Pods, tmp_path: Path) -> None:
+    pods.climb(pods.pod(["crc_grows"]), tmp_path / "run", only=only)
+    assert states(tmp_path / "run", "links")["rack_01"] == state
