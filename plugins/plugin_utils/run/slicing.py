@@ -108,7 +108,6 @@ def _parts(plan: Plan, units: t.Sequence[t.Sequence[str]], number: int) -> list[
         while at + taken < len(units) - (left - 1) and (taken == 0 or size + sizes[at + taken] / 2 <= wanted):
             size += sizes[at + taken]
             taken += 1
-        taken = len(units) - at if left == 1 else taken
         parts.append([group for unit in units[at : at + taken] for group in unit])
         at += taken
     return parts

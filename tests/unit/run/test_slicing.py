@@ -94,10 +94,12 @@ def test_a_spine_beside_others_is_not_the_one_way(tmp_path: Path) -> None:
     without = [cable for cable in whole.cables if {cable.a.node, cable.b.node} != {leaf, "spine02"}]
     assert len(without) < len(whole.cables)
     assert only_spines(Plan(whole.nodes, whole.groups, without), list(whole.groups)) == {"spine01"}, "this leaf reaches the others by spine01 alone"
-    whole.rails()[0]["leaf"] = "not_in_the_plan"
-    host = whole.nodes[next(iter(next(iter(whole.groups.values()))))]
-    host.values["pod_rails"][0]["leaf"] = "not_in_the_plan"
-    assert only_spines(Plan(whole.nodes, whole.groups, whole.cables), list(whole.groups)) == set()
+    rail = whole.nodes["gpu01"].values["pod_rails"][0] | {"leaf": "not_in_the_plan"}
+    whole.nodes["gpu01"].values["pod_rails"][0] = rail
+    cables = [cable for cable in whole.cables if ("gpu01", rail["netdev"]) not in {(end.node, end.port) for end in (cable.a, cable.b)}]
+    unplanned = Plan(whole.nodes, whole.groups, cables)
+    assert unplanned.rails()[0]["leaf"] == "not_in_the_plan"
+    assert only_spines(unplanned, list(whole.groups)) == set()
 
 
 def grouped(into: Path, *sizes: int) -> Plan:
@@ -155,6 +157,13 @@ def test_two_slices_have_one_seam_that_loads_in_both_directions(tmp_path: Path) 
     both = slices_loaded(whole, sliced, ["rack_01", "rack_02"])
     assert both == slices_loaded(whole, sliced, ["rack_02", "rack_01"]) == ({frozenset({"slice_1", "slice_2"})}, set(range(8)))
     assert slices_loaded(whole, sliced, ["rack_01"]) == (set(), set()) and slices_pinged(whole, sliced, ["rack_01"]) == set()
+
+
+def test_slices_meet_whichever_of_them_sends(tmp_path: Path) -> None:
+    """Of one host each: the pairs of a sampled schedule are met once, and in a round the later host may come first."""
+    whole = plan(tmp_path, racks=3, hosts_per_rack=1)
+    met = slices_loaded(whole, slice_pod(whole, 3, "d", "v", TIME), list(whole.groups))[0]
+    assert met == {frozenset(pair) for pair in itertools.combinations(("slice_1", "slice_2", "slice_3"), 2)}
 
 
 def test_slices_have_met_only_where_they_are_pinged_and_loaded(tmp_path: Path) -> None:
