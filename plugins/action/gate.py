@@ -11,6 +11,7 @@ from pathlib import Path
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import LAYERS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_base import RunAction, RunOnce
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.evaluate_layer import evaluate_layer
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.silent_nodes import silent_of
 
 
 class ActionModule(RunOnce, RunAction):
@@ -31,8 +32,5 @@ class _Silent:
         self.task_vars = task_vars
 
     def __call__(self, node: str) -> str | None:
-        read = self.task_vars["hostvars"][node].get("pyramid_read") if node in self.task_vars.get("hostvars", {}) else None
-        if not isinstance(read, dict) or not (read.get("failed") or read.get("unreachable")):
-            return None
-        words = " ".join(str(read.get("msg", "")).split()).removeprefix("Task failed: ")
-        return ("unreachable: " if read.get("unreachable") else "") + words[:300]
+        own = self.task_vars["hostvars"][node] if node in self.task_vars.get("hostvars", {}) else {}
+        return silent_of(own.get("pyramid_read"), node)

@@ -33,14 +33,13 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.table im
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow import console
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.console import show
 
-READ = "gpufabric.pyramid.read"
+READ = "gpufabric.pyramid.read_nodes"
 GATE = "gpufabric.pyramid.gate"
 VERDICT = "gpufabric.pyramid.verdict"
-PARTS = 4
 
 
 class CallbackModule(CallbackBase):
-    """Prints a line when a quarter of the nodes has answered, and at each gate."""
+    """Prints a line at each reading of the nodes, and at each gate; how far a reading is, its task prints."""
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "aggregate"
@@ -50,7 +49,7 @@ class CallbackModule(CallbackBase):
     def __init__(self) -> None:
         super().__init__()
         console.progress_shown = True
-        self._answered, self._asked, self._reads = 0, 0, True
+        self._reads = True
         self._taking_part: dict[str, dict[str, bool]] = {}
         self._report: str | None = None
 
@@ -62,21 +61,18 @@ class CallbackModule(CallbackBase):
         gc.freeze()
 
     def v2_playbook_on_task_start(self, task: t.Any, is_conditional: bool) -> None:
-        """Begin to count the nodes of a reading task."""
+        """Print what is read."""
         if self._reads and _counted(task):
             # One role serves all layers, and its argument of the task is a template.
             layer = task.get_vars().get("layer_name", task.args.get("layer"))
-            self._answered, self._asked = 0, len(self._taking_part.get(layer, ()))
-            show(f"{layer}: reading {self._asked} nodes ({task.get_name().rpartition(' : ')[2]})")
+            show(f"{layer}: reading {len(self._taking_part.get(layer, ()))} nodes ({task.get_name().rpartition(' : ')[2]})")
 
     def v2_runner_on_ok(self, result: t.Any) -> None:
-        """Count an answer, or report a gate."""
+        """Report a gate."""
         action, result_values = result._task.action, result._result
         if isinstance(result_values.get("taking_part"), dict):
             self._taking_part, self._reads = result_values["taking_part"], result_values["reads"]
-        if _counted(result._task):
-            self._count(result_values)
-        elif action == GATE:
+        if action == GATE:
             gates = result_values["gates"]
             closed = [group for group, gate in gates.items() if gate != "open"]
             words = (
@@ -90,22 +86,6 @@ class CallbackModule(CallbackBase):
             show(f"{result_values['layer']}: {words} ({on} of {len(gates)} groups continue)")
         elif action == VERDICT:
             self._report = result_values["pyramid_report"]
-
-    def v2_runner_on_failed(self, result: t.Any, ignore_errors: bool = False) -> None:
-        """A node that could not be read has answered nothing, and is counted."""
-        if _counted(result._task):
-            self._count({"answered": False})
-
-    def v2_runner_on_unreachable(self, result: t.Any) -> None:
-        """As a failed one."""
-        if _counted(result._task):
-            self._count({"answered": False})
-
-    def _count(self, result_values: dict[str, t.Any]) -> None:
-        self._answered += 1
-        step = max(1, self._asked // PARTS)
-        if self._asked and (self._answered % step == 0 or self._answered == self._asked):
-            show(f"  {self._answered} of {self._asked} nodes done")
 
     def v2_playbook_on_stats(self, stats: t.Any) -> None:
         """The last words of a run are its table."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import threading
 import typing as t
 from pathlib import Path
 
@@ -20,18 +21,35 @@ def end_clients_on_exit() -> t.Iterator[None]:
     except Exception:
         raise
     except BaseException:
-        end_children()
+        end_children(None if threading.current_thread() is threading.main_thread() else threading.get_native_id())
         raise
 
 
-def end_children() -> None:
-    """End the clients of this worker that still wait for a host or a switch, with all that they started: it has no other descendants."""
-    waiting = [os.getpid()]
-    while waiting:
-        pid = waiting.pop()
-        for path in Path(f"/proc/{pid}/task").glob("*/children"):
+def end_children(thread: int | None = None) -> None:
+    """End the clients of this worker that still wait for a host or a switch, with all that they started: it has no other descendants.
+
+    thread: the kernel's number of the thread whose clients alone are ended.
+    """
+    for pid in descendants(thread):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def descendants(thread: int | None = None) -> t.Iterator[int]:
+    """The processes that this one, or one of its threads, has started, and what these have started."""
+    found = _children(os.getpid(), thread)
+    while found:
+        pid = found.pop()
+        found += _children(pid)
+        yield pid
+
+
+def _children(pid: int, thread: int | None = None) -> list[int]:
+    found: list[int] = []
+    # It may end while it is looked at.
+    with contextlib.suppress(OSError):
+        tasks = Path(f"/proc/{pid}/task")
+        for one in [tasks / str(thread)] if thread else list(tasks.iterdir()):
             with contextlib.suppress(OSError):
-                waiting += [int(child) for child in path.read_text(encoding="ascii").split()]
-        if pid != os.getpid():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+                found += [int(child) for child in (one / "children").read_text(encoding="ascii").split()]
+    return found

@@ -30,10 +30,11 @@ from ..readings import ParseError
 from ..readings.parsing import parse_source
 from .end_clients import end_children
 from .host_commands import command_results, host_request
-from .limits import MOST_BYTES, SESSION_GRACE_SECONDS, TooLong, within_limits
+from .limits import MOST_BYTES, SESSION_GRACE_SECONDS, TooLong, clients_write_too_much, grows_too_much, within_limits
 from .programs import _no_answer, _python, program_with_request
 from .queries import queries_for
 from .responses import reading_result
+from .turns import waiting
 from .types import CommandResult, Query
 
 # The reading by which a switch without Python reports its last boot; it is asked first.
@@ -114,7 +115,7 @@ def _exec(action: t.Any, node: Values, asks: list[Query], _task_vars: Values) ->
             # One byte more says that it was more.
             return rc, stdout[: MOST_BYTES + 1], stderr[:MOST_BYTES]
 
-        rc, stdout, stderr = within_limits(read, seconds, os.getpid(), end_children)
+        rc, stdout, stderr = within_limits(read, seconds, clients_write_too_much, end_children)
         return rc, to_text(stdout, errors="surrogate_or_replace"), to_text(stderr, errors="surrogate_or_replace")
 
     return _run_in_order(node, asks, send)
@@ -125,7 +126,8 @@ def read_by_session(action: t.Any, node: Values, asks: list[Query], _task_vars: 
     connection = Connection(action._connection.socket_path)
     try:
         # The session opens with its first use; a refused login is one silent node, and is not tried again for each command.
-        connection.get_prompt()
+        with waiting():
+            connection.get_prompt()
     except ConnectionError as error:
         return NodeResponse(False, str(error))
 
@@ -141,8 +143,10 @@ def read_by_session(action: t.Any, node: Values, asks: list[Query], _task_vars: 
 
     def send(command: str, seconds: int) -> tuple[int, str, str]:
         try:
-            connection.set_option("persistent_command_timeout", seconds)
-            return 0, to_text(within_limits(lambda: connection.get(command=command), seconds + SESSION_GRACE_SECONDS, reader, end)), ""
+            with waiting():
+                connection.set_option("persistent_command_timeout", seconds)
+            limit = seconds + SESSION_GRACE_SECONDS
+            return 0, to_text(within_limits(lambda: connection.get(command=command), limit, grows_too_much(reader), lambda _thread: end())), ""
         except ConnectionError as error:
             if "timeout" in str(error):
                 # Its session would go on with the rest of this response.

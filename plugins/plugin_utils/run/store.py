@@ -131,4 +131,5 @@ class RunStore(RunReader):
             "failover": bool(values["pod_failover"]) and not (state.replay or no_load_reason(values, state.check_mode)),
             "idle_seconds": 0 if state.replay else idle,
             "read_timeout_seconds": values["pod_read_timeout_seconds"],
+            "connections_max": values["pod_connections_max"],
         }

@@ -1,0 +1,26 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Nodes that were asked and could not be read at all: the words of whoever tried."""
+
+from __future__ import annotations
+
+import typing as t
+
+Values = t.Mapping[str, t.Any]
+MOST_CHARACTERS = 300
+
+
+def words_of(result: Values) -> str | None:
+    """Why a task got nothing from its node; None where it did."""
+    if not (result.get("failed") or result.get("unreachable")):
+        return None
+    words = " ".join(str(result.get("msg", "")).split()).removeprefix("Task failed: ")
+    return ("unreachable: " if result.get("unreachable") else "") + words[:MOST_CHARACTERS]
+
+
+def silent_of(registered: object, node: str) -> str | None:
+    """Of what the task that read all nodes registered, why a node was not read; None where nothing says so."""
+    if not isinstance(registered, dict):
+        return None
+    return t.cast("dict[str, str]", registered.get("silent", {})).get(node) or words_of(registered)

@@ -1,0 +1,45 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One task reads all nodes, each with its own variables and over its own connection, as a task of that node would."""
+
+from __future__ import annotations
+
+import re
+
+import yaml
+
+
+def of_host(pod, host: str, **variables: object) -> None:
+    """Give a host variables of its own."""
+    place = pod.inventory / "host_vars" / host
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "own.yml").write_text(yaml.safe_dump(variables), encoding="utf-8")
+
+
+def test_each_node_has_its_own_variables_and_what_is_wrong_with_them_is_its_own(pod) -> None:
+    of_host(pod, "gpu01", ansible_python_interpreter="/nonexistent/{{ 'py' ~ 'thon' }}")
+    of_host(pod, "gpu02", ansible_become="{{ nowhere_defined }}")
+    of_host(pod, "gpu03", ansible_connection="ssh", ansible_host="127.0.0.1", ansible_port=1)
+    climb = pod.climb("-e", "pod_to_layer=preflight")
+    assert climb.rc == 2 and climb.not_well() == {"answered": "unknown"}
+    output = " ".join(climb.output.split())
+    assert "/nonexistent/python on the node ended with status 127" in output
+    assert "'nowhere_defined' is undefined" in output
+    assert re.search(r"gpu03: unreachable: .*port 1: Connection refused", output)
+    for host in ("gpu01", "gpu02", "gpu03"):
+        assert re.search(rf"^{host} +: .*failed=1 ", climb.output, re.MULTILINE), "the recap names it"
+
+
+def test_verbosity_shows_what_is_done_on_each_node(pod) -> None:
+    output = pod.climb("-vvv", "-e", "pod_to_layer=preflight").output
+    hosts = {host for host in ("gpu01", "gpu02", "gpu03", "gpu04") if re.search(rf"<{host}> EXEC .*-SE -", output)}
+    assert len(hosts) == 4, output[-2000:]
+
+
+def test_a_task_timeout_of_the_user_ends_no_reading(pod, monkeypatch) -> None:
+    monkeypatch.setenv("ANSIBLE_TASK_TIMEOUT", "1")
+    # One node after the other: all of them take longer.
+    climb = pod.climb("-e", "pod_to_layer=preflight", "-f", "1")
+    assert "Timed out after 1 second" not in " ".join(climb.output.split())
+    assert climb.gate("preflight", "rack_01") == "open", climb.output[-3000:]
