@@ -39,9 +39,15 @@ def reader(inventory: Path) -> str:
     tasks = [
         {"name": "Open the run", "gpufabric.pyramid.open_run": None, "run_once": True, "register": "pyramid_gate"},
         {
-            "name": "Read the node",
-            "gpufabric.pyramid.read": {"run_dir": "{{ pyramid_gate.run_dir }}", "layer": "preflight"},
-            "when": "'gpu_hosts' in group_names",
+            "name": "Read the hosts",
+            "gpufabric.pyramid.read_nodes": {
+                "run_dir": "{{ pyramid_gate.run_dir }}",
+                "layer": "preflight",
+                "nodes": "{{ groups.gpu_hosts }}",
+                "seconds": "{{ pyramid_gate.read_timeout_seconds }}",
+                "connections": "{{ pyramid_gate.connections_max }}",
+            },
+            "run_once": True,
         },
     ]
     return _playbook(inventory, "reader.yml", "gpu_hosts:leaves:spines", tasks)

@@ -64,10 +64,12 @@ def wait_outside_turn(connection: t.Any) -> None:
     """Let other threads work while this connection plugin waits for its node."""
     for name in WAITS:
         if (method := getattr(connection, name, None)) is not None:
-            setattr(connection, name, _outside(method))
+            setattr(connection, name, outside_turn(method))
 
 
-def _outside(method: t.Callable[..., t.Any]) -> t.Callable[..., t.Any]:
+def outside_turn(method: t.Callable[..., t.Any]) -> t.Callable[..., t.Any]:
+    """The same, and other threads work meanwhile."""
+
     @functools.wraps(method)
     def call(*given: t.Any, **named: t.Any) -> t.Any:
         with waiting():

@@ -16,10 +16,11 @@ import typing as t
 from ansible import context
 from ansible.config.manager import ensure_type
 from ansible.constants import config
+from ansible.executor import task_executor
 from ansible.executor.task_executor import TaskExecutor
 from ansible.playbook.task import Task
 
-from ..collect.turns import wait_outside_turn
+from ..collect.turns import outside_turn, wait_outside_turn
 
 Values = dict[str, t.Any]
 
@@ -45,6 +46,8 @@ class TaskOfNodes:
         # No time limit of Ansible's: it is an alarm of the process.
         self.document = {"name": own.name, action: arguments, "timeout": 0}
         self.play = own.play
+        # A session of network_cli takes a second to open. The process that this changes is a worker, and ends with its task.
+        task_executor.start_connection = outside_turn(task_executor.start_connection)
         self.nodes = [host.name for host in self._inventory().get_hosts(self.play.hosts)]
 
     def run(self, node: str) -> Values:
