@@ -5,9 +5,20 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import os
 import re
+import signal
+import time
+from pathlib import Path
 
 import yaml
+
+SLOW = """#!/bin/sh
+echo $$ > "{place}/waits.new" && mv "{place}/waits.new" "{place}/waits"
+while [ ! -e "{place}/go" ]; do sleep 0.05; done
+exec python3 "$@"
+"""
 
 
 def of_host(pod, host: str, **variables: object) -> None:
@@ -43,3 +54,30 @@ def test_a_task_timeout_of_the_user_ends_no_reading(pod, monkeypatch) -> None:
     climb = pod.climb("-e", "pod_to_layer=preflight", "-f", "1")
     assert "Timed out after 1 second" not in " ".join(climb.output.split())
     assert climb.gate("preflight", "rack_01") == "open", climb.output[-3000:]
+
+
+def reader_of(pid: int) -> int:
+    """The process of ansible-playbook that a client is of: its nearest ancestor that is one."""
+    while "ansible-playbook" not in Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8", errors="replace"):
+        pid = int(Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[1])
+    return pid
+
+
+def test_nodes_of_a_process_that_is_killed_are_unknown_by_name(pod, tmp_path) -> None:
+    slow = tmp_path / "slow"
+    slow.write_text(SLOW.format(place=tmp_path), encoding="utf-8")
+    slow.chmod(0o755)
+    of_host(pod, "gpu01", ansible_python_interpreter=str(slow))
+    with concurrent.futures.ThreadPoolExecutor(1) as beside:
+        climb = beside.submit(pod.climb, "-e", "pod_to_layer=preflight")
+        until = time.monotonic() + 60
+        while not (tmp_path / "waits").exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        reader = reader_of(int((tmp_path / "waits").read_text(encoding="ascii")))
+        os.kill(reader, signal.SIGKILL)
+        (tmp_path / "go").touch()
+        ended = climb.result(timeout=120)
+    assert ended.rc == 2 and ended.not_well() == {"answered": "unknown"}
+    assert "the process that worked for it ended with status -9 and no result of" in " ".join(ended.output.split())
+    named = {one["host"] for one in ended.report["verdicts"] if one["check"] == "answered" and one["verdict"] == "unknown"}
+    assert "gpu01" in named

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
 
+from ..text.folded_reasons import fold_reasons
 from ..text.ranges import ranges
 from .action_base import RunAction, RunOnce, Values
 from .console import show
@@ -48,8 +49,9 @@ class NodesAction(RunOnce, RunAction):
                 silent[node] = words
             if self.progress(given) and (done % max(1, len(nodes) // PARTS) == 0 or done == len(nodes)):
                 show(f"  {done} of {len(nodes)} nodes done")
-        for words in dict.fromkeys(silent.values()):
-            show(f"  {ranges([node for node, its in silent.items() if its == words])}: {words}")
+        reasons = [f"{ranges([node for node in silent if silent[node] == words])}: {words}" for words in dict.fromkeys(silent.values())]
+        for reason in fold_reasons(reasons, nodes):
+            show(f"  {reason}")
         return {"nodes": len(nodes), "silent": silent}
 
     def progress(self, given: Values) -> bool:
