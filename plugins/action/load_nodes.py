@@ -7,23 +7,13 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.planners import PLANNERS
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.parsing import preload
+from ansible_collections.gpufabric.pyramid.plugins.action.load import ActionModule as Load
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.nodes_action import NodesAction
-
-# Paid once, before the processes that load are forked.
-preload()
 
 
 class ActionModule(NodesAction):
     """One task for all hosts: each of them is loaded as by gpufabric.pyramid.load."""
 
     EACH = "gpufabric.pyramid.load"
-    ARGUMENTS: t.ClassVar[dict[str, t.Any]] = {
-        "layer": {"type": "str", "choices": list(PLANNERS)},
-        "step": {"type": "int", "default": 0},
-        "state": {"type": "str", "required": True, "choices": ["reserved", "started", "watched", "collected", "released"]},
-        "due": {"type": "float"},
-        **NodesAction.OWN,
-    }
-    RULES: t.ClassVar[dict[str, t.Any]] = {"required_if": [("state", state, ("layer",)) for state in ("reserved", "started", "watched", "collected")]}
+    ARGUMENTS: t.ClassVar[dict[str, t.Any]] = {**Load.ARGUMENTS, **NodesAction.OWN}
+    RULES: t.ClassVar[dict[str, t.Any]] = Load.RULES

@@ -7,26 +7,16 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import LAYERS
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.parsing import preload
+from ansible_collections.gpufabric.pyramid.plugins.action.read import ActionModule as Read
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.nodes_action import NodesAction
-
-# Paid once, before the processes that read are forked.
-preload()
 
 
 class ActionModule(NodesAction):
     """One task for all nodes: each of them is read as by gpufabric.pyramid.read."""
 
     EACH = "gpufabric.pyramid.read"
-    ARGUMENTS: t.ClassVar[dict[str, t.Any]] = {
-        "layer": {"type": "str", "required": True, "choices": list(LAYERS)},
-        "phase": {"type": "str", "choices": ["before", "idle", "during", "now"], "default": "now"},
-        "sample": {"type": "int"},
-        "since": {"type": "float"},
-        **NodesAction.OWN,
-    }
-    RULES: t.ClassVar[dict[str, t.Any]] = {"required_if": [("phase", "during", ("sample", "since"))]}
+    ARGUMENTS: t.ClassVar[dict[str, t.Any]] = {**Read.ARGUMENTS, **NodesAction.OWN}
+    RULES: t.ClassVar[dict[str, t.Any]] = Read.RULES
 
     def progress(self, given: dict[str, t.Any]) -> bool:
         """The samples under load are reported by the progress of the load."""

@@ -17,7 +17,7 @@ description:
   - What the processes printed becomes readings of the run.
   - A host is loaded for one run at a time. All hosts of a load are reserved before one of them is loaded; other runs, of whatever controller
     and login, respect the reservation, which every look renews and which expires by the host's own clock.
-extends_documentation_fragment: [gpufabric.pyramid.step, gpufabric.pyramid.run]
+extends_documentation_fragment: [gpufabric.pyramid.loading, gpufabric.pyramid.step, gpufabric.pyramid.run]
 attributes:
   check_mode:
     support: full
@@ -25,25 +25,6 @@ attributes:
   diff_mode:
     support: none
     description: It changes no configuration.
-options:
-  layer:
-    description: The layer; needed unless O(state=released).
-    type: str
-    choices: [routing, congestion, rdma, collectives, training]
-  step:
-    description: The number of the step that M(gpufabric.pyramid.plan_load) planned.
-    type: int
-    default: 0
-  state:
-    description:
-      - V(reserved) reserves the host, V(started) starts the load, V(watched) reads its state and keeps it alive, V(collected) waits for its end
-        and keeps what it printed, V(released) ends the reservation.
-    type: str
-    required: true
-    choices: [reserved, started, watched, collected, released]
-  due:
-    description: When this look was planned, in seconds since the epoch; a look that is late lets jobs start for longer until the next one.
-    type: float
 """
 
 EXAMPLES = r"""

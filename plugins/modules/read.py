@@ -14,21 +14,7 @@ description:
   - Asks a node all commands of a layer in one round trip, parses the answers on the controller, and keeps evidence and rows in the run directory.
   - What could not be read is not a failure of the task; the gate makes it an unknown verdict.
   - Where a connection cannot pipe the reader to the node's Python, M(gpufabric.pyramid.side_by_side) takes its place.
-extends_documentation_fragment: [gpufabric.pyramid.step, gpufabric.pyramid.reads, gpufabric.pyramid.run, gpufabric.pyramid.run.layer]
-options:
-  phase:
-    description:
-      - V(before) reads what the layer compares with, and starts what its probes need; V(idle) reads once more just before the loads.
-      - V(during) is one sample under load.
-    type: str
-    default: now
-    choices: [before, idle, during, now]
-  sample:
-    description: The number of a sample under load.
-    type: int
-  since:
-    description: When the loads began, in seconds since the epoch, for a sample under load.
-    type: float
+extends_documentation_fragment: [gpufabric.pyramid.phase, gpufabric.pyramid.step, gpufabric.pyramid.reads, gpufabric.pyramid.run, gpufabric.pyramid.run.layer]
 """
 
 EXAMPLES = r"""

@@ -15,33 +15,13 @@ description:
   - Each node is reached over its own connection with its own variables, as a task of that node would reach it.
   - As many processes work as the controller has cores, C(--forks) at most.
   - A node that could not be read is not a failure of the task; the gate makes it an unknown verdict.
-extends_documentation_fragment: [gpufabric.pyramid.step, gpufabric.pyramid.reads, gpufabric.pyramid.run, gpufabric.pyramid.run.layer]
-options:
-  phase:
-    description:
-      - V(before) reads what the layer compares with, and starts what its probes need; V(idle) reads once more just before the loads.
-      - V(during) is one sample under load.
-    type: str
-    default: now
-    choices: [before, idle, during, now]
-  sample:
-    description: The number of a sample under load.
-    type: int
-  since:
-    description: When the loads began, in seconds since the epoch, for a sample under load.
-    type: float
-  nodes:
-    description: The nodes, where not all that are left in the play are meant.
-    type: list
-    elements: str
-  seconds:
-    description: How long one node may take. A task's C(timeout) would end the reading of all nodes.
-    type: int
-    required: true
-  connections:
-    description: How many nodes are read at a time; C(--forks) given on the command line and C(throttle) lower it.
-    type: int
-    required: true
+extends_documentation_fragment:
+  - gpufabric.pyramid.nodes
+  - gpufabric.pyramid.phase
+  - gpufabric.pyramid.step
+  - gpufabric.pyramid.reads
+  - gpufabric.pyramid.run
+  - gpufabric.pyramid.run.layer
 """
 
 EXAMPLES = r"""
