@@ -9,15 +9,16 @@ import concurrent.futures
 import os
 import re
 import signal
+import sys
 import time
 from pathlib import Path
 
 import yaml
 
 SLOW = """#!/bin/sh
-echo $$ > "{place}/waits.new" && mv "{place}/waits.new" "{place}/waits"
-while [ ! -e "{place}/go" ]; do sleep 0.05; done
-exec python3 "$@"
+echo $$ > "{place}/waits.new" && /bin/mv "{place}/waits.new" "{place}/waits"
+while [ ! -e "{place}/go" ]; do /bin/sleep 0.05; done
+exec {python} "$@"
 """
 
 
@@ -65,7 +66,7 @@ def reader_of(pid: int) -> int:
 
 def test_nodes_of_a_process_that_is_killed_are_unknown_by_name(pod, tmp_path) -> None:
     slow = tmp_path / "slow"
-    slow.write_text(SLOW.format(place=tmp_path), encoding="utf-8")
+    slow.write_text(SLOW.format(place=tmp_path, python=sys.executable), encoding="utf-8")
     slow.chmod(0o755)
     of_host(pod, "gpu01", ansible_python_interpreter=str(slow))
     with concurrent.futures.ThreadPoolExecutor(1) as beside:
