@@ -68,9 +68,9 @@ class _Process:
     def lost(self) -> t.Iterator[tuple[str, Values]]:
         """Its nodes without a result, once it has ended."""
         _pid, status = os.waitpid(self.pid, 0)
-        among = counted(len(self.nodes), "node")
+        ended = f"ended with status {os.waitstatus_to_exitcode(status)} and no result of {counted(len(self.nodes), 'node')}"
         for node in sorted(self.nodes):
-            yield node, _failed(f"the process that worked for it ended with status {os.waitstatus_to_exitcode(status)} and no result of {among}")
+            yield node, _failed(f"the process that worked for it {ended}; it ran on the controller, whose kernel log names it where memory ran out")
 
 
 def results_of_nodes(nodes: t.Sequence[str], work: t.Callable[[str], Values], width: Width) -> t.Iterator[tuple[str, Values]]:
@@ -78,8 +78,8 @@ def results_of_nodes(nodes: t.Sequence[str], work: t.Callable[[str], Values], wi
 
     What fails, ends or is not over in time gives ``failed`` with ``msg``. Nothing is left running, also where the caller gives up.
     """
-    processes = max(1, min(width.processes, len(nodes)))
-    each = Width(1, max(1, width.nodes // processes), width.seconds)
+    processes = max(1, min(width.processes, width.nodes, len(nodes)))
+    each = Width(1, width.nodes // processes, width.seconds)
     pipes = selectors.DefaultSelector()
     running: list[_Process] = []
     try:
@@ -150,12 +150,13 @@ def _end(*_signal: object) -> t.NoReturn:
 
 @dataclass
 class _Wait:
-    """A node that a thread works for: until when, and whether its clients have been ended."""
+    """A node that a thread works for: until when, whether its clients have been ended, and whether it was left behind."""
 
     node: str
     thread: int
     until: float
     ended: bool = False
+    left: bool = False
 
 
 class _Lanes:
@@ -206,6 +207,9 @@ class _Lanes:
                     # What is wrong with a node's variables, say, concerns this node alone.
                     result = _failed(str(error) or type(error).__name__)
                 self.busy.pop(node, None)
+            if wait.left:
+                # Another thread has taken its place.
+                return
             self.results.put((node, self._late() if wait.ended else result))
 
     def _end_late(self) -> None:
@@ -217,6 +221,8 @@ class _Lanes:
                 end_children(wait.thread)
             elif now > wait.until + GRACE_SECONDS:
                 self.busy.pop(wait.node, None)
+                wait.left = True
+                self.threads -= 1
                 self.results.put((wait.node, self._late()))
                 if has_turn(wait.thread):
                     # Without it no other node can be worked for; whoever waits for this process reports each of them.

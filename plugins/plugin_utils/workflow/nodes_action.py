@@ -38,14 +38,15 @@ class NodesAction(RunOnce, RunAction):
         """Work for the nodes that are left in the play, and name those of which nothing came."""
         if self._task.delegate_to:
             raise AnsibleActionFail("delegate_to: each node is reached over its own connection; name another one in the inventory")
-        nodes = [str(node) for node in task_vars["ansible_play_batch"] if given["nodes"] is None or node in given["nodes"]]
+        meant = set(task_vars["ansible_play_batch"] if given["nodes"] is None else given["nodes"])
+        nodes = [str(node) for node in task_vars["ansible_play_batch"] if node in meant]
         arguments = {key: value for key, value in given.items() if key not in self.OWN and value is not None}
         task = TaskOfNodes(self._task, self.EACH, {**arguments, "run_dir": str(run)})
         # What is there already is not copied by the collector of a process that works.
         gc.freeze()
         silent: dict[str, str] = {}
         for done, (node, result) in enumerate(results_of_nodes(nodes, task.run, self._width(given)), 1):
-            if words := words_of(result):
+            if (words := words_of(result)) is not None:
                 silent[node] = words
             if self.progress(given) and (done % max(1, len(nodes) // PARTS) == 0 or done == len(nodes)):
                 show(f"  {done} of {len(nodes)} nodes done")

@@ -146,6 +146,24 @@ def test_a_node_that_keeps_its_turn_ends_its_process(monkeypatch: pytest.MonkeyP
     assert found["gpu03"]["failed"] and all(found[node] == {"ok": True} for node in NODES[1::2])
 
 
+def test_nodes_that_are_left_behind_keep_no_one_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection without a client of its own, which nothing can end."""
+    monkeypatch.setattr(node_workers, "GRACE_SECONDS", 0.2)
+
+    def work(node: str) -> Values:
+        with waiting():
+            if node in ("gpu01", "gpu02"):
+                threading.Event().wait()
+        return {"ok": True}
+
+    found = results(work, 1, nodes=2, seconds=0.5)
+    assert [node for node in NODES if found[node] != {"ok": True}] == ["gpu01", "gpu02"]
+
+
+def test_processes_wait_for_no_more_nodes_than_are_allowed() -> None:
+    assert len({one["process"] for one in results(lambda _node: {"process": os.getpid()}, processes=8, nodes=3).values()}) == 3
+
+
 def test_nothing_is_left_running_where_the_caller_gives_up(tmp_path: Path) -> None:
     def work(node: str) -> Values:
         if node == "gpu01":
