@@ -232,7 +232,7 @@ def test_slurm_is_told_by_a_comment_and_runs_the_job(scheduled: Scheduled) -> No
     break_host(scheduled.installed.place, FAULT)
     assert scheduled.slurm.say("srun", "--nodelist=gpu03", "--immediate=30", "echo", "ran").strip() == "ran"
     assert scheduled.comment("gpu03").startswith("gpufabric.pyramid: node check: FAIL gpu03: ")
-    assert scheduled.slurm.state()["gpu03"] == "idle"
+    scheduled.slurm.until(lambda: scheduled.slurm.state()["gpu03"] == "idle", "gpu03 being idle again")
     break_host(scheduled.installed.place)
     assert scheduled.check("gpu03").stdout.startswith("OK gpu03: ")
     assert scheduled.comment("gpu03") == ""
@@ -248,7 +248,7 @@ def test_a_broken_host_is_drained_before_the_job_and_a_healthy_one_runs_it(sched
     assert job in scheduled.slurm.say("squeue", "--noheader", "--format=%i")
     assert not (place / "job.out").exists()
     assert scheduled.slurm.say("srun", "--nodelist=gpu02", "--immediate=30", "echo", "ran").strip() == "ran"
-    assert scheduled.slurm.state()["gpu02"] == "idle"
+    scheduled.slurm.until(lambda: scheduled.slurm.state()["gpu02"] == "idle", "gpu02 being idle again")
 
 
 @pytest.mark.parametrize("scheduled", ["./gpufabric-node-check-slurm"], indirect=True)
