@@ -10,7 +10,7 @@ import typing as t
 from dataclasses import dataclass, field
 
 from ..checks.registry import REGISTRY
-from ..evaluate.boots import BOOT_CHECK
+from ..evaluate.boot_check import BOOT_CHECK
 from ..evaluate.layer import ANSWERED
 from ..evaluate.root_causes import OF_SILENCE
 from ..evaluate.verdicts import ExplainingRecord, FindingRecord, VerdictRecord

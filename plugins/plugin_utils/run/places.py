@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..checks import Finding
-from ..evaluate.boots import BOOT_CHECK
+from ..evaluate.boot_check import BOOT_CHECK
 from ..evaluate.layer import ANSWERED
 from ..evaluate.verdicts import Verdict, worst
 

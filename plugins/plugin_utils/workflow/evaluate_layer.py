@@ -12,7 +12,7 @@ from pathlib import Path
 from ..collect.fabric import spread_to_nodes
 from ..evaluate.axes import RowAxes
 from ..evaluate.baselines import BASELINE_CHECK, judge_against_baseline, software_versions
-from ..evaluate.boots import BOOT_CHECK, verdicts_of_boots
+from ..evaluate.boot_check import BOOT_CHECK, verdicts_of_boots
 from ..evaluate.gates import NOT_RUN, Gate, count_nodes, decide_gates
 from ..evaluate.layer import Layer, verdicts_of_checks
 from ..evaluate.metrics import metric_values

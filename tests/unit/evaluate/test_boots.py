@@ -10,7 +10,8 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.boots import Boot, boot_of, booted_since, earliest, has_booted, verdicts_of_boots
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.boot_check import verdicts_of_boots
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.boots import Boot, boot_of, booted_since, earliest, has_booted
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.gates import Gate
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.layer import Layer
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors import Refused

@@ -1,0 +1,46 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The check of boots: whether a node still runs as it did when the gates below were opened."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..checks import Finding
+from ..collect.types import Envelope
+from .boots import boot_of, booted_since, earliest, recorded_boot
+from .layer import Layer
+from .verdicts import Verdict
+
+BOOT_CHECK = "same_boot"
+STATEMENT = "The node has not booted since a gate below was opened."
+CAUSE = "The node was booted, or has crashed and come up again, while the run was under way or between two runs."
+FIX = "Find out why it booted, then start from preflight: what the gates below proved is not proved of the node as it runs now."
+
+
+def verdicts_of_boots(
+    layer: Layer, known: dict[str, dict[str, t.Any]], responses: t.Sequence[t.Mapping[str, Envelope]], by_hand: bool = False
+) -> list[Verdict]:
+    """A verdict of each member that has booted since a gate below was opened, or of which that is not known; the others' boots are recorded.
+
+    known: each node's first boot as ``Boot.record`` gives it, to which those of new nodes are added;
+    responses: the envelopes by node, of each phase and of each step of the loads; by_hand: text captured by hand has no boots.
+    """
+    found = []
+    for node in layer.members:
+        reported = [boot for envelopes in responses if node in envelopes and (boot := boot_of(envelopes[node])) is not None]
+        if not reported:
+            continue
+        first = known.setdefault(node, earliest(reported).record(layer.name))
+        booted = booted_since(recorded_boot(first), reported)
+        if booted is False or (booted is None and by_hand):
+            continue
+        since = f"booted since {first['layer']}"
+        words = since if booted else f"whether it {since} is not known: it reports neither a boot id nor an uptime"
+        finding = Finding(node, f"no boot since {first['layer']}", words, "unknown")
+        affects = tuple(sorted(layer.plan.affects(node)))
+        found.append(
+            Verdict(layer.name, BOOT_CHECK, layer.plan.nodes[node].group, node, "unknown", affects, STATEMENT, words, (finding,), cause=CAUSE, fix=FIX)
+        )
+    return found
