@@ -41,7 +41,7 @@ def test_a_healthy_pod_climbs_from_preflight_to_training(tmp_path: Path) -> None
     assert above <= passed
     assert climb.run is not None
     page = (climb.run / "report.html").read_text()
-    for drawn in ("over the rungs of the ladder", "over its own NICs only", "Training step by step", "How often a training step took how long"):
+    for drawn in ("over the sizes of the scaling test", "over its own NICs only", "Training step by step", "How often a training step took how long"):
         assert drawn in page, drawn
     assert "none was run" not in page, "every check that passed says by which command"
     steps = sorted(path.name for path in (climb.run / "evidence" / "collectives" / "gpu01").glob("load_jobs.*"))

@@ -67,7 +67,7 @@ class Counted:
     def _together(self, who: str, ends: t.Mapping[str, t.Mapping[str, float | None]]) -> str:
         """Sums, and of the pauses the longest, each with the end that has most of it; nothing where nothing is reported."""
         if any("reset" in one for one in ends.values()):
-            return f"; meanwhile at {who}: counters were reset"
+            return f"; counters of {who} over all loads of this layer: reset"
         said, reported = [], False
         for kind in KINDS:
             if not any(kind in one for one in ends.values()):
@@ -77,7 +77,7 @@ class Counted:
             most = max(known, key=lambda name: known[name], default="")
             amount = NOT_REPORTED if not known else f"{known[most]:.3g} % at most" if kind == "paused" else f"{sum(known.values()):.0f}"
             said.append(f"{kind} {amount}" + (f" (most at {most})" if known.get(most) else ""))
-        return f"; meanwhile at {who}: {', '.join(said)}" if reported else ""
+        return f"; counters of {who} over all loads of this layer: {', '.join(said)}" if reported else ""
 
     def _of(self, host: str, rail: Rail | DeviceNames) -> dict[str, float | None]:
         """What a rail counted by kind: numbers, and of the pauses the share of its sending time in percent; None: not reported. ``reset``: went back."""
@@ -103,7 +103,7 @@ class Counted:
         if all(count is None for _name, one in ends for kind, count in one.items() if kind in KINDS) and not any("reset" in one for _name, one in ends):
             return ""
         said = [f"{kind} {' and '.join(_word(one, kind) for _name, one in ends)}" for kind in KINDS if any(kind in one for _name, one in ends)]
-        return f"; meanwhile at {' and '.join(name for name, _one in ends)}: {', '.join(said)}"
+        return f"; counters of {' and '.join(name for name, _one in ends)} over all loads of this layer: {', '.join(said)}"
 
 
 def of_node(host: str, rows: tuple[Rows | None, Rows | None, Rows | None, Rows | None], priority: int, link: float) -> Counted:

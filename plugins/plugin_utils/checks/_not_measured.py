@@ -13,13 +13,13 @@ NO_RATES = "no run gave a rate on this host"
 
 # Cause and fix of a finding that quotes what ended a run.
 RUN_ENDED = (
-    "The run did not start, or ended before it measured anything; the words above are those of its program or launcher.",
-    "Mend what they name; else read the evidence of load_jobs; then run the layer again.",
+    "The run did not start, or ended before it measured anything; what was got is the message of its program or launcher.",
+    "Fix the error named there; else read the evidence of load_jobs; then run the layer again.",
 )
 # Cause and fix where no run had a result for a check, without words of its own.
 NO_RESULT = (
     "No run that this check judges had a result here: the other findings of this layer name what ended the runs.",
-    "Mend what they name; else read the evidence of load_jobs; then run the layer again.",
+    "Fix the error named there; else read the evidence of load_jobs; then run the layer again.",
 )
 
 
@@ -30,8 +30,8 @@ def no_result(words: str) -> CannotTell:
 
 def not_measured(words: str) -> CannotTell:
     """What a check raises where the load did not start on the host, or ended before it measured anything."""
-    cause = "The load did not start here, or ended before it measured anything; the words above are those of its program or launcher."
-    fix = "Mend what they name (launcher, keys, image, Python with torch, memory limits); else read the evidence of load_jobs; then run the layer again."
+    cause = "The load did not start here, or ended before it measured anything; what was got is the message of its program or launcher."
+    fix = "Fix the error named there (launcher, keys, image, Python with torch, memory limits); else read the evidence of load_jobs; then run the layer again."
     return CannotTell(words, cause, fix)
 
 

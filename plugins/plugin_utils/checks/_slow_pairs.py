@@ -12,7 +12,8 @@ STUCK_FIX = "Reset the NIC (mlxfwreset -d PCI reset) or power the host off and o
 PASSED_CAUSE = "One test was slow, and the same round passed each time that it was repeated: traffic of another source, a path that was busy, or a start."
 PASSED_FIX = "Run layer 4 again; where it comes back on the same rail or path, look at the switches' uplinks and the host's log at that time."
 NOT_RUN_CAUSE = (
-    "perftest did not come to a rate, for what it prints: of RDMA nothing is proved. A partner that is not reached is behind a firewall or did not start its "
+    "perftest did not come to a rate, for what it prints; this says nothing about RDMA. A partner that is not reached is behind a firewall or did not "
+    "start its "
     "side; memory or queue pairs that are refused are limits of the host."
 )
 NOT_RUN_FIX = (

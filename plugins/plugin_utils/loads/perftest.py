@@ -11,8 +11,6 @@ from dataclasses import dataclass
 Values = t.Mapping[str, t.Any]
 # What a client prints while its server is not there yet; it is tried again, since a probe of the port would be taken for a client.
 RETRY_NO_SERVER = ("Couldn't connect to", "Unable to open file descriptor for socket connection")
-# perftest's own clock calibration failed, so that its numbers mean nothing: measured again.
-RETRY_NOISE = ("Correlation coefficient",)
 MEMORIES = ("host", "cuda", "rocm")
 
 

@@ -164,7 +164,7 @@ RANK_ERRORS: tuple[RankError, ...] = (
         "Start the command of the evidence by hand on this host, and give all hosts the same image.",
     ),
 )
-UNKNOWN_CAUSE = "A rank ended with the error that is printed; of network and GPUs nothing is proved by it."
+UNKNOWN_CAUSE = "A rank ended with the error that is printed, which says nothing about the network or the GPUs."
 UNKNOWN_FIX = "Follow the error; where its text only points to another rank, look at the rank that ended first, and at NCCL's log of the run."
 
 

@@ -185,7 +185,7 @@ def _entry(record: VerdictRecord, finding: FindingRecord) -> Entry:
     cause, fix, remedy = finding.get("cause") or record["cause"], finding.get("fix") or record["fix"], record["remedy"]
     judged = finding.get("judged") or finding.get("cause")
     if finding["severity"] == "unknown" and not judged and record["check"] not in (ANSWERED, BOOT_CHECK):
-        cause, remedy = "What the check needs was not reported or not measured, for the reason above, so nothing is proved.", None
+        cause, remedy = "What the check needs was not reported or not measured, for the reason given as the result, so nothing is proved.", None
         loaded = (known := REGISTRY[record["layer"]].get(record["check"])) is not None and known.needs == "load"
         again = f"run layer {record['layer']} again" if loaded else f"judge it again with -e pod_only={record['check']}"
         fix = f"Make what is named above answer, then {again}."

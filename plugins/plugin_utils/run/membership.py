@@ -13,7 +13,7 @@ from ..evaluate.gates import CLOSED, DECIDED, PASSABLE, Gate
 from ..pod.plan import Plan
 from ..readings import catalogue
 from .inventory_check import layers_to_run
-from .resume import _resumable, _resumed
+from .resume import resumable_run, take_open_gates
 from .state import State
 
 POD_ONLY_SOAK_SECONDS = 30
@@ -33,7 +33,7 @@ def enter_first_layer(plan: Plan, state: State, values: t.Mapping[str, t.Any], e
     state.layers = list(layers)
     groups = [group for group, where in state.scope.items() if where != "out"]
     if layers[0] != LAYERS[0] and state.focus is None:
-        groups = _resumed(state, layers[0], groups, _resumable(plan, state, layers[0], earlier, earlier_plan), values["pod_gate_max_age_minutes"])
+        groups = take_open_gates(state, layers[0], groups, resumable_run(plan, state, layers[0], earlier, earlier_plan), values["pod_gate_max_age_minutes"])
     state.members[layers[0]] = _members(plan, state, groups)
 
 

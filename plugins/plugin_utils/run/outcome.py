@@ -28,8 +28,8 @@ def _closed_gate(state: State, group: str) -> str:
     return f"{group} failed layer {closed[0]}: {'; '.join(shown)}" + (f"; and {counted(more, 'more reason')}" if more > 0 else "")
 
 
-def _of_too_few(state: State, groups: t.Iterable[str]) -> list[str]:
-    """What was not proved because too few hosts were asked for: by layer and reason, once for all groups of which it is true."""
+def _not_proved(state: State, groups: t.Iterable[str]) -> list[str]:
+    """What required checks did not prove: too few hosts, nothing to compare with, or not reported on this platform; by layer and reason, once for all."""
     found: dict[tuple[str, str], dict[str, None]] = {}
     for layer in state.layers:
         for group in groups:
@@ -58,7 +58,7 @@ def run_outcome(state: State, left_out: bool, expired: bool) -> tuple[str, list[
     limits = [f"{group} is out of scope" for group, where in state.scope.items() if where == "out"]
     not_run = [layer for layer in state.layers if NOT_RUN in [gate_state(state, layer, group) for group in judged]]
     limits += [f"{', '.join(not_run)} was not run" if len(not_run) == 1 else f"{', '.join(not_run)} were not run"] * bool(not_run)
-    limits += _of_too_few(state, judged)
+    limits += _not_proved(state, judged)
     limits += [f"only {state.only} was evaluated"] * bool(state.only)
     limits += ["kept evidence was evaluated, and the pod may have changed since"] * bool(state.replay)
     limits += [f"depth {state.depth} and mode {state.mode} prove less than a complete run"] * (left_out or state.depth == "quick" or state.mode == "passive")

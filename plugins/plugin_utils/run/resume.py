@@ -18,8 +18,8 @@ from .state import State
 MOST_CHANGES = 5
 
 
-def _resumable(plan: Plan, state: State, first: str, earlier: State | None, earlier_plan: Plan | None) -> State:
-    """The run whose gates a resumed one stands on.
+def resumable_run(plan: Plan, state: State, first: str, earlier: State | None, earlier_plan: Plan | None) -> State:
+    """The latest run, above whose open gates another one may begin.
 
     Raises Refused where there is none, or where something has changed since that the layers below use.
     """
@@ -39,26 +39,32 @@ def _resumable(plan: Plan, state: State, first: str, earlier: State | None, earl
     raise Refused([f"argument 'pod_from_layer': {first} needs the gates below it from the latest run, and {why}; start from preflight"])
 
 
-def _resumed(state: State, first: str, groups: list[str], earlier: State, max_age_minutes: int) -> list[str]:
+def take_open_gates(state: State, first: str, groups: list[str], earlier: State, max_age_minutes: int) -> list[str]:
+    """Copy an earlier run's gates below a layer into a run's state, with its quarantined hosts and boots, and return the gate groups that continue.
+
+    first: the layer at which the run begins; groups: those in scope; max_age_minutes: since when a gate may be open at most.
+    Raises Refused where no group can continue.
+    """
     below = LAYERS[: LAYERS.index(first)]
-    climbing: list[str] = []
+    continuing: list[str] = []
     reasons: list[str] = []
     for group in groups:
-        standing = next((reason for layer in below if (reason := _not_standing(earlier, layer, group, max_age_minutes))), None)
-        if standing is None:
-            climbing.append(group)
+        closed = next((reason for layer in below if (reason := _why_not_open(earlier, layer, group, max_age_minutes))), None)
+        if closed is None:
+            continuing.append(group)
         else:
-            reasons.append(standing)
+            reasons.append(closed)
     for layer in below:
         state.gates[layer] = {group: gate.copy() for group, gate in earlier.gates.get(layer, {}).items() if group in groups}
     state.quarantined = {host: out.copy() for host, out in earlier.quarantined.items() if out["layer"] in below}
     state.boots = {node: dict(boot) for node, boot in earlier.boots.items()}
-    if not climbing:
+    if not continuing:
         raise Refused([f"argument 'pod_from_layer': no gate group can continue at {first}: {'; '.join(reasons)}"])
-    return climbing
+    return continuing
 
 
-def _not_standing(earlier: State, layer: str, group: str, max_age_minutes: int) -> str | None:
+def _why_not_open(earlier: State, layer: str, group: str, max_age_minutes: int) -> str | None:
+    """Why a gate of an earlier run does not count as open now; None where it does."""
     gate = earlier.gates.get(layer, {}).get(group)
     if gate is None or gate["state"] != OPEN:
         words = "; ".join(gate.get("unproved", ())) if gate else ""

@@ -40,5 +40,5 @@ def _disagreement(run: Path) -> str | None:
     one = read_slice(run, reported=False)
     if one.wrong:
         return f"that run does not agree with itself: {one.wrong[0]}"
-    unproved = [(layer, group) for layer, gates in one.state.gates.items() for group, gate in gates.items() if gate["state"] == OPEN]
-    return next((f"no verdict proves the {layer} gate of {group}" for layer, group in unproved if one.gate(layer, group) != OPEN), None)
+    opened = [(layer, group) for layer, gates in one.state.gates.items() for group, gate in gates.items() if gate["state"] == OPEN]
+    return next((f"no verdict proves the {layer} gate of {group}" for layer, group in opened if one.gate(layer, group) != OPEN), None)

@@ -28,7 +28,8 @@ def node(nic: dict[str, dict[str, int]] | None = None, rdma: dict[str, dict[str,
 
 def test_the_rails_of_a_host_are_summed_and_the_most_paused_one_is_named():
     assert node().of_host("a", RAILS) == (
-        "; meanwhile at its rails: retransmissions 3 (most at mlx5_0), paused 25 % at most (most at mlx5_1), CNPs handled 0, ECN marks 90 (most at mlx5_1)"
+        "; counters of its rails over all loads of this layer: retransmissions 3 (most at mlx5_0), paused 25 % at most (most at mlx5_1), CNPs handled "
+        "0, ECN marks 90 (most at mlx5_1)"
     )
 
 
@@ -60,11 +61,11 @@ def test_the_receiver_of_an_incast_and_its_senders_are_apart():
     idle = {host: rows("device", RDMA, 0) for host in tables}
     counted = _beside.Counted((None, None, idle, tables))
     assert counted.of_incast(("a", "mlx5_0"), [("b", "mlx5_0"), ("c", "mlx5_0")], {}) == (
-        "; meanwhile at the receiver: retransmissions 3, CNPs handled 0, ECN marks 40; "
-        "meanwhile at the senders: retransmissions 15 (most at c mlx5_0), CNPs handled 0, ECN marks 200 (most at c mlx5_0)"
+        "; counters of the receiver over all loads of this layer: retransmissions 3, CNPs handled 0, ECN marks 40; "
+        "counters of the senders over all loads of this layer: retransmissions 15 (most at c mlx5_0), CNPs handled 0, ECN marks 200 (most at c mlx5_0)"
     )
 
 
 def test_counters_that_went_back_are_reset():
     back = _beside.of_node("a", (None, None, rows("device", RDMA, 1), rows("device", RDMA, 0)), 3, 400.0)
-    assert back.of_devices("a") == "; meanwhile at its rails: counters were reset"
+    assert back.of_devices("a") == "; counters of its rails over all loads of this layer: reset"

@@ -203,7 +203,7 @@ def test_a_gpu_that_is_gone_after_the_load_is_named() -> None:
 @pytest.mark.parametrize(
     ("change", "judged"),
     [
-        ({"hw_power_brake_us": 4_000_000}, [("GPU 0", "4 s, braked by the power supply", None)]),
+        ({"hw_power_brake_us": 4_000_000}, [("GPU 0", "4 s, slowed down by power brake", None)]),
         ({"sw_thermal_slowdown_us": 900_005}, [("GPU 0", "0.9 s, close to its temperature limit", "warn")]),
         ({"hw_thermal_slowdown_us": None}, [("GPU 0", "not reported", "unknown")]),
         ({"sw_thermal_slowdown_us": 0}, [("GPU 0", "counters were reset: the driver was loaded again", "unknown")]),

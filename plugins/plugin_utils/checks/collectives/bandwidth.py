@@ -27,6 +27,7 @@ from ...loads.collective_runs import (
 from ...loads.rank_errors import explained
 from ...loads.thresholds import known_node_busbw, minimum_busbw, within_tolerance
 from ...pod.types import Rail
+from ...text.counting import counted as count
 from .. import PAIR, CannotTell, Finding, NotApplicable, NotProved, check
 from .._beside import Counted, of_node
 from .._grouping import Rows, several, typical
@@ -201,7 +202,7 @@ def all_reduce_bandwidth(
     together = max((len(run.hosts) for run in mine if run_passed(run, values)), default=1)
     left = [host for host in hosts_passed_alone(found) if host not in state.suspects]
     if pod_node in left and together < len(left):
-        yield Finding("the ladder", f"all-reduce over all {len(left)} hosts", f"stopped at {together} hosts", "unknown", judged=True)
+        yield Finding("scaling test", f"all-reduce over all {len(left)} hosts", f"not run beyond {count(together, 'host')}", "unknown", judged=True)
 
 
 def passed_again(found: t.Sequence[CollectiveRun], probes: t.Mapping[str, CollectiveRun], values: t.Mapping[str, t.Any]) -> Group | None:
@@ -223,7 +224,7 @@ def passed_again(found: t.Sequence[CollectiveRun], probes: t.Mapping[str, Collec
 def _once(run: CollectiveRun, values: dict[str, t.Any], probes: t.Mapping[str, CollectiveRun], hosts: int) -> t.Iterator[Finding]:
     """The warning of a slow run that passed when it was repeated; the larger runs went on without its hosts, so that they prove nothing of them.
 
-    hosts: how many take part in the ladder.
+    hosts: how many take part in the scaling test.
     """
     where, rates = f"all-reduce over {len(run.hosts)} hosts", ", ".join(f"{probe.top or 0.0:.4g}" for probe in probes.values())
     minimum = minimum_busbw(len(run.hosts), values) or 0.0
@@ -231,7 +232,7 @@ def _once(run: CollectiveRun, values: dict[str, t.Any], probes: t.Mapping[str, C
     yield Finding(where, f"{minimum:.4g} GB/s busbw or more each time", actual, "warn", cause=ONCE_CAUSE, fix=ONCE_FIX)
     if len(run.hosts) < hosts:
         larger = "not run with this host, because of the step that was slow once"
-        yield Finding("the ladder", f"all-reduce over all {hosts} hosts", larger, "unknown", cause=ONCE_CAUSE, fix=ONCE_FIX)
+        yield Finding("scaling test", f"all-reduce over all {hosts} hosts", larger, "unknown", cause=ONCE_CAUSE, fix=ONCE_FIX)
 
 
 def ladder_values(rails: list[Rail], link: float, table: dict[str, t.Any], percent: float, tolerance: float) -> dict[str, t.Any]:
@@ -262,7 +263,7 @@ def _low(run: CollectiveRun, values: dict[str, t.Any], reasons: list[str], cause
 
 @check(
     cause="One rail is slow from GPU to GPU: a NIC, its PCIe link, its GPUDirect path, or a leaf; all rails together do not show which.",
-    fix="Compare write_bw_per_rail and the leaf of that rail over the group's hosts; with all of them well, GPUDirect and PCIe of that GPU and its NIC.",
+    fix="Compare write_bw_per_rail and the leaf of that rail over the group's hosts; where all of them pass, GPUDirect and PCIe of that GPU and its NIC.",
     scope="group",
     needs="load",
 )

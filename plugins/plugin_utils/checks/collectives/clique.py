@@ -17,7 +17,7 @@ Peers = dict[str, Rows]
 
 
 @check(
-    cause="NVLink does not carry what is between the hosts of the rack: NCCL cannot map the memory of other hosts' GPUs (IMEX, its channel in the container, "
+    cause="Traffic between the hosts of the rack does not use NVLink: NCCL cannot map the memory of other hosts' GPUs (IMEX, its channel in the container, "
     "the clique), or NVLink is slower than the NICs.",
     fix="Look at nvlink_clique and imex_ready, at /dev/nvidia-caps-imex-channels as the job's user, and at the MNNVL lines of NCCL's log of such a job.",
     scope="group",

@@ -16,8 +16,8 @@ from .._not_measured import NO_RATES, NO_RESULT, no_result, not_measured
 
 # A copy of four bytes as torch starts it takes 15 µs over NVLink, of which the link has a few.
 SLOW_US = 40.0
-REFUSED_CAUSE = "The launcher itself reports why it started no ranks, or not on all hosts: of network and GPUs nothing is proved."
-REFUSED_FIX = "Mend what it names (login, names of hosts, state of nodes, account, slots), try the command of the evidence by hand, then run layer 5 again."
+REFUSED_CAUSE = "The launcher itself reports why it started no ranks, or not on all hosts; this says nothing about the network or the GPUs."
+REFUSED_FIX = "Fix what it names (login, names of hosts, state of nodes, account, slots), try the command of the evidence by hand, then run layer 5 again."
 NARROW_CAUSE = "The two GPUs reach each other, over a link at part of its rate: NVLinks (or XGMI, PCIe) of one of them are down or trained with fewer lanes."
 NARROW_FIX = "Where all slow pairs share a GPU it is that one: compare its nvidia-smi nvlink -s and -e with another's, then reset the GPUs."
 # What every rank must have proved; the barrier is what each timed call begins with.

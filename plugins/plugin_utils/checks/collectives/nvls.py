@@ -49,7 +49,8 @@ def nvls_available(load_jobs: Peers, collective_ranks: Peers, nccl_log: Peers, p
 
 
 @check(
-    cause="The host reaches its minimum and less than the hosts of its group: another way within the host (NVLS lost), a slower GPU, or other clocks.",
+    cause="The host reaches its minimum and less than the hosts of its group: another algorithm inside the host (NVLS not used), a slower GPU, or "
+    "other clocks.",
     fix="Compare NCCL's log (NVLS, channels), nvidia-smi nvlink -s, clocks and slowdown counters with a host at the median.",
     scope="group",
     severity="warn",

@@ -20,7 +20,7 @@ from .bandwidth import Peers, ladder_values, passed_again
 from .correctness import of_run, refusals
 
 LAUNCHER_CAUSE = "The launcher on this host started no rank on another, so nothing is known of the host's rate."
-LAUNCHER_FIX = "Mend what ranks_as_asked names of the launcher (its login to the other hosts, its list of hosts), then run layer 5 again."
+LAUNCHER_FIX = "Fix what ranks_as_asked names of the launcher (its login to the other hosts, its list of hosts), then run layer 5 again."
 
 
 @check(
@@ -34,7 +34,7 @@ def slow_node(
     pod_all_reduce_busbw_gbyte_s: dict[str, t.Any], pod_all_reduce_percent: float, pod_busbw_tolerance_percent: float,
     pod_nccl_environment: dict[str, t.Any], nccl_log: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
-    """No host and no path slows down a group of hosts: a host named here failed with partners that passed without it."""
+    """No host or path makes collectives slow: a host is named where it is slow with partners that are fast without it."""
     values = ladder_values(pod_rails, pod_link_gbit_s, pod_all_reduce_busbw_gbyte_s, pod_all_reduce_percent, pod_busbw_tolerance_percent)
     found = runs_of_all_hosts(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)
     if not any(run.kind == LADDER for run in found):

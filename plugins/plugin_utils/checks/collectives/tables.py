@@ -87,7 +87,7 @@ def nccl_tests_bandwidth(
     together, by_tests = (max((len(run.hosts) for run in some if run.kind == LADDER and run_passed(run, values)), default=1) for some in (of_torch, mine))
     if pod_launcher in STARTED_FROM_ONE_HOST and by_tests < together:
         yield Finding(
-            "the ladder by nccl-tests", f"all-reduce over {together} hosts, as by torch", f"stopped at {count(by_tests, 'host')}", "unknown", judged=True
+            "scaling test by nccl-tests", f"all-reduce over {together} hosts, as by torch", f"not run beyond {count(by_tests, 'host')}", "unknown", judged=True
         )
     if unproved is not None:
         raise unproved

@@ -39,7 +39,7 @@ def _between_hosts(log: Rows, jobs: Rows) -> Rows:
         raise CannotTell(
             "NCCL's log of the runs over several hosts is empty",
             "The runs did not start or ended at once, which other findings of this layer then name; else a variable of the site sends NCCL's log elsewhere.",
-            "Mend what those findings name; else look for NCCL_DEBUG and NCCL_DEBUG_FILE in nccl.conf and the job's environment; then run the layer again.",
+            "Fix the errors named there; else look for NCCL_DEBUG and NCCL_DEBUG_FILE in nccl.conf and the job's environment; then run the layer again.",
         )
     return rows
 

@@ -22,7 +22,7 @@ ECN_COLUMNS = {"min_bytes": "minimum threshold", "max_bytes": "maximum threshold
 
 
 @check(
-    cause="The switch was configured apart from the others of its role, or a change has not reached it (or has reached it alone): "
+    cause="The switch is configured differently from the others of its role, or a change has not reached it (or has reached it alone): "
     "flows through it are marked, paused or queued differently, so that they lose or gain against the others.",
     fix="Compare the QoS configuration of this switch with that of a switch of the majority, and give both the same.",
     fabric="roce",

@@ -14,7 +14,8 @@ from .._planned import cables_of
 
 
 @check(
-    cause="The headroom is calculated for a shorter cable: what is on the way when a pause is sent does not fit, and is dropped under congestion.",
+    cause="The headroom is calculated for a shorter cable: packets in flight after the pause frame overflow the headroom buffer and are dropped under "
+    "congestion.",
     fix="Set the length of the cable at this port (SONiC: CABLE_LENGTH, Cumulus: nv set qos roce cable-length), so that its headroom is calculated anew.",
     fabric="roce",
     kind="switch",

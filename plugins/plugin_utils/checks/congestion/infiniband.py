@@ -18,7 +18,7 @@ DISCARDS, WAITS = "PortXmitDiscards", "PortXmitWait"
 
 @check(
     cause="A port of the switch discarded packets that it could not send in time: a stuck receiver, a broken link, or a routing loop.",
-    fix="Follow the growth of PortXmitWait along the path (ibqueryerrors) to the port whose receiver accepts no more packets.",
+    fix="Follow the growth of PortXmitWait along the path (ibqueryerrors) to the port whose link partner returns no credits.",
     fabric="infiniband",
     kind="switch",
     required=True,

@@ -40,7 +40,7 @@ IDLE_EVENTS = (MARKED, NOTIFIED, CNPS, SEQUENCE_ERRORS, TIMEOUTS)
 
 
 @check(
-    cause="Pauses or drops without load: a slow or broken host, a NIC or switch that pauses by itself, or a job that still runs.",
+    cause="PFC pauses or drops without load: a slow or broken host, a NIC or switch that sends pauses by itself, or a job that still runs.",
     fix="Look for the port whose pause or drop counter grows without load, and for jobs on its host.",
     fabric="roce",
     required=True,

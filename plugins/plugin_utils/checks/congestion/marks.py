@@ -205,7 +205,8 @@ def _rounds(load_jobs: Grouped, write_bw: Grouped) -> dict[tuple[str, str, t.Any
 
 
 @check(
-    cause="Senders reduce their rate too far: switches mark too early (thresholds of another speed or unit), DCQCN reduces too much, or pauses.",
+    cause="Senders reduce their rate too far: switches mark too early (ECN thresholds for another port speed, or in another unit), DCQCN reduces too "
+    "much, or pauses.",
     fix="Fix slow_receiver first, where it is reported. Then compare the leaf's ECN thresholds with its vendor's, and the senders' DCQCN with its defaults.",
     fabric="roce",
     scope="group",

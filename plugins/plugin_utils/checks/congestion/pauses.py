@@ -32,12 +32,13 @@ from .._counters import (
 )
 
 LOST = (SEQUENCE_ERRORS, TIMEOUTS)
-LOST_CAUSE = "More packets are lost than pod_drops_max_per_tb allows: marks come too late, senders do not slow down, or a switch has too little buffer."
+LOST_CAUSE = "More packets are lost than pod_drops_max_per_tb allows: ECN marking starts too late, senders do not slow down, or a switch has too little buffer."
 LOST_FIX = "Look at switch_drops of the leaf and spines, then at the ECN thresholds of the port that drops and at DCQCN of the senders (dcqcn_backs_off)."
 
 
 @check(
-    cause="Marks come too late or senders do not reduce their rate, so that pauses stop the traffic; or pauses spread from another part of the fabric.",
+    cause="ECN marking starts too late or senders do not reduce their rate, so that PFC pauses stop the traffic; or pauses spread from another part "
+    "of the fabric.",
     fix="Lower the ECN minimum threshold until marks come well before pauses; find the port at which the pauses begin, the last that is not paused itself.",
     fabric="roce",
     required=True,
@@ -150,7 +151,7 @@ def no_drops(
 
 @check(
     cause="A port discarded packets that it could not send in time: a broken link, a stuck receiver, or a routing loop.",
-    fix="Follow the growth of PortXmitWait along the path (perfquery, ibqueryerrors) to the port whose receiver accepts no more packets.",
+    fix="Follow the growth of PortXmitWait along the path (perfquery, ibqueryerrors) to the port whose link partner returns no credits.",
     fabric="infiniband",
     required=True,
 )

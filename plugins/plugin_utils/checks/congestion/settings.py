@@ -28,7 +28,7 @@ def qos_agrees(
     pfc_priorities: Rows, pfc_priorities_of_peers: Peers, pod_cables: list[NearCable], pod_roce_priority: int,
     pod_other_lossless_priorities: list[int], pod_pfc: bool, ecn_settings: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
-    """PFC is on for the RoCE priority where it is lossless, and for no other that need not be, at both ends of every cable, and the switch marks ECN."""
+    """PFC is on for the RoCE priority where it is lossless, and for no other unless planned, at both ends of every cable, and the switch marks ECN."""
     expected = Lossless(pod_roce_priority, pod_other_lossless_priorities, pod_pfc)
     mine = _lossless(pfc_priorities)
     theirs = {node: _lossless(rows) for node, rows in pfc_priorities_of_peers.items()}

@@ -20,7 +20,6 @@ from .switches import _is_of, _of_class
 from .uplinks import FLOWS_TO_USE, UNUSED, fair_ratio
 
 Peers = dict[str, Rows]
-Carried = dict[tuple[str, str], int]
 # Where the receivers at a leaf take so many times what its uplinks carry, the spines' ports are full for sure; at about the same, either may be.
 OVER = 1.2
 # A spine whose ports carry less than this part of their speed does not see the load that the others see.
@@ -37,7 +36,7 @@ MORE_FIX = "Compare a leaf's next hops and their weights through {node} with tho
 
 @check(
     cause="The spine does not mark at these ports: ECN is not enabled there or not bound to the RoCE queue, or its minimum threshold is above where pauses "
-    "begin, so that pauses alone hold traffic between gate groups.",
+    "begin, so that only PFC limits traffic between gate groups.",
     fix="Compare the spine's ECN thresholds, and the ports and queue that they are bound to, with those of a spine that marks.",
     fabric="roce",
     kind="switch",

@@ -116,7 +116,7 @@ def pauses_stay_local(
     pod_incast_refused: str, pod_cables: list[NearCable], pod_role: str, pod_roce_priority: int, pod_link_gbit_s: float, pod_pause_warn_percent: float,
     pod_pause_max_percent: float,
 ) -> t.Iterator[Finding]:  # fmt: skip
-    """Pauses stay at the target leaf: elsewhere they last less than {pod_pause_max_percent} percent of the load ({pod_pause_warn_percent}: warn)."""
+    """PFC pauses occur at the leaf of an incast's receiver; elsewhere under {pod_pause_max_percent} percent of the load ({pod_pause_warn_percent}: warn)."""
     roles = faces(incasts_of_node(pod_incasts, pod_incast_refused))
     seconds = sum({row["round"]: row["seconds"] for row in in_group(pod_incasts)}.values())
     grown = port_growth(pfc_counters_idle, pfc_counters, ("rx_frames", "tx_frames"), "priority")

@@ -145,7 +145,7 @@ def cable_reach(
 
 
 @check(
-    cause="Optics or cables of several part numbers are mixed: spares of another maker or revision, which fail and update apart.",
+    cause="Optics or cables of several part numbers are mixed: spares of another maker or revision, with other firmware and other ways to fail.",
     fix="Swap the odd ones for the part that the group has; where the mix is meant, waive the finding.",
     fabric="roce",
     scope="group",

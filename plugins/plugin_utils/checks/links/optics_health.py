@@ -53,7 +53,8 @@ def optic_health(
 
 
 @check(
-    cause="The laser needs more current than the module allows for: it ages or is too hot, and fails soon; too little current is a driver that fails.",
+    cause="The laser needs more current than the module allows for: it ages or is too hot, and fails soon; too little current is a failing laser "
+    "driver circuit.",
     fix="Compare with the other lanes and the module's temperature, then replace the module before its light fails.",
     fabric="roce",
 )

@@ -129,11 +129,11 @@ def _interconnect(rows: Rows | None, wanted: str, gpus: int) -> t.Iterator[Findi
 
 
 @check(
-    cause="The fabric manager did not bring up the NVSwitches; NVLinks read active even then.",
+    cause="The fabric manager did not bring up the NVSwitches; NVLinks may still be reported as active.",
     fix="Start nvidia-fabricmanager in the driver's version, look at its log, and reset the GPUs.",
 )
 def fabric_state(gpus: Rows, pod_nvswitch: bool, pod_gpu_vendor: str, pod_nvlink_domain: str, service_units: Rows | None = None) -> t.Iterator[Finding]:
-    """The NVSwitch fabric of every GPU is completed with success."""
+    """nvidia-smi reports the fabric of every GPU as Completed and Success."""
     if pod_gpu_vendor != "nvidia" or not pod_nvswitch:
         raise NotApplicable("the host has no NVSwitch")
     if not gpus:
@@ -239,7 +239,7 @@ def _slower(where: str, row: dict[str, t.Any], best: float, link_gbit_s: float) 
 
 
 @check(
-    cause="A variable of an earlier need is still set for every job.",
+    cause="A leftover NCCL variable is set for every job.",
     fix="Remove it, or list it in pod_nccl_environment where it is meant.",
 )
 def nccl_environment(nccl_environment: Rows, pod_nccl_environment: dict[str, t.Any]) -> t.Iterator[Finding]:

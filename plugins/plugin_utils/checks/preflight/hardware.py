@@ -105,7 +105,8 @@ def amd_gpu_errors(pod_gpus_per_host: int, gpu_health: Rows | None = None) -> t.
 
 
 @check(
-    cause="One NIC's parameters of DCQCN were changed or lost with a reimage: it slows down more or less than the others, and takes or loses their bandwidth.",
+    cause="One NIC's parameters of DCQCN were changed or lost with a reimage: it slows down more or less than the others, and gets more or less than "
+    "its fair share of bandwidth.",
     fix="Set the parameter as on the other NICs (sysfs ecn/roce_rp and roce_np, or cc_params of the inbox driver), now and at boot.",
     fabric="roce",
     scope="group",

@@ -22,7 +22,7 @@ TWICE_GUID = "Two adapters have one port GUID: an adapter whose firmware was wri
 
 
 @check(
-    cause="Two hosts have one IP address: both answer ARP for it, so that packets of one reach the other and queue pairs break at random.",
+    cause="Two hosts have one IP address: both answer ARP for it, so that packets of one reach the other and RDMA connections fail intermittently.",
     fix="Find out from the plan (pod_rails) which of the two owns it, correct the other one's configuration and clear the ARP entries of the leaf.",
     kind="host",
     of_pod=True,

@@ -184,8 +184,8 @@ def mtu(ip_link: Rows, devinfo: Rows, pod_rails: list[Rail], pod_rdma_mtu: int, 
 
 
 @check(
-    cause="One host or rail was configured by another recipe than the rest.",
-    fix="Give the odd rail the MTU of the others, persistently.",
+    cause="One host or rail is configured differently from the rest.",
+    fix="Give the deviating rail the MTU of the others, persistently.",
     scope="group",
     fabric="roce",
 )
@@ -225,7 +225,7 @@ def gid_index(gids: Rows, pod_rails: list[Rail], pod_gid_index: int | None) -> t
 
 @check(
     cause="A VLAN, a second address or another driver shifts the GID table of some rails; jobs use one index for all.",
-    fix="Compare show_gids of the odd rail with another; remove the extra address or VLAN, or bring its netdev down and up, which rebuilds the table.",
+    fix="Compare show_gids of the deviating rail with another; remove the extra address or VLAN, or bring its netdev down and up, which rebuilds the table.",
     scope="group",
     fabric="roce",
 )

@@ -46,7 +46,7 @@ def dcqcn_running(dcqcn: Rows, pod_rails: list[Rail], pod_roce_priority: int, po
 
 
 @check(
-    cause="Trust, priority flow control or the DSCP map were never set or did not survive a reimage; RoCE traffic is then lossy.",
+    cause="DSCP trust, PFC or the DSCP map were never set or did not survive a reimage; RoCE traffic is then lossy.",
     fix="mlnx_qos -i NETDEV --trust dscp --pfc with the one lossless priority, and --dscp2prio where the map differs, or dcb pfc and app, or nicctl update "
     "qos and nicctl update port --pause-type pfc; persistently.",
     fabric="roce",
@@ -56,7 +56,7 @@ def roce_qos(
     pfc_priorities: Rows, dscp_map: Rows, pause_settings: Rows, pod_rails: list[Rail], pod_roce_priority: int, pod_roce_dscp: int, pod_cnp_dscp: int,
     pod_other_lossless_priorities: list[int], pod_pfc: bool, qos_trust: Rows | None = None, nic_driver: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
-    """Every rail trusts DSCP, has PFC on RoCE's priority where it is lossless and on no other that need not be, and maps RoCE's and CNP's DSCP as planned."""
+    """Every rail trusts DSCP, has PFC on RoCE's priority where it is lossless and on no other unless planned, and maps RoCE's and CNP's DSCP as planned."""
     expected = Lossless(pod_roce_priority, pod_other_lossless_priorities, pod_pfc)
     pause = {row["netdev"]: row for row in pause_settings}
     pfc, maps = grouped(pfc_priorities, "port"), grouped(dscp_map, "netdev")
@@ -99,7 +99,7 @@ def _mapped(netdev: str, rows: Rows, priority: int, roce: int, cnp: int, lossles
 
 
 @check(
-    cause="Tests or jobs send another traffic class than RoCE's, and so load an idle, lossy priority.",
+    cause="Tests or jobs send another traffic class than RoCE's, and so test or use a lossy priority.",
     fix="Use --tclass and NCCL_IB_TC of four times the RoCE DSCP plus 2 (106 for DSCP 26).",
     fabric="roce",
 )

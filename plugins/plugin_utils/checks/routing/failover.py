@@ -17,8 +17,6 @@ Peers = t.Mapping[str, Rows]
 ASKED = ("pod_failover", True)
 # The times of readings and those of probes differ by how long a node takes to answer, and a host to start a probe.
 SLACK_SECONDS = 8.0
-# How long after a link is up again its routes may still move.
-SETTLING_SECONDS = 60.0
 # What is left to chance: that of so many flows none has crossed the link.
 CHANCE = 0.001
 STUCK_CAUSE = (
@@ -89,8 +87,9 @@ def reconvergence_time(
 
 
 @check(
-    cause="The link, its session or its routes did not come back after the shut was taken back.",
-    fix="Take the shut back at the end that has it; then look at the port, at the session's last error (show ip bgp neighbors) and at its routes at both ends.",
+    cause="The link, its session or its routes did not come back after the port was enabled again.",
+    fix="Enable the port again (no shutdown) at the end at which it is shut; then look at the port, at the session's last error (show ip bgp "
+    "neighbors) and at its routes at both ends.",
     fabric="roce",
     kind="switch",
     when=ASKED,

@@ -84,12 +84,12 @@ def _states(rows: Rows) -> str:
 
 
 Peers = dict[str, Rows]
-# What a young session says of the switches at its ends.
 # How much longer ago than the probes began a session may be that was shut while they ran.
 FAILOVER_AROUND_SECONDS = 60.0
-RESTARTED = "All sessions of {switch} are as young: the switch, its BGP daemon or its configuration was restarted a short time ago."
+# Causes of sessions that came up a short time ago, by how many of a switch or of the pod did.
+RESTARTED = "All sessions of {switch} came up a short time ago: the switch, its BGP daemon or its configuration was restarted."
 RESTARTED_FIX = "Find out in the log of {switch} why it restarted; where that was intended, evaluate the layer again once {seconds} s have passed."
-BROUGHT_UP = "The sessions of every switch are young: the whole pod was brought up or its routing was restarted a short time ago."
+BROUGHT_UP = "All sessions of every switch came up a short time ago: the whole pod was brought up or its routing was restarted."
 BROUGHT_UP_FIX = "Where that was intended, evaluate the layer again once {seconds} s have passed; otherwise look in the switches' logs for what they share."
 
 

@@ -67,9 +67,18 @@ def tensor_core_active(training_ranks: Rows, tensor_activity: Rows, pod_tensor_a
             yield Finding(f"GPU {gpu}", f"active for {pod_tensor_active_min_percent:g} % of the time or more", f"{middle:.3g} %{at}")
 
 
+# The part of a step that waits: its column, how it is called, and what follows from it.
+WAITING = (
+    ("data_ms", "data", "Steps wait for training data: the storage or the host's client of it is slower than the GPUs.",
+     "Look at the mount, the client's settings and the load of the storage, and compare dataset_feeds of this host with another's."),
+    ("other_ms", "the network and the slowest rank", "Steps wait for the gradients of other ranks: the network is slow, or one rank computes for longer.",
+     "Compare slow_rank first; where no rank is slow, run layers rdma and collectives over these hosts."),
+)  # fmt: skip
+
+
 @check(
-    cause="The finding names which of computation, data and network slows down the steps.",
-    fix="For computation: clocks, power and cooling of the named GPU. For data: the storage and its client. For the network: layers 4 and 5.",
+    cause="The GPU computes more slowly than the group's: lower clocks, a power limit, heat, or another process on it.",
+    fix="Compare clocks, power and temperature of the named rank's GPU with another one's (nvidia-smi -q -d CLOCK,POWER,TEMPERATURE).",
     scope="group",
     severity="warn",
     needs="load",
@@ -87,7 +96,9 @@ def mfu_cause(training_ranks: Peers, training_steps: Peers, pod_median_percent: 
         parts = [row for row in rows if row["compute_ms"] is not None and row["other_ms"] is not None]
         if not parts:
             continue
-        for column, words in (("data_ms", "data"), ("other_ms", "the network and the slowest rank")):
+        for column, words, cause, fix in WAITING:
             waiting = statistics.median(row[column] / row["step_ms"] * 100 for row in parts)
             if waiting > pod_waiting_warn_percent:
-                yield Finding(f"steps of {host}", f"at most {pod_waiting_warn_percent:g} % of waiting for {words}", f"{waiting:.3g} %", host=host)
+                yield Finding(
+                    f"steps of {host}", f"at most {pod_waiting_warn_percent:g} % of waiting for {words}", f"{waiting:.3g} %", host=host, cause=cause, fix=fix
+                )

@@ -15,7 +15,7 @@ from .steps import OWN_COMMAND
 
 # Of nvidia-smi's clocks_throttle_reasons (nvml.h, nvmlClocksThrottleReason*): what is a fault of the host, and what is how the GPU is set or what it does.
 # Power cap and none were seen on an H100 and two H200; the others are from nvml.h, not seen on the real one.
-FAULTS = {0x08: "slowed down by the hardware", 0x20: "close to its temperature limit", 0x40: "too hot", 0x80: "braked by the power supply"}
+FAULTS = {0x08: "slowed down by the hardware", 0x20: "close to its temperature limit", 0x40: "too hot", 0x80: "slowed down by power brake"}
 LIMITS = {0x02: "application clocks", 0x04: "power cap", 0x10: "sync boost", 0x100: "display clocks"}
 # A sample of a GPU that is busy for less than this share of the time shows an idle clock.
 BUSY_PERCENT = 50
@@ -38,7 +38,7 @@ LIMITED_FIX = (
     when=(OWN_COMMAND, False),
 )
 def gpu_clocks_in_training(training_ranks: Peers, pod_median_percent: float, gpu_clocks: t.Mapping[str, Rows | None] | None = None) -> t.Iterator[Finding]:
-    """While it computes a GPU has at least {pod_median_percent} percent of the median clock of its group's GPUs (not by heat or brake: warn)."""
+    """While it computes a GPU has at least {pod_median_percent} percent of the median clock of its group's GPUs (lower without heat or power brake: warn)."""
     samples = {(host, gpu): rows for host, its in (gpu_clocks or {}).items() for gpu, rows in grouped(its or [], "gpu").items()}
     busy = {place: [row for row in rows if (row["utilisation_percent"] or 0) >= BUSY_PERCENT] for place, rows in samples.items()}
     busy = {place: rows for place, rows in busy.items() if len(rows) >= LEAST_SAMPLES}

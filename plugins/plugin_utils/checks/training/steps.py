@@ -236,7 +236,8 @@ def _behind(row: dict[str, t.Any], medians: t.Mapping[str, float]) -> dict[str, 
 
 
 @check(
-    cause="The pod trains slower than before or than expected: see mfu_cause for which of computation, network and storage it is.",
+    cause="The pod trains slower than before or than expected: computation, network or storage takes longer; the finding of mfu_cause on the same "
+    "group names which.",
     fix="Compare with the baseline's software and settings, then follow mfu_cause.",
     needs="load",
     when=(OWN_COMMAND, False),
@@ -254,7 +255,7 @@ def step_time_expected(training_steps: Rows, pod_step_seconds: float | None, pod
 
 @check(
     cause="A collective hung: a rank died or stalled, or the network lost a path. The finding names the missing rank where the log has it.",
-    fix="Look at the missing rank's host: Xid, NIC errors, link flaps at that time; where all were present, at the paths between them.",
+    fix="Look at the missing rank's host: Xid, NIC errors, link flaps at that time; if every rank had entered the collective, check the paths between them.",
     required=True,
     needs="load",
     when=(OWN_COMMAND, False),

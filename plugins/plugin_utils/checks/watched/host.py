@@ -16,7 +16,7 @@ from .._grouping import planned_rails
 from .._kernel_events import Devices, judged_events
 from ._layers import ABOVE_INCASTS, LOADED, OF_RANKS, SINCE
 
-SLOWDOWNS = {"hw_thermal_slowdown_us": "hot", "sw_thermal_slowdown_us": "close to its temperature limit", "hw_power_brake_us": "braked by the power supply"}
+SLOWDOWNS = {"hw_thermal_slowdown_us": "hot", "sw_thermal_slowdown_us": "close to its temperature limit", "hw_power_brake_us": "slowed down by power brake"}
 
 
 @check(
@@ -106,7 +106,7 @@ def gpus_under_load(gpus_idle: Rows, gpus: Rows, pod_pcie_width: int) -> t.Itera
 
 
 @check(
-    cause="The GPU was too hot, or its power supply braked it, while it computed; every step waits for the slowest GPU.",
+    cause="The GPU was too hot, or power brake slowed it down, while it computed; every step waits for the slowest GPU.",
     fix="Look at fans, air baffles, inlet temperature and power supplies of the host, and compare temperatures under load (nvidia-smi dmon) with another host.",
     layers=OF_RANKS,
     when=("pod_gpu_vendor", ("nvidia",)),

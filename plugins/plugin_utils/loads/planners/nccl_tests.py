@@ -48,7 +48,7 @@ def _alone(situation: StepInput, hosts: t.Sequence[str], given: t.Callable[[Valu
     several = values["pod_launcher"] in STARTED_FROM_ONE_HOST
     words = ["every host alone by nccl-tests"]
     if not several and len(hosts) > 1:
-        words.append(f"nccl-tests over several hosts needs pod_launcher srun or mpirun; with {values['pod_launcher']} torch alone measures the ladder")
+        words.append(f"nccl-tests over several hosts needs pod_launcher srun or mpirun; with {values['pod_launcher']} only torch measures larger groups")
     table = Schedule(words=words)
     for host in hosts:
         own = situation.plan.nodes[host].values
