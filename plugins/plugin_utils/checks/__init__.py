@@ -55,6 +55,21 @@ class CannotTell(Exception):
         self.cause, self.fix = cause, fix
 
 
+class NotMeasured(CannotTell):
+    """What a check raises where the load did not start on the host, or ended before it measured anything; its words are those of its program."""
+
+    CAUSE = "The load did not start here, or ended before it measured anything; what was got is the message of its program or launcher."
+    FIX = (
+        "Fix the error named there (a program that is not installed, launcher, keys, image, Python with torch, memory limits); "
+        "else read the evidence of load_jobs; then run the layer again."
+    )
+    # Of a verdict whose reading of a load is missing.
+    MARKS: t.Final = {"cause": CAUSE, "fix": FIX, "judged": True}
+
+    def __init__(self, words: str) -> None:
+        super().__init__(words, self.CAUSE, self.FIX)
+
+
 @dataclass(frozen=True)
 class Finding:
     """One thing that is not as it must be.

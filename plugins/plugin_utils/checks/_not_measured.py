@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from . import CannotTell
+from . import CannotTell, NotMeasured
 
 # The same words in each check of such a host: the report shows them once.
 NO_RATES = "no run gave a rate on this host"
@@ -30,9 +30,7 @@ def no_result(words: str) -> CannotTell:
 
 def not_measured(words: str) -> CannotTell:
     """What a check raises where the load did not start on the host, or ended before it measured anything."""
-    cause = "The load did not start here, or ended before it measured anything; what was got is the message of its program or launcher."
-    fix = "Fix the error named there (launcher, keys, image, Python with torch, memory limits); else read the evidence of load_jobs; then run the layer again."
-    return CannotTell(words, cause, fix)
+    return NotMeasured(words)
 
 
 def too_short(words: str) -> CannotTell:

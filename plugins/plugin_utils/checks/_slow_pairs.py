@@ -17,8 +17,8 @@ NOT_RUN_CAUSE = (
     "side; memory or queue pairs that are refused are limits of the host."
 )
 NOT_RUN_FIX = (
-    "Start the command of the evidence (load_jobs) by hand between the two hosts: open the TCP ports from pod_perftest_port on in the host's firewall, and "
-    "compare its perftest, memory limits and the address at which it is reached with a good host's."
+    "Install a program that is not found. Else start the command of the evidence (load_jobs) by hand between the two hosts: open the TCP ports from "
+    "pod_perftest_port on in the host's firewall, and compare its perftest, memory limits and the address at which it is reached with a good host's."
 )
 ONLY_CONCURRENT = "only under concurrent load"
 CONCURRENT_CAUSE = "It carries its rate alone and not beside others: the host's PCIe, memory or NUMA, or uplinks that several pairs share."

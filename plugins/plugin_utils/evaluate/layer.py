@@ -10,7 +10,7 @@ import json
 import typing as t
 from dataclasses import dataclass, field, replace
 
-from ..checks import CannotTell, Check, Finding, NotApplicable, NotProved
+from ..checks import CannotTell, Check, Finding, NotApplicable, NotMeasured, NotProved
 from ..checks.needed_readings import needed_readings
 from ..checks.registry import REGISTRY
 from ..collect.types import Envelope, Row, reading_of
@@ -209,7 +209,7 @@ def _of_group(layer: Layer, check: Check, group: str, hosts: list[str], beside: 
     if len(skipped) == len(hosts):
         return replace(blank, verdict="skip", words=skipped[0].words, **skipped[0].marks)
     given |= {name: values[name] for name in check.expectations}
-    lost = [Finding(host, "a reading", why.words, "unknown", host=host) for host, why in unread.items() if why.verdict != "skip"]
+    lost = [Finding(host, "a reading", why.words, "unknown", host=host, **why.marks) for host, why in unread.items() if why.verdict != "skip"]
     unparsed = [one for host in hosts if host not in unread for one in _unparsed(layer, check, host)]
     return _judged(layer, check, blank, given, lost, beside, unparsed)
 
@@ -266,7 +266,7 @@ def _reading_rows(envelopes: t.Mapping[str, Envelope], layer: Layer, node: str, 
     if optional:
         return None
     status, words = ("unknown", f"{name} was never read") if reading is None else (reading["status"], reading["words"])
-    raise _NotRead("skip" if status == "not_applicable" else "unknown", words)
+    raise _NotRead("skip", words) if status == "not_applicable" else _NotRead("unknown", words, **(NotMeasured.MARKS if catalogue()[name].load else {}))
 
 
 def _unparsed(layer: Layer, check: Check, node: str) -> list[Finding]:

@@ -9,6 +9,8 @@ import statistics
 import typing as t
 from dataclasses import dataclass
 
+from .schedule import NOT_INSTALLED
+
 Row = dict[str, t.Any]
 Rows = list[Row]
 Peers = t.Mapping[str, Rows]
@@ -61,10 +63,10 @@ def pair_tests(
         if row["kind"] not in kinds or row["memory"] != memory:
             continue
         if row["role"] == "client":
-            found.append(_test(host, row, rates))
+            found.append(_test(host, row, jobs, rates))
         elif not sent:
-            own = _client_of(host, row, jobs.get(row["peer"], ()))
-            found.append(_test(row["peer"], own, rates) if own is not None else _not_reported(host, row))
+            own = _other_side(host, row, jobs.get(row["peer"], ()))
+            found.append(_test(row["peer"], own, jobs, rates) if own is not None else _not_reported(host, row))
     return found
 
 
@@ -74,16 +76,25 @@ def ends_of(host: str, job: Row) -> tuple[PairEnd, PairEnd]:
     return (own, other) if job["role"] == "client" else (other, own)
 
 
-def _client_of(receiver: str, server: Row, jobs: t.Iterable[Row]) -> Row | None:
-    """The sender's job of the test that a server was one side of; a step has one test of a kind, round and memory between two ends."""
-    ends = ends_of(receiver, server)
-    return next((one for one in jobs if all(one[key] == server[key] for key in ONE_TEST) and ends_of(server["peer"], one) == ends), None)
+def _other_side(host: str, job: Row, jobs: t.Iterable[Row]) -> Row | None:
+    """The other end's job of the test that a host's job is one side of; a step has one test of a kind, round and memory between two ends."""
+    ends = ends_of(host, job)
+    mine = (one for one in jobs if one["role"] != job["role"] and all(one[key] == job[key] for key in ONE_TEST))
+    return next((one for one in mine if ends_of(job["peer"], one) == ends), None)
 
 
-def _test(sender: str, row: Row, rates: Peers) -> PairTest:
+def _words(sender: str, client: Row, jobs: Peers) -> str:
+    """Why a test gave no rate: what the sender prints of a receiver that lacks the program is no more than that no one answered."""
+    server = _other_side(sender, client, jobs.get(client["peer"], ())) if client["status"] != "ok" else None
+    if server is not None and server["error"] == NOT_INSTALLED:
+        return f"{client['peer']}: {server['words']}"
+    return client["words"] or "no rate was reported"
+
+
+def _test(sender: str, row: Row, jobs: Peers, rates: Peers) -> PairTest:
     rate = next((one["gbit_s"] for one in rates.get(sender, ()) if one["item"] == row["item"]), None) if row["status"] == "ok" else None
     status = row["status"] if rate is not None or row["status"] != "ok" else "unknown"
-    return PairTest(row, *ends_of(sender, row), rate, status, row["words"] or "no rate was reported")
+    return PairTest(row, *ends_of(sender, row), rate, status, _words(sender, row, jobs))
 
 
 def _not_reported(receiver: str, row: Row) -> PairTest:

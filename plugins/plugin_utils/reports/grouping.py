@@ -176,8 +176,9 @@ def _touched(record: VerdictRecord) -> list[str]:
 def _key(record: VerdictRecord, finding: FindingRecord, entry: Entry) -> tuple[str, ...]:
     """Findings that say the same, but for numbers, with the same cause and fix are one; so is all that one tool's missing output leaves unreported."""
     said = NUMBER.sub("#", finding["actual"])
-    if finding["where"] is None and not finding.get("judged"):
-        return (record["layer"], UNREPORTED, said)
+    if finding["where"] is None:
+        # The fix of what was not reported names its check.
+        return (record["layer"], UNREPORTED, said, *((entry.cause, entry.fix) if finding.get("judged") else ()))
     return (record["layer"], record["check"], finding["severity"], said, entry.cause, entry.fix)
 
 

@@ -49,7 +49,7 @@ def incast(role: str, **values: t.Any) -> dict[str, t.Any]:
 def job(host: str, role: str = "client", peer: str = RECEIVER, status: str = "ok", words: str | None = None) -> dict[str, t.Any]:
     item = f"1 {host if role == 'client' else peer}"
     ends = {"role": role, "item": item, "device": "mlx5_0", "peer": peer, "peer_device": "mlx5_0"}
-    return {"kind": "incast", **ends, "round": 1, "status": status, "words": words}
+    return {"kind": "incast", **ends, "round": 1, "status": status, "words": words, "error": None}
 
 
 JOBS = {**{host: [job(host)] for host in SENDERS}, RECEIVER: [job(RECEIVER, "server", host) for host in SENDERS]}

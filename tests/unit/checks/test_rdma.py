@@ -254,6 +254,14 @@ def test_gpu_memory_by_dma_buf_will_do_where_peer_memory_does_not(pod):
     assert gpu(pod) == []
 
 
+def test_a_receiver_without_perftest_is_named_and_not_a_firewall(pod):
+    pod.test("a", "b", "the partner's side of the test could not be reached")
+    pod.jobs["b"][-1].update(status="unknown", words="ib_write_bw: not found on PATH", error="not_installed")
+    pod.test("a", "c", 380.0)
+    (finding,) = pod.judge("b")
+    assert finding.startswith("unknown mlx5_0: expected 350 Gb/s or more, got b: ib_write_bw: not found on PATH with a mlx5_0: this rail")
+
+
 def test_a_perftest_without_gpu_memory_is_a_skip_unless_it_is_asked_for(pod):
     pod.test("a", "b", 380.0)
     pod.test("a", "b", "this build refuses an option (Unsupported memory type)", memory="cuda", error=UNSUPPORTED_OPTION)

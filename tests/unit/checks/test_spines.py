@@ -255,4 +255,7 @@ def test_a_test_across_groups_is_a_finding_of_the_end_that_lacks_the_tool() -> N
     assert [one.severity for one in load.incasts_ran([server], {"gpu09": [client]}, planned, "", "gpu01")] == ["unknown"]
     both = [one.severity for one in load.incasts_ran([client], {"gpu01": [{**server, "error": None}]}, planned, "", "gpu09")]
     assert both == ["unknown"], "where no end says why, it is not known at either"
+    inside, one_group = [{**one, "kind": "incast"} for one in (client, server)], [{**planned[0], "across": False}]
+    found = load.incasts_ran(inside[:1], {"gpu01": inside[1:]}, one_group, "", "gpu09")
+    assert [one.actual for one in found] == ["gpu01 lacks the program of the test"]
     assert [one.actual for one in load.incasts_ran([], {}, planned, "", "gpu09")] == ["not started"]

@@ -11,8 +11,9 @@ import typing as t
 from ...loads.incasts import ACROSS
 from ...pod.names import Rows
 from ...text.counting import counted
-from .. import CannotTell, Finding, NotApplicable, check
+from .. import Finding, NotApplicable, check
 from .._counters import incasts_of_node
+from .._not_measured import NO_RESULT, no_result
 from .load import sent
 
 Peers = dict[str, Rows]
@@ -43,7 +44,7 @@ def across_fills_uplinks(
     for number, rows in sorted(rounds.items()):
         got = [sum(senders.values()) for row in rows if (senders := rates.get((row["peer"], row["device"]), {}).get(number))]
         if not got:
-            raise CannotTell(NO_RATES)
+            raise no_result(NO_RATES)
         least = sum(row["share"] for row in rows) * pod_incast_fill_percent / 100
         if sum(got) < least:
             yield Finding(f"round {number}", f"{least:.4g} Gb/s or more to {counted(len(rows), 'receiver')} together", f"{sum(got):.4g}")
@@ -68,7 +69,7 @@ def across_fair_share(
         got = {tuple(end): sum(senders.values()) for end in ends if (senders := rates.get(tuple(end), {}).get(number))}
         own = got.get((pod_node, device))
         if own is None:
-            yield Finding(f"{device} in round {number}", "rates of its senders", "not reported", "unknown")
+            yield Finding(f"{device} in round {number}", "rates of its senders", "not reported", "unknown", cause=NO_RESULT[0], fix=NO_RESULT[1])
             continue
         least = statistics.median(got.values()) * pod_fair_share_percent / 100
         if own < least:

@@ -31,6 +31,7 @@ from .._counters import (
     pick,
     total,
 )
+from .._not_measured import no_result
 from .._under_load import CLASS_FIX, OTHER_CLASS, in_class
 
 Peers = dict[str, Rows]
@@ -80,8 +81,8 @@ def _first(frames: int | None, microseconds: int | None) -> int | None:
 
 
 @check(
-    cause="A test could not start or ended early: its partner, its port, its device or the path; the text is the tool's own.",
-    fix="Run the test by hand with the arguments in the evidence, after the cause that its text names.",
+    cause="A test could not start or ended early: its program, its partner, its port, its device or the path; the text is the tool's own.",
+    fix="Fix the error that the text names (install a program that is not found); else run the test by hand with the arguments in the evidence.",
     required=True,
     needs="load",
 )
@@ -98,15 +99,20 @@ def incasts_ran(load_jobs: Rows, load_jobs_of_peers: Peers, pod_incasts: Rows, p
     if any(one.get("across") for one in planned) and not any(row["kind"] == ACROSS for row in jobs):
         yield Finding("incasts across gate groups", "tests with hosts of other groups", "not started", "unknown")
     for row in jobs:
-        if row["status"] != "ok" and not (row["kind"] == ACROSS and _lacks_tool(load_jobs_of_peers.get(row["peer"], ()), pod_node, row)):
-            severity = None if row["status"] == "fail" else "unknown"
-            yield Finding(f"{row['device']} with {row['peer']} {row['peer_device']}", "a completed test", str(row["words"]), severity)
+        if row["status"] == "ok":
+            continue
+        lacking = _lacks_tool(load_jobs_of_peers.get(row["peer"], ()), pod_node, row)
+        if not (lacking and row["kind"] == ACROSS):
+            severity, words = None if row["status"] == "fail" else "unknown", str(row["words"])
+            if lacking:
+                severity, words = "unknown", f"{row['peer']} lacks the program of the test"
+            yield Finding(f"{row['device']} with {row['peer']} {row['peer_device']}", "a completed test", words, severity, judged=True)
 
 
 def _lacks_tool(of_peer: t.Iterable[dict[str, t.Any]], node: str, job: dict[str, t.Any]) -> bool:
-    """Whether a test did not run because its other end, in another gate group, lacks the program alone: that is a finding there."""
+    """Whether a test did not run because its other end alone lacks the program: that is a finding there."""
     ends = (node, job["device"], job["peer_device"], job["round"])
-    other = [row for row in of_peer if row["kind"] == ACROSS and (row["peer"], row["peer_device"], row["device"], row["round"]) == ends]
+    other = [row for row in of_peer if row["kind"] == job["kind"] and (row["peer"], row["peer_device"], row["device"], row["round"]) == ends]
     return job["error"] != NOT_INSTALLED and any(row["error"] == NOT_INSTALLED for row in other)
 
 
@@ -119,7 +125,7 @@ def right_class(
     seconds = {(row["device"], row["round"]): row["seconds"] for row in incasts_of_node(pod_incasts, pod_incast_refused)}
     received = sent(load_jobs_of_peers, write_bw_of_peers, pod_node)
     if not received:
-        raise CannotTell("rates of the senders to this host: not reported")
+        raise no_result("rates of the senders to this host: not reported")
     expected = {
         device: sum(rate * 1e9 / 8 * seconds.get((device, number), 0) for number, senders in rounds.items() for rate in senders.values())
         for (_host, device), rounds in received.items()

@@ -15,7 +15,7 @@ from ...text.counting import counted
 from .. import INCAST, CannotTell, Finding, check
 from .._beside import Counted
 from .._counters import CNPS, IGNORED, MARKED, NOTIFIED, RX_PAUSES, Counters, growth, incast_jobs, pick
-from .._not_measured import not_measured
+from .._not_measured import no_result, not_measured
 from .load import End, sent
 
 Grouped = dict[str, Rows]
@@ -200,7 +200,7 @@ def _rounds(load_jobs: Grouped, write_bw: Grouped) -> dict[tuple[str, str, t.Any
     receivers, rates = _incasts(load_jobs), sent(load_jobs, write_bw, kinds=(OWN,))
     found = {(*receiver, number): senders for receiver in receivers for number, senders in sorted(rates.get(receiver, {}).items())}
     if not found:
-        raise CannotTell("rates of the senders: not reported")
+        raise no_result("rates of the senders: not reported")
     return found
 
 

@@ -14,6 +14,7 @@ from ...pod.types import NearCable, SpineCable
 from ...text.counting import counted
 from .. import CannotTell, Finding, NotApplicable, check
 from .._counters import incasts_of_node, port_growth
+from .._not_measured import no_result
 from .load import End, sent
 from .marks import CONGESTED
 from .switches import _is_of, _of_class
@@ -134,7 +135,7 @@ def _reached(rounds: Rows, rates: t.Mapping[End, t.Mapping[t.Any, t.Mapping[End,
     """
     found = [[sum(senders.values()) for end in row["beside"] if (senders := rates.get(tuple(end), {}).get(row["round"]))] for row in rounds]
     if not any(found):
-        raise CannotTell("no congestion was made: no sender across gate groups reported a rate")
+        raise no_result("no congestion was made: no sender across gate groups reported a rate")
     return max(sum(one) for one in found) / speed
 
 

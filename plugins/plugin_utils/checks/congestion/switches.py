@@ -11,6 +11,7 @@ from ...pod.names import Rows, port_name, rated
 from ...pod.types import NearCable
 from .. import CannotTell, Finding, NotApplicable, check
 from .._counters import at_most, faces, in_group, incasts_of_node, judge_most, paused_percent, port_growth, sent_bytes
+from .._not_measured import no_result
 from .._planned import cables_of
 from .load import End, sent
 from .marks import CONGESTED
@@ -238,6 +239,6 @@ def _must_be_congested(receivers: t.Collection[End], rates: t.Mapping[End, t.Map
     """Raises CannotTell where no receiver's senders came near to filling its link, so that there was nothing to mark."""
     reached = [sum(senders.values()) for end in receivers for senders in rates.get(end, {}).values()]
     if not reached:
-        raise CannotTell("no congestion was made: no sender to this switch's receivers reported a rate")
+        raise no_result("no congestion was made: no sender to this switch's receivers reported a rate")
     if max(reached) < link * CONGESTED:
         raise CannotTell(f"no congestion was made: its receivers received {max(reached):.4g} of {link:g} Gb/s at most")
