@@ -95,6 +95,8 @@ HEALTHY: dict[str, t.Any] = {
     "tensor_percent": 60,
     "sm_clocks": {},
     "clock_reasons": {},
+    "collective_clocks": {},
+    "collective_reasons": {},
     "drift": False,
     "nan": False,
     "rises": False,
@@ -132,6 +134,7 @@ def options(argv: t.Sequence[str]) -> dict[str, t.Any]:
         parser.add_argument(f"--{name}", default=default)
     parser.add_argument("--variable", action="append", default=[])
     parser.add_argument("--copies", action="store_true")
+    parser.add_argument("--clocks", action="store_true")
     parser.add_argument("--warmup", default="10")
     known, _other = parser.parse_known_args(argv)
     return vars(known)
@@ -262,7 +265,8 @@ def _measured(reported: dict[str, t.Any], me: Host, ranks: list[int], run: t.Seq
             access = me["access"] or {one, other} != {0, 1}
             row = {"rank": one, "gpu": one, "peer": other, "access": access, "latency_us": 3.1, "wrong": 0}
             copies += [{**row, "gbyte_s": me["copy_gbyte_s"] if one == 0 else 380.0}] if one != other else []
-    return {"results": results, "rates": rates, "copies": copies}
+    clocks = _clocks(len(ranks), me["collective_clocks"], me["collective_reasons"], (1980, 0, "48, 310.20")) if reported["clocks"] else []
+    return {"results": results, "rates": rates, "copies": copies, "gpu_clocks": [{"lines": clocks, "rank": ranks[0]}] if clocks else []}
 
 
 def _trained(reported: dict[str, t.Any], me: Host, ranks: list[int], run: t.Sequence[Host]) -> dict[str, t.Any]:
@@ -293,11 +297,17 @@ def _trained(reported: dict[str, t.Any], me: Host, ranks: list[int], run: t.Sequ
             agreements.append({"rank": rank, "what": what, "strategy": "ddp", "finite": True, "checksum": "0123456789abcdef" if other else checksum})
     heading = ["# gpu     sm    mem    enc    dec    jpg    ofa     mmaact ", "# Idx      %      %      %      %      %      %      GPM:% "]
     samples = [f"    {gpu}    100     37      0      0      0      0   {percent:>8} " for percent in ("-", me["tensor_percent"]) for gpu in range(len(ranks))]
-    for _sample in range(8):
-        for gpu in range(len(ranks)):
-            clock, reasons = me["sm_clocks"].get(str(gpu), 1545), me["clock_reasons"].get(str(gpu), 4)
-            samples.append(f"{gpu}, 00000000:{0x10 + gpu:02X}:00.0, {clock}, 1980, 64, 690.70, 98, 0x{reasons:016x}")
+    samples += _clocks(len(ranks), me["sm_clocks"], me["clock_reasons"], (1545, 4, "64, 690.70"))
     return {"steps": steps, "agreements": agreements, "tensor_cores": [{"lines": heading + samples, "rank": ranks[0]}]}
+
+
+def _clocks(gpus: int, clocks: dict[str, int], reasons: dict[str, int], healthy: tuple[int, int, str]) -> list[str]:
+    """Eight samples of each GPU; healthy: clock, reasons, and temperature and power as they are printed."""
+    clock, reason, also = healthy
+    lines = [
+        f"{gpu}, 00000000:{0x10 + gpu:02X}:00.0, {clocks.get(str(gpu), clock)}, 1980, {also}, 98, 0x{reasons.get(str(gpu), reason):016x}" for gpu in range(gpus)
+    ]
+    return lines * 8
 
 
 def _stalls(stall: dict[str, t.Any], step: int) -> bool:

@@ -17,11 +17,14 @@ MOST_SAMPLES = "40"
 # The older name of clocks_event_reasons, which newer drivers take too.
 CLOCKS = "index,pci.bus_id,clocks.sm,clocks.max.sm,temperature.gpu,power.draw,utilization.gpu,clocks_throttle_reasons.active"
 # Of tensor cores a sample a second, of which nvidia-smi's first two say nothing yet. Of clocks one in two seconds, until the pipe is full.
+CLOCK_QUERY = ("nvidia-smi", "--query-gpu=" + CLOCKS, "--format=csv,noheader,nounits")
 MONITORS = (
     ("dcgmi", "dmon", "-e", "1004", "-d", "1000", "-c", MOST_SAMPLES),
     ("nvidia-smi", "dmon", "-s", "u", "--gpm-metrics", "5", "-d", "1", "-c", MOST_SAMPLES),
-    ("nvidia-smi", "--query-gpu=" + CLOCKS, "--format=csv,noheader,nounits", "-l", "2"),
+    (*CLOCK_QUERY, "-l", "2"),
 )
+# Collectives are timed for seconds, not for minutes.
+CLOCKS_ALONE = ((*CLOCK_QUERY, "-lms", "500"),)
 END_GRACE_SECONDS = 3.0
 # Dense bf16 TFLOP/s by the vendors' datasheets; a GPU that is not listed has no MFU. The first word that is in its name counts: a GB200's has B200, too.
 # Of Blackwell half of what they state with sparsity: 5 PFLOP/s in NVL72 racks, 4.5 on HGX boards. AMD's MI350X: 2.3 PFLOP/s, 4.61 with sparsity.
@@ -39,9 +42,9 @@ def peak_tflops(name):
 class Watch:
     """The monitors of this host, from now until ``end``."""
 
-    def __init__(self):
+    def __init__(self, monitors=MONITORS):
         self.processes = []
-        for argv in MONITORS:
+        for argv in monitors:
             with contextlib.suppress(OSError):
                 self.processes.append(subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=0))
 

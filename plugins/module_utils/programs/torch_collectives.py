@@ -10,14 +10,16 @@ of the whole buffer, and busbw = algbw x 2(n-1)/n for all-reduce, 1 for broadcas
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import time
 
 try:
     import gpu_copies
     import ranks
+    import tensor_cores
 except ImportError:
-    from ansible_collections.gpufabric.pyramid.plugins.module_utils.programs import gpu_copies, ranks
+    from ansible_collections.gpufabric.pyramid.plugins.module_utils.programs import gpu_copies, ranks, tensor_cores
 
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all")
 # The largest whole number up to which a type holds every whole number: a sum of all ranks must stay below.
@@ -41,6 +43,7 @@ def options():
     parser.add_argument("--iterations", type=int, default=20)
     parser.add_argument("--warmup", type=int, default=5)
     parser.add_argument("--copies", action="store_true", help="measure the copies between the host's GPUs too")
+    parser.add_argument("--clocks", action="store_true", help="watch the clocks of the host's GPUs while calls are timed")
     return parser.parse_args()
 
 
@@ -64,12 +67,26 @@ def work(rank):
         for dtype in filter(None, wanted.dtypes.split(",")):
             for count in filter(None, wanted.counts.split(",")):
                 calls.verified(name, dtype, int(count))
-    for size in filter(None, wanted.sizes.split(",")):
-        for name in names:
-            calls.timed(name, int(size))
+    with _clocks_watched(rank, device):
+        for size in filter(None, wanted.sizes.split(",")):
+            for name in names:
+                calls.timed(name, int(size))
     calls.barrier()
     if wanted.copies and device.type == "cuda" and rank.local == 0:
         gpu_copies.copies(rank, torch)
+
+
+@contextlib.contextmanager
+def _clocks_watched(rank, device):
+    """The host's first rank watches the clocks of all its GPUs, where it is asked to."""
+    if not rank.options.clocks or device.type != "cuda" or rank.local:
+        yield
+        return
+    watch = tensor_cores.Watch(tensor_cores.CLOCKS_ALONE)
+    try:
+        yield
+    finally:
+        rank.report("gpu_clocks", lines=watch.end())
 
 
 def _device(rank, torch):

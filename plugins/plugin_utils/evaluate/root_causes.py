@@ -55,7 +55,7 @@ FOLLOWS = {
 # What is read just before and after the loads of a layer: what happened to a host's GPUs in them, and on its rails.
 GPUS_IN_LOAD = ("gpu_slowdown_under_load", "amd_slowdown_under_load", "gpus_under_load", "amd_gpus_under_load", "log_under_load")
 RAILS_IN_LOAD = ("links_under_load", "losses_under_load", "pauses_under_load", "ib_ports_under_load")
-IN_LOAD = frozenset((*GPUS_IN_LOAD, *RAILS_IN_LOAD, "gpu_clocks_in_training"))
+IN_LOAD = frozenset((*GPUS_IN_LOAD, *RAILS_IN_LOAD, "gpu_clocks_in_training", "gpu_clocks_in_collectives"))
 # And what follows from another finding of the same layer on the same host: a rate of a rank that ended, of a host that is slow with any partner,
 # or of a variable that the pod does not list.
 FOLLOWS_ON_HOST = {
@@ -63,11 +63,11 @@ FOLLOWS_ON_HOST = {
     "across_fair_share": ("slow_receiver",),
     "collectives_correct": GPUS_IN_LOAD,
     "no_nccl_timeouts": GPUS_IN_LOAD,
-    "slow_node": ("collectives_correct", "ranks_as_asked", *GPUS_IN_LOAD, *RAILS_IN_LOAD),
+    "slow_node": ("collectives_correct", "ranks_as_asked", "gpu_clocks_in_collectives", *GPUS_IN_LOAD, *RAILS_IN_LOAD),
     # A NIC under another name is not at the GPU of the rail that has this name.
     "nic_gpu_affinity": ("rails_present",),
-    "node_all_reduce": ("nccl_runtime",),
-    "all_reduce_bandwidth": ("collectives_correct", "ranks_as_asked", "slow_node", *GPUS_IN_LOAD, *RAILS_IN_LOAD),
+    "node_all_reduce": ("nccl_runtime", "gpu_clocks_in_collectives"),
+    "all_reduce_bandwidth": ("collectives_correct", "ranks_as_asked", "slow_node", "gpu_clocks_in_collectives", *GPUS_IN_LOAD, *RAILS_IN_LOAD),
     "slow_rank": (*GPUS_IN_LOAD, "gpu_clocks_in_training"),
     "step_outliers": (*GPUS_IN_LOAD, *RAILS_IN_LOAD),
     "step_time_stable": (*GPUS_IN_LOAD, *RAILS_IN_LOAD),

@@ -12,7 +12,7 @@ from .perftest_errors import KnownError, KnownErrors
 
 # Beside each program on a host lie the modules that it stands on; ``{name}`` is where the load engine has put a program.
 PROGRAM_MODULES = {
-    "torch_collectives": ("ranks", "one_rank", "nccl_ras", "launched", "gpu_copies"),
+    "torch_collectives": ("ranks", "one_rank", "nccl_ras", "launched", "gpu_copies", "tensor_cores"),
     "training_step": ("ranks", "one_rank", "nccl_ras", "launched", "small_gpt", "tensor_cores"),
 }
 # What a process needs of the launcher's own environment to find its libraries.

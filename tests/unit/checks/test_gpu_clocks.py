@@ -9,6 +9,7 @@ import typing as t
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import NotApplicable
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives.gpu_clocks import gpu_clocks_in_collectives
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.training.gpu_clocks import gpu_clocks_in_training
 
 Row = dict[str, t.Any]
@@ -53,6 +54,23 @@ def test_a_reason_of_few_samples_is_none() -> None:
 def test_idle_samples_are_not_judged() -> None:
     begins = [*samples(0, 345, 20, utilisation_percent=0), *GOOD]
     assert found({"a": GOOD, "b": begins}) == []
+
+
+def test_a_sample_of_a_gpu_that_reports_to_be_idle_is_not_judged() -> None:
+    between = [*GOOD, *samples(0, 345, 20, reasons="0x0000000000000001")]
+    assert found({"a": GOOD, "b": between}) == []
+
+
+def test_in_collectives_a_braked_gpu_fails_and_one_that_is_not_sampled_is_unknown() -> None:
+    """The ranks of several runs of a host are the same GPUs."""
+    ranks = [{"local_rank": gpu, "backend": "nccl"} for _run in range(2) for gpu in range(2)]
+    braked = [*samples(0, 1980), *samples(1, 990, reasons="0x0000000000000088")]
+    good = [*samples(0, 1980), *samples(1, 1980)]
+    judged = gpu_clocks_in_collectives({"a": ranks, "b": ranks, "c": ranks}, 90, {"a": good, "b": braked, "c": samples(0, 1980)})
+    assert [(one.host, one.where, one.actual, one.severity) for one in judged] == [
+        ("c", "GPU clocks", "those of 1", "unknown"),
+        ("b", "GPU 1", "990 MHz at 64 C, 690 W: slowed down by the hardware, slowed down by power brake", None),
+    ]
 
 
 def test_gpus_of_another_kind_have_a_median_of_their_own() -> None:

@@ -5,6 +5,6 @@
 
 from __future__ import annotations
 
-from . import bandwidth, clique, correctness, curve, nvls, slow_hosts, tables, transport
+from . import bandwidth, clique, correctness, curve, gpu_clocks, nvls, slow_hosts, tables, transport
 
-__all__ = ["bandwidth", "clique", "correctness", "curve", "nvls", "slow_hosts", "tables", "transport"]
+__all__ = ["bandwidth", "clique", "correctness", "curve", "gpu_clocks", "nvls", "slow_hosts", "tables", "transport"]

@@ -35,9 +35,11 @@ from .nccl_tests import plan_nccl_tests
 
 # Each run of a launch meets at a port of its own, and a port rests for some launches before it is used again.
 PORTS_OF_A_LAUNCH, LAUNCHES_OF_PORTS = 64, 16
-READINGS = ("collective_ranks", "collective_rates", "collective_results", "collective_hangs", "gpu_copies", "nccl_log")
+READINGS = ("collective_ranks", "collective_rates", "collective_results", "collective_hangs", "gpu_copies", "gpu_clocks", "nccl_log")
 PROGRAMS = ["torch_collectives", *PROGRAM_MODULES["torch_collectives"]]
 QUICK: Values = {"dtypes": "", "collectives": "all_reduce"}
+# Of what no gloo has: copies between GPUs, and their clocks.
+OF_GPUS: Values = {"copies": None, "clocks": None}
 # What each probe changes where a rung breaks although every rail carries its rate: what restores the rate names the cause.
 PROBES: dict[str, dict[str, str]] = {
     "NCCL_ALGO=Ring": {"NCCL_ALGO": "Ring"},
@@ -97,7 +99,7 @@ def plan_collectives(situation: StepInput) -> Schedule | None:
         hosts = [host for host in order if host in group]
         name = f"{kind} of {len(hosts)}" + (f", group {number + 1}" if len(step.groups) > 1 else "") + again
         # Every collective and every value is proved by each host alone and by all together.
-        _job(table, situation, hosts, kind, name, number, 0.0, {} if step.rung == len(step.order) else QUICK, {})
+        _job(table, situation, hosts, kind, name, number, 0.0, {"clocks": True} if step.rung == len(step.order) else QUICK, {})
     return table
 
 
@@ -193,7 +195,7 @@ def _alone(situation: StepInput) -> Schedule:
     table = Schedule(words=words, programs=PROGRAMS)
     for host in situation.hosts:
         own = situation.plan.nodes[host].values
-        _job(table, situation, [host], NODE, NODE, 0, 0.0, {"copies": True}, {})
+        _job(table, situation, [host], NODE, NODE, 0, 0.0, {"copies": True, "clocks": True}, {})
         if own["pod_collective_backend"] == "nccl" and own["pod_rails"] and own["pod_gpus_per_host"] > 1:
             _job(table, situation, [host], NODE_NICS, NODE_NICS, 1, long, QUICK, OVER_NICS)
     return table
@@ -222,7 +224,7 @@ def _job(
             "sizes": ",".join(map(str, values["pod_collective_sizes"])),
             "iterations": values["pod_collective_iterations"],
             "log": log if nccl else None,
-            **(proofs if nccl else {**proofs, "copies": None}),
+            **(proofs if nccl else {**proofs, **OF_GPUS}),
         }
         return options, given
 
@@ -234,9 +236,9 @@ def _job(
 
 def _readings(values: Values) -> tuple[str, ...]:
     nccl = values["pod_collective_backend"] == "nccl"
-    return READINGS if nccl else tuple(name for name in READINGS if name not in ("nccl_log", "gpu_copies"))
+    return READINGS if nccl else tuple(name for name in READINGS if name not in ("nccl_log", "gpu_copies", "gpu_clocks"))
 
 
 def _of_a_part(values: Values) -> tuple[str, ...]:
-    """The log of a probe, of a single rail or of NVLink between hosts is of variables that no one asked for."""
-    return tuple(name for name in _readings(values) if name != "nccl_log")
+    """The log of a probe, of a single rail or of NVLink between hosts is of variables that no one asked for; and none of them watches clocks."""
+    return tuple(name for name in _readings(values) if name not in ("nccl_log", "gpu_clocks"))
