@@ -17,7 +17,7 @@ from datetime import datetime
 from xml.etree import ElementTree as ET
 
 from ..checks import LAYERS
-from ..evaluate.gates import CLOSED, OPEN, OUT_OF_SCOPE
+from ..evaluate.gates import CLOSED, OPEN, OUT_OF_SCOPE, PASSABLE
 from ..reports.conditions import VERDICT_WORDS, conditions_of, verdict_with_conditions
 from ..reports.junit import clean, text_of, verdict_suite
 from ..reports.markdown import escaped
@@ -25,7 +25,7 @@ from ..run.inventory_check import STEERING
 from ..text.counting import counted
 from ..text.folded_reasons import fold_reasons
 from .kept_slice import Slice
-from .sliced import Coverage, SlicedRuns, coverage_of, seam_reasons, whole_reasons
+from .sliced import Coverage, SlicedRuns, coverage_of, stopped_reasons, whole_reasons
 
 Document = dict[str, t.Any]
 SAME = ("schema", "pod", "digest", "version", "depth", "mode")
@@ -73,15 +73,15 @@ def merge_sliced(runs: SlicedRuns, now: datetime, max_age_minutes: float, versio
         reasons += _unfit(one, slices[0], now, max_age_minutes, version)
     for one in runs.whole.values():
         reasons += _unfit(one, slices[0], now, max_age_minutes, version, whole=True)
-    reasons += [*seam_reasons(runs, needed), *whole_reasons(runs)]
+    reasons += [*whole_reasons(runs), *stopped_reasons(runs, needed)]
     reasons += [f"{host} is quarantined" for one in (*runs.seams.values(), *runs.whole.values()) for host in one.report["quarantined"]]
     merged.owners = {switch: runs.slices[owner].name for switch, owner in runs.plan.owners.items() if owner in runs.slices}
     merged.stands_on = conditions_of([one.report for one in runs.runs().values()])
     merged.reasons, merged.verdict = list(dict.fromkeys(reasons)), "no_go"
-    # Without a gate of a run, what it was planned to cover is not covered.
+    # Of a run that stopped nothing is said about what it covers.
     if not merged.reasons:
         merged.coverage = coverage_of(runs, needed)
-        merged.reasons = [*merged.coverage.missing, *_depth_limits([*runs.runs().values()])]
+        merged.reasons = [*_not_proved(merged), *merged.coverage.missing, *_depth_limits([*runs.runs().values()])]
         merged.verdict = "no_fault_seen" if merged.reasons else "go"
     return merged
 
@@ -97,17 +97,17 @@ def merge_slices(slices: t.Sequence[Slice], now: datetime, max_age_minutes: floa
         judges = [one for one in slices if one.state.scope.get(group) not in (None, "out")]
         merged.runs[group] = [one.name for one in judges]
         merged.gates[group] = {layer: _worst(one.gate(layer, group) for one in judges) for layer in needed}
-        closed = [layer for layer in needed if merged.gates[group][layer] != OPEN]
+        stopped = [layer for layer in needed if merged.gates[group][layer] not in PASSABLE]
         if not judges:
             merged.reasons.append(f"no slice evaluated {group}")
-        elif closed:
-            merged.reasons.append(f"{group} is {merged.gates[group][closed[0]].replace('_', ' ')} at {closed[0]}")
+        elif stopped:
+            merged.reasons.append(_gate_in_words(merged, group, stopped[0]))
     merged.reasons += [f"{host} is quarantined" for one in slices for host in one.report["quarantined"]]
     merged.reasons = list(dict.fromkeys(merged.reasons))
     merged.up_to_layer = _up_to(merged, needed)
     merged.stands_on = conditions_of([one.report for one in slices])
     if not merged.reasons:
-        merged.reasons = _limits(slices, needed)
+        merged.reasons = [*_not_proved(merged), *_limits(slices, needed)]
         merged.verdict = "no_fault_seen" if merged.reasons else "go"
     return merged
 
@@ -164,10 +164,21 @@ def _needed(slices: t.Sequence[Slice]) -> list[str]:
     return list(LAYERS[: max(asked) + 1]) if asked else list(LAYERS)
 
 
+def _gate_in_words(merged: Merged, group: str, layer: str) -> str:
+    return f"{group} is {merged.gates[group][layer].replace('_', ' ')} at {layer}"
+
+
+def _not_proved(merged: Merged) -> list[str]:
+    """The gates that let a run pass without being open, such as those of a layer whose loads were left out: no fault, and no proof."""
+    weak = ((group, next((layer for layer, state in gates.items() if state != OPEN), None)) for group, gates in merged.gates.items())
+    return [_gate_in_words(merged, group, layer) for group, layer in weak if layer is not None]
+
+
 def _worst(states: t.Iterable[str]) -> str:
-    """The gate over several judges: open only where every one of them left it open."""
+    """The gate over several judges: open only where every one of them left it open, and passable only where no one stopped at it."""
     in_order = list(states)
-    return CLOSED if CLOSED in in_order else next((state for state in in_order if state != OPEN), OPEN if in_order else OUT_OF_SCOPE)
+    stopped = [CLOSED] if CLOSED in in_order else [state for state in in_order if state not in PASSABLE]
+    return next(iter([*stopped, *(state for state in in_order if state != OPEN)]), OPEN if in_order else OUT_OF_SCOPE)
 
 
 def _up_to(merged: Merged, needed: t.Sequence[str]) -> str | None:

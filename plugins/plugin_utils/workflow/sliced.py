@@ -14,7 +14,7 @@ import typing as t
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..evaluate.gates import OPEN
+from ..evaluate.gates import OPEN, PASSABLE
 from ..evaluate.layer import ANSWERED
 from ..pod.plan import Plan
 from ..run.errors import RunError
@@ -110,36 +110,43 @@ def whole_reasons(runs: SlicedRuns) -> t.Iterator[str]:
     for layer, one in runs.whole.items():
         if one.state.layers != [layer] or one.state.only != layer or one.state.focus is None or one.state.focus.nodes or one.state.focus.check:
             yield f"{layer}: run {one.name} is no run of {layer} over all hosts"
-        yield from _not_open(layer, one, [layer], one.plan.groups)
 
 
-def seam_reasons(runs: SlicedRuns, needed: t.Sequence[str]) -> t.Iterator[str]:
-    """The gates of the seams that are not open."""
-    for name, one in runs.seams.items():
-        yield from _not_open(name, one, needed, runs.plan.seams[name])
+def stopped_reasons(runs: SlicedRuns, needed: t.Sequence[str]) -> list[str]:
+    """The gates at which a seam, or a layer over all hosts, stopped."""
+    return [words for _name, words in _not_in(runs, needed, PASSABLE)]
 
 
-def _not_open(name: str, one: Slice, layers: t.Sequence[str], groups: t.Iterable[str]) -> t.Iterator[str]:
-    for group in groups:
-        closed = next((layer for layer in layers if one.gate(layer, group) != OPEN), None)
-        if closed is not None:
-            yield f"{name}: {group} is {one.gate(closed, group).replace('_', ' ')} at {closed}"
+def _not_in(runs: SlicedRuns, needed: t.Sequence[str], states: t.Container[str]) -> list[tuple[str, str]]:
+    """By group, the lowest gate of each seam and layer over all hosts that is in none of some states: the run's name, and words."""
+    seams = [(name, one, needed, runs.plan.seams[name]) for name, one in runs.seams.items()]
+    whole = [(layer, one, [layer], list(one.plan.groups)) for layer, one in runs.whole.items()]
+    found = []
+    for name, one, layers, groups in (*seams, *whole):
+        for group in groups:
+            lowest = next(((layer, state) for layer in layers if (state := one.gate(layer, group)) not in states), None)
+            if lowest is not None:
+                found.append((name, f"{name}: {group} is {lowest[1].replace('_', ' ')} at {lowest[0]}"))
+    return found
 
 
 def coverage_of(runs: SlicedRuns, needed: t.Sequence[str]) -> Coverage:
-    """What the runs cover, where every gate of them is open.
+    """What the runs cover, where none of them stopped at a gate.
 
     The rounds of a load follow from the plan and its members, and an open gate has a result of each of them: so the pairs come from the plan.
+    A seam with a gate that lets it pass and is not open, such as one of loads that were left out, covers none.
     """
     sliced = runs.plan
     plan = next(iter(runs.slices.values())).plan
     wanted = {frozenset(pair) for pair in itertools.combinations(sliced.slices, 2)}
     found = Coverage(hosts=(_largest(runs, plan), sum(len(hosts) for hosts in plan.groups.values())))
+    unproved = _not_in(runs, needed, (OPEN,))
+    found.missing += [words for _name, words in unproved]
     if not wanted or "routing" not in needed:
         found.pairs = (len(wanted), len(wanted))
         return found
     met, rails = set[frozenset[str]](), set[int]()
-    for name in runs.seams:
+    for name in runs.seams.keys() - {name for name, _words in unproved}:
         met |= (pinged_and_loaded if "rdma" in needed else slices_pinged)(plan, sliced, sliced.seams[name])
         rails |= slices_loaded(plan, sliced, sliced.seams[name])[1]
     found.pairs = (len(met & wanted), len(wanted))

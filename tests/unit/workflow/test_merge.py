@@ -108,13 +108,13 @@ def test_slices_that_are_all_well_are_a_go(good: list[Path]) -> None:
     assert "evidence not rechecked" in render_merged("pod", one).splitlines()[0] and "up to layer links" in render_merged("pod", one)
 
 
-def test_slices_of_too_few_hosts_to_prove_a_layer_are_no_go(tmp_path: Path) -> None:
-    """Their gates are neither open nor closed, and they are evaluated above them as any group that continues."""
+def test_slices_of_too_few_hosts_to_prove_a_layer_are_no_fault_seen(tmp_path: Path) -> None:
+    """Their gates are neither open nor closed, and they are evaluated above them as any group that continues: no go, as each run says by itself."""
     places = made(tmp_path / "few", "congestion", hosts_per_rack=1)
     assert read_json(places[0] / "state.json")["gates"]["routing"]["rack_01"]["state"] == "not_proved"
     one = merged(places)
-    assert (one.verdict, one.up_to_layer) == ("no_go", "links")
-    assert one.reasons == ["rack_01 is not proved at routing", "rack_02 is not proved at routing"]
+    assert (one.verdict, one.up_to_layer) == ("no_fault_seen", "links")
+    assert one.reasons[:2] == ["rack_01 is not proved at routing", "rack_02 is not proved at routing"]
 
 
 def test_evidence_is_evaluated_again(good: list[Path]) -> None:
@@ -537,6 +537,26 @@ def test_what_is_not_proved_has_no_coverage(sliced_pod: Path) -> None:
 def test_planned_slices_of_a_quick_run_are_no_more_than_no_fault_seen(tmp_path: Path) -> None:
     one = merged_plan(plan_slices(tmp_path, pod_depth="quick"))
     assert one.verdict == "no_fault_seen" and len(one.reasons) == 1 and one.coverage is not None
+
+
+def test_layers_that_a_depth_does_not_load_are_not_proved_and_no_fault(tmp_path: Path) -> None:
+    """Each run by itself sees no fault, and so do all of them; nothing that was not loaded counts as covered."""
+    place = plan_slices(tmp_path, pod_depth="quick", pod_to_layer="rdma")
+    one = merged_plan(place)
+    assert one.verdict == "no_fault_seen" and one.up_to_layer == "links", one.reasons
+    assert one.gates["rack_01"]["congestion"] == "not_run" and "rack_01 is not proved at routing" in one.reasons
+    assert "seam_1: rack_02 is not run at congestion" in one.reasons, one.reasons
+    assert one.coverage is not None and one.coverage.pairs == (0, 1) and one.coverage.rails[0] == 0
+
+
+@pytest.mark.parametrize(("states", "verdict"), [(("not_proved", "open"), "no_fault_seen"), (("not_proved", "not_reached"), "no_go")])
+def test_a_group_that_one_judge_did_not_reach_is_not_passed(states: tuple[str, str], verdict: str, good: list[Path]) -> None:
+    found = [read_slice(place) for place in (*good, good[0])]
+    for one, state in zip((found[0], found[-1]), states):
+        one.gates = {layer: dict(gates) for layer, gates in one.gates.items()}
+        one.gates["links"]["rack_01"] = state
+    merged = merge_slices(found, datetime.now(UTC), 60, collection_version(), False)
+    assert merged.verdict == verdict and merged.gates["rack_01"]["links"] == (states[1] if verdict == "no_go" else "not_proved")
 
 
 def test_a_go_is_recorded_with_its_coverage_and_a_no_go_without(sliced_pod: Path) -> None:
