@@ -51,12 +51,15 @@ class Node:
         return text
 
 
-def keep(pods: inprocess.Pods, layers: t.Sequence[str], into: Path) -> None:
-    """Write all answers of a healthy pod to some layers."""
+def keep(pods: inprocess.Pods, layers: t.Sequence[str], into: Path, hosts: t.Collection[str] | None = None) -> None:
+    """Write all answers of a healthy pod to some layers, beside those that are there; hosts: those that take part, all where it is None."""
     plan, pod = pods.plan, pods.pod()
-    meshes = plan.meshes([name for name, node in plan.nodes.items() if node.role == "host"])
+    taking_part = {name for name, node in plan.nodes.items() if node.role == "host" and (hosts is None or name in hosts)}
+    meshes = plan.meshes([name for name in plan.nodes if name in taking_part])
     for name, node in plan.nodes.items():
-        (into / name).mkdir(parents=True)
+        if node.role == "host" and name not in taking_part:
+            continue
+        (into / name).mkdir(parents=True, exist_ok=True)
         items = {**plan.items(name), **meshes.get(name, {"ping": [], "path_probe": []})}
         document = {"platform": node.platform, "kind": node.kind, "values": node.values, "items": items}
         for layer, phase in itertools.product(layers, ("before", "now")):

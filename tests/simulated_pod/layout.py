@@ -62,7 +62,8 @@ def cabling_csv(hosts: int, spines: int, netdevs: t.Sequence[str] = NETDEVS, lea
             lines.append(f"gpu{host:02},{netdev},leaf{leaf:02},{_leaf_port(leaf_platform, host)},{'dac,2' if host <= 4 else 'optic,30'},,")
     for leaf in range(1, units * len(netdevs) + 1):
         for spine in range(1, spines + 1):
-            addresses = f"10.0.{spine}.{2 * leaf},10.0.{spine}.{2 * leaf + 1}"
+            network = f"10.{leaf // 127}.{spine}"
+            addresses = f"{network}.{2 * (leaf % 127)},{network}.{2 * (leaf % 127) + 1}"
             uplink = _leaf_port(leaf_platform, FIRST_UPLINK + spine - 1)
             lines.append(f"leaf{leaf:02},{uplink},spine{spine:02},Ethernet{8 * (leaf - 1)},optic,50,{addresses}")
     return "\n".join(lines) + "\n"
