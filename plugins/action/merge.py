@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import Bounds
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.merged_page import render_merged_page
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors import RunError
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.files import json_text, private_directory, utc_now, write_private_files
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory_check import NAME
@@ -24,13 +25,19 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.console
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.kept_slice import Slice, read_slice
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.merge import (
     Merged,
+    headline,
     merge_sliced,
     merge_slices,
     merged_junit,
     merged_markdown,
+    merged_summary,
     render_merged,
 )
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.publishing import PublishError, Target, publish_target
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.sliced import read_sliced
+
+# What a merge writes and publishes; people open the first one.
+FILES = ("merge.html", "merge.md", "merge.json", "merge.xml")
 
 
 class ActionModule(OnController, PyramidAction):
@@ -42,6 +49,9 @@ class ActionModule(OnController, PyramidAction):
         "max_age_minutes": {"type": "int", "default": 1440},
         "recheck": {"type": "bool", "default": False},
         "report_dir": {"type": "path", "default": "merged"},
+        "publish": {"type": "str", "default": ""},
+        "publish_link": {"type": "str", "default": ""},
+        "publish_endpoint": {"type": "str", "default": ""},
     }
     RULES: t.ClassVar[dict[str, t.Any]] = {"required_one_of": [("runs", "plan")], "mutually_exclusive": [("runs", "plan")]}
     # A week, as for a gate that is resumed.
@@ -63,33 +73,51 @@ class ActionModule(OnController, PyramidAction):
                 merged = merge_slices(found, *settings)
             if not NAME.fullmatch(pod):
                 raise RunError(f"{source}: field pod must be letters, digits and '_.-', not {pod[:60]!r}")
+            # A wrong address is refused before anything is written.
+            _target(given, Path(given["report_dir"]) / pod)
             place = self._written(Path(given["report_dir"]) / pod, pod, merged, found)
+            publish_to = _target(given, place)
+        except PublishError as error:
+            raise AnsibleActionFail(str(error)) from None
         except RunError as error:
             raise AnsibleActionFail(f"argument '{'runs' if given['plan'] is None else 'plan'}': the slices cannot be merged: {error}") from None
-        show("\n" + "\n".join(printable(line) for line in render_merged(pod, merged).splitlines()) + f"\nreport: {place}\n")
+        show("\n" + "\n".join(printable(line) for line in render_merged(pod, merged).splitlines()) + f"\nreport: {place / FILES[0]}\n")
         result_values = {
             "pyramid_verdict": merged.verdict,
             "pyramid_reasons": merged.reasons,
             "pyramid_up_to_layer": merged.up_to_layer,
             "pyramid_stands_on": merged.stands_on,
-            "pyramid_report": str(place),
+            "pyramid_closed_gates": merged.closed(),
+            "pyramid_report": str(place / "merge.json"),
         }
+        stats = {**result_values, "pyramid_summary": merged_summary(pod, merged, publish_to.url if publish_to else "")}
         why = "; ".join(fold_reasons(merged.reasons, merged.gates)[:5])
         failed = {"failed": True, "msg": f"NO-GO for {pod}: {why}"} if merged.verdict == "no_go" else {}
-        return {**result_values, "merged": asdict(merged), "ansible_stats": {"data": result_values, "per_host": False, "aggregate": False}, **failed}
+        shown = {"merged": asdict(merged), "publish_to": publish_to.dump() if publish_to else {}}
+        return {**result_values, **shown, "ansible_stats": {"data": stats, "per_host": False, "aggregate": False}, **failed}
 
     def _written(self, directory: Path, pod: str, merged: Merged, found: list[Slice]) -> Path:
-        """Write merge.json, merge.md and merge.xml in a directory of this merge alone; returns the path of the first.
+        """Write the files of this merge in a directory of its own, which is returned.
 
         Raises RunError where it cannot be written.
         """
         time = utc_now()
         record = merged.record(pod, time, collection_version(), found)
         texts = {"merge.json": json_text(record), "merge.md": merged_markdown(record, merged), "merge.xml": merged_junit(pod, merged)}
+        reports = {str(one.run): one.report for one in found}
         try:
             private_directory(directory := directory.expanduser().resolve())
             place = new_directory(directory)
+            texts["merge.html"] = render_merged_page(record, headline(pod, merged), reports, place)
             write_private_files({place / name: text for name, text in texts.items()})
         except OSError as error:
             raise RunError(f"{error.filename or directory} cannot be written: {error}") from None
-        return place / "merge.json"
+        return place
+
+
+def _target(given: dict[str, t.Any], place: Path) -> Target | None:
+    """Where the report of the merge in ``place`` is published.
+
+    Raises PublishError where that is no place.
+    """
+    return publish_target(given["publish"], given["publish_link"], given["publish_endpoint"], place, FILES)

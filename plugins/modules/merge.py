@@ -39,10 +39,22 @@ options:
     default: false
   report_dir:
     description: >-
-      Where the report of the merge is kept (C(merge.json), C(merge.md) and C(merge.xml), below a directory of the pod's name and one of the time),
-      relative to the directory the playbook was started from.
+      Where the report of the merge is kept (C(merge.html), C(merge.json), C(merge.md) and C(merge.xml), below a directory of the pod's name and
+      one of the time), relative to the directory the playbook was started from.
     type: path
     default: merged
+  publish:
+    description: Where the report of the merge goes too, as C(pod_publish); empty for nowhere. The role C(publish) copies the files that RV(publish_to) names.
+    type: str
+    default: ""
+  publish_link:
+    description: The web address that people open O(publish) at, if it is another one.
+    type: str
+    default: ""
+  publish_endpoint:
+    description: The address of an S3-compatible service that O(publish) is a bucket of; empty for AWS.
+    type: str
+    default: ""
 """
 
 EXAMPLES = r"""
@@ -72,6 +84,14 @@ pyramid_stands_on:
   returned: always
   type: list
   elements: str
+pyramid_closed_gates:
+  description: The gate groups with a closed gate, by layer.
+  returned: always
+  type: dict
+publish_to:
+  description: Where the role C(publish) puts the report; empty where it is published nowhere.
+  returned: always
+  type: dict
 pyramid_report:
   description: The path of C(merge.json).
   returned: always

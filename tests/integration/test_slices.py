@@ -41,7 +41,7 @@ def test_slices_are_merged_with_and_without_their_evidence(slices, tmp_path: Pat
     assert line.startswith("GO with soak 1 s instead of 300; ")
     assert line.endswith("; evidence not rechecked: pod small, up to layer links, 2 slices, 2 gate groups")
     place = next((tmp_path / "plain").glob("small/*"))
-    assert place.stat().st_mode & 0o77 == 0 and {path.name for path in place.iterdir()} == {"merge.json", "merge.md", "merge.xml"}
+    assert place.stat().st_mode & 0o77 == 0 and {path.name for path in place.iterdir()} == {"merge.html", "merge.json", "merge.md", "merge.xml"}
     ended, record = merge(pod, runs, tmp_path / "again", merge_recheck=True)
     assert ended.rc == 0 and record["verdict"] == "go" and record["rechecked"] and "not rechecked" not in ended.output, ended.output
 
@@ -53,9 +53,9 @@ def test_two_merges_at_once_have_a_report_each(slices, tmp_path: Path) -> None:
         ended = [one.result()[0] for one in [both.submit(merge, pod, runs, tmp_path) for _time in range(2)]]
     assert [one.rc for one in ended] == [0, 0], ended[0].output
     written = list(tmp_path.glob("small/*"))
-    assert len(written) == 2 and all({path.name for path in place.iterdir()} == {"merge.json", "merge.md", "merge.xml"} for place in written)
+    assert len(written) == 2 and all({path.name for path in place.iterdir()} == {"merge.html", "merge.json", "merge.md", "merge.xml"} for place in written)
     named = {line for one in ended for line in one.output.splitlines() if line.startswith("report: ")}
-    assert named == {f"report: {place / 'merge.json'}" for place in written}
+    assert named == {f"report: {place / 'merge.html'}" for place in written}
 
 
 def test_an_edited_slice_is_never_a_go(slices, tmp_path: Path) -> None:

@@ -84,16 +84,17 @@ def verdicts(report: Report) -> Document:
 
 
 @functools.cache
-def _template() -> jinja2.Template:
+def template(name: str) -> jinja2.Template:
+    """A page's template; what it is given is escaped, and ``visible`` shows control characters."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(PAGE), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["visible"] = lambda value: visible(str(value))
-    return environment.get_template("page.html.j2")
+    return environment.get_template(name)
 
 
 @functools.cache
-def _asset(name: str) -> tuple[str, str]:
+def asset(name: str) -> tuple[str, str]:
     """A script or style of the page, and its hash for the page's policy."""
     text = (PAGE / name).read_text(encoding="utf-8")
     return text, "'sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii") + "'"
@@ -118,11 +119,11 @@ def outlying_numbers(kept: RunReader) -> list[dict[str, t.Any]]:
 
 def page(report: Report, rows: list[checklist.Row], outlying: list[dict[str, t.Any]], data: str) -> str:
     """The page without its evidence."""
-    scripts = [_asset(name) for name in ("echarts.min.js", "charts.js", "page.js")]
-    style = _asset("page.css")
+    scripts = [asset(name) for name in ("echarts.min.js", "charts.js", "page.js")]
+    style = asset("page.css")
     policy = f"default-src 'none'; script-src {' '.join(digest for _text, digest in scripts)}; style-src {style[1]}; img-src data:"
     found, warned = grouping.entries(report), grouping.entries(report, ("warn",))
-    return _template().render(
+    return template("page.html.j2").render(
         report=report,
         words=VERDICT_WORDS,
         proved=proved_in_words(report),

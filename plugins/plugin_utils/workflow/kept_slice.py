@@ -60,6 +60,11 @@ class Slice:
         """What a reader knows the run by."""
         return f"{self.part}/{self.state.run_id}" if self.part else self.state.run_id
 
+    @property
+    def hosts(self) -> int:
+        """How many hosts its gate groups have."""
+        return sum(len(self.plan.groups[group]) for group, scope in self.state.scope.items() if scope != "out" and group in self.plan.groups)
+
     def gate(self, layer: str, group: str) -> str:
         """A gate as the report and the verdicts behind it agree on it; what stands on an earlier run is as that run's verdicts come to."""
         stored = gate_state(self.state, layer, group)

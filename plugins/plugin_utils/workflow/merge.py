@@ -53,9 +53,17 @@ class Merged:
     owners: dict[str, str] = field(default_factory=dict)
     coverage: Coverage | None = None
 
+    def closed(self) -> dict[str, list[str]]:
+        """The gate groups with a closed gate, by layer."""
+        layers = next(iter(self.gates.values()), {})
+        found = {layer: [group for group, gates in self.gates.items() if gates[layer] == CLOSED] for layer in layers}
+        return {layer: groups for layer, groups in found.items() if groups}
+
     def record(self, pod: str, time: str, version: str, slices: t.Sequence[Slice]) -> Document:
         """As ``merge.json`` has it; time: when it was merged; version: of the collection that did."""
-        found = [{"run": str(one.run), "run_id": one.name, "verdict": one.report["verdict"], "wrong": one.wrong} for one in slices]
+        found = [
+            {"run": str(one.run), "run_id": one.name, "verdict": one.report["verdict"], "hosts": one.hosts, "wrong": one.wrong} for one in slices
+        ]  # fmt: skip
         own = {name: getattr(self, name) for name in ("verdict", "reasons", "up_to_layer", "stands_on", "rechecked", "runs", "gates", "owners")}
         own["coverage"] = asdict(self.coverage) if self.coverage else None
         return {"schema": SCHEMA, "pod": pod, "time": time, "version": version, **own, "slices": found}
@@ -222,6 +230,12 @@ def _folded_reasons(merged: Merged) -> list[str]:
 def render_merged(pod: str, merged: Merged) -> str:
     """The merged verdict for a terminal."""
     return "\n".join([headline(pod, merged), *(f"  because {reason}" for reason in _folded_reasons(merged))]) + "\n"
+
+
+def merged_summary(pod: str, merged: Merged, link: str) -> str:
+    """Verdict and reasons as Markdown for an artifact; link: where the whole report is."""
+    lines = [f"# {escaped(headline(pod, merged))}", "", *(f"- {escaped(reason)}" for reason in _folded_reasons(merged))]
+    return "\n".join([*lines, *(["", f"Report: <{link}>"] if link else [])]) + "\n"
 
 
 def merged_junit(pod: str, merged: Merged) -> str:

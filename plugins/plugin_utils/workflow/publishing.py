@@ -45,26 +45,28 @@ class Target:
         return {**asdict(self), "files": list(self.files)}
 
 
-def publish_target(publish: str, link: str, endpoint: str, run: Path) -> Target | None:
+def publish_target(publish: str, link: str, endpoint: str, run: Path, files: tuple[str, ...] = FILES) -> Target | None:
     """Where the report of ``<runs_dir>/<pod>/<run_id>`` goes; None where it is not published.
 
+    files: their names in the directory of the run; the first one is what people open.
     Raises PublishError where ``publish`` is no absolute directory, ``s3://bucket[/prefix]`` or ``http(s)://`` address.
     """
     if not publish:
         return None
     inside = f"{run.parent.name}/{run.name}"
     below = "/".join(quote(word, safe="") for word in inside.split("/"))
-    url = f"{link.rstrip('/')}/{below}/{FILES[0]}" if link else ""
+    url = f"{link.rstrip('/')}/{below}/{files[0]}" if link else ""
     if publish.startswith("/"):
         place = f"{publish.rstrip('/')}/{inside}"
-        return Target("directory", str(run), place=place, url=url or f"{place}/{FILES[0]}")
+        return Target("directory", str(run), place=place, url=url or f"{place}/{files[0]}", files=files)
     parts = urlsplit(publish)
     if parts.scheme == "s3" and BUCKET.fullmatch(parts.netloc):
         prefix = "/".join(word for word in (parts.path.strip("/"), inside) if word)
-        return Target("s3", str(run), bucket=parts.netloc, prefix=prefix, endpoint=endpoint, url=url or f"s3://{parts.netloc}/{prefix}/{FILES[0]}")
+        url = url or f"s3://{parts.netloc}/{prefix}/{files[0]}"
+        return Target("s3", str(run), bucket=parts.netloc, prefix=prefix, endpoint=endpoint, url=url, files=files)
     if parts.scheme in ("http", "https") and parts.hostname and not (parts.username or parts.query or parts.fragment):
         place = f"{publish.rstrip('/')}/{below}"
-        return Target("put", str(run), place=place, url=url or f"{place}/{FILES[0]}")
+        return Target("put", str(run), place=place, url=url or f"{place}/{files[0]}", files=files)
     raise PublishError(
         "argument 'pod_publish': expected an absolute directory, s3://bucket/prefix or http(s)://host/path without user and query, "
         f"got {_without_user(publish)!r}"
