@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import typing as t
 
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.queries import queries_for
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import parse
 
 
@@ -25,3 +26,11 @@ def test_no_phy_hides_what_another_one_lost() -> None:
     found = [(row["port"], row["corrected"], row["uncorrectable"], row["pre_fec_ber"]) for row in parse("fec_counters", "eos", text)]
     # A port without FEC has no row.
     assert found == [("Ethernet1/1", 4, 9, 1e-9), ("Ethernet1/2", 0, 0, None)]
+
+
+def test_a_cumulus_switch_without_the_command_lacks_the_reading() -> None:
+    node = {"platform": "cumulus", "items": {"port": [{"port": "swp1"}]}}
+    asked, apart = queries_for(["fec_counters"], {**node, "values": {"pod_cumulus_phy_health": True}})
+    assert [one.reading.name for one in asked] == ["fec_counters"] and apart == {}
+    asked, apart = queries_for(["fec_counters"], {**node, "values": {"pod_cumulus_phy_health": False}})
+    assert asked == [] and apart["fec_counters"].status == "not_applicable"
