@@ -18,7 +18,7 @@ DOCS = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
 GUIDES = (
     "first_pod_roce", "report", "telemetry", "failover", "live_traffic", "privileges", "security", "troubleshooting",
-    "continuous", "acceptance", "scale", "how_to_add", "expectations", "checks", "readings",
+    "continuous", "history", "acceptance", "scale", "how_to_add", "expectations", "checks", "readings",
 )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow import console
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_base import RunAction, RunOnce
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.console import show
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.history import keep_history
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.publishing import publish_target
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.report_files import write_report
 
@@ -35,6 +36,7 @@ class ActionModule(RunOnce, RunAction):
         if not console.progress_shown:
             # The callback prints it last of all; without it, here is the last place.
             show(f"\n{render_table(report)}\nreport: {run / 'report.html'} (also report.md, report.json, report.xml)\n")
+        keep_history(store, plan, state, report)
         baseline = self._captured(store, plan, state, report["verdict"], task_vars)
         result_values = {
             "pyramid_verdict": report["verdict"],

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.store import History
 from ansible_collections.gpufabric.pyramid.tests.labs.slurm import cluster
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import layout
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.planned import made
@@ -68,9 +69,9 @@ def pod(place: Path, **variables: t.Any) -> None:
         path.write_text(yaml.safe_dump(values), encoding="utf-8")
 
 
-def playbook(place: Path, host: str, *arguments: str, **variables: t.Any) -> subprocess.CompletedProcess[str]:
-    """Run the playbook that installs the check on one host."""
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), "playbooks/node_check.yml", "-i", str(place / "inventory"), "--limit", host]
+def playbook(place: Path, host: str, *arguments: str, name: str = "node_check", **variables: t.Any) -> subprocess.CompletedProcess[str]:
+    """Run the playbook that installs the check on one host, or another one."""
+    command = [str(Path(sys.executable).with_name("ansible-playbook")), f"playbooks/{name}.yml", "-i", str(place / "inventory"), "--limit", host]
     extra = ["-e", json.dumps(variables)] if variables else []
     return subprocess.run(
         [*command, *extra, *arguments], cwd=ROOT, env=environment(place, host), text=True, capture_output=True, timeout=120, check=False
@@ -158,6 +159,17 @@ def test_a_broken_host_says_what_is_broken(installed: Installed, tmp_path: Path)
     again = playbook(one.place, "gpu03", node_check_slurm="drain")
     assert again.returncode == 0
     assert done.stdout.strip() in again.stdout and "0 hosts of 1 passed their own check" in again.stdout
+
+
+def test_what_a_host_noted_of_itself_is_taken_into_the_history(installed: Installed, tmp_path: Path) -> None:
+    assert installed.program("gpu03").returncode == 0
+    kept = {"pod_history": str(tmp_path / "history.db"), "pod_runs_dir": str(tmp_path / "runs")}
+    done = playbook(installed.place, "gpu03", name="history", **kept)
+    assert done.returncode == 0, done.stdout + done.stderr
+    with History(tmp_path / "history.db", create=False) as history:
+        assert {(row["node"], row["layer"], row["verdict"]) for row in history.rows("SELECT node, layer, verdict FROM outcome")} >= {("gpu03", "links", "pass")}
+        assert [row["source"] for row in history.rows("SELECT source FROM entry")] == ["node_check"]
+        assert list(history.rows("SELECT * FROM number WHERE metric = 'symbol_errors'"))
 
 
 def test_a_plan_that_was_edited_is_refused(installed: Installed, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2] / "plugins" / "plugin_utils"
 ORDER = (
     ("workflow",),
     ("reports",),
-    ("remediation", "discovery", "prerequisites", "telemetry", "node_check"),
+    ("remediation", "discovery", "prerequisites", "telemetry", "node_check", "history"),
     ("run",),
     ("evaluate",),
     ("checks",),

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ...module_utils.side_by_side import answer
 from ..collect.host_commands import command_results, host_request
+from .journal import note
 from .judging import envelope, own_readings, own_verdicts
 from .kept import Busy, alone, earlier, keep, write_private
 from .node_plan import NodePlan, Refused, load_node_plan
@@ -44,7 +45,9 @@ def check(mine: NodePlan, state: Path, tool_seconds: int) -> tuple[Outcome, floa
     verdicts = own_verdicts(mine, now, before, datetime.date.fromisoformat(time.strftime("%Y-%m-%d", time.gmtime(at))))
     keep(state, mine, now)
     checked = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
-    return outcome_of(mine, verdicts, checked, time.monotonic() - began), at
+    outcome = outcome_of(mine, verdicts, checked, time.monotonic() - began)
+    note(state, outcome, now, at)
+    return outcome, at
 
 
 def arguments(given: t.Sequence[str] | None = None) -> argparse.Namespace:

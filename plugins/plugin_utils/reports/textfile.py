@@ -27,13 +27,13 @@ def render_textfile(report: Report) -> str:
     opened = datetime.fromisoformat(report["opened"]).timestamp()
     return "".join(
         (
-            _metric("verdict", "The verdict of the latest run.", _states(pod, "verdict", report["verdict"], VERDICTS)),
-            _metric("complete", "Whether the latest run came to its end; 0 while it is under way, and where it was cut off.", [(pod, report["complete"])]),
-            _metric("opened_timestamp_seconds", "When the latest run was opened.", [(pod, opened)]),
-            _metric("info", "The latest run.", [({**pod, **{key: str(report[key]) for key in ("run_id", "depth", "mode", "version")}}, 1)]),
-            _metric("gate", "The gate of each layer and gate group.", _gates(report, pod)),
-            _metric("nodes", "Nodes by their worst verdict.", _nodes(report, pod)),
-            _metric("verdicts", "Verdicts of each check.", _verdicts(report, pod)),
+            metric_text("verdict", "The verdict of the latest run.", _states(pod, "verdict", report["verdict"], VERDICTS)),
+            metric_text("complete", "Whether the latest run came to its end; 0 while it is under way, and where it was cut off.", [(pod, report["complete"])]),
+            metric_text("opened_timestamp_seconds", "When the latest run was opened.", [(pod, opened)]),
+            metric_text("info", "The latest run.", [({**pod, **{key: str(report[key]) for key in ("run_id", "depth", "mode", "version")}}, 1)]),
+            metric_text("gate", "The gate of each layer and gate group.", _gates(report, pod)),
+            metric_text("nodes", "Nodes by their worst verdict.", _nodes(report, pod)),
+            metric_text("verdicts", "Verdicts of each check.", _verdicts(report, pod)),
         )
     )
 
@@ -66,7 +66,8 @@ def _verdicts(report: Report, pod: Labels) -> t.Iterator[Sample]:
             yield {**pod, "layer": layer, "check": check, "verdict": word}, number
 
 
-def _metric(name: str, words: str, samples: t.Iterable[Sample]) -> str:
+def metric_text(name: str, words: str, samples: t.Iterable[Sample]) -> str:
+    """One metric with its help and type; its name follows ``gpufabric_pyramid_``."""
     full = f"gpufabric_pyramid_{name}"
     lines = [f"{full}{{{_labels(labels)}}} {float(value):.17g}" for labels, value in samples]
     return "\n".join([f"# HELP {full} {words}", f"# TYPE {full} gauge", *lines]) + "\n"

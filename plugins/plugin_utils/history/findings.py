@@ -1,0 +1,129 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a pod's history comes to: one value, from which page, metrics and texts are rendered."""
+
+from __future__ import annotations
+
+import itertools
+import typing as t
+from dataclasses import dataclass
+
+from .of_run import SERIES
+from .past import Change, Past, Suspect, Turn, changes, offenders, pasts, suspects, turns
+from .risk import Risk, risks
+from .store import History
+from .times import DAY_SECONDS, HOUR_SECONDS
+from .trends import Crossing, Point, Trend, trend_of
+
+COUNTERS = tuple(name for name, spec in SERIES.items() if spec["counter"])
+WEEK_SECONDS = 7 * DAY_SECONDS
+
+
+class Growth(t.NamedTuple):
+    """How much a counter of a place grew in the last week; hours: between its first and last reading of that week."""
+
+    metric: str
+    place: str
+    grown: float
+    hours: float
+
+    @property
+    def per_hour(self) -> float:
+        """Its growth per hour."""
+        return self.grown / self.hours
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What is known of a pod at a time; each list begins with what matters most."""
+
+    pod: str
+    now: float
+    since: float
+    entries: int
+    first: int | None
+    nodes: dict[str, Past]
+    offenders: list[Past]
+    trends: list[Trend]
+    grown: list[Growth]
+    turns: list[Turn]
+    changes: list[Change]
+    suspects: list[Suspect]
+    risks: list[Risk]
+
+
+def findings_of(
+    history: History, pod: str, now: float, days: float, nodes: t.Iterable[str] = (), proof: t.Container[str] | None = None,
+    use_hours: t.Mapping[str, float] | None = None,
+) -> Findings:  # fmt: skip
+    """What a history says of a pod.
+
+    days: how far back offenders, turns and changes count; nodes: those to be ranked by risk, all known ones where there are none; proof: as
+    ``pasts`` takes it; use_hours: as ``risks`` takes it.
+    """
+    since = now - days * DAY_SECONDS
+    known = pasts(history, pod, proof)
+    changed = changes(history, pod)
+    turned = turns(known, changed, since)
+    recent = [one for one in changed if one.time >= since]
+    exchanged = _exchanges(changed)
+    trends = [one for metric, place, points in _series(history, pod, since) if (one := trend_of(metric, place.name, _since_exchange(points, place, exchanged)))]
+    (count,) = history.rows("SELECT COUNT(*) AS entries, MIN(time) AS first FROM entry WHERE pod = ?", pod)
+    return Findings(
+        pod, now, since, count["entries"], count["first"], known, offenders(known, since), sorted(trends, key=_soonest),
+        list(_grown(history, pod, now)), turned, recent, suspects(recent, turned), risks(nodes or known, known, now, use_hours),
+    )  # fmt: skip
+
+
+def _soonest(one: Trend) -> tuple[bool, float, str, str]:
+    ends: Crossing | None = one.crossing
+    return ends is None, ends.expected if ends else 0.0, one.metric, one.place
+
+
+def _exchanges(changed: t.Iterable[Change]) -> dict[tuple[str, str], int]:
+    """When a part of a node's port was exchanged last, and under the port ``""`` when a part of the node itself was."""
+    return {(one.node, one.place if one.kind in ("optic", "cable") else ""): one.time for one in changed}
+
+
+def _since_exchange(points: t.Iterable[Point], place: _Place, exchanged: t.Mapping[tuple[str, str], int]) -> t.Iterator[Point]:
+    """The numbers since the parts of their place are what they are: a line over an exchange would be of two things."""
+    since = max(exchanged.get((place.node, place.port), 0), exchanged.get((place.node, ""), 0))
+    return (one for one in points if one.time >= since)
+
+
+class _Place(t.NamedTuple):
+    """Whose a number is."""
+
+    node: str
+    port: str
+    name: str
+
+
+def _series(history: History, pod: str, since: float) -> t.Iterator[tuple[str, _Place, list[Point]]]:
+    """The numbers of each place since a time, oldest first; counters grow, and are told apart."""
+    rows = history.rows(
+        "SELECT metric, number.node, port, place, value, low, high, entry.time FROM number JOIN entry ON entry.id = number.entry"
+        " WHERE entry.pod = ? AND entry.time >= ? ORDER BY metric, place, entry.time", pod, since,
+    )  # fmt: skip
+    for (metric, name), own in itertools.groupby(rows, lambda row: (row["metric"], row["place"])):
+        points = list(own)
+        if metric not in COUNTERS:
+            last = points[-1]
+            yield metric, _Place(last["node"], last["port"], name), [Point(row["time"], row["value"], row["low"], row["high"]) for row in points]
+
+
+def _grown(history: History, pod: str, now: float) -> list[Growth]:
+    """The counters that grew in the last week, the fastest first; one that went back was cleared, and grew from 0."""
+    found = []
+    rows = history.rows(
+        f"SELECT metric, place, value, entry.time FROM number JOIN entry ON entry.id = number.entry WHERE entry.pod = ? AND entry.time >= ?"
+        f" AND metric IN ({', '.join('?' * len(COUNTERS))}) ORDER BY metric, place, entry.time", pod, now - WEEK_SECONDS, *COUNTERS,
+    )  # fmt: skip
+    for (metric, place), own in itertools.groupby(rows, lambda row: (row["metric"], row["place"])):
+        points = list(own)
+        grown = sum(after["value"] - before["value"] if after["value"] >= before["value"] else after["value"] for before, after in itertools.pairwise(points))
+        hours = (points[-1]["time"] - points[0]["time"]) / HOUR_SECONDS
+        if grown and hours:
+            found.append(Growth(metric, place, grown, hours))
+    return sorted(found, key=lambda one: (one.metric, -one.per_hour, one.place))

@@ -1,0 +1,119 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a run leaves to the history: verdicts of each node, findings, numbers and parts."""
+
+from __future__ import annotations
+
+import typing as t
+from datetime import datetime
+from pathlib import Path
+
+import yaml
+
+from ..evaluate.baselines import software_versions
+from ..evaluate.metrics import MetricValue, metrics
+from ..evaluate.verdicts import VerdictRecord
+from ..loads.thresholds import minimum_gbit_s
+from ..pod.names import port_name
+from ..pod.plan import Plan
+from ..run.documents import Report
+from ..run.reader import RunReader
+from ..run.state import State
+from .entries import RUN, Entry, FindingRow, Number, Part, worst_by_node
+
+# Numbers of ports that no baseline compares, as series.yml declares them.
+SERIES: dict[str, dict[str, t.Any]] = yaml.safe_load(Path(__file__).with_name("series.yml").read_text(encoding="utf-8"))
+NO_LIMITS = (None, None, "")
+READINGS = {one["reading"] for one in SERIES.values()} | {metric.reading for metric in metrics().values()} | {"software", "gpus", "transceivers"}
+
+
+def entry_of_run(report: Report, plan: Plan, state: State, reader: RunReader, source: str = RUN) -> Entry:
+    """A finished run as an entry; source: RUN or PATROL."""
+    reported = RunReader(reader.source(state.replay), plan).reported(READINGS)
+    records = report["verdicts"]
+    ended = report["ended"] or report["opened"]
+    return Entry(
+        report["pod"], source, _name(state), "", int(datetime.fromisoformat(ended).timestamp()), report["version"], report["verdict"], report["digest"],
+        worst_by_node(_judged(plan, records)), [row for record in records for row in _findings(record)],
+        [*_metrics(plan, state, reader, reported), *_series(plan, reported)], _parts(plan, reported),
+    )  # fmt: skip
+
+
+def _name(state: State) -> str:
+    """The id of a run; of a part of the pod with the part, as slices in directories of their own may begin in one second."""
+    part = [group for group, where in state.scope.items() if where != "out"]
+    return state.run_id if len(part) == len(state.scope) else f"{state.run_id} of {', '.join(part)}"
+
+
+def _judged(plan: Plan, records: t.Iterable[VerdictRecord]) -> t.Iterator[tuple[str, str, str]]:
+    """Layer, node and verdict: of a check of one node its own; of one that compares nodes those that it has findings of."""
+    for record in records:
+        if record["host"]:
+            yield record["layer"], record["host"], record["verdict"]
+        for finding in record["findings"]:
+            if not record["host"] and finding["host"] in plan.nodes:
+                yield record["layer"], str(finding["host"]), finding["severity"]
+
+
+def _findings(record: VerdictRecord) -> t.Iterator[FindingRow]:
+    if record["verdict"] in ("pass", "skip"):
+        return
+    for one in record["findings"]:
+        node = one["host"] or record["host"] or ""
+        yield FindingRow(record["layer"], record["check"], node, one["where"] or "", one["severity"], one["expected"], one["actual"])
+    if not record["findings"]:
+        yield FindingRow(record["layer"], record["check"], record["host"] or "", "", record["verdict"], "", record["words"])
+
+
+def _metrics(plan: Plan, state: State, reader: RunReader, reported: t.Mapping[str, t.Any]) -> t.Iterator[Number]:
+    """The numbers that baselines compare too; the limits of light are the module's own."""
+    limits = _light_limits(reported)
+    for one in reader.numbers(plan, state)[0]:
+        metric = metrics()[one.metric]
+        low, high, port = limits.get(one.place, NO_LIMITS) if one.metric == "light_received" else (_floor(plan, one), None, "")
+        yield Number(one.metric, one.node, port, one.place, one.value, metric.unit, low, high)
+
+
+def _floor(plan: Plan, one: MetricValue) -> float | None:
+    """The least that a write bandwidth may be; other numbers have no limit of their own here."""
+    if one.metric != "write_bandwidth":
+        return None
+    values = plan.nodes[one.node].values
+    return minimum_gbit_s(values["pod_link_gbit_s"], values["pod_write_bw_min_percent"], values["pod_write_bw_bidirectional"])
+
+
+def _light_limits(reported: t.Mapping[str, t.Any]) -> dict[str, tuple[float | None, float | None, str]]:
+    """The alarm limits of each lane's module and its port, by the place that the metric ``light_received`` gives it."""
+    found = {}
+    for node, readings in reported.get("links", {}).items():
+        for row in readings.get("transceivers", ()):
+            place = " ".join(str(word) for word in (node, row["port"], row["lane"]) if word is not None)
+            found[place] = (row["rx_low_alarm_dbm"], row["rx_high_alarm_dbm"], port_name(row["port"]))
+    return found
+
+
+def _series(plan: Plan, reported: t.Mapping[str, t.Any]) -> t.Iterator[Number]:
+    for name, spec in SERIES.items():
+        for node, readings in reported.get(spec["layer"], {}).items():
+            high = float(plan.nodes[node].values[spec["high"]]) if spec["high"] else None
+            for row in readings.get(spec["reading"], ()):
+                if row.get(spec["value"]) is not None:
+                    port = port_name(str(row["port"]))
+                    yield Number(name, node, port, f"{node} {port}", float(row[spec["value"]]), spec["unit"], None, high)
+
+
+def _parts(plan: Plan, reported: t.Mapping[str, t.Any]) -> list[Part]:
+    found = [Part(node, "software", item, version) for node, own in software_versions(reported.get("preflight", {})).items() for item, version in own.items()]
+    for readings_of in reported.values():
+        for node, readings in readings_of.items():
+            found += [Part(node, "gpu", str(row["pci"]), row["uuid"]) for row in readings.get("gpus", ()) if row["uuid"]]
+            optics = {port_name(row["port"]): row for row in readings.get("transceivers", ()) if row["part_number"]}
+            found += [Part(node, "optic", port, _module(row)) for port, row in optics.items()]
+    for cable in plan.cables:
+        found += [Part(near.node, "cable", near.port, f"{far.node}:{far.port}") for near, far in ((cable.a, cable.b), (cable.b, cable.a))]
+    return list(dict.fromkeys(found))
+
+
+def _module(row: t.Mapping[str, t.Any]) -> str:
+    return " ".join(str(word) for word in (row["vendor"], row["part_number"], row.get("serial")) if word)

@@ -1,0 +1,79 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a host remembers of its own checks, for the history of its pod: a line of JSON where something changed, and one an hour in any case.
+
+The file is no larger than MOST_BYTES; then it becomes the older one of two. ``history/of_node_check.py`` reads it.
+"""
+
+from __future__ import annotations
+
+import json
+import typing as t
+from pathlib import Path
+
+from ..collect.types import Envelope
+from .kept import write_private
+from .outcome import Outcome
+
+NAME, OLDER = "journal.jsonl", "journal.1.jsonl"
+MOST_BYTES = 256 * 1024
+EVERY_SECONDS = 3600.0
+# Columns of counters that tell a port that wears.
+COUNTERS = {"symbol_errors": "errors", "fcs_errors": "errors"}
+
+
+def note(directory: Path, outcome: Outcome, now: Envelope, at: float) -> None:
+    """Add a check to the journal, where it differs from the last one or that is an hour old; at: seconds since the epoch."""
+    found = [
+        {"layer": one["layer"], "check": one["check"], "verdict": one["verdict"], "words": one["words"], "findings": one["findings"]}
+        for one in outcome.document["verdicts"] if one["verdict"] not in ("pass", "skip")
+    ]  # fmt: skip
+    path = directory / NAME
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    last = _last(lines)
+    kept = ("pod", "node", "plan_digest", "version", "status")
+    line = {**{name: outcome.document[name] for name in kept}, "time": int(at), "layers": _layers(outcome), "found": found, "numbers": _numbers(now)}
+    if last is not None and 0 <= at - last["time"] < EVERY_SECONDS and all(last.get(name) == line[name] for name in ("plan_digest", "status", "found")):
+        return
+    text = json.dumps(line, sort_keys=True)
+    # One that is full or damaged begins anew, so that what is told from now on is read.
+    if lines and (last is None or sum(len(one) + 1 for one in lines) + len(text) > MOST_BYTES):
+        path.replace(directory / OLDER)
+        lines = []
+    write_private(path, "\n".join([*lines, text]) + "\n")
+
+
+def _last(lines: list[str]) -> dict[str, t.Any] | None:
+    try:
+        last = json.loads(lines[-1]) if lines else None
+    except ValueError:
+        return None
+    return last if isinstance(last, dict) and isinstance(last.get("time"), int) else None
+
+
+def _layers(outcome: Outcome) -> dict[str, str]:
+    """The worst verdict of each layer of which a check was judged."""
+    order = ("pass", "warn", "unknown", "fail")
+    worst: dict[str, str] = {}
+    for one in outcome.document["verdicts"]:
+        if one["verdict"] in order:
+            worst[one["layer"]] = max(worst.get(one["layer"], "pass"), one["verdict"], key=order.index)
+    return worst
+
+
+def _numbers(now: Envelope) -> list[list[t.Any]]:
+    """Light by lane and counters by port: metric, port, lane, value, unit, and the module's limits."""
+    found: list[list[t.Any]] = []
+    for row in _rows(now, "transceivers"):
+        if row["rx_power_dbm"] is not None:
+            limits = [row["rx_low_alarm_dbm"], row["rx_high_alarm_dbm"]]
+            found.append(["light_received", row["port"], row["lane"], row["rx_power_dbm"], "dBm", *limits])
+    for row in _rows(now, "interface_errors"):
+        found += [[name, row["port"], None, row[name], unit, None, None] for name, unit in COUNTERS.items() if row[name] is not None]
+    return found
+
+
+def _rows(now: Envelope, name: str) -> list[dict[str, t.Any]]:
+    reading = now["readings"].get(name)
+    return reading["rows"] if reading and reading["status"] == "ok" else []

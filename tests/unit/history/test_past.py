@@ -1,0 +1,103 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who turned bad, how often, and what changed before."""
+
+from __future__ import annotations
+
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.entries import RUN, Entry, Number, Outcome, Part
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.findings import findings_of
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.past import changes, offenders, pasts, suspects, turns
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.store import History
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.times import DAY_SECONDS, HOUR_SECONDS
+
+DAY, HOUR = int(DAY_SECONDS), int(HOUR_SECONDS)
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> t.Iterator[History]:
+    with History(tmp_path / "history.db") as made:
+        yield made
+
+
+def judged(history: History, day: float, layer: str = "links", parts: t.Sequence[Part] = (), numbers: t.Sequence[Number] = (), **verdicts: str) -> None:
+    """A run on a day, with the verdict of each node at a layer."""
+    outcomes = [Outcome(layer, node, verdict) for node, verdict in verdicts.items()]
+    history.add(Entry("pod", RUN, f"{day}-{layer}", "", int(day * DAY), "1", "go", "d", outcomes, [], list(numbers), list(parts)))
+
+
+def test_a_node_that_comes_back_is_a_repeat_offender_and_a_long_fault_is_one(history: History) -> None:
+    for day, (flapping, broken) in enumerate([("pass", "fail"), ("fail", "fail"), ("pass", "fail"), ("unknown", "fail"), ("fail", "fail")]):
+        judged(history, day, gpu01=flapping, gpu02=broken, gpu03="pass")
+    found = pasts(history, "pod")
+    assert [one.node for one in offenders(found, 0)] == ["gpu01"]
+    assert (found["gpu01"].begun(), found["gpu02"].begun(), found["gpu03"].begun()) == ([1 * DAY, 4 * DAY], [0], [])
+    assert [found[node].bad for node in ("gpu01", "gpu02", "gpu03")] == [True, True, False]
+    assert offenders(found, 3 * DAY) == []
+
+
+def test_what_could_not_be_determined_begins_and_ends_nothing(history: History) -> None:
+    for day, verdict in enumerate(["pass", "unknown", "fail", "unknown", "fail"]):
+        judged(history, day, gpu01=verdict)
+    assert pasts(history, "pod")["gpu01"].begun() == [2 * DAY]
+
+
+def test_a_layer_that_passes_does_not_mend_another_one(history: History) -> None:
+    judged(history, 1, "links", gpu01="pass")
+    judged(history, 2, "rdma", gpu01="fail")
+    judged(history, 3, "links", gpu01="pass")
+    one = pasts(history, "pod")["gpu01"]
+    assert one.bad and one.well == 1 * DAY
+    judged(history, 4, "rdma", gpu01="warn")
+    one = pasts(history, "pod")["gpu01"]
+    assert not one.bad and one.well == 4 * DAY
+    assert pasts(history, "pod", ("collectives",))["gpu01"].well is None
+
+
+def test_what_changed_between_good_and_bad_is_named(history: History) -> None:
+    def kernel(version: str, *nodes: str) -> list[Part]:
+        return [Part(node, "software", "kernel", version) for node in nodes]
+
+    nodes = ("gpu01", "gpu02", "gpu03")
+    judged(history, 1, parts=[*kernel("6.1", *nodes), Part("gpu01", "optic", "ens0", "MAKER A 1")], **dict.fromkeys(nodes, "pass"))
+    judged(history, 2, parts=[*kernel("6.2", "gpu01", "gpu02"), *kernel("6.1", "gpu03")], gpu01="fail", gpu02="fail", gpu03="pass")
+    judged(history, 3, parts=[*kernel("6.2", *nodes), Part("gpu01", "optic", "ens0", "MAKER B 7")], gpu01="fail", gpu02="pass", gpu03="pass")
+    changed = changes(history, "pod")
+    assert [(one.node, one.kind, one.was, one.value) for one in changed] == [
+        ("gpu01", "software", "6.1", "6.2"), ("gpu02", "software", "6.1", "6.2"), ("gpu03", "software", "6.1", "6.2"),
+        ("gpu01", "optic", "MAKER A 1", "MAKER B 7"),
+    ]  # fmt: skip
+    turned = turns(pasts(history, "pod"), changed, 0)
+    assert [(turn.node, [change.kind for change in turn.changed]) for turn in turned] == [("gpu01", ["software"]), ("gpu02", ["software"])]
+    assert [tuple(one) for one in suspects(changed, turned)] == [("software kernel", "6.1", "6.2", 3, 2)]
+
+
+def number(day: float, value: float, metric: str = "light_received", port: str = "ens0") -> Number:
+    return Number(metric, "gpu01", port, f"gpu01 {port}", value, "dBm", -10.0, 4.0)
+
+
+def test_a_line_does_not_run_over_an_exchange(history: History) -> None:
+    """An optic that is exchanged for a weaker one has not faded."""
+    for day in range(30):
+        optic = [Part("gpu01", "optic", "ens0", "MAKER A" if day < 15 else "MAKER B")]
+        judged(history, day, parts=optic, numbers=[number(day, (-3.0 if day < 15 else -7.0) + day % 2 / 50)], gpu01="pass")
+    found = findings_of(history, "pod", 30 * DAY_SECONDS, 90)
+    assert found.trends == []
+    assert [(one.was, one.value) for one in found.changes] == [("MAKER A", "MAKER B")]
+
+
+def test_a_counter_that_was_cleared_grew_from_nothing(history: History) -> None:
+    for hour, value in ((0, 100), (1, 104), (2, 1), (3, 1)):
+        judged(history, 20 + hour / 24, numbers=[number(0, value, "link_changes")], gpu01="pass")
+    (grown,) = findings_of(history, "pod", 20.5 * DAY_SECONDS, 90).grown
+    assert (grown.metric, grown.place, grown.grown) == ("link_changes", "gpu01 ens0", 5)
+    assert grown.per_hour == pytest.approx(5 / 3, rel=0.01)
+
+
+def test_pods_do_not_see_each_other(history: History) -> None:
+    judged(history, 1, gpu01="fail")
+    assert findings_of(history, "other", 2 * DAY_SECONDS, 90).nodes == {}
