@@ -6,6 +6,7 @@
 ``shell``: one program piped to the node's Python (hosts, SONiC, Cumulus, FRR), one round trip.
 ``exec``: one command after the other over ssh's exec channel, one connection (EOS, NX-OS).
 ``network_cli``: one command after the other in a terminal session, where the inventory connects so.
+``httpapi``: many commands in one request to the switch's API (EOS, NX-OS), where the inventory connects so.
 What a task's timeout leaves running, such as an ssh client, is ended by ``end_clients.end_clients_on_exit``.
 """
 
@@ -28,12 +29,14 @@ from ansible.module_utils.connection import Connection, ConnectionError
 
 from ..readings import ParseError
 from ..readings.parsing import parse_source
+from .api_session import ApiSession
 from .end_clients import end_children
 from .host_commands import command_results, host_request
 from .limits import MOST_BYTES, SESSION_GRACE_SECONDS, TooLong, clients_write_too_much, grows_too_much, within_limits
 from .programs import _no_answer, _python, program_with_request
 from .queries import queries_for
 from .responses import reading_result
+from .switch_apis import APIS
 from .turns import waiting
 from .types import CommandResult, Query
 
@@ -70,10 +73,11 @@ def query_node(action: t.Any, node: Values, asks: list[Query], task_vars: Values
         return NodeResponse(True, contacted=False)
     by = node["values"]["pod_switch_transport"] if node["kind"] == "switch" else "shell"
     if by == "auto":
-        by = "network_cli" if action._connection.transport.endswith("network_cli") else "exec" if node["platform"] in ("eos", "nxos") else "shell"
+        own = str(action._connection.transport).rpartition(".")[2]
+        by = own if own in ("network_cli", "httpapi") else "exec" if node["platform"] in ("eos", "nxos") else "shell"
     if by != "shell" and boot:
         asks = [*queries_for([UPTIME], node)[0], *asks]
-    return {"shell": _shell, "exec": _exec, "network_cli": read_by_session}[by](action, node, asks, task_vars)
+    return {"shell": _shell, "exec": _exec, "network_cli": read_by_session, "httpapi": _by_api}[by](action, node, asks, task_vars)
 
 
 def _shell(action: t.Any, node: Values, asks: list[Query], task_vars: Values) -> NodeResponse:
@@ -119,6 +123,21 @@ def _exec(action: t.Any, node: Values, asks: list[Query], _task_vars: Values) ->
         return rc, to_text(stdout, errors="surrogate_or_replace"), to_text(stderr, errors="surrogate_or_replace")
 
     return _run_in_order(node, asks, send)
+
+
+def _by_api(action: t.Any, node: Values, asks: list[Query], _task_vars: Values) -> NodeResponse:
+    api = APIS.get(node["platform"])
+    if api is None:
+        return NodeResponse(False, f"a switch of platform {node['platform']} has no API that is read; its connection must be ssh")
+    privileged = getattr(action._connection, "become", None)
+    enable = None if privileged is None else str(privileged.get_option("become_pass") or "")
+    # The boot is asked for alone: its time is when the switch responded.
+    first = {ask.sources[0].command: ask.sources[0].timeout_seconds for ask in asks if ask.reading.name != UPTIME}
+
+    def tell(words: str) -> None:
+        action._display.vvv(words, host=str(action._connection.get_option("host")))
+
+    return _run_in_order(node, asks, ApiSession(action._connection, api, enable, first, tell).send)
 
 
 def read_by_session(action: t.Any, node: Values, asks: list[Query], _task_vars: Values) -> NodeResponse:

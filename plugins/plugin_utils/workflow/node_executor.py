@@ -31,6 +31,9 @@ class NodeExecutor(TaskExecutor):  # type: ignore[misc]
     def _get_connection(self, *given: t.Any, **named: t.Any) -> t.Any:
         connection = super()._get_connection(*given, **named)
         wait_outside_turn(connection)
+        if str(connection.transport).endswith("httpapi"):
+            # A process of its own, which would keep a session, costs a second, and each request logs in anyway.
+            connection.force_persistence = False
         return connection
 
 
