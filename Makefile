@@ -12,6 +12,7 @@ endif
 
 FUZZ_SECONDS ?= 300
 SEEDS ?= 100
+NUMBER ?= 50
 MODULES ?=
 CHAOS_WORKERS ?= 1
 INVENTORY ?= inventories/simulated
@@ -151,6 +152,10 @@ fuzz: $(DEV_STAMP) ## Fuzz every parser for FUZZ_SECONDS, going on with the corp
 .PHONY: chaos
 chaos: $(DEV_STAMP) ## Run SEEDS random tests, CHAOS_WORKERS side by side: nodes and runs that fail, reboots, inventories and runs that were edited
 	$(BIN)/python -m tests.chaos $(SEEDS) --workers $(CHAOS_WORKERS)
+
+.PHONY: interrupts
+interrupts: $(DEV_STAMP) ## Interrupt NUMBER runs at random moments, and say what each of them left
+	$(BIN)/python -m tests.chaos.interrupts $(NUMBER)
 
 .PHONY: mutate
 mutate: $(DEV_STAMP) ## Mutate the modules of tests/mutation/targets.yml, or MODULES='gates.py pairing.py:rail_rounds' of them, and list what no test finds

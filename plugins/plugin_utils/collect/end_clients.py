@@ -30,9 +30,13 @@ def end_children(thread: int | None = None) -> None:
 
     thread: the kernel's number of the thread whose clients alone are ended.
     """
-    for pid in descendants(thread):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    ended: set[int] = set()
+    # Other threads may start clients meanwhile; one that has been ended is listed until its thread has noticed.
+    while fresh := {*descendants(thread)} - ended:
+        for pid in fresh:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        ended |= fresh
 
 
 def descendants(thread: int | None = None) -> t.Iterator[int]:

@@ -222,3 +222,27 @@ def test_a_connection_waits_outside_its_turn() -> None:
     wait_outside_turn(connection)
     with working():
         assert connection.exec_command("show version") == "show version"
+
+
+def test_a_client_that_starts_while_others_are_ended_is_ended_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    clients: list[subprocess.Popen[bytes]] = []
+    kill = os.kill
+
+    def start() -> None:
+        clients.append(subprocess.Popen(["sleep", "600"]))
+
+    def start_and_kill(pid: int, number: int) -> None:
+        if len(clients) < 2:
+            start()
+        kill(pid, number)
+
+    def run() -> None:
+        start()
+        monkeypatch.setattr(os, "kill", start_and_kill)
+        end_children(threading.get_native_id())
+
+    # Only what this thread has started is ended.
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join(30)
+    assert [client.wait(30) for client in clients] == [-signal.SIGKILL] * 2
