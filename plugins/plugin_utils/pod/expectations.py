@@ -39,8 +39,8 @@ PLANNED = {
 DESCRIPTION = frozenset({
     "pod_name", "pod_fabric", "pod_topology", "pod_gate_groups", "pod_cabling_file", "pod_hosts_count", "pod_leaves_count", "pod_spines_count",
     "pod_platform", "pod_fabric_reader", "pod_node_guid", "pod_depth", "pod_mode", "pod_from_layer", "pod_to_layer", "pod_only", "pod_waivers",
-    "pod_runs_dir", "pod_replay_from", "pod_textfile_dir", "pod_baseline", "pod_baseline_file", "pod_switch_transport", "pod_rails",
-    "pod_history", "pod_history_days",
+    "pod_runs_dir", "pod_replay_from", "pod_textfile_dir", "pod_publish", "pod_publish_link", "pod_publish_endpoint", "pod_baseline", "pod_baseline_file",
+    "pod_switch_transport", "pod_rails", "pod_history", "pod_history_days",
     "pod_gpu_vendor", "pod_gpus_per_host", "pod_gpu_interconnect", "pod_nvlinks_per_gpu", "pod_nvswitch", "pod_virtualization", "pod_hugepages_1g",
     "pod_nic_settings", "pod_roce_priority", "pod_roce_dscp", "pod_cnp_dscp", "pod_traffic_class", "pod_mtu", "pod_gid_index", "pod_job_services",
     "pod_nccl_environment", "pod_software", "pod_link_gbit_s", "pod_lane_gbit_s", "pod_launcher", "pod_collective_backend", "pod_torch_python",
