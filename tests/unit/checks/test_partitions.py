@@ -9,7 +9,7 @@ import typing as t
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.routing.partitions import rails_in_partition
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.routing.partitions import other_partitions_apart, rails_in_partition
 
 Rows = list[dict[str, t.Any]]
 RAILS = [{"device": "mlx5_0"}, {"device": "mlx5_1"}]
@@ -71,3 +71,21 @@ def test_two_halves_of_a_pod_accuse_neither() -> None:
     halves = judged(host(TENANT, TENANT), None, {"gpu02": host(DEFAULT, DEFAULT)})
     assert halves == [(f"mlx5_{rail}", "the partition of most rails: 0x8005, and no partition has most", "unknown") for rail in (0, 1)]
     assert judged(host(TENANT, TENANT), 0x8005, {"gpu02": host(DEFAULT, DEFAULT)}) == [], "the plan says which is right"
+
+
+@pytest.mark.parametrize(
+    ("keys", "found"),
+    [
+        ([DEFAULT, "0x7fff"], None),
+        ([DEFAULT, "0x8005"], "0x8005 is entry 1: a full member"),
+        ([DEFAULT, "0x0000", "0x0005"], "0x0005 is entry 2: a limited member, which reaches the full ones"),
+        (["0x8005"], "0x8005 is entry 0: a full member"),
+    ],
+)
+def test_a_rail_in_the_partition_of_another_tenant_is_named(keys: list[str], found: str | None) -> None:
+    judged_now = other_partitions_apart([table("mlx5_0", *keys), table("mlx5_1", DEFAULT)], RAILS, [0x0005, 0x8007])
+    assert [(one.where, one.actual, one.severity) for one in judged_now] == ([("mlx5_0 partition keys", found, None)] if found else [])
+
+
+def test_a_table_that_is_not_reported_proves_nothing_about_other_tenants() -> None:
+    assert [(one.where, one.severity) for one in other_partitions_apart([table("mlx5_0", DEFAULT)], RAILS, [5])] == [("mlx5_1 partition keys", "unknown")]

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Layer 2, routing: the partition (PKey) of every InfiniBand rail, without which no queue pair reaches another one."""
+"""Layer 2, routing: the partitions (PKeys) of every InfiniBand rail: its own, without which no queue pair reaches another one, and none of another tenant."""
 
 from __future__ import annotations
 
@@ -43,6 +43,28 @@ def rails_in_partition(pkeys: Rows, pkeys_of_peers: Peers, pod_rails: list[Rail]
         else:
             partition = wanted if wanted is not None else _usual(pkeys_of_peers)
             yield from _judged(own, table, partition)
+
+
+@check(
+    cause="The port is a member of another tenant's partition, so that its queue pairs reach that tenant's hosts, and theirs reach this one.",
+    fix="Take the port's GUID out of that partition (partitions.conf of opensm, or UFM), and let the manager sweep the subnet again.",
+    fabric="infiniband",
+    kind="host",
+    when=("pod_other_partition_keys", True),
+)
+def other_partitions_apart(pkeys: Rows, pod_rails: list[Rail], pod_other_partition_keys: list[int]) -> t.Iterator[Finding]:
+    """No rail has the partition key of another tenant, not even as a limited member."""
+    tables, others = _tables(pkeys), {key & PARTITION for key in pod_other_partition_keys}
+    for rail in planned_rails(pod_rails):
+        table = tables.get(rail["device"], {})
+        own = f"{rail['device']} partition keys"
+        if 0 not in table:
+            yield Finding(own, "those of this pod", "not reported", "unknown")
+        for index, key in table.items():
+            if key & PARTITION in others:
+                # A limited member reaches the full members of its partition.
+                reaches = "a full member" if key & FULL else "a limited member, which reaches the full ones"
+                yield Finding(own, "none of another tenant", f"{key:#06x} is entry {index}: {reaches}")
 
 
 def _judged(where: str, table: dict[int, int], wanted: int | None) -> t.Iterator[Finding]:
