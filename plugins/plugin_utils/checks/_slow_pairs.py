@@ -13,12 +13,19 @@ PASSED_CAUSE = "One test was slow, and the same round passed each time that it w
 PASSED_FIX = "Run layer 4 again; where it comes back on the same rail or path, look at the switches' uplinks and the host's log at that time."
 NOT_RUN_CAUSE = (
     "perftest did not come to a rate, for what it prints; this says nothing about RDMA. A partner that is not reached is behind a firewall or did not "
-    "start its "
-    "side; memory or queue pairs that are refused are limits of the host."
+    "start its side; memory or queue pairs that are refused are limits of the host."
 )
 NOT_RUN_FIX = (
     "Install a program that is not found. Else start the command of the evidence (load_jobs) by hand between the two hosts: open the TCP ports from "
     "pod_perftest_port on in the host's firewall, and compare its perftest, memory limits and the address at which it is reached with a good host's."
+)
+ENDED_CAUSE = (
+    "The test ended with this error and measured no rate: packets or their acknowledgements are lost on the way to or from the end that is named (its link, "
+    "its leaf's port, a route or GID of one path), or its device refuses the operation."
+)
+ENDED_FIX = (
+    "Look at the error counters and the kernel's log of that rail, at its leaf's port, and at the route and GID between the two ends; then start the test by "
+    "hand with the arguments in the evidence (load_jobs)."
 )
 ONLY_CONCURRENT = "only under concurrent load"
 CONCURRENT_CAUSE = "It carries its rate alone and not beside others: the host's PCIe, memory or NUMA, or uplinks that several pairs share."

@@ -60,6 +60,8 @@ IN_LOAD = frozenset((*GPUS_IN_LOAD, *RAILS_IN_LOAD, "gpu_clocks_in_training", "g
 # or of a variable that the pod does not list.
 FOLLOWS_ON_HOST = {
     "slow_rail": ("write_bw_per_rail",),
+    # A rail that fails from host memory, too.
+    "gpu_write_bw": ("write_bw_per_rail",),
     "across_fair_share": ("slow_receiver",),
     "collectives_correct": GPUS_IN_LOAD,
     "no_nccl_timeouts": GPUS_IN_LOAD,
@@ -73,10 +75,12 @@ FOLLOWS_ON_HOST = {
     "step_time_stable": (*GPUS_IN_LOAD, *RAILS_IN_LOAD),
     "efficiency": ("slow_node",),
 }
+# What is seldom the cause itself: of several reasons for a closed gate these are named last.
+EFFECTS = frozenset((*RATES, *FOLLOWS, *FOLLOWS_ON_HOST))
 # Of these only a finding at this place explains: a slow path is what is left where no host is named.
 EXPLAINS_AT = {"slow_node": "the host"}
 # Of these it is only what is of the same device.
-OF_DEVICES = frozenset(("slow_rail", "nic_gpu_affinity"))
+OF_DEVICES = frozenset(("slow_rail", "gpu_write_bw", "nic_gpu_affinity"))
 OF_SAME_LAYER = frozenset(name for follows in (FOLLOWS, FOLLOWS_ON_HOST) for names in follows.values() for name in names)
 # Of these, what is found on a switch explains only the rails on that leaf.
 ON_THE_LEAF = frozenset(("ecn_marks_under_load",))
@@ -243,7 +247,7 @@ def _first(found: t.Iterable[ExplainingRecord]) -> list[ExplainingRecord]:
 
 
 def _device(one: ExplainingRecord | FindingRecord) -> str:
-    return (one["where"] or "").partition(" ")[0]
+    return (one["where"] or "").partition(" ")[0].rstrip(",")
 
 
 def _may_explain(one: ExplainingRecord, finding: FindingRecord) -> bool:

@@ -142,4 +142,5 @@ def render_comparison(old: Report, new: Report, comparison: Comparison) -> str:
     lines += ["Numbers that are worse by more than their tolerance, or do not compare"] if comparison.numbers else []
     lines += [f"  {one.where}: {one.actual}; expected {one.expected}" for one in comparison.numbers[:MOST]]
     lines += [f"  and {len(comparison.numbers) - MOST} more"] if len(comparison.numbers) > MOST else []
-    return "\n".join(piece for line in lines for piece in textwrap.wrap(printable(line), 100, subsequent_indent="    ")) + "\n"
+    pieces = (textwrap.wrap(printable(line), 100, subsequent_indent="    ", break_on_hyphens=False) for line in lines)
+    return "\n".join(piece for wrapped in pieces for piece in wrapped) + "\n"

@@ -62,6 +62,11 @@ def _table(report: Report, colour: bool) -> list[str]:
     return lines
 
 
+def _wrapped(text: str, indent: str) -> list[str]:
+    """Lines of at most 100 columns, all but the first indented; names and commands with hyphens stay whole, so that they can be copied."""
+    return textwrap.wrap(printable(text), WIDTH, subsequent_indent=indent, break_on_hyphens=False)
+
+
 def _painted(word: str, text: str, colour: bool) -> str:
     return f"\x1b[{COLOURS[word]}m{text}\x1b[0m" if colour and word in COLOURS else text
 
@@ -69,14 +74,14 @@ def _painted(word: str, text: str, colour: bool) -> str:
 def _entry(entry: Entry) -> list[str]:
     checks = ", ".join(entry.checks[:3]) + (f" and {len(entry.checks) - 3} more checks" if len(entry.checks) > 3 else "")
     head = f"{entry.verdict.upper()} {entry.layer}/{checks} on {entry.where}"
-    lines = textwrap.wrap(printable(head + entry.size), WIDTH, subsequent_indent="  ")
+    lines = _wrapped(head + entry.size, "  ")
     for name, text in (("expected", entry.wanted), ("got", entry.actual), ("cause", entry.cause), ("fix", entry.fix)):
-        lines += textwrap.wrap(printable(f"  {name + ':':<10}{text}"), WIDTH, subsequent_indent=" " * 12)
+        lines += _wrapped(f"  {name + ':':<10}{text}", " " * 12)
     for number, one in enumerate([*entry.explained_by][:MOST_EXPLAINING]):
-        lines += textwrap.wrap(printable(f"  {'explained by: ' if not number else '':<14}{one}"), WIDTH, subsequent_indent=" " * 12)
+        lines += _wrapped(f"  {'explained by: ' if not number else '':<14}{one}", " " * 12)
     if entry.explains:
         text = f"{'explains:':<10}{counted(entry.explains, 'finding')} on what it serves: {'; '.join(entry.explained)}"
-        lines += textwrap.wrap(printable(f"  {text}"), WIDTH, subsequent_indent=" " * 12)
+        lines += _wrapped(f"  {text}", " " * 12)
     return [*lines, ""]
 
 
@@ -85,12 +90,12 @@ def _verdict(report: Report, colour: bool) -> list[str]:
     kept = f", from the evidence in {report['replayed_from']}" if report["replayed_from"] else ""
     stands_on = verdict_with_conditions(words, report["stands_on"])
     headline = f"{stands_on}: pod {report['pod']}, {proved_in_words(report)}, depth {report['depth']}{kept}"
-    lines = textwrap.wrap(printable(headline), WIDTH, subsequent_indent="  ")
+    lines = _wrapped(headline, "  ")
     lines[0] = lines[0].replace(words, _painted(report["verdict"], words, colour), 1)
     for reason in fold_reasons(report["reasons"], report["layers"][0]["groups"])[:8]:
-        lines += textwrap.wrap(printable(f"  because {reason}"), WIDTH, subsequent_indent="    ")
+        lines += _wrapped(f"  because {reason}", "    ")
     for one in report["unused_waivers"][:MOST_WAIVERS]:
-        lines += textwrap.wrap(printable(f"  {unused_in_words(one)}"), WIDTH, subsequent_indent="    ")
+        lines += _wrapped(f"  {unused_in_words(one)}", "    ")
     if len(report["unused_waivers"]) > MOST_WAIVERS:
         lines.append(f"  and {len(report['unused_waivers']) - MOST_WAIVERS} more unused waivers in the report")
     return lines

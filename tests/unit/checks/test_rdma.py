@@ -254,6 +254,16 @@ def test_gpu_memory_by_dma_buf_will_do_where_peer_memory_does_not(pod):
     assert gpu(pod) == []
 
 
+def test_a_test_that_ends_with_an_error_is_lost_packets_and_not_a_slow_rail(pod):
+    pod.test("a", "b", "a completion with an error: transport retries exceeded")
+    pod.jobs["a"][-1]["status"] = "fail"
+    pod.test("b", "c", 380.0)
+    pod.test("a", "c", "a completion with an error: transport retries exceeded", kind="retest")
+    pod.jobs["a"][-1]["status"] = "fail"
+    (finding,) = bandwidth.write_bw_per_rail(pod.jobs["a"], pod.jobs, pod.rates, "a", RAILS[:1], **LIMITS)
+    assert (finding.where, finding.severity) == ("mlx5_0", None) and str(finding.cause).startswith("The test ended with this error and measured no rate")
+
+
 def test_a_receiver_without_perftest_is_named_and_not_a_firewall(pod):
     pod.test("a", "b", "the partner's side of the test could not be reached")
     pod.jobs["b"][-1].update(status="unknown", words="ib_write_bw: not found on PATH", error="not_installed")

@@ -91,6 +91,14 @@ def test_quarantine_leaves_out_as_many_as_it_may() -> None:
     assert [decide_gates(plan, [bad], ["rack_01"], None, {"rack_01": out})["rack_01"].state for out in (0, 1)] == ["open", "closed"]
 
 
+def test_what_seldom_is_the_cause_is_the_last_reason_of_a_closed_gate(plan) -> None:
+    """Whoever reads the last lines of a run alone is sent to the switch, not to the hosts that are slow for its sake."""
+    slow, unread = verdict("gpu01", "fail", check="all_reduce_bandwidth"), verdict("gpu01", "unknown", check="switch_environment")
+    drops = verdict("leaf01", "fail", None, ("rack_01",), check="switch_drops_under_load")
+    (gate,) = decide_gates(plan, [slow, unread, drops], ["rack_01"], None, {}).values()
+    assert gate.reasons == ["switch_drops_under_load on leaf01", "all_reduce_bandwidth on gpu01", "switch_environment is unknown on gpu01"]
+
+
 def test_every_node_is_counted_once_by_its_worst(plan) -> None:
     rows = count_nodes(
         plan,

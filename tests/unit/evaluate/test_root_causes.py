@@ -87,6 +87,10 @@ def test_a_slow_rail_follows_from_its_own_test_alone() -> None:
     tested = recorded("write_bw_per_rail", "fail", where="mlx5_0")
     assert explaining(recorded("slow_rail", "fail", where="mlx5_0"), tested) == ["write_bw_per_rail"]
     assert explaining(recorded("slow_rail", "fail", where="mlx5_1"), tested) == []
+    of_gpu_memory = [
+        {**recorded("gpu_write_bw", "fail", where=f"{device}, cuda memory"), "layer": "rdma", "verdict": "fail"} for device in ("mlx5_0", "mlx5_1")
+    ]
+    assert [explaining(one, tested) for one in of_gpu_memory] == [["write_bw_per_rail"], []]
 
 
 def test_an_explanation_of_a_lower_layer_comes_before_that_of_the_same_one() -> None:

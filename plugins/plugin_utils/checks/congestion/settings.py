@@ -14,6 +14,8 @@ from .._lossless import Lossless, named
 from .._planned import cables_of
 
 Peers = dict[str, Rows]
+DROPS = "The queue of RoCE has thresholds, and ECN marking is not enabled in them: what is above them is dropped, and no sender is told to slow down."
+DROPS_FIX = "Enable ECN in that profile (SONiC: its ecn mode; EOS and NX-OS: the word ecn behind random-detect), as on a switch of this role that marks."
 UNMARKED = "The switch has no ECN thresholds in the queue of the RoCE priority, so that only pauses slow the senders down."
 UNMARKED_FIX = "Configure ECN in the queue that carries the RoCE priority, with the thresholds of the other switches, and bind it to every port."
 
@@ -65,7 +67,9 @@ def _marking(settings: Rows, cables: list[NearCable], priority: int) -> t.Iterat
     profiles = [row for row in of_class if row["port"] is None]
     if profiles and not any(row["marking"] for row in of_class):
         names = ", ".join(str(row["profile"]) for row in profiles)
-        yield Finding("ECN", "a profile that marks", f"{names} drop{'s' if len(profiles) == 1 else ''} instead: marking is not enabled")
+        yield Finding(
+            "ECN", "a profile that marks", f"{names} drop{'s' if len(profiles) == 1 else ''} instead: marking is not enabled", cause=DROPS, fix=DROPS_FIX
+        )
     reported = by_port([row for row in of_class if row["port"] is not None])
     for cable in cables:
         row = reported.get(cable["port"])
@@ -73,7 +77,8 @@ def _marking(settings: Rows, cables: list[NearCable], priority: int) -> t.Iterat
             yield Finding(f"{cable['port']} ECN", f"marking on traffic class {priority}", "not reported", "unknown", cable["port"])
         elif row is not None and not (row["marking"] and (not row["traffic_classes"] or priority in row["traffic_classes"])):
             classes = f"on traffic class {', '.join(map(str, row['traffic_classes']))}" if row["marking"] else "not enabled"
-            yield Finding(f"{cable['port']} ECN", f"marking on traffic class {priority}", classes, port=cable["port"])
+            cause, fix = (None, None) if row["marking"] else (DROPS, DROPS_FIX)
+            yield Finding(f"{cable['port']} ECN", f"marking on traffic class {priority}", classes, port=cable["port"], cause=cause, fix=fix)
 
 
 @check(

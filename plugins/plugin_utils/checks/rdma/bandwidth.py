@@ -30,7 +30,20 @@ from .. import PAIR, Finding, NotApplicable, check
 from .._beside import Counted, errors_grown
 from .._grouping import typical
 from .._not_measured import not_measured
-from .._slow_pairs import CONCURRENT_CAUSE, CONCURRENT_FIX, NOT_RUN_CAUSE, NOT_RUN_FIX, ONLY_CONCURRENT, PASSED_CAUSE, PASSED_FIX, STUCK, STUCK_CAUSE, STUCK_FIX
+from .._slow_pairs import (
+    CONCURRENT_CAUSE,
+    CONCURRENT_FIX,
+    ENDED_CAUSE,
+    ENDED_FIX,
+    NOT_RUN_CAUSE,
+    NOT_RUN_FIX,
+    ONLY_CONCURRENT,
+    PASSED_CAUSE,
+    PASSED_FIX,
+    STUCK,
+    STUCK_CAUSE,
+    STUCK_FIX,
+)
 
 Grouped = dict[str, Rows]
 
@@ -120,7 +133,7 @@ def _of_rail(
             found = _passed_again(end, other, test, minimum.words(test), blame, grown)
             yield replace(found, actual=f"{found.actual}{beside.of(end, other)}")
         elif blame.kind == "path":
-            own = (CONCURRENT_CAUSE, CONCURRENT_FIX) if blame.concurrent else (None, None)
+            own = (CONCURRENT_CAUSE, CONCURRENT_FIX) if blame.concurrent else (ENDED_CAUSE, ENDED_FIX) if test.status == "fail" else (None, None)
             severity = None if test.status in ("ok", "fail") else "unknown"
             only = f", {ONLY_CONCURRENT}" if blame.concurrent else ""
             actual = f"{test.reported}: the path{only}, for {blame.why}{beside.of(end, other)}"
@@ -152,7 +165,7 @@ def _at_fault(end: PairEnd, test: PairTest, blame: Blame, wanted: str, stuck: bo
         return Finding(end.device, wanted, actual, severity, cause=NOT_RUN_CAUSE, fix=NOT_RUN_FIX)
     if blame.kind == "host":
         return Finding(end.device, wanted, actual, severity, cause=CONCURRENT_CAUSE, fix=CONCURRENT_FIX)
-    own = (STUCK_CAUSE, STUCK_FIX) if stuck else (None, None)
+    own = (ENDED_CAUSE, ENDED_FIX) if test.gbit_s is None else (STUCK_CAUSE, STUCK_FIX) if stuck else (None, None)
     return Finding(end.device, wanted, f"{actual}{'; no error counter grew' if stuck else ''}", severity, cause=own[0], fix=own[1])
 
 
