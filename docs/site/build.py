@@ -17,7 +17,7 @@ from pathlib import Path
 DOCS = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
 GUIDES = (
-    "first_pod_roce", "report", "telemetry", "failover", "live_traffic", "privileges", "security", "troubleshooting",
+    "first_pod_roce", "imports", "report", "telemetry", "failover", "live_traffic", "privileges", "security", "troubleshooting",
     "continuous", "history", "acceptance", "scale", "how_to_add", "expectations", "checks", "readings",
 )  # fmt: skip
 

@@ -11,12 +11,14 @@ from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.access import KEPT, access_of
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.draft import draft_pod
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.differences import Difference, differences_of
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.draft import Draft, draft_pod
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.inventory_files import inventory_files
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.files import write_private
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.planned import VARIABLES, planned_of
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory_check import ROLES
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_base import PyramidAction, RunOnce
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.console import show
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.inventory_writer import write_changed
 
 # Times and process ids, which are others in every run.
 PASSING = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-][\d:]+)? ?|\[\d+\] ?")
@@ -42,8 +44,9 @@ class ActionModule(RunOnce, PyramidAction):
         readings_of, silent = _surveyed(roles, task_vars)
         draft = draft_pod(roles, readings_of, given["fabric"], given["accept"])
         draft.blanks[:0] = silent
-        texts = inventory_files(draft, _gate_groups(groups), given["name"], access_of(roles, _variables(roles, task_vars)), given["accept"])
-        changed = self._write(Path(given["into"]).expanduser(), texts)
+        differences = _differences(draft, roles, readings_of, task_vars)
+        texts = inventory_files(draft, _gate_groups(groups), given["name"], access_of(roles, _variables(roles, KEPT, task_vars)), given["accept"])
+        changed = write_changed(Path(given["into"]).expanduser(), texts, self._task.check_mode)
         show(f"\n{len(draft.cables)} cables, {len(draft.switches)} switches and {len(draft.rails)} hosts drafted into {given['into']}")
         for outlier in draft.outliers:
             show(f"out of the plan: {outlier.place}: {outlier.words}")
@@ -56,20 +59,9 @@ class ActionModule(RunOnce, PyramidAction):
             "cables": len(draft.cables),
             "blanks": draft.blanks,
             "proposals": {one.name: one.value for one in draft.proposals},
+            "differences": [one._asdict() for one in differences],
             "files": sorted(str(Path(given["into"]) / name) for name in texts),
         }
-
-    def _write(self, into: Path, texts: dict[str, str]) -> list[dict[str, str]]:
-        changed = []
-        for name, text in texts.items():
-            path = into / name
-            old = path.read_text(encoding="utf-8") if path.is_file() else ""
-            if old != text:
-                changed.append({"before": old, "after": text, "before_header": str(path), "after_header": str(path)})
-                if not self._task.check_mode:
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    write_private(path, text)
-        return changed
 
 
 def _surveyed(roles: dict[str, str], task_vars: dict[str, t.Any]) -> tuple[dict[str, dict[str, t.Any]], list[str]]:
@@ -86,10 +78,28 @@ def _surveyed(roles: dict[str, str], task_vars: dict[str, t.Any]) -> tuple[dict[
     return readings_of, silent
 
 
-def _variables(roles: dict[str, str], task_vars: dict[str, t.Any]) -> dict[str, dict[str, t.Any]]:
-    """How the inventory reaches each node."""
+def _variables(roles: dict[str, str], names: t.Iterable[str], task_vars: dict[str, t.Any]) -> dict[str, dict[str, t.Any]]:
+    """What the inventory has of some variables, by node."""
     known = task_vars["hostvars"]
-    return {node: {key: known[node][key] for key in KEPT if known[node].get(key) is not None} for node in roles}
+    return {node: {key: known[node][key] for key in names if known[node].get(key) is not None} for node in roles}
+
+
+def _differences(draft: Draft, roles: dict[str, str], readings_of: dict[str, dict[str, t.Any]], task_vars: dict[str, t.Any]) -> list[Difference]:
+    """Say where the pod differs from the inventory's own plan, where that has one."""
+    directory = task_vars["hostvars"][next(iter(roles))].get("inventory_dir")
+    if not directory:
+        return []
+    planned, wrong = planned_of(Path(str(directory)), roles, _variables(roles, VARIABLES, task_vars))
+    for words in wrong:
+        show(f"not compared with the plan: {words}")
+    if planned is None or not planned.cables:
+        return []
+    found = differences_of(planned, draft.heard, readings_of, roles)
+    for one in found:
+        show(f"{'differs from the plan' if one.seen else 'not seen as planned'}: {one.where}: planned {one.planned}, found {one.found}")
+    if not found:
+        show(f"as planned in {directory}: {len(planned.cables)} cables, {len(planned.addresses)} addresses, {len(planned.asns)} AS numbers")
+    return found
 
 
 def _gate_groups(groups: dict[str, list[str]]) -> dict[str, list[str]]:

@@ -15,6 +15,9 @@ description:
     Writes C(hosts.yml), C(group_vars/cabling.csv) and C(group_vars/all/pod.yml) from what P(gpufabric.pyramid.survey#module) brought from every node:
     cables, the ordered rails of each type of host, AS numbers or GUIDs of switches, topology and rate.
   - What was not reported is a null with its reason at the end of C(group_vars/all/pod.yml), never a guess; a run refuses it until it is filled in.
+  - >-
+    Where the inventory that the nodes were read with has a wiring plan, it says where the pod differs from it: cables, addresses of rails and AS numbers.
+    With C(--check) nothing is written, so that a plan is compared with the pod at any time.
   - The same answers give the same files, so that a second run on an unchanged pod changes nothing.
 extends_documentation_fragment: [gpufabric.pyramid.step]
 attributes:
@@ -70,6 +73,13 @@ proposals:
   description: What all nodes agree on and may share as a fault (link speed, MTU, number of GPUs, oversubscription), by expectation.
   returned: success
   type: dict
+differences:
+  description: >-
+    Where the pod differs from the inventory's own plan: the place, what is planned, what was found, and whether that was seen (V(false): the nodes did
+    not tell). Empty also where the inventory has no wiring plan.
+  returned: success
+  type: list
+  elements: dict
 files:
   description: The files of the draft.
   returned: success

@@ -112,6 +112,26 @@ def test_what_breaks_the_pattern_is_not_adopted(fault: str, places: list[str], t
 
 
 @pytest.mark.exhaustive
+def test_a_pod_is_held_to_its_plan_later_on(tmp_path: Path) -> None:
+    """The plan that stands in a spreadsheet becomes an inventory's, and discovery says where the pod is otherwise, and writes nothing."""
+    source, sheet = tmp_path / "source", tmp_path / "cabling.csv"
+    layout.write(source, racks=2, hosts_per_rack=4, spines=2, expectations={"pod_name": "small"})
+    plan = source / PLACE
+    sheet.write_text(plan.read_text().replace("a_node,a_port,b_node,b_port", "Device A,Port A,Device B,Port B"), encoding="utf-8")
+    command = [str(Path(sys.executable).with_name("ansible-playbook")), "playbooks/import_plan.yml", "-e", "import_from=spreadsheet"]
+    command += ["-e", f"import_path={sheet}", "-e", f"import_into={tmp_path / 'imported'}"]
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "ANSIBLE_NOCOLOR": "1"}, text=True, capture_output=True, timeout=300, check=False)
+    assert done.returncode == 0 and cables(tmp_path / "imported" / PLACE) == cables(plan), done.stdout + done.stderr
+    shutil.copy(tmp_path / "imported" / PLACE, plan)
+
+    output, _changed = discover(source, tmp_path / "draft", "--check", "-e", "discover_strict=true")
+    assert "as planned in " in output and not (tmp_path / "draft").exists(), output
+    output, _changed = discover(source, tmp_path / "draft", "--check", "-e", "simulated_faults=cables_swapped,address_wrong")
+    told = set(re.findall(r"^differs from the plan: (\S+): planned", output, re.MULTILINE))
+    assert {"gpu03:enp79s0np0", "gpu04:enp79s0np0"} <= told and not (tmp_path / "draft").exists(), output
+
+
+@pytest.mark.exhaustive
 def test_a_fabric_of_ibsim_is_drafted_by_real_tools(tmp_path: Path) -> None:
     words = lacking()
     if words is not None:

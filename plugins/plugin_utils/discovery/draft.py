@@ -31,7 +31,10 @@ RATES = dict(GENERATIONS.values())
 
 @dataclass
 class Draft:
-    """A pod as it was found: cables as two ends, rails by host, switches with role, AS and GUID, and what stayed blank."""
+    """A pod as it was found: cables as two ends, rails by host, switches with role, AS and GUID, and what stayed blank.
+
+    heard: by end, the ends that are heard on it, also those that no cable was made of.
+    """
 
     fabric: str
     cables: list[tuple[End, End]] = field(default_factory=list)
@@ -43,6 +46,7 @@ class Draft:
     proposals: list[Proposal] = field(default_factory=list)
     outliers: list[Outlier] = field(default_factory=list)
     blanks: list[str] = field(default_factory=list)
+    heard: dict[End, set[End]] = field(default_factory=dict)
 
 
 def draft_pod(roles: t.Mapping[str, str], readings: ReadingsByNode, fabric: str, accepted: t.Container[str] = ()) -> Draft:
@@ -59,6 +63,7 @@ def draft_pod(roles: t.Mapping[str, str], readings: ReadingsByNode, fabric: str,
         found.from_lldp()
         found.from_addresses()
     result.blanks += [*found.twice(), *found.unfit]
+    result.heard = found.heard
     result.cables = found.cables()
     result.switches = found.switches(result.cables)
     for name, switch in result.switches.items():
