@@ -18,6 +18,7 @@ from ..run.documents import Report, ReportGate, ReportLayer
 from ..run.reader import RunReader
 from ..text.ranges import ranges
 from .grouping import Entry, entries
+from .measured import in_words
 
 # As much of a command as shows what it is.
 MOST_CHARACTERS = 160
@@ -28,7 +29,7 @@ class Row:
     """One required check over all gate groups.
 
     states: each group's worst verdict, or the word of a gate that was not reached or is out of scope; passed: how many passed.
-    words: why it was left out or could not be determined, where that is its verdict.
+    words: why it was left out or could not be determined, where that is its verdict. measured: its numbers in words, where it has any.
     commands: by platform, as it was run on the node that needs it most.
     """
 
@@ -39,6 +40,7 @@ class Row:
     commands: dict[str, str] = field(default_factory=dict)
     found: list[Entry] = field(default_factory=list)
     words: str = ""
+    measured: str = ""
 
     @property
     def verdict(self) -> str:
@@ -77,7 +79,10 @@ def checklist(report: Report, plan: Plan, kept: RunReader) -> list[Row]:
     for layer in report["layers"]:
         for check in REGISTRY[layer["layer"]].values() if layer["asked"] else ():
             if check.is_required(values) and check.fabric in (None, values["pod_fabric"]):
-                rows.append(_row(layer, check, by_check.get((layer["layer"], check.id), []), folded, kept))
+                row = _row(layer, check, by_check.get((layer["layer"], check.id), []), folded, kept)
+                number = report.get("measured", {}).get(f"{layer['layer']}/{check.id}")
+                row.measured = in_words(number) if number is not None else ""
+                rows.append(row)
     return rows
 
 

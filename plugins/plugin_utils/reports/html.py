@@ -28,8 +28,9 @@ from ..run.provenance import origin_lines
 from ..run.reader import RunReader
 from ..text.control_characters import visible
 from ..text.folded_reasons import fold_reasons
-from . import charts, checklist, evidence, grouping, topology
+from . import charts, checklist, evidence, grouping, measured, topology
 from .conditions import VERDICT_WORDS, change_in_words, proved_in_words, unused_in_words
+from .documentation import CheckLinks
 
 Document = dict[str, t.Any]
 PAGE = Path(__file__).with_name("page")
@@ -37,14 +38,18 @@ PAGE = Path(__file__).with_name("page")
 MOST_BYTES = 15_000_000
 MOST_ENTRIES = 200
 MOST_OUTLIERS = 50
+# So many findings are read one after the other; more are a list to choose from.
+MOST_UNFOLDED = 5
 
 
 def render_html(report: Report, plan: Plan, run: Path) -> str:
     """The report of a run, with the evidence and the rows that its directory keeps."""
     kept = RunReader(run, plan)
+    links = CheckLinks(run, next(iter(plan.nodes.values())).values["pod_docs_url"])
     data = {**verdicts(report), "groups": {group: list(hosts) for group, hosts in plan.groups.items()}}
     data |= {"charts": charts.draw(kept), "topology": topology.topology(report, plan), "run": report["run_id"]}
-    body = page(report, checklist.checklist(report, plan, kept), outlying_numbers(kept), embedded(visible(data)))
+    data["checks"] = [{**check, "doc": links.of(check["check"])} for check in data["checks"]]
+    body = page(report, checklist.checklist(report, plan, kept), outlying_numbers(kept), embedded(visible(data)), links)
     wanted = {(record["layer"], host) for record in report["verdicts"] if record["verdict"] not in ("pass", "skip") for host in _hosts(record)}
     packed = evidence.chunks(kept, wanted, MOST_BYTES - len(body.encode("utf-8")) - 200_000)
     index = [[one.layer, one.reading, one.nodes, one.packed is not None] for one in packed]
@@ -117,7 +122,7 @@ def outlying_numbers(kept: RunReader) -> list[dict[str, t.Any]]:
     ]
 
 
-def page(report: Report, rows: list[checklist.Row], outlying: list[dict[str, t.Any]], data: str) -> str:
+def page(report: Report, rows: list[checklist.Row], outlying: list[dict[str, t.Any]], data: str, links: CheckLinks) -> str:
     """The page without its evidence."""
     scripts = [asset(name) for name in ("echarts.min.js", "charts.js", "page.js")]
     style = asset("page.css")
@@ -133,10 +138,13 @@ def page(report: Report, rows: list[checklist.Row], outlying: list[dict[str, t.A
         unused=[unused_in_words(one) for one in report["unused_waivers"]],
         changes=[change_in_words(name, one) for name, one in report["changed_expectations"].items()],
         rows=rows,
+        measured={name: {**own, "change": measured.change_in_words(own)} for name, own in report.get("measured", {}).items()},
         outlying=outlying,
         findings=found[:MOST_ENTRIES],
         more_findings=len(found) - MOST_ENTRIES,
         warnings=warned[:MOST_ENTRIES],
+        unfolded=len(found) <= MOST_UNFOLDED,
+        link=links.of,
         waived=[(record, one) for record in report["verdicts"] for one in record["waived"]],
         policy=policy,
         style=style[0],

@@ -15,6 +15,7 @@ from ..run.provenance import origin_lines
 from ..text.control_characters import SHOWN, printable
 from ..text.folded_reasons import fold_reasons
 from .conditions import proved_in_words, verdict_with_conditions
+from .measured import in_words
 
 MOST = 12
 # What XML 1.0 cannot hold, escaped or not.
@@ -34,6 +35,8 @@ def render_junit(report: Report) -> str:
     properties = ET.Element("properties")
     for line in origin_lines(report):
         ET.SubElement(properties, "property", name="run", value=clean(line))
+    for check, own in report.get("measured", {}).items():
+        ET.SubElement(properties, "property", name=check, value=clean(in_words(own)))
     suite.insert(0, properties)
     for layer in report["layers"]:
         if not layer["asked"]:

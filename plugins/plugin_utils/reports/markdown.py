@@ -16,6 +16,7 @@ from ..text.folded_reasons import fold_reasons
 from .conditions import change_in_words, proved_in_words, unused_in_words, verdict_with_conditions
 from .document import gate_rows
 from .grouping import Entry, entries
+from .measured import in_words
 from .table import MOST_EXPLAINING
 
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#!~&@])")
@@ -37,6 +38,9 @@ def render_markdown(report: Report) -> str:
         lines += ["", f"## {title}", ""] if found else []
         for entry in found:
             lines += _entry(entry)
+    measured = report.get("measured", {})
+    lines += ["", "## Measured", ""] if measured else []
+    lines += [f"- {check}: {escaped(in_words(own))}" for check, own in measured.items()]
     waived = [(record, one) for record in report["verdicts"] for one in record["waived"]]
     lines += ["", "## Waived", ""] if waived else []
     lines += [

@@ -14,6 +14,7 @@ from ..text.folded_reasons import fold_reasons
 from .conditions import VERDICT_WORDS, proved_in_words, unused_in_words, verdict_with_conditions
 from .document import gate_rows
 from .grouping import Entry, entries
+from .measured import in_words
 
 WIDTH = 100
 COLOURS = {
@@ -35,6 +36,9 @@ MOST_EXPLAINING = 3
 def render_table(report: Report, colour: bool = False) -> str:
     """At most 100 columns of text; colour only where the caller knows a terminal."""
     lines = [*_table(report, colour), ""]
+    for check, own in report.get("measured", {}).items():
+        lines += textwrap.wrap(printable(f"{check}: {in_words(own)}"), WIDTH, subsequent_indent="  ")
+    lines += [""] if report.get("measured") else []
     found = entries(report)
     for entry in found[:MOST]:
         lines += _entry(entry)

@@ -94,8 +94,24 @@ class Origin(t.TypedDict):
     skip_tags: list[str]
 
 
+class Measured(t.TypedDict):
+    """The number that a check judges: the worst with its place, the median of count, which end is bad (``min``, ``max``), the limit, the median before."""
+
+    worst: float
+    place: str
+    median: float
+    count: int
+    unit: str
+    bad: str
+    limit: float | None
+    before: float | None
+
+
 class Report(Conditions, Origin):
-    """``report.json``, schema version 1. Times are ISO 8601 in UTC; explained: the places whose findings a silent node explains."""
+    """``report.json``, schema version 1. Times are ISO 8601 in UTC; explained: the places whose findings a silent node explains.
+
+    measured: by ``layer/check``; a report of a run that has not ended has none.
+    """
 
     schema: int
     pod: str
@@ -116,3 +132,4 @@ class Report(Conditions, Origin):
     stands_on: list[str]
     unused_waivers: list[UnusedWaiver]
     explained: dict[str, list[str]]
+    measured: t.NotRequired[dict[str, Measured]]

@@ -33,6 +33,7 @@ NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 STEERING = (
     "pod_from_layer", "pod_to_layer", "pod_only", "pod_runs_dir", "pod_textfile_dir", "pod_baseline", "pod_baseline_file", "pod_replay_from",
     "pod_gate_max_age_minutes", "pod_read_timeout_seconds", "pod_publish", "pod_publish_link", "pod_publish_endpoint", "pod_history", "pod_history_days",
+    "pod_docs_url",
 )  # fmt: skip
 # Who repairs a host does not change what it proves either.
 REMEDIATION = (

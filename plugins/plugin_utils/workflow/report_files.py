@@ -8,13 +8,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..pod.plan import Plan
-from ..reports.document import build_report
+from ..reports.document import build_report, load_report
 from ..reports.html import render_html
 from ..reports.junit import render_junit
 from ..reports.markdown import render_markdown
+from ..reports.measured import beside_before, measured
 from ..reports.textfile import render_textfile
-from ..run.documents import Report
+from ..run.documents import Measured, Report
+from ..run.errors import RunError
 from ..run.files import json_text, publish_file, write_private_files
+from ..run.reader import RunReader
+from ..run.run_directory import latest_run
 from ..run.state import State
 from ..run.store import RunStore
 
@@ -22,12 +26,24 @@ from ..run.store import RunStore
 def write_report(store: RunStore, plan: Plan, state: State, page: bool = False) -> Report:
     """Write report.json and what is rendered from it, at a run's end also the page; returns the report."""
     report = build_report(plan, state, store.verdicts())
+    if page:
+        numbers = measured(RunReader(store.source(state.replay), plan))
+        report["measured"] = beside_before(numbers, _measured_before(store))
     texts = {"report.md": render_markdown(report), "report.xml": render_junit(report), "report.prom": render_textfile(report)}
     if page:
         texts["report.html"] = render_html(report, plan, store.source(state.replay))
     write_private_files({store.run / name: text for name, text in {**texts, "report.json": json_text(report)}.items()})
     _publish_metrics(store, plan, state)
     return report
+
+
+def _measured_before(store: RunStore) -> dict[str, Measured]:
+    """What the newest other run of the pod measured; nothing where there is none, or it is of another version of the report."""
+    before = latest_run(store.run.parent, store.run.name)
+    try:
+        return load_report(before).get("measured", {}) if before is not None else {}
+    except RunError:
+        return {}
 
 
 def _publish_metrics(store: RunStore, plan: Plan, state: State) -> None:

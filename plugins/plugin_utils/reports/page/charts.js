@@ -60,12 +60,12 @@ window.pyramidCharts = (() => {
   }
 
   function lines(chart) {
-    const marks = chart.expected === null ? [] : [{ yAxis: chart.expected, label: { formatter: `expected ${chart.expected}` } }];
+    const marks = chart.expected === null ? [] : [{ yAxis: chart.expected, label: { formatter: `expected ${chart.expected}`, position: "insideStartTop" } }];
     return {
       tooltip: tooltip((one) => `${one.seriesName}: ${one.value[1]} ${chart.unit} at ${one.value[0]} ${chart.x_unit}`),
       legend: { type: "scroll", bottom: 0 },
       grid: { left: 70, right: 40, top: 20, bottom: 80 },
-      xAxis: axis(chart.x_unit, { type: chart.log_x ? "log" : "value", logBase: 2, scale: true, axisLabel: { formatter: (value) => size(value, chart.x_unit) } }),
+      xAxis: axis(chart.x_unit, { type: chart.log_x ? "log" : "value", logBase: 2, min: "dataMin", max: "dataMax", axisLabel: { formatter: (value) => size(value, chart.x_unit) } }),
       yAxis: axis(chart.unit, { type: "value", nameGap: 50 }),
       color: LINES,
       series: chart.series.map((one, number) => ({
@@ -124,6 +124,12 @@ window.pyramidCharts = (() => {
     };
   }
 
+  // A map of one colour is a sentence.
+  function alike(chart) {
+    const first = chart.draw === "heat_map" ? chart.cells[0][2] : null;
+    return first !== null && chart.cells.every((one) => one[2] === first) ? `${first} ${chart.unit} in each of ${chart.cells.length} places.` : "";
+  }
+
   const WAYS = { histogram, heat_map: heatMap, curve: lines, over_time: lines };
 
   function draw(place, option) {
@@ -153,6 +159,11 @@ window.pyramidCharts = (() => {
     later(figure, () => topology(data.topology), (chart) => chart.on("click", { seriesType: "scatter" }, (event) => show({ text: event.name })));
     const section = document.getElementById("charts");
     for (const chart of data.charts) {
+      const sentence = alike(chart);
+      if (sentence) {
+        section.append(element("div", { class: "chart", id: `chart-${chart.name}` }, element("h3", {}, chart.title), element("p", {}, `${sentence} ${chart.note}`)));
+        continue;
+      }
       const place = element("figure", { id: `chart-${chart.name}`, ...(chart.draw === "heat_map" ? { class: "tall" } : {}) });
       const worst = (chart.worst_rows || []).map(([node, where, value]) => `${node} ${where} ${value} ${chart.unit}`.replace("  ", " ")).join(", ");
       section.append(

@@ -114,6 +114,7 @@ function more(row, check) {
     say("cause", check.cause);
     say("fix", check.fix + (check.remedy ? ` (remedy ${check.remedy})` : ""));
   }
+  list.append(element("dt", {}, "documented"), element("dd", {}, element("a", { href: check.doc }, check.check)));
   const found = [...new Set((row[5] || []).map((one) => one[4]).filter(Boolean))];
   const hosts = row[1] ? [row[1]] : found.length ? found : data.groups[row[2]] || [];
   const parts = hosts.slice(0, MOST_HOSTS).flatMap((host) => check.reads.map((reading) => evidence(check.layer, reading, host))).filter(Boolean);
@@ -201,6 +202,8 @@ function begin() {
     }
   });
   set({ verdict: data.verdicts.some((row) => row[3] !== "pass" && row[3] !== "skip") ? "not well" : "" });
+  // What is folded is not printed, so that findings are unfolded for paper.
+  window.addEventListener("beforeprint", () => document.querySelectorAll("details.entry").forEach((one) => one.setAttribute("open", "")));
   window.pyramidCharts.begin(data, element, (values) => {
     set(values);
     document.getElementById("verdicts").scrollIntoView();
