@@ -15,6 +15,8 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.differ
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.draft import Draft, draft_pod
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.inventory_files import inventory_files
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.planned import VARIABLES, planned_of
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.proposals import ALL
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.rails_by_port import WORD, in_words
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory_check import ROLES
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_base import PyramidAction, RunOnce
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.console import show
@@ -50,9 +52,11 @@ class ActionModule(RunOnce, PyramidAction):
         show(f"\n{len(draft.cables)} cables, {len(draft.switches)} switches and {len(draft.rails)} hosts drafted into {given['into']}")
         for outlier in draft.outliers:
             show(f"out of the plan: {outlier.place}: {outlier.words}")
-        for one in draft.proposals if "all" not in given["accept"] else ():
+        for one in draft.proposals if ALL not in given["accept"] else ():
             if one.name not in given["accept"]:
                 show(f"proposed, not adopted: {one.name}: {one.value} ({one.read})")
+        if draft.unreported and not {ALL, WORD} & set(given["accept"]):
+            show(f"proposed, not adopted: {in_words(draft.unreported)}")
         return {
             "changed": bool(changed),
             "diff": changed,

@@ -44,6 +44,9 @@ options:
   accept:
     description:
       - The proposals that are written as expectations, by name, or V(all). The others stand in the file as comments, and the defaults are expected.
+      - >-
+        V(rails_by_port) names and numbers rails by their ports, where no host reports an RDMA device or no host reports a GPU: a pod that is validated up to
+        routing has none. V(all) includes it.
       - Also the places (C(gpu03:enp24s0np0)) of rails that break the pattern of the other hosts and are meant so. V(all) accepts none of them.
     type: list
     elements: str

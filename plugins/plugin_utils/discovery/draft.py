@@ -15,10 +15,11 @@ from ..collect.fabric_rows import GENERATIONS
 from ..pod.names import mac_of, node_name, port_name
 from ..text.control_characters import printable
 from .media import Medium, media_of
-from .outliers import Outlier, outliers_of
-from .proposals import Proposal, proposals_of
+from .outliers import Outlier, left_out, outliers_of
+from .proposals import ALL, Proposal, proposals_of
+from .rails_by_port import WORD, fill, unreported
 
-# Nodes and ports of every platform; none begins with what a spreadsheet takes for a formula.
+# Nodes and ports; none begins with what a spreadsheet takes for a formula.
 NAME = re.compile(r"[A-Za-z0-9_][\w./:+() -]*", re.ASCII)
 Row = dict[str, t.Any]
 Rows = list[Row]
@@ -33,7 +34,7 @@ RATES = dict(GENERATIONS.values())
 class Draft:
     """A pod as it was found: cables as two ends, rails by host, switches with role, AS and GUID, and what stayed blank.
 
-    heard: by end, the ends that are heard on it, also those that no cable was made of.
+    heard: by end, the ends that are heard on it, also those that no cable was made of; unreported: what of rails no host reported.
     """
 
     fabric: str
@@ -47,9 +48,10 @@ class Draft:
     outliers: list[Outlier] = field(default_factory=list)
     blanks: list[str] = field(default_factory=list)
     heard: dict[End, set[End]] = field(default_factory=dict)
+    unreported: list[str] = field(default_factory=list)
 
 
-def draft_pod(roles: t.Mapping[str, str], readings: ReadingsByNode, fabric: str, accepted: t.Container[str] = ()) -> Draft:
+def draft_pod(roles: t.Mapping[str, str], readings: ReadingsByNode, fabric: str, accepted: t.Collection[str] = ()) -> Draft:
     """The draft of a pod.
 
     roles: the inventory's nodes with ``host``, ``leaf`` or ``spine``; readings: each node's rows by reading, without those it did not report.
@@ -71,26 +73,19 @@ def draft_pod(roles: t.Mapping[str, str], readings: ReadingsByNode, fabric: str,
         result.blanks += [f"bgp_asn of {name}: it reports no AS of its own"] if fabric == "roce" and switch["asn"] is None else []
     for host in (name for name, role in roles.items() if role == "host"):
         result.rails[host] = _rails(host, readings.get(host, {}), result, fabric)
+    result.unreported = unreported(result.rails)
+    if {ALL, WORD} & set(accepted):
+        fill(result.rails, result.unreported)
     result.topology = _topology(result)
     result.link_gbit_s = _rate(result, readings, fabric)
     result.proposals = proposals_of(roles, readings, result.cables, result.rails, result.link_gbit_s)
     result.outliers = [one for one in outliers_of(result.rails, result.cables) if one.place not in accepted]
-    _leave_out(result)
+    result.cables = left_out(result.outliers, result.rails, result.cables)
+    result.blanks += [f"{one.place}: {one.words}; if it is meant so, -e discover_accept={one.place}" for one in result.outliers]
     if fabric == "roce":
         result.media, differing = media_of(result.cables, readings, {name for name, role in roles.items() if role == "host"})
         result.blanks += differing
     return result
-
-
-def _leave_out(draft: Draft) -> None:
-    """Take what breaks the pattern out of the plan, as a blank with its reason."""
-    for one in draft.outliers:
-        for rail in draft.rails[one.host]:
-            if rail["netdev"] == one.netdev:
-                rail["address" if one.what == "address" else "leaf"] = None
-        if one.what != "address":
-            draft.cables = [cable for cable in draft.cables if (one.host, one.netdev) not in cable]
-        draft.blanks.append(f"{one.place}: {one.words}; if it is meant so, -e discover_accept={one.place}")
 
 
 class _Wires:

@@ -44,6 +44,18 @@ def outliers_of(rails: Mapping[str, Sequence[Rail]], cables: Sequence[tuple[End,
     return [*found, *_out_of_row(rails, cables, known)]
 
 
+def left_out(outliers: Sequence[Outlier], rails: Mapping[str, Sequence[Rail]], cables: Sequence[tuple[End, End]]) -> list[tuple[End, End]]:
+    """Blank what breaks the pattern in the rails, and return the cables without its own."""
+    kept = list(cables)
+    for one in outliers:
+        for rail in rails[one.host]:
+            if rail["netdev"] == one.netdev:
+                rail["address" if one.what == "address" else "leaf"] = None
+        if one.what != "address":
+            kept = [cable for cable in kept if (one.host, one.netdev) not in cable]
+    return kept
+
+
 def _peers(host: str, rails: Mapping[str, Sequence[Rail]], hosts: Sequence[str]) -> list[str]:
     """The hosts with as many rails that share at least half of their leaves with a host, itself among them."""
     own = {rail["leaf"] for rail in rails[host]} - {None}

@@ -223,3 +223,18 @@ def test_the_inventory_says_how_its_nodes_were_reached_without_secrets():
 
 def test_ports_sort_as_people_count():
     assert sorted([("leaf10", "2"), ("leaf2", "10"), ("leaf2", "9")], key=draft_order) == [("leaf2", "9"), ("leaf2", "10"), ("leaf10", "2")]
+
+
+@pytest.mark.parametrize(("accepted", "device", "gpu"), [((), None, None), (["all"], "eth0", 0), (["rails_by_port"], "eth0", 0)])
+def test_rails_of_hosts_without_rdma_and_gpus_are_named_by_their_ports_where_that_is_accepted(accepted, device, gpu):
+    bare = {**WHOLE, "gpu01": {"ip_link": LINKS}}
+    found = draft_pod(ROLES, bare, "roce", accepted)
+    assert found.unreported == ["device", "gpu"]
+    assert [found.rails["gpu01"][0][key] for key in ("device", "gpu")] == [device, gpu]
+
+
+def test_what_only_some_hosts_lack_stays_blank_whatever_is_accepted():
+    roles = {**ROLES, "gpu02": "host"}
+    leaf = switch(lldp_neighbors=[lldp("Et1", "gpu01", "eth0"), lldp("Et2", "gpu02", "eth0")])
+    found = draft_pod(roles, {**WHOLE, "leaf01": leaf, "gpu02": {"ip_link": []}}, "roce", ["all"])
+    assert found.unreported == [] and found.rails["gpu02"][0]["device"] is None
