@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import typing as t
 from pathlib import Path
@@ -119,16 +120,17 @@ def rows(page: Page) -> t.Any:
     return page.locator("#table tr.row")
 
 
-def test_the_verdict_is_on_top_and_the_finding_folds_out(faulty: Path, look) -> None:
+def test_the_verdict_is_on_top_and_a_single_finding_is_unfolded(faulty: Path, look) -> None:
     page = look(faulty)
     expect(page.locator("header .verdict")).to_have_text("NO-GO")
     expect(page.locator(".step.closed")).to_contain_text("1 links")
     expect(page.locator(".step.closed .gate.closed")).to_have_text("rack_01")
     finding = page.locator("#findings .entry")
     expect(finding).to_have_count(1)
-    expect(finding.get_by_text("replace the one that differs from the plan")).to_be_hidden()
-    finding.locator("summary").click()
     expect(finding.get_by_text("replace the one that differs from the plan")).to_be_visible()
+    expect(finding.get_by_role("link", name="What port_speed checks")).to_have_attribute("href", re.compile(r"docs/checks\.md#port_speed$"))
+    finding.locator("summary").click()
+    expect(finding.get_by_text("replace the one that differs from the plan")).to_be_hidden()
 
 
 def test_a_verdict_folds_out_to_what_the_switch_printed(faulty: Path, look) -> None:
@@ -161,7 +163,6 @@ def test_filters_leave_what_they_say(faulty: Path, look) -> None:
     page.get_by_label("Search").fill("no such host")
     expect(rows(page)).to_have_count(0)
     expect(page.locator("#count")).to_contain_text("0 of")
-    page.locator("#findings summary").click()
     page.locator("#findings a[data-check=port_speed]").click()
     expect(rows(page)).to_have_count(1)
 
