@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ..readings import reading
+from ..pod.expectations import DEFAULTS
+from ..readings import Source, reading
 from .types import Query, ReadingResult
 
 Values = dict[str, t.Any]
@@ -22,7 +23,7 @@ def queries_for(names: t.Iterable[str], node: Values) -> tuple[list[Query], dict
     for name in names:
         what = reading(name)
         rows = what.platforms.get(node["platform"], ())
-        sources = tuple(source for source in rows if all(node["values"].get(key) == value for key, value in source.when.items()))
+        sources = tuple(source for source in rows if applies(source, node["values"]))
         if rows and not sources:
             needs = " or ".join(sorted({f"{key} {value}" for source in rows for key, value in source.when.items()}))
             apart[name] = ReadingResult("not_applicable", f"{name} is for {needs}")
@@ -32,6 +33,11 @@ def queries_for(names: t.Iterable[str], node: Values) -> tuple[list[Query], dict
             items: list[Values] = next((node["items"].get(source.foreach, []) for source in sources if source.foreach), [{}])
             wanted.append(Query(what, sources, tuple(items)))
     return wanted, apart
+
+
+def applies(source: Source, values: t.Mapping[str, t.Any]) -> bool:
+    """Whether a source is for nodes with these expectations; one that they lack has its default."""
+    return all(values.get(key, DEFAULTS.get(key)) == value for key, value in source.when.items())
 
 
 def item_labels(ask: Query) -> list[str | None]:

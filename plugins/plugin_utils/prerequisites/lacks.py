@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 
 from ..checks import LAYERS, Check
 from ..checks.registry import REGISTRY
+from ..collect.queries import applies
 from ..pod.names import Rows
 from ..readings import reading
 from ..readings.catalogue import Reading, Source
@@ -116,7 +117,7 @@ def _of_fabric(values: t.Mapping[str, t.Any]) -> t.Iterator[tuple[str, Check, Re
 
 
 def _of_reading(what: Reading, values: t.Mapping[str, t.Any], found: t.Container[str], root: bool) -> t.Iterator[Lack]:
-    sources = [one for one in what.platforms.get("linux", ()) if all(values.get(key) == value for key, value in one.when.items())]
+    sources = [one for one in what.platforms.get("linux", ()) if applies(one, values)]
     if not sources:
         return
     there = [one for one in sources if one.tool in found]
