@@ -11,7 +11,7 @@ short_description: Have rails take their RoCE v2 GIDs from their configured addr
 version_added: 0.2.0
 author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
-  - Where the GID table of a rail lacks the RoCE v2 GID of its IPv4 address, it has the host's own network configuration give the netdev its
+  - Where the GID table of a rail lacks the RoCE v2 GID of its address, it has the host's own network configuration give the netdev its
     addresses again, with C(networkctl reconfigure), C(nmcli device connect) or C(ifup); other netdevs are not touched.
   - It writes no address; a rail whose address is not configured, or whose GID is at another index because of a further address, is not repaired.
 extends_documentation_fragment: [gpufabric.pyramid.repair]
@@ -44,6 +44,7 @@ changes:
 """
 
 import os
+import socket
 import time
 
 from ansible.module_utils.basic import AnsibleModule
@@ -53,9 +54,12 @@ PORT = "sys/class/infiniband/%s/ports/1"
 
 
 def gid_of(address):
-    """An IPv4 address as sysfs writes its GID."""
-    octets = [f"{int(part):02x}" for part in address.split(".")]
-    return f"0000:0000:0000:0000:0000:ffff:{octets[0]}{octets[1]}:{octets[2]}{octets[3]}"
+    """An address as sysfs writes its GID: of IPv6 it is the address itself, of IPv4 one that is mapped."""
+    if ":" in address:
+        packed = socket.inet_pton(socket.AF_INET6, address)
+    else:
+        packed = bytes(10) + b"\xff\xff" + socket.inet_pton(socket.AF_INET, address)
+    return ":".join(packed[at : at + 2].hex() for at in range(0, 16, 2))
 
 
 def has_gid(root, device, gid):

@@ -89,6 +89,10 @@ OF_SONIC: dict[str, t.Callable[[Switch], str]] = {
     "pfc_priorities": queues.sonic_lossless, "ecn_settings": queues.sonic_thresholds, "dscp_classes": queues.sonic_maps,
     "headroom_lengths": queues.sonic_lengths,
 }  # fmt: skip
+OF_IPV6: dict[str, dict[str, t.Callable[[Switch], str]]] = {
+    "eos": {"bgp_summary": eos.bgp_of_ipv6, "ecmp_routes": eos.routes_of_ipv6, "arp_table": eos.neighbors},
+    "sonic": {"arp_table": sonic.neighbors},
+}  # fmt: skip
 COUNTED_BY_EOS: dict[str, t.Callable[[Switch, queues.Value], str]] = {
     "pfc_counters": queues.eos_pauses, "ecn_counters": queues.eos_marks, "queue_drops": queues.eos_discards, "ingress_drops": queues.eos_discards,
     "interface_bytes": queues.eos_bytes,
@@ -235,7 +239,8 @@ def _of_switch(pod: Pod, plan: Plan, switch: Switch, reading: str) -> Printed:
     if reading == "fec_counters":
         of_phys = eos.phys if speaker is eos else sonic.fec
         return Printed(of_phys(switch, False), of_phys(switch, True))
-    return Printed((OF_EOS if speaker is eos else OF_SONIC)[reading](switch))
+    of_ipv6 = OF_IPV6["eos" if speaker is eos else "sonic"] if switch.ipv6 else {}
+    return Printed({**(OF_EOS if speaker is eos else OF_SONIC), **of_ipv6}[reading](switch))
 
 
 def _bent(tools: list[Tool], argv: tuple[str, ...], printed: Printed) -> Printed:

@@ -12,6 +12,7 @@ import random
 import re
 import typing as t
 import uuid
+import zlib
 
 from .model import Gpu, Host, Pod, Port, Rail, Session, Switch
 from .wiring import Place, Wiring
@@ -135,7 +136,7 @@ def _switch(place: Place, wiring: Wiring, hosts: dict[str, Host], seed: int) -> 
     index = next((rail.index for host in hosts.values() for rail in host.rails if rail.leaf == place.name), 0)
     return Switch(
         place.name, place.role, place.platform, place.asn, index, f"10.255.{0 if place.role == 'leaf' else 1}.{number}", mac, ports, sessions,
-        [network for leaf, network in networks.items() if leaf != place.name], own_prefix=own,
+        [network for leaf, network in networks.items() if leaf != place.name], own_prefix=own, ipv6=any(":" in network for network in networks.values()),
         priority=wiring.priority, lossless=[wiring.priority],
         dscp_maps={"AZURE": {dscp: {wiring.dscp: wiring.priority, 48: 6}.get(dscp, 0) for dscp in range(64)}},
         spares={_spare(place, {port.name for port in ports}): "disabled"},
@@ -150,7 +151,12 @@ def _spare(place: Place, used: set[str]) -> str:
 
 def _session(port: Port, wiring: Wiring, noise: random.Random) -> Session:
     up = f"{noise.randint(1, 6)}d{noise.randint(0, 23):02}h{noise.randint(0, 59):02}m"
-    return Session(port.peer, port.peer_address, wiring.places[port.peer].asn, port.name, up=up, prefixes=noise.randint(8, 12))
+    return Session(port.peer, port.peer_address, wiring.places[port.peer].asn, port.name, up=up, prefixes=noise.randint(8, 12), via=_link_local(port))
+
+
+def _link_local(port: Port) -> str:
+    """The address by which a switch without addresses of its own is a next hop."""
+    return f"fe80::{zlib.crc32(f'{port.peer} {port.peer_port}'.encode()) % 65536:x}:{port.peer_port.count('/') + 1}"
 
 
 def _port(place: Place, cable: t.Any, wiring: Wiring, hosts: dict[str, Host], mac: str, noise: random.Random) -> Port:

@@ -87,19 +87,27 @@ def rails_of_units(hosts_per_unit: int) -> list[dict[str, t.Any]]:
     ]
 
 
+def rails_of_ipv6() -> list[dict[str, t.Any]]:
+    """The rails of a pod of IPv6 alone: a network a leaf."""
+    raw = yaml.safe_load((SIMULATED / "group_vars" / "gpu_hosts.yml").read_text(encoding="utf-8"))["pod_rails"]
+    return [{**rail, "address": f"fd00:{50 + number:x}::{{{{ '%x' | format(host_number | int) }}}}/64"} for number, rail in enumerate(raw, 1)]
+
+
 def write(
     into: Path, racks: int = 4, hosts_per_rack: int = 8, spines: int = 4, expectations: t.Mapping[str, t.Any] | None = None, fabric: str = "roce",
-    leaf_platform: str = "eos", leaves_of_racks: bool = False,
+    leaf_platform: str = "eos", leaves_of_racks: bool = False, ipv6: bool = False,
 ) -> Path:  # fmt: skip
     """An inventory of that size in a directory; expectations override those of ``inventories/simulated`` or ``inventories/simulated_ib``.
 
-    leaf_platform: eos or sonic; leaves_of_racks: whether each rack has leaves of its own, so that hosts of two racks meet over the spines.
+    leaf_platform: eos or sonic; leaves_of_racks: whether each rack has leaves of its own, so that hosts of two racks meet over the spines;
+    ipv6: whether rails have addresses of IPv6 alone, and switches none.
     It stops below the loads, which take their time on a pod of any size, unless the expectations say more. Returns the directory.
     """
     shutil.copytree(OF_FABRIC[fabric] / "group_vars", into / "group_vars", dirs_exist_ok=True)
     if leaf_platform == "sonic":
         shutil.copy(into / "group_vars" / "spines.yml", into / "group_vars" / "leaves.yml")
     expectations = {**({"pod_rails": rails_of_units(hosts_per_rack)} if leaves_of_racks else {}), **(expectations or {})}
+    expectations |= {"pod_address_family": "ipv6", "pod_rails": rails_of_ipv6()} if ipv6 else {}
     values = {"pod_gate_groups": [f"rack_{rack:02}" for rack in range(1, racks + 1)], "pod_to_layer": BELOW_LOADS, **expectations}
     netdevs = [rail["netdev"] for rail in values["pod_rails"]] if "pod_rails" in values else NETDEVS
     leaves = len(netdevs) * (racks if leaves_of_racks else 1)
@@ -107,7 +115,7 @@ def write(
     cables = infiniband_csv(racks * hosts_per_rack, spines) if fabric == "infiniband" else cabling_csv(
         racks * hosts_per_rack, spines, netdevs, leaf_platform, hosts_per_rack if leaves_of_racks else 0
     )  # fmt: skip
-    (into / PLACE).write_text(cables, encoding="utf-8")
+    (into / PLACE).write_text(re.sub(r"10\.0\.\d+\.\d+", "", cables) if ipv6 else cables, encoding="utf-8")
     rails = {key: values.pop(key) for key in ("pod_rails",) if key in values}
     (into / "group_vars" / "all" / "size.yml").write_text(yaml.safe_dump(values), encoding="utf-8")
     if rails:

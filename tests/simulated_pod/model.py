@@ -257,7 +257,7 @@ class Port:
 
 @dataclass
 class Session:
-    """One BGP session of a switch."""
+    """One BGP session of a switch; without an address it is that of its port, and ``via`` is the next hop."""
 
     peer: str
     address: str
@@ -267,6 +267,12 @@ class Session:
     up: str = "3d02h"
     prefixes: int = 8
     configured: bool = True
+    via: str = ""
+
+    @property
+    def next_hop(self) -> str:
+        """The address of its routes."""
+        return self.address or self.via
 
 
 @dataclass
@@ -287,6 +293,8 @@ class Switch:
     sessions: list[Session]
     prefixes: list[str]
     own_prefix: str = ""
+    # Whether it routes IPv6 alone.
+    ipv6: bool = False
     booted: float = 1700000000.0
     boots_after: int | None = None
     paths: dict[str, int] = field(default_factory=dict)

@@ -22,12 +22,17 @@ import sys
 import time
 
 IP_PKTINFO, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE = 8, 10, 3
+IPV6_MTU_DISCOVER, IPV6_RECVPKTINFO, IPV6_PKTINFO = 23, 49, 50
 SO_RCVBUFFORCE, SO_BINDTODEVICE, SIOCGIFMTU = 33, 25, 0x8921
 # struct in_pktinfo: interface, local address, the address in the packet's header.
 PACKET_INFO = struct.Struct("=i4s4s")
+# struct in6_pktinfo: the address in the packet's header, interface.
+PACKET_INFO_6 = struct.Struct("=16si")
 # struct ifreq: the netdev's name, its MTU, and room for larger answers.
 INTERFACE_MTU = struct.Struct("16si20x")
-IP_AND_UDP_BYTES = 28
+# What the headers of IP and UDP take of a packet, and the option that lets none be fragmented, by family.
+HEADER_BYTES = {socket.AF_INET: 28, socket.AF_INET6: 48}
+WHOLE = {socket.AF_INET: (socket.IPPROTO_IP, IP_MTU_DISCOVER), socket.AF_INET6: (socket.IPPROTO_IPV6, IPV6_MTU_DISCOVER)}
 TRIES = 3
 TRY_SECONDS = 1.0
 MOST_BYTES = 65535
@@ -35,11 +40,20 @@ MOST_BYTES = 65535
 BUFFER_BYTES = 16 * 1024 * 1024
 
 
-def responder(port, deadline, address=""):
-    """A socket that ``answer`` serves; raises OSError where the port is taken or the address is not here."""
-    server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    server.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE)
-    server.setsockopt(socket.IPPROTO_IP, IP_PKTINFO, 1)
+def family_of(address):
+    """The family of an address's socket."""
+    return socket.AF_INET6 if ":" in address else socket.AF_INET
+
+
+def responder(port, deadline, address="", family=socket.AF_INET):
+    """One of the sockets that ``answer`` serves; raises OSError where the port is taken or the address is not here."""
+    server = socket.socket(family, socket.SOCK_DGRAM)
+    server.setsockopt(*WHOLE[family], IP_PMTUDISC_PROBE)
+    if family == socket.AF_INET6:
+        server.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        server.setsockopt(socket.IPPROTO_IPV6, IPV6_RECVPKTINFO, 1)
+    else:
+        server.setsockopt(socket.IPPROTO_IP, IP_PKTINFO, 1)
     # A responder of an earlier run may have minutes left; both answer. Anybody else's port stays theirs.
     server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
@@ -50,19 +64,36 @@ def responder(port, deadline, address=""):
     return server
 
 
-def answer(server, deadline):
+def responders(port, deadline, address=""):
+    """A socket of each family that the host has, of one where an address is given; raises OSError where one cannot be had."""
+    if address:
+        return [responder(port, deadline, address, family_of(address))]
+    found = [responder(port, deadline)]
+    try:
+        found.append(responder(port, deadline, "::", socket.AF_INET6))
+    except OSError as error:
+        # A host without IPv6 answers those who ask by IPv4.
+        if error.errno not in (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL):
+            raise
+    return found
+
+
+def answer(servers, deadline):
     """Send every datagram back as it came, until the deadline in seconds from now."""
     until = time.monotonic() + deadline
-    while (left := until - time.monotonic()) > 0:
-        server.settimeout(left)
-        try:
-            data, about, _flags, sender = server.recvmsg(MOST_BYTES, socket.CMSG_SPACE(PACKET_INFO.size))
-            server.sendmsg([data], _from_where_it_came(about), 0, sender)
-        except TimeoutError:
-            return
-        except OSError:
-            # The way back does not take it, which the probe sees as a flow without an answer.
-            continue
+    with selectors.DefaultSelector() as ready:
+        for server in servers:
+            # A full buffer is waited for: an answer that is dropped here would be blamed on the path.
+            server.settimeout(TRY_SECONDS)
+            ready.register(server, selectors.EVENT_READ)
+        while (left := until - time.monotonic()) > 0:
+            for key, _events in ready.select(left):
+                try:
+                    data, about, _flags, sender = key.fileobj.recvmsg(MOST_BYTES, socket.CMSG_SPACE(PACKET_INFO_6.size))
+                    key.fileobj.sendmsg([data], _from_where_it_came(about), 0, sender)
+                except OSError:
+                    # The way back does not take it, which the probe sees as a flow without an answer.
+                    continue
 
 
 def _from_where_it_came(about):
@@ -71,13 +102,16 @@ def _from_where_it_came(about):
         if (level, kind) == (socket.IPPROTO_IP, IP_PKTINFO):
             _interface, _local, asked = PACKET_INFO.unpack(data[: PACKET_INFO.size])
             return [(level, kind, PACKET_INFO.pack(0, asked, bytes(4)))]
+        if (level, kind) == (socket.IPPROTO_IPV6, IPV6_PKTINFO):
+            asked, _interface = PACKET_INFO_6.unpack(data[: PACKET_INFO_6.size])
+            return [(level, kind, PACKET_INFO_6.pack(asked, 0))]
     return []
 
 
 def serve(options):
     """Start the responder; with ``--daemon`` in the background, once its port is its own."""
     try:
-        server = responder(options.port, options.deadline, options.address)
+        servers = responders(options.port, options.deadline, options.address)
     except OSError as error:
         return fail(f"cannot answer on UDP port {options.port}: {error.strerror}")
     if options.daemon:
@@ -89,17 +123,17 @@ def serve(options):
         quiet = os.open(os.devnull, os.O_RDWR)
         for number in (0, 1, 2):
             os.dup2(quiet, number)
-    answer(server, options.deadline)
+    answer(servers, options.deadline)
     return 0
 
 
 def probe(options):
     """Send one datagram from each of N source ports, repeat those that no one answers, and count."""
-    flows = []
+    flows, family = [], family_of(options.source)
     try:
         for _flow in range(options.flows):
-            flow = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-            flow.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE)
+            flow = socket.socket(family, socket.SOCK_DGRAM)
+            flow.setsockopt(*WHOLE[family], IP_PMTUDISC_PROBE)
             # The address alone leaves it to the kernel by which rail the datagrams go.
             flow.setsockopt(socket.SOL_SOCKET, SO_BINDTODEVICE, options.netdev.encode())
             flow.bind((options.source, 0))
@@ -108,9 +142,9 @@ def probe(options):
         size = options.size or _mtu(flows[0], options.netdev)
     except OSError as error:
         return fail(f"cannot probe from {options.source} to {options.target}: {error.strerror}")
-    if size <= IP_AND_UDP_BYTES:
+    if size <= HEADER_BYTES[family]:
         return fail(f"a datagram of {size} bytes has no room for more than its headers")
-    payload = bytes(size - IP_AND_UDP_BYTES)
+    payload = bytes(size - HEADER_BYTES[family])
     waiting = set(flows)
     for _try in range(TRIES):
         fitting = [flow for flow in waiting if _sent(flow, payload)]

@@ -32,7 +32,8 @@ class Flow:
 
     def __init__(self, options):
         self.answered = bytearray()
-        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        family = socket.AF_INET6 if ":" in options.source else socket.AF_INET
+        self.socket = socket.socket(family, socket.SOCK_DGRAM)
         self.socket.setsockopt(socket.SOL_SOCKET, SO_BINDTODEVICE, options.netdev.encode())
         self.socket.bind((options.source, 0))
         self.socket.connect((options.target, options.port))

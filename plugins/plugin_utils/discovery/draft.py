@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from ..collect.fabric_names import MANAGED, guid_of, is_aggregation
 from ..collect.fabric_rows import GENERATIONS
+from ..pod.addressing import routed_addresses
 from ..pod.names import mac_of, node_name, port_name
 from ..text.control_characters import printable
 from .media import Medium, media_of
@@ -226,7 +227,7 @@ def _rails(host: str, own: t.Mapping[str, Rows], found: Draft, fabric: str) -> R
     of_netdev = {row["netdev"]: row["device"] for row in own.get("rdma_link", ()) if row["netdev"]}
     of_device = {device: netdev for netdev, device in of_netdev.items()}
     pci = {row["netdev"]: row["parent_pci"] for row in own.get("ip_link", ())}
-    addresses = {row["netdev"]: f"{row['address']}/{row['prefix_length']}" for row in own.get("ip_address", ()) if row["family"] == "inet"}
+    addresses = routed_addresses(own.get("ip_address", ()))
     rails: Rows = []
     for a, b in found.cables:
         near, far = (a, b) if a[0] == host else (b, a)

@@ -101,8 +101,8 @@ def _scalar(value: t.Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list):
-        # Addresses of rails, which YAML takes for nothing else.
-        return f"[{', '.join('null' if one is None else str(one) for one in value)}]"
+        # Addresses of rails, of which YAML takes those of IPv4 for nothing else.
+        return f"[{', '.join('null' if one is None else json.dumps(str(one)) if ':' in str(one) else str(one) for one in value)}]"
     if isinstance(value, float):
         return f"{value:g}"
     return str(value) if isinstance(value, int) or PLAIN.match(str(value)) else json.dumps(str(value))
@@ -114,8 +114,15 @@ def _switch(switch: Row) -> Row:
     return {"pod_node_guid": switch["guid"]} if switch.get("guid") else {}
 
 
+def _of_ipv6_alone(draft: Draft) -> bool:
+    """Whether rails have addresses, and none of IPv4."""
+    given = [rail["address"] for rails in draft.rails.values() for rail in rails if rail["address"]]
+    return bool(given) and all(":" in address for address in given)
+
+
 def _pod(draft: Draft, groups: t.Mapping[str, t.Sequence[str]], name: str, accepted: t.Container[str]) -> str:
     lines = [NOTE, "---", f"pod_name: {name}", f"pod_fabric: {draft.fabric}", f"pod_topology: {_scalar(draft.topology)}"]
+    lines += ["pod_address_family: ipv6"] if _of_ipv6_alone(draft) else []
     lines += [f"pod_gate_groups: [{', '.join(groups)}]" if groups else "pod_gate_groups: null"]
     taken: list[str] = []
     open_ones: list[str] = []

@@ -15,6 +15,7 @@ import typing as t
 from dataclasses import dataclass
 from pathlib import Path
 
+from .addressing import bare
 from .expectations import SPECIFIED, Bounds
 
 # Relative to the inventory's directory; OLD is where it was up to 0.2.
@@ -181,6 +182,6 @@ def _wrong_number(row: dict[str, t.Any], column: str) -> str | None:
 
 def _cable(row: dict[str, t.Any], line: int) -> Cable:
     cell = {column: (row.get(column) or "").strip() for column in (*NEEDED, *OPTIONAL)}
-    a, b = (CableEnd(cell[f"{side}_node"], cell[f"{side}_port"], cell[f"{side}_address"].split("/", maxsplit=1)[0] or None) for side in "ab")
+    a, b = (CableEnd(cell[f"{side}_node"], cell[f"{side}_port"], bare(cell[f"{side}_address"]) or None) for side in "ab")
     length, speed = (float(cell[column]) if cell[column] else None for column in ("length_m", "gbit_s"))
     return Cable(a, b, cell["medium"], length, line, speed)

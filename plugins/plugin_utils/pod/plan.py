@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass, field
 
+from .addressing import bare
 from .cabling import Cable
 from .meshes import both_ways, ping_mesh
 from .names import Place, parse_place
@@ -149,7 +150,7 @@ class Plan:
                 "device": rail["device"],
                 "netdev": rail.get("netdev"),
                 "leaf": self._far.get((node.name, rail.get("netdev")), self._far.get((node.name, rail["device"]), rail.get("leaf"))),
-                "address": str(rail.get("address") or "").split("/", maxsplit=1)[0] or None,
+                "address": bare(str(rail.get("address") or "")) or None,
             }
             for node in self.nodes.values()
             if node.role == "host" and (hosts is None or node.name in hosts)

@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-import ipaddress
 import typing as t
 
 from ..readings.cells import CONVERT
 from ..text.counting import some_nodes
+from .addressing import IN_WORDS, bare, family_of, is_link_local
 from .plan import Node, Plan
 
 
@@ -62,14 +62,24 @@ def _addresses(plan: Plan) -> list[str]:
     whose: dict[str, list[str]] = {}
     for node in plan.nodes.values():
         for number, rail in enumerate(node.values["pod_rails"] if node.role == "host" else ()):
-            try:
-                address = str(ipaddress.ip_interface(str(rail["address"])).ip) if rail.get("address") else ""
-            except ValueError:
-                wrong.append(f"argument 'pod_rails' of {node.name}: rail {number} has the address {rail['address']!r}, which is none")
+            if not rail.get("address"):
+                continue
+            if words := _no_rail_address(str(rail["address"]), node.values["pod_address_family"]):
+                wrong.append(f"argument 'pod_rails' of {node.name}: rail {number} has the address {rail['address']!r}, which {words}")
             else:
-                whose.setdefault(address, []).append(f"{node.name} {rail.get('device')}")
-    whose.pop("", None)
+                whose.setdefault(bare(str(rail["address"])), []).append(f"{node.name} {rail.get('device')}")
     return wrong + [f"argument 'pod_rails': the address {address} is of {' and '.join(rails)}" for address, rails in whose.items() if len(rails) > 1]
+
+
+def _no_rail_address(address: str, family: str) -> str | None:
+    """Why a rail cannot be reached by an address, or None."""
+    try:
+        its = family_of(address)
+    except ValueError:
+        return "is none"
+    if is_link_local(address):
+        return "is of one link only: other hosts do not reach it"
+    return None if its == family else f"is of {IN_WORDS[its]}, and pod_address_family is {family}"
 
 
 def _rail_cable(plan: Plan, node: Node, rail: t.Mapping[str, t.Any]) -> list[str]:

@@ -48,6 +48,7 @@ SAME_FOR_ALL_NODES = (
     "pod_fabric_reader",
     "pod_topology",
     "pod_underlay",
+    "pod_address_family",
     "pod_gate_groups",
     "pod_depth",
     "pod_mode",

@@ -162,6 +162,38 @@ def bgp(switch: Switch) -> str:
     return "\n".join(lines) + "\n"
 
 
+def bgp_of_ipv6(switch: Switch) -> str:
+    """``show ipv6 bgp summary vrf all | json``; an unnumbered neighbor is called by its link-local address and its port."""
+    peers = {
+        one.address or f"{one.via}%{short(one.port)}": {
+            "peerState": one.state, "asn": str(one.asn), "prefixReceived": one.prefixes if one.state == "Established" else 0, "version": 4,
+        }
+        for one in switch.sessions if one.configured
+    }  # fmt: skip
+    return json.dumps({"vrfs": {"default": {"routerId": switch.router_id, "asn": str(switch.asn), "vrf": "default", "peers": peers}}}) + "\n"
+
+
+def neighbors(switch: Switch) -> str:
+    """``show ipv6 neighbors | json``."""
+    rows = [
+        {"address": port.host_address, "age": 131, "hwAddress": dotted(port.peer_mac), "interface": f"Vlan10, {port.name}"}
+        for port in listed(switch)
+        if port.peer_role == "host"
+    ]
+    return json.dumps({"ipV6Neighbors": rows}) + "\n"
+
+
+def routes_of_ipv6(switch: Switch) -> str:
+    """``show ipv6 route vrf all | json``."""
+    up = [one for one in switch.sessions if one.state == "Established" and one.configured]
+    routes = {switch.own_prefix: {"routeType": "connected", "hardwareProgrammed": True, "routeAction": "forward", "vias": [{"interface": "Vlan10"}]}}
+    for prefix in switch.prefixes:
+        hops = up[: switch.paths.get(prefix, switch.paths.get("*", len(up)))]
+        vias = [{"nexthopAddr": one.next_hop, "interface": one.port} for one in hops]
+        routes[prefix] = {"routeType": "eBGP", "hardwareProgrammed": True, "routeAction": "forward", "vias": vias}
+    return json.dumps({"vrfs": {"default": {"routes": {prefix: route for prefix, route in routes.items() if prefix}}}}) + "\n"
+
+
 def routes(switch: Switch) -> str:
     """``show ip route``: each remote rail's network over every uplink."""
     lines = ["", "VRF: default", "Codes: C - connected, S - static, K - kernel, ", "       O - OSPF, B - Other BGP Routes, B I - iBGP, B E - eBGP,", ""]
@@ -174,7 +206,7 @@ def routes(switch: Switch) -> str:
         hops = up[: switch.paths.get(prefix, switch.paths.get("*", len(up)))]
         for number, hop in enumerate(hops):
             head = f" B E      {prefix} [200/0] " if number == 0 else " " * (len(f" B E      {prefix} [200/0] "))
-            lines.append(f"{head}via {hop.address}, {hop.port}")
+            lines.append(f"{head}via {hop.next_hop}, {hop.port}")
     return "\n".join([*lines, ""]) + "\n"
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import typing as t
 from collections import Counter
@@ -84,8 +85,10 @@ def gids(host: Host) -> str:
         local = ":".join(raw[i : i + 4] for i in range(0, 32, 4))
         entries = [(local, ""), (local, "")]
         if rail.gid_address:
-            octets = "".join(f"{int(part):02x}" for part in rail.gid_address.split("."))
-            entries += [(f"0000:0000:0000:0000:0000:ffff:{octets[:4]}:{octets[4:]}", rail.gid_address)] * 2
+            address = ipaddress.ip_address(rail.gid_address)
+            of_ipv4 = address.version == 4
+            gid = ipaddress.IPv6Address(int(address) + (0xFFFF << 32 if of_ipv4 else 0)).exploded
+            entries += [(gid, rail.gid_address if of_ipv4 else "")] * 2
         for index, (gid, address) in enumerate(entries, rail.gid_first_index):
             version = "v2" if (index - rail.gid_first_index) % 2 else "v1"
             lines.append(f"{rail.device}\t1\t{index}\t{gid}\t{address + '  ' if address else ''}\t{'' if address else chr(9)}{version}\t{rail.netdev}")
@@ -304,7 +307,10 @@ def ip_address(host: Host) -> str:
     """``ip -j address show``."""
     rows = [{"ifindex": 2, "ifname": "eno1", "operstate": "UP", "addr_info": [{"family": "inet", "local": host.management_address, "prefixlen": 16}]}]
     for rail in host.rails:
-        family = [{"family": "inet", "local": rail.address, "prefixlen": rail.prefix_length, "scope": "global"}] if rail.address else []
+        inet = "inet6" if ":" in rail.address else "inet"
+        family = [{"family": inet, "local": rail.address, "prefixlen": rail.prefix_length, "scope": "global"}] if rail.address else []
+        if inet == "inet6":
+            family.append({"family": "inet6", "local": f"fe80::{rail.mac[9:].replace(':', '')[:4]}:{rail.index + 1:x}", "prefixlen": 64, "scope": "link"})
         rows.append({"ifindex": 4 + rail.index, "ifname": rail.netdev, "operstate": "UP", "addr_info": family})
     return json.dumps(rows) + "\n"
 

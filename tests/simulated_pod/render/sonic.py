@@ -157,12 +157,17 @@ def transceivers(switch: Switch) -> str:
 
 def bgp(switch: Switch) -> str:
     """``show ip bgp summary``."""
-    lines = ["", "IPv4 Unicast Summary:", f"BGP router identifier {switch.router_id}, local AS number {switch.asn} vrf-id 0", "BGP table version 6405"]
+    lines = [
+        "",
+        f"IPv{6 if switch.ipv6 else 4} Unicast Summary:",
+        f"BGP router identifier {switch.router_id}, local AS number {switch.asn} vrf-id 0",
+        "BGP table version 6405",
+    ]
     lines += ["", "Neighbor        V         AS MsgRcvd MsgSent   TblVer  InQ OutQ  Up/Down State/PfxRcd NeighborName"]
     known = [one for one in switch.sessions if one.configured]
     for one in known:
         state = one.prefixes if one.state == "Established" else one.state
-        lines.append(f"{one.address:<15} 4 {one.asn:>10} {3995:>7} {4001:>7} {0:>8} {0:>4} {0:>4} {one.up:>8} {state:>12} {one.peer}")
+        lines.append(f"{one.address or one.port:<15} 4 {one.asn:>10} {3995:>7} {4001:>7} {0:>8} {0:>4} {0:>4} {one.up:>8} {state:>12} {one.peer}")
     return "\n".join([*lines, "", f"Total number of neighbors {len(known)}"]) + "\n"
 
 
@@ -174,11 +179,11 @@ def routes(switch: Switch) -> str:
         "       > - selected route, * - FIB route, q - queued, r - rejected, b - backup",
         "",
     ]
-    lines += [f"C>* 10.255.1.0/24 is directly connected, Loopback0, {'3d02h11m'}"]
+    lines += [f"C>* {'fd00:ff::/64' if switch.ipv6 else '10.255.1.0/24'} is directly connected, Loopback0, {'3d02h11m'}"]
     for prefix, hops in _learned(switch):
         for number, one in enumerate(hops):
             head = f"B>* {prefix} [20/0]" if number == 0 else "  *" + " " * (len(prefix) + 8)
-            lines.append(f"{head} via {one.address}, {one.port}, weight 1, 3d02h11m")
+            lines.append(f"{head} via {one.next_hop}, {one.port}, weight 1, 3d02h11m")
     return "\n".join(lines) + "\n"
 
 
@@ -187,15 +192,27 @@ def _learned(switch: Switch) -> list[tuple[str, list[Session]]]:
     up = [one for one in switch.sessions if one.configured and one.state == "Established"]
     if switch.role == "leaf":
         return [(prefix, up[: switch.paths.get(prefix, switch.paths.get("*", len(up)))]) for prefix in switch.prefixes if up]
-    return [(f"10.{51 + number}.0.0/24", [one]) for number, one in enumerate(up)]
+    return [(f"fd00:{51 + number:x}::/64" if switch.ipv6 else f"10.{51 + number}.0.0/24", [one]) for number, one in enumerate(up)]
 
 
 def kernel_routes(switch: Switch) -> str:
     """``ip -j -4 route show``."""
     rows = []
     for prefix, hops in _learned(switch):
-        ways = [{"gateway": one.address, "dev": one.port, "weight": 1, "flags": []} for one in hops]
-        several = {"nexthops": ways} if len(ways) > 1 else {"gateway": hops[0].address, "dev": hops[0].port}
+        ways = [{"gateway": one.next_hop, "dev": one.port, "weight": 1, "flags": []} for one in hops]
+        several = {"nexthops": ways} if len(ways) > 1 else {"gateway": hops[0].next_hop, "dev": hops[0].port}
         if prefix not in switch.lost_of_kernel:
             rows.append({"dst": prefix, **several, "protocol": "bgp", "metric": 20, "flags": []})
-    return json.dumps([{"dst": "240.127.1.0/24", "dev": "docker0", "protocol": "kernel", "scope": "link", "flags": ["linkdown"]}, *rows]) + "\n"
+    docker = [{"dst": "240.127.1.0/24", "dev": "docker0", "protocol": "kernel", "scope": "link", "flags": ["linkdown"]}]
+    return json.dumps([*([] if switch.ipv6 else docker), *rows]) + "\n"
+
+
+def neighbors(switch: Switch) -> str:
+    """``ip -j -6 neigh show``."""
+    rows = [{"dst": "fd00:ff::fe", "dev": "eth0", "lladdr": "1c:34:da:00:00:fe", "router": None, "state": ["REACHABLE"]}]
+    rows += [
+        {"dst": port.host_address, "dev": port.name, "lladdr": port.peer_mac, "state": ["STALE"]}
+        for port in listed(switch)
+        if port.peer_mac and port.host_address
+    ]
+    return json.dumps(rows) + "\n"

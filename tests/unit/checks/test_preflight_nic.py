@@ -278,21 +278,34 @@ LOCAL = "fe80:0000:0000:0000:0eee:bdff:fe00:0001"
 
 def test_gid_index():
     others = [gid(0, None, "v1", text=LOCAL), gid(1, None, text=LOCAL), gid(2, version="v1"), gid(name="mlx5_1"), gid(5, name="mlx5_1")]
-    assert summary(nic.gid_index([*others, gid()], FIRST, None)) == []
-    assert summary(nic.gid_index([*others, gid()], FIRST, 3)) == []
-    shifted = list(nic.gid_index([gid(3, None, text=LOCAL), gid(5)], FIRST, 3))
+    assert summary(nic.gid_index([*others, gid()], FIRST, None, "ipv4")) == []
+    assert summary(nic.gid_index([*others, gid()], FIRST, 3, "ipv4")) == []
+    shifted = list(nic.gid_index([gid(3, None, text=LOCAL), gid(5)], FIRST, 3, "ipv4"))
     assert summary(shifted) == [(f"rocep24s0: expected GID index 3, got 5: the index moved from 3 to 5, and 3 is {LOCAL}", None)]
     assert "shifted the GID table" in shifted[0].cause
-    assert summary(nic.gid_index(others, FIRST, 3)) == [("rocep24s0: expected one IPv4 RoCE v2 GID, got 0", None)]
-    assert summary(nic.gid_index([gid(3), gid(5)], FIRST, 3)) == [("rocep24s0: expected one IPv4 RoCE v2 GID, got 2", None)]
+    assert summary(nic.gid_index(others, FIRST, 3, "ipv4")) == [("rocep24s0: expected one IPv4 RoCE v2 GID, got 0", None)]
+    assert summary(nic.gid_index([gid(3), gid(5)], FIRST, 3, "ipv4")) == [("rocep24s0: expected one IPv4 RoCE v2 GID, got 2", None)]
+
+
+def test_the_gid_of_ipv6_is_that_of_the_rails_own_routed_address():
+    local, own = gid(1, None, text=LOCAL), gid(3, None, text="fd00:0051:0000:0000:0000:0000:0000:0001")
+    mapped, of_vlan = gid(5), {**gid(7, None, text="fd00:0099:0000:0000:0000:0000:0000:0001"), "netdev": "ens1np0.100"}
+    assert summary(nic.gid_index([local, own, mapped, of_vlan], FIRST, 3, "ipv6")) == []
+    assert summary(nic.gid_index([local, mapped], FIRST, 3, "ipv6")) == [("rocep24s0: expected one IPv6 RoCE v2 GID, got 0", None)]
+    temporary = {**own, "index": 5, "gid": "fd00:0051:0000:0000:aaaa:0000:0000:0001"}
+    assert summary(nic.gid_index([local, own, temporary], FIRST, 3, "ipv6")) == [("rocep24s0: expected one IPv6 RoCE v2 GID, got 2", None)]
+
+
+def test_a_vlan_on_a_rail_is_none_of_its_addresses():
+    assert summary(nic.gid_index([{**gid(3), "netdev": "ens1np0"}, {**gid(5), "netdev": "ens1np0.100"}], FIRST, 3, "ipv4")) == []
 
 
 def test_the_odd_gid_index_of_a_group():
     pod = {"gpu01": [gid()], "gpu02": [gid()], "gpu03": [gid(5)]}
-    assert [(one.host, str(one)) for one in nic.gid_index_uniform(pod, FIRST)] == [("gpu03", "rocep24s0: expected GID index 3, as its group, got 5")]
-    assert unknown(nic.gid_index_uniform({"gpu01": [gid()], "gpu02": []}, FIRST))
+    assert [(one.host, str(one)) for one in nic.gid_index_uniform(pod, FIRST, "ipv4")] == [("gpu03", "rocep24s0: expected GID index 3, as its group, got 5")]
+    assert unknown(nic.gid_index_uniform({"gpu01": [gid()], "gpu02": []}, FIRST, "ipv4"))
     with pytest.raises(NotApplicable, match="one host"):
-        list(nic.gid_index_uniform({"gpu01": [gid()]}, FIRST))
+        list(nic.gid_index_uniform({"gpu01": [gid()]}, FIRST, "ipv4"))
 
 
 def address(netdev, text, length=24, family="inet"):
@@ -302,16 +315,25 @@ def address(netdev, text, length=24, family="inet"):
 def test_address_plan():
     local = address("ens1np0", "fe80::1", 64, "inet6")
     good = [local, address("ens1np0", "10.51.0.1"), address("ens2np0", "10.52.0.1"), address("eno1", "192.0.2.1")]
-    assert summary(nic.address_plan(good, RAILS)) == []
-    assert summary(nic.address_plan(good[:1], FIRST)) == [("ens1np0: expected 10.51.0.1/24, got no IPv4 address", None)]
-    assert summary(nic.address_plan([address("ens1np0", "10.51.0.1", 16)], FIRST)) == [("ens1np0: expected 10.51.0.1/24, got 10.51.0.1/16", None)]
-    assert summary(nic.address_plan([address("ens1np0", "10.51.0.1"), address("eno1", "10.51.0.1")], FIRST)) == [
+    assert summary(nic.address_plan(good, RAILS, "ipv4")) == []
+    assert summary(nic.address_plan(good[:1], FIRST, "ipv4")) == [("ens1np0: expected 10.51.0.1/24, got no IPv4 address", None)]
+    assert summary(nic.address_plan([address("ens1np0", "10.51.0.1", 16)], FIRST, "ipv4")) == [("ens1np0: expected 10.51.0.1/24, got 10.51.0.1/16", None)]
+    assert summary(nic.address_plan([address("ens1np0", "10.51.0.1"), address("eno1", "10.51.0.1")], FIRST, "ipv4")) == [
         ("10.51.0.1: expected on one netdev, got on several", None)
     ]
     # Of one netdev with two prefix lengths the kernel tells two rows.
-    assert summary(nic.address_plan([address("ens1np0", "10.51.0.1"), address("ens1np0", "10.51.0.1", 32)], FIRST)) == []
+    assert summary(nic.address_plan([address("ens1np0", "10.51.0.1"), address("ens1np0", "10.51.0.1", 32)], FIRST, "ipv4")) == []
     with pytest.raises(NotApplicable):
-        list(nic.address_plan(good, [{**RAILS[0], "address": None}]))
+        list(nic.address_plan(good, [{**RAILS[0], "address": None}], "ipv4"))
+
+
+def test_the_address_plan_of_ipv6():
+    rail = [{**RAILS[0], "address": "fd00:51::1/64"}]
+    local, planned = address("ens1np0", "fe80::1", 64, "inet6"), address("ens1np0", "fd00:51::1", 64, "inet6")
+    assert summary(nic.address_plan([local, planned, address("eno1", "fe80::1", 64, "inet6")], rail, "ipv6")) == []
+    assert summary(nic.address_plan([local], rail, "ipv6")) == [("ens1np0: expected fd00:51::1/64, got no IPv6 address", None)]
+    # However the plan writes it.
+    assert summary(nic.address_plan([planned], [{**rail[0], "address": "FD00:51:0::1/64"}], "ipv6")) == []
 
 
 def test_a_driver_of_all_rails_of_a_host_is_one_finding_and_that_of_one_rail_is_its_own() -> None:

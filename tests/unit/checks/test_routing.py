@@ -53,6 +53,16 @@ def test_numbered_sessions():
     assert [one.port for one in bgp(sessions(session(1, "Idle (Admin)")))] == ["swp1"]
 
 
+def test_an_unnumbered_session_that_is_not_configured_is_named_by_its_port():
+    neighbors = [uplink(number, None) for number in (1, 2, 3, 4)]
+    (found,) = bgp(sessions(name="swp{}")[1:], neighbors)
+    assert (str(found), found.port) == ("spine01 (swp1): expected Established with AS 65000, got no such neighbor", "swp1")
+    # Another one of its AS may be it, under its address.
+    assert summary(bgp([*sessions(name="swp{}")[1:], session(9, "Active")], neighbors)) == [
+        ("AS 65000: expected 1 Established neighbors, got 0 (172.16.0.9 Active with AS 65000)", None)
+    ]
+
+
 def test_unnumbered_sessions_are_found_by_their_port():
     neighbors = [uplink(number, None) for number in (1, 2, 3, 4)]
     assert bgp(sessions(name="swp{}"), neighbors) == []
@@ -146,7 +156,7 @@ FOUR = route("10.52.0.0/24", (1, 2, 3, 4))
 
 
 def ecmp(rows, rails=RAILS, role="leaf", topology="rail_optimised"):
-    return summary(routing.ecmp_paths(rows, role, topology, 4, rails))
+    return summary(routing.ecmp_paths(rows, role, topology, 4, rails, "ipv4"))
 
 
 def test_four_paths():
@@ -179,13 +189,26 @@ def test_fewer_paths(rows, words):
     assert ecmp(rows) == [(words, None)]
 
 
+def test_paths_of_ipv6():
+    rails = [{**RAILS[0], "address": "fd00:52::1"}]
+    four = [{**row, "next_hop": "fe80::1"} for row in route("fd00:52::/64", (1, 2, 3, 4))]
+    others = [*FOUR, *route("::/0", (1,)), *route("fe80::/64", (1,))]
+
+    def judged(rows):
+        return summary(routing.ecmp_paths(rows, "leaf", "rail_optimised", 4, rails, "ipv6"))
+
+    assert judged([*four, *others]) == []
+    assert judged([*four[:3], *others]) == [("fd00:52::/64: expected 4 next hops to gpu01 mlx5_3, got 3 next hops in the forwarding table", None)]
+    assert judged(others) == [("rails of leaf02: expected 4 next hops to gpu01 mlx5_3 (fd00:52::1), got no route", None)]
+
+
 def test_a_rail_off_the_plan_is_no_want_of_paths():
     odd = {**RAILS[1], "address": "10.99.0.2"}
-    (found,) = routing.ecmp_paths(FOUR, "leaf", "rail_optimised", 4, [RAILS[0], odd])
+    (found,) = routing.ecmp_paths(FOUR, "leaf", "rail_optimised", 4, [RAILS[0], odd], "ipv4")
     got = "no route; other rails of leaf02 are reached by 10.52.0.0/24"
     assert str(found) == f"gpu02 mlx5_3 (10.99.0.2): expected an address in a prefix that its leaf announces, got {got}"
     assert "off the address plan" in found.cause and "pod_rails" in found.fix
-    (silent,) = routing.ecmp_paths(FOUR, "leaf", "rail_optimised", 4, [RAILS[0], {**odd, "leaf": "leaf03"}])
+    (silent,) = routing.ecmp_paths(FOUR, "leaf", "rail_optimised", 4, [RAILS[0], {**odd, "leaf": "leaf03"}], "ipv4")
     assert silent.cause.startswith("leaf03 does not announce")
 
 
@@ -335,7 +358,7 @@ def kernel(*hops, prefix="10.51.0.0/24", usable=True):
 
 def test_kernel_forwards():
     def judged(routes, of_kernel):
-        return [str(one) for one in routing.kernel_forwards(routes, of_kernel)]
+        return [str(one) for one in routing.kernel_forwards(routes, of_kernel, "ipv4")]
 
     four = installed("a", "b", "c", "d")
     assert judged(four, kernel("a", "b", "c", "d")) == []
@@ -343,6 +366,8 @@ def test_kernel_forwards():
     assert judged(four, [*kernel("a", "b", "c"), *kernel("d", usable=False)]) == judged(four, kernel("a", "b", "c"))
     assert judged(four, kernel("a", prefix="10.52.0.0/24")) == ["10.51.0.0/24: expected 4 next hops, as the daemon shows, got no route in the kernel"]
     assert judged(installed("a", prefix="10.7.7.7/32"), kernel("a", prefix="10.7.7.7")) == []
+    for prefix, of_kernel in (("fd00:7::7/128", "fd00:7::7"), ("::/0", "default")):
+        assert list(routing.kernel_forwards(installed("a", prefix=prefix), kernel("a", prefix=of_kernel), "ipv6")) == []
     assert judged(installed("a", prefix="0.0.0.0/0"), kernel("a", prefix="default")) == []
     # What is not installed, not of BGP or of another VRF is not asked of the kernel's main table.
     aside = [*installed("e", installed=False), *installed("e", protocol="connected"), *installed("e", vrf="blue", prefix="10.9.0.0/24")]

@@ -160,6 +160,17 @@ def test_files_are_an_inventory():
     }  # fmt: skip
 
 
+def test_rails_of_ipv6_alone_are_drafted_with_their_routed_addresses():
+    def of(text, length=64):
+        return {"netdev": "eth0", "family": "inet6", "address": text, "prefix_length": length}
+
+    result = {**WHOLE, "gpu01": host(ip_address=[of("fe80::1"), of("fd00:1::1"), of("fd00:1::aaaa")])}
+    text = inventory_files(draft_pod(ROLES, result, "roce"), {"rack_01": ["gpu01"]}, "mypod")
+    children = yaml.safe_load(text["hosts.yml"])["all"]["children"]
+    assert children["gpu_hosts"]["children"]["rack_01"]["hosts"]["gpu01"] == {"rail_addresses": ["fd00:1::1/64", None]}
+    assert yaml.safe_load(text["group_vars/all/pod.yml"])["pod_address_family"] == "ipv6"
+
+
 def test_what_a_whole_pod_may_share_as_a_fault_is_proposed_and_adopted_by_name_only():
     draft = draft_pod(ROLES, WHOLE, "roce")
     assert [one[:2] for one in draft.proposals] == [("pod_link_gbit_s", 400.0), ("pod_mtu", 9000), ("pod_gpus_per_host", 2)]

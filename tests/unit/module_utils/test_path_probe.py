@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import shlex
@@ -96,6 +97,26 @@ def test_the_answer_comes_from_the_address_that_was_asked(served: int) -> None:
     assert json.loads(probe(served, target="127.0.0.7", source="127.0.0.5").stdout)["answered"] == 8
 
 
+def test_every_flow_of_ipv6_is_answered_from_the_address_that_was_asked(served: int) -> None:
+    done = probe(served, target="::1", source="::1", flows=16)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout) == {"source": "::1", "target": "::1", "size_bytes": 9000, "flows": 16, "answered": 16}
+
+
+def test_a_host_without_ipv6_answers_by_ipv4(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = socket.socket
+
+    def without(family: int = socket.AF_INET, *arguments: int) -> socket.socket:
+        if family == socket.AF_INET6:
+            raise OSError(errno.EAFNOSUPPORT, "Address family not supported by protocol")
+        return own(family, *arguments)
+
+    monkeypatch.setattr(path_probe.socket, "socket", without)
+    (one,) = path_probe.responders(free_port(), 1)
+    with one:
+        assert one.family == socket.AF_INET
+
+
 def test_a_second_responder_answers_beside_the_first(served: int) -> None:
     second = program("serve", "--daemon", "--port", str(served), "--deadline", "1")
     assert second.returncode == 0, second.stderr
@@ -160,7 +181,15 @@ def test_the_datagram_is_as_large_as_reported() -> None:
     sizes = []
     with answering(lambda data, _number: sizes.append(len(data)) or data) as port:
         assert probe(port, size=4200, flows=2).returncode == 0
-    assert sizes == [4200 - path_probe.IP_AND_UDP_BYTES] * 2
+    assert sizes == [4200 - path_probe.HEADER_BYTES[socket.AF_INET]] * 2
+
+
+def test_the_header_of_ipv6_is_longer() -> None:
+    with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as server:
+        server.bind(("::1", 0))
+        server.settimeout(20)
+        assert probe(server.getsockname()[1], target="::1", source="::1", size=4200, flows=1).returncode == 0
+        assert len(server.recv(70000)) == 4200 - 40 - 8
 
 
 def test_the_local_mtu_is_the_size_where_none_is_reported(served: int) -> None:

@@ -147,6 +147,14 @@ FIRST = {"device": "mlx5_0", "netdev": "rail0", "gpu": 0, "leaf": "gpu02", "addr
         (railed(FIRST, {**FIRST, "device": "mlx5_1", "address": "10.0.0.3"}), "argument 'pod_rails' of gpu01: rails 0 and 1 have one netdev, rail0"),
         (railed({**FIRST, "pci": "slot 3"}), "argument 'pod_rails' of gpu01: rail 0 has the PCI address 'slot 3', which is none"),
         (railed(FIRST, address="10.0.0.1/24"), "argument 'pod_rails': the address 10.0.0.1 is of gpu01 mlx5_0 and gpu02 mlx5_0"),
+        (
+            railed({**FIRST, "address": "fd00::1/64"}),
+            "argument 'pod_rails' of gpu01: rail 0 has the address 'fd00::1/64', which is of IPv6, and pod_address_family is ipv4",
+        ),
+        (
+            railed({**FIRST, "address": "fe80::1/64"}),
+            "argument 'pod_rails' of gpu01: rail 0 has the address 'fe80::1/64', which is of one link only: other hosts do not reach it",
+        ),
         (railed({**FIRST, "address": "10.0.0.300/24"}), "argument 'pod_rails' of gpu01: rail 0 has the address '10.0.0.300/24', which is none"),
     ],
 )

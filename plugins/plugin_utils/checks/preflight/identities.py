@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ...pod.addressing import is_link_local
 from ...pod.types import Rail
 from .. import Finding, check
 from .._grouping import Rows, planned_rails
@@ -22,8 +23,10 @@ TWICE_GUID = "Two adapters have one port GUID: an adapter whose firmware was wri
 
 
 @check(
-    cause="Two hosts have one IP address: both answer ARP for it, so that packets of one reach the other and RDMA connections fail intermittently.",
-    fix="Find out from the plan (pod_rails) which of the two owns it, correct the other one's configuration and clear the ARP entries of the leaf.",
+    cause="Two hosts have one IP address: both answer ARP or neighbor discovery for it, so that packets of one reach the other and RDMA connections fail "
+    "intermittently.",
+    fix="Find out from the plan (pod_rails) which of the two owns it, correct the other one's configuration and clear its entries in the leaf's "
+    "neighbor table.",
     kind="host",
     of_pod=True,
 )
@@ -31,10 +34,10 @@ def identities_unique(
     ip_address: Rows, ip_link: Rows, ibstat: Rows, ip_address_of_peers: Peers, ip_link_of_peers: Peers, ibstat_of_peers: Peers, pod_rails: list[Rail],
     pod_node: str,
 ) -> t.Iterator[Finding]:  # fmt: skip
-    """No other NIC of the pod has the IPv4 address, the MAC address or the port GUID of a rail."""
+    """No other NIC of the pod has an address, the MAC address or the port GUID of a rail."""
     rails = planned_rails(pod_rails)
     netdevs, devices = {rail["netdev"] for rail in rails if rail.get("netdev")}, {rail["device"] for rail in rails}
-    own = {row["address"]: row["netdev"] for row in ip_address if row["family"] == "inet" and row["netdev"] in netdevs}
+    own = {row["address"]: row["netdev"] for row in ip_address if row["netdev"] in netdevs and not is_link_local(row["address"])}
     owners, _silent = _owners(ip_address_of_peers, "address", "netdev")
     for address, netdev in own.items():
         if others := _others(owners, address, pod_node):

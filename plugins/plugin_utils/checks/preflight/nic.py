@@ -9,6 +9,7 @@ import re
 import typing as t
 from collections import Counter
 
+from ...pod.addressing import IN_WORDS, KERNEL_FAMILY, gid_family, is_link_local
 from ...pod.types import Rail
 from ...readings.nic_drivers import form_of, generations_of
 from .. import CannotTell, Finding, NotApplicable, check
@@ -199,24 +200,27 @@ def mtu_uniform(ip_link: dict[str, Rows], pod_rails: list[Rail]) -> t.Iterator[F
         yield Finding(netdev, f"MTU {usual}, as its group", str(value), host=host, value=usual)
 
 
-def _is_ipv4_v2(row: dict[str, t.Any]) -> bool:
-    """Whether a GID is of RoCE v2 and an IPv4 address."""
-    return row["version"] == "v2" and row["ipv4"] is not None
+def _of_family(rows: Rows, rail: Rail, family: str) -> Rows:
+    """The RoCE v2 GIDs that a device has of its netdev's own routed addresses of a family; those of a VLAN or macvlan on it are none of the rail's."""
+    return [
+        row for row in rows
+        if row["version"] == "v2" and gid_family(row["gid"]) == family and row["netdev"] in (None, rail.get("netdev"))
+    ]  # fmt: skip
 
 
 @check(
-    cause="The rail has no IPv4 address, or two, or its address came after the RDMA device took its GIDs.",
-    fix="Give the rail's netdev its one planned IPv4 address, then look at show_gids.",
+    cause="The rail has no address of the pod's family, or two, or its address came after the RDMA device took its GIDs.",
+    fix="Give the rail's netdev its one planned address (of IPv6 without temporary ones), then look at show_gids.",
     fabric="roce",
     remedy="gid",
 )
-def gid_index(gids: Rows, pod_rails: list[Rail], pod_gid_index: int | None) -> t.Iterator[Finding]:
-    """Every rail has exactly one IPv4 RoCE v2 GID, at the planned index where there is one."""
+def gid_index(gids: Rows, pod_rails: list[Rail], pod_gid_index: int | None, pod_address_family: str) -> t.Iterator[Finding]:
+    """Every rail has exactly one RoCE v2 GID of a routed address of the pod's family, at the planned index where there is one."""
     reported = grouped(gids, "device")
     for rail in planned_rails(pod_rails):
-        rows = [row for row in reported.get(rail["device"], []) if _is_ipv4_v2(row)]
+        rows = _of_family(reported.get(rail["device"], []), rail, pod_address_family)
         if len(rows) != 1:
-            yield Finding(rail["device"], "one IPv4 RoCE v2 GID", str(len(rows)))
+            yield Finding(rail["device"], f"one {IN_WORDS[pod_address_family]} RoCE v2 GID", str(len(rows)))
         elif pod_gid_index is not None and rows[0]["index"] != pod_gid_index:
             there = next((row["gid"] for row in reported[rail["device"]] if row["index"] == pod_gid_index), None)
             got = f"{rows[0]['index']}: the index moved from {pod_gid_index} to {rows[0]['index']}" + (f", and {pod_gid_index} is {there}" if there else "")
@@ -229,11 +233,18 @@ def gid_index(gids: Rows, pod_rails: list[Rail], pod_gid_index: int | None) -> t
     scope="group",
     fabric="roce",
 )
-def gid_index_uniform(gids: dict[str, Rows], pod_rails: list[Rail]) -> t.Iterator[Finding]:
-    """The IPv4 RoCE v2 GID has one index on all rails of a gate group."""
+def gid_index_uniform(gids: dict[str, Rows], pod_rails: list[Rail], pod_address_family: str) -> t.Iterator[Finding]:
+    """The RoCE v2 GID of the pod's address family has one index on all rails of a gate group."""
     several(gids)
-    devices = {rail["device"] for rail in planned_rails(pod_rails)}
-    values = {(host, row["device"]): row["index"] for host, rows in gids.items() for row in rows if row["device"] in devices and _is_ipv4_v2(row)}
+    rails = {rail["device"]: rail for rail in planned_rails(pod_rails)}
+    devices = set(rails)
+    values = {
+        (host, device): row["index"]
+        for host, rows in gids.items()
+        for device, its in grouped(rows, "device").items()
+        if device in rails
+        for row in _of_family(its, rails[device], pod_address_family)
+    }
     yield from not_reported(gids, values, devices, "a GID index as its group")
     for (host, device), value, usual in odd_ones(values):
         yield Finding(device, f"GID index {usual}, as its group", str(value), host=host)
@@ -244,20 +255,21 @@ def gid_index_uniform(gids: dict[str, Rows], pod_rails: list[Rail]) -> t.Iterato
     fix="Give the rail its planned address with its prefix length, persistently.",
     fabric="roce",
 )
-def address_plan(ip_address: Rows, pod_rails: list[Rail]) -> t.Iterator[Finding]:
+def address_plan(ip_address: Rows, pod_rails: list[Rail], pod_address_family: str) -> t.Iterator[Finding]:
     """Every rail that has a planned address has it, with its prefix length."""
     with_address = [rail for rail in planned_rails(pod_rails) if rail.get("address")]
     if not with_address:
         raise NotApplicable("pod_rails has no addresses")
     if not HAS_NETADDR:
         raise CannotTell("the Python package netaddr is needed on the controller")
-    reported = grouped([row for row in ip_address if row["family"] == "inet"], "netdev")
+    routed = [row for row in ip_address if row["family"] == KERNEL_FAMILY[pod_address_family] and not is_link_local(row["address"])]
+    reported = grouped(routed, "netdev")
     for rail in with_address:
         wanted = netaddr.IPNetwork(str(rail["address"]))
         have = [netaddr.IPNetwork(f"{row['address']}/{row['prefix_length']}") for row in reported.get(rail["netdev"], [])]
         exact = [one for one in have if one.ip == wanted.ip and ("/" not in str(rail["address"]) or one.prefixlen == wanted.prefixlen)]
         if not exact:
-            yield Finding(rail["netdev"], str(rail["address"]), ", ".join(map(str, have)) or "no IPv4 address")
-    places = {(row["address"], row["netdev"]) for row in ip_address if row["family"] == "inet"}
+            yield Finding(rail["netdev"], str(rail["address"]), ", ".join(map(str, have)) or f"no {IN_WORDS[pod_address_family]} address")
+    places = {(row["address"], row["netdev"]) for row in routed}
     for address, number in Counter(address for address, _netdev in sorted(places)).items():
         yield from [Finding(address, "on one netdev", "on several")] * (number > 1)

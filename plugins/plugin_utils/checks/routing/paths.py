@@ -8,6 +8,7 @@ from __future__ import annotations
 import statistics
 import typing as t
 
+from ...pod.addressing import DEFAULT_ROUTES, VERSION, WHOLE_LENGTH
 from ...pod.names import Rows, by_port
 from ...pod.types import NearCable, PodRail, Rail
 from .. import PAIR, CannotTell, Finding, NotApplicable, check
@@ -36,7 +37,9 @@ WITHOUT_PROTOCOL = ("pod_underlay", ("none",))
     required=WITH_SPINES,
     when=BY_BGP,
 )
-def ecmp_paths(ecmp_routes: Rows, pod_role: str, pod_topology: str, pod_uplinks: int, pod_remote_rails: list[PodRail]) -> t.Iterator[Finding]:
+def ecmp_paths(
+    ecmp_routes: Rows, pod_role: str, pod_topology: str, pod_uplinks: int, pod_remote_rails: list[PodRail], pod_address_family: str
+) -> t.Iterator[Finding]:  # fmt: skip
     """Each remote rail is reached over as many next hops as the leaf has uplinks."""
     if pod_role != "leaf" or pod_topology == "rail_only":
         raise NotApplicable("only a leaf below spines has uplinks")
@@ -44,12 +47,12 @@ def ecmp_paths(ecmp_routes: Rows, pod_role: str, pod_topology: str, pod_uplinks:
         raise CannotTell("no rail on another leaf has an address in pod_rails")
     if not HAS_NETADDR:
         raise CannotTell("the Python package netaddr is needed on the controller")
-    routes = _by_prefix(ecmp_routes)
+    routes = _by_prefix(ecmp_routes, pod_address_family)
     found: dict[tuple[str, str], list[str]] = {}
     of_leaf: dict[str, set[str]] = {}
     without: list[PodRail] = []
     for rail in pod_remote_rails:
-        keys = _longest(routes, netaddr.IPAddress(rail["address"]))
+        keys = _longest(routes, netaddr.IPAddress(rail["address"]), WHOLE_LENGTH[pod_address_family])
         without += [] if keys else [rail]
         of_leaf.setdefault(rail["leaf"], set()).update(prefix for _vrf, prefix in keys)
         for key in keys:
@@ -80,21 +83,21 @@ def _no_routes(rails: list[PodRail], of_leaf: t.Mapping[str, set[str]], uplinks:
         yield Finding(f"rails of {leaf}", f"{uplinks} next hops to {whose}", "no route", cause=NOT_ANNOUNCED.format(leaf=leaf), fix=NOT_ANNOUNCED_FIX)
 
 
-def _by_prefix(rows: Rows) -> dict[int, dict[int, set[tuple[str, str]]]]:
-    """The IPv4 routes by prefix length and network number; the default route is none, since it proves no path to a rail."""
+def _by_prefix(rows: Rows, family: str) -> dict[int, dict[int, set[tuple[str, str]]]]:
+    """The routes of a family by prefix length and network number; the default route is none, since it proves no path to a rail."""
     routes: dict[int, dict[int, set[tuple[str, str]]]] = {}
     for key in {(row["vrf"] or "", row["prefix"]) for row in rows}:
         network = netaddr.IPNetwork(key[1])
-        if network.version == 4 and network.prefixlen:
-            routes.setdefault(network.prefixlen, {}).setdefault(int(network.network) >> 32 - network.prefixlen, set()).add(key)
+        if network.version == VERSION[family] and network.prefixlen:
+            routes.setdefault(network.prefixlen, {}).setdefault(int(network.network) >> WHOLE_LENGTH[family] - network.prefixlen, set()).add(key)
     return routes
 
 
-def _longest(routes: dict[int, dict[int, set[tuple[str, str]]]], address: t.Any) -> list[tuple[str, str]]:
-    """The longest prefix that holds an address, once for each VRF that has it; none where there is no route."""
+def _longest(routes: dict[int, dict[int, set[tuple[str, str]]]], address: t.Any, whole: int) -> list[tuple[str, str]]:
+    """The longest prefix that holds an address of so many bits, once for each VRF that has it; none where there is no route."""
     for length in sorted(routes, reverse=True):
-        if int(address) >> 32 - length in routes[length]:
-            return sorted(routes[length][int(address) >> 32 - length])
+        if int(address) >> whole - length in routes[length]:
+            return sorted(routes[length][int(address) >> whole - length])
     return []
 
 
@@ -112,16 +115,17 @@ def _next_hops(rows: Rows) -> tuple[int, str]:
     fabric="roce",
     when=BY_BGP,
 )
-def kernel_forwards(ecmp_routes: Rows, kernel_routes: Rows) -> t.Iterator[Finding]:
+def kernel_forwards(ecmp_routes: Rows, kernel_routes: Rows, pod_address_family: str) -> t.Iterator[Finding]:
     """The kernel forwards over every next hop that BGP has installed."""
     in_kernel: dict[str, set[tuple[str | None, str | None]]] = {}
     for row in kernel_routes:
-        prefix = row["prefix"] if "/" in row["prefix"] or row["prefix"] == "default" else f"{row['prefix']}/32"
+        prefix = row["prefix"] if "/" in row["prefix"] or row["prefix"] == "default" else f"{row['prefix']}/{WHOLE_LENGTH[pod_address_family]}"
         in_kernel.setdefault(prefix, set()).update([(row["next_hop"], row["interface"])] * row["usable"])
     installed: dict[str, set[tuple[str | None, str | None]]] = {}
     for row in ecmp_routes:
         if row["installed"] and row["protocol"] == "bgp" and row["vrf"] in (None, "", "default"):
-            installed.setdefault("default" if row["prefix"] == "0.0.0.0/0" else row["prefix"], set()).add((row["next_hop"], row["interface"]))
+            prefix = "default" if row["prefix"] == DEFAULT_ROUTES[pod_address_family] else row["prefix"]
+            installed.setdefault(prefix, set()).add((row["next_hop"], row["interface"]))
     if not installed and any(row["installed"] is None and row["protocol"] == "bgp" for row in ecmp_routes):
         raise CannotTell("whether a route of BGP is installed is not reported")
     if not installed:

@@ -46,7 +46,13 @@ def bgp_established(bgp_summary: Rows, pod_neighbors: list[Neighbor], pod_cables
         else:
             by_as.append(one)
     claimed = {one["address"] or port_name(one["port"]) for one in pod_neighbors}
-    yield from _by_as(by_as, [row for row in bgp_summary if port_name(row["neighbor"]) not in claimed])
+    rest = [row for row in bgp_summary if port_name(row["neighbor"]) not in claimed]
+    if len(by_as) < len(pod_neighbors):
+        # Where others are called by their ports, one of whose AS there is nobody else has no session on its own.
+        absent = [one for one in by_as if one["asn"] is not None and all(row["asn"] != one["asn"] for row in rest)]
+        yield from (Finding(_neighbor(one), f"Established with AS {one['asn']}", "no such neighbor", port=one["port"]) for one in absent)
+        by_as = [one for one in by_as if one not in absent]
+    yield from _by_as(by_as, rest)
 
 
 def _neighbor(planned: Neighbor) -> str:
