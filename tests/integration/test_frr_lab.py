@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import parse
 from ansible_collections.gpufabric.pyramid.tests.labs.frr import life
+from ansible_collections.gpufabric.pyramid.tests.labs.frr.configs import neighbor
 from ansible_collections.gpufabric.pyramid.tests.labs.frr.faults import FAULTS, injected
 from ansible_collections.gpufabric.pyramid.tests.labs.frr.lab import Lab
 from ansible_collections.gpufabric.pyramid.tests.labs.frr.shape import Shape
@@ -30,19 +31,29 @@ pytestmark = pytest.mark.xdist_group("frr_lab")
 NOT_UP = "(Idle|Connect|Active)"
 
 
-@pytest.fixture(scope="session")
-def fabric() -> t.Iterator[Lab]:
+def stand(name: str, shape: str) -> t.Iterator[Lab]:
     """A whole fabric, which ends with this process whatever becomes of it."""
     words = life.lacking()
     if words is not None:
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(words)
-    name = f"t{os.getpid()}"
-    lab = life.up(name, Shape.parse(os.environ.get("LAB_SHAPE", str(Shape()))), owner=os.getpid())
+    lab = life.up(name, Shape.parse(shape), owner=os.getpid())
     try:
         lab.wait()
         yield lab
     finally:
         life.down(name)
+
+
+@pytest.fixture(scope="session")
+def fabric() -> t.Iterator[Lab]:
+    """A fabric of IPv4 with numbered sessions."""
+    yield from stand(f"t{os.getpid()}", os.environ.get("LAB_SHAPE", str(Shape())))
+
+
+@pytest.fixture(scope="session")
+def of_ipv6() -> t.Iterator[Lab]:
+    """A fabric of IPv6 alone whose sessions are those of ports, without addresses."""
+    yield from stand(f"s{os.getpid()}", "2x3x2-ipv6")
 
 
 def judge(lab: Lab, runs: Path) -> Judged:
@@ -70,18 +81,18 @@ def leaves(lab: Lab, check: str) -> Verdicts:
 
 def rail(lab: Lab, host: str, number: int) -> str:
     """A rail's network, as its leaf announces it."""
-    return lab.plan.rails(host)[number][1].address + "/31"
+    return lab.plan.network(lab.plan.rails(host)[number][1])
 
 
 def session(lab: Lab, actual: str, leaf: str = "leaf01") -> tuple[str, str, str, str, str]:
     """A leaf's finding of its session with spine02."""
-    address = lab.plan.between(leaf, "spine02")[1].address
-    return ("bgp_established", leaf, f"spine02 ({address})", "Established with AS 65000", actual)
+    name = neighbor(*lab.plan.between(leaf, "spine02"))
+    return ("bgp_established", leaf, f"spine02 ({name})", "Established with AS 65000", actual)
 
 
 def far_session(lab: Lab, actual: str) -> tuple[str, str, str, str, str]:
     """The finding of spine02 of its session with leaf01."""
-    return ("bgp_established", "spine02", f"leaf01 ({lab.plan.between('leaf01', 'spine02')[0].address})", "Established with AS 65101", actual)
+    return ("bgp_established", "spine02", f"leaf01 ({neighbor(*lab.plan.between('spine02', 'leaf01'))})", "Established with AS 65101", actual)
 
 
 def paths(lab: Lab, leaf: str, host: str, number: int, hops: int) -> tuple[str, str, str, str, str]:
@@ -197,6 +208,14 @@ def test_every_fault_of_the_lab_is_judged() -> None:
 
 
 def test_a_whole_fabric_has_no_fault(fabric: Lab, tmp_path: Path) -> None:
+    has_no_fault(fabric, tmp_path)
+
+
+def test_a_whole_fabric_of_ipv6_with_unnumbered_sessions_has_no_fault(of_ipv6: Lab, tmp_path: Path) -> None:
+    has_no_fault(of_ipv6, tmp_path)
+
+
+def has_no_fault(fabric: Lab, tmp_path: Path) -> None:
     judged = judge(fabric, tmp_path)
     assert (judged.rc, judged.report["verdict"]) == (0, "no_fault_seen"), judged.output
     assert judged.not_well() == set()
@@ -208,6 +227,19 @@ def test_a_whole_fabric_has_no_fault(fabric: Lab, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_fault_is_found_for_what_it_is(fabric: Lab, tmp_path: Path, name: str) -> None:
+    is_found(fabric, tmp_path, name)
+
+
+# What is done with addresses, names of neighbors and routes; the others do the same on either fabric.
+OF_IPV6 = ["neighbor_shut_down", "maximum_paths_1", "wrong_as", "spine_links_down", "host_link_down", "kernel_keeps_fewer"]
+
+
+@pytest.mark.parametrize("name", [OF_IPV6[0], *(pytest.param(name, marks=pytest.mark.exhaustive) for name in OF_IPV6[1:])])
+def test_a_fault_of_ipv6_is_found_for_what_it_is(of_ipv6: Lab, tmp_path: Path, name: str) -> None:
+    is_found(of_ipv6, tmp_path, name)
+
+
+def is_found(fabric: Lab, tmp_path: Path, name: str) -> None:
     expected = CASES[name](fabric)
     with injected(fabric, name):
         judged = judge(fabric, tmp_path)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .shape import Node, Plan
+from .shape import Node, Plan, Port
 
 CONTROLLER_HOST_NUMBER = 254
 
@@ -19,25 +19,48 @@ def frr_conf(plan: Plan, node: Node) -> str:
     # another group (FRR 8.4): the kernel then spreads over fewer paths than zebra says. Routes of their own recover.
     lines += ["no zebra nexthop kernel enable", "!"]
     # Only the fabric is announced: the management network is connected everywhere.
-    lines += ["ip prefix-list FABRIC seq 5 permit 10.0.0.0/8 le 32", "route-map CONNECTED permit 10", " match ip address prefix-list FABRIC", "!"]
+    ip, fabric = ("ipv6", "fd00:10::/32 le 128") if plan.shape.ipv6 else ("ip", "10.0.0.0/8 le 32")
+    lines += [f"{ip} prefix-list FABRIC seq 5 permit {fabric}", "route-map CONNECTED permit 10", f" match {ip} address prefix-list FABRIC", "!"]
+    for own, _far, _asn in plan.peers(node.name) if plan.shape.ipv6 else ():
+        lines += [f"interface {own.name}", " ipv6 nd ra-interval msec 500", " no ipv6 nd suppress-ra", "!"]
     lines += [f"router bgp {node.asn}", f" bgp router-id {node.loopback}", " no bgp ebgp-requires-policy", " bgp bestpath as-path multipath-relax"]
-    for _own, far, asn in plan.peers(node.name):
-        lines += [f" neighbor {far.address} {words}" for words in (f"remote-as {asn}", "timers 3 9", "timers connect 2", "advertisement-interval 0")]
-    return "\n".join(
-        [*lines, " address-family ipv4 unicast", "  redistribute connected route-map CONNECTED", "  maximum-paths 64", " exit-address-family", "!", ""]
-    )
+    lines += [" no bgp default ipv4-unicast"] * plan.shape.ipv6
+    for own, far, asn in plan.peers(node.name):
+        name = neighbor(own, far)
+        lines.append(f" neighbor {name} {'' if far.address else 'interface '}remote-as {asn}")
+        lines += [f" neighbor {name} {words}" for words in ("timers 3 9", "timers connect 2", "advertisement-interval 0")]
+    lines += [f" address-family {family(plan)} unicast", "  redistribute connected route-map CONNECTED", "  maximum-paths 64"]
+    lines += [f"  neighbor {own.name} activate" for own, _far, _asn in plan.peers(node.name)] * plan.shape.ipv6
+    return "\n".join([*lines, " exit-address-family", "!", ""])
+
+
+def family(plan: Plan) -> str:
+    """The address family that is routed, in FRR's words."""
+    return "ipv6" if plan.shape.ipv6 else "ipv4"
+
+
+def neighbor(own: Port, far: Port) -> str:
+    """What a switch calls the neighbor at the far end of its port: by its address, or by the port."""
+    return far.address or own.name
 
 
 def addresses(plan: Plan, node: Node) -> str:
-    """A node's ports, addresses and routes, for ``ip -batch``. The far end is each port's alias, as a description is on a switch."""
+    """A node's ports and addresses, for ``ip -batch``. The far end is each port's alias, as a description is on a switch."""
     lines = ["link set dev lo up", f"addr add {node.management}/24 dev eth0", "link set dev eth0 up"]
     lines += [f"addr add {node.loopback}/32 dev lo"] if node.loopback else []
     for own, far, mtu in plan.ports(node.name):
-        lines += [f"link set dev {own.name} mtu {mtu} alias {far.node}:{far.name}", f"addr add {own.address}/31 dev {own.name}", f"link set dev {own.name} up"]
-    if node.role == "host":
-        for rail, (own, far) in enumerate(plan.rails(node.name)):
-            # What a rail's address sends leaves by that rail; else all rails would share the main table's one.
-            lines += [f"route add 10.0.0.0/8 via {far.address} dev {own.name} table {100 + rail}", f"rule add from {own.address} table {100 + rail}"]
+        lines.append(f"link set dev {own.name} mtu {mtu} alias {far.node}:{far.name}")
+        lines += [f"addr add {own.address}/{plan.prefix_length} dev {own.name}"] if own.address else []
+        lines.append(f"link set dev {own.name} up")
+    return "\n".join([*lines, ""])
+
+
+def sources(plan: Plan, node: Node) -> str:
+    """A host's routes by source, for ``ip -batch`` of their family: what a rail's address sends leaves by that rail; else all would share the main table's."""
+    fabric = "fd00:10::/32" if plan.shape.ipv6 else "10.0.0.0/8"
+    lines = []
+    for rail, (own, far) in enumerate(plan.rails(node.name)) if node.role == "host" else ():
+        lines += [f"route add {fabric} via {far.address} dev {own.name} table {100 + rail}", f"rule add from {own.address} table {100 + rail}"]
     return "\n".join([*lines, ""])
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from .configs import family, neighbor
 from .faults import Fault
 from .lab import Lab
 
@@ -20,9 +21,9 @@ FILTER = """table inet fault {
 
 
 def ends(lab: Lab) -> tuple[str, str]:
-    """The addresses of the session of LEAF and SPINE, the leaf's first."""
+    """What LEAF and SPINE are called by each other, the leaf's name first: their addresses, or the ports of unnumbered sessions."""
     own, far = lab.plan.between(LEAF, SPINE)
-    return own.address, far.address
+    return neighbor(far, own), neighbor(own, far)
 
 
 def state(lab: Lab) -> str:
@@ -68,13 +69,13 @@ class MaximumPaths1(Fault):
         return f"{LEAF} uses one of its equal paths"
 
     def inject(self, lab: Lab) -> None:
-        lab.configure(LEAF, "address-family ipv4 unicast", "maximum-paths 1")
+        lab.configure(LEAF, f"address-family {family(lab.plan)} unicast", "maximum-paths 1")
 
     def heal(self, lab: Lab) -> None:
-        lab.configure(LEAF, "address-family ipv4 unicast", "maximum-paths 64")
+        lab.configure(LEAF, f"address-family {family(lab.plan)} unicast", "maximum-paths 64")
 
     def missing(self, lab: Lab) -> str | None:
-        spread = [route["dst"] for route in lab.json(LEAF, "ip", "-json", "route", "show", "proto", "bgp") if "nexthops" in route]
+        spread = [route["dst"] for route in lab.learned(LEAF) if "nexthops" in route]
         return unless(f"{LEAF} still spreads {', '.join(spread)}", not spread)
 
 

@@ -105,9 +105,9 @@ class HostLinkDown(Fault):
 
     def missing(self, lab: Lab) -> str | None:
         other = lab.plan.with_role("leaf")[-1]
-        gone = lab.plan.between(LEAF, SOURCE)[0].address
-        routes = [route["dst"] for route in lab.json(other, "ip", "-json", "route", "show", "proto", "bgp")]
-        return carrier(lab, SOURCE, lab.plan.rails(SOURCE)[0][0].name) or unless(f"{other} still has {gone}/31", f"{gone}/31" not in routes)
+        gone = lab.plan.network(lab.plan.between(LEAF, SOURCE)[0])
+        routes = [route["dst"] for route in lab.learned(other)]
+        return carrier(lab, SOURCE, lab.plan.rails(SOURCE)[0][0].name) or unless(f"{other} still has {gone}", gone not in routes)
 
 
 class RailByAnother(Fault):
@@ -151,18 +151,18 @@ class KernelKeepsFewer(Fault):
     @staticmethod
     def prefix(lab: Lab) -> str:
         """The network of the other host's second rail."""
-        return lab.plan.rails(TARGET)[1][1].address + "/31"
+        return lab.plan.network(lab.plan.rails(TARGET)[1][1])
 
     def _installed(self, lab: Lab) -> list[tuple[str, str]]:
-        route = lab.json(LEAF, "vtysh", "-c", f"show ip route {self.prefix(lab)} json")[self.prefix(lab)][0]
+        route = lab.json(LEAF, "vtysh", "-c", f"show {'ipv6' if lab.plan.shape.ipv6 else 'ip'} route {self.prefix(lab)} json")[self.prefix(lab)][0]
         return [(hop["ip"], hop["interfaceName"]) for hop in route["nexthops"] if hop.get("fib")]
 
     def _set(self, lab: Lab, hops: list[tuple[str, str]]) -> None:
         words = [word for address, port in hops for word in ("nexthop", "via", address, "dev", port)]
-        lab.run(LEAF, "ip", "route", "replace", self.prefix(lab), "proto", "bgp", "metric", "20", *words)
+        lab.run(LEAF, "ip", lab.version, "route", "replace", self.prefix(lab), "proto", "bgp", "metric", "20", *words)
 
     def missing(self, lab: Lab) -> str | None:
-        (route,) = lab.json(LEAF, "ip", "-json", "route", "show", self.prefix(lab))
+        (route,) = lab.json(LEAF, "ip", "-json", lab.version, "route", "show", self.prefix(lab))
         kernel, zebra, spines = len(route.get("nexthops", [route])), len(self._installed(lab)), lab.plan.shape.spines
         return unless(f"the kernel has {kernel} next hops, zebra {zebra}", (kernel, zebra) == (spines - 1, spines))
 

@@ -45,10 +45,11 @@ def cabling_csv(plan: Plan) -> str:
     """The wiring plan, host or leaf first, as it is read upwards."""
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(COLUMNS)
+    rows.writerow(COLUMNS[:-2] if plan.shape.ipv6 else COLUMNS)
     for cable in plan.cables:
         low, high = (cable.b, cable.a) if plan.nodes[cable.b.node].role == "host" else (cable.a, cable.b)
-        rows.writerow([low.node, low.name, high.node, high.name, "dac", 1, low.address, high.address])
+        addresses = [] if plan.shape.ipv6 else [low.address, high.address]
+        rows.writerow([low.node, low.name, high.node, high.name, "dac", 1, *addresses])
     return text.getvalue()
 
 
@@ -66,7 +67,7 @@ def _switch(plan: Plan, name: str) -> dict[str, t.Any]:
 
 def _host(plan: Plan, name: str) -> dict[str, t.Any]:
     rails = [
-        {"device": f"mlx5_{number}", "netdev": own.name, "gpu": number, "leaf": far.node, "address": f"{own.address}/31"}
+        {"device": f"mlx5_{number}", "netdev": own.name, "gpu": number, "leaf": far.node, "address": f"{own.address}/{plan.prefix_length}"}
         for number, (own, far) in enumerate(plan.rails(name))
     ]
     return {"ansible_host": plan.nodes[name].management, "pod_rails": rails}
@@ -87,6 +88,7 @@ def _pod(plan: Plan, racks: list[str]) -> dict[str, t.Any]:
         "pod_name": "frr_lab",
         "pod_fabric": "roce",
         "pod_topology": "rail_optimised" if plan.shape.spines else "rail_only",
+        "pod_address_family": "ipv6" if plan.shape.ipv6 else "ipv4",
         "pod_gate_groups": racks,
         "pod_mtu": RAIL_MTU,
         "pod_ping_count": 20,

@@ -78,6 +78,7 @@ class Keeper:
         own = self.directory / "nodes" / node.name
         own.mkdir(parents=True)
         (own / "addresses").write_text(configs.addresses(lab, node))
+        (own / ("sources6" if lab.shape.ipv6 else "sources4")).write_text(configs.sources(lab, node))
         (own / "sshd_config").write_text(configs.sshd_config(self.directory, node))
         if node.role != "host":
             (own / "frr.conf").write_text(configs.frr_conf(lab, node))

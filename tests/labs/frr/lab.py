@@ -12,6 +12,7 @@ import typing as t
 from pathlib import Path
 
 from ..standing import LabError, poll
+from . import configs
 from .shape import Plan, Shape, plan
 
 
@@ -68,9 +69,14 @@ class Lab:
         """What a command within a node prints, as JSON."""
         return json.loads(self.run(node, *command).stdout or "null")
 
-    def neighbor(self, switch: str, address: str) -> dict[str, t.Any]:
-        """One line of a switch's BGP summary."""
-        return json.loads(self.vtysh(switch, "show ip bgp summary json"))["ipv4Unicast"]["peers"][address]
+    def neighbor(self, switch: str, name: str) -> dict[str, t.Any]:
+        """One line of a switch's BGP summary; name: the neighbor's address, or the port where it is unnumbered."""
+        return self.summary(switch)[name]
+
+    def summary(self, switch: str) -> dict[str, dict[str, t.Any]]:
+        """A switch's neighbors of the fabric's family, by name."""
+        family = configs.family(self.plan)
+        return json.loads(self.vtysh(switch, f"show bgp {family} unicast summary json")).get("peers", {})
 
     def wait(self, seconds: float = 60) -> None:
         """Until every session is Established and every leaf spreads to each remote rail over all spines.
@@ -84,11 +90,11 @@ class Lab:
 
     def sessions(self, switch: str) -> str | None:
         """Which sessions of a switch are not Established; None where all are."""
-        planned = {far.address for _own, far, _asn in self.plan.peers(switch)}
+        planned = {configs.neighbor(own, far) for own, far, _asn in self.plan.peers(switch)}
         if not planned:
             return None
         try:
-            peers = json.loads(self.vtysh(switch, "show ip bgp summary json")).get("ipv4Unicast", {}).get("peers", {})
+            peers = self.summary(switch)
         except (LabError, ValueError) as error:
             return str(error)
         down = [
@@ -96,13 +102,22 @@ class Lab:
         ]
         return ", ".join(down) or None
 
+    @property
+    def version(self) -> str:
+        """The option of ``ip`` for the fabric's family, which it does not tell from a prefix."""
+        return "-6" if self.plan.shape.ipv6 else "-4"
+
+    def learned(self, switch: str) -> list[dict[str, t.Any]]:
+        """The routes that a switch's kernel has of BGP."""
+        return self.json(switch, "ip", "-json", self.version, "route", "show", "proto", "bgp")
+
     def routes(self, leaf: str) -> str | None:
         """Which remote rails a leaf's kernel does not spread over every spine; None where all are."""
-        routes = {route["dst"]: len(route.get("nexthops", [None])) for route in self.json(leaf, "ip", "-json", "route", "show", "proto", "bgp")}
+        routes = {route["dst"]: len(route.get("nexthops", [None])) for route in self.learned(leaf)}
         wrong = []
         for host in self.plan.with_role("host"):
             for own, far in self.plan.rails(host):
-                hops = routes.get(f"{far.address}/31", 0)
+                hops = routes.get(self.plan.network(far), 0)
                 if far.node != leaf and hops != self.plan.shape.spines:
                     wrong.append(f"{hops} next hops to {host}:{own.name}")
         return ", ".join(wrong) or None

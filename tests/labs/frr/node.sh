@@ -29,9 +29,15 @@ read -r _plugged_in
 if [ "$role" = bridge ]; then
   ip -batch "$directory/nodes/$name/addresses"
 else
+  # A port that was down has its IPv6 addresses again, as on a switch.
   sysctl -q -w net.ipv4.ip_forward=1 net.ipv4.fib_multipath_hash_policy=1 net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0 \
-    net.ipv4.ping_group_range="0 2147483647"
+    net.ipv4.ping_group_range="0 2147483647" net.ipv6.conf.all.forwarding=1 net.ipv6.fib_multipath_hash_policy=1 \
+    net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0 \
+    net.ipv6.conf.all.keep_addr_on_down=1 net.ipv6.conf.default.keep_addr_on_down=1
   ip -batch "$directory/nodes/$name/addresses"
+  for family in 4 6; do
+    if [ -f "$directory/nodes/$name/sources$family" ]; then ip "-$family" -batch "$directory/nodes/$name/sources$family"; fi
+  done
   if [ "$role" != host ]; then
     mount -t tmpfs -o mode=755,uid=frr,gid=frr tmpfs /etc/frr
     cp "$directory/nodes/$name/frr.conf" /etc/frr/frr.conf

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import typing as t
 from dataclasses import dataclass
 
@@ -23,24 +22,30 @@ class Shape:
     spines: int = 4
     leaves: int = 8
     hosts: int = 4
+    # Whether rails have IPv6 addresses and nothing else, and BGP sessions are those of ports, without addresses.
+    ipv6: bool = False
 
     def __post_init__(self) -> None:
-        if min(dataclasses.astuple(self)) < 0 or not 0 < sum(dataclasses.astuple(self)) <= MOST_NODES:
+        numbers = (self.spines, self.leaves, self.hosts)
+        if min(numbers) < 0 or not 0 < sum(numbers) <= MOST_NODES:
             raise ValueError(f"a lab has 1 to {MOST_NODES} nodes, not {self}")
 
     def __str__(self) -> str:
-        return f"{self.spines}x{self.leaves}x{self.hosts}"
+        return f"{self.spines}x{self.leaves}x{self.hosts}{'-ipv6' if self.ipv6 else ''}"
 
     @classmethod
     def parse(cls, text: str) -> Shape:
-        """``4x8x4``: spines, leaves and hosts."""
-        spines, leaves, hosts = (int(number) for number in text.split("x"))
-        return cls(spines, leaves, hosts)
+        """``4x8x4``: spines, leaves and hosts; ``4x8x4-ipv6`` has IPv6 alone."""
+        size, _dash, family = text.partition("-")
+        if family not in ("", "ipv6"):
+            raise ValueError(f"a lab is of ipv6 or of nothing said, not of {family!r}")
+        spines, leaves, hosts = (int(number) for number in size.split("x"))
+        return cls(spines, leaves, hosts, family == "ipv6")
 
 
 @dataclass(frozen=True)
 class Port:
-    """One end of a cable, and its IPv4 address (the network is a /31)."""
+    """One end of a cable, and its address; empty where the port is unnumbered."""
 
     node: str
     name: str
@@ -75,6 +80,15 @@ class Plan:
     shape: Shape
     nodes: dict[str, Node]
     cables: list[Cable]
+
+    @property
+    def prefix_length(self) -> int:
+        """Of every cable's network: it has two addresses."""
+        return 127 if self.shape.ipv6 else 31
+
+    def network(self, leaf_port: Port) -> str:
+        """The network of a rail, which is told by its leaf's end."""
+        return f"{leaf_port.address}/{self.prefix_length}"
 
     def ports(self, node: str) -> t.Iterator[tuple[Port, Port, int]]:
         """A node's ports in their order: own end, far end, MTU."""
@@ -125,13 +139,15 @@ def _uplinks(shape: Shape) -> t.Iterator[Cable]:
     for leaf in range(1, shape.leaves + 1):
         for spine in range(1, shape.spines + 1):
             low = 2 * (spine - 1)
-            above, below = Port(f"spine{spine:02}", f"swp{leaf}", f"172.16.{leaf}.{low + 1}"), Port(f"leaf{leaf:02}", f"swp{spine}", f"172.16.{leaf}.{low}")
-            yield Cable(below, above, UPLINK_MTU)
+            addresses = ("", "") if shape.ipv6 else (f"172.16.{leaf}.{low}", f"172.16.{leaf}.{low + 1}")
+            yield Cable(Port(f"leaf{leaf:02}", f"swp{spine}", addresses[0]), Port(f"spine{spine:02}", f"swp{leaf}", addresses[1]), UPLINK_MTU)
 
 
 def _host_links(shape: Shape) -> t.Iterator[Cable]:
     for leaf in range(1, shape.leaves + 1):
         for host in range(1, shape.hosts + 1):
             low = 2 * (host - 1)
-            port = Port(f"leaf{leaf:02}", f"swp{shape.spines + host}", f"10.{9 + leaf}.0.{low}")
-            yield Cable(port, Port(f"gpu{host:02}", f"rail{leaf - 1}", f"10.{9 + leaf}.0.{low + 1}"), RAIL_MTU)
+            network = f"fd00:10:{leaf:x}::" if shape.ipv6 else f"10.{9 + leaf}.0."
+            near, far = (f"{number:x}" if shape.ipv6 else str(number) for number in (low + 2 * shape.ipv6, low + 2 * shape.ipv6 + 1))
+            port = Port(f"leaf{leaf:02}", f"swp{shape.spines + host}", network + near)
+            yield Cable(port, Port(f"gpu{host:02}", f"rail{leaf - 1}", network + far), RAIL_MTU)
