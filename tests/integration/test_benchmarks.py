@@ -23,6 +23,7 @@ LAYERS = ("preflight", "links", "routing", "congestion")
 SMALLEST: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
     "bisection": (("232",), (), ("232 hosts, 40 bad",)),
     "controller": (("8",), (), (*LAYERS, "verdict", "all")),
+    "fleet": (("50", "RSC-1"), (), ("by risk", "RSC-1: 6.50 failures")),
     "judging": (("1",), (), (*LAYERS[:3], "all")),
     "parsing": ((), (), ("interface_status on eos", "interface_errors on sonic", "loading every reading")),
     "reading": (("1", "2"), ("sshd", "pdsh"), ("this collection", "a task a command", "pdsh")),

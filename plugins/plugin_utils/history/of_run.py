@@ -108,7 +108,7 @@ def _parts(plan: Plan, reported: t.Mapping[str, t.Any]) -> list[Part]:
     for readings_of in reported.values():
         for node, readings in readings_of.items():
             found += [Part(node, "gpu", str(row["pci"]), row["uuid"]) for row in readings.get("gpus", ()) if row["uuid"]]
-            optics = {port_name(row["port"]): row for row in readings.get("transceivers", ()) if row["part_number"]}
+            optics = {port_name(row["port"]): row for row in readings.get("transceivers", ()) if row["part_number"] or row["serial"]}
             found += [Part(node, "optic", port, _module(row)) for port, row in optics.items()]
     for cable in plan.cables:
         found += [Part(near.node, "cable", near.port, f"{far.node}:{far.port}") for near, far in ((cable.a, cable.b), (cable.b, cable.a))]
@@ -116,4 +116,4 @@ def _parts(plan: Plan, reported: t.Mapping[str, t.Any]) -> list[Part]:
 
 
 def _module(row: t.Mapping[str, t.Any]) -> str:
-    return " ".join(str(word) for word in (row["vendor"], row["part_number"], row.get("serial")) if word)
+    return " ".join(str(word) for word in (row["vendor"], row["part_number"], row["serial"]) if word)

@@ -56,7 +56,7 @@ TABLES = {
         node TEXT NOT NULL,
         kind TEXT NOT NULL,               -- software, gpu, optic or cable
         place TEXT NOT NULL,              -- the package, the GPU's PCI address, or the port
-        value TEXT NOT NULL               -- the version, the GPU's UUID, vendor and part number, or the far end by the wiring plan""",
+        value TEXT NOT NULL               -- the version, the GPU's UUID, vendor, part and serial number, or the far end by the wiring plan""",
 }
 INDEXES = {
     "outcome_of": "outcome (entry, node)",
