@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
+from ..run.slicing import FILE
+
 FILES = ("report.html", "report.md", "report.json", "report.xml")
 BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 # Filesystems of a container that end with it.
@@ -53,7 +55,7 @@ def publish_target(publish: str, link: str, endpoint: str, run: Path, files: tup
     """
     if not publish:
         return None
-    inside = f"{run.parent.name}/{run.name}"
+    inside = f"{run.parent.name}/{run.name}{_part(run)}"
     below = "/".join(quote(word, safe="") for word in inside.split("/"))
     url = f"{link.rstrip('/')}/{below}/{files[0]}" if link else ""
     if publish.startswith("/"):
@@ -71,6 +73,12 @@ def publish_target(publish: str, link: str, endpoint: str, run: Path, files: tup
         "argument 'pod_publish': expected an absolute directory, s3://bucket/prefix or http(s)://host/path without user and query, "
         f"got {_without_user(publish)!r}"
     )
+
+
+def _part(run: Path) -> str:
+    """What tells a run of a planned slice from the others, which run side by side and may have been opened in the same second; nothing for another run."""
+    runs_dir = run.parent.parent
+    return f"-{runs_dir.name}" if (runs_dir.parent / FILE).is_file() else ""
 
 
 def _without_user(address: str) -> str:

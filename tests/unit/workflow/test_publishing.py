@@ -61,3 +61,12 @@ def test_a_directory_of_the_container_is_not_kept(path: str, kept: bool) -> None
 
 def test_without_a_list_of_mounts_nothing_is_known_to_be_kept() -> None:
     assert not_kept(Path("/var/lib/pyramid"), "") is not None
+
+
+def test_slices_that_were_opened_in_one_second_are_published_apart(tmp_path: Path) -> None:
+    (tmp_path / "slices.json").write_text("{}", encoding="utf-8")
+    runs = [tmp_path / part / "mypod" / "20260101T000000Z" for part in ("slice_1", "slice_2")]
+    found = [publish_target("https://reports.example.com", "", "", run) for run in runs]
+    assert [one.url for one in found if one] == [f"https://reports.example.com/mypod/20260101T000000Z-slice_{number}/report.html" for number in (1, 2)]
+    alone = publish_target("/srv/reports", "", "", tmp_path / "runs" / "elsewhere" / "mypod" / "20260101T000000Z")
+    assert alone is not None and alone.place == "/srv/reports/mypod/20260101T000000Z"
