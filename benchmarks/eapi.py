@@ -1,7 +1,10 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""EOS switches that answer ``runCmds`` over HTTPS on 127.0.0.1 with the JSON of a simulated leaf: ``python -m benchmarks.eapi INVENTORY PORT LEAF…``."""
+"""EOS switches that answer ``runCmds`` over HTTPS on 127.0.0.1 as a simulated leaf: ``python -m benchmarks.eapi INVENTORY PORT LEAF…``.
+
+The inventory is that of ``sshd_nodes``, with what the leaves print beside it.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import typing as t
 from pathlib import Path
 
@@ -50,7 +54,22 @@ def answers(switch: Switch) -> dict[str, t.Any]:
     }
 
 
-def handler(output: dict[str, t.Any]) -> type[http.server.BaseHTTPRequestHandler]:
+def printed(place: Path) -> dict[str, str]:
+    """What a leaf's command line prints, by command."""
+    return {" ".join(path.parent.relative_to(place).parts): path.read_text(encoding="utf-8") for path in place.rglob("=out")}
+
+
+def result(output: dict[str, t.Any], texts: dict[str, str], command: str, form: str) -> dict[str, t.Any]:
+    """What the switch says to one command: a text, or a document, of which ANTA and the collection look at different parts."""
+    if form == "text":
+        return {"output": texts.get(command, "% Invalid input\n")}
+    document = {**json.loads(texts.get(f"{command} | json", "{}")), **output.get(command, {})}
+    if "bootupTimestamp" in document:
+        document["uptime"] = time.time() - document["bootupTimestamp"]
+    return document
+
+
+def handler(output: dict[str, t.Any], texts: dict[str, str]) -> type[http.server.BaseHTTPRequestHandler]:
     """A switch's end of eAPI."""
 
     class Eapi(http.server.BaseHTTPRequestHandler):
@@ -59,7 +78,8 @@ def handler(output: dict[str, t.Any]) -> type[http.server.BaseHTTPRequestHandler
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             words = [one["cmd"] if isinstance(one, dict) else one for one in asked["params"]["cmds"]]
-            body = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": [output.get(one, {}) for one in words]}).encode()
+            results = [result(output, texts, one, asked["params"].get("format", "json")) for one in words]
+            body = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": results}).encode()
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
@@ -87,7 +107,8 @@ def main(inventory: str, port: str, *leaves: str) -> None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(f"{place}/cert", f"{place}/key")
     for number, name in enumerate(leaves):
-        server = Server(("127.0.0.1", int(port) + number), handler(answers(pod.switches[name])))
+        texts = printed(Path(inventory).parent / "answers" / name)
+        server = Server(("127.0.0.1", int(port) + number), handler(answers(pod.switches[name]), texts))
         server.socket = context.wrap_socket(server.socket, server_side=True)
         threading.Thread(target=server.serve_forever, daemon=True).start()
     print("ready", flush=True)

@@ -24,6 +24,8 @@ from ansible_collections.gpufabric.pyramid.tests.simulated_pod.rendering import 
 FIRST_PORT = 22001
 HOSTS = [f"gpu{number:02}" for number in range(1, 13)]
 SSHD = "/usr/sbin/sshd"
+# What is kept of a switch has booted again in each response.
+UPTIME = """s/"uptime": 0.0/"uptime": '$(cut -d" " -f1 /proc/uptime)'/"""
 
 
 @contextlib.contextmanager
@@ -65,8 +67,8 @@ def _sshd(directory: Path, node: str, port: int) -> subprocess.Popen[bytes]:
         "StrictModes no", "UsePAM no", "PasswordAuthentication no", "PermitRootLogin yes", "MaxStartups 100", f"PidFile {directory}/{node}.pid",
         f"SetEnv PATH={answers}/{node}/bin:/usr/bin:/bin SIMULATED_POD={answers} SIMULATED_NODE={node} SIMULATED_RUN=bench SIMULATED_PYTHON={sys.executable}",
     ]  # fmt: skip
-    # A switch takes `| json` as words of its own, not as a pipe.
-    settings += [] if node in HOSTS else ["ForceCommand exec $SSH_ORIGINAL_COMMAND"]
+    # A switch takes `| json` as words of its own, not as a pipe, and counts its uptime.
+    settings += [] if node in HOSTS else [f"ForceCommand $SSH_ORIGINAL_COMMAND | sed '{UPTIME}'"]
     config = directory / f"{node}.conf"
     config.write_text("\n".join(settings) + "\n", encoding="utf-8")
     return subprocess.Popen([SSHD, "-D", "-f", str(config)], stderr=subprocess.DEVNULL)

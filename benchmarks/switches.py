@@ -1,10 +1,10 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Eight EOS leaves, judged by this collection over ssh and by ANTA over eAPI, in turn; wall time and CPU as ratios.
+"""Eight EOS leaves, judged by this collection over ssh and over eAPI, and by ANTA over eAPI, in turn; wall time and CPU as ratios.
 
 Both are asked for the state, the errors, the speed, the MTU, the neighbours and the BGP sessions of every port. This collection climbs
-its layers 0 to 2 for the leaves alone, which is ten commands each; the tests of ANTA ask five.
+its layers 0 to 2 for the leaves alone, which is ten commands each; the tests of ANTA ask five. Over eAPI the API is emulated for both.
 """
 
 from __future__ import annotations
@@ -42,6 +42,18 @@ def eapi(inventory: Path) -> t.Iterator[None]:
             yield
         finally:
             server.terminate()
+
+
+def over_eapi(inventory: Path) -> Path:
+    """The same inventory, with the leaves reached by their API."""
+    other = inventory.parent / "inventory_eapi"
+    shutil.copytree(inventory, other)
+    for number, name in enumerate(LEAVES):
+        own = {"ansible_connection": "ansible.netcommon.httpapi", "ansible_network_os": "arista.eos.eos", "ansible_host": "127.0.0.1"}
+        own |= {"ansible_httpapi_port": FIRST_PORT + number, "ansible_httpapi_use_ssl": True, "ansible_httpapi_validate_certs": False}
+        own |= {"ansible_user": "admin", "ansible_password": "none"}
+        (other / "host_vars" / f"{name}.yml").write_text(yaml.safe_dump(own), encoding="utf-8")
+    return other
 
 
 def anta(program: str, inventory: Path, plan: Plan) -> list[str]:
@@ -83,8 +95,11 @@ def spent(command: list[str]) -> tuple[float, float]:
 def main(rounds: int = 3) -> None:
     """Run both in turn and print medians and ratios."""
     with nodes(LEAVES, **SIZE) as inventory, eapi(inventory):
-        own = [PLAYBOOK, "playbooks/validate.yml", "-i", str(inventory), "-e", "pod_depth=quick", "-e", f"pod_only={','.join(LEAVES)}"]
-        contenders = {"this collection": own}
+        options = ["-e", "pod_depth=quick", "-e", f"pod_only={','.join(LEAVES)}"]
+        contenders = {
+            name: [PLAYBOOK, "playbooks/validate.yml", "-i", str(place), *options]
+            for name, place in {"this collection": inventory, "over eAPI": over_eapi(inventory)}.items()
+        }
         if program := shutil.which("anta"):
             contenders["ANTA"] = anta(program, inventory, plan_of(inventory))
         else:

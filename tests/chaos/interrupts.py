@@ -76,6 +76,8 @@ def interrupted(directory: Path, layer: str, after: float | None) -> tuple[float
 
 def main(number: int, layer: str, seed: int) -> int:
     """Interrupt so many runs; the exit status says whether one of them left something."""
+    # A shell that starts this in the background lets it, and all that it starts, ignore interrupts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     drawn, bad = random.Random(seed), 0
     with tempfile.TemporaryDirectory(prefix="interrupts-") as place:
         directory = Path(place)
