@@ -16,10 +16,16 @@ from pathlib import Path
 
 DOCS = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
-GUIDES = (
-    "first_pod_roce", "imports", "report", "telemetry", "failover", "live_traffic", "privileges", "security", "troubleshooting",
-    "continuous", "history", "acceptance", "scale", "how_to_add", "expectations", "checks", "readings",
-)  # fmt: skip
+# Each page in one of the four kinds of documentation, in the order of the site: to learn, to do, to look up, to understand. A page that is in none is to do.
+TO_DO = "How-to guides"
+KINDS = {
+    "Tutorial": ("first_pod_roce",),
+    TO_DO: (
+        "imports", "infiniband", "nvl72", "failover", "telemetry", "continuous", "history", "remediation", "awx", "kubernetes", "troubleshooting", "how_to_add",
+    ),
+    "Reference": ("report", "checks", "readings", "expectations", "privileges", "acceptance", "addressing", "collections/index"),
+    "Explanation": ("live_traffic", "security", "scale"),
+}  # fmt: skip
 
 
 def main() -> int:
@@ -29,21 +35,19 @@ def main() -> int:
     shutil.rmtree(source, ignore_errors=True)
     source.mkdir(parents=True)
     source.chmod(0o755)
-    for page in (*DOCS.glob("*.md"), DOCS / "report.png", DOCS / "site" / "conf.py", DOCS / "site" / "ansible_terms.rst"):
+    for page in (*DOCS.glob("*.md"), DOCS / "report.png", DOCS / "validate.svg", DOCS / "site" / "conf.py", DOCS / "site" / "ansible_terms.rst"):
         shutil.copy(page, source)
     readme = (DOCS.parent / "README.md").read_text(encoding="utf-8").replace("](docs/", "](")
-    listed = "\n".join([*sorted({*GUIDES, *(page.stem for page in DOCS.glob("*.md"))}, key=_order), "collections/index"])
-    (source / "index.md").write_text(f"{readme}\n```{{toctree}}\n:hidden:\n\n{listed}\n```\n", encoding="utf-8")
+    rest = sorted({page.stem for page in DOCS.glob("*.md")} - {page for pages in KINDS.values() for page in pages})
+    kinds = {kind: [*pages, *(rest if kind == TO_DO else ())] for kind, pages in KINDS.items()}
+    trees = "".join(f"\n```{{toctree}}\n:hidden:\n:caption: {kind}\n\n" + "\n".join(pages) + "\n```\n" for kind, pages in kinds.items())
+    (source / "index.md").write_text(readme + trees, encoding="utf-8")
     generate = ["antsibull-docs", "collection", "--use-current", "--squash-hierarchy", "--fail-on-error", "--dest-dir", "collections", "gpufabric.pyramid"]
     (source / "collections").mkdir(mode=0o755)
     # It starts ansible by name.
     environment = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"}
     subprocess.run([BIN / generate[0], *generate[1:]], cwd=source, env=environment, check=True)
     return subprocess.run([BIN / "sphinx-build", "-q", "-W", "--keep-going", "-b", "html", source, into / "html"], check=False).returncode
-
-
-def _order(page: str) -> tuple[int, str]:
-    return (GUIDES.index(page) if page in GUIDES else len(GUIDES), page)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -36,3 +37,15 @@ def test_links_lead_to_files_and_headings(page: Path) -> None:
             text = target.read_text(encoding="utf-8")
             headings = {re.sub(r"[^\w-]", "", line.lstrip("# ").strip().lower().replace(" ", "-")) for line in text.splitlines() if line.startswith("#")}
             assert anchor in headings or f'id="{anchor}"' in text, f"{page.name} links to {name}#{anchor}"
+
+
+def test_a_page_is_in_one_kind_of_documentation() -> None:
+    kinds = runpy.run_path(str(ROOT / "docs" / "site" / "build.py"))["KINDS"]
+    listed = [page for pages in kinds.values() for page in pages if not page.startswith("collections/")]
+    assert len(set(listed)) == len(listed) and set(listed) <= {path.stem for path in (ROOT / "docs").glob("*.md")}
+
+
+def test_the_recording_shows_a_no_go_and_a_go_and_nothing_of_the_machine() -> None:
+    text = (ROOT / "docs" / "validate.svg").read_text(encoding="utf-8")
+    assert len(text) < 500_000 and text.index(">NO-GO") < text.rindex(">GO<")
+    assert "port_speed" in text and not re.search(r"/(?:tmp|root|home|work)/", text)
