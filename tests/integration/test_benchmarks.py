@@ -27,6 +27,7 @@ SMALLEST: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = 
     "judging": (("1",), (), (*LAYERS[:3], "all")),
     "parsing": ((), (), ("interface_status on eos", "interface_errors on sonic", "loading every reading")),
     "reading": (("1", "2"), ("sshd", "pdsh"), ("this collection", "a task a command", "pdsh")),
+    "slices": (("16", "2", "1"), (), ("plan", "slice_1")),
     "switches": (("1",), ("sshd", "openssl"), ("this collection", "over eAPI")),
 }
 # What the others are run by.
