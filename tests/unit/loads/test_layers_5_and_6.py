@@ -228,6 +228,12 @@ def test_a_healthy_pod_passes_layer_6() -> None:
 
 
 ILL: dict[str, tuple[dict[str, t.Any], Checks, str, str]] = {
+    "gpu_braked": (
+        {"collective_clocks": {"0": 990}, "collective_reasons": {"0": 136}},
+        {"gpu_clocks_in_collectives": "fail"},
+        "gpu_clocks_in_collectives",
+        "got 990 MHz",
+    ),
     # name: the ill host's state; checks that find it there; the check whose words are looked at; the words
     "gpudirect_off": (
         {"gdr": False},
