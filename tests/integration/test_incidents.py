@@ -35,7 +35,8 @@ def some_of_each_layer() -> set[str]:
     """The first few incidents by name of each layer at which one is found, and of those at which nothing is."""
     found: dict[str | None, list[str]] = {}
     for name, one in sorted(EVERY.items()):
-        found.setdefault(one.expect.first.layer if one.expect.first else None, []).append(name)
+        if not one.long:
+            found.setdefault(one.expect.first.layer if one.expect.first else None, []).append(name)
     return {name for names in found.values() for name in names[:OF_A_LAYER]}
 
 
@@ -44,7 +45,8 @@ def cases(names: t.Iterable[str], always: t.Container[str], *others: pytest.Mark
     for name in names:
         gap = EVERY[name].known_gap
         marks = [pytest.mark.xfail(strict=True, reason=gap, raises=AssertionError)] if gap else []
-        yield pytest.param(name, marks=[*marks, *(others if name not in always else [])])
+        alike = [pytest.mark.long] if EVERY[name].long and pytest.mark.long not in others else []
+        yield pytest.param(name, marks=[*marks, *alike, *(others if name not in always else [])])
 
 
 @pytest.fixture(scope="module")

@@ -69,6 +69,7 @@ class Incident:
     expect: Expected
     known_gap: str = ""
     playbook: bool = False
+    long: bool = False
     to_layer: str = ""
     expectations: dict[str, t.Any] = field(default_factory=dict)
     pod: dict[str, t.Any] = field(default_factory=dict)

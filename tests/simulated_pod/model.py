@@ -136,6 +136,7 @@ class Gpu:
     max_clock_mhz: int = 1980
     hw_slowdown: bool = False
     thermal_slowdown: bool = False
+    power_brake: bool = False
     fabric_state: str = "Completed"
     fabric_status: str = "Success"
     fabric_health: str = "Healthy"

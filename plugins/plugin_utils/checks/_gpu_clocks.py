@@ -23,6 +23,9 @@ BUSY_PERCENT = 50
 LEAST_SAMPLES, MANY_SAMPLES = 3, 6
 # What holds for this share of the samples is a reason.
 MOST_OF_THE_TIME = 0.5
+BRAKE = FAULTS[0x80]
+BRAKE_CAUSE = "The power brake holds this GPU's clock down under load: a power supply of the host failed, or its rack or board is at its limit of power."
+BRAKE_FIX = "Look at the host's power supplies and their feeds (ipmitool sdr, the BMC's log), at the rack's power distribution and at the board's power cap."
 LIMITED_CAUSE = "The GPU's clock is held below that of the others by {limits}, not by heat or a lack of power; all ranks wait for it."
 LIMITED_FIX = (
     "Compare application clocks and power limit (nvidia-smi -q -d CLOCK,POWER) with another GPU's and set them alike (nvidia-smi -rac, -pl); "
@@ -78,7 +81,9 @@ def _slow(place: tuple[str, int], clock: float, least: float, rows: Rows) -> Fin
     actual = f"{clock:.4g} MHz at {', '.join(also)}: {reason}" if also else f"{clock:.4g} MHz: {reason}"
     expected = f"{least:.4g} MHz or more under load, as its group"
     if faults:
-        return Finding(f"GPU {gpu}", expected, actual, host=host)
+        # The brake comes with the bit of any slowdown by the hardware.
+        own = (BRAKE_CAUSE, BRAKE_FIX) if BRAKE in faults and {*faults} <= {FAULTS[0x08], BRAKE} else (None, None)
+        return Finding(f"GPU {gpu}", expected, actual, host=host, cause=own[0], fix=own[1])
     return Finding(
         f"GPU {gpu}",
         expected,

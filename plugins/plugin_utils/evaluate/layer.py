@@ -107,7 +107,7 @@ def verdicts_of_checks(layer: Layer) -> list[Verdict]:
         members = [host for host in hosts if host in evaluated]
         if members:
             beside = [host for host in hosts if host not in members and host in layer.helpers]
-            verdicts += [_of_group(layer, check, group, members, beside) for check in layer.checks() if check.scope == "group"]
+            verdicts += [_of_group(layer, check, group, members, beside, peers) for check in layer.checks() if check.scope == "group"]
     return verdicts
 
 
@@ -186,7 +186,7 @@ def _of_node(layer: Layer, check: Check, node: str, values: t.Mapping[str, t.Any
     return replace(settled, by_group=by_group(layer.plan, node, settled))
 
 
-def _of_group(layer: Layer, check: Check, group: str, hosts: list[str], beside: t.Sequence[str]) -> Verdict:
+def _of_group(layer: Layer, check: Check, group: str, hosts: list[str], beside: t.Sequence[str], peers: t.Mapping[str, t.Any]) -> Verdict:
     """What a check says of a group's members; beside: hosts that they are compared with, which are not judged."""
     values = layer.plan.nodes[hosts[0]].values
     blank = _blank(layer, check, group, None, frozenset({group}), values)
@@ -208,7 +208,7 @@ def _of_group(layer: Layer, check: Check, group: str, hosts: list[str], beside: 
     skipped = [why for why in unread.values() if why.verdict == "skip"]
     if len(skipped) == len(hosts):
         return replace(blank, verdict="skip", words=skipped[0].words, **skipped[0].marks)
-    given |= {name: values[name] for name in check.expectations}
+    given |= {parameter: peers[parameter] for _phase, _name, parameter in check.of_peers} | {name: values[name] for name in check.expectations}
     lost = [Finding(host, "a reading", why.words, "unknown", host=host, **why.marks) for host, why in unread.items() if why.verdict != "skip"]
     unparsed = [one for host in hosts if host not in unread for one in _unparsed(layer, check, host)]
     return _judged(layer, check, blank, given, lost, beside, unparsed)

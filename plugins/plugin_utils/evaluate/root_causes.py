@@ -66,6 +66,8 @@ FOLLOWS_ON_HOST = {
     "collectives_correct": GPUS_IN_LOAD,
     "no_nccl_timeouts": GPUS_IN_LOAD,
     "slow_node": ("collectives_correct", "ranks_as_asked", "gpu_clocks_in_collectives", *GPUS_IN_LOAD, *RAILS_IN_LOAD),
+    # The kernel's log says why a port is not up.
+    "rails_present": ("hardware_log",),
     # A NIC under another name is not at the GPU of the rail that has this name.
     "nic_gpu_affinity": ("rails_present",),
     "node_all_reduce": ("nccl_runtime", "gpu_clocks_in_collectives"),
@@ -80,7 +82,7 @@ EFFECTS = frozenset((*RATES, *FOLLOWS, *FOLLOWS_ON_HOST))
 # Of these only a finding at this place explains: a slow path is what is left where no host is named.
 EXPLAINS_AT = {"slow_node": "the host"}
 # Of these it is only what is of the same device.
-OF_DEVICES = frozenset(("slow_rail", "gpu_write_bw", "nic_gpu_affinity"))
+OF_DEVICES = frozenset(("slow_rail", "gpu_write_bw", "nic_gpu_affinity", "rails_present"))
 OF_SAME_LAYER = frozenset(name for follows in (FOLLOWS, FOLLOWS_ON_HOST) for names in follows.values() for name in names)
 # Of these, what is found on a switch explains only the rails on that leaf.
 ON_THE_LEAF = frozenset(("ecn_marks_under_load",))
@@ -101,14 +103,6 @@ NOT_USED_FIX = (
     "later finds nvidia_peermem without memory_peers); leave the host's modules as they are."
 )
 # Of these a finding at a rail is of what this rail sent or received alone.
-# Of how many hosts all must be slow at one leaf for the leaf to be named; the check whose findings are of single rails.
-LEAST_HOSTS = 3
-OF_RAILS = "write_bw_per_rail"
-LEAF_SLOW = "All {hosts} hosts are slow on {leaf} with each other, and well on other leaves: they share {leaf} there, or a setting of these rails' NICs."
-LEAF_SLOW_FIX = (
-    "Compare {leaf} with {other}: release, rate and FEC of its ports, buffers, policers, PFC watchdog and its log; then the firmware and settings of these "
-    "rails' NICs with those of the others."
-)
 OF_PAIRS = frozenset(("rails_reachable", "write_bw_per_rail", "slow_rail", "gpu_write_bw", "write_latency", "fair_share", "incast_fills_link"))
 _Explaining = tuple[ExplainingRecord, FindingRecord]
 MOST_EXPLAINING = 5
@@ -138,29 +132,6 @@ def add_places(plan: Plan, records: t.Iterable[VerdictRecord]) -> None:
             rail = rails.get((host, words[0])) if words else None
             finding["leaf"], finding["rail"] = (rail["leaf"], rail["device"]) if rail else (None, None)
             finding["peer"] = next((peers[host, name] for name in (finding.get("port"), *words) if (host, name) in peers), None)
-
-
-def blame_leaves(plan: Plan, records: t.Iterable[VerdictRecord]) -> None:
-    """Name the leaf in findings of slow rails where those of all its hosts are slow and other leaves' rails of the same hosts are well.
-
-    What the findings are on is known (``add_places``).
-    """
-    judged = [record for record in records if record["check"] == OF_RAILS and record["verdict"] in ("pass", "warn", "fail")]
-    hosts_of: dict[str, set[str]] = {}
-    for rail in plan.rails():
-        if rail["leaf"] and rail["host"] in {record["host"] for record in judged}:
-            hosts_of.setdefault(rail["leaf"], set()).add(rail["host"])
-    slow: dict[str, list[FindingRecord]] = {}
-    for finding in (one for record in judged for one in record["findings"]):
-        leaf = finding.get("leaf")
-        if finding["severity"] == "fail" and leaf is not None:
-            slow.setdefault(leaf, []).append(finding)
-    for leaf, findings in slow.items():
-        hosts = {finding["host"] for finding in findings}
-        well = [other for other, its in hosts_of.items() if other not in slow and its & hosts]
-        if len(hosts) >= LEAST_HOSTS and hosts == hosts_of.get(leaf) and well:
-            for finding in findings:
-                finding["cause"], finding["fix"] = LEAF_SLOW.format(leaf=leaf, hosts=len(hosts)), LEAF_SLOW_FIX.format(leaf=leaf, other=well[0])
 
 
 def _places(plan: Plan, node: str) -> list[str]:

@@ -32,6 +32,50 @@ class KnownError(t.NamedTuple):
     kind: str | None = None
 
 
+class Meaning(t.NamedTuple):
+    """What a complaint of perftest comes from: a regular expression of its line, of tests of which memory (None: of any), cause and fix."""
+
+    pattern: str
+    of_gpus: bool | None
+    cause: str
+    fix: str
+
+
+MEANINGS: tuple[Meaning, ...] = (
+    Meaning(
+        r"IB device \S+ not found|Did not detect devices",
+        None,
+        "The test ran where the RDMA device is not visible: in a container that was not given it, under another name since a renaming, or without a driver.",
+        "Run ibv_devices as the tests do, inside the container where there is one (--device /dev/infiniband, the RDMA device plugin); compare its names with "
+        "pod_rails and with the host's.",
+    ),
+    Meaning(
+        r"Port number \d+ state is Down",
+        None,
+        "The port went down since layer 1: link, optic, cable, or its switch's port.",
+        "Look at ibstat, at the kernel's log and at the port of the leaf, then run layers 1 and 4 again.",
+    ),
+    Meaning(
+        r"Failed to modify QP .*to RTR",
+        None,
+        "The queue pair did not reach its partner: the GID index is of another address, or there is no route or ARP entry for the partner's address.",
+        "Compare show_gids of both hosts with pod_gid_index; ping the partner's address from this rail's and look at ip neigh.",
+    ),
+    Meaning(
+        r"Couldn't allocate MR|Failed to create MR",
+        True,
+        "The host does not register GPU memory with this NIC: nvidia_peermem is not loaded or not registered, or DMA-BUF is refused (closed driver, kernel).",
+        "Look at lsmod for nvidia_peermem, load it again after the RDMA driver, or use the open GPU driver with DMA-BUF; see gpudirect_available of layer 0.",
+    ),
+    Meaning(
+        r"Couldn't allocate MR|Failed to create MR|Couldn't create QP",
+        False,
+        "The host refuses memory or queue pairs for RDMA: the limit of locked memory of the user or service that starts the tests is too low.",
+        "Run ulimit -l as the tests do and set it to unlimited (limits.conf, LimitMEMLOCK of sshd or the launcher); then look at the kernel's log.",
+    ),
+)
+
+
 KnownErrors = tuple[KnownError, ...]
 # In the order of what says most. What is of the tool, of its options or of its partner's end proves nothing about the network.
 PERFTEST_ERRORS: KnownErrors = (
@@ -82,6 +126,15 @@ def explain_error(*texts: str, known: KnownErrors = PERFTEST_ERRORS) -> ToolErro
             if match is not None:
                 return ToolError(one.verdict, _with_status(one.words, match), line[:200], one.kind)
     return None
+
+
+def explained(text: str, of_gpus: bool = False) -> tuple[str, str] | None:
+    """Cause and fix of a complaint that a job's words hold; None where nothing more is known of it.
+
+    of_gpus: whether the test was of GPU memory.
+    """
+    known = next((one for one in MEANINGS if one.of_gpus in (None, of_gpus) and re.search(one.pattern, text)), None)
+    return (known.cause, known.fix) if known else None
 
 
 def _with_status(words: str, match: re.Match[str]) -> str:

@@ -101,6 +101,19 @@ RANK_ERRORS: tuple[RankError, ...] = (
         "Look for an Xid in the kernel's log, drain the host, reset the GPU and run the vendor's diagnostics; replace it where it comes back.",
     ),
     RankError(
+        r"Duplicate GPU detected",
+        False,
+        "Two ranks use the same GPU: each process sees one GPU and takes number 0, or the launcher started more ranks on a host than it has GPUs.",
+        "Give each task all GPUs of its host (srun without --gpus-per-task, --gpu-bind=none), or let each rank take the one that it was given; compare the "
+        "ranks of each host with its GPUs.",
+    ),
+    RankError(
+        r"XML Import|[Xx]ml\.cc|NCCL_(?:GRAPH|TOPO)_FILE|Could not find (?:NET|GPU)\b.*(?:id|topology|rank)",
+        True,
+        "NCCL reads a graph or topology file that is not of this machine: NCCL_GRAPH_FILE or NCCL_TOPO_FILE of the environment, the image or /etc/nccl.conf.",
+        "Remove NCCL_GRAPH_FILE, which is for experiments; let NCCL_TOPO_FILE name the file of this kind of machine, or remove it; see nccl_runtime.",
+    ),
+    RankError(
         r"no (?:CUDA|ROCm)-capable device|[Ff]ound no NVIDIA driver|invalid device ordinal|CUDA unknown error|No HIP GPUs|busy or unavailable",
         True,
         "The ranks do not see the host's GPUs, or may not use them: the container or job has fewer, their device files are missing, or they are exclusive.",
@@ -129,6 +142,13 @@ RANK_ERRORS: tuple[RankError, ...] = (
         True,
         "NCCL sends with the GID of a link-local address (fe80::), which no switch routes: NCCL_IB_GID_INDEX or the order of GIDs is wrong here.",
         "Compare show_gids with pod_gid_index; remove NCCL_IB_GID_INDEX, or set it to the RoCE v2 GID of the rail's address; see gid_index of layer 0.",
+    ),
+    RankError(
+        r"ibv_modify_qp\b.*No such device",
+        True,
+        "The rank's container has the RDMA device and not the netdev of its GID: the two are in different network namespaces.",
+        "Give the container the netdev beside its device (host network, SR-IOV or macvlan with the RDMA CNI, rdma system set netns exclusive), and compare "
+        "show_gids inside it with the host's.",
     ),
     RankError(
         r"ibv_modify_qp\b.*failed",

@@ -21,6 +21,7 @@ PLANNED = {
     "pod_node": "The node's name.",
     "pod_role": "host, leaf or spine.",
     "pod_same_role": "The other switches of a switch's role and platform, with which its settings and versions are compared.",
+    "pod_same_group": "The other hosts of a host's gate group.",
     "pod_cables": "The node's cables by the wiring plan: port, peer, peer_port, peer_role, medium, length_m, gbit_s (None: pod_link_gbit_s).",
     "pod_neighbors": "The BGP neighbors of a switch by the wiring plan: port, peer, address (None where the plan has none), asn.",
     "pod_remote_rails": "Rails on other leaves: host, device, address, leaf; on a leaf, what its ECMP routes lead to.",

@@ -88,6 +88,7 @@ class Plan:
         planned |= {"pod_incasts": [], "pod_incast_refused": ""}
         planned["pod_neighbors"] = self._neighbors(cables) if place.kind == "switch" and place.asn is not None else []
         planned["pod_same_role"] = self._same_role(place) if place.kind == "switch" else []
+        planned["pod_same_group"] = [name for name in self.groups.get(place.group or "", ()) if name != node] if place.kind == "host" else []
         planned["pod_uplinks"] = sum(place.role == "leaf" and cable["peer_role"] == "spine" for cable in cables)
         planned["pod_plane_spines"] = self.spines_of_plane(node) if place.role == "leaf" and place.values["pod_fabric"] == "infiniband" else []
         planned["pod_spine_cables"] = self._spine_cables() if place.role == "spine" else []

@@ -16,7 +16,8 @@ from ..evaluate.boot_check import BOOT_CHECK, verdicts_of_boots
 from ..evaluate.gates import NOT_RUN, Gate, count_nodes, decide_gates
 from ..evaluate.layer import Layer, verdicts_of_checks
 from ..evaluate.metrics import metric_values
-from ..evaluate.root_causes import add_places, blame_leaves, explained_by_silence
+from ..evaluate.root_causes import add_places, explained_by_silence
+from ..evaluate.shared_causes import blame_groups, blame_leaves
 from ..evaluate.verdicts import Verdict
 from ..evaluate.waivers import waivers
 from ..pod.plan import Plan
@@ -62,6 +63,7 @@ def evaluate_layer(run: Path, layer: str, silent_words: t.Callable[[str], str | 
     records = [one.record() for one in verdicts]
     add_places(plan, records)
     blame_leaves(plan, records)
+    blame_groups(plan, records)
     counts, explained = count_nodes(plan, verdicts, in_scope), explained_by_silence(plan, verdicts)
     store.keep_verdicts(layer, {"verdicts": records, "counts": counts, "explained": explained})
     store.keep_state(state)

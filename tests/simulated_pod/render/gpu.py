@@ -64,7 +64,7 @@ def _gpu(gpu: Gpu, loads: t.Sequence[str]) -> list[str]:
     lines += ["    Clocks Event Reasons", pair(8, "Idle", "Active"), pair(8, "SW Power Cap", "Not Active"), pair(8, "HW Slowdown", active[gpu.hw_slowdown])]
     lines += [
         pair(12, "HW Thermal Slowdown", active[gpu.thermal_slowdown]),
-        pair(12, "HW Power Brake Slowdown", "Not Active"),
+        pair(12, "HW Power Brake Slowdown", active[gpu.power_brake]),
         pair(8, "SW Thermal Slowdown", "Not Active"),
     ]
     if gpu.reports_slowdowns:

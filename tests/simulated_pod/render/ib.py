@@ -12,7 +12,15 @@ from ..model import Pod, Port, Rail, Switch
 from .nic import guid
 
 GENERATIONS = {14.0625: "FDR", 25.78125: "EDR", 53.125: "HDR", 106.25: "NDR", 212.5: "XDR"}
-COUNTERS = ("SymbolErrorCounter", "LinkErrorRecoveryCounter", "LinkDownedCounter", "PortRcvErrors", "PortXmitDiscards", "PortXmitWait")
+COUNTERS = (
+    "SymbolErrorCounter",
+    "LinkErrorRecoveryCounter",
+    "LinkDownedCounter",
+    "PortRcvErrors",
+    "PortRcvSwitchRelayErrors",
+    "PortXmitDiscards",
+    "PortXmitWait",
+)
 MODEL = "MQM9700"
 BYTES_A_TICK = 1 << 20
 

@@ -11,6 +11,7 @@ import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotProved
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks._not_measured import NO_RESULT
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives import bandwidth
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives._nccl_transport import cause_of_rate
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives.bandwidth import node_all_reduce, node_nics_all_reduce
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives.correctness import (
     COLLECTIVES,
@@ -30,6 +31,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.rdma.band
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.training.results import ranks_agree
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.training.steps import slow_rank, step_outliers, step_time_stable
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.collective_runs import LADDER, NODE, PROBE, SEARCH, CollectiveRun
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.launcher_errors import explained as explained_refusal
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.rank_errors import explained
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import typed
 
@@ -399,4 +401,58 @@ def test_a_launcher_that_refuses_has_its_own_cause() -> None:
     refused = {**job("rung", "rung, srun"), "role": "launcher", "status": "unknown", "words": "a node is drained", "device": None, "probe": None}
     own = {**job("rung"), "device": None, "probe": None}
     found = list(ranks_as_asked([own, refused], [], 8, [], {"a": [own, refused]}))
-    assert found and all("reports why it started no ranks" in (one.cause or "") for one in found)
+    assert found and all("a node that was asked for is down, drained or reserved" not in (one.cause or "") for one in found)
+    assert all("reports why it started no ranks" in (one.cause or "") for one in found)
+
+
+@pytest.mark.parametrize(
+    ("words", "cause", "fix"),
+    [
+        ("srun: error: Application launch failed: Job credential expired", "clock of a host", "chronyc"),
+        ("Munge decode failed: Rewound credential", "clock of a host", "chronyc"),
+        ("Unable to allocate resources: Invalid authentication credential", "munge", "munge.key"),
+        ("pyxis: failed to import docker image: write /run/enroot/.squashfs: No space left on device", "no space left", "df -h"),
+        ("pyxis: failed to import docker image", "image", "enroot import"),
+        ("There are not enough slots available in the system to satisfy the 16", "fewer slots", "slots=8"),
+        ("srun: Required node not available (down, drained or reserved)", "down, drained or reserved", "sinfo -R"),
+        ("ssh: Could not resolve hostname gpu05: Temporary failure in name resolution", "does not resolve", "DNS"),
+        ("Host key verification failed.", "cannot log in", "known_hosts"),
+        ("srun: error: Invalid account or account/partition combination specified", "not allowed", "sacctmgr"),
+        ("slurmstepd: error: execve(): python3: No such file or directory", "did not find the program", "same image"),
+        ("slurmstepd: error: mpi/pmix_v4: PMIx library not found", "no common way", "--mpi=list"),
+    ],
+)
+def test_what_a_launcher_refuses_for_is_told_with_its_fix(words: str, cause: str, fix: str) -> None:
+    found = explained_refusal(words)
+    assert cause in found[0] and "launcher" in found[0] and fix in found[1] and "says nothing about the network" in found[1]
+
+
+@pytest.mark.parametrize(
+    ("way", "gdr", "cause"),
+    [("NET/Socket/0", None, "went over TCP"), ("NET/IB/0", None, "through the host's memory"), ("NET/IB/0", True, "leaves rails out")],
+)
+def test_the_way_that_data_went_is_the_cause_of_its_rate(way: str, gdr: bool | None, cause: str) -> None:
+    log = [{"item": "ladder", "event": "channel", "name": way, "nic": 0, "gdr": gdr}, {"item": "ladder", "event": "device", "name": None, "device": "mlx5_0"}]
+    found = cause_of_rate(log, ["mlx5_0", "mlx5_1"])
+    assert found is not None and cause in found[0]
+
+
+def test_a_nic_that_is_no_rail_is_named_with_the_prefix_that_chose_it() -> None:
+    jobs = [{**job("ladder", "ladder"), "hosts": ["a", "b"]}]
+    blank = {"item": "ladder", "name": None, "nic": None, "device": None, "gdr": None, "gpu": 0}
+    log = [{**blank, "event": "device", "device": name} for name in ("mlx5_0", "mlx5_1")]
+    log += [{**blank, "event": "channel", "name": "NET/IB/1", "nic": 1}]
+    rails: t.Any = [{"device": "mlx5_0", "gpu": 0}, {"device": "mlx5_10", "gpu": 1}]
+    found = list(all_rails_used(log, jobs, rails))
+    assert [one.where for one in found] == ["mlx5_0", "mlx5_10"] and "mlx5_1, no rail" in found[0].actual
+    assert all("prefix" in (one.cause or "") and "=" in (one.fix or "") for one in found)
+
+
+def test_what_layer_0_judges_is_no_warning_of_nccl() -> None:
+    def warned(text: str) -> int:
+        log = [{"item": "node", "event": "warning", "name": None, "text": text, "device": None, "nic": None}]
+        return len(list(no_nccl_warnings(log, [job("node")], [], "nccl")))
+
+    assert warned('NCCL WARN Missing "iommu=pt" from kernel command line which can lead to system instablity or hang!') == 0
+    assert warned("NCCL WARN NUMA auto balancing enabled which can lead to variability") == 0
+    assert warned('NCCL WARN Missing "HSA_FORCE_FINE_GRAIN_PCIE=1" from environment') == 1

@@ -46,6 +46,13 @@ def test_a_gpu_that_no_fault_slows_down_is_a_warning(reasons: str | None, words:
     assert found({"a": GOOD, "b": capped}) == [("b", "GPU 1", f"1200 MHz at 64 C, 690 W: {words}", "warn")]
 
 
+@pytest.mark.parametrize(("reasons", "brake"), [("0x0000000000000088", True), ("0x0000000000000080", True), ("0x00000000000000c8", False)])
+def test_a_brake_without_heat_is_a_lack_of_power(reasons: str, brake: bool) -> None:
+    braked = {"a": GOOD, "b": [*samples(0, 1545), *samples(1, 900, reasons=reasons)]}
+    (one,) = gpu_clocks_in_training({host: [{"rank": 0, "backend": "nccl"}] for host in "ab"}, 90, braked)
+    assert ("power supply of the host failed" in (one.cause or "")) is brake
+
+
 def test_a_reason_of_few_samples_is_none() -> None:
     brief = [*samples(0, 1545), *samples(1, 1200, 2, reasons="0x0000000000000040"), *samples(1, 1200, 6)]
     assert [severity for *_place, severity in found({"a": GOOD, "b": brief})] == ["warn"]

@@ -196,6 +196,13 @@ def test_gpudirect_says_what_is_missing(case, words):
     assert gpudirect(**case) == [(f"GPUDirect: expected peer memory or DMA-BUF, got {words}", None)]
 
 
+def test_a_module_that_lost_its_registration_is_loaded_again():
+    rows = [{"symbol": CORE, "module": None}]
+    driver = [{"driver": "nvidia", "version": "550.90.07", "flavour": "closed"}]
+    (found,) = system.gpudirect_available(LOADED, rows, driver, AT_BOOT, "peermem", "nvidia", [LISTED])
+    assert "restarted" in found.cause and "nvidia_peermem again" in found.fix
+
+
 def test_a_kernel_that_lists_no_clients_shows_by_the_loaded_module_that_it_is_registered():
     """nvidia_peermem does not stay loaded where ib_core refuses it as a client; amdgpu is loaded in any case."""
     assert gpudirect(peers=[]) == gpudirect("peermem", peers=[]) == []

@@ -350,3 +350,27 @@ def test_an_idle_fabric_manager_is_healthy_on_a_tray():
     assert [one for one, _severity in summary(checks.fabric_state(GPUS, True, "nvidia", "host", [unit]))] == [
         "nvidia-fabricmanager.service: expected active, got inactive"
     ]
+
+
+def alike(of_hosts, pinned=None):
+    """What software_alike finds on each host; of_hosts: the version of ofed by host, in groups of two hosts."""
+    names, software = list(of_hosts), {host: [{"item": "mlx5_core", "version": version}] for host, version in of_hosts.items()}
+    found = {}
+    for place, host in enumerate(names):
+        group = [one for at, one in enumerate(names) if at // 2 == place // 2 and one != host]
+        found[host] = [str(one) for one in versions.software_alike({}, {}, {}, software, host, group, pinned or {})]
+    return {host: its for host, its in found.items() if its}
+
+
+def test_the_group_that_an_update_did_not_reach():
+    same = {f"gpu0{number}": "24.04" for number in range(1, 7)}
+    assert alike(same) == {}
+    left = {**same, "gpu05": "23.07", "gpu06": "23.07"}
+    words = "ofed: expected 24.04, as 4 of 4 hosts of other gate groups, got 23.07 on 2 hosts of this one"
+    assert alike(left) == {"gpu05": [words], "gpu06": [words]}
+    assert alike(left, {"ofed": "23.07"}) == {}, "a group whose version is pinned is judged by that"
+    # One host that differs from its own group is a finding of software_uniform; of two groups it is not known which is right.
+    assert alike({**same, "gpu06": "25.01"}) == {}
+    assert len(alike({"gpu01": "1", "gpu02": "1", "gpu03": "2", "gpu04": "2"})) == 4
+    with pytest.raises(NotApplicable, match="no other gate group"):
+        alike({"gpu01": "1", "gpu02": "1"})

@@ -336,6 +336,13 @@ def test_the_address_plan_of_ipv6():
     assert summary(nic.address_plan([planned], [{**rail[0], "address": "FD00:51:0::1/64"}], "ipv6")) == []
 
 
+def test_an_address_that_the_host_gave_itself_is_a_lost_lease():
+    (found,) = nic.address_plan([address("ens1np0", "169.254.11.7", 16)], FIRST, "ipv4")
+    assert "no DHCP server" in found.cause and "lease" in found.fix
+    (off,) = nic.address_plan([address("ens1np0", "169.254.11.7", 16), address("ens1np0", "10.99.0.1")], FIRST, "ipv4")
+    assert off.cause is None
+
+
 def test_a_driver_of_all_rails_of_a_host_is_one_finding_and_that_of_one_rail_is_its_own() -> None:
     def of(*versions: str) -> list[dict[str, t.Any]]:
         return [{"netdev": f"ens{number}", "driver": "mlx5_core", "version": version} for number, version in enumerate(versions)]

@@ -38,7 +38,7 @@ def sessions(*odd, **values):
 
 
 def bgp(rows, neighbors=None):
-    return list(bgp_established(rows, [uplink(number) for number in (1, 2, 3, 4)] if neighbors is None else neighbors, UPLINKS))
+    return list(bgp_established(rows, [uplink(number) for number in (1, 2, 3, 4)] if neighbors is None else neighbors, UPLINKS, "leaf01", {}))
 
 
 def test_numbered_sessions():
@@ -61,6 +61,21 @@ def test_an_unnumbered_session_that_is_not_configured_is_named_by_its_port():
     assert summary(bgp([*sessions(name="swp{}")[1:], session(9, "Active")], neighbors)) == [
         ("AS 65000: expected 1 Established neighbors, got 0 (172.16.0.9 Active with AS 65000)", None)
     ]
+
+
+@pytest.mark.parametrize(
+    ("others", "switch"),
+    [
+        ({"leaf01": sessions(session(1, "Active")), "spine01": [session(5, "Active")]}, "spine01"),
+        ({"leaf01": [session(1, "Active")], "spine01": [session(5)]}, "leaf01"),
+        ({"leaf01": [session(1, "Active")], "spine01": [session(5, "Active")]}, None),
+        ({"leaf01": sessions(session(1, "Active")), "spine01": [session(5)]}, None),
+        ({"leaf01": sessions(session(1, "Active"))}, None),
+    ],
+)
+def test_the_end_of_which_no_session_is_up_is_named(others, switch):
+    (found,) = bgp_established(sessions(session(1, "Active")), [uplink(number) for number in (1, 2, 3, 4)], UPLINKS, "leaf01", others)
+    assert found.cause is None if switch is None else f"No session of {switch} is up" in found.cause and switch in found.fix
 
 
 def test_unnumbered_sessions_are_found_by_their_port():
@@ -89,7 +104,7 @@ def test_sessions_of_a_switch_that_plans_none():
     with pytest.raises(CannotTell, match="bgp_asn of this switch"):
         bgp(sessions(), [])
     with pytest.raises(NotApplicable):
-        list(bgp_established([], [], [{"port": "swp5", "peer": "gpu01", "peer_role": "host"}]))
+        list(bgp_established([], [], [{"port": "swp5", "peer": "gpu01", "peer_role": "host"}], "leaf01", {}))
 
 
 def settled(rows, of_peers=None, neighbors=None, link=None):
@@ -156,7 +171,18 @@ FOUR = route("10.52.0.0/24", (1, 2, 3, 4))
 
 
 def ecmp(rows, rails=RAILS, role="leaf", topology="rail_optimised"):
-    return summary(routing.ecmp_paths(rows, role, topology, 4, rails, "ipv4"))
+    return summary(routing.ecmp_paths(rows, role, topology, 4, rails, "ipv4", []))
+
+
+def test_a_session_without_routes_is_why_a_next_hop_is_missing():
+    three = route("10.52.0.0/24", (1, 3, 4))
+    received = [{**session(number), "prefixes_received": 0 if number == 2 else 8} for number in (1, 2, 3, 4)]
+    neighbors = [uplink(number) for number in (1, 2, 3, 4)]
+    (found,) = routing.ecmp_paths(three, "leaf", "rail_optimised", 4, RAILS, "ipv4", neighbors, received)
+    assert "spine02 is Established and brings no route" in found.actual and "policy" in found.cause and "policy" in found.fix
+    for rows in ([{**one, "prefixes_received": None} for one in received], [{**one, "prefixes_received": 0} for one in received], None):
+        (bare,) = routing.ecmp_paths(three, "leaf", "rail_optimised", 4, RAILS, "ipv4", neighbors, rows)
+        assert bare.cause is None and bare.actual == "3 next hops in the forwarding table"
 
 
 def test_four_paths():
@@ -195,7 +221,7 @@ def test_paths_of_ipv6():
     others = [*FOUR, *route("::/0", (1,)), *route("fe80::/64", (1,))]
 
     def judged(rows):
-        return summary(routing.ecmp_paths(rows, "leaf", "rail_optimised", 4, rails, "ipv6"))
+        return summary(routing.ecmp_paths(rows, "leaf", "rail_optimised", 4, rails, "ipv6", []))
 
     assert judged([*four, *others]) == []
     assert judged([*four[:3], *others]) == [("fd00:52::/64: expected 4 next hops to gpu01 mlx5_3, got 3 next hops in the forwarding table", None)]
@@ -204,11 +230,11 @@ def test_paths_of_ipv6():
 
 def test_a_rail_off_the_plan_is_no_want_of_paths():
     odd = {**RAILS[1], "address": "10.99.0.2"}
-    (found,) = routing.ecmp_paths(FOUR, "leaf", "rail_optimised", 4, [RAILS[0], odd], "ipv4")
+    (found,) = routing.ecmp_paths(FOUR, "leaf", "rail_optimised", 4, [RAILS[0], odd], "ipv4", [])
     got = "no route; other rails of leaf02 are reached by 10.52.0.0/24"
     assert str(found) == f"gpu02 mlx5_3 (10.99.0.2): expected an address in a prefix that its leaf announces, got {got}"
     assert "off the address plan" in found.cause and "pod_rails" in found.fix
-    (silent,) = routing.ecmp_paths(FOUR, "leaf", "rail_optimised", 4, [RAILS[0], {**odd, "leaf": "leaf03"}], "ipv4")
+    (silent,) = routing.ecmp_paths(FOUR, "leaf", "rail_optimised", 4, [RAILS[0], {**odd, "leaf": "leaf03"}], "ipv4", [])
     assert silent.cause.startswith("leaf03 does not announce")
 
 
@@ -285,6 +311,16 @@ def test_mtu_of_both_ends():
         ("Ethernet33/1: expected the MTU of spine01 Ethernet0, 9214, got 1500", None)
     ]
     assert len(list(routing.path_mtu(size("Et33/1", 9216), {"spine01": size("Ethernet0", 9214)}, SPINE, "leaf"))) == 1
+
+
+def test_the_end_with_less_than_most_ports_of_the_pod_is_the_one_that_is_named():
+    peers = {"leaf01": size("Et33/1", 9000), "leaf02": size("Et33/1", 9000), "spine01": size("Ethernet0", 1500)}
+    assert summary(routing.path_mtu(size("Et33/1", 9000), peers, SPINE, "leaf")) == []
+    down = [{**SPINE[0], "port": "Ethernet0", "peer": "leaf01", "peer_port": "Ethernet33/1", "peer_role": "leaf"}]
+    assert len(summary(routing.path_mtu(size("Ethernet0", 1500), peers, down, "spine"))) == 1
+    # Where most ports have the smaller one, both ends are named.
+    spare = {f"spine0{number}": size("Ethernet0", 1500) for number in range(1, 6)}
+    assert len(summary(routing.path_mtu(size("Et33/1", 9000), {**peers, **spare}, SPINE, "leaf"))) == 1
 
 
 def test_a_leaf_may_take_more_than_its_host_sends():

@@ -12,9 +12,9 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.root_ca
     OF_PAIRS,
     add_explanations,
     add_places,
-    blame_leaves,
     explained_by_silence,
 )
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.shared_causes import blame_groups, blame_leaves
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.verdicts import Verdict
 
 
@@ -311,3 +311,37 @@ def test_a_leaf_is_compared_with_the_first_other_one_of_the_same_hosts(plan) -> 
     for host in every[:3]:
         plan.nodes[host].values["pod_rails"].append({"device": "mlx5_9", "netdev": "ens9", "gpu": 1, "leaf": None, "address": None})
     assert blamed(plan, [*slow_on("leaf01", *every[:3]), elsewhere]) == [], "a rail without a leaf is no other leaf"
+
+
+def test_a_leaf_that_all_receive_from_in_another_class_is_named(plan) -> None:
+    every = [f"gpu0{number}" for number in range(1, 5)]
+    records = [{**slow_on("leaf01", host)[0], "check": "right_class"} for host in every]
+    blame_leaves(plan, records)
+    assert all("leaf01 rewrites or does not trust DSCP" in one["findings"][0]["cause"] for one in records)
+
+
+def of_group(plan: t.Any, slow: dict[str, list[str]], hosts: int = 4) -> set[str | None]:
+    """The causes of findings, by the slow rails of each host; gpu01 to gpu03 are one gate group, gpu04 another one."""
+    plan.groups.clear()
+    plan.groups |= {"rack_01": ["gpu01", "gpu02", "gpu03"], "rack_02": ["gpu04"]}
+    names = [f"gpu0{number}" for number in range(1, hosts + 1)]
+    records: list[t.Any] = [
+        {
+            "check": "write_bw_per_rail", "host": host, "verdict": "fail" if slow.get(host) else "pass",
+            "findings": [{"host": host, "where": rail, "severity": "fail"} for rail in slow.get(host, ())],
+        }
+        for host in names
+    ]  # fmt: skip
+    add_places(plan, records)
+    blame_groups(plan, records)
+    return {one.get("cause") for record in records for one in record["findings"]}
+
+
+def test_a_gate_group_is_named_where_all_of_its_rails_are_slow_and_another_group_is_well(plan) -> None:
+    whole = {host: ["mlx5_0", "mlx5_1"] for host in ("gpu01", "gpu02", "gpu03")}
+    (cause,) = of_group(plan, whole)
+    assert "All rails of all 3 hosts of rack_01 are slow, and those of rack_02 are well" in (cause or "") and "BIOS" in (cause or "")
+    # One rail is well, the other group is slow too, or there is none to compare with: what the hosts share is not known to be the reason.
+    assert of_group(plan, {**whole, "gpu02": ["mlx5_0"]}) == {None}
+    assert of_group(plan, {**whole, "gpu04": ["mlx5_0"]}) == {None}
+    assert of_group(plan, whole, hosts=3) == {None}

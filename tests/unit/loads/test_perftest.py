@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.perftest_errors import explain_error
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.perftest_errors import explain_error, explained
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,22 @@ def test_the_complaint_that_says_most_is_reported(text: str, verdict: str, words
 
 def test_no_complaint_is_none() -> None:
     assert explain_error("", "Conflicting CPU frequency values detected: 1.0 != 2.0.\n") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "of_gpus", "cause"),
+    [
+        ("IB device mlx5_9 not found", False, "not visible"),
+        ("Couldn't allocate MR", True, "nvidia_peermem"),
+        ("Couldn't allocate MR", False, "locked memory"),
+        ("Failed to modify QP 72 to RTR", False, "ARP"),
+        ("Port number 1 state is Down", True, "went down"),
+    ],
+)
+def test_a_complaint_has_the_cause_of_the_memory_that_was_tested(text: str, of_gpus: bool, cause: str) -> None:
+    found = explained(text, of_gpus)
+    assert found is not None and cause in found[0] and found[1]
+
+
+def test_a_complaint_of_the_partners_end_has_no_cause_of_its_own() -> None:
+    assert explained("Couldn't connect to 10.0.0.2:18515") is None

@@ -19,9 +19,21 @@ OWN_OVER_NICS = {"NCCL_NVLS_ENABLE", "NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE"}
 WITHOUT_EFFECT = {"NCCL_SOCKET_IFNAME", "NCCL_SOCKET_FAMILY", "NCCL_CONF_FILE", "NCCL_HOSTID", "NCCL_ASYNC_ERROR_HANDLING", "NCCL_BLOCKING_WAIT"}
 NO_RDMA_CAUSE = (
     "NCCL found no RDMA device that it may use, and went over TCP: no active port, no /dev/infiniband or too low a memlock limit for the job, "
-    "NCCL_IB_DISABLE or NCCL_IB_HCA, or a network plugin that did not load."
+    "NCCL_IB_DISABLE or NCCL_IB_HCA, an image without libibverbs or its driver, or a network plugin that did not load."
 )
-NO_RDMA_FIX = "Read the NET lines of NCCL's log, then check ibv_devinfo and ulimit -l as the job's user, and NCCL_IB_* in the environment and in nccl.conf."
+NO_RDMA_FIX = (
+    "Read the NET lines of NCCL's log, then check ibv_devinfo and ulimit -l as the job's user in its container, which needs /dev/infiniband and libibverbs, "
+    "and NCCL_IB_* in the environment and in nccl.conf."
+)
+STAGED_CAUSE = (
+    "NCCL copies its data through the host's memory, not from GPU to NIC. Where gpu_write_bw of layer 4 passes, host and NICs are in order, and the job's "
+    "image or container, a variable or NCCL's version is the reason; else nvidia_peermem or DMA-BUF is missing."
+)
+STAGED_FIX = (
+    "See gpudirect_used; compare NCCL's version, NCCL_NET_GDR_LEVEL and NCCL_TOPO_FILE with a good host's or image's, and what the container mounts of /sys."
+)
+UNUSED_CAUSE = "NCCL leaves rails out, so that several GPUs share the link of one: NCCL_IB_HCA, NCCL's view of the machine, or NICs that the container lacks."
+UNUSED_FIX = "See all_rails_used; compare NCCL's list of NICs with pod_rails, then NCCL_IB_HCA, NCCL_TOPO_FILE and the devices inside the container."
 
 
 def unlisted(log: Rows, jobs: Rows, listed: t.Mapping[str, t.Any]) -> list[tuple[str, str]]:
@@ -73,6 +85,15 @@ def staged(log: Rows) -> Rows:
 def not_peer(log: Rows) -> Rows:
     """The channels within the host that do not go from GPU to GPU."""
     return [row for row in log if row["event"] == "channel" and not str(row["name"]).startswith(("NET/", "P2P"))]
+
+
+def cause_of_rate(log: Rows, rails: t.Sequence[str]) -> tuple[str, str] | None:
+    """Cause and fix of the way that data went, as NCCL's log has it, of what slows a run most; None where it went as it should."""
+    if by_socket(log):
+        return NO_RDMA_CAUSE, NO_RDMA_FIX
+    if staged(log):
+        return STAGED_CAUSE, STAGED_FIX
+    return (UNUSED_CAUSE, UNUSED_FIX) if network_channels(log) and set(rails) - used(log) else None
 
 
 def why_slow(log: Rows | None, rails: t.Sequence[str], traffic_class: int | None) -> list[str]:

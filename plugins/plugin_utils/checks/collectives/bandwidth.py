@@ -32,7 +32,7 @@ from .. import PAIR, CannotTell, Finding, NotApplicable, NotProved, check
 from .._beside import Counted, of_node
 from .._grouping import Rows, several, typical
 from .._not_measured import NO_RESULT, RUN_ENDED, no_result, not_measured
-from ._nccl_transport import NO_RDMA_CAUSE, NO_RDMA_FIX, by_socket, forced, network_channels, of_another_setting, why_slow
+from ._nccl_transport import NO_RDMA_CAUSE, NO_RDMA_FIX, by_socket, cause_of_rate, forced, network_channels, of_another_setting, why_slow
 from ._runs import probes_of_several_hosts, runs_of_all_hosts
 
 Peers = dict[str, Rows]
@@ -196,8 +196,8 @@ def all_reduce_bandwidth(
         name = {row["item"] for row in load_jobs_of_peers.get(pod_node, ()) if row["kind"] == LADDER and row["hosts"] == list(run.hosts)}
         log = [row for row in nccl_log or () if row["item"] in name]
         logged = why_slow(log, [rail["device"] for rail in pod_rails], pod_traffic_class if pod_fabric == "roce" else None)
-        cause = LOGGED_CAUSE if log and logged else None
-        low = _low(run, values, logged + tried, cause, forced(log, load_jobs_of_peers.get(pod_node, []), pod_nccl_environment))
+        own = cause_of_rate(log, [rail["device"] for rail in pod_rails]) or ((LOGGED_CAUSE, None) if log and logged else (None, None))
+        low = _low(run, values, logged + tried, own, forced(log, load_jobs_of_peers.get(pod_node, []), pod_nccl_environment))
         yield replace(low, actual=f"{low.actual}{counted.of_host(pod_node, pod_rails)}")
     together = max((len(run.hosts) for run in mine if run_passed(run, values)), default=1)
     left = [host for host in hosts_passed_alone(found) if host not in state.suspects]
@@ -249,7 +249,7 @@ def _why_it_ended(run: CollectiveRun) -> tuple[str | None, str | None]:
     return RUN_ENDED if run.trouble else (None, None)
 
 
-def _low(run: CollectiveRun, values: dict[str, t.Any], reasons: list[str], cause: str | None, variables: list[str]) -> Finding:
+def _low(run: CollectiveRun, values: dict[str, t.Any], reasons: list[str], own: tuple[str | None, str | None], variables: list[str]) -> Finding:
     where, minimum = f"all-reduce over {len(run.hosts)} hosts", minimum_busbw(len(run.hosts), values)
     if run.top is None or run.trouble:
         cause, fix = _why_it_ended(run)
@@ -258,7 +258,7 @@ def _low(run: CollectiveRun, values: dict[str, t.Any], reasons: list[str], cause
         return Finding(where, "no wrong value", f"{run.wrong} wrong values")
     number = "" if minimum is None else f"{minimum:.4g} GB/s busbw or more"
     actual = f"{run.top:.4g} GB/s" + (f": {'; '.join(reasons)}" if reasons else "")
-    return of_another_setting(where, number, actual, variables) if variables else Finding(where, number, actual, cause=cause)
+    return of_another_setting(where, number, actual, variables) if variables else Finding(where, number, actual, cause=own[0], fix=own[1])
 
 
 @check(

@@ -9,6 +9,7 @@ import statistics
 import typing as t
 
 from ...loads.collective_runs import LAUNCHER, RAIL, RANK, TABLE
+from ...loads.launcher_errors import explained as explained_refusal
 from ...loads.rank_errors import KILLED, NEVER_ARRIVED, explained, is_own
 from .. import Finding, NotApplicable, check
 from .._grouping import Rows
@@ -16,8 +17,6 @@ from .._not_measured import NO_RATES, NO_RESULT, no_result, not_measured
 
 # A copy of four bytes as torch starts it takes 15 µs over NVLink, of which the link has a few.
 SLOW_US = 40.0
-REFUSED_CAUSE = "The launcher itself reports why it started no ranks, or not on all hosts; this says nothing about the network or the GPUs."
-REFUSED_FIX = "Fix what it names (login, names of hosts, state of nodes, account, slots), try the command of the evidence by hand, then run layer 5 again."
 NARROW_CAUSE = "The two GPUs reach each other, over a link at part of its rate: NVLinks (or XGMI, PCIe) of one of them are down or trained with fewer lanes."
 NARROW_FIX = "Where all slow pairs share a GPU it is that one: compare its nvidia-smi nvlink -s and -e with another's, then reset the GPUs."
 # What every rank must have proved; the barrier is what each timed call begins with.
@@ -159,7 +158,8 @@ def ranks_as_asked(
     if not asked:
         raise not_measured("; ".join(str(row["words"]) for row in load_jobs if row["words"]) or "nothing was run")
     for row in refused(load_jobs):
-        yield Finding(row["item"], "ranks on all of its hosts", str(row["words"]), "unknown", cause=REFUSED_CAUSE, fix=REFUSED_FIX)
+        cause, fix = explained_refusal(row["words"])
+        yield Finding(row["item"], "ranks on all of its hosts", str(row["words"]), "unknown", cause=cause, fix=fix)
     by_launcher = refusals(load_jobs_of_peers or {})
     not_started = {row["item"]: by_launcher[of_run(row)] for row in load_jobs if row["role"] == RANK and of_run(row) in by_launcher}
     for item, (hosts, ranks) in asked.items():
@@ -167,7 +167,7 @@ def ranks_as_asked(
         tables = [row for row in nccl_tests or () if row["item"] == item]
         if not rows and not tables:
             # Where the launcher reported why it started none, that is the reason on each of the hosts.
-            own = (REFUSED_CAUSE, REFUSED_FIX) if item in not_started else (None, None)
+            own = explained_refusal(not_started[item]) if item in not_started else (None, None)
             yield Finding(item, f"{ranks} ranks of this host", not_started.get(item, "not reported"), "unknown", cause=own[0], fix=own[1])
         elif rows and (len(rows), {row["ranks"] for row in rows}) != (ranks, {hosts * ranks}):
             reported = f"{len(rows)} here, of {', '.join(map(str, sorted({row['ranks'] for row in rows})))}"

@@ -14,9 +14,16 @@ from .._grouping import Rows, planned_rails
 from ._nccl_transport import NO_RDMA_CAUSE, NO_RDMA_FIX, by_socket, devices, network_channels, staged, unlisted, used
 
 NUMBER = re.compile(r"\d+")
+# What RCCL warns of by words of the kernel's command line, and layer 0 judges by what is in force (iommu_as_expected, numa_balancing_off).
+OF_PREFLIGHT = r'Missing "(?:amd_)?iommu=|NUMA auto ?-?b\w*ancing enabled'
 
 OVER_NVLINK = "The GPUs of several hosts are in one NVLink domain (NVL72), and the runs that measure the NICs were not kept off it."
 OVER_NVLINK_FIX = "Set pod_nvlink_domain to gate_group, which gives these runs NCCL_MNNVL_ENABLE=0; look for what sets it otherwise (image, nccl.conf)."
+FOREIGN = (
+    "NCCL uses {names}, which is no rail of the plan (a NIC of storage or management): NCCL_IB_HCA is not set, names it, or names a prefix of it, as mlx5_1 is "
+    "of mlx5_10."
+)
+FOREIGN_FIX = "Set NCCL_IB_HCA to the rails' devices with = before them (=mlx5_0,mlx5_3 matches whole names, not prefixes), in the image and in nccl.conf."
 # From this release on NCCL looks for the module itself, and not only for memory_peers, which newer kernels and RDMA drivers do not make.
 PROBES_MODULE = (2, 23)
 OLD_LIBRARY = (
@@ -61,12 +68,16 @@ def all_rails_used(nccl_log: Rows, load_jobs: Rows, pod_rails: list[Rail]) -> t.
         return
     if not network_channels(log):
         raise CannotTell("NCCL's log has no channel that leaves the host")
-    for rail in planned_rails(pod_rails):
+    rails = planned_rails(pod_rails)
+    foreign = [name for name in listed if name not in {rail["device"] for rail in rails}]
+    own = (FOREIGN.format(names=", ".join(foreign)), FOREIGN_FIX) if foreign else (None, None)
+    for rail in rails:
         name = rail["device"]
         if name not in listed:
-            yield Finding(name, "a NIC that NCCL uses", f"it uses {', '.join(listed) or 'none'}")
+            yield Finding(name, "a NIC that NCCL uses", f"it uses {', '.join(listed) or 'none'}", cause=own[0], fix=own[1])
         elif name not in carrying:
-            yield Finding(name, "channels over it", "none; its GPU goes over another rail")
+            also = f"; NCCL also uses {', '.join(foreign)}, no rail" if foreign else ""
+            yield Finding(name, "channels over it", f"none; its GPU goes over another NIC{also}", cause=own[0], fix=own[1])
 
 
 @check(
@@ -136,7 +147,9 @@ def no_nccl_warnings(nccl_log: Rows, load_jobs: Rows, pod_nccl_warnings_allowed:
         raise CannotTell("NCCL's log is empty")
     alike: dict[str, list[str]] = {}
     for row in nccl_log:
-        if row["event"] in ("warning", "sharp_error") and not any(re.search(allowed, str(row["text"])) for allowed in pod_nccl_warnings_allowed):
+        if row["event"] in ("warning", "sharp_error") and not any(
+            re.search(allowed, str(row["text"])) for allowed in (OF_PREFLIGHT, *pod_nccl_warnings_allowed)
+        ):
             alike.setdefault(NUMBER.sub("N", str(row["text"])), []).append(str(row["text"]))
     for lines in alike.values():
         # Warnings that differ in numbers alone are one; the numbers of one of them (status, vendor error, errno, address) are the diagnosis.

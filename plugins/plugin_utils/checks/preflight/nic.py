@@ -29,6 +29,10 @@ SHIFTED = (
 SHIFTED_FIX = (
     "Remove the extra address that show_gids lists for the device, then set its netdev down and up, which rebuilds the table; or unset NCCL_IB_GID_INDEX."
 )
+# What a host gives itself where no DHCP server answers (RFC 3927).
+SELF_ASSIGNED = netaddr.IPNetwork("169.254.0.0/16") if HAS_NETADDR else ()
+NO_LEASE_CAUSE = "The rail has an address that the host gave itself (169.254.0.0/16): no DHCP server answered it, or its configuration was not applied."
+NO_LEASE_FIX = "Renew the lease (networkctl renew, dhclient) and look why it was lost: the DHCP server, its relay on the leaf; or give it a static address."
 # Kepler, Maxwell and Pascal come before Volta.
 OLD_GPU = re.compile(r"\b(?:[KMP]\d{1,4}m?|GTX \d+|TITAN (?:X|Xp|Z))\b")
 
@@ -262,14 +266,18 @@ def address_plan(ip_address: Rows, pod_rails: list[Rail], pod_address_family: st
         raise NotApplicable("pod_rails has no addresses")
     if not HAS_NETADDR:
         raise CannotTell("the Python package netaddr is needed on the controller")
-    routed = [row for row in ip_address if row["family"] == KERNEL_FAMILY[pod_address_family] and not is_link_local(row["address"])]
+    family = KERNEL_FAMILY[pod_address_family]
+    # Every netdev has a link-local address of IPv6; one of IPv4 is what it has in place of its own.
+    routed = [row for row in ip_address if row["family"] == family and not (family == "inet6" and is_link_local(row["address"]))]
     reported = grouped(routed, "netdev")
     for rail in with_address:
         wanted = netaddr.IPNetwork(str(rail["address"]))
         have = [netaddr.IPNetwork(f"{row['address']}/{row['prefix_length']}") for row in reported.get(rail["netdev"], [])]
         exact = [one for one in have if one.ip == wanted.ip and ("/" not in str(rail["address"]) or one.prefixlen == wanted.prefixlen)]
         if not exact:
-            yield Finding(rail["netdev"], str(rail["address"]), ", ".join(map(str, have)) or f"no {IN_WORDS[pod_address_family]} address")
+            own = (NO_LEASE_CAUSE, NO_LEASE_FIX) if have and all(one.ip in SELF_ASSIGNED for one in have) else (None, None)
+            got = ", ".join(map(str, have)) or f"no {IN_WORDS[pod_address_family]} address"
+            yield Finding(rail["netdev"], str(rail["address"]), got, cause=own[0], fix=own[1])
     places = {(row["address"], row["netdev"]) for row in routed}
     for address, number in Counter(address for address, _netdev in sorted(places)).items():
         yield from [Finding(address, "on one netdev", "on several")] * (number > 1)

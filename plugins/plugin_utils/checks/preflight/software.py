@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import typing as t
+from collections import Counter
 
 from ...pod.types import Rail
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, odd_ones, several
+from .._once import Peers, once_for_all_nodes
 
 NOT_REPORTED = "not reported"
 
@@ -82,3 +84,52 @@ def software_uniform(
                 yield Finding(item, "the version of every part", f"{values[host]}, and some not reported", "unknown", host=host)
         for host, value, usual in odd_ones(values):
             yield Finding(item, f"{usual}, as its group", value, host=host)
+
+
+@once_for_all_nodes
+def _of_hosts(gpu_driver: Peers, gpus: Peers, ibstat: Peers, software: Peers) -> dict[str, dict[str, str]]:
+    """The version of each item on every host of the pod that reports one and the same of all its parts."""
+    found = {}
+    for host in {*gpu_driver, *gpus, *ibstat, *software}:
+        rails = [{"device": row["device"]} for row in ibstat.get(host) or ()]
+        rows = {"gpu_driver": gpu_driver.get(host), "gpus": gpus.get(host), "ibstat": ibstat.get(host), "software": software.get(host), "pod_rails": rails}
+        found[host] = {item: versions[0] for item, versions in _versions(rows).items() if len(versions) == 1 and versions[0] != NOT_REPORTED}
+    return found
+
+
+@once_for_all_nodes
+def _counted(gpu_driver: Peers, gpus: Peers, ibstat: Peers, software: Peers) -> dict[str, Counter[str]]:
+    """How many hosts of the pod have each version of each item."""
+    counts: dict[str, Counter[str]] = {}
+    for versions in _of_hosts(gpu_driver, gpus, ibstat, software).values():
+        for item, version in versions.items():
+            counts.setdefault(item, Counter())[version] += 1
+    return counts
+
+
+@check(
+    cause="An update reached only some gate groups, or was rolled back in some: jobs that span them run a mix that nobody tests.",
+    fix="Finish the update; where groups differ on purpose, such as in their GPUs, pin each group's versions in pod_software of its group_vars.",
+    kind="host",
+    severity="warn",
+    of_pod=True,
+)
+def software_alike(
+    gpu_driver_of_peers: Peers, gpus_of_peers: Peers, ibstat_of_peers: Peers, software_of_peers: Peers, pod_node: str, pod_same_group: list[str],
+    pod_software: dict[str, t.Any],
+) -> t.Iterator[Finding]:  # fmt: skip
+    """What is not pinned has the version of most hosts of other gate groups."""
+    tables = (gpu_driver_of_peers, gpus_of_peers, ibstat_of_peers, software_of_peers)
+    of_hosts, counts = _of_hosts(*tables), _counted(*tables)
+    group = [pod_node, *pod_same_group]
+    if not of_hosts.keys() - set(group):
+        raise NotApplicable("no other gate group reports its versions")
+    for item, own in of_hosts.get(pod_node, {}).items():
+        in_group = Counter(of_hosts[host][item] for host in group if item in of_hosts.get(host, {}))
+        others = counts[item] - in_group
+        # What differs within the group is a finding of software_uniform.
+        if item in pod_software or 2 * in_group[own] <= sum(in_group.values()) or not others:
+            continue
+        usual, count = others.most_common(1)[0]
+        if others[own] < count:
+            yield Finding(item, f"{usual}, as {count} of {sum(others.values())} hosts of other gate groups", f"{own} on {in_group[own]} hosts of this one")

@@ -18,6 +18,10 @@ GPU_CLASSES = ("0x0300", "0x0302", "0x1200")
 SCREEN, GPU_VENDORS = "0x0300", ("0x10de", "0x1002")
 NIC_CLASSES = ("0x0200", "0x0207")
 PEER_MODULES = {"nvidia": ("nvidia_peermem", "nv_peer_mem"), "amd": ("amdgpu",)}
+NOT_REGISTERED = (
+    "The module is loaded, and RDMA drivers do not know it: they were restarted or replaced after it (openibd restart, an update), or it is built for others."
+)
+NOT_REGISTERED_FIX = "Load {module} again (modprobe -r, then modprobe) now that the RDMA drivers run; where it stays so, build it for them anew (dkms)."
 REFUSED = "The module is on disk and was built against other RDMA drivers than are loaded (MLNX_OFED or DOCA installed after it): the kernel refuses it."
 REFUSED_FIX = (
     "Build the GPU driver's modules again against the installed RDMA drivers (dkms, or reinstall the GPU driver after OFED) and load it; "
@@ -163,18 +167,26 @@ def gpudirect_available(
         if peermem is not None:
             also = f"; {dmabuf}" if pod_gpudirect == "either" else ""
             refused = _refused(lsmod, kernel_log or [], pod_gpu_vendor)
-            cause, fix = (None, None) if refused is None else (REFUSED, REFUSED_FIX)
             wanted = "peer memory" if pod_gpudirect == "peermem" else "peer memory or DMA-BUF"
-            words, severity = (refused, None) if refused is not None else peermem
-            yield Finding("GPUDirect", wanted, words + also, severity, cause=cause, fix=fix)
+            why = peermem if refused is None else NoPeers(refused, None, REFUSED, REFUSED_FIX)
+            yield Finding("GPUDirect", wanted, why.words + also, why.severity, cause=why.cause, fix=why.fix)
         elif pod_gpu_vendor == "nvidia" and not any(row["module"].replace("-", "_") == "nvidia_peermem" for row in modules_load):
             yield Finding("nvidia_peermem", "loaded at boot (modules-load.d)", "loaded now, and not at the next boot", "warn")
     elif pod_gpudirect == "dmabuf" and dmabuf is not None:
         yield Finding("GPUDirect", "DMA-BUF", dmabuf)
 
 
-def _peermem(lsmod: Rows, symbols: Rows, peers: Rows | None, vendor: str) -> tuple[str, str | None] | None:
-    """Why there is no peer memory, with the severity where that is not known, or None where there is.
+class NoPeers(t.NamedTuple):
+    """Why NICs have no peer memory: words, the severity where that is not known, and cause and fix where they are not those of the check."""
+
+    words: str
+    severity: str | None = None
+    cause: str | None = None
+    fix: str | None = None
+
+
+def _peermem(lsmod: Rows, symbols: Rows, peers: Rows | None, vendor: str) -> NoPeers | None:
+    """Why there is no peer memory, or None where there is.
 
     peers: no rows where the kernel does not list the clients.
     """
@@ -182,15 +194,15 @@ def _peermem(lsmod: Rows, symbols: Rows, peers: Rows | None, vendor: str) -> tup
     names = PEER_MODULES[vendor]
     has_core = any(row["symbol"] == "ib_register_peer_memory_client" for row in symbols)
     if not loaded & set(names):
-        return f"{names[0]} is not loaded" + ("" if has_core else ", and cannot be: ib_core has no peer memory (inbox RDMA)"), None
+        return NoPeers(f"{names[0]} is not loaded" + ("" if has_core else ", and cannot be: ib_core has no peer memory (inbox RDMA)"))
     if not has_core:
-        return f"{names[0]} is loaded, and ib_core has no peer memory for it", None
+        return NoPeers(f"{names[0]} is loaded, and ib_core has no peer memory for it")
     clients = {"nvidia": "nv", "amd": "amd"}[vendor]
     if peers and not any(str(peer["peer"]).startswith(clients) for peer in peers):
-        return f"{names[0]} is loaded and not registered with ib_core", None
+        return NoPeers(f"{names[0]} is loaded and not registered with ib_core", None, NOT_REGISTERED, NOT_REGISTERED_FIX.format(module=names[0]))
     # nvidia_peermem fails to load where it cannot register, so that a loaded one is a client; amdgpu is loaded with or without.
     if peers is None or (not peers and vendor != "nvidia"):
-        return "clients of ib_core's peer memory: not reported", "unknown"
+        return NoPeers("clients of ib_core's peer memory: not reported", "unknown")
     return None
 
 

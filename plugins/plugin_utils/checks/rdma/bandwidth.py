@@ -23,7 +23,7 @@ from ...loads.pair_tests import (
     median,
     pair_tests,
 )
-from ...loads.perftest_errors import UNSUPPORTED_OPTION
+from ...loads.perftest_errors import UNSUPPORTED_OPTION, explained
 from ...loads.thresholds import minimum_gbit_s
 from ...pod.types import Rail
 from .. import PAIR, Finding, NotApplicable, check
@@ -161,8 +161,10 @@ def _at_fault(end: PairEnd, test: PairTest, blame: Blame, wanted: str, stuck: bo
     severity = None if test.status in ("ok", "fail") else "unknown"
     who = f"the host, {ONLY_CONCURRENT}" if blame.kind == "host" else "this rail"
     actual = f"{test.reported} with {other}: {who}, for {blame.why}"
-    if severity == "unknown":
-        return Finding(end.device, wanted, actual, severity, cause=NOT_RUN_CAUSE, fix=NOT_RUN_FIX)
+    known = explained(test.words, of_gpus=test.job["memory"] != "host") if test.gbit_s is None else None
+    if known or severity == "unknown":
+        cause, fix = known or (NOT_RUN_CAUSE, NOT_RUN_FIX)
+        return Finding(end.device, wanted, actual, severity, cause=cause, fix=fix)
     if blame.kind == "host":
         return Finding(end.device, wanted, actual, severity, cause=CONCURRENT_CAUSE, fix=CONCURRENT_FIX)
     own = (ENDED_CAUSE, ENDED_FIX) if test.gbit_s is None else (STUCK_CAUSE, STUCK_FIX) if stuck else (None, None)

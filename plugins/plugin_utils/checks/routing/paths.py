@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import statistics
 import typing as t
+from collections import Counter
 
 from ...pod.addressing import DEFAULT_ROUTES, VERSION, WHOLE_LENGTH
-from ...pod.names import Rows, by_port
-from ...pod.types import NearCable, PodRail, Rail
+from ...pod.names import Rows, by_port, port_name
+from ...pod.types import NearCable, Neighbor, PodRail, Rail
 from .. import PAIR, CannotTell, Finding, NotApplicable, check
+from .._once import Peers, once_for_all_nodes
 from .._planned import cables_of
 from .sessions import BY_BGP, WITH_SPINES
 
@@ -30,6 +32,23 @@ NOT_ANNOUNCED_FIX = "Look at bgp_established of that leaf, then at its network s
 WITHOUT_PROTOCOL = ("pod_underlay", ("none",))
 
 
+FILTERED = (
+    "{peers} announces nothing over an Established session: a policy filters all routes at one end, or none is set where the software wants one (RFC 8212), "
+    "or the address family is not activated."
+)
+FILTERED_FIX = (
+    "Compare the route maps and prefix lists of both ends with those of a session that brings routes; on FRR and SONiC set a policy in and out, or "
+    "no bgp ebgp-requires-policy."
+)
+
+
+def without_routes(rows: Rows, neighbors: list[Neighbor]) -> list[str]:
+    """The planned neighbors whose session is Established and brings no route, where others bring some."""
+    received = {port_name(row["neighbor"]): row["prefixes_received"] for row in rows if row["state"] == "Established"}
+    given = {one["peer"]: received.get(port_name(one["port"]), received.get(str(one["address"]))) for one in neighbors}
+    return sorted(peer for peer, number in given.items() if number == 0) if any(given.values()) else []
+
+
 @check(
     cause="maximum-paths (or its as-path relax option) is missing on the leaf, or an uplink's session is down.",
     fix="Set maximum-paths to at least the number of uplinks and bestpath as-path multipath-relax, then look at the sessions of the missing next hops.",
@@ -38,7 +57,8 @@ WITHOUT_PROTOCOL = ("pod_underlay", ("none",))
     when=BY_BGP,
 )
 def ecmp_paths(
-    ecmp_routes: Rows, pod_role: str, pod_topology: str, pod_uplinks: int, pod_remote_rails: list[PodRail], pod_address_family: str
+    ecmp_routes: Rows, pod_role: str, pod_topology: str, pod_uplinks: int, pod_remote_rails: list[PodRail], pod_address_family: str,
+    pod_neighbors: list[Neighbor], bgp_summary: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Each remote rail is reached over as many next hops as the leaf has uplinks."""
     if pod_role != "leaf" or pod_topology == "rail_only":
@@ -58,11 +78,15 @@ def ecmp_paths(
         for key in keys:
             found.setdefault(key, []).append(f"{rail['host']} {rail['device']}")
     yield from _no_routes(without, of_leaf, pod_uplinks)
+    silent = without_routes(bgp_summary or [], pod_neighbors)
+    words = f"; the session with {', '.join(silent)} is Established and brings no route" if silent else ""
+    own = (FILTERED.format(peers=", ".join(silent)), FILTERED_FIX) if silent else (None, None)
     for (vrf, prefix), rails in found.items():
         whose = rails[0] + (f" and {len(rails) - 1} more" if len(rails) > 1 else "")
         hops, table = _next_hops([row for row in ecmp_routes if (row["vrf"] or "", row["prefix"]) == (vrf, prefix)])
         if hops != pod_uplinks:
-            yield Finding(prefix, f"{pod_uplinks} next hops to {whose}", f"{hops} next hop{'' if hops == 1 else 's'} in the {table}")
+            got = f"{hops} next hop{'' if hops == 1 else 's'} in the {table}{words}"
+            yield Finding(prefix, f"{pod_uplinks} next hops to {whose}", got, cause=own[0], fix=own[1])
 
 
 def _no_routes(rails: list[PodRail], of_leaf: t.Mapping[str, set[str]], uplinks: int) -> t.Iterator[Finding]:
@@ -203,6 +227,14 @@ def rtt_uniform(pings: dict[str, Rows], pod_ping_rtt_spread_max: float, pod_ping
             yield Finding(source, f"at most {limit:.3g} ms (the group's median is {usual:.3g})", f"{time:.3g} ms", host=host)
 
 
+@once_for_all_nodes
+def _usual_mtu(of_peers: Peers) -> int | None:
+    """The MTU of more than half of all ports that nodes of the pod report; None where there is none."""
+    counted = Counter(row["mtu"] for rows in of_peers.values() for row in rows if row["mtu"] is not None)
+    mtu, count = counted.most_common(1)[0] if counted else (None, 0)
+    return mtu if 2 * count > sum(counted.values()) else None
+
+
 @check(
     cause="One end of the cable has another MTU, so that large packets are dropped while small ones and BGP pass.",
     fix="Give both ends the fabric's MTU; only the error counter of the receiving port reports the drop.",
@@ -224,6 +256,9 @@ def path_mtu(interface_mtu: Rows, interface_mtu_of_peers: dict[str, Rows], pod_c
         elif cable["peer_role"] == "host":
             if near < far:
                 yield Finding(cable["port"], f"at least the MTU of {end}, {far}", str(near))
+        elif pod_role != "host" and near > far and near == _usual_mtu(interface_mtu_of_peers):
+            # The other end has less than the ports of the pod, and the finding is its own.
+            continue
         elif near > far if pod_role == "host" else near != far:
             yield Finding(cable["port"], f"{'at most ' if pod_role == 'host' else ''}the MTU of {end}, {far}", str(near))
     if not judged:

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import typing as t
 from collections import Counter
+from dataclasses import replace
 
 from ...pod.names import Rows, port_name
 from ...pod.types import NearCable, Neighbor
 from .. import CannotTell, Finding, NotApplicable, check
 
+Peers = dict[str, Rows]
+NONE_UP = "No session of {switch} is up, and its neighbors have others that are: the fault is at {switch} (its daemon, AS, password, addresses or filters)."
+NONE_UP_FIX = "Look at {switch} first: whether its BGP daemon runs, and its AS, passwords and addresses against the plan; the other ends need no change."
 # A rail-only pod has no spines to route over.
 WITH_SPINES = ("pod_topology", ("rail_optimised", "top_of_rack"))
 # What only BGP shows.
@@ -25,7 +29,9 @@ BY_BGP = ("pod_underlay", ("bgp",))
     required=WITH_SPINES,
     when=BY_BGP,
 )
-def bgp_established(bgp_summary: Rows, pod_neighbors: list[Neighbor], pod_cables: list[NearCable]) -> t.Iterator[Finding]:
+def bgp_established(
+    bgp_summary: Rows, pod_neighbors: list[Neighbor], pod_cables: list[NearCable], pod_node: str, bgp_summary_of_peers: Peers
+) -> t.Iterator[Finding]:
     """Every planned BGP neighbor is Established with its planned AS."""
     if not pod_neighbors and any(cable["peer_role"] != "host" for cable in pod_cables):
         # Not a skip: the other leaves of the group would pass for this one.
@@ -40,7 +46,9 @@ def bgp_established(bgp_summary: Rows, pod_neighbors: list[Neighbor], pod_cables
         rows = named.get(port_name(one["port"])) or named.get(str(one["address"]))
         if rows is not None:
             # Of several VRFs the plan does not state which.
-            yield from next((found for row in rows if (found := list(_session(one, row)))), [])
+            cause, fix = _at_one_end((pod_node, one["peer"]), bgp_summary_of_peers)
+            wrong = next((found for row in rows if (found := list(_session(one, row)))), [])
+            yield from [finding if finding.severity == "unknown" else replace(finding, cause=cause, fix=fix) for finding in wrong]
         elif one["address"] is not None:
             yield Finding(_neighbor(one), f"Established with AS {one['asn']}", "no such neighbor", port=one["port"])
         else:
@@ -53,6 +61,15 @@ def bgp_established(bgp_summary: Rows, pod_neighbors: list[Neighbor], pod_cables
         yield from (Finding(_neighbor(one), f"Established with AS {one['asn']}", "no such neighbor", port=one["port"]) for one in absent)
         by_as = [one for one in by_as if one not in absent]
     yield from _by_as(by_as, rest)
+
+
+def _at_one_end(ends: tuple[str, str], of_peers: Peers) -> tuple[str | None, str | None]:
+    """Cause and fix of a session that is down where one of its two ends has none that is up, and the other has."""
+    up = {end: any(row["state"] == "Established" for row in of_peers.get(end, ())) for end in ends}
+    dead = [end for end in ends if end in of_peers and not up[end]]
+    if len(dead) != 1 or not any(up.values()):
+        return None, None
+    return NONE_UP.format(switch=dead[0]), NONE_UP_FIX.format(switch=dead[0])
 
 
 def _neighbor(planned: Neighbor) -> str:
@@ -89,7 +106,6 @@ def _states(rows: Rows) -> str:
     return ", ".join(sorted(f"{row['neighbor']} {row['state']} with AS {row['asn']}" for row in rows))
 
 
-Peers = dict[str, Rows]
 # How much longer ago than the probes began a session may be that was shut while they ran.
 FAILOVER_AROUND_SECONDS = 60.0
 # Causes of sessions that came up a short time ago, by how many of a switch or of the pod did.

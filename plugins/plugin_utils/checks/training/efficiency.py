@@ -11,7 +11,7 @@ import typing as t
 from .. import Finding, NotApplicable, check
 from .._grouping import Rows, grouped, several, typical
 from .._not_measured import not_measured
-from .._once import Peers
+from .._once import Peers, once_for_all_nodes
 from .steps import OWN_COMMAND, enough, spread
 
 
@@ -67,13 +67,25 @@ def tensor_core_active(training_ranks: Rows, tensor_activity: Rows, pod_tensor_a
             yield Finding(f"GPU {gpu}", f"active for {pod_tensor_active_min_percent:g} % of the time or more", f"{middle:.3g} %{at}")
 
 
-# The part of a step that waits: its column, how it is called, and what follows from it.
+# What steps wait for, and what follows from it.
 WAITING = (
-    ("data_ms", "data", "Steps wait for training data: the storage or the host's client of it is slower than the GPUs.",
+    ("data", "Steps wait for training data: the storage or the host's client of it is slower than the GPUs.",
      "Look at the mount, the client's settings and the load of the storage, and compare dataset_feeds of this host with another's."),
-    ("other_ms", "the network and the slowest rank", "Steps wait for the gradients of other ranks: the network is slow, or one rank computes for longer.",
-     "Compare slow_rank first; where no rank is slow, run layers rdma and collectives over these hosts."),
+    ("the network", "Steps wait for the gradients of other ranks for longer than the slowest rank computes: the network is slow.",
+     "Run layers rdma and collectives over these hosts, and compare the step's time with their all-reduce bandwidth."),
 )  # fmt: skip
+
+
+@once_for_all_nodes
+def _slowest(of_peers: Peers) -> dict[tuple[t.Any, int], float]:
+    """For how many milliseconds the slowest rank of a run computed in each step, by run and step."""
+    longest: dict[tuple[t.Any, int], float] = {}
+    for rows in of_peers.values():
+        for row in rows:
+            if row["compute_ms"] is not None:
+                place = (row["item"], row["step"])
+                longest[place] = max(longest.get(place, 0.0), row["compute_ms"])
+    return longest
 
 
 @check(
@@ -84,7 +96,9 @@ WAITING = (
     needs="load",
     when=(OWN_COMMAND, False),
 )
-def mfu_cause(training_ranks: Peers, training_steps: Peers, pod_median_percent: float, pod_waiting_warn_percent: float) -> t.Iterator[Finding]:
+def mfu_cause(
+    training_ranks: Peers, training_steps: Peers, training_steps_of_peers: Peers, pod_median_percent: float, pod_waiting_warn_percent: float
+) -> t.Iterator[Finding]:
     """Every GPU computes at {pod_median_percent} percent of its group's median or more; steps wait {pod_waiting_warn_percent} percent at most."""
     several(training_ranks)
     rates = {(host, row["rank"]): row["gemm_tflops"] for host, rows in training_ranks.items() for row in rows if row["gemm_tflops"] is not None}
@@ -92,12 +106,16 @@ def mfu_cause(training_ranks: Peers, training_steps: Peers, pod_median_percent: 
     for (host, rank), rate in rates.items():
         if rate < middle * pod_median_percent / 100:
             yield Finding(f"rank {rank}", f"{middle * pod_median_percent / 100:.4g} TFLOP/s or more, as its group", f"{rate:.4g}: computation", host=host)
+    slowest = _slowest(training_steps_of_peers)
     for host, rows in training_steps.items():
         parts = [row for row in rows if row["compute_ms"] is not None and row["other_ms"] is not None]
         if not parts:
             continue
-        for column, words, cause, fix in WAITING:
-            waiting = statistics.median(row[column] / row["step_ms"] * 100 for row in parts)
+        # What a rank waited until the slowest one had computed is a finding of that rank alone (slow_rank).
+        network = [max(0.0, row["other_ms"] - max(0.0, slowest[row["item"], row["step"]] - row["compute_ms"])) / row["step_ms"] for row in parts]
+        shares = {"data": [row["data_ms"] / row["step_ms"] for row in parts], "the network": network}
+        for words, cause, fix in WAITING:
+            waiting = statistics.median(shares[words]) * 100
             if waiting > pod_waiting_warn_percent:
                 yield Finding(
                     f"steps of {host}", f"at most {pod_waiting_warn_percent:g} % of waiting for {words}", f"{waiting:.3g} %", host=host, cause=cause, fix=fix

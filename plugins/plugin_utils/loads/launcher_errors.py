@@ -1,0 +1,86 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the messages mean with which a launcher refuses to start ranks: Slurm's, pyxis's and enroot's, Open MPI's and ssh's."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+
+class LauncherError(t.NamedTuple):
+    """A refusal: a regular expression of its text, cause and fix."""
+
+    pattern: str
+    cause: str
+    fix: str
+
+
+# The first that matches is the one: what is specific stands before what follows from it.
+LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
+    LauncherError(
+        r"[Cc]redential (?:has )?expired|Expired credential|Rewound credential|out of sync clocks",
+        "The launcher's credential is dated in the past or future: the clock of a host, or of the controller, is wrong by minutes.",
+        "Compare the clocks of all hosts and of the controller (timedatectl, chronyc), correct chrony or NTP where one is off, and restart munge there.",
+    ),
+    LauncherError(
+        r"[Mm]unge|Invalid authentication credential|Protocol authentication error",
+        "The launcher's requests are not accepted: munge does not run on a host, its key differs, or a clock is wrong.",
+        "Run munge -n | ssh HOST unmunge to each host; start munge, give all hosts one /etc/munge/munge.key, and compare clocks.",
+    ),
+    LauncherError(
+        r"No space left on device|[Dd]isk quota exceeded",
+        "The launcher found no space left on a host's disk, such as for unpacking the image or for its own files.",
+        "Look at df -h of /tmp, /run and the cache of images (ENROOT_CACHE_PATH, ENROOT_DATA_PATH) on the host that it names; remove old images.",
+    ),
+    LauncherError(
+        r"pyxis|enroot|failed to import|container image",
+        "The launcher could not start the container: its image was not fetched or unpacked on a host, or a hook or mount of it failed.",
+        "Import the image by hand on the host that it names (enroot import), and look at the registry's login, the proxy, and the image's name.",
+    ),
+    LauncherError(
+        r"not enough slots|slots available",
+        "The launcher has fewer slots than ranks were asked for: its host file, or its allocation, gives a host fewer than it has GPUs.",
+        "Give each host as many slots as it has GPUs (slots=8 in the host file, --ntasks-per-node of the allocation).",
+    ),
+    LauncherError(
+        r"node not available|down, drained or reserved|node configuration is not available|ReqNodeNotAvail|nodes? (?:is|are) DOWN",
+        "The launcher gets no allocation: a node that was asked for is down, drained or reserved.",
+        "Look at sinfo -R and scontrol show node for the reason, correct it and resume the node, or take the host out of the run.",
+    ),
+    LauncherError(
+        r"[Ii]nvalid (?:account|partition|qos)|AssocMax|QOSMax|time limit",
+        "The launcher's request is not allowed: the account, partition, quality of service or time limit does not fit.",
+        "Compare the options that the pod gives to srun with sacctmgr show assoc and scontrol show partition.",
+    ),
+    LauncherError(
+        r"Could not resolve hostname|Name or service not known|Temporary failure in name resolution",
+        "The launcher's host does not resolve the name of another host.",
+        "Compare /etc/hosts and DNS of the first host with the names of the inventory.",
+    ),
+    LauncherError(
+        r"Host key verification failed|Permission denied \(|[Aa]uthentication fail",
+        "The launcher cannot log in to another host: its host key is not known there, or its key is not accepted.",
+        "Let the first host log in to each other one by ssh without a question: known_hosts, and the user's key in authorized_keys.",
+    ),
+    LauncherError(
+        r"[Ii]nvalid MPI (?:plugin )?type|PMI[Xx2]?\b.*(?:fail|not found|cannot)|plugin_load",
+        "The launcher and the MPI of the image have no common way to find each other (PMIx, PMI2).",
+        "Compare srun --mpi=list with the PMIx that the image was built for.",
+    ),
+    LauncherError(
+        r"execve|command not found|No such file or directory|could not find an executable",
+        "The launcher reached the host and did not find the program there: another image, path or Python than on the first host.",
+        "Run the command of the evidence by hand on the host that it names; give all hosts the same image and PATH.",
+    ),
+)
+UNKNOWN_CAUSE = "The launcher itself reports why it started no ranks, or not on all hosts; this says nothing about the network or the GPUs."
+UNKNOWN_FIX = "Fix what it names (login, names of hosts, state of nodes, account, slots), try the command of the evidence by hand, then run layer 5 again."
+AGAIN = "Then run the layer again; this says nothing about the network or the GPUs."
+
+
+def explained(text: str | None) -> tuple[str, str]:
+    """Cause and fix of a launcher's refusal."""
+    known = next((one for one in LAUNCHER_ERRORS if re.search(one.pattern, text or "")), None)
+    return (known.cause, f"{known.fix} {AGAIN}") if known else (UNKNOWN_CAUSE, UNKNOWN_FIX)
