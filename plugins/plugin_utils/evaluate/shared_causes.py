@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What findings of many hosts share: a leaf, or a gate group, of which all have them and beside which others are well."""
+"""What findings of many hosts share: a leaf, or a gate group, of which all have them and others have none."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .verdicts import FindingRecord, VerdictRecord
 
 # Of how many hosts all must have the same finding at one leaf for the leaf to be named.
 LEAST_HOSTS = 3
-LEAF_SLOW = "All {hosts} hosts are slow on {leaf} with each other, and well on other leaves: they share {leaf} there, or a setting of these rails' NICs."
+LEAF_SLOW = "All {hosts} hosts are slow on {leaf} with each other, and pass on other leaves: they share {leaf} there, or a setting of these rails' NICs."
 LEAF_SLOW_FIX = (
     "Compare {leaf} with {other}: release, rate and FEC of its ports, buffers, policers, PFC watchdog and its log; then the firmware and settings of these "
     "rails' NICs with those of the others."
@@ -26,7 +26,7 @@ LEAF_MAPS_FIX = (
 )
 OF_GROUPS = "write_bw_per_rail"
 GROUP_SLOW = (
-    "All rails of all {hosts} hosts of {group} are slow, and those of {other} are well: it is what hosts of {group} share, such as a BIOS profile that saves "
+    "All rails of all {hosts} hosts of {group} are slow, and those of {other} pass: it is what hosts of {group} share, such as a BIOS profile that saves "
     "power, their image and kernel command line, their power supply, or leaves of their own."
 )
 GROUP_SLOW_FIX = (
@@ -38,7 +38,7 @@ OF_LEAVES = {"write_bw_per_rail": (LEAF_SLOW, LEAF_SLOW_FIX), "right_class": (LE
 
 
 def blame_leaves(plan: Plan, records: t.Sequence[VerdictRecord]) -> None:
-    """Name the leaf in findings of rails where those of all its hosts have them and other leaves' rails of the same hosts are well.
+    """Name the leaf in findings of rails where those of all its hosts have them and other leaves' rails of the same hosts have none.
 
     What the findings are on is known (``add_places``). records: of one layer.
     """
@@ -67,8 +67,9 @@ def blame_groups(plan: Plan, records: t.Sequence[VerdictRecord]) -> None:
 
 def _blame_leaf(plan: Plan, judged: t.Sequence[VerdictRecord], cause: str, fix: str) -> None:
     hosts_of: dict[str, set[str]] = {}
+    judged_hosts = {record["host"] for record in judged}
     for rail in plan.rails():
-        if rail["leaf"] and rail["host"] in {record["host"] for record in judged}:
+        if rail["leaf"] and rail["host"] in judged_hosts:
             hosts_of.setdefault(rail["leaf"], set()).add(rail["host"])
     slow: dict[str, list[FindingRecord]] = {}
     for finding in (one for record in judged for one in record["findings"]):

@@ -31,7 +31,7 @@ DROPPED_BY_WRED = (
 LOSSY_DROPS = "The queue was full before the senders had slowed down: marks begin too late, or are ignored, or the queue has too little of the shared buffer."
 LOSSY_DROPS_FIX = (
     "Compare the port's ECN thresholds and its share of the buffer (alpha) with its peers', and look at dcqcn_running and dcqcn_backs_off of its senders. "
-    "Where incast_fills_link and the layers above are well with such losses, raise pod_drops_max_per_tb."
+    "Where incast_fills_link and the layers above pass with such losses, raise pod_drops_max_per_tb."
 )
 MARK_INSTEAD = "Set the profile's ECN mode (SONiC: ecnconfig and WRED_PROFILE ecn=ecn_all) and bind it to the RoCE queue; on senders, see that RoCE ECN is on."
 
