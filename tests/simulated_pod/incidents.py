@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Documented incidents: what an operator met elsewhere, as changes of the simulated pod, with the first finding that must come of it.
 
+A constructed one nobody is known to have reported: its source documents the setting, the message or the mechanism that it rests on.
+
 Run as a program it climbs each of them (or those that are named) in process and prints a table of the results.
 """
 
@@ -67,6 +69,7 @@ class Incident:
     environment: str
     story: str
     expect: Expected
+    constructed: bool = False
     known_gap: str = ""
     playbook: bool = False
     long: bool = False
@@ -178,11 +181,17 @@ class Climber:
         return self.pods[key]
 
 
+def counted(numbers: Counter[str]) -> str:
+    """Each number with what it counts."""
+    return ", ".join(f"{count} {name}" for name, count in numbers.items())
+
+
 def main(names: t.Sequence[str]) -> int:
     """Climb incidents and print what came of each; the exit status is 1 where one has another result than its file says."""
     results: Counter[str] = Counter()
-    print("| incident | layer | expected | result |")
-    print("| --- | --- | --- | --- |")
+    origins: Counter[str] = Counter()
+    print("| incident | origin | layer | expected | result |")
+    print("| --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as place:
         climber = Climber(Path(place))
         for name, incident in every().items():
@@ -190,11 +199,13 @@ def main(names: t.Sequence[str]) -> int:
                 continue
             wrong = climber.deviations(incident)
             result = ("known gap" if wrong else "mended: remove known_gap") if incident.known_gap else "WRONG" if wrong else "as expected"
+            origin = "constructed" if incident.constructed else "documented"
             results[result] += 1
+            origins[origin] += 1
             first = incident.expect.first
             wanted = f"{first.check} {first.verdict} on {first.node}" if first else "go"
-            print(f"| {name} | {first.layer if first else 'all'} | {wanted} | {result}{': ' if wrong else ''}{'; '.join(wrong)} |", flush=True)
-    print(f"\n{sum(results.values())} incidents: {', '.join(f'{count} {result}' for result, count in results.items())}")
+            print(f"| {name} | {origin} | {first.layer if first else 'all'} | {wanted} | {result}{': ' if wrong else ''}{'; '.join(wrong)} |", flush=True)
+    print(f"\n{sum(results.values())} incidents: {counted(results)}; {counted(origins)}")
     return int(bool(results["WRONG"] or results["mended: remove known_gap"]))
 
 
