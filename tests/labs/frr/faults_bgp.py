@@ -22,8 +22,8 @@ FILTER = """table inet fault {
 
 def ends(lab: Lab) -> tuple[str, str]:
     """What LEAF and SPINE are called by each other, the leaf's name first: their addresses, or the ports of unnumbered sessions."""
-    own, far = lab.plan.between(LEAF, SPINE)
-    return neighbor(far, own), neighbor(own, far)
+    of_leaf, of_spine = lab.plan.between(LEAF, SPINE)
+    return neighbor(of_spine, of_leaf), neighbor(of_leaf, of_spine)
 
 
 def state(lab: Lab) -> str:
