@@ -100,6 +100,14 @@ EXPECTED: dict[str, dict[str, tuple[Found, list[str], list[str]]]] = {
             ["rack_01"],
         ),
     },
+    "other_partition": {
+        "links": (set(), [], []),
+        "routing": (
+            on("other_partitions_apart", "fail", "gpu09"),
+            ["gpu09 mlx5_3 partition keys: expected none of another tenant, got 0x8005 is entry 1: a full member"],
+            ["rack_02"],
+        ),
+    },
     "one_lane": {
         "links": (
             on("port_speed", "fail", "gpu03", "leaf01"),

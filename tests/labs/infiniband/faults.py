@@ -152,20 +152,20 @@ def keys(lab: Lab, node: str) -> str:
     return lab.run("smpquery", "pkeys", lid[1], "1").stdout.partition("\n")[0] if lid else ""
 
 
-def limited(node: str | None) -> t.Callable[[Lab], None]:
-    """Start the manager again with an adapter's port as a limited member of the partition, or with none."""
+def members(limited: str | None = None, foreign: str | None = None) -> t.Callable[[Lab], None]:
+    """Start the manager again with an adapter's port as a limited member of the partition, and one as a member of another partition, or with none."""
 
     def inject(lab: Lab) -> None:
-        lab.limited = [link(lab, node, 1).split()[0]] if node else []
+        lab.limited, lab.foreign = ([link(lab, node, 1).split()[0]] if node else [] for node in (limited, foreign))
         lab.stop_manager()
         lab.start_manager()
 
     return inject
 
 
-def limited_in(node: str) -> Missing:
-    """A proof that the port has the key of a limited member."""
-    return lambda lab: None if re.match(r"\s*0: 0x7fff ", output := keys(lab, node)) else f"{node} has {output or 'no keys'}"
+def has_keys(node: str, pattern: str) -> Missing:
+    """A proof that the first keys of the port are these."""
+    return lambda lab: None if re.match(r"\s*0: " + pattern, output := keys(lab, node)) else f"{node} has {output or 'no keys'}"
 
 
 FAULTS: dict[str, Fault] = {
@@ -189,7 +189,8 @@ FAULTS: dict[str, Fault] = {
     "cables_swapped": Fault(rewired(swapped(("leaf01", 3), ("leaf01", 4))), says("leaf01", 3, r'"gpu04 mlx5_0"')),
     "wrong_rail": Fault(rewired(swapped(("gpu07 mlx5_0", 1), ("gpu07 mlx5_1", 1))), says("leaf01", 7, r'"gpu07 mlx5_1"')),
     "uplink_removed": Fault(rewired(without("leaf03", 40)), says("leaf03", 40, r"Down/ Polling")),
-    "limited_member": Fault(limited("gpu01 mlx5_2"), limited_in("gpu01 mlx5_2"), limited(None)),
+    "limited_member": Fault(members(limited="gpu01 mlx5_2"), has_keys("gpu01 mlx5_2", "0x7fff "), members()),
+    "other_partition": Fault(members(foreign="gpu09 mlx5_3"), has_keys("gpu09 mlx5_3", "0xffff 0x8005 "), members()),
     "no_manager": Fault(rewired(lambda net: None, with_manager=False), no_answer),
 }  # fmt: skip
 

@@ -10,7 +10,7 @@ import typing as t
 import yaml
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.cabling import PLACE
 
-from .lab import Lab
+from .lab import OTHER_PARTITION, Lab
 from .shape import healthy, rows
 
 HOSTS_OF_A_RACK = 8
@@ -49,6 +49,7 @@ def _pod(lab: Lab, racks: list[str]) -> dict[str, t.Any]:
         "pod_link_gbit_s": 200,
         "pod_lane_gbit_s": 50,
         "pod_soak_seconds": 1,
+        "pod_other_partition_keys": [OTHER_PARTITION],
         # ibsim has one subnet manager, and no standby to speak of.
         "pod_standby_sms": 0,
     }

@@ -22,6 +22,8 @@ from .shape import Net, Shape
 LIBRARY = Path("/usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so")
 TOOLS = ("ibstat", "iblinkinfo", "ibnetdiscover", "ibqueryerrors", "perfquery", "sminfo", "saquery", "smpquery")
 TOOL = Path(__file__).parent / "tool.sh"
+# The partition of another tenant, as its key for limited members.
+OTHER_PARTITION = 0x0005
 
 
 def lacking() -> str | None:
@@ -42,6 +44,8 @@ class Lab:
         self.manager: subprocess.Popen[str] | None = None
         # The GUIDs of ports that are limited members of the one partition.
         self.limited: list[str] = []
+        # Those of ports that are full members of another partition too.
+        self.foreign: list[str] = []
         directory.mkdir(parents=True, exist_ok=True)
         for host in net.shape.host_names():
             self._host(host)
@@ -86,7 +90,8 @@ class Lab:
         conf.write_text("force_link_speed 0\nforce_link_speed_ext 0\nsweep_interval 0\nforce_log_flush TRUE\n")
         log.unlink(missing_ok=True)
         partitions = self.directory / "partitions.conf"
-        partitions.write_text(f"Default=0x7fff, ipoib : ALL=full{''.join(f', {guid}=limited' for guid in self.limited)};\n")
+        other = f"Other={OTHER_PARTITION:#06x} : {', '.join(f'{guid}=full' for guid in self.foreign)};\n" if self.foreign else ""
+        partitions.write_text(f"Default=0x7fff, ipoib : ALL=full{''.join(f', {guid}=limited' for guid in self.limited)};\n{other}")
         own = {"OSM_TMP_DIR": str(self.directory), "OSM_CACHE_DIR": str(self.directory)}
         self.manager = subprocess.Popen(
             ["setpriv", "--pdeathsig", "KILL", "opensm", "-R", "ftree,updn,minhop", "-P", str(partitions), "-f", str(log), "-F", str(conf)],
