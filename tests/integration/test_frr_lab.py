@@ -44,13 +44,14 @@ def stand(name: str, shape: str) -> t.Iterator[Lab]:
         life.down(name)
 
 
-@pytest.fixture(scope="session")
+# Not of the session: each idle zebra wakes up some hundred times a second, which a dozen of them take half a processor for.
+@pytest.fixture(scope="module")
 def fabric() -> t.Iterator[Lab]:
     """A fabric of IPv4 with numbered sessions."""
     yield from stand(f"t{os.getpid()}", os.environ.get("LAB_SHAPE", str(Shape())))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def of_ipv6() -> t.Iterator[Lab]:
     """A fabric of IPv6 alone whose sessions are those of ports, without addresses."""
     yield from stand(f"s{os.getpid()}", "2x3x2-ipv6")

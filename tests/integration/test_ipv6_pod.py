@@ -12,6 +12,7 @@ import pytest
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.model import Pod, Port, Session
 
+pytestmark = pytest.mark.xdist_group("ipv6_pod")
 Found = list[tuple[str, str, str]]
 
 
