@@ -209,7 +209,7 @@ def reported(climb: Climb) -> Report:
 
 
 def without_times(report: Report) -> Report:
-    """A report without what is another in every run, and without who started it where."""
+    """A report without what is another in every run, without who started it where, and without the numbers that only a stored run's report has."""
     layers = [{**layer, "groups": {name: {**group, "time": None} for name, group in layer["groups"].items()}} for layer in report["layers"]]
-    apart = ("run_id", "opened", "ended", "started_by", "controller", "versions", "changed_expectations", "stands_on")
+    apart = ("run_id", "opened", "ended", "started_by", "controller", "versions", "changed_expectations", "stands_on", "measured")
     return {**report, "layers": layers, **dict.fromkeys(apart)}
