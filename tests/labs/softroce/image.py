@@ -201,8 +201,10 @@ def networks() -> dict[str, str]:
         name = netdev(rail)
         files[f"20-{name}.link"] = f"[Match]\nMACAddress={' '.join(mac(host, rail) for host in HOSTS)}\n[Link]\nName={name}\nMTUBytes={RAIL_MTU}\n"
         for host in HOSTS:
+            # A link-local address that arrives while the RDMA device is added takes index 1 of its GIDs or shares index 0, as the race ends.
             files[f"20-{name}-{host}.network"] = (
-                f"[Match]\nName={name}\nHost={host}\n[Network]\nAddress={address(host, rail)}/24\nIPv6AcceptRA=no\nConfigureWithoutCarrier=yes\n"
+                f"[Match]\nName={name}\nHost={host}\n[Network]\nAddress={address(host, rail)}/24\n"
+                "LinkLocalAddressing=no\nIPv6AcceptRA=no\nConfigureWithoutCarrier=yes\n"
             )
     return files
 
