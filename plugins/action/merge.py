@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import os
 import typing as t
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import quote
 
 from ansible.errors import AnsibleActionFail
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import Bounds
@@ -33,7 +35,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.merge i
     merged_summary,
     render_merged,
 )
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.publishing import PublishError, Target, publish_target
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.publishing import PublishError, Target, link_between, publish_target
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.sliced import read_sliced
 
 # What a merge writes and publishes; people open the first one.
@@ -75,8 +77,7 @@ class ActionModule(OnController, PyramidAction):
                 raise RunError(f"{source}: field pod must be letters, digits and '_.-', not {pod[:60]!r}")
             # A wrong address is refused before anything is written.
             _target(given, Path(given["report_dir"]) / pod)
-            place = self._written(Path(given["report_dir"]) / pod, pod, merged, found)
-            publish_to = _target(given, place)
+            place, publish_to = self._written(given, pod, merged, found)
         except PublishError as error:
             raise AnsibleActionFail(str(error)) from None
         except RunError as error:
@@ -96,11 +97,12 @@ class ActionModule(OnController, PyramidAction):
         shown = {"merged": asdict(merged), "publish_to": publish_to.dump() if publish_to else {}}
         return {**result_values, **shown, "ansible_stats": {"data": stats, "per_host": False, "aggregate": False}, **failed}
 
-    def _written(self, directory: Path, pod: str, merged: Merged, found: list[Slice]) -> Path:
-        """Write the files of this merge in a directory of its own, which is returned.
+    def _written(self, given: dict[str, t.Any], pod: str, merged: Merged, found: list[Slice]) -> tuple[Path, Target | None]:
+        """Write the files of this merge in a directory of its own; returns it, and what is to be published of it.
 
         Raises RunError where it cannot be written.
         """
+        directory = Path(given["report_dir"]) / pod
         time = utc_now()
         record = merged.record(pod, time, collection_version(), found)
         texts = {"merge.json": json_text(record), "merge.md": merged_markdown(record, merged), "merge.xml": merged_junit(pod, merged)}
@@ -108,11 +110,19 @@ class ActionModule(OnController, PyramidAction):
         try:
             private_directory(directory := directory.expanduser().resolve())
             place = new_directory(directory)
-            texts["merge.html"] = render_merged_page(record, headline(pod, merged), reports, place)
-            write_private_files({place / name: text for name, text in texts.items()})
+            publish_to = _target(given, place)
+            kept = {str(one.run): quote(os.path.relpath(one.run / "report.html", place)) for one in found}
+            files = {place / name: text for name, text in texts.items()}
+            files[place / FILES[0]] = render_merged_page(record, headline(pod, merged), reports, kept)
+            if publish_to:
+                # A published page is not beside the runs' directories but beside their published pages.
+                published = {str(one.run): _published_link(one, publish_to.url) for one in found}
+                files |= {Path(publish_to.source) / name: text for name, text in texts.items()}
+                files[Path(publish_to.source) / FILES[0]] = render_merged_page(record, headline(pod, merged), reports, published)
+            write_private_files(files)
         except OSError as error:
             raise RunError(f"{error.filename or directory} cannot be written: {error}") from None
-        return place
+        return place, publish_to
 
 
 def _target(given: dict[str, t.Any], place: Path) -> Target | None:
@@ -120,4 +130,15 @@ def _target(given: dict[str, t.Any], place: Path) -> Target | None:
 
     Raises PublishError where that is no place.
     """
-    return publish_target(given["publish"], given["publish_link"], given["publish_endpoint"], place, FILES)
+    found = publish_target(given["publish"], given["publish_link"], given["publish_endpoint"], place, FILES)
+    return replace(found, source=str(place / "published")) if found else None
+
+
+def _published_link(one: Slice, page: str) -> str:
+    """The published page of a run as a published page links it; empty where the run is not published."""
+    values = next(iter(one.plan.nodes.values())).values
+    try:
+        found = publish_target(values["pod_publish"], values["pod_publish_link"], values["pod_publish_endpoint"], one.run)
+    except PublishError:
+        return ""
+    return link_between(found.url, page) if found else ""

@@ -8,11 +8,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import threading
 import time
 import typing as t
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -47,11 +49,15 @@ def test_a_healthy_pod_in_slices_is_a_go(pod: Pod) -> None:
     assert set(record["owners"]) == {*(f"leaf{number:02}" for number in range(1, 9)), "spine01", "spine02"}
 
 
-def test_a_fault_in_one_slice_is_its_own(pod: Pod) -> None:
-    ended, record = sliced(pod, simulated_faults="gpu_lost")
+def test_a_fault_in_one_slice_is_its_own(pod: Pod, tmp_path: Path) -> None:
+    ended, record = sliced(pod, simulated_faults="gpu_lost", pod_publish=str(tmp_path / "published"))
     assert ended.rc == 2 and record["verdict"] == "no_go", ended.output
     closed = {group for group, gates in record["gates"].items() if "closed" in gates.values()}
     assert closed == {"rack_01"} and not any("rack_02" in reason for reason in record["reasons"]), record["reasons"]
+    for pages in (tmp_path / "published", pod.runs.parent / "merged"):
+        (page,) = pages.glob("small/*/merge.html")
+        linked = {(page.parent / unquote(link)).resolve() for link in re.findall(r'href="([^"]+report\.html)"', page.read_text(encoding="utf-8"))}
+        assert len(linked) == len(record["slices"]) and all(path.is_file() for path in linked), linked
 
 
 def test_a_slice_that_is_killed_is_no_go_and_the_next_run_is_clean(pod: Pod) -> None:

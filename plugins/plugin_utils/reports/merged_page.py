@@ -3,17 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """``merge.html``: a pod in slices on one page, a line for each run with its gates, and its findings where it is opened.
 
-The page has no program: what a run kept is in the page of that run, which it links.
+The page has no program: what a run kept is in the page of that run, which it links where that page can be reached from it.
 """
 
 from __future__ import annotations
 
-import os
 import typing as t
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
-from urllib.parse import quote
 
 from ..run.documents import Report
 from ..text.folded_reasons import fold_reasons
@@ -30,7 +27,7 @@ STATES = ("closed", "not_reached", "not_run", "not_proved", "open", "out_of_scop
 
 @dataclass(frozen=True)
 class RunLine:
-    """A run as the page has it: link: its own page as seen from this one; gates: of each asked layer, how many are in which state."""
+    """A run as the page has it: link: its own page as seen from this one, empty where it has none; gates: of each asked layer, how many are in which state."""
 
     name: str
     verdict: str
@@ -43,8 +40,8 @@ class RunLine:
     more: int
 
 
-def render_merged_page(record: Document, headline: str, reports: t.Mapping[str, Report], place: Path) -> str:
-    """The page of a merge; record: as ``merge.json`` has it; reports: of its runs by their directory; place: the directory of the page."""
+def render_merged_page(record: Document, headline: str, reports: t.Mapping[str, Report], links: t.Mapping[str, str]) -> str:
+    """The page of a merge; record: as ``merge.json`` has it; reports and links: of its runs by their directory; a run that is not linked has an empty one."""
     style = asset("page.css")
     return template("merged.html.j2").render(
         record=record,
@@ -53,14 +50,14 @@ def render_merged_page(record: Document, headline: str, reports: t.Mapping[str, 
         reasons=fold_reasons(record["reasons"], record["gates"]),
         most=MOST_REASONS,
         layers=list(next(iter(record["gates"].values()), {})),
-        runs=[_line(one, reports[one["run"]], place) for one in record["slices"]],
+        runs=[_line(one, reports[one["run"]], links[one["run"]]) for one in record["slices"]],
         states=STATES,
         policy=f"default-src 'none'; style-src {style[1]}; img-src data:",
         style=style[0],
     )
 
 
-def _line(one: Document, report: Report, place: Path) -> RunLine:
+def _line(one: Document, report: Report, link: str) -> RunLine:
     asked = [layer for layer in report["layers"] if layer["asked"]]
     states = {
         layer["layer"]: Counter(gate["gate"] for gate in layer["groups"].values() if gate["gate"] != "out_of_scope") for layer in asked
@@ -70,7 +67,7 @@ def _line(one: Document, report: Report, place: Path) -> RunLine:
         name=one["run_id"],
         verdict=one["verdict"],
         hosts=one["hosts"],
-        link=quote(os.path.relpath(Path(one["run"]) / "report.html", place)),
+        link=link,
         wrong=one["wrong"],
         gates={layer: {state: number[state] for state in STATES if number[state]} for layer, number in states.items()},
         closed={layer["layer"]: closed for layer in asked if (closed := [group for group, gate in layer["groups"].items() if gate["gate"] == "closed"])},

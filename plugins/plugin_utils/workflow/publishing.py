@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import typing as t
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlsplit, urlunsplit
 
 from ..run.slicing import FILE
 
@@ -73,6 +74,16 @@ def publish_target(publish: str, link: str, endpoint: str, run: Path, files: tup
         "argument 'pod_publish': expected an absolute directory, s3://bucket/prefix or http(s)://host/path without user and query, "
         f"got {_without_user(publish)!r}"
     )
+
+
+def link_between(url: str, page: str) -> str:
+    """An address as a page links it: relative where both are at one place, so that the tree can be copied or served elsewhere."""
+    to, own = urlsplit(url), urlsplit(page)
+    if to[:2] != own[:2]:
+        return url
+    path = os.path.relpath(to.path, Path(own.path).parent)
+    # An address has its own quoting; a directory has none.
+    return urlunsplit(("", "", path if to.scheme in ("http", "https") else quote(path), "", ""))
 
 
 def _part(run: Path) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.publishing import PublishError, not_kept, publish_target
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.publishing import PublishError, link_between, not_kept, publish_target
 
 RUN = Path("/runs/my pod/20260101T000000Z")
 # As a job's container shows it: the image's layers, the runner's directory, and an exposed path.
@@ -70,3 +70,17 @@ def test_slices_that_were_opened_in_one_second_are_published_apart(tmp_path: Pat
     assert [one.url for one in found if one] == [f"https://reports.example.com/mypod/20260101T000000Z-slice_{number}/report.html" for number in (1, 2)]
     alone = publish_target("/srv/reports", "", "", tmp_path / "runs" / "elsewhere" / "mypod" / "20260101T000000Z")
     assert alone is not None and alone.place == "/srv/reports/mypod/20260101T000000Z"
+
+
+@pytest.mark.parametrize(
+    ("url", "page", "link"),
+    [
+        ("/srv/r/my pod/1-slice_1/report.html", "/srv/r/my pod/2/merge.html", "../1-slice_1/report.html"),
+        ("/srv/r/x/my pod/report.html", "/srv/r/merge.html", "x/my%20pod/report.html"),
+        ("https://a.example.com/r/my%20pod/1/report.html", "https://a.example.com/r/my%20pod/2/merge.html", "../1/report.html"),
+        ("https://b.example.com/r/1/report.html", "https://a.example.com/r/2/merge.html", "https://b.example.com/r/1/report.html"),
+        ("s3://one/pod/1/report.html", "s3://one/pod/2/merge.html", "../1/report.html"),
+    ],
+)
+def test_a_page_links_another_by_their_places(url: str, page: str, link: str) -> None:
+    assert link_between(url, page) == link
