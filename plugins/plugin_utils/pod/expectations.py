@@ -27,6 +27,7 @@ PLANNED = {
     "pod_remote_rails": "Rails on other leaves: host, device, address, leaf; on a leaf, what its ECMP routes lead to.",
     "pod_plane_spines": "The spines of a leaf's plane on an InfiniBand pod: those that the wiring plan leads it to, over any number of leaves.",
     "pod_uplinks": "How many cables of a leaf lead to spines.",
+    "pod_ways": "By other leaf, the ports of a leaf that lead to it over the fewest switches: its equal-cost paths.",
     "pod_failover_link": "Of a switch where pod_failover is set, the uplink that the operator shuts: leaf, port, spine, spine_port; empty where there is none.",
     "pod_spine_cables": "Of a spine, the cables of all leaves to all spines: leaf, leaf_port, spine, spine_port, gbit_s (None: pod_link_gbit_s).",
     "pod_pings": "The pings planned from a host: source, target, peer, device, peer_device, cross (over the spines).",

@@ -14,6 +14,7 @@ from .meshes import both_ways, ping_mesh
 from .names import Place, parse_place
 from .types import NearCable, Neighbor, Ping, PodRail, SpineCable
 from .uplink_to_shut import failover_link, failover_pairs
+from .ways import Ways
 
 SHARED = "shared"
 Values = dict[str, t.Any]
@@ -52,6 +53,7 @@ class Plan:
             self.at[cable.b.node].append(cable)
         self._far = {(near.node, near.port): far.node for cable in self.cables for near, far in ((cable.a, cable.b), (cable.b, cable.a))}
         self._behind: dict[str, frozenset[str]] = {}
+        self._ways: Ways | None = None
 
     def behind(self, node: str) -> frozenset[str]:
         """The gate groups that a whole node serves: a host its own, a leaf those of its hosts, a spine those of its leaves."""
@@ -94,6 +96,7 @@ class Plan:
         planned["pod_spine_cables"] = self._spine_cables() if place.role == "spine" else []
         planned["pod_failover_link"] = self.failover_link() if place.kind == "switch" and place.values["pod_failover"] else {}
         planned["pod_remote_rails"] = self._remote_rails(node) if place.role == "leaf" else []
+        planned["pod_ways"] = self.ways(node) if place.role == "leaf" else {}
         return planned
 
     def near(self, node: str, cable: Cable) -> NearCable:
@@ -127,6 +130,14 @@ class Plan:
             for end, near in cables
             if near["peer_role"] == "spine"
         ]
+
+    def ways(self, switch: str) -> dict[str, list[str]]:
+        """By leaf the ports of a switch over which the fewest switches lead to it; see ``ways.py``."""
+        if self._ways is None:
+            ends = {name: [cable.seen_from(name) for cable in self.at[name]] for name, node in self.nodes.items() if node.kind == "switch"}
+            links = {name: [(far.node, near.port) for near, far in its if far.node in ends] for name, its in ends.items()}
+            self._ways = Ways(links, [name for name in ends if self.nodes[name].role == "leaf"])
+        return self._ways.from_switch(switch)
 
     def failover_link(self) -> Values:
         """The uplink that is shut under load where ``pod_failover`` asks for it, or an empty mapping; see ``uplink_to_shut.py``."""

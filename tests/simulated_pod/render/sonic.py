@@ -202,7 +202,7 @@ def kernel_routes(switch: Switch) -> str:
         ways = [{"gateway": one.next_hop, "dev": one.port, "weight": 1, "flags": []} for one in hops]
         several = {"nexthops": ways} if len(ways) > 1 else {"gateway": hops[0].next_hop, "dev": hops[0].port}
         if prefix not in switch.lost_of_kernel:
-            rows.append({"dst": prefix, **several, "protocol": "bgp", "metric": 20, "flags": []})
+            rows.append({"dst": "default" if prefix == "0.0.0.0/0" else prefix, **several, "protocol": "bgp", "metric": 20, "flags": []})
     docker = [{"dst": "240.127.1.0/24", "dev": "docker0", "protocol": "kernel", "scope": "link", "flags": ["linkdown"]}]
     return json.dumps([*([] if switch.ipv6 else docker), *rows]) + "\n"
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotApplicable
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.routing import capacity
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.routing import capacity, ecmp
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.routing import paths as routing
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.routing.sessions import bgp_established, bgp_settled
 
@@ -168,88 +168,154 @@ def route(prefix, hops, installed=True, vrf=None, selected=True):
 
 
 FOUR = route("10.52.0.0/24", (1, 2, 3, 4))
+UP = ["swp1", "swp2", "swp3", "swp4"]
+WAYS = {"leaf02": UP, "leaf03": UP}
 
 
-def ecmp(rows, rails=RAILS, role="leaf", topology="rail_optimised"):
-    return summary(routing.ecmp_paths(rows, role, topology, 4, rails, "ipv4", []))
+def judged_paths(rows, rails=RAILS, role="leaf", topology="rail_optimised"):
+    return summary(ecmp.ecmp_paths(rows, role, topology, WAYS, rails, "ipv4", []))
 
 
 def test_a_session_without_routes_is_why_a_next_hop_is_missing():
     three = route("10.52.0.0/24", (1, 3, 4))
     received = [{**session(number), "prefixes_received": 0 if number == 2 else 8} for number in (1, 2, 3, 4)]
     neighbors = [uplink(number) for number in (1, 2, 3, 4)]
-    (found,) = routing.ecmp_paths(three, "leaf", "rail_optimised", 4, RAILS, "ipv4", neighbors, received)
+    (found,) = ecmp.ecmp_paths(three, "leaf", "rail_optimised", WAYS, RAILS, "ipv4", neighbors, received)
     assert "spine02 is Established and brings no route" in found.actual and "policy" in found.cause and "policy" in found.fix
     for rows in ([{**one, "prefixes_received": None} for one in received], [{**one, "prefixes_received": 0} for one in received], None):
-        (bare,) = routing.ecmp_paths(three, "leaf", "rail_optimised", 4, RAILS, "ipv4", neighbors, rows)
-        assert bare.cause is None and bare.actual == "3 next hops in the forwarding table"
+        (bare,) = ecmp.ecmp_paths(three, "leaf", "rail_optimised", WAYS, RAILS, "ipv4", neighbors, rows)
+        assert bare.cause is None and bare.actual == "3 next hops in the forwarding table, none over swp2 (to spine02)"
 
 
 def test_four_paths():
-    assert ecmp(FOUR) == []
-    assert ecmp([*FOUR, *route("0.0.0.0/0", (1,)), *route("10.0.0.0/8", (1,)), *route("2001:db8::/32", (1,))]) == []
-    assert ecmp(route("10.52.0.0/24", (1, 2, 3, 4), installed=None)) == []
+    assert judged_paths(FOUR) == []
+    assert judged_paths([*FOUR, *route("0.0.0.0/0", (1,)), *route("10.0.0.0/8", (1,)), *route("2001:db8::/32", (1,))]) == []
+    assert judged_paths(route("10.52.0.0/24", (1, 2, 3, 4), installed=None)) == []
     # Unnumbered next hops may have one link-local address on every port.
-    assert ecmp([{**row, "next_hop": "fe80::1"} for row in FOUR]) == []
+    assert judged_paths([{**row, "next_hop": "fe80::1"} for row in FOUR]) == []
 
 
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        (route("10.52.0.0/24", (1,)), "10.52.0.0/24: expected 4 next hops to gpu01 mlx5_3 and 1 more, got 1 next hop in the forwarding table"),
-        (route("10.52.0.0/24", (1, 2), None), "10.52.0.0/24: expected 4 next hops to gpu01 mlx5_3 and 1 more, got 2 next hops in the RIB"),
+        (
+            route("10.52.0.0/24", (1,)),
+            "10.52.0.0/24: expected 4 next hops to gpu01 mlx5_3 and 1 more, got 1 next hop in the forwarding table, none over swp2, swp3, swp4",
+        ),
+        (
+            route("10.52.0.0/24", (1, 2), None),
+            "10.52.0.0/24: expected 4 next hops to gpu01 mlx5_3 and 1 more, got 2 next hops in the RIB, none over swp3, swp4",
+        ),
         (
             [*FOUR[:3], {**FOUR[3], "installed": False}],
-            "10.52.0.0/24: expected 4 next hops to gpu01 mlx5_3 and 1 more, got 3 next hops in the forwarding table",
+            "10.52.0.0/24: expected 4 next hops to gpu01 mlx5_3 and 1 more, got 3 next hops in the forwarding table, none over swp4",
         ),
         ([], "rails of leaf02: expected 4 next hops to gpu01 mlx5_3 (10.52.0.1) and 1 more, got no route"),
-        (route("0.0.0.0/0", (1, 2, 3, 4)), "rails of leaf02: expected 4 next hops to gpu01 mlx5_3 (10.52.0.1) and 1 more, got no route"),
+        # A default route over no uplink is that of the management network.
+        (
+            [{**row, "interface": "eth0", "next_hop": "192.0.2.1"} for row in route("0.0.0.0/0", (1,))],
+            "rails of leaf02: expected 4 next hops to gpu01 mlx5_3 (10.52.0.1) and 1 more, got no route",
+        ),
         # Paths of another VRF are no paths of this one.
         (
             [*route("10.52.0.0/24", (1,), vrf="default"), *route("10.52.0.0/16", (2, 3, 4), vrf="mgmt")],
-            "10.52.0.0/24: expected 4 next hops to gpu01 mlx5_3 and 1 more, got 1 next hop in the forwarding table",
+            "10.52.0.0/24: expected 4 next hops to gpu01 mlx5_3 and 1 more, got 1 next hop in the forwarding table, none over swp2, swp3, swp4",
         ),
     ],
 )
 def test_fewer_paths(rows, words):
-    assert ecmp(rows) == [(words, None)]
+    assert judged_paths(rows) == [(words, None)]
+
+
+def routes_found(rows, rails=RAILS, ways=None, neighbors=()):
+    return list(ecmp.ecmp_paths(rows, "leaf", "rail_optimised", ways or WAYS, rails, "ipv4", list(neighbors)))
+
+
+def test_a_default_route_that_is_wide_enough_reaches_the_rails():
+    assert routes_found(route("0.0.0.0/0", (1, 2, 3, 4))) == []
+    # Beside that of the management network, which is in a VRF of its own or goes over no uplink.
+    mgmt = [{**row, "interface": "mgmt0", "next_hop": "192.0.2.1"} for row in route("0.0.0.0/0", (1,), vrf="management")]
+    assert routes_found([*route("0.0.0.0/0", (1, 2, 3, 4), vrf="default"), *mgmt]) == []
+    # Over the uplinks' subinterfaces, and where only the next hops' addresses lead to the uplinks.
+    assert routes_found([{**row, "interface": f"{row['interface']}.100"} for row in route("0.0.0.0/0", (1, 2, 3, 4))]) == []
+    neighbors = [uplink(number) for number in (1, 2, 3, 4)]
+    assert routes_found([{**row, "interface": None} for row in route("0.0.0.0/0", (1, 2, 3, 4))], neighbors=neighbors) == []
+
+
+def test_a_default_route_that_is_too_narrow():
+    (found,) = routes_found(route("0.0.0.0/0", (1, 2, 4)), neighbors=[uplink(number) for number in (1, 2, 3, 4)])
+    wanted = "0.0.0.0/0: expected 4 next hops to gpu01 mlx5_3 and 1 more, got 3 next hops in the forwarding table, none over swp3 (to spine03)"
+    assert str(found) == wanted and "default route" in found.cause and "default-originate" in found.fix
+    # One more that leaves by another port is no path to the rails.
+    mgmt = [{**row, "interface": "eth0", "next_hop": "192.0.2.1"} for row in route("0.0.0.0/0", (9,))]
+    (found,) = routes_found([*route("0.0.0.0/0", (1, 2, 4)), *mgmt])
+    assert found.actual.startswith("3 next hops")
+    # Of a leaf whose other rails have a route of their own, a rail under the default is no rail off the plan.
+    (found,) = routes_found([*route("10.52.0.1/32", (1, 2, 3, 4)), *route("0.0.0.0/0", (1,))])
+    assert found.where == "0.0.0.0/0"
+
+
+def test_an_aggregate_that_is_too_narrow_or_discards():
+    rails = [*RAILS, {**RAILS[0], "host": "gpu03", "address": "10.53.0.3", "leaf": "leaf03"}]
+    assert routes_found(route("10.48.0.0/12", (1, 2, 3, 4)), rails) == []
+    (found,) = routes_found([*route("10.48.0.0/12", (1, 2)), *route("0.0.0.0/0", (1, 2, 3, 4))], rails)
+    assert found.where == "10.48.0.0/12" and "aggregate" in found.cause
+    discard = [{**row, "next_hop": None, "interface": "Null0"} for row in route("10.48.0.0/12", (1,))]
+    for rows in (discard, [{**discard[0], "interface": None}]):
+        (found,) = routes_found([*rows, *route("0.0.0.0/0", (1, 2, 3, 4))], rails)
+        assert found.actual == "0 next hops in the forwarding table" and "discards" in found.cause
+
+
+def test_a_leaf_that_has_fewer_ways_by_plan_needs_fewer_next_hops():
+    rails = [*RAILS, {**RAILS[0], "host": "gpu03", "address": "10.53.0.3", "leaf": "leaf03"}]
+    ways = {"leaf02": UP, "leaf03": UP[:2]}
+    assert routes_found([*FOUR, *route("10.53.0.0/24", (1, 2))], rails, ways) == []
+    # An aggregate takes all ways of those that it leads to; a leaf of another plane is not asked for.
+    assert routes_found(route("10.48.0.0/12", (1, 2, 3, 4)), rails, ways) == []
+    assert routes_found(FOUR, rails, {"leaf02": UP}) == []
+    with pytest.raises(CannotTell, match="leads from this leaf to no other leaf"):
+        routes_found(FOUR, rails, {"leaf04": UP})
 
 
 def test_paths_of_ipv6():
     rails = [{**RAILS[0], "address": "fd00:52::1"}]
     four = [{**row, "next_hop": "fe80::1"} for row in route("fd00:52::/64", (1, 2, 3, 4))]
-    others = [*FOUR, *route("::/0", (1,)), *route("fe80::/64", (1,))]
+    others = [*FOUR, *({**row, "interface": "eth0"} for row in route("::/0", (1,))), *route("fe80::/64", (1,))]
 
     def judged(rows):
-        return summary(routing.ecmp_paths(rows, "leaf", "rail_optimised", 4, rails, "ipv6", []))
+        return summary(ecmp.ecmp_paths(rows, "leaf", "rail_optimised", WAYS, rails, "ipv6", []))
 
     assert judged([*four, *others]) == []
-    assert judged([*four[:3], *others]) == [("fd00:52::/64: expected 4 next hops to gpu01 mlx5_3, got 3 next hops in the forwarding table", None)]
+    assert judged([*four[:3], *others]) == [
+        ("fd00:52::/64: expected 4 next hops to gpu01 mlx5_3, got 3 next hops in the forwarding table, none over swp4", None)
+    ]
     assert judged(others) == [("rails of leaf02: expected 4 next hops to gpu01 mlx5_3 (fd00:52::1), got no route", None)]
 
 
 def test_a_rail_off_the_plan_is_no_want_of_paths():
     odd = {**RAILS[1], "address": "10.99.0.2"}
-    (found,) = routing.ecmp_paths(FOUR, "leaf", "rail_optimised", 4, [RAILS[0], odd], "ipv4", [])
+    (found,) = ecmp.ecmp_paths(FOUR, "leaf", "rail_optimised", WAYS, [RAILS[0], odd], "ipv4", [])
     got = "no route; other rails of leaf02 are reached by 10.52.0.0/24"
     assert str(found) == f"gpu02 mlx5_3 (10.99.0.2): expected an address in a prefix that its leaf announces, got {got}"
     assert "off the address plan" in found.cause and "pod_rails" in found.fix
-    (silent,) = routing.ecmp_paths(FOUR, "leaf", "rail_optimised", 4, [RAILS[0], {**odd, "leaf": "leaf03"}], "ipv4", [])
+    (silent,) = ecmp.ecmp_paths(FOUR, "leaf", "rail_optimised", WAYS, [RAILS[0], {**odd, "leaf": "leaf03"}], "ipv4", [])
     assert silent.cause.startswith("leaf03 does not announce")
 
 
 def test_one_host_of_two_by_its_longest_prefix():
-    assert ecmp([*FOUR, *route("10.52.0.2/32", (1,))]) == [("10.52.0.2/32: expected 4 next hops to gpu02 mlx5_3, got 1 next hop in the forwarding table", None)]
+    assert judged_paths([*FOUR, *route("10.52.0.2/32", (1,))]) == [
+        ("10.52.0.2/32: expected 4 next hops to gpu02 mlx5_3, got 1 next hop in the forwarding table, none over swp2, swp3, swp4", None)
+    ]
     same = [*route("10.52.0.0/24", (1, 2), vrf="a"), *route("10.52.0.0/24", (3, 4), vrf="b")]
-    assert len(ecmp(same)) == 2
+    assert len(judged_paths(same)) == 2
 
 
 def test_paths_that_do_not_apply_or_are_not_planned():
     for role, topology in (("spine", "rail_optimised"), ("leaf", "rail_only")):
         with pytest.raises(NotApplicable):
-            ecmp(FOUR, role=role, topology=topology)
+            judged_paths(FOUR, role=role, topology=topology)
     with pytest.raises(CannotTell, match="has an address"):
-        ecmp(FOUR, rails=[])
+        judged_paths(FOUR, rails=[])
 
 
 PAIR = {"source": "10.51.0.1", "target": "10.51.0.2", "device": "mlx5_0", "peer": "gpu02", "peer_device": "mlx5_0", "cross": False}

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Layer 2, routing: equal-cost paths and reachability of every rail."""
+"""Layer 2, routing: what the kernel forwards by, and reachability of every rail."""
 
 from __future__ import annotations
 
@@ -9,128 +9,16 @@ import statistics
 import typing as t
 from collections import Counter
 
-from ...pod.addressing import DEFAULT_ROUTES, VERSION, WHOLE_LENGTH
-from ...pod.names import Rows, by_port, port_name
-from ...pod.types import NearCable, Neighbor, PodRail, Rail
+from ...pod.addressing import DEFAULT_ROUTES, WHOLE_LENGTH
+from ...pod.names import Rows, by_port
+from ...pod.types import NearCable, Rail
 from .. import PAIR, CannotTell, Finding, NotApplicable, check
 from .._once import Peers, once_for_all_nodes
 from .._planned import cables_of
-from .sessions import BY_BGP, WITH_SPINES
+from .sessions import BY_BGP
 
-try:
-    import netaddr
-
-    HAS_NETADDR = True
-except ImportError:
-    HAS_NETADDR = False
-
-OFF_PLAN = "The leaf announces its other rails and not this one: its port to it is down (layer 1), or the rail's address in pod_rails is off the address plan."
-OFF_PLAN_FIX = "Look at the leaf's port to this rail; then correct the rail's address in pod_rails and on the host (see address_plan), or announce its prefix."
-NOT_ANNOUNCED = "{leaf} does not announce the prefix of its rails, or its announcement is filtered on the way or lost with its sessions."
-NOT_ANNOUNCED_FIX = "Look at bgp_established of that leaf, then at its network statements, its rail ports and the filters of the spines."
 # Without a routing protocol the paths of the rails themselves are what is left to prove.
 WITHOUT_PROTOCOL = ("pod_underlay", ("none",))
-
-
-FILTERED = (
-    "{peers} announces nothing over an Established session: a policy filters all routes at one end, or none is set where the software wants one (RFC 8212), "
-    "or the address family is not activated."
-)
-FILTERED_FIX = (
-    "Compare the route maps and prefix lists of both ends with those of a session that brings routes; on FRR and SONiC set a policy in and out, or "
-    "no bgp ebgp-requires-policy."
-)
-
-
-def without_routes(rows: Rows, neighbors: list[Neighbor]) -> list[str]:
-    """The planned neighbors whose session is Established and brings no route, where others bring some."""
-    received = {port_name(row["neighbor"]): row["prefixes_received"] for row in rows if row["state"] == "Established"}
-    given = {one["peer"]: received.get(port_name(one["port"]), received.get(str(one["address"]))) for one in neighbors}
-    return sorted(peer for peer, number in given.items() if number == 0) if any(given.values()) else []
-
-
-@check(
-    cause="maximum-paths (or its as-path relax option) is missing on the leaf, or an uplink's session is down.",
-    fix="Set maximum-paths to at least the number of uplinks and bestpath as-path multipath-relax, then look at the sessions of the missing next hops.",
-    fabric="roce",
-    required=WITH_SPINES,
-    when=BY_BGP,
-)
-def ecmp_paths(
-    ecmp_routes: Rows, pod_role: str, pod_topology: str, pod_uplinks: int, pod_remote_rails: list[PodRail], pod_address_family: str,
-    pod_neighbors: list[Neighbor], bgp_summary: Rows | None = None,
-) -> t.Iterator[Finding]:  # fmt: skip
-    """Each remote rail is reached over as many next hops as the leaf has uplinks."""
-    if pod_role != "leaf" or pod_topology == "rail_only":
-        raise NotApplicable("only a leaf below spines has uplinks")
-    if not pod_remote_rails:
-        raise CannotTell("no rail on another leaf has an address in pod_rails")
-    if not HAS_NETADDR:
-        raise CannotTell("the Python package netaddr is needed on the controller")
-    routes = _by_prefix(ecmp_routes, pod_address_family)
-    found: dict[tuple[str, str], list[str]] = {}
-    of_leaf: dict[str, set[str]] = {}
-    without: list[PodRail] = []
-    for rail in pod_remote_rails:
-        keys = _longest(routes, netaddr.IPAddress(rail["address"]), WHOLE_LENGTH[pod_address_family])
-        without += [] if keys else [rail]
-        of_leaf.setdefault(rail["leaf"], set()).update(prefix for _vrf, prefix in keys)
-        for key in keys:
-            found.setdefault(key, []).append(f"{rail['host']} {rail['device']}")
-    yield from _no_routes(without, of_leaf, pod_uplinks)
-    silent = without_routes(bgp_summary or [], pod_neighbors)
-    words = f"; the session with {', '.join(silent)} is Established and brings no route" if silent else ""
-    own = (FILTERED.format(peers=", ".join(silent)), FILTERED_FIX) if silent else (None, None)
-    for (vrf, prefix), rails in found.items():
-        whose = rails[0] + (f" and {len(rails) - 1} more" if len(rails) > 1 else "")
-        hops, table = _next_hops([row for row in ecmp_routes if (row["vrf"] or "", row["prefix"]) == (vrf, prefix)])
-        if hops != pod_uplinks:
-            got = f"{hops} next hop{'' if hops == 1 else 's'} in the {table}{words}"
-            yield Finding(prefix, f"{pod_uplinks} next hops to {whose}", got, cause=own[0], fix=own[1])
-
-
-def _no_routes(rails: list[PodRail], of_leaf: t.Mapping[str, set[str]], uplinks: int) -> t.Iterator[Finding]:
-    """Rails that no route leads to: those whose leaf's other rails are reached have an address off the plan, else the leaf announces nothing.
-
-    of_leaf: the prefixes by which rails of each leaf are reached.
-    """
-    leaves: dict[str, list[str]] = {}
-    for rail in rails:
-        if prefixes := of_leaf.get(rail["leaf"]):
-            got = f"no route; other rails of {rail['leaf']} are reached by {', '.join(sorted(prefixes)[:3])}"
-            where = f"{rail['host']} {rail['device']} ({rail['address']})"
-            yield Finding(where, "an address in a prefix that its leaf announces", got, cause=OFF_PLAN, fix=OFF_PLAN_FIX)
-        else:
-            leaves.setdefault(rail["leaf"], []).append(f"{rail['host']} {rail['device']} ({rail['address']})")
-    for leaf, names in leaves.items():
-        whose = names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
-        yield Finding(f"rails of {leaf}", f"{uplinks} next hops to {whose}", "no route", cause=NOT_ANNOUNCED.format(leaf=leaf), fix=NOT_ANNOUNCED_FIX)
-
-
-def _by_prefix(rows: Rows, family: str) -> dict[int, dict[int, set[tuple[str, str]]]]:
-    """The routes of a family by prefix length and network number; the default route is none, since it proves no path to a rail."""
-    routes: dict[int, dict[int, set[tuple[str, str]]]] = {}
-    for key in {(row["vrf"] or "", row["prefix"]) for row in rows}:
-        network = netaddr.IPNetwork(key[1])
-        if network.version == VERSION[family] and network.prefixlen:
-            routes.setdefault(network.prefixlen, {}).setdefault(int(network.network) >> WHOLE_LENGTH[family] - network.prefixlen, set()).add(key)
-    return routes
-
-
-def _longest(routes: dict[int, dict[int, set[tuple[str, str]]]], address: t.Any, whole: int) -> list[tuple[str, str]]:
-    """The longest prefix that holds an address of so many bits, once for each VRF that has it; none where there is no route."""
-    for length in sorted(routes, reverse=True):
-        if int(address) >> whole - length in routes[length]:
-            return sorted(routes[length][int(address) >> whole - length])
-    return []
-
-
-def _next_hops(rows: Rows) -> tuple[int, str]:
-    """Distinct next hops, in the forwarding table where the platform shows it, else in the RIB."""
-    if any(row["installed"] is not None for row in rows):
-        return len({(row["next_hop"], row["interface"]) for row in rows if row["installed"]}), "forwarding table"
-    chosen = [row for row in rows if row["selected"] is not False]
-    return len({(row["next_hop"], row["interface"]) for row in chosen}), "RIB"
 
 
 @check(

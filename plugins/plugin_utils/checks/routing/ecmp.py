@@ -1,0 +1,153 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Layer 2, routing: the equal-cost paths of a leaf to the rails of others, by a route of their own, an aggregate or the default route."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...pod.names import Rows, port_name
+from ...pod.types import Neighbor, PodRail
+from .. import CannotTell, Finding, NotApplicable, check
+from ._routes import HAS_NETADDR, Hop, Key, RouteTable
+from .sessions import BY_BGP, WITH_SPINES
+
+OFF_PLAN = "The leaf announces its other rails and not this one: its port to it is down (layer 1), or the rail's address in pod_rails is off the address plan."
+OFF_PLAN_FIX = "Look at the leaf's port to this rail; then correct the rail's address in pod_rails and on the host (see address_plan), or announce its prefix."
+NOT_ANNOUNCED = "{leaf} does not announce the prefix of its rails, or its announcement is filtered on the way or lost with its sessions."
+NOT_ANNOUNCED_FIX = "Look at bgp_established of that leaf, then at its network statements, its rail ports and the filters of the spines."
+NO_WAY_UP = (
+    "This leaf has no route at all to the rails of other leaves: it learns neither their prefixes nor an aggregate or a default route over its uplinks "
+    "(its sessions, a filter, or an address family that is not activated)."
+)
+NO_WAY_UP_FIX = "Look at bgp_established of this leaf, then at what each spine announces to it; a default route that leaves by the management port is no help."
+FILTERED = (
+    "{peers} announces nothing over an Established session: a policy filters all routes at one end, or none is set where the software wants one (RFC 8212), "
+    "or the address family is not activated."
+)
+FILTERED_FIX = (
+    "Compare the route maps and prefix lists of both ends with those of a session that brings routes; on FRR and SONiC set a policy in and out, or "
+    "no bgp ebgp-requires-policy."
+)
+NARROW_DEFAULT = (
+    "The rails are reached by the default route, and fewer spines announce it to this leaf than it has uplinks: one does not originate it (default-originate), "
+    "its session is down or filtered, maximum-paths is too small, or a static one names fewer next hops."
+)
+NARROW_DEFAULT_FIX = "Compare what each spine announces (show ip bgp neighbors ADDRESS advertised-routes) and set default-originate or maximum-paths alike."
+NARROW_AGGREGATE = (
+    "These rails are reached by an aggregate, and fewer spines announce it than the leaf has uplinks: one lacks aggregate-address or a route that it is made "
+    "of, its session is down or filtered, or maximum-paths is too small."
+)
+NARROW_AGGREGATE_FIX = "Compare the aggregates of the spines and what each announces to this leaf, then its sessions and maximum-paths."
+DISCARDED = "The longest prefix that holds these rails discards packets (Null0): an aggregate or a static route of this leaf, without the routes below it."
+DISCARDED_FIX = "Take the discard route off this leaf, or have the prefixes of the rails below it announced to it again."
+
+
+def without_routes(rows: Rows, neighbors: list[Neighbor]) -> list[str]:
+    """The planned neighbors whose session is Established and brings no route, where others bring some."""
+    received = {port_name(row["neighbor"]): row["prefixes_received"] for row in rows if row["state"] == "Established"}
+    given = {one["peer"]: received.get(port_name(one["port"]), received.get(str(one["address"]))) for one in neighbors}
+    return sorted(peer for peer, number in given.items() if number == 0) if any(given.values()) else []
+
+
+@check(
+    cause="maximum-paths (or its as-path relax option) is missing on the leaf, or an uplink's session is down.",
+    fix="Set maximum-paths to at least the number of uplinks and bestpath as-path multipath-relax, then look at the sessions of the missing next hops.",
+    fabric="roce",
+    required=WITH_SPINES,
+    when=BY_BGP,
+)
+def ecmp_paths(
+    ecmp_routes: Rows, pod_role: str, pod_topology: str, pod_ways: dict[str, list[str]], pod_remote_rails: list[PodRail], pod_address_family: str,
+    pod_neighbors: list[Neighbor], bgp_summary: Rows | None = None,
+) -> t.Iterator[Finding]:  # fmt: skip
+    """Each remote rail is reached over all uplinks that lead to it, by its own prefix, an aggregate or the default route."""
+    if pod_role != "leaf" or pod_topology == "rail_only":
+        raise NotApplicable("only a leaf below spines has uplinks")
+    if not pod_remote_rails:
+        raise CannotTell("no rail on another leaf has an address in pod_rails")
+    reached = [rail for rail in pod_remote_rails if rail["leaf"] in pod_ways]
+    if not reached:
+        raise CannotTell("the wiring plan leads from this leaf to no other leaf with rails")
+    if not HAS_NETADDR:
+        raise CannotTell("the Python package netaddr is needed on the controller")
+    table = RouteTable(ecmp_routes, pod_address_family, pod_neighbors, {port for ports in pod_ways.values() for port in ports})
+    found: dict[Key, list[PodRail]] = {}
+    of_leaf: dict[str, set[str]] = {}
+    without: list[PodRail] = []
+    for rail in reached:
+        keys = table.longest(rail["address"])
+        without += [] if keys else [rail]
+        of_leaf.setdefault(rail["leaf"], set()).update(prefix for _vrf, prefix in keys if prefix != table.default)
+        for key in keys:
+            found.setdefault(key, []).append(rail)
+    yield from _no_routes(without, of_leaf, pod_ways, (NO_WAY_UP, NO_WAY_UP_FIX) if not found else None)
+    silent = without_routes(bgp_summary or [], pod_neighbors)
+    for key, rails in found.items():
+        if narrow := _narrow(table, key, rails, pod_ways, pod_neighbors, silent):
+            yield narrow
+
+
+def _narrow(
+    table: RouteTable, key: Key, rails: list[PodRail], ways: t.Mapping[str, list[str]], neighbors: list[Neighbor], silent: list[str]
+) -> Finding | None:  # fmt: skip
+    """The finding of a route that has another number of next hops than ports lead to its rails.
+
+    silent: the neighbors whose session brings no route.
+    """
+    wanted = dict.fromkeys(port for leaf in dict.fromkeys(rail["leaf"] for rail in rails) for port in ways[leaf])
+    hops, shown = table.next_hops(key)
+    if len(hops) == len(wanted):
+        return None
+    whose = f"{rails[0]['host']} {rails[0]['device']}" + (f" and {len(rails) - 1} more" if len(rails) > 1 else "")
+    got = f"{len(hops)} next hop{'' if len(hops) == 1 else 's'} in the {shown}{_unused(hops, wanted, neighbors)}"
+    got += f"; the session with {', '.join(silent)} is Established and brings no route" if silent else ""
+    cause, fix = _why_narrow(table, key, rails, silent)
+    return Finding(key[1], f"{len(wanted)} next hops to {whose}", got, cause=cause, fix=fix)
+
+
+def _why_narrow(table: RouteTable, key: Key, rails: list[PodRail], silent: list[str]) -> tuple[str | None, str | None]:
+    """Cause and fix of a route that is too narrow, where its kind says more than the check's own."""
+    if silent:
+        return FILTERED.format(peers=", ".join(silent)), FILTERED_FIX
+    if table.discards(key):
+        return DISCARDED, DISCARDED_FIX
+    if key[1] == table.default:
+        return NARROW_DEFAULT, NARROW_DEFAULT_FIX
+    if len({rail["leaf"] for rail in rails}) > 1:
+        return NARROW_AGGREGATE, NARROW_AGGREGATE_FIX
+    return None, None
+
+
+def _unused(hops: set[Hop], wanted: t.Iterable[str], neighbors: list[Neighbor]) -> str:
+    """The ports that lead to the rails and that no next hop goes over, in words; nothing where a next hop goes over an interface that is none of them."""
+    used = {port_name(interface or "") for _address, interface in hops}
+    ports = {port_name(port): port for port in wanted}
+    if not used or not used <= set(ports):
+        return ""
+    peers = {one["port"]: one["peer"] for one in neighbors}
+    names = [f"{port} (to {peers[port]})" if port in peers else port for name, port in ports.items() if name not in used]
+    return f", none over {', '.join(names[:3])}" + (f" and {len(names) - 3} more" if len(names) > 3 else "") if names else ""
+
+
+def _no_routes(
+    rails: list[PodRail], of_leaf: t.Mapping[str, set[str]], ways: t.Mapping[str, list[str]], of_none: tuple[str, str] | None
+) -> t.Iterator[Finding]:  # fmt: skip
+    """Rails that no route leads to: those whose leaf's other rails are reached have an address off the plan, else the leaf announces nothing.
+
+    of_leaf: the prefixes by which rails of each leaf are reached; of_none: cause and fix where no rail of any leaf is reached, and there are several leaves.
+    """
+    of_none = of_none if len({rail["leaf"] for rail in rails}) > 1 else None
+    leaves: dict[str, list[str]] = {}
+    for rail in rails:
+        if prefixes := of_leaf.get(rail["leaf"]):
+            got = f"no route; other rails of {rail['leaf']} are reached by {', '.join(sorted(prefixes)[:3])}"
+            where = f"{rail['host']} {rail['device']} ({rail['address']})"
+            yield Finding(where, "an address in a prefix that its leaf announces", got, cause=OFF_PLAN, fix=OFF_PLAN_FIX)
+        else:
+            leaves.setdefault(rail["leaf"], []).append(f"{rail['host']} {rail['device']} ({rail['address']})")
+    for leaf, names in leaves.items():
+        whose = names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
+        cause, fix = of_none or (NOT_ANNOUNCED.format(leaf=leaf), NOT_ANNOUNCED_FIX)
+        yield Finding(f"rails of {leaf}", f"{len(ways[leaf])} next hops to {whose}", "no route", cause=cause, fix=fix)
