@@ -232,6 +232,15 @@ def test_what_the_server_refuses_fails_the_set_up() -> None:
         awx.end()
 
 
+def test_a_pod_that_cannot_be_cut_into_slices_leaves_no_half_of_a_set_up() -> None:
+    awx = Awx()
+    try:
+        response = play(awx, awx_slices=3)
+        assert response.returncode != 0 and "run the set-up with -i inventories/mypod" in response.stdout and awx.changes == []
+    finally:
+        awx.end()
+
+
 def test_the_schedule_and_the_arguments_are_documented() -> None:
     specified = yaml.safe_load((ROOT / "roles/awx/meta/argument_specs.yml").read_text())["argument_specs"]["main"]["options"]
     assert set(specified) == set(yaml.safe_load((ROOT / "roles/awx/defaults/main.yml").read_text()))
