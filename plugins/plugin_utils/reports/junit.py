@@ -15,6 +15,7 @@ from ..run.provenance import origin_lines
 from ..text.control_characters import SHOWN, printable
 from ..text.folded_reasons import fold_reasons
 from .conditions import proved_in_words, verdict_with_conditions
+from .documentation import CheckLinks
 from .measured import in_words
 
 MOST = 12
@@ -27,8 +28,11 @@ def clean(text: t.Any) -> str:
     return ILLEGAL.sub(SHOWN, printable(text))
 
 
-def render_junit(report: Report) -> str:
-    """The report as JUnit XML; unknown is an error, fail a failure, and a gate that was not reached an error."""
+def render_junit(report: Report, links: CheckLinks | None = None) -> str:
+    """The report as JUnit XML; unknown is an error, fail a failure, and a gate that was not reached an error.
+
+    links: where checks are documented, a property of each case that is not passed.
+    """
     suites = ET.Element("testsuites", name=clean(report["pod"]))
     words = verdict_with_conditions(report["verdict"].upper().replace("_", " "), report["stands_on"])
     suite = verdict_suite(suites, f"{words}: pod {report['pod']}, {proved_in_words(report)}", report["verdict"], report["reasons"])
@@ -44,7 +48,7 @@ def render_junit(report: Report) -> str:
         suite = ET.SubElement(suites, "testsuite", name=layer["layer"])
         for record in report["verdicts"]:
             if record["layer"] == layer["layer"]:
-                _case(suite, record)
+                _case(suite, record, links)
         for group, gate in layer["groups"].items():
             case = ET.SubElement(suite, "testcase", classname=layer["layer"], name=clean(f"gate of {group}"))
             if gate["gate"] not in ("open", "out_of_scope"):
@@ -73,9 +77,11 @@ def text_of(suites: ET.Element) -> str:
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(suites, encoding="unicode") + "\n"
 
 
-def _case(suite: ET.Element, record: VerdictRecord) -> None:
+def _case(suite: ET.Element, record: VerdictRecord, links: CheckLinks | None) -> None:
     case = ET.SubElement(suite, "testcase", classname=record["layer"], name=clean(f"{record['check']} {record['host'] or record['group']}"))
     kind = {"fail": "failure", "unknown": "error", "skip": "skipped"}.get(record["verdict"])
+    if links and record["verdict"] in ("fail", "unknown", "warn"):
+        ET.SubElement(ET.SubElement(case, "properties"), "property", name="documentation", value=links.of(record["check"]))
     words = "; ".join(f"{one['where']}: expected {one['expected']}, got {one['actual']}" for one in record["findings"]) or record["words"]
     if kind is not None:
         ET.SubElement(case, kind, message=clean(words))

@@ -15,6 +15,7 @@ from ..text.counting import counted
 from ..text.folded_reasons import fold_reasons
 from .conditions import change_in_words, proved_in_words, unused_in_words, verdict_with_conditions
 from .document import gate_rows
+from .documentation import CheckLinks
 from .grouping import Entry, entries
 from .measured import in_words
 from .table import MOST_EXPLAINING
@@ -29,8 +30,8 @@ def escaped(text: t.Any) -> str:
     return SPECIAL.sub(r"\\\1", " ".join(printable(text).split()))
 
 
-def render_markdown(report: Report) -> str:
-    """The report as Markdown."""
+def render_markdown(report: Report, links: CheckLinks | None = None) -> str:
+    """The report as Markdown; links: where its checks are documented, which ends it for those with findings."""
     groups = list(report["layers"][0]["groups"])
     lines = [*_head(report, fold_reasons(report["reasons"], groups)), *_gates(groups, gate_rows(report))]
     for title, severities in (("Findings", ("fail", "unknown")), ("Warnings", ("warn",))):
@@ -52,6 +53,9 @@ def render_markdown(report: Report) -> str:
     changed = report["changed_expectations"]
     lines += ["", "## Expectations other than the defaults", ""] if changed else []
     lines += [f"- {escaped(change_in_words(name, one))}" for name, one in changed.items()]
+    checks = list(dict.fromkeys(check for entry in entries(report, ("fail", "unknown", "warn")) for check in entry.checks)) if links else []
+    lines += ["", "## Documentation of these checks", ""] if checks else []
+    lines += [f"- {check}: <{links.of(check)}>" for check in checks if links]
     return "\n".join(lines) + "\n"
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..pod.plan import Plan
 from ..reports.document import build_report, load_report
+from ..reports.documentation import CheckLinks
 from ..reports.html import render_html
 from ..reports.junit import render_junit
 from ..reports.markdown import render_markdown
@@ -29,7 +30,8 @@ def write_report(store: RunStore, plan: Plan, state: State, page: bool = False) 
     if page:
         numbers = measured(RunReader(store.source(state.replay), plan))
         report["measured"] = beside_before(numbers, _measured_before(store))
-    texts = {"report.md": render_markdown(report), "report.xml": render_junit(report), "report.prom": render_textfile(report)}
+    links = CheckLinks(store.run, next(iter(plan.nodes.values())).values["pod_docs_url"])
+    texts = {"report.md": render_markdown(report, links), "report.xml": render_junit(report, links), "report.prom": render_textfile(report)}
     if page:
         texts["report.html"] = render_html(report, plan, store.source(state.replay))
     write_private_files({store.run / name: text for name, text in {**texts, "report.json": json_text(report)}.items()})

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import typing as t
 from dataclasses import replace
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -19,6 +20,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.verdict
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import DEFAULTS, DESCRIPTION
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import grouping
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.conditions import conditions_of
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.documentation import CheckLinks
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.junit import render_junit
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.markdown import SUMMARY_CHARACTERS, render_markdown, summary
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.table import render_table
@@ -268,6 +270,15 @@ def test_the_markdown_report_tells_gates_findings_and_waivers() -> None:
         report(record("gpu01", waived=[{"host": "gpu02", "finding": "mlx5_0: x", "reason": "spare", "until": "2026-07-01"}]), record("gpu03", verdict="warn"))
     )
     assert "| 0 preflight | CLOSED | open |" in text and "## Warnings" in text and "(until 2026-07-01: spare)" in text and "  - fix: Mend it." in text
+
+
+def test_checks_with_findings_link_their_documentation(tmp_path: Path) -> None:
+    whole, links = report(record("gpu01"), record("gpu02", verdict="pass", findings=[], check="mtu")), CheckLinks(tmp_path, "https://docs.example.com")
+    address = "https://docs.example.com/checks.html#rails-present"
+    assert render_markdown(whole, links).endswith(f"## Documentation of these checks\n\n- rails_present: <{address}>\n")
+    cases = ET.fromstring(render_junit(whole, links).partition("\n")[2]).iterfind("testsuite/testcase")
+    linked = {case.get("name"): [one.get("value") for one in case.iterfind("properties/property")] for case in cases}
+    assert {name: found for name, found in linked.items() if found} == {"rails_present gpu01": [address]}
 
 
 def test_a_verdict_is_given_with_what_it_stands_on_in_the_same_breath() -> None:
