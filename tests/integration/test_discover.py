@@ -43,6 +43,12 @@ def cables(path: Path) -> Cables:
     return {frozenset(((row["a_node"], port_name(row["a_port"])), (row["b_node"], port_name(row["b_port"])))) for row in rows}
 
 
+def sessions(path: Path) -> dict[tuple[str, str], str]:
+    """The address of each end of a cable that has one."""
+    rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+    return {(row[f"{end}_node"], port_name(row[f"{end}_port"])): row[f"{end}_address"] for row in rows for end in "ab" if row.get(f"{end}_address")}
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("fabric", ["roce", "infiniband"])
 def test_a_simulated_pod_is_drafted_as_it_was_built(fabric: str, tmp_path: Path) -> None:
@@ -55,6 +61,7 @@ def test_a_simulated_pod_is_drafted_as_it_was_built(fabric: str, tmp_path: Path)
     _output, changed = discover(source, into)
 
     assert changed and planned and cables(into / PLACE) == planned
+    assert sessions(into / PLACE) == sessions(source / PLACE) and bool(sessions(into / PLACE)) is (fabric == "roce")
     drafted = plan_of(into)
     for name, node in built.nodes.items():
         keys = ("device", "netdev", "pci", "gpu", "leaf", "address")
@@ -173,6 +180,9 @@ def test_real_lldpd_and_real_arp_tables_tell_the_same_cables(tmp_path: Path) -> 
             _output, changed = discover(lab.inventory, into)
             planned = cables(lab.inventory / PLACE)
             assert changed and planned and cables(into / PLACE) == planned
+            # The lab's plan has the hosts' addresses too, which are no session's.
+            between = {end: address for end, address in sessions(lab.inventory / PLACE).items() if end[0] in switches}
+            assert sessions(into / PLACE) == between and between
             drafted = yaml.safe_load((into / "hosts.yml").read_text())["all"]["children"]
             result = {node: own["bgp_asn"] for group in ("leaves", "spines") for node, own in drafted[group]["hosts"].items()}
             assert result == {node: lab.plan.nodes[node].asn for node in switches}

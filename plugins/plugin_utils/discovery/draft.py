@@ -19,6 +19,7 @@ from .media import Medium, media_of
 from .outliers import Outlier, left_out, outliers_of
 from .proposals import ALL, Proposal, proposals_of
 from .rails_by_port import WORD, fill, unreported
+from .session_addresses import session_addresses
 
 # Nodes and ports; none begins with what a spreadsheet takes for a formula.
 NAME = re.compile(r"[A-Za-z0-9_][\w./:+() -]*", re.ASCII)
@@ -35,7 +36,8 @@ RATES = dict(GENERATIONS.values())
 class Draft:
     """A pod as it was found: cables as two ends, rails by host, switches with role, AS and GUID, and what stayed blank.
 
-    heard: by end, the ends that are heard on it, also those that no cable was made of; unreported: what of rails no host reported.
+    sessions: by cable, the addresses that its BGP session is between; heard: by end, the ends that are heard on it, also those that no cable was made of;
+    unreported: what of rails no host reported.
     """
 
     fabric: str
@@ -45,6 +47,7 @@ class Draft:
     topology: str | None = None
     link_gbit_s: float | None = None
     media: dict[tuple[End, End], Medium] = field(default_factory=dict)
+    sessions: dict[tuple[End, End], tuple[str, str]] = field(default_factory=dict)
     proposals: list[Proposal] = field(default_factory=list)
     outliers: list[Outlier] = field(default_factory=list)
     blanks: list[str] = field(default_factory=list)
@@ -86,6 +89,7 @@ def draft_pod(roles: t.Mapping[str, str], readings: ReadingsByNode, fabric: str,
     if fabric == "roce":
         result.media, differing = media_of(result.cables, readings, {name for name, role in roles.items() if role == "host"})
         result.blanks += differing
+        result.sessions = session_addresses(result.cables, {name: switch["asn"] for name, switch in result.switches.items()}, readings)
     return result
 
 

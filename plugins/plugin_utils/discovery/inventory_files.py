@@ -9,7 +9,7 @@ import json
 import re
 import typing as t
 
-from ..pod.cabling import PLACE
+from ..pod.cabling import NEEDED, OPTIONAL, PLACE
 from ..text.control_characters import printable
 from ..text.counting import counted
 from .access import Access
@@ -44,10 +44,13 @@ def inventory_files(
 
 
 def _cabling(draft: Draft) -> str:
+    columns = [*NEEDED, *(OPTIONAL[:2] if draft.sessions else ())]
     lines = []
-    for (a, b), medium in ((cable, draft.media.get(cable, NOT_REPORTED)) for cable in draft.cables):
-        lines.append(f"{a[0]},{a[1]},{b[0]},{b[1]},{medium.medium},{'' if medium.length_m is None else f'{medium.length_m:g}'}")
-    return "\n".join(["a_node,a_port,b_node,b_port,medium,length_m", *lines]) + "\n"
+    for cable in draft.cables:
+        medium = draft.media.get(cable, NOT_REPORTED)
+        cells = [*cable[0], *cable[1], medium.medium, "" if medium.length_m is None else f"{medium.length_m:g}", *draft.sessions.get(cable, ("", ""))]
+        lines.append(",".join(cells[: len(columns)]))
+    return "\n".join([",".join(columns), *lines]) + "\n"
 
 
 def _hosts(draft: Draft, groups: t.Mapping[str, t.Sequence[str]], access: Access) -> str:
