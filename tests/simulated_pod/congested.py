@@ -233,12 +233,16 @@ def _crossing(pod: Pod, result: Moved, leaf: Switch, target: Switch, sent: float
     uplinks = [port for port in leaf.ports if port.peer_role == "spine"]
     used = uplinks[: leaf.hashes_over or len(uplinks)]
     weights = [leaf.uplink_weights.get(port.peer, 1.0) * (1 + 0.01 * (number % 3 - 1)) for number, port in enumerate(used)]
-    downlinks = {port.peer: port.peer_port for port in target.ports if port.peer_role == "spine"}
-    through = {port.peer: weight for port, weight in zip(used, weights) if port.peer in downlinks and target.name not in pod.switches[port.peer].unused}
+    downlinks: dict[str, list[str]] = {}
+    for port in target.ports if target is not leaf else ():
+        if port.peer_role == "spine" and target.name not in pod.switches[port.peer].unused:
+            downlinks.setdefault(port.peer, []).append(port.peer_port)
+    through = [(port.peer, weight) for port, weight in zip(used, weights) if port.peer in downlinks]
     for port, weight in zip(used, weights):
         result.add("ports", (leaf.name, port.name), tx_bytes=sent * weight / sum(weights))
-    for spine, weight in through.items():
-        result.add("ports", (spine, downlinks[spine]), tx_bytes=sent * weight / sum(through.values()))
+    for spine, weight in through:
+        for name in downlinks[spine]:
+            result.add("ports", (spine, name), tx_bytes=sent * weight / sum(one for _spine, one in through) / len(downlinks[spine]))
 
 
 def _paused_by_spines(leaf: Switch, result: Moved, frames: float, spine: str | None = None) -> None:

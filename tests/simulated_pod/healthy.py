@@ -129,7 +129,7 @@ def _switch(place: Place, wiring: Wiring, hosts: dict[str, Host], seed: int) -> 
     number = number_of(place.name)
     mac = f"{'00:1c:73' if place.role == 'leaf' else '1c:34:da'}:00:{number:02x}:01"
     ports = [_port(place, cable, wiring, hosts, mac, noise) for cable in wiring.at[place.name]]
-    sessions = [_session(port, wiring, noise) for port in ports if port.peer_role != "host"]
+    sessions = list({one.port: one for one in (_session(port, wiring, noise) for port in ports if port.peer_role != "host")}.values())
     rails = [rail for host in hosts.values() for rail in host.rails if rail.address]
     networks = {rail.leaf: str(ipaddress.ip_interface(f"{rail.address}/{rail.prefix_length}").network) for rail in rails}
     own = networks.get(place.name, "")
@@ -151,7 +151,9 @@ def _spare(place: Place, used: set[str]) -> str:
 
 def _session(port: Port, wiring: Wiring, noise: random.Random) -> Session:
     up = f"{noise.randint(1, 6)}d{noise.randint(0, 23):02}h{noise.randint(0, 59):02}m"
-    return Session(port.peer, port.peer_address, wiring.places[port.peer].asn, port.name, up=up, prefixes=noise.randint(8, 12), via=_link_local(port))
+    return Session(
+        port.peer, port.peer_address, wiring.places[port.peer].asn, port.channel or port.name, up=up, prefixes=noise.randint(8, 12), via=_link_local(port)
+    )
 
 
 def _link_local(port: Port) -> str:
@@ -168,6 +170,7 @@ def _port(place: Place, cable: t.Any, wiring: Wiring, hosts: dict[str, Host], ma
         near.port, far.node, far.port, wiring.places[far.node].role, mac=mac, address=near.address or "", peer_address=far.address or "",
         peer_mac=rail.mac if rail else "", host_address=rail.address if rail else "", medium=cable.medium, length_m=cable.length_m or 0,
         rx_power_dbm=_light(noise) if optic else [], tx_power_dbm=_light(noise, 1.2) if optic else [], pfc=[wiring.priority],
+        channel=near.channel or "",
         counters=moving | {"fcs": noise.choice([0, 0, 5]), "rx_drops": noise.choice([0, 4]), "LinkDownedCounter": 2},
         lldp_peer=far.node, lldp_port=far.port,
     )  # fmt: skip

@@ -48,8 +48,8 @@ def infiniband_csv(hosts: int, spines: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def cabling_csv(hosts: int, spines: int, netdevs: t.Sequence[str] = NETDEVS, leaf_platform: str = "eos", hosts_per_unit: int = 0) -> str:
-    """The wiring plan: rail i of every host on leaf i (of its unit), one uplink of every leaf to every spine.
+def cabling_csv(hosts: int, spines: int, netdevs: t.Sequence[str] = NETDEVS, leaf_platform: str = "eos", hosts_per_unit: int = 0, members: int = 0) -> str:
+    """The wiring plan: rail i of every host on leaf i (of its unit), one uplink of every leaf to every spine, or a port-channel of so many members.
 
     leaf_platform: eos or sonic, by which its ports are named; hosts_per_unit: how many hosts share their leaves, 0 for all.
     """
@@ -64,8 +64,13 @@ def cabling_csv(hosts: int, spines: int, netdevs: t.Sequence[str] = NETDEVS, lea
         for spine in range(1, spines + 1):
             network = f"10.{leaf // 127}.{spine}"
             addresses = f"{network}.{2 * (leaf % 127)},{network}.{2 * (leaf % 127) + 1}"
-            uplink = _leaf_port(leaf_platform, FIRST_UPLINK + spine - 1)
-            lines.append(f"leaf{leaf:02},{uplink},spine{spine:02},Ethernet{8 * (leaf - 1)},optic,50,{addresses}")
+            channels = f",{'PortChannel000' if leaf_platform == 'sonic' else 'Port-Channel'}{spine},PortChannel{leaf:04}" if members else ""
+            for member in range(members or 1):
+                uplink = _leaf_port(leaf_platform, FIRST_UPLINK + (members or 1) * (spine - 1) + member)
+                down = f"Ethernet{8 * ((members or 1) * (leaf - 1) + member)}"
+                lines.append(f"leaf{leaf:02},{uplink},spine{spine:02},{down},optic,50,{addresses}{channels}")
+    if members:
+        lines = [lines[0] + ",a_channel,b_channel", *(line if "spine" in line else line + ",," for line in lines[1:])]
     return "\n".join(lines) + "\n"
 
 
@@ -95,12 +100,12 @@ def rails_of_ipv6() -> list[dict[str, t.Any]]:
 
 def write(
     into: Path, racks: int = 4, hosts_per_rack: int = 8, spines: int = 4, expectations: t.Mapping[str, t.Any] | None = None, fabric: str = "roce",
-    leaf_platform: str = "eos", leaves_of_racks: bool = False, ipv6: bool = False,
+    leaf_platform: str = "eos", leaves_of_racks: bool = False, ipv6: bool = False, members: int = 0,
 ) -> Path:  # fmt: skip
     """An inventory of that size in a directory; expectations override those of ``inventories/simulated`` or ``inventories/simulated_ib``.
 
     leaf_platform: eos or sonic; leaves_of_racks: whether each rack has leaves of its own, so that hosts of two racks meet over the spines;
-    ipv6: whether rails have addresses of IPv6 alone, and switches none.
+    ipv6: whether rails have addresses of IPv6 alone, and switches none; members: of each port-channel between a leaf and a spine, 0 for ports of their own.
     It stops below the loads, which take their time on a pod of any size, unless the expectations say more. Returns the directory.
     """
     shutil.copytree(OF_FABRIC[fabric] / "group_vars", into / "group_vars", dirs_exist_ok=True)
@@ -113,7 +118,7 @@ def write(
     leaves = len(netdevs) * (racks if leaves_of_racks else 1)
     (into / "hosts.yml").write_text(hosts_yml(racks, hosts_per_rack, spines, fabric, leaves), encoding="utf-8")
     cables = infiniband_csv(racks * hosts_per_rack, spines) if fabric == "infiniband" else cabling_csv(
-        racks * hosts_per_rack, spines, netdevs, leaf_platform, hosts_per_rack if leaves_of_racks else 0
+        racks * hosts_per_rack, spines, netdevs, leaf_platform, hosts_per_rack if leaves_of_racks else 0, members
     )  # fmt: skip
     (into / PLACE).write_text(re.sub(r"10\.0\.\d+\.\d+", "", cables) if ipv6 else cables, encoding="utf-8")
     rails = {key: values.pop(key) for key in ("pod_rails",) if key in values}

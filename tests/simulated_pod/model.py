@@ -228,6 +228,9 @@ class Port:
     peer_address: str = ""
     peer_mac: str = ""
     host_address: str = ""
+    # The port-channel that it is a member of, and why it carries nothing there: one of LACP's reasons, ``alone`` (a member of none) or another channel.
+    channel: str = ""
+    unbundled: str = ""
     state: str = "connected"
     speed_gbit_s: int = 400
     # As `show interfaces status` prints it, where it is another than that of a leaf's ports.

@@ -29,6 +29,8 @@ def queries_for(names: t.Iterable[str], node: Values) -> tuple[list[Query], dict
             apart[name] = ReadingResult("not_applicable", f"{name} is for {needs}")
         elif any(source.foreach == "fabric" and "fabric" not in node["items"] for source in sources):
             apart[name] = ReadingResult("not_applicable", f"{name} is reported by the readers of the fabric")
+        elif any(source.foreach == "channels" and not node["items"].get("channels") for source in sources):
+            apart[name] = ReadingResult("not_applicable", "no port-channel of this switch is in the wiring plan")
         elif rows:
             items: list[Values] = next((node["items"].get(source.foreach, []) for source in sources if source.foreach), [{}])
             wanted.append(Query(what, sources, tuple(items)))

@@ -35,6 +35,7 @@ SWITCHES_IN_LOAD = ("switch_links_under_load", "switch_drops_under_load", "switc
 PAUSING = ("dcqcn_backs_off", "slow_receiver", "ecn_marks_under_load", "switch_marks", "spine_marks")
 # What follows from another finding of the same layer: of a session that is down, of a sender or receiver that stops the others.
 FOLLOWS = {
+    "channel_members": ("port_speed",),
     "ecmp_paths": ("bgp_established",),
     "kernel_forwards": ("bgp_established",),
     "rails_reachable": ("bgp_established", "ecmp_paths"),
@@ -88,7 +89,7 @@ OF_SAME_LAYER = frozenset(name for follows in (FOLLOWS, FOLLOWS_ON_HOST) for nam
 ON_THE_LEAF = frozenset(("ecn_marks_under_load",))
 # What follows from a far end that is off: states of links, sessions and paths. Errors, rates and settings at the same place are faults of their own.
 OF_SILENCE = frozenset((
-    "rails_present", "ports_present", "port_speed", "cabling_as_planned", "optic_rx_power", "fabric_diagnosed", "subnet_manager_up",
+    "rails_present", "ports_present", "port_speed", "channel_members", "cabling_as_planned", "optic_rx_power", "fabric_diagnosed", "subnet_manager_up",
     "topology_as_planned", "tree_complete", "bgp_established", "ecmp_paths", "kernel_forwards", "rails_reachable", "path_carries_full_size",
     "incasts_ran",
 ))  # fmt: skip

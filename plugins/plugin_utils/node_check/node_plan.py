@@ -11,10 +11,10 @@ import typing as t
 from dataclasses import dataclass
 
 from ..evaluate.waivers import Waiver, waivers
-from ..pod.cabling import Cable, CableEnd
+from ..pod.cabling import Cable
 from ..pod.plan import Node, Plan
 
-FORMAT = 1
+FORMAT = 2
 
 
 class Refused(Exception):
@@ -49,10 +49,6 @@ class NodePlan:
 def node_plan_text(plan: Plan, node: str, machine_id: str, version: str, accepted: t.Iterable[Waiver], usual_driver: str) -> str:
     """The file for a host of a pod; machine_id: of its ``/etc/machine-id``, so that no other host takes the file for its own."""
     place = plan.nodes[node]
-    cables = [
-        [cable.a.node, cable.a.port, cable.a.address, cable.b.node, cable.b.port, cable.b.address, cable.medium, cable.length_m, cable.line, cable.gbit_s]
-        for cable in plan.at[node]
-    ]
     ends = dict.fromkeys(cable.seen_from(node)[1].node for cable in plan.at[node])
     document: dict[str, t.Any] = {
         "format": FORMAT,
@@ -63,7 +59,7 @@ def node_plan_text(plan: Plan, node: str, machine_id: str, version: str, accepte
         "host": [place.role, place.platform, place.group, place.values],
         "usual_driver": usual_driver,
         "far_ends": {name: [plan.nodes[name].role, plan.nodes[name].platform] for name in ends},
-        "cables": cables,
+        "cables": [cable.cells for cable in plan.at[node]],
         "waivers": [{**vars(one), "until": one.until.isoformat()} for one in accepted if one.host == node],
         "drain_max": drain_max(sum(one.kind == "host" for one in plan.nodes.values()), place.values["pod_drain_max_percent"]),
     }
@@ -92,8 +88,7 @@ def load_node_plan(text: str, machine_id: str) -> NodePlan:
         role, platform, group, values = document["host"]
         nodes = {document["node"]: Node(document["node"], role, platform, group, values)}
         nodes.update({name: Node(name, place[0], place[1], None, {}) for name, place in document["far_ends"].items()})
-        cables = [Cable(CableEnd(an, ap, aa), CableEnd(bn, bp, ba), *others) for an, ap, aa, bn, bp, ba, *others in document["cables"]]
-        plan = Plan(nodes, {group: [document["node"]]}, cables)
+        plan = Plan(nodes, {group: [document["node"]]}, [Cable.of_cells(cells) for cells in document["cables"]])
         return NodePlan(
             document["node"], document["pod"], document["version"], digest, plan, tuple(waivers(document["waivers"])), document["usual_driver"],
             int(document["drain_max"]),

@@ -21,7 +21,7 @@ from .expectations import SPECIFIED, Bounds
 # Relative to the inventory's directory; OLD is where it was up to 0.2.
 PLACE, OLD = "group_vars/cabling.csv", "cabling.csv"
 NEEDED = ("a_node", "a_port", "b_node", "b_port", "medium", "length_m")
-OPTIONAL = ("a_address", "b_address", "gbit_s")
+OPTIONAL = ("a_address", "b_address", "gbit_s", "a_channel", "b_channel")
 # The columns that are numbers, with their units and bounds; a cell may be empty. No fibre without an amplifier is longer.
 NUMBERS: dict[str, tuple[str, Bounds]] = {
     "length_m": ("metres", Bounds(above=0, maximum=40000)),
@@ -31,11 +31,12 @@ NUMBERS: dict[str, tuple[str, Bounds]] = {
 
 @dataclass(frozen=True)
 class CableEnd:
-    """One end of a cable; address is that of the BGP session over it, where the plan has one."""
+    """One end of a cable; address is that of the BGP session over it, and channel the port-channel that the port is a member of, where the plan has one."""
 
     node: str
     port: str
     address: str | None = None
+    channel: str | None = None
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,18 @@ class Cable:
     length_m: float | None
     line: int
     gbit_s: float | None = None
+
+    @classmethod
+    def of_cells(cls, cells: t.Sequence[t.Any]) -> Cable:
+        """The cable of such ``cells``."""
+        an, ap, aa, bn, bp, ba, medium, length, line, speed, ac, bc = cells
+        return cls(CableEnd(an, ap, aa, ac), CableEnd(bn, bp, ba, bc), medium, length, line, speed)
+
+    @property
+    def cells(self) -> list[t.Any]:
+        """The cable as a list of plain values, for a file."""
+        a, b = self.a, self.b
+        return [a.node, a.port, a.address, b.node, b.port, b.address, self.medium, self.length_m, self.line, self.gbit_s, a.channel, b.channel]
 
     def seen_from(self, node: str) -> tuple[CableEnd, CableEnd]:
         """This cable's ends, the given node's first."""
@@ -136,9 +149,24 @@ def read_cabling(text: str, nodes: t.Container[str]) -> tuple[list[Cable], list[
                 cables.append(cable)
     except csv.Error as error:
         problems.add(line + 1, "csv", f"not CSV from here on ({error}); a quote is not closed, or stands inside a cell")
+    for line, words in _channels(cables):
+        problems.add(line, "channel", words)
     if not cables and not problems.lines():
         return [], ["line 1: the plan has no cable"]
     return cables, problems.lines()
+
+
+def _channels(cables: t.Iterable[Cable]) -> t.Iterator[tuple[int, str]]:
+    """The cables of a port-channel that end elsewhere than its first one, each with its line."""
+    first: dict[tuple[str, str], CableEnd] = {}
+    for cable in cables:
+        for near, far in ((cable.a, cable.b), (cable.b, cable.a)):
+            if near.channel is None:
+                continue
+            wanted = first.setdefault((near.node, near.channel), far)
+            if (far.node, far.channel) != (wanted.node, wanted.channel):
+                ends = [f"{end.node} {end.channel or 'without a channel'}" for end in (wanted, far)]
+                yield cable.line, f"{near.channel} of {near.node} leads to {ends[0]} and to {ends[1]}"
 
 
 def _wrong_header(columns: t.Sequence[str]) -> str | None:
@@ -182,6 +210,6 @@ def _wrong_number(row: dict[str, t.Any], column: str) -> str | None:
 
 def _cable(row: dict[str, t.Any], line: int) -> Cable:
     cell = {column: (row.get(column) or "").strip() for column in (*NEEDED, *OPTIONAL)}
-    a, b = (CableEnd(cell[f"{side}_node"], cell[f"{side}_port"], bare(cell[f"{side}_address"]) or None) for side in "ab")
+    a, b = (CableEnd(cell[f"{side}_node"], cell[f"{side}_port"], bare(cell[f"{side}_address"]) or None, cell[f"{side}_channel"] or None) for side in "ab")
     length, speed = (float(cell[column]) if cell[column] else None for column in ("length_m", "gbit_s"))
     return Cable(a, b, cell["medium"], length, line, speed)

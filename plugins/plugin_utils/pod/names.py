@@ -29,15 +29,16 @@ def parse_place(text: str) -> Place:
 
 # eth0 is the management port of switches whose first front port is Ethernet0.
 ABBREVIATED = re.compile(r"^(?!(?-i:eth0)$)(?:ethernet|eth|et)\s*(?=\d)", re.IGNORECASE)
+CHANNEL = re.compile(r"^(?:port-?channel|po)\s*(?=\d)", re.IGNORECASE)
 
 
 @functools.lru_cache(maxsize=65536)
 def port_name(name: str) -> str:
-    """A port's name in one spelling: one switch writes Et1/1, Eth1/1 and Ethernet1/1, by command.
+    """A port's name in one spelling: one switch writes Et1/1, Eth1/1 and Ethernet1/1, by command, and Po1 and port-channel1.
 
     Kept, since every host asks for those of its leaves.
     """
-    return ABBREVIATED.sub("Ethernet", name)
+    return CHANNEL.sub("Port-Channel", ABBREVIATED.sub("Ethernet", name))
 
 
 class Ports(dict[str, dict[str, t.Any]]):

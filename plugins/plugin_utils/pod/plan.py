@@ -78,7 +78,7 @@ class Plan:
         """
         for cable in self.at[node] if port and self.nodes[node].group is None else ():
             near, far = cable.seen_from(node)
-            if near.port == port:
+            if port in (near.port, near.channel):
                 return self.behind(far.node) if self.nodes[far.node].role != "spine" else self.behind(node)
         return self.behind(node) or frozenset(self.groups)
 
@@ -111,14 +111,19 @@ class Plan:
             "medium": cable.medium,
             "length_m": cable.length_m,
             "gbit_s": cable.gbit_s,
+            "channel": near.channel,
+            "peer_channel": far.channel,
         }
 
     def _neighbors(self, cables: list[NearCable]) -> list[Neighbor]:
-        return [
-            {"port": cable["port"], "peer": cable["peer"], "address": cable["peer_address"], "asn": self.nodes[cable["peer"]].asn}
-            for cable in cables
-            if self.nodes[cable["peer"]].kind == "switch"
-        ]
+        """One a cable, or a port-channel, to a switch."""
+        found: dict[str, Neighbor] = {}
+        for cable in cables:
+            if self.nodes[cable["peer"]].kind == "switch":
+                port = cable["channel"] or cable["port"]
+                one = found.setdefault(port, {"port": port, "peer": cable["peer"], "address": None, "asn": self.nodes[cable["peer"]].asn})
+                one["address"] = one["address"] or cable["peer_address"]
+        return list(found.values())
 
     def _same_role(self, place: Node) -> list[str]:
         return [one.name for one in self.nodes.values() if one.name != place.name and (one.role, one.platform) == (place.role, place.platform)]
@@ -135,7 +140,7 @@ class Plan:
         """By leaf the ports of a switch over which the fewest switches lead to it; see ``ways.py``."""
         if self._ways is None:
             ends = {name: [cable.seen_from(name) for cable in self.at[name]] for name, node in self.nodes.items() if node.kind == "switch"}
-            links = {name: [(far.node, near.port) for near, far in its if far.node in ends] for name, its in ends.items()}
+            links = {name: list(dict.fromkeys((far.node, near.channel or near.port) for near, far in its if far.node in ends)) for name, its in ends.items()}
             self._ways = Ways(links, [name for name in ends if self.nodes[name].role == "leaf"])
         return self._ways.from_switch(switch)
 
@@ -186,7 +191,8 @@ class Plan:
         """
         ports = dict.fromkeys(cable.seen_from(node)[0].port for cable in self.at[node])
         if self.nodes[node].kind == "switch":
-            return {"rail": [], "port": [{"item": port, "port": port} for port in ports]}
+            channels = any(cable.seen_from(node)[0].channel for cable in self.at[node])
+            return {"rail": [], "port": [{"item": port, "port": port} for port in ports], "channels": [{"item": "port-channels"}] if channels else []}
         devices = self.readers(self.nodes if members is None else members).get(node)
         fabric: dict[str, list[Values]] = {"fabric": [{"via": device, "device": device} for device in devices]} if devices else {}
         values = self.nodes[node].values

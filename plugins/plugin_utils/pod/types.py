@@ -48,7 +48,14 @@ class PodRail(_Loaded):
     address: str | None
 
 
-class NearCable(t.TypedDict):
+class _Bundled(t.TypedDict, total=False):
+    """What a cable has where its ports are members of port-channels: their names at this end and at the other."""
+
+    channel: str | None
+    peer_channel: str | None
+
+
+class NearCable(_Bundled):
     """A cable as one of its nodes sees it: its port there, and what is at the other end; length in metres, rated speed in Gb/s."""
 
     port: str
@@ -62,7 +69,7 @@ class NearCable(t.TypedDict):
 
 
 class Neighbor(t.TypedDict):
-    """A switch at the other end of a cable, with which a BGP session is planned."""
+    """A switch at the other end of a cable or port-channel, with which a BGP session is planned."""
 
     port: str
     peer: str

@@ -22,8 +22,10 @@ def failover_link(rails: t.Sequence[PodRail], uplinks: t.Mapping[str, t.Sequence
     leaves = dict.fromkeys(rail["leaf"] for rail in rails if rail["address"])
     for leaf in sorted(leaf for leaf in leaves if len(leaves) > 1 and leaf is not None):
         cables = uplinks.get(leaf, ())
-        if len({cable["peer"] for cable in cables}) > 1:
-            return {"leaf": leaf, "port": cables[0]["port"], "spine": cables[0]["peer"], "spine_port": cables[0]["peer_port"]}
+        # A member of a port-channel is no path of its own: without it the others carry its flows, and no route changes.
+        alone = next((cable for cable in cables if not cable.get("channel")), None)
+        if alone is not None and len({cable["peer"] for cable in cables}) > 1:
+            return {"leaf": leaf, "port": alone["port"], "spine": alone["peer"], "spine_port": alone["peer_port"]}
     return {}
 
 

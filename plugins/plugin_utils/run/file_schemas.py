@@ -70,7 +70,7 @@ PLAN = {
     "common": dict,
     "nodes": Each(Cells((OneOf(("host", "leaf", "spine")), str, Maybe(str), Maybe(int), dict)), dict, NAME.pattern),
     "groups": Each(LIST_OF_TEXT, dict),
-    "cables": Each(Cells((str, str, Maybe(str), str, str, Maybe(str), str, Maybe(float), int, Maybe(float)))),
+    "cables": Each(Cells((str, str, Maybe(str), str, str, Maybe(str), str, Maybe(float), int, Maybe(float), Maybe(str), Maybe(str)))),
 }
 READING = {"status": str, "words": str, "rows": Each(dict)}
 ENVELOPE = {"answered": bool, "words": str, "boot_id": Maybe(str), "uptime_seconds": Maybe(float), "readings": Each(READING, dict)}

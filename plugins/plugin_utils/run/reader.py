@@ -17,7 +17,7 @@ from ..evaluate.axes import RowAxes
 from ..evaluate.baselines import Baseline, baseline_text, load_baseline, software_versions
 from ..evaluate.metrics import MetricValue, metric_values, metrics
 from ..evaluate.verdicts import EvaluatedLayer
-from ..pod.cabling import Cable, CableEnd
+from ..pod.cabling import Cable
 from ..pod.plan import Node, Plan
 from ..readings import catalogue
 from ..text.sorting import natural_key
@@ -51,8 +51,7 @@ class RunReader:
             name: Node(name, role, platform, group, {**kept_file["common"], **own}, asn)
             for name, (role, platform, group, asn, own) in kept_file["nodes"].items()
         }
-        cables = [Cable(CableEnd(an, ap, aa), CableEnd(bn, bp, ba), *reported) for an, ap, aa, bn, bp, ba, *reported in kept_file["cables"]]
-        return Plan(nodes, kept_file["groups"], cables)
+        return Plan(nodes, kept_file["groups"], [Cable.of_cells(cells) for cells in kept_file["cables"]])
 
     def node(self, name: str) -> dict[str, t.Any]:
         """What a node's reader needs.

@@ -56,11 +56,7 @@ class RunStore(RunReader):
             name: [node.role, node.platform, node.group, node.asn, {key: value for key, value in node.values.items() if value != common[key]}]
             for name, node in plan.nodes.items()
         }
-        cables = [
-            [cable.a.node, cable.a.port, cable.a.address, cable.b.node, cable.b.port, cable.b.address, cable.medium, cable.length_m, cable.line, cable.gbit_s]
-            for cable in plan.cables
-        ]
-        text = json_text({"common": common, "nodes": nodes, "groups": plan.groups, "cables": cables})
+        text = json_text({"common": common, "nodes": nodes, "groups": plan.groups, "cables": [cable.cells for cable in plan.cables]})
         write_private(self.run / "plan.json", text)
         state.plan_digest = plan_digest(text)
         self.keep_items(plan, state, next(iter(state.members)))

@@ -55,6 +55,36 @@ def temperature(switch: Switch) -> str:
     return json.dumps({"systemStatus": "temperatureOk", "tempSensors": [sensor], "powerSupplySlots": [], "cardSlots": []}) + "\n"
 
 
+def channels(switch: Switch) -> dict[str, list[Port]]:
+    """The members of each port-channel of the plan."""
+    found: dict[str, list[Port]] = {}
+    for port in listed(switch):
+        if port.channel:
+            found.setdefault(port.channel, []).append(port)
+    return found
+
+
+def in_channel(port: Port) -> str:
+    """What stands for the VLAN of a member."""
+    return f"in {port.channel.replace('Port-Channel', 'Po')}" if port.channel and port.unbundled != "alone" else ""
+
+
+def port_channels(switch: Switch) -> str:
+    """``show port-channel | json``."""
+    found: dict[str, dict[str, t.Any]] = {}
+    for name, members in channels(switch).items():
+        for port in members if name else ():
+            own = port.unbundled if port.unbundled.startswith("Port-Channel") else name
+            one = found.setdefault(own, {"recircFeature": [], "minLinks": 0, "inactivePorts": {}, "activePorts": {}, "inactiveLag": False})
+            if port.state != "connected":
+                one["inactivePorts"][port.name] = {"reasonUnconfigured": "link down in LACP negotiation"}
+            elif own != name or not port.unbundled:
+                one["activePorts"][port.name] = {}
+            elif port.unbundled != "alone":
+                one["inactivePorts"][port.name] = {"reasonUnconfigured": port.unbundled}
+    return json.dumps({"portChannels": found}) + "\n"
+
+
 def status(switch: Switch) -> str:
     """``show interfaces status``."""
     lines = ["Port       Name           Status       Vlan     Duplex Speed  Type            Flags Encapsulation"]
@@ -62,8 +92,12 @@ def status(switch: Switch) -> str:
         media = {"optic": "400GBASE-DR4", "dac": "400GBASE-CR8"}.get(port.medium, "Not Present")
         speed = f"{port.speed_gbit_s}G" if port.state == "connected" else "auto"
         lines.append(
-            f"{short(port.name):<10} {port.peer[:12]:<14} {port.state:<12} {port.vlan or ('routed' if port.address else '10'):<8} full   {speed:<6} {media}"
+            f"{short(port.name):<10} {port.peer[:12]:<14} {port.state:<12} {port.vlan or in_channel(port) or ('routed' if port.address else '10'):<8} full   {speed:<6} {media}"
         )
+    for name, members in channels(switch).items():
+        speed = sum(port.speed_gbit_s for port in members if not port.unbundled and port.state == "connected")
+        state = "connected" if speed else "notconnect"
+        lines.append(f"{name.replace('Port-Channel', 'Po'):<10} {members[0].peer[:12]:<14} {state:<12} {'routed':<8} full   {f'{speed}G':<6} N/A")
     lines.append(f"{'Ma1':<10} {'':<14} {'connected':<12} {'routed':<8} a-full {'a-1G':<6} 10/100/1000")
     return "\n".join(lines) + "\n"
 
@@ -147,8 +181,8 @@ def arp(switch: Switch) -> str:
         if port.peer_role == "host":
             lines.append(f"{port.host_address:<16} 0:02:11  {dotted(port.peer_mac)}  Vlan10, {port.name}")
         elif port.peer_mac:
-            lines.append(f"{port.peer_address:<16} 0:01:07  {dotted(port.peer_mac)}  {port.name}")
-    return "\n".join(lines) + "\n"
+            lines.append(f"{port.peer_address:<16} 0:01:07  {dotted(port.peer_mac)}  {port.channel or port.name}")
+    return "\n".join(dict.fromkeys(lines)) + "\n"
 
 
 def bgp(switch: Switch) -> str:

@@ -9,7 +9,7 @@ import json
 import typing as t
 
 from ..model import Port, Session, Switch
-from .eos import listed
+from .eos import channels, listed
 
 
 def table(header: t.Sequence[str], rows: t.Sequence[t.Sequence[t.Any]], left: t.Container[int] = ()) -> str:
@@ -31,8 +31,33 @@ def status(switch: Switch) -> str:
         kind = "OSFP 8X Pluggable Transceiver" if port.medium == "optic" else "N/A"
         number = int(port.name.removeprefix("Ethernet"))
         lanes = ",".join(str(number + lane) for lane in range(8))
-        rows.append([port.name, lanes, f"{port.speed_gbit_s}G", port.mtu, "rs", f"etp{number // 8 + 1}", port.vlan or "routed", oper, admin, kind, "off"])
+        rows.append(
+            [
+                port.name,
+                lanes,
+                f"{port.speed_gbit_s}G",
+                port.mtu,
+                "rs",
+                f"etp{number // 8 + 1}",
+                port.vlan or port.channel or "routed",
+                oper,
+                admin,
+                kind,
+                "off",
+            ]
+        )
     return table(["Interface", "Lanes", "Speed", "MTU", "FEC", "Alias", "Vlan", "Oper", "Admin", "Type", "Asym PFC"], rows)
+
+
+def port_channels(switch: Switch) -> str:
+    """``show interfaces portchannel``."""
+    lines = ["Flags: A - active, I - inactive, Up - up, Dw - Down, N/A - not available,", "       S - selected, D - deselected, * - not synced"]
+    rows = []
+    for name, members in channels(switch).items():
+        words = [f"{one.name}({'S' if one.state == 'connected' and not one.unbundled else 'D'})" for one in members if one.unbundled != "alone"]
+        up = "Up" if any("(S)" in word for word in words) else "Dw"
+        rows.append([name.removeprefix("PortChannel"), name, f"LACP(A)({up})", " ".join(words) or "N/A"])
+    return "\n".join(lines) + "\n" + table(["No.", "Team Dev", "Protocol", "Ports"], rows, left=(1, 2, 3))
 
 
 def version(switch: Switch) -> str:
@@ -110,8 +135,8 @@ def arp(switch: Switch) -> str:
     """``show arp``."""
     known = [port for port in listed(switch) if port.peer_mac and (port.peer_address or port.host_address)]
     lines = ["Address          MacAddress         Iface         Vlan", "---------------  -----------------  ------------  ------"]
-    lines += [f"{port.peer_address or port.host_address:<15}  {port.peer_mac}  {port.name:<12}  -" for port in known]
-    return "\n".join([*lines, f"Total number of entries {len(known)}"]) + "\n"
+    rows = dict.fromkeys(f"{port.peer_address or port.host_address:<15}  {port.peer_mac}  {port.channel or port.name:<12}  -" for port in known)
+    return "\n".join([*lines, *rows, f"Total number of entries {len(rows)}"]) + "\n"
 
 
 def transceivers(switch: Switch) -> str:

@@ -60,8 +60,8 @@ def test_what_is_no_plan_is_refused(text: str) -> None:
 
 
 def test_a_plan_of_another_format_is_refused(pods: inprocess.Pods) -> None:
-    with pytest.raises(Refused, match="the plan has format 2, and this program reads 1"):
-        load_node_plan(json.dumps({**json.loads(text_of(pods)), "format": 2}), ID)
+    with pytest.raises(Refused, match="the plan has format 3, and this program reads 2"):
+        load_node_plan(json.dumps({**json.loads(text_of(pods)), "format": 3}), ID)
 
 
 @pytest.mark.parametrize(("hosts", "percent", "most"), [(1, 2, 1), (49, 2, 1), (99, 2, 1), (100, 2, 2), (2048, 2, 40), (8, 100, 8), (1000, 0.05, 1)])

@@ -9,7 +9,11 @@ import itertools
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.queries import queries_for, query_commands
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.cabling import Cable, read_cabling
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import DEFAULTS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.meshes import ping_mesh
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.plan import Node, Plan
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.uplink_to_shut import failover_link
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -139,3 +143,34 @@ def test_a_host_alone_pings_its_partners_from_its_own_end() -> None:
     # The kernel would choose by which rail a ping leaves, were it told the address alone.
     ends = {(ping["source"], ping["netdev"], ping["device"]) for ping in own["gpu04"]["ping"]}
     assert ends == {("10.50.0.4", "ens0", "mlx5_0"), ("10.51.0.4", "ens1", "mlx5_1")}
+
+
+CHANNELS = """a_node,a_port,b_node,b_port,medium,length_m,a_address,b_address,a_channel,b_channel
+leaf01,Ethernet33/1,spine01,Ethernet0,optic,50,10.0.1.0,10.0.1.1,Port-Channel1,PortChannel0001
+leaf01,Ethernet34/1,spine01,Ethernet8,optic,50,,,Port-Channel1,PortChannel0001
+leaf01,Ethernet35/1,spine02,Ethernet0,optic,50,10.0.2.0,10.0.2.1,,
+leaf02,Ethernet33/1,spine01,Ethernet16,optic,50,10.0.1.2,10.0.1.3,,
+leaf02,Ethernet34/1,spine02,Ethernet16,optic,50,10.0.2.2,10.0.2.3,,
+"""
+SWITCHES = {name: name[:-2] for name in ("leaf01", "leaf02", "spine01", "spine02")}
+
+
+def test_a_port_channel_is_one_neighbor_and_one_way() -> None:
+    cables, wrong = read_cabling(CHANNELS, SWITCHES)
+    plan = Plan({name: Node(name, role, "eos", None, {**DEFAULTS}, 65000) for name, role in SWITCHES.items()}, {}, cables)
+    assert wrong == [] and [Cable.of_cells(one.cells) for one in cables] == cables
+    leaf = plan.planned("leaf01")
+    assert [(one["port"], one["address"]) for one in leaf["pod_neighbors"]] == [("Port-Channel1", "10.0.1.1"), ("Ethernet35/1", "10.0.2.1")]
+    assert leaf["pod_ways"] == {"leaf02": ["Port-Channel1", "Ethernet35/1"]}
+    assert [cable["peer_channel"] for cable in leaf["pod_cables"]] == ["PortChannel0001", "PortChannel0001", None]
+    assert plan.items("leaf01")["channels"] and not plan.items("leaf02")["channels"]
+    # What is shut under load is an uplink of its own.
+    rails = [{"leaf": name, "address": f"10.50.0.{number}"} for number, name in enumerate(("leaf01", "leaf02"), 1)]
+    assert failover_link(rails, {"leaf01": leaf["pod_cables"]})["port"] == "Ethernet35/1"
+    assert failover_link(rails, {"leaf01": leaf["pod_cables"][:2]}) == {}
+
+
+@pytest.mark.parametrize("odd", ["spine02,Ethernet8,optic,50,,,Port-Channel1,PortChannel0001", "spine01,Ethernet24,optic,50,,,Port-Channel1,"])
+def test_a_port_channel_ends_at_one_port_channel(odd: str) -> None:
+    _cables, wrong = read_cabling(f"{CHANNELS}leaf01,Ethernet36/1,{odd}\n", SWITCHES)
+    assert wrong[0].startswith("line 7: Port-Channel1 of leaf01 leads to spine01 PortChannel0001 and to spine0")

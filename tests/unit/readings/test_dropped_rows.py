@@ -41,6 +41,7 @@ PLANNED = [
     "pause_settings",
     "pfc_priorities",
     "pkeys",
+    "port_channels",
     "rdma_link",
     "software",
     "sysctl",

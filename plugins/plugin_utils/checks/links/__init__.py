@@ -5,6 +5,6 @@
 
 from __future__ import annotations
 
-from . import errors, infiniband, optics, optics_health, ports, switch_ports, switch_state, vlans
+from . import channels, errors, infiniband, optics, optics_health, ports, switch_ports, switch_state, vlans
 
-__all__ = ["errors", "infiniband", "optics", "optics_health", "ports", "switch_ports", "switch_state", "vlans"]
+__all__ = ["channels", "errors", "infiniband", "optics", "optics_health", "ports", "switch_ports", "switch_state", "vlans"]

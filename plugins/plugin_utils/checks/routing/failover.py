@@ -122,7 +122,8 @@ def restored_after_failure(
 def _shut(node: str, role: str, topology: str, link: Values, during: Rows | None) -> Shut:
     """When the planned link was down. Raises NotApplicable on another switch, and CannotTell where it was not seen to go down."""
     if not link and role == "leaf" and topology != "rail_only":
-        raise CannotTell("pod_failover is set, and the plan has no leaf with two spines whose rails reach rails of other leaves")
+        words = "pod_failover is set, and the plan has no leaf with two spines, by uplinks that are in no port-channel, whose rails reach rails of other leaves"
+        raise CannotTell(words)
     if not link or link["leaf"] != node:
         raise NotApplicable(f"the link that is shut is {_named(link)} of {link['leaf']}" if link else "there is no uplink to shut")
     reported = {row["seconds"]: row["state"] for row in during or () if port_name(row["port"]) == port_name(link["port"])}
