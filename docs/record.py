@@ -1,16 +1,18 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Record the animation of README.md: a simulated pod with a port at 100G is a no-go, and after the repair it is validated again.
+"""Record the pictures of README.md: a simulated pod with a port at 100G is a no-go, and after the repair it is validated again.
 
-``python docs/record.py`` runs the program twice (a minute) and writes docs/validate.svg. Lines appear at an even pace, not at that of the machine; what Ansible
-prints of every playbook and of a failed task is left out, and verdicts have the colours that they have on a terminal.
+``python docs/record.py`` runs the program twice (a minute) and writes docs/validate.svg, and docs/report.png as Chromium shows the report of the no-go. Lines
+appear at an even pace, not at that of the machine; what Ansible prints of every playbook and of a failed task is left out, and verdicts have the colours that
+they have on a terminal.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,8 +20,13 @@ import typing as t
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+from playwright.sync_api import ViewportSize, sync_playwright
+
 ROOT = Path(__file__).resolve().parents[1]
 INTO = ROOT / "docs" / "validate.svg"
+REPORT = ROOT / "docs" / "report.png"
+# The page down to its topology.
+SIZE: ViewportSize = {"width": 1180, "height": 1250}
 COMMAND = "make validate ARGS='-e pod_to_layer=routing{}'"
 FAULT = " -e simulated_faults=port_at_100g"
 COLUMNS, ROWS, LINE, CELL = 104, 28, 18, 7.85
@@ -58,12 +65,24 @@ class Line(t.NamedTuple):
 
 
 def main() -> None:
-    """Run the program twice and write the animation."""
+    """Run the program twice and write the pictures."""
     with tempfile.TemporaryDirectory() as runs:
-        red, green = recorded(runs, FAULT), recorded(runs, "")
+        red = recorded(runs, FAULT)
+        take_picture(Path(runs) / "simulated" / "latest" / "report.html")
+        green = recorded(runs, "")
     lines = [*shown(COMMAND.format(FAULT), red), *shown(COMMAND.format(""), green)]
     INTO.write_text(svg(lines), encoding="utf-8")
     sys.stdout.write(f"{INTO.relative_to(ROOT)}: {INTO.stat().st_size} bytes, {len(lines)} lines\n")
+
+
+def take_picture(page: Path) -> None:
+    """Write what a browser shows of a page."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), chromium_sandbox=os.geteuid() != 0)
+        shown_page = browser.new_page(viewport=SIZE, offline=True)
+        shown_page.goto(page.resolve().as_uri())
+        shown_page.screenshot(path=REPORT)
+        browser.close()
 
 
 def recorded(runs: str, fault: str) -> str:
