@@ -77,7 +77,7 @@ OF_RAIL |= {
 }
 OF_EOS: dict[str, t.Callable[[Switch], str]] = {
     "interface_status": eos.status, "transceivers": eos.transceivers, "lldp_neighbors": eos.lldp, "mac_table": eos.macs,
-    "arp_table": eos.arp, "port_channels": eos.port_channels, "bgp_summary": eos.bgp, "ecmp_routes": eos.routes,
+    "arp_table": eos.arp, "port_channels": eos.port_channels, "ospf_neighbors": eos.ospf, "bgp_summary": eos.bgp, "ecmp_routes": eos.routes,
     "pfc_priorities": queues.eos_lossless, "uptime": eos.version, "nos_version": eos.version,
     "power_supplies": eos.power, "fans": eos.cooling, "temperatures": eos.temperature,
     "dscp_classes": queues.eos_maps, "ecn_settings": queues.eos_thresholds,
@@ -87,7 +87,7 @@ OF_SONIC: dict[str, t.Callable[[Switch], str]] = {
     "interface_status": sonic.status, "transceivers": sonic.transceivers, "lldp_neighbors": sonic.lldp, "mac_table": sonic.macs,
     "arp_table": sonic.arp, "bgp_summary": sonic.bgp, "ecmp_routes": sonic.routes, "kernel_routes": sonic.kernel_routes, "interface_mtu": sonic.status,
     "pfc_priorities": queues.sonic_lossless, "ecn_settings": queues.sonic_thresholds, "dscp_classes": queues.sonic_maps,
-    "headroom_lengths": queues.sonic_lengths, "port_channels": sonic.port_channels,
+    "headroom_lengths": queues.sonic_lengths, "port_channels": sonic.port_channels, "ospf_neighbors": sonic.ospf,
 }  # fmt: skip
 OF_IPV6: dict[str, dict[str, t.Callable[[Switch], str]]] = {
     "eos": {"bgp_summary": eos.bgp_of_ipv6, "ecmp_routes": eos.routes_of_ipv6, "arp_table": eos.neighbors},

@@ -137,7 +137,7 @@ def _switch(place: Place, wiring: Wiring, hosts: dict[str, Host], seed: int) -> 
     return Switch(
         place.name, place.role, place.platform, place.asn, index, f"10.255.{0 if place.role == 'leaf' else 1}.{number}", mac, ports, sessions,
         [network for leaf, network in networks.items() if leaf != place.name], own_prefix=own, ipv6=any(":" in network for network in networks.values()),
-        priority=wiring.priority, lossless=[wiring.priority],
+        priority=wiring.priority, lossless=[wiring.priority], underlay=wiring.underlay,
         dscp_maps={"AZURE": {dscp: {wiring.dscp: wiring.priority, 48: 6}.get(dscp, 0) for dscp in range(64)}},
         spares={_spare(place, {port.name for port in ports}): "disabled"},
     )  # fmt: skip

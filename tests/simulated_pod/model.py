@@ -297,6 +297,8 @@ class Switch:
     sessions: list[Session]
     prefixes: list[str]
     own_prefix: str = ""
+    # As pod_underlay; its sessions are adjacencies where that is ospf.
+    underlay: str = "bgp"
     # Whether it routes IPv6 alone.
     ipv6: bool = False
     booted: float = 1700000000.0

@@ -45,6 +45,7 @@ class Wiring:
     gpus: int = 8
     # Whether the hosts are trays of NVL72 racks.
     trays: bool = False
+    underlay: str = "bgp"
     at: dict[str, list[Cable]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -67,12 +68,13 @@ def load(directory: Path) -> Wiring:
     roles = {name: role for role, group in (("host", "gpu_hosts"), ("leaf", "leaves"), ("spine", "spines")) for name in members.get(group, ())}
     places = {}
     of_class = {}
-    vendor, domain = "nvidia", "auto"
+    vendor, domain, underlay = "nvidia", "auto", "bgp"
     for name, role in roles.items():
         raw = variables.get_vars(host=inventory.get_host(name), include_hostvars=False)
         templar = Templar(loader=loader, variables=raw)
         value = {key: templar.template(raw.get(key)) for key in ("pod_rails", "bgp_asn", "pod_gate_groups", "ansible_network_os", "pod_platform", "pod_fabric")}
         vendor = str(templar.template(raw.get("pod_gpu_vendor") or vendor))
+        underlay = str(templar.template(raw.get("pod_underlay") or underlay))
         domain = str(templar.template(raw.get("pod_nvlink_domain") or domain))
         of_class |= {key: int(templar.template(raw[key])) for key in ("pod_roce_priority", "pod_roce_dscp") if raw.get(key) is not None}
         group = next((one for one in value["pod_gate_groups"] or () if name in members.get(one, ())), "")
@@ -89,5 +91,5 @@ def load(directory: Path) -> Wiring:
     # Not by pod_gpus_per_host: what a run expects does not change the pod.
     gpus = len({rail["gpu"] for place in places.values() for rail in place.rails}) if trays else 8
     return Wiring(
-        places, cables, groups, fabric, of_class.get("pod_roce_priority", 3), of_class.get("pod_roce_dscp", 26), vendor, gpus, trays
+        places, cables, groups, fabric, of_class.get("pod_roce_priority", 3), of_class.get("pod_roce_dscp", 26), vendor, gpus, trays, underlay
     )  # fmt: skip

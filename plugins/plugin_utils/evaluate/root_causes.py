@@ -36,10 +36,12 @@ PAUSING = ("dcqcn_backs_off", "slow_receiver", "ecn_marks_under_load", "switch_m
 # What follows from another finding of the same layer: of a session that is down, of a sender or receiver that stops the others.
 FOLLOWS = {
     "channel_members": ("port_speed",),
-    "ecmp_paths": ("bgp_established",),
-    "kernel_forwards": ("bgp_established",),
-    "rails_reachable": ("bgp_established", "ecmp_paths"),
-    "path_carries_full_size": ("path_mtu", "bgp_established"),
+    "ecmp_paths": ("bgp_established", "ospf_full"),
+    "kernel_forwards": ("bgp_established", "ospf_full"),
+    # OSPF compares the MTU of both ends.
+    "ospf_full": ("path_mtu",),
+    "rails_reachable": ("bgp_established", "ospf_full", "ecmp_paths"),
+    "path_carries_full_size": ("path_mtu", "bgp_established", "ospf_full"),
     "pauses_stay_local": PAUSING,
     "pfc_brief": PAUSING,
     "ecn_marks_under_load": ("switch_marks",),
@@ -90,7 +92,7 @@ ON_THE_LEAF = frozenset(("ecn_marks_under_load",))
 # What follows from a far end that is off: states of links, sessions and paths. Errors, rates and settings at the same place are faults of their own.
 OF_SILENCE = frozenset((
     "rails_present", "ports_present", "port_speed", "channel_members", "cabling_as_planned", "optic_rx_power", "fabric_diagnosed", "subnet_manager_up",
-    "topology_as_planned", "tree_complete", "bgp_established", "ecmp_paths", "kernel_forwards", "rails_reachable", "path_carries_full_size",
+    "topology_as_planned", "tree_complete", "bgp_established", "ospf_full", "ecmp_paths", "kernel_forwards", "rails_reachable", "path_carries_full_size",
     "incasts_ran",
 ))  # fmt: skip
 EXPLAINING = OF_PATHS | OF_HOSTS | OF_SAME_LAYER

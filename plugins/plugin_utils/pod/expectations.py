@@ -24,7 +24,7 @@ PLANNED = {
     "pod_same_group": "The other hosts of a host's gate group.",
     "pod_cables": "The node's cables by the wiring plan: port, peer, peer_port, peer_role, medium, length_m, gbit_s (None: pod_link_gbit_s), channel and "
     "peer_channel (None: no member of a port-channel).",
-    "pod_neighbors": "The BGP neighbors of a switch by the wiring plan: port (or port-channel), peer, address (None where the plan has none), asn.",
+    "pod_neighbors": "The neighbors of a switch by the wiring plan: port (or port-channel), peer, address (None where the plan has none), asn.",
     "pod_remote_rails": "Rails on other leaves: host, device, address, leaf; on a leaf, what its ECMP routes lead to.",
     "pod_plane_spines": "The spines of a leaf's plane on an InfiniBand pod: those that the wiring plan leads it to, over any number of leaves.",
     "pod_uplinks": "How many cables of a leaf lead to spines.",

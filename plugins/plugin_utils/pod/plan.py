@@ -37,6 +37,11 @@ class Node:
         return "host" if self.role == "host" else "switch"
 
 
+def _routes(place: Node) -> bool:
+    """Whether a switch has neighbors of a routing protocol; those of BGP it has only where its AS is known."""
+    return place.kind == "switch" and (place.asn is not None or place.values.get("pod_underlay") in ("ospf", "static"))
+
+
 @dataclass
 class Plan:
     """The pod: nodes by name, gate groups with their hosts, and cables."""
@@ -88,7 +93,7 @@ class Plan:
         cables = [self.near(node, cable) for cable in self.at[node]]
         planned: Values = {"pod_node": node, "pod_role": place.role, "pod_cables": cables, "pod_pings": [], "pod_path_probes": []}
         planned |= {"pod_incasts": [], "pod_incast_refused": ""}
-        planned["pod_neighbors"] = self._neighbors(cables) if place.kind == "switch" and place.asn is not None else []
+        planned["pod_neighbors"] = self._neighbors(cables) if _routes(place) else []
         planned["pod_same_role"] = self._same_role(place) if place.kind == "switch" else []
         planned["pod_same_group"] = [name for name in self.groups.get(place.group or "", ()) if name != node] if place.kind == "host" else []
         planned["pod_uplinks"] = sum(place.role == "leaf" and cable["peer_role"] == "spine" for cable in cables)

@@ -249,6 +249,8 @@ def _readers(plan: Plan, values: t.Mapping[str, t.Any]) -> list[str]:
 def _underlay(plan: Plan, values: t.Mapping[str, t.Any]) -> list[str]:
     """A pod with spines and no routing protocol: what crosses them would be proved by nothing."""
     spines = [node.name for node in plan.nodes.values() if node.role == "spine"]
+    if values.get("pod_underlay") == "ospf" and values.get("pod_address_family") == "ipv6":
+        return ["argument 'pod_underlay' must not be 'ospf' where pod_address_family is 'ipv6': OSPFv3 is not read"]
     if values["pod_fabric"] != "roce" or values.get("pod_underlay") != "none" or not spines:
         return []
     return [

@@ -27,7 +27,7 @@ Values = dict[str, t.Any]
 ROOT = Path(__file__).resolve().parents[3]
 # What `when` of a source and the transports need of a node's expectations.
 OF_READING = (
-    "pod_fabric", "pod_gpu_vendor", "pod_switch_transport", "pod_depth", "pod_mode", "pod_virtualization", "pod_failover", "pod_address_family",
+    "pod_fabric", "pod_gpu_vendor", "pod_switch_transport", "pod_depth", "pod_mode", "pod_virtualization", "pod_failover", "pod_address_family", "pod_underlay",
     "pod_nvlink_domain", "pod_imex_domain", "pod_cumulus_phy_health",
 )  # fmt: skip
 

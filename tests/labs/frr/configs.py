@@ -13,7 +13,7 @@ CONTROLLER_HOST_NUMBER = 254
 
 
 def frr_conf(plan: Plan, node: Node) -> str:
-    """A switch's frr.conf: eBGP with every switch it is cabled to; short timers, so that a fault shows in seconds."""
+    """A switch's frr.conf: eBGP (or OSPF) with every switch it is cabled to; short timers, so that a fault shows in seconds."""
     lines = ["frr defaults datacenter", f"hostname {node.name}", "log file /run/frr/frr.log informational", "service integrated-vtysh-config", "!"]
     # Kernel nexthop groups lose a port that goes down and do not get it back when it is up again before zebra has built
     # another group (FRR 8.4): the kernel then spreads over fewer paths than zebra says. Routes of their own recover.
@@ -23,6 +23,8 @@ def frr_conf(plan: Plan, node: Node) -> str:
     lines += [f"{ip} prefix-list FABRIC seq 5 permit {fabric}", "route-map CONNECTED permit 10", f" match {ip} address prefix-list FABRIC", "!"]
     for own, _far, _asn in plan.peers(node.name) if plan.shape.ipv6 else ():
         lines += [f"interface {own.name}", " ipv6 nd ra-interval msec 500", " no ipv6 nd suppress-ra", "!"]
+    if plan.shape.ospf:
+        return "\n".join([*lines, *_ospf(plan, node), "!", ""])
     lines += [f"router bgp {node.asn}", f" bgp router-id {node.loopback}", " no bgp ebgp-requires-policy", " bgp bestpath as-path multipath-relax"]
     lines += [" no bgp default ipv4-unicast"] * plan.shape.ipv6
     for own, far, asn in plan.peers(node.name):
@@ -32,6 +34,13 @@ def frr_conf(plan: Plan, node: Node) -> str:
     lines += [f" address-family {family(plan)} unicast", "  redistribute connected route-map CONNECTED", "  maximum-paths 64"]
     lines += [f"  neighbor {own.name} activate" for own, _far, _asn in plan.peers(node.name)] * plan.shape.ipv6
     return "\n".join([*lines, " exit-address-family", "!", ""])
+
+
+def _ospf(plan: Plan, node: Node) -> list[str]:
+    """One area; the rails are announced as they are by BGP, since they are connected."""
+    timers = [" ip ospf network point-to-point", " ip ospf hello-interval 1", " ip ospf dead-interval 4", " ip ospf area 0"]
+    lines = [line for own, _far, _asn in plan.peers(node.name) for line in (f"interface {own.name}", *timers, "!")]
+    return [*lines, "router ospf", f" ospf router-id {node.loopback}", " redistribute connected route-map CONNECTED", " maximum-paths 64"]
 
 
 def family(plan: Plan) -> str:

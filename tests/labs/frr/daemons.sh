@@ -5,4 +5,8 @@
 # Starts a switch's routing daemons, within the node; each returns once it listens.
 set -eu
 /usr/lib/frr/zebra -d -A 127.0.0.1 -f /etc/frr/frr.conf -i /run/frr/zebra.pid -s 90000000
-/usr/lib/frr/bgpd -d -A 127.0.0.1 -f /etc/frr/frr.conf -i /run/frr/bgpd.pid
+if grep -q '^router ospf' /etc/frr/frr.conf; then
+    /usr/lib/frr/ospfd -d -A 127.0.0.1 -f /etc/frr/frr.conf -i /run/frr/ospfd.pid
+else
+    /usr/lib/frr/bgpd -d -A 127.0.0.1 -f /etc/frr/frr.conf -i /run/frr/bgpd.pid
+fi

@@ -89,6 +89,7 @@ def _pod(plan: Plan, racks: list[str]) -> dict[str, t.Any]:
         "pod_fabric": "roce",
         "pod_topology": "rail_optimised" if plan.shape.spines else "rail_only",
         "pod_address_family": "ipv6" if plan.shape.ipv6 else "ipv4",
+        "pod_underlay": "ospf" if plan.shape.ospf else "bgp",
         "pod_gate_groups": racks,
         "pod_mtu": RAIL_MTU,
         "pod_ping_count": 20,

@@ -89,7 +89,9 @@ class Lab:
             poll(seconds, lambda name=leaf: self.routes(name), f"{leaf}: all routes over every spine")
 
     def sessions(self, switch: str) -> str | None:
-        """Which sessions of a switch are not Established; None where all are."""
+        """Which sessions of a switch are not Established, or adjacencies not Full; None where all are."""
+        if self.plan.shape.ospf:
+            return self.adjacencies(switch)
         planned = {configs.neighbor(own, far) for own, far, _asn in self.plan.peers(switch)}
         if not planned:
             return None
@@ -102,14 +104,23 @@ class Lab:
         ]
         return ", ".join(down) or None
 
+    def adjacencies(self, switch: str) -> str | None:
+        """Which ports of a switch to others have no OSPF neighbor in Full; None where all have."""
+        try:
+            routers = json.loads(self.vtysh(switch, "show ip ospf neighbor json")).get("neighbors", {})
+        except (LabError, ValueError) as error:
+            return str(error)
+        full = {one["ifaceName"].partition(":")[0] for its in routers.values() for one in its if one["nbrState"].startswith("Full/")}
+        return ", ".join(own.name for own, _far, _asn in self.plan.peers(switch) if own.name not in full) or None
+
     @property
     def version(self) -> str:
         """The option of ``ip`` for the fabric's family, which it does not tell from a prefix."""
         return "-6" if self.plan.shape.ipv6 else "-4"
 
     def learned(self, switch: str) -> list[dict[str, t.Any]]:
-        """The routes that a switch's kernel has of BGP."""
-        return self.json(switch, "ip", "-json", self.version, "route", "show", "proto", "bgp")
+        """The routes that a switch's kernel has of BGP, or of OSPF."""
+        return self.json(switch, "ip", "-json", self.version, "route", "show", "proto", "ospf" if self.plan.shape.ospf else "bgp")
 
     def routes(self, leaf: str) -> str | None:
         """Which remote rails a leaf's kernel does not spread over every spine; None where all are."""

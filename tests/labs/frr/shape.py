@@ -24,6 +24,8 @@ class Shape:
     hosts: int = 4
     # Whether rails have IPv6 addresses and nothing else, and BGP sessions are those of ports, without addresses.
     ipv6: bool = False
+    # Whether OSPF routes, and no BGP.
+    ospf: bool = False
 
     def __post_init__(self) -> None:
         numbers = (self.spines, self.leaves, self.hosts)
@@ -31,16 +33,16 @@ class Shape:
             raise ValueError(f"a lab has 1 to {MOST_NODES} nodes, not {self}")
 
     def __str__(self) -> str:
-        return f"{self.spines}x{self.leaves}x{self.hosts}{'-ipv6' if self.ipv6 else ''}"
+        return f"{self.spines}x{self.leaves}x{self.hosts}{'-ipv6' if self.ipv6 else '-ospf' if self.ospf else ''}"
 
     @classmethod
     def parse(cls, text: str) -> Shape:
-        """``4x8x4``: spines, leaves and hosts; ``4x8x4-ipv6`` has IPv6 alone."""
-        size, _dash, family = text.partition("-")
-        if family not in ("", "ipv6"):
-            raise ValueError(f"a lab is of ipv6 or of nothing said, not of {family!r}")
+        """``4x8x4``: spines, leaves and hosts; ``4x8x4-ipv6`` has IPv6 alone, ``4x8x4-ospf`` is routed by OSPF."""
+        size, _dash, kind = text.partition("-")
+        if kind not in ("", "ipv6", "ospf"):
+            raise ValueError(f"a lab is of ipv6, of ospf or of nothing said, not of {kind!r}")
         spines, leaves, hosts = (int(number) for number in size.split("x"))
-        return cls(spines, leaves, hosts, family == "ipv6")
+        return cls(spines, leaves, hosts, kind == "ipv6", kind == "ospf")
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import typing as t
 from ..model import Port, Switch
 
 LIMITS = {"Temperature": ("(Celsius)", 75, 70, -5, 0), "Voltage": ("(Volts)", 3.63, 3.46, 2.97, 3.13), "Current": ("(mA)", 90, 85, 20, 25)}
+CODES = {"bgp": "B E", "ospf": "O", "static": "S"}
 LIGHT = {"Optical Tx Power": (7.0, 4.0, -8.4, -5.4), "Optical Rx Power": (7.0, 4.0, -8.4, -5.4)}
 
 
@@ -228,6 +229,16 @@ def routes_of_ipv6(switch: Switch) -> str:
     return json.dumps({"vrfs": {"default": {"routes": {prefix: route for prefix, route in routes.items() if prefix}}}}) + "\n"
 
 
+def ospf(switch: Switch) -> str:
+    """``show ip ospf neighbor | json``."""
+    words = {"Established": "full", "Init": "init", "ExStart": "exStart", "2-Way": "2Ways"}
+    found = [
+        {"routerId": one.address, "priority": 0, "drState": "P2P", "interfaceName": one.port, "adjacencyState": words[one.state], "interfaceAddress": one.address}
+        for one in switch.sessions if one.configured
+    ]  # fmt: skip
+    return json.dumps({"vrfs": {"default": {"instList": {"1": {"ospfNeighborEntries": found}}}}}) + "\n"
+
+
 def routes(switch: Switch) -> str:
     """``show ip route``: each remote rail's network over every uplink."""
     lines = ["", "VRF: default", "Codes: C - connected, S - static, K - kernel, ", "       O - OSPF, B - Other BGP Routes, B I - iBGP, B E - eBGP,", ""]
@@ -239,7 +250,8 @@ def routes(switch: Switch) -> str:
     for prefix in switch.prefixes:
         hops = up[: switch.paths.get(prefix, switch.paths.get("*", len(up)))]
         for number, hop in enumerate(hops):
-            head = f" B E      {prefix} [200/0] " if number == 0 else " " * (len(f" B E      {prefix} [200/0] "))
+            first = f" {CODES[switch.underlay]:<8} {prefix} [{'200/0' if switch.underlay == 'bgp' else '110/20'}] "
+            head = first if number == 0 else " " * len(first)
             lines.append(f"{head}via {hop.next_hop}, {hop.port}")
     return "\n".join([*lines, ""]) + "\n"
 

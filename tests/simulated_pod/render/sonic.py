@@ -11,6 +11,8 @@ import typing as t
 from ..model import Port, Session, Switch
 from .eos import channels, listed
 
+CODES = {"bgp": "B", "ospf": "O", "static": "S"}
+
 
 def table(header: t.Sequence[str], rows: t.Sequence[t.Sequence[t.Any]], left: t.Container[int] = ()) -> str:
     """A table as tabulate's simple format lays it out."""
@@ -196,6 +198,16 @@ def bgp(switch: Switch) -> str:
     return "\n".join([*lines, "", f"Total number of neighbors {len(known)}"]) + "\n"
 
 
+def ospf(switch: Switch) -> str:
+    """``show ip ospf vrf all neighbor json``."""
+    found: dict[str, list[dict[str, t.Any]]] = {}
+    for one in (one for one in switch.sessions if one.configured):
+        state = f"{'Full' if one.state == 'Established' else one.state}/-"
+        own = {"nbrState": state, "state": state, "ifaceAddress": one.address, "address": one.address, "ifaceName": f"{one.port}:{one.address}"}
+        found.setdefault(one.address, []).append(own)
+    return json.dumps({"default": {"vrfName": "default", "vrfId": 0, "neighbors": found}}) + "\n"
+
+
 def routes(switch: Switch) -> str:
     """``show ip route``."""
     lines = [
@@ -207,7 +219,7 @@ def routes(switch: Switch) -> str:
     lines += [f"C>* {'fd00:ff::/64' if switch.ipv6 else '10.255.1.0/24'} is directly connected, Loopback0, {'3d02h11m'}"]
     for prefix, hops in _learned(switch):
         for number, one in enumerate(hops):
-            head = f"B>* {prefix} [20/0]" if number == 0 else "  *" + " " * (len(prefix) + 8)
+            head = f"{CODES[switch.underlay]}>* {prefix} [20/0]" if number == 0 else "  *" + " " * (len(prefix) + 8)
             lines.append(f"{head} via {one.next_hop}, {one.port}, weight 1, 3d02h11m")
     return "\n".join(lines) + "\n"
 
@@ -227,7 +239,7 @@ def kernel_routes(switch: Switch) -> str:
         ways = [{"gateway": one.next_hop, "dev": one.port, "weight": 1, "flags": []} for one in hops]
         several = {"nexthops": ways} if len(ways) > 1 else {"gateway": hops[0].next_hop, "dev": hops[0].port}
         if prefix not in switch.lost_of_kernel:
-            rows.append({"dst": "default" if prefix == "0.0.0.0/0" else prefix, **several, "protocol": "bgp", "metric": 20, "flags": []})
+            rows.append({"dst": "default" if prefix == "0.0.0.0/0" else prefix, **several, "protocol": switch.underlay, "metric": 20, "flags": []})
     docker = [{"dst": "240.127.1.0/24", "dev": "docker0", "protocol": "kernel", "scope": "link", "flags": ["linkdown"]}]
     return json.dumps([*([] if switch.ipv6 else docker), *rows]) + "\n"
 

@@ -43,7 +43,7 @@ def restored(rows=None, during=SHUT, neighbors=(NEIGHBOR,), session=("Establishe
     summary = [{"neighbor": "10.0.1.1", "state": session[0], "prefixes_received": session[1]}] if session else []
     was = [{"neighbor": "10.0.1.1", "state": "Established", "prefixes_received": before, "seconds": 0.0}]
     given = {**PLACE, **place, "bgp_summary": summary, "bgp_summary_during": was, "ecmp_routes": routes, "interface_status_during": during}
-    return list(restored_after_failure(rows or {"gpu01": probe()}, pod_neighbors=list(neighbors), **given))
+    return list(restored_after_failure(rows or {"gpu01": probe()}, pod_neighbors=list(neighbors), pod_underlay="bgp", **given))
 
 
 def summaries(findings):
@@ -142,7 +142,7 @@ def test_a_session_or_routes_that_stay_away():
 
 
 def test_a_session_that_nobody_read_is_unknown():
-    found = restored_after_failure({}, pod_neighbors=[NEIGHBOR], interface_status_during=SHUT, bgp_summary=None, **PLACE)
+    found = restored_after_failure({}, pod_neighbors=[NEIGHBOR], pod_underlay="bgp", interface_status_during=SHUT, bgp_summary=None, **PLACE)
     assert [one.severity for one in found] == ["unknown"]
 
 

@@ -173,17 +173,17 @@ WAYS = {"leaf02": UP, "leaf03": UP}
 
 
 def judged_paths(rows, rails=RAILS, role="leaf", topology="rail_optimised"):
-    return summary(ecmp.ecmp_paths(rows, role, topology, WAYS, rails, "ipv4", []))
+    return summary(ecmp.ecmp_paths(rows, role, topology, WAYS, rails, "ipv4", [], "bgp"))
 
 
 def test_a_session_without_routes_is_why_a_next_hop_is_missing():
     three = route("10.52.0.0/24", (1, 3, 4))
     received = [{**session(number), "prefixes_received": 0 if number == 2 else 8} for number in (1, 2, 3, 4)]
     neighbors = [uplink(number) for number in (1, 2, 3, 4)]
-    (found,) = ecmp.ecmp_paths(three, "leaf", "rail_optimised", WAYS, RAILS, "ipv4", neighbors, received)
+    (found,) = ecmp.ecmp_paths(three, "leaf", "rail_optimised", WAYS, RAILS, "ipv4", neighbors, "bgp", received)
     assert "spine02 is Established and brings no route" in found.actual and "policy" in found.cause and "policy" in found.fix
     for rows in ([{**one, "prefixes_received": None} for one in received], [{**one, "prefixes_received": 0} for one in received], None):
-        (bare,) = ecmp.ecmp_paths(three, "leaf", "rail_optimised", WAYS, RAILS, "ipv4", neighbors, rows)
+        (bare,) = ecmp.ecmp_paths(three, "leaf", "rail_optimised", WAYS, RAILS, "ipv4", neighbors, "bgp", rows)
         assert bare.cause is None and bare.actual == "3 next hops in the forwarding table, none over swp2 (to spine02)"
 
 
@@ -228,7 +228,7 @@ def test_fewer_paths(rows, words):
 
 
 def routes_found(rows, rails=RAILS, ways=None, neighbors=()):
-    return list(ecmp.ecmp_paths(rows, "leaf", "rail_optimised", ways or WAYS, rails, "ipv4", list(neighbors)))
+    return list(ecmp.ecmp_paths(rows, "leaf", "rail_optimised", ways or WAYS, rails, "ipv4", list(neighbors), "bgp"))
 
 
 def test_a_default_route_that_is_wide_enough_reaches_the_rails():
@@ -283,7 +283,7 @@ def test_paths_of_ipv6():
     others = [*FOUR, *({**row, "interface": "eth0"} for row in route("::/0", (1,))), *route("fe80::/64", (1,))]
 
     def judged(rows):
-        return summary(ecmp.ecmp_paths(rows, "leaf", "rail_optimised", WAYS, rails, "ipv6", []))
+        return summary(ecmp.ecmp_paths(rows, "leaf", "rail_optimised", WAYS, rails, "ipv6", [], "bgp"))
 
     assert judged([*four, *others]) == []
     assert judged([*four[:3], *others]) == [
@@ -294,11 +294,11 @@ def test_paths_of_ipv6():
 
 def test_a_rail_off_the_plan_is_no_want_of_paths():
     odd = {**RAILS[1], "address": "10.99.0.2"}
-    (found,) = ecmp.ecmp_paths(FOUR, "leaf", "rail_optimised", WAYS, [RAILS[0], odd], "ipv4", [])
+    (found,) = ecmp.ecmp_paths(FOUR, "leaf", "rail_optimised", WAYS, [RAILS[0], odd], "ipv4", [], "bgp")
     got = "no route; other rails of leaf02 are reached by 10.52.0.0/24"
     assert str(found) == f"gpu02 mlx5_3 (10.99.0.2): expected an address in a prefix that its leaf announces, got {got}"
     assert "off the address plan" in found.cause and "pod_rails" in found.fix
-    (silent,) = ecmp.ecmp_paths(FOUR, "leaf", "rail_optimised", WAYS, [RAILS[0], {**odd, "leaf": "leaf03"}], "ipv4", [])
+    (silent,) = ecmp.ecmp_paths(FOUR, "leaf", "rail_optimised", WAYS, [RAILS[0], {**odd, "leaf": "leaf03"}], "ipv4", [], "bgp")
     assert silent.cause.startswith("leaf03 does not announce")
 
 
@@ -460,7 +460,7 @@ def kernel(*hops, prefix="10.51.0.0/24", usable=True):
 
 def test_kernel_forwards():
     def judged(routes, of_kernel):
-        return [str(one) for one in routing.kernel_forwards(routes, of_kernel, "ipv4")]
+        return [str(one) for one in routing.kernel_forwards(routes, of_kernel, "ipv4", "bgp")]
 
     four = installed("a", "b", "c", "d")
     assert judged(four, kernel("a", "b", "c", "d")) == []
@@ -469,7 +469,7 @@ def test_kernel_forwards():
     assert judged(four, kernel("a", prefix="10.52.0.0/24")) == ["10.51.0.0/24: expected 4 next hops, as the daemon shows, got no route in the kernel"]
     assert judged(installed("a", prefix="10.7.7.7/32"), kernel("a", prefix="10.7.7.7")) == []
     for prefix, of_kernel in (("fd00:7::7/128", "fd00:7::7"), ("::/0", "default")):
-        assert list(routing.kernel_forwards(installed("a", prefix=prefix), kernel("a", prefix=of_kernel), "ipv6")) == []
+        assert list(routing.kernel_forwards(installed("a", prefix=prefix), kernel("a", prefix=of_kernel), "ipv6", "bgp")) == []
     assert judged(installed("a", prefix="0.0.0.0/0"), kernel("a", prefix="default")) == []
     # What is not installed, not of BGP or of another VRF is not asked of the kernel's main table.
     aside = [*installed("e", installed=False), *installed("e", protocol="connected"), *installed("e", vrf="blue", prefix="10.9.0.0/24")]

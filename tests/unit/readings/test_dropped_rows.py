@@ -38,6 +38,7 @@ PLANNED = [
     "mlxconfig",
     "modules_load",
     "nvlinks",
+    "ospf_neighbors",
     "pause_settings",
     "pfc_priorities",
     "pkeys",

@@ -191,7 +191,8 @@ def test_spines_want_a_routing_protocol() -> None:
     spine = {**given.variables["gpu01"], "pod_rails": [], "pod_platform": "eos"}
     with_spine = Inventory({**given.groups, "spines": ["spine01"]}, {**given.variables, "spine01": spine})
     assert any(reason.startswith("argument 'pod_underlay' must name the routing protocol of a pod with spines") for reason in refused(with_spine))
-    assert any("must be one of bgp, none, not 'isis'" in reason for reason in refused(changed(pod_underlay="isis")))
+    assert any("must be one of bgp, ospf, static, none, not 'isis'" in reason for reason in refused(changed(pod_underlay="isis")))
+    assert any("OSPFv3 is not read" in reason for reason in refused(changed(pod_underlay="ospf", pod_address_family="ipv6")))
 
 
 HOSTS = [f"gpu-{first}{second}{third}" for first in "abcdefgh" for second in "abcdefgh" for third in "abcdefgh"]

@@ -11,7 +11,7 @@ from ...pod.names import Rows, port_name
 from ...pod.types import Neighbor, PodRail
 from .. import CannotTell, Finding, NotApplicable, check
 from ._routes import HAS_NETADDR, Hop, Key, RouteTable
-from .sessions import BY_BGP, WITH_SPINES
+from .sessions import ROUTED, WITH_SPINES
 
 OFF_PLAN = "The leaf announces its other rails and not this one: its port to it is down (layer 1), or the rail's address in pod_rails is off the address plan."
 OFF_PLAN_FIX = "Look at the leaf's port to this rail; then correct the rail's address in pod_rails and on the host (see address_plan), or announce its prefix."
@@ -40,6 +40,18 @@ NARROW_AGGREGATE = (
     "of, its session is down or filtered, or maximum-paths is too small."
 )
 NARROW_AGGREGATE_FIX = "Compare the aggregates of the spines and what each announces to this leaf, then its sessions and maximum-paths."
+# Cause and fix of too few next hops where the routes are not BGP's.
+OF_UNDERLAY = {
+    "ospf": (
+        "OSPF uses fewer paths than there are: maximum-paths is smaller than the number of uplinks (8 by default on NX-OS), the costs of uplinks differ, or an "
+        "adjacency is down.",
+        "Compare the OSPF cost of all uplinks, set maximum-paths to their number or more, and look at ospf_full of this leaf and of the spines.",
+    ),
+    "static": (
+        "The static routes to these rails name fewer next hops than there are uplinks, or some were taken out since their link or their track is down.",
+        "Compare the static routes of this leaf with those of another one, and look at the uplinks of the missing next hops.",
+    ),
+}
 DISCARDED = "The longest prefix that holds these rails discards packets (Null0): an aggregate or a static route of this leaf, without the routes below it."
 DISCARDED_FIX = "Take the discard route off this leaf, or have the prefixes of the rails below it announced to it again."
 
@@ -56,11 +68,11 @@ def without_routes(rows: Rows, neighbors: list[Neighbor]) -> list[str]:
     fix="Set maximum-paths to at least the number of uplinks and bestpath as-path multipath-relax, then look at the sessions of the missing next hops.",
     fabric="roce",
     required=WITH_SPINES,
-    when=BY_BGP,
+    when=ROUTED,
 )
 def ecmp_paths(
     ecmp_routes: Rows, pod_role: str, pod_topology: str, pod_ways: dict[str, list[str]], pod_remote_rails: list[PodRail], pod_address_family: str,
-    pod_neighbors: list[Neighbor], bgp_summary: Rows | None = None,
+    pod_neighbors: list[Neighbor], pod_underlay: str, bgp_summary: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Each remote rail is reached over all uplinks that lead to it, by its own prefix, an aggregate or the default route."""
     if pod_role != "leaf" or pod_topology == "rail_only":
@@ -83,14 +95,14 @@ def ecmp_paths(
         for key in keys:
             found.setdefault(key, []).append(rail)
     yield from _no_routes(without, of_leaf, pod_ways, (NO_WAY_UP, NO_WAY_UP_FIX) if not found else None)
-    silent = without_routes(bgp_summary or [], pod_neighbors)
+    silent = without_routes(bgp_summary or [], pod_neighbors) if pod_underlay == "bgp" else []
     for key, rails in found.items():
-        if narrow := _narrow(table, key, rails, pod_ways, pod_neighbors, silent):
+        if narrow := _narrow(table, key, rails, pod_ways, pod_neighbors, silent, pod_underlay):
             yield narrow
 
 
 def _narrow(
-    table: RouteTable, key: Key, rails: list[PodRail], ways: t.Mapping[str, list[str]], neighbors: list[Neighbor], silent: list[str]
+    table: RouteTable, key: Key, rails: list[PodRail], ways: t.Mapping[str, list[str]], neighbors: list[Neighbor], silent: list[str], underlay: str
 ) -> Finding | None:  # fmt: skip
     """The finding of a route that has another number of next hops than ports lead to its rails.
 
@@ -103,16 +115,18 @@ def _narrow(
     whose = f"{rails[0]['host']} {rails[0]['device']}" + (f" and {len(rails) - 1} more" if len(rails) > 1 else "")
     got = f"{len(hops)} next hop{'' if len(hops) == 1 else 's'} in the {shown}{_unused(hops, wanted, neighbors)}"
     got += f"; the session with {', '.join(silent)} is Established and brings no route" if silent else ""
-    cause, fix = _why_narrow(table, key, rails, silent)
+    cause, fix = _why_narrow(table, key, rails, silent, underlay)
     return Finding(key[1], f"{len(wanted)} next hops to {whose}", got, cause=cause, fix=fix)
 
 
-def _why_narrow(table: RouteTable, key: Key, rails: list[PodRail], silent: list[str]) -> tuple[str | None, str | None]:
+def _why_narrow(table: RouteTable, key: Key, rails: list[PodRail], silent: list[str], underlay: str) -> tuple[str | None, str | None]:
     """Cause and fix of a route that is too narrow, where its kind says more than the check's own."""
     if silent:
         return FILTERED.format(peers=", ".join(silent)), FILTERED_FIX
     if table.discards(key):
         return DISCARDED, DISCARDED_FIX
+    if underlay in OF_UNDERLAY:
+        return OF_UNDERLAY[underlay]
     if key[1] == table.default:
         return NARROW_DEFAULT, NARROW_DEFAULT_FIX
     if len({rail["leaf"] for rail in rails}) > 1:

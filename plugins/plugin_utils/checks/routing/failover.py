@@ -96,7 +96,7 @@ def reconvergence_time(
 )
 def restored_after_failure(
     failover_probes_of_peers: Peers, pod_node: str, pod_role: str, pod_topology: str, pod_failover_link: Values,
-    pod_neighbors: Rows, pod_reconvergence_max_ms: int, interface_status_during: Rows | None = None, bgp_summary_during: Rows | None = None,
+    pod_neighbors: Rows, pod_reconvergence_max_ms: int, pod_underlay: str, interface_status_during: Rows | None = None, bgp_summary_during: Rows | None = None,
     bgp_summary: Rows | None = None, ecmp_routes: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Once an uplink that was shut is up again, its session, its routes and the traffic over it are as before."""
@@ -106,9 +106,9 @@ def restored_after_failure(
         yield Finding(where, "connected again while the probes run", f"{shut.state} to their end", port=port)
         return
     for one in pod_neighbors:
-        if port_name(one["port"]) == port_name(port):
+        if pod_underlay == "bgp" and port_name(one["port"]) == port_name(port):
             yield from _session(one, where, port, bgp_summary, bgp_summary_during)
-    over = [row for row in ecmp_routes or () if row["installed"] is not False and row["selected"] is not False and row["protocol"] == "bgp"]
+    over = [row for row in ecmp_routes or () if row["installed"] is not False and row["selected"] is not False and row["protocol"] == pod_underlay]
     if any(row["interface"] for row in over) and not any(port_name(row["interface"] or "") == port_name(port) for row in over):
         yield Finding(where, "routes over it", f"none of {counted(len(over), 'next hop')}", port=port)
     again = [(host, row) for host, rows in failover_probes_of_peers.items() for row in rows if row["from_s"] is not None]

@@ -15,37 +15,42 @@ from ...pod.types import NearCable, Rail
 from .. import PAIR, CannotTell, Finding, NotApplicable, check
 from .._once import Peers, once_for_all_nodes
 from .._planned import cables_of
-from .sessions import BY_BGP
+from .sessions import ROUTED
 
 # Without a routing protocol the paths of the rails themselves are what is left to prove.
-WITHOUT_PROTOCOL = ("pod_underlay", ("none",))
+WITHOUT_PROTOCOL = ("pod_underlay", ("none", "static"))
 
 
 @check(
     cause="The kernel refused or lost next hops that the routing daemon shows as installed, so that these paths carry nothing.",
     fix="Compare ip route with show ip route of this switch, then have the daemon install its routes again (clear ip bgp *, or restart it).",
     fabric="roce",
-    when=BY_BGP,
+    when=ROUTED,
 )
-def kernel_forwards(ecmp_routes: Rows, kernel_routes: Rows, pod_address_family: str) -> t.Iterator[Finding]:
-    """The kernel forwards over every next hop that BGP has installed."""
+def kernel_forwards(ecmp_routes: Rows, kernel_routes: Rows, pod_address_family: str, pod_underlay: str) -> t.Iterator[Finding]:
+    """The kernel forwards over every next hop that the routing protocol has installed."""
     in_kernel: dict[str, set[tuple[str | None, str | None]]] = {}
     for row in kernel_routes:
         prefix = row["prefix"] if "/" in row["prefix"] or row["prefix"] == "default" else f"{row['prefix']}/{WHOLE_LENGTH[pod_address_family]}"
         in_kernel.setdefault(prefix, set()).update([(row["next_hop"], row["interface"])] * row["usable"])
     installed: dict[str, set[tuple[str | None, str | None]]] = {}
     for row in ecmp_routes:
-        if row["installed"] and row["protocol"] == "bgp" and row["vrf"] in (None, "", "default"):
+        if row["installed"] and row["protocol"] == pod_underlay and _leads_on(row) and row["vrf"] in (None, "", "default"):
             prefix = "default" if row["prefix"] == DEFAULT_ROUTES[pod_address_family] else row["prefix"]
             installed.setdefault(prefix, set()).add((row["next_hop"], row["interface"]))
-    if not installed and any(row["installed"] is None and row["protocol"] == "bgp" for row in ecmp_routes):
-        raise CannotTell("whether a route of BGP is installed is not reported")
+    if not installed and any(row["installed"] is None and row["protocol"] == pod_underlay for row in ecmp_routes):
+        raise CannotTell(f"whether a route of {pod_underlay} is installed is not reported")
     if not installed:
-        raise NotApplicable("BGP has installed no route of the default VRF")
+        raise NotApplicable(f"{pod_underlay} has installed no route of the default VRF")
     for prefix, hops in installed.items():
         if prefix not in in_kernel or len(in_kernel[prefix]) != len(hops):
             stated = f"{len(in_kernel[prefix])} in the kernel" if prefix in in_kernel else "no route in the kernel"
             yield Finding(prefix, f"{len(hops)} next hop{'' if len(hops) == 1 else 's'}, as the daemon shows", stated)
+
+
+def _leads_on(row: dict[str, t.Any]) -> bool:
+    """Whether a next hop is another node's: a network of the switch itself, which OSPF shows too, is a connected one in the kernel."""
+    return row["next_hop"] is not None or row["protocol"] == "bgp"
 
 
 @check(

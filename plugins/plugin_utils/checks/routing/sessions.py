@@ -20,6 +20,8 @@ NONE_UP_FIX = "Look at {switch} first: whether its BGP daemon runs, and its AS, 
 WITH_SPINES = ("pod_topology", ("rail_optimised", "top_of_rack"))
 # What only BGP shows.
 BY_BGP = ("pod_underlay", ("bgp",))
+# Where switches have routes to the rails of others.
+ROUTED = ("pod_underlay", ("bgp", "ospf", "static"))
 
 
 @check(
