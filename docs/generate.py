@@ -113,7 +113,7 @@ def readings_page() -> str:
         "Readings",
         "Every reading, what its columns hold and which command says it on which platform. "
         "A unit is in the column's name. An optional column is null where the tool did not say: absent is not zero. "
-        "Of several commands the first that a node can answer is taken.",
+        'Of several commands the first that a node can answer is taken. What is parsed "by documentation" rests on that alone: no output of a device was seen.',
         [_reading(reading) for reading in catalogue().values()],
     )
 
@@ -132,9 +132,10 @@ def _column(column: Column) -> tuple[str, str, str]:
 
 
 def _source(source: Source) -> tuple[str, str]:
-    each = f", for each {source.foreach}" if source.foreach else ""
+    each = f", for each {source.foreach}" if source.foreach not in (None, "channels") else ", where the plan has port-channels" if source.foreach else ""
     when = "".join(f", where `{name}` is {json.dumps(value)}" for name, value in source.when.items())
-    return f"`{source.command}`{each}{when}", f"TextFSM `{source.template}`" if source.template else "JMESPath"
+    basis = f"; by {source.basis}, not seen on a device" if source.basis else ""
+    return f"`{source.command}`{each}{when}", (f"TextFSM `{source.template}`" if source.template else "JMESPath") + basis
 
 
 def expectations_page() -> str:

@@ -77,6 +77,7 @@ class Source:
     map: column to {the tool's word: our word}.
     constant: columns with a value that the text does not state because the command itself does.
     copy: column to another one whose text it takes, in its own type, where it has none.
+    basis: what its form rests on (documentation, source code, tests of others) where no output of a device was seen; empty where one was.
     """
 
     command: str
@@ -104,6 +105,7 @@ class Source:
     constant: dict[str, t.Any] = field(default_factory=dict)
     copy: dict[str, str] = field(default_factory=dict)
     timeout_seconds: int = 20
+    basis: str = ""
 
     def argv(self, values: t.Mapping[str, t.Any]) -> list[str]:
         """The argument list with its placeholders filled; every value stays one argument."""

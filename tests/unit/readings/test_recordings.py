@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -63,3 +64,12 @@ def test_every_source_has_a_recording_that_it_parses_itself(name: str, platform:
 def test_every_template_is_used() -> None:
     used = {source.template for what in catalogue().values() for sources in what.platforms.values() for source in sources}
     assert {path.stem for path in (HERE / "templates").glob("*.textfsm")} == used - {None}
+
+
+NO_DEVICE = re.compile(r"not from a device")
+
+
+def test_what_was_not_seen_on_a_device_says_so_to_its_readers() -> None:
+    for path in sorted((HERE / "definitions").glob("*.yml")):
+        stated = [source.basis for sources in catalogue()[path.stem].platforms.values() for source in sources if source.basis]
+        assert len(stated) >= len(NO_DEVICE.findall(path.read_text(encoding="utf-8"))), path.stem
