@@ -26,7 +26,7 @@ def pods(tmp_path_factory: pytest.TempPathFactory) -> inprocess.Pods:
 def found(pods: inprocess.Pods, pod: Pod, layer: str) -> Found:
     """The findings of a layer: check, node and place."""
     return [
-        (one.check, str(finding.host or one.host), finding.where)
+        (one.check, str(finding.host or one.host), str(finding.where))
         for one in inprocess.judge(pods.plan, pod, layer)
         if one.verdict not in ("pass", "skip")
         for finding in one.findings

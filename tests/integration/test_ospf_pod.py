@@ -30,7 +30,7 @@ def pods(tmp_path_factory: pytest.TempPathFactory) -> inprocess.Pods:
 def found(pods: inprocess.Pods, pod: Pod) -> dict[tuple[str, str, str], tuple[str, str]]:
     """The findings of layer 2: check, node and place; what was got and the cause."""
     return {
-        (one.check, str(finding.host or one.host), finding.where): (finding.actual, finding.cause or "")
+        (one.check, str(finding.host or one.host), str(finding.where)): (finding.actual, finding.cause or "")
         for one in inprocess.judge(pods.plan, pod, "routing")
         if one.verdict not in ("pass", "skip")
         for finding in one.findings

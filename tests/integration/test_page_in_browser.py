@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Finding
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.place import Place, at_port
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.registry import REGISTRY
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.cabling import Cable, CableEnd
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import DEFAULTS
@@ -80,7 +81,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (layer, check) for layer in made_run.JUDGED for check, declared in REGISTRY[layer].items() if declared.scope == "node" and "host" in declared.kinds
     ]
     hosts = [name for name, node in plan.nodes.items() if node.role == "host"]
-    bad = Finding("ens3", "connected at 400 Gb/s", "connected at 100 Gb/s")
+    bad = Finding(at_port("ens3"), "connected at 400 Gb/s", "connected at 100 Gb/s")
     verdicts = [
         made_run.verdict(plan, layer, check, host, *([bad] if (check, host) in (("port_speed", "gpu007"), ("port_speed", "gpu400")) else []))
         for layer, check in checks
@@ -183,7 +184,7 @@ def test_topology_and_charts_are_painted_when_they_come_into_sight(faulty: Path,
 
 
 def test_hostile_text_does_nothing(plan_of_two: Plan, tmp_path: Path, look) -> None:
-    bad = made_run.verdict(plan_of_two, "links", "port_speed", "gpu01", Finding(NASTY, NASTY, NASTY), words=NASTY)
+    bad = made_run.verdict(plan_of_two, "links", "port_speed", "gpu01", Finding(Place(NASTY), NASTY, NASTY), words=NASTY)
     book = made_run.make(tmp_path / "run", plan_of_two, [bad])
     made_run.printed(book, "links", "gpu01", "interface_status", NASTY, ["ethtool", NASTY])
     made_run.page(book)

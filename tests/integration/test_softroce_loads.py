@@ -74,7 +74,7 @@ def slow_in_rounds(machines: Lab, rounds: int) -> tuple[list[tuple[str | None, s
     answers = carried_out(machines, jobs, lambda: None, max(job.until for own in jobs.values() for job in own))
     rows = {host: one[JOBS_READING].rows for host, one in answers.items()}
     findings = slow_rail(rows, {host: one["write_bw"].rows for host, one in answers.items() if "write_bw" in one}, 40)
-    return [(one.host, one.where) for one in findings], sorted((row["device"], row["gbit_s"] * 1000) for row in answers["gpu01"]["write_bw"].rows)
+    return [(one.host, str(one.where)) for one in findings], sorted((row["device"], row["gbit_s"] * 1000) for row in answers["gpu01"]["write_bw"].rows)
 
 
 def planned() -> Plan:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Finding
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.place import at_port
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.telemetry.coverage import VARIABLE
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import layout, planned
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
@@ -87,7 +88,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Watched]:
     devices = [rail["device"] for rail in plan.nodes["gpu01"].values["pod_rails"]]
     textfiles, exporter = directory / "textfiles", f"127.0.0.1:{monitoring.free_port()}"
     textfiles.mkdir()
-    bad = made_run.verdict(plan, "links", "port_speed", "gpu01", Finding("ens0", "400", "100"))
+    bad = made_run.verdict(plan, "links", "port_speed", "gpu01", Finding(at_port("ens0"), "400", "100"))
     shutil.copy(made_run.make(directory / "run", plan, [bad]).run / "report.prom", textfiles / "made.prom")
     node_exporter = [
         "prometheus-node-exporter", "--collector.disable-defaults", "--collector.infiniband", "--collector.textfile",

@@ -36,7 +36,7 @@ def pod_with(pods: inprocess.Pods, prefixes: list[str]) -> Pod:
 def found(pods: inprocess.Pods, pod: Pod) -> list[tuple[str, str, str, str, str]]:
     """The findings of layer 2: check, node, place, what was got and the cause where it is the finding's own."""
     return [
-        (one.check, str(one.host), finding.where, finding.actual, finding.cause or "")
+        (one.check, str(one.host), str(finding.where), finding.actual, finding.cause or "")
         for one in inprocess.judge(pods.plan, pod, "routing")
         if one.verdict not in ("pass", "skip")
         for finding in one.findings

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from ..pod.expectations import DEFAULTS, SPECIFIED
 from ..readings import catalogue
 from ..readings.nic_drivers import MEANINGS, SETTINGS
+from .place import Place
 
 LAYERS = ("preflight", "links", "routing", "congestion", "rdma", "collectives", "training")
 SEVERITIES = ("fail", "warn", "unknown")
@@ -74,20 +75,18 @@ class NotMeasured(CannotTell):
 class Finding:
     """One thing that is not as it must be.
 
-    where: the device, port, host or key; expected, actual: what must be and what is, as text for an operator.
+    where: its place, of which a switch's port decides which gate groups it affects; expected, actual: what must be and what is, as text for an operator.
     severity: ``fail``, ``warn`` or ``unknown`` where it is not that of the check.
-    port: the node's port that decides which gate groups a switch's finding affects, where ``where`` is not that port.
     host: the host a group check's finding is of.
     value: the number to set, where that is the fix; waiver_expired: a waiver covered it, and is out of date.
     cause, fix: of this finding, where its evidence says more than the check's own.
     judged: of an unknown, that it follows from what was read, so that cause and fix apply; otherwise something was not reported.
     """
 
-    where: str
+    where: Place
     expected: str
     actual: str
     severity: str | None = None
-    port: str | None = None
     host: str | None = None
     value: int | None = None
     waiver_expired: bool = False

@@ -11,6 +11,7 @@ from ..loads.incasts import INCAST
 from ..pod.names import Rows, port_name
 from ..readings.nic_drivers import names_of
 from . import CannotTell, Finding
+from .place import Place
 
 Row = dict[str, t.Any]
 Counters = dict[str, dict[str, int]]
@@ -130,7 +131,7 @@ def sent_bytes(was: Rows | None, now: Rows | None) -> dict[str, int]:
     return {port: count - sums[0][port] for port, count in sums[1].items() if port in sums[0] and count >= sums[0][port]}
 
 
-def not_grown(where: str, expected: str, now: Row, before: Row, columns: t.Sequence[str]) -> t.Iterator[Finding]:
+def not_grown(where: Place, expected: str, now: Row, before: Row, columns: t.Sequence[str]) -> t.Iterator[Finding]:
     """The columns of a port's errors that grew, or went back, between two readings that both report them."""
     shrunk = [column for column in columns if now[column] < before[column]]
     if shrunk:

@@ -10,6 +10,7 @@ import typing as t
 
 from . import Finding, NotApplicable
 from ._grouping import Rows, grouped, typical
+from .place import Place, at_gpu
 
 Sampled = t.Mapping[str, t.Optional[Rows]]  # noqa: UP045
 # Of nvidia-smi's clocks_throttle_reasons (nvml.h, nvmlClocksThrottleReason*): what is a fault of the host, and what is how the GPU is set or what it does.
@@ -48,14 +49,14 @@ def judged_clocks(sampled: Sampled, ranks: t.Mapping[str, int], percent: float) 
         for host, wanted in ranks.items():
             known = sum(one == host for one, _gpu in busy)
             if known < wanted:
-                yield Finding("GPU clocks", f"those of {wanted} GPUs under load", f"those of {known}", "unknown", host=host)
+                yield Finding(Place("GPU clocks"), f"those of {wanted} GPUs under load", f"those of {known}", "unknown", host=host)
     clocks: dict[tuple[str, int], float] = {}
     for (host, gpu), rows in busy.items():
         reported = [row["sm_clock_mhz"] for row in rows if row["sm_clock_mhz"] is not None]
         if reported:
             clocks[host, gpu] = statistics.median(reported)
         else:
-            yield Finding(f"GPU {gpu}", "a clock under load", "not reported", "unknown", host=host)
+            yield Finding(at_gpu(gpu), "a clock under load", "not reported", "unknown", host=host)
     # GPUs of another kind have other clocks; those of one that differ in the highest are found by gpu_clocks_uniform.
     kinds = {place: busy[place][0]["max_sm_clock_mhz"] for place in clocks}
     for place, clock in clocks.items():
@@ -83,9 +84,9 @@ def _slow(place: tuple[str, int], clock: float, least: float, rows: Rows) -> Fin
     if faults:
         # The brake comes with the bit of any slowdown by the hardware.
         own = (BRAKE_CAUSE, BRAKE_FIX) if BRAKE in faults and {*faults} <= {FAULTS[0x08], BRAKE} else (None, None)
-        return Finding(f"GPU {gpu}", expected, actual, host=host, cause=own[0], fix=own[1])
+        return Finding(at_gpu(gpu), expected, actual, host=host, cause=own[0], fix=own[1])
     return Finding(
-        f"GPU {gpu}",
+        at_gpu(gpu),
         expected,
         actual,
         "warn",

@@ -12,9 +12,11 @@ from collections import Counter
 from ..pod.types import Rail
 from ..readings.cells import CONVERT
 from . import CannotTell, Finding, NotApplicable
+from .place import Place, at_port
 
 Rows = list[dict[str, t.Any]]
 Key = t.TypeVar("Key")
+At = t.Callable[[str], Place]
 
 
 def grouped(rows: Rows, column: str) -> dict[t.Any, Rows]:
@@ -53,12 +55,14 @@ def several(hosts: t.Sized) -> None:
         raise NotApplicable("one host in the group")
 
 
-def not_reported(hosts: t.Iterable[str], values: t.Container[tuple[str, str]], names: t.Iterable[str], expected: str) -> t.Iterator[Finding]:
-    """Rails that a host says nothing of: they are neither like nor unlike the others."""
+def not_reported(
+    hosts: t.Iterable[str], values: t.Container[tuple[str, str]], names: t.Iterable[str], expected: str, at: At = at_port
+) -> t.Iterator[Finding]:  # fmt: skip
+    """Rails that a host says nothing of: they are neither like nor unlike the others; at: what their names are of."""
     for host in hosts:
         for name in sorted(names):
             if (host, name) not in values:
-                yield Finding(name, expected, "not reported", "unknown", host=host)
+                yield Finding(at(name), expected, "not reported", "unknown", host=host)
 
 
 def typical(rates: t.Iterable[float]) -> float:

@@ -15,6 +15,7 @@ from ..text.counting import counted
 from . import Finding
 from ._grouping import rail_pci
 from ._xids import judged_xid, latest_recoveries
+from .place import Place, at_device, at_gpu, at_pci
 
 CORRECTED = "corrected"
 
@@ -81,22 +82,22 @@ FEW = frozenset(("pcie_error", "ras_error"))
 class Devices:
     """The GPUs and rail NICs of a host by PCI address without function (``0000:1b:00``)."""
 
-    names: dict[str, str] = field(default_factory=dict)
+    places: dict[str, Place] = field(default_factory=dict)
 
     @classmethod
     def of(cls, rails: list[Rail], gpus: Rows | None, links: Rows | None = None) -> Devices:
         """From a host's rails and what it reports of its GPUs."""
-        named = {str(gpu["pci"]).rpartition(".")[0]: f"GPU {gpu['gpu']}" for gpu in gpus or () if gpu["pci"]}
-        return cls(named | {pci.rpartition(".")[0]: str(rail["device"]) for rail in rails if (pci := rail_pci(rail, links))})
+        places = {str(gpu["pci"]).rpartition(".")[0]: at_gpu(gpu["gpu"]) for gpu in gpus or () if gpu["pci"]}
+        return cls(places | {pci.rpartition(".")[0]: at_device(str(rail["device"])) for rail in rails if (pci := rail_pci(rail, links))})
 
-    def name(self, device: str | None) -> str:
-        """Of a GPU or rail its name, of another device its address."""
+    def place(self, device: str | None) -> Place:
+        """Of a GPU or rail by its name, of another device by its address."""
         address = (device or "").lower().partition(".")[0]
-        return self.names.get(address, device or "not named")
+        return self.places.get(address) or (at_pci(device) if device else Place("not named"))
 
     def known(self, device: str | None) -> bool:
         """Whether it is a GPU or a rail's NIC."""
-        return (device or "").lower().partition(".")[0] in self.names
+        return (device or "").lower().partition(".")[0] in self.places
 
 
 def judged_events(rows: t.Iterable[dict[str, t.Any]], devices: Devices, corrected_max: int, since: str, past: bool = False) -> t.Iterator[Finding]:
@@ -110,7 +111,7 @@ def judged_events(rows: t.Iterable[dict[str, t.Any]], devices: Devices, correcte
         (row["device"], row["code"], row["recovery"]) for row in latest_recoveries(rows) if row["event"] == "xid"
     ).items():
         xid = judged_xid(code, recovery)
-        yield Finding(devices.name(device), f"no Xid {since}", xid.words + _again(times), xid.severity, cause=xid.cause, fix=xid.fix)
+        yield Finding(devices.place(device), f"no Xid {since}", xid.words + _again(times), xid.severity, cause=xid.cause, fix=xid.fix)
     found = Counter((row["event"], row["device"], row["code"], row["severity"]) for row in rows if row["event"] in EVENTS)
     for (event, device, code, severity), times in found.items():
         how = EVENTS[event]
@@ -119,7 +120,7 @@ def judged_events(rows: t.Iterable[dict[str, t.Any]], devices: Devices, correcte
         what = how.what.format(code=code, severity={"nonfatal": "non-fatal"}.get(severity, severity or "an unnamed"))
         expected = f"at most {counted(corrected_max, 'corrected error')} {since}" if event in FEW and severity == CORRECTED else f"{how.expected} {since}"
         level = _severity(event, how, severity, devices.known(device), past)
-        yield Finding(devices.name(device), expected, what + _again(times), level, cause=how.cause, fix=how.fix)
+        yield Finding(devices.place(device), expected, what + _again(times), level, cause=how.cause, fix=how.fix)
 
 
 def _again(times: int) -> str:

@@ -12,6 +12,7 @@ from ..pod.names import Rows
 from ..pod.types import Rail
 from . import CannotTell, Finding, check
 from ._counters import RX_BYTES, growth, pick
+from .place import at_node, at_port
 
 PRIORITIES = range(8)
 # A part of what was sent is retransmitted or cut off at the ends of the test; half of it in another class is not explained by that.
@@ -42,7 +43,7 @@ def hosts_idle(
         raise CannotTell("GPU processes: not reported")
     words = busy_reason(gpus_idle or [], nic_counters_before, nic_counters_idle, pod_idle_seconds, pod_idle_gbit_s, pod_idle_agents)
     if words is not None:
-        yield Finding("the host", "no job and no traffic", words)
+        yield Finding(at_node("the host"), "no job and no traffic", words)
 
 
 def in_class(rails: list[Rail], expected: t.Mapping[str, float], idle: Rows, now: Rows, priority: int) -> t.Iterator[Finding]:
@@ -52,7 +53,7 @@ def in_class(rails: list[Rail], expected: t.Mapping[str, float], idle: Rows, now
     """
     nics = growth(idle, now, "netdev")
     for rail in rails:
-        sent, where = expected.get(rail["device"], 0.0), f"{rail['netdev']} priority {priority}"
+        sent, where = expected.get(rail["device"], 0.0), at_port(rail["netdev"], f"priority {priority}")
         reported = pick(nics.get(rail["netdev"]), RX_BYTES, priority)
         if sent and reported is None:
             yield Finding(where, "receive byte counter", "not reported", "unknown")

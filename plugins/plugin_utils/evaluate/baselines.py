@@ -17,6 +17,7 @@ from pathlib import Path
 import yaml
 
 from ..checks import Finding
+from ..checks.place import Place
 from ..pod.plan import Plan
 from .metrics import MetricValue, RowsByNode, metrics
 from .verdicts import Verdict
@@ -143,7 +144,7 @@ def compare_with_baseline(baseline: Baseline, numbers: t.Iterable[MetricValue], 
         beside = _beside(number, software)
         keys = [key for key in dict.fromkeys([*reference, *beside]) if key != "value" and reference.get(key) != beside.get(key)]
         differing = [f"{key} {reference.get(key)} then and {beside.get(key)} now" for key in keys]
-        where = f"{number.metric} of {number.place}"
+        where = Place(f"{number.metric} of {number.place}")
         if differing:
             findings.append(Finding(where, "a number that compares with the baseline's", "; ".join(differing), "unknown", host=number.node))
         elif metric.worse(number.value, reference["value"]):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..checks import Finding
+from ..checks.place import at_node
 from ..collect.types import Envelope
 from .boots import boot_of, booted_since, earliest, recorded_boot
 from .layer import Layer
@@ -38,7 +39,7 @@ def verdicts_of_boots(
             continue
         since = f"booted since {first['layer']}"
         words = since if booted else f"whether it {since} is not known: it reports neither a boot id nor an uptime"
-        finding = Finding(node, f"no boot since {first['layer']}", words, "unknown")
+        finding = Finding(at_node(node), f"no boot since {first['layer']}", words, "unknown")
         affects = tuple(sorted(layer.plan.affects(node)))
         found.append(
             Verdict(layer.name, BOOT_CHECK, layer.plan.nodes[node].group, node, "unknown", affects, STATEMENT, words, (finding,), cause=CAUSE, fix=FIX)

@@ -78,10 +78,10 @@ def _reason(plan: Plan, verdict: Verdict, group: str) -> str:
     found = [
         one for one in verdict.findings
         if (one.severity or "fail") == severity
-        and (verdict.group is not None or verdict.host is None or group in plan.affects(verdict.host, one.port or one.where))
+        and (verdict.group is not None or verdict.host is None or group in plan.affects(verdict.host, one.where.port))
     ]  # fmt: skip
     host = (found[0].host if found else None) or verdict.host or group
-    where = f" {found[0].where}" if found and found[0].where not in (None, "", host) else ""
+    where = f" {found[0].where}" if found and str(found[0].where) not in ("", host) else ""
     more = f" and {len(found) - 1} more" if len(found) > 1 else ""
     return f"{verdict.check}{'' if severity == 'fail' else f' is {severity}'} on {host}{where}{more}"
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from ..checks import CannotTell, Check, Finding, NotApplicable, NotMeasured, NotProved
 from ..checks.needed_readings import needed_readings
+from ..checks.place import Place, at_node
 from ..checks.registry import REGISTRY
 from ..collect.types import Envelope, Row, reading_of
 from ..loads.incasts import planned_incasts
@@ -140,20 +141,19 @@ def _answered(layer: Layer, node: str) -> Verdict:
     )  # fmt: skip
     if node in layer.left_out:
         blank = replace(
-            blank,
-            cause="The run was started without this node (outside --limit), and the gate groups in scope need it.",
+            blank, cause="The run was started without this node (outside --limit), and the gate groups in scope need it.",
             fix="Start the run with --limit of whole gate groups and the switches that serve them, or without --limit.",
-        )
+        )  # fmt: skip
     envelope = layer.now.get(node)
     if node in layer.silent or envelope is None or not envelope["answered"]:
         words = layer.silent.get(node) or (envelope["words"] if envelope else "") or "never read"
-        return replace(blank, verdict="unknown", words=words, findings=(Finding(node, "an answer", words, "unknown"),))
+        return replace(blank, verdict="unknown", words=words, findings=(Finding(at_node(node), "an answer", words, "unknown"),))
     # What does not apply to a node was not read from it; a reader of the fabric reports it among its own readings.
     if any(reading["status"] != "not_applicable" for reading in envelope["readings"].values()):
         return blank
     words = f"nothing is read from {place.platform} in this layer"
     if needed_readings(layer.name, place.kind, place.values, "now"):
-        return replace(blank, verdict="unknown", words=words, findings=(Finding(node, "a reading", words, "unknown"),))
+        return replace(blank, verdict="unknown", words=words, findings=(Finding(at_node(node), "a reading", words, "unknown"),))
     return replace(blank, verdict="skip", words=words)
 
 
@@ -209,7 +209,7 @@ def _of_group(layer: Layer, check: Check, group: str, hosts: list[str], beside: 
     if len(skipped) == len(hosts):
         return replace(blank, verdict="skip", words=skipped[0].words, **skipped[0].marks)
     given |= {parameter: peers[parameter] for _phase, _name, parameter in check.of_peers} | {name: values[name] for name in check.expectations}
-    lost = [Finding(host, "a reading", why.words, "unknown", host=host, **why.marks) for host, why in unread.items() if why.verdict != "skip"]
+    lost = [Finding(at_node(host), "a reading", why.words, "unknown", host=host, **why.marks) for host, why in unread.items() if why.verdict != "skip"]
     unparsed = [one for host in hosts if host not in unread for one in _unparsed(layer, check, host)]
     return _judged(layer, check, blank, given, lost, beside, unparsed)
 
@@ -277,7 +277,7 @@ def _unparsed(layer: Layer, check: Check, node: str) -> list[Finding]:
         if parameter in check.optional and reading is not None and reading["status"] == "unknown" and reading.get("unparsed"):
             found[name] = reading["words"]
     host = node if check.scope == "group" else None
-    return [Finding(name, "a response of a known form", words, check.unparsed, host=host) for name, words in found.items()]
+    return [Finding(Place(name), "a response of a known form", words, check.unparsed, host=host) for name, words in found.items()]
 
 
 def _judged(

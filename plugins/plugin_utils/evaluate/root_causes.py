@@ -10,7 +10,7 @@ import typing as t
 from ..checks import LAYERS
 from ..pod.plan import Plan
 from .layer import ANSWERED
-from .verdicts import ExplainingRecord, FindingRecord, Verdict, VerdictRecord
+from .verdicts import ExplainingRecord, FindingRecord, Verdict, VerdictRecord, place_of
 
 # Checks of rates, times and losses, which anything slow or lossy on the way explains.
 RATES = frozenset((
@@ -82,8 +82,8 @@ FOLLOWS_ON_HOST = {
 }
 # What is seldom the cause itself: of several reasons for a closed gate these are named last.
 EFFECTS = frozenset((*RATES, *FOLLOWS, *FOLLOWS_ON_HOST))
-# Of these only a finding at this place explains: a slow path is what is left where no host is named.
-EXPLAINS_AT = {"slow_node": "the host"}
+# Of these only a finding of the whole host explains: a slow path is what is left where no host is named.
+OF_WHOLE_HOST = frozenset(("slow_node",))
 # Of these it is only what is of the same device.
 OF_DEVICES = frozenset(("slow_rail", "gpu_write_bw", "nic_gpu_affinity", "rails_present"))
 OF_SAME_LAYER = frozenset(name for follows in (FOLLOWS, FOLLOWS_ON_HOST) for names in follows.values() for name in names)
@@ -131,10 +131,10 @@ def add_places(plan: Plan, records: t.Iterable[VerdictRecord]) -> None:
     peers: dict[tuple[str, str | None], str] = {(near.node, near.port): far.node for near, far in ends if plan.nodes[far.node].kind == "host"}
     for record in records:
         for finding in record["findings"]:
-            words, host = (finding["where"] or "").split(), finding["host"] or ""
-            rail = rails.get((host, words[0])) if words else None
+            place, host = place_of(finding), finding["host"] or ""
+            rail = rails.get((host, place.interface or ""))
             finding["leaf"], finding["rail"] = (rail["leaf"], rail["device"]) if rail else (None, None)
-            finding["peer"] = next((peers[host, name] for name in (finding.get("port"), *words) if (host, name) in peers), None)
+            finding["peer"] = peers.get((host, place.port))
 
 
 def _places(plan: Plan, node: str) -> list[str]:
@@ -162,7 +162,7 @@ def add_explanations(records: t.Sequence[VerdictRecord]) -> None:
     of_host: dict[str, list[_Explaining]] = {}
     of_group: dict[str, list[_Explaining]] = {}
     in_layer: dict[tuple[str, str], list[ExplainingRecord]] = {}
-    on_host: dict[tuple[str, str | None], list[ExplainingRecord]] = {}
+    on_host: dict[tuple[str, str | None], list[_Explaining]] = {}
     for record in records:
         for finding in record["findings"] if record["check"] in EXPLAINING else ():
             stated: ExplainingRecord = {
@@ -175,7 +175,7 @@ def add_explanations(records: t.Sequence[VerdictRecord]) -> None:
                     of_group.setdefault(group, []).extend([(stated, finding)] if record["group"] is None and record["check"] in OF_PATHS else [])
                 of_host.setdefault(finding["host"] or "", []).extend([(stated, finding)] if record["check"] in OF_PATHS | OF_HOSTS else [])
             if finding["severity"] in FOUND or finding.get("judged"):
-                on_host.setdefault((record["layer"], finding["host"]), []).append(stated)
+                on_host.setdefault((record["layer"], finding["host"]), []).append((stated, finding))
     for record in records:
         for finding in record["findings"] if record["check"] in RATES else ():
             near = [*of_host.get(finding["host"] or "", ()), *(one for group in record["affects"] for one in of_group.get(group, ()))]
@@ -185,8 +185,9 @@ def add_explanations(records: t.Sequence[VerdictRecord]) -> None:
         for finding in record["findings"] if follows or follows_on_host else ():
             beside = [one for group in record["affects"] for one in in_layer.get((record["layer"], group), ()) if one["check"] in follows]
             beside = [one for one in beside if record["check"] not in ON_THE_LEAF or one["host"] == finding.get("leaf")]
-            same = [one for one in on_host.get((record["layer"], finding["host"]), ()) if one["check"] in follows_on_host]
-            same = [one for one in same if _may_explain(one, finding) and (record["check"] not in OF_DEVICES or _device(one) == _device(finding))]
+            known = [(one, its) for one, its in on_host.get((record["layer"], finding["host"]), ()) if one["check"] in follows_on_host]
+            known = [(one, its) for one, its in known if record["check"] not in OF_DEVICES or place_of(its).interface == place_of(finding).interface]
+            same = [one for one, its in known if _may_explain(one, its, finding)]
             below = finding.get("explained_by", [])
             finding["explained_by"] = _first([*below[: MOST_EXPLAINING - bool(beside or same)], *beside, *same])
 
@@ -212,7 +213,7 @@ def _on_its_way(check: str, finding: FindingRecord, below: FindingRecord) -> boo
         return below.get("rail") in (None, rail)
     at_host = below.get("peer")
     # The port to a spine, or a setting of the whole switch, is on the way of many.
-    return at_host is None or at_host in str(finding["where"]).split() or (at_host == finding["host"] and below["host"] == finding.get("leaf"))
+    return at_host is None or at_host in place_of(finding).peers or (at_host == finding["host"] and below["host"] == finding.get("leaf"))
 
 
 def _first(found: t.Iterable[ExplainingRecord]) -> list[ExplainingRecord]:
@@ -220,13 +221,9 @@ def _first(found: t.Iterable[ExplainingRecord]) -> list[ExplainingRecord]:
     return list({tuple(one.values()): one for one in found}.values())[:MOST_EXPLAINING]
 
 
-def _device(one: ExplainingRecord | FindingRecord) -> str:
-    return (one["where"] or "").partition(" ")[0].rstrip(",")
-
-
-def _may_explain(one: ExplainingRecord, finding: FindingRecord) -> bool:
+def _may_explain(one: ExplainingRecord, its: FindingRecord, finding: FindingRecord) -> bool:
     """Whether one of the same host may: what is unknown explains no failure, and a failure with a cause of its own needs no explanation."""
-    if one["where"] != EXPLAINS_AT.get(one["check"], one["where"]):
+    if one["check"] in OF_WHOLE_HOST and not place_of(its).whole:
         return False
     if one["check"] in IN_LOAD:
         # The finding's own cause says which part of a step was late, and this why.

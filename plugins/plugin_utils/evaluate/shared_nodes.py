@@ -15,6 +15,6 @@ def by_group(plan: Plan, node: str, verdict: Verdict) -> dict[str, str]:
         return {}
     touched: dict[str, list[str]] = {group: ["pass"] for group in verdict.affects}
     for finding in verdict.findings:
-        for group in plan.affects(node, finding.port or finding.where):
+        for group in plan.affects(node, finding.where.port):
             touched.setdefault(group, ["pass"]).append(finding.severity or "fail")
     return {group: worst(severities) for group, severities in touched.items()}

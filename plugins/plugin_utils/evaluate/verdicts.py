@@ -10,6 +10,7 @@ import typing as t
 from dataclasses import dataclass, field, fields, replace
 
 from ..checks import CannotTell, Check, Finding
+from ..checks.place import Place, at_node, place_from_record
 from ..text.control_characters import printable, visible
 from .waivers import Waiver
 
@@ -29,7 +30,7 @@ class ExplainingRecord(t.TypedDict):
 
 
 class _FindingFields(t.TypedDict, total=False):
-    """Fields that records of an older version may lack; leaf, rail: of the rail that the finding is on, by the wiring plan;
+    """Fields that records of an older version may lack; place: the fields of ``Place``; leaf, rail: of the rail that the finding is on, by the wiring plan;
     peer: the host behind the switch port that it is on.
 
     cause, fix: the finding's own, where it has some; judged: its words come with a cause of their own.
@@ -37,6 +38,7 @@ class _FindingFields(t.TypedDict, total=False):
 
     value: int | None
     waiver_expired: bool
+    place: dict[str, t.Any]
     leaf: str | None
     rail: str | None
     peer: str | None
@@ -150,12 +152,13 @@ class Verdict:
         # Here what devices reported enters the report.
         found: list[FindingRecord] = [
             {
-                "where": None if one.where is None else printable(one.where),
+                "where": printable(one.where),
+                "place": visible(one.where.record()),
                 "expected": printable(one.expected),
                 "actual": printable(one.actual),
                 "severity": one.severity or "fail",
                 "host": one.host or self.host,
-                "port": one.port,
+                "port": one.where.port,
                 "value": one.value,
                 "waiver_expired": one.waiver_expired,
                 "cause": one.cause and printable(one.cause),
@@ -176,9 +179,14 @@ def from_record(record: VerdictRecord) -> Verdict:
     return Verdict(**{**known, "findings": findings, "affects": tuple(record["affects"]), "waived": tuple(record["waived"]), "evidence": ()})
 
 
+def place_of(one: FindingRecord) -> Place:
+    """The place of a recorded finding; nowhere, of a check that evaluated nothing."""
+    return Place("") if one["where"] is None else place_from_record(one["where"], one.get("place"), one.get("port"), one["host"])
+
+
 def _finding(one: FindingRecord) -> Finding:
     return Finding(
-        t.cast("str", one["where"]), one["expected"], one["actual"], one["severity"], one["port"], one["host"], one.get("value"),
+        place_of(one), one["expected"], one["actual"], one["severity"], one["host"], one.get("value"),
         bool(one.get("waiver_expired")), cause=one.get("cause"), fix=one.get("fix"), judged=bool(one.get("judged")),
     )  # fmt: skip
 
@@ -197,7 +205,9 @@ def settle(verdict: Verdict, check: Check, findings: list[Finding], given: t.Seq
         judged = finding.judged or finding.severity is None or finding.cause is not None
         finding = replace(finding, severity=finding.severity or check.severity, judged=judged)
         # A waiver may be renewed by another one beside it.
-        waiver = max((one for one in given if one.covers(verdict.check, finding.host or verdict.host, finding.where)), key=lambda one: one.until, default=None)
+        waiver = max(
+            (one for one in given if one.covers(verdict.check, finding.host or verdict.host, printable(finding.where))), key=lambda one: one.until, default=None
+        )
         if waiver is None:
             standing.append(finding)
         elif waiver.has_expired(today):
@@ -207,7 +217,7 @@ def settle(verdict: Verdict, check: Check, findings: list[Finding], given: t.Seq
             waived.append(
                 {
                     "host": finding.host or verdict.host or "",
-                    "where": finding.where,
+                    "where": printable(finding.where),
                     "finding": str(finding),
                     "reason": waiver.reason,
                     "until": str(waiver.until),
@@ -226,7 +236,7 @@ def undecided(
     if not findings:
         return replace(verdict, verdict="unknown", cause=reason.cause or verdict.cause, fix=reason.fix or verdict.fix, judged=bool(reason.cause))
     whole = Finding(
-        str(verdict.host or verdict.group), verdict.statement.rstrip("."), str(reason), "unknown",
+        at_node(str(verdict.host or verdict.group)), verdict.statement.rstrip("."), str(reason), "unknown",
         cause=reason.cause or None, fix=reason.fix or None, judged=bool(reason.cause),
     )  # fmt: skip
     return settle(verdict, check, [whole, *findings], given, today)

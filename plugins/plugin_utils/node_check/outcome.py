@@ -18,7 +18,7 @@ STATUS = {"pass": WELL, "skip": WELL, "warn": WELL, "fail": BROKEN, "unknown": N
 WORDS = {WELL: "OK", BROKEN: "FAIL", NOT_KNOWN: "UNKNOWN"}
 # What a scheduler keeps of a reason.
 LINE_LENGTH = 220
-COLUMNS = ("where", "expected", "actual", "severity", "cause", "fix")
+COLUMNS = ("expected", "actual", "severity", "cause", "fix")
 
 
 class Outcome(t.NamedTuple):
@@ -75,7 +75,7 @@ def _first(verdict: Verdict) -> str:
 
 
 def _record(one: Verdict) -> dict[str, t.Any]:
-    findings = [{name: value for name in COLUMNS if (value := getattr(finding, name)) is not None} for finding in one.findings]
+    findings = [{"where": str(finding.where)} | {name: value for name in COLUMNS if (value := getattr(finding, name)) is not None} for finding in one.findings]
     return {"layer": one.layer, "check": one.check, "verdict": one.verdict, "words": one.words, "cause": one.cause, "fix": one.fix, "findings": findings}
 
 

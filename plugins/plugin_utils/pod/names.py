@@ -14,17 +14,17 @@ from .types import NearCable, SpineCable
 Rows = list[dict[str, t.Any]]
 
 
-class Place(t.NamedTuple):
+class NodePort(t.NamedTuple):
     """What ``node:port`` or ``host:device`` names; port is empty where the text is a node alone, None where nothing follows the colon."""
 
     node: str
     port: str | None
 
 
-def parse_place(text: str) -> Place:
-    """The place that a text of the site names."""
+def parse_place(text: str) -> NodePort:
+    """The node and port that a text of the site names."""
     node, colon, port = text.partition(":")
-    return Place(node, port or ("" if not colon else None))
+    return NodePort(node, port or ("" if not colon else None))
 
 
 # eth0 is the management port of switches whose first front port is Ethernet0.

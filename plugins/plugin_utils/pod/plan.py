@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from .addressing import bare
 from .cabling import Cable
 from .meshes import both_ways, ping_mesh
-from .names import Place, parse_place
+from .names import NodePort, parse_place
 from .types import NearCable, Neighbor, Ping, PodRail, SpineCable
 from .uplink_to_shut import failover_link, failover_pairs
 from .ways import Ways
@@ -215,7 +215,7 @@ class Plan:
         named = [parse_place(one) for one in values["pod_fabric_reader"]]
         if not named:
             firsts = [next((host for host in hosts if host in members), None) for hosts in self.groups.values()]
-            named = [Place(host, "") for host in firsts if host is not None][:2]
+            named = [NodePort(host, "") for host in firsts if host is not None][:2]
         found: dict[str, list[str]] = {}
         for host, device in named:
             if host in members:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 from dataclasses import asdict, dataclass, field
 
-from ..evaluate.verdicts import VerdictRecord
+from ..evaluate.verdicts import VerdictRecord, place_of
 from ..pod.names import port_name
 from ..run.documents import Report
 
@@ -79,7 +79,7 @@ def _findings(verdict: VerdictRecord, host: str, far: t.Collection[tuple[str, st
     switches = {node for node, _port in far}
     mine = [
         one for one in verdict["findings"]
-        if one["host"] == host or (one["host"] in switches and (one["host"] == one["where"] or (one["host"], port_name(one["port"] or one["where"])) in far))
+        if one["host"] == host or (one["host"] in switches and (place_of(one).whole or (one["host"], port_name(place_of(one).port or "")) in far))
     ]  # fmt: skip
     return [
         f"{verdict['check']}: {'' if one['host'] == host else str(one['host']) + ' '}{one['where']}: expected {one['expected']}, got {one['actual']}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..evaluate.verdicts import FindingRecord
+from ..evaluate.verdicts import FindingRecord, place_of
 from ..run.documents import Report
 
 KERNEL = {"iommu_as_expected": "iommu=pt", "hugepages_reserved": "default_hugepagesz=1G hugepagesz=1G hugepages={pages}"}
@@ -27,9 +27,9 @@ def manual_fixes(report: Report, host: str, values: Values, stack: Values) -> li
     for verdict in report["verdicts"]:
         wrong = [one for one in verdict["findings"] if one["host"] == host and one["severity"] == "fail"]
         if verdict["check"] in ("mtu", "mtu_uniform"):
-            netdevs |= {rails.get(where := str(one["where"]), where): _mtu(one, values) for one in wrong}
+            netdevs |= {rails.get(name, name): _mtu(one, values) for one in wrong if (name := place_of(one).interface)}
         elif verdict["check"] == "acs_as_expected":
-            bridges += [str(one["where"]) for one in wrong if one["where"] != "ACS"]
+            bridges += [pci for one in wrong if (pci := place_of(one).pci)]
         elif verdict["check"] in KERNEL and wrong and values["pod_virtualization"] in ("none", "container"):
             arguments.append(KERNEL[verdict["check"]].format(pages=values["pod_hugepages_1g"]))
     fixes = [mtu_fix(netdev, size, stack["managers"].get(netdev) or {}) for netdev, size in netdevs.items()]

@@ -9,11 +9,12 @@ import re
 import typing as t
 from dataclasses import dataclass, field
 
+from ..checks.place import Place
 from ..checks.registry import REGISTRY
 from ..evaluate.boot_check import BOOT_CHECK
 from ..evaluate.layer import ANSWERED
 from ..evaluate.root_causes import OF_SILENCE
-from ..evaluate.verdicts import ExplainingRecord, FindingRecord, VerdictRecord
+from ..evaluate.verdicts import ExplainingRecord, FindingRecord, VerdictRecord, place_of
 from ..run.documents import Report
 from ..text.ranges import ranges
 
@@ -100,7 +101,7 @@ def entries(report: Report, severities: t.Container[str] = ("fail", "unknown")) 
         for host, finding in _findings(record):
             if finding["severity"] not in severities:
                 continue
-            root = next((explained[place] for place in _places(host, finding["where"] or "") if place in explained), None)
+            root = next((explained[place] for place in _places(host, place_of(finding)) if place in explained), None)
             # A node explains only what was found while it was silent, and lists what it explains: "unknown" has to be among the severities.
             if root is not None and root != host and (record["layer"], root) in silent and "unknown" in severities and _may_follow(record, finding):
                 followers.setdefault((record["layer"], root), []).append((record["check"], host, finding["where"] or host))
@@ -207,9 +208,9 @@ def _findings(record: VerdictRecord) -> t.Iterator[tuple[str, FindingRecord]]:
         yield finding["host"] or record["host"] or record["group"] or "", finding
 
 
-def _places(host: str, where: str) -> list[str]:
-    """What a finding may be explained by: its port, or an address or name that it speaks of."""
-    return [f"{host}:{where}", *(f"*:{word}" for word in re.split(r"[>\s,()]+", where))]
+def _places(host: str, place: Place) -> list[str]:
+    """What a finding may be explained by: its port or device as a whole, or a node or address that it names."""
+    return [*([f"{host}:{place.interface}"] if place.interface and not place.of else []), *(f"*:{peer}" for peer in place.peers)]
 
 
 def _located(places: t.Iterable[tuple[str, str]]) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..evaluate.verdicts import ORDER
+from ..evaluate.verdicts import ORDER, place_of
 from ..pod.plan import Plan
 from ..run.documents import Report
 from .checklist import overall
@@ -25,9 +25,9 @@ def topology(report: Report, plan: Plan) -> Document:
             of_node.setdefault(record["host"], []).append(record["verdict"])
         for finding in record["findings"]:
             host = finding["host"] or record["host"]
-            words = (finding["where"] or "").split(maxsplit=1)
-            if host and words:
-                of_port[host, words[0]] = max(of_port.get((host, words[0]), "pass"), finding["severity"], key=ORDER.index)
+            port = place_of(finding).interface
+            if host and port:
+                of_port[host, port] = max(of_port.get((host, port), "pass"), finding["severity"], key=ORDER.index)
             if host and not record["host"]:
                 of_node.setdefault(host, []).append(finding["severity"])
     nodes: list[list[t.Any]] = []

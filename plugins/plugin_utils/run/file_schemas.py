@@ -12,14 +12,27 @@ from pathlib import Path
 from ..checks import LAYERS
 from ..evaluate.gates import DECIDED, STATES
 from ..evaluate.verdicts import ORDER
-from ..text.schema import Cells, Each, Maybe, OneOf, shape_error
+from ..text.schema import Cells, Each, Maybe, MayLack, OneOf, shape_error
 from .errors import RunError
 from .inventory_check import NAME
 
 Document = dict[str, t.Any]
 LAYER = OneOf(tuple(LAYERS))
 LIST_OF_TEXT = Each(str)
-FINDING = {"where": str, "expected": str, "actual": str, "severity": OneOf(ORDER), "port": Maybe(str), "host": Maybe(str)}
+# The fields of a finding's place, each where it says something; reports of older versions lack them.
+PLACE = {
+    **dict.fromkeys(("device", "port", "of", "pci"), MayLack(str)),
+    **dict.fromkeys(("gpu", "rank"), MayLack(int)),
+    "peers": MayLack(LIST_OF_TEXT),
+    "whole": MayLack(bool),
+}
+FINDING = {
+    **dict.fromkeys(("where", "expected", "actual"), str),
+    "severity": OneOf(ORDER),
+    "port": Maybe(str),
+    "host": Maybe(str),
+    "place": MayLack(PLACE),
+}
 RECORD = {
     "layer": LAYER,
     "check": str,

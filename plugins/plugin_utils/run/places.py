@@ -28,4 +28,4 @@ def limited_to_places(verdicts: list[Verdict], places: set[str]) -> list[Verdict
 
 def _names(node: str | None, finding: Finding) -> set[str]:
     """What a place may call where a finding is."""
-    return {f"{node}", f"{node}:{finding.port}", f"{node}:{finding.where}"}
+    return {f"{node}", *(f"{node}:{name}" for name in (finding.where.port, finding.where.device) if name)}

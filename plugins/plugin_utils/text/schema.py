@@ -27,6 +27,13 @@ class Maybe:
 
 
 @dataclass(frozen=True)
+class MayLack:
+    """The shape of a mapping's field that may be missing."""
+
+    shape: t.Any
+
+
+@dataclass(frozen=True)
 class OneOf:
     """One of some words."""
 
@@ -62,9 +69,15 @@ def shape_error(value: t.Any, shape: t.Any, field: str = "") -> str | None:
         if not isinstance(value, dict):
             return _must(field, "be a mapping", value)
         under = f"{field}." if field else ""
-        return _first(shape_error(value[name], own, under + name) if name in value else f"field {under}{name} is missing" for name, own in shape.items())
+        return _first(_of_field(value, name, own, under + name) for name, own in shape.items())
     fits = isinstance(value, (int, float) if shape is float else shape) and not (isinstance(value, bool) and shape in (int, float))
     return None if fits else _must(field, f"be {NAMES[shape]}", value)
+
+
+def _of_field(value: dict[str, t.Any], name: str, shape: t.Any, field: str) -> str | None:
+    if isinstance(shape, MayLack):
+        return shape_error(value[name], shape.shape, field) if name in value else None
+    return shape_error(value[name], shape, field) if name in value else f"field {field} is missing"
 
 
 def _each(value: t.Any, shape: Each, field: str) -> str | None:

@@ -68,7 +68,7 @@ def test_an_older_tool_that_counts_no_slowdown_is_no_pass() -> None:
 
 
 def test_a_gpu_that_is_reported_once_is_unknown_and_none_at_all_is_no_pass() -> None:
-    assert [(one.where, one.severity) for one in amd_gpus_under_load(10, [GOOD], [])] == [("GPU 0", "unknown")]
+    assert [(str(one.where), one.severity) for one in amd_gpus_under_load(10, [GOOD], [])] == [("GPU 0", "unknown")]
     assert [one.severity for one in amd_gpu_errors(8, [GOOD])] == ["unknown"]
     for judged in (amd_gpus_under_load(10), amd_gpu_errors(8), amd_slowdown_under_load()):
         with pytest.raises(NotApplicable, match="amd-smi"):

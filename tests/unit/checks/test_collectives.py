@@ -132,8 +132,8 @@ def test_a_variable_of_the_runs_over_nics_is_nobodys_in_another_run() -> None:
     log = [{"event": "version", "item": "node", "name": None, "value": "2.28.9"}]
     log += [{"event": "variable", "item": item, "name": "NCCL_P2P_DISABLE", "value": "1"} for item in ("second", "first")]
     jobs = [job("node", "first"), job("node_nics", "second")]
-    assert [one.where for one in nccl_runtime(log[:2], jobs, {}, {})] == []
-    assert [one.where for one in nccl_runtime(log, jobs, {}, {})] == ["NCCL_P2P_DISABLE"]
+    assert [str(one.where) for one in nccl_runtime(log[:2], jobs, {}, {})] == []
+    assert [str(one.where) for one in nccl_runtime(log, jobs, {}, {})] == ["NCCL_P2P_DISABLE"]
 
 
 def test_a_rank_that_verified_nothing_is_not_covered_by_the_others() -> None:
@@ -143,7 +143,7 @@ def test_a_rank_that_verified_nothing_is_not_covered_by_the_others() -> None:
     quick = [{**row, "item": "rung of 2"} for row in ranks]
     assert list(collectives_correct(results, [*ranks, *quick], [], "nccl")) == []
     lacking = [row for row in results if (row["rank"], row["collective"]) != (1, "broadcast")]
-    assert [(one.where, one.severity) for one in collectives_correct(lacking, ranks, [], "nccl")] == [("node: rank 1 broadcast", "unknown")]
+    assert [(str(one.where), one.severity) for one in collectives_correct(lacking, ranks, [], "nccl")] == [("node: rank 1 broadcast", "unknown")]
 
 
 def test_a_collective_that_no_run_gave_a_result_of_is_distinguished_from_one_that_was_not_verified() -> None:
@@ -151,10 +151,10 @@ def test_a_collective_that_no_run_gave_a_result_of_is_distinguished_from_one_tha
     results = [{"item": "node", "rank": rank, "collective": name, "wrong": 0, "count": 3, "dtype": "float32", "unsupported": None}
                for rank in (0, 1) for name in COLLECTIVES]  # fmt: skip
     absent = collectives_correct([row for row in results if row["collective"] != "broadcast"], ranks, [], "nccl")
-    assert [(one.where, one.cause) for one in absent] == [("broadcast", NO_RESULT[0])]
+    assert [(str(one.where), one.cause) for one in absent] == [("broadcast", NO_RESULT[0])]
     refused = [{**row, "wrong": None, "unsupported": "not supported"} if row["collective"] == "broadcast" else row for row in results]
     found = list(collectives_correct(refused, ranks, [], "nccl"))
-    assert {one.where: one.cause for one in found}["broadcast"] is None and [one.actual for one in found[:2]] == ["not supported"] * 2
+    assert {str(one.where): one.cause for one in found}["broadcast"] is None and [one.actual for one in found[:2]] == ["not supported"] * 2
 
 
 def test_a_rank_that_reported_no_step_and_no_end_is_not_covered_by_the_others() -> None:
@@ -162,8 +162,8 @@ def test_a_rank_that_reported_no_step_and_no_end_is_not_covered_by_the_others() 
     ranks = [{"rank": rank, "outcome": "done"} for rank in (0, 1)]
     agreed = [{"rank": rank, "what": what, "finite": True, "checksum": "a", "difference": None} for rank in (0, 1) for what in ("parameters", "gradients")]
     assert list(step_time_stable([{**step, "rank": rank} for rank in (0, 1)], {}, ranks, 5, 500)) == [] == list(ranks_agree({"a": agreed}, ranks, "a"))
-    assert [one.where for one in step_time_stable([{**step, "rank": 0}], {}, ranks, 5, 500)] == ["rank 1"]
-    assert [(one.where, one.severity) for one in ranks_agree({"a": agreed[:2]}, ranks, "a")] == [("rank 1", "unknown")]
+    assert [str(one.where) for one in step_time_stable([{**step, "rank": 0}], {}, ranks, 5, 500)] == ["rank 1"]
+    assert [(str(one.where), one.severity) for one in ranks_agree({"a": agreed[:2]}, ranks, "a")] == [("rank 1", "unknown")]
 
 
 @pytest.mark.parametrize(
@@ -215,14 +215,14 @@ def slow_steps(*parts: str | None) -> dict[str, list[t.Any]]:
 def test_slow_steps_are_of_the_rank_whose_part_grew(part: str, words: str, cause: str) -> None:
     found = slow_steps(None, part, None)
     assert found["gpu02"] == [], "it waited"
-    assert [one.where for one in found["gpu01"]] == ["rank 1 (GPU 1)", "rank 1 (GPU 1), step 10"]
+    assert [str(one.where) for one in found["gpu01"]] == ["rank 1 (GPU 1)", "rank 1 (GPU 1), step 10"]
     assert all(words in one.actual and "1400 ms more" in one.actual and cause in one.cause for one in found["gpu01"])
 
 
 def test_steps_for_which_all_wait_are_of_the_communication() -> None:
     found = slow_steps(None, None, None)
     assert [len(some) for some in found.values()] == [4, 2]
-    assert all("all waited in communication" in (one.cause or "") for one in found["gpu01"] if "step" in one.where)
+    assert all("all waited in communication" in (one.cause or "") for one in found["gpu01"] if "step" in str(one.where))
 
 
 def test_each_of_two_late_ranks_is_named() -> None:
@@ -230,7 +230,7 @@ def test_each_of_two_late_ranks_is_named() -> None:
     for row in (first[20], second[10]):
         row.update(step_ms=2001.0, longest_ms=2001.0, other_ms=1500.0)
     result = {"gpu01": first, "gpu02": second}
-    named = {host: [one.where for one in step_outliers(rows, result, 2)] for host, rows in result.items()}
+    named = {host: [str(one.where) for one in step_outliers(rows, result, 2)] for host, rows in result.items()}
     assert named == {"gpu01": ["rank 0, step 10"], "gpu02": ["rank 1, step 20"]}
 
 
@@ -239,15 +239,15 @@ def test_a_hang_is_of_the_host_and_gpu_of_the_missing_rank() -> None:
     ranks = [{"item": item, "rank": 0, "ranks": 16, "outcome": "ended", "signal": None} for item in ("one", "other")]
     waits = {"rank": 0, "place": "all_reduce", "number": 3, "waited_seconds": 60.0, "silent": None, "words": None, "ras": None}
     hangs = [{**waits, "item": "one", "absent": [11]}, {**waits, "item": "other", "absent": [3]}]
-    assert [(one.host, one.where) for one in hung(hangs, ranks, jobs)] == [("gpu02", "rank 11 (GPU 3)"), ("gpu03", "rank 3 (GPU 3)")]
-    assert [(one.host, one.where) for one in hung(hangs[:1], ranks, [])] == [(None, "rank 11")]
+    assert [(one.host, str(one.where)) for one in hung(hangs, ranks, jobs)] == [("gpu02", "rank 11 (GPU 3)"), ("gpu03", "rank 3 (GPU 3)")]
+    assert [(one.host, str(one.where)) for one in hung(hangs[:1], ranks, [])] == [(None, "rank 11")]
 
 
 def test_a_hang_has_what_ras_reports() -> None:
     waits = {"rank": 0, "item": "one", "place": "all_reduce", "number": 3, "waited_seconds": 60.0, "silent": None, "words": None, "absent": None}
     hangs = [{**waits, "ras": None}, {**waits, "rank": 1, "ras": "rank 3 on 192.0.2.2 GPU 3: 5 of 6 collectives"}]
     (found,) = hung(hangs, [], [])
-    assert found.where == "all ranks" and found.actual.endswith("; NCCL's RAS reports rank 3 on 192.0.2.2 GPU 3: 5 of 6 collectives")
+    assert str(found.where) == "all ranks" and found.actual.endswith("; NCCL's RAS reports rank 3 on 192.0.2.2 GPU 3: 5 of 6 collectives")
     (found,) = hung([{**row, "absent": [3]} for row in hangs], [], [])
     assert found.actual == "it never arrived; NCCL's RAS reports rank 3 on 192.0.2.2 GPU 3: 5 of 6 collectives"
 
@@ -303,10 +303,10 @@ def test_a_rank_that_is_always_behind_comes_with_its_gpu_and_the_part_that_is_la
     steps = {"gpu01": [*trained(0), *trained(1, part, slow=tuple(range(40)), late=200.0)], "gpu02": trained(2)}
     assert list(slow_rank(steps, "gpu02", 5, RANKS["gpu02"])) == []
     (found,) = slow_rank(steps, "gpu01", 5, RANKS["gpu01"])
-    assert found.where == "rank 1 (GPU 1)" and found.actual.endswith(f"behind in 40 of 40 steps; {words} takes 200 ms more")
+    assert str(found.where) == "rank 1 (GPU 1)" and found.actual.endswith(f"behind in 40 of 40 steps; {words} takes 200 ms more")
     assert cause in (found.cause or "") and fix in (found.fix or "")
     (bare,) = slow_rank(steps, "gpu01", 5)
-    assert bare.where == "rank 1"
+    assert str(bare.where) == "rank 1"
 
 
 def test_runs_that_nvlink_carries_between_hosts_prove_no_rail() -> None:
@@ -384,8 +384,8 @@ def test_a_host_whose_runs_end_with_an_error_is_not_slow() -> None:
                 row |= {"outcome": "error", "error": wrong} if host == "a" else {"outcome": "ended"}
     given = (VALUES["pod_rails"], 400.0, {2: 330.0}, 90.0, 15.0, {})
     (found,) = slow_node(jobs, rates, ranks, "a", *given)
-    assert found.where == "the host" and wrong in found.actual and "slow" not in found.actual and "no route" in (found.cause or "")
-    assert [one.where for host in "bcd" for one in slow_node(jobs, rates, ranks, host, *given)] == []
+    assert str(found.where) == "the host" and wrong in found.actual and "slow" not in found.actual and "no route" in (found.cause or "")
+    assert [str(one.where) for host in "bcd" for one in slow_node(jobs, rates, ranks, host, *given)] == []
 
 
 def test_the_pairs_of_a_gpu_with_narrow_links_have_a_cause_of_their_own() -> None:
@@ -444,7 +444,7 @@ def test_a_nic_that_is_no_rail_is_named_with_the_prefix_that_chose_it() -> None:
     log += [{**blank, "event": "channel", "name": "NET/IB/1", "nic": 1}]
     rails: t.Any = [{"device": "mlx5_0", "gpu": 0}, {"device": "mlx5_10", "gpu": 1}]
     found = list(all_rails_used(log, jobs, rails))
-    assert [one.where for one in found] == ["mlx5_0", "mlx5_10"] and "mlx5_1, no rail" in found[0].actual
+    assert [str(one.where) for one in found] == ["mlx5_0", "mlx5_10"] and "mlx5_1, no rail" in found[0].actual
     assert all("prefix" in (one.cause or "") and "=" in (one.fix or "") for one in found)
 
 

@@ -307,7 +307,7 @@ def test_both_ends_of_a_cable_have_the_same_lossless_priority() -> None:
     assert agrees(lossless([port.replace("Ethernet", "Et") for port in PORTS])) == []
     found = agrees(lossless(PORTS, Ethernet33=()))
     assert summary(found) == [(None, "Ethernet33/1 PFC: expected on priority 3 only, got on none, and on 3 at spine01 Ethernet0", None)]
-    assert [one.port for one in found] == ["Ethernet33/1"]
+    assert [one.where.port for one in found] == ["Ethernet33/1"]
     assert "got on 3, 4" in str(agrees(lossless(PORTS, Ethernet1=(3, 4)))[0])
     found = agrees(lossless(PORTS), {**PEERS, "gpu01": lossless(["ens0"], ())})
     assert summary(found) == [(None, "Ethernet1/1 PFC: expected on priority 3 only at gpu01 ens0 too, got on none there", None)]
@@ -427,7 +427,7 @@ def test_drops_are_reported_with_what_the_pauses_say() -> None:
     assert dropped() == []
     found = dropped(Ethernet3=8)
     words = "8 packets of UC3, and the switch never sent a pause: its drop threshold is below its pause threshold, or the priority is another"
-    assert summary(found) == [(None, f"Ethernet3/1: expected no packet dropped on the way out, got {words}", None)] and found[0].port == "Ethernet3/1"
+    assert summary(found) == [(None, f"Ethernet3/1: expected no packet dropped on the way out, got {words}", None)] and found[0].where.port == "Ethernet3/1"
     assert "although the switch sent 60 pauses (0 here): too little headroom" in str(dropped(paused=(0, 60), Ethernet3=8)[0])
     assert "pauses are not reported" in str(dropped(paused=None, Ethernet3=8)[0])
     assert {one.severity for one in dropped("UC0", Ethernet3=8)} == {"unknown"}, "what another queue drops tells nothing"
@@ -457,7 +457,7 @@ def test_pauses_stay_at_the_target_leaf() -> None:
     assert summary(found) == [(None, f"Ethernet33/1: expected no pause from spine01, got {words}", "unknown")]
     assert found[0].judged and "not for how long" in found[0].cause
     assert [one.severity for one in local(Ethernet33=(400_000, 0))] == [None], "enough frames to stop the port all of the time"
-    assert found[0].port == "Ethernet33/1" and [one.severity for one in local(Ethernet33=(6000, 0))] == ["warn"]
+    assert found[0].where.port == "Ethernet33/1" and [one.severity for one in local(Ethernet33=(6000, 0))] == ["warn"]
     words = "Ethernet1/1: expected no pause on a port outside of the load, got 0 pauses received, 20000 sent (up to 5.59 % of 30 s)"
     assert summary(local(turn={"Ethernet1": "idle"}, Ethernet1=(0, 20_000))) == [(None, words, "unknown")]
     assert "pauses spread over this spine" in str(local("spine", Ethernet1=(0, 20_000))[0])
@@ -468,14 +468,14 @@ def test_pauses_stay_at_the_target_leaf() -> None:
 
 def test_pauses_that_a_spine_reports_to_have_sent_are_no_finding_of_the_leaf() -> None:
     assert local(Ethernet33=(60_000, 0), spine=(7, 60_007)) == []
-    assert [one.port for one in local(Ethernet33=(60_000, 0), Ethernet34=(60_000, 0), spine=(7, 60_007))] == ["Ethernet34/1"], "spine02 reports nothing"
+    assert [one.where.port for one in local(Ethernet33=(60_000, 0), Ethernet34=(60_000, 0), spine=(7, 60_007))] == ["Ethernet34/1"], "spine02 reports nothing"
     assert len(local(Ethernet33=(60_000, 0), spine=(7, 60_006))) == 1, "the spine reports fewer"
     assert len(local(Ethernet33=(60_000, 0), spine=(60_000, 10))) == 1, "the spine's counters were reset"
 
 
 def test_a_spine_that_passes_pauses_on_names_the_leaf_that_pauses_it() -> None:
     (found,) = local("spine", Ethernet1=(0, 400_000), Ethernet3=(90_000, 0), Ethernet33=(4, 0))
-    assert found.port == "Ethernet1/1" and "gpu03 pauses this spine" in found.cause and "gpu03's ports" in found.fix
+    assert found.where.port == "Ethernet1/1" and "gpu03 pauses this spine" in found.cause and "gpu03's ports" in found.fix
     (found,) = local("spine", Ethernet1=(0, 400_000))
     assert (found.cause, found.fix) == (None, None), "nothing pauses the spine"
 
@@ -626,7 +626,7 @@ def test_what_irdma_sends_again_is_counted_once() -> None:
 
 def test_what_a_driver_does_not_count_stays_unknown() -> None:
     result = of_driver(IONIC)
-    unknown = [(one.where.split()[1], one.severity) for one in pauses.no_drops(nic(), nic(), result, result, [incast("sender")], "", RAILS, 3, 0, False)]
+    unknown = [(str(one.where).split()[1], one.severity) for one in pauses.no_drops(nic(), nic(), result, result, [incast("sender")], "", RAILS, 3, 0, False)]
     assert unknown == [("local_ack_timeout_err", "unknown")]
     other = [{**row, "name": f"other_{row['name']}"} for row in rdma()]
     severities = {one.severity for one in load.idle_quiet(nic(), nic(), other, other, RAILS, 3, 5, 0.5)}
@@ -639,7 +639,7 @@ def test_pauses_counted_as_time_are_seen_while_idle() -> None:
         return [*rows, *({**rows[0], "name": f"{way}_pripause_3_1us_count", "value": paused} for way in ("rx", "tx"))]
 
     assert list(load.idle_quiet(timed(0), timed(0), rdma(), rdma(), RAILS, 3, 5, 0.5)) == []
-    words = [one.where.split(" ", 1)[1] for one in load.idle_quiet(timed(0), timed(7), rdma(), rdma(), RAILS, 3, 5, 0.5)]
+    words = [str(one.where).split(" ", 1)[1] for one in load.idle_quiet(timed(0), timed(7), rdma(), rdma(), RAILS, 3, 5, 0.5)]
     assert words == ["pauses received", "pauses sent"]
 
 

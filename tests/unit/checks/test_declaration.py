@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import checks
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.place import at_port
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.registry import REGISTRY
 
 WORDS = {"cause": "A cable.", "fix": "Replace it."}
@@ -108,7 +109,7 @@ def test_wrong_signatures_are_refused(declare):
 
 
 def test_a_finding_says_where_expected_and_got():
-    assert str(checks.Finding("Ethernet12", "connected at 400 Gb/s", "connected at 100 Gb/s")) == (
+    assert str(checks.Finding(at_port("Ethernet12"), "connected at 400 Gb/s", "connected at 100 Gb/s")) == (
         "Ethernet12: expected connected at 400 Gb/s, got connected at 100 Gb/s"
     )
 

@@ -84,7 +84,7 @@ def test_flows_that_move_in_time():
 
 def test_flows_that_move_too_late():
     (found,) = rerouted(rows={"gpu01": probe((5.0, 9.0, 4000, 4)), "gpu02": probe((5.0, 5.2, 200, 3))})
-    assert (found.port, found.cause) == ("Ethernet33", None)
+    assert (found.where.port, found.cause) == ("Ethernet33", None)
     assert str(found) == (
         "Ethernet33 (to spine01 Ethernet1): expected no flow without an answer for longer than 1000 ms, got 4000 ms at most, "
         "gpu01 10.1.0.1 to 10.2.0.2; 4 flows in all"
@@ -108,14 +108,14 @@ def test_that_no_flow_was_lost_proves_nothing_where_few_flows_may_have_crossed()
 def test_a_loss_while_nothing_changes_is_distinguished():
     during = states("connected", "connected", "connected", "disabled", "connected")
     (found,) = rerouted(during, {"gpu01": probe((2.0, 2.1, 100, 1), (25.0, 25.3, 300, 4), (38.0, 38.1, 100, 2))})
-    assert (found.severity, found.where) == ("warn", "gpu01 to 10.2.0.2")
+    assert (found.severity, str(found.where)) == ("warn", "gpu01 to 10.2.0.2")
     # What begins once the link is back is of the other check.
     assert "2 s after the probes began" in found.actual
 
 
 def test_a_probe_that_did_not_end_is_unknown():
     jobs = {"gpu02": [{"kind": "failover", "item": "failover mlx5_0", "status": "unknown", "words": "python3 was ended: "}, {"kind": "rung", "status": "fail"}]}
-    assert [(one.severity, one.where) for one in rerouted(jobs=jobs)] == [("unknown", "gpu02 failover mlx5_0")]
+    assert [(one.severity, str(one.where)) for one in rerouted(jobs=jobs)] == [("unknown", "gpu02 failover mlx5_0")]
 
 
 def test_a_link_that_comes_back_whole():

@@ -23,7 +23,7 @@ def samples(gpu: int, clock: int | None, times: int = 8, **other: t.Any) -> list
 def found(clocks: dict[str, list[Row] | None] | None, ranks: int = 2) -> list[tuple[str | None, str, str, str | None]]:
     """What is found of two hosts with some ranks each."""
     of_hosts = {host: [{"rank": rank, "backend": "nccl"} for rank in range(ranks)] for host in ("a", "b")}
-    return [(one.host, one.where, one.actual, one.severity) for one in gpu_clocks_in_training(of_hosts, 90, clocks)]
+    return [(one.host, str(one.where), one.actual, one.severity) for one in gpu_clocks_in_training(of_hosts, 90, clocks)]
 
 
 GOOD = [*samples(0, 1545), *samples(1, 1500)]
@@ -74,7 +74,7 @@ def test_in_collectives_a_braked_gpu_fails_and_one_that_is_not_sampled_is_unknow
     braked = [*samples(0, 1980), *samples(1, 990, reasons="0x0000000000000088")]
     good = [*samples(0, 1980), *samples(1, 1980)]
     judged = gpu_clocks_in_collectives({"a": ranks, "b": ranks, "c": ranks}, 90, {"a": good, "b": braked, "c": samples(0, 1980)})
-    assert [(one.host, one.where, one.actual, one.severity) for one in judged] == [
+    assert [(one.host, str(one.where), one.actual, one.severity) for one in judged] == [
         ("c", "GPU clocks", "those of 1", "unknown"),
         ("b", "GPU 1", "990 MHz at 64 C, 690 W: slowed down by the hardware, slowed down by power brake", None),
     ]

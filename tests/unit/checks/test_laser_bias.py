@@ -21,7 +21,7 @@ def lane(number: int | None, current: float | None, sent: float | None = 1.0, **
 
 
 def found(*rows: Row) -> list[tuple[str, str, str | None]]:
-    return [(one.where, f"{one.expected}: {one.actual}", one.severity) for one in laser_bias(list(rows), CABLES)]
+    return [(str(one.where), f"{one.expected}: {one.actual}", one.severity) for one in laser_bias(list(rows), CABLES)]
 
 
 def test_currents_within_the_limits_are_well() -> None:

@@ -190,7 +190,7 @@ def test_tables_that_disagree_prove_no_cable_and_lldp_is_newer_than_they_are() -
     arp = [{"address": f"10.53.0.{n}", "mac": f"0c:42:a1:00:00:0{n}", "interface": f"Ethernet{n}/1"} for n in (1, 2)]
     moved = [{"mac": "0c42.a100.0001", "port": "Et2/1", "vlan": "10"}, {"mac": "0c42.a100.0002", "port": "Et1/1", "vlan": "10"}]
     found = list(ports.cabling_as_planned(UP, PEERS, {}, CABLES, "leaf01", None, moved, arp))
-    assert unknown(found) and [one.where for one in found] == ["Ethernet1/1", "Ethernet2/1"]
+    assert unknown(found) and [str(one.where) for one in found] == ["Ethernet1/1", "Ethernet2/1"]
     assert list(ports.cabling_as_planned(UP, PEERS, {}, CABLES, "leaf01", [lldp(1, "gpu01"), lldp(2, "gpu02")], moved, arp)) == []
 
 
@@ -310,7 +310,7 @@ def test_received_power(rows, site, words, severity):
 def test_a_lane_is_on_its_planned_port():
     # That port decides which gate groups the finding closes.
     found = list(optics.optic_rx_power([lane(-10.5, **LIMITS)], FIRST, [], -6.0, 3.0))
-    assert [one.port for one in found] == ["Ethernet1/1"]
+    assert [one.where.port for one in found] == ["Ethernet1/1"]
 
 
 def test_received_power_of_good_optics_and_of_copper():

@@ -16,7 +16,7 @@ RACK, OTHER, ZERO = "A44167D1-5423-d758-7d6b-24c07d32e7b3", "b44167d1-5423-d758-
 
 
 def found(findings: t.Iterable[Finding]) -> list[tuple[str | None, str, str, str | None]]:
-    return [(one.host, one.where, one.actual, one.severity) for one in findings]
+    return [(one.host, str(one.where), one.actual, one.severity) for one in findings]
 
 
 def gpus(*cliques: tuple[int | None, str | None], name: str = "NVIDIA GB200") -> Peers:

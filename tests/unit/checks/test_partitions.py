@@ -26,7 +26,7 @@ def host(*firsts: str) -> Rows:
 
 def judged(rows: Rows, wanted: int | None = None, peers: dict[str, Rows] | None = None) -> list[tuple[str, str, str | None]]:
     of_peers = {"gpu01": rows, **(peers if peers is not None else {"gpu02": host(DEFAULT, DEFAULT), "gpu03": host(DEFAULT, DEFAULT)})}
-    return [(one.where.split()[0], f"{one.expected}: {one.actual}", one.severity) for one in rails_in_partition(rows, of_peers, RAILS, wanted)]
+    return [(str(one.where).split()[0], f"{one.expected}: {one.actual}", one.severity) for one in rails_in_partition(rows, of_peers, RAILS, wanted)]
 
 
 def test_rails_of_one_partition_are_well() -> None:
@@ -84,8 +84,8 @@ def test_two_halves_of_a_pod_accuse_neither() -> None:
 )
 def test_a_rail_in_the_partition_of_another_tenant_is_named(keys: list[str], found: str | None) -> None:
     judged_now = other_partitions_apart([table("mlx5_0", *keys), table("mlx5_1", DEFAULT)], RAILS, [0x0005, 0x8007])
-    assert [(one.where, one.actual, one.severity) for one in judged_now] == ([("mlx5_0 partition keys", found, None)] if found else [])
+    assert [(str(one.where), one.actual, one.severity) for one in judged_now] == ([("mlx5_0 partition keys", found, None)] if found else [])
 
 
 def test_a_table_that_is_not_reported_proves_nothing_about_other_tenants() -> None:
-    assert [(one.where, one.severity) for one in other_partitions_apart([table("mlx5_0", DEFAULT)], RAILS, [5])] == [("mlx5_1 partition keys", "unknown")]
+    assert [(str(one.where), one.severity) for one in other_partitions_apart([table("mlx5_0", DEFAULT)], RAILS, [5])] == [("mlx5_1 partition keys", "unknown")]

@@ -269,4 +269,4 @@ def test_the_screen_of_a_management_controller_is_no_gpu():
     members = [{"group": number, "pci": device} for number, device in enumerate((GPU, NIC, "0000:03:00.0"))]
     assert summary(system.iommu_as_expected(groups, members, [*CARDS, screen], "none")) == []
     card = pci("0000:03:00.0", "0x030000", vendor="0x10de")
-    assert [one.where for one in system.iommu_as_expected(groups, members, [*CARDS, card], "none")] == ["0000:03:00.0"]
+    assert [str(one.where) for one in system.iommu_as_expected(groups, members, [*CARDS, card], "none")] == ["0000:03:00.0"]

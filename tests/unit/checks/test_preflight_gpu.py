@@ -153,7 +153,7 @@ def test_an_xid_is_judged_as_the_catalogue_does(log, words, severity, fix):
 
 def test_the_recovery_of_one_gpu_is_not_that_of_another():
     asked = errors(log=[xid(154, recovery="Reset"), xid(154, "0000:19:00", "None")])
-    assert [(one.where, one.severity) for one in asked] == [("GPU 0", None), ("GPU 1", "warn")]
+    assert [(str(one.where), one.severity) for one in asked] == [("GPU 0", None), ("GPU 1", "warn")]
 
 
 def test_gpu_errors_of_nothing():

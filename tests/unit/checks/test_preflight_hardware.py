@@ -16,7 +16,7 @@ RAILS = [{"device": "mlx5_0", "netdev": "rail0", "pci": "0000:18:00.0"}]
 
 
 def found(findings: t.Iterable[Finding]) -> list[tuple[str, str, str | None]]:
-    return [(one.where, one.actual, one.severity) for one in findings]
+    return [(str(one.where), one.actual, one.severity) for one in findings]
 
 
 def logged(event: str, device: str | None, severity: str | None = None) -> dict[str, t.Any]:
@@ -85,7 +85,7 @@ def parameters(value: str | None) -> Rows:
 def test_a_parameter_of_dcqcn_that_differs_names_host_and_nic() -> None:
     group = {"a": parameters("300"), "b": parameters("300"), "c": parameters("1200"), "d": parameters(None)}
     judged = list(hardware.dcqcn_uniform(group, RAILS))
-    assert [(one.host, one.where, one.actual, one.severity) for one in judged] == [
+    assert [(one.host, str(one.where), one.actual, one.severity) for one in judged] == [
         ("c", "rail0 rp rpg_time_reset", "1200", None),
         ("d", "rail0 rp rpg_time_reset", "not reported", "unknown"),
     ]

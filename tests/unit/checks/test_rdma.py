@@ -161,7 +161,7 @@ def test_the_slowest_rail_of_a_group_is_named_alone(pod):
         pod.test("a", "b", 5.0, device=f"mlx5_{number}")
     pod.test("a", "b", 1.0, device="mlx5_7")
     (found,) = bandwidth.slow_rail(pod.jobs, pod.rates, 90)
-    assert (found.host, found.where, found.expected, found.actual) == (
+    assert (found.host, str(found.where), found.expected, found.actual) == (
         "a",
         "mlx5_7",
         "4.5 Gb/s or more, the median of the group's rails is 5",
@@ -190,7 +190,7 @@ def test_another_measurement_than_was_asked_is_unknown(pod, column, result):
     assert list(settings.measured_as_asked(pod.rates["a"], pod.jobs["a"])) == []
     pod.rates["a"][0][column] = result
     (found,) = settings.measured_as_asked(pod.rates["a"], pod.jobs["a"])
-    assert (found.severity, found.where, found.actual) == ("unknown", f"client 1 {column}", "not reported" if result is None else str(result))
+    assert (found.severity, str(found.where), found.actual) == ("unknown", f"client 1 {column}", "not reported" if result is None else str(result))
 
 
 def counters(**values: int) -> list[dict[str, t.Any]]:
@@ -261,7 +261,7 @@ def test_a_test_that_ends_with_an_error_is_lost_packets_and_not_a_slow_rail(pod)
     pod.test("a", "c", "a completion with an error: transport retries exceeded", kind="retest")
     pod.jobs["a"][-1]["status"] = "fail"
     (finding,) = bandwidth.write_bw_per_rail(pod.jobs["a"], pod.jobs, pod.rates, "a", RAILS[:1], **LIMITS)
-    assert (finding.where, finding.severity) == ("mlx5_0", None) and str(finding.cause).startswith("The test ended with this error and measured no rate")
+    assert (str(finding.where), finding.severity) == ("mlx5_0", None) and str(finding.cause).startswith("The test ended with this error and measured no rate")
 
 
 def test_a_receiver_without_perftest_is_named_and_not_a_firewall(pod):

@@ -50,13 +50,13 @@ def test_numbered_sessions():
     ]
     assert summary(bgp(sessions()[1:])) == [("spine01 (172.16.0.1): expected Established with AS 65000, got no such neighbor", None)]
     # The port decides which gate groups the finding closes.
-    assert [one.port for one in bgp(sessions(session(1, "Idle (Admin)")))] == ["swp1"]
+    assert [one.where.port for one in bgp(sessions(session(1, "Idle (Admin)")))] == ["swp1"]
 
 
 def test_an_unnumbered_session_that_is_not_configured_is_named_by_its_port():
     neighbors = [uplink(number, None) for number in (1, 2, 3, 4)]
     (found,) = bgp(sessions(name="swp{}")[1:], neighbors)
-    assert (str(found), found.port) == ("spine01 (swp1): expected Established with AS 65000, got no such neighbor", "swp1")
+    assert (str(found), found.where.port) == ("spine01 (swp1): expected Established with AS 65000, got no such neighbor", "swp1")
     # Another one of its AS may be it, under its address.
     assert summary(bgp([*sessions(name="swp{}")[1:], session(9, "Active")], neighbors)) == [
         ("AS 65000: expected 1 Established neighbors, got 0 (172.16.0.9 Active with AS 65000)", None)
@@ -120,7 +120,7 @@ def test_a_session_that_came_up_a_short_time_ago():
     assert settled(aged(300, 9000, 9000, 9000)) == []
     found = settled(aged(12, 9000, 9000, 9000))
     assert summary(found) == [("spine01 (172.16.0.1): expected Established for 300 s or longer, got established 12 s ago", None)]
-    assert [(one.port, one.cause) for one in found] == [("swp1", None)]
+    assert [(one.where.port, one.cause) for one in found] == [("swp1", None)]
     # By its port, and by its AS where the plan has neither.
     assert summary(settled(aged(12, 9000, name="swp{}"), neighbors=[uplink(1, None), uplink(2, None)])) == [
         ("spine01 (swp1): expected Established for 300 s or longer, got established 12 s ago", None)
@@ -133,7 +133,7 @@ def test_a_session_that_came_up_a_short_time_ago():
 def test_a_session_whose_link_was_shut_on_purpose_in_this_run_is_young():
     link = {"leaf": "leaf01", "port": "swp1", "spine": "spine01", "spine_port": "swp1"}
     assert settled(aged(12, 9000, 9000, 9000), link=link) == []
-    assert [one.port for one in settled(aged(12, 14, 9000, 9000), link=link)] == ["swp2"]
+    assert [one.where.port for one in settled(aged(12, 14, 9000, 9000), link=link)] == ["swp2"]
     # One that is as young for a longer time was reset before.
     assert summary(settled(aged(290, 9000, 9000, 9000), link={**link, "leaf": "leaf02"})) != []
 
@@ -143,9 +143,9 @@ def test_the_switch_that_restarted_is_named():
     assert summary(found) == [("all sessions: expected Established for 300 s or longer, got established 12 to 14 s ago", None)]
     assert found[0].cause.startswith("All sessions of leaf01 came up a short time ago")
     (found,) = settled(aged(12, 9000, 9000, 9000), {"spine01": aged(12, 11)})
-    assert found.where.startswith("spine01") and found.cause.startswith("All sessions of spine01 came up a short time ago")
+    assert str(found.where).startswith("spine01") and found.cause.startswith("All sessions of spine01 came up a short time ago")
     (found,) = settled(aged(12, 14, 13, 12), {"leaf02": aged(12, 11), "spine01": aged(12, 11)})
-    assert found.where == "all sessions" and found.cause.startswith("All sessions of every switch came up a short time ago")
+    assert str(found.where) == "all sessions" and found.cause.startswith("All sessions of every switch came up a short time ago")
 
 
 def test_an_age_that_is_not_reported_is_no_pass():
@@ -252,14 +252,14 @@ def test_a_default_route_that_is_too_narrow():
     assert found.actual.startswith("3 next hops")
     # Of a leaf whose other rails have a route of their own, a rail under the default is no rail off the plan.
     (found,) = routes_found([*route("10.52.0.1/32", (1, 2, 3, 4)), *route("0.0.0.0/0", (1,))])
-    assert found.where == "0.0.0.0/0"
+    assert str(found.where) == "0.0.0.0/0"
 
 
 def test_an_aggregate_that_is_too_narrow_or_discards():
     rails = [*RAILS, {**RAILS[0], "host": "gpu03", "address": "10.53.0.3", "leaf": "leaf03"}]
     assert routes_found(route("10.48.0.0/12", (1, 2, 3, 4)), rails) == []
     (found,) = routes_found([*route("10.48.0.0/12", (1, 2)), *route("0.0.0.0/0", (1, 2, 3, 4))], rails)
-    assert found.where == "10.48.0.0/12" and "aggregate" in found.cause
+    assert str(found.where) == "10.48.0.0/12" and "aggregate" in found.cause
     discard = [{**row, "next_hop": None, "interface": "Null0"} for row in route("10.48.0.0/12", (1,))]
     for rows in (discard, [{**discard[0], "interface": None}]):
         (found,) = routes_found([*rows, *route("0.0.0.0/0", (1, 2, 3, 4))], rails)
@@ -496,7 +496,9 @@ def test_a_neighbor_of_two_vrfs_is_established_in_both():
 def test_an_unnumbered_session_is_found_by_any_spelling_of_its_port():
     neighbors = [{**uplink(number, None), "port": f"Ethernet{number}/1"} for number in (1, 2, 3, 4)]
     found = bgp(sessions(session(1, "Connect", name="Et{}/1"), name="Et{}/1"), neighbors)
-    assert [(str(one), one.port) for one in found] == [("spine01 (Ethernet1/1): expected Established with AS 65000, got Connect with AS 65000", "Ethernet1/1")]
+    assert [(str(one), one.where.port) for one in found] == [
+        ("spine01 (Ethernet1/1): expected Established with AS 65000, got Connect with AS 65000", "Ethernet1/1")
+    ]
 
 
 def test_a_rail_that_nobody_pings_is_unknown():

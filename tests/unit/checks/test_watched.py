@@ -26,7 +26,7 @@ def nic(one: dict[str, int], other: dict[str, int] | None = None, key: str = "ne
 
 
 def found(findings: t.Iterable[Finding]) -> list[tuple[str, str, str | None]]:
-    return [(one.where, one.actual, one.severity) for one in findings]
+    return [(str(one.where), one.actual, one.severity) for one in findings]
 
 
 MOVED = {"rx_bytes_phy": 0, "tx_bytes_phy": 0}
@@ -159,7 +159,7 @@ GPU = {"gpu": 0, "pci": "0000:1b:00.0"}
 )
 def test_what_the_kernel_logs_under_load_is_judged_by_its_kind(row: dict[str, t.Any], where: str, severity: str | None) -> None:
     judged = list(host.log_under_load([BOOT, row], [BOOT, row, {**row, "time": "12:09"}], RAILS, 10, [GPU]))
-    assert [(one.where, one.severity) for one in judged] == [(where, severity)]
+    assert [(str(one.where), one.severity) for one in judged] == [(where, severity)]
     assert list(host.log_under_load([BOOT, row], [BOOT, row], RAILS, 10, [GPU])) == [], "it was logged before the load"
 
 

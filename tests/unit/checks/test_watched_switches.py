@@ -27,7 +27,7 @@ def rows(first: Row, second: Row | None = None) -> list[Row]:
 
 
 def found(findings: t.Iterable[Finding]) -> list[tuple[str, str, str | None]]:
-    return [(one.where, one.actual, one.severity) for one in findings]
+    return [(str(one.where), one.actual, one.severity) for one in findings]
 
 
 def sent(count: int) -> list[Row]:

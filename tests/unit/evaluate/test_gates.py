@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Finding
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.place import Place, at_device, at_node, at_port
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.registry import REGISTRY
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.gates import count_nodes, decide_gates
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.shared_nodes import by_group
@@ -38,7 +39,7 @@ def test_only_unknown_and_fail_close(plan, word, state) -> None:
 
 
 def test_one_bad_host_port_closes_one_rack_of_all_that_the_leaf_serves(plan) -> None:
-    bad = verdict("leaf01", "fail", None, ("rack_01", "rack_02"), findings=(Finding("Ethernet1", "a", "b", "fail"),))
+    bad = verdict("leaf01", "fail", None, ("rack_01", "rack_02"), findings=(Finding(at_port("Ethernet1"), "a", "b", "fail"),))
     assert states(plan, [replace(bad, by_group=by_group(plan, "leaf01", bad))]) == {"rack_01": "closed", "rack_02": "open"}
     whole = verdict("leaf01", "unknown", None, ("rack_01", "rack_02"))
     assert states(plan, [whole]) == {"rack_01": "closed", "rack_02": "closed"}
@@ -65,7 +66,7 @@ def test_what_a_depth_or_a_waiver_left_out_is_not_asked_again(plan, excuse) -> N
 
 def test_a_host_that_is_only_warned_beside_a_failing_one_is_not_left_out() -> None:
     plan = small_plan(pod_gate_policy="quarantine", pod_quarantine_max=1)
-    found = (Finding("mlx5_0", "a", "b", "fail", host="gpu01"), Finding("mlx5_0", "a", "b", "warn", host="gpu02"))
+    found = (Finding(at_device("mlx5_0"), "a", "b", "fail", host="gpu01"), Finding(at_device("mlx5_0"), "a", "b", "warn", host="gpu02"))
     gate = decide_gates(plan, [verdict(None, "fail", findings=found), verdict("gpu02")], GROUPS, None, {})["rack_01"]
     assert (gate.state, gate.quarantined) == ("open", {"gpu01": "some_check"})
 
@@ -83,7 +84,7 @@ def test_quarantine_leaves_out_as_many_as_it_may() -> None:
     assert (gate.state, gate.quarantined) == ("open", {"gpu01": "some_check"})
     assert decide_gates(plan, [bad, verdict("gpu02")], GROUPS, None, {"rack_01": 1})["rack_01"].state == "closed"
     assert decide_gates(plan, [bad, verdict("gpu02", "unknown")], GROUPS, None, {})["rack_01"].state == "closed"
-    of_group = verdict(None, "fail", findings=(Finding("MTU", "a", "b", "fail", host="gpu01"),))
+    of_group = verdict(None, "fail", findings=(Finding(Place("MTU"), "a", "b", "fail", host="gpu01"),))
     assert decide_gates(plan, [of_group, verdict("gpu02")], GROUPS, None, {})["rack_01"].quarantined == {"gpu01": "some_check"}
     switch = verdict("leaf01", "fail", None, ("rack_01", "rack_02"))
     assert decide_gates(plan, [switch], GROUPS, None, {})["rack_01"].state == "closed"
@@ -110,7 +111,7 @@ def test_every_node_is_counted_once_by_its_worst(plan) -> None:
 
 
 TODAY = datetime.date(2026, 6, 15)
-FOUND = [Finding("Ethernet1", "400", "100"), Finding("Ethernet2", "400", "100")]
+FOUND = [Finding(at_port("Ethernet1"), "400", "100"), Finding(at_port("Ethernet2"), "400", "100")]
 
 
 def waived(*givens: Waiver) -> Verdict:
@@ -120,12 +121,12 @@ def waived(*givens: Waiver) -> Verdict:
 def test_a_waiver_covers_one_finding_until_its_day() -> None:
     one = Waiver("port_speed", "leaf01", "Ethernet1", "spare ordered", TODAY)
     other = Waiver("port_speed", "leaf01", "Ethernet2", "spare ordered", TODAY)
-    assert waived(one).verdict == "fail" and [finding.where for finding in waived(one).findings] == ["Ethernet2"]
+    assert waived(one).verdict == "fail" and [str(finding.where) for finding in waived(one).findings] == ["Ethernet2"]
     both = waived(one, other)
     assert (both.verdict, both.words, len(both.waived)) == ("skip", "waived until 2026-06-15: spare ordered", 2)
     expired = waived(one, Waiver("port_speed", "leaf01", "Ethernet2", "spare ordered", TODAY - datetime.timedelta(1)))
     assert expired.verdict == "fail" and "waiver expired on 2026-06-14: spare ordered" in expired.findings[0].actual
-    assert {finding.where: finding.waiver_expired for finding in expired.findings} == {"Ethernet2": True}
+    assert {str(finding.where): finding.waiver_expired for finding in expired.findings} == {"Ethernet2": True}
     assert [finding.waiver_expired for finding in waived().findings] == [False, False]
     assert waived(Waiver("port_speed", "leaf02", "Ethernet1", "x", TODAY)).waived == ()
 
@@ -133,7 +134,7 @@ def test_a_waiver_covers_one_finding_until_its_day() -> None:
 def test_a_waiver_that_was_renewed_holds_beside_the_old_one() -> None:
     old, new = (Waiver("port_speed", "leaf01", "Ethernet2", "spare ordered", TODAY + datetime.timedelta(days)) for days in (-1, 7))
     for given in ((old, new), (new, old)):
-        assert [finding.where for finding in waived(*given).findings] == ["Ethernet1"]
+        assert [str(finding.where) for finding in waived(*given).findings] == ["Ethernet1"]
 
 
 def test_wrong_waivers_are_named() -> None:
@@ -175,8 +176,8 @@ def test_a_group_of_which_every_member_is_bad_leaves_nobody_out() -> None:
 
 def test_a_finding_about_others_than_those_left_out_closes_the_gate() -> None:
     plan = small_plan(pod_gate_policy="quarantine", pod_quarantine_max=1)
-    of_one = (Finding("MTU", "a", "b", host="gpu01"),)
-    cases = {"one": of_one, "none": (), "both": (*of_one, Finding("MTU", "a", "b", host="gpu02")), "group": (Finding("MTU", "a", "b"),)}
+    of_one = (Finding(Place("MTU"), "a", "b", host="gpu01"),)
+    cases = {"one": of_one, "none": (), "both": (*of_one, Finding(Place("MTU"), "a", "b", host="gpu02")), "group": (Finding(Place("MTU"), "a", "b"),)}
     gates = {
         name: decide_gates(plan, [verdict(None, "fail", findings=findings), verdict("gpu02")], GROUPS, None, {})["rack_01"] for name, findings in cases.items()
     }
@@ -280,28 +281,37 @@ def test_a_reason_names_the_first_place_and_counts_the_others() -> None:
         return only
 
     assert reason() == "some_check on gpu01"
-    assert reason(Finding("gpu01", "a", "b")) == reason(Finding(None, "a", "b")) == "some_check on gpu01"
-    assert reason(Finding("mlx5_0", "a", "b"), Finding("mlx5_1", "a", "b", "warn")) == "some_check on gpu01 mlx5_0"
-    assert reason(Finding("mlx5_0", "a", "b"), Finding("mlx5_1", "a", "b")) == "some_check on gpu01 mlx5_0 and 1 more"
-    assert reason(Finding("mlx5_0", "a", "b", "warn"), Finding("mlx5_1", "a", "b", "unknown"), word="unknown") == "some_check is unknown on gpu01 mlx5_1"
-    assert reason(Finding("MTU", "a", "b", host="gpu02"), host=None) == "some_check on gpu02 MTU"
+    assert reason(Finding(at_node("gpu01"), "a", "b")) == reason(Finding(Place(""), "a", "b")) == "some_check on gpu01"
+    assert reason(Finding(at_device("mlx5_0"), "a", "b"), Finding(at_device("mlx5_1"), "a", "b", "warn")) == "some_check on gpu01 mlx5_0"
+    assert reason(Finding(at_device("mlx5_0"), "a", "b"), Finding(at_device("mlx5_1"), "a", "b")) == "some_check on gpu01 mlx5_0 and 1 more"
+    assert (
+        reason(Finding(at_device("mlx5_0"), "a", "b", "warn"), Finding(at_device("mlx5_1"), "a", "b", "unknown"), word="unknown")
+        == "some_check is unknown on gpu01 mlx5_1"
+    )
+    assert reason(Finding(Place("MTU"), "a", "b", host="gpu02"), host=None) == "some_check on gpu02 MTU"
     assert reason(host=None) == "some_check on rack_01"
-    several = (Finding("MTU", "a", "b", host="gpu02"), Finding("gpu02", "a", "b", host="gpu01"), Finding("rail", "a", "b", host="gpu03"))
+    several = (Finding(Place("MTU"), "a", "b", host="gpu02"), Finding(at_node("gpu02"), "a", "b", host="gpu01"), Finding(Place("rail"), "a", "b", host="gpu03"))
     assert reason(*several, host=None) == "some_check on gpu02 MTU and 2 more"
-    assert reason(Finding("MTU", "a", "b", host="gpu02"), Finding(None, "a", "b", host="gpu01"), host=None) == "some_check on gpu02 MTU and 1 more"
-    named = (Finding("of rail 3", "a", "b", port="Ethernet3"), Finding("of rail 1", "a", "b", port="Ethernet1"))
+    assert reason(Finding(Place("MTU"), "a", "b", host="gpu02"), Finding(Place(""), "a", "b", host="gpu01"), host=None) == "some_check on gpu02 MTU and 1 more"
+    named = (Finding(Place("of rail 3", port="Ethernet3"), "a", "b"), Finding(Place("of rail 1", port="Ethernet1"), "a", "b"))
     assert reason(*named, host="leaf01", group=None) == "some_check on leaf01 of rail 1"
-    ends = [Finding(f"Ethernet{number}", "a", "b") for number in (3, 1, 2)]
+    ends = [Finding(at_port(f"Ethernet{number}"), "a", "b") for number in (3, 1, 2)]
     assert reason(*ends, host="leaf01", group=None) == "some_check on leaf01 Ethernet1 and 1 more", "Ethernet3 serves the other rack"
 
 
 def test_a_node_is_counted_by_the_findings_of_group_checks_about_it(plan) -> None:
-    of_group = (Finding("MTU", "a", "b", "warn", host="gpu01"), Finding("MTU", "a", "b", "unknown", host="gpu02"), Finding("MTU", "a", "b"))
+    of_group = (
+        Finding(Place("MTU"), "a", "b", "warn", host="gpu01"),
+        Finding(Place("MTU"), "a", "b", "unknown", host="gpu02"),
+        Finding(Place("MTU"), "a", "b"),
+    )
     found = [verdict("gpu01"), verdict("gpu01", "skip"), verdict("gpu02", "warn"), verdict(None, "fail", findings=of_group)]
     rows = count_nodes(plan, found, {"gpu01", "gpu02", "gpu03"})
     assert {state: number for state, number in rows["rack_01"].items() if number} == {"warn": 1, "unknown": 1}
     assert {state: number for state, number in rows["rack_02"].items() if number} == {"not_reached": 1, "out_of_scope": 1}
-    passed = count_nodes(plan, [verdict("gpu01", "skip"), verdict("gpu01"), verdict(None, "fail", findings=(Finding("MTU", "a", "b", host="gpu02"),))], ())
+    passed = count_nodes(
+        plan, [verdict("gpu01", "skip"), verdict("gpu01"), verdict(None, "fail", findings=(Finding(Place("MTU"), "a", "b", host="gpu02"),))], ()
+    )
     assert (passed["rack_01"]["pass"], passed["rack_01"]["fail"]) == (1, 1)
 
 
@@ -315,7 +325,7 @@ def test_rows_that_lack_a_node_are_no_count(plan) -> None:
 
 
 def test_a_waiver_names_the_host_of_a_groups_finding_and_may_be_of_it() -> None:
-    findings = [Finding("MTU", "a", "b", host="gpu01"), Finding("MTU", "a", "b", host="gpu02"), Finding("MTU", "a", "b")]
+    findings = [Finding(Place("MTU"), "a", "b", host="gpu01"), Finding(Place("MTU"), "a", "b", host="gpu02"), Finding(Place("MTU"), "a", "b")]
 
     def settled(host: str | None, *findings: Finding, of: str = "gpu01") -> Verdict:
         days = ("2026-06-16", "2026-06-17")
@@ -325,7 +335,7 @@ def test_a_waiver_names_the_host_of_a_groups_finding_and_may_be_of_it() -> None:
     of_group = settled(None, *findings)
     assert [one["host"] for one in of_group.waived] == ["gpu01"] and [one.host for one in of_group.findings] == ["gpu02", None]
     assert (of_group.verdict, of_group.words) == ("fail", "")
-    of_node = settled("gpu01", Finding("MTU", "a", "b"), Finding("Ethernet1", "a", "b"))
+    of_node = settled("gpu01", Finding(Place("MTU"), "a", "b"), Finding(at_port("Ethernet1"), "a", "b"))
     assert [(one["host"], one["until"], one["reason"]) for one in of_node.waived] == [
         ("gpu01", "2026-06-16", "until 2026-06-16"), ("gpu01", "2026-06-17", "until 2026-06-17"),
     ]  # fmt: skip
@@ -338,12 +348,14 @@ def test_a_verdict_keeps_its_words_where_a_finding_stands() -> None:
 
 
 def test_a_verdict_survives_its_record() -> None:
-    plain = verdict("gpu01", "fail", findings=(Finding("Ethernet1", "a", "b"), Finding(None, "a", "b", "warn", host="gpu02", port="Ethernet7", value=3)))
+    plain = verdict(
+        "gpu01", "fail", findings=(Finding(at_port("Ethernet1"), "a", "b"), Finding(Place("", port="Ethernet7"), "a", "b", "warn", host="gpu02", value=3))
+    )
     assert (plain.required, plain.left_out, plain.too_few) == (False, False, False)
     record = plain.record()
     first, second = record["findings"]
     assert (first["where"], first["severity"], first["host"]) == ("Ethernet1", "fail", "gpu01")
-    assert (second["where"], second["severity"], second["host"], second["port"], second["value"]) == (None, "warn", "gpu02", "Ethernet7", 3)
+    assert (second["where"], second["severity"], second["host"], second["port"], second["value"]) == ("", "warn", "gpu02", "Ethernet7", 3)
     whole = replace(plain, required=True, left_out=True, too_few=True, by_group={"rack_01": "warn"}, words="why", findings=())
     assert from_record(whole.record()) == whole
     named = replace(plain.findings[0], host="gpu01", severity="fail")

@@ -11,6 +11,7 @@ import typing as t
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils import checks
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, Finding, NotApplicable, check
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.place import Place, at_device, at_port
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate import layer as layer_module
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.gates import decide_gates
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.layer import Layer, verdicts_of_checks
@@ -55,7 +56,7 @@ def test_rows_without_a_finding_pass_and_a_finding_fails(declare) -> None:
     def port(interface_status):
         for row in interface_status:
             if row["state"] != "connected":
-                yield Finding(row["port"], "connected", row["state"])
+                yield Finding(at_port(row["port"]), "connected", row["state"])
 
     declare(port)
     assert judge({"gpu01": envelope(interface_status=[{"port": "a", "state": "connected"}])})["port", "gpu01"].verdict == "pass"
@@ -166,7 +167,7 @@ def test_a_node_from_which_nothing_was_read_is_unknown_where_its_kind_is_read(la
 
 def test_a_group_check_sees_its_hosts_and_names_those_that_did_not_tell(declare) -> None:
     def even(ip_link, pod_link_gbit_s):
-        yield from (Finding("MTU", "9000", "1500", host=host) for host, rows in ip_link.items() if rows)
+        yield from (Finding(Place("MTU"), "9000", "1500", host=host) for host, rows in ip_link.items() if rows)
 
     declare(even, scope="group")
     lost = {"status": "unknown", "words": "ip: not found on PATH", "rows": [], "evidence": None}
@@ -181,7 +182,7 @@ def test_members_are_held_against_helpers_of_which_nothing_is_reported(declare) 
         for host, rows in ibstat.items():
             for row in rows:
                 if row["rate_gbit_s"] < most:
-                    yield Finding(row["device"], str(most), str(row["rate_gbit_s"]), host=host)
+                    yield Finding(at_device(row["device"]), str(most), str(row["rate_gbit_s"]), host=host)
 
     declare(usual, scope="group")
 
@@ -211,7 +212,7 @@ def test_members_that_expect_different_things_cannot_be_compared(declare) -> Non
 def test_what_peers_reported_and_an_optional_reading(declare) -> None:
     def ends(interface_mtu, interface_mtu_of_peers, lldp_neighbors=None):
         assert lldp_neighbors is None
-        yield Finding("peers", "all", ",".join(sorted(interface_mtu_of_peers)))
+        yield Finding(Place("peers"), "all", ",".join(sorted(interface_mtu_of_peers)))
 
     declare(ends)
     found = judge({"gpu01": envelope(interface_mtu=[{}]), "leaf01": envelope(interface_mtu=[{}])}, members=["gpu01", "leaf01"])
@@ -256,7 +257,7 @@ def test_of_a_member_that_was_not_read_nothing_else_is_reported(declare) -> None
 @pytest.mark.parametrize("scope", ["node", "group"])
 def test_what_the_driver_of_a_group_cannot_report_is_not_judged(declare, scope) -> None:
     def port(interface_status):
-        yield Finding("a", "up", "down")
+        yield Finding(Place("a"), "up", "down")
 
     declare(port, scope=scope, kind="host", meanings=("firmware_settings",))
     for driver, verdict, unavailable in (("bnxt_en", "skip", True), ("mlx5_core", "fail", False)):
@@ -268,7 +269,7 @@ def test_what_the_driver_of_a_group_cannot_report_is_not_judged(declare, scope) 
 
 def test_members_with_rails_of_the_same_kind_are_compared_wherever_these_end(declare) -> None:
     def even(ip_link, pod_rails):
-        return [Finding(rail["device"], "a name", rail["device"]) for rail in pod_rails if rail["device"] == "odd"]
+        return [Finding(at_device(rail["device"]), "a name", rail["device"]) for rail in pod_rails if rail["device"] == "odd"]
 
     declare(even, scope="group")
     plan = small_plan()
@@ -311,7 +312,7 @@ HOSTS = [*PAIR, "gpu03", "gpu04"]
 
 def test_a_group_is_skipped_where_every_host_is_and_not_for_one_of_them(declare) -> None:
     def even(ip_link):
-        yield from (Finding("MTU", "9000", "1500", host=host) for host in ip_link)
+        yield from (Finding(Place("MTU"), "9000", "1500", host=host) for host in ip_link)
 
     declare(even, scope="group")
     one = judge({"gpu01": envelope(ip_link=SKIPPED, ibstat=[]), "gpu02": envelope(ip_link=[{}])}, members=PAIR)["even", "rack_01"]
@@ -339,7 +340,7 @@ def test_a_group_that_could_not_be_judged_stays_closed_beside_a_host_that_was_no
     found = verdicts_of_checks(Layer("links", plan, PAIR, PAIR, now, {}, {}, (), TODAY))
     of_group = next(one for one in found if one.check == "even")
     words = of_group.words
-    assert [(one.host, one.where, one.actual, one.severity, one.cause, one.judged) for one in of_group.findings] == [
+    assert [(one.host, str(one.where), one.actual, one.severity, one.cause, one.judged) for one in of_group.findings] == [
         (None, "rack_01", words, "unknown", cause, cause is not None), ("gpu02", "gpu02", "ip: not found on PATH", "unknown", None, False),
     ]  # fmt: skip
     assert of_group.findings[0].fix == (UNDECIDED.fix if cause else None) and of_group.findings[0].expected == "It holds"
@@ -350,12 +351,12 @@ def test_a_group_that_could_not_be_judged_stays_closed_beside_a_host_that_was_no
 
 def test_what_was_found_before_a_check_could_not_tell_is_kept(declare) -> None:
     def port(interface_status):
-        yield Finding("Ethernet1", "up", "down")
+        yield Finding(at_port("Ethernet1"), "up", "down")
         raise UNDECIDED
 
     declare(port)
     found = judge({"gpu01": envelope(interface_status=[])})["port", "gpu01"]
-    assert (found.verdict, [(one.where, one.severity, one.fix) for one in found.findings]) == (
+    assert (found.verdict, [(str(one.where), one.severity, one.fix) for one in found.findings]) == (
         "fail", [("gpu01", "unknown", "Start it."), ("Ethernet1", "fail", None)]
     )  # fmt: skip
 
@@ -438,7 +439,7 @@ def test_a_host_is_evaluated_where_nothing_is_read_now_and_a_switch_is_not(decla
 
 def test_what_peers_report_is_what_they_read(declare) -> None:
     def ends(ip_link, ip_link_of_peers):
-        yield Finding("peers", "all", ",".join(sorted(ip_link_of_peers)))
+        yield Finding(Place("peers"), "all", ",".join(sorted(ip_link_of_peers)))
 
     declare(ends)
     now = {"gpu01": envelope(ip_link=[]), "gpu02": envelope(ip_link=LOST), "gpu03": envelope(ibstat=[])}
@@ -527,7 +528,7 @@ def test_a_check_without_a_soak_is_evaluated_at_depth_quick(declare) -> None:
 
 def test_a_platform_without_an_optional_reading_is_evaluated_by_the_others(declare) -> None:
     def port(interface_status, pfc_watchdog=None):
-        return [Finding("FEC", "none", str(pfc_watchdog))]
+        return [Finding(Place("FEC"), "none", str(pfc_watchdog))]
 
     declare(port)
     assert judge({"leaf01": envelope(interface_status=[])}, members=["leaf01"])["port", "leaf01"].findings[0].actual == "None"
@@ -564,7 +565,7 @@ def test_one_response_without_a_boot_is_evaluated(declare) -> None:
 
 def test_a_finding_of_a_group_without_a_host_stays_beside_helpers(declare) -> None:
     def usual(ibstat):
-        return [Finding("rack", "a", "b"), *(Finding("MTU", "a", "b", host=host) for host in ibstat)]
+        return [Finding(Place("rack"), "a", "b"), *(Finding(Place("MTU"), "a", "b", host=host) for host in ibstat)]
 
     declare(usual, scope="group")
     now = {name: envelope(ibstat=[]) for name in ("gpu01", "gpu02", "gpu04")}
@@ -576,7 +577,7 @@ def test_a_finding_of_a_group_without_a_host_stays_beside_helpers(declare) -> No
 
 def test_a_host_that_neither_is_a_member_nor_helps_is_not_compared(declare) -> None:
     def usual(ibstat):
-        return [Finding("MTU", "a", ",".join(sorted(ibstat)))]
+        return [Finding(Place("MTU"), "a", ",".join(sorted(ibstat)))]
 
     declare(usual, scope="group")
     now = {name: envelope(ibstat=[]) for name in PAIR}
@@ -612,16 +613,19 @@ def shared(*findings: Finding, group: str | None = None) -> dict[str, str]:
 
 
 def test_the_findings_of_a_shared_switch_are_those_of_the_groups_behind_their_ports() -> None:
-    assert shared() == {} and shared(Finding("Ethernet1", "a", "b"), group="rack_01") == {}
-    assert shared(Finding("Ethernet1", "a", "b")) == {"rack_01": "fail", "rack_02": "pass"}
-    assert shared(Finding("Ethernet1", "a", "b", "warn"), Finding("Ethernet3", "a", "b", "unknown")) == {"rack_01": "warn", "rack_02": "unknown"}
-    assert shared(Finding("a word", "a", "b", port="Ethernet3")) == {"rack_01": "pass", "rack_02": "fail"}
-    assert shared(Finding("a word", "a", "b", "warn")) == {"rack_01": "warn", "rack_02": "warn"}
+    assert shared() == {} and shared(Finding(at_port("Ethernet1"), "a", "b"), group="rack_01") == {}
+    assert shared(Finding(at_port("Ethernet1"), "a", "b")) == {"rack_01": "fail", "rack_02": "pass"}
+    assert shared(Finding(at_port("Ethernet1"), "a", "b", "warn"), Finding(at_port("Ethernet3"), "a", "b", "unknown")) == {
+        "rack_01": "warn",
+        "rack_02": "unknown",
+    }
+    assert shared(Finding(Place("a word", port="Ethernet3"), "a", "b")) == {"rack_01": "pass", "rack_02": "fail"}
+    assert shared(Finding(Place("a word"), "a", "b", "warn")) == {"rack_01": "warn", "rack_02": "warn"}
 
 
 def test_the_pings_of_a_node_are_those_of_its_mesh(declare) -> None:
     def pinged(ip_link, pod_pings, pod_path_probes):
-        return [Finding("mesh", "some", str((pod_pings, pod_path_probes)))]
+        return [Finding(Place("mesh"), "some", str((pod_pings, pod_path_probes)))]
 
     declare(pinged)
     now = {name: envelope(ip_link=[]) for name in HOSTS}
@@ -632,7 +636,7 @@ def test_the_pings_of_a_node_are_those_of_its_mesh(declare) -> None:
 
 def test_incasts_are_those_of_the_hosts_that_the_loads_were_planned_for(declare, monkeypatch) -> None:
     def loaded(ip_link, pod_incasts, pod_incast_refused):
-        return [Finding("incast", "a", pod_incast_refused)]
+        return [Finding(Place("incast"), "a", pod_incast_refused)]
 
     declare(loaded, hosts=(1, "pod"))
     planned: list[list[str]] = []

@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.place import Place, at_node, at_port
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.root_causes import (
     OF_PAIRS,
     add_explanations,
@@ -45,8 +46,15 @@ def test_a_rail_without_an_address_adds_none(plan) -> None:
     assert explained_by_silence(plan, [answered("gpu03")])["gpu03"] == ["*:gpu03", "leaf01:Ethernet3", "leaf02:Ethernet3"]
 
 
+def placed(where: str | None) -> dict[str, t.Any]:
+    """Where a recorded finding is, by a text: a port, a device or the host, and what follows it with the nodes that it names."""
+    name, _space, of = (where or "").partition(" ")
+    place = at_node(where) if where == "the host" else at_port(name.rstrip(","), of, peers=tuple(of.split())) if name else Place("")
+    return {"where": where, "place": place.record()}
+
+
 def leaf_of(plan: t.Any, host: str, where: str | None) -> str | None:
-    record: dict[str, t.Any] = {"findings": [{"host": host, "where": where}]}
+    record: dict[str, t.Any] = {"findings": [{"host": host, **placed(where)}]}
     add_places(plan, [record])
     return record["findings"][0]["leaf"]
 
@@ -59,7 +67,7 @@ def test_a_finding_at_a_hosts_rail_names_its_leaf(plan) -> None:
 
 
 def recorded(check: str, severity: str, host: str = "gpu01", where: str = "the host", *, judged: bool = True) -> t.Any:
-    finding = {"host": host, "where": where, "severity": severity, "actual": check, "judged": judged}
+    finding = {"host": host, **placed(where), "severity": severity, "actual": check, "judged": judged}
     layer = "rdma" if check in ("slow_rail", "write_bw_per_rail") else "collectives"
     return {"layer": layer, "check": check, "group": "rack_01", "host": host, "affects": ["rack_01"], "findings": [finding]}
 
@@ -131,8 +139,9 @@ def test_what_a_lower_layer_found_explains_only_what_passes_there(plan, rate, be
 
 def test_a_finding_on_a_switch_names_the_host_behind_its_port(plan) -> None:
     found = recorded("switch_drops", "fail", "leaf01", "drops of queue UC3")
-    for port, where, peer in (("Ethernet2", "drops", "gpu02"), (None, "Ethernet3 drops", "gpu03"), ("Ethernet33", "drops", None), (None, "ECN", None)):
-        found["findings"][0].update(port=port, where=where)
+    ports = ((Place("drops", port="Ethernet2"), "gpu02"), (at_port("Ethernet3", "drops"), "gpu03"), (at_port("Ethernet33"), None), (Place("ECN"), None))
+    for place, peer in ports:
+        found["findings"][0].update(place=place.record(), where=str(place))
         add_places(plan, [found])
         assert found["findings"][0]["peer"] == peer
 
@@ -252,7 +261,7 @@ def of_leaf(plan: t.Any, slow: dict[str, list[str]], severity: str = "fail") -> 
     records = []
     for number in range(1, 5):
         host = f"gpu0{number}"
-        findings = [{"host": host, "where": rail, "severity": severity} for rail in slow.get(host, [])]
+        findings = [{"host": host, **placed(rail), "severity": severity} for rail in slow.get(host, [])]
         records.append({"check": "write_bw_per_rail", "host": host, "verdict": severity if findings else "pass", "findings": findings})
     add_places(plan, records)  # type: ignore[arg-type]
     blame_leaves(plan, records)  # type: ignore[arg-type]
@@ -328,7 +337,7 @@ def of_group(plan: t.Any, slow: dict[str, list[str]], hosts: int = 4) -> set[str
     records: list[t.Any] = [
         {
             "check": "write_bw_per_rail", "host": host, "verdict": "fail" if slow.get(host) else "pass",
-            "findings": [{"host": host, "where": rail, "severity": "fail"} for rail in slow.get(host, ())],
+            "findings": [{"host": host, **placed(rail), "severity": "fail"} for rail in slow.get(host, ())],
         }
         for host in names
     ]  # fmt: skip

@@ -9,6 +9,7 @@ import datetime
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Finding
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.place import Place, at_device
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.registry import REGISTRY
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.verdicts import Verdict, from_record, settle
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.waivers import Waiver
@@ -23,15 +24,15 @@ def verdict(host: str | None = "gpu01", word: str = "fail", findings: tuple[Find
 
 
 def test_a_record_holds_cause_and_fix_without_control_characters() -> None:
-    bad = Finding("mlx5_0", "400", "200", "fail", cause="a cable\x1b[31m", fix="replace\nit")
+    bad = Finding(at_device("mlx5_0"), "400", "200", "fail", cause="a cable\x1b[31m", fix="replace\nit")
     (one,) = verdict(findings=(bad,)).record()["findings"]
     assert "a cable" in one["cause"] and "\x1b" not in one["cause"] and one["fix"] == "replace it"
-    (plain,) = verdict(findings=(Finding("mlx5_0", "400", "200", "fail"),)).record()["findings"]
+    (plain,) = verdict(findings=(Finding(at_device("mlx5_0"), "400", "200", "fail"),)).record()["findings"]
     assert (plain["cause"], plain["fix"]) == (None, None)
 
 
 def test_a_record_of_a_newer_version_is_read_as_far_as_it_is_known() -> None:
-    one = verdict(findings=(Finding("mlx5_0", "400", "200", "fail"),))
+    one = verdict(findings=(Finding(at_device("mlx5_0"), "400", "200", "fail"),))
     record = {**one.record(), "of a newer version": 1}
     assert from_record(record).findings[0].host == "gpu01" and from_record(record).check == NAME
 
@@ -39,10 +40,10 @@ def test_a_record_of_a_newer_version_is_read_as_far_as_it_is_known() -> None:
 @pytest.mark.parametrize(
     ("finding", "judged"),
     [
-        (Finding("a", "b", "c", "unknown"), False),
-        (Finding("a", "b", "c", "unknown", judged=True), True),
-        (Finding("a", "b", "c"), True),
-        (Finding("a", "b", "c", "unknown", cause="why"), True),
+        (Finding(Place("a"), "b", "c", "unknown"), False),
+        (Finding(Place("a"), "b", "c", "unknown", judged=True), True),
+        (Finding(Place("a"), "b", "c"), True),
+        (Finding(Place("a"), "b", "c", "unknown", cause="why"), True),
     ],
     ids=["neither", "said so", "severity left open", "own cause"],
 )
@@ -56,6 +57,6 @@ def test_a_waived_finding_names_its_host() -> None:
         (one,) = settle(of, CHECK, [finding], given, TODAY).waived
         return one["host"]
 
-    assert waived(Finding("mlx5_0", "400", "200"), verdict()) == "gpu01"
-    assert waived(Finding("mlx5_0", "400", "200", host="gpu02"), verdict()) == "gpu02"
-    assert waived(Finding("mlx5_0", "400", "200", host="gpu02"), verdict(None)) == "gpu02"
+    assert waived(Finding(at_device("mlx5_0"), "400", "200"), verdict()) == "gpu01"
+    assert waived(Finding(at_device("mlx5_0"), "400", "200", host="gpu02"), verdict()) == "gpu02"
+    assert waived(Finding(at_device("mlx5_0"), "400", "200", host="gpu02"), verdict(None)) == "gpu02"

@@ -150,7 +150,7 @@ def test_a_nic_far_below_its_rate_without_an_error_is_to_be_reset(plan) -> None:
 def test_a_test_that_was_slow_once_is_a_warning_with_all_values(plan) -> None:
     pod = Pod(plan, lambda one: 30.0 if one.name == "round 1" and (one.sender, one.device) == ("gpu01", "mlx5_0") and one.kind == "write_bw" else 380.0)
     found = pod.bandwidth(nic_counters_idle=quiet(plan), nic_counters=quiet(plan))
-    assert [(one.severity, one.where) for findings in found.values() for one in findings] == [("warn", "mlx5_0")] * 2
+    assert [(one.severity, str(one.where)) for findings in found.values() for one in findings] == [("warn", "mlx5_0")] * 2
     assert "30 Gb/s once with" in words(found, "gpu01") and "then 380 Gb/s, 380 Gb/s when the same round was repeated under the same load" in words(
         found, "gpu01"
     )

@@ -517,7 +517,7 @@ def test_an_ill_host_of_layer_6_is_found_and_named(plan: Plan, name: str) -> Non
 
 def test_a_launcher_that_was_refused_says_why_there_is_no_training() -> None:
     refused = {"role": LAUNCHER, "status": "unknown", "words": "Slurm refuses the job"}
-    found = [(one.where, one.actual, one.severity) for one in steps.no_nccl_timeouts([refused], [], [], 8)]
+    found = [(str(one.where), one.actual, one.severity) for one in steps.no_nccl_timeouts([refused], [], [], 8)]
     assert found == [("the launcher", "Slurm refuses the job", "unknown"), ("ranks", "0", "unknown")]
     with pytest.raises(CannotTell, match="no rank was started"):
         list(steps.no_nccl_timeouts([], [], [], 8))
@@ -526,9 +526,9 @@ def test_a_launcher_that_was_refused_says_why_there_is_no_training() -> None:
 def test_ranks_that_were_ended_beside_one_that_failed_are_no_findings_of_their_own() -> None:
     ended = {"rank": 0, "outcome": "ended", "error": None, "signal": None}
     failed = {"rank": 1, "outcome": "error", "error": "2 ranks were requested and 1 GPUs were found", "signal": None}
-    output = [(one.where, one.actual, one.severity) for one in steps.no_nccl_timeouts([], [ended, failed], [], 2)]
+    output = [(str(one.where), one.actual, one.severity) for one in steps.no_nccl_timeouts([], [ended, failed], [], 2)]
     assert output == [("rank 1", "2 ranks were requested and 1 GPUs were found", "unknown")]
-    assert [(one.where, one.severity) for one in steps.no_nccl_timeouts([], [ended, {**ended, "rank": 1}], [], 2)] == [("rank 0", None), ("rank 1", None)]
+    assert [(str(one.where), one.severity) for one in steps.no_nccl_timeouts([], [ended, {**ended, "rank": 1}], [], 2)] == [("rank 0", None), ("rank 1", None)]
 
 
 def test_jitter_of_all_steps() -> None:

@@ -70,7 +70,7 @@ def climbed(pods: inprocess.Pods, pod: Pod, node: str) -> list[Verdict]:
 def compared(verdicts: list[Verdict]) -> list[tuple[object, ...]]:
     """What must be equal: all but a cause and a fix that name another node."""
     return [
-        (one.layer, one.check, one.verdict, one.words, one.statement, [(found.where, found.expected, found.severity) for found in one.findings])
+        (one.layer, one.check, one.verdict, one.words, one.statement, [(str(found.where), found.expected, found.severity) for found in one.findings])
         for one in verdicts
     ]  # fmt: skip
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Finding
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.place import at_port
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.verdicts import Verdict
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.of_node_check import entries_of_journal
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.node_check import journal
@@ -21,7 +22,7 @@ from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess
 ID = "0123456789abcdef0123456789abcdef"
 NOTHING: t.Any = {"readings": {}}
 GOOD = Verdict("links", "port_errors", "rack_01", "gpu03", "pass", ("rack_01",), "No port has errors.", "", ())
-BAD = replace(GOOD, verdict="fail", findings=(Finding("ens0", "0", "7 symbol errors"),))
+BAD = replace(GOOD, verdict="fail", findings=(Finding(at_port("ens0"), "0", "7 symbol errors"),))
 
 
 def outcome(pods: inprocess.Pods, *verdicts: Verdict) -> Outcome:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Finding
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.place import at_port
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.verdicts import Verdict
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.node_check.node_plan import NodePlan, load_node_plan, node_plan_text
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.node_check.outcome import LINE_LENGTH, metrics, not_judged, outcome_of
@@ -26,7 +27,7 @@ def verdict(check: str, state: str, *findings: Finding, words: str = "") -> Verd
 
 
 PASSED = verdict("port_speed", "pass")
-SLOW = Finding("enp24s0np0", "400 Gb/s", "100 Gb/s")
+SLOW = Finding(at_port("enp24s0np0"), "400 Gb/s", "100 Gb/s")
 
 
 def test_all_passed(mine: NodePlan) -> None:
@@ -54,7 +55,7 @@ def test_nothing_judged_is_not_known() -> None:
 
 
 def test_a_line_is_one_line_of_what_a_scheduler_keeps(mine: NodePlan) -> None:
-    done = outcome_of(mine, [verdict("port_speed", "fail", Finding("enp24s0np0", "a\nb\x1b[31m", "c" * 500))], "", 0)
+    done = outcome_of(mine, [verdict("port_speed", "fail", Finding(at_port("enp24s0np0"), "a\nb\x1b[31m", "c" * 500))], "", 0)
     assert len(done.line) == LINE_LENGTH and done.line.endswith("...")
     assert "expected a b\ufffd[31m, got ccc" in done.line
 

@@ -24,7 +24,7 @@ def result(name: str) -> tuple[Rows, Rows]:
 
 
 def found(ranks: Rows, samples: Rows) -> list[tuple[str, str, str | None]]:
-    return [(one.where, one.actual, one.severity) for one in tensor_core_active(ranks, samples, LEAST)]
+    return [(str(one.where), one.actual, one.severity) for one in tensor_core_active(ranks, samples, LEAST)]
 
 
 def test_gpus_that_train_in_bf16_pass() -> None:

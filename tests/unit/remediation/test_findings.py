@@ -209,7 +209,8 @@ def test_kernel_arguments_are_reported_in_the_words_of_the_boot_loader(loader: s
 
 
 def test_acs_and_nothing_else() -> None:
-    wrong = report(verdict("acs_as_expected", findings=[finding("0000:15:00.0", "no ACS redirection", "ReqRedir")]), verdict(findings=[finding()]))
+    bridge = {**finding("0000:15:00.0", "no ACS redirection", "ReqRedir"), "place": {"pci": "0000:15:00.0"}}
+    wrong = report(verdict("acs_as_expected", findings=[bridge, finding("ACS", "on", "off")]), verdict(findings=[finding()]))
     assert manual_fixes(wrong, "gpu03", VALUES, STACK) == [
         "ACS, until the next boot; for good switch it off in the BIOS, or have a unit do this at boot:\n    setpci -s 0000:15:00.0 ECAP_ACS+0x6.w=0000"
     ]

@@ -9,12 +9,13 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Finding
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.place import Place, at_port
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.comparison import compare_runs, failing, render_comparison
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.files import read_json
 
 from tests import made_run
 
-BAD = Finding("ens0", "400", "100")
+BAD = Finding(at_port("ens0"), "400", "100")
 
 
 def report(directory: Path, plan: t.Any, *verdicts: t.Any) -> dict[str, t.Any]:
@@ -49,13 +50,13 @@ def test_silence_is_not_an_improvement(plan, tmp_path: Path) -> None:
 
 def test_numbers_and_device_text_are_printed_plainly(plan, tmp_path: Path) -> None:
     calm = report(tmp_path / "calm", plan)
-    result = compare_runs(calm, calm, [Finding("light of gpu01", "about 1 dBm", "\x1b[2J-4 dBm")])
+    result = compare_runs(calm, calm, [Finding(Place("light of gpu01"), "about 1 dBm", "\x1b[2J-4 dBm")])
     text = render_comparison(calm, calm, result)
     assert "light of gpu01: \ufffd[2J-4 dBm; expected about 1 dBm" in text and "\x1b" not in text
 
 
 def test_another_place_of_a_check_that_failed_before_is_new(plan, tmp_path: Path) -> None:
-    other = Finding("ens1", "400", "100")
+    other = Finding(at_port("ens1"), "400", "100")
     one = report(tmp_path / "one", plan, made_run.verdict(plan, "links", "port_speed", "gpu01", BAD))
     two = report(tmp_path / "two", plan, made_run.verdict(plan, "links", "port_speed", "gpu01", BAD, other))
     result = compare_runs(one, two)
@@ -67,7 +68,7 @@ def test_another_place_of_a_check_that_failed_before_is_new(plan, tmp_path: Path
 
 def test_what_cannot_be_reported_any_more_fails_where_that_is_asked_for(plan, tmp_path: Path) -> None:
     well = report(tmp_path / "well", plan, made_run.verdict(plan, "links", "port_speed", "gpu01"), made_run.verdict(plan, "links", "crc_clean", "gpu01"))
-    mute = report(tmp_path / "mute", plan, made_run.verdict(plan, "links", "port_speed", "gpu01", Finding("ens0", "400", "nothing", "unknown")))
+    mute = report(tmp_path / "mute", plan, made_run.verdict(plan, "links", "port_speed", "gpu01", Finding(at_port("ens0"), "400", "nothing", "unknown")))
     result = compare_runs(well, mute)
     assert failing(result, mute, "new_fail") == []
     assert failing(result, mute, "new_unknown") == ["links/port_speed is unknown on gpu01", "links/crc_clean is not evaluated any more on gpu01"]

@@ -16,6 +16,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from ansible.errors import AnsibleActionFail
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Finding
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.place import Place
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.draft import NAME as NEIGHBOR_NAME
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.draft import draft_pod
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.inventory_files import inventory_files
@@ -65,9 +66,9 @@ def unseen(text: str) -> set[str]:
 def run(plan, tmp_path: Path) -> Path:
     """A finished run in which devices said hostile things, as findings, as the reason of an unknown and as evidence."""
     verdicts = [
-        made_run.verdict(plan, "links", "port_speed", "leaf01", *(Finding(text, text, text) for text in (*ACTING.values(), HOSTILE))),
-        made_run.verdict(plan, "links", "crc_clean", "leaf01", Finding("x", HOSTILE, HOSTILE, "unknown"), words=HOSTILE),
-        made_run.verdict(plan, "links", "optics_uniform", "leaf02", Finding(HOSTILE, HOSTILE, HOSTILE, "warn"), words=HOSTILE),
+        made_run.verdict(plan, "links", "port_speed", "leaf01", *(Finding(Place(text), text, text) for text in (*ACTING.values(), HOSTILE))),
+        made_run.verdict(plan, "links", "crc_clean", "leaf01", Finding(Place("x"), HOSTILE, HOSTILE, "unknown"), words=HOSTILE),
+        made_run.verdict(plan, "links", "optics_uniform", "leaf02", Finding(Place(HOSTILE), HOSTILE, HOSTILE, "warn"), words=HOSTILE),
     ]
     book = made_run.make(tmp_path / "run", plan, verdicts)
     made_run.printed(book, "links", "leaf01", "lldp_neighbors", HOSTILE, ["lldpctl", HOSTILE])
@@ -78,7 +79,7 @@ def run(plan, tmp_path: Path) -> Path:
 def test_nothing_unseen_in_what_is_printed_or_put_into_a_ticket(run: Path) -> None:
     report = load_report(run)
     rendered = {"terminal": render_table(report), "md": render_markdown(report), "prom": render_textfile(report), "junit": render_junit(report)}
-    rendered["comparison"] = render_comparison(report, report, compare_runs({**report, "verdicts": []}, report, [Finding(HOSTILE, HOSTILE, HOSTILE)]))
+    rendered["comparison"] = render_comparison(report, report, compare_runs({**report, "verdicts": []}, report, [Finding(Place(HOSTILE), HOSTILE, HOSTILE)]))
     assert {name: unseen(text) for name, text in rendered.items()} == {name: set() for name in rendered}
     assert "onerror" in rendered["terminal"] + rendered["md"] and "onerror" in rendered["junit"], "the hostile words are not there, so nothing was tried"
     for name in ("terminal", "comparison", "md"):

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Finding
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.place import Place, at_port
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.registry import REGISTRY
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import catalogue
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import charts, checklist, evidence, topology
@@ -62,7 +63,7 @@ class Seen(HTMLParser):
 @pytest.fixture
 def book(plan, tmp_path: Path) -> t.Any:
     """A run with a finding on a leaf's port, and what the leaf printed."""
-    bad = made_run.verdict(plan, "links", "port_speed", "leaf01", Finding("Ethernet1", "connected at 400 Gb/s", "connected at 100 Gb/s"))
+    bad = made_run.verdict(plan, "links", "port_speed", "leaf01", Finding(at_port("Ethernet1"), "connected at 400 Gb/s", "connected at 100 Gb/s"))
     good = [made_run.verdict(plan, "links", "port_speed", node) for node in plan.nodes if node != "leaf01"]
     book = made_run.make(tmp_path / "run", plan, [bad, *good])
     made_run.printed(book, "links", "leaf01", "interface_status", "Ethernet1 connected 100G\n", ["show interfaces status"])
@@ -72,7 +73,7 @@ def book(plan, tmp_path: Path) -> t.Any:
 
 def test_what_a_device_reported_is_never_markup(plan, tmp_path: Path) -> None:
     calm, wild = (
-        made_run.make(tmp_path / name, plan, [made_run.verdict(plan, "links", "port_speed", "leaf01", Finding(text, text, text), words=text)])
+        made_run.make(tmp_path / name, plan, [made_run.verdict(plan, "links", "port_speed", "leaf01", Finding(Place(text), text, text), words=text)])
         for name, text in (("calm", "text"), ("wild", NASTY))
     )
     for book, text in ((calm, "text"), (wild, NASTY)):

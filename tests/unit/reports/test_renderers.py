@@ -13,6 +13,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Finding
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.place import at_port
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.registry import REGISTRY
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate import root_causes
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.root_causes import add_explanations
@@ -207,6 +208,7 @@ def test_a_silent_node_explains_states_that_follow_from_it_and_no_faults_beside_
 def test_a_silent_switch_explains_what_hangs_on_it() -> None:
     silent = record("leaf01", "leaf01", "unknown", "answered", "unreachable", group=None)
     followers = [record("gpu01", "ens0"), record("gpu02", "mlx5_0 to gpu03 mlx5_1 (10.51.0.3)")]
+    followers[1]["findings"][0]["place"] = {"device": "mlx5_0", "of": "to gpu03 mlx5_1 (10.51.0.3)", "peers": ["gpu03", "10.51.0.3"]}
     entries = grouping.entries(report(*followers, silent, explained={"leaf01": ["gpu01:ens0", "*:10.51.0.3"]}))
     assert [(entry.check, entry.explains) for entry in entries] == [("answered", 2)]
 
@@ -328,7 +330,7 @@ def test_reports_say_where_a_verdict_comes_from() -> None:
 
 @pytest.mark.parametrize("expired", [False, True])
 def test_a_waiver_has_expired_by_its_flag_and_not_by_what_a_device_reports(plan, tmp_path, expired: bool) -> None:
-    found = Finding("Ethernet1", "no description", "waiver expired on 2020-01-01: as a switch describes its port", "warn", waiver_expired=expired)
+    found = Finding(at_port("Ethernet1"), "no description", "waiver expired on 2020-01-01: as a switch describes its port", "warn", waiver_expired=expired)
     verdict = replace(made_run.verdict(plan, "links", "port_speed", "gpu01"), verdict="warn", findings=(found,))
     book = made_run.make(tmp_path, plan, [verdict], asked=["links"])
     assert ("a waiver has expired" in write_report(book, plan, book.state())["reasons"]) is expired
@@ -419,7 +421,7 @@ def test_a_finding_with_a_cause_of_its_own_comes_with_it_and_is_not_folded_with_
 
 
 def test_the_cause_of_a_finding_survives_its_record() -> None:
-    found = Finding("ens0", "off", "on", cause="Global pause is on.", fix="Switch it off.")
+    found = Finding(at_port("ens0"), "off", "on", cause="Global pause is on.", fix="Switch it off.")
     again = from_record(replace(from_record({**record("gpu01"), "findings": []}), findings=(found,)).record())
     assert [(one.cause, one.fix) for one in again.findings] == [("Global pause is on.", "Switch it off.")]
 

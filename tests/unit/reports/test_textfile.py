@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Finding
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.place import at_port
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.textfile import VERDICTS, render_textfile
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors import RunError
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.files import read_json
@@ -36,7 +37,7 @@ def metrics(text: str) -> dict[tuple[str, ...], float]:
 
 def run(tmp_path: Path, **values: t.Any) -> t.Any:
     plan = small_plan(**values)
-    bad = made_run.verdict(plan, "links", "port_speed", "gpu01", Finding("ens0", "400", "100"))
+    bad = made_run.verdict(plan, "links", "port_speed", "gpu01", Finding(at_port("ens0"), "400", "100"))
     return made_run.make(tmp_path / "run", plan, [bad, made_run.verdict(plan, "links", "port_speed", "gpu03")])
 
 

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Finding
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.place import Place, at_device, at_port
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.verdicts import Verdict
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.places import limited_to_places
 
-HERE, THERE = Finding("Ethernet1", "a", "b", "fail"), Finding("Ethernet2", "a", "b", "unknown")
+HERE, THERE = Finding(at_port("Ethernet1"), "a", "b", "fail"), Finding(at_port("Ethernet2"), "a", "b", "unknown")
 
 
 def limited(places: set[str], *findings: Finding, host: str | None = "leaf01", check: str = "port_speed", verdict: str = "fail") -> Verdict:
@@ -24,16 +25,17 @@ def test_findings_at_other_places_are_dropped_and_the_verdict_is_that_of_the_res
     assert (other.verdict, other.findings, other.by_group) == ("unknown", (THERE,), {"rack_01": "unknown", "rack_02": "unknown"})
     elsewhere = limited({"leaf02:Ethernet1"}, HERE, THERE)
     assert (elsewhere.verdict, elsewhere.findings, elsewhere.by_group) == ("pass", (), {"rack_01": "pass", "rack_02": "pass"})
-    without = Finding("Ethernet1", "a", "b")
+    without = Finding(at_port("Ethernet1"), "a", "b")
     assert limited({"leaf01:Ethernet1"}, without, THERE).verdict == "fail"
 
 
-def test_a_place_is_a_node_its_port_or_where_a_finding_is() -> None:
-    of_port = Finding("spine01", "a", "b", port="Ethernet7")
+def test_a_place_is_a_node_or_one_of_its_ports_or_devices() -> None:
+    of_port = Finding(Place("spine01", port="Ethernet7"), "a", "b")
     assert limited({"leaf01"}, HERE, of_port).findings == (HERE, of_port)
     assert limited({"leaf01:Ethernet7"}, HERE, of_port).findings == (of_port,)
-    assert limited({"leaf01:spine01"}, HERE, of_port).findings == (of_port,)
-    of_group = Finding("MTU", "a", "b", host="gpu01"), Finding("MTU", "a", "b", host="gpu02")
+    of_rail = Finding(at_device("mlx5_0", "partition key"), "a", "b")
+    assert limited({"leaf01:mlx5_0"}, HERE, of_rail).findings == (of_rail,) and limited({"leaf01:spine01"}, HERE, of_port).findings == ()
+    of_group = Finding(Place("MTU"), "a", "b", host="gpu01"), Finding(Place("MTU"), "a", "b", host="gpu02")
     assert limited({"gpu02"}, *of_group, host=None).findings == of_group[1:]
 
 

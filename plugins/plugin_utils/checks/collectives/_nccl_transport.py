@@ -9,6 +9,7 @@ import typing as t
 
 from ...loads.collective_runs import NODE_NICS, items_of_kind
 from .. import Finding
+from ..place import Place
 
 Rows = list[dict[str, t.Any]]
 # What the runs themselves set; any other variable that the pod does not list makes a run measure something else.
@@ -48,7 +49,7 @@ def forced(log: Rows | None, jobs: Rows, listed: t.Mapping[str, t.Any]) -> list[
     return [f"{name}={value}" for name, value in unlisted(log or [], jobs, listed) if name not in WITHOUT_EFFECT]
 
 
-def of_another_setting(where: str, expected: str, actual: str, variables: t.Sequence[str]) -> Finding:
+def of_another_setting(where: Place, expected: str, actual: str, variables: t.Sequence[str]) -> Finding:
     """A low rate that was measured with variables that the pod does not list: of the pod's own setting it proves nothing."""
     names = ", ".join(variables)
     cause = f"{names} is set on the host (environment, image or nccl.conf) and not listed in pod_nccl_environment: the rate is that of this setting."

@@ -32,6 +32,7 @@ from .. import PAIR, CannotTell, Finding, NotApplicable, NotProved, check
 from .._beside import Counted, of_node
 from .._grouping import Rows, several, typical
 from .._not_measured import NO_RESULT, RUN_ENDED, no_result, not_measured
+from ..place import Place
 from ._nccl_transport import NO_RDMA_CAUSE, NO_RDMA_FIX, by_socket, cause_of_rate, forced, network_channels, of_another_setting, why_slow
 from ._runs import probes_of_several_hosts, runs_of_all_hosts
 
@@ -101,7 +102,7 @@ def node_all_reduce(
         probes = probe_runs({pod_node: load_jobs}, {pod_node: collective_rates}, {pod_node: collective_ranks}, pod_node)
         tried = restoring_probes(probes, lambda run: run.top is not None and not run.trouble and not slow_alone(replace(run, kind=NODE), device, values))
         words = "; ".join([f"{own.top:.4g} GB/s", *why_slow(log, [], None), *tried])
-        where, wanted = "all-reduce of the host alone", f"{minimum:.4g} GB/s busbw or more"
+        where, wanted = Place("all-reduce of the host alone"), f"{minimum:.4g} GB/s busbw or more"
         variables = forced(log, load_jobs, pod_nccl_environment)
         yield of_another_setting(where, wanted, words, variables) if variables else Finding(where, wanted, words)
 
@@ -122,13 +123,13 @@ def node_nics_all_reduce(
         if any(job["kind"] == NODE_NICS and job["status"] == "ok" for job in jobs):
             yield from _over_nics(host, [row for row in log or () if row["item"] in items_of_kind(jobs, NODE_NICS)])
     counted = Counted((None, None, rdma_counters_idle, rdma_counters))
-    for found in _against_the_group(NODE_NICS, "all-reduce over the host's own NICs", load_jobs, collective_rates, collective_ranks, pod_median_percent):
+    for found in _against_the_group(NODE_NICS, Place("all-reduce over the host's own NICs"), load_jobs, collective_rates, collective_ranks, pod_median_percent):
         yield replace(found, actual=f"{found.actual}{counted.of_devices(found.host or '')}")
 
 
 def _over_nics(host: str, log: Rows) -> t.Iterator[Finding]:
     """Whether a run over the host's own NICs was one: by what carries it otherwise, all hosts of a group are alike."""
-    where, wanted_way = "way of the all-reduce over the host's own NICs", "channels over RDMA NICs only"
+    where, wanted_way = Place("way of the all-reduce over the host's own NICs"), "channels over RDMA NICs only"
     others = [row for row in log if row["event"] == "channel" and not str(row["name"]).startswith("NET/")]
     if not network_channels(log):
         yield Finding(where, wanted_way, "NCCL's log has no channel over a NIC", "unknown", host=host)
@@ -140,7 +141,7 @@ def _over_nics(host: str, log: Rows) -> t.Iterator[Finding]:
         )
 
 
-def _against_the_group(kind: str, where: str, jobs: Peers, rates: Peers, ranks: Peers, percent: float) -> t.Iterator[Finding]:
+def _against_the_group(kind: str, where: Place, jobs: Peers, rates: Peers, ranks: Peers, percent: float) -> t.Iterator[Finding]:
     several(jobs)
     found = {
         run.hosts[0]: run
@@ -202,7 +203,7 @@ def all_reduce_bandwidth(
     together = max((len(run.hosts) for run in mine if run_passed(run, values)), default=1)
     left = [host for host in hosts_passed_alone(found) if host not in state.suspects]
     if pod_node in left and together < len(left):
-        yield Finding("scaling test", f"all-reduce over all {len(left)} hosts", f"not run beyond {count(together, 'host')}", "unknown", judged=True)
+        yield Finding(Place("scaling test"), f"all-reduce over all {len(left)} hosts", f"not run beyond {count(together, 'host')}", "unknown", judged=True)
 
 
 def passed_again(found: t.Sequence[CollectiveRun], probes: t.Mapping[str, CollectiveRun], values: t.Mapping[str, t.Any]) -> Group | None:
@@ -226,13 +227,13 @@ def _once(run: CollectiveRun, values: dict[str, t.Any], probes: t.Mapping[str, C
 
     hosts: how many take part in the scaling test.
     """
-    where, rates = f"all-reduce over {len(run.hosts)} hosts", ", ".join(f"{probe.top or 0.0:.4g}" for probe in probes.values())
+    where, rates = Place(f"all-reduce over {len(run.hosts)} hosts"), ", ".join(f"{probe.top or 0.0:.4g}" for probe in probes.values())
     minimum = minimum_busbw(len(run.hosts), values) or 0.0
     actual = f"{run.top or 0.0:.4g} GB/s once, then {rates} GB/s in {len(probes)} repetitions over the same hosts, each with another setting"
     yield Finding(where, f"{minimum:.4g} GB/s busbw or more each time", actual, "warn", cause=ONCE_CAUSE, fix=ONCE_FIX)
     if len(run.hosts) < hosts:
         larger = "not run with this host, because of the step that was slow once"
-        yield Finding("scaling test", f"all-reduce over all {hosts} hosts", larger, "unknown", cause=ONCE_CAUSE, fix=ONCE_FIX)
+        yield Finding(Place("scaling test"), f"all-reduce over all {hosts} hosts", larger, "unknown", cause=ONCE_CAUSE, fix=ONCE_FIX)
 
 
 def ladder_values(rails: list[Rail], link: float, table: dict[str, t.Any], percent: float, tolerance: float) -> dict[str, t.Any]:
@@ -250,7 +251,7 @@ def _why_it_ended(run: CollectiveRun) -> tuple[str | None, str | None]:
 
 
 def _low(run: CollectiveRun, values: dict[str, t.Any], reasons: list[str], own: tuple[str | None, str | None], variables: list[str]) -> Finding:
-    where, minimum = f"all-reduce over {len(run.hosts)} hosts", minimum_busbw(len(run.hosts), values)
+    where, minimum = Place(f"all-reduce over {len(run.hosts)} hosts"), minimum_busbw(len(run.hosts), values)
     if run.top is None or run.trouble:
         cause, fix = _why_it_ended(run)
         return Finding(where, "a rate", "; ".join(run.trouble[:3]) or "rate: not reported", "unknown", cause=cause, fix=fix, judged=bool(run.trouble))
@@ -277,9 +278,11 @@ def rail_all_reduce(load_jobs: Peers, collective_rates: Peers, collective_ranks:
         run = found[device]
         cause, fix = _why_it_ended(run)
         words = "; ".join([*(f"{host}: {error[:200]}" for host, error in run.errors.items()), *run.trouble][:2]) or "rate: not reported"
-        yield Finding(f"rail {device}", "a rate", words, "unknown", cause=cause, fix=fix)
+        yield Finding(Place(f"rail {device}", device=device), "a rate", words, "unknown", cause=cause, fix=fix)
     middle = typical(rated.values())
     minimum = middle * pod_median_percent / 100
     for device, rate in rated.items():
         if rate < minimum:
-            yield Finding(f"rail {device}", f"{minimum:.4g} GB/s or more, the median of the group's rails is {middle:.4g}", f"{rate:.4g} GB/s")
+            yield Finding(
+                Place(f"rail {device}", device=device), f"{minimum:.4g} GB/s or more, the median of the group's rails is {middle:.4g}", f"{rate:.4g} GB/s"
+            )

@@ -12,6 +12,7 @@ from ...loads.thresholds import host_gbyte_s
 from ...pod.types import Rail
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, several
+from ..place import Place
 
 Peers = dict[str, Rows]
 
@@ -37,7 +38,7 @@ def clique_all_reduce(
     # No rate of whole racks of every size is known; what NICs carried cannot be above this one.
     most = host_gbyte_s({"pod_rails": pod_rails, "pod_link_gbit_s": pod_link_gbit_s})
     for run in runs:
-        where = f"all-reduce by NVLink over {len(run.hosts)} hosts"
+        where = Place(f"all-reduce by NVLink over {len(run.hosts)} hosts")
         if run.top is None or run.trouble:
             yield Finding(where, "a rate", "; ".join(run.trouble[:3]) or "rate: not reported", "unknown", judged=bool(run.trouble))
         elif run.wrong:

@@ -14,6 +14,7 @@ from ...loads.rank_errors import KILLED, NEVER_ARRIVED, explained, is_own
 from .. import Finding, NotApplicable, check
 from .._grouping import Rows
 from .._not_measured import NO_RATES, NO_RESULT, no_result, not_measured
+from ..place import Place, at_rank
 
 # A copy of four bytes as torch starts it takes 15 µs over NVLink, of which the link has a few.
 SLOW_US = 40.0
@@ -42,9 +43,9 @@ def collectives_correct(
             # What fails within the rank's own host is its fault; of a connection the other end or the path may be at fault.
             severity = "fail" if row["outcome"] == "killed" or is_own(row["error"]) else "unknown"
             cause, fix = explained(row["error"]) if row["error"] else KILLED
-            yield Finding(f"rank {row['rank']}", "a normal exit", f"{why}"[:400], severity, cause=cause, fix=fix, judged=True)
+            yield Finding(at_rank(row["rank"]), "a normal exit", f"{why}"[:400], severity, cause=cause, fix=fix, judged=True)
     for row in collective_results:
-        where = f"rank {row['rank']} {row['collective']} of {row['count']} {row['dtype']}"
+        where = at_rank(row["rank"], f"{row['collective']} of {row['count']} {row['dtype']}")
         if row["wrong"]:
             yield Finding(where, "no wrong value", f"{row['wrong']} wrong")
         elif row["wrong"] is None and pod_collective_backend != "gloo":
@@ -60,12 +61,12 @@ def _unproved(results: Rows, ranks: Rows, backend: str) -> t.Iterator[Finding]:
         if name not in {collective for _item, _rank, collective in reported}:
             # One that ran and was not verified has its reason in the findings of its rows.
             cause, fix = NO_RESULT if name not in ran else (None, None)
-            yield Finding(name, "a result of every rank", "none", "unknown", cause=cause, fix=fix)
+            yield Finding(Place(name), "a result of every rank", "none", "unknown", cause=cause, fix=fix)
             continue
         for row in ranks:
             looked_at = any(item == row["item"] for item, _rank, _collective in reported)
             if looked_at and row["outcome"] == "done" and (row["item"], row["rank"], name) not in reported:
-                yield Finding(f"{row['item']}: rank {row['rank']} {name}", "a result", "none", "unknown")
+                yield Finding(Place(f"{row['item']}: rank {row['rank']} {name}"), "a result", "none", "unknown")
 
 
 def refused(load_jobs: Rows) -> Rows:
@@ -94,14 +95,14 @@ def hung(hangs: Rows, ranks: Rows, jobs: Rows) -> t.Iterator[Finding]:
         ras = next((f"; NCCL's RAS reports {row['ras']}" for row in rows if row["ras"]), "")
         for rank in missing:
             host, gpu = _home(rank, item, ranks, jobs)
-            where = f"rank {rank}" + ("" if host is None else f" (GPU {gpu})")
+            where = at_rank(rank) if gpu is None else at_rank(rank, f"(GPU {gpu})", gpu=gpu)
             end = next((row for row in ranks if (row["rank"], row["item"]) == (rank, item)), None)
             cause, fix = KILLED if end and end["signal"] else NEVER_ARRIVED
             yield Finding(where, f"to arrive at {place}", f"it never arrived{_end_of(end)}{ras}", host=host, cause=cause, fix=fix)
         if not missing:
             reported = "; ".join(sorted({row["words"] for row in rows if row["words"]}))
             why = reported or "every rank arrived and none finished: they call different collectives, or a path between them is down or far too slow"
-            yield Finding("all ranks", f"to finish {place}", f"{why}{ras}", "unknown" if reported else None, judged=True)
+            yield Finding(Place("all ranks"), f"to finish {place}", f"{why}{ras}", "unknown" if reported else None, judged=True)
 
 
 def _home(rank: int, item: str, ranks: Rows, jobs: Rows) -> tuple[str, int] | tuple[None, None]:
@@ -129,9 +130,11 @@ def no_wrong_values(collective_rates: Rows, nccl_tests: Rows | None = None) -> t
         raise no_result(NO_RATES)
     for row in collective_rates:
         if row["wrong"]:
-            yield Finding(f"{row['item']}: rank {row['rank']} {row['collective']} of {row['size_bytes']} bytes", "no wrong value", f"{row['wrong']} wrong")
+            yield Finding(
+                Place(f"{row['item']}: rank {row['rank']} {row['collective']} of {row['size_bytes']} bytes"), "no wrong value", f"{row['wrong']} wrong"
+            )
     for row in nccl_tests or ():
-        where = f"{row['item']}: nccl-tests at {row['size_bytes']} bytes"
+        where = Place(f"{row['item']}: nccl-tests at {row['size_bytes']} bytes")
         bad = (row["wrong"] or 0) + (row["in_place_wrong"] or 0) + (row["out_of_bounds"] or 0)
         if bad:
             yield Finding(where, "no wrong value", f"{bad} wrong")
@@ -159,7 +162,7 @@ def ranks_as_asked(
         raise not_measured("; ".join(str(row["words"]) for row in load_jobs if row["words"]) or "nothing was run")
     for row in refused(load_jobs):
         cause, fix = explained_refusal(row["words"])
-        yield Finding(row["item"], "ranks on all of its hosts", str(row["words"]), "unknown", cause=cause, fix=fix)
+        yield Finding(Place(row["item"]), "ranks on all of its hosts", str(row["words"]), "unknown", cause=cause, fix=fix)
     by_launcher = refusals(load_jobs_of_peers or {})
     not_started = {row["item"]: by_launcher[of_run(row)] for row in load_jobs if row["role"] == RANK and of_run(row) in by_launcher}
     for item, (hosts, ranks) in asked.items():
@@ -168,10 +171,10 @@ def ranks_as_asked(
         if not rows and not tables:
             # Where the launcher reported why it started none, that is the reason on each of the hosts.
             own = explained_refusal(not_started[item]) if item in not_started else (None, None)
-            yield Finding(item, f"{ranks} ranks of this host", not_started.get(item, "not reported"), "unknown", cause=own[0], fix=own[1])
+            yield Finding(Place(item), f"{ranks} ranks of this host", not_started.get(item, "not reported"), "unknown", cause=own[0], fix=own[1])
         elif rows and (len(rows), {row["ranks"] for row in rows}) != (ranks, {hosts * ranks}):
             reported = f"{len(rows)} here, of {', '.join(map(str, sorted({row['ranks'] for row in rows})))}"
-            yield Finding(item, f"{ranks} ranks of this host, of {hosts * ranks}", reported)
+            yield Finding(Place(item), f"{ranks} ranks of this host, of {hosts * ranks}", reported)
         yield from _table(item, tables, hosts * ranks)
 
 
@@ -182,7 +185,7 @@ def _table(item: str, rows: Rows, wanted: int) -> t.Iterator[Finding]:
         rate = row["busbw_gbyte_s"] / row["algbw_gbyte_s"] if row["algbw_gbyte_s"] else 0.0
         counted = round(2 / (2 - rate)) if row["collective"] in (None, "all_reduce") and rate < 2 else named
         if counted != wanted or (named not in (0, 1, wanted)):
-            yield Finding(f"{item}: nccl-tests", f"one group of {wanted} ranks", f"{counted} by its bandwidths, {named} by its list")
+            yield Finding(Place(f"{item}: nccl-tests"), f"one group of {wanted} ranks", f"{counted} by its bandwidths, {named} by its list")
 
 
 @check(
@@ -202,7 +205,7 @@ def arrivals_even(collective_rates: Rows, pod_late_rank_ms: float) -> t.Iterator
         # The first call of a run includes the building of its communicator.
         typical = statistics.median(times[1:] or times)
         if typical > pod_late_rank_ms:
-            yield Finding(f"{item}: rank {rank}", f"at most {pod_late_rank_ms:g} ms after the first", f"{typical:.3g} ms, median of {len(times)}")
+            yield Finding(Place(f"{item}: rank {rank}"), f"at most {pod_late_rank_ms:g} ms after the first", f"{typical:.3g} ms, median of {len(times)}")
 
 
 @check(
@@ -224,7 +227,7 @@ def peer_to_peer(
     middle = statistics.median(row["gbyte_s"] for row in gpu_copies) if gpu_copies else 0.0
     minimum = max(pod_copy_min_gbyte_s or 0.0, middle * pod_median_percent / 100)
     for pair in [(one, two) for one in range(pod_gpus_per_host) for two in range(pod_gpus_per_host) if one != two]:
-        where, row = f"GPU {pair[0]} to GPU {pair[1]}", reported.get(pair)
+        where, row = Place(f"GPU {pair[0]} to GPU {pair[1]}"), reported.get(pair)
         if row is None:
             yield Finding(where, "a copy", "not reported", "unknown")
         elif not row["access"]:

@@ -13,6 +13,7 @@ from ...pod.types import Rail
 from .. import Finding, NotApplicable, check
 from .._grouping import Rows
 from .._not_measured import NO_RATES, no_result
+from ..place import Place
 from ._nccl_transport import forced, of_another_setting
 from ._runs import runs_of_all_hosts
 from .bandwidth import Peers
@@ -41,7 +42,7 @@ def efficiency(
         part = (run.top or 0.0) / carried * 100
         if part < pod_efficiency_warn_percent:
             severity = "warn" if part >= pod_efficiency_min_percent else None
-            words = f"all-reduce over {len(run.hosts)} hosts", f"{pod_efficiency_warn_percent:g} % of {carried:g} GB/s", f"{part:.3g} %"
+            words = Place(f"all-reduce over {len(run.hosts)} hosts"), f"{pod_efficiency_warn_percent:g} % of {carried:g} GB/s", f"{part:.3g} %"
             variables = forced(nccl_log, load_jobs_of_peers.get(pod_node, []), pod_nccl_environment) if severity is None else []
             yield of_another_setting(*words, variables) if variables else Finding(*words, severity)
 
@@ -61,5 +62,7 @@ def curve_rises(load_jobs: Rows, collective_rates: Rows, collective_ranks: Rows,
         best = 0.0
         for size, rate in sorted(run.busbw.items()):
             if size >= CURVE_FROM and rate < best * (1 - pod_curve_dip_percent / 100):
-                yield Finding(f"all-reduce over {len(run.hosts)} hosts at {size >> 20} MiB", f"{best:.4g} GB/s, the rate of a smaller size", f"{rate:.4g} GB/s")
+                yield Finding(
+                    Place(f"all-reduce over {len(run.hosts)} hosts at {size >> 20} MiB"), f"{best:.4g} GB/s, the rate of a smaller size", f"{rate:.4g} GB/s"
+                )
             best = max(best, rate if size >= CURVE_FROM else 0.0)

@@ -12,6 +12,7 @@ from ...loads.collective_runs import NODE, collective_runs, items_of_kind, slow_
 from .. import Finding, NotApplicable, check
 from .._grouping import Rows, several, typical
 from .._not_measured import no_result
+from ..place import Place
 
 Peers = dict[str, Rows]
 # NVSwitches multicast from Hopper on.
@@ -40,7 +41,7 @@ def nvls_available(load_jobs: Peers, collective_ranks: Peers, nccl_log: Peers, p
         raise NotApplicable("NCCL's log reports nothing of NVLS")
     alike = all(set(found) <= {"no_nvls"} for found in events.values())
     for host, found in events.items():
-        where, wanted = "NVLS of the host alone", "multicast of the NVSwitches available to NCCL"
+        where, wanted = Place("NVLS of the host alone"), "multicast of the NVSwitches available to NCCL"
         if "no_nvls" in found:
             words = f"not available on {found.count('no_nvls')} of its GPUs"
             yield Finding(where, wanted, words, "warn" if alike else None, host=host, cause=ALL_WITHOUT if alike else None)
@@ -83,4 +84,4 @@ def node_all_reduce_alike(
     for host, rate in rates.items():
         # node_all_reduce names those that are below their minimum.
         if rate < least and host not in slow:
-            yield Finding("all-reduce of the host alone", f"{least:.4g} GB/s or more, the group's median is {middle:.4g}", f"{rate:.4g} GB/s", host=host)
+            yield Finding(Place("all-reduce of the host alone"), f"{least:.4g} GB/s or more, the group's median is {middle:.4g}", f"{rate:.4g} GB/s", host=host)

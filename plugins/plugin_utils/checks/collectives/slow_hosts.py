@@ -14,6 +14,7 @@ from ...loads.thresholds import expected_busbw
 from ...pod.types import Rail
 from .. import Finding, NotApplicable, check
 from .._grouping import Rows
+from ..place import Place, at_node
 from ._nccl_transport import forced, of_another_setting, unlisted
 from ._runs import probes_of_several_hosts, runs_of_all_hosts
 from .bandwidth import Peers, ladder_values, passed_again
@@ -42,17 +43,17 @@ def slow_node(
     state = bisection_of(found, values)
     if pod_node in state.hosts:
         partners = ", ".join(state.hosts[pod_node])
-        words = "the host", f"{expected_busbw(2, values) or 0:.4g} GB/s with a partner that passed", f"slow with {partners}, fast without it"
+        words = at_node("the host"), f"{expected_busbw(2, values) or 0:.4g} GB/s with a partner that passed", f"slow with {partners}, fast without it"
         jobs = load_jobs_of_peers.get(pod_node, [])
         why = _not_started(pod_node, state.hosts[pod_node], load_jobs_of_peers)
         pairs: list[Group] = [frozenset({pod_node, partner}) for partner in state.hosts[pod_node]]
         own = hosts_at_fault(found).get(pod_node)
         errors = {pod_node: own} if own else _ended(found, pairs)
         if why is not None:
-            yield Finding("the host", words[1], f"no run with {partners} was started: {why}", "unknown", cause=LAUNCHER_CAUSE, fix=LAUNCHER_FIX)
+            yield Finding(at_node("the host"), words[1], f"no run with {partners} was started: {why}", "unknown", cause=LAUNCHER_CAUSE, fix=LAUNCHER_FIX)
         elif errors:
             beside = "".join(f"; {name}={value} is set here" for name, value in unlisted(nccl_log or [], jobs, pod_nccl_environment))
-            yield _of_error("the host", f"a run with {partners} that ends well", errors, beside)
+            yield _of_error(at_node("the host"), f"a run with {partners} that ends well", errors, beside)
         else:
             variables = forced(nccl_log, jobs, pod_nccl_environment)
             yield of_another_setting(*words, variables) if variables else Finding(*words)
@@ -74,7 +75,7 @@ def _ended(found: t.Iterable[CollectiveRun], groups: t.Sequence[Group]) -> dict[
     return errors if all(run.errors and run.top is None for run in runs) else {}
 
 
-def _of_error(where: str, expected: str, errors: t.Mapping[str, HostEnd], beside: str = "") -> Finding:
+def _of_error(where: Place, expected: str, errors: t.Mapping[str, HostEnd], beside: str = "") -> Finding:
     """That runs of some hosts ended with an error, with the cause and fix of that error."""
     end = next(iter(errors.values()))
     return Finding(where, expected, f"{end.words[:400]} (of {_named(errors)}){beside}", cause=end.cause, fix=end.fix)
@@ -84,11 +85,11 @@ def _of_path(host: str, first: Group, second: Group, errors: dict[str, HostEnd])
     """Two groups that pass apart and not together: a path, unless it is ranks of some of their hosts alone that end with an error."""
     together = f"a run of {_named(first)} and {_named(second)} together that ends well, as apart"
     if host in errors and len(errors) < len(first | second):
-        yield _of_error("the host", together, {host: errors[host]})
+        yield _of_error(at_node("the host"), together, {host: errors[host]})
     elif len(errors) == len(first | second):
-        yield _of_error("the path", together, errors)
+        yield _of_error(Place("the path"), together, errors)
     elif not errors:
-        yield Finding("the path", "the same rate together as apart", f"{_named(first)} and {_named(second)} are fast apart and slow together")
+        yield Finding(Place("the path"), "the same rate together as apart", f"{_named(first)} and {_named(second)} are fast apart and slow together")
 
 
 def _not_started(host: str, partners: t.Container[str], jobs: Peers) -> str | None:
@@ -104,11 +105,11 @@ def _all_alike(hosts: int, tried: list[str], errors: t.Mapping[str, HostEnd]) ->
     if errors:
         end = next(iter(errors.values()))
         words = f"no pair of these {hosts} hosts came to its end, they are alike: {end.words[:300]}"
-        return Finding("all hosts", "a pair of hosts whose run ends well", words, "unknown", cause=end.cause, fix=end.fix)
+        return Finding(Place("all hosts"), "a pair of hosts whose run ends well", words, "unknown", cause=end.cause, fix=end.fix)
     words = "; ".join([f"no pair of these {hosts} hosts passed: they are alike", *tried])
     cause = "What slows them down is common to all of them (a variable or an image, a firmware setting, the fabric), not one host."
     fix = "Start with what all_reduce_bandwidth and nccl_runtime name; then compare a setting of all hosts with another pod, and the expected busbw."
-    return Finding("all hosts", "a pair of hosts that passes, to compare the others with", words, "unknown", cause=cause, fix=fix)
+    return Finding(Place("all hosts"), "a pair of hosts that passes, to compare the others with", words, "unknown", cause=cause, fix=fix)
 
 
 def _named(group: t.Iterable[str]) -> str:

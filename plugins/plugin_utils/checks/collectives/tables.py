@@ -16,6 +16,7 @@ from .. import CannotTell, Finding, NotApplicable, NotProved, check
 from .._beside import of_node
 from .._grouping import Rows
 from .._not_measured import RUN_ENDED, no_result
+from ..place import Place
 from ._nccl_transport import forced, of_another_setting
 from ._runs import runs_of_all_hosts
 from .bandwidth import expected, ladder_values
@@ -64,7 +65,7 @@ def nccl_tests_bandwidth(
     counted = of_node(pod_node, (nic_counters_idle, nic_counters, rdma_counters_idle, rdma_counters), pod_roce_priority, pod_link_gbit_s)
     unproved: NotProved | None = None
     for run in mine:
-        where = f"all-reduce over {len(run.hosts)} hosts" if run.kind == LADDER else f"all-reduce of the host alone, {run.kind}"
+        where = Place(f"all-reduce over {len(run.hosts)} hosts" if run.kind == LADDER else f"all-reduce of the host alone, {run.kind}")
         if run.top is None or run.trouble:
             cause, fix = RUN_ENDED if run.trouble else (None, None)
             yield Finding(where, "a rate", "; ".join(run.trouble[:3]) or "rate: not reported", "unknown", cause=cause, fix=fix)
@@ -87,7 +88,11 @@ def nccl_tests_bandwidth(
     together, by_tests = (max((len(run.hosts) for run in some if run.kind == LADDER and run_passed(run, values)), default=1) for some in (of_torch, mine))
     if pod_launcher in STARTED_FROM_ONE_HOST and by_tests < together:
         yield Finding(
-            "scaling test by nccl-tests", f"all-reduce over {together} hosts, as by torch", f"not run beyond {count(by_tests, 'host')}", "unknown", judged=True
+            Place("scaling test by nccl-tests"),
+            f"all-reduce over {together} hosts, as by torch",
+            f"not run beyond {count(by_tests, 'host')}",
+            "unknown",
+            judged=True,
         )
     if unproved is not None:
         raise unproved
@@ -116,7 +121,7 @@ def measures_agree(
             compared += 1
             apart = abs(run.busbw[size] - other.busbw[size]) / max(run.busbw[size], other.busbw[size]) * 100
             if apart > pod_measures_agree_percent:
-                where = f"{run.kind} of {len(run.hosts)} at {size >> 20} MiB"
+                where = Place(f"{run.kind} of {len(run.hosts)} at {size >> 20} MiB")
                 yield Finding(where, f"torch's {other.busbw[size]:.4g} GB/s within {pod_measures_agree_percent:g} %", f"{run.busbw[size]:.4g} by nccl-tests")
     if not compared:
         raise CannotTell("no size of 64 MiB or more was measured by both")

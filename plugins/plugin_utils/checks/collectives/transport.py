@@ -11,6 +11,7 @@ import typing as t
 from ...pod.types import Rail
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, planned_rails
+from ..place import Place, at_device
 from ._nccl_transport import NO_RDMA_CAUSE, NO_RDMA_FIX, by_socket, devices, network_channels, staged, unlisted, used
 
 NUMBER = re.compile(r"\d+")
@@ -64,7 +65,7 @@ def all_rails_used(nccl_log: Rows, load_jobs: Rows, pod_rails: list[Rail]) -> t.
     listed, carrying = devices(log), used(log)
     if any(str(row["name"]).startswith("P2P/MNNVL") for row in log if row["event"] == "channel"):
         words = "NVLink over several hosts (P2P/MNNVL), so that the rates of these runs prove no NIC"
-        yield Finding("channels of the runs over several hosts", "over NICs", words, "unknown", cause=OVER_NVLINK, fix=OVER_NVLINK_FIX)
+        yield Finding(Place("channels of the runs over several hosts"), "over NICs", words, "unknown", cause=OVER_NVLINK, fix=OVER_NVLINK_FIX)
         return
     if not network_channels(log):
         raise CannotTell("NCCL's log has no channel that leaves the host")
@@ -74,10 +75,10 @@ def all_rails_used(nccl_log: Rows, load_jobs: Rows, pod_rails: list[Rail]) -> t.
     for rail in rails:
         name = rail["device"]
         if name not in listed:
-            yield Finding(name, "a NIC that NCCL uses", f"it uses {', '.join(listed) or 'none'}", cause=own[0], fix=own[1])
+            yield Finding(at_device(name), "a NIC that NCCL uses", f"it uses {', '.join(listed) or 'none'}", cause=own[0], fix=own[1])
         elif name not in carrying:
             also = f"; NCCL also uses {', '.join(foreign)}, no rail" if foreign else ""
-            yield Finding(name, "channels over it", f"none; its GPU goes over another NIC{also}", cause=own[0], fix=own[1])
+            yield Finding(at_device(name), "channels over it", f"none; its GPU goes over another NIC{also}", cause=own[0], fix=own[1])
 
 
 @check(
@@ -101,7 +102,7 @@ def gpudirect_used(nccl_log: Rows, load_jobs: Rows, pod_gpudirect: str, lsmod: R
         words += f", by NCCL {', '.join(versions)}" if versions else ""
         old = _cannot_probe(nccl_log, lsmod or [], memory_peers) if len(staged(log)) == len(channels) else None
         cause = None if old is None else OLD_LIBRARY.format(version=old)
-        yield Finding("channels", "GDRDMA on all", words, cause=cause, fix=None if old is None else OLD_LIBRARY_FIX)
+        yield Finding(Place("channels"), "GDRDMA on all", words, cause=cause, fix=None if old is None else OLD_LIBRARY_FIX)
 
 
 def _cannot_probe(log: Rows, modules: Rows, peers: Rows | None) -> str | None:
@@ -129,9 +130,9 @@ def nccl_runtime(nccl_log: Rows, load_jobs: Rows, pod_nccl_environment: dict[str
     pinned = pod_software.get("nccl")
     for version in sorted(versions):
         if pinned is not None and not version.startswith(str(pinned)):
-            yield Finding("NCCL", str(pinned), version, "fail")
+            yield Finding(Place("NCCL"), str(pinned), version, "fail")
     for name, value in unlisted(nccl_log, load_jobs, pod_nccl_environment):
-        yield Finding(name, str(pod_nccl_environment.get(name, "not set")), value)
+        yield Finding(Place(name), str(pod_nccl_environment.get(name, "not set")), value)
 
 
 @check(
@@ -153,10 +154,10 @@ def no_nccl_warnings(nccl_log: Rows, load_jobs: Rows, pod_nccl_warnings_allowed:
             alike.setdefault(NUMBER.sub("N", str(row["text"])), []).append(str(row["text"]))
     for lines in alike.values():
         # Warnings that differ in numbers alone are one; the numbers of one of them (status, vendor error, errno, address) are the diagnosis.
-        yield Finding("NCCL", "no warning", lines[0][:300] + (f" ({len(lines)} times, this is the first)" if len(lines) > 1 else ""))
+        yield Finding(Place("NCCL"), "no warning", lines[0][:300] + (f" ({len(lines)} times, this is the first)" if len(lines) > 1 else ""))
     between = {row["item"] for row in load_jobs if row["hosts"] and len(row["hosts"]) > 1}
     if by_socket([row for row in nccl_log if row["item"] in between]):
-        yield Finding("network", "RDMA", "TCP sockets", cause=NO_RDMA_CAUSE, fix=NO_RDMA_FIX)
+        yield Finding(Place("network"), "RDMA", "TCP sockets", cause=NO_RDMA_CAUSE, fix=NO_RDMA_FIX)
 
 
 @check(
@@ -170,11 +171,11 @@ def sharp_used(nccl_log: Rows, load_jobs: Rows, pod_sharp: bool) -> t.Iterator[F
     if not pod_sharp:
         if not any(row["event"] == "sharp" for row in nccl_log):
             raise NotApplicable("pod_sharp is false")
-        yield Finding("SHARP", "none, as pod_sharp is false", "channels over CollNet: the rates are those of another algorithm", "warn")
+        yield Finding(Place("SHARP"), "none, as pod_sharp is false", "channels over CollNet: the rates are those of another algorithm", "warn")
         return
     log = _between_hosts(nccl_log, load_jobs)
     refused = [row for row in log if row["event"] == "sharp_error" or (row["event"] == "warning" and "CollNet" in str(row["text"]))]
     if refused:
-        yield Finding("SHARP", "channels over CollNet", str(refused[0]["text"])[:200])
+        yield Finding(Place("SHARP"), "channels over CollNet", str(refused[0]["text"])[:200])
     elif not any(row["event"] == "sharp" for row in log):
-        yield Finding("SHARP", "channels over CollNet", "none in NCCL's log")
+        yield Finding(Place("SHARP"), "channels over CollNet", "none in NCCL's log")

@@ -14,6 +14,7 @@ from ...text.counting import counted
 from .. import Finding, NotApplicable, check
 from .._counters import incasts_of_node
 from .._not_measured import NO_RESULT, no_result
+from ..place import Place, at_device
 from .load import sent
 
 Peers = dict[str, Rows]
@@ -47,7 +48,7 @@ def across_fills_uplinks(
             raise no_result(NO_RATES)
         least = sum(row["share"] for row in rows) * pod_incast_fill_percent / 100
         if sum(got) < least:
-            yield Finding(f"round {number}", f"{least:.4g} Gb/s or more to {counted(len(rows), 'receiver')} together", f"{sum(got):.4g}")
+            yield Finding(Place(f"round {number}"), f"{least:.4g} Gb/s or more to {counted(len(rows), 'receiver')} together", f"{sum(got):.4g}")
 
 
 @check(
@@ -69,9 +70,9 @@ def across_fair_share(
         got = {tuple(end): sum(senders.values()) for end in ends if (senders := rates.get(tuple(end), {}).get(number))}
         own = got.get((pod_node, device))
         if own is None:
-            yield Finding(f"{device} in round {number}", "rates of its senders", "not reported", "unknown", cause=NO_RESULT[0], fix=NO_RESULT[1])
+            yield Finding(at_device(device, f"in round {number}"), "rates of its senders", "not reported", "unknown", cause=NO_RESULT[0], fix=NO_RESULT[1])
             continue
         least = statistics.median(got.values()) * pod_fair_share_percent / 100
         if own < least:
             words = f"{least:.4g} Gb/s or more, as of {counted(len(ends), 'receiver')} at its leaf"
-            yield Finding(f"{device} in round {number}", words, f"{own:.4g}")
+            yield Finding(at_device(device, f"in round {number}"), words, f"{own:.4g}")

@@ -10,6 +10,7 @@ from collections import Counter
 
 from ...pod.names import Rows
 from .. import Finding, NotApplicable, check
+from ..place import Place
 
 Peers = dict[str, Rows]
 # Settings of one switch in words, by what they are of and their name; None where it does not report one that it has.
@@ -41,7 +42,7 @@ def class_settings_alike(
             continue
         compared = True
         if own is None:
-            yield Finding("DSCP map" if read is _of_dscp else "ECN thresholds", f"as of {_named(sorted(others))}", "not reported", "unknown")
+            yield Finding(Place("DSCP map" if read is _of_dscp else "ECN thresholds"), f"as of {_named(sorted(others))}", "not reported", "unknown")
         else:
             yield from _deviations({**others, pod_node: read(own, pod_roce_dscp)}, pod_node, pod_role)
     if not compared:
@@ -77,20 +78,20 @@ def _of_dscp(rows: Rows, roce_dscp: int) -> Settings:
 
 def _deviations(of_switches: t.Mapping[str, Settings], node: str, role: str) -> t.Iterator[Finding]:
     """Where a switch differs from most switches of its role, itself included."""
-    apart: dict[str, list[Finding]] = {}
+    apart: dict[str, list[tuple[str, Finding]]] = {}
     for key in sorted({key for settings in of_switches.values() for key in settings}):
         values = {name: settings.get(key, NOT_SET) for name, settings in of_switches.items()}
         reported = {name: value for name, value in values.items() if value is not None}
         of, name = key
         if len(reported) == 1 or (values[node] is None and reported):
-            yield Finding(f"{of}, {name}", f"a value, as of the other {role} switches", f"reported by {_named(sorted(reported))} only", "unknown")
+            yield Finding(Place(f"{of}, {name}"), f"a value, as of the other {role} switches", f"reported by {_named(sorted(reported))} only", "unknown")
         elif values[node] is not None:
             usual, count = Counter(reported.values()).most_common(1)[0]
             if values[node] != usual or 2 * count <= len(reported):
                 expected = f"{usual}, as of {count} of {len(reported)} {role} switches" if 2 * count > len(reported) else _split(reported, node)
-                apart.setdefault(of, []).append(Finding(f"{of}, {name}", expected, str(values[node])))
+                apart.setdefault(of, []).append((name, Finding(Place(f"{of}, {name}"), expected, str(values[node]))))
     for of, findings in apart.items():
-        yield from findings if len(findings) <= MOST else [_together(of, findings, role)]
+        yield from [one for _name, one in findings] if len(findings) <= MOST else [_together(of, findings, role)]
 
 
 def _split(reported: t.Mapping[str, str], node: str) -> str:
@@ -98,10 +99,10 @@ def _split(reported: t.Mapping[str, str], node: str) -> str:
     return "one value for all, of " + ", ".join(f"{value} ({name})" for name, value in sorted(reported.items()) if value != reported[node])
 
 
-def _together(of: str, findings: t.Sequence[Finding], role: str) -> Finding:
+def _together(of: str, findings: t.Sequence[tuple[str, Finding]], role: str) -> Finding:
     """Many deviations of one map or profile as one finding."""
-    shown = ", ".join(f"{one.where.removeprefix(f'{of}, ')}: {one.actual}" for one in findings[:MOST])
-    return Finding(of, f"as of most {role} switches", f"{len(findings)} values differ ({shown}, ...)")
+    shown = ", ".join(f"{name}: {one.actual}" for name, one in findings[:MOST])
+    return Finding(Place(of), f"as of most {role} switches", f"{len(findings)} values differ ({shown}, ...)")
 
 
 def _named(names: t.Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from ...pod.names import Rows, port_name
 from ...pod.types import NearCable
 from .. import CannotTell, Finding, NotApplicable, check
 from .._planned import cables_of
+from ..place import at_port
 
 
 @check(
@@ -35,6 +36,6 @@ def headroom_covers_cables(headroom_lengths: Rows, pod_cables: list[NearCable]) 
         length = by_port.get(port_name(cable["port"]), of_all)
         expected = f"headroom for {cable['length_m']:g} m or more"
         if length is None:
-            yield Finding(cable["port"], expected, "not reported for this port", "unknown", cable["port"])
+            yield Finding(at_port(cable["port"]), expected, "not reported for this port", "unknown")
         elif length < cable["length_m"]:
-            yield Finding(cable["port"], expected, f"for {length:g} m", port=cable["port"])
+            yield Finding(at_port(cable["port"]), expected, f"for {length:g} m")

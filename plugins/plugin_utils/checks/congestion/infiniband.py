@@ -12,6 +12,7 @@ from ...pod.types import NearCable
 from .. import Finding, NotApplicable, check
 from .._counters import SATURATED_CAUSE, SATURATED_FIX, difference, faces, incasts_of_node
 from .._planned import cables_of
+from ..place import at_port
 
 DISCARDS, WAITS = "PortXmitDiscards", "PortXmitWait"
 
@@ -30,14 +31,14 @@ def switch_discards(link_errors_idle: Rows, link_errors: Rows, pod_incasts: Rows
     for cable in cables_of(pod_cables):
         port, expected = cable["port"], f"no packet discarded on the way to {cable['peer']} {cable['peer_port']}"
         if port not in was or port not in now:
-            yield Finding(port, expected, "no counters of this port", "unknown", port)
+            yield Finding(at_port(port), expected, "no counters of this port", "unknown")
             continue
         if DISCARDS in {*was[port]["saturated"], *now[port]["saturated"]}:
-            yield Finding(port, expected, f"{DISCARDS} is saturated: clear it", "unknown", port, cause=SATURATED_CAUSE, fix=SATURATED_FIX)
+            yield Finding(at_port(port), expected, f"{DISCARDS} is saturated: clear it", "unknown", cause=SATURATED_CAUSE, fix=SATURATED_FIX)
             continue
         discarded = difference(now[port]["tx_discards"], was[port]["tx_discards"], f"{port} {DISCARDS}")
         if discarded:
-            yield Finding(port, expected, f"{discarded}, and {_waited(was[port], now[port])}", port=port)
+            yield Finding(at_port(port), expected, f"{discarded}, and {_waited(was[port], now[port])}")
 
 
 def _waits(was: dict[str, t.Any], now: dict[str, t.Any]) -> int | None:
@@ -71,11 +72,11 @@ def waits_stay_local(link_errors_idle: Rows, link_errors: Rows, pod_incasts: Row
     for port in sorted(idle):
         ticks = waits_of[port]
         if ticks is None:
-            yield Finding(port, expected, f"{WAITS} is saturated", port=port, **own)
+            yield Finding(at_port(port), expected, f"{WAITS} is saturated", **own)
         elif stopped and ticks > most:
             words = f"{ticks} ticks, and {WAITS} of port {', '.join(stopped)}, which carried load, is saturated"
-            yield Finding(port, expected, words, port=port, **own)
+            yield Finding(at_port(port), expected, words, **own)
         elif most and ticks > most:
-            yield Finding(port, expected, f"{ticks} ticks", port=port)
+            yield Finding(at_port(port), expected, f"{ticks} ticks")
     if not most and not stopped:
         raise NotApplicable("no port under load waited, with which others could be compared")

@@ -33,6 +33,7 @@ from .._counters import (
 )
 from .._not_measured import no_result
 from .._under_load import CLASS_FIX, OTHER_CLASS, in_class
+from ..place import Place, at_device, at_port
 
 Peers = dict[str, Rows]
 End = tuple[str, str]
@@ -55,7 +56,7 @@ def idle_quiet(
     for rail in pod_rails:
         carried = [count for name in ALL_BYTES if (count := nics.get(rail["netdev"], {}).get(name)) is not None]
         if not carried:
-            yield Finding(f"{rail['netdev']} bytes", "byte counter", "not reported", "unknown")
+            yield Finding(at_port(rail["netdev"], "bytes"), "byte counter", "not reported", "unknown")
             continue
         moved = max(carried) * 8 / 1e9 / max(pod_idle_seconds, 1)
         if moved > pod_idle_gbit_s:
@@ -70,9 +71,9 @@ def idle_quiet(
         }
         for name, count in events.items():
             if count:
-                yield Finding(f"{rail['netdev']} {name}", "none while the pod is idle", str(count))
+                yield Finding(at_port(rail["netdev"], f"{name}"), "none while the pod is idle", str(count))
             elif count is None and not name.startswith("packets"):
-                yield Finding(f"{rail['netdev']} {name}", "event counter", "not reported", "unknown")
+                yield Finding(at_port(rail["netdev"], f"{name}"), "event counter", "not reported", "unknown")
 
 
 def _first(frames: int | None, microseconds: int | None) -> int | None:
@@ -94,10 +95,10 @@ def incasts_ran(load_jobs: Rows, load_jobs_of_peers: Peers, pod_incasts: Rows, p
         ran = {(row["device"], row["peer"], row["peer_device"]) for row in jobs if row["role"] == name}
         for one in planned:
             if not one.get("across") and one["role"] == role and (one["device"], one["peer"], one["peer_device"]) not in ran:
-                yield Finding(f"{one['device']} as {role}", f"a test with {one['peer']} {one['peer_device']}", "not started", "unknown")
+                yield Finding(at_device(one["device"], f"as {role}"), f"a test with {one['peer']} {one['peer_device']}", "not started", "unknown")
     # Who tests with whom across gate groups changes with every host that takes part, so that one which is lost does not speak for all.
     if any(one.get("across") for one in planned) and not any(row["kind"] == ACROSS for row in jobs):
-        yield Finding("incasts across gate groups", "tests with hosts of other groups", "not started", "unknown")
+        yield Finding(Place("incasts across gate groups"), "tests with hosts of other groups", "not started", "unknown")
     for row in jobs:
         if row["status"] == "ok":
             continue
@@ -106,7 +107,9 @@ def incasts_ran(load_jobs: Rows, load_jobs_of_peers: Peers, pod_incasts: Rows, p
             severity, words = None if row["status"] == "fail" else "unknown", str(row["words"])
             if lacking:
                 severity, words = "unknown", f"{row['peer']} lacks the program of the test"
-            yield Finding(f"{row['device']} with {row['peer']} {row['peer_device']}", "a completed test", words, severity, judged=True)
+            yield Finding(
+                at_device(row["device"], f"with {row['peer']} {row['peer_device']}", peers=(row["peer"],)), "a completed test", words, severity, judged=True
+            )
 
 
 def _lacks_tool(of_peer: t.Iterable[dict[str, t.Any]], node: str, job: dict[str, t.Any]) -> bool:

@@ -16,6 +16,7 @@ from .. import INCAST, CannotTell, Finding, check
 from .._beside import Counted
 from .._counters import CNPS, IGNORED, MARKED, NOTIFIED, RX_PAUSES, Counters, growth, incast_jobs, pick
 from .._not_measured import no_result, not_measured
+from ..place import at_device
 from .load import End, sent
 
 Grouped = dict[str, Rows]
@@ -69,7 +70,7 @@ def ecn_marks_under_load(
             continue
         marked = pick(counters[host].get(device), MARKED)
         if marked is None:
-            yield Finding(f"{device} {MARKED[0]}", "counter", "not reported", "unknown", host=host)
+            yield Finding(at_device(device, f"{MARKED[0]}"), "counter", "not reported", "unknown", host=host)
         elif not marked:
             paused = {one: count for one in senders if (count := pick(nics.get(one[0], {}).get(netdev_of.get(one[1], "")), RX_PAUSES, pod_roce_priority))}
             # Pauses are counted over all rounds: those of a sender that sent to other receivers too may be due to these.
@@ -93,7 +94,7 @@ def _unmarked(host: str, device: str, paused: Mapping[End, int], others: t.Conta
 
     paused: how often each sender was paused in all rounds; others: the senders that sent to other receivers too; received, link: in Gb/s.
     """
-    where, expected = f"{device} as receiver", "ECN-marked packets"
+    where, expected = at_device(device, "as receiver"), "ECN-marked packets"
     sure = sum(count for end, count in paused.items() if end not in others)
     if sure:
         return Finding(where, expected, f"none, and its senders were paused {sure} times: pauses come before marks", host=host)
@@ -130,10 +131,10 @@ def dcqcn_backs_off(load_jobs: Grouped, rdma_counters_idle: Grouped, rdma_counte
         judged = True
         sent = pick(mine, NOTIFIED)
         if sent is None:
-            yield Finding(f"{device} {NOTIFIED[0]}", "counter", "not reported", "unknown", host=host)
+            yield Finding(at_device(device, f"{NOTIFIED[0]}"), "counter", "not reported", "unknown", host=host)
         elif not sent:
             words = f"none for {pick(mine, MARKED)} marked packets"
-            yield Finding(f"{device} as receiver", "notifications sent for marks", words, host=host)
+            yield Finding(at_device(device, "as receiver"), "notifications sent for marks", words, host=host)
         else:
             notified |= senders
     if not judged:
@@ -146,11 +147,11 @@ def dcqcn_backs_off(load_jobs: Grouped, rdma_counters_idle: Grouped, rdma_counte
 def _backs_off(host: str, device: str, counters: Mapping[str, int] | None) -> t.Iterator[Finding]:
     handled, ignored = pick(counters, CNPS), pick(counters, IGNORED)
     if handled is None:
-        yield Finding(f"{device} {CNPS[0]}", "counter", "not reported", "unknown", host=host)
+        yield Finding(at_device(device, f"{CNPS[0]}"), "counter", "not reported", "unknown", host=host)
     elif not handled:
-        yield Finding(f"{device} as sender", "notifications handled", "none, though its receivers sent them", host=host)
+        yield Finding(at_device(device, "as sender"), "notifications handled", "none, though its receivers sent them", host=host)
     if ignored:
-        yield Finding(f"{device} as sender", "no notification ignored", f"{ignored}", "warn", host=host)
+        yield Finding(at_device(device, "as sender"), "no notification ignored", f"{ignored}", "warn", host=host)
 
 
 @check(
@@ -179,7 +180,8 @@ def fair_share(
             own = min(shares[fast], fastest * (known[least] or 1) if all(known.values()) else shares[fast]) * part
             words = f"{shares[least]:.4g} Gb/s{_over(known, least)}, and {fast[0]} {fast[1]} {shares[fast]:.4g}{_over(known, fast)}"
             words += counted.of_incast((host, device), shares, {})
-            yield Finding(f"{least[1]} to {host} {device} in round {number}", f"{own:.4g} Gb/s or more", words, host=least[0])
+            where = at_device(least[1], f"to {host} {device} in round {number}", peers=(host,))
+            yield Finding(where, f"{own:.4g} Gb/s or more", words, host=least[0])
 
 
 def _queue_pairs(load_jobs: Grouped) -> dict[tuple[End, t.Any], int]:
@@ -223,4 +225,4 @@ def incast_fills_link(
         if sum(shares.values()) < least:
             together = f"{least:.4g} Gb/s or more of {len(shares)} senders together"
             words = f"{sum(shares.values()):.4g}{counted.of_incast((host, device), shares, {})}"
-            yield Finding(f"{device} in round {number}", together, words, host=host)
+            yield Finding(at_device(device, f"in round {number}"), together, words, host=host)

@@ -11,6 +11,7 @@ from ...pod.names import Rows, port_name
 from ...pod.types import NearCable
 from .. import CannotTell, Finding, check
 from .._planned import cables_of
+from ..place import Place, at_port
 
 # What a switch gives a DSCP that no map names, and what most other traffic has.
 BEST_EFFORT = 0
@@ -37,16 +38,16 @@ def cnp_apart(dscp_classes: Rows, pod_cables: list[NearCable], pod_roce_priority
     # Which ports use which map of a switch is not reported.
     of_switch = [classes for (port, _name), classes in maps.items() if port is None]
     in_doubt = any(classes.get(pod_cnp_dscp) != pod_roce_priority for classes in of_switch)
-    for where, port, classes in _wanted(maps, pod_cables):
+    for where, classes in _wanted(maps, pod_cables):
         if classes is None:
-            yield Finding(where, expected, "not reported", "unknown", port)
+            yield Finding(where, expected, "not reported", "unknown")
         elif (given := classes.get(pod_cnp_dscp)) == pod_roce_priority:
             fix = IN_LOSSLESS_FIX.format(dscp=pod_cnp_dscp)
-            yield Finding(where, expected, f"traffic class {given}, that of RoCE", "warn" if in_doubt else None, port, cause=IN_LOSSLESS, fix=fix)
+            yield Finding(where, expected, f"traffic class {given}, that of RoCE", "warn" if in_doubt else None, cause=IN_LOSSLESS, fix=fix)
         elif given is None:
-            yield Finding(where, expected, "none: best effort", "warn", port)
+            yield Finding(where, expected, "none: best effort", "warn")
         elif given == classes.get(BEST_EFFORT, BEST_EFFORT):
-            yield Finding(where, expected, f"traffic class {given}, that of best effort", "warn", port)
+            yield Finding(where, expected, f"traffic class {given}, that of best effort", "warn")
 
 
 def _maps(rows: Rows) -> dict[tuple[str | None, str | None], dict[int, int]]:
@@ -57,13 +58,11 @@ def _maps(rows: Rows) -> dict[tuple[str | None, str | None], dict[int, int]]:
     return maps
 
 
-def _wanted(
-    maps: t.Mapping[tuple[str | None, str | None], dict[int, int]], cables: list[NearCable]
-) -> t.Iterator[tuple[str, str | None, dict[int, int] | None]]:
+def _wanted(maps: t.Mapping[tuple[str | None, str | None], dict[int, int]], cables: list[NearCable]) -> t.Iterator[tuple[Place, dict[int, int] | None]]:
     """The maps of the switch, or those of every cabled port, each with what it is called; None for a port that reports none."""
     of_switch = {name: classes for (port, name), classes in maps.items() if port is None}
     for name, classes in of_switch.items():
-        yield f"map {name}", None, classes
+        yield Place(f"map {name}"), classes
     for cable in () if of_switch else cables_of(cables):
         own = [classes for (port, _name), classes in maps.items() if port == port_name(cable["port"])]
-        yield cable["port"], cable["port"], own[0] if own else None
+        yield at_port(cable["port"]), own[0] if own else None

@@ -14,6 +14,7 @@ from ...text.counting import counted
 from .. import Finding, NotApplicable, check
 from .._counters import port_growth
 from .._planned import cables_of
+from ..place import at_port
 
 # A queue of unicast, or of all packets, by the names that platforms give it; its number is the traffic class.
 QUEUE = re.compile(r"^(?:UC|ALL)?(\d+)$", re.IGNORECASE)
@@ -43,21 +44,21 @@ def other_classes_kept(
         port = cable["port"]
         for queue, count in queues.of_port(port):
             if count is None:
-                yield Finding(f"{port} drops of {queue or 'a queue'}", "drop counter", "not reported", "unknown", port)
+                yield Finding(at_port(port, f"drops of {queue or 'a queue'}"), "drop counter", "not reported", "unknown")
             elif count:
                 yield _dropped(port, f"{counted(count, 'packet')} of {queue}", _number(queue) in of_cnp)
         for name, of_them in (("non_roce_in", False), ("cnp_out", True)) if other_class_drops is not None else ():
             grown = together.get((port_name(port), name))
             if grown is None:
-                yield Finding(f"{port} drops of {'CNPs' if of_them else 'other classes'}", "drop counter", "not reported", "unknown", port)
+                yield Finding(at_port(port, f"drops of {'CNPs' if of_them else 'other classes'}"), "drop counter", "not reported", "unknown")
             elif grown:
                 yield _dropped(port, counted(grown, "packet") + ("" if of_them else " that came in outside of the RoCE class"), of_them)
 
 
 def _dropped(port: str, words: str, cnp: bool) -> Finding:
     if cnp:
-        return Finding(port, "no CNP dropped", words, "fail", port, cause=LOST, fix=LOST_FIX)
-    return Finding(port, "no packet of another class dropped", words, port=port)
+        return Finding(at_port(port), "no CNP dropped", words, "fail", cause=LOST, fix=LOST_FIX)
+    return Finding(at_port(port), "no packet of another class dropped", words)
 
 
 def _number(queue: str | None) -> int | None:

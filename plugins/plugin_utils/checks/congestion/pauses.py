@@ -30,6 +30,7 @@ from .._counters import (
     pick,
     total,
 )
+from ..place import at_device, at_port
 
 LOST = (SEQUENCE_ERRORS, TIMEOUTS)
 LOST_CAUSE = "More packets are lost than pod_drops_max_per_tb allows: ECN marking starts too late, senders do not slow down, or a switch has too little buffer."
@@ -55,12 +56,12 @@ def pfc_brief(
         mine = nics.get(rail["netdev"])
         frames, paused = pick(mine, RX_PAUSES, pod_roce_priority), pick(mine, RX_PAUSED_US, pod_roce_priority)
         if frames is None and paused is None:
-            yield Finding(f"{rail['netdev']} pauses", "PFC pause counter", "not reported", "unknown")
+            yield Finding(at_port(rail["netdev"], "pauses"), "PFC pause counter", "not reported", "unknown")
         elif rail["device"] not in seconds:
             if frames or paused:
-                yield Finding(rail["netdev"], "no pause on a rail outside of the load", f"{frames or 0} pauses, {(paused or 0) / 1e6:.3g} s")
+                yield Finding(at_port(rail["netdev"]), "no pause on a rail outside of the load", f"{frames or 0} pauses, {(paused or 0) / 1e6:.3g} s")
         elif paused is None and frames:
-            yield Finding(rail["netdev"], "pause duration", f"{frames} pauses; pause duration: not reported", "unknown")
+            yield Finding(at_port(rail["netdev"]), "pause duration", f"{frames} pauses; pause duration: not reported", "unknown")
         elif paused:
             percent = paused / 1e4 / seconds[rail["device"]]
             worst = _worst(nic_counters_during or [], rail["netdev"], pod_roce_priority)
@@ -68,9 +69,9 @@ def pfc_brief(
                 f", {worst:.2g} % at worst between two samples" if worst is not None and worst > percent else ""
             )
             if percent >= pod_pause_max_percent:
-                yield Finding(rail["netdev"], f"paused for less than {pod_pause_max_percent:g} % of the time", words)
+                yield Finding(at_port(rail["netdev"]), f"paused for less than {pod_pause_max_percent:g} % of the time", words)
             elif percent >= pod_pause_warn_percent:
-                yield Finding(rail["netdev"], f"paused for less than {pod_pause_warn_percent:g} % of the time", words, "warn")
+                yield Finding(at_port(rail["netdev"]), f"paused for less than {pod_pause_warn_percent:g} % of the time", words, "warn")
 
 
 def _worst(samples: Rows, netdev: str, priority: int) -> float | None:
@@ -100,7 +101,7 @@ def slow_receiver(
         mine, lasted = nics.get(rail["netdev"]), seconds.get(rail["device"]) or max(seconds.values())
         sent, paused = pick(mine, TX_PAUSES, pod_roce_priority), pick(mine, TX_PAUSED_US, pod_roce_priority)
         if sent is None and paused is None:
-            yield Finding(f"{rail['netdev']} pauses sent", "PFC pause counter", "not reported", "unknown")
+            yield Finding(at_port(rail["netdev"], "pauses sent"), "PFC pause counter", "not reported", "unknown")
             continue
         # Some drivers count the time, the others frames, whose longest time is known.
         percent = paused / 1e4 / lasted if paused is not None else paused_percent(sent or 0, lasted, pod_link_gbit_s)
@@ -110,7 +111,7 @@ def slow_receiver(
             words = f"{share} ({sent if sent is not None else '?'} frames): the host is slower than its link"
             timed = {"severity": None if percent >= pod_pause_max_percent else "warn"}
             judged = timed if paused is not None else judge_most(percent, pod_pause_max_percent)
-            yield Finding(rail["netdev"], f"pauses sent for less than {limit:g} % of the time", words, **judged)
+            yield Finding(at_port(rail["netdev"]), f"pauses sent for less than {limit:g} % of the time", words, **judged)
 
 
 @check(
@@ -135,18 +136,20 @@ def no_drops(
 
         discarded = total(nics.get(rail["netdev"]), DISCARDS, pod_roce_priority)
         if discarded is None:
-            yield Finding(f"{rail['netdev']} discards", "discard counter", "not reported", "unknown")
+            yield Finding(at_port(rail["netdev"], "discards"), "discard counter", "not reported", "unknown")
         elif too_many(discarded):
-            yield Finding(rail["netdev"], f"{few} discarded", str(discarded), cause=cause, fix=fix)
+            yield Finding(at_port(rail["netdev"]), f"{few} discarded", str(discarded), cause=cause, fix=fix)
         lost = {named(mine, names): pick(mine, names) for names in LOST for mine in (devices.get(rail["device"]),)}
         for name, count in lost.items():
             if count is None:
-                yield Finding(f"{rail['device']} {name}", "counter", "not reported", "unknown")
+                yield Finding(at_device(rail["device"], f"{name}"), "counter", "not reported", "unknown")
             elif too_many(count):
-                yield Finding(f"{rail['device']} {name}", f"{few} sent again" if pod_drops_max_per_tb else "no growth", str(count), cause=cause, fix=fix)
+                yield Finding(
+                    at_device(rail["device"], f"{name}"), f"{few} sent again" if pod_drops_max_per_tb else "no growth", str(count), cause=cause, fix=fix
+                )
         order = pick(devices.get(rail["device"]), OUT_OF_ORDER)
         if order and not any(lost.values()) and not (pod_adaptive_routing or pod_drops_max_per_tb):
-            yield Finding(f"{rail['device']} out_of_sequence", "no growth, unless routing is adaptive", str(order), "warn")
+            yield Finding(at_device(rail["device"], "out_of_sequence"), "no growth, unless routing is adaptive", str(order), "warn")
 
 
 @check(
@@ -164,6 +167,8 @@ def xmit_discards(
     for rail in pod_rails:
         discarded, waited = (pick(devices.get(rail["device"]), (name,)) for name in ("port_xmit_discards", "port_xmit_wait"))
         if discarded is None:
-            yield Finding(f"{rail['device']} port_xmit_discards", "counter", "not reported", "unknown")
+            yield Finding(at_device(rail["device"], "port_xmit_discards"), "counter", "not reported", "unknown")
         elif discarded:
-            yield Finding(rail["device"], "no packet discarded", f"{discarded}, and port_xmit_wait grew by {waited if waited is not None else '(no data)'}")
+            yield Finding(
+                at_device(rail["device"]), "no packet discarded", f"{discarded}, and port_xmit_wait grew by {waited if waited is not None else '(no data)'}"
+            )

@@ -12,6 +12,7 @@ from ...pod.types import NearCable
 from .. import Finding, check
 from .._lossless import Lossless, named
 from .._planned import cables_of
+from ..place import Place, at_port
 
 Peers = dict[str, Rows]
 DROPS = "The queue of RoCE has thresholds, and ECN marking is not enabled in them: what is above them is dropped, and no sender is told to slow down."
@@ -38,16 +39,16 @@ def qos_agrees(
         near, far = mine.get(port_name(cable["port"])), theirs.get(cable["peer"], {}).get(port_name(cable["peer_port"]))
         end = f"{cable['peer']} {cable['peer_port']}"
         if near is None:
-            yield Finding(f"{cable['port']} PFC", str(expected), "not reported", "unknown", cable["port"])
+            yield Finding(at_port(cable["port"], "PFC"), str(expected), "not reported", "unknown")
         elif not expected.fits(near):
             words = f"on {named(near)}" + (f", and on {named(far)} at {end}" if far is not None else "")
-            yield Finding(f"{cable['port']} PFC", str(expected), words, port=cable["port"], cause=expected.cause, fix=expected.fix)
+            yield Finding(at_port(cable["port"], "PFC"), str(expected), words, cause=expected.cause, fix=expected.fix)
         elif far is None:
-            yield Finding(f"{cable['port']} PFC", f"the same at {end}", f"{cable['peer']} does not report it", "unknown", cable["port"])
+            yield Finding(at_port(cable["port"], "PFC"), f"the same at {end}", f"{cable['peer']} does not report it", "unknown")
         elif not expected.fits(far) and cable["peer_role"] == "host":
             # A switch at the other end has a finding of its own; this one is as planned.
             words = f"on {named(far)} there"
-            yield Finding(f"{cable['port']} PFC", f"{expected} at {end} too", words, port=cable["port"], cause=expected.cause, fix=expected.fix)
+            yield Finding(at_port(cable["port"], "PFC"), f"{expected} at {end} too", words, cause=expected.cause, fix=expected.fix)
     if ecn_settings is not None:
         yield from _marking(ecn_settings, pod_cables, pod_roce_priority)
 
@@ -63,22 +64,22 @@ def _marking(settings: Rows, cables: list[NearCable], priority: int) -> t.Iterat
     """Profiles of which one must mark, or settings of ports that all must."""
     of_class = [row for row in settings if row["queue"] in (None, priority)]
     if not of_class:
-        yield Finding("ECN", f"marking in queue {priority}", "no thresholds are configured for it", "warn", cause=UNMARKED, fix=UNMARKED_FIX)
+        yield Finding(Place("ECN"), f"marking in queue {priority}", "no thresholds are configured for it", "warn", cause=UNMARKED, fix=UNMARKED_FIX)
     profiles = [row for row in of_class if row["port"] is None]
     if profiles and not any(row["marking"] for row in of_class):
         names = ", ".join(str(row["profile"]) for row in profiles)
         yield Finding(
-            "ECN", "a profile that marks", f"{names} drop{'s' if len(profiles) == 1 else ''} instead: marking is not enabled", cause=DROPS, fix=DROPS_FIX
+            Place("ECN"), "a profile that marks", f"{names} drop{'s' if len(profiles) == 1 else ''} instead: marking is not enabled", cause=DROPS, fix=DROPS_FIX
         )
     reported = by_port([row for row in of_class if row["port"] is not None])
     for cable in cables:
         row = reported.get(cable["port"])
         if row is None and reported and not profiles:
-            yield Finding(f"{cable['port']} ECN", f"marking on traffic class {priority}", "not reported", "unknown", cable["port"])
+            yield Finding(at_port(cable["port"], "ECN"), f"marking on traffic class {priority}", "not reported", "unknown")
         elif row is not None and not (row["marking"] and (not row["traffic_classes"] or priority in row["traffic_classes"])):
             classes = f"on traffic class {', '.join(map(str, row['traffic_classes']))}" if row["marking"] else "not enabled"
             cause, fix = (None, None) if row["marking"] else (DROPS, DROPS_FIX)
-            yield Finding(f"{cable['port']} ECN", f"marking on traffic class {priority}", classes, port=cable["port"], cause=cause, fix=fix)
+            yield Finding(at_port(cable["port"], "ECN"), f"marking on traffic class {priority}", classes, cause=cause, fix=fix)
 
 
 @check(
@@ -97,20 +98,22 @@ def dscp_agrees(dscp_classes: Rows, pod_cables: list[NearCable], pod_roce_priori
             by_map[row["map"]] = row["traffic_class"]
     expected = f"traffic class {pod_roce_priority} for DSCP {pod_roce_dscp}"
     if not dscp_classes:
-        yield Finding("maps", expected, "no map of any DSCP is configured")
+        yield Finding(Place("maps"), expected, "no map of any DSCP is configured")
         return
     if None in reported:
         wrong = [f"{_class(given)} in {name}" for name, given in reported[None].items() if given != pod_roce_priority]
         if wrong:
             some = len(wrong) < len(reported[None])
-            yield Finding("maps", expected, ", ".join(wrong) + (", and which ports use that map is not reported" if some else ""), "unknown" if some else None)
+            yield Finding(
+                Place("maps"), expected, ", ".join(wrong) + (", and which ports use that map is not reported" if some else ""), "unknown" if some else None
+            )
         return
     for cable in cables_of(pod_cables):
         given = reported.get(port_name(cable["port"]))
         if given is None:
-            yield Finding(cable["port"], expected, "not reported", "unknown", cable["port"])
+            yield Finding(at_port(cable["port"]), expected, "not reported", "unknown")
         elif list(given.values()) != [pod_roce_priority]:
-            yield Finding(cable["port"], expected, ", ".join(map(_class, given.values())), port=cable["port"])
+            yield Finding(at_port(cable["port"]), expected, ", ".join(map(_class, given.values())))
 
 
 def _class(given: int | None) -> str:

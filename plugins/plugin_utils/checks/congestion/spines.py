@@ -15,6 +15,7 @@ from ...text.counting import counted
 from .. import CannotTell, Finding, NotApplicable, check
 from .._counters import incasts_of_node, port_growth
 from .._not_measured import no_result
+from ..place import Place, at_port
 from .load import End, sent
 from .marks import CONGESTED
 from .switches import _is_of, _of_class
@@ -61,7 +62,7 @@ def spine_marks(
         raise NotApplicable("this switch does not count marks; that it does not pause leaves is of pauses_stay_local")
     marks = {port: _of_class(grown, port, pod_roce_priority) for port in filled}
     for port in (port for port, its in marks.items() if not its):
-        yield Finding(f"{port} marks", "marked packet counter", "not reported", "unknown", port)
+        yield Finding(at_port(port, "marks"), "marked packet counter", "not reported", "unknown")
     silent = {port: filled[port] for port, its in marks.items() if its and not any(one["marked_packets"] for _queue, one in its)}
     if not silent:
         return
@@ -74,12 +75,12 @@ def spine_marks(
     full = [port for port in silent if port in over and min(parts[port], _reached(silent[port], rates, speeds[port])) >= CONGESTED]
     if len(silent) < len(filled):
         for port in full:
-            where = f"{port} to {cables[port]['peer']}"
-            yield Finding(where, "ECN-marked packets, as at its other ports", f"none at {100 * min(parts[port], 1):.3g} % of its link", port=port)
+            where = at_port(port, f"to {cables[port]['peer']}", peers=(cables[port]["peer"],))
+            yield Finding(where, "ECN-marked packets, as at its other ports", f"none at {100 * min(parts[port], 1):.3g} % of its link")
         return
     pauses = _pauses_of_its_own(pfc_counters_idle or [], pfc_counters or [], cables, pod_roce_priority)
     others = _marks_of(ecn_counters_idle_of_peers, ecn_counters_of_peers, pod_same_role, pod_roce_priority) if max(parts.values()) >= IN_USE else []
-    where, expected = "ECN", "ECN-marked packets of the RoCE priority"
+    where, expected = Place("ECN"), "ECN-marked packets of the RoCE priority"
     if pauses:
         yield Finding(where, expected, f"none on any port to a leaf, and it sent {pauses} pauses: pauses come before marks")
     elif full:
@@ -226,14 +227,14 @@ def _uneven(node: str, ratios: t.Mapping[str, float], leaves: int, flows: int, m
     words = f"{times:.2f} times as much, of the median of {leaves} leaves"
     fewer: dict[str, t.Any] = {"cause": FEWER.format(node=node), "fix": FEWER_FIX.format(node=node)}
     if times < UNUSED:
-        return Finding("traffic of leaves", "as much as over other spines", f"{words}: no leaf uses it", **fewer)
+        return Finding(Place("traffic of leaves"), "as much as over other spines", f"{words}: no leaf uses it", **fewer)
     expected = f"at most {limit:.2f} times as much as over other spines, and 1/{limit:.2f} at least"
     if flows < flows_needed(len(ratios)):
         return None
     if times < 1 / limit:
-        return Finding("traffic of leaves", expected, words, "warn", **fewer)
+        return Finding(Place("traffic of leaves"), expected, words, "warn", **fewer)
     if times > limit and min(ratios.values()) >= 1 / limit:
-        return Finding("traffic of leaves", expected, words, "warn", cause=MORE.format(node=node), fix=MORE_FIX.format(node=node))
+        return Finding(Place("traffic of leaves"), expected, words, "warn", cause=MORE.format(node=node), fix=MORE_FIX.format(node=node))
     return None
 
 
@@ -249,7 +250,7 @@ def _unused(cables: list[SpineCable], carried: t.Mapping[str, t.Mapping[str, int
                 continue
             part = a_gbit * rated(cable, link)
             if count is None or len(reported) < 2:
-                yield Finding(f"{cable['spine_port']} to {leaf}", "bytes sent by it and by another spine", "not reported", "unknown", cable["spine_port"])
+                yield Finding(at_port(cable["spine_port"], f"to {leaf}", peers=(leaf,)), "bytes sent by it and by another spine", "not reported", "unknown")
             elif count < part * UNUSED and many >= FLOWS_TO_USE * len(own):
                 words = f"{count / 1e9:.3g} GB: the port is not used"
-                yield Finding(f"{cable['spine_port']} to {leaf}", f"about {part / 1e9:.3g} GB sent, as by all spines", words, port=cable["spine_port"])
+                yield Finding(at_port(cable["spine_port"], f"to {leaf}", peers=(leaf,)), f"about {part / 1e9:.3g} GB sent, as by all spines", words)

@@ -13,6 +13,7 @@ from .. import CannotTell, Finding, NotApplicable, check
 from .._counters import at_most, faces, in_group, incasts_of_node, judge_most, paused_percent, port_growth, sent_bytes
 from .._not_measured import no_result
 from .._planned import cables_of
+from ..place import Place, at_port
 from .load import End, sent
 from .marks import CONGESTED
 
@@ -61,19 +62,19 @@ def switch_drops(
     for cable in cables_of(pod_cables):
         mine = _of_class(by_wred, cable["port"], pod_roce_priority)
         if counts_wred and not mine:
-            yield Finding(f"{cable['port']} drops by WRED", "drop counter", "not reported", "unknown", cable["port"])
+            yield Finding(at_port(cable["port"], "drops by WRED"), "drop counter", "not reported", "unknown")
         for queue, grown in mine:
             count = grown["wred_dropped_packets"]
             if not at_most(count, moved.get(port_name(cable["port"]), 0), pod_drops_max_per_tb):
                 words = f"{count} packets{'' if queue is None else f' of {queue}'}"
-                yield Finding(cable["port"], f"{few} dropped by WRED", words, port=cable["port"], cause=DROPPED_BY_WRED, fix=MARK_INSTEAD)
+                yield Finding(at_port(cable["port"]), f"{few} dropped by WRED", words, cause=DROPPED_BY_WRED, fix=MARK_INSTEAD)
     paused = port_growth(pfc_counters_idle or [], pfc_counters or [], ("tx_frames",), "priority")
     for way, was, now, by in (("out", queue_drops_idle, queue_drops, "queue"), ("in", ingress_drops_idle, ingress_drops, "priority_group")):
         dropped = port_growth(was, now, ("dropped_packets",), by)
         for cable in cables_of(pod_cables):
             mine = _of_class(dropped, cable["port"], pod_roce_priority)
             if not mine:
-                yield Finding(f"{cable['port']} drops on the way {way}", "drop counter", "not reported", "unknown", cable["port"])
+                yield Finding(at_port(cable["port"], f"drops on the way {way}"), "drop counter", "not reported", "unknown")
             for queue, grown in mine:
                 count = grown["dropped_packets"]
                 if not at_most(count, moved.get(port_name(cable["port"]), 0), pod_drops_max_per_tb):
@@ -82,7 +83,7 @@ def switch_drops(
                     words = f"{count} packets{'' if queue is None else f' of {queue}'}"
                     if not pod_drops_max_per_tb:
                         words += f", {_with_pauses(paused, port_name(cable['port']), pfc_counters is not None)}"
-                    yield Finding(cable["port"], f"{few} dropped on the way {way}", words, severity, cable["port"], cause=cause, fix=fix)
+                    yield Finding(at_port(cable["port"]), f"{few} dropped on the way {way}", words, severity, cause=cause, fix=fix)
 
 
 def _of_class(grown: Grown, port: str, priority: int) -> list[tuple[t.Any, dict[str, int]]]:
@@ -126,7 +127,7 @@ def pauses_stay_local(
         port = port_name(cable["port"])
         mine = [one for _priority, one in _of_class(grown, port, pod_roce_priority)]
         if not mine:
-            yield Finding(f"{cable['port']} pauses", "PFC pause counter", "not reported", "unknown", cable["port"])
+            yield Finding(at_port(cable["port"], "pauses"), "PFC pause counter", "not reported", "unknown")
             continue
         received, sent = (sum(one.get(column, 0) for one in mine) for column in ("rx_frames", "tx_frames"))
         apart = _spread(cable, roles.get(port, {"idle"}) == {"idle"}, pod_role, received, sent)
@@ -143,7 +144,7 @@ def pauses_stay_local(
         if percent >= pod_pause_warn_percent:
             words = f"{words} (up to {percent:.3g} % of {seconds:g} s)"
             judged = {"cause": cause, "fix": fix, **judge_most(percent, pod_pause_max_percent)}
-            yield Finding(cable["port"], expected, words, port=cable["port"], **judged)
+            yield Finding(at_port(cable["port"]), expected, words, **judged)
 
 
 def _passed_on(grown: Grown, cables: list[NearCable], role: str, priority: int) -> tuple[str | None, str | None]:
@@ -193,7 +194,7 @@ def switch_quiet(
     for cable in cables_of(pod_cables):
         paused, dropped = (_of_class(grown, cable["port"], pod_roce_priority) for grown in (moved, lost))
         if not paused:
-            yield Finding(f"{cable['port']} pauses", "pause counter", "not reported", "unknown", cable["port"])
+            yield Finding(at_port(cable["port"], "pauses"), "pause counter", "not reported", "unknown")
         received, sent = (sum(one[column] for _queue, one in paused) for column in ("rx_frames", "tx_frames"))
         percent = paused_percent(max(received, sent), pod_idle_seconds, rated(cable, pod_link_gbit_s))
         if percent >= pod_pause_warn_percent:
@@ -201,11 +202,11 @@ def switch_quiet(
             end = f"{cable['peer']} {cable['peer_port']}"
             cause, fix = (PAUSED_BY.format(end=end), PAUSED_BY_FIX.format(end=end)) if received > sent else (None, None)
             judged = {"cause": cause, "fix": fix, **judge_most(percent, pod_pause_max_percent)}
-            yield Finding(f"{cable['port']} pauses", "none while the pod is idle", words, port=cable["port"], **judged)
+            yield Finding(at_port(cable["port"], "pauses"), "none while the pod is idle", words, **judged)
         if not dropped:
-            yield Finding(f"{cable['port']} drops", "drop counter", "not reported", "unknown", cable["port"])
+            yield Finding(at_port(cable["port"], "drops"), "drop counter", "not reported", "unknown")
         elif count := sum(sum(one.values()) for _queue, one in dropped):
-            yield Finding(f"{cable['port']} drops", "none while the pod is idle", str(count), port=cable["port"])
+            yield Finding(at_port(cable["port"], "drops"), "none while the pod is idle", str(count))
 
 
 @check(
@@ -232,7 +233,7 @@ def switch_marks(
     paused = port_growth(pfc_counters_idle or [], pfc_counters or [], ("tx_frames",), "priority")
     if not any(one["tx_frames"] for one in paused.values()):
         _must_be_congested(receivers, sent(load_jobs_of_peers, write_bw_of_peers), pod_link_gbit_s)
-    yield Finding("ECN", "ECN-marked packets of the RoCE priority", "none on any port")
+    yield Finding(Place("ECN"), "ECN-marked packets of the RoCE priority", "none on any port")
 
 
 def _must_be_congested(receivers: t.Collection[End], rates: t.Mapping[End, t.Mapping[t.Any, t.Mapping[End, float]]], link: float) -> None:

@@ -13,6 +13,7 @@ from ...loads.incasts import flows_needed
 from ...pod.names import Rows, port_name
 from .. import CannotTell, Finding, NotApplicable, check
 from .._counters import incasts_of_node, port_growth
+from ..place import Place, at_port
 
 # Below this part of the mean an uplink carries no flow of the load, only what the fabric itself says.
 UNUSED = 0.05
@@ -47,10 +48,15 @@ def ecmp_balanced(
     unused = [port for port, count in sent.items() if count < mean * UNUSED]
     few = flows < FLOWS_TO_USE * len(sent)
     for port in unused if not few else ():
-        yield Finding(port, f"about {mean / 1e9:.3g} GB sent", f"{sent[port] / 1e9:.3g} GB: the uplink is not used", port=port)
+        yield Finding(at_port(port), f"about {mean / 1e9:.3g} GB sent", f"{sent[port] / 1e9:.3g} GB: the uplink is not used")
     if flows < flows_needed(len(sent)):
         yield Finding(
-            "uplinks", f"{flows_needed(len(sent))} flows or more to measure the balance", f"too few flows: {flows}", "unknown", cause=TOO_FEW, fix=MORE_FLOWS
+            Place("uplinks"),
+            f"{flows_needed(len(sent))} flows or more to measure the balance",
+            f"too few flows: {flows}",
+            "unknown",
+            cause=TOO_FEW,
+            fix=MORE_FLOWS,
         )
     elif len(sent) > 1 and not unused:
         yield from _unequal(sent, mean, flows, pod_ecmp_ratio_max)
@@ -72,7 +78,7 @@ def _unequal(sent: dict[str, int], mean: float, flows: int, most: float) -> t.It
     fullest = max(sent, key=lambda port: sent[port])
     if sent[fullest] > mean * limit:
         words = f"{sent[fullest] / mean:.2f} times the mean of {len(sent)} uplinks"
-        yield Finding(fullest, f"at most {limit:.2f} times the mean", words, "warn", fullest)
+        yield Finding(at_port(fullest), f"at most {limit:.2f} times the mean", words, "warn")
 
 
 def fair_ratio(uplinks: int, flows: int) -> float:

@@ -13,6 +13,7 @@ from ...text.counting import counted
 from .. import Finding, NotApplicable, check
 from .._counters import RESET_CAUSE, RESET_FIX
 from .._planned import cables_of
+from ..place import at_port
 
 Row = dict[str, t.Any]
 EXPECTED = "no pause storm"
@@ -43,14 +44,14 @@ def pause_storms(pfc_watchdog_idle: Rows, pfc_watchdog: Rows, pod_cables: list[N
 
 
 def _of_queue(cable: NearCable, now: Row | None, before: Row | None) -> t.Iterator[Finding]:
-    where, end = f"{cable['port']} PFC watchdog", f"{cable['peer']} {cable['peer_port']}"
+    where, end = at_port(cable["port"], "PFC watchdog"), f"{cable['peer']} {cable['peer_port']}"
     if now is None or before is None:
-        yield Finding(where, EXPECTED, "reported in one of two readings only", "unknown", cable["port"])
+        yield Finding(where, EXPECTED, "reported in one of two readings only", "unknown")
         return
     storms = now["storms"] - before["storms"]
     dropped = now["tx_dropped"] + now["rx_dropped"] - before["tx_dropped"] - before["rx_dropped"]
     if storms < 0 or dropped < 0:
-        yield Finding(where, EXPECTED, "counters were reset", "unknown", cable["port"], cause=RESET_CAUSE, fix=RESET_FIX)
+        yield Finding(where, EXPECTED, "counters were reset", "unknown", cause=RESET_CAUSE, fix=RESET_FIX)
     elif storms or dropped or now["state"].lower() == "stormed":
         words = f"{counted(storms, 'storm')} detected, {counted(dropped, 'packet')} dropped, now {now['state']}"
-        yield Finding(where, EXPECTED, words, port=cable["port"], cause=STORM.format(end=end), fix=STORM_FIX.format(end=end))
+        yield Finding(where, EXPECTED, words, cause=STORM.format(end=end), fix=STORM_FIX.format(end=end))

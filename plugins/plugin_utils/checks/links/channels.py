@@ -10,6 +10,7 @@ import typing as t
 from ...pod.names import Rows, by_port, port_name
 from ...pod.types import NearCable
 from .. import Finding, NotApplicable, check
+from ..place import Place
 
 ELSEWHERE = "The port is a member of another port-channel than the plan's: its channel group is wrong, or the plan is."
 ELSEWHERE_FIX = "Put {port} into {channel} (channel-group), or correct a_channel,b_channel of the wiring plan."
@@ -35,16 +36,16 @@ def channel_members(port_channels: Rows, interface_status: Rows, pod_cables: lis
     status = by_port(interface_status)
     for cable in cables:
         row, channel, far = found.get(port_name(cable["port"])), str(cable["channel"]), f"{cable['peer']} {cable['peer_port']}"
-        where, words = f"{channel} {cable['port']}", {"port": cable["port"], "channel": channel, "far": far}
+        where, words = Place(f"{channel} {cable['port']}", port=cable["port"], peers=(cable["peer"],)), {"port": cable["port"], "channel": channel, "far": far}
         expected = f"a member of {channel} that carries traffic (to {far})"
         if row is None:
-            yield Finding(where, expected, "no member of any port-channel", port=cable["port"], cause=NO_MEMBER, fix=NO_MEMBER_FIX.format(**words))
+            yield Finding(where, expected, "no member of any port-channel", cause=NO_MEMBER, fix=NO_MEMBER_FIX.format(**words))
         elif port_name(row["channel"]) != port_name(channel):
-            yield Finding(where, expected, f"a member of {row['channel']}", port=cable["port"], cause=ELSEWHERE, fix=ELSEWHERE_FIX.format(**words))
+            yield Finding(where, expected, f"a member of {row['channel']}", cause=ELSEWHERE, fix=ELSEWHERE_FIX.format(**words))
         elif not row["bundled"]:
             down = status.get(cable["port"], {}).get("state") not in (None, "connected")
             cause, fix = (NO_LINK.format(**words), NO_LINK_FIX.format(**words)) if down else _at_far_end(cable, port_channels_of_peers)
-            yield Finding(where, expected, f"{row['state']}", port=cable["port"], cause=cause, fix=fix)
+            yield Finding(where, expected, f"{row['state']}", cause=cause, fix=fix)
 
 
 def _at_far_end(cable: NearCable, of_peers: dict[str, Rows]) -> tuple[str | None, str | None]:

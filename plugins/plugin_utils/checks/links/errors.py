@@ -17,6 +17,7 @@ from ...text.times import epoch_seconds
 from .. import CannotTell, Finding, NotApplicable, check
 from .._counters import RESET_CAUSE, RESET_FIX, not_grown
 from .._planned import cables_of
+from ..place import Place, at_device, at_port
 
 CRC = ("fcs_errors", "symbol_errors", "alignment_errors", "stomped_crc")
 OTHER_ERRORS = ("runts", "giants", "rx_errors", "tx_errors")
@@ -49,12 +50,12 @@ def crc_clean(interface_errors: Rows, interface_errors_before: Rows, pod_cables:
 def _crc(interface_errors: Rows, interface_errors_before: Rows, pod_cables: list[NearCable]) -> t.Iterator[Finding]:
     for port, row, before in _both(interface_errors, interface_errors_before, pod_cables):
         if row is None or before is None:
-            yield Finding(port, "error counters", "not reported for this port", "unknown")
+            yield Finding(at_port(port), "error counters", "not reported for this port", "unknown")
             continue
         # SONiC has one counter of received errors, which holds the CRC errors.
         columns = CRC if row["fcs_errors"] is not None else ("rx_errors", *CRC)
         if row[columns[0]] is None:
-            yield Finding(port, "no growth of CRC errors", "not reported by this platform", "unknown")
+            yield Finding(at_port(port), "no growth of CRC errors", "not reported by this platform", "unknown")
             continue
         yield from _growth(port, row, before, columns, "no growth of CRC errors")
 
@@ -68,7 +69,7 @@ def errors_clean(interface_errors: Rows, interface_errors_before: Rows, pod_cabl
     """No planned port gains runts, giants or other errors during the soak."""
     for port, row, before in _both(interface_errors, interface_errors_before, pod_cables):
         if row is None or before is None:
-            yield Finding(port, "error counters", "not reported for this port", "unknown")
+            yield Finding(at_port(port), "error counters", "not reported for this port", "unknown")
         elif row["fcs_errors"] is not None or before["fcs_errors"] is not None or row["rx_errors"] is None:
             yield from _growth(port, row, before, OTHER_ERRORS, "no growth of errors")
         else:
@@ -94,8 +95,10 @@ def _growth(port: str, now: dict[str, t.Any], before: dict[str, t.Any], columns:
     reported = [column for column in columns if now[column] is not None and before[column] is not None]
     once = [column for column in columns if (now[column] is None) != (before[column] is None)]
     if once or not reported:
-        yield Finding(port, expected, f"{', '.join(once)} reported in one of two readings only" if once else "not reported by this platform", "unknown")
-    yield from not_grown(port, expected, now, before, reported)
+        yield Finding(
+            at_port(port), expected, f"{', '.join(once)} reported in one of two readings only" if once else "not reported by this platform", "unknown"
+        )
+    yield from not_grown(at_port(port), expected, now, before, reported)
 
 
 @check(
@@ -114,26 +117,26 @@ def link_flaps(
         raise CannotTell("pod_rails names no rail of this host")
     if not any(row["event"] == "boot" for row in kernel_log):
         # The soak can be judged without them, the time before it cannot.
-        yield Finding("kernel log", "all lines since the boot", "its first lines were overwritten", "warn")
+        yield Finding(Place("kernel log"), "all lines since the boot", "its first lines were overwritten", "warn")
     since, period = _watched(kernel_log, host_clock or [], pod_flaps_settle_minutes)
     unnamed = len(_losses(kernel_log, None))
     if unnamed:
-        yield Finding("kernel log", "the netdev of every lost link", f"not reported of {unnamed}", "unknown")
+        yield Finding(Place("kernel log"), "the netdev of every lost link", f"not reported of {unnamed}", "unknown")
     for rail in pod_rails:
         now, before = (_losses(rows, rail["netdev"]) for rows in (kernel_log, kernel_log_before))
         recent = [row for row in now if since is None or (epoch_seconds(row["time"]) or 0) >= since]
         lost = now[len(before) :] if len(now) > len(before) else recent
         why, mend = _common_loss(pod_node, rail, lost, kernel_log_of_peers)
         if len(now) < len(before):
-            yield Finding(rail["netdev"], "no link loss in the soak", "the log lost lines during the soak", "unknown")
+            yield Finding(at_port(rail["netdev"]), "no link loss in the soak", "the log lost lines during the soak", "unknown")
         elif len(now) > len(before):
-            yield Finding(rail["netdev"], "no link loss in the soak", counted(len(now) - len(before), "link loss"), cause=why, fix=mend)
+            yield Finding(at_port(rail["netdev"]), "no link loss in the soak", counted(len(now) - len(before), "link loss"), cause=why, fix=mend)
         elif len(recent) >= pod_flaps_max:
             # Without times, losses of weeks ago would stop a pod.
             words = f"fewer than {pod_flaps_max} link losses {period}"
-            yield Finding(rail["netdev"], words, str(len(recent)), None if since else "warn", cause=why, fix=mend)
+            yield Finding(at_port(rail["netdev"]), words, str(len(recent)), None if since else "warn", cause=why, fix=mend)
         elif len(recent) >= pod_flaps_warn:
-            yield Finding(rail["netdev"], f"fewer than {pod_flaps_warn} link losses {period}", str(len(recent)), "warn", cause=why, fix=mend)
+            yield Finding(at_port(rail["netdev"]), f"fewer than {pod_flaps_warn} link losses {period}", str(len(recent)), "warn", cause=why, fix=mend)
 
 
 def _common_loss(node: str, rail: Rail, lost: Rows, logs: dict[str, Rows]) -> tuple[str, str] | tuple[None, None]:
@@ -199,17 +202,17 @@ def _ber(
     """rated: the release has bit error rates, so that a port without one is unknown."""
     for port, row, before in _both(fec_counters, fec_counters_before, pod_cables):
         if row is None or before is None or row["uncorrectable"] is None or before["uncorrectable"] is None:
-            yield Finding(port, "FEC counters", "not reported for this port", "unknown")
+            yield Finding(at_port(port), "FEC counters", "not reported for this port", "unknown")
         elif row["uncorrectable"] < before["uncorrectable"]:
-            yield Finding(port, "no growth of uncorrectable codewords", "counters were reset", "unknown", cause=RESET_CAUSE, fix=RESET_FIX)
+            yield Finding(at_port(port), "no growth of uncorrectable codewords", "counters were reset", "unknown", cause=RESET_CAUSE, fix=RESET_FIX)
         elif row["uncorrectable"] > before["uncorrectable"]:
-            yield Finding(port, "no growth of uncorrectable codewords", f"+{row['uncorrectable'] - before['uncorrectable']}")
+            yield Finding(at_port(port), "no growth of uncorrectable codewords", f"+{row['uncorrectable'] - before['uncorrectable']}")
         elif row["pre_fec_ber"] is None:
             if rated:
-                yield Finding(port, f"at most {pod_pre_fec_ber_warn:g} before FEC", "not reported", "unknown")
+                yield Finding(at_port(port), f"at most {pod_pre_fec_ber_warn:g} before FEC", "not reported", "unknown")
         elif row["pre_fec_ber"] > pod_pre_fec_ber_warn:
             severity = None if row["pre_fec_ber"] > pod_pre_fec_ber_max else "warn"
-            yield Finding(port, f"at most {pod_pre_fec_ber_warn:g} before FEC", f"{row['pre_fec_ber']:g}", severity)
+            yield Finding(at_port(port), f"at most {pod_pre_fec_ber_warn:g} before FEC", f"{row['pre_fec_ber']:g}", severity)
 
 
 def _bit_errors(rows: Rows, device: str) -> dict[str, str]:
@@ -238,9 +241,11 @@ def nic_bit_error_rate(link_quality: Rows, pod_rails: list[Rail], pod_pre_fec_be
     for rail in pod_rails:
         rate = _rate(_bit_errors(link_quality, rail["device"]), *RAW_RATES)
         if rate is None:
-            yield Finding(rail["device"], f"at most {pod_pre_fec_ber_warn:g} before FEC", "not reported", "unknown")
+            yield Finding(at_device(rail["device"]), f"at most {pod_pre_fec_ber_warn:g} before FEC", "not reported", "unknown")
         elif rate > pod_pre_fec_ber_warn:
-            yield Finding(rail["device"], f"at most {pod_pre_fec_ber_warn:g} before FEC", f"{rate:g}", None if rate > pod_pre_fec_ber_max else "warn")
+            yield Finding(
+                at_device(rail["device"]), f"at most {pod_pre_fec_ber_warn:g} before FEC", f"{rate:g}", None if rate > pod_pre_fec_ber_max else "warn"
+            )
 
 
 @check(
@@ -256,13 +261,13 @@ def symbol_error_rate(link_quality: Rows, pod_rails: list[Rail], pod_symbol_ber_
         reported = _bit_errors(link_quality, rail["device"])
         minutes, rate = _rate(reported, "Time Since Last Clear [Min]"), _rate(reported, *SYMBOL_RATES)
         if minutes is None or rate is None:
-            yield Finding(rail["device"], f"at most {pod_symbol_ber_max:g} after FEC", "not reported", "unknown")
+            yield Finding(at_device(rail["device"]), f"at most {pod_symbol_ber_max:g} after FEC", "not reported", "unknown")
         elif rate > pod_symbol_ber_max and _rate(reported, "Symbol Errors", "Effective Physical Errors") != 0:
             severity = None if minutes >= pod_ber_min_minutes else "warn"
-            yield Finding(rail["device"], f"at most {pod_symbol_ber_max:g} after FEC", f"{rate:g} in {minutes:g} minutes", severity)
+            yield Finding(at_device(rail["device"]), f"at most {pod_symbol_ber_max:g} after FEC", f"{rate:g} in {minutes:g} minutes", severity)
         elif minutes < pod_ber_min_minutes:
             short.append((rail["device"], f"{minutes:g} minutes"))
     if len(short) == len(pod_rails):
         raise NotApplicable(f"counted for less than the {pod_ber_min_minutes} minutes needed for {pod_symbol_ber_max:g}: {', '.join(map(' '.join, short))}")
     for device, time in short:
-        yield Finding(device, f"counted for {pod_ber_min_minutes} minutes", time, "warn")
+        yield Finding(at_device(device), f"counted for {pod_ber_min_minutes} minutes", time, "warn")

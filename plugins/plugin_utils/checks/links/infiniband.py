@@ -13,6 +13,7 @@ from ...pod.types import NearCable, Rail
 from .. import CannotTell, Finding, NotApplicable, check
 from .._counters import SATURATED_CAUSE, SATURATED_FIX, not_grown
 from .._planned import cables_of
+from ..place import at_device, at_port
 
 Row = dict[str, t.Any]
 JUDGED = ("symbol_errors", "link_recoveries", "link_downs", "rx_errors", "tx_discards", "local_integrity_errors", "buffer_overruns")
@@ -34,7 +35,7 @@ def ib_errors_clean(link_errors: Rows, link_errors_before: Rows, pod_cables: lis
     for cable in cables_of(pod_cables):
         port, expected = cable["port"], f"no growth of errors on the link to {cable['peer']} {cable['peer_port']}"
         if port not in now or port not in then:
-            yield Finding(port, expected, "no counters of this port", "unknown")
+            yield Finding(at_port(port), expected, "no counters of this port", "unknown")
         else:
             yield from _growth(port, expected, now[port], then[port])
 
@@ -42,8 +43,8 @@ def ib_errors_clean(link_errors: Rows, link_errors_before: Rows, pod_cables: lis
 def _growth(port: str, expected: str, now: Row, before: Row) -> t.Iterator[Finding]:
     stopped = sorted({*now["saturated"], *before["saturated"]} - {WAITS})
     if stopped:
-        yield Finding(port, expected, f"saturated counters, to be cleared: {', '.join(stopped)}", "unknown", cause=SATURATED_CAUSE, fix=SATURATED_FIX)
-    yield from not_grown(port, expected, now, before, JUDGED)
+        yield Finding(at_port(port), expected, f"saturated counters, to be cleared: {', '.join(stopped)}", "unknown", cause=SATURATED_CAUSE, fix=SATURATED_FIX)
+    yield from not_grown(at_port(port), expected, now, before, JUDGED)
 
 
 @check(
@@ -68,12 +69,12 @@ def _within(device: str, name: str, stated: str) -> t.Iterator[Finding]:
     match = MEASURED.match(stated.strip())
     # An optic that reports no limits has the same two as copper.
     if match is None or float(match["low"]) == float(match["high"]):
-        yield Finding(f"{device} {name}", "a value and its limits", stated or "not reported by mlxlink", "unknown")
+        yield Finding(at_device(device, f"{name}"), "a value and its limits", stated or "not reported by mlxlink", "unknown")
         return
     low, high = float(match["low"]), float(match["high"])
     outside = [value for value in match["values"].split(",") if value and not low <= float(value) <= high]
     if outside:
-        yield Finding(f"{device} {name}", f"{low:g} to {high:g}", ", ".join(outside))
+        yield Finding(at_device(device, f"{name}"), f"{low:g} to {high:g}", ", ".join(outside))
 
 
 def _by_rail(rows: Rows, rails: list[Rail]) -> dict[str, dict[str, str | None]]:

@@ -13,6 +13,7 @@ from ...pod.types import NearCable, Rail
 from .. import Finding, NotApplicable, check
 from .._grouping import not_reported, odd_ones, several
 from .._planned import cables_of
+from ..place import at_port
 
 # Below this a receiver sees no light at all; tools write 0 mW as -40 dBm.
 NO_LIGHT_DBM = -30.0
@@ -49,17 +50,17 @@ def optic_rx_power(
             continue
         optical += 1
         if not rows or not all(row["present"] for row in rows):
-            yield Finding(cable["port"], "a transceiver", "none is present" if rows else "not reported", "unknown", cause=EMPTY_CAGE if rows else None)
+            yield Finding(at_port(cable["port"]), "a transceiver", "none is present" if rows else "not reported", "unknown", cause=EMPTY_CAGE if rows else None)
             continue
         powers = [row["rx_power_dbm"] for row in rows if row["rx_power_dbm"] is not None]
         if not powers:
-            yield Finding(cable["port"], "received power", "not reported by the module", "unknown")
+            yield Finding(at_port(cable["port"]), "received power", "not reported by the module", "unknown")
             continue
         for row in rows:
             yield from _lane(cable["port"], row, pod_optic_rx_range_dbm, pod_optic_rx_floor_dbm)
         lit = [power for power in powers if power > NO_LIGHT_DBM]
         if lit and max(lit) - min(lit) > pod_optic_lane_spread_db:
-            yield Finding(cable["port"], f"lanes within {pod_optic_lane_spread_db:g} dB", f"{max(lit) - min(lit):.2f} dB apart", "warn")
+            yield Finding(at_port(cable["port"]), f"lanes within {pod_optic_lane_spread_db:g} dB", f"{max(lit) - min(lit):.2f} dB apart", "warn")
     if not optical:
         raise NotApplicable("every planned cable of this node is copper")
 
@@ -80,9 +81,9 @@ def planned_copper(cable: NearCable) -> bool:
 
 def _lane(port: str, row: dict[str, t.Any], site: list[float], floor: float) -> t.Iterator[Finding]:
     power = row["rx_power_dbm"]
-    where = port if row["lane"] is None else f"{port} lane {row['lane']}"
+    where = at_port(port, "" if row["lane"] is None else f"lane {row['lane']}")
     if power is None:
-        yield Finding(where, "received power", "not reported by the module", "unknown", port)
+        yield Finding(where, "received power", "not reported by the module", "unknown")
         return
     low_alarm, high_alarm = row["rx_low_alarm_dbm"], row["rx_high_alarm_dbm"]
     low, high = row["rx_low_warning_dbm"], row["rx_high_warning_dbm"]
@@ -92,11 +93,11 @@ def _lane(port: str, row: dict[str, t.Any], site: list[float], floor: float) -> 
     for least, most, severity, whose in limits:
         if (least is not None and power < least) or (most is not None and power > most):
             bounds = f"{'-' if least is None else f'{least:g}'} to {'-' if most is None else f'{most:g}'} dBm ({whose} limits)"
-            yield Finding(where, bounds, f"{power:g} dBm", severity, port)
+            yield Finding(where, bounds, f"{power:g} dBm", severity)
             return
     if low_alarm is None and low is None and power < floor:
         severity = None if power < NO_LIGHT_DBM else "warn"
-        yield Finding(where, f"at least {floor:g} dBm (the module has no limits)", f"{power:g} dBm", severity, port)
+        yield Finding(where, f"at least {floor:g} dBm (the module has no limits)", f"{power:g} dBm", severity)
 
 
 def _is_passive(planned: str, row: dict[str, t.Any]) -> bool:
@@ -129,17 +130,17 @@ def cable_reach(
         row = reported.get(cable["port"]) or {"media": None, "length_m": None}
         judged += 1
         if not cable["medium"] and not row["media"]:
-            yield Finding(cable["port"], "a known medium", "not in the plan, not reported by the module", "unknown")
+            yield Finding(at_port(cable["port"]), "a known medium", "not in the plan, not reported by the module", "unknown")
         if not _is_passive(str(cable["medium"]).lower(), row):
             judged -= bool(cable["medium"] or row["media"])
             continue
         lengths = [float(one) for one in (cable["length_m"], row["length_m"]) if one]
         if not lengths:
-            yield Finding(cable["port"], f"at most {limit:g} m of passive copper", "length: not reported", "unknown")
+            yield Finding(at_port(cable["port"]), f"at most {limit:g} m of passive copper", "length: not reported", "unknown")
         elif max(lengths) > limit:
-            yield Finding(cable["port"], f"at most {limit:g} m of passive copper", f"{max(lengths):g} m")
+            yield Finding(at_port(cable["port"]), f"at most {limit:g} m of passive copper", f"{max(lengths):g} m")
         elif fast and max(lengths) > pod_copper_warn_m:
-            yield Finding(cable["port"], f"at most {pod_copper_warn_m:g} m of passive copper", f"{max(lengths):g} m", "warn")
+            yield Finding(at_port(cable["port"]), f"at most {pod_copper_warn_m:g} m of passive copper", f"{max(lengths):g} m", "warn")
     if not judged:
         raise NotApplicable("no planned cable of this node is passive copper")
 
@@ -168,4 +169,4 @@ def optics_uniform(transceivers: dict[str, Rows], pod_rails: list[Rail]) -> t.It
     yield from not_reported(transceivers, absent.union(*parts.values()), netdevs, "a part number")
     for kind in parts.values():
         for (host, port), part, usual in odd_ones(kind):
-            yield Finding(port, f"{usual}, as its group", part, host=host)
+            yield Finding(at_port(port), f"{usual}, as its group", part, host=host)

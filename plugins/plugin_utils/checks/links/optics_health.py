@@ -11,6 +11,7 @@ from ...pod.names import Rows, port_name
 from ...pod.types import NearCable
 from .. import Finding, NotApplicable, check
 from .._planned import cables_of
+from ..place import Place, at_port
 from .optics import NO_LIGHT_DBM, is_copper, planned_copper
 
 Row = dict[str, t.Any]
@@ -80,33 +81,37 @@ def laser_bias(transceivers: Rows, pod_cables: list[NearCable]) -> t.Iterator[Fi
 
 def _bias(port: str, row: Row, limits: t.Mapping[str, float | None]) -> t.Iterator[Finding]:
     """The current of one lane, in mA; that of a laser that is switched off is no fault of the laser."""
-    where, current, sent = port if row["lane"] is None else f"{port} lane {row['lane']}", row["tx_bias_ma"], row["tx_power_dbm"]
+    where, current, sent = _lane(port, row, "laser current"), row["tx_bias_ma"], row["tx_power_dbm"]
     if current is None:
-        yield Finding(f"{where} laser current", "a current within the module's limits", "not reported", "unknown", port)
+        yield Finding(where, "a current within the module's limits", "not reported", "unknown")
         return
     off = sent is not None and sent <= NO_LIGHT_DBM
     for whose, severity in (("alarm", None), ("warning", "warn")):
         low, high = limits[f"bias_low_{whose}_ma"], limits[f"bias_high_{whose}_ma"]
         if (low is not None and current < low and not off) or (high is not None and current > high):
             bounds = f"{'-' if low is None else f'{low:g}'} to {'-' if high is None else f'{high:g}'} mA ({whose} limits)"
-            yield Finding(f"{where} laser current", bounds, f"{current:g} mA", severity, port)
+            yield Finding(where, bounds, f"{current:g} mA", severity)
             return
+
+
+def _lane(port: str, row: Row, of: str) -> Place:
+    return at_port(port, of if row["lane"] is None else f"lane {row['lane']} {of}")
 
 
 def _temperature(port: str, rows: Rows, warn: float, most: float) -> t.Iterator[Finding]:
     reported = [row["temperature_c"] for row in rows if row["temperature_c"] is not None]
     if not reported:
-        yield Finding(f"{port} temperature", f"below {warn:g} degrees C", "not reported", "unknown", port)
+        yield Finding(at_port(port, "temperature"), f"below {warn:g} degrees C", "not reported", "unknown")
     elif max(reported) >= warn:
         severity = None if max(reported) >= most else "warn"
-        yield Finding(f"{port} temperature", f"below {warn:g} degrees C ({most:g}: fail)", f"{max(reported):g} degrees C", severity, port)
+        yield Finding(at_port(port, "temperature"), f"below {warn:g} degrees C ({most:g}: fail)", f"{max(reported):g} degrees C", severity)
 
 
 def _sent(port: str, row: Row, floor: float) -> t.Iterator[Finding]:
     """What a lane sends; a lane that neither sends nor receives is that of optic_rx_power, or of no link."""
-    where, sent, received = port if row["lane"] is None else f"{port} lane {row['lane']}", row["tx_power_dbm"], row["rx_power_dbm"]
+    where, sent, received = _lane(port, row, "sent power"), row["tx_power_dbm"], row["rx_power_dbm"]
     if sent is None:
-        yield Finding(f"{where} sent power", f"at least {floor:g} dBm", "not reported", "unknown", port)
+        yield Finding(where, f"at least {floor:g} dBm", "not reported", "unknown")
     elif sent < floor and not (sent <= NO_LIGHT_DBM and (received is None or received <= NO_LIGHT_DBM)):
         words = f"{sent:g} dBm" + ("" if received is None else f", while it receives {received:g} dBm")
-        yield Finding(f"{where} sent power", f"at least {floor:g} dBm", words, None if sent <= NO_LIGHT_DBM else "warn", port, cause=LASER, fix=LASER_FIX)
+        yield Finding(where, f"at least {floor:g} dBm", words, None if sent <= NO_LIGHT_DBM else "warn", cause=LASER, fix=LASER_FIX)

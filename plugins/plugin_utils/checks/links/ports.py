@@ -12,6 +12,7 @@ from ...pod.names import Ports, Rows, by_port, mac_of, node_name, port_name, rat
 from ...pod.types import NearCable
 from .. import CannotTell, Finding, check
 from .._planned import cables_of
+from ..place import at_port
 
 MAC_DIGITS = 12
 # The rate that an optic or cable is named after: 400GBASE-DR4, 200G-CR4.
@@ -56,7 +57,7 @@ def ports_present(interface_status: Rows, pod_cables: list[NearCable]) -> t.Iter
     present = by_port(interface_status)
     for cable in cables_of(pod_cables):
         if cable["port"] not in present:
-            yield Finding(cable["port"], f"a port (to {cable['peer']} {cable['peer_port']})", "no such port")
+            yield Finding(at_port(cable["port"]), f"a port (to {cable['peer']} {cable['peer_port']})", "no such port")
 
 
 @check(
@@ -74,11 +75,11 @@ def port_speed(
         row, speed = present.get(cable["port"]), rated(cable, pod_link_gbit_s)
         wanted = f"connected at {speed:g} Gb/s"
         if row is None:
-            yield Finding(cable["port"], wanted, "no such port")
+            yield Finding(at_port(cable["port"]), wanted, "no such port")
         elif row["state"] != "connected":
             yield _not_connected(cable, wanted, row)
         elif row["speed_gbit_s"] is None:
-            yield Finding(cable["port"], wanted, "connected, speed not reported", "unknown")
+            yield Finding(at_port(cable["port"]), wanted, "connected, speed not reported", "unknown")
         elif row["speed_gbit_s"] != speed:
             reason = f" ({row['reason']})" if row["reason"] else ""
             # Both ends of an InfiniBand link always agree: lanes that are lost and an older cable lower the rate of both.
@@ -91,23 +92,23 @@ def _not_connected(cable: NearCable, wanted: str, row: dict[str, t.Any]) -> Find
     reason = f" ({row['reason']})" if row.get("reason") else ""
     cause, fix = NOT_CONNECTED.get(row["state"], (None, None))
     words = {"port": cable["port"], "far": f"{cable['peer']} {cable['peer_port']}", "reason": reason}
-    return Finding(cable["port"], wanted, row["state"] + reason, cause=cause and cause.format(**words), fix=fix and fix.format(**words))
+    return Finding(at_port(cable["port"]), wanted, row["state"] + reason, cause=cause and cause.format(**words), fix=fix and fix.format(**words))
 
 
 def _slower(cable: NearCable, rated_gbit_s: float, row: dict[str, t.Any], far: dict[str, t.Any] | None, reason: str) -> Finding:
     """A port at another speed than its cable's: where both ends agree on it, it is a setting or the module, and no fault of the cable."""
     port, wanted, got = cable["port"], f"connected at {rated_gbit_s:g} Gb/s", f"connected at {row['speed_gbit_s']:g} Gb/s{reason}"
     if far is None or far["state"] != "connected" or far["speed_gbit_s"] is None:
-        return Finding(port, wanted, got)
+        return Finding(at_port(port), wanted, got)
     if far["speed_gbit_s"] != row["speed_gbit_s"]:
         cause = TWO_RATES.format(far=f"{cable['peer']} {cable['peer_port']}", far_gbit_s=far["speed_gbit_s"])
-        return Finding(port, wanted, got, cause=cause, fix=TWO_RATES_FIX)
+        return Finding(at_port(port), wanted, got, cause=cause, fix=TWO_RATES_FIX)
     got += f", and so does {cable['peer']} {cable['peer_port']}"
     media = [str(end["media"]) for end in (row, far) if end["media"] and MODULE_RATE.search(str(end["media"]))]
     if any(float(MODULE_RATE.findall(one)[0]) < rated_gbit_s for one in media):
-        return Finding(port, wanted, got, cause=SMALL_MODULE.format(media=", ".join(media)), fix=SMALL_MODULE_FIX)
+        return Finding(at_port(port), wanted, got, cause=SMALL_MODULE.format(media=", ".join(media)), fix=SMALL_MODULE_FIX)
     module = f", and the module is made for more ({media[0]})" if media else ""
-    return Finding(port, wanted, got, cause=SETTING.format(module=module), fix=SETTING_FIX)
+    return Finding(at_port(port), wanted, got, cause=SETTING.format(module=module), fix=SETTING_FIX)
 
 
 @check(
@@ -148,10 +149,10 @@ def cabling_as_planned(
         # Tables keep an address for minutes after its cable was moved: they prove nothing where they disagree, and LLDP is newer.
         astray = fits and any(_elsewhere(one, place_of, cable) for one in by_lldp.get(port_name(cable["port"]), heard))
         if not heard and port_name(cable["port"]) in up:
-            yield Finding(cable["port"], _end(end), "not reported", "unknown")
+            yield Finding(at_port(cable["port"]), _end(end), "not reported", "unknown")
         elif astray or (heard and not fits and not _confirmed(cable, pod_node, heard, lldp_neighbors_of_peers)):
             words = " and ".join(dict.fromkeys(_end(one) + _elsewhere(one, place_of, cable) for one in heard))
-            yield Finding(cable["port"], _end(end), words, "unknown" if astray else None, judged=True)
+            yield Finding(at_port(cable["port"]), _end(end), words, "unknown" if astray else None, judged=True)
 
 
 def _on_ports(arp: Rows) -> Rows:

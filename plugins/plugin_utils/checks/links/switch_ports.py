@@ -13,6 +13,7 @@ from ...text.counting import counted
 from .. import Finding, NotApplicable, check
 from .._counters import RESET_CAUSE, RESET_FIX
 from .._planned import cables_of
+from ..place import at_port
 from .errors import of_one_node
 
 Row = dict[str, t.Any]
@@ -41,14 +42,14 @@ def _reported(row: Row | None) -> bool:
 def _of_port(cable: NearCable, row: Row | None, before: Row | None) -> t.Iterator[Finding]:
     port, end = cable["port"], f"{cable['peer']} {cable['peer_port']}"
     if row is None or before is None or not (_reported(row) and _reported(before)):
-        yield Finding(port, EXPECTED, "not reported for this port", "unknown")
+        yield Finding(at_port(port), EXPECTED, "not reported for this port", "unknown")
     elif row["changes"] is not None and before["changes"] is not None:
         grown = row["changes"] - before["changes"]
         if grown < 0:
-            yield Finding(port, EXPECTED, "counters were reset (changes)", "unknown", cause=RESET_CAUSE, fix=RESET_FIX)
+            yield Finding(at_port(port), EXPECTED, "counters were reset (changes)", "unknown", cause=RESET_CAUSE, fix=RESET_FIX)
         elif grown:
-            yield Finding(port, EXPECTED, f"{counted(grown, 'change')} of the link to {end}")
+            yield Finding(at_port(port), EXPECTED, f"{counted(grown, 'change')} of the link to {end}")
     elif row["since_seconds"] is None or before["since_seconds"] is None:
-        yield Finding(port, EXPECTED, "reported in one of two readings only", "unknown")
+        yield Finding(at_port(port), EXPECTED, "reported in one of two readings only", "unknown")
     elif row["since_seconds"] < before["since_seconds"]:
-        yield Finding(port, EXPECTED, f"the link to {end} changed {row['since_seconds']:g} s before the second reading")
+        yield Finding(at_port(port), EXPECTED, f"the link to {end} changed {row['since_seconds']:g} s before the second reading")

@@ -10,6 +10,7 @@ from collections import Counter
 
 from ...pod.names import Rows
 from .. import CannotTell, Finding, NotApplicable, check
+from ..place import Place
 
 Peers = dict[str, Rows]
 GOOD = {"ok", "good", "normal"}
@@ -35,9 +36,9 @@ def nos_uniform(nos_version: Rows, nos_version_of_peers: Peers, pod_node: str, p
     usual, count = Counter(versions.values()).most_common(1)[0]
     if 2 * count <= len(versions):
         others = ", ".join(f"{version} ({node})" for node, version in sorted(versions.items()) if version != versions[pod_node])
-        yield Finding("release", f"one release on all {len(versions)} {pod_role} switches", f"{versions[pod_node]}, beside {others}")
+        yield Finding(Place("release"), f"one release on all {len(versions)} {pod_role} switches", f"{versions[pod_node]}, beside {others}")
     elif versions[pod_node] != usual:
-        yield Finding("release", f"{usual}, as {count} of {len(versions)} {pod_role} switches", versions[pod_node])
+        yield Finding(Place("release"), f"{usual}, as {count} of {len(versions)} {pod_role} switches", versions[pod_node])
 
 
 def _version(rows: Rows) -> str:
@@ -60,14 +61,14 @@ def switch_environment(
     for kind, rows in (("power supply", power_supplies), ("fan", fans)):
         for row in rows or ():
             if row["present"] and row["state"].strip().lower() not in GOOD:
-                yield Finding(f"{kind} {row['name']}", "ok", row["state"], "warn")
+                yield Finding(Place(f"{kind} {row['name']}"), "ok", row["state"], "warn")
     measured = [row for row in temperatures or () if row["celsius"] is not None]
     if temperatures and not measured:
-        yield Finding("temperatures", "of every sensor", "not reported by any", "unknown")
+        yield Finding(Place("temperatures"), "of every sensor", "not reported by any", "unknown")
     for row in measured:
         severity, limit = (None, row["critical_c"]) if _reaches(row, "critical_c") else ("warn", row["warning_c"]) if _reaches(row, "warning_c") else ("", 0.0)
         if severity != "":
-            yield Finding(f"temperature {row['name']}", f"below {limit:g} degrees C", f"{row['celsius']:g}", severity, cause=HOT, fix=HOT_FIX)
+            yield Finding(Place(f"temperature {row['name']}"), f"below {limit:g} degrees C", f"{row['celsius']:g}", severity, cause=HOT, fix=HOT_FIX)
 
 
 def _reaches(row: dict[str, t.Any], limit: str) -> bool:

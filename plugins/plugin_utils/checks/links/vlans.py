@@ -12,6 +12,7 @@ from ...pod.names import Rows, by_port
 from ...pod.types import NearCable
 from .. import Finding, NotApplicable, check
 from .._planned import cables_of
+from ..place import at_port
 
 # Of how many ports one VLAN is the usual one, and for what share of them.
 LEAST_PORTS, MOST_PORTS_SHARE = 3, 2 / 3
@@ -54,9 +55,9 @@ def _of_rail(usual: str, ports: Vlans) -> t.Iterator[Finding]:
     for cable, vlan in ports:
         expected = f"{_words(usual)}, as most ports to {cable['peer_port']} of hosts"
         if vlan is None:
-            yield Finding(cable["port"], expected, f"not reported for the port to {cable['peer']}", "unknown")
+            yield Finding(at_port(cable["port"]), expected, f"not reported for the port to {cable['peer']}", "unknown")
         elif vlan != usual:
-            yield Finding(cable["port"], expected, f"{_words(vlan)} (to {cable['peer']} {cable['peer_port']})")
+            yield Finding(at_port(cable["port"]), expected, f"{_words(vlan)} (to {cable['peer']} {cable['peer_port']})")
 
 
 def _words(vlan: str) -> str:

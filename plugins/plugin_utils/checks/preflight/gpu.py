@@ -13,6 +13,7 @@ from ...pod.types import Rail
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, grouped, not_reported_of, odd_ones, planned_rails, rail_pci
 from .._xids import judged_xid, latest_recoveries
+from ..place import Place, at_device, at_gpu
 
 DISTANCES = ("PIX", "PXB", "PHB", "NODE", "SYS")
 FORCED = {
@@ -46,7 +47,7 @@ ENCODED = 0.98
 def gpus_present(gpus: Rows, pod_gpus_per_host: int) -> t.Iterator[Finding]:
     """The host has the planned number of GPUs."""
     if len(gpus) != pod_gpus_per_host:
-        yield Finding("GPUs", str(pod_gpus_per_host), str(len(gpus)))
+        yield Finding(Place("GPUs"), str(pod_gpus_per_host), str(len(gpus)))
 
 
 @check(
@@ -71,7 +72,7 @@ def gpu_errors(
 
 
 def _memory(gpu: dict[str, t.Any]) -> t.Iterator[Finding]:
-    where, errors = f"GPU {gpu['gpu']}", gpu["ecc_uncorrected_volatile"]
+    where, errors = at_gpu(gpu["gpu"]), gpu["ecc_uncorrected_volatile"]
     if errors is None:
         yield Finding(where, "no uncorrected ECC error", "not reported: ECC is off or missing", "unknown")
     elif errors:
@@ -89,32 +90,32 @@ def _memory(gpu: dict[str, t.Any]) -> t.Iterator[Finding]:
 
 def _xids(gpus: Rows, log: Rows | None) -> t.Iterator[Finding]:
     if log is None:
-        yield Finding("kernel log", "no Xid since the boot", "not reported", "unknown")
+        yield Finding(Place("kernel log"), "no Xid since the boot", "not reported", "unknown")
         return
     if not any(row["event"] == "boot" for row in log):
-        yield Finding("kernel log", "all lines since the boot", "its first lines were overwritten", "warn")
+        yield Finding(Place("kernel log"), "all lines since the boot", "its first lines were overwritten", "warn")
     number_of = {gpu["pci"].rpartition(".")[0]: gpu["gpu"] for gpu in gpus if gpu["pci"]}
     # A driver that is loaded again has reset its GPUs.
     loaded = max((place for place, row in enumerate(log) if row["event"] == "driver_loaded"), default=0)
     xids = [row for row in latest_recoveries(log[loaded:]) if row["event"] == "xid"]
     for (device, code, recovery), times in Counter((row["device"], row["code"], row["recovery"]) for row in xids).items():
         address = str(device).lower().partition(".")[0]
-        where = f"GPU {number_of[address]}" if address in number_of else f"GPU {device}"
+        where = at_gpu(number_of[address]) if address in number_of else Place(f"GPU {device}", pci=str(device))
         xid, again = judged_xid(code, recovery), f", {times} times" if times > 1 else ""
         yield Finding(where, "no Xid since the driver was loaded", xid.words + again, xid.severity, cause=xid.cause, fix=xid.fix)
 
 
 def _nvlinks(rows: Rows | None, wanted: int, gpus: int) -> t.Iterator[Finding]:
     if rows is None:
-        yield Finding("NVLinks", f"{wanted} active of each GPU", "not reported", "unknown")
+        yield Finding(Place("NVLinks"), f"{wanted} active of each GPU", "not reported", "unknown")
         return
     reported = grouped(rows, "gpu")
     for gpu in range(gpus):
         active = sum(row["state"] == "active" for row in reported.get(gpu, []))
         if any(row["state"] == "unsupported" for row in reported.get(gpu, [])):
-            yield Finding(f"GPU {gpu}", f"{wanted} active NVLinks", "not reported of a GPU in multi-instance mode (MIG)", "unknown")
+            yield Finding(at_gpu(gpu), f"{wanted} active NVLinks", "not reported of a GPU in multi-instance mode (MIG)", "unknown")
         elif active != wanted:
-            yield Finding(f"GPU {gpu}", f"{wanted} active NVLinks", str(active))
+            yield Finding(at_gpu(gpu), f"{wanted} active NVLinks", str(active))
 
 
 def _interconnect(rows: Rows | None, wanted: str, gpus: int) -> t.Iterator[Finding]:
@@ -125,7 +126,7 @@ def _interconnect(rows: Rows | None, wanted: str, gpus: int) -> t.Iterator[Findi
             ways = [reported.get((f"GPU{one}", f"GPU{other}")) for one, other in ((first, second), (second, first))]
             found = next((way for way in ways if way not in (wanted, None)), None if None in ways else wanted)
             if found != wanted:
-                yield Finding(f"GPU{first} to GPU{second}", wanted, found or "not reported", None if found else "unknown")
+                yield Finding(Place(f"GPU{first} to GPU{second}"), wanted, found or "not reported", None if found else "unknown")
 
 
 @check(
@@ -149,7 +150,7 @@ def fabric_state(gpus: Rows, pod_nvswitch: bool, pod_gpu_vendor: str, pod_nvlink
             continue
         unreported = gpu["fabric_state"] is None or (gpu["fabric_status"] is None and state[0].lower() == "completed")
         if tuple(word.lower() for word in state) != ("completed", "success"):
-            yield Finding(f"GPU {gpu['gpu']}", "fabric Completed, Success", ", ".join(state), "unknown" if unreported else None)
+            yield Finding(at_gpu(gpu["gpu"]), "fabric Completed, Success", ", ".join(state), "unknown" if unreported else None)
 
 
 @check(
@@ -163,7 +164,7 @@ def gpu_throttled(gpus: Rows, pod_gpu_vendor: str) -> t.Iterator[Finding]:
     if not gpus:
         raise CannotTell("GPUs: not reported")
     for gpu in gpus:
-        where, slow = f"GPU {gpu['gpu']}", [gpu["thermal_slowdown"], gpu["hardware_slowdown"]]
+        where, slow = at_gpu(gpu["gpu"]), [gpu["thermal_slowdown"], gpu["hardware_slowdown"]]
         if any(slow):
             yield Finding(where, "no slowdown", "thermal slowdown" if slow[0] else "hardware slowdown")
         elif None in slow:
@@ -185,7 +186,7 @@ def nic_gpu_affinity(
     of_gpu = {gpu["gpu"]: node_of.get(gpu["pci"]) for gpu in gpus or ()}
     of_gpu |= {row["gpu"]: row["numa_node"] for row in gpu_affinity or () if row["numa_node"] is not None}
     for rail in planned_rails(pod_rails):
-        where = f"{rail['device']} and GPU {rail['gpu']}"
+        where = at_device(rail["device"], f"and GPU {rail['gpu']}", gpu=int(rail["gpu"]))
         connection = pairs.get((f"GPU{rail['gpu']}", rail["device"]))
         # rocm-smi shows no NICs: there the NUMA node is all that is known.
         if pod_gpu_vendor == "nvidia" and connection not in allowed:
@@ -196,7 +197,7 @@ def nic_gpu_affinity(
             yield from _same_node(where, of_gpu.get(int(rail["gpu"])), node_of.get(rail_pci(rail, ip_link) or ""))
 
 
-def _same_node(where: str, gpu: int | None, nic: int | None) -> t.Iterator[Finding]:
+def _same_node(where: Place, gpu: int | None, nic: int | None) -> t.Iterator[Finding]:
     if gpu in (None, -1) or nic in (None, -1):
         yield Finding(where, "one NUMA node", f"not reported for the {'GPU' if gpu in (None, -1) else 'NIC'}", "unknown")
     elif gpu != nic:
@@ -214,8 +215,8 @@ def pcie_link(
     reported = {row["pci"]: row for row in pci_devices}
     if not gpus:
         raise CannotTell("GPUs: not reported")
-    wanted = [(f"GPU {gpu['gpu']}", gpu["pci"], False) for gpu in gpus]
-    wanted += [(rail["device"], rail_pci(rail, ip_link), True) for rail in planned_rails(pod_rails)]
+    wanted = [(at_gpu(gpu["gpu"]), gpu["pci"], False) for gpu in gpus]
+    wanted += [(at_device(rail["device"]), rail_pci(rail, ip_link), True) for rail in planned_rails(pod_rails)]
     best = max((reported[pci]["link_speed_gt_s"] or 0.0 for _where, pci, is_nic in wanted if is_nic and pci in reported), default=0.0)
     for where, pci, is_nic in wanted:
         row = reported.get(pci)
@@ -230,7 +231,7 @@ def pcie_link(
             yield _slower(where, row, best, pod_link_gbit_s)
 
 
-def _slower(where: str, row: dict[str, t.Any], best: float, link_gbit_s: float) -> Finding:
+def _slower(where: Place, row: dict[str, t.Any], best: float, link_gbit_s: float) -> Finding:
     """A NIC below its own speed: where none of the host is faster and the port is carried, the board's slots may have no more."""
     speed, most = row["link_speed_gt_s"], row["max_link_speed_gt_s"]
     if speed < best or speed * row["link_width"] * ENCODED < link_gbit_s:
@@ -249,12 +250,12 @@ def nccl_environment(nccl_environment: Rows, pod_nccl_environment: dict[str, t.A
         name = row["name"]
         listed = name in pod_nccl_environment
         if listed and str(pod_nccl_environment[name]) != str(row["value"]):
-            yield Finding(f"{row['file']} {name}", str(pod_nccl_environment[name]), str(row["value"]))
+            yield Finding(Place(f"{row['file']} {name}"), str(pod_nccl_environment[name]), str(row["value"]))
         elif not listed and name in FORCED and name != "NCCL_IB_TC":
-            yield Finding(f"{row['file']} {name}", "not forced", f"{row['value']} ({FORCED[name]})")
+            yield Finding(Place(f"{row['file']} {name}"), "not forced", f"{row['value']} ({FORCED[name]})")
     for name, value in pod_nccl_environment.items():
         if name not in reported:
-            yield Finding(name, str(value), "not set")
+            yield Finding(Place(name), str(value), "not set")
 
 
 @check(
@@ -271,6 +272,6 @@ def gpu_clocks_uniform(gpus: dict[str, Rows], pod_gpu_vendor: str) -> t.Iterator
         raise CannotTell("GPUs: not reported")
     for (host, gpu), clock in clocks.items():
         if clock is None:
-            yield Finding(f"GPU {gpu}", "a highest clock", "not reported", "unknown", host=host)
+            yield Finding(at_gpu(gpu), "a highest clock", "not reported", "unknown", host=host)
     for (host, gpu), clock, usual in odd_ones({key: clock for key, clock in clocks.items() if clock is not None}):
-        yield Finding(f"GPU {gpu}", f"up to {usual} MHz, as its group", f"{clock} MHz", host=host)
+        yield Finding(at_gpu(gpu), f"up to {usual} MHz, as its group", f"{clock} MHz", host=host)

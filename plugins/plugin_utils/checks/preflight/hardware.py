@@ -11,6 +11,7 @@ from ...pod.types import Rail
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, odd_ones, planned_rails, several
 from .._kernel_events import EVENTS, Devices, judged_events
+from ..place import Place, at_gpu, at_port
 
 # Judged by dcqcn_running.
 OF_DCQCN_RUNNING = ("enable", "cnp_dscp")
@@ -53,7 +54,7 @@ def gpu_whole(gpus: Rows) -> t.Iterator[Finding]:
     for gpu in gpus:
         if gpu["mig_mode"] != "Disabled":
             severity = "unknown" if gpu["mig_mode"] is None else None
-            yield Finding(f"GPU {gpu['gpu']}", "MIG mode Disabled", gpu["mig_mode"] or "not reported", severity)
+            yield Finding(at_gpu(gpu["gpu"]), "MIG mode Disabled", gpu["mig_mode"] or "not reported", severity)
 
 
 @check(
@@ -73,15 +74,15 @@ def fabric_health(gpus: Rows, pod_nvlink_domain: str) -> t.Iterator[Finding]:
         health = gpu["fabric_health"]
         silent = [title for column, title, _sound in FABRIC_LINES if gpu[column] is None and any(other[column] for other in gpus)]
         if silent and not lines:
-            yield Finding(f"GPU {gpu['gpu']}", f"{', '.join(silent)} of the fabric's health, as of other GPUs", "not reported", "unknown")
+            yield Finding(at_gpu(gpu["gpu"]), f"{', '.join(silent)} of the fabric's health, as of other GPUs", "not reported", "unknown")
         # Drivers that have no summary report the lines alone, which are enough where NVLink reaches over several hosts.
         if over_hosts and health is None and not lines and all(gpu[column] for column, _title, _sound in FABRIC_LINES[:2]):
             continue
         if health is None and not lines:
-            yield Finding(f"GPU {gpu['gpu']}", "fabric health Healthy", "not reported", "unknown")
+            yield Finding(at_gpu(gpu["gpu"]), "fabric health Healthy", "not reported", "unknown")
         elif lines or (health or "").lower() != HEALTHY:
             severity = "warn" if (health or "").lower() == LIMITED else None
-            yield Finding(f"GPU {gpu['gpu']}", "fabric health Healthy", ", ".join([*([health] if health else []), *lines]), severity)
+            yield Finding(at_gpu(gpu["gpu"]), "fabric health Healthy", ", ".join([*([health] if health else []), *lines]), severity)
 
 
 @check(
@@ -95,13 +96,13 @@ def amd_gpu_errors(pod_gpus_per_host: int, gpu_health: Rows | None = None) -> t.
     if gpu_health is None:
         raise NotApplicable("errors of AMD GPUs: not reported (amd-smi)")
     if len(gpu_health) != pod_gpus_per_host:
-        yield Finding("GPUs", f"error counters of {pod_gpus_per_host}", f"of {len(gpu_health)}", "unknown")
+        yield Finding(Place("GPUs"), f"error counters of {pod_gpus_per_host}", f"of {len(gpu_health)}", "unknown")
     for row in gpu_health:
         for name in ("uncorrected", "deferred"):
             if row[name] is None:
-                yield Finding(f"GPU {row['gpu']}", f"no {name} error", "not reported", "unknown")
+                yield Finding(at_gpu(row["gpu"]), f"no {name} error", "not reported", "unknown")
             elif row[name]:
-                yield Finding(f"GPU {row['gpu']}", f"no {name} error", str(row[name]))
+                yield Finding(at_gpu(row["gpu"]), f"no {name} error", str(row[name]))
 
 
 @check(
@@ -128,6 +129,6 @@ def dcqcn_uniform(dcqcn: dict[str, Rows], pod_rails: list[Rail]) -> t.Iterator[F
     for (role, setting), of_nic in sorted(values.items()):
         name = f"{role} {setting}"
         for (host, netdev), value, usual in odd_ones(of_nic):
-            yield Finding(f"{netdev} {name}", f"{usual}, as most of the group's {len(of_nic)} NICs", value, host=host)
+            yield Finding(at_port(netdev, f"{name}"), f"{usual}, as most of the group's {len(of_nic)} NICs", value, host=host)
         for host, netdev in sorted(everyone - of_nic.keys()):
-            yield Finding(f"{netdev} {name}", "a value, as of the group's other NICs", "not reported", "unknown", host=host)
+            yield Finding(at_port(netdev, f"{name}"), "a value, as of the group's other NICs", "not reported", "unknown", host=host)

@@ -11,6 +11,7 @@ from ...pod.addressing import is_link_local
 from ...pod.types import Rail
 from .. import Finding, check
 from .._grouping import Rows, planned_rails
+from ..place import Place, at_device, at_port
 
 Peers = dict[str, Rows]
 # (host, netdev or device) by the address that it has.
@@ -41,7 +42,7 @@ def identities_unique(
     owners, _silent = _owners(ip_address_of_peers, "address", "netdev")
     for address, netdev in own.items():
         if others := _others(owners, address, pod_node):
-            yield Finding(f"{netdev} address {address}", "on this rail only", f"also on {_named(others)}")
+            yield Finding(at_port(netdev, f"address {address}"), "on this rail only", f"also on {_named(others)}")
     yield from _of_hardware("MAC address", ip_link, ip_link_of_peers, "mac", "netdev", netdevs, pod_node, TWICE_MAC)
     yield from _of_hardware("port GUID", ibstat, ibstat_of_peers, "port_guid", "device", devices, pod_node, TWICE_GUID)
 
@@ -51,9 +52,10 @@ def _of_hardware(
 ) -> t.Iterator[Finding]:  # fmt: skip
     """The addresses that each rail's NIC has from its factory."""
     mine: dict[str, list[str]] = {}
+    at = at_device if name == "device" else at_port
     for row in rows:
         if row[name] in rails and row[column] is None:
-            yield Finding(f"{row[name]} {what}", "an address of its own", "not reported", "unknown")
+            yield Finding(at(row[name], what), "an address of its own", "not reported", "unknown")
         elif row[name] in rails and row[column] not in NO_ADDRESS:
             mine.setdefault(row[column], []).append(row[name])
     owners, silent = _owners(of_peers, column, name)
@@ -61,9 +63,9 @@ def _of_hardware(
         others = [*_others(owners, address, node), *((node, other) for other in names[1:])]
         if others:
             fix = f"Compare the {what} with what is printed on the NIC, and correct that of {names[0]} or of {_named(others)}."
-            yield Finding(f"{names[0]} {what} {address}", "on this rail only", f"also on {_named(others)}", cause=cause, fix=fix)
+            yield Finding(at(names[0], f"{what} {address}"), "on this rail only", f"also on {_named(others)}", cause=cause, fix=fix)
     if silent:
-        yield Finding(what, "of every host of the pod", f"not reported by {', '.join(silent)}", "unknown")
+        yield Finding(Place(what), "of every host of the pod", f"not reported by {', '.join(silent)}", "unknown")
 
 
 def _owners(of_peers: Peers, column: str, name: str) -> tuple[Owners, list[str]]:

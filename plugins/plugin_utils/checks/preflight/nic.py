@@ -14,6 +14,7 @@ from ...pod.types import Rail
 from ...readings.nic_drivers import form_of, generations_of
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, grouped, not_reported, odd_ones, planned_rails, several
+from ..place import Place, at_device, at_gpu, at_port
 
 try:
     import netaddr
@@ -52,11 +53,11 @@ def rails_present(ibstat: Rows, rdma_link: Rows, pod_rails: list[Rail]) -> t.Ite
     for rail in planned_rails(pod_rails):
         rows, link = ports.get(rail["device"]), links.get(rail["device"], [None])[0]
         if not rows or link is None:
-            yield Finding(rail["device"], "Active and LinkUp", "no such RDMA device" if not rows else "no RDMA link of that device")
+            yield Finding(at_device(rail["device"]), "Active and LinkUp", "no such RDMA device" if not rows else "no RDMA link of that device")
         elif (rows[0]["state"], rows[0]["physical_state"]) != ("Active", "LinkUp"):
-            yield Finding(rail["device"], "Active and LinkUp", f"{rows[0]['state']} and {rows[0]['physical_state']}")
+            yield Finding(at_device(rail["device"]), "Active and LinkUp", f"{rows[0]['state']} and {rows[0]['physical_state']}")
         elif rail.get("netdev") and link["netdev"] not in (None, rail["netdev"]):
-            yield Finding(rail["device"], f"netdev {rail['netdev']}", link["netdev"], cause=RENAMED_CAUSE, fix=RENAMED_FIX)
+            yield Finding(at_device(rail["device"]), f"netdev {rail['netdev']}", link["netdev"], cause=RENAMED_CAUSE, fix=RENAMED_FIX)
 
 
 @check(
@@ -70,20 +71,20 @@ def adapters_capable(devinfo: Rows, pod_rails: list[Rail], pod_fabric: str, gpus
     for rail in planned_rails(pod_rails):
         row = reported.get(rail["device"], [None])[0]
         if row is None:
-            yield Finding(rail["device"], "an RDMA adapter", "no such RDMA device")
+            yield Finding(at_device(rail["device"]), "an RDMA adapter", "no such RDMA device")
         elif "iwarp" in row["transport"].lower():
-            yield Finding(rail["device"], "RoCE v2 or InfiniBand", row["transport"])
+            yield Finding(at_device(rail["device"]), "RoCE v2 or InfiniBand", row["transport"])
         elif row["link_layer"] not in (None, wanted):
-            yield Finding(rail["device"], f"link layer {wanted}", row["link_layer"])
+            yield Finding(at_device(rail["device"]), f"link layer {wanted}", row["link_layer"])
         elif row["link_layer"] is None or row["vendor_id"] is None:
-            yield Finding(rail["device"], f"the vendor of an adapter on {wanted}", "not reported", "unknown")
+            yield Finding(at_device(rail["device"]), f"the vendor of an adapter on {wanted}", "not reported", "unknown")
         elif (known := generations_of(row["vendor_id"])) is not None and row["vendor_part_id"] is None:
-            yield Finding(rail["device"], f"{known['least']} on {wanted}", "not reported", "unknown")
+            yield Finding(at_device(rail["device"]), f"{known['least']} on {wanted}", "not reported", "unknown")
         elif known is not None and row["vendor_part_id"] in known["too_old"]:
-            yield Finding(rail["device"], known["least"], known["too_old"][row["vendor_part_id"]])
+            yield Finding(at_device(rail["device"]), known["least"], known["too_old"][row["vendor_part_id"]])
     for gpu in gpus or ():
         if OLD_GPU.search(gpu["name"]):
-            yield Finding(f"GPU {gpu['gpu']}", "Volta or later", gpu["name"])
+            yield Finding(at_gpu(gpu["gpu"]), "Volta or later", gpu["name"])
 
 
 @check(
@@ -105,7 +106,7 @@ def nic_settings(
             yield from _priority_masks(reported, rail["device"], pod_roce_priority)
         for name, wanted in pod_nic_settings.items():
             row = reported.get((rail["device"], name))
-            where = f"{rail['device']} {name}"
+            where = at_device(rail["device"], f"{name}")
             if row is None or row["current"] is None:
                 yield Finding(where, str(wanted), "not reported by mlxconfig", "unknown")
             elif str(wanted) not in (row["current"], str(row["current_number"])):
@@ -118,7 +119,7 @@ def _priority_masks(reported: dict[tuple[str, str], dict[str, t.Any]], device: s
         if row is None and name.endswith("P2"):
             # Single-port cards have no second port's mask.
             continue
-        where = f"{device} {name}"
+        where = at_device(device, f"{name}")
         if row is None or row["current_number"] is None:
             yield Finding(where, f"bit {priority} set", "not reported by mlxconfig", "unknown")
         elif not row["current_number"] >> priority & 1:
@@ -143,7 +144,7 @@ def nic_driver_uniform(nic_driver: dict[str, Rows], pod_rails: list[Rail]) -> t.
     for (host, value, usual), its in odd.items():
         # What is of a whole host is one finding.
         whole = len(its) == sum(of == host for of, _netdev in values) > 1
-        for where in [f"all {len(its)} rails"] if whole else its:
+        for where in [Place(f"all {len(its)} rails")] if whole else map(at_device, its):
             yield Finding(where, f"driver {usual}, as its group", value, host=host)
 
 
@@ -161,13 +162,13 @@ def nic_reset_pending(mlxconfig: Rows, pod_rails: list[Rail]) -> t.Iterator[Find
         rows = reported.get(rail["device"], [])
         compared = any(row["current"] is not None and row["next_boot"] is not None for row in rows)
         if not compared:
-            yield Finding(rail["device"], "current and next boot settings", "not reported by mlxconfig", "unknown")
+            yield Finding(at_device(rail["device"]), "current and next boot settings", "not reported by mlxconfig", "unknown")
         for row in rows:
             if None not in (row["current"], row["next_boot"]) and row["current"] != row["next_boot"]:
-                yield Finding(f"{rail['device']} {row['name']}", f"{row['next_boot']} (next boot)", f"{row['current']} (a reset is pending)")
+                yield Finding(at_device(rail["device"], f"{row['name']}"), f"{row['next_boot']} (next boot)", f"{row['current']} (a reset is pending)")
             elif compared and (row["current"] is None) != (row["next_boot"] is None):
                 which = "current" if row["current"] is None else "next boot"
-                yield Finding(f"{rail['device']} {row['name']}", "current and next boot value", f"{which} value not reported", "unknown")
+                yield Finding(at_device(rail["device"], f"{row['name']}"), "current and next boot value", f"{which} value not reported", "unknown")
 
 
 @check(
@@ -180,12 +181,12 @@ def mtu(ip_link: Rows, devinfo: Rows, pod_rails: list[Rail], pod_rdma_mtu: int, 
     for rail in planned_rails(pod_rails):
         device, link = devices.get(rail["device"]), links.get(rail.get("netdev"))
         if device is None or (link is None and pod_fabric == "roce"):
-            yield Finding(rail["device"], "an MTU", "not reported", "unknown")
+            yield Finding(at_device(rail["device"]), "an MTU", "not reported", "unknown")
             continue
         if device["active_mtu"] != pod_rdma_mtu:
-            yield Finding(rail["device"], f"active RDMA MTU {pod_rdma_mtu}", str(device["active_mtu"]))
+            yield Finding(at_device(rail["device"]), f"active RDMA MTU {pod_rdma_mtu}", str(device["active_mtu"]))
         if pod_mtu is not None and link is not None and link["mtu"] != pod_mtu:
-            yield Finding(rail["netdev"], f"MTU {pod_mtu}", str(link["mtu"]), value=pod_mtu)
+            yield Finding(at_port(rail["netdev"]), f"MTU {pod_mtu}", str(link["mtu"]), value=pod_mtu)
 
 
 @check(
@@ -201,7 +202,7 @@ def mtu_uniform(ip_link: dict[str, Rows], pod_rails: list[Rail]) -> t.Iterator[F
     values = {(host, row["netdev"]): row["mtu"] for host, rows in ip_link.items() for row in rows if row["netdev"] in netdevs}
     yield from not_reported(ip_link, values, netdevs, "an MTU as its group")
     for (host, netdev), value, usual in odd_ones(values):
-        yield Finding(netdev, f"MTU {usual}, as its group", str(value), host=host, value=usual)
+        yield Finding(at_port(netdev), f"MTU {usual}, as its group", str(value), host=host, value=usual)
 
 
 def _of_family(rows: Rows, rail: Rail, family: str) -> Rows:
@@ -224,11 +225,11 @@ def gid_index(gids: Rows, pod_rails: list[Rail], pod_gid_index: int | None, pod_
     for rail in planned_rails(pod_rails):
         rows = _of_family(reported.get(rail["device"], []), rail, pod_address_family)
         if len(rows) != 1:
-            yield Finding(rail["device"], f"one {IN_WORDS[pod_address_family]} RoCE v2 GID", str(len(rows)))
+            yield Finding(at_device(rail["device"]), f"one {IN_WORDS[pod_address_family]} RoCE v2 GID", str(len(rows)))
         elif pod_gid_index is not None and rows[0]["index"] != pod_gid_index:
             there = next((row["gid"] for row in reported[rail["device"]] if row["index"] == pod_gid_index), None)
             got = f"{rows[0]['index']}: the index moved from {pod_gid_index} to {rows[0]['index']}" + (f", and {pod_gid_index} is {there}" if there else "")
-            yield Finding(rail["device"], f"GID index {pod_gid_index}", got, cause=SHIFTED, fix=SHIFTED_FIX)
+            yield Finding(at_device(rail["device"]), f"GID index {pod_gid_index}", got, cause=SHIFTED, fix=SHIFTED_FIX)
 
 
 @check(
@@ -249,9 +250,9 @@ def gid_index_uniform(gids: dict[str, Rows], pod_rails: list[Rail], pod_address_
         if device in rails
         for row in _of_family(its, rails[device], pod_address_family)
     }
-    yield from not_reported(gids, values, devices, "a GID index as its group")
+    yield from not_reported(gids, values, devices, "a GID index as its group", at_device)
     for (host, device), value, usual in odd_ones(values):
-        yield Finding(device, f"GID index {usual}, as its group", str(value), host=host)
+        yield Finding(at_device(device), f"GID index {usual}, as its group", str(value), host=host)
 
 
 @check(
@@ -277,7 +278,7 @@ def address_plan(ip_address: Rows, pod_rails: list[Rail], pod_address_family: st
         if not exact:
             own = (NO_LEASE_CAUSE, NO_LEASE_FIX) if have and all(one.ip in SELF_ASSIGNED for one in have) else (None, None)
             got = ", ".join(map(str, have)) or f"no {IN_WORDS[pod_address_family]} address"
-            yield Finding(rail["netdev"], str(rail["address"]), got, cause=own[0], fix=own[1])
+            yield Finding(at_port(rail["netdev"]), str(rail["address"]), got, cause=own[0], fix=own[1])
     places = {(row["address"], row["netdev"]) for row in routed}
     for address, number in Counter(address for address, _netdev in sorted(places)).items():
-        yield from [Finding(address, "on one netdev", "on several")] * (number > 1)
+        yield from [Finding(Place(address), "on one netdev", "on several")] * (number > 1)

@@ -11,6 +11,7 @@ from collections import Counter
 
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, odd_ones
+from ..place import Place, at_gpu
 
 Peers = dict[str, Rows]
 # GPUs of which NVLink may reach beyond the host; a GB200 NVL4 has the same name and does not.
@@ -38,13 +39,13 @@ def nvlink_clique(gpus: Peers, pod_nvlink_domain: str) -> t.Iterator[Finding]:
     placed: dict[tuple[str, int], str] = {}
     for host, rows in gpus.items():
         if not rows:
-            yield Finding("GPUs", "a clique of each", "no GPU is reported", "unknown", host=host)
+            yield Finding(Place("GPUs"), "a clique of each", "no GPU is reported", "unknown", host=host)
         for gpu in rows:
             clique, cluster = gpu["fabric_clique"], gpu["fabric_uuid"]
             if clique is None or cluster is None:
-                yield Finding(f"GPU {gpu['gpu']}", "CliqueId and ClusterUUID", "not reported", "unknown", host=host)
+                yield Finding(at_gpu(gpu["gpu"]), "CliqueId and ClusterUUID", "not reported", "unknown", host=host)
             elif cluster == NO_CLUSTER:
-                yield Finding(f"GPU {gpu['gpu']}", "a ClusterUUID", "all zero: the GPU is in no cluster of several hosts", host=host)
+                yield Finding(at_gpu(gpu["gpu"]), "a ClusterUUID", "all zero: the GPU is in no cluster of several hosts", host=host)
             else:
                 placed[host, gpu["gpu"]] = f"clique {clique} of {cluster.lower()}"
     yield from _other_cliques(placed)
@@ -54,13 +55,13 @@ def _other_cliques(placed: dict[tuple[str, int], str]) -> t.Iterator[Finding]:
     counts = Counter(placed.values()).most_common()
     if len(counts) > 1 and counts[0][1] == counts[1][1]:
         hosts = {clique: sorted({host for (host, _gpu), own in placed.items() if own == clique}) for clique, _count in counts}
-        yield Finding("GPUs of the group", "one clique", "; ".join(f"{clique}: {', '.join(names)}" for clique, names in sorted(hosts.items())))
+        yield Finding(Place("GPUs of the group"), "one clique", "; ".join(f"{clique}: {', '.join(names)}" for clique, names in sorted(hosts.items())))
         return
     odd: dict[tuple[str, str, str], list[int]] = {}
     for (host, gpu), own, usual in odd_ones(placed):
         odd.setdefault((host, own, usual), []).append(gpu)
     for (host, own, usual), numbers in odd.items():
-        yield Finding(f"GPU {', '.join(map(str, numbers))}", f"{usual}, as most of the group's GPUs", own, host=host)
+        yield Finding(Place(f"GPU {', '.join(map(str, numbers))}"), f"{usual}, as most of the group's GPUs", own, host=host)
 
 
 @check(
@@ -98,7 +99,7 @@ def _owners(ip_address: Peers) -> dict[str, str]:
 def _not_ready(views: Peers, owners: dict[str, str]) -> t.Iterator[Finding]:
     reported: dict[tuple[str, str], int] = Counter((row["address"], row["state"]) for rows in views.values() for row in rows if row["state"] != "READY")
     for (address, state), count in sorted(reported.items()):
-        yield Finding(f"IMEX node {address}", "READY", f"{state}, as {count} of {len(views)} trays report", host=owners.get(address))
+        yield Finding(Place(f"IMEX node {address}", peers=(address,)), "READY", f"{state}, as {count} of {len(views)} trays report", host=owners.get(address))
 
 
 def _of_other_lists(views: Peers, ip_address: Peers) -> t.Iterator[Finding]:
@@ -107,17 +108,21 @@ def _of_other_lists(views: Peers, ip_address: Peers) -> t.Iterator[Finding]:
     for host, own in lists.items():
         addresses = {str(row["address"]) for row in ip_address.get(host, ())}
         if not addresses:
-            yield Finding("nodes of the IMEX domain", "an address of this host among them", "the host's addresses are not reported", "unknown", host=host)
+            yield Finding(
+                Place("nodes of the IMEX domain"), "an address of this host among them", "the host's addresses are not reported", "unknown", host=host
+            )
         elif not addresses.intersection(usual):
-            yield Finding("nodes of the IMEX domain", "an address of this host among them", f"none among {len(usual)} nodes", host=host)
+            yield Finding(Place("nodes of the IMEX domain"), "an address of this host among them", f"none among {len(usual)} nodes", host=host)
         elif own != usual:
-            yield Finding("nodes of the IMEX domain", f"the {len(usual)} nodes that most of the group's trays list", f"{len(own)} nodes, or others", host=host)
+            yield Finding(
+                Place("nodes of the IMEX domain"), f"the {len(usual)} nodes that most of the group's trays list", f"{len(own)} nodes, or others", host=host
+            )
 
 
 def _of_other_versions(views: Peers, owners: dict[str, str]) -> t.Iterator[Finding]:
     versions = {str(row["address"]): row["version"] for rows in views.values() for row in rows if row["version"] is not None}
     for address, own, usual in odd_ones(versions):
-        yield Finding(f"IMEX node {address}", f"version {usual}, as most of the domain's nodes", own, host=owners.get(address))
+        yield Finding(Place(f"IMEX node {address}", peers=(address,)), f"version {usual}, as most of the domain's nodes", own, host=owners.get(address))
 
 
 def _unconnected(views: Peers, links: Peers, owners: dict[str, str], ill: set[str]) -> t.Iterator[Finding]:
@@ -129,7 +134,7 @@ def _unconnected(views: Peers, links: Peers, owners: dict[str, str], ill: set[st
         silent = [node for node in address if any((node, peer) not in states and (peer, node) not in states for peer in address)]
         if silent:
             names = ", ".join(address[node] for node in silent)
-            yield Finding("connections of the IMEX domain", "one between every two nodes", f"not reported of all of {names}", "unknown", host=viewer)
+            yield Finding(Place("connections of the IMEX domain"), "one between every two nodes", f"not reported of all of {names}", "unknown", host=viewer)
         for (node, peer), state in states.items():
             ends = sorted((address.get(node, f"node {node}"), address.get(peer, f"node {peer}")))
             if state != "CONNECTED" and not ill.intersection(ends):
@@ -144,11 +149,11 @@ def _named(lost: dict[tuple[str, str], str], owners: dict[str, str]) -> t.Iterat
         own = {ends: state for ends, state in lost.items() if worst in ends}
         if count > 1:
             words = ", ".join(sorted(set(own.values())))
-            yield Finding(f"IMEX node {worst}", "CONNECTED with every node", f"{words} with {count} nodes", host=owners.get(worst))
+            yield Finding(Place(f"IMEX node {worst}", peers=(worst,)), "CONNECTED with every node", f"{words} with {count} nodes", host=owners.get(worst))
         else:
             for (one, other), state in own.items():
                 names = [owners.get(end, end) for end in (one, other)]
-                yield Finding(f"IMEX connection of {names[0]} and {names[1]}", "CONNECTED", state)
+                yield Finding(Place(f"IMEX connection of {names[0]} and {names[1]}", peers=(names[0], names[1])), "CONNECTED", state)
         lost = {ends: state for ends, state in lost.items() if ends not in own}
 
 
@@ -157,7 +162,7 @@ def _domains(views: Peers) -> t.Iterator[Finding]:
     wrong = {host: state for host, state in states.items() if state != "UP"}
     alike = set(wrong.values())
     if len(wrong) == len(states) and len(alike) == 1:
-        yield Finding("IMEX domain", "UP", f"{alike.pop()}, with every node READY", cause=ONE_WITHOUT)
+        yield Finding(Place("IMEX domain"), "UP", f"{alike.pop()}, with every node READY", cause=ONE_WITHOUT)
         return
     for host, state in wrong.items():
-        yield Finding("IMEX domain", "UP", f"{state}, with every node READY", host=host, cause=ONE_WITHOUT)
+        yield Finding(Place("IMEX domain"), "UP", f"{state}, with every node READY", host=host, cause=ONE_WITHOUT)

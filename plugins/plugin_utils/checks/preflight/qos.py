@@ -12,6 +12,7 @@ from ...readings.nic_drivers import form_of
 from .. import Finding, check
 from .._grouping import Rows, grouped, planned_rails
 from .._lossless import Lossless, named
+from ..place import Place, at_port
 
 GLOBAL_PAUSE = "Link-level pause (802.3x, global pause) is on: it stops every priority of the port at once, and PFC is not in effect beside it."
 PAUSE_OFF = "ethtool -A NETDEV autoneg off rx off tx off, now and at boot; switch it off (flowcontrol) at the leaf's port too."
@@ -33,16 +34,16 @@ def dcqcn_running(dcqcn: Rows, pod_rails: list[Rail], pod_roce_priority: int, po
         reaction = [row["value"] for row in rows if row["role"] == "rp" and row["priority"] == pod_roce_priority]
         notification = [row["value"] for row in rows if row["role"] == "np"]
         if not reaction or not notification:
-            yield Finding(rail["netdev"], "DCQCN switches", "not reported by this driver", "unknown")
+            yield Finding(at_port(rail["netdev"]), "DCQCN switches", "not reported by this driver", "unknown")
             continue
         if reaction != ["1"]:
-            yield Finding(f"{rail['netdev']} roce_rp", f"enabled on priority {pod_roce_priority}", "disabled")
+            yield Finding(at_port(rail["netdev"], "roce_rp"), f"enabled on priority {pod_roce_priority}", "disabled")
         if "1" not in notification:
-            yield Finding(f"{rail['netdev']} roce_np", "enabled", "disabled on every priority")
+            yield Finding(at_port(rail["netdev"], "roce_np"), "enabled", "disabled on every priority")
         # Where the driver reports it: roce_qos has judged the planned one's priority, and no other's.
         for row in reported[rail["netdev"]]:
             if row["setting"] == "cnp_dscp" and row["value"] != str(pod_cnp_dscp):
-                yield Finding(f"{rail['netdev']} cnp_dscp", str(pod_cnp_dscp), row["value"], "warn")
+                yield Finding(at_port(rail["netdev"], "cnp_dscp"), str(pod_cnp_dscp), row["value"], "warn")
 
 
 @check(
@@ -63,18 +64,18 @@ def roce_qos(
     trust = {**_trust_by_map(nic_driver or [], maps), **{row["netdev"]: row["trust"] for row in qos_trust or ()}}
     for netdev in (rail["netdev"] for rail in planned_rails(pod_rails)):
         if netdev not in trust or netdev not in pfc or netdev not in pause:
-            yield Finding(netdev, "trust, PFC and pause settings", "not reported", "unknown")
+            yield Finding(at_port(netdev), "trust, PFC and pause settings", "not reported", "unknown")
             continue
         if trust[netdev] != "dscp":
-            yield Finding(f"{netdev} trust", "dscp", trust[netdev])
+            yield Finding(at_port(netdev, "trust"), "dscp", trust[netdev])
         lossless = sorted(row["priority"] for row in pfc[netdev] if row["pfc"])
         if pod_roce_priority not in {row["priority"] for row in pfc[netdev]}:
-            yield Finding(f"{netdev} PFC", str(expected), "that priority is not reported", "unknown")
+            yield Finding(at_port(netdev, "PFC"), str(expected), "that priority is not reported", "unknown")
         elif not expected.fits(lossless):
-            yield Finding(f"{netdev} PFC", str(expected), f"on {named(lossless)}", cause=expected.cause, fix=expected.fix)
+            yield Finding(at_port(netdev, "PFC"), str(expected), f"on {named(lossless)}", cause=expected.cause, fix=expected.fix)
         if pause[netdev]["rx"] or pause[netdev]["tx"]:
             sides = " and ".join(side for side in ("rx", "tx") if pause[netdev][side])
-            yield Finding(f"{netdev} link pause", "off", f"on ({sides})", cause=GLOBAL_PAUSE, fix=PAUSE_OFF)
+            yield Finding(at_port(netdev, "link pause"), "off", f"on ({sides})", cause=GLOBAL_PAUSE, fix=PAUSE_OFF)
         if trust[netdev] == "dscp":
             yield from _mapped(netdev, maps.get(netdev, []), pod_roce_priority, pod_roce_dscp, pod_cnp_dscp, lossless)
 
@@ -88,14 +89,14 @@ def _trust_by_map(nic_driver: Rows, maps: dict[str, Rows]) -> dict[str, str]:
 def _mapped(netdev: str, rows: Rows, priority: int, roce: int, cnp: int, lossless: list[int]) -> t.Iterator[Finding]:
     of_dscp = {dscp: row["priority"] for row in rows for dscp in row["dscp"]}
     if roce not in of_dscp:
-        yield Finding(f"{netdev} DSCP {roce}", f"priority {priority}", "not in the map", "unknown")
+        yield Finding(at_port(netdev, f"DSCP {roce}"), f"priority {priority}", "not in the map", "unknown")
     elif of_dscp[roce] != priority:
-        yield Finding(f"{netdev} DSCP {roce}", f"priority {priority}", f"priority {of_dscp[roce]}")
+        yield Finding(at_port(netdev, f"DSCP {roce}"), f"priority {priority}", f"priority {of_dscp[roce]}")
     if cnp in of_dscp and of_dscp[cnp] in lossless:
-        yield Finding(f"{netdev} DSCP {cnp} (CNP)", "a priority without PFC", f"priority {of_dscp[cnp]}")
+        yield Finding(at_port(netdev, f"DSCP {cnp} (CNP)"), "a priority without PFC", f"priority {of_dscp[cnp]}")
     elif cnp not in of_dscp and {0, cnp >> 3} & {*lossless, priority}:
         # dcb reports explicit entries only; any other DSCP is on priority 0 or on that of its upper three bits.
-        yield Finding(f"{netdev} DSCP {cnp} (CNP)", "a priority without PFC", "not in the map", "unknown")
+        yield Finding(at_port(netdev, f"DSCP {cnp} (CNP)"), "a priority without PFC", "not in the map", "unknown")
 
 
 @check(
@@ -106,10 +107,10 @@ def _mapped(netdev: str, rows: Rows, priority: int, roce: int, cnp: int, lossles
 def traffic_class(nccl_environment: Rows, pod_traffic_class: int, pod_roce_dscp: int) -> t.Iterator[Finding]:
     """The traffic class of tests and jobs carries the RoCE DSCP."""
     if pod_traffic_class >> 2 != pod_roce_dscp:
-        yield Finding("pod_traffic_class", f"DSCP {pod_roce_dscp}", f"DSCP {pod_traffic_class >> 2} (class {pod_traffic_class})")
+        yield Finding(Place("pod_traffic_class"), f"DSCP {pod_roce_dscp}", f"DSCP {pod_traffic_class >> 2} (class {pod_traffic_class})")
     set_by = [row for row in nccl_environment if row["name"] == "NCCL_IB_TC"]
     for row in set_by:
         if row["value"] != str(pod_traffic_class):
-            yield Finding(f"{row['file']} NCCL_IB_TC", str(pod_traffic_class), str(row["value"]))
+            yield Finding(Place(f"{row['file']} NCCL_IB_TC"), str(pod_traffic_class), str(row["value"]))
     if pod_traffic_class and not set_by:
-        yield Finding("NCCL_IB_TC", str(pod_traffic_class), "set for no job: one that does not set it itself sends class 0", "warn")
+        yield Finding(Place("NCCL_IB_TC"), str(pod_traffic_class), "set for no job: one that does not set it itself sends class 0", "warn")

@@ -12,6 +12,7 @@ from ...pod.types import Rail
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, odd_ones, several
 from .._once import Peers, once_for_all_nodes
+from ..place import Place
 
 NOT_REPORTED = "not reported"
 
@@ -41,11 +42,11 @@ def software_pinned(gpu_driver: Rows, gpus: Rows, ibstat: Rows, software: Rows, 
     for item, wanted in pod_software.items():
         have = versions.get(item, [])
         if not have:
-            yield Finding(item, str(wanted), "not reported", "unknown")
+            yield Finding(Place(item), str(wanted), "not reported", "unknown")
         elif have != [str(wanted)]:
             unknown = set(have) == {str(wanted), NOT_REPORTED}
             odd = _nics_apart(str(wanted), ibstat, pod_rails) if item == "firmware" else {}
-            where = f"{item} of {', '.join(odd)}" if odd else item
+            where = Place(f"{item} of {', '.join(odd)}" if odd else item)
             yield Finding(where, str(wanted), ", ".join(sorted(set(odd.values())) if odd else have), "unknown" if unknown else None)
 
 
@@ -81,9 +82,9 @@ def software_uniform(
         values = {host: ", ".join(one for one in versions.get(item, ["none"]) if one != NOT_REPORTED) for host, versions in of_host.items()}
         for host, versions in of_host.items():
             if NOT_REPORTED in versions.get(item, ()):
-                yield Finding(item, "the version of every part", f"{values[host]}, and some not reported", "unknown", host=host)
+                yield Finding(Place(item), "the version of every part", f"{values[host]}, and some not reported", "unknown", host=host)
         for host, value, usual in odd_ones(values):
-            yield Finding(item, f"{usual}, as its group", value, host=host)
+            yield Finding(Place(item), f"{usual}, as its group", value, host=host)
 
 
 @once_for_all_nodes
@@ -132,4 +133,6 @@ def software_alike(
             continue
         usual, count = others.most_common(1)[0]
         if others[own] < count:
-            yield Finding(item, f"{usual}, as {count} of {sum(others.values())} hosts of other gate groups", f"{own} on {in_group[own]} hosts of this one")
+            yield Finding(
+                Place(item), f"{usual}, as {count} of {sum(others.values())} hosts of other gate groups", f"{own} on {in_group[own]} hosts of this one"
+            )

@@ -10,6 +10,7 @@ import typing as t
 from ...pod.types import Rail
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, not_reported_of, planned_rails, rail_pci
+from ..place import Place, at_device, at_pci
 
 # systemd writes no limit as a word, releases before 239 as the largest number.
 UNLIMITED = ("infinity", "18446744073709551615")
@@ -43,7 +44,7 @@ def iommu_as_expected(iommu_groups: Rows, iommu_devices: Rows, pci_devices: Rows
         raise CannotTell("no GPU and no NIC in sysfs")
     if pod_virtualization in ("sriov", "passthrough"):
         if not iommu_groups:
-            yield Finding("IOMMU", "on, for virtual machines", "off")
+            yield Finding(Place("IOMMU"), "on, for virtual machines", "off")
         return
     type_of = {row["group"]: row["type"] for row in iommu_groups}
     group_of = {row["pci"]: row["group"] for row in iommu_devices}
@@ -52,7 +53,7 @@ def iommu_as_expected(iommu_groups: Rows, iommu_devices: Rows, pci_devices: Rows
     for pci in cards:
         if pci in group_of and type_of.get(group_of[pci]) != "identity":
             reported = type_of.get(group_of[pci])
-            yield Finding(pci, "IOMMU domain identity, or none", reported or "not reported", None if reported else "unknown")
+            yield Finding(at_pci(pci), "IOMMU domain identity, or none", reported or "not reported", None if reported else "unknown")
 
 
 def _is_card(row: dict[str, t.Any]) -> bool:
@@ -72,7 +73,7 @@ def hugepages_reserved(hugepages: Rows, pod_hugepages_1g: int) -> t.Iterator[Fin
         raise NotApplicable("pod_hugepages_1g is 0")
     total = sum(row["total"] for row in hugepages if row["size_kbytes"] == 1048576)
     if total < pod_hugepages_1g:
-        yield Finding("1 GiB huge pages", str(pod_hugepages_1g), str(total))
+        yield Finding(Place("1 GiB huge pages"), str(pod_hugepages_1g), str(total))
 
 
 @check(
@@ -88,9 +89,9 @@ def sriov_enabled(pci_devices: Rows, ip_link: Rows, pod_rails: list[Rail], pod_v
         pci = rail_pci(rail, ip_link)
         row = reported.get(pci or "")
         if row is None or row["sriov_vfs"] is None:
-            yield Finding(rail["device"], "virtual functions", not_reported_of(pci), "unknown")
+            yield Finding(at_device(rail["device"]), "virtual functions", not_reported_of(pci), "unknown")
         elif not row["sriov_vfs"]:
-            yield Finding(rail["device"], "virtual functions", f"0 of {row['sriov_max_vfs']}")
+            yield Finding(at_device(rail["device"]), "virtual functions", f"0 of {row['sriov_max_vfs']}")
 
 
 @check(
@@ -106,16 +107,16 @@ def acs_as_expected(
     able = [row for row in acs_control if row["supported"] and _above_cards(row, _cards(pod_rails, ip_link, pci_devices))]
     if pod_virtualization in ("sriov", "passthrough"):
         if not any(REDIRECTING & set(row["enabled"]) for row in able):
-            yield Finding("ACS", "on, for virtual machines", "off on every bridge")
+            yield Finding(Place("ACS"), "on, for virtual machines", "off on every bridge")
         if pod_virtualization == "sriov":
             yield from _direct(able, pod_rails, ats_control or [], ip_link)
         return
     if not acs_control:
-        yield Finding("PCIe bridges", "their ACS control", "lspci shows no bridge", "unknown")
+        yield Finding(Place("PCIe bridges"), "their ACS control", "lspci shows no bridge", "unknown")
     for row in able:
         redirecting = sorted(REDIRECTING & set(row["enabled"]))
         if redirecting:
-            yield Finding(row["pci"], "no ACS redirection", ", ".join(redirecting))
+            yield Finding(at_pci(row["pci"]), "no ACS redirection", ", ".join(redirecting))
 
 
 def _cards(rails: list[Rail], links: Rows | None, devices: Rows | None) -> set[str] | None:
@@ -138,14 +139,14 @@ def _direct(able: Rows, rails: list[Rail], ats: Rows, links: Rows | None) -> t.I
     """Bridges that redirect let translated addresses pass, and the NICs translate: else GPU traffic goes through the root complex."""
     for row in able:
         if REDIRECTING & set(row["enabled"]) and "DirectTrans" not in row["enabled"]:
-            yield Finding(row["pci"], "direct translated peer-to-peer (DirectTrans) on", "off")
+            yield Finding(at_pci(row["pci"]), "direct translated peer-to-peer (DirectTrans) on", "off")
     reported = {row["pci"]: row for row in ats}
     for rail in planned_rails(rails):
         card = reported.get(rail_pci(rail, links) or "")
         if card is None:
-            yield Finding(rail["device"], "address translation services (ATS) on", "not reported", "unknown")
+            yield Finding(at_device(rail["device"]), "address translation services (ATS) on", "not reported", "unknown")
         elif not card["enabled"]:
-            yield Finding(rail["device"], "address translation services (ATS) on", "off" if card["supported"] else "not supported")
+            yield Finding(at_device(rail["device"]), "address translation services (ATS) on", "off" if card["supported"] else "not supported")
 
 
 @check(
@@ -169,11 +170,11 @@ def gpudirect_available(
             refused = _refused(lsmod, kernel_log or [], pod_gpu_vendor)
             wanted = "peer memory" if pod_gpudirect == "peermem" else "peer memory or DMA-BUF"
             why = peermem if refused is None else NoPeers(refused, None, REFUSED, REFUSED_FIX)
-            yield Finding("GPUDirect", wanted, why.words + also, why.severity, cause=why.cause, fix=why.fix)
+            yield Finding(Place("GPUDirect"), wanted, why.words + also, why.severity, cause=why.cause, fix=why.fix)
         elif pod_gpu_vendor == "nvidia" and not any(row["module"].replace("-", "_") == "nvidia_peermem" for row in modules_load):
-            yield Finding("nvidia_peermem", "loaded at boot (modules-load.d)", "loaded now, and not at the next boot", "warn")
+            yield Finding(Place("nvidia_peermem"), "loaded at boot (modules-load.d)", "loaded now, and not at the next boot", "warn")
     elif pod_gpudirect == "dmabuf" and dmabuf is not None:
-        yield Finding("GPUDirect", "DMA-BUF", dmabuf)
+        yield Finding(Place("GPUDirect"), "DMA-BUF", dmabuf)
 
 
 class NoPeers(t.NamedTuple):
@@ -237,15 +238,15 @@ def job_limits(service_units: Rows, pod_job_services: list[str]) -> t.Iterator[F
     wanted = [name for name in pod_job_services if name in units]
     unreported = [name for name in pod_job_services if name not in {row["unit"] for row in service_units}]
     for name in unreported:
-        yield Finding(name, "LimitMEMLOCK infinity", "this unit is not read", "unknown")
+        yield Finding(Place(name), "LimitMEMLOCK infinity", "this unit is not read", "unknown")
     if not wanted and not unreported:
         raise CannotTell(f"none of {', '.join(pod_job_services) or 'no service'} is on this host (pod_job_services)")
     for name in wanted:
         limit = units[name]["memlock"]
         if limit is None:
-            yield Finding(name, "LimitMEMLOCK infinity", "not reported", "unknown")
+            yield Finding(Place(name), "LimitMEMLOCK infinity", "not reported", "unknown")
         elif limit not in UNLIMITED:
-            yield Finding(name, "LimitMEMLOCK infinity", limit)
+            yield Finding(Place(name), "LimitMEMLOCK infinity", limit)
 
 
 @check(
@@ -259,4 +260,4 @@ def numa_balancing_off(sysctl: Rows) -> t.Iterator[Finding]:
     if "kernel.numa_balancing" not in values:
         raise NotApplicable("the kernel has no NUMA balancing")
     if values["kernel.numa_balancing"] != "0":
-        yield Finding("kernel.numa_balancing", "0", values["kernel.numa_balancing"])
+        yield Finding(Place("kernel.numa_balancing"), "0", values["kernel.numa_balancing"])

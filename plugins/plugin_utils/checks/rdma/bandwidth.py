@@ -44,6 +44,7 @@ from .._slow_pairs import (
     STUCK_CAUSE,
     STUCK_FIX,
 )
+from ..place import at_device
 
 Grouped = dict[str, Rows]
 
@@ -71,14 +72,14 @@ def write_bw_per_rail(
         mine = [one for one in known[pod_node] if end in (one.sender, one.receiver)]
         rounds = [one for one in mine if one.job["kind"] == ROUND]
         if not rounds:
-            yield Finding(rail["device"], "a test with another host", "no other host under test has this rail", "unknown")
+            yield Finding(at_device(rail["device"]), "a test with another host", "no other host under test has this rail", "unknown")
             continue
         grown = errors_grown(rail, nic_counters_idle, nic_counters, rdma_counters_idle, rdma_counters)
         yield from _of_rail(end, rounds, known, _Minimum(least), grown, beside, STUCK * minimum_gbit_s(pod_link_gbit_s, 100, pod_write_bw_bidirectional))
         middle = median(one.gbit_s for one in rounds)
         if middle is not None and least <= middle < warn:
             words = f"{middle:.4g} Gb/s, median of {len(rounds)} tests{beside.counted.of_rail(pod_node, rail)}"
-            yield Finding(rail["device"], f"{warn:g} Gb/s or more", words, "warn")
+            yield Finding(at_device(rail["device"]), f"{warn:g} Gb/s or more", words, "warn")
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,9 @@ def _of_rail(
             severity = None if test.status in ("ok", "fail") else "unknown"
             only = f", {ONLY_CONCURRENT}" if blame.concurrent else ""
             actual = f"{test.reported}: the path{only}, for {blame.why}{beside.of(end, other)}"
-            yield Finding(f"{end.device} to {other}", minimum.words(test), actual, severity, cause=own[0], fix=own[1], judged=True)
+            yield Finding(
+                at_device(end.device, f"to {other}", peers=(other.host,)), minimum.words(test), actual, severity, cause=own[0], fix=own[1], judged=True
+            )
         elif blame.kind is not None:
             at_fault.append((test, blame))
     if at_fault:
@@ -153,7 +156,7 @@ def _passed_again(end: PairEnd, other: PairEnd, test: PairTest, wanted: str, bla
     counted = ", ".join(f"{name} +{number}" for name, number in (grown or {}).items())
     errors = "no error counter grew" if grown == {} else f"but {counted}" if grown else "but error counters were not reported"
     actual = f"{test.reported} once with {other}, then {blame.why}; {errors}"
-    return Finding(end.device, f"{wanted} each time", actual, severity, cause=PASSED_CAUSE, fix=PASSED_FIX)
+    return Finding(at_device(end.device), f"{wanted} each time", actual, severity, cause=PASSED_CAUSE, fix=PASSED_FIX)
 
 
 def _at_fault(end: PairEnd, test: PairTest, blame: Blame, wanted: str, stuck: bool) -> Finding:
@@ -164,11 +167,11 @@ def _at_fault(end: PairEnd, test: PairTest, blame: Blame, wanted: str, stuck: bo
     known = explained(test.words, of_gpus=test.job["memory"] != "host") if test.gbit_s is None else None
     if known or severity == "unknown":
         cause, fix = known or (NOT_RUN_CAUSE, NOT_RUN_FIX)
-        return Finding(end.device, wanted, actual, severity, cause=cause, fix=fix)
+        return Finding(at_device(end.device), wanted, actual, severity, cause=cause, fix=fix)
     if blame.kind == "host":
-        return Finding(end.device, wanted, actual, severity, cause=CONCURRENT_CAUSE, fix=CONCURRENT_FIX)
+        return Finding(at_device(end.device), wanted, actual, severity, cause=CONCURRENT_CAUSE, fix=CONCURRENT_FIX)
     own = (ENDED_CAUSE, ENDED_FIX) if test.gbit_s is None else (STUCK_CAUSE, STUCK_FIX) if stuck else (None, None)
-    return Finding(end.device, wanted, f"{actual}{'; no error counter grew' if stuck else ''}", severity, cause=own[0], fix=own[1])
+    return Finding(at_device(end.device), wanted, f"{actual}{'; no error counter grew' if stuck else ''}", severity, cause=own[0], fix=own[1])
 
 
 @check(
@@ -195,9 +198,9 @@ def slow_rail(
         meanwhile = counted.of_rail(host, {"device": device, "netdev": None}) if rate < least else ""
         if rate < least <= by_itself:
             actual = f"{rate:.4g} Gb/s at best beside the host's other rails, {by_itself:.4g} when tested alone{meanwhile}"
-            yield Finding(device, wanted, actual, host=host, cause=CONCURRENT_CAUSE, fix=CONCURRENT_FIX)
+            yield Finding(at_device(device), wanted, actual, host=host, cause=CONCURRENT_CAUSE, fix=CONCURRENT_FIX)
         elif rate < least:
-            yield Finding(device, wanted, f"{rate:.4g} Gb/s at best{meanwhile}", host=host)
+            yield Finding(at_device(device), wanted, f"{rate:.4g} Gb/s at best{meanwhile}", host=host)
 
 
 def _best_sent(load_jobs: Grouped, write_bw: Grouped, kinds: tuple[str, ...]) -> dict[tuple[str, str], float]:
@@ -242,10 +245,10 @@ def gpu_write_bw(
         of_end = [one for one in rounds if end in (one.sender, one.receiver)]
         for one in of_end:
             if one.sender == end and one.gbit_s is not None and rates.of(one) is None:
-                yield Finding(f"{end.device}, {memory} memory", "a rate from host memory to compare with", "not reported", "unknown")
+                yield Finding(at_device(end.device, f", {memory} memory"), "a rate from host memory to compare with", "not reported", "unknown")
         grown = errors_grown(rail, nic_counters_idle, nic_counters, rdma_counters_idle, rdma_counters)
         for finding in _of_rail(end, of_end, known, minimum, grown, beside):
-            yield replace(finding, where=f"{finding.where}, {memory} memory")
+            yield replace(finding, where=finding.where.narrowed(f", {memory} memory"))
 
 
 def _best_of_ends(tests: t.Iterable[PairTest]) -> list[PairTest]:

@@ -10,6 +10,7 @@ import typing as t
 from ...loads.pair_tests import Rows
 from .. import PAIR, Finding, NotApplicable, check
 from .._not_measured import not_measured
+from ..place import at_device
 
 
 @check(
@@ -30,4 +31,4 @@ def write_latency(load_jobs: Rows, pod_write_lat_max_us: float, pod_hop_us: floa
         reported = row["typical_us"] if row["typical_us"] is not None else row["average_us"]
         most = pod_write_lat_max_us + (2 * pod_hop_us if job["path"] == "spine" else 0)
         if reported > most:
-            yield Finding(f"{job['device']} to {job['peer']}", f"at most {most:g} us", f"{reported:g} us")
+            yield Finding(at_device(job["device"], f"to {job['peer']}", peers=(job["peer"],)), f"at most {most:g} us", f"{reported:g} us")

@@ -12,6 +12,7 @@ from ...pod.types import Rail
 from .. import PAIR, Finding, check
 from .._not_measured import not_measured
 from .._under_load import CLASS_FIX, OTHER_CLASS, in_class
+from ..place import Place
 
 
 @check(
@@ -30,7 +31,7 @@ def measured_as_asked(write_bw: Rows, load_jobs: Rows) -> t.Iterator[Finding]:
         for column in ("device", "mtu", "gid_index", "qps", "bytes"):
             if job[column] is not None and row[column] != job[column]:
                 reported = "not reported" if row[column] is None else row[column]
-                yield Finding(f"{job['item']} {column}", str(job[column]), str(reported), "unknown", judged=row[column] is not None)
+                yield Finding(Place(f"{job['item']} {column}"), str(job[column]), str(reported), "unknown", judged=row[column] is not None)
 
 
 @check(cause=OTHER_CLASS, fix=CLASS_FIX, fabric="roce", required=True, hosts=PAIR, meanings=("rx_priority_bytes",))

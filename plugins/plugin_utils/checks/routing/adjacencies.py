@@ -10,6 +10,7 @@ import typing as t
 from ...pod.names import Rows, port_name
 from ...pod.types import Neighbor
 from .. import Finding, NotApplicable, check
+from ..place import Place
 from .sessions import WITH_SPINES
 
 FULL = "Full"
@@ -48,10 +49,10 @@ def ospf_full(ospf_neighbors: Rows, pod_neighbors: list[Neighbor]) -> t.Iterator
         by_address.setdefault(row["address"], []).append(row)
     for one in pod_neighbors:
         rows = by_port.get(port_name(one["port"])) or by_address.get(str(one["address"]), [])
-        where, expected = f"{one['peer']} ({one['port']})", "an OSPF neighbor in Full"
+        where, expected = Place(f"{one['peer']} ({one['port']})", port=one["port"], peers=(one["peer"],)), "an OSPF neighbor in Full"
         if not rows:
-            yield Finding(where, expected, "no neighbor", port=one["port"])
+            yield Finding(where, expected, "no neighbor")
         elif not any(row["state"] == FULL for row in rows):
             state = str(rows[0]["state"])
             cause, fix = (words.format(port=one["port"], peer=one["peer"]) for words in OF_STATE[state]) if state in OF_STATE else (None, None)
-            yield Finding(where, expected, state, port=one["port"], cause=cause, fix=fix)
+            yield Finding(where, expected, state, cause=cause, fix=fix)

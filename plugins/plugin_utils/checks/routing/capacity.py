@@ -10,6 +10,7 @@ import typing as t
 from ...pod.names import Rows, rated
 from ...pod.types import NearCable
 from .. import Finding, NotApplicable, check
+from ..place import Place
 
 
 @check(
@@ -30,11 +31,11 @@ def oversubscription(
         reported = sum(row["neighbor_role"] == "spine" for row in fabric_neighbors)
         uplinks, whose = (reported, "in the fabric") if reported < uplinks else (uplinks, whose)
     if not uplinks:
-        yield Finding("uplinks", "at least one", f"none {whose}")
+        yield Finding(Place("uplinks"), "at least one", f"none {whose}")
         return
     ratio = sum(down) / (sum(up) * uplinks / len(up))
     words = f"{ratio:.3g}:1 ({len(down)} host ports, {uplinks} uplinks)"
     if ratio > pod_oversubscription_max:
-        yield Finding("uplinks", f"at most {pod_oversubscription_max:g}:1", words)
+        yield Finding(Place("uplinks"), f"at most {pod_oversubscription_max:g}:1", words)
     elif ratio > pod_oversubscription_warn:
-        yield Finding("uplinks", f"at most {pod_oversubscription_warn:g}:1", words, "warn")
+        yield Finding(Place("uplinks"), f"at most {pod_oversubscription_warn:g}:1", words, "warn")

@@ -10,6 +10,7 @@ import typing as t
 from ...pod.names import Rows, port_name
 from ...pod.types import Neighbor, PodRail
 from .. import CannotTell, Finding, NotApplicable, check
+from ..place import Place
 from ._routes import HAS_NETADDR, Hop, Key, RouteTable
 from .sessions import ROUTED, WITH_SPINES
 
@@ -116,7 +117,7 @@ def _narrow(
     got = f"{len(hops)} next hop{'' if len(hops) == 1 else 's'} in the {shown}{_unused(hops, wanted, neighbors)}"
     got += f"; the session with {', '.join(silent)} is Established and brings no route" if silent else ""
     cause, fix = _why_narrow(table, key, rails, silent, underlay)
-    return Finding(key[1], f"{len(wanted)} next hops to {whose}", got, cause=cause, fix=fix)
+    return Finding(Place(key[1]), f"{len(wanted)} next hops to {whose}", got, cause=cause, fix=fix)
 
 
 def _why_narrow(table: RouteTable, key: Key, rails: list[PodRail], silent: list[str], underlay: str) -> tuple[str | None, str | None]:
@@ -157,11 +158,11 @@ def _no_routes(
     for rail in rails:
         if prefixes := of_leaf.get(rail["leaf"]):
             got = f"no route; other rails of {rail['leaf']} are reached by {', '.join(sorted(prefixes)[:3])}"
-            where = f"{rail['host']} {rail['device']} ({rail['address']})"
+            where = Place(f"{rail['host']} {rail['device']} ({rail['address']})", peers=(rail["host"], str(rail["address"])))
             yield Finding(where, "an address in a prefix that its leaf announces", got, cause=OFF_PLAN, fix=OFF_PLAN_FIX)
         else:
             leaves.setdefault(rail["leaf"], []).append(f"{rail['host']} {rail['device']} ({rail['address']})")
     for leaf, names in leaves.items():
         whose = names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
         cause, fix = of_none or (NOT_ANNOUNCED.format(leaf=leaf), NOT_ANNOUNCED_FIX)
-        yield Finding(f"rails of {leaf}", f"{len(ways[leaf])} next hops to {whose}", "no route", cause=cause, fix=fix)
+        yield Finding(Place(f"rails of {leaf}", peers=(leaf,)), f"{len(ways[leaf])} next hops to {whose}", "no route", cause=cause, fix=fix)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ...pod.names import Rows, port_name
 from ...text.counting import counted
 from .. import CannotTell, Finding, NotApplicable, check
+from ..place import Place, at_port
 
 Values = dict[str, t.Any]
 Peers = t.Mapping[str, Rows]
@@ -57,7 +58,7 @@ def reconvergence_time(
 ) -> t.Iterator[Finding]:  # fmt: skip
     """After an uplink is shut no flow is without an answer for longer than {pod_reconvergence_max_ms} ms."""
     shut = _shut(pod_node, pod_role, pod_topology, pod_failover_link, interface_status_during)
-    where, port = _named(pod_failover_link), pod_failover_link["port"]
+    where, port = _at(pod_failover_link), pod_failover_link["port"]
     lost = list(_ended_early(load_jobs_of_peers))
     yield from lost
     probes = {(host, row["item"]): row["flows"] for host, rows in failover_probes_of_peers.items() for row in rows}
@@ -70,7 +71,9 @@ def reconvergence_time(
     for host, row in events:
         if not (shut.up - SLACK_SECONDS <= row["from_s"] <= shut.down + SLACK_SECONDS or row["from_s"] >= shut.last - SLACK_SECONDS):
             got = f"{counted(row['flows_lost'], 'flow')} without an answer, {_long(row)}, {row['from_s']:.0f} s after the probes began"
-            yield Finding(f"{host} to {row['target']}", f"no loss but when {where} goes down or comes back", got, "warn", port)
+            yield Finding(
+                Place(f"{host} to {row['target']}", port=port, peers=(host, row["target"])), f"no loss but when {where} goes down or comes back", got, "warn"
+            )
     flows = sum(probes.values())
     if not at_shut and (1 - 1 / max(pod_uplinks, 1)) ** flows > CHANCE:
         raise CannotTell(f"no flow has lost an answer, and of {flows} flows over {pod_uplinks} uplinks it is not known that any crossed {where}")
@@ -101,16 +104,16 @@ def restored_after_failure(
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Once an uplink that was shut is up again, its session, its routes and the traffic over it are as before."""
     shut = _shut(pod_node, pod_role, pod_topology, pod_failover_link, interface_status_during)
-    where, port = _named(pod_failover_link), pod_failover_link["port"]
+    where, port = _at(pod_failover_link), pod_failover_link["port"]
     if shut.again is None:
-        yield Finding(where, "connected again while the probes run", f"{shut.state} to their end", port=port)
+        yield Finding(where, "connected again while the probes run", f"{shut.state} to their end")
         return
     for one in pod_neighbors:
         if pod_underlay == "bgp" and port_name(one["port"]) == port_name(port):
-            yield from _session(one, where, port, bgp_summary, bgp_summary_during)
+            yield from _session(one, where, bgp_summary, bgp_summary_during)
     over = [row for row in ecmp_routes or () if row["installed"] is not False and row["selected"] is not False and row["protocol"] == pod_underlay]
     if any(row["interface"] for row in over) and not any(port_name(row["interface"] or "") == port_name(port) for row in over):
-        yield Finding(where, "routes over it", f"none of {counted(len(over), 'next hop')}", port=port)
+        yield Finding(where, "routes over it", f"none of {counted(len(over), 'next hop')}")
     again = [(host, row) for host, rows in failover_probes_of_peers.items() for row in rows if row["from_s"] is not None]
     again = [(host, row) for host, row in again if row["flows_not_back"] or row["from_s"] >= shut.last - SLACK_SECONDS]
     for host, row in again:
@@ -125,19 +128,19 @@ def _shut(node: str, role: str, topology: str, link: Values, during: Rows | None
         words = "pod_failover is set, and the plan has no leaf with two spines, by uplinks that are in no port-channel, whose rails reach rails of other leaves"
         raise CannotTell(words)
     if not link or link["leaf"] != node:
-        raise NotApplicable(f"the link that is shut is {_named(link)} of {link['leaf']}" if link else "there is no uplink to shut")
+        raise NotApplicable(f"the link that is shut is {_at(link)} of {link['leaf']}" if link else "there is no uplink to shut")
     reported = {row["seconds"]: row["state"] for row in during or () if port_name(row["port"]) == port_name(link["port"])}
     seen = [(at, reported[at] == "connected") for at in sorted(reported)]
     if not seen:
-        raise CannotTell(f"{_named(link)} was not read while the probes ran, or they were not started")
+        raise CannotTell(f"{_at(link)} was not read while the probes ran, or they were not started")
     down = [at for at, up in seen if not up]
     before = [at for at, up in seen if up and (not down or at < down[0])]
     if not down:
-        words = f"{_named(link)} was not shut: it was up in each of {counted(len(seen), 'reading')} over {seen[-1][0] - seen[0][0]:.0f} s"
-        fix = f"Run again with pod_failover, and shut {_named(link)} of {link['leaf']} once the run asks for it; pod_failover_seconds is the time for it."
+        words = f"{_at(link)} was not shut: it was up in each of {counted(len(seen), 'reading')} over {seen[-1][0] - seen[0][0]:.0f} s"
+        fix = f"Run again with pod_failover, and shut {_at(link)} of {link['leaf']} once the run asks for it; pod_failover_seconds is the time for it."
         raise CannotTell(words, "Nobody shut the uplink while the probes ran, so that what its loss does is not known.", fix)
     if not before:
-        raise CannotTell(f"{_named(link)} was down before the probes began, so that when it went down is not known")
+        raise CannotTell(f"{_at(link)} was down before the probes began, so that when it went down is not known")
     return Shut(before[-1], down[0], down[-1], next((at for at, up in seen if up and at > down[-1]), None), reported[down[-1]])
 
 
@@ -146,27 +149,27 @@ def _ended_early(jobs: Peers) -> t.Iterator[Finding]:
     for host, rows in jobs.items():
         for row in rows:
             if row["kind"] == "failover" and row["status"] != "ok":
-                yield Finding(f"{host} {row['item']}", "a probe that came to its end", str(row["words"] or row["status"]), "unknown")
+                yield Finding(Place(f"{host} {row['item']}", peers=(host,)), "a probe that came to its end", str(row["words"] or row["status"]), "unknown")
 
 
-def _session(planned: Values, where: str, port: str, now: Rows | None, during: Rows | None) -> t.Iterator[Finding]:
+def _session(planned: Values, where: Place, now: Rows | None, during: Rows | None) -> t.Iterator[Finding]:
     def of_link(rows: Rows | None) -> Rows:
         return [row for row in rows or () if port_name(row["neighbor"]) in (port_name(planned["port"]), port_name(str(planned["address"])))]
 
     if now is None:
-        yield Finding(where, f"its session with {planned['peer']}, Established", "not reported", "unknown", port)
+        yield Finding(where, f"its session with {planned['peer']}, Established", "not reported", "unknown")
         return
     if planned["address"] is None and not of_link(now):
         # By its AS alone a session is none of this link; bgp_established counts them.
         return
     row: Values = next(iter(of_link(now)), {"state": "no such neighbor", "prefixes_received": None})
     if row["state"] != "Established":
-        yield Finding(where, f"its session with {planned['peer']}, Established", row["state"], port=port)
+        yield Finding(where, f"its session with {planned['peer']}, Established", row["state"])
         return
     before = min(of_link(during), key=lambda one: one["seconds"], default=None)
     was, is_now = (before or {}).get("prefixes_received"), row["prefixes_received"]
     if was is not None and is_now is not None and is_now < was:
-        yield Finding(where, f"{was} prefixes from {planned['peer']}, as before", str(is_now), port=port)
+        yield Finding(where, f"{was} prefixes from {planned['peer']}, as before", str(is_now))
 
 
 def _not_back(row: Values, until: float, most: int) -> bool:
@@ -174,8 +177,8 @@ def _not_back(row: Values, until: float, most: int) -> bool:
     return bool(row["flows_not_back"]) or row["until_s"] is None or (row["until_s"] > until - SLACK_SECONDS and row["longest_ms"] > most)
 
 
-def _named(link: Values) -> str:
-    return f"{link['port']} (to {link['spine']} {link['spine_port']})"
+def _at(link: Values) -> Place:
+    return at_port(link["port"], f"(to {link['spine']} {link['spine_port']})", peers=(link["spine"],))
 
 
 def _whose(host: str, row: Values) -> str:
@@ -186,6 +189,6 @@ def _long(row: Values) -> str:
     return "until the probes ended" if row["flows_not_back"] else f"for {row['longest_ms']} ms"
 
 
-def _finding(link: Values, where: str, most: int, got: str, cause: str | None = None, fix: str | None = None) -> Finding:
+def _finding(link: Values, where: Place, most: int, got: str, cause: str | None = None, fix: str | None = None) -> Finding:
     cause, fix = (words.format(leaf=link["leaf"], spine=link["spine"]) if words else None for words in (cause, fix))
-    return Finding(where, f"no flow without an answer for longer than {most} ms", got, port=link["port"], cause=cause, fix=fix)
+    return Finding(where, f"no flow without an answer for longer than {most} ms", got, cause=cause, fix=fix)

@@ -12,6 +12,7 @@ from ...pod.names import Rows, by_port, same_end
 from ...pod.types import NearCable
 from .. import Finding, NotApplicable, check
 from .._planned import cables_of
+from ..place import Place, at_port
 
 
 @check(
@@ -26,17 +27,17 @@ def subnet_manager_up(sminfo: Rows, pod_standby_sms: int, subnet_managers: Rows 
     masters = {row["guid"] for row in sminfo if row["state"] == "master"}
     if not masters:
         states = ", ".join(f"{row['guid']} is {row['state']}" for row in sminfo)
-        yield Finding("subnet manager", "one master", states or "no response")
+        yield Finding(Place("subnet manager"), "one master", states or "no response")
         return
     if subnet_managers is None:
-        yield Finding("subnet manager", "one master and its standbys", "not reported by subnet administration", "unknown")
+        yield Finding(Place("subnet manager"), "one master and its standbys", "not reported by subnet administration", "unknown")
         return
     masters |= {row["guid"] for row in subnet_managers if row["state"] == "master"}
     if len({int(guid, 16) for guid in masters}) > 1:
-        yield Finding("subnet manager", "one master", ", ".join(sorted(masters)))
+        yield Finding(Place("subnet manager"), "one master", ", ".join(sorted(masters)))
     standbys = sum(row["state"] == "standby" for row in subnet_managers)
     if standbys < pod_standby_sms:
-        yield Finding("standby subnet managers", f"at least {pod_standby_sms}", str(standbys), "warn")
+        yield Finding(Place("standby subnet managers"), f"at least {pod_standby_sms}", str(standbys), "warn")
 
 
 @check(
@@ -54,12 +55,12 @@ def topology_as_planned(fabric_neighbors: Rows, pod_cables: list[NearCable], pod
     for cable in own:
         row, end = reported.get(cable["port"]), (cable["peer"], cable["peer_port"])
         if row is None:
-            yield Finding(cable["port"], f"a link to {' '.join(end)}", f"none ({there} of {len(own)} links to switches)")
+            yield Finding(at_port(cable["port"]), f"a link to {' '.join(end)}", f"none ({there} of {len(own)} links to switches)")
         elif not same_end((row["neighbor"], row["neighbor_port"]), end):
-            yield Finding(cable["port"], f"a link to {' '.join(end)}", f"one to {row['neighbor']} {row['neighbor_port']}")
+            yield Finding(at_port(cable["port"]), f"a link to {' '.join(end)}", f"one to {row['neighbor']} {row['neighbor_port']}")
     for row in fabric_neighbors:
         if row["port"] not in planned and row["neighbor_role"] in ("leaf", "spine"):
-            yield Finding(row["port"], "no unplanned cable between switches of the pod", f"one to {row['neighbor']} {row['neighbor_port']}", "warn")
+            yield Finding(at_port(row["port"]), "no unplanned cable between switches of the pod", f"one to {row['neighbor']} {row['neighbor_port']}", "warn")
 
 
 @check(
@@ -76,4 +77,4 @@ def tree_complete(fabric_neighbors: Rows, pod_role: str, pod_topology: str, pod_
     most = max(links.values(), default=0) or 1
     for spine in pod_plane_spines:
         if links[spine] != most:
-            yield Finding(f"links to {spine}", f"{most}, as to other spines", str(links[spine]))
+            yield Finding(Place(f"links to {spine}", peers=(spine,)), f"{most}, as to other spines", str(links[spine]))

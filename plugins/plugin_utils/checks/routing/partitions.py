@@ -11,6 +11,7 @@ from collections import Counter
 from ...pod.types import Rail
 from .. import Finding, check
 from .._grouping import Rows, planned_rails
+from ..place import Place, at_device
 
 Peers = dict[str, Rows]
 # The rows of peers that were asked for last, and how many rails have which partition; the hosts of a layer are given the same rows.
@@ -35,7 +36,7 @@ def rails_in_partition(pkeys: Rows, pkeys_of_peers: Peers, pod_rails: list[Rail]
     wanted = pod_partition_key & PARTITION if pod_partition_key is not None else None
     for rail in planned_rails(pod_rails):
         table = tables.get(rail["device"], {})
-        own = f"{rail['device']} partition key"
+        own = at_device(rail["device"], "partition key")
         if 0 not in table:
             yield Finding(own, "one of a full member", "not reported", "unknown")
         elif not table[0] & PARTITION:
@@ -57,7 +58,7 @@ def other_partitions_apart(pkeys: Rows, pod_rails: list[Rail], pod_other_partiti
     tables, others = _tables(pkeys), {key & PARTITION for key in pod_other_partition_keys}
     for rail in planned_rails(pod_rails):
         table = tables.get(rail["device"], {})
-        own = f"{rail['device']} partition keys"
+        own = at_device(rail["device"], "partition keys")
         if 0 not in table:
             yield Finding(own, "those of this pod", "not reported", "unknown")
         for index, key in table.items():
@@ -67,7 +68,7 @@ def other_partitions_apart(pkeys: Rows, pod_rails: list[Rail], pod_other_partiti
                 yield Finding(own, "none of another tenant", f"{key:#06x} is entry {index}: {reaches}")
 
 
-def _judged(where: str, table: dict[int, int], wanted: int | None) -> t.Iterator[Finding]:
+def _judged(where: Place, table: dict[int, int], wanted: int | None) -> t.Iterator[Finding]:
     """A rail's keys by their index; wanted: the pod's partition, None where as many rails have another one."""
     first = table[0]
     if wanted is None:

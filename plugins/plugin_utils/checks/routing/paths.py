@@ -15,6 +15,7 @@ from ...pod.types import NearCable, Rail
 from .. import PAIR, CannotTell, Finding, NotApplicable, check
 from .._once import Peers, once_for_all_nodes
 from .._planned import cables_of
+from ..place import Place, at_device, at_port
 from .sessions import ROUTED
 
 # Without a routing protocol the paths of the rails themselves are what is left to prove.
@@ -45,7 +46,7 @@ def kernel_forwards(ecmp_routes: Rows, kernel_routes: Rows, pod_address_family: 
     for prefix, hops in installed.items():
         if prefix not in in_kernel or len(in_kernel[prefix]) != len(hops):
             stated = f"{len(in_kernel[prefix])} in the kernel" if prefix in in_kernel else "no route in the kernel"
-            yield Finding(prefix, f"{len(hops)} next hop{'' if len(hops) == 1 else 's'}, as the daemon shows", stated)
+            yield Finding(Place(prefix), f"{len(hops)} next hop{'' if len(hops) == 1 else 's'}, as the daemon shows", stated)
 
 
 def _leads_on(row: dict[str, t.Any]) -> bool:
@@ -69,7 +70,7 @@ def rails_reachable(pings: Rows, pod_pings: Rows, pod_ping_rtt_max_ms: float, po
     stated = {(row["source"], row["target"]): row for row in pings}
     for planned in pod_pings:
         row = stated.get((planned["source"], planned["target"]))
-        where = f"{planned['device']} to {planned['peer']} {planned['peer_device']} ({planned['target']})"
+        where = _pair(planned)
         if row is None or not row["sent"]:
             yield Finding(where, "no loss", "no response from ping", "unknown")
         elif row["received"] < row["sent"]:
@@ -80,12 +81,18 @@ def rails_reachable(pings: Rows, pod_pings: Rows, pod_ping_rtt_max_ms: float, po
             yield Finding(where, f"at most {pod_ping_rtt_max_ms:g} ms on average", f"{row['rtt_avg_ms']:g} ms")
 
 
+def _pair(planned: dict[str, t.Any]) -> Place:
+    """A planned ping or probe from a rail to another one."""
+    to = f"to {planned['peer']} {planned['peer_device']} ({planned['target']})"
+    return at_device(planned["device"], to, peers=(planned["peer"], planned["target"]))
+
+
 def _unpinged(rails: list[Rail], devices: t.Container[str]) -> t.Iterator[Finding]:
     """Rails of which no ping is planned: the pings of the others would pass for them."""
     for rail in rails:
         if rail["device"] not in devices:
             why = "no other host under test has an address of such a rail" if rail.get("address") else "pod_rails has no address of it"
-            yield Finding(rail["device"], "a ping to a rail of another host", f"none is planned: {why}", "unknown")
+            yield Finding(at_device(rail["device"]), "a ping to a rail of another host", f"none is planned: {why}", "unknown")
 
 
 @check(
@@ -106,7 +113,7 @@ def rtt_uniform(pings: dict[str, Rows], pod_ping_rtt_spread_max: float, pod_ping
             elif row["received"]:
                 untimed[host, row["source"] or row["target"]] = None
     for host, source in untimed:
-        yield Finding(source, "a round-trip time", "not reported, though echoes returned", "unknown", host=host)
+        yield Finding(Place(source, peers=(source,)), "a round-trip time", "not reported, though echoes returned", "unknown", host=host)
     if len(of_rail) < 2:
         if untimed:
             return
@@ -117,7 +124,7 @@ def rtt_uniform(pings: dict[str, Rows], pod_ping_rtt_spread_max: float, pod_ping
     limit = max(usual * pod_ping_rtt_spread_max, pod_ping_rtt_spread_floor_ms)
     for (host, source), time in quickest.items():
         if time > limit:
-            yield Finding(source, f"at most {limit:.3g} ms (the group's median is {usual:.3g})", f"{time:.3g} ms", host=host)
+            yield Finding(Place(source, peers=(source,)), f"at most {limit:.3g} ms (the group's median is {usual:.3g})", f"{time:.3g} ms", host=host)
 
 
 @once_for_all_nodes
@@ -145,15 +152,15 @@ def path_mtu(interface_mtu: Rows, interface_mtu_of_peers: dict[str, Rows], pod_c
         near = own.get(cable["port"], {}).get("mtu")
         end = f"{cable['peer']} {cable['peer_port']}"
         if near is None or far is None:
-            yield Finding(cable["port"], f"the MTU of {end}", f"not reported for {'this end' if near is None else 'that end'}", "unknown")
+            yield Finding(at_port(cable["port"]), f"the MTU of {end}", f"not reported for {'this end' if near is None else 'that end'}", "unknown")
         elif cable["peer_role"] == "host":
             if near < far:
-                yield Finding(cable["port"], f"at least the MTU of {end}, {far}", str(near))
+                yield Finding(at_port(cable["port"]), f"at least the MTU of {end}, {far}", str(near))
         elif pod_role != "host" and near > far and near == _usual_mtu(interface_mtu_of_peers):
             # The other end has less than the ports of the pod, and the finding is its own.
             continue
         elif near > far if pod_role == "host" else near != far:
-            yield Finding(cable["port"], f"{'at most ' if pod_role == 'host' else ''}the MTU of {end}, {far}", str(near))
+            yield Finding(at_port(cable["port"]), f"{'at most ' if pod_role == 'host' else ''}the MTU of {end}, {far}", str(near))
     if not judged:
         raise NotApplicable("MTU of the peers: not reported")
 
@@ -178,7 +185,7 @@ def path_carries_full_size(
     stated = {(row["source"], row["target"]): row for row in path_probes}
     for planned in pod_path_probes:
         row = stated.get((planned["source"], planned["target"]))
-        where = f"{planned['device']} to {planned['peer']} {planned['peer_device']} ({planned['target']})"
+        where = _pair(planned)
         if row is None or not row["flows"]:
             yield Finding(where, "every flow answered", "no response from the probe", "unknown")
         elif row["answered"] < row["flows"]:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from ...pod.names import Rows, port_name
 from ...pod.types import NearCable, Neighbor
 from .. import CannotTell, Finding, NotApplicable, check
+from ..place import Place
 
 Peers = dict[str, Rows]
 NONE_UP = "No session of {switch} is up, and its neighbors have others that are: the fault is at {switch} (its daemon, AS, password, addresses or filters)."
@@ -52,7 +53,7 @@ def bgp_established(
             wrong = next((found for row in rows if (found := list(_session(one, row)))), [])
             yield from [finding if finding.severity == "unknown" else replace(finding, cause=cause, fix=fix) for finding in wrong]
         elif one["address"] is not None:
-            yield Finding(_neighbor(one), f"Established with AS {one['asn']}", "no such neighbor", port=one["port"])
+            yield Finding(_neighbor(one), f"Established with AS {one['asn']}", "no such neighbor")
         else:
             by_as.append(one)
     claimed = {one["address"] or port_name(one["port"]) for one in pod_neighbors}
@@ -60,7 +61,7 @@ def bgp_established(
     if len(by_as) < len(pod_neighbors):
         # Where others are called by their ports, one of whose AS there is nobody else has no session on its own.
         absent = [one for one in by_as if one["asn"] is not None and all(row["asn"] != one["asn"] for row in rest)]
-        yield from (Finding(_neighbor(one), f"Established with AS {one['asn']}", "no such neighbor", port=one["port"]) for one in absent)
+        yield from (Finding(_neighbor(one), f"Established with AS {one['asn']}", "no such neighbor") for one in absent)
         by_as = [one for one in by_as if one not in absent]
     yield from _by_as(by_as, rest)
 
@@ -74,15 +75,16 @@ def _at_one_end(ends: tuple[str, str], of_peers: Peers) -> tuple[str | None, str
     return NONE_UP.format(switch=dead[0]), NONE_UP_FIX.format(switch=dead[0])
 
 
-def _neighbor(planned: Neighbor) -> str:
-    return f"{planned['peer']} ({planned['address'] or planned['port']})"
+def _neighbor(planned: Neighbor) -> Place:
+    peers = (planned["peer"], *([planned["address"]] if planned["address"] else []))
+    return Place(f"{planned['peer']} ({planned['address'] or planned['port']})", port=planned["port"], peers=peers)
 
 
 def _session(planned: Neighbor, row: dict[str, t.Any]) -> t.Iterator[Finding]:
     if planned["asn"] is None:
-        yield Finding(_neighbor(planned), "a planned AS (bgp_asn of the peer)", "none in the inventory", "unknown", planned["port"])
+        yield Finding(_neighbor(planned), "a planned AS (bgp_asn of the peer)", "none in the inventory", "unknown")
     elif (row["state"], row["asn"]) != ("Established", planned["asn"]):
-        yield Finding(_neighbor(planned), f"Established with AS {planned['asn']}", f"{row['state']} with AS {row['asn']}", port=planned["port"])
+        yield Finding(_neighbor(planned), f"Established with AS {planned['asn']}", f"{row['state']} with AS {row['asn']}")
 
 
 def _by_as(planned: list[Neighbor], rows: Rows) -> t.Iterator[Finding]:
@@ -90,18 +92,18 @@ def _by_as(planned: list[Neighbor], rows: Rows) -> t.Iterator[Finding]:
     up = Counter(row["asn"] for row in rows if row["state"] == "Established")
     for one in planned:
         if one["asn"] is None:
-            yield Finding(_neighbor(one), "a planned AS (bgp_asn of the peer)", "none in the inventory", "unknown", one["port"])
+            yield Finding(_neighbor(one), "a planned AS (bgp_asn of the peer)", "none in the inventory", "unknown")
     wanted = Counter(one["asn"] for one in planned if one["asn"] is not None)
     for asn, number in wanted.items():
         down = [row for row in rows if row["asn"] == asn and row["state"] != "Established"]
         if up[asn] < number:
             # A session with an AS that no one planned is the likely missing one.
             states = _states([*down, *(row for row in rows if row["asn"] not in wanted)])
-            yield Finding(f"AS {asn}", f"{number} Established neighbors", f"{up[asn]}" + (f" ({states})" if states else ""))
+            yield Finding(Place(f"AS {asn}"), f"{number} Established neighbors", f"{up[asn]}" + (f" ({states})" if states else ""))
         elif down:
             # Others may be up in place of the planned ones, as those of an overlay are.
             reported = f"{up[asn]}, and {_states(down)}: the wiring plan has no address to decide whether it is one of them"
-            yield Finding(f"AS {asn}", f"{number} Established neighbors", reported, "unknown", judged=True)
+            yield Finding(Place(f"AS {asn}"), f"{number} Established neighbors", reported, "unknown", judged=True)
 
 
 def _states(rows: Rows) -> str:
@@ -130,7 +132,9 @@ def bgp_settled(
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Every planned BGP session has been Established for {pod_bgp_settled_seconds} s or longer."""
     ages = {
-        place: age for place, age in _ages(bgp_summary, pod_neighbors).items() if not _just_shut(place, age, pod_node, pod_failover_link, pod_failover_seconds)
+        session: age
+        for session, age in _ages(bgp_summary, pod_neighbors).items()
+        if not _just_shut(session, age, pod_node, pod_failover_link, pod_failover_seconds)
     }
     if not ages:
         raise NotApplicable("no planned session is Established; bgp_established evaluates them")
@@ -142,35 +146,35 @@ def bgp_settled(
     whole = {node for node, rows in {**bgp_summary_of_peers, pod_node: bgp_summary}.items() if _all_young(rows, pod_bgp_settled_seconds)}
     if len(whole) > 1 and whole >= set(bgp_summary_of_peers):
         cause, fix = BROUGHT_UP, BROUGHT_UP_FIX.format(seconds=f"{pod_bgp_settled_seconds:g}")
-        yield Finding("all sessions", expected, f"established {_range(young.values())} ago", cause=cause, fix=fix)
+        yield Finding(Place("all sessions"), expected, f"established {_range(young.values())} ago", cause=cause, fix=fix)
     elif len(young) > 1 and pod_node in whole:
         cause, fix = _restarted(pod_node, pod_bgp_settled_seconds)
-        yield Finding("all sessions", expected, f"established {_range(young.values())} ago", cause=cause, fix=fix)
+        yield Finding(Place("all sessions"), expected, f"established {_range(young.values())} ago", cause=cause, fix=fix)
     else:
-        for (where, port, peer), seconds in young.items():
+        for (where, peer), seconds in young.items():
             of_peer = _restarted(peer, pod_bgp_settled_seconds) if peer in whole else (None, None)
-            yield Finding(where, expected, f"established {seconds:g} s ago", port=port, cause=of_peer[0], fix=of_peer[1])
-    for where, port, _peer in ages.keys() - reported.keys():
-        yield Finding(where, expected, "not reported", "unknown", port=port)
+            yield Finding(where, expected, f"established {seconds:g} s ago", cause=of_peer[0], fix=of_peer[1])
+    for where, _peer in ages.keys() - reported.keys():
+        yield Finding(where, expected, "not reported", "unknown")
 
 
-def _ages(rows: Rows, neighbors: list[Neighbor]) -> dict[tuple[str, str | None, str], float | None]:
-    """For how many seconds each planned session has been Established, by its name, port and peer; None where that is not reported."""
+def _ages(rows: Rows, neighbors: list[Neighbor]) -> dict[tuple[Place, str], float | None]:
+    """For how many seconds each planned session has been Established, by its place and peer; None where that is not reported."""
     up = {port_name(row["neighbor"]): row for row in rows if row["state"] == "Established"}
-    ages: dict[tuple[str, str | None, str], float | None] = {}
+    ages: dict[tuple[Place, str], float | None] = {}
     for one in neighbors:
         row = up.pop(port_name(one["port"]), None) or up.pop(str(one["address"]), None)
         if row is not None:
-            ages[(_neighbor(one), one["port"], one["peer"])] = row["up_seconds"]
+            ages[_neighbor(one), one["peer"]] = row["up_seconds"]
     # The plan lacks the addresses of these: they are recognised by their AS.
     unnamed = {one["asn"] for one in neighbors if one["address"] is None}
-    return ages | {(f"{name} (AS {row['asn']})", None, ""): row["up_seconds"] for name, row in up.items() if row["asn"] in unnamed}
+    return ages | {(Place(f"{name} (AS {row['asn']})", peers=(name,)), ""): row["up_seconds"] for name, row in up.items() if row["asn"] in unnamed}
 
 
-def _just_shut(place: tuple[str, str | None, str], age: float | None, node: str, link: dict[str, t.Any], seconds: float) -> bool:
+def _just_shut(session: tuple[Place, str], age: float | None, node: str, link: dict[str, t.Any], seconds: float) -> bool:
     """Whether a session is as young as it must be after its link was shut on purpose in this run; restored_after_failure evaluates it."""
     own = {(link["leaf"], link["port"]), (link["spine"], link["spine_port"])} if link else set()
-    return (node, place[1]) in own and age is not None and age < seconds + FAILOVER_AROUND_SECONDS
+    return (node, session[0].port) in own and age is not None and age < seconds + FAILOVER_AROUND_SECONDS
 
 
 def _all_young(rows: Rows, seconds: float) -> bool:

@@ -12,6 +12,7 @@ from .. import Finding, NotApplicable, check
 from .._grouping import Rows, grouped, several, typical
 from .._not_measured import not_measured
 from .._once import Peers, once_for_all_nodes
+from ..place import Place, at_gpu, at_rank
 from .steps import OWN_COMMAND, enough, spread
 
 
@@ -38,9 +39,9 @@ def mfu(training_steps: Rows, training_ranks: Rows, pod_mfu_min_percent: float |
     for rank in training_ranks:
         reported = mfu_of(rank, steps.get(rank["rank"], []))
         if reported is None:
-            yield Finding(f"rank {rank['rank']}", f"{pod_mfu_min_percent:g} %", f"not reported: the peak of {rank['device']} is not known", "unknown")
+            yield Finding(at_rank(rank["rank"]), f"{pod_mfu_min_percent:g} %", f"not reported: the peak of {rank['device']} is not known", "unknown")
         elif reported < pod_mfu_min_percent:
-            yield Finding(f"rank {rank['rank']}", f"{pod_mfu_min_percent:g} % or more", f"{reported:.3g} %")
+            yield Finding(at_rank(rank["rank"]), f"{pod_mfu_min_percent:g} % or more", f"{reported:.3g} %")
 
 
 @check(
@@ -58,13 +59,13 @@ def tensor_core_active(training_ranks: Rows, tensor_activity: Rows, pod_tensor_a
         raise NotApplicable("tensor core activity: not reported by DCGM's host engine, nor by nvidia-smi (Hopper generation or later)")
     reported = sorted(((statistics.median(row["tensor_percent"] for row in rows), gpu) for gpu, rows in grouped(tensor_activity, "gpu").items()), reverse=True)
     if len(reported) < len(ranks):
-        yield Finding("tensor cores", f"those of {len(ranks)} GPUs", f"those of {len(reported)}", "unknown")
+        yield Finding(Place("tensor cores"), f"those of {len(ranks)} GPUs", f"those of {len(reported)}", "unknown")
     # A rank reports no index of nvidia-smi's: where a host has more GPUs than ranks, the busiest are theirs.
     for gpu, middle in sorted((gpu, middle) for middle, gpu in reported[: len(ranks)]):
         if middle < pod_tensor_active_min_percent:
             used = [row["utilisation_percent"] for row in tensor_activity if row["gpu"] == gpu and row["utilisation_percent"] is not None]
             at = f" at a utilisation of {statistics.median(used):g} %" if used else ""
-            yield Finding(f"GPU {gpu}", f"active for {pod_tensor_active_min_percent:g} % of the time or more", f"{middle:.3g} %{at}")
+            yield Finding(at_gpu(gpu), f"active for {pod_tensor_active_min_percent:g} % of the time or more", f"{middle:.3g} %{at}")
 
 
 # What steps wait for, and what follows from it.
@@ -105,7 +106,7 @@ def mfu_cause(
     middle = typical(rates.values())
     for (host, rank), rate in rates.items():
         if rate < middle * pod_median_percent / 100:
-            yield Finding(f"rank {rank}", f"{middle * pod_median_percent / 100:.4g} TFLOP/s or more, as its group", f"{rate:.4g}: computation", host=host)
+            yield Finding(at_rank(rank), f"{middle * pod_median_percent / 100:.4g} TFLOP/s or more, as its group", f"{rate:.4g}: computation", host=host)
     slowest = _slowest(training_steps_of_peers)
     for host, rows in training_steps.items():
         parts = [row for row in rows if row["compute_ms"] is not None and row["other_ms"] is not None]
@@ -118,5 +119,10 @@ def mfu_cause(
             waiting = statistics.median(shares[words]) * 100
             if waiting > pod_waiting_warn_percent:
                 yield Finding(
-                    f"steps of {host}", f"at most {pod_waiting_warn_percent:g} % of waiting for {words}", f"{waiting:.3g} %", host=host, cause=cause, fix=fix
+                    Place(f"steps of {host}", peers=(host,)),
+                    f"at most {pod_waiting_warn_percent:g} % of waiting for {words}",
+                    f"{waiting:.3g} %",
+                    host=host,
+                    cause=cause,
+                    fix=fix,
                 )

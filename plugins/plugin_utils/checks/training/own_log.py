@@ -12,6 +12,7 @@ from ...loads.thresholds import longest_step_ms
 from .. import Finding, NotApplicable, check
 from .._grouping import Rows
 from .._not_measured import not_measured, too_short
+from ..place import Place
 from .results import not_falling
 from .steps import LEAST_STEPS, OWN_COMMAND, timed_out
 
@@ -45,7 +46,7 @@ def own_training_ends(load_jobs: Rows, collective_timeouts: Rows) -> t.Iterator[
         raise not_measured("not started")
     for row in jobs:
         if row["status"] != "ok":
-            yield Finding("the training", "a normal exit", str(row["words"]), row["status"])
+            yield Finding(Place("the training"), "a normal exit", str(row["words"]), row["status"])
     yield from timed_out(collective_timeouts)
 
 
@@ -66,11 +67,13 @@ def own_steps_steady(
         mean = statistics.mean(times)
         variation = statistics.pstdev(times) / mean * 100
         if variation > pod_step_variation_percent:
-            yield Finding(f"log of {host}", f"a variation of at most {pod_step_variation_percent:g} %", f"{variation:.3g} % of {mean:.4g} ms")
+            yield Finding(
+                Place(f"log of {host}", peers=(host,)), f"a variation of at most {pod_step_variation_percent:g} %", f"{variation:.3g} % of {mean:.4g} ms"
+            )
         longest = max(rows, key=lambda row: row["step_ms"])
         if longest["step_ms"] > pod_step_outlier_times * mean:
             most = f"at most {pod_step_outlier_times:g} times {mean:.4g} ms"
-            yield Finding(f"log of {host}, step {longest['iteration']}", most, f"{longest['step_ms']:.4g} ms")
+            yield Finding(Place(f"log of {host}, step {longest['iteration']}", peers=(host,)), most, f"{longest['step_ms']:.4g} ms")
 
 
 @check(
@@ -87,9 +90,9 @@ def own_loss_falls(training_log_of_peers: Peers, pod_training_warmup_steps: int)
         bad = next((row for row in rows if row["loss"] is None or row["nan_iterations"] or row["skipped_iterations"]), None)
         if bad is not None:
             ill = "skipped, or no number" if bad["nan_iterations"] or bad["skipped_iterations"] else bad["loss_word"] or "none"
-            yield Finding(f"log of {host}, step {bad['iteration']}", "a loss that is a number", str(ill))
+            yield Finding(Place(f"log of {host}, step {bad['iteration']}", peers=(host,)), "a loss that is a number", str(ill))
             continue
-        yield from not_falling(f"log of {host}", rows)
+        yield from not_falling(Place(f"log of {host}", peers=(host,)), rows)
 
 
 @check(
@@ -109,4 +112,4 @@ def own_step_time_expected(
     for host, rows in _steps(training_log_of_peers, pod_training_warmup_steps).items():
         mean, most = statistics.mean(row["step_ms"] for row in rows), longest_step_ms(pod_step_seconds, pod_step_tolerance_percent)
         if mean > most:
-            yield Finding(f"log of {host}", f"at most {most:.4g} ms", f"{mean:.4g} ms")
+            yield Finding(Place(f"log of {host}", peers=(host,)), f"at most {most:.4g} ms", f"{mean:.4g} ms")

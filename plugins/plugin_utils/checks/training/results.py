@@ -11,13 +11,14 @@ import typing as t
 from .. import CannotTell, Finding, check
 from .._grouping import Rows
 from .._once import Peers
+from ..place import Place, at_rank
 from .steps import OWN_COMMAND, enough
 
 # A checksum in float64 of three steps; what is further from one process is another computation.
 SAME = 1e-6
 
 
-def not_falling(where: str, rows: Rows) -> t.Iterator[Finding]:
+def not_falling(where: Place, rows: Rows) -> t.Iterator[Finding]:
     """The loss where it is no less in the last quarter of the steps than in the first; rows: in the order of the steps, each with a loss."""
     part = max(1, len(rows) // 4)
     began, ended = (statistics.mean(row["loss"] for row in some) for some in (rows[:part], rows[-part:]))
@@ -36,9 +37,9 @@ def loss_falls(training_steps: Rows) -> t.Iterator[Finding]:
     for rank, rows in enough(training_steps).items():
         first = next((row for row in rows if row["loss"] is None), None)
         if first is not None:
-            yield Finding(f"rank {rank}, step {first['step']}", "a loss that is a number", "none")
+            yield Finding(at_rank(rank, f", step {first['step']}"), "a loss that is a number", "none")
             continue
-        yield from not_falling(f"rank {rank}", rows)
+        yield from not_falling(at_rank(rank), rows)
 
 
 @check(
@@ -56,7 +57,7 @@ def ranks_agree(training_agreement_of_peers: Peers, training_ranks: Rows, pod_no
         raise CannotTell("final state of the ranks: not reported")
     for row in training_ranks:
         if row["outcome"] == "done" and (row["rank"], "parameters") not in {(one["rank"], one["what"]) for one in mine}:
-            yield Finding(f"rank {row['rank']}", "its final state", "not reported", "unknown")
+            yield Finding(at_rank(row["rank"]), "its final state", "not reported", "unknown")
     every = [row for rows in training_agreement_of_peers.values() for row in rows]
     for what in ("parameters", "gradients", "optimizer"):
         sums = [row["checksum"] for row in every if row["what"] == what and row["checksum"] is not None]
@@ -64,9 +65,9 @@ def ranks_agree(training_agreement_of_peers: Peers, training_ranks: Rows, pod_no
         tied = usual is not None and sums.count(usual) * 2 <= len(sums) and len(set(sums)) > 1
         for row in (row for row in mine if row["what"] == what):
             if row["finite"] is False:
-                yield Finding(f"rank {row['rank']}", f"finite {what}", "a value that is not a number")
+                yield Finding(at_rank(row["rank"]), f"finite {what}", "a value that is not a number")
             elif usual is not None and (row["checksum"] != usual or tied):
-                yield Finding(f"rank {row['rank']}", f"the {what} of the other ranks ({usual})", str(row["checksum"] or "not reported"))
+                yield Finding(at_rank(row["rank"]), f"the {what} of the other ranks ({usual})", str(row["checksum"] or "not reported"))
     for row in (row for row in mine if row["what"] == "one process"):
         if row["difference"] is None or row["difference"] > SAME:
-            yield Finding(f"rank {row['rank']}", "the loss of one process with all data", f"{row['difference']} apart")
+            yield Finding(at_rank(row["rank"]), "the loss of one process with all data", f"{row['difference']} apart")

@@ -16,6 +16,7 @@ from .._grouping import Rows
 from .._not_measured import not_measured, too_short
 from .._once import Peers, once_for_all_nodes
 from ..collectives.correctness import hung, refused
+from ..place import Place, at_rank
 
 LEAST_STEPS = 10
 # A site's own training, where it is set, reports no ranks.
@@ -60,7 +61,7 @@ def enough(steps: Rows) -> dict[int, Rows]:
 def timed_out(rows: t.Iterable[dict[str, t.Any]]) -> t.Iterator[Finding]:
     """The collectives that a log says have hung (``collective_timeouts``)."""
     for row in rows:
-        yield Finding(f"rank {row['rank']}" if row["rank"] is not None else "a rank", "no hung collective", row["text"][:300])
+        yield Finding(at_rank(row["rank"]) if row["rank"] is not None else Place("a rank"), "no hung collective", row["text"][:300])
 
 
 class Late(t.NamedTuple):
@@ -95,10 +96,10 @@ def _without(rows: Rows, late: t.Mapping[int, Late], mine: t.Container[int]) -> 
     return [{**row, "step_ms": row["step_ms"] - one.ms} if (one := late.get(row["step"])) is not None and one.rank not in mine else row for row in rows]
 
 
-def _gpu(rank: int, ranks: Rows) -> str:
+def _gpu(rank: int, ranks: Rows) -> Place:
     """A rank with its GPU."""
     local = next((row["local_rank"] for row in ranks if row["rank"] == rank), None)
-    return f"rank {rank}" if local is None else f"rank {rank} (GPU {local})"
+    return at_rank(rank) if local is None else at_rank(rank, f"(GPU {local})", gpu=local)
 
 
 def spread(rows: Rows) -> tuple[float, float]:
@@ -124,7 +125,7 @@ def step_time_stable(
     late = late_parts(training_steps_of_peers)
     for row in training_ranks:
         if row["outcome"] == "done" and row["rank"] not in steps:
-            yield Finding(f"rank {row['rank']}", "the times of its steps", "none", "unknown")
+            yield Finding(at_rank(row["rank"]), "the times of its steps", "none", "unknown")
     for rank, rows in steps.items():
         mean, variation = spread(rows)
         middle = statistics.median(row["step_ms"] for row in rows)
@@ -133,7 +134,7 @@ def step_time_stable(
         if mean < pod_step_least_ms:
             # Whose jitter it is cannot be determined of short steps; that they are steady all the same can.
             severity = "unknown" if variation > pod_step_variation_percent else "warn"
-            yield Finding(f"rank {rank}", f"steps of {pod_step_least_ms:g} ms or more, so that jitter of the host is negligible", reported, severity)
+            yield Finding(at_rank(rank), f"steps of {pod_step_least_ms:g} ms or more, so that jitter of the host is negligible", reported, severity)
         elif variation > pod_step_variation_percent:
             yield from _unsteady(rank, rows, late, training_ranks, pod_step_variation_percent, reported)
 
@@ -147,7 +148,7 @@ def _unsteady(rank: int, rows: Rows, late: t.Mapping[int, Late], ranks: Rows, mo
     causing = [one for row in rows if (one := late.get(row["step"])) is not None and one.rank in own]
     if spread(_without(rows, late, ()))[1] > most or not causing:
         parted = any(row["steps"] == 1 and row["compute_ms"] is not None for row in rows)
-        yield Finding(f"rank {rank}", expected, reported, cause=WAITED if parted else None, fix=WAITED_FIX if parted else None)
+        yield Finding(at_rank(rank), expected, reported, cause=WAITED if parted else None, fix=WAITED_FIX if parted else None)
         return
     worst = max(causing, key=lambda one: one.ms)
     if worst.rank == rank:
@@ -176,7 +177,7 @@ def step_outliers(
 
 def _outlier(rank: int, row: dict[str, t.Any], late: t.Mapping[int, Late], ranks: Rows, expected: str) -> Finding:
     """A long step, with the part of the rank that made it so; where no rank's did, all waited in communication."""
-    where = f"{_gpu(rank, ranks)}, step {row['step']}" + (f" to {row['step'] + row['steps'] - 1}" if row["steps"] > 1 else "")
+    where = _gpu(rank, ranks).narrowed(f", step {row['step']}" + (f" to {row['step'] + row['steps'] - 1}" if row["steps"] > 1 else ""))
     got, one = f"{row['longest_ms']:.4g} ms", late.get(row["step"])
     if one is not None:
         words, cause, fix = PARTS[one.part]
@@ -250,7 +251,7 @@ def step_time_expected(training_steps: Rows, pod_step_seconds: float | None, pod
         mean, _variation = spread(rows)
         most = longest_step_ms(pod_step_seconds, pod_step_tolerance_percent)
         if mean > most:
-            yield Finding(f"rank {rank}", f"at most {most:.4g} ms", f"{mean:.4g} ms")
+            yield Finding(at_rank(rank), f"at most {most:.4g} ms", f"{mean:.4g} ms")
 
 
 @check(
@@ -265,7 +266,7 @@ def no_nccl_timeouts(
 ) -> t.Iterator[Finding]:  # fmt: skip
     """No collective of the training hangs, and every rank completes."""
     launchers = refused(load_jobs)
-    yield from (Finding("the launcher", "ranks on all hosts", str(row["words"]), "unknown", judged=True) for row in launchers)
+    yield from (Finding(Place("the launcher"), "ranks on all hosts", str(row["words"]), "unknown", judged=True) for row in launchers)
     if not (training_ranks or launchers):
         raise not_measured("no rank was started")
     yield from hung(training_hangs, training_ranks, load_jobs)
@@ -275,7 +276,7 @@ def no_nccl_timeouts(
         why = row["error"] or (f"ended by signal {row['signal']}" if row["signal"] else row["outcome"])
         cause, fix = explained(row["error"]) if row["error"] else (None, None)
         severity = "unknown" if row["outcome"] == "error" and not is_own(row["error"]) else None
-        yield Finding(f"rank {row['rank']}", "a normal exit", str(why)[:400], severity, cause=cause, fix=fix, judged=True)
+        yield Finding(at_rank(row["rank"]), "a normal exit", str(why)[:400], severity, cause=cause, fix=fix, judged=True)
     if len(training_ranks) != pod_gpus_per_host:
-        yield Finding("ranks", str(pod_gpus_per_host), str(len(training_ranks)), "unknown")
+        yield Finding(Place("ranks"), str(pod_gpus_per_host), str(len(training_ranks)), "unknown")
     yield from timed_out(collective_timeouts or ())

@@ -9,6 +9,7 @@ import typing as t
 
 from .. import Finding, check
 from .._grouping import Rows
+from ..place import Place
 
 PATH = "pod_dataset_path"
 FROM_MEMORY = "the page cache"
@@ -31,20 +32,20 @@ REFUSED_FIX = (
 def dataset_feeds(dataset_reads: Rows, pod_dataset_path: str, pod_dataset_read_gbyte_s: float | None, pod_dataset_gbyte: float | None) -> t.Iterator[Finding]:
     """Every host reads the dataset at pod_dataset_read_gbyte_s or more while all hosts read, and its storage has room for it."""
     if not dataset_reads:
-        yield Finding(pod_dataset_path, "a read rate", "nothing was read", "unknown")
+        yield Finding(Place(pod_dataset_path), "a read rate", "nothing was read", "unknown")
     for row in dataset_reads:
         if row["error"] is not None or row["gbyte_s"] is None:
             own = (REFUSED_CAUSE, REFUSED_FIX) if row["error"] else (None, None)
-            yield Finding(pod_dataset_path, "a read rate", str(row["error"] or "not reported"), "unknown", cause=own[0], fix=own[1])
+            yield Finding(Place(pod_dataset_path), "a read rate", str(row["error"] or "not reported"), "unknown", cause=own[0], fix=own[1])
         elif row["by"] == FROM_MEMORY:
             yield Finding(
-                pod_dataset_path, "reads from the storage", f"{row['gbyte_s']:.3g} GB/s through the host's page cache, not from the storage", "unknown",
+                Place(pod_dataset_path), "reads from the storage", f"{row['gbyte_s']:.3g} GB/s through the host's page cache, not from the storage", "unknown",
                 cause="The file system does not read past the host's page cache (O_DIRECT), so the rate is that of the host's memory.",
                 fix="Give a dataset larger than the host's memory or that no host has read, or a mount that allows direct reads; then run layer 6 again.",
             )  # fmt: skip
         elif pod_dataset_read_gbyte_s is not None and row["gbyte_s"] < pod_dataset_read_gbyte_s:
-            yield Finding(pod_dataset_path, f"{pod_dataset_read_gbyte_s:g} GB/s or more", f"{row['gbyte_s']:.3g} GB/s by {row['by']}")
+            yield Finding(Place(pod_dataset_path), f"{pod_dataset_read_gbyte_s:g} GB/s or more", f"{row['gbyte_s']:.3g} GB/s by {row['by']}")
         if pod_dataset_gbyte is not None and row["free_gbyte"] is None:
-            yield Finding(pod_dataset_path, f"room for {pod_dataset_gbyte:g} GB", "not reported", "unknown")
+            yield Finding(Place(pod_dataset_path), f"room for {pod_dataset_gbyte:g} GB", "not reported", "unknown")
         elif pod_dataset_gbyte is not None and row["free_gbyte"] < pod_dataset_gbyte:
-            yield Finding(pod_dataset_path, f"room for {pod_dataset_gbyte:g} GB", f"{row['free_gbyte']:.4g} GB are free")
+            yield Finding(Place(pod_dataset_path), f"room for {pod_dataset_gbyte:g} GB", f"{row['free_gbyte']:.4g} GB are free")

@@ -9,6 +9,7 @@ import typing as t
 
 from ...pod.names import Rows
 from .. import Finding, NotApplicable, check
+from ..place import Place, at_gpu
 from ._layers import ABOVE_INCASTS, OF_RANKS, SINCE
 
 ERRORS = {"uncorrected": "uncorrected errors", "deferred": "deferred errors, which end the job that reads the memory"}
@@ -73,7 +74,7 @@ def amd_slowdown_under_load(gpu_health_idle: Rows | None = None, gpu_health: Row
                 yield Finding(where, f"not slowed down by {words} {SINCE}", f"{percent:.2g} % of its samples", severity)
 
 
-def _grown(idle: Rows | None, now: Rows | None, names: t.Sequence[str]) -> t.Iterator[tuple[str, dict[str, int | None] | Finding]]:
+def _grown(idle: Rows | None, now: Rows | None, names: t.Sequence[str]) -> t.Iterator[tuple[Place, dict[str, int | None] | Finding]]:
     """What some counters of each GPU grew by, None where one is not reported; or the finding that this is not known of the GPU.
 
     Raises NotApplicable where no GPU is reported.
@@ -82,7 +83,7 @@ def _grown(idle: Rows | None, now: Rows | None, names: t.Sequence[str]) -> t.Ite
         raise NotApplicable("errors and slowdowns of AMD GPUs: not reported (amd-smi)")
     before, after = ({row["gpu"]: row for row in rows or ()} for rows in (idle, now))
     for gpu in sorted(before.keys() | after.keys()):
-        where = f"GPU {gpu}"
+        where = at_gpu(gpu)
         if gpu not in before or gpu not in after:
             yield where, Finding(where, "reported before and after the load", f"only {'before' if gpu in before else 'after'} it", "unknown")
             continue

@@ -14,6 +14,7 @@ from ...text.counting import counted
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import planned_rails
 from .._kernel_events import Devices, judged_events
+from ..place import Place, at_gpu, at_port
 from ._layers import ABOVE_INCASTS, LOADED, OF_RANKS, SINCE
 
 SLOWDOWNS = {"hw_thermal_slowdown_us": "hot", "sw_thermal_slowdown_us": "close to its temperature limit", "hw_power_brake_us": "slowed down by power brake"}
@@ -35,11 +36,11 @@ def log_under_load(
     lost = Counter(row["device"] for row in fresh if row["event"] == "link_down")
     for netdev, times in lost.items():
         if netdev is None:
-            yield Finding("kernel log", "the netdev of every lost link", f"not reported of {times}", "unknown")
+            yield Finding(Place("kernel log"), "the netdev of every lost link", f"not reported of {times}", "unknown")
         elif netdev in netdevs:
             first = next((row["time"] for row in fresh if (row["event"], row["device"]) == ("link_down", netdev)), None)
             at = f", first at {first}" if first else ""
-            yield Finding(netdev, f"no link loss {SINCE}", f"{counted(times, 'link loss')}{at}", cause=LINK_CAUSE, fix=LINK_FIX)
+            yield Finding(at_port(netdev), f"no link loss {SINCE}", f"{counted(times, 'link loss')}{at}", cause=LINK_CAUSE, fix=LINK_FIX)
     yield from judged_events(fresh, Devices.of(pod_rails, gpus_idle), pod_pcie_corrected_max, SINCE)
 
 
@@ -88,7 +89,7 @@ def gpus_under_load(gpus_idle: Rows, gpus: Rows, pod_pcie_width: int) -> t.Itera
         raise NotApplicable("the host reported no GPU before the loads")
     after = {gpu["pci"]: gpu for gpu in gpus}
     for gpu in gpus_idle:
-        where, now = f"GPU {gpu['gpu']}", after.get(gpu["pci"])
+        where, now = at_gpu(gpu["gpu"]), after.get(gpu["pci"])
         if now is None:
             yield Finding(where, f"present {SINCE}", "no longer reported")
             continue
@@ -118,7 +119,7 @@ def gpu_slowdown_under_load(gpus_idle: Rows, gpus: Rows, pod_gpu_slowdown_max_se
     if not any(gpu[column] is not None for pair in both for gpu in pair for column in SLOWDOWNS):
         raise NotApplicable("how long GPUs were slowed down: not reported by this driver")
     for was, now in both:
-        where = f"GPU {now['gpu']}"
+        where = at_gpu(now["gpu"])
         for column, words in SLOWDOWNS.items():
             if None in (was[column], now[column]):
                 yield Finding(where, f"how long it was {words}", "not reported", "unknown")

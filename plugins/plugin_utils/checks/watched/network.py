@@ -31,6 +31,7 @@ from .._counters import (
     pick,
 )
 from .._grouping import planned_rails
+from ..place import Place, at_device, at_port
 from ._layers import ABOVE_INCASTS, LOADED, OF_RANKS, SINCE
 
 PRIORITIES = range(8)
@@ -47,7 +48,7 @@ def _known(counts: t.Mapping[str, int | None]) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count is not None}
 
 
-def _not_reported(counts: t.Mapping[str, t.Mapping[str, int | None]], what: str) -> t.Iterator[Finding]:
+def _not_reported(counts: t.Mapping[str, t.Mapping[str, int | None]], what: str, at: t.Callable[[str, str], Place]) -> t.Iterator[Finding]:
     """The counters, by rail and name, that some rails of a host report and others do not.
 
     Raises NotApplicable where no rail has any of them.
@@ -57,10 +58,10 @@ def _not_reported(counts: t.Mapping[str, t.Mapping[str, int | None]], what: str)
         raise NotApplicable(f"counters of {what}: not reported by the NICs")
     for rail, mine in counts.items():
         for name in sorted(name for name in reported if mine[name] is None):
-            yield Finding(f"{rail} {name}", "a counter, as of the other rails", "not reported", "unknown")
+            yield Finding(at(rail, name), "a counter, as of the other rails", "not reported", "unknown")
 
 
-def _errors(where: str, expected: str, grown: t.Mapping[str, int], moved: float, per_tb: float, lossy_per_tb: float = 0) -> t.Iterator[Finding]:
+def _errors(where: Place, expected: str, grown: t.Mapping[str, int], moved: float, per_tb: float, lossy_per_tb: float = 0) -> t.Iterator[Finding]:
     """One finding for a rail's counters of errors that grew: a warning where they are few for what it moved; none where a lossy transport has as many."""
     if any(grown.values()) and not (lossy_per_tb and at_most(sum(grown.values()), moved, lossy_per_tb)):
         counted_errors = ", ".join(f"{name} +{count}" for name, count in grown.items() if count)
@@ -80,11 +81,11 @@ def links_under_load(nic_counters_idle: Rows, nic_counters: Rows, pod_rails: lis
     nics = growth(nic_counters_idle, nic_counters, "netdev")
     kinds = {names[0]: names for names in (LINK_LOST, BIT_ERRORS, SYMBOL_ERRORS)}
     counts = {str(rail["netdev"]): {name: pick(nics.get(rail["netdev"]), names) for name, names in kinds.items()} for rail in planned_rails(pod_rails)}
-    yield from _not_reported(counts, "lost links and bit errors")
+    yield from _not_reported(counts, "lost links and bit errors", at_port)
     for netdev, errors in counts.items():
         if lost := errors.pop(LINK_LOST[0]):
-            yield Finding(netdev, f"no link loss {SINCE}", counted(lost, "link loss"))
-        yield from _errors(netdev, "no CRC or symbol error", _known(errors), moved_bytes(nics.get(netdev, {})), pod_load_errors_max_per_tb)
+            yield Finding(at_port(netdev), f"no link loss {SINCE}", counted(lost, "link loss"))
+        yield from _errors(at_port(netdev), "no CRC or symbol error", _known(errors), moved_bytes(nics.get(netdev, {})), pod_load_errors_max_per_tb)
 
 
 @check(
@@ -105,17 +106,17 @@ def losses_under_load(
         | {name: pick(devices.get(rail["device"]), names) for name, names in sent_again.items()}
         for rail in planned_rails(pod_rails)
     }
-    yield from _not_reported(counts, "discards and retransmissions")
+    yield from _not_reported(counts, "discards and retransmissions", at_device)
     for rail in pod_rails:
         known = _known(counts[rail["device"]])
         # Where the driver counts both as one, it is one error.
         if len({named(devices.get(rail["device"]), names) for names in sent_again.values()}) < len(sent_again):
             known.pop(TIMEOUTS[0], None)
         limits = (max(pod_load_errors_max_per_tb, pod_drops_max_per_tb), pod_drops_max_per_tb)
-        yield from _errors(rail["device"], "no packet discarded or sent again", known, moved_bytes(nics.get(rail["netdev"])), *limits)
+        yield from _errors(at_device(rail["device"]), "no packet discarded or sent again", known, moved_bytes(nics.get(rail["netdev"])), *limits)
         order = pick(devices.get(rail["device"]), OUT_OF_ORDER)
         if order and not any(known.values()) and not (pod_adaptive_routing or pod_drops_max_per_tb):
-            yield Finding(f"{rail['device']} out_of_sequence", f"no growth {SINCE}, unless routing is adaptive", str(order), "warn")
+            yield Finding(at_device(rail["device"], "out_of_sequence"), f"no growth {SINCE}, unless routing is adaptive", str(order), "warn")
 
 
 @check(
@@ -138,14 +139,14 @@ def class_under_load(
     for netdev, bytes_of in carried.items():
         total, planned_classes = sum(bytes_of.values()), {pod_roce_priority, *pod_other_priorities}
         if not bytes_of:
-            yield Finding(f"{netdev} priorities", "bytes of each priority", "not reported", "unknown")
+            yield Finding(at_port(netdev, "priorities"), "bytes of each priority", "not reported", "unknown")
         if total < LEAST_BYTES:
             continue
         for priority, count in bytes_of.items():
             if priority not in planned_classes and 100 * count > pod_other_class_max_percent * total:
                 actual = f"priority {priority} carried {count / 1e9:.3g} GB, {100 * count / total:.3g} % of the rail's data"
                 expected = f"data in priority {pod_roce_priority} {SINCE}, at most {pod_other_class_max_percent:g} % in one that no job should use"
-                yield Finding(netdev, expected, actual)
+                yield Finding(at_port(netdev), expected, actual)
 
 
 def _by_priority(counters: t.Mapping[str, int]) -> dict[int, int]:
@@ -179,7 +180,9 @@ def pauses_under_load(
         if percent >= pod_pause_warn_percent and sent >= LEAST_BYTES:
             limit = pod_pause_max_percent if percent >= pod_pause_max_percent else pod_pause_warn_percent
             actual = f"{percent:.3g} %: {paused / 1e6:.3g} s of pauses beside {sending:.3g} s of data at line rate"
-            yield Finding(str(rail["netdev"]), f"paused for less than {limit:g} % {SINCE}", actual, None if percent >= pod_pause_max_percent else "warn")
+            yield Finding(
+                at_port(str(rail["netdev"])), f"paused for less than {limit:g} % {SINCE}", actual, None if percent >= pod_pause_max_percent else "warn"
+            )
     if not known:
         raise NotApplicable("pause duration: not reported by the NICs")
 
@@ -200,8 +203,8 @@ def ib_ports_under_load(
         lost = {name: mine[name] for name in IB_LINK_LOST if name in mine}
         errors = {name: mine[name] for name in IB_ERRORS if name in mine}
         if not lost or not errors:
-            yield Finding(f"{device} link errors", "counters of lost links and errors", "not reported", "unknown")
+            yield Finding(at_device(device, "link errors"), "counters of lost links and errors", "not reported", "unknown")
         if any(lost.values()):
-            yield Finding(device, f"no lost or retrained link {SINCE}", ", ".join(f"{name} +{count}" for name, count in lost.items() if count))
+            yield Finding(at_device(device), f"no lost or retrained link {SINCE}", ", ".join(f"{name} +{count}" for name, count in lost.items() if count))
         moved = DATA_UNIT * float(sum(mine.get(name, 0) for name in ("port_xmit_data", "port_rcv_data")))
-        yield from _errors(device, "no error", errors, moved, pod_load_errors_max_per_tb)
+        yield from _errors(at_device(device), "no error", errors, moved, pod_load_errors_max_per_tb)

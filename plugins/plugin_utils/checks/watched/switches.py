@@ -13,6 +13,7 @@ from ...text.counting import counted
 from .. import Finding, check
 from .._counters import FRAME_BITS, RESET_CAUSE, RESET_FIX, TERABYTE, at_most, judge_most, port_growth, sent_bytes
 from .._planned import cables_of
+from ..place import at_port
 from ._layers import ABOVE_INCASTS, SINCE
 from .network import LEAST_BYTES
 
@@ -54,7 +55,7 @@ def switch_links_under_load(
         was, row = before.get(port), now.get(port)
         columns = [] if was is None or row is None else [name for name in _columns(row) if row[name] is not None and was[name] is not None]
         if not columns or was is None or row is None:
-            yield Finding(f"{port} errors", "counters of CRC or symbol errors before and after the load", "not reported", "unknown", port)
+            yield Finding(at_port(port, "errors"), "counters of CRC or symbol errors before and after the load", "not reported", "unknown")
             continue
         grown = {name: row[name] - was[name] for name in columns}
         if min(grown.values()) < 0:
@@ -72,22 +73,22 @@ def _lost(cable: NearCable, column: str, was: float | None, now: float | None) -
     """Whether the link of a port changed its state; was, now: how often until each reading, or since how many seconds it had not."""
     port, end = cable["port"], f"{cable['peer']} {cable['peer_port']}"
     if was is None or now is None:
-        yield Finding(f"{port} link changes", "a counter, as of other ports", "not reported", "unknown", port)
+        yield Finding(at_port(port, "link changes"), "a counter, as of other ports", "not reported", "unknown")
     elif now < was and column == CHANGED[0]:
         yield _reset(port, ["changes"])
     elif now != was and (column == CHANGED[0] or now < was):
         words = f"{counted(int(now - was), 'change')} of the link to {end}" if now > was else f"the link to {end} changed {now:g} s before the end"
-        yield Finding(port, f"no link loss {SINCE}", words, port=port, cause=LINK_CAUSE.format(end=end), fix=LINK_FIX.format(end=end))
+        yield Finding(at_port(port), f"no link loss {SINCE}", words, cause=LINK_CAUSE.format(end=end), fix=LINK_FIX.format(end=end))
 
 
 def _reset(port: str, names: t.Iterable[str]) -> Finding:
-    return Finding(port, f"counters that grow {SINCE}", f"counters were reset ({', '.join(names)})", "unknown", port, cause=RESET_CAUSE, fix=RESET_FIX)
+    return Finding(at_port(port), f"counters that grow {SINCE}", f"counters were reset ({', '.join(names)})", "unknown", cause=RESET_CAUSE, fix=RESET_FIX)
 
 
 def _errors(port: str, expected: str, counts: str, number: int, sent: int, per_tb: float, most: str | None = None) -> Finding:
     """A finding of a port's growth: a warning where it is little for what the port sent; most: the severity where it is not."""
     severity = "warn" if at_most(number, sent, per_tb) else most
-    return Finding(port, f"{expected} {SINCE}, at most {per_tb:g} per TB", f"{counts}, and {sent / TERABYTE:.3g} TB sent", severity, port)
+    return Finding(at_port(port), f"{expected} {SINCE}, at most {per_tb:g} per TB", f"{counts}, and {sent / TERABYTE:.3g} TB sent", severity)
 
 
 @check(
@@ -116,7 +117,7 @@ def switch_drops_under_load(
             port = cable["port"]
             mine = [(queue, one[column]) for (where, queue), one in grown.items() if where == port_name(port) and _is_of(queue, pod_roce_priority)]
             if not mine and (column != "wred_dropped_packets" or grown):
-                yield Finding(f"{port} drops {way}", "drop counters before and after the load", "not reported", "unknown", port)
+                yield Finding(at_port(port, f"drops {way}"), "drop counters before and after the load", "not reported", "unknown")
             marks = sum(one["marked_packets"] for (where, queue), one in marked.items() if where == port_name(port) and _is_of(queue, pod_roce_priority))
             for queue, count in mine:
                 if count and not (pod_drops_max_per_tb and at_most(count, sent.get(port_name(port), 0), pod_drops_max_per_tb)):
@@ -151,7 +152,7 @@ def switch_pauses_under_load(
         port, rate = cable["port"], rated(cable, pod_link_gbit_s)
         mine = [one["rx_frames"] for (where, priority), one in grown.items() if where == port_name(port) and _is_of(priority, pod_roce_priority)]
         if not mine:
-            yield Finding(f"{port} pauses", "PFC pause counters before and after the load", "not reported", "unknown", port)
+            yield Finding(at_port(port, "pauses"), "PFC pause counters before and after the load", "not reported", "unknown")
             continue
         # Only frames are counted: each stops the port for at most so long.
         frames, moved = sum(mine), sent.get(port_name(port), 0)
@@ -165,4 +166,4 @@ def switch_pauses_under_load(
         if judged["severity"] == "warn":
             judged |= {"cause": PAUSED_CAUSE.format(end=end), "fix": PAUSED_FIX}
         limit = pod_pause_max_percent if percent >= pod_pause_max_percent else pod_pause_warn_percent
-        yield Finding(port, f"paused for less than {limit:g} % {SINCE}", words, port=port, **judged)
+        yield Finding(at_port(port), f"paused for less than {limit:g} % {SINCE}", words, **judged)
