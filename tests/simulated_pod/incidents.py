@@ -45,7 +45,7 @@ class First:
 class Expected:
     """What must come of an incident.
 
-    first: None where the pod must stay green; words: in the first finding's cause or fix; got: in what it found;
+    first: None where the pod must stay green; words: in the first finding's cause, fix or what explains it; got: in what it found;
     accused: every node of which any finding may be; also: findings that must be printed as well, of faults beside the first one.
     """
 
@@ -150,7 +150,8 @@ def _of_first(first: First, expect: Expected, entry: grouping.Entry) -> list[str
         wrong.append(f"names {ranges([host for host, _where in entry.places])}, not {first.node}")
     if first.where not in entry.where:
         wrong.append(f"is at {entry.where}, not {first.where}")
-    wrong += [f"cause and fix lack {word!r}: {entry.cause} {entry.fix}" for word in expect.words if word not in f"{entry.cause} {entry.fix}"]
+    said = " ".join([entry.cause, entry.fix, *entry.explained_by])
+    wrong += [f"cause and fix lack {word!r}: {said}" for word in expect.words if word not in said]
     return wrong + [f"the finding lacks {word!r}: {entry.actual}" for word in expect.got if word not in entry.actual]
 
 

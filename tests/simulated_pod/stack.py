@@ -60,10 +60,11 @@ HEALTHY: dict[str, t.Any] = {
     "missing_from_hosts": 2,
     # Runs that no rank finishes although all of them arrived, from so many hosts on; 0 for none.
     "stuck_from_hosts": 0,
-    # What a run ends with, of which rank of this host (all of them by None), and in runs of how many hosts.
+    # What a run ends with, of which rank of this host (all of them by None), in runs of how many hosts, and beside one of which (any by none).
     "error": "",
     "error_rank": 0,
     "error_from_hosts": 1,
+    "error_with": [],
     "launcher_fails": False,
     "late_ms": 0.2,
     "copy_gbyte_s": 380.0,
@@ -199,7 +200,8 @@ def document(program: str, reported: dict[str, t.Any], run: t.Sequence[Host]) ->
         "program": program, "host": me["name"], "host_index": index, "hosts": count, "ranks_per_host": per, "world_size": world,
         "backend": "nccl", "outcome": "complete", "seconds": 20.0, "ranks": rows,
     }  # fmt: skip
-    ended = [host for host in run if host["error"] and count >= host["error_from_hosts"]]
+    names = {host["name"] for host in run}
+    ended = [host for host in run if host["error"] and count >= host["error_from_hosts"] and names.intersection(host["error_with"] or names)]
     if ended:
         return _ended(result, ended, me)
     stuck = any(host["stuck_from_hosts"] and count >= host["stuck_from_hosts"] for host in run)

@@ -23,7 +23,8 @@ CORRECTED = "corrected"
 class Event(t.NamedTuple):
     """How an event of the kernel's log is judged.
 
-    severity: what it is at least; serious: the severities of its line for which it fails; expected; what: it, in words.
+    severity: what it is at least; serious: the severities of its line for which it fails; expected; what: it, in words; place: what it is on, where
+    no device is.
     """
 
     severity: str | None
@@ -32,6 +33,7 @@ class Event(t.NamedTuple):
     cause: str
     fix: str
     serious: frozenset[str] = frozenset()
+    place: str = ""
 
 
 SERIOUS, FATAL = frozenset(("fatal", "nonfatal")), frozenset(("fatal",))
@@ -68,6 +70,12 @@ EVENTS: dict[str, Event] = {
     "ras_error": Event(
         "warn", "no hardware error of a GPU", "{severity} hardware error of the GPU", "The GPU's memory or logic has errors that its RAS counters report.",
         "Look at amd-smi metric --ecc; retire the pages with a reset, and replace the GPU where uncorrectable errors come back.", FATAL,
+    ),
+    "cpu_throttled": Event(
+        "warn", "no processor slowed down by heat", "processors slowed down by heat (temperature above threshold, clock throttled)",
+        "The host's processors were too hot and were slowed down, so that its ranks feed their GPUs late.",
+        "Look at fans, air baffles, heat sinks and inlet temperature of the host, and compare its processors' temperatures (ipmitool sdr) with another's.",
+        place="processors",
     ),
     "gpu_reset": Event(
         None, "no reset of a GPU", "the driver reset the GPU", "The driver reset the GPU after a hang or a fatal error; its jobs have failed.",
@@ -107,10 +115,10 @@ def judged_events(rows: t.Iterable[dict[str, t.Any]], devices: Devices, correcte
     past: what a device has overcome since warns only.
     """
     rows = list(rows)
-    for (device, code, recovery), times in Counter(
-        (row["device"], row["code"], row["recovery"]) for row in latest_recoveries(rows) if row["event"] == "xid"
+    for (device, code, recovery, severity), times in Counter(
+        (row["device"], row["code"], row["recovery"], row["severity"]) for row in latest_recoveries(rows) if row["event"] == "xid"
     ).items():
-        xid = judged_xid(code, recovery)
+        xid = judged_xid(code, recovery, severity)
         yield Finding(devices.place(device), f"no Xid {since}", xid.words + _again(times), xid.severity, cause=xid.cause, fix=xid.fix)
     found = Counter((row["event"], row["device"], row["code"], row["severity"]) for row in rows if row["event"] in EVENTS)
     for (event, device, code, severity), times in found.items():
@@ -120,7 +128,8 @@ def judged_events(rows: t.Iterable[dict[str, t.Any]], devices: Devices, correcte
         what = how.what.format(code=code, severity={"nonfatal": "non-fatal"}.get(severity, severity or "an unnamed"))
         expected = f"at most {counted(corrected_max, 'corrected error')} {since}" if event in FEW and severity == CORRECTED else f"{how.expected} {since}"
         level = _severity(event, how, severity, devices.known(device), past)
-        yield Finding(devices.place(device), expected, what + _again(times), level, cause=how.cause, fix=how.fix)
+        where = Place(how.place) if how.place else devices.place(device)
+        yield Finding(where, expected, what + _again(times), level, cause=how.cause, fix=how.fix)
 
 
 def _again(times: int) -> str:

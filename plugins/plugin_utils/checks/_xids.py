@@ -12,8 +12,11 @@ Row = dict[str, t.Any]
 # contained in its program, a test message. What they leave behind is read from the GPU itself. Any other is of the GPU, its memory, links or driver.
 OF_PROGRAMS = {13, 31, 43, 45, 68, 69, 137}
 INFORMING = {63, 92, 93, 94, 106, 107, 121, 160, 162}
+# Errors of the NVLinks of Blackwell GPUs by the part that reports them; the line says whether it is fatal, and a nonfatal one the link recovered from.
+OF_NVLINKS = range(144, 151)
 # The driver sums up in it what the Xids before it ask for.
 RECOVERY = 154
+NVLINK = 74
 NO_RECOVERY = "None"
 
 
@@ -79,15 +82,20 @@ RECOVERIES = {
 }
 
 
-def judged_xid(code: int | None, recovery: str | None) -> Judged:
+def judged_xid(code: int | None, recovery: str | None, severity: str | None = None) -> Judged:
     """An Xid of the kernel's log.
 
     recovery: of Xid 154 the action that its line asks for, ``None`` in words where none is needed; any other Xid has none.
+    severity: ``fatal`` or ``nonfatal`` where its line says so.
     """
     if code == RECOVERY:
         return _recovery(recovery)
     what, cause, fix = KNOWN.get(code or 0, ("", CAUSE, FIX))
     words = f"Xid {code}" + (f" ({what})" if what else "")
+    if code in OF_NVLINKS:
+        _what, cause, fix = KNOWN[NVLINK]
+        words = f"Xid {code} ({severity or 'an unnamed'} NVLink error)"
+        return Judged(f"{words}, from which the link recovered", "warn", cause, fix) if severity == "nonfatal" else Judged(words, None, cause, fix)
     if code in OF_PROGRAMS:
         return Judged(f"{words}, caused by a program", "warn", "A job's program made an invalid access, or was ended.", "Look at the job's own log.")
     if code in INFORMING:

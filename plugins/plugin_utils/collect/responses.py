@@ -16,6 +16,7 @@ from ..readings import ParseError, Reading
 from ..readings.parsing import parse_source, split_sections
 from ..text.ranges import ranges
 from .queries import item_labels
+from .tool_errors import telling
 from .types import CommandResult, KeptCommand, Query, ReadingResult
 
 Values = dict[str, t.Any]
@@ -85,7 +86,7 @@ def _parsed(ask: Query, platform: str, answer: CommandResult, label: str | None)
 def failure_reason(answer: CommandResult) -> str | None:
     """Why an answer is none, in words; None where its text is to be parsed."""
     tool = answer.argv[0]
-    last_line = (answer.stderr.strip() or answer.stdout.strip()).splitlines()[-1:] or [""]
+    said = telling((answer.stderr.strip() or answer.stdout.strip()).splitlines())
     if answer.status in ("missing", "failed"):
         return answer.stderr
     if answer.status == "denied":
@@ -96,10 +97,10 @@ def failure_reason(answer: CommandResult) -> str | None:
         return f"{tool} printed more than the 8 MiB that are kept"
     if answer.rc is not None and answer.rc not in answer.source.rc:
         if NO_PERMISSION.search(answer.stderr) or NO_PERMISSION.search(answer.stdout[-500:]):
-            return f"no permission: {tool}: {last_line[0][:200]}"
+            return f"no permission: {tool}: {said[:200]}"
         ended = f"was ended by signal {-answer.rc}" if answer.rc < 0 else f"exited with status {answer.rc}"
         # A tool that says nothing (grep -s) at least shows what it was to read.
-        why = " ".join(last_line[0].split()) or " ".join(word for word in answer.argv[1:] if word.startswith("/"))
+        why = " ".join(said.split()) or " ".join(word for word in answer.argv[1:] if word.startswith("/"))
         return f"{tool} {ended}" + (f": {why[:200]}" if why else "")
     return None
 

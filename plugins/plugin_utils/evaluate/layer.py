@@ -10,7 +10,7 @@ import json
 import typing as t
 from dataclasses import dataclass, field, replace
 
-from ..checks import CannotTell, Check, Finding, NotApplicable, NotMeasured, NotProved
+from ..checks import CannotTell, Check, Finding, NotApplicable, NotProved
 from ..checks.needed_readings import needed_readings
 from ..checks.place import Place, at_node
 from ..checks.registry import REGISTRY
@@ -21,6 +21,7 @@ from ..readings import catalogue
 from .boots import Boot, boot_of, booted_since, earliest
 from .nic_platforms import NicPlatforms
 from .shared_nodes import by_group
+from .unread import marks_of
 from .verdicts import Verdict, settle, undecided
 from .waivers import Waiver
 
@@ -261,12 +262,10 @@ def _rows(layer: Layer, check: Check, node: str, values: t.Mapping[str, t.Any]) 
 
 def _reading_rows(envelopes: t.Mapping[str, Envelope], layer: Layer, node: str, name: str, optional: bool) -> list[Row] | None:
     reading = reading_of(envelopes, node, name)
-    if reading is not None and reading["status"] == "ok":
-        return reading["rows"]
-    if optional:
-        return None
+    if optional or (reading is not None and reading["status"] == "ok"):
+        return reading["rows"] if reading is not None and reading["status"] == "ok" else None
     status, words = ("unknown", f"{name} was never read") if reading is None else (reading["status"], reading["words"])
-    raise _NotRead("skip", words) if status == "not_applicable" else _NotRead("unknown", words, **(NotMeasured.MARKS if catalogue()[name].load else {}))
+    raise _NotRead("skip", words) if status == "not_applicable" else _NotRead("unknown", words, **marks_of(name, words))
 
 
 def _unparsed(layer: Layer, check: Check, node: str) -> list[Finding]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from ..text.sorting import natural_key
 from .bisection import Bisection, Group
-from .rank_errors import KILLED, NEVER_ARRIVED, HostEnd, end_by_error, is_own
+from .rank_errors import KILLED, NEVER_ARRIVED, HostEnd, end_by_error, first_errors, is_own
 from .scaling_ladder import MAX_SEARCHES, next_step
 from .schedule import NOT_INSTALLED
 from .thresholds import known_node_busbw, minimum_busbw, within_tolerance
@@ -55,6 +55,12 @@ class CollectiveRun:
             if len(there) == 1 and len(self.hosts) > 1 and (outcome == "killed" or (self.outcomes.get("hung") and not self.errors)):
                 own = own or {host: HostEnd(words.format(signal), *why) for host, signal in there.items()}
         return own
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why it ended, in words: of the hosts that ended it where these are known, else of every host of which something is."""
+        ended = [f"{host}: {end.words}" for host, end in self.own_end.items()]
+        return ended or [*(f"{host}: {error}" for host, error in self.errors.items()), *self.trouble]
 
     @property
     def group(self) -> Group:
@@ -121,6 +127,7 @@ def _runs_of_kinds(jobs: Peers, rates: Peers, ranks: Peers, kinds: t.Container[s
                 if row["error"]:
                     run.errors.setdefault(host, row["error"])
     for run in found.values():
+        run.errors = first_errors(run.errors)
         silent = [host for host in run.hosts if host not in jobs]
         run.trouble += [f"{host}: no response" for host in silent]
     return found

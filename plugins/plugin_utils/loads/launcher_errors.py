@@ -25,6 +25,32 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
         "Compare the clocks of all hosts and of the controller (timedatectl, chronyc), correct chrony or NTP where one is off, and restart munge there.",
     ),
     LauncherError(
+        r"user namespace",
+        "The host does not let jobs create user namespaces, which enroot needs for every container: their number is limited (user.max_user_namespaces), or "
+        "the "
+        "kernel, AppArmor or a setting of slurmd forbids them.",
+        "Set user.max_user_namespaces (and user.max_mnt_namespaces) to some thousands and, on Debian and Ubuntu, kernel.unprivileged_userns_clone=1 and "
+        "kernel.apparmor_restrict_unprivileged_userns=0 by sysctl; compare with enroot's requirements (enroot-check --verify) inside a job.",
+    ),
+    LauncherError(
+        r"nvidia-container-cli|libnvidia-container|98-nvidia",
+        "The container's hook for GPUs failed: the host lacks nvidia-container-cli (libnvidia-container), or its version does not fit the driver or the image.",
+        "Install libnvidia-container-tools on the host that it names in the version of the others, run nvidia-container-cli info there, and look at the "
+        "driver.",
+    ),
+    LauncherError(
+        r"contact slurm controller|slurmctld|slurm_persist_conn",
+        "Slurm's controller does not respond to the first host: slurmctld does not run, or its port is not reached from there.",
+        "Run scontrol ping on the first host, look at slurmctld's service and log, and at SlurmctldHost, name resolution and the firewall between the two.",
+    ),
+    LauncherError(
+        r"pmixp_|collective timeout",
+        "The PMIx of the launcher's daemons did not reach each other: a firewall between the hosts, an interface that not all of them share, or a daemon "
+        "that died.",
+        "Allow TCP between all hosts for slurmd's children (SrunPortRange), compare PMIx's version on all hosts, and look at slurmd's log of the host that "
+        "is silent.",
+    ),
+    LauncherError(
         r"[Mm]unge|Invalid authentication credential|Protocol authentication error",
         "The launcher's requests are not accepted: munge does not run on a host, its key differs, or a clock is wrong.",
         "Run munge -n | ssh HOST unmunge to each host; start munge, give all hosts one /etc/munge/munge.key, and compare clocks.",
@@ -70,6 +96,22 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
         "Compare srun --mpi=list with the PMIx that the image was built for.",
     ),
     LauncherError(
+        r"Socket timed out on send/recv|slurm_receive_msgs",
+        "The launcher reached a host's slurmd and got no usable answer: its munge key differs or munge hangs, slurmd hangs or is overloaded, or a firewall "
+        "drops it.",
+        "On the host that it names run munge -n | unmunge across hosts (one /etc/munge/munge.key for all), look at slurmd's service and log, and try its "
+        "port 6818.",
+    ),
+    LauncherError(
+        r"daemon has unexpectedly failed|lost communication with a remote daemon|unable to complete a TCP connection|common network\s+interfaces",
+        "A daemon of mpirun started on another host and could not connect back: they share no network interface that it chose, a firewall refuses the port, "
+        "or the "
+        "daemon died there.",
+        "Name the interface that all hosts share (--mca oob_tcp_if_include and btl_tcp_if_include, of Open MPI 5 prte_if_include; exclude docker0 and "
+        "virbr0), open "
+        "the firewall between the hosts, and run the daemon's host alone.",
+    ),
+    LauncherError(
         r"execve|command not found|No such file or directory|could not find an executable",
         "The launcher reached the host and did not find the program there: another image, path or Python than on the first host.",
         "Run the command of the evidence by hand on the host that it names; give all hosts the same image and PATH.",
@@ -78,6 +120,12 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
 UNKNOWN_CAUSE = "The launcher itself reports why it started no ranks, or not on all hosts; this says nothing about the network or the GPUs."
 UNKNOWN_FIX = "Fix what it names (login, names of hosts, state of nodes, account, slots), try the command of the evidence by hand, then run layer 5 again."
 AGAIN = "Then run the layer again; this says nothing about the network or the GPUs."
+
+
+def known_line(*texts: str) -> str | None:
+    """The line of a launcher's output that says why it refused, by the most specific entry that knows one; None where none does."""
+    lines = [line.strip() for text in texts for line in text.splitlines()]
+    return next((line for one in LAUNCHER_ERRORS for line in lines if re.search(one.pattern, line)), None)
 
 
 def explained(text: str | None) -> tuple[str, str]:

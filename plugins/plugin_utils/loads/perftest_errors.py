@@ -43,6 +43,31 @@ class Meaning(t.NamedTuple):
 
 MEANINGS: tuple[Meaning, ...] = (
     Meaning(
+        r"does not support the kernel ABI",
+        None,
+        "The library of verbs that the test found is older than the kernel's module for this NIC, so that no RDMA device is visible to it: the image's "
+        "rdma-core does "
+        "not fit the host's driver.",
+        "Compare rdma-core (libibverbs and the NIC's provider) of the image with the host's, and update it, or mount the host's; then run ibv_devices again.",
+    ),
+    Meaning(
+        r"cuCtxCreate|cuInit|init GPU context|cuDeviceGet",
+        None,
+        "This perftest cannot use CUDA here: it was built for another CUDA than the driver's or its libraries', or it sees no GPU. This proves nothing of "
+        "GPU or NIC.",
+        "Build perftest with CUDA_H_PATH of the CUDA that the hosts have (its release must know this CUDA), and run nvidia-smi as the tests do.",
+    ),
+    Meaning(
+        r"Failed status (?:4|9|10)\b|local protection error|remote access error",
+        True,
+        "The NIC may not read or write this GPU's memory: ACS on PCIe bridges or the IOMMU redirects it, or the BIOS places the GPU's memory where the NIC "
+        "does not "
+        "reach it. From host memory the same rail is judged by write_bw_per_rail.",
+        "See acs_as_expected and iommu_as_expected of layer 0, turn ACS off on the bridges between NIC and GPU (BIOS, setpci), and compare the BIOS (MMIO "
+        "base) and "
+        "nvidia-smi topo -m with a good host's.",
+    ),
+    Meaning(
         r"IB device \S+ not found|Did not detect devices",
         None,
         "The test ran where the RDMA device is not visible: in a container that was not given it, under another name since a renaming, or without a driver.",
@@ -79,6 +104,7 @@ MEANINGS: tuple[Meaning, ...] = (
 KnownErrors = tuple[KnownError, ...]
 # In the order of what says most. What is of the tool, of its options or of its partner's end proves nothing about the network.
 PERFTEST_ERRORS: KnownErrors = (
+    KnownError("fail", r"does not support the kernel ABI", "the library of verbs does not fit the kernel's module"),
     KnownError("fail", r"IB device \S+ not found", "the host lacks the device"),
     KnownError("fail", r"Did not detect devices", "the host has no RDMA device"),
     KnownError("fail", r"Port number \d+ state is Down", "the port is down"),
@@ -99,6 +125,8 @@ PERFTEST_ERRORS: KnownErrors = (
         "this build refuses an option",
         UNSUPPORTED_OPTION,
     ),
+    KnownError("unknown", r"cuCtxCreate|cuInit\(|cuDeviceGet", "this build cannot use CUDA here"),
+    KnownError("unknown", r"init GPU context", "this build cannot use CUDA here"),
     KnownError("unknown", r"Gid index should be|Unknown rate limit", "this build refuses an option's value"),
     KnownError("unknown", r"Couldn't allocate MR|Couldn't create QP|Failed to create|Couldn't get context", "the host refuses the memory or the queue pairs"),
 )

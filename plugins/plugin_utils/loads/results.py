@@ -11,6 +11,7 @@ from dataclasses import replace
 from ..collect.responses import failure_reason, reading_result
 from ..collect.types import CommandResult, Query, ReadingResult
 from ..readings import reading
+from .launcher_errors import known_line
 from .launchers import LAUNCHER_ERRORS, STARTED_FROM_ONE_HOST
 from .perftest_errors import PERFTEST_ERRORS, explain_error
 from .schedule import JOBS_READING, NOT_INSTALLED, Job
@@ -53,6 +54,10 @@ def _ended(answer: CommandResult, lost: str | None, not_installed: bool) -> Valu
     tool = answer.argv[0].rpartition("/")[2]
     known = LAUNCHER_ERRORS if tool in STARTED_FROM_ONE_HOST else PERFTEST_ERRORS if tool.startswith("ib_") else ()
     explained = explain_error(answer.stderr, answer.stdout, known=known) if words and answer.status in ("ran", "timeout") else None
+    line = known_line(answer.stderr, answer.stdout) if words and tool in STARTED_FROM_ONE_HOST else None
+    if line and (explained is None or known_line(explained.line) is None):
+        # That a task exited says less than the line that says why.
+        return {"status": "unknown", "words": f"{tool}: {line[:300]}", "error": None}
     if explained:
         return {"status": explained.verdict, "words": str(explained), "error": explained.kind}
     return {"status": "unknown" if words else "ok", "words": words, "error": NOT_INSTALLED if not_installed else None}

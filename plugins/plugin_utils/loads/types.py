@@ -1,13 +1,27 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What planners of loads pass on: a test of an incast."""
+"""What planners of loads pass on, a test of an incast, and what is known of an error of ranks."""
 
 from __future__ import annotations
 
 import typing as t
 
 from ..pod.types import PodRail
+
+
+class RankError(t.NamedTuple):
+    """An error of a rank, or a warning of NCCL's log: a regular expression of its text, cause and fix.
+
+    own: it arises within the rank's own host; one that does not (no answer of another rank, a path) does not show by itself at which end of the
+    connection the fault is. follows: it only says that another error came before it.
+    """
+
+    pattern: str
+    own: bool
+    cause: str
+    fix: str
+    follows: bool = False
 
 
 class _AcrossGroups(t.TypedDict, total=False):

@@ -64,6 +64,7 @@ class Source:
         the heading that the column ``numbers`` holds, or of those from 0 on (with the column ``tens``: from ten times that on). What is listed is on where the
         column ``where`` holds a word.
     lines: a regular expression; each piece of the text that it matches becomes a line of its own for the template.
+    strings: the text may be a document whose lines are strings of JSON: pieces of ``lines`` lose the escapes of quotation marks, slashes and backslashes.
     matrix: rows (LINE, COLUMNS, CELLS) of a square table become one row a pair, ``{row: column, column: column, value: column, itself: WORD}``,
         with WORD on the diagonal; rows (ALIAS, NAME) of its legend give the names, and ``alias`` is a kind of word that stands for a name.
     totals: list column to ``sum`` (of its numbers) or ``count`` (of its values); None where nothing was stated.
@@ -94,6 +95,7 @@ class Source:
     spread: dict[str, t.Any] | None = None
     merge: list[str] | None = None
     lines: str | None = None
+    strings: bool = False
     matrix: dict[str, str] | None = None
     totals: dict[str, str] = field(default_factory=dict)
     number: str | None = None

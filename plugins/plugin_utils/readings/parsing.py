@@ -39,6 +39,7 @@ REFUSED = re.compile(
 # The error of a template's rule for a line with which a switch refuses.
 REFUSES = "the switch refuses"
 SECTION = re.compile(r"^==> (\S+) <==$", re.MULTILINE)
+ESCAPED = re.compile(r'\\(["\\/])')
 MAX_TEXT = 8 * 1024 * 1024
 
 Row = dict[str, t.Any]
@@ -165,7 +166,8 @@ def _raw_rows(what: Reading, platform: str, source: Source, text: str) -> tuple[
     if source.jmespath is not None:
         return _query(what, platform, source.jmespath, text), None
     if source.lines is not None:
-        text = "\n".join(match[0] for match in re.finditer(source.lines, text, re.MULTILINE))
+        pieces = (match[0] for match in re.finditer(source.lines, text, re.MULTILINE))
+        text = "\n".join(ESCAPED.sub(r"\1", piece) if source.strings else piece for piece in pieces)
     return _template_rows(source.template or "", text)
 
 

@@ -32,7 +32,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.training.
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.training.steps import slow_rank, step_outliers, step_time_stable
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.collective_runs import LADDER, NODE, PROBE, SEARCH, CollectiveRun
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.launcher_errors import explained as explained_refusal
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.rank_errors import explained
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.rank_errors import NEVER_ARRIVED, explained
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import typed
 
 BY_GPU = typed({})[0]["pod_node_busbw_by_gpu"]
@@ -77,6 +77,15 @@ def ran(kind: str, busbw: float, ranks: int = 8) -> tuple[Rows, Rows, Rows]:
     size = {"collective": "all_reduce", "size_bytes": 1 << 30, "wrong": 0, "item": kind, "busbw_gbyte_s": busbw}
     each = [{"item": kind, "rank": rank, "outcome": "done", "signal": None, "last": None, "error": None, "device": "NVIDIA H100"} for rank in range(ranks)]
     return jobs, [size], each
+
+
+def test_a_rail_whose_run_hung_names_who_never_came() -> None:
+    """Ranks that waited are no reason of their own."""
+    of_rail = {**job("rail"), "hosts": ["a", "b"], "device": "mlx5_0"}
+    end = {"item": "rail", "rank": 0, "signal": None, "last": "all_reduce of 0 float32", "error": None, "device": None}
+    ranks = {"a": [{**end, "outcome": "hung"}], "b": [{**end, "rank": 1, "outcome": "ended", "last": None}]}
+    (found,) = bandwidth.rail_all_reduce({"a": [of_rail], "b": [of_rail]}, {}, ranks, 90.0)
+    assert found.actual.startswith("b: a rank never arrived") and "a:" not in found.actual and found.cause == NEVER_ARRIVED[0]
 
 
 def test_one_gpu_has_nobody_to_reduce_with() -> None:
@@ -124,7 +133,7 @@ def test_sockets_are_no_slow_nic() -> None:
     jobs, rates, ranks = ({"a": rows, "b": rows} for rows in ran("node_nics", 20.0))
     causes = {one.cause for one in node_nics_all_reduce(jobs, rates, ranks, 90.0, {"a": channels("NET/Socket/0")}) if one.actual == "TCP sockets"}
     assert [str(cause)[:41] for cause in causes] == ["NCCL found no RDMA device that it may use"]
-    (between,) = no_nccl_warnings([{**channels("NET/Socket/0")[0], "text": None}], [{**job("node_nics"), "hosts": ["a", "b"]}], [], "nccl")
+    (between,) = no_nccl_warnings([{**channels("NET/Socket/0")[0], "text": None}], [{**job("node_nics"), "hosts": ["a", "b"]}], [], "nccl", False)
     assert between.cause in causes and between.fix
 
 
@@ -451,7 +460,7 @@ def test_a_nic_that_is_no_rail_is_named_with_the_prefix_that_chose_it() -> None:
 def test_what_layer_0_judges_is_no_warning_of_nccl() -> None:
     def warned(text: str) -> int:
         log = [{"item": "node", "event": "warning", "name": None, "text": text, "device": None, "nic": None}]
-        return len(list(no_nccl_warnings(log, [job("node")], [], "nccl")))
+        return len(list(no_nccl_warnings(log, [job("node")], [], "nccl", False)))
 
     assert warned('NCCL WARN Missing "iommu=pt" from kernel command line which can lead to system instablity or hang!') == 0
     assert warned("NCCL WARN NUMA auto balancing enabled which can lead to variability") == 0

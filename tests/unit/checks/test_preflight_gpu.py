@@ -74,8 +74,8 @@ BOOT = {"time": None, "event": "boot", "device": None, "code": None, "text": ""}
 LOADED = {**BOOT, "event": "driver_loaded"}
 
 
-def xid(code, device="0000:09:00", recovery=None):
-    return {"time": None, "event": "xid", "device": device, "code": code, "recovery": recovery, "text": ""}
+def xid(code, device="0000:09:00", recovery=None, severity=None):
+    return {"time": None, "event": "xid", "device": device, "code": code, "recovery": recovery, "severity": severity, "text": ""}
 
 
 def errors(gpus=tuple(GPUS), log=(), nvlinks=None, pairs=None, wanted=18, interconnect="NV18", vendor="nvidia"):
@@ -107,6 +107,12 @@ def test_gpus_without_errors():
         ({"log": [xid(79)]}, "GPU 0: expected no Xid since the driver was loaded, got Xid 79 (fallen off the bus)", None),
         ({"log": [xid(48), xid(48)]}, "GPU 0: expected no Xid since the driver was loaded, got Xid 48 (uncorrectable ECC error), 2 times", None),
         ({"log": [xid(31, "0000:aa:00")]}, "GPU 0000:aa:00: expected no Xid since the driver was loaded, got Xid 31, caused by a program", "warn"),
+        ({"log": [xid(149, severity="fatal")]}, "GPU 0: expected no Xid since the driver was loaded, got Xid 149 (fatal NVLink error)", None),
+        (
+            {"log": [xid(145, severity="nonfatal")]},
+            "GPU 0: expected no Xid since the driver was loaded, got Xid 145 (nonfatal NVLink error), from which the link recovered",
+            "warn",
+        ),
         (
             {"log": [xid(79), LOADED, xid(63)]},
             "GPU 0: expected no Xid since the driver was loaded, got Xid 63 (row remap recorded), which only informs",

@@ -187,6 +187,14 @@ def test_a_session_without_routes_is_why_a_next_hop_is_missing():
         assert bare.cause is None and bare.actual == "3 next hops in the forwarding table, none over swp2 (to spine02)"
 
 
+def test_a_spine_in_maintenance_is_why_a_next_hop_is_missing():
+    three = route("10.52.0.0/24", (1, 3, 4))
+    received = [{**session(number), "prefixes_received": 1 if number == 2 else 8} for number in (1, 2, 3, 4)]
+    (found,) = ecmp.ecmp_paths(three, "leaf", "rail_optimised", WAYS, RAILS, "ipv4", [uplink(number) for number in (1, 2, 3, 4)], "bgp", received)
+    assert "spine02 is Established and brings 1 prefix, others bring 8" in found.actual
+    assert "spine02" in found.cause and "maintenance" in found.cause and "TSB" in found.fix
+
+
 def test_four_paths():
     assert judged_paths(FOUR) == []
     assert judged_paths([*FOUR, *route("0.0.0.0/0", (1,)), *route("10.0.0.0/8", (1,)), *route("2001:db8::/32", (1,))]) == []

@@ -296,8 +296,8 @@ def test_an_ill_host_of_layer_5_is_found_and_named(plan: Plan, name: str) -> Non
     found = not_well(verdicts)
     at_13 = {one: hosts.get("gpu13") for one, hosts in found.items() if "gpu13" in hosts}
     assert at_13 == checks
-    # Whoever shares a run with it is told of the run's efficiency, and of nothing else.
-    assert {one for one, hosts in found.items() if set(hosts) - {"gpu13"}} <= {"efficiency"}
+    # Whoever shares a run with it is told of nothing.
+    assert {one for one, hosts in found.items() if set(hosts) - {"gpu13"}} == set()
     assert words in words_of(verdicts, check)
 
 

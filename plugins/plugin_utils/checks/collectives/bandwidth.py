@@ -245,6 +245,8 @@ def ladder_values(rails: list[Rail], link: float, table: dict[str, t.Any], perce
 
 def _why_it_ended(run: CollectiveRun) -> tuple[str | None, str | None]:
     """Cause and fix of the error with which a run ended; None of one that ended well and reported no rate."""
+    for end in run.own_end.values():
+        return end.cause, end.fix
     if run.errors:
         return explained(next(iter(run.errors.values())))
     return RUN_ENDED if run.trouble else (None, None)
@@ -254,7 +256,8 @@ def _low(run: CollectiveRun, values: dict[str, t.Any], reasons: list[str], own: 
     where, minimum = Place(f"all-reduce over {len(run.hosts)} hosts"), minimum_busbw(len(run.hosts), values)
     if run.top is None or run.trouble:
         cause, fix = _why_it_ended(run)
-        return Finding(where, "a rate", "; ".join(run.trouble[:3]) or "rate: not reported", "unknown", cause=cause, fix=fix, judged=bool(run.trouble))
+        words = "; ".join(reason[:200] for reason in run.reasons[:3]) or "rate: not reported"
+        return Finding(where, "a rate", words, "unknown", cause=cause, fix=fix, judged=bool(run.trouble))
     if run.wrong:
         return Finding(where, "no wrong value", f"{run.wrong} wrong values")
     number = "" if minimum is None else f"{minimum:.4g} GB/s busbw or more"
@@ -277,7 +280,7 @@ def rail_all_reduce(load_jobs: Peers, collective_rates: Peers, collective_ranks:
     for device in sorted(found.keys() - rated.keys()):
         run = found[device]
         cause, fix = _why_it_ended(run)
-        words = "; ".join([*(f"{host}: {error[:200]}" for host, error in run.errors.items()), *run.trouble][:2]) or "rate: not reported"
+        words = "; ".join(reason[:200] for reason in run.reasons[:2]) or "rate: not reported"
         yield Finding(Place(f"rail {device}", device=device), "a rate", words, "unknown", cause=cause, fix=fix)
     middle = typical(rated.values())
     minimum = middle * pod_median_percent / 100

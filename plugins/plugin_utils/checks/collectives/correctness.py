@@ -10,12 +10,13 @@ import typing as t
 
 from ...loads.collective_runs import LAUNCHER, RAIL, RANK, TABLE
 from ...loads.launcher_errors import explained as explained_refusal
-from ...loads.rank_errors import KILLED, NEVER_ARRIVED, explained, is_own
+from ...loads.rank_errors import KILLED, NEVER_ARRIVED, explained, follows, is_own
 from .. import Finding, NotApplicable, check
 from .._grouping import Rows
 from .._not_measured import NO_RATES, NO_RESULT, no_result, not_measured
 from ..place import Place, at_rank
 
+Peers = t.Mapping[str, Rows]
 # A copy of four bytes as torch starts it takes 15 µs over NVLink, of which the link has a few.
 SLOW_US = 40.0
 NARROW_CAUSE = "The two GPUs reach each other, over a link at part of its rate: NVLinks (or XGMI, PCIe) of one of them are down or trained with fewer lanes."
@@ -31,14 +32,17 @@ COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_t
     needs="load",
 )
 def collectives_correct(
-    collective_results: Rows, collective_ranks: Rows, collective_hangs: Rows, pod_collective_backend: str, load_jobs: Rows | None = None
-) -> t.Iterator[Finding]:
+    collective_results: Rows, collective_ranks: Rows, collective_hangs: Rows, pod_collective_backend: str, load_jobs: Rows | None = None,
+    load_jobs_of_peers: Peers | None = None, collective_ranks_of_peers: Peers | None = None,
+) -> t.Iterator[Finding]:  # fmt: skip
     """Every collective gives every rank the exact result, in every data type and size tested."""
     if not collective_ranks:
         raise not_measured("no rank was started")
     yield from hung(collective_hangs, collective_ranks, load_jobs or [])
+    ended = ended_by_themselves(load_jobs_of_peers or {}, collective_ranks_of_peers or {})
+    for_others = {row["item"] for row in load_jobs or () if of_run(row) in ended}
     for row in collective_ranks:
-        if row["outcome"] in ("error", "killed"):
+        if row["outcome"] in ("error", "killed") and not (follows(row["error"]) and row["item"] in for_others):
             why = row["error"] or f"ended by signal {row['signal']}"
             # What fails within the rank's own host is its fault; of a connection the other end or the path may be at fault.
             severity = "fail" if row["outcome"] == "killed" or is_own(row["error"]) else "unknown"
@@ -82,6 +86,20 @@ def refusals(jobs: t.Mapping[str, Rows]) -> dict[tuple[t.Any, ...], str]:
 def of_run(job: t.Mapping[str, t.Any]) -> tuple[t.Any, ...]:
     """What the jobs of one run have in common on all of its hosts, its launcher included."""
     return (job["kind"], job["device"], job["probe"], *(job["hosts"] or ()))
+
+
+def ended_by_themselves(jobs: Peers, ranks: Peers) -> set[tuple[t.Any, ...]]:
+    """The runs, by ``of_run``, that a rank ended by an error of its own or was killed in: other ranks that lost their connections ended for its sake.
+
+    jobs, ranks: the rows of load_jobs and of a run's ranks by host.
+    """
+    first = {(host, row["item"]) for host, rows in ranks.items() for row in rows if ended_first(row)}
+    return {of_run(job) for host, rows in jobs.items() for job in rows if (host, job["item"]) in first}
+
+
+def ended_first(rank: t.Mapping[str, t.Any]) -> bool:
+    """Whether a rank was killed, or ended with an error that does not only follow from another one."""
+    return rank["outcome"] == "killed" or (rank["outcome"] == "error" and not follows(rank["error"]))
 
 
 def hung(hangs: Rows, ranks: Rows, jobs: Rows) -> t.Iterator[Finding]:

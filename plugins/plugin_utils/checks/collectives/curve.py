@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ...loads.collective_runs import LADDER, collective_runs
+from ...loads.collective_runs import LADDER, NODE_NICS, CollectiveRun, collective_runs
 from ...loads.thresholds import host_gbyte_s
 from ...pod.types import Rail
 from .. import Finding, NotApplicable, check
@@ -20,6 +20,8 @@ from .bandwidth import Peers
 
 CURVE_FROM = 64 << 20
 EFFICIENCY_HOSTS = 8
+# A run is as fast as its slowest host, of which it lacks no more than so much of the rate that this one has alone.
+NEAR_PERCENT = 5
 
 
 @check(
@@ -40,11 +42,18 @@ def efficiency(
         raise NotApplicable(f"no scaling step with {EFFICIENCY_HOSTS} hosts or more" if not mine else "the host has no rails")
     for run in mine:
         part = (run.top or 0.0) / carried * 100
-        if part < pod_efficiency_warn_percent:
+        if part < pod_efficiency_warn_percent and pod_node in _holding_back(run, found):
             severity = "warn" if part >= pod_efficiency_min_percent else None
             words = Place(f"all-reduce over {len(run.hosts)} hosts"), f"{pod_efficiency_warn_percent:g} % of {carried:g} GB/s", f"{part:.3g} %"
             variables = forced(nccl_log, load_jobs_of_peers.get(pod_node, []), pod_nccl_environment) if severity is None else []
             yield of_another_setting(*words, variables) if variables else Finding(*words, severity)
+
+
+def _holding_back(run: CollectiveRun, found: t.Iterable[CollectiveRun]) -> t.Container[str]:
+    """The hosts of a run that are alone no faster over their own NICs than the run was, where the others are; all of its hosts where no few stand out."""
+    own = {one.hosts[0]: one.top for one in found if one.kind == NODE_NICS and one.top is not None and one.hosts[0] in run.hosts}
+    near = {host for host, rate in own.items() if rate * 100 < (run.top or 0.0) * (100 + NEAR_PERCENT)}
+    return near if near and 2 * len(near) <= len(run.hosts) else run.hosts
 
 
 @check(

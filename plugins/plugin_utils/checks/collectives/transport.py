@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ...loads.rank_errors import known_error
+from ...loads.types import RankError
 from ...pod.types import Rail
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, planned_rails
@@ -18,6 +20,11 @@ NUMBER = re.compile(r"\d+")
 # What RCCL warns of by words of the kernel's command line, and layer 0 judges by what is in force (iommu_as_expected, numa_balancing_off).
 OF_PREFLIGHT = r'Missing "(?:amd_)?iommu=|NUMA auto ?-?b\w*ancing enabled'
 
+OF_SHARP = r"SHARP|[Ss]harp_|CollNet"
+# Events that a fabric sends all of its hosts and that end nothing (UCX logs them as diagnostics).
+INFORMS = r"Got async event ?: (?:client re-?registration|SM change|subnet manager change)"
+INFORMS_CAUSE = "The subnet manager asked the hosts to register again, as it does when it starts or hands over; connections go on."
+INFORMS_FIX = "See subnet_manager_up where it comes often; otherwise nothing has to be done."
 OVER_NVLINK = "The GPUs of several hosts are in one NVLink domain (NVL72), and the runs that measure the NICs were not kept off it."
 OVER_NVLINK_FIX = "Set pod_nvlink_domain to gate_group, which gives these runs NCCL_MNNVL_ENABLE=0; look for what sets it otherwise (image, nccl.conf)."
 FOREIGN = (
@@ -135,26 +142,37 @@ def nccl_runtime(nccl_log: Rows, load_jobs: Rows, pod_nccl_environment: dict[str
         yield Finding(Place(name), str(pod_nccl_environment.get(name, "not set")), value)
 
 
+def _warnings(log: Rows, allowed: t.Iterable[str]) -> t.Iterator[Finding]:
+    """A finding for each kind of warning: first what is known of, last what only follows from an error before it."""
+    ignored = [re.compile(pattern) for pattern in (OF_PREFLIGHT, *allowed)]
+    alike: dict[tuple[RankError | None, str], list[str]] = {}
+    for row in log:
+        text = str(row["text"])
+        if row["event"] in ("warning", "sharp_error") and not any(pattern.search(text) for pattern in ignored):
+            alike.setdefault((known_error(text), NUMBER.sub("N", text)), []).append(text)
+    for (known, _form), lines in sorted(alike.items(), key=lambda one: (one[0][0] is None, one[0][0] is not None and one[0][0].follows)):
+        # Warnings that differ in numbers alone are one; the numbers of one of them (status, vendor error, errno, address) are the diagnosis.
+        got = lines[0][:300] + (f" ({len(lines)} times, this is the first)" if len(lines) > 1 else "")
+        informs = re.search(INFORMS, lines[0]) is not None
+        cause, fix = (INFORMS_CAUSE, INFORMS_FIX) if informs else (known.cause, known.fix) if known else (None, None)
+        yield Finding(Place("NCCL"), "no warning", got, "warn" if informs else None, cause=cause, fix=fix)
+
+
 @check(
     cause="NCCL met network errors, or found no RDMA device and went over TCP.",
     fix="For completions with error 12: a path or a peer is down. For sockets: check RDMA devices, their GIDs and the job's memory limits.",
     needs="load",
 )
-def no_nccl_warnings(nccl_log: Rows, load_jobs: Rows, pod_nccl_warnings_allowed: list[str], pod_collective_backend: str) -> t.Iterator[Finding]:
+def no_nccl_warnings(
+    nccl_log: Rows, load_jobs: Rows, pod_nccl_warnings_allowed: list[str], pod_collective_backend: str, pod_sharp: bool
+) -> t.Iterator[Finding]:
     """NCCL logs no warning and does not fall back to TCP between hosts."""
     if pod_collective_backend == "gloo":
         raise NotApplicable("gloo writes no such log")
     if not nccl_log:
         raise CannotTell("NCCL's log is empty")
-    alike: dict[str, list[str]] = {}
-    for row in nccl_log:
-        if row["event"] in ("warning", "sharp_error") and not any(
-            re.search(allowed, str(row["text"])) for allowed in (OF_PREFLIGHT, *pod_nccl_warnings_allowed)
-        ):
-            alike.setdefault(NUMBER.sub("N", str(row["text"])), []).append(str(row["text"]))
-    for lines in alike.values():
-        # Warnings that differ in numbers alone are one; the numbers of one of them (status, vendor error, errno, address) are the diagnosis.
-        yield Finding(Place("NCCL"), "no warning", lines[0][:300] + (f" ({len(lines)} times, this is the first)" if len(lines) > 1 else ""))
+    # Where switches should aggregate, sharp_used judges what is said of it.
+    yield from _warnings(nccl_log, [*pod_nccl_warnings_allowed, *([OF_SHARP] if pod_sharp else [])])
     between = {row["item"] for row in load_jobs if row["hosts"] and len(row["hosts"]) > 1}
     if by_socket([row for row in nccl_log if row["item"] in between]):
         yield Finding(Place("network"), "RDMA", "TCP sockets", cause=NO_RDMA_CAUSE, fix=NO_RDMA_FIX)
@@ -174,7 +192,7 @@ def sharp_used(nccl_log: Rows, load_jobs: Rows, pod_sharp: bool) -> t.Iterator[F
         yield Finding(Place("SHARP"), "none, as pod_sharp is false", "channels over CollNet: the rates are those of another algorithm", "warn")
         return
     log = _between_hosts(nccl_log, load_jobs)
-    refused = [row for row in log if row["event"] == "sharp_error" or (row["event"] == "warning" and "CollNet" in str(row["text"]))]
+    refused = [row for row in log if row["event"] == "sharp_error" or (row["event"] == "warning" and re.search(OF_SHARP, str(row["text"])))]
     if refused:
         yield Finding(Place("SHARP"), "channels over CollNet", str(refused[0]["text"])[:200])
     elif not any(row["event"] == "sharp" for row in log):

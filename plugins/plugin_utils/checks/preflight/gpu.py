@@ -98,10 +98,11 @@ def _xids(gpus: Rows, log: Rows | None) -> t.Iterator[Finding]:
     # A driver that is loaded again has reset its GPUs.
     loaded = max((place for place, row in enumerate(log) if row["event"] == "driver_loaded"), default=0)
     xids = [row for row in latest_recoveries(log[loaded:]) if row["event"] == "xid"]
-    for (device, code, recovery), times in Counter((row["device"], row["code"], row["recovery"]) for row in xids).items():
+    kinds = Counter((row["device"], row["code"], row["recovery"], row["severity"]) for row in xids)
+    for (device, code, recovery, severity), times in kinds.items():
         address = str(device).lower().partition(".")[0]
         where = at_gpu(number_of[address]) if address in number_of else Place(f"GPU {device}", pci=str(device))
-        xid, again = judged_xid(code, recovery), f", {times} times" if times > 1 else ""
+        xid, again = judged_xid(code, recovery, severity), f", {times} times" if times > 1 else ""
         yield Finding(where, "no Xid since the driver was loaded", xid.words + again, xid.severity, cause=xid.cause, fix=xid.fix)
 
 

@@ -42,6 +42,16 @@ RENAMED_CAUSE = "The host numbers its NICs in another order than the plan (a car
 RENAMED_FIX = "Compare rdma link and the PCI addresses with pod_rails; bring back the names (udev rules, persistent naming) or the order of the cards."
 
 
+NO_LINK_CAUSE = (
+    "The NIC is there and its link does not come up: the cable or optic is out or bad, the leaf's port is shut, or its rate, error correction (FEC) or "
+    "autonegotiation is another than the NIC's."
+)
+NO_LINK_FIX = (
+    "Look at the leaf's port (shut, errdisabled, light), then compare rate, FEC and autonegotiation of both ends (mlxlink -d DEVICE, ethtool --show-fec; show "
+    "interfaces of the leaf); then swap cable and optic with a rail that is up."
+)
+
+
 @check(
     cause="The NIC is missing on the PCIe bus, its driver is not loaded, its cable is out, or a leaf's port is shut.",
     fix="Look for the device with lspci, load its driver, then look at the cable and the leaf's port.",
@@ -55,7 +65,9 @@ def rails_present(ibstat: Rows, rdma_link: Rows, pod_rails: list[Rail]) -> t.Ite
         if not rows or link is None:
             yield Finding(at_device(rail["device"]), "Active and LinkUp", "no such RDMA device" if not rows else "no RDMA link of that device")
         elif (rows[0]["state"], rows[0]["physical_state"]) != ("Active", "LinkUp"):
-            yield Finding(at_device(rail["device"]), "Active and LinkUp", f"{rows[0]['state']} and {rows[0]['physical_state']}")
+            own = (NO_LINK_CAUSE, NO_LINK_FIX) if rows[0]["state"] == "Down" else (None, None)
+            got = f"{rows[0]['state']} and {rows[0]['physical_state']}"
+            yield Finding(at_device(rail["device"]), "Active and LinkUp", got, cause=own[0], fix=own[1])
         elif rail.get("netdev") and link["netdev"] not in (None, rail["netdev"]):
             yield Finding(at_device(rail["device"]), f"netdev {rail['netdev']}", link["netdev"], cause=RENAMED_CAUSE, fix=RENAMED_FIX)
 

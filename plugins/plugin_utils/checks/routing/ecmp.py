@@ -12,6 +12,7 @@ from ...pod.types import Neighbor, PodRail
 from .. import CannotTell, Finding, NotApplicable, check
 from ..place import Place
 from ._routes import HAS_NETADDR, Hop, Key, RouteTable
+from ._withheld import Withheld, withheld_routes
 from .sessions import ROUTED, WITH_SPINES
 
 OFF_PLAN = "The leaf announces its other rails and not this one: its port to it is down (layer 1), or the rail's address in pod_rails is off the address plan."
@@ -23,14 +24,6 @@ NO_WAY_UP = (
     "(its sessions, a filter, or an address family that is not activated)."
 )
 NO_WAY_UP_FIX = "Look at bgp_established of this leaf, then at what each spine announces to it; a default route that leaves by the management port is no help."
-FILTERED = (
-    "{peers} announces nothing over an Established session: a policy filters all routes at one end, or none is set where the software wants one (RFC 8212), "
-    "or the address family is not activated."
-)
-FILTERED_FIX = (
-    "Compare the route maps and prefix lists of both ends with those of a session that brings routes; on FRR and SONiC set a policy in and out, or "
-    "no bgp ebgp-requires-policy."
-)
 NARROW_DEFAULT = (
     "The rails are reached by the default route, and fewer spines announce it to this leaf than it has uplinks: one does not originate it (default-originate), "
     "its session is down or filtered, maximum-paths is too small, or a static one names fewer next hops."
@@ -55,13 +48,6 @@ OF_UNDERLAY = {
 }
 DISCARDED = "The longest prefix that holds these rails discards packets (Null0): an aggregate or a static route of this leaf, without the routes below it."
 DISCARDED_FIX = "Take the discard route off this leaf, or have the prefixes of the rails below it announced to it again."
-
-
-def without_routes(rows: Rows, neighbors: list[Neighbor]) -> list[str]:
-    """The planned neighbors whose session is Established and brings no route, where others bring some."""
-    received = {port_name(row["neighbor"]): row["prefixes_received"] for row in rows if row["state"] == "Established"}
-    given = {one["peer"]: received.get(port_name(one["port"]), received.get(str(one["address"]))) for one in neighbors}
-    return sorted(peer for peer, number in given.items() if number == 0) if any(given.values()) else []
 
 
 @check(
@@ -96,18 +82,19 @@ def ecmp_paths(
         for key in keys:
             found.setdefault(key, []).append(rail)
     yield from _no_routes(without, of_leaf, pod_ways, (NO_WAY_UP, NO_WAY_UP_FIX) if not found else None)
-    silent = without_routes(bgp_summary or [], pod_neighbors) if pod_underlay == "bgp" else []
+    withheld = withheld_routes(bgp_summary or [], pod_neighbors) if pod_underlay == "bgp" else None
     for key, rails in found.items():
-        if narrow := _narrow(table, key, rails, pod_ways, pod_neighbors, silent, pod_underlay):
+        if narrow := _narrow(table, key, rails, pod_ways, pod_neighbors, withheld, pod_underlay):
             yield narrow
 
 
 def _narrow(
-    table: RouteTable, key: Key, rails: list[PodRail], ways: t.Mapping[str, list[str]], neighbors: list[Neighbor], silent: list[str], underlay: str
+    table: RouteTable, key: Key, rails: list[PodRail], ways: t.Mapping[str, list[str]], neighbors: list[Neighbor],
+    withheld: Withheld | None, underlay: str,
 ) -> Finding | None:  # fmt: skip
     """The finding of a route that has another number of next hops than ports lead to its rails.
 
-    silent: the neighbors whose session brings no route.
+    withheld: what neighbors of the leaf keep back.
     """
     wanted = dict.fromkeys(port for leaf in dict.fromkeys(rail["leaf"] for rail in rails) for port in ways[leaf])
     hops, shown = table.next_hops(key)
@@ -115,15 +102,15 @@ def _narrow(
         return None
     whose = f"{rails[0]['host']} {rails[0]['device']}" + (f" and {len(rails) - 1} more" if len(rails) > 1 else "")
     got = f"{len(hops)} next hop{'' if len(hops) == 1 else 's'} in the {shown}{_unused(hops, wanted, neighbors)}"
-    got += f"; the session with {', '.join(silent)} is Established and brings no route" if silent else ""
-    cause, fix = _why_narrow(table, key, rails, silent, underlay)
+    got += f"; {withheld.words}" if withheld else ""
+    cause, fix = _why_narrow(table, key, rails, withheld, underlay)
     return Finding(Place(key[1]), f"{len(wanted)} next hops to {whose}", got, cause=cause, fix=fix)
 
 
-def _why_narrow(table: RouteTable, key: Key, rails: list[PodRail], silent: list[str], underlay: str) -> tuple[str | None, str | None]:
+def _why_narrow(table: RouteTable, key: Key, rails: list[PodRail], withheld: Withheld | None, underlay: str) -> tuple[str | None, str | None]:
     """Cause and fix of a route that is too narrow, where its kind says more than the check's own."""
-    if silent:
-        return FILTERED.format(peers=", ".join(silent)), FILTERED_FIX
+    if withheld:
+        return withheld.cause, withheld.fix
     if table.discards(key):
         return DISCARDED, DISCARDED_FIX
     if underlay in OF_UNDERLAY:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 from collections import Counter
 from dataclasses import replace
@@ -17,6 +18,21 @@ from ..place import Place
 Peers = dict[str, Rows]
 NONE_UP = "No session of {switch} is up, and its neighbors have others that are: the fault is at {switch} (its daemon, AS, password, addresses or filters)."
 NONE_UP_FIX = "Look at {switch} first: whether its BGP daemon runs, and its AS, passwords and addresses against the plan; the other ends need no change."
+# What the state of a session says of why it is down, by a regular expression of its words.
+BY_STATE = (
+    (
+        r"Pfx|MaxPath|[Pp]refix",
+        "The neighbor sent more prefixes than this session's maximum-prefix allows, so that this end closed it and keeps it closed.",
+        "Find out which routes the neighbor announces beyond the plan (a leaked default or full table, host routes) and filter them; raise maximum-prefix "
+        "where they "
+        "are meant; then clear the session.",
+    ),
+    (
+        r"Admin|Shut",
+        "The session is shut down by configuration at this end (neighbor shutdown), such as for maintenance.",
+        "Take the shutdown out of this end's configuration (no neighbor shutdown; SONiC: config bgp startup neighbor) once the maintenance is over.",
+    ),
+)
 # A rail-only pod has no spines to route over.
 WITH_SPINES = ("pod_topology", ("rail_optimised", "top_of_rack"))
 # What only BGP shows.
@@ -51,7 +67,7 @@ def bgp_established(
             # Of several VRFs the plan does not state which.
             cause, fix = _at_one_end((pod_node, one["peer"]), bgp_summary_of_peers)
             wrong = next((found for row in rows if (found := list(_session(one, row)))), [])
-            yield from [finding if finding.severity == "unknown" else replace(finding, cause=cause, fix=fix) for finding in wrong]
+            yield from [finding if finding.severity == "unknown" or finding.cause else replace(finding, cause=cause, fix=fix) for finding in wrong]
         elif one["address"] is not None:
             yield Finding(_neighbor(one), f"Established with AS {one['asn']}", "no such neighbor")
         else:
@@ -84,7 +100,9 @@ def _session(planned: Neighbor, row: dict[str, t.Any]) -> t.Iterator[Finding]:
     if planned["asn"] is None:
         yield Finding(_neighbor(planned), "a planned AS (bgp_asn of the peer)", "none in the inventory", "unknown")
     elif (row["state"], row["asn"]) != ("Established", planned["asn"]):
-        yield Finding(_neighbor(planned), f"Established with AS {planned['asn']}", f"{row['state']} with AS {row['asn']}")
+        cause, fix = next(((cause, fix) for pattern, cause, fix in BY_STATE if re.search(pattern, row["state"])), (None, None))
+        got = f"{row['state']} with AS {row['asn']}"
+        yield Finding(_neighbor(planned), f"Established with AS {planned['asn']}", got, cause=cause, fix=fix)
 
 
 def _by_as(planned: list[Neighbor], rows: Rows) -> t.Iterator[Finding]:

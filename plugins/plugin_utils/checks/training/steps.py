@@ -9,13 +9,13 @@ import math
 import statistics
 import typing as t
 
-from ...loads.rank_errors import explained, is_own
+from ...loads.rank_errors import explained, follows, is_own
 from ...loads.thresholds import longest_step_ms
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows
 from .._not_measured import not_measured, too_short
 from .._once import Peers, once_for_all_nodes
-from ..collectives.correctness import hung, refused
+from ..collectives.correctness import ended_first, hung, refused
 from ..place import Place, at_rank
 
 LEAST_STEPS = 10
@@ -262,7 +262,8 @@ def step_time_expected(training_steps: Rows, pod_step_seconds: float | None, pod
     when=(OWN_COMMAND, False),
 )
 def no_nccl_timeouts(
-    load_jobs: Rows, training_ranks: Rows, training_hangs: Rows, pod_gpus_per_host: int, collective_timeouts: Rows | None = None
+    load_jobs: Rows, training_ranks: Rows, training_hangs: Rows, pod_gpus_per_host: int, collective_timeouts: Rows | None = None,
+    training_ranks_of_peers: t.Mapping[str, Rows] | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """No collective of the training hangs, and every rank completes."""
     launchers = refused(load_jobs)
@@ -272,7 +273,9 @@ def no_nccl_timeouts(
     yield from hung(training_hangs, training_ranks, load_jobs)
     # A rank that was ended beside one that failed was ended for its sake.
     ill = [row for row in training_ranks if row["outcome"] in ("killed", "error")] or [row for row in training_ranks if row["outcome"] == "ended"]
-    for row in ill:
+    # All hosts train in one run: who lost a connection to a rank that ended by itself is not to blame.
+    others = any(ended_first(row) for rows in (training_ranks_of_peers or {}).values() for row in rows)
+    for row in (one for one in ill if not (others and follows(one["error"]))):
         why = row["error"] or (f"ended by signal {row['signal']}" if row["signal"] else row["outcome"])
         cause, fix = explained(row["error"]) if row["error"] else (None, None)
         severity = "unknown" if row["outcome"] == "error" and not is_own(row["error"]) else None

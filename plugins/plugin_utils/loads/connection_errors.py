@@ -1,0 +1,99 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Errors of connections, with which ranks end or of which NCCL warns: their cause may be at either end or on the way."""
+
+from __future__ import annotations
+
+from .types import RankError
+
+# The first that matches is the one: what is specific stands before what follows from it.
+CONNECTION_ERRORS: tuple[RankError, ...] = (
+    RankError(
+        r"Got async event ?: (?:GID|P_?Key)\w* ?(?:table )?change",
+        False,
+        "An address of the rail was added, removed or assigned again while the job ran (a DHCP lease, NetworkManager, a link that went down and "
+        "up): connections keep the entry of the GID table that they had.",
+        "Look at that time in the log of systemd-networkd or NetworkManager and at links_under_load; give the rail a static address; see gid_index "
+        "and address_plan.",
+    ),
+    RankError(
+        r"Got async event ?: (?:port (?:error|down)|link down)",
+        False,
+        "The rail's link went down while the job ran.",
+        "Look at links_under_load and link_flaps of that rail, at its optic and cable, and at the port of its leaf at that time.",
+    ),
+    RankError(
+        r"Got async event ?: .*fatal",
+        True,
+        "The NIC's firmware reported a fatal error and ended its connections.",
+        "Look at the kernel's log (health compromised, Fatal error), collect the firmware's dump (devlink health), power-cycle the host, and update "
+        "or replace the NIC.",
+    ),
+    RankError(
+        r"SHARP|[Ss]harp_|CollNet",
+        False,
+        "Switches do not aggregate: the aggregation manager (sharp_am) does not run, has no resource left for a job of this size, or refuses these ports.",
+        "Look at sharp_am's status and log beside the master subnet manager, at the trees and quotas that other jobs hold, and at NCCL_COLLNET_ENABLE.",
+    ),
+    RankError(
+        r"[Mm]ismatched NCCL version|NCCL version mismatch",
+        False,
+        "The ranks of the run have different versions of NCCL, and cannot set up a communicator: an image or library path differs on one host.",
+        "Compare the NCCL version that each host's log begins with (nccl_runtime), and give all hosts one image and one LD_LIBRARY_PATH.",
+    ),
+    RankError(
+        r"collective mismatch error|Mismatched collective",
+        False,
+        "The ranks of the run do not agree on a collective: variables or software differ between hosts, or a NIC's firmware forces relaxed ordering.",
+        "Compare NCCL's version and variables of all hosts (nccl_runtime), and PCI_WR_ORDERING of their NICs, which is per_mkey(0) by default (nic_settings).",
+    ),
+    RankError(
+        r"local GID fe80",
+        True,
+        "NCCL sends with the GID of a link-local address (fe80::), which no switch routes: NCCL_IB_GID_INDEX or the order of GIDs is wrong here.",
+        "Compare show_gids with pod_gid_index; remove NCCL_IB_GID_INDEX, or set it to the RoCE v2 GID of the rail's address; see gid_index of layer 0.",
+    ),
+    RankError(
+        r"ibv_modify_qp\b.*No such device",
+        True,
+        "The rank's container has the RDMA device and not the netdev of its GID: the two are in different network namespaces.",
+        "Give the container the netdev beside its device (host network, SR-IOV or macvlan with the RDMA CNI, rdma system set netns exclusive), and compare "
+        "show_gids inside it with the host's.",
+    ),
+    RankError(
+        r"ibv_modify_qp\b.*failed",
+        False,
+        "A queue pair did not reach its partner: no route between the two GIDs that the error names (rails without a route between each other, another GID "
+        "index or family), or the partner's port is down.",
+        "Ping from the local GID's address to the remote one's. On different rails NCCL_CROSS_NIC=0 keeps each rail to itself; else compare show_gids of both "
+        "hosts with pod_gid_index.",
+    ),
+    RankError(
+        r"(?i)connect to \S+ ?(?:<\d+>)? ?failed|socketStartConnect|connection refused|no route to host",
+        False,
+        "A rank could not connect to the address that another one announced: NCCL_SOCKET_IFNAME or the order of interfaces chose one that other hosts do not "
+        "reach (docker0, a private network), or a firewall refuses the connection.",
+        "See which host has the address of the error, set NCCL_SOCKET_IFNAME there to the interface that all hosts share, and compare firewalls.",
+    ),
+    RankError(
+        r"TCPStore|client socket has timed out|failed to connect to .*(?:MASTER|master)|The server socket has failed",
+        False,
+        "The ranks did not meet at the first host: its name or address is not reached from here, its port is refused or in use.",
+        "Try the address and port of the error from this host; see pod_bootstrap_address, name resolution and the firewall of the first host.",
+    ),
+    RankError(
+        r"[Gg]ot completion .*(?:status=5|error 5)\b|vendor err 249\b",
+        False,
+        "The work of this queue pair was flushed: it says that an error came before it, not which.",
+        "Look for the first error of the run on this host and on the peer that it names.",
+        follows=True,
+    ),
+    RankError(
+        r"Connection closed by|[Cc]onnection was (?:forcibly )?(?:closed|reset)|Broken pipe|Connection reset|remote process exited|ncclRemoteError",
+        False,
+        "Another rank closed its connection: it ended first, and this one ended for its sake.",
+        "Look at the rank or host that the error names, and at what it ended with.",
+        follows=True,
+    ),
+)

@@ -1,0 +1,182 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Errors of ranks that arise within their own host: limits, images, containers, GPUs and their drivers."""
+
+from __future__ import annotations
+
+from .types import RankError
+
+# The first that matches is the one: what is specific stands before what follows from it.
+HOST_ERRORS: tuple[RankError, ...] = (
+    RankError(
+        r"ibv_reg_(?:dmabuf_)?mr\w*\b.*Cannot allocate memory|[Uu]nable to register memory",
+        True,
+        "The rank's host refuses to register memory for RDMA: the job's limit of locked memory is too low, or the host has too little memory left.",
+        "Run ulimit -l inside the job and set it to unlimited: LimitMEMLOCK=infinity of slurmd, sshd or the container runtime, --ulimit memlock=-1 of a "
+        "container; then compare the host's free memory and the kernel's log with a good host's.",
+    ),
+    RankError(
+        r"ibv_create_(?:qp|cq|srq)\w*\b.*Cannot allocate memory",
+        True,
+        "The rank's host refuses a queue pair or completion queue: the job's limit of locked memory is too low, or the NIC has no more of them.",
+        "Run ulimit -l inside the job and set it to unlimited; then look for processes that use queue pairs (rdma resource show) and at the kernel's log.",
+    ),
+    RankError(
+        r"insufficient shared memory|DataLoader worker .*(?:Bus error|killed by signal)",
+        True,
+        "A worker that loads data was killed: the host or container has too little shared memory in /dev/shm, or too little memory.",
+        "Start the container with --shm-size=16g or --ipc=host (Kubernetes: emptyDir with medium Memory at /dev/shm); then look for oom-kill in the "
+        "kernel's log.",
+    ),
+    RankError(
+        r"shared memory segment|/dev/shm\b",
+        True,
+        "The rank's host or container has too little shared memory for NCCL's segments in /dev/shm; a container's default is 64 MB.",
+        "Start the container with --shm-size=16g or --ipc=host (Kubernetes: emptyDir with medium Memory at /dev/shm); remove what earlier jobs left there.",
+    ),
+    RankError(
+        r"Too many open files",
+        True,
+        "The job's limit of open files on the rank's host is too low for the connections to all of its peers; it shows with many ranks first.",
+        "Run ulimit -n inside the job and raise it as on the other hosts (LimitNOFILE of slurmd, sshd or the container runtime, docker's --ulimit nofile).",
+    ),
+    RankError(
+        r"pthread_create failed|Thread creation failed|start new thread|Resource temporarily unavailable",
+        True,
+        "The job's limit of processes and threads is too low on the rank's host (ulimit -u, TasksMax of the unit, or the container's limit of processes).",
+        "Run ulimit -u inside the job and look at pids.max of its cgroup; raise LimitNPROC and TasksMax of slurmd or the container runtime "
+        "(docker's --pids-limit, podPidsLimit of the kubelet), and end what earlier jobs left there.",
+    ),
+    RankError(
+        r"stub library",
+        True,
+        "The loader finds the stub of the driver's library, which is for linking alone: LD_LIBRARY_PATH of the image or job leads to CUDA's directory stubs.",
+        "Remove every directory stubs from LD_LIBRARY_PATH and ld.so.conf of the image, and compare ldconfig -p | grep libcuda inside the job with "
+        "the driver's own libcuda.so.1, which the container toolkit mounts.",
+    ),
+    RankError(
+        r"Cuda failure 800|CUDA_ERROR_NOT_PERMITTED|[Cc]uda failure .*operation not permitted|cuMem(?:Create|Import)\w*.*not permitted",
+        True,
+        "CUDA refuses memory that is shared between processes or, over NVLink, between hosts: the job's container has no IMEX channel "
+        "(/dev/nvidia-caps-imex-channels), nvidia-imex does not run, or the container lacks the privileges.",
+        "Give the container /dev/nvidia-caps-imex-channels/channel0 (Kubernetes: a ComputeDomain; enroot and docker: NVIDIA_IMEX_CHANNELS=0), see "
+        "imex_ready of layer 0, and try --cap-add SYS_PTRACE; NCCL_MNNVL_ENABLE=0 and NCCL_CUMEM_ENABLE=0 show whether the rest is in order.",
+    ),
+    RankError(
+        r"No HIP GPUs|/dev/kfd|hipErrorNoDevice",
+        True,
+        "The ranks do not see the host's AMD GPUs: their container has no /dev/kfd and /dev/dri, or its user is not in the groups that own them "
+        "(render, video).",
+        "Run rocminfo inside the job; start the container with --device /dev/kfd --device /dev/dri --group-add video --group-add render (by the "
+        "host's numbers), and compare ls -ln /dev/kfd /dev/dri with a good host's.",
+    ),
+    RankError(
+        r"driver version is insufficient|NVIDIA driver on your system is too old|forward compatibility was attempted|unsupported display driver / cuda driver",
+        True,
+        "The host's GPU driver is too old for the CUDA of the image that the ranks run in.",
+        "Update the host's driver to the version of the others (software_uniform), or use an image, or CUDA's compatibility package, for this driver.",
+    ),
+    RankError(
+        r"system not yet initialized|cudaErrorSystemNotReady",
+        True,
+        "CUDA refuses GPUs whose NVSwitch fabric is not set up: the fabric manager does not run, or is of another version than the driver.",
+        "Look at systemctl status nvidia-fabricmanager and its log, install it in the driver's version, start it, and see fabric_state of layer 0.",
+    ),
+    RankError(
+        r"(?i)(?:CUDA|HIP)\b.*out of memory|cudaErrorMemoryAllocation|hipErrorOutOfMemory",
+        True,
+        "The GPU has too little free memory: another process, or one left over from an earlier job, uses it.",
+        "List what uses the GPU's memory (nvidia-smi, amd-smi process) and end it; see hosts_idle; of the pod's own load lower its sizes.",
+    ),
+    RankError(
+        r"uncorrectable (?:ECC|NVLink)|unspecified launch failure|GPU is lost|fallen off the bus|cudaErrorECCUncorrectable|cudaErrorHardwareStackError",
+        True,
+        "The rank's GPU or its NVLink failed while it computed.",
+        "Look for an Xid in the kernel's log, drain the host, reset the GPU and run the vendor's diagnostics; replace it where it comes back.",
+    ),
+    RankError(
+        r"Duplicate GPU detected",
+        False,
+        "Two ranks use the same GPU: each process sees one GPU and takes number 0, or the launcher started more ranks on a host than it has GPUs.",
+        "Give each task all GPUs of its host (srun without --gpus-per-task, --gpu-bind=none), or let each rank take the one that it was given; compare the "
+        "ranks of each host with its GPUs.",
+    ),
+    RankError(
+        r"XML Import|[Xx]ml\.cc|NCCL_(?:GRAPH|TOPO)_FILE|Could not find (?:NET|GPU)\b.*(?:id|topology|rank)",
+        True,
+        "NCCL reads a graph or topology file that is not of this machine: NCCL_GRAPH_FILE or NCCL_TOPO_FILE of the environment, the image or /etc/nccl.conf.",
+        "Remove NCCL_GRAPH_FILE, which is for experiments; let NCCL_TOPO_FILE name the file of this kind of machine, or remove it; see nccl_runtime.",
+    ),
+    RankError(
+        r"no (?:CUDA|ROCm)-capable device|[Ff]ound no NVIDIA driver|invalid device ordinal|CUDA unknown error|busy or unavailable",
+        True,
+        "The ranks do not see the host's GPUs, or may not use them: the container or job has fewer, their device files are missing, or they are exclusive.",
+        "Run nvidia-smi -L (rocminfo) inside the job; look at the container's GPU option, the scheduler's cgroup, CUDA_VISIBLE_DEVICES and compute mode.",
+    ),
+    RankError(
+        r"illegal memory access|misaligned address|illegal instruction was encountered|device-side assert",
+        True,
+        "A program on the rank's GPU accessed memory that is not its own: a fault of the image's software, or of this GPU. The kernel's log has Xid "
+        "31 or 13 then.",
+        "Look for Xid 31 or 13 of that GPU in the kernel's log; run the layer again: where it is this GPU each time, run the vendor's diagnostics, "
+        "and where it is any GPU, use another build of PyTorch and NCCL.",
+    ),
+    RankError(
+        r"no kernel image is available|hipErrorNoBinaryForGpu|invalid device function",
+        True,
+        "The image has no code for this kind of GPU.",
+        "Use a build of PyTorch and NCCL or RCCL for the GPU's architecture.",
+    ),
+    RankError(
+        r"(?i)ncclNvls|nvls\.cc|cuMulticast\w*|multicast (?:object|memory)",
+        True,
+        "NCCL could not set up NVLS, the multicast of NVSwitches: fabric manager, driver and NCCL do not fit, or an earlier job still uses its resources.",
+        "Compare the fabric manager's version with the driver's and reboot the host without a job; NCCL_NVLS_ENABLE=0 shows whether the rest is in order.",
+    ),
+    RankError(
+        r"(?:status=|error |status )4\b|vendor err 81\b|local protection error",
+        True,
+        "The host's NIC may not access the memory that it was told to: ACS on PCIe bridges or the IOMMU redirects what it reads from its GPU, or "
+        "the BIOS places the GPU's memory where the NIC does not reach it.",
+        "See acs_as_expected and iommu_as_expected of layer 0 and turn ACS off on the bridges between NIC and GPU (BIOS, setpci); "
+        "NCCL_NET_GDR_LEVEL=LOC shows whether the rest is in order; then compare the BIOS (MMIO base, PCIe ordering) with a good host's.",
+    ),
+    RankError(
+        r"failed to (?:listen|bind)|EADDRINUSE|Address already in use",
+        True,
+        "The port at which the ranks meet is in use on this host: a process of an earlier job is left over, or another job took it.",
+        "Find who holds the port of the error (ss -ltnp) and end it where it is of an earlier job; see hosts_idle; else choose another port.",
+    ),
+    RankError(
+        r"gai error|getaddrinfo|Name or service not known|[Tt]emporary failure in name resolution",
+        True,
+        "This host does not resolve the name under which the ranks meet, and others do.",
+        "Compare /etc/hosts, resolv.conf and DNS of this host (getent hosts NAME) with those of the others; or set pod_bootstrap_address to an address.",
+    ),
+    RankError(
+        r"(?:Unable|[Cc]ould not|[Ff]ailed) to open (?:device )?(?:mlx|bnxt|ionic|irdma|rocep|uverbs)|ibv_open_device",
+        True,
+        "The container or job may not open this NIC: its device file /dev/infiniband/uverbsN is missing or refused, or the image's driver does not fit.",
+        "Compare ls -l /dev/infiniband and ibv_devinfo inside the container with the host's; give it every rail's device (--device /dev/infiniband, "
+        "the RDMA device plugin).",
+    ),
+    RankError(
+        r"no socket interface found|No interface found|Bootstrap : no ",
+        True,
+        "NCCL found no interface for its first connections: NCCL_SOCKET_IFNAME names one that this host or its container does not have.",
+        "Compare NCCL_SOCKET_IFNAME with ip address inside the job; set it to the interface that all hosts have, or remove it.",
+    ),
+    RankError(
+        r"[Gg]ot completion .*(?:status=12|error 12)\b|transport retry counter",
+        False,
+        "Packets of a queue pair, or their acknowledgements, were lost until its retries were used up: the path or the partner's port failed.",
+        "Look at the peer and NIC that the error names, at link flaps and drops on the way at that time, and at the same pair in layer 4.",
+    ),
+    RankError(
+        r"ModuleNotFoundError|ImportError|cannot open shared object file|undefined symbol",
+        True,
+        "The program lacks a library or module on this host: another image, Python or LD_LIBRARY_PATH than on the others.",
+        "Start the command of the evidence by hand on this host, and give all hosts the same image.",
+    ),
+)

@@ -1,0 +1,72 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Messages of ranks, launchers and perftest: each is taken for what it means, and what only follows from another error accuses nobody."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads import launcher_errors, perftest_errors, rank_errors
+
+
+@pytest.mark.parametrize(
+    ("text", "own", "word"),
+    [
+        ("NCCL WARN Cuda failure 'CUDA driver is a stub library'", True, "stubs"),
+        ("alloc.h:155 NCCL WARN Cuda failure 800 'operation not permitted'", True, "IMEX"),
+        ("RuntimeError: No HIP GPUs are available", True, "/dev/kfd"),
+        ("CUDA error: an illegal memory access was encountered", True, "Xid 31"),
+        ("Got completion from peer 192.0.2.6<33397> with status=4 opcode=1 len=1 vendor err 81 (Send)", True, "ACS"),
+        ("OpenBLAS blas_thread_init: pthread_create failed for thread 50 of 64: Resource temporarily unavailable", True, "ulimit -u"),
+        ("DataLoader worker (pid 4711) is killed by signal: Bus error", True, "/dev/shm"),
+        ("The server socket has failed to bind to [::]:29500 (errno: 98 - Address already in use).", True, "earlier job"),
+        ("The client socket has timed out after 60000ms while trying to connect to (192.0.2.1, 29400). TCPStore", False, "firewall"),
+        ("The IPv4 network addresses of (gpu01, 29500) cannot be retrieved (gai error: -2 - Name or service not known).", True, "/etc/hosts"),
+        ("NET/IB : Unable to open device mlx5_11", True, "uverbs"),
+        ("NET/IB : mlx5_4:1 Got async event : GID table change", False, "address"),
+        ("Got completion from peer 192.0.2.6<1> with status=12 opcode=1 len=0 vendor err 129 (Recv)", False, "path"),
+    ],
+)
+def test_an_error_of_a_rank(text: str, own: bool, word: str) -> None:
+    assert rank_errors.is_own(text) is own and not rank_errors.follows(text)
+    assert word in " ".join(rank_errors.explained(text))
+
+
+def test_what_follows_from_an_error_is_no_error_of_its_own() -> None:
+    closed, flushed = "socketProgress: Connection closed by remote peer gpu05<47861>", "Got completion from peer x with status=5 opcode=1 len=0 vendor err 249"
+    assert rank_errors.follows(closed) and rank_errors.follows(flushed) and not rank_errors.follows(None)
+    assert rank_errors.first_errors({"gpu02": closed, "gpu05": "CUDA error: unspecified launch failure"}) == {"gpu05": "CUDA error: unspecified launch failure"}
+    assert rank_errors.first_errors({"gpu02": closed, "gpu03": flushed}) == {"gpu02": closed, "gpu03": flushed}
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("enroot-nsenter: failed to create user namespace: No space left on device", "max_user_namespaces"),
+        ("write /run/enroot/.squashfs: No space left on device", "df -h"),
+        ("[ERROR] Command not found: nvidia-container-cli, see https://github.com/NVIDIA/libnvidia-container", "libnvidia-container"),
+        ("srun: error: Unable to allocate resources: Unable to contact slurm controller (connect failure)", "slurmctld"),
+        ("mpi/pmix_v3: pmixp_coll_ring_reset_if_to: gpu01 [0]: collective timeout seq=0", "firewall"),
+        ("srun: error: slurm_receive_msgs: [[gpu05]:6818] failed: Socket timed out on send/recv operation", "munge"),
+        ("An ORTE daemon has unexpectedly failed after launch", "oob_tcp_if_include"),
+    ],
+)
+def test_a_refusal_of_a_launcher(text: str, word: str) -> None:
+    assert word in " ".join(launcher_errors.explained(text))
+    assert launcher_errors.known_line(f"slurmstepd: a line\n{text}\nsrun: error: gpu05: task 0: Exited with exit code 1") == text
+
+
+def test_a_launcher_that_says_nothing_that_is_known() -> None:
+    assert launcher_errors.known_line("srun: error: gpu05: task 0: Exited with exit code 1", "") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "of_gpus", "word"),
+    [
+        ("libibverbs: Warning: Driver bnxt_re does not support the kernel ABI of 6 (supports 1 to 1) for device bnxt_re2", False, "rdma-core"),
+        ("cuCtxCreate() error=101", True, "perftest"),
+        ("a completion with an error: local protection error (Failed status 4: wr_id 0 syndrom 0x51)", True, "ACS"),
+    ],
+)
+def test_a_complaint_of_perftest(text: str, of_gpus: bool, word: str) -> None:
+    assert word in " ".join(perftest_errors.explained(text, of_gpus) or ())
