@@ -92,9 +92,8 @@ def status(switch: Switch) -> str:
     for port in listed(switch):
         media = {"optic": "400GBASE-DR4", "dac": "400GBASE-CR8"}.get(port.medium, "Not Present")
         speed = f"{port.speed_gbit_s}G" if port.state == "connected" else "auto"
-        lines.append(
-            f"{short(port.name):<10} {port.peer[:12]:<14} {port.state:<12} {port.vlan or in_channel(port) or ('routed' if port.address else '10'):<8} full   {speed:<6} {media}"
-        )
+        vlan = port.vlan or in_channel(port) or ("routed" if port.address else "10")
+        lines.append(f"{short(port.name):<10} {port.peer[:12]:<14} {port.state:<12} {vlan:<8} full   {speed:<6} {media}")
     for name, members in channels(switch).items():
         speed = sum(port.speed_gbit_s for port in members if not port.unbundled and port.state == "connected")
         state = "connected" if speed else "notconnect"
@@ -233,7 +232,8 @@ def ospf(switch: Switch) -> str:
     """``show ip ospf neighbor | json``."""
     words = {"Established": "full", "Init": "init", "ExStart": "exStart", "2-Way": "2Ways"}
     found = [
-        {"routerId": one.address, "priority": 0, "drState": "P2P", "interfaceName": one.port, "adjacencyState": words[one.state], "interfaceAddress": one.address}
+        {"routerId": one.address, "priority": 0, "drState": "P2P", "interfaceName": one.port, "adjacencyState": words[one.state],
+         "interfaceAddress": one.address}
         for one in switch.sessions if one.configured
     ]  # fmt: skip
     return json.dumps({"vrfs": {"default": {"instList": {"1": {"ospfNeighborEntries": found}}}}}) + "\n"
