@@ -131,6 +131,21 @@ def test_a_run_whose_output_nobody_reads_releases_its_pod(pod: Pod) -> None:
         assert pod.climb().rc == 0
 
 
+@pytest.mark.exhaustive
+def test_a_run_whose_terminal_is_gone_releases_its_pod(pod: Pod) -> None:
+    """As a container's first process, which the signal of a lost terminal does not end: Ansible hangs for good, here in the soak."""
+    near, far = os.openpty()
+    with started(["sh", "-c", f"trap '' HUP; exec {shlex.join(command(pod, *LONG))}"], stdin=far, stdout=far, stderr=far) as running:
+        os.close(far)
+        printed = b""
+        while b"soaking" not in printed:
+            printed += os.read(near, 65536)
+        assert lock(pod).exists()
+        os.close(near)
+        await_that(lambda: not lock(pod).exists())
+        assert running.poll() is None, "it has ended, and its lock with it"
+
+
 LOADED = {
     "pod_only": "rdma", "pod_to_layer": "rdma", "pod_idle_seconds": 1, "pod_write_bw_seconds": 4, "pod_load_setup_seconds": 10, "pod_load_lead_seconds": 1,
     "pod_load_tick_seconds": 4,

@@ -28,6 +28,8 @@ BEAT_SECONDS = 10
 LOOK_SECONDS = 0.25
 # A reader that is gone does not come back; this is time enough for a run that is ending to end.
 UNREAD_SECONDS = 5
+# The device numbers that Linux has for the side of a pseudoterminal that programs print to.
+PSEUDOTERMINALS = range(136, 144)
 
 
 def started(pid: int) -> int | None:
@@ -40,18 +42,23 @@ def started(pid: int) -> int | None:
 
 
 def unread(pid: int) -> bool:
-    """Whether the standard output of a process is a pipe that no one reads any more."""
+    """Whether the standard output of a process is a pipe that no one reads any more, or a pseudoterminal whose other side is gone.
+
+    The first process of a container is not ended by the signal of a terminal that is gone.
+    """
     path = f"/proc/{pid}/fd/1"
     try:
-        if not stat.S_ISFIFO(os.stat(path).st_mode):  # noqa: PTH116
+        found = os.stat(path)  # noqa: PTH116
+        terminal = stat.S_ISCHR(found.st_mode) and os.major(found.st_rdev) in PSEUDOTERMINALS
+        if not (terminal or stat.S_ISFIFO(found.st_mode)):
             return False
-        end = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+        end = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
     except OSError as error:
-        return error.errno == errno.ENXIO
+        return error.errno in (errno.ENXIO, errno.EIO)
     poll = select.poll()
     poll.register(end, 0)
     try:
-        return any(event & select.POLLERR for _end, event in poll.poll(0))
+        return any(event & (select.POLLERR | select.POLLHUP) for _end, event in poll.poll(0))
     finally:
         os.close(end)
 
