@@ -275,17 +275,17 @@ def test_slices_are_a_workflow_that_validates_side_by_side_then_between_them_and
         *((name, "always", "seam_1") for name in slices),
         *((name, "success", "collectives") for name in (*slices, "seam_1")),
         ("collectives", "success", "training"),
-        *((name, "always", "merge") for name in (*slices, "seam_1", "collectives", "training")),
+        *((name, "always", "merge slices") for name in (*slices, "seam_1", "collectives", "training")),
     }
     assert of["slice_2"]["limit"] == "rack_02:leaves:spines" and of["slice_2"]["extra_data"] == {"pyramid_part": "slice_2"}
     assert of["training"]["extra_data"] == {"pyramid_part": "training", "pod_only": "training"} and not of["training"].get("limit")
     wants_all = {name: one["all_parents_must_converge"] for name, one in of.items()}
-    assert wants_all == {name: name != "merge" for name in of}
+    assert wants_all == {name: name != "merge slices" for name in of}
     assert workflow.statuses(wants_all, edges, {}) == dict.fromkeys(of, "successful")
-    for name, status in itertools.product(of.keys() - {"plan", "merge"}, ("failed", "error", "canceled")):
-        ended = workflow.statuses(wants_all, edges, {name: status, "merge": "failed"})
+    for name, status in itertools.product(of.keys() - {"plan", "merge slices"}, ("failed", "error", "canceled")):
+        ended = workflow.statuses(wants_all, edges, {name: status, "merge slices": "failed"})
         # Seen on AWX 24.6.1: a merge that is left out leaves a workflow with a failed seam successful.
-        assert ended["merge"] == "failed" and workflow.has_failed(edges, ended), (name, status)
+        assert ended["merge slices"] == "failed" and workflow.has_failed(edges, ended), (name, status)
         assert status != "failed" or name == "training" or "training" not in ended, name
     # The layers are the inventory's, and a slice begins with the first.
     asked = {one["variable"]: one for one in awx.surveys[awx.named("workflow_job_templates", "mypod: validate in slices")["id"]]["spec"]}
