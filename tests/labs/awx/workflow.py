@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which steps of a workflow AWX runs when some of them do not succeed, by the rules of AWX 24.6.1, as its jobs showed them."""
+"""Which steps of a workflow AWX runs when some of them do not succeed, by the rules of AWX 24.6.1: its source, and what its jobs showed."""
 
 from __future__ import annotations
 
