@@ -89,7 +89,7 @@ def test_what_is_too_narrow_is_found(fault: t.Callable[[Pod], None], where: str,
     pod = pod_with(pods, DEFAULT)
     fault(pod)
     its = found(pods, pod)
-    assert {(check, node) for check, node, *_rest in its} == {("ecmp_paths", "leaf03")}
+    assert {finding[:2] for finding in its} == {("ecmp_paths", "leaf03")}
     (one,) = [finding for finding in its if finding[2] == where]
     assert one[3].replace(" in the RIB", "").replace(" in the forwarding table", "").startswith(got) and cause in one[4]
 
