@@ -13,7 +13,7 @@ from ...pod.types import NearCable, Rail
 from .. import CannotTell, Finding, NotApplicable, check
 from .._counters import SATURATED_CAUSE, SATURATED_FIX, not_grown
 from .._planned import cables_of
-from ..place import at_device, at_port
+from ..place import Place, at_device, at_port
 
 Row = dict[str, t.Any]
 JUDGED = ("symbol_errors", "link_recoveries", "link_downs", "rx_errors", "tx_discards", "local_integrity_errors", "buffer_overruns")
@@ -98,4 +98,4 @@ def fabric_diagnosed(fabric_diagnosis: Rows) -> t.Iterator[Finding]:
     """Every stage of ibdiagnet ends without an error, where it is installed."""
     for row in fabric_diagnosis:
         if row["errors"]:
-            yield Finding(row["stage"], "no error", f"{row['errors']} errors and {row['warnings']} warnings")
+            yield Finding(Place(row["stage"]), "no error", f"{row['errors']} errors and {row['warnings']} warnings")

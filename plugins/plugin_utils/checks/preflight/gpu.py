@@ -144,7 +144,7 @@ def fabric_state(gpus: Rows, pod_nvswitch: bool, pod_gpu_vendor: str, pod_nvlink
     # A guest that shares its switches has no fabric manager of its own.
     # Where NVLink reaches over several hosts, the rack's switch trays have it, and it is idle on the trays with GPUs.
     if unit is not None and unit["active_state"] != "active" and pod_nvlink_domain != "gate_group":
-        yield Finding(unit["unit"], "active", unit["active_state"])
+        yield Finding(Place(unit["unit"]), "active", unit["active_state"])
     for gpu in gpus:
         state = (gpu["fabric_state"] or "not reported", gpu["fabric_status"] or "not reported")
         if unit is not None and gpu["fabric_state"] is None and WITHOUT_STATE.search(gpu["name"]):
