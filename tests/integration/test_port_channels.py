@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
-from ansible_collections.gpufabric.pyramid.tests.simulated_pod.model import Pod, Port
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod.model import Pod
 
 pytestmark = pytest.mark.xdist_group("port_channels")
 
@@ -20,20 +20,6 @@ def pods(tmp_path_factory: pytest.TempPathFactory) -> inprocess.Pods:
     """Two racks of four hosts under EOS leaves, each with port-channels of two members to four SONiC spines."""
     expectations = {"pod_name": "small", "pod_to_layer": "training"}
     return inprocess.Pods(layout.write(tmp_path_factory.mktemp("pod"), racks=2, hosts_per_rack=4, spines=4, expectations=expectations, members=2))
-
-
-def found(pods: inprocess.Pods, pod: Pod, layer: str) -> dict[tuple[str, str, str], tuple[str, str]]:
-    """The findings of a layer: check, node and place; what was got and the cause."""
-    return {
-        (one.check, str(finding.host or one.host), str(finding.where)): (finding.actual, finding.cause or "")
-        for one in inprocess.judge(pods.plan, pod, layer)
-        if one.verdict not in ("pass", "skip")
-        for finding in one.findings
-    }
-
-
-def port(pod: Pod, switch: str, name: str) -> Port:
-    return next(one for one in pod.switches[switch].ports if one.name == name)
 
 
 def test_a_healthy_pod_goes(pods: inprocess.Pods, tmp_path: Path) -> None:
@@ -48,24 +34,24 @@ def test_a_healthy_pod_goes(pods: inprocess.Pods, tmp_path: Path) -> None:
 
 
 def not_bundled(pod: Pod) -> None:
-    port(pod, "leaf03", "Ethernet35/1").unbundled = "waiting for LACP response"
+    pod.port("leaf03", "Ethernet35/1").unbundled = "waiting for LACP response"
 
 
 def far_end_alone(pod: Pod) -> None:
-    port(pod, "leaf03", "Ethernet35/1").unbundled = "waiting for LACP response"
-    port(pod, "spine02", "Ethernet32").unbundled = "alone"
+    pod.port("leaf03", "Ethernet35/1").unbundled = "waiting for LACP response"
+    pod.port("spine02", "Ethernet32").unbundled = "alone"
 
 
 def alone(pod: Pod) -> None:
-    port(pod, "leaf03", "Ethernet35/1").unbundled = "alone"
+    pod.port("leaf03", "Ethernet35/1").unbundled = "alone"
 
 
 def in_another(pod: Pod) -> None:
-    port(pod, "leaf03", "Ethernet35/1").unbundled = "Port-Channel3"
+    pod.port("leaf03", "Ethernet35/1").unbundled = "Port-Channel3"
 
 
 def no_link(pod: Pod) -> None:
-    port(pod, "leaf03", "Ethernet35/1").state = "notconnect"
+    pod.port("leaf03", "Ethernet35/1").state = "notconnect"
 
 
 MEMBER = ("channel_members", "leaf03", "Port-Channel2 Ethernet35/1")
@@ -85,16 +71,16 @@ MEMBER = ("channel_members", "leaf03", "Port-Channel2 Ethernet35/1")
 def test_a_member_that_carries_nothing_is_named(fault: t.Callable[[Pod], None], got: str, cause: str, pods: inprocess.Pods) -> None:
     pod = pods.pod()
     fault(pod)
-    its = found(pods, pod, "links")
+    its = inprocess.findings_by_place(pods.plan, pod, "links")
     assert its[MEMBER][0] == got and cause in its[MEMBER][1]
     assert {node for _check, node, _where in its} <= {"leaf03", "spine02"}
-    assert found(pods, pod, "routing") == {}
+    assert inprocess.findings_by_place(pods.plan, pod, "routing") == {}
 
 
 def test_a_port_channel_without_a_session_is_a_path_less(pods: inprocess.Pods) -> None:
     pod = pods.pod()
     next(one for one in pod.switches["leaf03"].sessions if one.peer == "spine02").state = "Active"
-    its = found(pods, pod, "routing")
+    its = inprocess.findings_by_place(pods.plan, pod, "routing")
     assert ("bgp_established", "leaf03", "spine02 (10.0.2.7)") in its
     assert its["ecmp_paths", "leaf03", "10.51.0.0/24"][0] == "3 next hops in the RIB, none over Port-Channel2 (to spine02)"
 
