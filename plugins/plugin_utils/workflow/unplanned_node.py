@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from ..pod.expectations import DEFAULTS
 from ..pod.names import parse_place
-from ..run.inventory_check import platform_of
+from ..run.planned_pod import platform_of
 
 SYSTEM = "ansible_network_os"
 # Two hosts see a whole InfiniBand fabric as well as one, and one of them may be down.
