@@ -128,6 +128,8 @@ class _FabricView:
         table = next(base for base in bases if base in OF_NODES)
         ports = self.ports[table].get(name, {})
         views = list(dict.fromkeys(port.view for port in ports.values())) or list(self.views)
+        if apart := self._not_asked([base for base in bases if base != table], views):
+            return {"status": "not_applicable", "words": apart, "rows": [], "lost": {}, "evidence": None, "unparsed": False}
         unread = [words for base in bases if base != table for view in views if (words := self._unread(base, view))]
         unread += self._perhaps_there(table, name, ports)
         rows: Rows = []
@@ -145,6 +147,11 @@ class _FabricView:
             "evidence": evidence,
             "unparsed": False,
         }
+
+    def _not_asked(self, bases: t.Sequence[str], views: t.Sequence[View]) -> str:
+        """Why what a reading is made of is none that a reader has, such as where its tool is not installed; empty where it has it."""
+        readings = [reading_of(self.envelopes, view.reader, base) for base in bases for view in views]
+        return next((reading["words"] for reading in readings if reading is not None and reading["status"] == "not_applicable"), "")
 
     def _perhaps_there(self, table: str, name: str, ports: t.Mapping[str, FabricPort]) -> list[str]:
         """Views that were not read, where a planned port is in none of those that were."""

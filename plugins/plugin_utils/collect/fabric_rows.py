@@ -119,6 +119,23 @@ def _errors(port: FabricPort, values: t.Mapping[tuple[t.Any, ...], int]) -> Row:
     return result
 
 
+def _of_ports(table: str, column: str) -> t.Callable[[Fabric, t.Mapping[str, FabricPort]], Rows]:
+    """What ibdiagnet has of each port in one column of a table, None where it has no row of it."""
+
+    def rows(fabric: Fabric, ports: t.Mapping[str, FabricPort]) -> Rows:
+        values = {(view, guid_of(row["guid"]), row["port"]): row[column] for view, rows in fabric.tables[table].items() for row in rows}
+        return [{"port": port.name, column: values.get((port.view, guid_of(port.row["guid"]), port.row["port"]))} for port in ports.values()]
+
+    return rows
+
+
+def adaptive_routing(fabric: Fabric, ports: t.Mapping[str, FabricPort]) -> Rows:
+    """Whether adaptive routing is enabled on the node that has these ports, in one row."""
+    enabled = {(view, guid_of(row["guid"])): row["enabled"] for view, rows in fabric.tables["fabric_routing"].items() for row in rows}
+    nodes = dict.fromkeys((port.view, guid_of(port.row["guid"])) for port in ports.values())
+    return [{"enabled": enabled.get(node)} for node in nodes][:1]
+
+
 def _of_subnet(name: str) -> t.Callable[[Fabric, t.Mapping[str, FabricPort]], Rows]:
     """Rows that are of a whole subnet, once for each that the node is in."""
 
@@ -134,6 +151,9 @@ MAKERS: dict[str, t.Callable[[t.Any, t.Mapping[str, FabricPort]], Rows]] = {
     "lldp_neighbors": lldp_neighbors,
     "fabric_neighbors": fabric_neighbors,
     "link_errors": link_errors,
+    "link_bit_errors": _of_ports("fabric_bit_errors", "pre_fec_ber"),
+    "module_temperatures": _of_ports("fabric_modules", "temperature_c"),
+    "adaptive_routing": adaptive_routing,
     "sminfo": _of_subnet("sminfo"),
     "subnet_managers": _of_subnet("subnet_managers"),
 }

@@ -41,14 +41,14 @@ class Fault:
         """Put it in force, and await that it is."""
         with lab.sweep() if self.swept else contextlib.nullcontext():
             self.inject(lab)
-            poll(15, lambda: self.missing(lab), name)
+            poll(60, lambda: self.missing(lab), name)
 
     def end(self, lab: Lab, name: str) -> None:
         """Take it back, and await that the fabric is whole."""
         with lab.sweep() if self.swept else contextlib.nullcontext():
             (self.heal or Lab.up)(lab)
             # The console answers nothing: a fabric looked at before it has heard looks settled, with the fault still in it.
-            poll(15, lambda: f"{name} is still in force" if self.missing(lab) is None else None, f"{name} healed")
+            poll(60, lambda: f"{name} is still in force" if self.missing(lab) is None else None, f"{name} healed")
         poll(60, lab.not_settled, "the healed subnet")
 
 

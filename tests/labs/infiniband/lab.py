@@ -79,7 +79,7 @@ class Lab:
                 ["setpriv", "--pdeathsig", "KILL", "stdbuf", "-oL", "ibsim", "-s", *large, str(self.directory / "net")],
                 stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT, text=True, env={**os.environ, "IBSIM_SOCKNAME": self.name},
             )  # fmt: skip
-        poll(20, lambda: None if "MaxMcastCap" in self.log.read_text(errors="replace") else "its console is not there", "ibsim")
+        poll(60, lambda: None if "MaxMcastCap" in self.log.read_text(errors="replace") else "its console is not there", "ibsim")
         if with_manager:
             self.start_manager()
 
@@ -153,4 +153,4 @@ class Lab:
         self.simulator.stdin.write(command + "\n")
         self.simulator.stdin.flush()
         if echo:
-            poll(5, lambda: None if echo in self.log.read_text(errors="replace")[before:] else f"no {echo!r}", command)
+            poll(60, lambda: None if echo in self.log.read_text(errors="replace")[before:] else f"no {echo!r}", command)

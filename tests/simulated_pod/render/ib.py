@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import typing as t
 from dataclasses import dataclass
 
@@ -179,3 +180,24 @@ def ibdiagnet(pod: Pod) -> str:
     lines += ["-I- Stage                     Warnings   Errors     Comment"]
     lines += [f"-I- {stage:<26}0          {errors}" for stage, errors in pod.diagnosed.items()]
     return "\n".join([*lines, "", "-I- You can find detailed errors/warnings in: /var/tmp/ibdiagnet2/ibdiagnet2.log"]) + "\n"
+
+
+def tables(pod: Pod, table: str) -> str:
+    """What ``fabric_tables`` prints of the files of ibdiagnet."""
+    fabric = Fabric(pod)
+    if table == "routing":
+        switches = [(node.guid, pod.switches[name].adaptive_routing) for name, (node, _ports) in fabric.switches.items()]
+        rows = [{"NodeGUID": own, "e": str(int(enabled))} for own, enabled in switches if enabled is not None]
+    elif table == "links":
+        rows = [{"#IB": str(end.number), "GUID": end.guid, "Sta": "ACT", "Raw BER": _raw(end.part)} for end in fabric.ends() if fabric.up(end)]
+    else:
+        rows = [{"NodeGuid": end.guid, "PortNum": str(end.number), "Temperature": _warmth(end.part)} for end in fabric.ends() if fabric.up(end)]
+    return json.dumps({"rows": rows}) + "\n"
+
+
+def _raw(part: Rail | Port) -> str:
+    return f"{part.pre_fec_ber:.1e}" if isinstance(part, Port) else "1.5e-254"
+
+
+def _warmth(part: Rail | Port) -> str:
+    return f"{part.module_temperature_c:.0f}C" if isinstance(part, Port) and part.medium == "optic" else "N/A"

@@ -211,9 +211,16 @@ def test_a_tree_is_whole_and_even():
         ("links to spine02: expected 1, as to other spines, got 0", None)
     ]
     assert len(summary(routing.tree_complete([], "leaf", "rail_optimised", SPINES))) == 2
-    for role, topology in (("spine", "rail_optimised"), ("leaf", "rail_only")):
+    for role, topology, above in (("spine", "rail_optimised", []), ("leaf", "rail_only", SPINES)):
         with pytest.raises(NotApplicable):
-            list(routing.tree_complete(NEIGHBORS, role, topology, SPINES))
+            list(routing.tree_complete(NEIGHBORS, role, topology, above))
+    of_spine = [
+        {**row, "neighbor": row["neighbor"].replace("spine", "top"), "neighbor_role": row["neighbor_role"].replace("spine", "super_spine")} for row in NEIGHBORS
+    ]
+    assert summary(routing.tree_complete(of_spine, "spine", "rail_optimised", ["top01", "top02"])) == []
+    assert summary(routing.tree_complete(of_spine[:2], "spine", "rail_optimised", ["top01", "top02"])) == [
+        ("links to top02: expected 1, as to other super-spines, got 0", None)
+    ]
 
 
 def test_oversubscription_counts_the_links_that_are_there():
@@ -255,3 +262,74 @@ def test_of_sharp_nothing_is_reported_where_nobody_wants_it_or_nothing_is_report
         list(transport.sharp_used([CONNECTED], JOBS[1:], True))
     with pytest.raises(CannotTell):
         list(transport.sharp_used([], JOBS, True))
+
+
+def up(*ports):
+    return [{"port": port, "state": "connected"} for port in ports]
+
+
+def rates(**by_port):
+    return [{"port": name[1:], "pre_fec_ber": value} for name, value in by_port.items()]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"p1": 1e-6, "p33": 3e-9, "p34": 1.5e-254}, []),
+        ({"p1": 1e-9, "p33": 2e-6, "p34": 1e-9}, [("33: expected at most 1e-06 before FEC on the link to spine01 1, got 2e-06", "warn")]),
+        ({"p1": 1e-9, "p33": 2.5e-4, "p34": 1e-9}, [("33: expected at most 1e-06 before FEC on the link to spine01 1, got 0.00025", None)]),
+        ({"p1": 1e-9, "p33": None}, [(f"{port}: expected at most 1e-06 before FEC on the link to {peer}, got not reported", "unknown")
+                                     for port, peer in (("33", "spine01 1"), ("34", "spine02 1"))]),
+    ],
+)  # fmt: skip
+def test_bit_error_rates_of_a_switch(values, expected):
+    assert summary(links.ib_bit_error_rate(rates(**values), up("1", "33", "34"), CABLES, 1e-6, 2.4e-4)) == expected
+
+
+def test_a_port_without_a_link_has_no_bit_error_rate():
+    assert summary(links.ib_bit_error_rate(rates(p1=1e-9, p34=1e-9), up("1", "34"), CABLES, 1e-6, 2.4e-4)) == []
+    with pytest.raises(NotApplicable):
+        list(links.ib_bit_error_rate(rates(p33=1e-3), up("1", "34"), CABLES, 1e-6, 2.4e-4))
+
+
+def test_modules_of_a_switch():
+    def of(*celsius):
+        rows = [{"port": one["port"], "temperature_c": value} for one, value in zip(CABLES, celsius)]
+        return summary(links.ib_module_temperature(rows, up("1", "33"), [{**CABLES[0], "medium": "dac"}, *CABLES[1:]], 70, 80))
+
+    expected = "33 temperature: expected below 70 degrees C (80: fail), got "
+    assert of(None, 69.9, None) == []
+    assert of(None, 70, None) == [(expected + "70 degrees C", "warn")]
+    assert of(None, 80, None) == [(expected + "80 degrees C", None)]
+    with pytest.raises(NotApplicable):
+        of(40, None, 41)
+
+
+def test_a_module_of_which_no_temperature_is_reported_beside_others():
+    rows = [{"port": "33", "temperature_c": 41.0}]
+    found = summary(links.ib_module_temperature(rows, up("1", "33"), CABLES, 70, 80))
+    assert found == [("1 temperature: expected below 70 degrees C (80: fail), got not reported", "unknown")]
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "planned", "expected"),
+    [
+        (True, [True, True], True, []),
+        (False, [False, False], False, []),
+        (False, [True, False], False, []),
+        (False, [True, True], False, [("on, as on 2 of 3 switches, got off", "warn")]),
+        (False, [True, True], True, [("on, as on 2 of 3 switches, got off", None)]),
+        (False, [False, False], True, [("on, as planned (pod_adaptive_routing), got off", None)]),
+        (None, [True, True], False, [("on, as on 2 of 2 switches, got not reported: ibdiagnet does not name this switch among those that can", "warn")]),
+        (None, [True, True], True, [("on, as on 2 of 2 switches, got not reported: ibdiagnet does not name this switch among those that can", "unknown")]),
+    ],
+)
+def test_adaptive_routing_of_a_switch(own, others, planned, expected):
+    peers = {str(number): [{"enabled": one}] for number, one in enumerate([own, *others])}
+    found = summary(routing.adaptive_routing_on([{"enabled": own}], peers, planned))
+    assert found == [(f"adaptive routing: expected {words}", severity) for words, severity in expected]
+
+
+def test_switches_of_which_none_can_route_adaptively():
+    with pytest.raises(NotApplicable):
+        list(routing.adaptive_routing_on([{"enabled": None}], {"a": [{"enabled": None}], "b": []}, False))

@@ -14,6 +14,9 @@ from .. import CannotTell, Finding, NotApplicable, check
 from .._counters import SATURATED_CAUSE, SATURATED_FIX, not_grown
 from .._planned import cables_of
 from ..place import Place, at_device, at_port
+from ._thresholds import bit_errors_before_fec, hot
+from .errors import of_one_node
+from .optics import planned_copper
 
 Row = dict[str, t.Any]
 JUDGED = ("symbol_errors", "link_recoveries", "link_downs", "rx_errors", "tx_discards", "local_integrity_errors", "buffer_overruns")
@@ -75,6 +78,51 @@ def _within(device: str, name: str, stated: str) -> t.Iterator[Finding]:
     outside = [value for value in match["values"].split(",") if value and not low <= float(value) <= high]
     if outside:
         yield Finding(at_device(device, f"{name}"), f"{low:g} to {high:g}", ", ".join(outside))
+
+
+@check(
+    cause="The link has many corrected bit errors at this end of it: dirt, a marginal module at either end, or a cable at its limit.",
+    fix="Clean and reseat both ends of the cable named, then replace the cable or module; compare with the neighboring ports (ibdiagnet --get_phy_info).",
+    fabric="infiniband",
+    kind="switch",
+)
+def ib_bit_error_rate(
+    link_bit_errors: Rows, interface_status: Rows, pod_cables: list[NearCable], pod_pre_fec_ber_warn: float, pod_pre_fec_ber_max: float
+) -> t.Iterator[Finding]:  # fmt: skip
+    """The pre-FEC bit error rate of every planned port with a link is at most {pod_pre_fec_ber_warn} (warn) and {pod_pre_fec_ber_max} (fail)."""
+    reported, linked = by_port(link_bit_errors), _linked(pod_cables, interface_status)
+    rates = {cable["port"]: reported.get(cable["port"], {}).get("pre_fec_ber") for cable in linked}
+    if all(rate is None for rate in rates.values()):
+        raise NotApplicable("ibdiagnet has a bit error rate of no planned port with a link")
+    found: list[Finding] = []
+    for cable in linked:
+        expected = f"at most {pod_pre_fec_ber_warn:g} before FEC on the link to {cable['peer']} {cable['peer_port']}"
+        found += bit_errors_before_fec(cable["port"], rates[cable["port"]], expected, pod_pre_fec_ber_warn, pod_pre_fec_ber_max)
+    yield from of_one_node(found, len(linked))
+
+
+@check(
+    cause="The module is hot: a failed fan or blocked airflow of the switch, or a room that is too warm; a hot module loses bits and then its link.",
+    fix="Compare with the neighboring modules: where all are hot, look at the switch's fans and the room, otherwise reseat or replace the module.",
+    fabric="infiniband",
+    kind="switch",
+)
+def ib_module_temperature(
+    module_temperatures: Rows, interface_status: Rows, pod_cables: list[NearCable], pod_optic_temperature_warn_c: float, pod_optic_temperature_max_c: float
+) -> t.Iterator[Finding]:  # fmt: skip
+    """The module of every planned port with a link is below {pod_optic_temperature_max_c} degrees C ({pod_optic_temperature_warn_c}: warn)."""
+    reported = {row["port"]: row["temperature_c"] for row in module_temperatures}
+    optics = [cable["port"] for cable in _linked(pod_cables, interface_status) if not planned_copper(cable)]
+    if all(reported.get(port) is None for port in optics):
+        raise NotApplicable("ibdiagnet has a temperature of no planned module at a port with a link")
+    for port in optics:
+        yield from hot(port, reported.get(port), pod_optic_temperature_warn_c, pod_optic_temperature_max_c)
+
+
+def _linked(cables: list[NearCable], interface_status: Rows) -> list[NearCable]:
+    """The planned cables at ports that have a link: ibdiagnet asks no others, and others are the finding of port_speed."""
+    states = by_port(interface_status)
+    return [cable for cable in cables_of(cables) if states.get(cable["port"], {}).get("state") == "connected"]
 
 
 def _by_rail(rows: Rows, rails: list[Rail]) -> dict[str, dict[str, str | None]]:

@@ -9,10 +9,14 @@ import typing as t
 from collections import Counter
 
 from ...pod.names import Rows, by_port, same_end
+from ...pod.tiers import TIERS, WORDS, above
 from ...pod.types import NearCable
 from .. import Finding, NotApplicable, check
+from .._once import Peers, once_for_all_nodes
 from .._planned import cables_of
 from ..place import Place, at_port
+
+SWITCHES = TIERS[1:]
 
 
 @check(
@@ -51,7 +55,7 @@ def topology_as_planned(fabric_neighbors: Rows, pod_cables: list[NearCable], pod
     planned = {cable["port"] for cable in cables_of(pod_cables)}
     # A host's link is judged at the host alone: the leaf continues with the hosts whose gates are open.
     own = [cable for cable in pod_cables if pod_role == "host" or cable["peer_role"] != "host"]
-    there = sum(row["neighbor_role"] in ("leaf", "spine") for row in fabric_neighbors)
+    there = sum(row["neighbor_role"] in SWITCHES for row in fabric_neighbors)
     for cable in own:
         row, end = reported.get(cable["port"]), (cable["peer"], cable["peer_port"])
         if row is None:
@@ -59,22 +63,54 @@ def topology_as_planned(fabric_neighbors: Rows, pod_cables: list[NearCable], pod
         elif not same_end((row["neighbor"], row["neighbor_port"]), end):
             yield Finding(at_port(cable["port"]), f"a link to {' '.join(end)}", f"one to {row['neighbor']} {row['neighbor_port']}")
     for row in fabric_neighbors:
-        if row["port"] not in planned and row["neighbor_role"] in ("leaf", "spine"):
+        if row["port"] not in planned and row["neighbor_role"] in SWITCHES:
             yield Finding(at_port(row["port"]), "no unplanned cable between switches of the pod", f"one to {row['neighbor']} {row['neighbor_port']}", "warn")
 
 
 @check(
     cause="An uplink is missing or down, or the tree was never complete; routing then loads the remaining links.",
-    fix="Bring back or add the missing links, so that every leaf has the same number to every spine.",
+    fix="Bring back or add the missing links, so that every leaf has the same number to every spine, and every spine to every super-spine.",
     fabric="infiniband",
     kind="switch",
 )
 def tree_complete(fabric_neighbors: Rows, pod_role: str, pod_topology: str, pod_plane_spines: list[str]) -> t.Iterator[Finding]:
-    """Every leaf is linked to every spine of its plane, by the same number of links to each."""
-    if pod_role != "leaf" or pod_topology == "rail_only":
+    """Every leaf is linked to every spine of its plane, by the same number of links to each, and every spine so to super-spines."""
+    if pod_topology == "rail_only" or (pod_role != "leaf" and not pod_plane_spines):
         raise NotApplicable("only a leaf below spines is part of a tree")
-    links = Counter(row["neighbor"] for row in fabric_neighbors if row["neighbor_role"] == "spine")
+    links = Counter(row["neighbor"] for row in fabric_neighbors if row["neighbor_role"] == above(pod_role))
     most = max(links.values(), default=0) or 1
     for spine in pod_plane_spines:
         if links[spine] != most:
-            yield Finding(Place(f"links to {spine}", peers=(spine,)), f"{most}, as to other spines", str(links[spine]))
+            yield Finding(Place(f"links to {spine}", peers=(spine,)), f"{most}, as to other {WORDS[above(pod_role)][1]}", str(links[spine]))
+
+
+@once_for_all_nodes
+def _switches_with(of_peers: Peers) -> tuple[int, int]:
+    """Of how many switches it is known whether they have adaptive routing on, and of how many of these it is."""
+    states = [row["enabled"] for rows in of_peers.values() for row in rows if row["enabled"] is not None]
+    return len(states), sum(states)
+
+
+@check(
+    cause="Adaptive routing is off on this switch: the subnet manager has left it out (its routing engine, its list of switches without it, a switch that was "
+    "replaced), or its firmware cannot do it. Its flows keep to one path each, and collide there under load.",
+    fix="Compare the switch's firmware with that of its peers and the manager's configuration (routing_engine, ar_mode of opensm; UFM), let it sweep the "
+    "subnet heavily, and run ibdiagnet --routing again.",
+    fabric="infiniband",
+    kind="switch",
+)
+def adaptive_routing_on(adaptive_routing: Rows, adaptive_routing_of_peers: Peers, pod_adaptive_routing: bool) -> t.Iterator[Finding]:
+    """Adaptive routing is on where the pod is planned with it (pod_adaptive_routing), and on this switch if it is on most switches (warn)."""
+    known, having = _switches_with(adaptive_routing_of_peers)
+    enabled = next((row["enabled"] for row in adaptive_routing), None)
+    if enabled is None and not known and not pod_adaptive_routing:
+        raise NotApplicable("ibdiagnet names no switch that can route adaptively")
+    if not pod_adaptive_routing and 2 * having <= known:
+        return
+    expected = f"on, as on {having} of {known} switches" if having else "on, as planned (pod_adaptive_routing)"
+    where = Place("adaptive routing")
+    if enabled is None:
+        actual = "not reported: ibdiagnet does not name this switch among those that can"
+        yield Finding(where, expected, actual, "unknown" if pod_adaptive_routing else "warn", judged=True)
+    elif not enabled:
+        yield Finding(where, expected, "off", None if pod_adaptive_routing else "warn")
