@@ -77,13 +77,26 @@ EVENTS: dict[str, Event] = {
         "Look at fans, air baffles, heat sinks and inlet temperature of the host, and compare its processors' temperatures (ipmitool sdr) with another's.",
         place="processors",
     ),
+    "cpu_stuck": Event(
+        None, "no processor stuck in the kernel", "a processor was stuck in the kernel (soft lockup)",
+        "A processor of the host was stuck in the kernel for 20 s and more, and each process on it: a driver's or the kernel's fault, or too little memory.",
+        "Read the call trace below the log's line: it names the driver and the process; compare kernel and drivers with another host's.", place="processors",
+    ),
+    "memory_error": Event(
+        "warn", "no error of the host's memory", "{severity} errors of the memory module {device}",
+        "A memory module of the host has errors: corrected ones that come back lead to one that is not, which ends processes or the host.",
+        "Find the memory module by its slot (ras-mc-ctl --layout, ipmitool sel list), reseat or replace it, and test the host's memory.", FATAL,
+        place="memory",
+    ),
     "gpu_reset": Event(
         None, "no reset of a GPU", "the driver reset the GPU", "The driver reset the GPU after a hang or a fatal error; its jobs have failed.",
         "Look at the log's lines before the reset; run the vendor's diagnostics, and replace the GPU where it comes back.",
     ),
 }  # fmt: skip
 # Of one device so many corrected errors of a kind are normal.
-FEW = frozenset(("pcie_error", "ras_error"))
+FEW = frozenset(("pcie_error", "ras_error", "memory_error"))
+# Of these a line of the log says which error it is.
+SAID = {"module_error": "Port module event[error]: "}
 
 
 @dataclass(frozen=True)
@@ -125,7 +138,10 @@ def judged_events(rows: t.Iterable[dict[str, t.Any]], devices: Devices, correcte
         how = EVENTS[event]
         if event in FEW and severity == CORRECTED and times <= corrected_max:
             continue
-        what = how.what.format(code=code, severity={"nonfatal": "non-fatal"}.get(severity, severity or "an unnamed"))
+        what = how.what.format(code=code, device=device, severity={"nonfatal": "non-fatal"}.get(severity, severity or "an unnamed"))
+        if event in SAID:
+            lines = (str(row["text"]).partition(SAID[event])[2] for row in rows if (row["event"], row["device"]) == (event, device))
+            what += f": {next(filter(None, lines), 'not named')}"
         expected = f"at most {counted(corrected_max, 'corrected error')} {since}" if event in FEW and severity == CORRECTED else f"{how.expected} {since}"
         level = _severity(event, how, severity, devices.known(device), past)
         where = Place(how.place) if how.place else devices.place(device)
@@ -142,4 +158,4 @@ def _severity(event: str, how: Event, severity: str | None, known: bool, past: b
         return "warn"
     if severity in how.serious:
         return None
-    return "warn" if how.severity == "warn" or (past and event in ("nic_overheated", "module_error", "gpu_reset")) else None
+    return "warn" if how.severity == "warn" or (past and event in ("nic_overheated", "module_error", "gpu_reset", "cpu_stuck")) else None

@@ -1,0 +1,136 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Layer 1, links: links that hosts lost, by the kernel's log and by the NICs' own count."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...pod.names import Rows, by_port
+from ...pod.rail_ports import rail_ports
+from ...pod.types import Rail, RailPort
+from ...text.counting import counted
+from ...text.times import epoch_seconds
+from .. import CannotTell, Finding, check
+from .._counters import RESET_CAUSE, RESET_FIX
+from ..place import Place, at_port
+from .errors import MANY_LINKS, of_one_node
+
+DAY_SECONDS = 86400
+# Links that are lost within this time of each other have one cause, from MANY_LINKS on.
+TOGETHER_SECONDS = 1.0
+LOST_TOGETHER = "{number} links of {hosts} hosts were lost within a second: one common cause, such as a leaf that restarted, and not {number} cables."
+LOST_BY_HOST = "{number} links of {host} were lost within a second: one common cause on the host, such as a reset of its NICs or their driver."
+
+
+@check(
+    cause="A loose connector, a failing optic, or a peer that resets its port.",
+    fix="Reseat or replace the cable, and look at the peer's log for the same seconds.",
+    fabric="roce",
+    kind="host",
+    needs="soak",
+)
+def link_flaps(
+    kernel_log: Rows, kernel_log_before: Rows, kernel_log_of_peers: dict[str, Rows], pod_node: str, pod_rails: list[Rail],
+    pod_flaps_warn: int, pod_flaps_max: int, pod_flaps_settle_minutes: int, host_clock: Rows | None = None,
+) -> t.Iterator[Finding]:  # fmt: skip
+    """No rail loses its link in the soak, and fewer than {pod_flaps_max} times in 24 h ({pod_flaps_warn}: warn), boot excluded."""
+    if not pod_rails:
+        raise CannotTell("pod_rails names no rail of this host")
+    if not any(row["event"] == "boot" for row in kernel_log):
+        # The soak can be judged without them, the time before it cannot.
+        yield Finding(Place("kernel log"), "all lines since the boot", "its first lines were overwritten", "warn")
+    since, period = _watched(kernel_log, host_clock or [], pod_flaps_settle_minutes)
+    unnamed = len(_losses(kernel_log, None))
+    if unnamed:
+        yield Finding(Place("kernel log"), "the netdev of every lost link", f"not reported of {unnamed}", "unknown")
+    for rail in rail_ports(pod_rails):
+        now, before = (_losses(rows, rail["netdev"]) for rows in (kernel_log, kernel_log_before))
+        recent = [row for row in now if since is None or (epoch_seconds(row["time"]) or 0) >= since]
+        lost = now[len(before) :] if len(now) > len(before) else recent
+        why, mend = _common_loss(pod_node, rail, lost, kernel_log_of_peers)
+        if len(now) < len(before):
+            yield Finding(at_port(rail["netdev"]), "no link loss in the soak", "the log lost lines during the soak", "unknown")
+        elif len(now) > len(before):
+            yield Finding(at_port(rail["netdev"]), "no link loss in the soak", counted(len(now) - len(before), "link loss"), cause=why, fix=mend)
+        elif len(recent) >= pod_flaps_max:
+            # Without times, losses of weeks ago would stop a pod.
+            words = f"fewer than {pod_flaps_max} link losses {period}"
+            yield Finding(at_port(rail["netdev"]), words, str(len(recent)), None if since else "warn", cause=why, fix=mend)
+        elif len(recent) >= pod_flaps_warn:
+            yield Finding(at_port(rail["netdev"]), f"fewer than {pod_flaps_warn} link losses {period}", str(len(recent)), "warn", cause=why, fix=mend)
+
+
+def _common_loss(node: str, rail: RailPort, lost: Rows, logs: dict[str, Rows]) -> tuple[str, str] | tuple[None, None]:
+    """Cause and fix of losses of a rail that came with those of others within a second; (None, None) for losses of its own."""
+    dated = [
+        (at, host, row["device"]) for host, rows in logs.items() for row in rows
+        if row["event"] == "link_down" and row["device"] and (at := epoch_seconds(row["time"])) is not None
+    ]  # fmt: skip
+    together: list[list[tuple[float, str, str]]] = []
+    for one in sorted(dated):
+        if together and one[0] - together[-1][-1][0] <= TOGETHER_SECONDS:
+            together[-1].append(one)
+        else:
+            together.append([one])
+    own = {(epoch_seconds(row["time"]), node, rail["netdev"]) for row in lost}
+    for cluster in together:
+        links = {(host, netdev) for _at, host, netdev in cluster}
+        if len(links) < MANY_LINKS or not own & set(cluster):
+            continue
+        time = next(row["time"] for row in lost if (epoch_seconds(row["time"]), node, rail["netdev"]) in cluster)
+        if len({host for host, _netdev in links}) == 1:
+            return LOST_BY_HOST.format(number=len(links), host=node), f"Look at the kernel log of {node} at {time} for a reset of the NICs, before any cable."
+        cause = LOST_TOGETHER.format(number=len(links), hosts=len({host for host, _netdev in links}))
+        return cause, f"Look at the log of {rail.get('leaf') or 'the leaf'} at {time} (restart, line card, power, a configuration change), before any cable."
+    return None, None
+
+
+def _losses(log: Rows, netdev: str | None) -> Rows:
+    return [row for row in log if row["event"] == "link_down" and row["device"] == netdev]
+
+
+def _watched(log: Rows, clock: Rows, settle_minutes: int) -> tuple[float | None, str]:
+    """From when on a lost link counts, and that period in words; None where the log's lines or the host have no time."""
+    times = [epoch_seconds(row["time"]) for row in log if row["event"] in ("boot", "link_down")]
+    now = epoch_seconds(clock[0]["time"]) if clock else None
+    if now is None or None in times:
+        return None, "since the boot (the log has no timestamps)"
+    boot = next((epoch_seconds(row["time"]) for row in log if row["event"] == "boot"), None)
+    return max(now - DAY_SECONDS, (boot or 0) + settle_minutes * 60), "in 24 h"
+
+
+@check(
+    cause="The NIC lost its link, which its kernel need not log: a loose connector, a failing cable or optic, or a port of the leaf that was reset.",
+    fix="Look at the leaf's log and port for the time of the soak, and reseat cable and optics at both ends; if it counts on (ethtool -S), replace the cable "
+    "or optics, then the NIC.",
+    fabric="roce",
+    kind="host",
+    meanings=("link_losses",),
+)
+def nic_link_flaps(interface_errors: Rows, interface_errors_before: Rows, pod_rails: list[Rail]) -> t.Iterator[Finding]:
+    """No rail's NIC counts a lost link during the soak."""
+    if not pod_rails:
+        raise CannotTell("pod_rails names no rail of this host")
+    ports = rail_ports(pod_rails)
+    yield from of_one_node(_losses_counted(ports, interface_errors, interface_errors_before), len(ports))
+
+
+def _losses_counted(ports: list[RailPort], interface_errors: Rows, interface_errors_before: Rows) -> t.Iterator[Finding]:
+    now, then = by_port(interface_errors), by_port(interface_errors_before)
+    for rail in ports:
+        place, expected = at_port(rail["netdev"]), "no link loss counted by the NIC in the soak"
+        count, before = (_counted(rows.get(rail["netdev"])) for rows in (now, then))
+        if count is None or before is None:
+            once = (count is None) != (before is None)
+            yield Finding(place, expected, "link_losses reported in one of two readings only" if once else "link_losses not reported for this port", "unknown")
+        elif count < before:
+            yield Finding(place, expected, "counters were reset (link_losses)", "unknown", cause=RESET_CAUSE, fix=RESET_FIX)
+        elif count > before:
+            yield Finding(place, expected, f"{counted(count - before, 'link loss')} (link_losses {before}, then {count})")
+
+
+def _counted(row: dict[str, t.Any] | None) -> int | None:
+    """A port's count of lost links; None where the port or the counter is not reported."""
+    return None if row is None else row["link_losses"]
