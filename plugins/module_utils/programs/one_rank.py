@@ -16,6 +16,7 @@ import socket
 import sys
 import threading
 import time
+import traceback
 
 try:
     import nccl_ras
@@ -74,8 +75,12 @@ class Rank:
             self.report("about", last=None)
         except Exception as failed:
             # Whatever ends a rank is reported as it was raised; the agent makes the outcome of it.
-            self.report("about", error=f"{type(failed).__name__}: {str(failed)[:1500]}", last=self.place[1])
-            raise
+            self.report("about", error=f"{type(failed).__name__}: {str(failed)[:1500]}", error_at=round(time.time(), 3), last=self.place[1])
+            traceback.print_exc()
+            sys.stdout.flush()
+            sys.stderr.flush()
+            # An interpreter that ends while a thread of its own is in torch aborts (signal 6), which would look like a crash.
+            os._exit(1)
         # A communicator's destructor may wait for ranks that are gone.
         os._exit(0)
 

@@ -111,7 +111,11 @@ class Agent:
 
     def _wait(self):
         until = self.began + self.options.deadline
-        while any(rank.process.poll() is None for rank in self.ranks):
+        while True:
+            # Each is asked, so that each one's end is seen when it comes.
+            ended = [rank.has_ended() for rank in self.ranks]
+            if all(ended):
+                return
             now = time.monotonic()
             if now >= until:
                 self.outcome = self.outcome or "deadline"
@@ -188,6 +192,7 @@ class _Process:
 
     def __init__(self, agent, local):
         self.agent, self.local, self.about, self.text, self.stopped = agent, local, {}, b"", False
+        self.ended_at = None
         reading, writing = os.pipe()
         options = agent.options
         place = {"RANK": options.host_index * options.ranks_per_host + local, "LOCAL_RANK": local, "LOCAL_WORLD_SIZE": options.ranks_per_host}
@@ -218,9 +223,16 @@ class _Process:
                 return
             self.text = (self.text + piece)[-MOST_TEXT:]
 
+    def has_ended(self):
+        """Whether it has; when, by this host's clock, is kept when it is first seen."""
+        if self.process.poll() is None:
+            return False
+        self.ended_at = self.ended_at or round(time.time(), 3)
+        return True
+
     def end(self):
         """End it by its id where it still runs, and hear it out."""
-        if self.process.poll() is None:
+        if not self.has_ended():
             self.stopped = True
             launched.kill(self.process)
         for thread in self.threads:
@@ -232,7 +244,11 @@ class _Process:
         row = {key: value for key, value in self.about.items() if key != "kind"}
         row.update(rank=self.agent.options.host_index * self.agent.options.ranks_per_host + self.local, local_rank=self.local, pid=self.process.pid)
         row["outcome"] = "ended" if self.stopped else "done" if code == 0 else "hung" if code == one_rank.HUNG else "killed" if code < 0 else "error"
+        if row["outcome"] == "killed" and row.get("error"):
+            # It had reported why it ends before a signal ended it.
+            row["outcome"] = "error"
         row["signal"] = -code if code is not None and code < 0 and not self.stopped else None
+        row["ended_at"] = self.ended_at
         if row["outcome"] != "done":
             row["text"] = self.text.decode("utf-8", "replace")
         return row

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 
 from ..text.sorting import natural_key
 from .bisection import Bisection, Group
-from .rank_errors import KILLED, NEVER_ARRIVED, HostEnd, end_by_error, first_errors, is_own
+from .rank_ends import ended_for_others, given_up_at, killed_after, shows_a_fault
+from .rank_errors import KILLED, NEVER_ARRIVED, HostEnd, end_by_error, first_errors, is_own, printed_error
 from .scaling_ladder import MAX_SEARCHES, next_step
 from .schedule import NOT_INSTALLED
 from .thresholds import known_node_busbw, minimum_busbw, within_tolerance
@@ -50,7 +51,7 @@ class CollectiveRun:
             ("killed", "a rank was ended by signal {}", KILLED),
             ("ended", "a rank never arrived where those of the other hosts waited for it", NEVER_ARRIVED),
         ):
-            there = self.outcomes.get(outcome, {})
+            there = {host: number for host, number in self.outcomes.get(outcome, {}).items() if outcome != "killed" or shows_a_fault(number)}
             # A launcher kills the ranks of other hosts too, and ends them at its deadline: one host alone stands out.
             if len(there) == 1 and len(self.hosts) > 1 and (outcome == "killed" or (self.outcomes.get("hung") and not self.errors)):
                 own = own or {host: HostEnd(words.format(signal), *why) for host, signal in there.items()}
@@ -108,6 +109,7 @@ class _RunKey(t.NamedTuple):
 
 def _runs_of_kinds(jobs: Peers, rates: Peers, ranks: Peers, kinds: t.Container[str]) -> dict[_RunKey, CollectiveRun]:
     found: dict[_RunKey, CollectiveRun] = {}
+    rows_of: dict[_RunKey, list[tuple[str, dict[str, t.Any]]]] = {}
     for host, rows in jobs.items():
         rates_of, ranks_of = _of_jobs(rates.get(host, ())), _of_jobs(ranks.get(host, ()))
         for job in rows:
@@ -123,14 +125,27 @@ def _runs_of_kinds(jobs: Peers, rates: Peers, ranks: Peers, kinds: t.Container[s
             _add(run, host, rates_of.get(job["item"], []))
             for row in ranks_of.get(job["item"], ()):
                 run.trouble += [f"rank {row['rank']} of {host}: {_words(row)}"] if row["outcome"] != "done" else []
-                run.outcomes.setdefault(row["outcome"], {}).setdefault(host, row["signal"])
-                if row["error"]:
-                    run.errors.setdefault(host, row["error"])
-    for run in found.values():
+                rows_of.setdefault(key, []).append((host, row))
+                if error := row["error"] or printed_error(row):
+                    run.errors.setdefault(host, error)
+    for key, run in found.items():
         run.errors = first_errors(run.errors)
+        run.outcomes = _outcomes(rows_of.get(key, []))
         silent = [host for host in run.hosts if host not in jobs]
         run.trouble += [f"{host}: no response" for host in silent]
     return found
+
+
+def _outcomes(rows: t.Sequence[tuple[str, dict[str, t.Any]]]) -> dict[str, dict[str, int | None]]:
+    """The hosts of a run's ranks with each outcome, with the signal of one of them; not of those that were killed for the sake of others."""
+    outcomes: dict[str, dict[str, int | None]] = {}
+    after, gave_up = ended_for_others([row for _host, row in rows]), given_up_at(row for _host, row in rows)
+    for host, row in rows:
+        if row["outcome"] != "killed" or row["rank"] not in after:
+            # A rank that was killed when others had given up waiting was ended with its run.
+            outcome = "ended" if killed_after(row, gave_up) else row["outcome"]
+            outcomes.setdefault(outcome, {}).setdefault(host, row["signal"])
+    return outcomes
 
 
 def _of_jobs(rows: t.Iterable[dict[str, t.Any]]) -> dict[str, Rows]:

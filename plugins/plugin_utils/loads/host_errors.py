@@ -17,6 +17,14 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "container; then compare the host's free memory and the kernel's log with a good host's.",
     ),
     RankError(
+        r"ibv_reg_(?:dmabuf_)?mr\w*\b.*(?:failed|error)",
+        True,
+        "The host's RDMA driver refuses to register GPU memory: by DMA-BUF where kernel, NIC driver or GPU driver do not have it, or by nvidia_peermem "
+        "where that is missing or does not fit.",
+        "Compare kernel, RDMA and GPU driver with a good host's; load nvidia_peermem after the RDMA driver (gpudirect_available of layer 0). "
+        "NCCL_DMABUF_ENABLE=0 keeps to nvidia_peermem, NCCL_NET_GDR_LEVEL=LOC shows whether the rest is in order.",
+    ),
+    RankError(
         r"ibv_create_(?:qp|cq|srq)\w*\b.*Cannot allocate memory",
         True,
         "The rank's host refuses a queue pair or completion queue: the job's limit of locked memory is too low, or the NIC has no more of them.",
@@ -107,6 +115,13 @@ HOST_ERRORS: tuple[RankError, ...] = (
         True,
         "NCCL reads a graph or topology file that is not of this machine: NCCL_GRAPH_FILE or NCCL_TOPO_FILE of the environment, the image or /etc/nccl.conf.",
         "Remove NCCL_GRAPH_FILE, which is for experiments; let NCCL_TOPO_FILE name the file of this kind of machine, or remove it; see nccl_runtime.",
+    ),
+    RankError(
+        r"HW Exception by GPU|reason ?:\s?GPU Hang",
+        True,
+        "A GPU hang: the rank's GPU did not go on with its work, and ROCm's runtime aborted the rank (signal 6).",
+        "Look in the kernel's log of that time for amdgpu (ring timeout, GPU reset, RAS); compare driver and firmware with another host's, run the vendor's "
+        "diagnostics, and replace the GPU where it hangs again.",
     ),
     RankError(
         r"no (?:CUDA|ROCm)-capable device|[Ff]ound no NVIDIA driver|invalid device ordinal|CUDA unknown error|busy or unavailable",

@@ -8,13 +8,16 @@ from __future__ import annotations
 import re
 import typing as t
 
+from .unknown_errors import cut, explain_unknown, is_quoted, names_system_error
+
 
 class LauncherError(t.NamedTuple):
-    """A refusal: a regular expression of its text, cause and fix."""
+    """A refusal: a regular expression of its text, cause and fix; speaker: it only shows which program speaks, so the fix begins with its line."""
 
     pattern: str
     cause: str
     fix: str
+    speaker: bool = False
 
 
 # The first that matches is the one: what is specific stands before what follows from it.
@@ -37,6 +40,7 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
         "The container's hook for GPUs failed: the host lacks nvidia-container-cli (libnvidia-container), or its version does not fit the driver or the image.",
         "Install libnvidia-container-tools on the host that it names in the version of the others, run nvidia-container-cli info there, and look at the "
         "driver.",
+        speaker=True,
     ),
     LauncherError(
         r"contact slurm controller|slurmctld|slurm_persist_conn",
@@ -62,8 +66,10 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
     ),
     LauncherError(
         r"pyxis|enroot|failed to import|container image",
-        "The launcher could not start the container: its image was not fetched or unpacked on a host, or a hook or mount of it failed.",
-        "Import the image by hand on the host that it names (enroot import), and look at the registry's login, the proxy, and the image's name.",
+        "The launcher could not start the container: its image was not fetched or unpacked on a host, or a directory, hook or mount of it failed.",
+        "Import the image by hand on the host that it names (enroot import), and look at the registry's login, the proxy, and the image's name; "
+        "directories must be the jobs' user's to write (ENROOT_RUNTIME_PATH, ENROOT_CACHE_PATH, ENROOT_DATA_PATH).",
+        speaker=True,
     ),
     LauncherError(
         r"not enough slots|slots available",
@@ -117,18 +123,25 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
         "Run the command of the evidence by hand on the host that it names; give all hosts the same image and PATH.",
     ),
 )
-UNKNOWN_CAUSE = "The launcher itself reports why it started no ranks, or not on all hosts; this says nothing about the network or the GPUs."
-UNKNOWN_FIX = "Fix what it names (login, names of hosts, state of nodes, account, slots), try the command of the evidence by hand, then run layer 5 again."
+UNKNOWN_CAUSE = "The launcher itself reports why it started no ranks, or not on all hosts. "
 AGAIN = "Then run the layer again; this says nothing about the network or the GPUs."
 
 
 def known_line(*texts: str) -> str | None:
     """The line of a launcher's output that says why it refused, by the most specific entry that knows one; None where none does."""
-    lines = [line.strip() for text in texts for line in text.splitlines()]
+    lines = [line.rstrip() for text in texts for line in text.splitlines()]
+    # What a launcher quotes of another program comes first: that one saw the error itself.
+    lines = [line.strip() for line in sorted(lines, key=lambda line: not is_quoted(line))]
     return next((line for one in LAUNCHER_ERRORS for line in lines if re.search(one.pattern, line)), None)
 
 
 def explained(text: str | None) -> tuple[str, str]:
     """Cause and fix of a launcher's refusal."""
     known = next((one for one in LAUNCHER_ERRORS if re.search(one.pattern, text or "")), None)
-    return (known.cause, f"{known.fix} {AGAIN}") if known else (UNKNOWN_CAUSE, UNKNOWN_FIX)
+    cause, fix = explain_unknown(text or "", UNKNOWN_CAUSE)
+    if known is None:
+        return cause, f"{fix} {AGAIN}"
+    if not known.speaker:
+        return known.cause, f"{known.fix} {AGAIN}"
+    own = f"{explain_unknown(text or '')[0]} " if names_system_error(text or "") else ""
+    return f"{own}{known.cause}", f"Begin with this line: {cut(text or '')}. {known.fix} {AGAIN}"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from .perftest_errors import KnownError, KnownErrors
 
+Wrap = t.Callable[[list[str]], list[str]]
 # Beside each program on a host lie the modules that it stands on; ``{name}`` is where the load engine has put a program.
 PROGRAM_MODULES = {
     "torch_collectives": ("ranks", "one_rank", "nccl_ras", "launched", "gpu_copies", "tensor_cores"),
@@ -93,11 +94,14 @@ def agent_argv_on_host(name: str, python: str, launch: Launch, index: int, addre
 
 
 def agent_argv_by_launcher(
-    launcher: str, name: str, python: str, launch: Launch, at: str, document: str, options: t.Mapping[str, t.Any]
+    launcher: str, name: str, python: str, launch: Launch, at: str, document: str, options: t.Mapping[str, t.Any], wrap: Wrap = list
 ) -> list[str]:  # fmt: skip
-    """The command that starts the ranks of all hosts; at: address:port where they meet; which host each one is comes from the launcher."""
+    """The command that starts the ranks of all hosts; at: address:port where they meet; which host each one is comes from the launcher.
+
+    wrap: what makes of the command of a host the one that the launcher starts there.
+    """
     place = {"hosts": len(launch.hosts), "ranks-per-host": launch.ranks, "master": at, "document": document}
-    argv = program(name, python, {**place, **options}, launch.variables)
+    argv = wrap(program(name, python, {**place, **options}, launch.variables))
     return launcher_argv(launcher, argv, Launch(launch.hosts, launch.ranks, LOAD_MARK, launch.arguments), one_a_host=True)
 
 

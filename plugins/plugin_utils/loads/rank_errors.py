@@ -11,6 +11,7 @@ import typing as t
 from .connection_errors import CONNECTION_ERRORS
 from .host_errors import HOST_ERRORS
 from .types import RankError
+from .unknown_errors import NOT_SHOWN, Extent, explain_unknown
 
 
 class HostEnd(t.NamedTuple):
@@ -25,12 +26,24 @@ KILLED = (
     "A rank of this host was killed: by the kernel for want of memory, by a crash of its own (signal 6, 7 or 11), or with its GPU.",
     "Look in the kernel's log of that time for oom-kill, Xid and segfault, at the memory limit of the job or container, and at the rank's own output.",
 )
+ASKED_TO_END = (
+    "A rank of this host was ended from outside (signal 1, 2, 13 or 15): by an operator, a scheduler or a launcher, and not by the kernel or by a crash.",
+    "See in the log of the scheduler or launcher of that time who ended it: a time limit, a preemption, a node that was drained; then run the layer again.",
+)
+KILLED_TOGETHER = (
+    "Ranks of several hosts were killed within one second (signal 9): a launcher at its limit, a scheduler or an operator did that, and not the kernels of "
+    "all of these hosts. Why they had not ended by then was not reported.",
+    "See in the log of the scheduler or launcher of that time who ended them, and which host it names first; then run the layer again.",
+)
+ENDED_FOR_OTHERS = (
+    "This rank was killed after another one of its run had failed or had not come: a library aborts it when a peer's connection closes (signal 6), or what "
+    "started it ends it (signal 15 or 9).",
+    "Begin with the rank that failed first or never arrived; this one says nothing about its own host.",
+)
 NEVER_ARRIVED = (
     "A rank of this host did not come to the collective in which all others waited: its process is stuck, or its GPU or driver hangs.",
     "Take the host out; look at its kernel's log (Xid), at what the rank's process does (py-spy, the flight recorder) and at its storage at that time.",
 )
-UNKNOWN_CAUSE = "A rank ended with the error that is printed, which says nothing about the network or the GPUs."
-UNKNOWN_FIX = "Follow the error; where its text only points to another rank, look at the rank that ended first, and at NCCL's log of the run."
 
 
 def known_error(text: str | None) -> RankError | None:
@@ -38,10 +51,10 @@ def known_error(text: str | None) -> RankError | None:
     return next((one for one in (*HOST_ERRORS, *CONNECTION_ERRORS) if re.search(one.pattern, text or "")), None)
 
 
-def explained(text: str | None) -> tuple[str, str]:
-    """Cause and fix of an error."""
+def explained(text: str | None, extent: Extent = NOT_SHOWN) -> tuple[str, str]:
+    """Cause and fix of an error; extent: which hosts have one that is not known (``extent_of``)."""
     known = known_error(text)
-    return (known.cause, known.fix) if known else (UNKNOWN_CAUSE, UNKNOWN_FIX)
+    return (known.cause, known.fix) if known else explain_unknown(text or "", extent.words)
 
 
 def end_by_error(text: str) -> HostEnd:
@@ -59,6 +72,12 @@ def follows(text: str | None) -> bool:
     """Whether an error only says that another one came before it, of another rank or of the same connection."""
     known = known_error(text)
     return known is not None and known.follows
+
+
+def printed_error(row: t.Mapping[str, t.Any]) -> str | None:
+    """The line with which a rank that was killed had said why, where it is known as an error of its own host; row: of collective_ranks."""
+    lines = (row.get("text") or "").splitlines() if row["outcome"] == "killed" else ()
+    return next((line.strip() for line in lines if is_own(line)), None)
 
 
 def first_errors(errors: t.Mapping[str, str]) -> dict[str, str]:

@@ -22,7 +22,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.schedule i
 
 ENTER = 'mount -t tmpfs tmpfs "$1"; mount --bind "$2" /etc/shadow; echo up; exec sleep infinity'
 FUTURE = "from __future__ import annotations\n"
-UP_SECONDS = 30
+UP_SECONDS = 120
 PROGRAM = Path(detached.__file__).read_text(encoding="utf-8")
 
 
@@ -51,23 +51,23 @@ class Apart:
         """What runs a command on a host."""
         return ["nsenter", "--mount", "--target", str(self.holders[name].pid)]
 
-    def doors(self, first_port: int) -> Path:
+    def doors(self, ports: t.Iterable[int]) -> Path:
         """An sshd on every host; returns the configuration with which they are reached by name."""
         own, config = self.directory, self.directory / "ssh_config"
         Path("/run/sshd").mkdir(exist_ok=True)
         for key in ("host_key", "key"):
-            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(own / key)], check=True, timeout=20)
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(own / key)], check=True, timeout=60)
         public = (own / "host_key.pub").read_text(encoding="utf-8")
         text = f"User root\nIdentityFile {own}/key\nIdentitiesOnly yes\nBatchMode yes\nStrictHostKeyChecking yes\nUserKnownHostsFile {own}/known_hosts\n"
         (own / "known_hosts").write_text("".join(f"{name} {public}" for name in self.names), encoding="utf-8")
-        for port, name in enumerate(self.names, first_port):
+        for port, name in zip(ports, self.names):
             door = f"Port {port}\nListenAddress 127.0.0.1\nHostKey {own}/host_key\nAuthorizedKeysFile {own}/key.pub\nPidFile none\nStrictModes no\nUsePAM no\n"
             (own / f"{name}.sshd").write_text(door, encoding="utf-8")
             self.run([*self.inside(name), "/usr/sbin/sshd", "-D", "-f", str(own / f"{name}.sshd")])
             text += f"Host {name}\nHostName 127.0.0.1\nPort {port}\nHostKeyAlias {name}\n"
         config.write_text(text, encoding="utf-8")
         for name in self.names:
-            self.until(lambda name=name: subprocess.run(["ssh", "-F", config, name, "true"], capture_output=True, check=False, timeout=20).returncode == 0)
+            self.until(lambda name=name: subprocess.run(["ssh", "-F", config, name, "true"], capture_output=True, check=False, timeout=60).returncode == 0)
         return config
 
     def run(self, argv: t.Sequence[str]) -> None:

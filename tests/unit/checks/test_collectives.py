@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotProved
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, Finding, NotProved
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks._not_measured import NO_RESULT
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives import bandwidth
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives._nccl_transport import cause_of_rate
@@ -16,10 +16,10 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectiv
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives.correctness import (
     COLLECTIVES,
     collectives_correct,
-    hung,
     peer_to_peer,
     ranks_as_asked,
 )
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives.ended_ranks import RunEnds
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives.slow_hosts import slow_node
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives.transport import (
     all_rails_used,
@@ -111,7 +111,7 @@ def test_of_two_hosts_the_quicker_one_is_the_measure() -> None:
     client = {"kind": "write_bw", "role": "client", "memory": "host", "status": "ok", "device": "mlx5_0", "peer_device": "mlx5_0", "words": None, "error": None}
     jobs = {one: [{**client, "item": one, "peer": other}] for one, other in (("a", "b"), ("b", "a"))}
     rates = {"a": [{"item": "a", "gbit_s": 390.0}], "b": [{"item": "b", "gbit_s": 345.0}]}
-    assert [one.host for one in slow_rail(jobs, rates, 90.0)] == ["b"]
+    assert [one.host for one in slow_rail(jobs, rates, 90.0, {})] == ["b"]
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_sockets_are_no_slow_nic() -> None:
     jobs, rates, ranks = ({"a": rows, "b": rows} for rows in ran("node_nics", 20.0))
     causes = {one.cause for one in node_nics_all_reduce(jobs, rates, ranks, 90.0, {"a": channels("NET/Socket/0")}) if one.actual == "TCP sockets"}
     assert [str(cause)[:41] for cause in causes] == ["NCCL found no RDMA device that it may use"]
-    (between,) = no_nccl_warnings([{**channels("NET/Socket/0")[0], "text": None}], [{**job("node_nics"), "hosts": ["a", "b"]}], [], "nccl", False)
+    (between,) = no_nccl_warnings([{**channels("NET/Socket/0")[0], "text": None}], [{**job("node_nics"), "hosts": ["a", "b"]}], [], "nccl", False, "a")
     assert between.cause in causes and between.fix
 
 
@@ -150,19 +150,19 @@ def test_a_rank_that_verified_nothing_is_not_covered_by_the_others() -> None:
     results = [{"item": "node", "rank": rank, "collective": name, "wrong": 0, "count": 3, "dtype": "float32", "unsupported": None}
                for rank in (0, 1) for name in COLLECTIVES]  # fmt: skip
     quick = [{**row, "item": "rung of 2"} for row in ranks]
-    assert list(collectives_correct(results, [*ranks, *quick], [], "nccl")) == []
+    assert list(collectives_correct(results, [*ranks, *quick], [], "nccl", "gpu01")) == []
     lacking = [row for row in results if (row["rank"], row["collective"]) != (1, "broadcast")]
-    assert [(str(one.where), one.severity) for one in collectives_correct(lacking, ranks, [], "nccl")] == [("node: rank 1 broadcast", "unknown")]
+    assert [(str(one.where), one.severity) for one in collectives_correct(lacking, ranks, [], "nccl", "gpu01")] == [("node: rank 1 broadcast", "unknown")]
 
 
 def test_a_collective_that_no_run_gave_a_result_of_is_distinguished_from_one_that_was_not_verified() -> None:
     ranks = ran("node", 300.0, 2)[2]
     results = [{"item": "node", "rank": rank, "collective": name, "wrong": 0, "count": 3, "dtype": "float32", "unsupported": None}
                for rank in (0, 1) for name in COLLECTIVES]  # fmt: skip
-    absent = collectives_correct([row for row in results if row["collective"] != "broadcast"], ranks, [], "nccl")
+    absent = collectives_correct([row for row in results if row["collective"] != "broadcast"], ranks, [], "nccl", "gpu01")
     assert [(str(one.where), one.cause) for one in absent] == [("broadcast", NO_RESULT[0])]
     refused = [{**row, "wrong": None, "unsupported": "not supported"} if row["collective"] == "broadcast" else row for row in results]
-    found = list(collectives_correct(refused, ranks, [], "nccl"))
+    found = list(collectives_correct(refused, ranks, [], "nccl", "gpu01"))
     assert {str(one.where): one.cause for one in found}["broadcast"] is None and [one.actual for one in found[:2]] == ["not supported"] * 2
 
 
@@ -228,6 +228,21 @@ def test_slow_steps_are_of_the_rank_whose_part_grew(part: str, words: str, cause
     assert all(words in one.actual and "1400 ms more" in one.actual and cause in one.cause for one in found["gpu01"])
 
 
+@pytest.mark.parametrize(("part", "cause"), [("data_ms", "the storage, its network"), ("compute_ms", "the program's garbage collection")])
+def test_steps_in_which_most_ranks_of_several_hosts_are_late_are_of_no_single_host(part: str, cause: str) -> None:
+    found = slow_steps(part, part, part)
+    assert {host: [str(one.where) for one in some] for host, some in found.items()} == {
+        "gpu01": ["rank 0", "rank 1", "rank 0, step 10", "rank 1, step 10"], "gpu02": ["rank 2", "rank 2, step 10"],
+    }  # fmt: skip
+    assert all("as of most ranks of several hosts" in one.actual and cause in one.cause for some in found.values() for one in some)
+
+
+def test_ranks_of_one_host_that_are_late_together_are_both_named() -> None:
+    found = slow_steps("data_ms", "data_ms", None)
+    assert found["gpu02"] == [] and all("its storage was late" in one.cause for one in found["gpu01"])
+    assert [str(one.where) for one in found["gpu01"]] == ["rank 0 (GPU 0)", "rank 1 (GPU 1)", "rank 0 (GPU 0), step 10", "rank 1 (GPU 1), step 10"]
+
+
 def test_steps_for_which_all_wait_are_of_the_communication() -> None:
     found = slow_steps(None, None, None)
     assert [len(some) for some in found.values()] == [4, 2]
@@ -243,22 +258,31 @@ def test_each_of_two_late_ranks_is_named() -> None:
     assert named == {"gpu01": ["rank 0, step 10"], "gpu02": ["rank 1, step 20"]}
 
 
-def test_a_hang_is_of_the_host_and_gpu_of_the_missing_rank() -> None:
-    jobs = [{"item": item, "hosts": hosts} for item, hosts in (("one", ["gpu01", "gpu02"]), ("other", ["gpu03", "gpu04"]))]
-    ranks = [{"item": item, "rank": 0, "ranks": 16, "outcome": "ended", "signal": None} for item in ("one", "other")]
+def test_a_hang_is_of_the_host_and_gpu_of_the_missing_rank_and_names_its_run() -> None:
     waits = {"rank": 0, "place": "all_reduce", "number": 3, "waited_seconds": 60.0, "silent": None, "words": None, "ras": None}
-    hangs = [{**waits, "item": "one", "absent": [11]}, {**waits, "item": "other", "absent": [3]}]
-    assert [(one.host, str(one.where)) for one in hung(hangs, ranks, jobs)] == [("gpu02", "rank 11 (GPU 3)"), ("gpu03", "rank 3 (GPU 3)")]
-    assert [(one.host, str(one.where)) for one in hung(hangs[:1], ranks, [])] == [(None, "rank 11")]
+    ranks = [{"rank": 0, "ranks": 16, "outcome": "hung", "signal": None, "error": None}]
+    for item, hosts, absent, where in (
+        ("rung of 2, group 1", ["gpu01", "gpu02"], 11, ("gpu02", "rank 11 (GPU 3) of rung of 2, group 1")),
+        ("rung of 2, group 2", ["gpu03", "gpu04"], 3, ("gpu03", "rank 3 (GPU 3) of rung of 2, group 2")),
+        ("one", [], 11, (None, "rank 11 of one")),
+    ):
+        (found,) = RunEnds(item, hosts, ranks, [{**waits, "absent": [absent]}]).hung({0}, True, never)
+        assert (found.host, str(found.where)) == where
+    (of_rail,) = RunEnds("rail mlx5_4", ["a", "b"], [{**ranks[0], "ranks": 2}], [{**waits, "absent": [1]}], "mlx5_4").hung({0}, True, never)
+    assert (of_rail.host, str(of_rail.where), of_rail.where.device, of_rail.where.gpu) == ("b", "rank 1 of rail mlx5_4", "mlx5_4", None)
 
 
 def test_a_hang_has_what_ras_reports() -> None:
     waits = {"rank": 0, "item": "one", "place": "all_reduce", "number": 3, "waited_seconds": 60.0, "silent": None, "words": None, "absent": None}
     hangs = [{**waits, "ras": None}, {**waits, "rank": 1, "ras": "rank 3 on 192.0.2.2 GPU 3: 5 of 6 collectives"}]
-    (found,) = hung(hangs, [], [])
+    (found,) = RunEnds("", [], [], hangs).hung({0}, True, never)
     assert str(found.where) == "all ranks" and found.actual.endswith("; NCCL's RAS reports rank 3 on 192.0.2.2 GPU 3: 5 of 6 collectives")
-    (found,) = hung([{**row, "absent": [3]} for row in hangs], [], [])
+    (found,) = RunEnds("", [], [], [{**row, "absent": [3]} for row in hangs]).hung({0}, True, never)
     assert found.actual == "it never arrived; NCCL's RAS reports rank 3 on 192.0.2.2 GPU 3: 5 of 6 collectives"
+
+
+def never(row: t.Any, host: str) -> Finding:
+    raise AssertionError((row, host))
 
 
 VALUES = bandwidth.ladder_values([{"device": f"mlx5_{number}"} for number in range(8)], 400.0, {2: 330.0}, 90.0, 15.0)
@@ -345,11 +369,11 @@ def test_runs_that_nvlink_carries_between_hosts_prove_no_rail() -> None:
         ("Failed to bind NVLink SHARP (NVLS) Multicast memory of size 2097152 : CUDA error 401", True, "NVLS"),
         ("The client socket has timed out while trying to connect to (192.0.2.1, 29400). TCPStore", False, "first host"),
         ("ImportError: libnccl.so.2: cannot open shared object file", True, "lacks a library"),
-        ("ncclInternalError: internal check failed", False, "error that is printed"),
+        ("ncclInternalError: internal check failed", False, "the line that is printed"),
     ],
 )
 def test_an_error_of_a_rank_has_its_own_cause_and_shows_whose_it_is(words: str, own: bool, cause: str) -> None:
-    (found, *_results) = collectives_correct([], [{"item": "1", "rank": 3, "outcome": "error", "signal": None, "error": words}], [], "nccl")
+    (found, *_results) = collectives_correct([], [{"item": "1", "rank": 3, "outcome": "error", "signal": None, "error": words}], [], "nccl", "gpu01")
     assert found.severity == ("fail" if own else "unknown") and cause in (found.cause or "") and found.fix
 
 
@@ -364,6 +388,8 @@ def test_a_pair_without_copies_reports_why_and_not_each_pair() -> None:
         ({"done": {"a": None}, "killed": {"b": 9}}, {}, {"b": "a rank was ended by signal 9"}),
         # Others report a lost connection when one is killed.
         ({"error": {"a": None}, "killed": {"b": 9}}, {"a": "ncclRemoteError: remote process exited"}, {"b": "a rank was ended by signal 9"}),
+        # A signal that comes from outside is no fault of the host.
+        ({"done": {"a": None}, "killed": {"b": 15}}, {}, {}),
         # A launcher that ends all of them proves nothing of one.
         ({"killed": {"a": 15, "b": 15}}, {}, {}),
         ({"hung": {"a": None}, "ended": {"b": None}}, {}, {"b": "a rank never arrived where those of the other hosts waited for it"}),
@@ -457,10 +483,29 @@ def test_a_nic_that_is_no_rail_is_named_with_the_prefix_that_chose_it() -> None:
     assert all("prefix" in (one.cause or "") and "=" in (one.fix or "") for one in found)
 
 
+@pytest.mark.parametrize(
+    ("text", "hosts", "cause"),
+    [
+        ("Cuda failure 'invalid argument'", "a", "a alone of 3 hosts warns of this"),
+        ("Cuda failure 'invalid argument'", "ab", "2 of 3 hosts warn of this and the others do not"),
+        ("socketFinalizeAccept: wrong type 4 != 3", "abc", "All 3 hosts alike warn of this"),
+        ("socketFinalizeAccept: wrong type 4 != 3", "abc", "NCCL warned with the line that is printed"),
+        ("bind failed: Bad address", "a", "(EFAULT)"),
+        ("NET/IB : something new", "a", "None"),
+    ],
+)
+def test_a_warning_that_no_table_knows_has_the_hosts_that_have_it_as_its_cause(text: str, hosts: str, cause: str) -> None:
+    blank = {"item": "node", "event": "version", "text": None, "name": None}
+    logs = {host: [blank, *([{**blank, "event": "warning", "text": text}] if host in hosts else [])] for host in "abc"}
+    (found,) = no_nccl_warnings(logs["a"], [job("node")], [], "nccl", False, "a", logs)
+    assert cause in str(found.cause) and found.severity is None
+    assert list(no_nccl_warnings(logs["c"], [job("node")], [], "nccl", False, "c", logs)) == [] or "c" in hosts
+
+
 def test_what_layer_0_judges_is_no_warning_of_nccl() -> None:
     def warned(text: str) -> int:
         log = [{"item": "node", "event": "warning", "name": None, "text": text, "device": None, "nic": None}]
-        return len(list(no_nccl_warnings(log, [job("node")], [], "nccl", False)))
+        return len(list(no_nccl_warnings(log, [job("node")], [], "nccl", False, "a")))
 
     assert warned('NCCL WARN Missing "iommu=pt" from kernel command line which can lead to system instablity or hang!') == 0
     assert warned("NCCL WARN NUMA auto balancing enabled which can lead to variability") == 0

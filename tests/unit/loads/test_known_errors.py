@@ -58,6 +58,18 @@ def test_a_refusal_of_a_launcher(text: str, word: str) -> None:
 
 def test_a_launcher_that_says_nothing_that_is_known() -> None:
     assert launcher_errors.known_line("srun: error: gpu05: task 0: Exited with exit code 1", "") is None
+    cause, fix = launcher_errors.explained("mpirun: ssh: connect to host gpu05 port 22: No route to host")
+    assert "EHOSTUNREACH" in cause and fix.startswith("Begin with this line: mpirun: ssh: connect to host gpu05")
+
+
+def test_what_a_launcher_quotes_of_another_program_says_more_than_the_launcher() -> None:
+    output = (
+        "slurmstepd: error: pyxis: child 1 failed with error code: 1\nslurmstepd: error: pyxis:     mkdir: cannot create directory '/run/x': Permission denied"
+    )
+    line = launcher_errors.known_line(output)
+    assert line == output.splitlines()[1]
+    cause, fix = launcher_errors.explained(line)
+    assert "EACCES" in cause and fix.startswith("Begin with this line: ") and "/run/x" in fix and "ENROOT_RUNTIME_PATH" in fix
 
 
 @pytest.mark.parametrize(

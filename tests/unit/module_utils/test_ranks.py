@@ -8,38 +8,34 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
+import sys
 import time
 import typing as t
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.module_utils.programs import ranks
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.rank_ends import ended_for_others, waited_for
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import parse
 from ansible_collections.gpufabric.pyramid.tests.labs.ranks.python import with_torch
+from ansible_collections.gpufabric.pyramid.tests.ports import claimed
 
 pytestmark = pytest.mark.xdist_group("ranks")
 
 PROGRAMS = Path(ranks.__file__).parent
 FAULTS = Path(__file__).resolve().parents[2] / "labs" / "ranks" / "faults"
 RANKS = 4
-# A rank that waits this long for the others says so; a busy machine must not be taken for a hang.
-TIMEOUT = 6
+# A rank that waits this long for the others says so: with a fault, and where none is, so long that a busy machine is not taken for a hang.
+TIMEOUT, PATIENCE = 6, 60
 LIMIT_SECONDS = 150
 
 
 @pytest.fixture(scope="session")
 def python() -> str:
     return with_torch()
-
-
-def free_port() -> int:
-    """A port that nobody listens at."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 @dataclass
@@ -66,7 +62,7 @@ class Told:
 
 def argv(python: str, program: str, port: int, *options: str) -> list[str]:
     """One host's command."""
-    common = ["--backend", "gloo", "--ranks-per-host", str(RANKS), "--master", f"127.0.0.1:{port}", "--timeout", str(TIMEOUT), "--deadline", "120"]
+    common = ["--backend", "gloo", "--ranks-per-host", str(RANKS), "--master", f"127.0.0.1:{port}", "--timeout", str(PATIENCE), "--deadline", "120"]
     return [python, "-W", "ignore", str(PROGRAMS / f"{program}.py"), *common, *options]
 
 
@@ -80,13 +76,63 @@ def environment(fault: dict[str, t.Any] | None, mark: Path) -> dict[str, str]:
 def run(python: str, tmp_path: Path, program: str, *options: str, fault: dict[str, t.Any] | None = None) -> Told:
     """Run a job of one host to its end."""
     mark = tmp_path / "mark"
-    command = argv(python, program, free_port(), *options)
+    command = argv(python, program, claimed(), "--timeout", str(TIMEOUT if fault else PATIENCE), *options)
     response = subprocess.run(
         command, env=environment(fault, mark), capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False, stdin=subprocess.DEVNULL
     )
     result = mark.read_text(encoding="utf-8") if mark.exists() else ""
     assert bool(result) == bool(fault), "the fault was not in force"
     return Told(response.returncode, response.stdout, result)
+
+
+FAILS = """
+import argparse, atexit, one_rank
+
+class Alone(one_rank.Rank):
+    def _meet(self):
+        raise RuntimeError("no response")
+
+atexit.register(print, "the interpreter ends")
+Alone(argparse.Namespace(timeout=60.0, start_timeout=60.0)).run(None)
+"""
+
+
+def test_a_rank_with_an_error_leaves_before_its_interpreter_ends() -> None:
+    """There a thread of its own that is in torch would abort it."""
+    place = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1", "PYTHONPATH": str(PROGRAMS)}
+    reading, writing = os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, "-c", FAILS], env={**os.environ, **place, "RANKS_EVENTS": str(writing)}, pass_fds=[writing], stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    os.close(writing)
+    # Its standard input stays open, as its agent's does: a rank without an agent ends as well.
+    status = process.wait(timeout=LIMIT_SECONDS)
+    printed = (process.stdout.read(), process.stderr.read()) if process.stdout and process.stderr else ("", "")
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream:
+            stream.close()
+    with os.fdopen(reading, encoding="utf-8") as events:
+        (event,) = map(json.loads, events)
+    assert (status, printed[0]) == (1, "") and "RuntimeError: no response" in printed[1]
+    assert (event["kind"], event["error"]) == ("about", "RuntimeError: no response")
+
+
+@pytest.mark.parametrize(("reported", "outcome"), [({"error": "RuntimeError: no response"}, "error"), ({}, "killed")])
+def test_a_rank_that_reported_why_it_ends_was_not_ended_by_a_signal(reported: dict[str, str], outcome: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent: t.Any = SimpleNamespace(options=SimpleNamespace(host_index=0, hosts=1, ranks_per_host=1, variable=[]), path="")
+    monkeypatch.setattr(ranks, "_argv", lambda _path, _role: [sys.executable, "-c", "import os; os.abort()"])
+    rank = ranks._Process(agent, 0)
+    rank.about.update(reported)
+    rank.process.wait(timeout=LIMIT_SECONDS)
+    before = time.time()
+    assert rank.has_ended() and rank.has_ended()
+    rank.end()
+    row = rank.row()
+    assert (row["outcome"], row["signal"]) == (outcome, signal.SIGABRT) and row["ended_at"] >= before - 1
+    for stream in (rank.process.stdin, rank.process.stdout):
+        if stream:
+            stream.close()
 
 
 SMALL = ("--counts", "0,1,1021", "--dtypes", "float32,int64")
@@ -135,11 +181,15 @@ def test_a_rank_that_never_comes_is_named_within_the_timeout(python: str, tmp_pa
     assert result.rc != 0
     outcomes = result.outcomes()
     assert outcomes.pop(1) == "ended"
-    # The first to give up closes its connections, which another may see before its own time is up.
-    assert "hung" in outcomes.values() and set(outcomes.values()) <= {"hung", "error"}
+    # The first to give up closes its connections, which another may see before its own time is up; gloo may then abort it.
+    assert "hung" in outcomes.values() and set(outcomes.values()) <= {"hung", "error", "killed"}
     hangs = result.rows("collective_hangs")
     assert {(row["place"], *row["absent"]) for row in hangs} == {("all_reduce of 1 float32", 1)}
-    assert all(TIMEOUT <= row["waited_seconds"] <= TIMEOUT + 5 for row in hangs)
+    assert all(row["waited_seconds"] >= TIMEOUT for row in hangs)
+    ranks = result.rows("collective_ranks")
+    # Whatever signal a rank got that had arrived, only the one that never came is to blame.
+    assert {row["rank"] for row in ranks if row["outcome"] == "killed"} <= ended_for_others(ranks, hangs)
+    assert waited_for(hangs) - ended_for_others(ranks, hangs) == {1}
 
 
 @pytest.mark.exhaustive
@@ -173,7 +223,7 @@ def test_a_rank_that_is_killed_is_named_whichever_it_is(python: str, tmp_path: P
 
 @pytest.mark.exhaustive
 def test_hosts_that_disagree_on_the_number_of_ranks_are_reported(python: str, tmp_path: Path) -> None:
-    port = free_port()
+    port = claimed()
     hosts = [
         subprocess.Popen(
             argv(python, "torch_collectives", port, *SMALL, "--host-index", str(index), "--hosts", str(of), "--start-timeout", "12", "--ranks-per-host", "2"),
@@ -190,7 +240,7 @@ def test_hosts_that_disagree_on_the_number_of_ranks_are_reported(python: str, tm
 
 
 def test_two_hosts_train_and_agree_to_the_last_bit(python: str, tmp_path: Path) -> None:
-    port = free_port()
+    port = claimed()
     two = [
         subprocess.Popen(
             argv(python, "training_step", port, "--host-index", str(index), "--hosts", "2", "--ranks-per-host", "2", "--steps", "12", "--warmup", "2"),
@@ -246,7 +296,7 @@ def test_an_agent_that_is_ended_tells_what_it_has_and_leaves_nobody_behind(pytho
     mark = tmp_path / "mark"
     absent = {"rank": 1, "kind": "absent", "call": "Rank", "after": 2}
     agent = subprocess.Popen(
-        argv(python, "torch_collectives", free_port(), *SMALL, "--timeout", "100"), env=environment(absent, mark), stdout=subprocess.PIPE, text=True
+        argv(python, "torch_collectives", claimed(), *SMALL, "--timeout", "100"), env=environment(absent, mark), stdout=subprocess.PIPE, text=True
     )
     until = time.monotonic() + 60
     while not mark.exists() and time.monotonic() < until:

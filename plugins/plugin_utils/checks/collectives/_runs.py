@@ -5,9 +5,56 @@
 
 from __future__ import annotations
 
-from ...loads.collective_runs import collective_runs, probe_runs
-from .._once import once_for_all_nodes
+import typing as t
 
+from ...loads.collective_runs import collective_runs, probe_runs
+from .._by_time import times_by_host
+from .._once import Peers, once_for_all_nodes
+from .ended_ranks import RunEnds
+
+Run = tuple[t.Any, ...]
+Row = t.Mapping[str, t.Any]
 # Both take the rows of load_jobs, collective_rates and collective_ranks of peers.
 runs_of_all_hosts = once_for_all_nodes(collective_runs)
 probes_of_several_hosts = once_for_all_nodes(probe_runs)
+
+
+def of_run(job: Row) -> Run:
+    """What the jobs of one run have in common on all of its hosts, its launcher included."""
+    return (job["kind"], job["device"], job["probe"], *(job["hosts"] or ()))
+
+
+@once_for_all_nodes
+def error_times(jobs: Peers, ranks: Peers) -> dict[Run, dict[str, float]]:
+    """When each host's first error came in each run, by ``of_run``; jobs, ranks: the rows of load_jobs and collective_ranks by host."""
+    return {run: times_by_host(of_hosts) for run, of_hosts in _by_run(jobs, ranks).items()}
+
+
+@once_for_all_nodes
+def ends_of_runs(jobs: Peers, ranks: Peers, hangs: Peers) -> dict[Run, RunEnds]:
+    """What became of the ranks of each run, by ``of_run`` and its name; jobs, ranks, hangs: the rows of load_jobs, collective_ranks and collective_hangs."""
+    of_hangs = _by_run(jobs, hangs)
+    found: dict[Run, RunEnds] = {}
+    for run, of_hosts in _by_run(jobs, ranks).items():
+        rows, waits = _all(of_hosts), _all(of_hangs.get(run, {}))
+        for item in dict.fromkeys(row["item"] for row in rows):
+            # Two runs may be of the same hosts and kind.
+            own, hung = ([row for row in some if row["item"] == item] for some in (rows, waits))
+            homes = {row["rank"]: host for host, some in of_hosts.items() for row in some if row["item"] == item}
+            found[(*run, item)] = RunEnds(item, run[3:], own, hung, run[1], homes)
+    return found
+
+
+def _by_run(jobs: Peers, peers: Peers) -> dict[Run, dict[str, list[Row]]]:
+    """The rows of each run, by ``of_run`` and host."""
+    found: dict[Run, dict[str, list[Row]]] = {}
+    for host, rows in peers.items():
+        runs = {job["item"]: of_run(job) for job in jobs.get(host, ())}
+        for row in rows:
+            if row["item"] in runs:
+                found.setdefault(runs[row["item"]], {}).setdefault(host, []).append(row)
+    return found
+
+
+def _all(of_hosts: t.Mapping[str, list[Row]]) -> list[Row]:
+    return [row for rows in of_hosts.values() for row in rows]

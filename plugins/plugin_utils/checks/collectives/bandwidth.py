@@ -26,6 +26,7 @@ from ...loads.collective_runs import (
 )
 from ...loads.rank_errors import explained
 from ...loads.thresholds import known_node_busbw, minimum_busbw, within_tolerance
+from ...loads.unknown_errors import cut
 from ...pod.types import Rail
 from ...text.counting import counted as count
 from .. import PAIR, CannotTell, Finding, NotApplicable, NotProved, check
@@ -55,7 +56,7 @@ def _alone(host: str, kind: str, jobs: Rows, rates: Rows, ranks: Rows) -> Collec
     own = next((run for run in collective_runs({host: jobs}, {host: rates}, {host: ranks}) if run.kind == kind), None)
     if own is None:
         raise not_measured(
-            "it was not run" if not jobs else f"it was not run ({'; '.join(str(row['words']) for row in jobs if row['words'])[:300] or 'no reason reported'})"
+            "it was not run" if not jobs else f"it was not run ({cut('; '.join(str(row['words']) for row in jobs if row['words'])) or 'no reason reported'})"
         )
     if own.top is None or own.trouble:
         raise not_measured("; ".join(own.trouble[:3]) or "rate: not reported")

@@ -10,11 +10,13 @@ import typing as t
 
 from ...loads.collective_runs import LAUNCHER, RAIL, RANK, TABLE
 from ...loads.launcher_errors import explained as explained_refusal
-from ...loads.rank_errors import KILLED, NEVER_ARRIVED, explained, follows, is_own
+from ...loads.unknown_errors import cut
 from .. import Finding, NotApplicable, check
 from .._grouping import Rows
 from .._not_measured import NO_RATES, NO_RESULT, no_result, not_measured
 from ..place import Place, at_rank
+from ._runs import ends_of_runs, error_times, of_run
+from .ended_ranks import RunEnds, extent_of_error, findings_of_run
 
 Peers = t.Mapping[str, Rows]
 # A copy of four bytes as torch starts it takes 15 µs over NVLink, of which the link has a few.
@@ -32,22 +34,16 @@ COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_t
     needs="load",
 )
 def collectives_correct(
-    collective_results: Rows, collective_ranks: Rows, collective_hangs: Rows, pod_collective_backend: str, load_jobs: Rows | None = None,
-    load_jobs_of_peers: Peers | None = None, collective_ranks_of_peers: Peers | None = None,
+    collective_results: Rows, collective_ranks: Rows, collective_hangs: Rows, pod_collective_backend: str, pod_node: str, load_jobs: Rows | None = None,
+    load_jobs_of_peers: Peers | None = None, collective_ranks_of_peers: Peers | None = None, collective_hangs_of_peers: Peers | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Every collective gives every rank the exact result, in every data type and size tested."""
     if not collective_ranks:
         raise not_measured("no rank was started")
-    yield from hung(collective_hangs, collective_ranks, load_jobs or [])
-    ended = ended_by_themselves(load_jobs_of_peers or {}, collective_ranks_of_peers or {})
-    for_others = {row["item"] for row in load_jobs or () if of_run(row) in ended}
-    for row in collective_ranks:
-        if row["outcome"] in ("error", "killed") and not (follows(row["error"]) and row["item"] in for_others):
-            why = row["error"] or f"ended by signal {row['signal']}"
-            # What fails within the rank's own host is its fault; of a connection the other end or the path may be at fault.
-            severity = "fail" if row["outcome"] == "killed" or is_own(row["error"]) else "unknown"
-            cause, fix = explained(row["error"]) if row["error"] else KILLED
-            yield Finding(at_rank(row["rank"]), "a normal exit", f"{why}"[:400], severity, cause=cause, fix=fix, judged=True)
+    if any(row["outcome"] != "done" for row in collective_ranks):
+        jobs = load_jobs_of_peers or {pod_node: load_jobs or []}
+        ranks, hangs = collective_ranks_of_peers or {pod_node: collective_ranks}, collective_hangs_of_peers or {pod_node: collective_hangs}
+        yield from _ended(collective_ranks, load_jobs or [], (jobs, ranks, hangs), pod_node)
     for row in collective_results:
         where = at_rank(row["rank"], f"{row['collective']} of {row['count']} {row['dtype']}")
         if row["wrong"]:
@@ -55,6 +51,18 @@ def collectives_correct(
         elif row["wrong"] is None and pod_collective_backend != "gloo":
             yield Finding(where, "a result", row["unsupported"] or "none", "unknown")
     yield from _unproved(collective_results, collective_ranks, pod_collective_backend)
+
+
+def _ended(own: Rows, own_jobs: Rows, of_peers: tuple[Peers, Peers, Peers], host: str) -> t.Iterator[Finding]:
+    """Findings of the runs of a host in which a rank of it ended ill; of_peers: the rows of load_jobs, collective_ranks and collective_hangs by host."""
+    jobs, ranks, hangs = of_peers
+    runs = {row["item"]: of_run(row) for row in own_jobs}
+    for item in dict.fromkeys(row["item"] for row in own if row["outcome"] != "done"):
+        rows, run = [row for row in own if row["item"] == item], runs.get(item)
+        alone = RunEnds(item, (), rows, [row for row in hangs.get(host, ()) if row["item"] == item])
+        ends = alone if run is None else ends_of_runs(jobs, ranks, hangs).get((*run, item), alone)
+        times = error_times(jobs, ranks).get(run, {}) if run is not None else {}
+        yield from findings_of_run(ends, rows, host, times, lambda of_host, error: extent_of_error(of_host, error, jobs, ranks))
 
 
 def _unproved(results: Rows, ranks: Rows, backend: str) -> t.Iterator[Finding]:
@@ -81,59 +89,6 @@ def refused(load_jobs: Rows) -> Rows:
 def refusals(jobs: t.Mapping[str, Rows]) -> dict[tuple[t.Any, ...], str]:
     """What the launcher of each run reported that did not start its ranks, by ``of_run``; jobs: the rows of load_jobs by host."""
     return {of_run(row): str(row["words"]) for rows in jobs.values() for row in refused(rows)}
-
-
-def of_run(job: t.Mapping[str, t.Any]) -> tuple[t.Any, ...]:
-    """What the jobs of one run have in common on all of its hosts, its launcher included."""
-    return (job["kind"], job["device"], job["probe"], *(job["hosts"] or ()))
-
-
-def ended_by_themselves(jobs: Peers, ranks: Peers) -> set[tuple[t.Any, ...]]:
-    """The runs, by ``of_run``, that a rank ended by an error of its own or was killed in: other ranks that lost their connections ended for its sake.
-
-    jobs, ranks: the rows of load_jobs and of a run's ranks by host.
-    """
-    first = {(host, row["item"]) for host, rows in ranks.items() for row in rows if ended_first(row)}
-    return {of_run(job) for host, rows in jobs.items() for job in rows if (host, job["item"]) in first}
-
-
-def ended_first(rank: t.Mapping[str, t.Any]) -> bool:
-    """Whether a rank was killed, or ended with an error that does not only follow from another one."""
-    return rank["outcome"] == "killed" or (rank["outcome"] == "error" and not follows(rank["error"]))
-
-
-def hung(hangs: Rows, ranks: Rows, jobs: Rows) -> t.Iterator[Finding]:
-    """A finding for each rank that others waited for, of that rank's host where its run is known, and one where no one was missing."""
-    for item in dict.fromkeys(row["item"] for row in hangs):
-        rows = [row for row in hangs if row["item"] == item]
-        first = min(rows, key=lambda row: row["number"])
-        waiting = {row["rank"] for row in rows}
-        missing = sorted({rank for row in rows for rank in (*(row["absent"] or ()), *(row["silent"] or ()))} - waiting)
-        place = f"{first['place']}, after {first['waited_seconds']:.0f} s"
-        ras = next((f"; NCCL's RAS reports {row['ras']}" for row in rows if row["ras"]), "")
-        for rank in missing:
-            host, gpu = _home(rank, item, ranks, jobs)
-            where = at_rank(rank) if gpu is None else at_rank(rank, f"(GPU {gpu})", gpu=gpu)
-            end = next((row for row in ranks if (row["rank"], row["item"]) == (rank, item)), None)
-            cause, fix = KILLED if end and end["signal"] else NEVER_ARRIVED
-            yield Finding(where, f"to arrive at {place}", f"it never arrived{_end_of(end)}{ras}", host=host, cause=cause, fix=fix)
-        if not missing:
-            reported = "; ".join(sorted({row["words"] for row in rows if row["words"]}))
-            why = reported or "every rank arrived and none finished: they call different collectives, or a path between them is down or far too slow"
-            yield Finding(Place("all ranks"), f"to finish {place}", f"{why}{ras}", "unknown" if reported else None, judged=True)
-
-
-def _home(rank: int, item: str, ranks: Rows, jobs: Rows) -> tuple[str, int] | tuple[None, None]:
-    """The host and GPU of a rank of one run: runs number their ranks by their hosts in order, each with as many ranks."""
-    hosts: list[str] = next((row["hosts"] for row in jobs if row["item"] == item and row["hosts"]), [])
-    world = next((row["ranks"] for row in ranks if row["item"] == item), None)
-    each = (world or 0) // len(hosts) if hosts else 0
-    return (hosts[rank // each], rank % each) if each and rank // each < len(hosts) else (None, None)
-
-
-def _end_of(row: dict[str, t.Any] | None) -> str:
-    by = f" by signal {row['signal']}" if row and row["signal"] else ""
-    return f" ({row['outcome']}{by})" if row else ""
 
 
 @check(
@@ -240,7 +195,7 @@ def peer_to_peer(
         raise NotApplicable("the host has fewer than two GPUs" if pod_gpus_per_host < 2 else "gloo has no copies between GPUs")
     ended = next((row["error"] for row in collective_ranks or () if row["error"]), None)
     if not gpu_copies and ended:
-        raise not_measured(f"no copy was measured: {ended[:300]}")
+        raise not_measured(f"no copy was measured: {cut(ended)}")
     reported = {(row["gpu"], row["peer"]): row for row in gpu_copies}
     middle = statistics.median(row["gbyte_s"] for row in gpu_copies) if gpu_copies else 0.0
     minimum = max(pod_copy_min_gbyte_s or 0.0, middle * pod_median_percent / 100)

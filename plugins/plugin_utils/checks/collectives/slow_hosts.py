@@ -6,19 +6,22 @@
 from __future__ import annotations
 
 import typing as t
+from dataclasses import replace
 
 from ...loads.bisection import Group
 from ...loads.collective_runs import LADDER, SEARCH, CollectiveRun, bisection_of, hosts_at_fault, restoring_probes, run_passed
-from ...loads.rank_errors import HostEnd, end_by_error
+from ...loads.rank_errors import HostEnd, end_by_error, explained
 from ...loads.thresholds import expected_busbw
+from ...loads.unknown_errors import ALL, cut
 from ...pod.types import Rail
 from .. import Finding, NotApplicable, check
+from .._by_time import order_of_error
 from .._grouping import Rows
 from ..place import Place, at_node
 from ._nccl_transport import forced, of_another_setting, unlisted
-from ._runs import probes_of_several_hosts, runs_of_all_hosts
+from ._runs import error_times, of_run, probes_of_several_hosts, runs_of_all_hosts
 from .bandwidth import Peers, ladder_values, passed_again
-from .correctness import of_run, refusals
+from .correctness import refusals
 
 LAUNCHER_CAUSE = "The launcher on this host started no rank on another, so nothing is known of the host's rate."
 LAUNCHER_FIX = "Fix what ranks_as_asked names of the launcher (its login to the other hosts, its list of hosts), then run layer 5 again."
@@ -53,7 +56,9 @@ def slow_node(
             yield Finding(at_node("the host"), words[1], f"no run with {partners} was started: {why}", "unknown", cause=LAUNCHER_CAUSE, fix=LAUNCHER_FIX)
         elif errors:
             beside = "".join(f"; {name}={value} is set here" for name, value in unlisted(nccl_log or [], jobs, pod_nccl_environment))
-            yield _of_error(at_node("the host"), f"a run with {partners} that ends well", errors, beside)
+            times = error_times(load_jobs_of_peers, collective_ranks_of_peers).values()
+            later = own is not None and any(order_of_error(pod_node, one).later for one in times)
+            yield replace(_of_error(at_node("the host"), f"a run with {partners} that ends well", errors, beside), later=later)
         else:
             variables = forced(nccl_log, jobs, pod_nccl_environment)
             yield of_another_setting(*words, variables) if variables else Finding(*words)
@@ -78,7 +83,7 @@ def _ended(found: t.Iterable[CollectiveRun], groups: t.Sequence[Group]) -> dict[
 def _of_error(where: Place, expected: str, errors: t.Mapping[str, HostEnd], beside: str = "") -> Finding:
     """That runs of some hosts ended with an error, with the cause and fix of that error."""
     end = next(iter(errors.values()))
-    return Finding(where, expected, f"{end.words[:400]} (of {_named(errors)}){beside}", cause=end.cause, fix=end.fix)
+    return Finding(where, expected, f"{cut(end.words)} (of {_named(errors)}){beside}", cause=end.cause, fix=end.fix)
 
 
 def _of_path(host: str, first: Group, second: Group, errors: dict[str, HostEnd]) -> t.Iterator[Finding]:
@@ -104,8 +109,9 @@ def _all_alike(hosts: int, tried: list[str], errors: t.Mapping[str, HostEnd]) ->
     """That no host stands out, since none passed with another, and what the probes changed; errors: those with which a host's runs ended."""
     if errors:
         end = next(iter(errors.values()))
-        words = f"no pair of these {hosts} hosts came to its end, they are alike: {end.words[:300]}"
-        return Finding(Place("all hosts"), "a pair of hosts whose run ends well", words, "unknown", cause=end.cause, fix=end.fix)
+        words = f"no pair of these {hosts} hosts came to its end, they are alike: {cut(end.words)}"
+        cause, fix = explained(end.words, ALL)
+        return Finding(Place("all hosts"), "a pair of hosts whose run ends well", words, "unknown", cause=cause, fix=fix)
     words = "; ".join([f"no pair of these {hosts} hosts passed: they are alike", *tried])
     cause = "What slows them down is common to all of them (a variable or an image, a firmware setting, the fabric), not one host."
     fix = "Start with what all_reduce_bandwidth and nccl_runtime name; then compare a setting of all hosts with another pod, and the expected busbw."

@@ -8,8 +8,9 @@ from __future__ import annotations
 import typing as t
 
 from ...loads.collective_runs import LADDER, NODE, CollectiveRun, bisection_of, nccl_tests_runs, run_passed
-from ...loads.launchers import STARTED_FROM_ONE_HOST
+from ...loads.containers import tests_over_hosts
 from ...loads.thresholds import minimum_busbw, within_tolerance
+from ...loads.unknown_errors import cut
 from ...pod.types import Rail
 from ...text.counting import counted as count
 from .. import CannotTell, Finding, NotApplicable, NotProved, check
@@ -34,7 +35,7 @@ def _mine(jobs: Peers, tables: Peers | None, node: str, directory: str, optional
         raise NotApplicable("pod_nccl_tests_dir is empty")
     mine = [run for run in nccl_tests_runs(jobs, tables or {}) if node in run.hosts]
     if not mine:
-        raise CannotTell("; ".join(str(row["words"]) for row in jobs.get(node, ()) if row["words"])[:300] or "nccl-tests was not run")
+        raise CannotTell(cut("; ".join(str(row["words"]) for row in jobs.get(node, ()) if row["words"])) or "nccl-tests was not run")
     if optional and all(run.not_installed for run in mine):
         raise NotApplicable(f"{directory} has no programs here, and pod_nccl_tests_optional is true")
     return mine
@@ -50,7 +51,8 @@ def _mine(jobs: Peers, tables: Peers | None, node: str, directory: str, optional
 def nccl_tests_bandwidth(
     load_jobs_of_peers: Peers, collective_rates_of_peers: Peers, collective_ranks_of_peers: Peers, pod_node: str, pod_rails: list[Rail], pod_link_gbit_s: float,
     pod_all_reduce_busbw_gbyte_s: dict[str, t.Any], pod_all_reduce_percent: float, pod_busbw_tolerance_percent: float, pod_node_busbw_gbyte_s: float | None,
-    pod_node_busbw_by_gpu: dict[str, t.Any], pod_gpus_per_host: int, pod_launcher: str, pod_nccl_tests_dir: str, pod_nccl_tests_optional: bool,
+    pod_node_busbw_by_gpu: dict[str, t.Any], pod_gpus_per_host: int, pod_launcher: str, pod_container_runtime: str, pod_nccl_tests_dir: str,
+    pod_nccl_tests_optional: bool,
     pod_nccl_environment: dict[str, t.Any], pod_roce_priority: int, nccl_tests_of_peers: Peers | None = None, nccl_log: Rows | None = None,
     nic_counters_idle: Rows | None = None, nic_counters: Rows | None = None, rdma_counters_idle: Rows | None = None, rdma_counters: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
@@ -59,7 +61,8 @@ def nccl_tests_bandwidth(
     values = ladder_values(pod_rails, pod_link_gbit_s, pod_all_reduce_busbw_gbyte_s, pod_all_reduce_percent, pod_busbw_tolerance_percent)
     by_torch = runs_of_all_hosts(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)
     of_torch = [run for run in by_torch if pod_node in run.hosts]
-    if pod_launcher in STARTED_FROM_ONE_HOST and any(run.kind == LADDER for run in by_torch) and not any(run.kind == LADDER or run.trouble for run in mine):
+    several = tests_over_hosts(pod_launcher, pod_container_runtime)
+    if several and any(run.kind == LADDER for run in by_torch) and not any(run.kind == LADDER or run.trouble for run in mine):
         raise no_result("no scaling step of nccl-tests included this host")
     others = bisection_of(by_torch, values).hosts
     counted = of_node(pod_node, (nic_counters_idle, nic_counters, rdma_counters_idle, rdma_counters), pod_roce_priority, pod_link_gbit_s)
@@ -86,7 +89,7 @@ def nccl_tests_bandwidth(
             variables = forced(nccl_log, load_jobs_of_peers.get(pod_node, []), pod_nccl_environment)
             yield of_another_setting(*words, variables) if variables else Finding(*words)
     together, by_tests = (max((len(run.hosts) for run in some if run.kind == LADDER and run_passed(run, values)), default=1) for some in (of_torch, mine))
-    if pod_launcher in STARTED_FROM_ONE_HOST and by_tests < together:
+    if several and by_tests < together:
         yield Finding(
             Place("scaling test by nccl-tests"),
             f"all-reduce over {together} hosts, as by torch",

@@ -10,9 +10,11 @@ import typing as t
 
 from ...loads.rank_errors import known_error
 from ...loads.types import RankError
+from ...loads.unknown_errors import ExtentWords, alike, cut, explain_unknown, extent_of, names_system_error
 from ...pod.types import Rail
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, planned_rails
+from .._once import Peers, once_for_all_nodes
 from ..place import Place, at_device
 from ._nccl_transport import NO_RDMA_CAUSE, NO_RDMA_FIX, by_socket, devices, network_channels, staged, unlisted, used
 
@@ -21,10 +23,19 @@ NUMBER = re.compile(r"\d+")
 OF_PREFLIGHT = r'Missing "(?:amd_)?iommu=|NUMA auto ?-?b\w*ancing enabled'
 
 OF_SHARP = r"SHARP|[Ss]harp_|CollNet"
+# What NCCL's transports warn of.
+OF_NETWORK = r"\bNET/|\bibv_|[Cc]ompletion"
 # Events that a fabric sends all of its hosts and that end nothing (UCX logs them as diagnostics).
 INFORMS = r"Got async event ?: (?:client re-?registration|SM change|subnet manager change)"
 INFORMS_CAUSE = "The subnet manager asked the hosts to register again, as it does when it starts or hands over; connections go on."
 INFORMS_FIX = "See subnet_manager_up where it comes often; otherwise nothing has to be done."
+# Of warnings that no table knows.
+OF_WARNINGS = ExtentWords(
+    "{host} alone of {all} hosts warns of this: look at its own image, driver, device and settings first. ",
+    "{number} of {all} hosts warn of this and the others do not: look for what these have in common. ",
+    "All {all} hosts alike warn of this, so it is what they share (the image, NCCL's version, a service that all of them use), and no single host. ",
+)
+WARNED = "NCCL warned with the line that is printed, which no table of this collection knows."
 OVER_NVLINK = "The GPUs of several hosts are in one NVLink domain (NVL72), and the runs that measure the NICs were not kept off it."
 OVER_NVLINK_FIX = "Set pod_nvlink_domain to gate_group, which gives these runs NCCL_MNNVL_ENABLE=0; look for what sets it otherwise (image, nccl.conf)."
 FOREIGN = (
@@ -142,19 +153,39 @@ def nccl_runtime(nccl_log: Rows, load_jobs: Rows, pod_nccl_environment: dict[str
         yield Finding(Place(name), str(pod_nccl_environment.get(name, "not set")), value)
 
 
-def _warnings(log: Rows, allowed: t.Iterable[str]) -> t.Iterator[Finding]:
+@once_for_all_nodes
+def _who_warns(logs: Peers) -> tuple[dict[str, set[str]], set[str]]:
+    """The hosts by what they warn of, by its text as of ``alike``, and the hosts with a log at all; logs: the rows of nccl_log by host."""
+    found: dict[str, set[str]] = {}
+    for host, rows in logs.items():
+        for row in rows:
+            if row["event"] == "warning":
+                found.setdefault(alike(str(row["text"])), set()).add(host)
+    return found, {host for host, rows in logs.items() if rows}
+
+
+def _unknown(host: str, text: str, logs: Peers) -> tuple[str, str]:
+    """Cause and fix of a warning that no table knows, by which hosts have it."""
+    having, with_log = _who_warns(logs)
+    extent = extent_of(host, having.get(alike(text), ()), with_log, True, OF_WARNINGS)
+    cause, fix = explain_unknown(text, extent.words)
+    return (cause if names_system_error(text) else f"{extent.words}{WARNED}"), fix
+
+
+def _warnings(log: Rows, allowed: t.Iterable[str], host: str, logs: Peers) -> t.Iterator[Finding]:
     """A finding for each kind of warning: first what is known of, last what only follows from an error before it."""
     ignored = [re.compile(pattern) for pattern in (OF_PREFLIGHT, *allowed)]
-    alike: dict[tuple[RankError | None, str], list[str]] = {}
+    kinds: dict[tuple[RankError | None, str], list[str]] = {}
     for row in log:
         text = str(row["text"])
         if row["event"] in ("warning", "sharp_error") and not any(pattern.search(text) for pattern in ignored):
-            alike.setdefault((known_error(text), NUMBER.sub("N", text)), []).append(text)
-    for (known, _form), lines in sorted(alike.items(), key=lambda one: (one[0][0] is None, one[0][0] is not None and one[0][0].follows)):
+            kinds.setdefault((known_error(text), NUMBER.sub("N", text)), []).append(text)
+    for (known, _form), lines in sorted(kinds.items(), key=lambda one: (one[0][0] is None, one[0][0] is not None and one[0][0].follows)):
         # Warnings that differ in numbers alone are one; the numbers of one of them (status, vendor error, errno, address) are the diagnosis.
-        got = lines[0][:300] + (f" ({len(lines)} times, this is the first)" if len(lines) > 1 else "")
+        got = cut(lines[0]) + (f" ({len(lines)} times, this is the first)" if len(lines) > 1 else "")
         informs = re.search(INFORMS, lines[0]) is not None
-        cause, fix = (INFORMS_CAUSE, INFORMS_FIX) if informs else (known.cause, known.fix) if known else (None, None)
+        own = (INFORMS_CAUSE, INFORMS_FIX) if informs else (known.cause, known.fix) if known else None
+        cause, fix = own or ((None, None) if re.search(OF_NETWORK, lines[0]) else _unknown(host, lines[0], logs))
         yield Finding(Place("NCCL"), "no warning", got, "warn" if informs else None, cause=cause, fix=fix)
 
 
@@ -164,15 +195,16 @@ def _warnings(log: Rows, allowed: t.Iterable[str]) -> t.Iterator[Finding]:
     needs="load",
 )
 def no_nccl_warnings(
-    nccl_log: Rows, load_jobs: Rows, pod_nccl_warnings_allowed: list[str], pod_collective_backend: str, pod_sharp: bool
-) -> t.Iterator[Finding]:
+    nccl_log: Rows, load_jobs: Rows, pod_nccl_warnings_allowed: list[str], pod_collective_backend: str, pod_sharp: bool, pod_node: str,
+    nccl_log_of_peers: Peers | None = None,
+) -> t.Iterator[Finding]:  # fmt: skip
     """NCCL logs no warning and does not fall back to TCP between hosts."""
     if pod_collective_backend == "gloo":
         raise NotApplicable("gloo writes no such log")
     if not nccl_log:
         raise CannotTell("NCCL's log is empty")
     # Where switches should aggregate, sharp_used judges what is said of it.
-    yield from _warnings(nccl_log, [*pod_nccl_warnings_allowed, *([OF_SHARP] if pod_sharp else [])])
+    yield from _warnings(nccl_log, [*pod_nccl_warnings_allowed, *([OF_SHARP] if pod_sharp else [])], pod_node, nccl_log_of_peers or {})
     between = {row["item"] for row in load_jobs if row["hosts"] and len(row["hosts"]) > 1}
     if by_socket([row for row in nccl_log if row["item"] in between]):
         yield Finding(Place("network"), "RDMA", "TCP sockets", cause=NO_RDMA_CAUSE, fix=NO_RDMA_FIX)

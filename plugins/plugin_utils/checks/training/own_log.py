@@ -7,25 +7,44 @@ from __future__ import annotations
 
 import statistics
 import typing as t
+from dataclasses import replace
 
+from ...loads.rank_errors import NEVER_ARRIVED, explained, is_own, known_error
 from ...loads.thresholds import longest_step_ms
+from ...loads.unknown_errors import cut
 from .. import Finding, NotApplicable, check
 from .._grouping import Rows
 from .._not_measured import not_measured, too_short
-from ..place import Place
+from ..place import Place, at_rank
+from ._watchdog import Named, named_ranks
 from .results import not_falling
 from .steps import LEAST_STEPS, OWN_COMMAND, timed_out
 
 Peers = dict[str, Rows]
+NOT_HEARD = (
+    "The other ranks waited in a collective, and this one logged neither that it waited nor what it had enqueued: its process had died, was stopped or "
+    "stuck, or its host or its log was lost.",
+    "See whether the rank's process and host were alive at that time (its own output, the kernel's log: oom-kill, Xid), and what it did (py-spy); where it "
+    "was well, its log is missing and the flight recorder's dumps of all ranks show who did not come.",
+)
+UNLIKE_OTHERS = (
+    "This rank did not do what the others did: its process was stuck, its data ended or its program took another way; or it is of another process group, "
+    "which its log does not name.",
+    "See what the rank's process did at that time (py-spy, its own output, its data) and its host's kernel log; TORCH_NCCL_TRACE_BUFFER_SIZE and a newer "
+    "PyTorch log the process group and what each rank had enqueued.",
+)
 
 
-def _steps(logs: Peers, warmup: int) -> dict[str, Rows]:
+def _steps(logs: Peers, warmup: int, jobs: Peers | None) -> dict[str, Rows]:
     """The steps after the warm-up, by the host that printed them.
 
-    Raises CannotTell where no host printed enough of them.
+    Raises CannotTell where no host printed enough of them, and NotApplicable where the training did not end, for which own_training_ends has the reason.
     """
     reported = {host: sorted(rows, key=lambda row: row["iteration"])[warmup:] for host, rows in logs.items()}
     most = max((len(rows) for rows in reported.values()), default=0)
+    ended_ill = any(row["kind"] == "training" and row["status"] != "ok" for rows in (jobs or {}).values() for row in rows)
+    if most < LEAST_STEPS and ended_ill:
+        raise NotApplicable("the training did not end, for the reason that own_training_ends names, and its log has too few steps")
     if most < LEAST_STEPS:
         raise too_short(f"the logs have {most} steps after {warmup} of warm-up, {LEAST_STEPS} are needed")
     return {host: rows for host, rows in reported.items() if len(rows) >= LEAST_STEPS}
@@ -39,15 +58,49 @@ def _steps(logs: Peers, warmup: int) -> dict[str, Rows]:
     kind="host",
     when=(OWN_COMMAND, True),
 )
-def own_training_ends(load_jobs: Rows, collective_timeouts: Rows) -> t.Iterator[Finding]:
+def own_training_ends(
+    load_jobs: Rows, collective_timeouts: Rows, pod_node: str, pod_gpus_per_host: int, collective_timeouts_of_peers: Peers | None = None,
+    load_jobs_of_peers: Peers | None = None,
+) -> t.Iterator[Finding]:  # fmt: skip
     """The site's own training completes on the host, and none of its collectives hangs."""
     jobs = [row for row in load_jobs if row["kind"] == "training"]
     if not jobs:
         raise not_measured("not started")
-    for row in jobs:
-        if row["status"] != "ok":
-            yield Finding(Place("the training"), "a normal exit", str(row["words"]), row["status"])
-    yield from timed_out(collective_timeouts)
+    logs = collective_timeouts_of_peers or {pod_node: collective_timeouts}
+    named = named_ranks(logs, jobs[0].get("hosts") or list(logs), pod_gpus_per_host)
+    ended = [(str(row["words"]), row["status"]) for row in jobs if row["status"] != "ok"]
+    if any(one.host is not None for one in named):
+        # Whoever waited for a rank of another host says the same of it, so that no host which only waited has a finding of its own.
+        of_peers = load_jobs_of_peers or {pod_node: load_jobs}
+        if ended or collective_timeouts:
+            yield from (_named(one, pod_gpus_per_host, _then(of_peers.get(one.host, []))) for one in named if one.host is not None)
+        if pod_node not in {one.host for one in named}:
+            yield from (_ended(words, status) for words, status in ended if is_own(words))
+        return
+    if collective_timeouts:
+        yield from (_named(one, pod_gpus_per_host) for one in named)
+    yield from (replace(_ended(words, status), later=bool(named)) for words, status in ended)
+    if not named:
+        yield from timed_out(collective_timeouts)
+
+
+def _ended(words: str, status: str) -> Finding:
+    """How the training of the host ended, with the cause of an error that is known."""
+    cause, fix = explained(words) if known_error(words) else (None, None)
+    return Finding(Place("the training"), "a normal exit", words, status, cause=cause, fix=fix)
+
+
+def _then(jobs: Rows) -> str:
+    """How the training ended on the host of a rank that did not come, which follows from that."""
+    return "".join(f"; then its training ended: {cut(str(row['words']))}" for row in jobs if row["kind"] == "training" and row["status"] != "ok")
+
+
+def _named(one: Named, gpus: int, then: str = "") -> Finding:
+    """A rank that others waited for, with its GPU where its host is known: torchrun numbers the ranks of a host in order."""
+    where = at_rank(one.rank, f"(GPU {one.rank % gpus})", gpu=one.rank % gpus) if one.host else at_rank(one.rank)
+    cause, fix = NOT_HEARD if one.silent else NEVER_ARRIVED if one.certain else UNLIKE_OTHERS
+    severity = None if one.certain else "unknown"
+    return Finding(where, one.expected, f"{one.words}{then}", severity, host=one.host, cause=cause, fix=fix, judged=True)
 
 
 @check(
@@ -59,10 +112,11 @@ def own_training_ends(load_jobs: Rows, collective_timeouts: Rows) -> t.Iterator[
     when=(OWN_COMMAND, True),
 )
 def own_steps_steady(
-    training_log_of_peers: Peers, pod_training_warmup_steps: int, pod_step_variation_percent: float, pod_step_outlier_times: float
+    training_log_of_peers: Peers, pod_training_warmup_steps: int, pod_step_variation_percent: float, pod_step_outlier_times: float,
+    load_jobs_of_peers: Peers | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """By its own log, the step time varies by at most {pod_step_variation_percent} percent, and none is above {pod_step_outlier_times} times the mean."""
-    for host, rows in _steps(training_log_of_peers, pod_training_warmup_steps).items():
+    for host, rows in _steps(training_log_of_peers, pod_training_warmup_steps, load_jobs_of_peers).items():
         times = [row["step_ms"] for row in rows]
         mean = statistics.mean(times)
         variation = statistics.pstdev(times) / mean * 100
@@ -84,9 +138,9 @@ def own_steps_steady(
     kind="host",
     when=(OWN_COMMAND, True),
 )
-def own_loss_falls(training_log_of_peers: Peers, pod_training_warmup_steps: int) -> t.Iterator[Finding]:
+def own_loss_falls(training_log_of_peers: Peers, pod_training_warmup_steps: int, load_jobs_of_peers: Peers | None = None) -> t.Iterator[Finding]:
     """By its own log, after the warm-up the loss is a number in every step and falls, and no step is skipped."""
-    for host, rows in _steps(training_log_of_peers, pod_training_warmup_steps).items():
+    for host, rows in _steps(training_log_of_peers, pod_training_warmup_steps, load_jobs_of_peers).items():
         bad = next((row for row in rows if row["loss"] is None or row["nan_iterations"] or row["skipped_iterations"]), None)
         if bad is not None:
             ill = "skipped, or no number" if bad["nan_iterations"] or bad["skipped_iterations"] else bad["loss_word"] or "none"
@@ -104,12 +158,12 @@ def own_loss_falls(training_log_of_peers: Peers, pod_training_warmup_steps: int)
 )
 def own_step_time_expected(
     training_log_of_peers: Peers, pod_training_command: list[str], pod_training_warmup_steps: int, pod_step_seconds: float | None,
-    pod_step_tolerance_percent: float,
+    pod_step_tolerance_percent: float, load_jobs_of_peers: Peers | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """By its own log the mean step time is at most {pod_step_tolerance_percent} percent above pod_step_seconds."""
     if not pod_training_command or pod_step_seconds is None:
         raise NotApplicable("pod_training_command is not set")
-    for host, rows in _steps(training_log_of_peers, pod_training_warmup_steps).items():
+    for host, rows in _steps(training_log_of_peers, pod_training_warmup_steps, load_jobs_of_peers).items():
         mean, most = statistics.mean(row["step_ms"] for row in rows), longest_step_ms(pod_step_seconds, pod_step_tolerance_percent)
         if mean > most:
             yield Finding(Place(f"log of {host}", peers=(host,)), f"at most {most:.4g} ms", f"{mean:.4g} ms")

@@ -9,41 +9,24 @@ import math
 import statistics
 import typing as t
 
-from ...loads.rank_errors import explained, follows, is_own
+from ...loads.rank_errors import ENDED_FOR_OTHERS
 from ...loads.thresholds import longest_step_ms
+from ...loads.unknown_errors import cut
 from .. import CannotTell, Finding, NotApplicable, check
+from .._by_time import times_by_host
 from .._grouping import Rows
 from .._not_measured import not_measured, too_short
 from .._once import Peers, once_for_all_nodes
-from ..collectives.correctness import ended_first, hung, refused
+from ..collectives.correctness import refused
+from ..collectives.ended_ranks import RunEnds, extent_of_error, findings_of_run
 from ..place import Place, at_rank
+from ._late_parts import PARTS, Late, late_parts, of_ranks, without
 
 LEAST_STEPS = 10
 # A site's own training, where it is set, reports no ranks.
 OWN_COMMAND = "pod_training_command"
-# A rank's own part explains a slow step where it grew by at least this share of what the step was too long.
-EXPLAINS = 0.5
-PARTS = {
-    "data_ms": (
-        "the wait for its data",
-        "The other ranks waited for this rank's data in those steps: its storage was late, or its data loader had too little CPU.",
-        "Look at dataset_feeds of its host, at the CPU load and the number of its loader's workers, and at the storage's client at that time.",
-    ),
-    "compute_ms": (
-        "its own computation",
-        "The other ranks waited for this rank's computation in those steps: its GPU was slowed down (heat, power), or its process was interrupted.",
-        "Compare its GPU's clocks, temperature and power with the others', and look at what else runs on its host and at its kernel log.",
-    ),
-}
 WAITED = "No rank's own data or computation grew in those steps: all waited in communication, as for a retransmission, a link that was reset, or congestion."
 WAITED_FIX = "Look at the counters of NICs and switches and at the kernel logs of all hosts at that step."
-
-
-def _of_rank(steps: Rows) -> dict[int, Rows]:
-    result: dict[int, Rows] = {}
-    for row in sorted(steps, key=lambda row: row["step"]):
-        result.setdefault(row["rank"], []).append(row)
-    return result
 
 
 def enough(steps: Rows) -> dict[int, Rows]:
@@ -51,7 +34,7 @@ def enough(steps: Rows) -> dict[int, Rows]:
 
     Raises CannotTell where there are too few to say anything.
     """
-    ranks = _of_rank(steps)
+    ranks = of_ranks(steps)
     fewest = min((sum(row["steps"] for row in rows) for rows in ranks.values()), default=0)
     if fewest < LEAST_STEPS:
         raise too_short(f"{fewest} steps were reported, {LEAST_STEPS} are needed")
@@ -61,45 +44,18 @@ def enough(steps: Rows) -> dict[int, Rows]:
 def timed_out(rows: t.Iterable[dict[str, t.Any]]) -> t.Iterator[Finding]:
     """The collectives that a log says have hung (``collective_timeouts``)."""
     for row in rows:
-        yield Finding(at_rank(row["rank"]) if row["rank"] is not None else Place("a rank"), "no hung collective", row["text"][:300])
-
-
-class Late(t.NamedTuple):
-    """Whose own part made a step longer: the rank, the part's column, and by how many ms."""
-
-    rank: int
-    part: str
-    ms: float
-
-
-@once_for_all_nodes
-def late_parts(steps: Peers) -> dict[int, Late]:
-    """By step the rank and part that explain what it is above the usual; steps that none explains are left out, and so are windows of steps.
-
-    steps: the rows of all hosts.
-    """
-    of_rank = _of_rank([row for rows in steps.values() for row in rows if row["steps"] == 1 and row["compute_ms"] is not None])
-    found: dict[int, Late] = {}
-    longer: dict[int, float] = {}
-    for rank, rows in of_rank.items():
-        usual = {column: statistics.median(row[column] for row in rows) for column in ("step_ms", *PARTS)}
-        for row in rows:
-            longer[row["step"]] = max(longer.get(row["step"], 0.0), row["step_ms"] - usual["step_ms"])
-            late = max((Late(rank, column, row[column] - usual[column]) for column in PARTS), key=lambda one: one.ms)
-            if row["step"] not in found or late.ms > found[row["step"]].ms:
-                found[row["step"]] = late
-    return {step: late for step, late in found.items() if late.ms > 0 and late.ms >= EXPLAINS * longer[step]}
-
-
-def _without(rows: Rows, late: t.Mapping[int, Late], mine: t.Container[int]) -> Rows:
-    """A rank's steps as long as they would have been without the late parts of ranks of other hosts."""
-    return [{**row, "step_ms": row["step_ms"] - one.ms} if (one := late.get(row["step"])) is not None and one.rank not in mine else row for row in rows]
+        yield Finding(at_rank(row["rank"]) if row["rank"] is not None else Place("a rank"), "no hung collective", cut(row["text"]))
 
 
 def _gpu(rank: int, ranks: Rows) -> Place:
     """A rank with its GPU."""
     local = next((row["local_rank"] for row in ranks if row["rank"] == rank), None)
     return at_rank(rank) if local is None else at_rank(rank, f"(GPU {local})", gpu=local)
+
+
+def _late(rank: int, late: Late, ranks: Rows) -> Place:
+    """A late rank, with its GPU where it is not late with most ranks of several hosts."""
+    return at_rank(rank) if late.shared else _gpu(rank, ranks)
 
 
 def spread(rows: Rows) -> tuple[float, float]:
@@ -130,12 +86,13 @@ def step_time_stable(
         mean, variation = spread(rows)
         middle = statistics.median(row["step_ms"] for row in rows)
         off = statistics.median(abs(row["step_ms"] - middle) for row in rows)
+        if variation <= pod_step_variation_percent:
+            continue
         reported = f"{variation:.3g} % of {mean:.4g} ms, half of the steps within {off:.3g} ms of the median"
         if mean < pod_step_least_ms:
             # Whose jitter it is cannot be determined of short steps; that they are steady all the same can.
-            severity = "unknown" if variation > pod_step_variation_percent else "warn"
-            yield Finding(at_rank(rank), f"steps of {pod_step_least_ms:g} ms or more, so that jitter of the host is negligible", reported, severity)
-        elif variation > pod_step_variation_percent:
+            yield Finding(at_rank(rank), f"steps of {pod_step_least_ms:g} ms or more, so that jitter of the host is negligible", reported, "unknown")
+        else:
             yield from _unsteady(rank, rows, late, training_ranks, pod_step_variation_percent, reported)
 
 
@@ -143,17 +100,17 @@ def _unsteady(rank: int, rows: Rows, late: t.Mapping[int, Late], ranks: Rows, mo
     """A rank whose steps vary: nothing where it waited for a rank of another host, or for one of its own that is named instead."""
     own = {row["rank"] for row in ranks} | {rank}
     expected = f"a variation of at most {most:g} %"
-    if spread(_without(rows, late, own))[1] <= most:
+    if spread(without(rows, late, own))[1] <= most:
         return
-    causing = [one for row in rows if (one := late.get(row["step"])) is not None and one.rank in own]
-    if spread(_without(rows, late, ()))[1] > most or not causing:
+    causing = [one for row in rows if (one := late.get(row["step"])) is not None and not own.isdisjoint(one.ms)]
+    if spread(without(rows, late, set()))[1] > most or not causing:
         parted = any(row["steps"] == 1 and row["compute_ms"] is not None for row in rows)
         yield Finding(at_rank(rank), expected, reported, cause=WAITED if parted else None, fix=WAITED_FIX if parted else None)
         return
-    worst = max(causing, key=lambda one: one.ms)
-    if worst.rank == rank:
-        words, cause, fix = PARTS[worst.part]
-        yield Finding(_gpu(rank, ranks), expected, f"{reported}; {words} took up to {worst.ms:.4g} ms more", cause=cause, fix=fix)
+    worst = max(causing, key=lambda one: one.longest_ms)
+    if rank in worst.ms:
+        words, cause, fix = worst.of(rank)
+        yield Finding(_late(rank, worst, ranks), expected, f"{reported}; at worst {words}", cause=cause, fix=fix)
 
 
 @check(
@@ -170,18 +127,19 @@ def step_outliers(
     for rank, rows in enough(training_steps).items():
         mean, _variation = spread(rows)
         # A rank that waited for another one is not named: that one is.
-        long = [row for row in rows if row["longest_ms"] > pod_step_outlier_times * mean and (row["step"] not in late or late[row["step"]].rank == rank)]
+        long = [row for row in rows if row["longest_ms"] > pod_step_outlier_times * mean and (row["step"] not in late or rank in late[row["step"]].ms)]
         if long:
             yield _outlier(rank, max(long, key=lambda row: row["longest_ms"]), late, ranks, f"at most {pod_step_outlier_times:g} times {mean:.4g} ms")
 
 
 def _outlier(rank: int, row: dict[str, t.Any], late: t.Mapping[int, Late], ranks: Rows, expected: str) -> Finding:
     """A long step, with the part of the rank that made it so; where no rank's did, all waited in communication."""
-    where = _gpu(rank, ranks).narrowed(f", step {row['step']}" + (f" to {row['step'] + row['steps'] - 1}" if row["steps"] > 1 else ""))
     got, one = f"{row['longest_ms']:.4g} ms", late.get(row["step"])
+    whose = _gpu(rank, ranks) if one is None else _late(rank, one, ranks)
+    where = whose.narrowed(f", step {row['step']}" + (f" to {row['step'] + row['steps'] - 1}" if row["steps"] > 1 else ""))
     if one is not None:
-        words, cause, fix = PARTS[one.part]
-        return Finding(where, expected, f"{got}; {words} took {one.ms:.4g} ms more", cause=cause, fix=fix)
+        words, cause, fix = one.of(rank)
+        return Finding(where, expected, f"{got}; {words}", cause=cause, fix=fix)
     parted = row["steps"] == 1 and row["compute_ms"] is not None
     return Finding(where, expected, got, cause=WAITED if parted else None, fix=WAITED_FIX if parted else None)
 
@@ -254,6 +212,22 @@ def step_time_expected(training_steps: Rows, pod_step_seconds: float | None, pod
             yield Finding(at_rank(rank), f"at most {most:.4g} ms", f"{mean:.4g} ms")
 
 
+@once_for_all_nodes
+def _ends(jobs: Peers, ranks: Peers, hangs: Peers) -> RunEnds:
+    """What became of the ranks of the training; jobs, ranks, hangs: the rows of load_jobs, training_ranks and training_hangs by host."""
+    of_ranks, of_hangs = ([row for rows in of_peers.values() for row in rows] for of_peers in (ranks, hangs))
+    hosts: list[str] = next((row["hosts"] for rows in jobs.values() for row in rows if row["kind"] == "training" and row["hosts"]), [])
+    return RunEnds("", hosts, of_ranks, of_hangs, homes={row["rank"]: host for host, rows in ranks.items() for row in rows})
+
+
+def _ended(rank: int, ends: RunEnds) -> Finding:
+    """A rank that its agent ended with the run; where another one began that, it says nothing about its host."""
+    if not ends.hangs and not ends.began:
+        return Finding(ends.place(rank), "a normal exit", "ended", judged=True)
+    cause, fix = ENDED_FOR_OTHERS
+    return Finding(ends.place(rank), "a normal exit", "ended with the run, after another rank", "unknown", cause=cause, fix=fix, judged=True, later=True)
+
+
 @check(
     cause="A collective hung: a rank died or stalled, or the network lost a path. The finding names the missing rank where the log has it.",
     fix="Look at the missing rank's host: Xid, NIC errors, link flaps at that time; if every rank had entered the collective, check the paths between them.",
@@ -262,24 +236,22 @@ def step_time_expected(training_steps: Rows, pod_step_seconds: float | None, pod
     when=(OWN_COMMAND, False),
 )
 def no_nccl_timeouts(
-    load_jobs: Rows, training_ranks: Rows, training_hangs: Rows, pod_gpus_per_host: int, collective_timeouts: Rows | None = None,
-    training_ranks_of_peers: t.Mapping[str, Rows] | None = None,
+    load_jobs: Rows, training_ranks: Rows, training_hangs: Rows, pod_node: str, pod_gpus_per_host: int, collective_timeouts: Rows | None = None,
+    training_ranks_of_peers: t.Mapping[str, Rows] | None = None, training_hangs_of_peers: t.Mapping[str, Rows] | None = None,
+    load_jobs_of_peers: t.Mapping[str, Rows] | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """No collective of the training hangs, and every rank completes."""
     launchers = refused(load_jobs)
     yield from (Finding(Place("the launcher"), "ranks on all hosts", str(row["words"]), "unknown", judged=True) for row in launchers)
     if not (training_ranks or launchers):
         raise not_measured("no rank was started")
-    yield from hung(training_hangs, training_ranks, load_jobs)
-    # A rank that was ended beside one that failed was ended for its sake.
-    ill = [row for row in training_ranks if row["outcome"] in ("killed", "error")] or [row for row in training_ranks if row["outcome"] == "ended"]
-    # All hosts train in one run: who lost a connection to a rank that ended by itself is not to blame.
-    others = any(ended_first(row) for rows in (training_ranks_of_peers or {}).values() for row in rows)
-    for row in (one for one in ill if not (others and follows(one["error"]))):
-        why = row["error"] or (f"ended by signal {row['signal']}" if row["signal"] else row["outcome"])
-        cause, fix = explained(row["error"]) if row["error"] else (None, None)
-        severity = "unknown" if row["outcome"] == "error" and not is_own(row["error"]) else None
-        yield Finding(at_rank(row["rank"]), "a normal exit", str(why)[:400], severity, cause=cause, fix=fix, judged=True)
+    # All hosts train in one run; where nothing is wrong here, what became of the others is not asked for.
+    if training_hangs or any(row["outcome"] != "done" for row in training_ranks):
+        peers = training_ranks_of_peers or {pod_node: training_ranks}
+        ends = _ends(load_jobs_of_peers or {pod_node: load_jobs}, peers, training_hangs_of_peers or {pod_node: training_hangs})
+        yield from findings_of_run(ends, training_ranks, pod_node, times_by_host(peers), lambda host, error: extent_of_error(host, error, {}, peers), False)
+        if not any(row["outcome"] in ("killed", "error") for row in training_ranks):
+            yield from (_ended(row["rank"], ends) for row in training_ranks if row["outcome"] == "ended" and row["rank"] not in ends.missing)
     if len(training_ranks) != pod_gpus_per_host:
         yield Finding(Place("ranks"), str(pod_gpus_per_host), str(len(training_ranks)), "unknown")
     yield from timed_out(collective_timeouts or ())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ...loads.unknown_errors import NOT_SHOWN, Extent, alike, extent_of
 from .. import Finding, check
 from .._grouping import Rows
 from ..place import Place
@@ -22,6 +23,7 @@ REFUSED_FIX = (
     "Read the path by hand on this host as the jobs' user (ls -ln, dd iflag=direct), compare its mount and export with a good host's, and mount it again; "
     "then look at the client's log (Lustre: lctl get_param *.*.import, and why the server evicted it)."
 )
+FROM_ALL = "Begin with the storage's servers, their network and the export, and not with one host. "
 
 
 @check(
@@ -30,13 +32,18 @@ REFUSED_FIX = (
     needs="load",
     when=(PATH, True),
 )
-def dataset_feeds(dataset_reads: Rows, pod_dataset_path: str, pod_dataset_read_gbyte_s: float | None, pod_dataset_gbyte: float | None) -> t.Iterator[Finding]:
+def dataset_feeds(
+    dataset_reads: Rows, pod_node: str, pod_dataset_path: str, pod_dataset_read_gbyte_s: float | None, pod_dataset_gbyte: float | None,
+    dataset_reads_of_peers: t.Mapping[str, Rows] | None = None,
+) -> t.Iterator[Finding]:  # fmt: skip
     """Every host reads the dataset at pod_dataset_read_gbyte_s or more while all hosts read, and its storage has room for it."""
     if not dataset_reads:
         yield Finding(Place(pod_dataset_path), "a read rate", "nothing was read", "unknown")
     for row in dataset_reads:
         if row["error"] is not None or row["gbyte_s"] is None:
-            own = (REFUSED_CAUSE, REFUSED_FIX) if row["error"] else (None, None)
+            extent = _extent(pod_node, row["error"], dataset_reads_of_peers or {}) if row["error"] else NOT_SHOWN
+            fix = f"{FROM_ALL}{REFUSED_FIX}" if extent.all_hosts else REFUSED_FIX
+            own = (f"{extent.words}{REFUSED_CAUSE}", fix) if row["error"] else (None, None)
             yield Finding(Place(pod_dataset_path), "a read rate", str(row["error"] or "not reported"), "unknown", cause=own[0], fix=own[1])
         elif row["by"] == FROM_MEMORY:
             yield Finding(
@@ -50,3 +57,9 @@ def dataset_feeds(dataset_reads: Rows, pod_dataset_path: str, pod_dataset_read_g
             yield Finding(Place(pod_dataset_path), f"room for {pod_dataset_gbyte:g} GB", "not reported", "unknown")
         elif pod_dataset_gbyte is not None and row["free_gbyte"] < pod_dataset_gbyte:
             yield Finding(Place(pod_dataset_path), f"room for {pod_dataset_gbyte:g} GB", f"{row['free_gbyte']:.4g} GB are free")
+
+
+def _extent(host: str, error: str, reads: t.Mapping[str, Rows]) -> Extent:
+    """Which hosts cannot read for the same reason."""
+    having = [name for name, rows in reads.items() if any(row["error"] and alike(row["error"]) == alike(error) for row in rows)]
+    return extent_of(host, having, reads, any(row["error"] is None for rows in reads.values() for row in rows))

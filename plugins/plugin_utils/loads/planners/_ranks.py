@@ -10,6 +10,7 @@ import typing as t
 from dataclasses import dataclass
 
 from ..collective_runs import LAUNCHER, RANK
+from ..containers import in_container, runtime_of
 from ..launchers import STARTED_FROM_ONE_HOST, STARTED_ON_EACH_HOST, Launch, agent_argv, agent_argv_by_launcher, agent_argv_on_host
 from ..schedule import Job, Schedule, StepInput, Values
 
@@ -69,7 +70,10 @@ def add(table: Schedule, situation: StepInput, run: Run) -> None:
         else:
             argv = agent_argv(run.program, values["pod_torch_python"], started, index, where, run.port, options)
         readings = run.readings(values)
-        job = Job(run.name, argv, run.at, run.until, {**columns, "role": RANK}, reading=readings[0], also=readings[1:], turn=run.turn)
+        job = Job(
+            run.name, in_container(values, argv), run.at, run.until, {**columns, "role": RANK}, reading=readings[0], also=readings[1:], turn=run.turn,
+            runtime=runtime_of(values),
+        )  # fmt: skip
         table.jobs.setdefault(host, []).append(job)
     if launched:
         table.jobs[run.hosts[0]].append(_launcher(situation, run, {**columns, "role": LAUNCHER}, f"{where}:{run.port}", document))
@@ -82,7 +86,9 @@ def _launcher(situation: StepInput, run: Run, columns: Values, where: str, docum
     options, variables = run.own(values)
     names = tuple(named(situation, host) for host in run.hosts)
     launch = Launch(names, run.of_host(values), variables, tuple(map(str, values["pod_mpirun_arguments"])))
-    argv = agent_argv_by_launcher(launcher, run.program, values["pod_torch_python"], launch, where, document, options)
+    argv = agent_argv_by_launcher(
+        launcher, run.program, values["pod_torch_python"], launch, where, document, options, lambda argv: in_container(values, argv, launched=True)
+    )  # fmt: skip
     return Job(f"{run.name}, {launcher}", argv, run.at + LAUNCHED_AFTER_SECONDS, run.until, columns, turn=run.turn)
 
 

@@ -27,7 +27,8 @@ from ..collective_runs import (
     run_passed,
     slow_alone,
 )
-from ..launchers import PROGRAM_MODULES, STARTED_FROM_ONE_HOST
+from ..containers import tests_over_hosts
+from ..launchers import PROGRAM_MODULES
 from ..scaling_ladder import MAX_SEARCHES, group_sizes, groups_of_size, launch_count, next_step
 from ..schedule import JOBS_READING, Schedule, StepInput, Values
 from ._ranks import Run, add, one_word
@@ -190,7 +191,7 @@ def _alone(situation: StepInput) -> Schedule:
         f"{MAX_SEARCHES} more and {len(PROBES)} probes where a size is slow",
     ]
     if values["pod_nccl_tests_dir"]:
-        again = launches if values["pod_launcher"] in STARTED_FROM_ONE_HOST else 1
+        again = launches if tests_over_hosts(values["pod_launcher"], values["pod_container_runtime"]) else 1
         words.append(f"then {counted(again, 'launch')} of nccl-tests of at most {long:g} s")
     table = Schedule(words=words, programs=PROGRAMS)
     for host in situation.hosts:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The load of layer 6: the dataset is read by all hosts that climb, then one training runs over them."""
+"""The load of layer 6: the dataset is read by all hosts that take part, then one training runs over them."""
 
 from __future__ import annotations
 

@@ -1,0 +1,208 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What became of the ranks of a run, as findings: each rank once, with its host, its GPU and its run, by what came first."""
+
+from __future__ import annotations
+
+import functools
+import typing as t
+from dataclasses import dataclass, field, replace
+
+from ...loads.rank_ends import ended_for_others, given_up_at, killed_after, killed_together, shows_a_fault, waited_for
+from ...loads.rank_errors import ASKED_TO_END, ENDED_FOR_OTHERS, KILLED, KILLED_TOGETHER, NEVER_ARRIVED, explained, follows, is_own, known_error, printed_error
+from ...loads.unknown_errors import NOT_SHOWN, Extent, alike, cut, extent_of
+from .. import Finding
+from .._by_time import Order, order_of_error
+from .._grouping import Rows
+from ..place import Place, at_rank
+
+Row = t.Mapping[str, t.Any]
+Peers = t.Mapping[str, Rows]
+ErrorOf = t.Callable[[Row, str], Finding]
+
+
+@dataclass(frozen=True)
+class RunEnds:
+    """The ranks of one run from all of its hosts; item: its name, nothing where its layer has no other; device: of the rail, in a run
+    of a single one.
+
+    ranks, hangs: its rows of collective_ranks and collective_hangs, or of those of training; homes: the hosts of the ranks that are reported.
+    """
+
+    item: str
+    hosts: t.Sequence[str]
+    ranks: t.Sequence[Row]
+    hangs: t.Sequence[Row]
+    device: str | None = None
+    homes: t.Mapping[int, str] = field(default_factory=dict)
+
+    @functools.cached_property
+    def after_others(self) -> frozenset[int]:
+        """The ranks that ended for the sake of others."""
+        return ended_for_others(self.ranks, self.hangs)
+
+    @functools.cached_property
+    def missing(self) -> list[int]:
+        """The ranks that others waited for in vain, without those that ended for the sake of others where any other is left."""
+        gone = waited_for(self.hangs) - {row["rank"] for row in self.ranks if row["outcome"] == "hung"}
+        return sorted(gone - self.after_others or gone)
+
+    @functools.cached_property
+    def of_rank(self) -> dict[int, Row]:
+        """What was reported of each rank."""
+        return {row["rank"]: row for row in self.ranks}
+
+    @functools.cached_property
+    def began(self) -> bool:
+        """Whether a rank was killed or ended with an error of its own: others that lost their connections ended for its sake."""
+        return any(ended_first(row) for row in self.ranks)
+
+    @functools.cached_property
+    def together(self) -> bool:
+        """Whether its ranks were killed together on several hosts."""
+        return killed_together(self.ranks)
+
+    @functools.cached_property
+    def waiting(self) -> frozenset[int]:
+        """The ranks that reported that they had waited in vain."""
+        return frozenset(row["rank"] for row in self.hangs)
+
+    def home(self, rank: int) -> str | None:
+        """The host of a rank: runs number their ranks by their hosts in order, each with as many ranks."""
+        by_order = self.hosts[rank // self._each] if self._each and rank // self._each < len(self.hosts) else None
+        return self.homes.get(rank, by_order)
+
+    def place(self, rank: int) -> Place:
+        """A rank with its run, and with its GPU, or the rail that it is on."""
+        of_run = self._of_run
+        if self.device is not None:
+            return at_rank(rank, of_run, device=self.device)
+        if not self._each:
+            return at_rank(rank, of_run)
+        return at_rank(rank, f"(GPU {rank % self._each}) {of_run}".rstrip(), gpu=rank % self._each)
+
+    @property
+    def _of_run(self) -> str:
+        return f"of {self.item}" if self.item else ""
+
+    @functools.cached_property
+    def _each(self) -> int:
+        world = next((row["ranks"] for row in self.ranks), None) if self.hosts else None
+        return int(world or 0) // len(self.hosts) if self.hosts else 0
+
+    def killed(self, row: Row) -> Finding:
+        """What the signal says that ended a rank that nobody waited for."""
+        where, words = self.place(row["rank"]), f"ended by signal {row['signal']}"
+        if row["rank"] in self.after_others:
+            cause, fix = ENDED_FOR_OTHERS
+            return Finding(where, "a normal exit", f"{words}, after another rank", "unknown", cause=cause, fix=fix, judged=True, later=True)
+        if self.together:
+            cause, fix = KILLED_TOGETHER
+            return Finding(where, "a normal exit", f"{words}, within a second of ranks of other hosts", "unknown", cause=cause, fix=fix, judged=True)
+        own, printed = shows_a_fault(row["signal"]), printed_error(row)
+        cause, fix = explained(printed) if own and printed else KILLED if own else ASKED_TO_END
+        return Finding(
+            where, "a normal exit", words + (f": {cut(printed)}" if own and printed else ""), "fail" if own else "unknown", cause=cause, fix=fix, judged=True
+        )
+
+    def hung(self, mine: t.Collection[int], waited: bool, error_of: ErrorOf) -> t.Iterator[Finding]:
+        """A finding for each rank that others waited for, and one where no one was missing; the same on each host that it concerns.
+
+        mine: the ranks of the host that is judged; waited: whether one of them waited; error_of: the finding of a rank of a host that ended with an error.
+        """
+        for rank in self.missing if waited else [rank for rank in self.missing if rank in mine]:
+            row, host = self.of_rank.get(rank), self.home(rank)
+            if row is not None and row["outcome"] == "killed" and rank in self.after_others:
+                yield replace(self.killed(row), host=host)
+            elif row is None or row["outcome"] != "error":
+                yield self._never_came(rank, row, host)
+            elif rank not in mine and not (self.began and follows(row["error"])):
+                # On its own host the error is a finding already.
+                yield replace(error_of(row, host or ""), host=host)
+        if waited and not self.missing:
+            yield self._all_there()
+
+    def _never_came(self, rank: int, row: Row | None, host: str | None) -> Finding:
+        """A rank that never arrived, with what ended it: a signal is the cause where it came first, and else a consequence."""
+        words, severity, (cause, fix) = "it never arrived", None, NEVER_ARRIVED
+        if row is not None and row["signal"]:
+            gave_up = given_up_at(self.ranks)
+            if killed_after(row, gave_up):
+                words += f", and was ended by signal {row['signal']} when the others had given up, in consequence of the hang"
+            else:
+                own, printed = shows_a_fault(row["signal"]), printed_error(row)
+                words += f" (killed by signal {row['signal']}{_before(row, gave_up)})" + (f": {cut(printed)}" if own and printed else "")
+                cause, fix = explained(printed) if own and printed else KILLED if own else ASKED_TO_END
+                severity = None if own else "unknown"
+        else:
+            words += self._signs_of_life(rank) + (" (ended with the run)" if row is not None and row["outcome"] == "ended" else "")
+        return Finding(self.place(rank), f"to arrive at {self._waited_in}", f"{words}{self._ras}", severity, host, cause=cause, fix=fix, judged=True)
+
+    def _all_there(self) -> Finding:
+        reported = "; ".join(sorted({row["words"] for row in self.hangs if row["words"]}))
+        why = reported or "every rank arrived and none finished: they call different collectives, or a path between them is down or far too slow"
+        where = Place(f"all ranks {self._of_run}".rstrip())
+        return Finding(where, f"to finish {self._waited_in}", f"{why}{self._ras}", "unknown" if reported else None, judged=True)
+
+    def _signs_of_life(self, rank: int) -> str:
+        """Whether its process answered when the others asked for it; nothing where that is not known."""
+        asked = [row["silent"] for row in self.hangs if row["silent"] is not None]
+        if not asked:
+            return ""
+        return ", and gave no sign of life" if all(rank in silent for silent in asked) else ", though its process gave signs of life"
+
+    @property
+    def _waited_in(self) -> str:
+        first = min(self.hangs, key=lambda row: (row["number"], row["rank"]))
+        return f"{first['place']}, after {first['waited_seconds']:.0f} s"
+
+    @property
+    def _ras(self) -> str:
+        return next((f"; NCCL's RAS reports {row['ras']}" for row in self.hangs if row["ras"]), "")
+
+
+def _before(row: Row, gave_up: float | None) -> str:
+    ended = row.get("ended_at")
+    return "" if ended is None or gave_up is None else f" {gave_up - ended:.0f} s before the others gave up"
+
+
+def findings_of_run(
+    ends: RunEnds, own: t.Sequence[Row], host: str, times: t.Mapping[str, float], extent: t.Callable[[str, str | None], Extent], one_host_fails: bool = True
+) -> t.Iterator[Finding]:  # fmt: skip
+    """What a host is told of a run in which a rank of it ended ill: each rank that others waited for, and those of its own that were killed or failed.
+
+    own: the host's rows of the run; times: when the first error of each host of the run came; extent: which hosts have an error, by one that has it;
+    one_host_fails: whether an error that no table knows is a fault of the one host that has it.
+    """
+    mine = {row["rank"] for row in own}
+
+    def of_error(row: Row, of_host: str) -> Finding:
+        """What fails within a rank's own host is that host's fault; of a connection the other end or the path may be at fault."""
+        having = extent(of_host, row["error"])
+        severity = "fail" if is_own(row["error"]) or (one_host_fails and having.one_host) else "unknown"
+        cause, fix = explained(row["error"], having)
+        order = order_of_error(of_host, times) if row["error"] else Order()
+        where, words = ends.place(row["rank"]), cut(str(row["error"])) + order.words
+        return Finding(where, "a normal exit", words, severity, cause=cause, fix=fix, judged=True, later=order.later)
+
+    yield from ends.hung(mine, bool(ends.waiting & mine), of_error)
+    yield from (ends.killed(row) for row in own if row["outcome"] == "killed" and row["rank"] not in ends.missing)
+    yield from (of_error(row, host) for row in own if row["outcome"] == "error" and not (ends.began and follows(row["error"])))
+
+
+def extent_of_error(host: str, error: str | None, jobs: Peers, ranks: Peers) -> Extent:
+    """Which hosts have an error that no table knows; jobs, ranks: the rows of load_jobs and of a run's ranks by host."""
+    if error is None or known_error(error):
+        return NOT_SHOWN
+    same = alike(error)
+    having = {name for name, rows in ranks.items() if any(row["error"] and alike(row["error"]) == same for row in rows)}
+    several = {(name, job["item"]): host in job["hosts"] for name, rows in jobs.items() for job in rows if len(job["hosts"] or ()) > 1}
+    # Whether runs over several hosts ended well with this host in them, and without it.
+    well = {several[name, row["item"]] for name, rows in ranks.items() for row in rows if row["outcome"] == "done" and (name, row["item"]) in several}
+    return extent_of(host, having, ranks, well == {False})
+
+
+def ended_first(rank: Row) -> bool:
+    """Whether a rank was killed, or ended with an error that does not only follow from another one."""
+    return rank["outcome"] == "killed" or (rank["outcome"] == "error" and not follows(rank["error"]))

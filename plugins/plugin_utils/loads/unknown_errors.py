@@ -1,0 +1,162 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is to be done about an error that no table knows: by the system's error in it, by who quotes it, and by which hosts have it."""
+
+from __future__ import annotations
+
+import functools
+import re
+import typing as t
+
+from ..text.control_characters import printable
+from ..text.sorting import NUMBERS
+
+LONGEST = 400
+# A program that quotes what another one printed indents it behind its own name: the innermost speaker saw the error itself.
+QUOTED = re.compile(r"^(?:[\w.\[\]-]+: ?)+(?: {2,}|\t)(?P<inner>\S.*)$")
+# The level with which a program marks a line that is no error.
+NO_ERROR = re.compile(r"^\[?(?:INFO|DEBUG|NOTICE|TRACE)\b", re.IGNORECASE)
+
+# Of PCI, of a network card or of IPv6, or a number as hexadecimal: some of these are letters alone.
+ADDRESS = re.compile(r"\b(?:0x[0-9a-f]+|[0-9a-f]{1,8}(?::+[0-9a-f]{1,4})+(?:\.[0-9a-f])?)\b", re.IGNORECASE)
+
+
+class ErrorNumber(t.NamedTuple):
+    """An error number of the system (errno(3)): the C library's text of it, what it means and what to look at."""
+
+    text: str
+    cause: str
+    fix: str
+
+
+class Extent(t.NamedTuple):
+    """Which hosts have an error: in words for the cause, whether one host alone has it while runs without it end well, and whether all have it."""
+
+    words: str = ""
+    one_host: bool = False
+    all_hosts: bool = False
+
+
+class ExtentWords(t.NamedTuple):
+    """What the extent of an error is in words: of one host alone, of some of all, of all."""
+
+    alone: str
+    some: str
+    all_of_them: str
+
+
+# Nothing shows which hosts have it.
+NOT_SHOWN = Extent()
+_PATH = "The host does not reach the address that the line names, or is refused there: {0}."
+_PATH_FIX = "From this host connect to that address and port by hand; compare routes, firewalls and the service there with those of a pair that works."
+_FILE_FIX = "On the host that printed it look at what the line names as the jobs' user (ls -ld, findmnt -T), and compare it with a host without the error."
+_CALL_FIX = "Compare kernel, driver, firmware and libraries of the host that printed it with those of a host without the error, and read its kernel's log."
+# The texts are glibc's, which tools print word for word: a field of the line.
+SYSTEM_ERRORS: tuple[ErrorNumber, ...] = (
+    ErrorNumber("Permission denied", "The system refuses the jobs' user what the line names (EACCES): owner, mode, mount options or a policy.", _FILE_FIX),
+    ErrorNumber("Operation not permitted", "The process lacks a privilege for what the line names (EPERM): user, capability or container.", _FILE_FIX),
+    ErrorNumber("No such file or directory", "What the line names is missing where the process ran (ENOENT): its image, mount or path.", _FILE_FIX),
+    ErrorNumber("No such device or address", "What the line names has nothing behind it (ENXIO): its device or service does not run.", _FILE_FIX),
+    ErrorNumber("No such device", "The device that the line names is not there for the process (ENODEV).", _FILE_FIX),
+    ErrorNumber("Read-only file system", "What the line names is mounted read-only (EROFS): by intention, or after errors of the disk.", _FILE_FIX),
+    ErrorNumber("Input/output error", "The device or file system that the line names failed to read or write (EIO).", _CALL_FIX),
+    ErrorNumber("Stale file handle", "The server no longer knows what the line names (ESTALE): the export or file system was made again.", _FILE_FIX),
+    ErrorNumber("Operation not supported", "Kernel or driver of the host do not have the call that the line names (EOPNOTSUPP).", _CALL_FIX),
+    ErrorNumber("Bad address", "Kernel or driver of the host do not accept the memory that the call in the line was given (EFAULT).", _CALL_FIX),
+    ErrorNumber(
+        "Function not implemented", "The kernel of the host, or what filters its calls, does not have the call that the line names (ENOSYS).", _CALL_FIX
+    ),
+    ErrorNumber(
+        "Bad file descriptor", "The process used a file or connection that it had closed already (EBADF): an error of the program or a library.", _CALL_FIX
+    ),
+    ErrorNumber("Cannot allocate memory", "The host gave the call in the line no memory (ENOMEM): a limit, or too little is left.", _CALL_FIX),
+    ErrorNumber("No route to host", _PATH.format("no route, no answer to ARP, or a firewall that rejects (EHOSTUNREACH)"), _PATH_FIX),
+    ErrorNumber("Network is unreachable", _PATH.format("it has no route to that network (ENETUNREACH)"), _PATH_FIX),
+    ErrorNumber("Connection refused", _PATH.format("nothing listens on that port, or a firewall rejects it (ECONNREFUSED)"), _PATH_FIX),
+    ErrorNumber("Software caused connection abort", _PATH.format("its own system ended the connection (ECONNABORTED)"), _PATH_FIX),
+    ErrorNumber("Connection timed out", _PATH.format("nothing came back in time (ETIMEDOUT)"), _PATH_FIX),
+)
+UNNAMED = "The program ended with the line that is printed, which no table of this collection knows."
+UNNAMED_FIX = "Look in its documentation and in the log of its host at that time."
+OF_RUNS = ExtentWords(
+    "{host} alone has this error, and runs without it end well: its own image, driver, device or settings differ. ",
+    "{number} of {all} hosts have this error and the others do not: look for what these have in common. ",
+    "All hosts alike have this error, so it is what they share (the image, the launcher, or a service or storage that all of them use), and no single host. ",
+)
+ALL = Extent(OF_RUNS.all_of_them, all_hosts=True)
+# Of a command that every node of a platform is asked.
+OF_COMMANDS = ExtentWords(
+    "{host} alone has this error, and of the {all} nodes that are asked alike others answer: its own image, driver, device, privileges or settings differ. ",
+    "{number} of {all} nodes that are asked alike have this error and the others do not: look for what these have in common. ",
+    "All {all} nodes that are asked alike have this error, so it is what they share (the login's privileges, the image, the tool's or driver's version), and "
+    "no single node. ",
+)
+# Of tests of pairs of hosts.
+OF_TESTS = ExtentWords(
+    "{host} alone prints this error, and tests between other hosts end well: its own driver, device, limits or settings differ. ",
+    "{number} of {all} hosts print this error and the others do not: look for what these have in common. ",
+    "All {all} hosts alike print this error, so it is what they share (the image, perftest's build, the driver's version), and no single host. ",
+)
+
+
+def decisive_line(*texts: str) -> str:
+    """The line of a program's output that says most: the first that it quotes of another program, else its first; nothing of no lines.
+
+    Lines that are marked as no error are passed over.
+    """
+    lines = [line.rstrip() for text in texts for line in text.splitlines() if line.strip() and not NO_ERROR.match(line.strip())]
+    inner = [line for line in lines if (found := QUOTED.match(line)) and not NO_ERROR.match(found["inner"])]
+    return cut((inner or lines or [""])[0])
+
+
+def is_quoted(line: str) -> bool:
+    """Whether a line is what a program quotes of another one."""
+    return QUOTED.match(line) is not None
+
+
+def cut(text: str) -> str:
+    """An error on one line, as long as a finding may show it."""
+    line = " ".join(printable(text).split())
+    return line if len(line) <= LONGEST else f"{line[:LONGEST]}..."
+
+
+def explain_unknown(text: str, known: str = "") -> tuple[str, str]:
+    """Cause and fix of an error that no table knows; the fix begins with its line.
+
+    known: what is known of it besides, to begin the cause with: which hosts have it, or who refused.
+    """
+    system = _system_error(text)
+    cause, fix = (system.cause, system.fix) if system else (UNNAMED, UNNAMED_FIX)
+    return f"{known}{cause}", f"Begin with this line: {cut(text)}. {fix}"
+
+
+def names_system_error(text: str) -> bool:
+    """Whether an error has one of the system in it."""
+    return _system_error(text) is not None
+
+
+def extent_of(host: str, having: t.Collection[str], taking_part: t.Collection[str], only_without: bool, words: ExtentWords = OF_RUNS) -> Extent:
+    """Which hosts have an error: one alone while others end well, some, or all of several; nothing where that shows nothing.
+
+    having: the hosts with this error; taking_part: those that could have it; only_without: whether runs end well without this host and none with it, which
+    shows that the fault is not a partner's that the error is about.
+    """
+    if len(taking_part) < 2 or host not in having:
+        return NOT_SHOWN
+    if len(having) == len(taking_part):
+        return Extent(words.all_of_them.format(all=len(taking_part)), all_hosts=True)
+    if len(having) == 1:
+        return Extent(words.alone.format(host=host, all=len(taking_part)), one_host=True) if only_without else NOT_SHOWN
+    return Extent(words.some.format(number=len(having), all=len(taking_part)))
+
+
+# Every failed rank is compared with those of all hosts, whose texts are few.
+@functools.lru_cache(maxsize=4096)
+def alike(text: str) -> str:
+    """What errors of several hosts have in common: their text without numbers and addresses."""
+    return NUMBERS.sub("#", ADDRESS.sub("#", cut(text)))
+
+
+def _system_error(text: str) -> ErrorNumber | None:
+    return next((one for one in SYSTEM_ERRORS if one.text in text), None)

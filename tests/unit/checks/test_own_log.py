@@ -1,0 +1,148 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which rank of a site's own training the others waited for, by the log of PyTorch's watchdog."""
+
+from __future__ import annotations
+
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotApplicable
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.training.own_log import own_steps_steady, own_training_ends
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import parse
+
+HEAD = "[rank{0}]:[E1126 02:10:00.123456789 ProcessGroupNCCL.cpp:1785] [PG ID 0 PG GUID {1} Rank 0] "
+AT = "Exception (either an error or timeout) detected by watchdog at work: {2}, last enqueued NCCL work: {3}, last completed NCCL work: 63."
+TOLD = "Received a dump signal due to a collective timeout from rank 0 and we will try our best to dump the debug info. Last enqueued NCCL work: {2}."
+CAUGHT = "Watchdog caught collective operation timeout: WorkNCCL(SeqNum={2}, OpType=ALLREDUCE, Timeout(ms)=600000) ran for 600010 milliseconds."
+ALL = "0(default_pg)"
+# PyTorch 2.11 on two GPUs; rank 1 did not call the second all-reduce.
+RECORDED = Path(__file__).parents[2] / "recordings/linux/collective_timeouts/absent_rank.txt"
+JOB = {"kind": "training", "status": "fail", "words": "exited with status 1"}
+Lines = list[str]
+
+
+def waits(rank: int, group: str = ALL, work: int = 64, enqueued: int = 70) -> Lines:
+    return [(HEAD + CAUGHT).format(rank, group, work), (HEAD + AT).format(rank, group, work, enqueued)]
+
+
+def told(rank: int, enqueued: int, group: str = ALL) -> Lines:
+    return [(HEAD + TOLD).format(rank, group, enqueued)]
+
+
+def judged(logs: dict[str, Lines], gpus: int = 2) -> dict[tuple[str, str], tuple[str | None, bool]]:
+    """Severity and whether it is later, by host and place."""
+    rows: dict[str, list[dict[str, t.Any]]] = {host: parse("collective_timeouts", "linux", "\n".join(["step 1", *lines])) for host, lines in logs.items()}
+    jobs = {host: [dict(JOB)] for host in rows}
+    found = {host: list(own_training_ends(jobs[host], rows[host], host, gpus, rows, jobs)) for host in rows}
+    return {(one.host or host, str(one.where)): (one.severity, one.later) for host, ones in found.items() for one in ones}
+
+
+def test_the_rank_that_had_not_enqueued_the_collective_is_named_with_its_host_and_gpu() -> None:
+    found = judged({"gpu01": [*waits(0), *waits(1, enqueued=68)], "gpu02": [*waits(2), *told(3, 63)], "gpu03": [*waits(4), *waits(5)]})
+    failed = {key for key, (severity, _later) in found.items() if severity != "unknown"}
+    # How the training of that host ended follows from it, and hosts that only waited have no finding of their own.
+    assert failed == {("gpu02", "rank 3 (GPU 1)")} and {host for host, _place in found} == {"gpu02"}
+
+
+def test_the_absent_rank_of_a_recorded_hang_is_named() -> None:
+    lines = RECORDED.read_text(encoding="utf-8").splitlines()
+    found = judged({host: [line for line in lines if line.startswith(f"[rank{rank}]")] for rank, host in enumerate(("gpu01", "gpu02"))}, gpus=1)
+    assert found == {("gpu02", "rank 1 (GPU 0)"): (None, False)}
+
+
+def test_ranks_that_had_enqueued_it_are_not_named_however_far_the_others_were() -> None:
+    found = judged({"gpu01": [*waits(0, enqueued=90), *waits(1)], "gpu02": [*waits(2), *told(3, 64)]})
+    assert ("gpu02", "rank 3 (GPU 1)") not in found and {("gpu01", "rank 0"), ("gpu02", "rank 2")} <= found.keys()
+
+
+def test_a_rank_that_waited_in_another_group_is_not_the_one_to_blame() -> None:
+    logs = {"gpu01": [*waits(0), *waits(1)], "gpu02": [*told(2, 63), *waits(2, "7(pipeline)", 12, 12), *told(3, 63), *told(3, 11, "7(pipeline)")]}
+    found = judged(logs)
+    assert ("gpu02", "rank 3 (GPU 1)") in found and not any("rank 2" in place for _host, place in found)
+
+
+@pytest.mark.parametrize("logs", [{"gpu01": [*waits(0), *waits(1), *waits(2), *told(3, 63)], "gpu02": []}])
+def test_a_log_of_several_hosts_accuses_none_of_them(logs: dict[str, Lines]) -> None:
+    found = judged(logs)
+    assert found["gpu01", "rank 3"] == ("unknown", False) and not any(host == "gpu02" and place != "the training" for host, place in found)
+
+
+def silent(logs: dict[str, Lines], gpus: int = 2) -> dict[tuple[str, str], tuple[str | None, str]]:
+    """Severity and words by host and place."""
+    rows: dict[str, list[dict[str, t.Any]]] = {host: parse("collective_timeouts", "linux", "\n".join(["step 1", *lines])) for host, lines in logs.items()}
+    jobs = {host: [{**JOB, "hosts": list(logs)}] for host in rows}
+    found = [(host, one) for host in rows for one in own_training_ends(jobs[host], rows[host], host, gpus, rows, jobs)]
+    told = {(one.host or host, str(one.where)): (one.severity, one.actual) for host, one in found}
+    # Every host of the run says the same of a rank, so that it is one finding.
+    of_ranks = [(one.host, str(one.where), one.actual, one.expected) for _host, one in found if one.host]
+    assert len(set(of_ranks)) == len({one[:2] for one in of_ranks})
+    return told
+
+
+SINCE = "its watchdog logged nothing, while other ranks waited in this collective since 11-26 01:59:59; then its training ended: exited with status 1"
+
+
+def test_a_rank_that_logs_nothing_is_named_and_no_host_is_accused() -> None:
+    found = silent({"gpu01": [*waits(0), *waits(1)], "gpu02": [*waits(5), *waits(4)], "gpu03": waits(2)})
+    assert found == {("gpu03", "rank 3 (GPU 1)"): ("unknown", SINCE)}
+
+
+def test_the_ranks_of_the_one_host_without_a_log_are_told_by_the_numbers_that_are_left() -> None:
+    found = silent({"gpu01": [*waits(4), *waits(5)], "gpu02": [], "gpu03": [*waits(0), *waits(1)]})
+    assert {key for key in found if key[0] == "gpu02"} == {("gpu02", "rank 2 (GPU 0)"), ("gpu02", "rank 3 (GPU 1)")}
+
+
+@pytest.mark.parametrize(
+    "logs",
+    [
+        {"gpu01": waits(0), "gpu02": [], "gpu03": []},
+        {"gpu01": [*waits(0, "5(tensor)"), *waits(1, "5(tensor)")], "gpu02": [*waits(2, "6(tensor)")]},
+        {"gpu01": [*waits(0), *waits(1)], "gpu02": [*waits(2), *waits(3)]},
+    ],
+)
+def test_where_logs_are_not_of_each_rank_or_of_a_part_of_them_none_is_named_as_silent(logs: dict[str, Lines]) -> None:
+    assert not any("logged nothing" in words for _severity, words in silent(logs).values())
+
+
+def test_a_silent_rank_of_a_log_of_several_hosts_is_of_no_host() -> None:
+    found = silent({"gpu01": [*waits(0), *waits(1), *waits(2)], "gpu02": []})
+    assert found["gpu01", "rank 3"][0] == "unknown" and not any(host == "gpu02" and "rank" in place for host, place in found)
+
+
+BARRIER = "RuntimeError: [Rank 0]: Ranks 2, 3 failed to pass monitoredBarrier in 2000000 ms"
+REACHED = "RuntimeError: Rank {} successfully reached monitoredBarrier, but received errors while waiting for send/recv from rank 0. Please check rank 0 logs."
+
+
+def test_the_ranks_that_a_monitored_barrier_waited_for_are_named_on_their_host() -> None:
+    found = silent({"gpu01": [REACHED.format(4), REACHED.format(5)], "gpu02": ["Terminated"], "gpu03": [REACHED.format(1), BARRIER]})
+    assert {key: severity for key, (severity, _words) in found.items()} == dict.fromkeys([("gpu02", "rank 2 (GPU 0)"), ("gpu02", "rank 3 (GPU 1)")], "unknown")
+    assert all("monitoredBarrier" in words for _severity, words in found.values())
+
+
+def test_a_rank_in_an_earlier_collective_than_most_is_named_where_no_group_is_logged() -> None:
+    old = "[E ProcessGroupNCCL.cpp:458] [Rank {0}] " + CAUGHT
+    logs = {"gpu01": [old.format(0, "", 96), old.format(1, "", 96)], "gpu02": [old.format(2, "", 96), old.format(3, "", 64)]}
+    assert silent(logs) == {
+        ("gpu02", "rank 3 (GPU 1)"): ("unknown", "it waited in collective 64; then its training ended: exited with status 1"),
+    }
+    even = {"gpu01": [old.format(0, "", 96), old.format(1, "", 64)]}
+    assert not any("it waited in" in words for _severity, words in silent(even).values())
+
+
+def test_the_steps_of_a_training_that_did_not_end_are_not_asked_for() -> None:
+    step = {"iteration": 1, "step_ms": 1.0}
+    with pytest.raises(NotApplicable, match="own_training_ends"):
+        list(own_steps_steady({"a": [step]}, 0, 5.0, 5.0, {"a": [dict(JOB)]}))
+    with pytest.raises(CannotTell):
+        list(own_steps_steady({"a": [step]}, 0, 5.0, 5.0, {"a": [{**JOB, "status": "ok"}]}))
+
+
+def test_an_error_of_a_host_that_only_waited_is_not_lost() -> None:
+    rows = {host: parse("collective_timeouts", "linux", "\n".join(lines)) for host, lines in {"a": waits(0), "b": told(1, 63)}.items()}
+    jobs = {"a": [{**JOB, "words": "CUDA error: uncorrectable ECC error encountered"}], "b": [dict(JOB)]}
+    found = list(own_training_ends(jobs["a"], rows["a"], "a", 1, rows, jobs))
+    assert [(one.host, str(one.where)) for one in found] == [("b", "rank 1 (GPU 0)"), (None, "the training")]
+    assert "GPU or its NVLink failed" in (found[1].cause or "")
