@@ -12,9 +12,10 @@ from pathlib import Path
 from ..checks import LAYERS
 from ..evaluate.gates import DECIDED, STATES
 from ..evaluate.verdicts import ORDER
+from ..pod.tiers import TIERS
 from ..text.schema import Cells, Each, Maybe, MayLack, OneOf, shape_error
 from .errors import RunError
-from .inventory_check import NAME
+from .planned_pod import NAME
 
 Document = dict[str, t.Any]
 LAYER = OneOf(tuple(LAYERS))
@@ -24,6 +25,7 @@ PLACE = {
     **dict.fromkeys(("device", "port", "of", "pci"), MayLack(str)),
     **dict.fromkeys(("gpu", "rank"), MayLack(int)),
     "peers": MayLack(LIST_OF_TEXT),
+    "missing": MayLack(LIST_OF_TEXT),
     "whole": MayLack(bool),
 }
 FINDING = {
@@ -81,7 +83,7 @@ STATE = {
 }
 PLAN = {
     "common": dict,
-    "nodes": Each(Cells((OneOf(("host", "leaf", "spine")), str, Maybe(str), Maybe(int), dict)), dict, NAME.pattern),
+    "nodes": Each(Cells((OneOf(TIERS), str, Maybe(str), Maybe(int), dict)), dict, NAME.pattern),
     "groups": Each(LIST_OF_TEXT, dict),
     "cables": Each(Cells((str, str, Maybe(str), str, str, Maybe(str), str, Maybe(float), int, Maybe(float), Maybe(str), Maybe(str)))),
 }

@@ -15,7 +15,7 @@ from ..pod.cabling import decode, located
 from ..pod.expectations import typed
 from ..pod.plan import Plan
 from .errors import Refused
-from .inventory_check import ROLES, Inventory, nodes_of, planned_pod
+from .planned_pod import ROLES, Inventory, nodes_of, planned_pod
 
 ALSO = ("bgp_asn", "ansible_network_os")
 

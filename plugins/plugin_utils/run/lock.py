@@ -123,6 +123,15 @@ def take_lock(run: Path, pid: int, who: str) -> None:
         _take_lock(run, pid, who)
 
 
+def refuse_locked(pod_dir: Path, pid: int) -> None:
+    """Make sure that no run of a pod is in progress, other than one of the process ``pid``.
+
+    Raises RunError where one is.
+    """
+    with _mutex(pod_dir) as mutex:
+        _refuse_locked(pod_dir / LOCK, pid, mutex)
+
+
 def _start_keeper(path: Path, lock: int, owner: dict[str, t.Any]) -> None:
     """Start the process that keeps the lock; it is in a session of its own, so that an interrupt of the run does not end it first."""
     argv = [sys.executable, "-ISE", str(Path(lock_keeper.__file__)), str(path), str(lock), str(owner["pid"]), str(owner["started"])]

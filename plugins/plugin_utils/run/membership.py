@@ -12,7 +12,7 @@ from ..checks.registry import REGISTRY
 from ..evaluate.gates import CLOSED, DECIDED, PASSABLE, Gate
 from ..pod.plan import Plan
 from ..readings import catalogue
-from .inventory_check import layers_to_run
+from .planned_pod import layers_to_run
 from .resume import resumable_run, take_open_gates
 from .state import State
 
@@ -22,10 +22,10 @@ POD_ONLY_HELPERS = {"congestion": 8, "rdma": 8, "collectives": 2, "training": 2}
 
 
 def enter_first_layer(plan: Plan, state: State, values: t.Mapping[str, t.Any], earlier: State | None, earlier_plan: Plan | None = None) -> None:
-    """Set who climbs to the first layer, above what an earlier run proved where ``pod_from_layer`` says so.
+    """Set which nodes take part in the first layer, above what an earlier run proved where ``pod_from_layer`` says so.
 
     earlier, earlier_plan: the latest run and its plan, where there is one.
-    Raises Refused where no gate group can climb.
+    Raises Refused where no gate group can take part.
     """
     layers = layers_to_run(values)
     if state.focus is not None and state.focus.layers:
@@ -90,7 +90,7 @@ def no_load_reason(values: t.Mapping[str, t.Any], check_mode: bool) -> str:
 
 
 def groups_at_layer(plan: Plan, state: State, layer: str) -> list[str]:
-    """The gate groups that have climbed to a layer."""
+    """The gate groups that have reached a layer."""
     members = set(state.members.get(layer, ()))
     return [
         group for group, hosts in plan.groups.items() if state.scope[group] != "out" and (members & set(hosts) or _switch_of_group(plan, state, group, members))
@@ -103,7 +103,7 @@ def _switch_of_group(plan: Plan, state: State, group: str, members: set[str]) ->
 
 
 def record_gates(plan: Plan, state: State, layer: str, gates: t.Mapping[str, Gate], time: str) -> None:
-    """Record a layer's gates, and who climbs past them."""
+    """Record a layer's gates, and which nodes continue past them."""
     state.gates[layer] = {
         group: {
             "state": gate.state, "reasons": gate.reasons, "unproved": gate.unproved, "too_few": [list(one) for one in gate.too_few], "time": time,

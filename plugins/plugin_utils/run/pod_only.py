@@ -11,6 +11,7 @@ from ..checks import LAYERS
 from ..checks.registry import REGISTRY
 from ..pod.names import parse_place
 from ..pod.plan import Plan
+from ..pod.rail_ports import members_of
 from .errors import Refused
 
 
@@ -58,8 +59,9 @@ def _rail(plan: Plan, device: str) -> Selection | None:
     for node in plan.nodes.values():
         for rail in node.values["pod_rails"] if node.role == "host" else ():
             if device in (rail["device"], rail.get("netdev")):
-                nodes += [node.name, rail["leaf"]]
-                own = [name for name in (rail["device"], rail.get("netdev")) if name]
+                own = [name for name in (rail["device"], rail.get("netdev"), *members_of(rail)) if name]
+                ends = [far for cable in plan.at[node.name] for near, far in [cable.seen_from(node.name)] if near.port in own]
+                nodes += [node.name, rail["leaf"], *(far.node for far in ends)]
                 places += [f"{node.name}:{name}" for name in own]
-                places += [f"{far.node}:{far.port}" for cable in plan.at[node.name] for near, far in [cable.seen_from(node.name)] if near.port in own]
+                places += [f"{far.node}:{far.port}" for far in ends]
     return Selection(nodes=list(dict.fromkeys(nodes)), places=places) if nodes else None

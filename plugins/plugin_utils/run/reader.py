@@ -13,9 +13,9 @@ from pathlib import Path
 
 from ..checks import LAYERS
 from ..collect.types import Envelope, KeptCommand, KeptEnvelope, KeptReading, Row
-from ..evaluate.axes import RowAxes
 from ..evaluate.baselines import Baseline, baseline_text, load_baseline, software_versions
 from ..evaluate.metrics import MetricValue, metric_values, metrics
+from ..evaluate.row_places import RowPlaces
 from ..evaluate.verdicts import EvaluatedLayer
 from ..pod.cabling import Cable
 from ..pod.plan import Node, Plan
@@ -56,12 +56,12 @@ class RunReader:
     def node(self, name: str) -> dict[str, t.Any]:
         """What a node's reader needs.
 
-        Raises FileNotFoundError where the node does not climb.
+        Raises FileNotFoundError where the node does not take part.
         """
         return t.cast("dict[str, t.Any]", read_json(self.run / "plan" / f"{name}.json"))
 
     def state(self) -> State:
-        """Where the climb stands."""
+        """How far the run is."""
         return load_state(read_json(self.run / "state.json"))
 
     def checked_state(self) -> State:
@@ -116,7 +116,7 @@ class RunReader:
     def numbers(self, plan: Plan, state: State) -> tuple[list[MetricValue], dict[str, dict[str, str]]]:
         """This run's numbers, and each node's software."""
         reported = RunReader(self.source(state.replay), plan).reported({metric.reading for metric in metrics().values()} | {"software"})
-        found = [number for layer in state.layers for number in metric_values(RowAxes(plan), layer, reported.get(layer, {}))]
+        found = [number for layer in state.layers for number in metric_values(RowPlaces(plan), layer, reported.get(layer, {}))]
         return found, software_versions(reported.get("preflight", {}))
 
     def source(self, replay: str) -> Path:

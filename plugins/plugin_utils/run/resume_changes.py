@@ -15,7 +15,8 @@ from ..pod.cabling import Cable, CableEnd
 from ..pod.expectations import DEFAULTS
 from ..pod.plan import Plan
 from ..text.counting import some_nodes
-from .inventory_check import REMEDIATION, STEERING
+from .common_values import STEERING
+from .planned_pod import REMEDIATION
 
 # Expectations that no check names, by the first layer whose commands or loads are made of them; a word is the beginning of names.
 BY_LAYER = {

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from ..loads.pairing import rail_rounds
 from ..pod.plan import Plan
+from ..pod.rail_ports import leaves_of
 from ..text.schema import Each
 from .errors import Refused
 
@@ -159,7 +160,7 @@ def slices_loaded(plan: Plan, sliced: Sliced, groups: t.Sequence[str]) -> tuple[
 def only_spines(plan: Plan, groups: t.Sequence[str]) -> set[str]:
     """The spines that are the one way between two leaves of some gate groups, so that no hash decides who crosses them."""
     rails = plan.rails([host for group in groups for host in plan.groups[group]])
-    leaves = list(dict.fromkeys(rail["leaf"] for rail in rails if rail["leaf"] in plan.nodes))
+    leaves = list(dict.fromkeys(leaf for rail in rails for leaf in leaves_of(rail) if leaf in plan.nodes))
     spines = {leaf: {far.node for _near, far in (cable.seen_from(leaf) for cable in plan.at[leaf]) if plan.nodes[far.node].role == "spine"} for leaf in leaves}
     common = (spines[one] & spines[other] for one, other in itertools.combinations(leaves, 2))
     return {spine for both in common if len(both) == 1 for spine in both}

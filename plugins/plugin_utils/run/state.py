@@ -16,7 +16,7 @@ from .pod_only import Selection
 
 @dataclass
 class State:
-    """Where a climb stands.
+    """How far a run is.
 
     members: nodes by layer; gates: layer to group to Gate as a dict with its time; quarantined: host to group, layer and check.
     boots: node to what identified its last boot when the first gate that stands on it was opened, with that gate's layer.

@@ -25,10 +25,11 @@ from .state import State
 
 Values = dict[str, t.Any]
 ROOT = Path(__file__).resolve().parents[3]
-# What `when` of a source and the transports need of a node's expectations.
+# What `when` and the command of a source and the transports need of a node's expectations.
 OF_READING = (
     "pod_fabric", "pod_gpu_vendor", "pod_switch_transport", "pod_depth", "pod_mode", "pod_virtualization", "pod_failover", "pod_address_family", "pod_underlay",
-    "pod_nvlink_domain", "pod_imex_domain", "pod_cumulus_phy_health",
+    "pod_nvlink_domain", "pod_imex_domain", "pod_cumulus_phy_health", "pod_job_services", "pod_container_runtime",
+    "pod_container_image", "pod_torch_python", "pod_collective_backend", "pod_nccl_tests_dir",
 )  # fmt: skip
 
 
@@ -62,7 +63,7 @@ class RunStore(RunReader):
         self.keep_items(plan, state, next(iter(state.members)))
 
     def keep_items(self, plan: Plan, state: State, layer: str) -> None:
-        """Write what each member's commands are repeated for: its rails, and the pings and probes to those that climb with it."""
+        """Write what each member's commands are repeated for: its rails, and the pings and probes to those that take part with it."""
         members = state.members[layer]
         meshes = plan.meshes(ping_partners(plan, state, members), members)
         asked = participants(plan, state, layer)
@@ -78,7 +79,7 @@ class RunStore(RunReader):
         write_private(self.run / BASELINE, text)
 
     def keep_state(self, state: State) -> None:
-        """Write where the climb stands."""
+        """Write how far the run is."""
         write_json(self.run / "state.json", state.dump())
 
     def keep_answers(
@@ -96,7 +97,10 @@ class RunStore(RunReader):
             if evidence:
                 write_private(self.run / evidence, reply.text)
             rows = kept_rows(reading(name), reply.rows) if reply.status == "ok" else []
-            readings[name] = {"status": reply.status, "words": reply.words, "rows": rows, "lost": reply.lost, "evidence": evidence, "unparsed": reply.unparsed}
+            readings[name] = {
+                "status": reply.status, "words": reply.words, "rows": rows, "lost": reply.lost, "evidence": evidence, "unparsed": reply.unparsed,
+                "error": reply.error,
+            }  # fmt: skip
         if commands:
             write_json(self.run / place / f"commands{ending}.json", commands)
         envelope: KeptEnvelope = {**stated, "node": node, "time": utc_now(), "readings": readings}

@@ -46,3 +46,7 @@ def test_a_node_that_gives_no_answer_or_has_booted_is_never_dropped() -> None:
 
 def test_a_verdict_without_findings_stays_as_it_is() -> None:
     assert limited({"gpu01"}, verdict="unknown").verdict == "unknown"
+
+
+def test_a_finding_at_no_port_is_at_no_place_of_a_node() -> None:
+    assert limited({"leaf01:None"}, Finding(Place("MTU"), "a", "b")).findings == ()

@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.queries import expectations_in
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import catalogue
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import OF_READING
 
 
-def test_what_chooses_a_source_is_kept_for_the_reader_of_a_node() -> None:
+def test_what_chooses_or_fills_a_source_is_kept_for_the_reader_of_a_node() -> None:
     """One that is not kept would have its default on every pod."""
-    chosen = {key for what in catalogue().values() for sources in what.platforms.values() for source in sources for key in source.when}
+    every = [source for what in catalogue().values() for sources in what.platforms.values() for source in sources]
+    chosen = {key for source in every for key in (*source.when, *expectations_in(source.command))}
     assert chosen <= set(OF_READING)

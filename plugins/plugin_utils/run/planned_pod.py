@@ -21,41 +21,24 @@ from ..pod.expectations import typed
 from ..pod.names import node_name, parse_place
 from ..pod.plan import SHARED, Node, Plan
 from ..pod.rail_errors import rail_errors
+from ..pod.tiers import SPINE, SUPER_SPINE
 from ..readings import KINDS
 from ..readings.cells import CONVERT
 from ..text.counting import some_nodes
 from ..text.sorting import natural_key
+from .common_values import STEERING, disagreements
 from .errors import Refused
+from .tier_errors import SUPER_SPINES, apart_from_spines, cabled_past_spines
 
 ROLES = {"gpu_hosts": "host", "leaves": "leaf", "spines": "spine"}
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-# Who steers a run does not change what it proves.
-STEERING = (
-    "pod_from_layer", "pod_to_layer", "pod_only", "pod_runs_dir", "pod_textfile_dir", "pod_baseline", "pod_baseline_file", "pod_replay_from",
-    "pod_gate_max_age_minutes", "pod_read_timeout_seconds", "pod_publish", "pod_publish_link", "pod_publish_endpoint", "pod_history", "pod_history_days",
-    "pod_docs_url",
-)  # fmt: skip
 # Who repairs a host does not change what it proves either.
 REMEDIATION = (
     "pod_scheduler", "pod_scheduler_host", "pod_scheduler_node", "pod_readmit_reasons", "pod_remediate_max", "pod_allow_nic_reset", "pod_allow_reboot",
-    "pod_remediate_to_layer",
+    "pod_remediate_to_layer", "pod_patrol_hosts", "pod_patrol_free_hosts", "pod_patrol_minutes", "pod_patrol_partition", "pod_patrol_qos",
 )  # fmt: skip
+IMAGE = re.compile(r"[a-zA-Z0-9][\w.-]*(?::\d+)?(?:/[\w.-]+)*(?::\w[\w.-]{0,127})?(?:@sha256:[\da-f]{64})?", re.ASCII)
 GUID = re.compile(r"^(?:0x)?[\da-fA-F]{16}$")
-# Values that are the run's, not a node's: all nodes must agree.
-SAME_FOR_ALL_NODES = (
-    "pod_name",
-    "pod_fabric",
-    "pod_fabric_reader",
-    "pod_topology",
-    "pod_underlay",
-    "pod_address_family",
-    "pod_gate_groups",
-    "pod_depth",
-    "pod_mode",
-    "pod_gate_policy",
-    "pod_waivers",
-    *STEERING,
-)
 
 
 @dataclass(frozen=True)
@@ -68,7 +51,12 @@ class Inventory:
 
 def nodes_of(inventory: Inventory) -> dict[str, str]:
     """The role of every node that a pod has, in the order of their names: an inventory's own order must not change what is planned."""
-    return {node: role for group, role in ROLES.items() for node in sorted(inventory.groups.get(group, ()), key=natural_key)}
+    top = set(inventory.groups.get(SUPER_SPINES, ()))
+    return {
+        node: SUPER_SPINE if role == SPINE and node in top else role
+        for group, role in ROLES.items()
+        for node in sorted(inventory.groups.get(group, ()), key=natural_key)
+    }
 
 
 def _one_role_each(inventory: Inventory) -> list[str]:
@@ -81,7 +69,7 @@ def _one_role_each(inventory: Inventory) -> list[str]:
     return [
         f"every node must be in one role group of the inventory, not in {' and '.join(groups)}: {some_nodes(nodes)}; remove it from all but one"
         for groups, nodes in found.items()
-    ]
+    ] + apart_from_spines(inventory.groups)
 
 
 def planned_pod(inventory: Inventory, cabling_text: str | None, unread: t.Sequence[str] = ("the wiring plan does not exist",)) -> tuple[Plan, list[Waiver]]:
@@ -102,22 +90,28 @@ def planned_pod(inventory: Inventory, cabling_text: str | None, unread: t.Sequen
         for problem in problems:
             messages.setdefault(problem, []).append(node)
     wrong += [f"{problem} ({some_nodes(nodes)})" for problem, nodes in messages.items()]
-    if not any(role == "host" for role in roles.values()):
+    hosts = {name for name, role in roles.items() if role == "host"}
+    if not hosts:
         raise Refused([*wrong, "the inventory group gpu_hosts has no host"])
-    wrong += [*_disagreements(values), *_unusable_names(next(iter(values.values()))["pod_name"], roles), *_ambiguous(roles)]
+    wrong += [
+        *disagreements(values, [node for node, role in roles.items() if role == "host"]),
+        *_unusable_names(next(iter(values.values()))["pod_name"], roles),
+        *_ambiguous(roles),
+    ]
     first = next(iter(values.values()))
     groups, problems = _gate_groups(inventory, first["pod_gate_groups"])
     wrong += problems
     checks = {check for layer in REGISTRY.values() for check in layer} | {"answered", BASELINE_CHECK}
     wrong += wrong_waivers(first["pod_waivers"], checks, roles, datetime.datetime.now(datetime.UTC).date())
-    cables, problems = read_cabling(cabling_text, roles) if cabling_text is not None else ([], list(unread))
+    cables, problems = read_cabling(cabling_text, roles, hosts) if cabling_text is not None else ([], list(unread))
     wrong += [f"{first['pod_cabling_file']}: {problem}" for problem in problems]
     # What lacks a cable in a plan that could not be read whole says nothing more.
     cabled = not problems
     nodes, problems = _nodes(inventory, roles, values, groups)
     wrong += problems
     plan = Plan(nodes, groups, cables if cabled else [])
-    wrong += [*_platforms(plan), *_counts(plan, first), *rail_errors(plan, cabled), *_readers(plan, first), *_underlay(plan, first)]
+    wrong += [*_platforms(plan), *_counts(plan, first), *cabled_past_spines(plan), *rail_errors(plan, cabled), *_readers(plan, first)]
+    wrong += [*_underlay(plan, first), *_containers(plan)]
     if wrong:
         raise Refused(wrong, [*roles, *inventory.groups])
     return plan, waivers(first["pod_waivers"])
@@ -151,18 +145,6 @@ def _typed_once(raw: t.Mapping[str, t.Any]) -> tuple[dict[str, t.Any], list[str]
     values, wrong = _TYPED[key]
     rails, wrong_rails = typed({"pod_rails": raw["pod_rails"]}) if "pod_rails" in raw else (values, [])
     return {**values, "pod_rails": rails.get("pod_rails", [])}, [*wrong, *wrong_rails]
-
-
-def _disagreements(values: t.Mapping[str, t.Mapping[str, t.Any]]) -> list[str]:
-    wrong = []
-    for name in SAME_FOR_ALL_NODES:
-        stated: dict[str, list[str]] = {}
-        for node, own in values.items():
-            stated.setdefault(json.dumps(own.get(name), sort_keys=True, default=str), []).append(node)
-        if len(stated) > 1:
-            values_of = " and ".join(f"{value} ({some_nodes(nodes)})" for value, nodes in stated.items())
-            wrong.append(f"argument {name!r} must be one value for the whole pod, not {values_of}")
-    return wrong
 
 
 def _gate_groups(inventory: Inventory, names: t.Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
@@ -248,7 +230,7 @@ def _readers(plan: Plan, values: t.Mapping[str, t.Any]) -> list[str]:
 
 def _underlay(plan: Plan, values: t.Mapping[str, t.Any]) -> list[str]:
     """A pod with spines and no routing protocol: what crosses them would be proved by nothing."""
-    spines = [node.name for node in plan.nodes.values() if node.role == "spine"]
+    spines = [node.name for node in plan.nodes.values() if node.role == SPINE]
     if values.get("pod_underlay") == "ospf" and values.get("pod_address_family") == "ipv6":
         return ["argument 'pod_underlay' must not be 'ospf' where pod_address_family is 'ipv6': OSPFv3 is not read"]
     if values["pod_fabric"] != "roce" or values.get("pod_underlay") != "none" or not spines:
@@ -258,10 +240,30 @@ def _underlay(plan: Plan, values: t.Mapping[str, t.Any]) -> list[str]:
     ]
 
 
+def _containers(plan: Plan) -> list[str]:
+    """What runs in containers needs a runtime and an image, and a launcher that can start containers."""
+    wrong = []
+    values = next(node.values for node in plan.nodes.values() if node.role == "host")
+    # One that is wrong by itself is not there.
+    if not {"pod_container_runtime", "pod_container_image", "pod_launcher"} <= values.keys():
+        return []
+    runtime, image = values["pod_container_runtime"], values["pod_container_image"]
+    if (runtime == "none") != (image == ""):
+        stated = f"pod_container_runtime {runtime!r} and pod_container_image {image!r}"
+        wrong.append(f"arguments 'pod_container_runtime' and 'pod_container_image' go together, not {stated}")
+    if image and not IMAGE.fullmatch(image):
+        wrong.append(f"argument 'pod_container_image' must be NAME, NAME:TAG or NAME@sha256:DIGEST, not {image!r}")
+    if runtime != "none" and values["pod_launcher"] == "kubernetes":
+        wrong.append(
+            "argument 'pod_container_runtime' must be 'none' with pod_launcher 'kubernetes': a test pod is a container, and its image is the manifest's"
+        )
+    return wrong
+
+
 def _counts(plan: Plan, values: t.Mapping[str, t.Any]) -> list[str]:
     wrong = []
-    for role, argument in (("host", "pod_hosts_count"), ("leaf", "pod_leaves_count"), ("spine", "pod_spines_count")):
-        have = sum(node.role == role for node in plan.nodes.values())
+    for role, argument in (("host", "pod_hosts_count"), ("leaf", "pod_leaves_count"), (SPINE, "pod_spines_count")):
+        have = sum(node.role in (role, SUPER_SPINE if role == SPINE else role) for node in plan.nodes.values())
         if values[argument] is not None and have != values[argument]:
             wrong.append(f"the inventory has {have} nodes of role {role}, and {argument} is {values[argument]}")
     uncabled = [name for name in plan.nodes if not plan.at[name]]

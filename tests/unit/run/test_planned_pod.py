@@ -10,7 +10,7 @@ import datetime
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import DEFAULTS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors import Refused
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory_check import Inventory, expectations_digest, layers_to_run, planned_pod
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.planned_pod import Inventory, expectations_digest, layers_to_run, planned_pod
 
 PEER = {"gpu01": "gpu02", "gpu02": "gpu01"}
 HEAD = "a_node,a_port,b_node,b_port,medium,length_m\n"
@@ -85,12 +85,20 @@ def test_a_node_of_two_roles_or_of_another_role_than_its_gate_group_is_refused(g
     [
         (changed(pod_gate_groups=[]), "argument 'pod_gate_groups' must name the inventory groups"),
         (changed(pod_gate_groups=["rack_1"]), "gate group 'rack_1' is not a group of the inventory"),
+        (grouped(rack_01=["gpu01"]), "GPU hosts in no gate group, not in exactly one: gpu02"),
+        (changed(pod_gate_groups=["rack_01", "leaves"]), "gate group 'leaves' has no GPU host"),
         (changed(pod_gate_groups=["rack_01", "gpu_hosts"]), "GPU hosts in the gate groups rack_01 and gpu_hosts, not in exactly one: gpu01, gpu02"),
         (changed(pod_hosts_count=3), "the inventory has 2 nodes of role host, and pod_hosts_count is 3"),
         (changed(pod_link_gbit_s="fast"), "argument 'pod_link_gbit_s' must be a number, not 'fast' (gpu01, gpu02)"),
         (changed(pod_platform="eos"), "argument 'pod_platform' of gpu01 must be one of linux, not 'eos'"),
         (changed(pod_rails=[]), "argument 'pod_rails' of gpu01 must name its fabric NICs"),
         (changed(pod_rails=[{"device": "mlx5_0"}]), "argument 'pod_rails' of gpu01: rail 0 lacks netdev, gpu, leaf"),
+        (changed(pod_container_image="a/b:1"), "arguments 'pod_container_runtime' and 'pod_container_image' go together"),
+        (changed(pod_container_runtime="docker"), "arguments 'pod_container_runtime' and 'pod_container_image' go together"),
+        (changed(pod_container_runtime="docker", pod_container_image="--privileged"), "must be NAME, NAME:TAG or NAME@sha256:DIGEST, not '--privileged'"),
+        (changed(pod_container_runtime="docker", pod_container_image="a b"), "must be NAME, NAME:TAG or NAME@sha256:DIGEST, not 'a b'"),
+        (changed(pod_container_runtime="docker", pod_container_image="a", pod_launcher="kubernetes"), "must be 'none' with pod_launcher 'kubernetes'"),
+        (changed(pod_container_runtime="enroot", pod_container_image="a"), "must be one of none, docker, podman, not 'enroot'"),
         (changed(pod_waivers=[{"check": "crc_clean"}]), "argument 'pod_waivers': waiver 1 lacks host"),
         (changed(pod_waivers=[{"check": "none", "host": "a", "where": "b", "reason": "c", "until": "2026-01-01"}]), "which does not exist"),
     ],
@@ -99,10 +107,23 @@ def test_what_is_not_described_whole_is_refused(given: Inventory, words: str) ->
     assert any(words in reason for reason in refused(given)), refused(given)
 
 
+@pytest.mark.parametrize("image", ["a", "a/b:1.2-py3", "nvcr.io/nvidia/pytorch:25.10-py3", "host:5000/a/b_c@sha256:" + "0a" * 32, "a:1@sha256:" + "0" * 64])
+def test_an_image_may_have_a_registry_a_tag_and_a_digest(image: str) -> None:
+    plan, _waivers = planned_pod(changed(pod_container_runtime="podman", pod_container_image=image), CABLING)
+    assert plan.nodes["gpu01"].values["pod_container_image"] == image
+
+
 def test_expectations_of_the_run_are_one_value() -> None:
     given = straight(PEER)
     reasons = refused(Inventory(given.groups, {**given.variables, "gpu02": {**given.variables["gpu02"], "pod_depth": "quick"}}))
     assert len(reasons) == 1 and "argument 'pod_depth' must be one value for the whole pod" in reasons[0]
+
+
+@pytest.mark.parametrize(("name", "value"), [("pod_idle_seconds", 7), ("pod_traffic_class", 96), ("pod_write_bw_min_percent", 70.0)])
+def test_what_a_load_takes_of_its_first_host_is_one_value_for_all_hosts(name: str, value: float) -> None:
+    given = straight(PEER)
+    (reason,) = refused(Inventory(given.groups, {**given.variables, "gpu02": {**given.variables["gpu02"], name: value}}))
+    assert reason.startswith(f"argument '{name}' must be one value for all GPU hosts, which are loaded together, not ") and f"{value} (gpu02)" in reason
 
 
 def test_the_wiring_plan_is_needed_and_whole() -> None:
