@@ -5,25 +5,27 @@
 
 from __future__ import annotations
 
-import re
 import typing as t
 from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.access import KEPT, access_of
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.access import DECIDED, KEPT, access_of
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.differences import Difference, differences_of
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.draft import Draft, draft_pod
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.inventory_files import inventory_files
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.outliers import CLASS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.planned import VARIABLES, planned_of
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.proposals import ALL
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.rails_by_port import WORD, in_words
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory_check import ROLES
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.planned_pod import ROLES
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.counting import counted
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.folded_reasons import fold_reasons
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_base import PyramidAction, RunOnce
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.console import show
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.inventory_writer import write_changed
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.node_survey import unreported_words
 
-# Times and process ids, which are others in every run.
-PASSING = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-][\d:]+)? ?|\[\d+\] ?")
+SILENT = 12
 
 
 class ActionModule(RunOnce, PyramidAction):
@@ -47,16 +49,24 @@ class ActionModule(RunOnce, PyramidAction):
         draft = draft_pod(roles, readings_of, given["fabric"], given["accept"])
         draft.blanks[:0] = silent
         differences = _differences(draft, roles, readings_of, task_vars)
-        texts = inventory_files(draft, _gate_groups(groups), given["name"], access_of(roles, _variables(roles, KEPT, task_vars)), given["accept"])
+        access = access_of(roles, _variables(roles, (*KEPT, *DECIDED), task_vars))
+        texts = inventory_files(draft, _gate_groups(groups), given["name"], access, given["accept"])
         changed = write_changed(Path(given["into"]).expanduser(), texts, self._task.check_mode)
-        show(f"\n{len(draft.cables)} cables, {len(draft.switches)} switches and {len(draft.rails)} hosts drafted into {given['into']}")
+        done = "found; nothing is written" if self._task.check_mode else f"drafted into {given['into']}"
+        show(f"\n{len(draft.cables)} cables, {len(draft.switches)} switches and {len(draft.rails)} hosts {done}")
         for outlier in draft.outliers:
-            show(f"out of the plan: {outlier.place}: {outlier.words}")
+            show(f"{'odd, and not proposed' if outlier.what == CLASS else 'out of the plan'}: {outlier.place}: {outlier.words}")
         for one in draft.proposals if ALL not in given["accept"] else ():
-            if one.name not in given["accept"]:
+            if one.name not in (*given["accept"], *access.decided):
                 show(f"proposed, not adopted: {one.name}: {one.value} ({one.read})")
+        for words in draft.untold:
+            show(f"not proposed: {words}")
         if draft.unreported and not {ALL, WORD} & set(given["accept"]):
             show(f"proposed, not adopted: {in_words(draft.unreported)}")
+        for words in fold_reasons(silent, roles)[:SILENT]:
+            show(f"not reported: {words}")
+        if draft.blanks and not self._task.check_mode:
+            show(f"{counted(len(draft.blanks), 'blank')} in the draft; the reasons are at the end of {Path(given['into']) / 'group_vars/all/pod.yml'}")
         return {
             "changed": bool(changed),
             "diff": changed,
@@ -70,16 +80,17 @@ class ActionModule(RunOnce, PyramidAction):
 
 def _surveyed(roles: dict[str, str], task_vars: dict[str, t.Any]) -> tuple[dict[str, dict[str, t.Any]], list[str]]:
     """What each node reported, and the words of what was not."""
-    readings_of, silent = {}, []
+    readings_of: dict[str, dict[str, t.Any]] = {}
+    missing_of: dict[str, dict[str, str]] = {}
     for node in roles:
         survey = task_vars["hostvars"][node].get("pyramid_survey")
         if not isinstance(survey, dict) or "reported" not in survey:
             words = " ".join(str((survey or {}).get("msg", "never asked")).split())[:200]
-            silent.append(f"{node}: did not answer: {words}")
+            missing_of[node] = {"": f"did not answer: {words}"}
             continue
         readings_of[node] = survey["reported"]
-        silent += [f"{node}: {PASSING.sub('', words)}" for _reading, words in sorted(survey["unreported"].items())]
-    return readings_of, silent
+        missing_of[node] = survey["unreported"]
+    return readings_of, unreported_words(missing_of)
 
 
 def _variables(roles: dict[str, str], names: t.Iterable[str], task_vars: dict[str, t.Any]) -> dict[str, dict[str, t.Any]]:

@@ -47,7 +47,8 @@ options:
       - >-
         V(rails_by_port) names and numbers rails by their ports, where no host reports an RDMA device or no host reports a GPU: a pod that is validated up to
         routing has none. V(all) includes it.
-      - Also the places (C(gpu03:enp24s0np0)) of rails that break the pattern of the other hosts and are meant so. V(all) accepts none of them.
+      - Also the places (C(gpu03:enp24s0np0), C(leaf03)) of rails that break the pattern of the other hosts, and of nodes whose PFC, DSCP map or ECN is
+        another one than that of most of their role, where they are meant so. V(all) accepts none of them.
     type: list
     elements: str
     default: []
@@ -73,7 +74,7 @@ blanks:
   type: list
   elements: str
 proposals:
-  description: What all nodes agree on and may share as a fault (link speed, MTU, number of GPUs, oversubscription), by expectation.
+  description: What all nodes agree on and may share as a fault (link speed, MTU, number of GPUs, the class of RoCE), by expectation.
   returned: success
   type: dict
 differences:

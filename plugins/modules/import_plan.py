@@ -67,7 +67,8 @@ options:
     default: ""
   groups:
     description: >-
-      By group (C(gpu_hosts), C(leaves), C(spines)), the patterns of a node's role, or where the source has no roles of its name, instead of the usual ones
+      By group (C(gpu_hosts), C(leaves), C(spines), C(super_spines)), the patterns of a node's role,
+      or where the source has no roles of its name, instead of the usual ones
       such as C(*leaf*).
     type: dict
     default: {}

@@ -12,13 +12,20 @@ from dataclasses import dataclass, field
 
 from ..collect.fabric_names import MANAGED, guid_of, is_aggregation
 from ..collect.fabric_rows import GENERATIONS
-from ..pod.addressing import routed_addresses
 from ..pod.names import mac_of, node_name, port_name
+from ..pod.tiers import TIERS
 from ..text.control_characters import printable
+from ..text.ranges import ranges
+from ..text.sorting import natural_key
+from .channels import channels_of
+from .gpus import gpu_proposals, models_of, vendor_of
 from .media import Medium, media_of
+from .members import members_apart
 from .outliers import Outlier, left_out, outliers_of
 from .proposals import ALL, Proposal, proposals_of
+from .rails import rails_of
 from .rails_by_port import WORD, fill, unreported
+from .roce_class import roce_class
 from .session_addresses import session_addresses
 
 # Nodes and ports; none begins with what a spreadsheet takes for a formula.
@@ -27,8 +34,6 @@ Row = dict[str, t.Any]
 Rows = list[Row]
 ReadingsByNode = t.Mapping[str, t.Mapping[str, Rows]]
 End = tuple[str, str]
-# From next to each other to across the sockets, as nvidia-smi and rocm-smi write it.
-NEAR = ("PIX", "PXB", "PHB", "NODE", "SYS")
 RATES = dict(GENERATIONS.values())
 
 
@@ -37,7 +42,8 @@ class Draft:
     """A pod as it was found: cables as two ends, rails by host, switches with role, AS and GUID, and what stayed blank.
 
     sessions: by cable, the addresses that its BGP session is between; heard: by end, the ends that are heard on it, also those that no cable was made of;
-    unreported: what of rails no host reported.
+    unreported: what of rails no host reported; channels: by cable, the port-channels or bonds of its two ends; vendor: of the GPUs, where it is one;
+    models: how many GPUs of each name there are; untold: expectations of the class of RoCE that no reading decides, and why.
     """
 
     fabric: str
@@ -53,13 +59,17 @@ class Draft:
     blanks: list[str] = field(default_factory=list)
     heard: dict[End, set[End]] = field(default_factory=dict)
     unreported: list[str] = field(default_factory=list)
+    channels: dict[tuple[End, End], tuple[str, str]] = field(default_factory=dict)
+    vendor: str | None = None
+    models: dict[str, int] = field(default_factory=dict)
+    untold: list[str] = field(default_factory=list)
 
 
 def draft_pod(roles: t.Mapping[str, str], readings: ReadingsByNode, fabric: str, accepted: t.Collection[str] = ()) -> Draft:
     """The draft of a pod.
 
     roles: the inventory's nodes with ``host``, ``leaf`` or ``spine``; readings: each node's rows by reading, without those it did not report.
-    accepted: the places (``host:netdev``) of outliers that are meant so; the others stay out of the plan.
+    accepted: the places (``host:netdev``, or a switch or its port) of outliers that are meant so; the others stay out of the plan.
     """
     result = Draft(fabric)
     found = _Wires(roles, readings)
@@ -72,24 +82,42 @@ def draft_pod(roles: t.Mapping[str, str], readings: ReadingsByNode, fabric: str,
     result.heard = found.heard
     result.cables = found.cables()
     result.switches = found.switches(result.cables)
+    by_ospf = _runs_ospf(readings, result.switches)
     for name, switch in result.switches.items():
         switch |= {"asn": _own_as(readings.get(name, {}))} if fabric == "roce" else {"guid": found.guids.get(name)}
-        result.blanks += [f"bgp_asn of {name}: it reports no AS of its own"] if fabric == "roce" and switch["asn"] is None else []
-    for host in (name for name, role in roles.items() if role == "host"):
-        result.rails[host] = _rails(host, readings.get(host, {}), result, fabric)
+        result.blanks += [f"bgp_asn of {name}: it reports no AS of its own"] if fabric == "roce" and switch["asn"] is None and not by_ospf else []
+    hosts = [name for name, role in roles.items() if role == "host"]
+    for host in hosts:
+        result.rails[host], blanks = rails_of(host, readings.get(host, {}), result.cables, result.switches, fabric)
+        result.blanks += blanks
+    result.blanks += members_apart(result.rails, readings)
+    _of_gpus(result, hosts, readings)
     result.unreported = unreported(result.rails)
     if {ALL, WORD} & set(accepted):
         fill(result.rails, result.unreported)
     result.topology = _topology(result)
     result.link_gbit_s = _rate(result, readings, fabric)
-    result.proposals = proposals_of(roles, readings, result.cables, result.rails, result.link_gbit_s)
-    result.outliers = [one for one in outliers_of(result.rails, result.cables) if one.place not in accepted]
+    everyone = {**roles, **{name: str(switch["role"]) for name, switch in result.switches.items()}}
+    result.proposals = [
+        *proposals_of(everyone, readings, result.cables, result.rails, result.link_gbit_s),
+        *gpu_proposals(readings, result.rails),
+        *([Proposal("pod_underlay", "ospf", "all switches have OSPF neighbors and none reports BGP")] if by_ospf else []),
+    ]
+    odd = outliers_of(result.rails, result.cables)
+    if fabric == "roce":
+        of_class = roce_class(everyone, readings, result.cables, result.rails)
+        result.proposals += of_class.proposals
+        result.untold = of_class.untold
+        odd += of_class.outliers
+    result.outliers = [one for one in odd if one.place not in accepted]
     result.cables = left_out(result.outliers, result.rails, result.cables)
     result.blanks += [f"{one.place}: {one.words}; if it is meant so, -e discover_accept={one.place}" for one in result.outliers]
     if fabric == "roce":
-        result.media, differing = media_of(result.cables, readings, {name for name, role in roles.items() if role == "host"})
-        result.blanks += differing
-        result.sessions = session_addresses(result.cables, {name: switch["asn"] for name, switch in result.switches.items()}, readings)
+        result.media, differing = media_of(result.cables, readings, hosts)
+        result.channels, apart = channels_of(result.cables, readings, hosts)
+        result.blanks += [*differing, *apart]
+        asns = {name: switch["asn"] for name, switch in result.switches.items()}
+        result.sessions = session_addresses(result.cables, asns, readings, result.channels)
     return result
 
 
@@ -189,36 +217,30 @@ class _Wires:
 
     def cables(self) -> list[tuple[End, End]]:
         """The cables whose two ends agree, hosts first."""
-        order = {"host": 0, "leaf": 1, "spine": 2}
-        pairs = {tuple(sorted((end, next(iter(others))), key=lambda one: (order.get(self.roles.get(one[0], "leaf"), 1), draft_order(one)))) for end, others in
+        order = {role: place for place, role in enumerate(TIERS)}
+        pairs = {tuple(sorted((end, next(iter(others))), key=lambda one: (order.get(self.roles.get(one[0], "leaf"), 1), _in_order(one)))) for end, others in
                  self.heard.items() if len(others) == 1 and self.heard[next(iter(others))] == {end}}  # fmt: skip
-        return sorted(t.cast("set[tuple[End, End]]", pairs), key=lambda pair: (draft_order(pair[0]), draft_order(pair[1])))
+        return sorted(t.cast("set[tuple[End, End]]", pairs), key=lambda pair: [_in_order(end) for end in pair])
 
     def switches(self, cables: list[tuple[End, End]]) -> dict[str, Row]:
-        """The inventory's switches, and those that it does not name: of these, leaves have hosts."""
+        """The inventory's switches, and those that it does not name: of these, leaves have hosts, and super-spines have spines and no leaf."""
         peers: dict[str, set[str]] = {}
         for a, b in cables:
             for one, other in ((a, b), (b, a)):
                 if one[0] not in self.roles:
                     peers.setdefault(one[0], set()).add(self.roles.get(other[0], ""))
         found: dict[str, Row] = {name: {"role": role} for name, role in self.roles.items() if role != "host"}
-        return found | {name: {"role": "leaf" if "host" in roles else "spine"} for name, roles in sorted(peers.items())}
+        return found | {name: {"role": _role_of(roles)} for name, roles in sorted(peers.items())}
 
 
-def draft_order(words: t.Iterable[str]) -> list[tuple[int, int, str]]:
-    """A sort key by which port 2 comes before port 10."""
-    key: list[tuple[int, int, str]] = []
-    for word in words:
-        digits = ""
-        for letter in word + "\0":
-            if letter.isdigit():
-                digits += letter
-                continue
-            if digits:
-                key.append((0, int(digits), ""))
-                digits = ""
-            key.append((1, 0, letter))
-    return key
+def _role_of(peers: set[str]) -> str:
+    """The role of a switch by those of what it is cabled to."""
+    return "leaf" if "host" in peers else "super_spine" if "spine" in peers and "leaf" not in peers else "spine"
+
+
+def _in_order(end: End) -> list[list[tuple[int, int, str]]]:
+    """A sort key of a node's ports."""
+    return [natural_key(word) for word in end]
 
 
 def _own_as(own: t.Mapping[str, Rows]) -> int | None:
@@ -226,45 +248,23 @@ def _own_as(own: t.Mapping[str, Rows]) -> int | None:
     return next(iter(numbers)) if len(numbers) == 1 else None
 
 
-def _rails(host: str, own: t.Mapping[str, Rows], found: Draft, fabric: str) -> Rows:
-    """The host's NICs that a cable leads from to a switch, in the order of their GPUs where that is reported, else of their ports."""
-    of_netdev = {row["netdev"]: row["device"] for row in own.get("rdma_link", ()) if row["netdev"]}
-    of_device = {device: netdev for netdev, device in of_netdev.items()}
-    pci = {row["netdev"]: row["parent_pci"] for row in own.get("ip_link", ())}
-    addresses = routed_addresses(own.get("ip_address", ()))
-    rails: Rows = []
-    for a, b in found.cables:
-        near, far = (a, b) if a[0] == host else (b, a)
-        if near[0] == host and far[0] in found.switches:
-            device, netdev = (near[1], of_device.get(near[1])) if fabric == "infiniband" else (of_netdev.get(near[1]), near[1])
-            rails.append({"device": device, "netdev": netdev, "pci": pci.get(netdev), "gpu": None, "leaf": far[0], "address": addresses.get(netdev)})
-    if not rails:
-        found.blanks.append(f"pod_rails of {host}: no cable to a switch was found")
-    for rail in rails:
-        if rail["device"] is None:
-            found.blanks.append(f"pod_rails of {host}: no RDMA device was reported for {rail['netdev']}")
-    _give_gpus(host, rails, own.get("gpu_topology", []), found)
-    return sorted(rails, key=lambda rail: (rail["gpu"] is None, rail["gpu"] or 0))
+def _runs_ospf(readings: ReadingsByNode, switches: t.Iterable[str]) -> bool:
+    """Whether every switch has an OSPF neighbor, and none reports an AS of its own."""
+    own = [readings.get(name, {}) for name in switches]
+    return bool(own) and all(one.get("ospf_neighbors") for one in own) and not any(_own_as(one) for one in own)
 
 
-def _give_gpus(host: str, rails: Rows, topology: Rows, found: Draft) -> None:
-    """Give each rail the GPU that it is nearest to, where GPUs and NICs that are near each other are as many."""
-    ranks = {(row["device"], row["peer"]): NEAR.index(row["connection"]) for row in topology if row["connection"] in NEAR}
-    gpus = sorted({gpu for gpu, _nic in ranks if gpu.startswith("GPU")}, key=lambda name: int(name[3:]))
-    devices = {rail["device"]: rail for rail in rails if rail["device"]}
-    for near in range(len(NEAR)):
-        groups: dict[tuple[str, ...], list[str]] = {}
-        for gpu in gpus:
-            own = tuple(device for device in devices if devices[device]["gpu"] is None and ranks.get((gpu, device)) == near)
-            best = min((ranks.get((gpu, device), len(NEAR)) for device in devices), default=len(NEAR))
-            if own and best == near:
-                groups.setdefault(own, []).append(gpu)
-        for own, whose in groups.items():
-            for gpu, device in zip(whose, own) if len(own) == len(whose) else ():
-                devices[device]["gpu"] = int(gpu[3:])
-    blank = [str(rail["device"] or rail["netdev"]) for rail in rails if rail["gpu"] is None]
-    if blank:
-        found.blanks.append(f"pod_rails of {host}: the nearest GPU was not reported for {', '.join(blank)}")
+def _of_gpus(found: Draft, hosts: t.Sequence[str], readings: ReadingsByNode) -> None:
+    """The vendor and the models of the GPUs; hosts with GPUs of another vendor than the others leave a blank."""
+    vendors: dict[str, list[str]] = {}
+    for host in hosts:
+        if vendor := vendor_of(readings.get(host, {}).get("pci_devices", ())):
+            vendors.setdefault(vendor, []).append(host)
+    if len(vendors) == 1:
+        found.vendor = next(iter(vendors))
+    elif vendors:
+        found.blanks.append(f"pod_gpu_vendor: {' and '.join(f'{vendor} on {ranges(its)}' for vendor, its in sorted(vendors.items()))}; set it by host")
+    found.models = models_of(readings)
 
 
 def _topology(found: Draft) -> str | None:

@@ -9,11 +9,13 @@ import json
 import re
 import typing as t
 
-from ..pod.cabling import NEEDED, OPTIONAL, PLACE
+from ..pod.cabling import ADDRESSES, CHANNELS, NEEDED, PLACE
+from ..pod.expectations import DEFAULTS
 from ..text.control_characters import printable
 from ..text.counting import counted
+from ..text.sorting import natural_key
 from .access import Access
-from .draft import Draft, draft_order
+from .draft import Draft
 from .media import NOT_REPORTED
 from .proposals import ALL
 
@@ -25,7 +27,9 @@ PROPOSED = (
     "# Proposed: what was read of all nodes, which a whole pod may share as a fault. Compare it with what was ordered; then take the # away, or run",
     "# discover.yml again with -e discover_accept=all. Until then the defaults are expected.",
 )
-KEYS = ("device", "netdev", "pci", "gpu", "leaf")
+# Of InfiniBand no command that discovery starts reports modules, and without its medium the reach of a cable is unknown.
+FILL_MEDIUM = "write dac, aec, aoc or optic into its column, and length_m of dac; without it cable_reach is unknown, which closes layer links"
+KEYS = ("device", "netdev", "members", "pci", "gpu", "leaf")
 
 
 def inventory_files(
@@ -37,36 +41,43 @@ def inventory_files(
     that are written as expectations, by name, or ``all``.
     """
     access = access or Access()
-    texts = {"hosts.yml": _hosts(draft, groups, access), PLACE: _cabling(draft), "group_vars/all/pod.yml": _pod(draft, groups, name, accepted)}
+    texts = {"hosts.yml": _hosts(draft, groups, access), PLACE: _cabling(draft), "group_vars/all/pod.yml": _pod(draft, groups, name, accepted, access.decided)}
     for group, values in access.shared.items():
         texts[f"group_vars/{group}.yml"] = "\n".join([NOTE, "---", *(f"{key}: {_scalar(value)}" for key, value in values.items())]) + "\n"
     return texts
 
 
 def _cabling(draft: Draft) -> str:
-    columns = [*NEEDED, *(OPTIONAL[:2] if draft.sessions else ())]
+    columns = [*NEEDED, *(ADDRESSES if draft.sessions else ()), *(CHANNELS if draft.channels else ())]
     lines = []
     for cable in draft.cables:
         medium = draft.media.get(cable, NOT_REPORTED)
-        cells = [*cable[0], *cable[1], medium.medium, "" if medium.length_m is None else f"{medium.length_m:g}", *draft.sessions.get(cable, ("", ""))]
-        lines.append(",".join(cells[: len(columns)]))
+        cells = [*cable[0], *cable[1], medium.medium, "" if medium.length_m is None else f"{medium.length_m:g}"]
+        cells += draft.sessions.get(cable, ("", "")) if draft.sessions else ()
+        cells += draft.channels.get(cable, ("", "")) if draft.channels else ()
+        lines.append(",".join(cells))
     return "\n".join([",".join(columns), *lines]) + "\n"
 
 
 def _hosts(draft: Draft, groups: t.Mapping[str, t.Sequence[str]], access: Access) -> str:
     lines = [NOTE, "---", "all:", "  children:", "    gpu_hosts:", "      children:"]
     grouped = {host for hosts in groups.values() for host in hosts}
-    rest = sorted((host for host in draft.rails if host not in grouped), key=lambda one: draft_order([one]))
+    rest = sorted((host for host in draft.rails if host not in grouped), key=natural_key)
     for group, hosts in {**groups, **({"in_no_gate_group": rest} if rest else {})}.items():
         lines += [f"        {group}:", "          hosts:"]
         lines += [f"            {host}: {_node({**access.own.get(host, {}), **_addresses(draft.rails.get(host, []))})}".rstrip() for host in hosts]
     for number, (rails, hosts) in enumerate(_types(draft).items(), 1):
         lines += [f"    # {len(hosts)} hosts have these rails.", f"    rails_{number:02}:", "      hosts:", *(f"        {host}:" for host in hosts)]
         lines += ["      vars:", "        pod_rails:", *(f"          - {_flow(rail)}" for rail in json.loads(rails))]
-    for group, role in (("leaves", "leaf"), ("spines", "spine")):
-        lines += [f"    {group}:", "      hosts:"]
-        own = {name: {**access.own.get(name, {}), **_switch(switch)} for name, switch in draft.switches.items() if switch["role"] == role}
-        lines += [f"        {name}: {_node(values)}".rstrip() for name, values in own.items()]
+    by_ospf = any(one.name == "pod_underlay" for one in draft.proposals)
+    for group, role in (("leaves", "leaf"), ("spines", "spine"), ("super_spines", "super_spine")):
+        own = {name: {**access.own.get(name, {}), **_switch(switch, by_ospf)} for name, switch in draft.switches.items() if switch["role"] == role}
+        # Super-spines are a group of the spines, which comes before.
+        deeper = "    " if role == "super_spine" else ""
+        if own or not deeper:
+            lines += ["      children:"] if deeper else []
+            lines += [f"{deeper}    {group}:", f"{deeper}      hosts:"]
+            lines += [f"{deeper}        {name}: {_node(values)}".rstrip() for name, values in own.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -86,7 +97,8 @@ def _types(draft: Draft) -> dict[str, list[str]]:
     for host, rails in draft.rails.items():
         addressed = any(rail["address"] for rail in rails)
         same = [
-            {key: rail[key] for key in KEYS} | ({"address": f"{{{{ rail_addresses[{number}] }}}}"} if addressed else {}) for number, rail in enumerate(rails)
+            {key: rail[key] for key in KEYS if key in rail} | ({"address": f"{{{{ rail_addresses[{number}] }}}}"} if addressed else {})
+            for number, rail in enumerate(rails)
         ]
         if same:
             types.setdefault(json.dumps(same), []).append(host)
@@ -111,9 +123,9 @@ def _scalar(value: t.Any) -> str:
     return str(value) if isinstance(value, int) or PLAIN.match(str(value)) else json.dumps(str(value))
 
 
-def _switch(switch: Row) -> Row:
+def _switch(switch: Row, by_ospf: bool) -> Row:
     if "asn" in switch:
-        return {"bgp_asn": switch["asn"]}
+        return {} if switch["asn"] is None and by_ospf else {"bgp_asn": switch["asn"]}
     return {"pod_node_guid": switch["guid"]} if switch.get("guid") else {}
 
 
@@ -123,20 +135,30 @@ def _of_ipv6_alone(draft: Draft) -> bool:
     return bool(given) and all(":" in address for address in given)
 
 
-def _pod(draft: Draft, groups: t.Mapping[str, t.Sequence[str]], name: str, accepted: t.Container[str]) -> str:
+def _pod(draft: Draft, groups: t.Mapping[str, t.Sequence[str]], name: str, accepted: t.Container[str], decided: Row) -> str:
     lines = [NOTE, "---", f"pod_name: {name}", f"pod_fabric: {draft.fabric}", f"pod_topology: {_scalar(draft.topology)}"]
     lines += ["pod_address_family: ipv6"] if _of_ipv6_alone(draft) else []
+    lines += [f"pod_gpu_vendor: {draft.vendor}"] if draft.vendor not in (None, DEFAULTS["pod_gpu_vendor"]) else []
     lines += [f"pod_gate_groups: [{', '.join(groups)}]" if groups else "pod_gate_groups: null"]
+    # JSON is YAML too, and what a site wrote is a value of any kind.
+    lines += [f"{key}: {json.dumps(value)}  # as in the inventory that discovered it" for key, value in decided.items()]
     taken: list[str] = []
     open_ones: list[str] = []
-    for one in draft.proposals:
+    for one in (one for one in draft.proposals if one.name not in decided):
         (taken if ALL in accepted or one.name in accepted else open_ones).append(f"{one.name}: {_scalar(one.value)}  # {one.read}")
     lines += taken
     if open_ones:
         lines += ["", *PROPOSED, *(f"# {line}" for line in open_ones)]
-    reasons = [] if groups else ["pod_gate_groups: no groups of the inventory divide gpu_hosts among them"]
+    if draft.untold:
+        lines += ["", "# Not proposed, because the nodes do not tell; the defaults, or what is written here, are expected:"]
+        lines += [f"# - {printable(words)}" for words in draft.untold]
+    otherwise = [one for one in draft.proposals if decided.get(one.name, one.value) != one.value]
+    reasons = [f"{one.name}: the inventory has {decided[one.name]}, and {one.value} was read ({one.read})" for one in otherwise]
+    reasons += [] if groups else ["pod_gate_groups: no groups of the inventory divide gpu_hosts among them"]
     unknown = sum(not draft.media.get(cable, NOT_REPORTED).medium for cable in draft.cables)
-    reasons += [*draft.blanks, *([f"{PLACE}: medium of {counted(unknown, 'cable')}, which neither end reports"] if unknown else [])]
+    reasons += [*draft.blanks, *([f"{PLACE}: medium of {counted(unknown, 'cable')}, which neither end reports: {FILL_MEDIUM}"] if unknown else [])]
     if any(one.medium == "optic" for one in draft.media.values()):
         reasons.append(f"{PLACE}: length_m of fibres, which no module reports; where it is given, the headroom of switches is compared with it")
+    if draft.models:
+        lines += ["", f"# GPUs found: {printable(', '.join(f'{number} {model}' for model, number in draft.models.items()))}"]
     return "\n".join([*lines, "", "# Blanks:", *(f"# - {printable(reason)}" for reason in reasons)]) + "\n"

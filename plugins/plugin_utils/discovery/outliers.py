@@ -14,15 +14,21 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from ..text.sorting import natural_key
+from .rails import ports_of
 
 Rail = dict[str, t.Any]
 End = tuple[str, str]
 # A pattern is what more hosts than these show.
 FEWEST = 3
+# An outlier that is no cable's: a setting of the class of RoCE.
+CLASS = "class"
 
 
 class Outlier(t.NamedTuple):
-    """host, netdev: the rail; what: ``leaf``, ``port`` or ``address``; words: what was read, and what the others have."""
+    """What was read, and what the others have.
+
+    host, netdev: the rail, or the node and port of a setting, without a port where it is the node's; what: ``leaf``, ``port``, ``address`` or CLASS.
+    """
 
     host: str
     netdev: str
@@ -32,24 +38,25 @@ class Outlier(t.NamedTuple):
     @property
     def place(self) -> str:
         """By which it is accepted."""
-        return f"{self.host}:{self.netdev}"
+        return f"{self.host}:{self.netdev}" if self.netdev else self.host
 
 
 def outliers_of(rails: Mapping[str, Sequence[Rail]], cables: Sequence[tuple[End, End]]) -> list[Outlier]:
     """The outliers of a pod; rails: of each host in their order; cables: as two ends."""
     hosts = sorted(rails, key=natural_key)
-    alike = {host: _peers(host, rails, hosts) for host in hosts}
-    found = [*_other_leaves(rails, alike), *_other_networks(rails, alike)]
+    ports = {host: ports_of(own) for host, own in rails.items()}
+    alike = {host: _peers(host, ports, hosts) for host in hosts}
+    found = [*_other_leaves(ports, alike), *_other_networks(rails, alike)]
     known = {(one.host, one.netdev) for one in found if one.what == "leaf"}
-    return [*found, *_out_of_row(rails, cables, known)]
+    return [*found, *_out_of_row(ports, cables, known)]
 
 
 def left_out(outliers: Sequence[Outlier], rails: Mapping[str, Sequence[Rail]], cables: Sequence[tuple[End, End]]) -> list[tuple[End, End]]:
     """Blank what breaks the pattern in the rails, and return the cables without its own."""
     kept = list(cables)
-    for one in outliers:
+    for one in (one for one in outliers if one.what != CLASS):
         for rail in rails[one.host]:
-            if rail["netdev"] == one.netdev:
+            if one.netdev in (rail["netdev"], *rail.get("members", ())):
                 rail["address" if one.what == "address" else "leaf"] = None
         if one.what != "address":
             kept = [cable for cable in kept if (one.host, one.netdev) not in cable]

@@ -30,7 +30,7 @@ def planned_of(directory: Path, roles: Mapping[str, str], variables: Mapping[str
     if not place.is_file():
         return None, []
     text, wrong = decode(place.read_bytes())
-    cables, problems = read_cabling(text, roles) if text is not None else ([], wrong)
+    cables, problems = read_cabling(text, roles, [name for name, role in roles.items() if role == "host"]) if text is not None else ([], wrong)
     addresses = {
         (node, str(rail["netdev"])): str(rail["address"])
         for node, own in variables.items()

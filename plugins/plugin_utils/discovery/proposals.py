@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from ..pod.expectations import DEFAULTS
+from ..pod.tiers import above, below
 from ..text.counting import counted
 
 Rows = list[dict[str, t.Any]]
@@ -43,9 +44,6 @@ def proposals_of(
     mtus = {row["mtu"] for node, own in readings.items() for row in own.get("ip_link", ()) if (node, row["netdev"]) in netdevs}
     if len(mtus) == 1:
         found.append(Proposal("pod_mtu", next(iter(mtus)), "of all rails"))
-    gpus = {len({row["device"] for row in own["gpu_topology"] if row["device"].startswith("GPU")}) for own in readings.values() if own.get("gpu_topology")}
-    if len(gpus) == 1:
-        found.append(Proposal("pod_gpus_per_host", next(iter(gpus)), "of all hosts"))
     return [*found, *_oversubscription(roles, cables)]
 
 
@@ -54,12 +52,13 @@ def _oversubscription(roles: Mapping[str, str], cables: Sequence[tuple[End, End]
     up: Counter[str] = Counter()
     for ends in cables:
         by_role = {roles.get(node): node for node, _port in ends}
-        if "leaf" in by_role:
-            down[by_role["leaf"]] += "host" in by_role
-            up[by_role["leaf"]] += "spine" in by_role
+        for role in ("leaf", "spine"):
+            if role in by_role:
+                down[by_role[role]] += below(role) in by_role
+                up[by_role[role]] += above(role) in by_role
     ratios = {leaf: down[leaf] / up[leaf] for leaf in down if up[leaf]}
     most = max(ratios.values(), default=0.0)
     if most > min(DEFAULTS["pod_oversubscription_warn"], DEFAULTS["pod_oversubscription_max"]):
         leaf = max(ratios, key=lambda one: ratios[one])
-        read = f"{leaf} has {counted(down[leaf], 'host port')} and {counted(up[leaf], 'uplink')}"
+        read = f"{leaf} has {counted(down[leaf], 'host port' if roles[leaf] == 'leaf' else 'port to leaves')} and {counted(up[leaf], 'uplink')}"
         yield from (Proposal(name, round(most, 2), read) for name in ("pod_oversubscription_warn", "pod_oversubscription_max"))

@@ -16,14 +16,18 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def session_addresses(
-    cables: t.Sequence[Cable], asns: t.Mapping[str, int | None], readings: t.Mapping[str, t.Mapping[str, Rows]]
+    cables: t.Sequence[Cable],
+    asns: t.Mapping[str, int | None],
+    readings: t.Mapping[str, t.Mapping[str, Rows]],
+    channels: t.Mapping[Cable, tuple[str, str]] | None = None,
 ) -> dict[Cable, tuple[str, str]]:
     """By cable, the addresses of its two ends.
 
-    asns: the AS of each switch. Cables of which several join the same switches have none, nor have those whose ends' sessions leave a choice: neighbors
-    are reported by address and not by port.
+    asns: the AS of each switch; channels: the port-channels of a cable's two ends, of which all members have one session. Cables of which several join the
+    same switches otherwise have none, nor have those whose ends' sessions leave a choice: neighbors are reported by address and not by port.
     """
-    of_pair = Counter(frozenset((a[0], b[0])) for a, b in cables)
+    joins = {(frozenset((a[0], b[0])), (channels or {}).get((a, b), (a, b))) for a, b in cables}
+    of_pair = Counter(pair for pair, _link in joins)
     found = {}
     for cable in cables:
         one, other = cable[0][0], cable[1][0]

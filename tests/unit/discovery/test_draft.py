@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 import yaml
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.access import access_of
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.draft import draft_order, draft_pod
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.draft import draft_pod
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.inventory_files import inventory_files
 
 ROLES = {"gpu01": "host", "leaf01": "leaf", "leaf02": "leaf", "spine01": "spine"}
@@ -54,6 +54,16 @@ def test_a_whole_pod_has_no_blanks():
     assert {name: (one["role"], one["asn"]) for name, one in found.switches.items()} == {
         "leaf01": ("leaf", 65101), "leaf02": ("leaf", 65102), "spine01": ("spine", 65000),
     }  # fmt: skip
+
+
+def test_super_spines_are_drafted_as_a_group_of_the_spines():
+    lldp_of_spine = [*WHOLE["spine01"]["lldp_neighbors"], lldp("Ethernet8", "top01", "Ethernet0")]
+    found = draft_pod({**ROLES, "top01": "super_spine"}, {**WHOLE, "spine01": switch(65000, lldp_neighbors=lldp_of_spine)}, "roce")
+    assert {name: one["role"] for name, one in found.switches.items()} == {
+        "leaf01": "leaf", "leaf02": "leaf", "spine01": "spine", "top01": "super_spine"
+    }  # fmt: skip
+    hosts = inventory_files(found, {"rack_01": ["gpu01"]}, "pod", access_of({}, {}))["hosts.yml"]
+    assert yaml.safe_load(hosts)["all"]["children"]["spines"]["children"] == {"super_spines": {"hosts": {"top01": {"bgp_asn": None}}}}
 
 
 @pytest.mark.parametrize("mac", [MACS[0], "b83f.d200.0001"])
@@ -173,8 +183,8 @@ def test_rails_of_ipv6_alone_are_drafted_with_their_routed_addresses():
 
 def test_what_a_whole_pod_may_share_as_a_fault_is_proposed_and_adopted_by_name_only():
     draft = draft_pod(ROLES, WHOLE, "roce")
-    assert [one[:2] for one in draft.proposals] == [("pod_link_gbit_s", 400.0), ("pod_mtu", 9000), ("pod_gpus_per_host", 2)]
-    own = ("pod_link_gbit_s", "pod_mtu", "pod_gpus_per_host")
+    assert [one[:2] for one in draft.proposals] == [("pod_link_gbit_s", 400.0), ("pod_mtu", 9000), ("pod_gpus_per_host", 2), ("pod_gpu_interconnect", "NV18")]
+    own = ("pod_link_gbit_s", "pod_mtu", "pod_gpus_per_host", "pod_gpu_interconnect")
     for accepted, adopted in (((), set()), (("pod_mtu",), {"pod_mtu"}), (("all",), set(own))):
         text = inventory_files(draft, {}, "mypod", accepted=accepted)["group_vars/all/pod.yml"]
         assert {name for name in own if name in yaml.safe_load(text)} == adopted
@@ -232,10 +242,6 @@ def test_the_inventory_says_how_its_nodes_were_reached_without_secrets():
     assert yaml.safe_load(texts["group_vars/leaves.yml"]) == access.shared["leaves"] and "secret" not in "".join(texts.values())
 
 
-def test_ports_sort_as_people_count():
-    assert sorted([("leaf10", "2"), ("leaf2", "10"), ("leaf2", "9")], key=draft_order) == [("leaf2", "9"), ("leaf2", "10"), ("leaf10", "2")]
-
-
 @pytest.mark.parametrize(("accepted", "device", "gpu"), [((), None, None), (["all"], "eth0", 0), (["rails_by_port"], "eth0", 0)])
 def test_rails_of_hosts_without_rdma_and_gpus_are_named_by_their_ports_where_that_is_accepted(accepted, device, gpu):
     bare = {**WHOLE, "gpu01": {"ip_link": LINKS}}
@@ -249,3 +255,62 @@ def test_what_only_some_hosts_lack_stays_blank_whatever_is_accepted():
     leaf = switch(lldp_neighbors=[lldp("Et1", "gpu01", "eth0"), lldp("Et2", "gpu02", "eth0")])
     found = draft_pod(roles, {**WHOLE, "leaf01": leaf, "gpu02": {"ip_link": []}}, "roce", ["all"])
     assert found.unreported == [] and found.rails["gpu02"][0]["device"] is None
+
+
+def test_what_the_site_decided_is_drafted_as_it_stands():
+    decided = {"pod_launcher": "kubernetes", "pod_software": {"driver": "550.90.07"}}
+    variables = {node: {**decided, "pod_roce_dscp": 24 if node == "gpu01" else 26, "ansible_kubectl_pod": f"pyramid-{node}"} for node in ROLES}
+    access = access_of(ROLES, variables)
+    texts = inventory_files(draft_pod(ROLES, WHOLE, "roce"), {"rack_01": ["gpu01"]}, "mypod", access)
+    values = yaml.safe_load(texts["group_vars/all/pod.yml"])
+    assert {key: values.get(key) for key in (*decided, "pod_roce_dscp")} == {**decided, "pod_roce_dscp": None}
+    assert yaml.safe_load(texts["hosts.yml"])["all"]["children"]["leaves"]["hosts"]["leaf01"]["ansible_kubectl_pod"] == "pyramid-leaf01"
+
+
+def channel(port, name="Po1"):
+    return {"channel": name, "member": port, "bundled": True, "state": "active"}
+
+
+def test_members_of_a_port_channel_have_one_session_and_what_one_end_alone_bundles_is_a_blank():
+    far = [lldp("Et33", "spine01", "Ethernet0"), lldp("Et34", "spine01", "Ethernet8"), lldp("Et35", "spine01", "Ethernet16"), lldp("Et1", "gpu01", "eth0")]
+    own = [channel("Et33"), channel("Et34"), channel("Et35", "Po2")]
+    bgp = [{"local_asn": 65101, "neighbor": "10.0.0.0", "asn": 65000}]
+    leaf = {**switch(lldp_neighbors=far, port_channels=own), "bgp_summary": bgp}
+    spine = {**switch(port_channels=[channel("Ethernet0"), channel("Ethernet8")]), "bgp_summary": [{"local_asn": 65000, "neighbor": "10.0.0.1", "asn": 65101}]}
+    draft = draft_pod(ROLES, {**WHOLE, "leaf01": leaf, "spine01": spine}, "roce")
+    plan = inventory_files(draft, {}, "mypod")["group_vars/cabling.csv"].splitlines()
+    assert plan[0].endswith(",length_m,a_channel,b_channel")
+    assert [line for line in plan if "spine01" in line] == [
+        "leaf01,Ethernet33,spine01,Ethernet0,,,Po1,Po1", "leaf01,Ethernet34,spine01,Ethernet8,,,Po1,Po1", "leaf01,Ethernet35,spine01,Ethernet16,,,,",
+    ]  # fmt: skip
+    assert any(line.startswith("leaf01 Ethernet35 is a member of Po2, and spine01 Ethernet16 at its other end of none") for line in draft.blanks)
+    # Without the third cable all between the two switches is one link, and its session is told.
+    leaf["lldp_neighbors"] = [far[0], far[1], far[3]]
+    draft = draft_pod(ROLES, {**WHOLE, "leaf01": leaf, "spine01": spine}, "roce")
+    assert list(draft.sessions.values()) == [("10.0.0.1", "10.0.0.0")] * 2
+
+
+def test_a_bond_is_one_rail_of_its_ports_and_a_port_of_it_elsewhere_is_an_outlier():
+    hosts = [f"gpu{number:02}" for number in range(1, 6)]
+    roles = {**dict.fromkeys(hosts, "host"), "leaf01": "leaf", "leaf02": "leaf", "leaf03": "leaf"}
+    bonds = [channel("eth0", "bond0"), channel("eth1", "bond0")]
+    readings = {host: {"rdma_link": [{**RDMA[0], "device": "mlx5_bond_0"}], "ip_link": LINKS, "port_channels": bonds} for host in hosts}
+    ends = {leaf: [] for leaf in ("leaf01", "leaf02", "leaf03")}
+    for number, host in enumerate(hosts, 1):
+        ends["leaf01"].append(lldp(f"Et{number}", host, "eth0"))
+        ends["leaf03" if host == "gpu03" else "leaf02"].append(lldp(f"Et{number}", host, "eth1"))
+    draft = draft_pod(roles, {**readings, **{leaf: switch(lldp_neighbors=rows) for leaf, rows in ends.items()}}, "roce")
+    (rail,) = draft.rails["gpu01"]
+    assert (rail["device"], rail["netdev"], rail["members"], rail["leaf"]) == ("mlx5_bond_0", "bond0", ["eth0", "eth1"], "leaf01")
+    assert [(one.place, one.what) for one in draft.outliers] == [("gpu03:eth1", "leaf")]
+    assert not any(("gpu03", "eth1") in cable for cable in draft.cables)
+
+
+def test_switches_without_bgp_whose_neighbors_are_of_ospf_propose_it():
+    neighbor = [{"vrf": None, "router_id": "10.0.0.1", "state": "Full", "address": "10.0.0.1", "interface": "Ethernet33"}]
+    routed = {name: {**own, "bgp_summary": [], "ospf_neighbors": neighbor} if name != "gpu01" else own for name, own in WHOLE.items()}
+    draft = draft_pod(ROLES, routed, "roce")
+    assert ("pod_underlay", "ospf") in {one[:2] for one in draft.proposals} and draft.blanks == []
+    assert yaml.safe_load(inventory_files(draft, {}, "mypod")["hosts.yml"])["all"]["children"]["leaves"]["hosts"]["leaf01"] is None
+    for other in ({**routed, "leaf02": WHOLE["leaf02"]}, {**routed, "leaf02": {**routed["leaf02"], "ospf_neighbors": []}}):
+        assert "pod_underlay" not in {one.name for one in draft_pod(ROLES, other, "roce").proposals}

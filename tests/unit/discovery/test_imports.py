@@ -14,7 +14,14 @@ import pytest
 import yaml
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.imports.air import read_air
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.imports.inventory import imported_files
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.imports.listing import ImportFailed, ListedCable, Listing, medium_of, metres_of
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.imports.listing import (
+    ImportFailed,
+    ListedCable,
+    ListedNode,
+    Listing,
+    medium_of,
+    metres_of,
+)
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.imports.netbox import read_netbox
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.imports.slurm import expanded, read_slurm
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.imports.spreadsheet import read_spreadsheet
@@ -116,7 +123,14 @@ def test_netbox_gives_nodes_and_cables_through_panels() -> None:
         # Two cables and a panel between: of one medium, and nobody has the whole length.
         ListedCable(("gpu01", "enp41s0np0"), ("leaf01", "Ethernet1/2"), "optic", None),
     ]
-    assert found.left_out == ["gpu01 eno2: its cable does not lead to one interface", "gpu01 eno1: leads to mgmt01 Ethernet1, which was not selected"]
+    split = "its cable leads to leaf01 Ethernet9/1, as those of 2 interfaces do: a split cable needs an interface for each of its ends"
+    assert found.left_out == [
+        "gpu01 eno2: its cable does not lead to one interface",
+        "leaf01 Ethernet9/1: its cable does not lead to one interface but to 2",
+        "gpu01 eno1: leads to mgmt01 Ethernet1, which was not selected",
+        f"gpu01 ens1: {split}",
+        f"gpu01 ens2: {split}",
+    ]
     texts = imported_files(found, {}, "netbox")
     children = yaml.safe_load(texts["hosts.yml"])["all"]["children"]
     assert children == {
@@ -128,10 +142,12 @@ def test_netbox_gives_nodes_and_cables_through_panels() -> None:
 
 def test_netbox_that_refuses_or_is_away_is_said() -> None:
     with netbox() as url:
-        with pytest.raises(ImportFailed, match=r"NetBox refused: .*Invalid token"):
+        with pytest.raises(ImportFailed, match=r"NetBox refused: .*Invalid v1 token"):
             read_netbox(url, "wrong", {})
         with pytest.raises(ImportFailed, match=r"no device with {'site': 'dc2'}"):
             read_netbox(url, TOKEN, {"site": "dc2"})
+        with pytest.raises(ImportFailed, match=r"NetBox refused: .*not one of the available choices"):
+            read_netbox(url, TOKEN, {"site": "nowhere"})
     with pytest.raises(ImportFailed, match="was not reached"):
         read_netbox(url, TOKEN, {})
 
@@ -232,3 +248,13 @@ def test_words_of_media_and_lengths() -> None:
     }
     assert {word: medium_of(word) for word in words} == words
     assert [metres_of(*one) for one in (("3",), ("10 ft",), (250, "cm"), ("",), (None,), ("0",))] == [3.0, 3.048, 2.5, None, None, None]
+
+
+def test_super_spines_become_a_group_of_the_spines() -> None:
+    ends = [(("gpu01", "eth0"), ("leaf01", "swp1")), (("leaf01", "swp33"), ("spine01", "swp1")), (("spine01", "swp33"), ("dc1-super-spine-01", "swp1"))]
+    listing = Listing()
+    listing.cables = [ListedCable(a, b, "optic", 30.0) for a, b in ends]
+    for name in dict.fromkeys(end[0] for pair in ends for end in pair):
+        listing.nodes[name] = ListedNode(name)
+    children = yaml.safe_load(imported_files(listing, {}, "spreadsheet")["hosts.yml"])["all"]["children"]
+    assert children["spines"] == {"hosts": {"spine01": None}, "children": {"super_spines": {"hosts": {"dc1-super-spine-01": None}}}}

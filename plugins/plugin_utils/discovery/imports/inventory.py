@@ -22,6 +22,7 @@ from .listing import ImportFailed, ListedNode, Listing
 
 # By group, patterns of a node's role, or where it has none, of its name.
 GROUPS: dict[str, tuple[str, ...]] = {
+    "super_spines": ("*super*spine*",),
     "spines": ("*spine*",),
     "leaves": ("*leaf*", "tor*", "*-tor*"),
     "gpu_hosts": ("*gpu*", "*dgx*", "*hgx*", "*host*", "*server*", "*node*", "*compute*"),
@@ -52,7 +53,7 @@ def imported_files(listing: Listing, patterns: Mapping[str, Sequence[str]], sour
 
 
 def _grouped(listing: Listing, patterns: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    groups: dict[str, list[str]] = {"gpu_hosts": [], "leaves": [], "spines": []}
+    groups: dict[str, list[str]] = {"gpu_hosts": [], "leaves": [], "spines": [], "super_spines": []}
     for name in sorted(listing.nodes, key=natural_key):
         node = listing.nodes[name]
         if not NAME.fullmatch(name) or " " in name:
@@ -75,6 +76,8 @@ def _hosts(listing: Listing, groups: Mapping[str, Sequence[str]]) -> dict[str, t
         hosts = {"children": {rack: {"hosts": _own(listing, own, False)} for rack, own in sorted(racks.items(), key=lambda one: natural_key(one[0]))}}
     children: dict[str, t.Any] = {"gpu_hosts": hosts}
     children |= {group: {"hosts": _own(listing, groups[group], True)} for group in SWITCHES if groups[group]}
+    if groups["super_spines"]:
+        children.setdefault("spines", {})["children"] = {"super_spines": {"hosts": _own(listing, groups["super_spines"], True)}}
     return {"all": {"children": children}}
 
 

@@ -9,6 +9,7 @@ By pynetbox; a cable's ends are what NetBox itself traced (``connected_endpoints
 from __future__ import annotations
 
 import typing as t
+from collections import Counter
 from collections.abc import Mapping
 
 from .listing import ImportFailed, ListedCable, ListedNode, Listing, medium_of, metres_of
@@ -74,8 +75,12 @@ def _join(found: Listing, interfaces: list[Record], cables: Mapping[int, Record]
             continue
         end = (str((far[0].get("device") or {}).get("name")), str(far[0].get("name")))
         known[near] = (end, (one.get("cable") or {}).get("id"))
+    led_to = Counter(end for end, _cable in known.values())
     for near, (far_end, cable) in known.items():
-        if far_end[0] not in found.nodes:
+        if led_to[far_end] > 1:
+            shared = f"{far_end[0]} {far_end[1]}, as those of {led_to[far_end]} interfaces do"
+            found.left_out.append(f"{near[0]} {near[1]}: its cable leads to {shared}: a split cable needs an interface for each of its ends")
+        elif far_end[0] not in found.nodes:
             found.left_out.append(f"{near[0]} {near[1]}: leads to {far_end[0]} {far_end[1]}, which was not selected")
         elif near <= far_end or far_end not in known:
             own = cables.get(cable or -1, {})
