@@ -18,6 +18,7 @@ import pytest
 import yaml
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.store import History
 from ansible_collections.gpufabric.pyramid.tests.labs.slurm import cluster
+from ansible_collections.gpufabric.pyramid.tests.missing import leave_out
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import layout
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.planned import made
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.rendering import render
@@ -57,6 +58,8 @@ def environment(place: Path, host: str) -> dict[str, str]:
 
 def pod(place: Path, **variables: t.Any) -> None:
     """The inventory of a small pod whose hosts are this machine, with the tools of simulated ones."""
+    if not Path("/etc/machine-id").exists():
+        leave_out("a host is known by its /etc/machine-id, which this machine lacks (systemd-machine-id-setup makes it)")
     expectations = {"pod_name": "small", "pod_scheduler": "slurm", "pod_scheduler_host": "localhost", **variables}
     inventory = layout.write(place / "inventory", racks=2, hosts_per_rack=3, spines=2, expectations=expectations)
     render(*made(inventory, [], 1), place / "answers")
@@ -227,9 +230,6 @@ class Scheduled(t.NamedTuple):
 @pytest.fixture
 def scheduled(installed: Installed, tmp_path: Path, request: pytest.FixtureRequest) -> t.Iterator[Scheduled]:
     """The hosts as nodes of Slurm; the parameter is what their prolog runs besides the program."""
-    missing = cluster.lacking()
-    if missing:
-        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(missing)
     # slurmd starts it with an environment of its own.
     prolog, place = tmp_path / "prolog", installed.place
     lines = ["#!/bin/bash", "host=$SLURMD_NODENAME", f"export SIMULATED_POD={place}/answers SIMULATED_NODE=$host SIMULATED_RUN=check"]
@@ -301,6 +301,45 @@ def test_a_host_that_is_not_known_is_never_drained(scheduled: Scheduled) -> None
     assert done.stdout.startswith("UNKNOWN gpu03: "), done.stdout
     assert scheduled.slurm.state()["gpu03"] == "idle"
     assert scheduled.comment("gpu03").startswith("gpufabric.pyramid: node check: UNKNOWN gpu03: ")
+
+
+def test_slurmd_drains_one_of_two_broken_hosts_by_their_health_check(installed: Installed, tmp_path: Path) -> None:
+    """Both nodes are gpu03 to their program, which slurmd starts every second and which runs once."""
+    home, answers, health = installed.of("gpu03"), installed.place / "answers", tmp_path / "health"
+    lines = ["#!/bin/bash", f"rm {tmp_path}/ask-$SLURMD_NODENAME 2> /dev/null || exit 0", f"export SIMULATED_POD={answers} SIMULATED_NODE=gpu03"]
+    lines += [f"export SIMULATED_RUN=check SIMULATED_PYTHON={sys.executable} PATH={answers}/gpu03/bin:{os.environ['PATH']}:/usr/bin:/bin"]
+    lines += [f"exec {home}/gpufabric-node-check --plan {home}/etc/plan.json --state {tmp_path}/state-$SLURMD_NODENAME --slurm drain", ""]
+    # slurmd gives it no other variable than the node's name.
+    lines[2:2] = [f"export SLURM_CONF={tmp_path}/slurm/slurm.conf"]
+    health.write_text("\n".join(lines), encoding="utf-8")
+    health.chmod(0o755)
+    (tmp_path / "slurm").mkdir()
+    settings = [f"HealthCheckProgram={health}", "HealthCheckInterval=1", "HealthCheckNodeState=ANY"]
+    with cluster.up(tmp_path / "slurm", HOSTS, settings=settings) as slurm:
+        one = Scheduled(installed, slurm)
+        break_host(installed.place, FAULT)
+        for node in HOSTS:
+            (tmp_path / f"ask-{node}").touch()
+        slurm.until(lambda: all(map(one.comment, HOSTS)), "the comment of both")
+        drained, other = sorted(HOSTS, key=lambda node: slurm.state()[node])
+        assert (slurm.state()[drained], slurm.state()[other]) == ("drained", "idle")
+        assert slurm.reason(drained).startswith(f"gpufabric.pyramid: node check: FAIL gpu03: {CHECK}: ") and one.comment(drained).endswith(" (drained)")
+        assert one.comment(other).endswith(" (not drained, because 1 of at most 1 hosts are)")
+
+
+@pytest.mark.parametrize("lacks", ["the program", "its Python"])
+def test_what_slurm_runs_fails_no_prolog_where_the_program_cannot_start(lacks: str, installed: Installed, tmp_path: Path) -> None:
+    """Slurm drains each node whose prolog fails: a pod would be drained by an image without a Python."""
+    home = installed.of("gpu03")
+    script = (home / "gpufabric-node-check-slurm").read_text(encoding="utf-8")
+    program = tmp_path / "program"
+    if lacks == "its Python":
+        program.write_text("#!/bin/sh\nexit 1\n", encoding="ascii")
+        program.chmod(0o755)
+    (tmp_path / "slurm.sh").write_text(script.replace(str(home / "gpufabric-node-check"), str(program)), encoding="utf-8")
+    environment_of_slurm = {"SLURM_SCRIPT_CONTEXT": "prolog_slurmd", "PATH": os.environ["PATH"]}
+    done = subprocess.run(["sh", str(tmp_path / "slurm.sh")], env=environment_of_slurm, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0 and str(program) in (tmp_path / "slurm.sh").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("scheduled", ["./gpufabric-node-check-slurm"], indirect=True)

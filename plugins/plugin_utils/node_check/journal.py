@@ -13,8 +13,8 @@ import typing as t
 from pathlib import Path
 
 from ..collect.types import Envelope
-from .kept import write_private
 from .outcome import Outcome
+from .state_directory import write_whole
 
 NAME, OLDER = "journal.jsonl", "journal.1.jsonl"
 MOST_BYTES = 256 * 1024
@@ -41,7 +41,7 @@ def note(directory: Path, outcome: Outcome, now: Envelope, at: float) -> None:
     if lines and (last is None or sum(len(one) + 1 for one in lines) + len(text) > MOST_BYTES):
         path.replace(directory / OLDER)
         lines = []
-    write_private(path, "\n".join([*lines, text]) + "\n")
+    write_whole(path, "\n".join([*lines, text]) + "\n")
 
 
 def _last(lines: list[str]) -> dict[str, t.Any] | None:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Verdicts of a host about itself, by the checks of a climb."""
+"""Verdicts of a host about itself, by the checks of a validation."""
 
 from __future__ import annotations
 
@@ -53,7 +53,10 @@ def _kept(query: Query, result: ReadingResult) -> KeptReading:
 
 
 def _reading(result: ReadingResult) -> KeptReading:
-    return {"status": result.status, "words": result.words, "rows": result.rows, "lost": result.lost, "evidence": None, "unparsed": result.unparsed}
+    return {
+        "status": result.status, "words": result.words, "rows": result.rows, "lost": result.lost, "evidence": None, "unparsed": result.unparsed,
+        "error": result.error,
+    }  # fmt: skip
 
 
 def own_verdicts(mine: NodePlan, now: Envelope, before: Envelope | None, today: datetime.date) -> list[Verdict]:

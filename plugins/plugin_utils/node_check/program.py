@@ -16,12 +16,13 @@ from pathlib import Path
 
 from ...module_utils.side_by_side import answer
 from ..collect.host_commands import command_results, host_request
+from ..pod.rail_ports import named_devices
 from .journal import note
 from .judging import envelope, own_readings, own_verdicts
-from .kept import Busy, alone, earlier, keep, write_private
 from .node_plan import NodePlan, Refused, load_node_plan
 from .outcome import Outcome, metrics, not_judged, outcome_of
-from .slurm import COMMENT, DRAIN, NoAnswer, tell_slurm
+from .slurm import COMMENT, DRAIN, KEEP_AWAY, NoAnswer, tell_slurm
+from .state_directory import Busy, alone, earlier, keep, write_whole
 
 PLAN, STATE = Path("/etc/gpufabric-node-check/plan.json"), Path("/var/lib/gpufabric-node-check")
 MACHINE_ID = Path("/etc/machine-id")
@@ -35,7 +36,7 @@ def check(mine: NodePlan, state: Path, tool_seconds: int) -> tuple[Outcome, floa
     """The outcome of one check of this host, and when it was read (seconds since the epoch); keeps the reading in ``state``."""
     began = time.monotonic()
     asked = own_readings(mine)
-    request = host_request(asked.queries, [rail["device"] for rail in mine.values["pod_rails"]])
+    request = host_request(asked.queries, named_devices(mine.values["pod_rails"]))
     for command in request["commands"]:
         command["timeout"] = min(command["timeout"], tool_seconds)
     # Written without types, for the Python of any node.
@@ -61,8 +62,8 @@ def arguments(given: t.Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--comment", action="store_true", help="end with status 0 whatever is found")
     parser.add_argument(
         "--slurm", choices=[COMMENT, DRAIN],
-        help="as Slurm's prolog, epilog or HealthCheckProgram: comment on the node, or drain it where it is broken; ends with status 0, but of the"
-        " prolog of a node that is broken and drained",
+        help="as Slurm's prolog, epilog or HealthCheckProgram: comment on the node, or drain it where it is broken; ends with status 0, or, as the prolog of"
+        f" a node that is broken and drained, with {KEEP_AWAY}",
     )  # fmt: skip
     return parser.parse_args(given)
 
@@ -87,7 +88,7 @@ def _outcome(options: argparse.Namespace) -> tuple[NodePlan | None, Outcome]:
         with alone(options.state, LOCK_SECONDS):
             outcome, at = check(mine, options.state, options.tool_seconds)
             if options.textfile:
-                write_private(options.textfile, metrics(mine, outcome, at), 0o644)
+                write_whole(options.textfile, metrics(mine, outcome, at), 0o644)
         return mine, outcome
     except (Busy, Refused) as reason:
         return None, not_judged(str(reason))

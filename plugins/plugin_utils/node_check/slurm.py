@@ -9,7 +9,9 @@ owner wrote stays.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -24,12 +26,14 @@ OURS = "gpufabric.pyramid: "
 OURS_HERE = f"{OURS}node check: "
 COMMENT, DRAIN = "comment", "drain"
 SECONDS = 5
-# sinfo tells whole seconds: after this pause no other drain can still be of the same one.
-PAUSE_SECONDS = 1.1
+# Slurm has one reservation of a name: the host that makes this one decides alone, and Slurm takes it back itself where that host ends before.
+LOCK, LOCK_MINUTES = "gpufabric-node-check", 2
+# For how long it is tried to make it, with a pause between; and within which time of making it a host is drained, well before Slurm takes it back.
+LOCK_WAIT_SECONDS, LOCK_PAUSE_SECONDS, LOCK_HOLD_SECONDS = 10.0, (0.1, 0.6), 30.0
 WORDS_OF_STATE = re.compile(r"^\s*State=(\S+)", re.MULTILINE)
 WORDS_OF_COMMENT = re.compile(r"^\s*Comment=(.*)$", re.MULTILINE)
-# A prolog that fails keeps the job off the node.
-PROLOG = "prolog_slurmd"
+# A prolog that fails keeps the job off the node, and has Slurm drain it: so with a status of its own, which no Python that could not start ends with.
+PROLOG, KEEP_AWAY = "prolog_slurmd", 3
 # States in which a node takes no jobs already, whoever decided so.
 OUT = {"DRAIN", "DRAINED", "DRAINING", "DOWN", "FAIL", "FAILING", "INVAL", "POWERED_DOWN"}
 
@@ -77,7 +81,7 @@ def tell_slurm(name: str, drain_max: int, outcome: Outcome, mode: str, run: t.Ca
     out = bool({word.rstrip("*~#!%$@^-") for word in state[1].upper().split("+")} & OUT)
     told = Told("", WELL)
     if mode == DRAIN and outcome.status == BROKEN:
-        told = Told("it takes no jobs already", BROKEN) if out else _drain(name, drain_max, outcome, run)
+        told = Told("it takes no jobs already", KEEP_AWAY) if out else _drain(name, drain_max, outcome, run)
     _comment(name, comment[1].strip() if comment else "", _comment_words(outcome, told), run)
     # A node that stays in use gets its jobs, and only a prolog's exit status keeps one away.
     return told if os.environ.get("SLURM_SCRIPT_CONTEXT") == PROLOG else Told(told.words, WELL)
@@ -97,22 +101,43 @@ def _comment(name: str, was: str, text: str, run: t.Callable[..., str]) -> None:
 
 
 def _drain(name: str, drain_max: int, outcome: Outcome, run: t.Callable[..., str]) -> Told:
-    """Drain a node, unless as many as may be are drained; where several began at once, those that came first stay drained."""
-    others = [node for node, _when in _drained(run) if node != name]
-    if len(others) >= drain_max:
-        return Told(f"not drained, because {len(others)} of at most {drain_max} hosts are", WELL)
-    run("scontrol", "update", f"nodename={name}", "state=drain", f"reason={OURS_HERE}{outcome.line}")
-    time.sleep(PAUSE_SECONDS)
-    order = [node for node, _when in sorted(_drained(run), key=lambda one: (one[1], one[0]))]
-    if name in order[drain_max:]:
-        run("scontrol", "update", f"nodename={name}", "state=undrain")
-        return Told(f"not drained, because {drain_max} of at most {drain_max} hosts are", WELL)
-    return Told("drained", BROKEN)
+    """Drain a node, unless as many as may be are drained; of several that break at once, one after the other decides."""
+    until, refused = time.monotonic() + LOCK_WAIT_SECONDS, ""
+    while time.monotonic() < until:
+        if told := _at_limit(name, drain_max, run):
+            return told
+        began = time.monotonic()
+        try:
+            # On the broken node, which is the only one that it can keep jobs from.
+            run(
+                "scontrol", "create", "reservation", f"reservationname={LOCK}", f"nodes={name}", "users=root", "starttime=now", f"duration={LOCK_MINUTES}",
+                "flags=overlap,ignore_jobs",
+            )  # fmt: skip
+        except NoAnswer as reason:
+            refused = str(reason)
+            time.sleep(random.uniform(*LOCK_PAUSE_SECONDS))
+            continue
+        return _drain_alone(name, drain_max, outcome, began, run)
+    return Told(f"not drained, because Slurm does not let this host decide alone: {refused}", WELL)
 
 
-def _drained(run: t.Callable[..., str]) -> list[tuple[str, str]]:
-    """The nodes that their own checks drained, each with when, as Slurm writes it."""
-    lines = run("sinfo", "--noheader", "--Node", "--states=drain,draining,drained", "--format=%N|%H|%E").splitlines()
+def _drain_alone(name: str, drain_max: int, outcome: Outcome, began: float, run: t.Callable[..., str]) -> Told:
+    """Drain a node while no other one decides; began: when that was asked for. Where Slurm does not answer, the others wait until it takes the lock back."""
+    told = _at_limit(name, drain_max, run)
+    if told is None:
+        if time.monotonic() - began > LOCK_HOLD_SECONDS:
+            return Told("not drained, because Slurm took too long", WELL)
+        run("scontrol", "update", f"nodename={name}", "state=drain", f"reason={OURS_HERE}{outcome.line}")
+        told = Told("drained", KEEP_AWAY)
+    if time.monotonic() - began <= LOCK_HOLD_SECONDS:
+        with contextlib.suppress(NoAnswer):
+            run("scontrol", "delete", f"reservationname={LOCK}")
+    return told
+
+
+def _at_limit(name: str, drain_max: int, run: t.Callable[..., str]) -> Told | None:
+    """Why a node is not drained, where as many others as may be are by their own checks."""
+    lines = run("sinfo", "--noheader", "--all", "--Node", "--states=drain,draining,drained", "--format=%N|%E").splitlines()
     # A node of several partitions has a line in each.
-    found = {name.strip(): (when.strip(), why.strip()) for name, when, why in (line.split("|", 2) for line in lines if line.count("|") >= 2)}
-    return [(name, when) for name, (when, why) in found.items() if why.startswith(OURS_HERE)]
+    others = {node.strip() for node, why in (line.split("|", 1) for line in lines if "|" in line) if why.strip().startswith(OURS_HERE)} - {name}
+    return Told(f"not drained, because {len(others)} of at most {drain_max} hosts are", WELL) if len(others) >= drain_max else None

@@ -22,7 +22,7 @@ import time
 import typing as t
 from dataclasses import dataclass
 
-from ..collect.end_clients import end_children
+from ..collect.end_clients import end_clients
 from ..collect.turns import has_turn, working
 from ..run.lock_keeper import started
 from ..text.counting import counted
@@ -144,7 +144,7 @@ def _parent(main: int, since: int | None) -> int:
 
 
 def _end(*_signal: object) -> t.NoReturn:
-    end_children()
+    end_clients()
     os._exit(1)
 
 
@@ -218,7 +218,7 @@ class _Lanes:
         for wait in list(self.busy.values()):
             if now > wait.until and not wait.ended:
                 wait.ended = True
-                end_children(wait.thread)
+                end_clients(wait.thread)
             elif now > wait.until + GRACE_SECONDS:
                 self.busy.pop(wait.node, None)
                 wait.left = True

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import os
+import queue
+import resource
 import signal
 import subprocess
 import threading
@@ -14,7 +16,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.end_clients import end_children
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.end_clients import end_clients
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.limits import TooLong, clients_write_too_much, within_limits
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.turns import wait_outside_turn, waiting, working
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow import node_workers
@@ -39,7 +41,7 @@ def gone(pid: int) -> bool:
 
 
 def awaited(condition: t.Callable[[], bool]) -> bool:
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while not condition() and time.monotonic() < until:
         time.sleep(0.01)
     return condition()
@@ -128,8 +130,8 @@ def test_a_node_that_does_not_respond_is_given_up_alone(tmp_path: Path) -> None:
             (tmp_path / node).write_text(str(client.pid), encoding="ascii")
             return {"status": client.wait()}
 
-    found = results(work, 1, seconds=2.0)
-    assert found.pop("gpu03") == {"failed": True, "msg": "no response within 2 s (pod_read_timeout_seconds)"}
+    found = results(work, 1, seconds=6.0)
+    assert found.pop("gpu03") == {"failed": True, "msg": "no response within 6 s (pod_read_timeout_seconds)"}
     assert all(one == {"status": 0} for one in found.values())
     assert gone(int((tmp_path / "gpu03").read_text(encoding="ascii")))
 
@@ -142,7 +144,7 @@ def test_a_node_that_keeps_its_turn_ends_its_process(monkeypatch: pytest.MonkeyP
             pass
         return {"ok": True}
 
-    found = results(work, 2, seconds=0.5)
+    found = results(work, 2, seconds=4.0)
     assert found["gpu03"]["failed"] and all(found[node] == {"ok": True} for node in NODES[1::2])
 
 
@@ -197,7 +199,7 @@ def test_only_the_client_that_writes_too_much_is_ended() -> None:
                 return b"whole"
 
         try:
-            return {"answer": within_limits(read, SECONDS, clients_write_too_much, end_children).decode()}
+            return {"answer": within_limits(read, SECONDS, clients_write_too_much, end_clients).decode()}
         except TooLong:
             return {"answer": "too long"}
 
@@ -239,10 +241,98 @@ def test_a_client_that_starts_while_others_are_ended_is_ended_too(monkeypatch: p
     def run() -> None:
         start()
         monkeypatch.setattr(os, "kill", start_and_kill)
-        end_children(threading.get_native_id())
+        end_clients(threading.get_native_id())
 
     # Only what this thread has started is ended.
     thread = threading.Thread(target=run)
     thread.start()
     thread.join(30)
     assert [client.wait(30) for client in clients] == [-signal.SIGKILL] * 2
+
+
+def lanes(nodes: int, most: int, work: t.Callable[[str], Values] = lambda _node: {}) -> node_workers._Lanes:
+    """The threads of a process for some nodes, of which none has begun."""
+    return node_workers._Lanes(NODES[:nodes], work, Width(1, most, SECONDS))
+
+
+def test_an_error_without_words_is_named_by_its_kind() -> None:
+    def work(_node: str) -> Values:
+        raise ValueError
+
+    assert all(one == {"failed": True, "msg": "ValueError"} for one in results(work).values())
+
+
+@pytest.mark.parametrize(("limit", "most"), [(184, 7), (183, 6), (100, 1), (resource.RLIM_INFINITY, 8)])
+def test_no_more_nodes_are_waited_for_than_there_are_descriptors(limit: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_workers.resource, "getrlimit", lambda _what: (10**6, limit))
+    assert lanes(8, 8).most == most
+
+
+def test_processes_share_the_nodes_that_may_be_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Seen(node_workers._Lanes):
+        """Its nodes result in what it may do."""
+
+        def __init__(self, nodes: list[str], _work: object, width: Width) -> None:
+            super().__init__(nodes, lambda _node: {"processes": width.processes, "nodes": width.nodes}, width)
+
+    monkeypatch.setattr(node_workers, "_Lanes", Seen)
+    assert all(one == {"processes": 1, "nodes": 2} for one in results(lambda _node: {}, processes=2, nodes=4).values())
+
+
+def test_a_thread_is_begun_for_each_node_up_to_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = list[dict[str, t.Any]]()
+
+    class Thread:
+        """A thread that does not run."""
+
+        def __init__(self, **given: t.Any) -> None:
+            self.given = given
+
+        def start(self) -> None:
+            begun.append(self.given)
+
+    monkeypatch.setattr(node_workers.threading, "Thread", Thread)
+    for nodes, most, wanted in ((8, 3, 3), (2, 3, 2)):
+        begun.clear()
+        one = lanes(nodes, most)
+        for _number in range(5):
+            one._one_more()
+        assert (len(begun), one.threads) == (wanted, wanted) and all(given["daemon"] for given in begun)
+    one.waiting.get_nowait()
+    one.waiting.get_nowait()
+    one.threads = 0
+    one._one_more()
+    assert one.threads == 0, "no node waits"
+
+
+def test_a_node_that_is_left_behind_has_one_result_and_its_thread_no_other_node() -> None:
+    one = lanes(3, 3)
+    one.busy["gpu01"] = wait = node_workers._Wait("gpu01", threading.get_native_id() + 10**6, time.monotonic() - 600, ended=True)
+    one.threads = 3
+    one._end_late()
+    assert wait.left and one.threads == 2 and not one.busy and one.results.get_nowait()[0] == "gpu01"
+
+    def work(node: str) -> Values:
+        two.busy[node].left = True
+        return {}
+
+    two = lanes(2, 2, work)
+    two._run()
+    assert two.results.empty() and two.waiting.qsize() == 1
+
+
+def test_a_result_that_comes_after_its_node_was_left_behind_is_not_written() -> None:
+    one = lanes(2, 2)
+    one.waiting, one.left = queue.SimpleQueue(), {NODES[1]}
+    for node in NODES[:2]:
+        one.results.put((node, {"ok": True}))
+    reads, writes = os.pipe()
+    one.serve(writes)
+    os.close(writes)
+    with os.fdopen(reads) as lines:
+        assert lines.read() == f'["{NODES[1]}", {{"ok": true}}]\n'
+
+
+def test_the_playbooks_process_is_known_by_when_it_started() -> None:
+    own = os.getpid()
+    assert (node_workers._parent(own, node_workers.started(own)), node_workers._parent(own, -1)) == (own, 1)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.types import Envelope
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.node_check import kept
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.node_check import state_directory
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.node_check.node_plan import NodePlan, load_node_plan, node_plan_text
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess
 
@@ -32,42 +32,46 @@ def read_at(seconds: float, boot: str = "a") -> Envelope:
 
 @pytest.mark.parametrize(("seconds", "taken"), [(29, False), (30, True), (300, True), (3600, True), (3601, False), (-5, False)])
 def test_a_reading_is_an_earlier_one_for_an_hour(tmp_path: Path, mine: NodePlan, seconds: float, taken: bool) -> None:
-    kept.keep(tmp_path, mine, read_at(1000))
-    assert kept.earlier(tmp_path, mine, read_at(1000 + seconds)) == (read_at(1000) if taken else None)
+    state_directory.keep(tmp_path, mine, read_at(1000))
+    assert state_directory.earlier(tmp_path, mine, read_at(1000 + seconds)) == (read_at(1000) if taken else None)
 
 
 def test_a_reading_of_another_boot_or_plan_says_nothing(tmp_path: Path, mine: NodePlan, pods: inprocess.Pods) -> None:
-    kept.keep(tmp_path, mine, read_at(1000))
-    assert kept.earlier(tmp_path, mine, read_at(1100, boot="b")) is None
+    state_directory.keep(tmp_path, mine, read_at(1000))
+    assert state_directory.earlier(tmp_path, mine, read_at(1100, boot="b")) is None
     other = load_node_plan(node_plan_text(pods.plan, "gpu03", ID, "1.2.4", (), "mlx5_core"), ID)
-    assert kept.earlier(tmp_path, other, read_at(1100)) is None
+    assert state_directory.earlier(tmp_path, other, read_at(1100)) is None
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"digest": 1, "envelope": null}', '{"envelope": {"asked_at": "x"}}'])
 def test_a_damaged_reading_is_none_and_is_replaced(tmp_path: Path, mine: NodePlan, text: str) -> None:
-    (tmp_path / kept.NAME).write_text(text, encoding="utf-8")
-    assert kept.earlier(tmp_path, mine, read_at(1100)) is None
-    kept.keep(tmp_path, mine, read_at(1100))
-    assert json.loads((tmp_path / kept.NAME).read_text(encoding="utf-8"))["envelope"]["asked_at"] == 1100
+    (tmp_path / state_directory.NAME).write_text(text, encoding="utf-8")
+    assert state_directory.earlier(tmp_path, mine, read_at(1100)) is None
+    state_directory.keep(tmp_path, mine, read_at(1100))
+    assert json.loads((tmp_path / state_directory.NAME).read_text(encoding="utf-8"))["envelope"]["asked_at"] == 1100
 
 
 def test_checks_that_follow_each_other_closely_still_see_growth(tmp_path: Path, mine: NodePlan) -> None:
     for seconds in range(1000, 1040, 10):
-        kept.keep(tmp_path, mine, read_at(seconds))
-    assert kept.earlier(tmp_path, mine, read_at(1060)) == read_at(1030)
+        state_directory.keep(tmp_path, mine, read_at(seconds))
+    assert state_directory.earlier(tmp_path, mine, read_at(1060)) == read_at(1030)
 
 
 def test_what_is_kept_is_private(tmp_path: Path, mine: NodePlan) -> None:
-    with kept.alone(tmp_path / "state"):
-        kept.keep(tmp_path / "state", mine, read_at(1000))
+    with state_directory.alone(tmp_path / "state"):
+        state_directory.keep(tmp_path / "state", mine, read_at(1000))
     assert stat.S_IMODE((tmp_path / "state").stat().st_mode) == 0o700
-    assert stat.S_IMODE((tmp_path / "state" / kept.NAME).stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "state" / state_directory.NAME).stat().st_mode) == 0o600
 
 
 def test_one_check_runs_at_a_time(tmp_path: Path) -> None:
-    with kept.alone(tmp_path), pytest.raises(kept.Busy, match="another node check is running on this host"), kept.alone(tmp_path):
+    with (
+        state_directory.alone(tmp_path),
+        pytest.raises(state_directory.Busy, match="another node check is running on this host"),
+        state_directory.alone(tmp_path),
+    ):
         pytest.fail("two have the lock")
-    with kept.alone(tmp_path):
+    with state_directory.alone(tmp_path):
         pass
 
 
@@ -75,7 +79,7 @@ def test_another_check_is_awaited(tmp_path: Path) -> None:
     held, ended = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with kept.alone(tmp_path):
+        with state_directory.alone(tmp_path):
             held.set()
             ended.wait(30)
 
@@ -83,6 +87,6 @@ def test_another_check_is_awaited(tmp_path: Path) -> None:
     other.start()
     assert held.wait(30)
     threading.Timer(0.2, ended.set).start()
-    with kept.alone(tmp_path, 30):
+    with state_directory.alone(tmp_path, 30):
         assert ended.is_set()
     other.join()

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the last check read, kept for the growth of counters, and the lock that lets one check run at a time."""
+"""The state directory of a host: what the last check read, for the growth of counters, and the lock that lets one check run at a time."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def keep(directory: Path, mine: NodePlan, now: Envelope) -> None:
     """Keep a reading for the next check; where the last one is young it stays, so that frequent checks still see growth."""
     last = _age(directory, now)
     if last is None or not 0 <= last < LEAST_SECONDS:
-        write_private(directory / NAME, json.dumps({"digest": mine.digest, "envelope": now}))
+        write_whole(directory / NAME, json.dumps({"digest": mine.digest, "envelope": now}))
 
 
 def _age(directory: Path, now: Envelope) -> float | None:
@@ -81,8 +81,8 @@ def _age(directory: Path, now: Envelope) -> float | None:
         return None
 
 
-def write_private(path: Path, text: str, mode: int = 0o600) -> None:
-    """Write a file whole or not at all; its directory exists."""
+def write_whole(path: Path, text: str, mode: int = 0o600) -> None:
+    """Write a file whole or not at all; its directory exists, mode: of the file."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
