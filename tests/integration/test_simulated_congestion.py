@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.incasts import ACROSS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import grouping
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import RunStore
-from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout, planned
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.queueing import Port, incast
 
 from .conftest import Pod, not_well
@@ -61,6 +61,19 @@ def test_healthy_pods_of_other_noise_are_not_congested(tmp_path: Path) -> None:
     for seed in range(10):
         verdicts = inprocess.judge(pods.plan, pods.pod(seed=seed), "congestion")
         assert len(verdicts) > 40 and not [one for one in verdicts if one.verdict not in ("pass", "skip")], seed
+
+
+def test_a_run_over_some_hosts_has_incasts_among_them_alone(tmp_path: Path) -> None:
+    hosts = ["gpu02", "gpu03", "gpu04", "gpu05", "gpu06", "gpu08"]
+    pods = inprocess.Pods(layout.write(tmp_path / "inventory", racks=2, hosts_per_rack=4, spines=2, expectations={"pod_to_layer": "congestion"}))
+    pod = pods.pod()
+    report = pods.climb(pod, tmp_path / "20260101T000000Z", only=",".join(hosts))
+    assert not not_well(report) and report["verdict"] == "no_fault_seen", not_well(report)
+    assert any(one["layer"] == "congestion" and one["check"] == "right_class" and one["verdict"] == "pass" for one in report["verdicts"])
+    assert {host for _round, host, _device in pod.moved.rates} == set(hosts)
+    # A limit of all hosts is none, so that no pod is rendered twice.
+    inside = planned.limited(tmp_path / "inventory", ",".join([*hosts, "leaves", "spines"]))
+    assert (inside, planned.limited(tmp_path / "inventory", "gpu_hosts:leaves"), planned.limited(tmp_path / "inventory", "")) == (hosts, None, None)
 
 
 # Pods of several shapes, and whether receivers take so much more than the uplinks of their leaf carry that the spines are the narrowest place.

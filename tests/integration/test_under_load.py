@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
@@ -16,10 +15,11 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.registry import REGISTRY
+from ansible_collections.gpufabric.pyramid.tests.processes import environments
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import changes, inprocess
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.connection.simulated_pod import pod as answers_of
 
-from .conftest import RACKS, ROOT, Climb, Pod
+from .conftest import RACKS, ROOT, Climb, Pod, alike
 
 pytestmark = pytest.mark.exhaustive
 
@@ -115,7 +115,7 @@ def test_check_mode_prints_the_plan_and_loads_nothing(small: Pod) -> None:
     assert not loaded(small) and climb.run is not None and not (climb.run / "loads").exists()
 
 
-@pytest.mark.parametrize("how", [{"pod_mode": "passive"}, {"pod_depth": "quick"}])
+@pytest.mark.parametrize("how", [{"pod_mode": "passive"}, alike({"pod_depth": "quick"})])
 def test_a_pod_that_is_not_loaded_is_not_proved(small: Pod, how: dict[str, str]) -> None:
     climb = small.climb(**how)
     assert {climb.gate("rdma", rack) for rack in RACKS} == {"not_run"} and climb.report is not None and climb.report["verdict"] == "no_fault_seen"
@@ -129,12 +129,7 @@ def loaded(pod: Pod) -> list[int]:
 
 def marked() -> list[tuple[int, str]]:
     """Every process of a load and the load's directory, by the mark that each of them carries."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        with contextlib.suppress(OSError):
-            words = [os.fsdecode(word) for word in path.read_bytes().split(b"\0")]
-            found += [(int(path.parent.name), word.partition("=")[2]) for word in words if word.startswith("GPUFABRIC_PYRAMID_LOAD=")]
-    return found
+    return [(pid, word.partition("=")[2]) for pid, words in environments() for word in words if word.startswith("GPUFABRIC_PYRAMID_LOAD=")]
 
 
 def _owner(place: str) -> str:
@@ -144,7 +139,7 @@ def _owner(place: str) -> str:
         return ""
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [alike(signal.SIGINT), signal.SIGKILL])
 def test_what_an_interrupted_run_left_is_ended_by_the_next_one(small: Pod, number: signal.Signals) -> None:
     command = [str(Path(sys.executable).with_name("ansible-playbook")), "playbooks/validate.yml", "-i", str(small.inventory)]
     with subprocess.Popen(

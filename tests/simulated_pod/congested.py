@@ -9,7 +9,7 @@ import typing as t
 from collections import Counter
 from dataclasses import dataclass, field
 
-from ...plugins.plugin_utils.loads.incasts import pod_incasts
+from ...plugins.plugin_utils.loads.incasts import incasts_among
 from ...plugins.plugin_utils.pod.plan import Plan
 from .model import Host, Pod, Port, Rail, Switch
 from .queueing import Outcome, incast
@@ -38,6 +38,8 @@ class Moved:
     rdma: dict[Place, Counter[str]] = field(default_factory=dict)
     ports: dict[Place, Counter[str]] = field(default_factory=dict)
     rates: dict[tuple[int, str, str], float] = field(default_factory=dict)
+    # Bytes by the leaves that they leave and reach, where these share no spine.
+    over_core: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def of(self, node: str) -> str:
         """All that moves on a node, as one word."""
@@ -51,13 +53,13 @@ class Moved:
 
 
 def moved(pod: Pod, plan: Plan) -> Moved:
-    """What comes of all rounds of the incasts among the pod's hosts."""
+    """What comes of all rounds of the incasts among the hosts of a run's loads."""
     result = Moved()
-    hosts = [name for name, host in pod.hosts.items() if not host.unreachable and not busy(host)]
+    hosts = [name for name in pod.loadable() if not pod.hosts[name].unreachable and not busy(pod.hosts[name])]
     lacking = {name for name in hosts if any((tool.name, tool.how) == ("ib_write_bw", "missing") for tool in pod.hosts[name].tools)}
     ends: dict[tuple[int, str, str], list[Pair]] = {}
     targets: dict[tuple[int, str], list[Pair]] = {}
-    for pair in pod_incasts(plan, hosts).pairs:
+    for pair in incasts_among(plan, plan.rails(hosts)).pairs:
         if lacking & {pair["sender"]["host"], pair["receiver"]["host"]}:
             continue
         if pair["across"]:
@@ -68,6 +70,8 @@ def moved(pod: Pod, plan: Plan) -> Moved:
     of_receivers = [its for pairs in targets.values() for its in _OverSpines(pod, result, pairs).count()]
     for own in (*ends.values(), *of_receivers):
         _Incast(pod, result, own).count()
+    for (leaf, target), sent in result.over_core.items():
+        _over_super_spines(pod, result, pod.switches[leaf], pod.switches[target], sent)
     for switch in pod.switches.values():
         if switch.storms:
             _storm(pod, result, switch)
@@ -77,7 +81,17 @@ def moved(pod: Pod, plan: Plan) -> Moved:
     for host in pod.hosts.values() if pod.fabric == "roce" else ():
         for rail in host.rails:
             result.add("nic", (host.name, rail.device), **rail.grow_loaded)
+            _over_ports(result, host, rail)
     return result
+
+
+def _over_ports(result: Moved, host: Host, rail: Rail) -> None:
+    """What a bond moves is moved by its ports alike, and by the leaves' ports to them."""
+    for table, place in ((result.nic, (host.name, rail.device)), (result.ports, (rail.leaf, rail.leaf_port))):
+        whole = table.pop(place, None) if rail.legs else None
+        for leg in rail.legs if whole else ():
+            own = (host.name, leg.netdev) if table is result.nic else (leg.leaf, leg.leaf_port)
+            table[own] = Counter({name: value // len(rail.legs) for name, value in whole.items()})
 
 
 def busy(host: Host) -> bool:
@@ -142,7 +156,7 @@ class _Incast:
             paused = {"pause": outcome.pauses * part, "pause_duration": outcome.paused_seconds * 1e6 * part}
             self.result.add("nic", place, **{f"rx_prio{rail.priority}_{name}": grown for name, grown in paused.items()})
             self.result.add("ports", (rail.leaf, rail.leaf_port), tx_pfc=outcome.pauses * part)
-        _crossing(self.pod, self.result, self.pod.switches[rail.leaf], self.leaf, sent if pair["cross"] else 0.0)
+        _between(self.pod, self.result, rail, self.receiver, sent if pair["cross"] else 0.0)
 
     def _spreads(self, outcome: Outcome) -> bool:
         return outcome.paused_seconds > SPREADS_ABOVE * self.seconds
@@ -169,7 +183,8 @@ class _OverSpines:
             self.ends.setdefault((pair["receiver"]["host"], pair["receiver"]["device"]), []).append(pair)
         # For how long spines paused the leaves of the senders, and these their senders, of all uplinks together.
         self.paused = 0.0
-        links = [port for port in self.leaf.ports if port.peer_role == "spine"]
+        leaves = _rail(pod, pairs[0]["receiver"]).leaves or [self.leaf.name]
+        links = [port for leaf in leaves for port in pod.switches[leaf].ports if port.peer_role == "spine"]
         self.downlinks = [(pod.switches[port.peer], port) for port in links if self.leaf.name not in pod.switches[port.peer].unused]
 
     def count(self) -> list[list[Pair]]:
@@ -221,11 +236,18 @@ class _OverSpines:
             held = self.paused / len(self.downlinks)
             self.result.add("nic", place, **{f"rx_prio{sender.priority}_pause": held * FRAMES_A_SECOND, f"rx_prio{sender.priority}_pause_duration": held * 1e6})
             self.result.add("ports", (sender.leaf, sender.leaf_port), tx_pfc=held * FRAMES_A_SECOND)
-            _crossing(self.pod, self.result, self.pod.switches[sender.leaf], self.leaf, sent)
+            _between(self.pod, self.result, sender, rail, sent)
 
 
 def _takes(rail: Rail) -> float:
     return rail.takes_gbit_s or 0.95 * rail.speed_gbit_s
+
+
+def _between(pod: Pod, result: Moved, sender: Rail, receiver: Rail, sent: float) -> None:
+    """What crosses from one rail to another, over all leaves of both."""
+    ways = [(leaf, target) for leaf in sender.leaves or [sender.leaf] for target in receiver.leaves or [receiver.leaf]]
+    for leaf, target in ways:
+        _crossing(pod, result, pod.switches[leaf], pod.switches[target], sent / len(ways))
 
 
 def _crossing(pod: Pod, result: Moved, leaf: Switch, target: Switch, sent: float) -> None:
@@ -238,11 +260,32 @@ def _crossing(pod: Pod, result: Moved, leaf: Switch, target: Switch, sent: float
         if port.peer_role == "spine" and target.name not in pod.switches[port.peer].unused:
             downlinks.setdefault(port.peer, []).append(port.peer_port)
     through = [(port.peer, weight) for port, weight in zip(used, weights) if port.peer in downlinks]
+    if not through and target is not leaf:
+        result.over_core[leaf.name, target.name] += round(sent)
+        return
     for port, weight in zip(used, weights):
         result.add("ports", (leaf.name, port.name), tx_bytes=sent * weight / sum(weights))
     for spine, weight in through:
         for name in downlinks[spine]:
             result.add("ports", (spine, name), tx_bytes=sent * weight / sum(one for _spine, one in through) / len(downlinks[spine]))
+
+
+def _over_super_spines(pod: Pod, result: Moved, leaf: Switch, target: Switch, sent: float) -> None:
+    """What goes from one scalable unit to another: each switch spreads it over all its ports that lead there, nearly evenly."""
+    there, last = target.own_prefix, {port.peer for port in target.ports if port.peer_role == "spine"}
+    at = {leaf.name: sent}
+    for role in ("leaf", "spine", "super_spine", "spine"):
+        further: dict[str, float] = {}
+        for name, amount in at.items():
+            switch = pod.switches[name]
+            ports = [port for port in switch.ports if (port.peer_role == "spine" if role == "leaf" else (port.channel or port.name) in switch.ways[there])]
+            ports = [port for port in ports if role != "super_spine" or port.peer in last][: switch.hashes_over or None]
+            weights = [switch.uplink_weights.get(port.peer, 1.0) * (1 + 0.01 * (number % 3 - 1)) for number, port in enumerate(ports)]
+            for port, weight in zip(ports, weights):
+                part = amount * weight / sum(weights)
+                result.add("ports", (name, port.name), tx_bytes=part)
+                further[port.peer] = further.get(port.peer, 0.0) + part
+        at = further
 
 
 def _paused_by_spines(leaf: Switch, result: Moved, frames: float, spine: str | None = None) -> None:

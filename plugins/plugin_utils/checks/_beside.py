@@ -12,9 +12,10 @@ import typing as t
 from dataclasses import dataclass
 
 from ..pod.names import Rows
+from ..pod.rail_ports import members_of, rail_ports
 from ..pod.types import DeviceNames, Rail
 from . import CannotTell
-from ._counters import CNPS, LOST_ON_THE_WAY, MARKED, RX_PAUSED_US, RX_PAUSES, SEQUENCE_ERRORS, TIMEOUTS, TX_ALL, growth, named, pick
+from ._counters import CNPS, LOST_ON_THE_WAY, MARKED, RX_PAUSED_US, RX_PAUSES, SEQUENCE_ERRORS, TIMEOUTS, TX_ALL, growth, named, pick, summed
 
 # Evaluated when it is imported, which before Python 3.10 cannot be `|`.
 Peers = t.Mapping[str, t.Optional[Rows]]  # noqa: UP045
@@ -83,7 +84,7 @@ class Counted:
         """What a rail counted by kind: numbers, and of the pauses the share of its sending time in percent; None: not reported. ``reset``: went back."""
         try:
             own = [(table or {}).get(host) for table in self.tables]
-            nic, device = _grown(own[0], own[1], "netdev", rail["netdev"]), _grown(own[2], own[3], "device", rail["device"])
+            nic, device = _together_grown(own[0], own[1], rail), _grown(own[2], own[3], "device", rail["device"])
         except CannotTell:
             return {**dict.fromkeys(KINDS), "reset": 1}
         # A driver that has one counter for both has sent these segments again once.
@@ -121,6 +122,12 @@ def _grown(was: Rows | None, now: Rows | None, key: str, name: str | None) -> t.
     return growth(mine[0], mine[1], key).get(name or "", {})
 
 
+def _together_grown(was: Rows | None, now: Rows | None, rail: Rail | DeviceNames) -> t.Mapping[str, int]:
+    """As ``_grown``, of all ports of a rail together."""
+    ports = members_of(rail)
+    return summed([_grown(was, now, "netdev", port) for port in ports]) if ports else _grown(was, now, "netdev", rail["netdev"])
+
+
 def _word(one: t.Mapping[str, float | None], kind: str) -> str:
     count = one.get(kind)
     if count is None:
@@ -128,12 +135,19 @@ def _word(one: t.Mapping[str, float | None], kind: str) -> str:
     return f"{count:.3g} %" if kind == "paused" else f"{count:.0f}"
 
 
-def errors_grown(rail: Rail, idle: Rows | None, now: Rows | None, rdma_idle: Rows | None, rdma: Rows | None) -> dict[str, int] | None:
+def _more(known: int, grown: int) -> int:
+    """What a counter of several ports grew by, or how far one of them went back."""
+    return min(known, grown) if min(known, grown) < 0 else known + grown
+
+
+def error_growth(rail: Rail, idle: Rows | None, now: Rows | None, rdma_idle: Rows | None, rdma: Rows | None) -> dict[str, int] | None:
     """What a rail's NIC counted of lost data since before the load; None where no such counter was read, or one went back."""
     found: dict[str, int] = {}
-    for key, name_of_it, was, later in (("netdev", rail["netdev"], idle, now), ("device", rail["device"], rdma_idle, rdma)):
+    of_ports = [("netdev", port["netdev"], idle, now) for port in rail_ports([rail])]
+    for key, name_of_it, was, later in (*of_ports, ("device", rail["device"], rdma_idle, rdma)):
         before, after = (
             {row["name"]: row["value"] for row in rows or () if row[key] == name_of_it and row["name"] in LOST_ON_THE_WAY} for rows in (was, later)
         )
-        found |= {name: after[name] - value for name, value in before.items() if name in after}
+        # One that went back on any port is told by its sign.
+        found |= {name: _more(found.get(name, 0), after[name] - value) for name, value in before.items() if name in after}
     return {name: grown for name, grown in found.items() if grown} if found and min(found.values()) >= 0 else None

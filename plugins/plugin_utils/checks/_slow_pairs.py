@@ -11,6 +11,8 @@ STUCK_CAUSE = "The NIC is in a bad state (firmware, PCIe power management): it i
 STUCK_FIX = "Reset the NIC (mlxfwreset -d PCI reset) or power the host off and on, cold; then compare its PCIe width, speed and firmware with a good host's."
 PASSED_CAUSE = "One test was slow, and the same round passed each time that it was repeated: traffic of another source, a path that was busy, or a start."
 PASSED_FIX = "Run layer 4 again; where it comes back on the same rail or path, look at the switches' uplinks and the host's log at that time."
+SLOWER_CAUSE = "No other host under test has a rail as fast, so that nothing above the rate of its slower partners was measured."
+SLOWER_FIX = "Validate it with a host whose rail is as fast; or correct pod_link_gbit_s, or gbit_s of the wiring plan, where this rail is not."
 NOT_RUN_CAUSE = (
     "perftest did not come to a rate, for what it prints; this says nothing about RDMA. A partner that is not reached is behind a firewall or did not "
     "start its side; memory or queue pairs that are refused are limits of the host."

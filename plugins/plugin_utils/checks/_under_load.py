@@ -11,7 +11,7 @@ from ..loads.idle_test import busy_reason
 from ..pod.names import Rows
 from ..pod.types import Rail
 from . import CannotTell, Finding, check
-from ._counters import RX_BYTES, growth, pick
+from ._counters import RX_BYTES, growth, of_rails, pick
 from .place import at_node, at_port
 
 PRIORITIES = range(8)
@@ -51,7 +51,7 @@ def in_class(rails: list[Rail], expected: t.Mapping[str, float], idle: Rows, now
 
     expected: bytes, by device; idle, now: the rows of ``nic_counters``, read around the load.
     """
-    nics = growth(idle, now, "netdev")
+    nics = of_rails(growth(idle, now, "netdev"), rails)
     for rail in rails:
         sent, where = expected.get(rail["device"], 0.0), at_port(rail["netdev"], f"priority {priority}")
         reported = pick(nics.get(rail["netdev"]), RX_BYTES, priority)

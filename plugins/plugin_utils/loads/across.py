@@ -16,11 +16,13 @@ import math
 import typing as t
 from collections import deque
 
+from ..pod.rail_ports import bonded_gbit_s, leaves_of
 from ..pod.types import PodRail
 from .types import Incast
+from .uplinks import Core, Spines
 
-Spines = t.Mapping[t.Any, t.Mapping[str, float]]
 Nic = tuple[str, int]
+NO_CORE = Core()
 TURNS = 4
 # Receivers that take this part of what the uplinks of their leaf carry fill some of these, since hashing is never even.
 PARTLY = 0.75
@@ -28,13 +30,28 @@ PARTLY = 0.75
 LEAST_SENDERS = 2
 
 
+def of_all_leaves(rails: t.Sequence[PodRail], spines: Spines) -> Spines:
+    """The same Gb/s by leaf and spine; of the leaf that the bonds to several leaves are counted at, what leads from all of these to each spine."""
+    ends = dict.fromkeys(tuple(leaves_of(rail)) for rail in rails if len(leaves_of(rail)) > 1)
+    together = {leaf: dict(of_leaf) for leaf, of_leaf in spines.items()}
+    for leaves in ends:
+        names = dict.fromkeys(spine for leaf in leaves for spine in spines.get(leaf, {}))
+        together[leaves[0]] = {spine: sum(spines.get(leaf, {}).get(spine, 0.0) for leaf in leaves) for spine in names}
+    return together
+
+
 def plan_across(
-    groups: t.Mapping[str, t.Sequence[str]], rails: t.Sequence[PodRail], nodes: t.Mapping[str, t.Any], spines: Spines, kept: t.Container[Nic] = ()
+    groups: t.Mapping[str, t.Sequence[str]],
+    rails: t.Sequence[PodRail],
+    nodes: t.Mapping[str, t.Any],
+    spines: Spines,
+    kept: t.Container[Nic] = (),
+    core: Core = NO_CORE,
 ) -> tuple[list[Incast], str]:
     """The tests of all rounds across some gate groups, and why there are none, in words; neither where there is one group only.
 
     groups: those that have incasts of their own; rails: as of ``Plan.rails``; spines: how many Gb/s lead from each leaf to each of its spines;
-    kept: the rails that do not receive, as host and index.
+    kept: the rails that do not receive, as host and index; core: what leads from one scalable unit to another.
     A test: ``round`` (from 1), ``group`` (the receiver's), ``sender``, ``receiver``, ``cross`` and ``across`` (both true), ``share`` (Gb/s that the
     receiver gets where the uplinks of its leaf are shared fairly), ``offered`` (what is sent to its leaf, as a multiple of what the
     leaf's uplinks carry; 0 where its receivers take much less than these) and ``beside`` (all receivers at its leaf in this round, as host and device).
@@ -54,9 +71,9 @@ def plan_across(
         for number in range(turns):
             receivers = [rail for rail in usable if part_of[_nic(rail)] == number and _nic(rail) not in kept]
             senders = [rail for rail in usable if part_of[_nic(rail)] != number]
-            pairs += _round(number + 1, senders, receivers, group_of, standing, spines, least, most)
+            pairs += _round(number + 1, senders, receivers, group_of, standing, spines, core, least, most)
         if pairs:
-            return _shares(_renumbered(pairs), nodes, spines), ""
+            return _shares(_renumbered(pairs), nodes, spines, core), ""
     return [], "no two gate groups have leaves that a spine connects and hosts enough to congest one"
 
 
@@ -92,6 +109,7 @@ def _round(
     group_of: t.Mapping[str, str],
     groups: t.Sequence[str],
     spines: Spines,
+    core: Core,
     least: int,
     most: int,
 ) -> list[Incast]:
@@ -105,7 +123,7 @@ def _round(
     for sender in _in_turn(senders, group_of, groups):
         if able := others[group_of[sender["host"]]]:
             sent[min(able, key=lambda group: len(sent[group]) / sizes[group])].append(sender)
-    return [pair for group, its in of_group.items() for pair in _to_group(number, group, sent[group], its, spines, least, most)]
+    return [pair for group, its in of_group.items() for pair in _to_group(number, group, sent[group], its, (spines, core), least, most)]
 
 
 def _in_turn(rails: t.Sequence[PodRail], group_of: t.Mapping[str, str], groups: t.Sequence[str]) -> list[PodRail]:
@@ -116,8 +134,11 @@ def _in_turn(rails: t.Sequence[PodRail], group_of: t.Mapping[str, str], groups: 
     return [rail for its in itertools.zip_longest(*of_group.values()) for rail in its if rail is not None]
 
 
-def _to_group(number: int, group: str, senders: t.Sequence[PodRail], receivers: t.Sequence[PodRail], spines: Spines, least: int, most: int) -> list[Incast]:
+def _to_group(
+    number: int, group: str, senders: t.Sequence[PodRail], receivers: t.Sequence[PodRail], ways: tuple[Spines, Core], least: int, most: int
+) -> list[Incast]:  # fmt: skip
     """The tests to one gate group: its receivers in turn, each with ``least`` senders or more and ``most`` at most."""
+    spines, core = ways
     waiting = deque(receivers[: len(senders) // least])
     found: dict[tuple[str, int], list[Incast]] = {_nic(rail): [] for rail in waiting}
     for sender in senders:
@@ -125,7 +146,7 @@ def _to_group(number: int, group: str, senders: t.Sequence[PodRail], receivers: 
             receiver = waiting[0]
             waiting.rotate(-1)
             own, other = sender["leaf"], receiver["leaf"]
-            if own != other and not spines[own].keys().isdisjoint(spines[other]):
+            if own != other and (not spines[own].keys().isdisjoint(spines[other]) or core.crosses(own, other)):
                 pair: Incast = {"sender": sender, "receiver": receiver, "cross": True, "round": number, "group": group, "across": True}
                 found[_nic(receiver)].append(pair)
                 if len(found[_nic(receiver)]) == most:
@@ -142,11 +163,12 @@ def _renumbered(pairs: list[Incast]) -> list[Incast]:
     return pairs
 
 
-def _shares(pairs: list[Incast], nodes: t.Mapping[str, t.Any], spines: Spines) -> list[Incast]:
-    """The tests with what the uplinks of the receiver's leaf give each receiver, and how far they are offered too much."""
+def _shares(pairs: list[Incast], nodes: t.Mapping[str, t.Any], spines: Spines, core: Core) -> list[Incast]:
+    """The tests with what each receiver gets over its leaf's uplinks, or over super-spines where these are narrower, and how far that is offered too much."""
 
     def link(rail: PodRail) -> float:
-        return float(nodes[rail["host"]].values["pod_link_gbit_s"])
+        values = nodes[rail["host"]].values
+        return bonded_gbit_s(values["pod_rails"], float(values["pod_link_gbit_s"]))
 
     takes: dict[tuple[int, t.Any], dict[tuple[str, str], float]] = {}
     offers: dict[tuple[int, t.Any], float] = {}
@@ -155,10 +177,17 @@ def _shares(pairs: list[Incast], nodes: t.Mapping[str, t.Any], spines: Spines) -
         takes.setdefault(target, {})[pair["receiver"]["host"], pair["receiver"]["device"]] = link(pair["receiver"])
         offers[target] = offers.get(target, 0.0) + link(pair["sender"])
     beside = {target: list(ends) for target, ends in takes.items()}
+    narrow = {}
+    for number in dict.fromkeys(pair["round"] for pair in pairs):
+        of_leaf = {leaf: sum(ends.values()) for (when, leaf), ends in takes.items() if when == number}
+        narrow[number] = core.narrow([pair for pair in pairs if pair["round"] == number], spines, of_leaf)
     for pair in pairs:
         target = (pair["round"], pair["receiver"]["leaf"])
         carries = sum(spines[pair["receiver"]["leaf"]].values())
         share = min(link(pair["receiver"]), carries / len(takes[target]))
         over = offers[target] / carries if sum(takes[target].values()) >= PARTLY * carries else 0.0
+        at_core = narrow[pair["round"]]
+        if at_core is not None:
+            share, over = min(share, at_core), 0.0
         pair |= {"share": share, "offered": over, "beside": beside[target]}
     return pairs

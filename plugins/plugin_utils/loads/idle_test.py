@@ -36,9 +36,9 @@ def busy_reason(gpus: Rows, before: Rows, idle: Rows, seconds: int, most_gbit_s:
         return f"{', '.join(processes)} run{'s' if len(processes) == 1 else ''} processes"
     was, now = _bytes(before), _bytes(idle)
     both = was.keys() & now.keys()
-    silent = {_nic(row) for row in (*before, *idle)} - {nic for nic, _name in both}
-    if silent or not both:
-        return f"no byte counter was read twice on {', '.join(sorted(silent)) or 'its NICs'}"
+    unread = {_nic(row) for row in (*before, *idle)} - {nic for nic, _name in both}
+    if unread or not both:
+        return f"no byte counter was read twice on {', '.join(sorted(unread)) or 'its NICs'}"
     for nic, name in sorted(both):
         rate = (now[nic, name] - was[nic, name]) * 8 / 1e9 / max(seconds, 1)
         if rate < 0:

@@ -19,9 +19,12 @@ from dataclasses import dataclass, field
 
 from ..pod.names import rated
 from ..pod.plan import Plan
-from ..pod.types import NearCable, PodRail
-from .across import Spines, plan_across
+from ..pod.rail_ports import bonded_gbit_s, leaves_of
+from ..pod.types import PodRail
+from .across import NO_CORE, of_all_leaves, plan_across
+from .perftest import flows_of_a_bond
 from .types import Incast
+from .uplinks import Core, Spines, core_of, flows_needed
 
 Values = dict[str, t.Any]
 # Fewer do not congest a port by the factor that is asked, whatever their rails.
@@ -58,11 +61,12 @@ def plan_incasts(
     nodes: t.Mapping[str, t.Any],
     uplinks: t.Mapping[str, int],
     spines: Spines | None = None,
+    core: Core = NO_CORE,
 ) -> Incasts:
     """The incasts of the gate groups among the hosts of some rails, first in each group and then across groups.
 
     rails: as of ``Plan.rails``, each with its ``leaf``; uplinks: how many each leaf has, which asks for flows enough to judge their balance;
-    spines: how many Gb/s lead from each leaf to each of its spines.
+    spines: how many Gb/s lead from each leaf to each of its spines; core: what leads from these to super-spines.
     """
     of_host: dict[str, dict[int, PodRail]] = {}
     for rail in rails:
@@ -79,13 +83,13 @@ def plan_incasts(
                 result.pairs += pairs
     loaded = {group: groups[group] for group in dict.fromkeys(pair["group"] for pair in result.pairs)}
     kept = {(pair["receiver"]["host"], pair["receiver"]["index"]) for pair in result.pairs if pair["round"] == 1}
-    across, result.not_across = plan_across(loaded, rails, nodes, spines or {}, kept)
+    across, result.not_across = plan_across(loaded, rails, nodes, spines or {}, kept, core)
     # The rounds of a group come first: what they show of a rail is not explained by another group.
     before = result.rounds
     for pair in across:
         pair["round"] += before
     result.pairs += across
-    _number(result.pairs, nodes, uplinks)
+    _number(result.pairs, nodes, uplinks, core)
     return result
 
 
@@ -130,8 +134,10 @@ def _round(members: list[str], of_host: dict[str, dict[int, PodRail]], number: i
     for ordinal, host in enumerate(members):
         sending = [rail for index, rail in sorted(of_host[host].items()) if receivers[index]["host"] != host]
         targets = [rail for rail in receivers.values() if rail["host"] != host]
-        chosen = _crossed(sending, targets, ordinal) if cross else [receivers[rail["index"]] for rail in sending]
-        pairs += zip(sending, chosen)
+        pairs += [] if cross else [(rail, receivers[rail["index"]]) for rail in sending]
+        for plane in dict.fromkeys(rail.get("plane") for rail in sending if cross):
+            mine, theirs = ([rail for rail in some if rail.get("plane") == plane] for some in (sending, targets))
+            pairs += zip(mine, _crossed(mine, theirs, ordinal))
     return pairs
 
 
@@ -158,98 +164,44 @@ def _refusal(group: str, hosts: list[str], pairs: t.Sequence[Incast], nodes: t.M
     offered: dict[tuple[int, str, str], float] = {}
     for pair in pairs:
         key = (pair["round"], pair["receiver"]["host"], pair["receiver"]["device"])
-        offered[key] = offered.get(key, 0.0) + nodes[pair["sender"]["host"]].values["pod_link_gbit_s"]
+        offered[key] = offered.get(key, 0.0) + rail_speed(nodes[pair["sender"]["host"]].values)
     for (number, host, device), gbit_s in offered.items():
-        link = nodes[host].values["pod_link_gbit_s"]
+        link = rail_speed(nodes[host].values)
         if gbit_s < least * link:
             offer = f"{host} {device} would be offered {gbit_s:g} Gb/s in round {number}, {gbit_s / link:.2f} of its link"
             return f"{offer}, which does not congest it: {least:g} is needed"
     return ""
 
 
-def flows_needed(uplinks: int) -> int:
-    """How many flows show whether hashing over some uplinks is fair: 512 for 4, 4096 for 16; then the fullest of them has at most 1.2 of the mean."""
-    return math.ceil(64 * uplinks * math.log2(uplinks)) if uplinks > 1 else uplinks
+def rail_speed(values: Values) -> float:
+    """The rated speed of a rail of a host with these expectations, in Gb/s."""
+    return bonded_gbit_s(values["pod_rails"], float(values["pod_link_gbit_s"]))
 
 
-def _number(pairs: list[Incast], nodes: t.Mapping[str, t.Any], uplinks: t.Mapping[str, int]) -> None:
-    """Give each pair its time and its queue pairs: as many as its leaf's uplinks need flows, in powers of two."""
+def _number(pairs: list[Incast], nodes: t.Mapping[str, t.Any], uplinks: t.Mapping[str, int], core: Core) -> None:
+    """Give each pair its time and its queue pairs: as many as its leaf's uplinks need flows, and those of its spines, in powers of two."""
     crossing: dict[tuple[int, str], int] = {}
+    over_core: dict[tuple[int, t.Any], int] = {}
     for pair in pairs:
         key = (pair["round"], pair["sender"]["leaf"])
         crossing[key] = crossing.get(key, 0) + pair["cross"]
+        if core.crosses(pair["sender"]["leaf"], pair["receiver"]["leaf"]):
+            unit = (pair["round"], core.unit(pair["sender"]["leaf"]))
+            over_core[unit] = over_core.get(unit, 0) + 1
     for pair in pairs:
         values = nodes[pair["receiver"]["host"]].values
-        needed = flows_needed(uplinks.get(pair["sender"]["leaf"], 0)) if pair["cross"] else 0
+        # A bond's flows are divided among its leaves.
+        needed = flows_needed(uplinks.get(pair["sender"]["leaf"], 0)) * len(leaves_of(pair["sender"])) if pair["cross"] else 0
         each = needed / crossing[pair["round"], pair["sender"]["leaf"]] if needed else 1
-        qps = max(values["pod_incast_qps"], 1 << math.ceil(math.log2(max(each, 1))))
+        if core.crosses(pair["sender"]["leaf"], pair["receiver"]["leaf"]):
+            each = max(each, core.flows(pair["sender"]["leaf"]) / over_core[pair["round"], core.unit(pair["sender"]["leaf"])])
+        qps = max(values["pod_incast_qps"], flows_of_a_bond(values["pod_rails"]), 1 << math.ceil(math.log2(max(each, 1))))
         brief = pair["across"] and values["pod_depth"] != "go_live"
         seconds = math.ceil(values["pod_incast_seconds"] / (ACROSS_PART if brief else 1))
         pair |= {"seconds": seconds, "qps": min(qps, values["pod_incast_qps_max"])}
 
 
-def incasts_by_host(planned: Incasts) -> dict[str, list[Values]]:
-    """What each host does: a row for each test it takes part in, by round."""
-    rows: dict[str, list[Values]] = {}
-    for pair in planned.pairs:
-        for role, own, peer in (("sender", pair["sender"], pair["receiver"]), ("receiver", pair["receiver"], pair["sender"])):
-            ends = {"device": own["device"], "peer": peer["host"], "peer_device": peer["device"]}
-            row = {"round": pair["round"], "role": role, **ends, "cross": pair["cross"], "qps": pair["qps"], "seconds": pair["seconds"]}
-            row |= {"across": pair["across"], "beside": pair.get("beside") if role == "receiver" else None}
-            rows.setdefault(own["host"], []).append(row)
-    return {host: sorted(its, key=lambda row: (row["round"], row["device"], row["peer"])) for host, its in rows.items()}
-
-
-def incasts_by_switch(planned: Incasts, ends: t.Mapping[str, t.Sequence[NearCable]]) -> dict[str, list[Values]]:
-    """What each port of each switch faces in each round, a row each: ``round``, ``across``, ``port``, ``peer``, ``seconds`` and these:
-
-    ends: the cables of each switch, as of ``Plan.planned``. Roles: ``receiver`` or ``sender`` (the host's rail there), ``uplink`` and
-    ``downlink`` (a switch at the other end, and traffic that crosses), ``idle``. device: the host's at that port, or None.
-    flows: of an uplink, how many the leaf sends over all of them; of a downlink, how many are sent to the leaf over all spines.
-    offered: of a downlink in a round across gate groups, what is sent to the leaf as a multiple of what its uplinks carry; else 0.
-    beside: of a downlink in such a round, all receivers at the leaf, as host and device; else None.
-    share: of a receiver in such a round, its part of what the uplinks carry (Gb/s); else None.
-    """
-    facing: dict[tuple[int, str, t.Any], tuple[str, str | None]] = {}
-    out: dict[tuple[int, str], int] = {}
-    into: dict[tuple[int, str], int] = {}
-    offered: dict[tuple[int, str], float] = {}
-    shares: dict[tuple[int, str, str | None], float] = {}
-    beside: dict[tuple[int, str], list[tuple[str, str]]] = {}
-    loaded: set[tuple[int, str]] = set()
-    across = {pair["round"] for pair in planned.pairs if pair["across"]}
-    for pair in planned.pairs:
-        for role, rail, counts in (("sender", pair["sender"], out), ("receiver", pair["receiver"], into)):
-            # The wiring plan may call a rail by its netdev or by its device.
-            facing |= {(pair["round"], rail["host"], name): (role, rail["device"]) for name in (rail["netdev"], rail["device"])}
-            loaded |= {(pair["round"], rail["leaf"])} if pair["cross"] else set()
-            key = (pair["round"], rail["leaf"])
-            counts[key] = counts.get(key, 0) + (pair["qps"] if pair["cross"] else 0)
-        if pair["across"]:
-            offered[pair["round"], pair["receiver"]["leaf"]] = pair["offered"]
-            beside[pair["round"], pair["receiver"]["leaf"]] = pair["beside"]
-            shares[pair["round"], pair["receiver"]["host"], pair["receiver"]["device"]] = pair["share"]
-    lasting = {number: max((pair["seconds"] for pair in planned.pairs if pair["round"] == number), default=0) for number in range(1, planned.rounds + 1)}
-    rows: dict[str, list[Values]] = {switch: [] for switch in ends}
-    for switch, cables in ends.items():
-        for number in range(1, planned.rounds + 1):
-            for cable in cables:
-                role, device = facing.get((number, cable["peer"], cable["peer_port"]), ("idle", None))
-                if cable["peer_role"] == "spine":
-                    role = "uplink" if (number, switch) in loaded else "idle"
-                elif cable["peer_role"] == "leaf":
-                    role = "downlink" if (number, cable["peer"]) in loaded else "idle"
-                flows = {"uplink": out.get((number, switch), 0), "downlink": into.get((number, cable["peer"]), 0)}.get(role, 0)
-                row = {"round": number, "port": cable["port"], "role": role, "peer": cable["peer"], "device": device, "flows": flows}
-                to = (number, cable["peer"]) if role == "downlink" else (0, "")
-                share = shares.get((number, cable["peer"], device)) if role == "receiver" else None
-                rows[switch].append(
-                    {**row, "offered": offered.get(to, 0.0), "beside": beside.get(to), "share": share, "across": number in across, "seconds": lasting[number]}
-                )
-    return rows
-
-
-def incasts_of(plan: Plan, rails: t.Sequence[PodRail]) -> Incasts:
+def incasts_among(plan: Plan, rails: t.Sequence[PodRail]) -> Incasts:
     """The incasts among the hosts of some rails of a plan."""
     uplinks: dict[str, int] = {}
     spines: dict[str, dict[str, float]] = {}
@@ -259,22 +211,4 @@ def incasts_of(plan: Plan, rails: t.Sequence[PodRail]) -> Incasts:
             uplinks[name], spines[name] = len(cables), {}
             for cable in cables:
                 spines[name][cable["peer"]] = spines[name].get(cable["peer"], 0.0) + rated(cable, node.values["pod_link_gbit_s"])
-    return plan_incasts(plan.groups, rails, plan.nodes, uplinks, spines)
-
-
-def pod_incasts(plan: Plan, members: t.Collection[str]) -> Incasts:
-    """The incasts among the hosts that are members."""
-    return incasts_of(plan, plan.rails(members))
-
-
-def planned_incasts(plan: Plan, members: t.Collection[str]) -> dict[str, Values]:
-    """``pod_incasts`` and ``pod_incast_refused`` of every node, from the incasts among the members."""
-    found = pod_incasts(plan, members)
-    cables = {name: [plan.near(name, cable) for cable in plan.at[name]] for name, node in plan.nodes.items() if node.kind == "switch"}
-    rows = {**incasts_by_host(found), **incasts_by_switch(found, cables)}
-    refused = "" if found.pairs else "; ".join(found.refused.values()) or "no host takes part"
-    result = {}
-    for name, node in plan.nodes.items():
-        reason = found.refused.get(node.group, "") if node.group is not None else refused
-        result[name] = {"pod_incasts": rows.get(name, []), "pod_incast_refused": reason}
-    return result
+    return plan_incasts(plan.groups, rails, plan.nodes, uplinks, of_all_leaves(rails, spines), core_of(plan))

@@ -9,6 +9,7 @@ import statistics
 import typing as t
 from dataclasses import dataclass
 
+from .perftest_errors import KNOWN, PARTNER, UNNAMED
 from .schedule import NOT_INSTALLED
 
 Row = dict[str, t.Any]
@@ -21,10 +22,10 @@ ROUND, RETEST, REPEAT = "write_bw", "retest", "repeat"
 TESTED = (ROUND, RETEST, REPEAT)
 # How often a round is repeated; a failing test of it is a transient where all of them pass.
 REPEATS = 2
+HOST_MEMORY = "host"
 
 
-@dataclass(frozen=True)
-class PairEnd:
+class PairEnd(t.NamedTuple):
     """One end of a test."""
 
     host: str
@@ -36,7 +37,10 @@ class PairEnd:
 
 @dataclass(frozen=True)
 class PairTest:
-    """One bandwidth test: what it was (``load_jobs``), its ends, and its rate in Gb/s, None with the words why there is none."""
+    """One bandwidth test: what it was (``load_jobs``), its ends, and its rate in Gb/s, None with the words why there is none.
+
+    unnamed: the error that no table knows with which a program of it ended; by: the host whose program says why there is no rate.
+    """
 
     job: Row
     sender: PairEnd
@@ -44,6 +48,13 @@ class PairTest:
     gbit_s: float | None
     status: str
     words: str
+    unnamed: str | None = None
+    by: str | None = None
+
+    @property
+    def ends(self) -> tuple[PairEnd, PairEnd]:
+        """Both ends, the sender first."""
+        return self.sender, self.receiver
 
     @property
     def reported(self) -> str:
@@ -52,7 +63,7 @@ class PairTest:
 
 
 def pair_tests(
-    host: str, jobs: Peers, rates: Peers, kinds: t.Container[str] = (ROUND,), memory: str = "host", sent: bool = False
+    host: str, jobs: Peers, rates: Peers, kinds: t.Container[str] = (ROUND,), memory: str = HOST_MEMORY, sent: bool = False
 ) -> list[PairTest]:  # fmt: skip
     """The tests of some kinds that a host took part in, at either end, by the rows of ``load_jobs`` and ``write_bw`` of every host.
 
@@ -79,26 +90,32 @@ def ends_of(host: str, job: Row) -> tuple[PairEnd, PairEnd]:
 def _other_side(host: str, job: Row, jobs: t.Iterable[Row]) -> Row | None:
     """The other end's job of the test that a host's job is one side of; a step has one test of a kind, round and memory between two ends."""
     ends = ends_of(host, job)
-    mine = (one for one in jobs if one["role"] != job["role"] and all(one[key] == job[key] for key in ONE_TEST))
+    mine = (one for one in jobs if all(one[key] == job[key] for key in ONE_TEST))
     return next((one for one in mine if ends_of(job["peer"], one) == ends), None)
 
 
-def _words(sender: str, client: Row, jobs: Peers) -> str:
-    """Why a test gave no rate: what the sender prints of a receiver that lacks the program is no more than that no one answered."""
+def _told_by(sender: str, client: Row, jobs: Peers) -> tuple[str, Row]:
+    """Whose job says why a test gave no rate, and that job: what a sender prints of a receiver that ended is only that no one answered."""
     server = _other_side(sender, client, jobs.get(client["peer"], ())) if client["status"] != "ok" else None
-    if server is not None and server["error"] == NOT_INSTALLED:
-        return f"{client['peer']}: {server['words']}"
-    return client["words"] or "no rate was reported"
+    if server is None or not (server["error"] == NOT_INSTALLED or (server["error"] in (KNOWN, UNNAMED) and client["error"] in (PARTNER, None))):
+        return sender, client
+    return client["peer"], server
 
 
 def _test(sender: str, row: Row, jobs: Peers, rates: Peers) -> PairTest:
     rate = next((one["gbit_s"] for one in rates.get(sender, ()) if one["item"] == row["item"]), None) if row["status"] == "ok" else None
-    status = row["status"] if rate is not None or row["status"] != "ok" else "unknown"
-    return PairTest(row, *ends_of(sender, row), rate, status, _words(sender, row, jobs))
+    by, job = _told_by(sender, row, jobs)
+    status = job["status"] if rate is not None or row["status"] != "ok" else "unknown"
+    words = (f"{by}: {job['words']}" if by != sender else job["words"]) or "no rate was reported"
+    return PairTest(row, *ends_of(sender, row), rate, status, words, job["words"] if job["error"] == UNNAMED else None, by)
 
 
 def _not_reported(receiver: str, row: Row) -> PairTest:
     return PairTest(row, *ends_of(receiver, row), None, "unknown", f"{row['peer']} did not report its side")
+
+
+# What a test must reach, in Gb/s.
+MinimumOf = t.Callable[[PairTest], float]
 
 
 class HostMemoryRates:
@@ -133,23 +150,24 @@ class Blame:
     concurrent: bool = False
 
 
-def blame_end(end: PairEnd, test: PairTest, at_end: t.Sequence[PairTest], at_other: t.Sequence[PairTest], minimum: float) -> Blame:
+def blame_end(end: PairEnd, test: PairTest, at_end: t.Sequence[PairTest], at_other: t.Sequence[PairTest], minimum: MinimumOf) -> Blame:
     """Whose fault a failing test is, as seen from one of its ends.
 
-    at_end, at_other: all tests of the two hosts, retests and repeated rounds included.
+    at_end, at_other: all tests of the two hosts, retests and repeated rounds included; minimum: what each of them must reach. Only a test that
+    reached as much as this one must shows that its ends are well: one with a slower partner shows nothing of a faster end.
     """
-    sends = end == test.sender
+    sends, least = end == test.sender, minimum(test)
     other = test.receiver if sends else test.sender
     again = [one for one in at_end if one.job["kind"] == REPEAT and (one.sender, one.receiver) == (test.sender, test.receiver)]
-    if len(again) >= REPEATS and all(_good(one, minimum) for one in again):
+    if len(again) >= REPEATS and all(_good(one, least) for one in again):
         return Blame("transient", f"{', '.join(one.reported for one in again)} when the same round was repeated under the same load")
-    here, here_alone = _with_others(end, other, at_end, sends, minimum)
-    there, there_alone = _with_others(other, end, at_other, not sends, minimum)
+    here, here_alone = _with_others(end, other, at_end, sends, least)
+    there, there_alone = _with_others(other, end, at_other, not sends, least)
     pair = next((one for one in at_end if one.job["kind"] == RETEST and (one.sender, one.receiver) == (test.sender, test.receiver)), None)
-    well, unwell = pair is not None and _good(pair, minimum), pair is not None and not _good(pair, minimum)
+    well, unwell = pair is not None and _good(pair, least), pair is not None and not _good(pair, least)
     if here is not None and there is None and not (there_alone is not None and unwell):
         return Blame(None, f"{end.device} reaches {here.reported} with {_far(here, end)}")
-    failed_alone = here_alone is None and _tested_alone(end, other, at_end, sends)
+    failed_alone = here_alone is None and _failed_alone(end, other, at_end, sends, minimum)
     if there is None and not failed_alone and _fails_with_more(end.host, other.host, at_end, at_other, minimum):
         return Blame(None, f"{other.host} fails with other hosts too, {end.host} with fewer")
     beside_it = there is not None or (there_alone is not None and _fails_with_more(other.host, end.host, at_other, at_end, minimum))
@@ -167,36 +185,37 @@ def blame_end(end: PairEnd, test: PairTest, at_end: t.Sequence[PairTest], at_oth
     return Blame("rail", f"{other} has not passed with anyone either" if tried else "neither end was tested with anyone else")
 
 
-def _tested_alone(end: PairEnd, other: PairEnd, tests: t.Sequence[PairTest], sends: bool) -> bool:
-    """Whether an end was tested alone with a partner other than ``other``; where it passed, the caller knows."""
+def _failed_alone(end: PairEnd, other: PairEnd, tests: t.Sequence[PairTest], sends: bool, minimum: MinimumOf) -> bool:
+    """Whether an end failed alone with a partner other than ``other``."""
     return any(
         one.job["kind"] == RETEST and (one.sender if sends else one.receiver) == end and (one.receiver if sends else one.sender).host != other.host
+        and not _good(one, minimum(one))
         for one in tests
-    )
+    )  # fmt: skip
 
 
-def _fails_with_more(host: str, other: str, tests: t.Sequence[PairTest], of_other: t.Sequence[PairTest], minimum: float) -> bool:
+def _fails_with_more(host: str, other: str, tests: t.Sequence[PairTest], of_other: t.Sequence[PairTest], minimum: MinimumOf) -> bool:
     """Whether the other end's host fails with several hosts, and with more of them than this one."""
     mine, its = (
-        {name for one in own if one.job["kind"] == ROUND and not _good(one, minimum) for name in (one.sender.host, one.receiver.host)} - {of}
+        {name for one in own if one.job["kind"] == ROUND and not _good(one, minimum(one)) for name in (one.sender.host, one.receiver.host)} - {of}
         for own, of in ((tests, host), (of_other, other))
     )
     return len(its) > max(len(mine), 1)
 
 
-def _with_others(end: PairEnd, other: PairEnd, tests: t.Sequence[PairTest], sends: bool, minimum: float) -> tuple[PairTest | None, PairTest | None]:
+def _with_others(end: PairEnd, other: PairEnd, tests: t.Sequence[PairTest], sends: bool, least: float) -> tuple[PairTest | None, PairTest | None]:
     """The best good test of an end with hosts other than ``other``'s: of those beside its host's other rails, and of those alone."""
     its = [one for one in tests if (one.sender if sends else one.receiver) == end and {one.sender.host, one.receiver.host} != {end.host, other.host}]
     beside, alone = ([one for one in its if (one.job["kind"] == RETEST) == alone] for alone in (False, True))
-    return _best(beside, minimum), _best(alone, minimum)
+    return _best(beside, least), _best(alone, least)
 
 
-def _good(test: PairTest, minimum: float) -> bool:
-    return test.gbit_s is not None and test.gbit_s >= minimum
+def _good(test: PairTest, least: float) -> bool:
+    return test.gbit_s is not None and test.gbit_s >= least
 
 
-def _best(given: t.Sequence[PairTest], minimum: float) -> PairTest | None:
-    return max((one for one in given if _good(one, minimum)), key=lambda one: one.gbit_s or 0.0, default=None)
+def _best(given: t.Sequence[PairTest], least: float) -> PairTest | None:
+    return max((one for one in given if _good(one, least)), key=lambda one: one.gbit_s or 0.0, default=None)
 
 
 def _far(test: PairTest, end: PairEnd) -> PairEnd:

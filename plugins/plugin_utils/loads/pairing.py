@@ -9,14 +9,16 @@ sender first; a round is a list of pairs that run at once.
 
 from __future__ import annotations
 
+import itertools
 import math
 import typing as t
 
 from ..pod.types import PodRail
 
 Pair = tuple[PodRail, PodRail]
-LEAF, SPINE = "leaf", "spine"
 PAIRINGS = ("sampled", "exhaustive")
+# Of two partners one that is slow itself does not make a rail look slow.
+AS_FAST_PARTNERS = 2
 
 
 def rail_rounds(rails: t.Sequence[PodRail], pairing: str = "sampled", topology: str = "rail_optimised", cross_rail: bool = False) -> list[list[Pair]]:
@@ -69,9 +71,37 @@ def reversed_rounds(rounds: list[list[Pair]]) -> list[list[Pair]]:
     return turned
 
 
-def stage(pair: Pair) -> str:
-    """``leaf`` where both ends are on one leaf, else ``spine``."""
-    return LEAF if pair[0]["leaf"] == pair[1]["leaf"] else SPINE
+def as_fast_rounds(rails: t.Sequence[PodRail], rounds: list[list[Pair]], rates: t.Mapping[str, t.Mapping[str, float]], topology: str) -> list[list[Pair]]:
+    """Further rounds, after which every rail has sent to rails of two hosts with links as fast as its own, and received from such.
+
+    rates: link rates in Gb/s by host and device. None is needed where all links are alike. A rail that has no others as fast stays without.
+    """
+
+    def rate(rail: PodRail) -> float:
+        return rates[rail["host"]][rail["device"]]
+
+    met: dict[tuple[str, int, int], set[str]] = {}
+
+    def meet(pair: Pair) -> None:
+        for role in (0, 1):
+            own, other = pair[role], pair[1 - role]
+            if rate(other) >= rate(own):
+                met.setdefault((own["host"], own["index"], role), set()).add(other["host"])
+
+    for pair in itertools.chain.from_iterable(rounds):
+        meet(pair)
+    found = []
+    for link in sorted({rate(rail) for rail in rails})[1:]:
+        for pairs in rail_rounds([rail for rail in rails if rate(rail) >= link], "exhaustive", topology):
+            own = [
+                pair for pair in pairs
+                if any(len(met.get((rail["host"], rail["index"], role), ())) < AS_FAST_PARTNERS for rail in pair for role in (0, 1) if rate(rail) == link)
+            ]  # fmt: skip
+            turned = [(receiver, sender) for sender, receiver in own]
+            for pair in (*own, *turned):
+                meet(pair)
+            found += [own, turned] if own else []
+    return found
 
 
 def _round_robin(hosts: list[str]) -> list[list[tuple[str, str]]]:
@@ -101,10 +131,11 @@ def _same(sender: dict[int, PodRail], receiver: dict[int, PodRail]) -> list[Pair
 
 
 def _crossed(sender: dict[int, PodRail], receiver: dict[int, PodRail], number: int) -> list[Pair]:
-    """As many rails as both have, each with another one: the receiver's rails, turned by a step that is never a whole turn."""
-    mine, theirs = list(sender.values()), list(receiver.values())
-    count = min(len(mine), len(theirs))
-    if count < 2:
-        return []
-    step = 1 + number % (count - 1)
-    return [(mine[place], theirs[(place + step) % count]) for place in range(count)]
+    """As many rails as both have, each with another one of its plane: the receiver's rails, turned by a step that is never a whole turn."""
+    found: list[Pair] = []
+    for plane in dict.fromkeys(rail.get("plane") for rail in sender.values()):
+        mine, theirs = ([rail for rail in rails.values() if rail.get("plane") == plane] for rails in (sender, receiver))
+        count = min(len(mine), len(theirs))
+        step = 1 + number % (count - 1) if count > 1 else 0
+        found += [(mine[place], theirs[(place + step) % count]) for place in range(count if step else 0)]
+    return found

@@ -6,9 +6,14 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from ..pod.rail_ports import members_of
+from ..pod.types import Rail
 
 Values = t.Mapping[str, t.Any]
+# A queue pair uses one member of a bond, by its hash: of eight for each member, all leave one member out in less than one of a thousand tests.
+FLOWS_A_MEMBER = 8
 # What a client prints while its server is not there yet; it is tried again, since a probe of the port would be taken for a client.
 RETRY_NO_SERVER = ("Couldn't connect to", "Unable to open file descriptor for socket connection")
 MEMORIES = ("host", "cuda", "rocm")
@@ -55,6 +60,11 @@ def perftest_argv(asked: PerftestOptions, device: str, port: int, gpu: int | Non
     return words + ([peer] if peer is not None else [])
 
 
+def flows_of_a_bond(rails: t.Iterable[Rail]) -> int:
+    """How many queue pairs use all members of a bond; 0 where no rail is one."""
+    return FLOWS_A_MEMBER * max((len(members_of(rail)) for rail in rails), default=0)
+
+
 def perftest_options(values: Values, **other: t.Any) -> PerftestOptions:
     """A bandwidth test as the pod's expectations ask for it, with some of it otherwise."""
     return PerftestOptions(
@@ -62,7 +72,7 @@ def perftest_options(values: Values, **other: t.Any) -> PerftestOptions:
             "tool": "ib_write_bw",
             "bytes": values["pod_write_bw_bytes"],
             "seconds": values["pod_write_bw_seconds"],
-            "qps": values["pod_write_bw_qps"],
+            "qps": max(values["pod_write_bw_qps"], flows_of_a_bond(values["pod_rails"])),
             "mtu": values["pod_rdma_mtu"],
             "gid_index": values["pod_gid_index"],
             "traffic_class": values["pod_traffic_class"],
@@ -74,7 +84,12 @@ def perftest_options(values: Values, **other: t.Any) -> PerftestOptions:
     )
 
 
-def gpu_memory_options(values: Values) -> dict[str, t.Any]:
-    """What makes a test use the memory of the GPU nearest its NIC."""
-    memory = "rocm" if values["pod_gpu_vendor"] == "amd" else "cuda"
-    return {"memory": memory, "dmabuf": values["pod_gpudirect"] == "dmabuf"}
+def options_of_end(test: PerftestOptions, values: Values) -> PerftestOptions:
+    """The same test at the end of a host with these expectations: which GID it uses and how its GPU memory is registered is its own."""
+    dmabuf = test.dmabuf or (test.memory != "host" and values["pod_gpudirect"] == "dmabuf")
+    return replace(test, gid_index=values["pod_gid_index"], dmabuf=dmabuf)
+
+
+def gpu_memory(values: Values) -> str:
+    """What perftest calls the memory of the GPU nearest its NIC; each end registers it as its host does, see ``options_of_end``."""
+    return "rocm" if values["pod_gpu_vendor"] == "amd" else "cuda"

@@ -21,6 +21,8 @@ STATUSES = {
 }
 # The kind of an error that says that a program was built without something, and nothing of the host.
 UNSUPPORTED_OPTION = "unsupported_option"
+# That a program lost or never reached its partner, which says nothing of either; and that it ended with an error that is known, or that no table knows.
+PARTNER, KNOWN, UNNAMED = "partner", "known", "unnamed"
 
 
 class KnownError(t.NamedTuple):
@@ -113,15 +115,18 @@ PERFTEST_ERRORS: KnownErrors = (
     KnownError("fail", r"Failed to modify QP .*to RTR", "the queue pair reached no partner: the GID index or the route is wrong"),
     KnownError("unknown", r"Correlation coefficient r\^2", "the clock could not be calibrated, so no rate was measured"),
     KnownError("unknown", r"Couldn't listen to port", "the port of the test is in use"),
-    KnownError("unknown", r"Couldn't connect to", "the partner's side of the test could not be reached"),
+    KnownError("unknown", r"Couldn't connect to", "the partner's side of the test could not be reached", PARTNER),
     KnownError("unknown", r"Name or service not known|Problem in resolving", "the partner's address could not be resolved"),
     KnownError("unknown", r"Unexpected CM event", "the connection manager reached no partner"),
     KnownError(
-        "unknown", r"Couldn't read remote address|Unable to read (?:from|to) socket|Failed to exchange data", "the partner's side of the test ended early"
+        "unknown",
+        r"Couldn't read remote address|Unable to read (?:from|to) socket|Failed to exchange data",
+        "the partner's side of the test ended early",
+        PARTNER,
     ),
     KnownError(
         "unknown",
-        r"unrecognized option|Invalid Command|not available|not supported|doesn't support|Unsupported",
+        r"unrecognized option|Invalid Command|not available|(?<!Operation )not supported|doesn't support|Unsupported",
         "this build refuses an option",
         UNSUPPORTED_OPTION,
     ),

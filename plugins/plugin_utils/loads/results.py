@@ -13,10 +13,15 @@ from ..collect.types import CommandResult, Query, ReadingResult
 from ..readings import reading
 from .launcher_errors import known_line
 from .launchers import LAUNCHER_ERRORS, STARTED_FROM_ONE_HOST
-from .perftest_errors import PERFTEST_ERRORS, explain_error
+from .perftest_errors import KNOWN, PERFTEST_ERRORS, UNNAMED, explain_error
 from .schedule import JOBS_READING, NOT_INSTALLED, Job
+from .unknown_errors import cut, decisive_line, names_system_error
 
 Values = dict[str, t.Any]
+# With this status docker and podman say that the image lacks the program.
+NO_PROGRAM = 127
+# What a job that has been started ends with.
+STARTED = frozenset(("ran", "timeout", "hung", "stopped"))
 
 
 def job_results(jobs: t.Sequence[Job], collected: Values) -> dict[str, ReadingResult]:
@@ -29,8 +34,9 @@ def job_results(jobs: t.Sequence[Job], collected: Values) -> dict[str, ReadingRe
     for job in jobs:
         answer = _answer(job, collected)
         named.setdefault(job.reading or "", []).append((job, answer))
+        printed = answer if job.reading else _log(job, answer, collected)
         for name in job.also:
-            named.setdefault(name, []).append((job, replace(answer, source=_source(name))))
+            named.setdefault(name, []).append((job, replace(printed, source=_source(name))))
     for name, pairs in named.items():
         lost = dict.fromkeys([job.id for job, _answer_of in pairs], None) if not name else {}
         if name:
@@ -39,7 +45,8 @@ def job_results(jobs: t.Sequence[Job], collected: Values) -> dict[str, ReadingRe
         for job, answer in pairs:
             if name != (job.reading or ""):
                 continue
-            ended = _ended(answer, lost[job.id], collected.get("answers", {}).get(job.id, {}).get("status") == "missing")
+            missing = collected.get("answers", {}).get(job.id, {}).get("status") == "missing" or (job.runtime != "" and answer.rc == NO_PROGRAM)
+            ended = _ended(answer, lost[job.id], missing)
             reported[JOBS_READING].rows.append({**_blank(), **job.columns, "item": job.id, **ended, "seconds": answer.seconds})
             reported[JOBS_READING].text += f"==> {job.id} <==\n{' '.join(answer.argv)}\n{answer.stdout}{answer.stderr}\n"
     return reported
@@ -57,10 +64,27 @@ def _ended(answer: CommandResult, lost: str | None, not_installed: bool) -> Valu
     line = known_line(answer.stderr, answer.stdout) if words and tool in STARTED_FROM_ONE_HOST else None
     if line and (explained is None or known_line(explained.line) is None):
         # That a task exited says less than the line that says why.
-        return {"status": "unknown", "words": f"{tool}: {line[:300]}", "error": None}
+        return {"status": "unknown", "words": _by(tool, cut(line)), "error": None}
     if explained:
-        return {"status": explained.verdict, "words": str(explained), "error": explained.kind}
+        return {"status": explained.verdict, "words": str(explained), "error": explained.kind or KNOWN}
+    if words and answer.status == "ran" and tool in STARTED_FROM_ONE_HOST and (first := decisive_line(answer.stderr)):
+        # Nothing that is known: the first error, and not the last line, which follows from it.
+        words = _by(tool, first)
+    if words and answer.status == "ran" and answer.rc and tool.startswith("ib_"):
+        line = _unnamed(answer)
+        return {"status": "unknown", "words": _by(tool, line) if line else words, "error": UNNAMED}
     return {"status": "unknown" if words else "ok", "words": words, "error": NOT_INSTALLED if not_installed else None}
+
+
+def _unnamed(answer: CommandResult) -> str:
+    """The line of an error that no table knows: one with an error of the system, else the first of standard error."""
+    lines = [line for text in (answer.stderr, answer.stdout) for line in text.splitlines()]
+    return cut(next(filter(names_system_error, lines), "")) or decisive_line(answer.stderr)
+
+
+def _by(tool: str, line: str) -> str:
+    """A line of a tool after its name, which most tools print themselves."""
+    return line if line.startswith(f"{tool}: ") else f"{tool}: {line}"
 
 
 def _answer(job: Job, explained: Values) -> CommandResult:
@@ -75,6 +99,15 @@ def _answer(job: Job, explained: Values) -> CommandResult:
         ended = "was ended" if raw["status"] == "stopped" else "was not run"
         return CommandResult("missing", source, **{**kept, "stderr": f"{job.argv[0]} {ended}: {raw['stderr'][-200:]}"})
     return CommandResult(raw["status"], source, **kept)
+
+
+def _log(job: Job, answer: CommandResult, collected: Values) -> CommandResult:
+    """What a command of the site printed, to standard output and error, as a log: it is one however the command ended, or was ended."""
+    raw = collected.get("answers", {}).get(job.id)
+    if raw is None or raw["status"] not in STARTED:
+        return answer
+    text = "".join(f"{piece.rstrip()}\n" for piece in (raw["stdout"], raw["stderr"]) if piece.strip())
+    return replace(answer, status="ran", rc=0, stdout=text) if text else answer
 
 
 class _Any:

@@ -20,7 +20,7 @@ MAX_SEARCHES = 12
 
 @dataclass
 class LadderStep:
-    """The next launch: its groups, none where the ladder has ended; the rung (hosts to a group), 0 in a search; what was found; who climbs still."""
+    """The next launch: its groups, none where the ladder has ended; the rung (hosts to a group), 0 in a search; what was found; which hosts are still in it."""
 
     groups: list[Group] = field(default_factory=list)
     rung: int = 0

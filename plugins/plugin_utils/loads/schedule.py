@@ -25,6 +25,7 @@ class Job:
     id: its name, unique on the host; argv; at, until: seconds of the schedule; again: words with which it is tried again;
     near: the RDMA device whose CPUs it runs on; turn: None, or a number: it may start before its time, once all that its host does
     before this turn has ended; reading: what its output is read as, or None, and also: what else it is read as;
+    runtime: docker or podman where it starts containers, which are removed where they outlive it;
     columns: what ``load_jobs`` has of it besides how it ended (the columns of that reading); environment: what it has besides the host's own,
     of which it has nothing that begins with one of ``without``.
     """
@@ -41,12 +42,13 @@ class Job:
     turn: int | None = None
     environment: dict[str, str] = field(default_factory=dict)
     without: tuple[str, ...] = ()
+    runtime: str = ""
 
     def asked(self) -> Values:
         """As the program on the host wants it."""
         columns = {"id": self.id, "argv": self.argv, "at": self.at, "until": self.until}
         more = {"again": list(self.again), "near": self.near, "turn": self.turn}
-        return {**columns, **more, "environment": self.environment, "without": list(self.without)}
+        return {**columns, **more, "environment": self.environment, "without": list(self.without), "runtime": self.runtime}
 
 
 @dataclass

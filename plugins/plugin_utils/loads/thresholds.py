@@ -8,20 +8,28 @@ Planners, which repeat what was below them, and checks, which judge it, take the
 
 from __future__ import annotations
 
+import math
 import re
 import typing as t
 
+from ..pod.rail_ports import rail_ports
+
+RailRates = t.Mapping[str, t.Mapping[str, float]]
 IN_A_SLOT = re.compile(r"PCIe|\bNVL\b", re.IGNORECASE)
 
 
-def minimum_gbit_s(link_gbit_s: float, percent: float, bidirectional: bool) -> float:
-    """What a rail must carry, in Gb/s: a part of its link rate; both directions together where they are tested together."""
-    return link_gbit_s * percent / 100 * (2 if bidirectional else 1)
+def minimum_gbit_s(ends: t.Iterable[tuple[str, str]], rates: RailRates, percent: float, bidirectional: bool) -> float:
+    """What a test between rails must reach, in Gb/s: a part of the slower one's link rate; both directions together where they are tested together.
+
+    ends: host and device of each; rates: as ``Plan.rail_gbit_s``. A rail that the plan does not have is left out; infinite where it has none of them.
+    """
+    known = (rates[host][device] for host, device in ends if device in rates.get(host, ()))
+    return min(known, default=math.inf) * percent / 100 * (2 if bidirectional else 1)
 
 
 def host_gbyte_s(values: t.Mapping[str, t.Any]) -> float:
     """What all rails of a host carry together, in GB/s."""
-    return float(len(values["pod_rails"]) * values["pod_link_gbit_s"] / 8)
+    return float(len(rail_ports(values["pod_rails"])) * values["pod_link_gbit_s"] / 8)
 
 
 def expected_busbw(hosts: int, values: t.Mapping[str, t.Any]) -> float | None:
@@ -56,6 +64,15 @@ def known_node_busbw(device: str | None, own: float | None, by_gpu: t.Mapping[st
     named = [name for name in by_gpu if re.search(rf"(?<![A-Z0-9]){re.escape(name)}(?![A-Z0-9])", str(device))]
     found = max(named, key=len, default=None)
     return float(by_gpu[found]) if found is not None and (IN_A_SLOT.search(found) or not IN_A_SLOT.search(str(device))) else None
+
+
+# How many switches more than under one leaf.
+FURTHER_SWITCHES = {"spine": 2, "super_spine": 4}
+
+
+def longest_latency_us(path: str | None, under_one_leaf_us: float, hop_us: float) -> float:
+    """The longest latency of a small write, in microseconds; path: of the job, the highest tier that it passes."""
+    return under_one_leaf_us + FURTHER_SWITCHES.get(path or "", 0) * hop_us
 
 
 def longest_step_ms(seconds: float, tolerance_percent: float) -> float:

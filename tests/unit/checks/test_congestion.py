@@ -213,11 +213,11 @@ def test_a_sender_with_fewer_queue_pairs_may_get_less(rate: tuple[float, float],
 
 
 def test_senders_that_back_off_too_far_leave_the_link_empty() -> None:
-    assert list(marks.incast_fills_link(JOBS, FAIR, 400, 80)) == []
+    assert list(marks.incast_fills_link(JOBS, FAIR, [], 400, 80)) == []
     words = "mlx5_0 in round 1: expected 320 Gb/s or more of 2 senders together, got 281"
-    assert summary(marks.incast_fills_link(JOBS, rates(141.0, 140.0), 400, 80)) == [(RECEIVER, words, None)]
+    assert summary(marks.incast_fills_link(JOBS, rates(141.0, 140.0), [], 400, 80)) == [(RECEIVER, words, None)]
     with pytest.raises(CannotTell, match="rates of the senders: not reported"):
-        list(marks.incast_fills_link(JOBS, {}, 400, 80))
+        list(marks.incast_fills_link(JOBS, {}, [], 400, 80))
 
 
 def brief(during: list[dict[str, t.Any]] | None = None, planned: list[dict[str, t.Any]] | None = None, **grown: int | None) -> list[t.Any]:
@@ -476,6 +476,8 @@ def test_pauses_that_a_spine_reports_to_have_sent_are_no_finding_of_the_leaf() -
 def test_a_spine_that_passes_pauses_on_names_the_leaf_that_pauses_it() -> None:
     (found,) = local("spine", Ethernet1=(0, 400_000), Ethernet3=(90_000, 0), Ethernet33=(4, 0))
     assert found.where.port == "Ethernet1/1" and "gpu03 pauses this spine" in found.cause and "gpu03's ports" in found.fix
+    (found,) = local("super_spine", Ethernet1=(0, 400_000), Ethernet33=(90_000, 0))
+    assert "spine01 pauses this super-spine" in found.cause and found.fix.startswith("Look at pauses_stay_local of spine01 first")
     (found,) = local("spine", Ethernet1=(0, 400_000))
     assert (found.cause, found.fix) == (None, None), "nothing pauses the spine"
 
@@ -574,7 +576,7 @@ def test_few_flows_do_not_tell_the_balance() -> None:
     with pytest.raises(NotApplicable, match="no planned traffic"):
         balanced(0)
     with pytest.raises(NotApplicable, match="only a leaf"):
-        list(uplinks.ecmp_balanced(carried(), carried(), faces(), "", "spine", 1.2))
+        list(uplinks.ecmp_balanced(carried(), carried(), faces(), "", "super_spine", 1.2))
     with pytest.raises(CannotTell, match="bytes sent by Ethernet33/1: not reported"):
         list(uplinks.ecmp_balanced([], [], faces(), "", "leaf", 1.2))
 

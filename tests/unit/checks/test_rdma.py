@@ -13,8 +13,10 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.rdma impo
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.perftest_errors import UNSUPPORTED_OPTION, explain_error
 
 RAILS = [{"device": "mlx5_0", "netdev": "ens0", "gpu": 0, "leaf": "leaf01"}, {"device": "mlx5_3", "netdev": "ens3", "gpu": 1, "leaf": "leaf02"}]
+RATES = {host: {"mlx5_0": 400.0, "mlx5_3": 400.0} for host in "abcdefgh"}
 LIMITS = {
     "pod_link_gbit_s": 400.0,
+    "pod_rail_gbit_s": RATES,
     "pod_write_bw_bidirectional": False,
     "pod_write_bw_min_percent": 87.5,
     "pod_write_bw_warn_percent": 92.5,
@@ -160,7 +162,7 @@ def test_the_slowest_rail_of_a_group_is_named_alone(pod):
     for number in range(7):
         pod.test("a", "b", 5.0, device=f"mlx5_{number}")
     pod.test("a", "b", 1.0, device="mlx5_7")
-    (found,) = bandwidth.slow_rail(pod.jobs, pod.rates, 90)
+    (found,) = bandwidth.slow_rail(pod.jobs, pod.rates, 90, {})
     assert (found.host, str(found.where), found.expected, found.actual) == (
         "a",
         "mlx5_7",
@@ -173,15 +175,15 @@ def test_the_rate_of_a_repeated_round_counts_for_the_slowest_rail_of_a_group(pod
     for number in range(7):
         pod.test("a", "b", 380.0, device=f"mlx5_{number}")
     pod.test("a", "b", 30.0, device="mlx5_7")
-    assert len(list(bandwidth.slow_rail(pod.jobs, pod.rates, 90))) == 1
+    assert len(list(bandwidth.slow_rail(pod.jobs, pod.rates, 90, {}))) == 1
     pod.test("a", "b", 379.0, device="mlx5_7", kind="repeat")
-    assert list(bandwidth.slow_rail(pod.jobs, pod.rates, 90)) == []
+    assert list(bandwidth.slow_rail(pod.jobs, pod.rates, 90, {})) == []
 
 
 def test_a_group_that_sent_nothing_has_no_median(pod):
     pod.test("a", "b", "it was not run")
     with pytest.raises(CannotTell, match="no rail of the group sent data"):
-        list(bandwidth.slow_rail(pod.jobs, pod.rates, 90))
+        list(bandwidth.slow_rail(pod.jobs, pod.rates, 90, {}))
 
 
 @pytest.mark.parametrize(("column", "result"), [("mtu", 1024), ("gid_index", 1), ("qps", 1), ("bytes", 65536), ("device", "mlx5_9"), ("mtu", None)])
@@ -294,13 +296,56 @@ def test_what_a_perftest_prints_does_not_make_it_one_without_gpu_memory(pod, lin
 def test_latency_allows_for_the_switches_on_the_way(pod):
     pod.test("a", "b", "no rate", kind="write_lat")
     row = {"item": pod.jobs["a"][0]["item"], "typical_us": 3.0, "average_us": 3.1}
-    assert [str(one) for one in latency.write_latency(pod.jobs["a"], 2.5, 0.6, [row])] == ["mlx5_0 to b: expected at most 2.5 us, got 3 us"]
+    assert [str(one) for one in latency.write_latency(pod.jobs["a"], "a", 2.5, 0.6, [row])] == ["mlx5_0 to b: expected at most 2.5 us, got 3 us"]
     pod.jobs["a"][0]["path"] = "spine"
-    assert list(latency.write_latency(pod.jobs["a"], 2.5, 0.6, [row])) == []
+    assert list(latency.write_latency(pod.jobs["a"], "a", 2.5, 0.6, [row])) == []
     with pytest.raises(CannotTell, match="no latency test of this host gave a number"):
-        list(latency.write_latency(pod.jobs["a"], 2.5, 0.6, None))
+        list(latency.write_latency(pod.jobs["a"], "a", 2.5, 0.6, None))
     with pytest.raises(NotApplicable, match="its partner measured it"):
-        list(latency.write_latency(pod.jobs["b"], 2.5, 0.6, None))
+        list(latency.write_latency(pod.jobs["b"], "b", 2.5, 0.6, None))
+
+
+def latency_of(pod, host: str, *measured: int) -> list[tuple[str | None, str, str]]:
+    """Host, place and cause of what write_latency finds on a host of whose tests these, by number, gave 2 us."""
+    rows = [{"item": pod.jobs[host][number]["item"], "typical_us": 2.0, "average_us": 2.0} for number in measured]
+    found = list(latency.write_latency(pod.jobs[host], host, 2.5, 0.6, rows, pod.jobs))
+    assert {one.severity for one in found} == {"unknown"}
+    return [(one.host, str(one), str(one.cause)) for one in found]
+
+
+NOT_REACHED = "the partner's side of the test could not be reached"
+
+
+@pytest.mark.parametrize(
+    ("error", "words", "cause"),
+    [
+        ("known", "the host refuses the memory or the queue pairs (Couldn't create QP)", "The host refuses memory or queue pairs for RDMA"),
+        ("unnamed", "Requested inline: Cannot allocate memory", "The host gave the call in the line no memory (ENOMEM)"),
+        ("unnamed", "boom", "The program ended with the line that is printed"),
+        ("not_installed", "ib_write_lat: not found on PATH", "perftest did not come to a rate"),
+    ],
+)
+def test_a_partner_whose_program_ended_is_named_in_a_latency_test(pod, error: str, words: str, cause: str) -> None:
+    pod.test("a", "b", NOT_REACHED, kind="write_lat", error="partner")
+    pod.jobs["b"][-1].update(status="unknown", words=words, error=error)
+    ((host, text, why),) = latency_of(pod, "a")
+    assert (host, text) == ("b", f"mlx5_0: expected a latency, got b: {words}") and why.startswith(cause)
+    # A rail that was measured is no proof of the other one.
+    pod.test("a", "c", 2.0, kind="write_lat")
+    assert latency_of(pod, "a", 1) == [(host, text, why)]
+
+
+def test_a_latency_test_that_fails_on_one_rail_is_not_covered_by_another(pod):
+    pod.test("a", "b", 2.0, kind="write_lat")
+    pod.test("a", "b", "boom", kind="write_lat", device="mlx5_3", error="unnamed")
+    ((host, text, cause),) = latency_of(pod, "a", 0)
+    assert (host, text) == ("a", "mlx5_3: expected a latency, got boom") and cause.startswith("The program ended with the line")
+
+
+def test_a_latency_test_that_reached_no_partner_and_a_partner_that_reports_nothing(pod):
+    pod.test("a", "b", NOT_REACHED, kind="write_lat", error="partner")
+    with pytest.raises(CannotTell, match="no latency test of this host gave a number"):
+        list(latency.write_latency(pod.jobs["a"], "a", 2.5, 0.6, [], pod.jobs))
 
 
 def of_counters(host: str, device: str, netdev: str, nic: dict[str, int], rdma: dict[str, int]) -> dict[str, dict[str, list[dict[str, t.Any]]]]:
@@ -343,7 +388,7 @@ def test_the_slowest_rail_of_a_group_says_what_it_counted(pod):
         pod.test("a", "b", 5.0, device=f"mlx5_{number}")
     pod.test("a", "b", 1.0, device="mlx5_7")
     counted = of_counters("a", "mlx5_7", "ens7", {}, {"packet_seq_err": 3, "local_ack_timeout_err": 2})
-    (found,) = bandwidth.slow_rail(pod.jobs, pod.rates, 90, counted["rdma_counters_idle_of_peers"], counted["rdma_counters_of_peers"])
+    (found,) = bandwidth.slow_rail(pod.jobs, pod.rates, 90, {}, counted["rdma_counters_idle_of_peers"], counted["rdma_counters_of_peers"])
     assert (
         found.actual == "1 Gb/s at best; counters of mlx5_7 over all loads of this layer: retransmissions 5, CNPs handled not reported, ECN marks not reported"
     )

@@ -14,7 +14,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.congestio
 Rows = list[dict[str, t.Any]]
 LEAVES, SPINES = ("leaf01", "leaf02"), ("spine01", "spine02", "spine03")
 CABLES = [
-    {"leaf": leaf, "leaf_port": f"Ethernet{33 + s}", "spine": spine, "spine_port": f"Ethernet{8 * number}", "gbit_s": 200.0}
+    {"lower": leaf, "lower_port": f"Ethernet{33 + s}", "upper": spine, "upper_port": f"Ethernet{8 * number}", "gbit_s": 200.0}
     for number, leaf in enumerate(LEAVES) for s, spine in enumerate(SPINES)
 ]  # fmt: skip
 OWN = [
@@ -189,14 +189,14 @@ def test_a_spine_that_leaves_avoid_is_named_and_no_other() -> None:
     assert [(words.endswith("no leaf uses it"), severity) for words, severity in balanced(unused)] == [(True, None)]
     # One leaf alone that spreads badly is that leaf's finding.
     polarised = {**EVEN, **sent({"leaf01": (300, 0, 0)}, {})}
-    of_three = [*CABLES, *({**cable, "leaf": "leaf03"} for cable in CABLES if cable["leaf"] == "leaf01")]
+    of_three = [*CABLES, *({**cable, "lower": "leaf03"} for cable in CABLES if cable["lower"] == "leaf01")]
     assert balanced({**polarised, "leaf03": EVEN["leaf01"]}, cables=of_three) == []
 
 
 def test_a_spine_that_most_leaves_prefer_is_named_where_it_can_be_reported() -> None:
     now = EVEN | sent(dict.fromkeys(LEAVES, (100, 200, 100)), {})
     assert [severity for _words, severity in balanced(now)] == ["warn"]
-    two = [cable for cable in CABLES if cable["spine"] != "spine03"]
+    two = [cable for cable in CABLES if cable["upper"] != "spine03"]
     assert balanced(now, cables=two) == []
     assert [severity for _words, severity in balanced(now, "spine01", cables=two)] == ["warn"]
 

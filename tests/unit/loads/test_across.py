@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.across import plan_across
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.incasts import ACROSS, INCAST, Incasts, plan_incasts, planned_incasts, pod_incasts
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.incast_expectations import incast_expectations
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.incasts import ACROSS, INCAST, Incasts, incasts_among, plan_incasts
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.planners import PLANNERS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.schedule import Schedule, StepInput
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import DEFAULTS
@@ -127,16 +128,16 @@ def plan(directory: Path, racks: int = 2, hosts: int = 4, **expectations: t.Any)
 def test_a_group_that_did_not_climb_is_not_loaded(tmp_path: Path) -> None:
     of_pod = plan(tmp_path, racks=3)
     standing = [*of_pod.groups["rack_01"], *of_pod.groups["rack_03"]]
-    incasts = pod_incasts(of_pod, standing)
+    incasts = incasts_among(of_pod, of_pod.rails(standing))
     assert {pair["group"] for pair in incasts.pairs if pair["across"]} == {"rack_01", "rack_03"}
     assert {pair[end]["host"] for pair in incasts.pairs for end in ("sender", "receiver")} == set(standing)
-    alone = pod_incasts(of_pod, of_pod.groups["rack_02"])
+    alone = incasts_among(of_pod, of_pod.rails(of_pod.groups["rack_02"]))
     assert not [pair for pair in alone.pairs if pair["across"]] and alone.not_across == ""
 
 
 def test_spines_know_what_their_ports_face(tmp_path: Path) -> None:
     of_pod = plan(tmp_path)
-    rows = planned_incasts(of_pod, list(of_pod.nodes))
+    rows = incast_expectations(of_pod, list(of_pod.nodes))
     filled = [row for row in rows["spine02"]["pod_incasts"] if row["offered"]]
     assert {(row["peer"], row["offered"], row["role"]) for row in filled} == {(f"leaf{number:02}", 6.0, "downlink") for number in range(1, 9)}
     assert all(len(row["beside"]) == 6 and row["flows"] >= 512 for row in filled)

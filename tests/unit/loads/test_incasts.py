@@ -10,7 +10,8 @@ import typing as t
 from collections import Counter
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.incasts import Incasts, flows_needed, incasts_by_host, plan_incasts, planned_incasts
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.incast_expectations import incast_expectations, incasts_by_host
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.incasts import Incasts, flows_needed, plan_incasts
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import DEFAULTS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.plan import Node, Plan
 from hypothesis import given
@@ -136,7 +137,7 @@ def larger_plan(hosts: int = 4) -> Plan:
 
 def test_hosts_and_ports_know_what_they_face() -> None:
     plan = larger_plan()
-    rows = planned_incasts(plan, ["gpu01", "gpu02", "gpu03", "gpu04"])
+    rows = incast_expectations(plan, ["gpu01", "gpu02", "gpu03", "gpu04"])
     for number in (1, 2):
         of_leaf = {row["port"]: row for row in rows["leaf01"]["pod_incasts"] if row["round"] == number}
         of_hosts = {
@@ -152,9 +153,9 @@ def test_hosts_and_ports_know_what_they_face() -> None:
 
 def test_a_host_that_does_not_climb_is_idle_and_a_pod_without_incasts_says_why() -> None:
     plan = larger_plan()
-    rows = planned_incasts(plan, ["gpu01", "gpu02", "gpu03"])
+    rows = incast_expectations(plan, ["gpu01", "gpu02", "gpu03"])
     assert rows["gpu04"]["pod_incasts"] == [] and {row["role"] for row in rows["leaf01"]["pod_incasts"] if row["port"] == "Ethernet4"} == {"idle"}
-    refused = planned_incasts(plan, ["gpu01"])
+    refused = incast_expectations(plan, ["gpu01"])
     assert "an incast needs 3" in refused["gpu01"]["pod_incast_refused"] and "an incast needs 3" in refused["leaf01"]["pod_incast_refused"]
     assert refused["leaf01"]["pod_incasts"] == []
 

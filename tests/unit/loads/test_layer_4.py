@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Finding
@@ -16,9 +16,6 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.planners i
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.schedule import Job, Rows, Schedule, StepInput
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import layout
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.planned import plan_of
-
-COUNTED = {"pod_roce_priority": 3, "pod_link_gbit_s": 400.0}
-LIMITS = {**COUNTED, "pod_write_bw_bidirectional": False, "pod_write_bw_min_percent": 87.5, "pod_write_bw_warn_percent": 92.5}
 
 
 @dataclass(frozen=True)
@@ -77,15 +74,29 @@ class Pod:
     def bandwidth(self, **counters: Rows) -> dict[str, list[Finding]]:
         """What write_bw_per_rail finds on each host."""
         counted = {f"nic_counters{when}": [] for when in ("_idle", "")} | counters
-        return self.each(lambda host: bandwidth.write_bw_per_rail(**self.asked(host), **LIMITS, **counted))
+        return self.each(lambda host: bandwidth.write_bw_per_rail(**self.asked("write_bw_per_rail", host), **counted))
 
     def gpu_memory(self) -> dict[str, list[Finding]]:
         """What gpu_write_bw finds on each host."""
-        return self.each(lambda host: bandwidth.gpu_write_bw(**self.asked(host), **COUNTED, pod_gpu_write_bw="auto", pod_gpu_write_bw_percent=90.0))
+        return self.each(lambda host: bandwidth.gpu_write_bw(**self.asked("gpu_write_bw", host)))
 
-    def asked(self, host: str) -> dict[str, t.Any]:
+    def slow_rails(self) -> list[str]:
+        """The hosts that slow_rail names, gate group by gate group."""
+        found = []
+        for hosts in self.plan.groups.values():
+            rows = ({host: self.done[reading].get(host, []) for host in hosts} for reading in ("load_jobs", "write_bw"))
+            found += [str(one.host) for one in bandwidth.slow_rail(*rows, **self.expected("slow_rail", hosts[0]))]
+        return found
+
+    def asked(self, check: str, host: str) -> dict[str, t.Any]:
+        """What a check of a host is given."""
         peers = {"load_jobs_of_peers": self.done["load_jobs"], "write_bw_of_peers": self.done["write_bw"]}
-        return {"load_jobs": self.done["load_jobs"][host], **peers, "pod_node": host, "pod_rails": self.plan.nodes[host].values["pod_rails"]}
+        return {"load_jobs": self.done["load_jobs"][host], **peers, **self.expected(check, host)}
+
+    def expected(self, check: str, host: str) -> dict[str, t.Any]:
+        """The expectations of a check, of one host."""
+        values = {**self.plan.nodes[host].values, **self.plan.planned(host)}
+        return {name: values[name] for name in REGISTRY["rdma"][check].expectations}
 
     def each(self, judge: t.Callable[[str], t.Iterable[Finding]]) -> dict[str, list[Finding]]:
         found = {host: list(judge(host)) for host in self.hosts}
@@ -166,7 +177,7 @@ def test_a_host_that_is_slow_beside_its_other_rails_only_is_reported_as_so(plan)
     assert len(pod.steps) == 2, "each of its rails failed with several hosts and passed alone: there is no pair to test"
     assert set(found) == {"gpu04"} and "the host, only under concurrent load, for 380 Gb/s when tested alone" in words(found, "gpu04")
     assert {one.severity for one in found["gpu04"]} == {None} and "not beside others" in str(found["gpu04"][0].cause)
-    slow = list(bandwidth.slow_rail(pod.done["load_jobs"], pod.done["write_bw"], 90))
+    slow = list(bandwidth.slow_rail(pod.done["load_jobs"], pod.done["write_bw"], **pod.expected("slow_rail", "gpu04")))
     assert {one.host for one in slow} == {"gpu04"} and {one.cause for one in slow} == {found["gpu04"][0].cause}
     assert all(one.actual == "250 Gb/s at best beside the host's other rails, 380 when tested alone" for one in slow)
 
@@ -178,3 +189,19 @@ def test_a_path_that_is_slow_under_concurrent_load_only_is_reported_as_so(plan) 
     found = pod.bandwidth()
     assert set(found) == {"gpu01", pair[0]} and "150 Gb/s: the path, only under concurrent load, for" in words(found, "gpu01")
     assert {one.severity for findings in found.values() for one in findings} == {None}
+
+
+def test_each_end_uses_the_gid_index_and_the_gpu_memory_of_its_own_host(plan: t.Any) -> None:
+    other = next(name for name, node in plan.nodes.items() if node.role == "host")
+    node = plan.nodes[other]
+    changed = replace(plan, nodes={**plan.nodes, other: replace(node, values={**node.values, "pod_gid_index": 5, "pod_gpudirect": "dmabuf"})})
+    hosts = [name for name, node in changed.nodes.items() if node.role == "host"]
+    planned = PLANNERS["rdma"](StepInput(changed, hosts, 0, {}, {}))
+    assert planned is not None
+    seen = {
+        (host == other, job.argv[job.argv.index("-x") + 1], job.columns["gid_index"], "--use_cuda_dmabuf" in job.argv)
+        for host, jobs in planned.jobs.items()
+        for job in jobs
+        if job.columns["memory"] == "cuda"
+    }
+    assert seen == {(True, "5", 5, True), (False, "3", 3, False)}

@@ -17,6 +17,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.pair_tests
     median,
     pair_tests,
 )
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.perftest_errors import KNOWN, PARTNER, UNNAMED
 
 SENDER, RECEIVER = PairEnd("a", "mlx5_0"), PairEnd("b", "mlx5_0")
 
@@ -73,6 +74,26 @@ def test_a_test_without_a_rate_is_not_ok() -> None:
     assert result("b", {"b": [server()], "a": [client("round 2", round=1)]}, {"a": [rate(380.0)]}) == [(None, "unknown", "a did not report its side")]
 
 
+def test_a_receiver_that_ended_by_itself_says_why_no_one_answered() -> None:
+    lost = client(status="unknown", words="could not be reached", error=PARTNER)
+    own = {kind: server(status="unknown", words="boom", error=kind) for kind in (KNOWN, UNNAMED, PARTNER, None)}
+    found = {kind: pair_tests("a", {"a": [lost], "b": [job]}, {})[0] for kind, job in own.items()}
+    assert {kind: (one.words, one.unnamed, one.by) for kind, one in found.items()} == {
+        KNOWN: ("b: boom", None, "b"),
+        UNNAMED: ("b: boom", "boom", "b"),
+        PARTNER: ("could not be reached", None, "a"),
+        None: ("could not be reached", None, "a"),
+    }
+    # An error of the sender's own is no follower of the receiver's.
+    (both,) = pair_tests("a", {"a": [client(status="unknown", words="bang", error=UNNAMED)], "b": [own[UNNAMED]]}, {})
+    assert (both.words, both.by) == ("bang", "a")
+
+
+def test_a_client_that_reported_a_rate_passed_whatever_its_server_printed_at_its_end() -> None:
+    ended = server(status="fail", words="boom", error=KNOWN)
+    assert result("a", {"a": [client()], "b": [ended]}, {"a": [rate(380.0)]}) == [(380.0, "ok", "no rate was reported")]
+
+
 def test_a_servers_test_is_that_of_its_own_two_rails() -> None:
     other = client("another rail", device="mlx5_1", peer_device="mlx5_1")
     third = client("another host", peer="c")
@@ -84,12 +105,17 @@ def of_rate(gbit_s: float | None, sender: str = "a", receiver: str = "b", kind: 
     return PairTest({"kind": kind}, PairEnd(sender, "mlx5_0"), PairEnd(receiver, "mlx5_0"), gbit_s, "ok", "no rate was reported")
 
 
+def every(gbit_s: float) -> t.Callable[[PairTest], float]:
+    """A minimum that is the same for all tests."""
+    return lambda _test: gbit_s
+
+
 def test_a_rate_at_the_limit_is_good_and_the_best_one_is_named() -> None:
     failing = of_rate(100.0)
     at_end = [failing, of_rate(None, receiver="e"), of_rate(350.0, receiver="c"), of_rate(380.0, receiver="d")]
-    assert blame_end(SENDER, failing, at_end, [failing], 350.0).why == "mlx5_0 reaches 380 Gb/s with d mlx5_0"
-    assert blame_end(SENDER, failing, at_end[:3], [failing], 350.0).why == "mlx5_0 reaches 350 Gb/s with c mlx5_0"
-    assert blame_end(SENDER, failing, at_end[:3], [failing], 350.1).kind == "rail"
+    assert blame_end(SENDER, failing, at_end, [failing], every(350.0)).why == "mlx5_0 reaches 380 Gb/s with d mlx5_0"
+    assert blame_end(SENDER, failing, at_end[:3], [failing], every(350.0)).why == "mlx5_0 reaches 350 Gb/s with c mlx5_0"
+    assert blame_end(SENDER, failing, at_end[:3], [failing], every(350.1)).kind == "rail"
 
 
 def test_the_median_is_of_what_was_reported() -> None:
@@ -116,7 +142,7 @@ MORE = [of("c>b", SLOW), of("d>b", SLOW)]
 
 def blame(of_sender: list[PairTest], of_receiver: list[PairTest], test: PairTest = FAILING) -> Blame:
     """Whose fault the failing test is as its sender sees it; what both ends' hosts did besides."""
-    return blame_end(SENDER, test, [test, *of_sender], [test, *of_receiver], 350.0)
+    return blame_end(SENDER, test, [test, *of_sender], [test, *of_receiver], every(350.0))
 
 
 @pytest.mark.parametrize(
@@ -158,21 +184,37 @@ def test_the_other_end_fails_with_more_hosts() -> None:
     assert blame([], MORE) == FAILS_WITH_MORE
     assert blame([of("a>c", SLOW)], MORE) == FAILS_WITH_MORE, "a round with other rails beside it is no test alone"
     assert blame([alone("a>c", WELL)], MORE) == FAILS_WITH_MORE
+    assert blame([alone("a>c", SLOW), alone("a>e", WELL)], MORE) == FAILS_WITH_MORE, "it passed alone with another one"
     for untested in (alone("c>a", SLOW), alone("a.mlx5_1>c", SLOW), alone("a>b", SLOW)):
         assert blame([untested], MORE) == FAILS_WITH_MORE, untested
     assert blame([], MORE[:1]) == FAILS_WITH_MORE
     assert blame([], [alone("c>b", SLOW), alone("d>b", SLOW)]) == NEVER_PASSED, "only rounds count"
     assert blame([of("a>c", SLOW)], MORE[:1]) == NEVER_PASSED, "as many as the other"
-    assert blame_end(SENDER, FAILING, [], [FAILING], 350.0).kind == "rail", "one host is not several"
+    assert blame_end(SENDER, FAILING, [], [FAILING], every(350.0)).kind == "rail", "one host is not several"
+
+
+def test_each_test_is_held_to_its_own_minimum() -> None:
+    """c and d are linked at 200 Gb/s: 190 is good with them, and shows nothing of an end at 400."""
+
+    def minimum(one: PairTest) -> float:
+        return 175.0 if {one.sender.host, one.receiver.host} & {"c", "d"} else 350.0
+
+    with_slower = [of("c>b", 190.0), of("d>b", 190.0)]
+    assert blame_end(SENDER, FAILING, [FAILING], [FAILING, *with_slower], minimum) == NEVER_PASSED, "b fails with a alone"
+    assert blame_end(SENDER, FAILING, [FAILING], [FAILING, of("c>b", 170.0), of("d>b", 190.0)], minimum) == FAILS_WITH_MORE
+    assert blame_end(SENDER, FAILING, [FAILING, alone("a>c", 190.0)], [FAILING, *MORE], minimum) == FAILS_WITH_MORE, "no retest of a as fast as it"
+    assert blame_end(SENDER, FAILING, [FAILING, alone("a>c", 170.0)], [FAILING, *MORE], minimum) == NEVER_PASSED
+    beside = of("a>c", 190.0)
+    assert blame_end(SENDER, of("a>d", 100.0), [of("a>d", 100.0), beside], [], minimum) == Blame(None, "mlx5_0 reaches 190 Gb/s with c mlx5_0")
 
 
 def test_an_end_that_failed_alone_is_not_excused_by_the_other_ends_failures() -> None:
     assert blame([alone("a>c", SLOW)], MORE) == NEVER_PASSED
-    of_receiver = blame_end(RECEIVER, FAILING, [FAILING, alone("c>b", SLOW)], [FAILING, of("a>c", SLOW), of("a>d", SLOW)], 350.0)
+    of_receiver = blame_end(RECEIVER, FAILING, [FAILING, alone("c>b", SLOW)], [FAILING, of("a>c", SLOW), of("a>d", SLOW)], every(350.0))
     assert of_receiver == Blame("rail", "a mlx5_0 has not passed with anyone either")
-    excused = blame_end(RECEIVER, FAILING, [FAILING, alone("b>c", SLOW)], [FAILING, of("a>c", SLOW), of("a>d", SLOW)], 350.0)
+    excused = blame_end(RECEIVER, FAILING, [FAILING, alone("b>c", SLOW)], [FAILING, of("a>c", SLOW), of("a>d", SLOW)], every(350.0))
     pair = alone("a>b", SLOW)
-    with_a_alone = blame_end(RECEIVER, FAILING, [FAILING, pair], [FAILING, pair, of("a>c", SLOW), of("a>d", SLOW)], 350.0)
+    with_a_alone = blame_end(RECEIVER, FAILING, [FAILING, pair], [FAILING, pair, of("a>c", SLOW), of("a>d", SLOW)], every(350.0))
     assert with_a_alone == excused, "the pair alone tells nothing of one end"
     assert excused == Blame(None, "a fails with other hosts too, b with fewer")
 

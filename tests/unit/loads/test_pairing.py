@@ -9,7 +9,7 @@ import math
 from itertools import combinations
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.pairing import LEAF, SPINE, rail_rounds, reversed_rounds, stage
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.pairing import as_fast_rounds, rail_rounds, reversed_rounds
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -73,12 +73,12 @@ def test_every_rail_that_another_host_has_too_is_met(counts):
 @given(st.integers(2, 40), st.integers(2, 8))
 def test_cross_rail_pairs_are_never_of_one_rail(hosts, count):
     rounds = rail_rounds(rails([count] * hosts), cross_rail=True)
-    assert rounds and all(stage(pair) == SPINE and pair[0]["index"] != pair[1]["index"] for one in rounds for pair in one)
+    assert rounds and all(pair[0]["leaf"] != pair[1]["leaf"] and pair[0]["index"] != pair[1]["index"] for one in rounds for pair in one)
     assert len(rounds[0]) == hosts // 2 * count
 
 
 def test_same_rail_pairs_of_one_leaf_stay_on_it():
-    assert {stage(pair) for one in rail_rounds(rails([8, 8])) for pair in one} == {LEAF}
+    assert all(pair[0]["leaf"] == pair[1]["leaf"] for one in rail_rounds(rails([8, 8])) for pair in one)
 
 
 def test_rail_only_pods_have_no_way_across():
@@ -134,3 +134,47 @@ def test_only_rails_that_lack_a_direction_are_turned():
     assert turned([pair(0, 1)], [pair(1, 2)]) == [[("1", "0")], [("2", "1")]]
     assert turned([pair(0, 1)], [pair(0, 2)], [pair(1, 2)]) == [[("1", "0")], [("2", "0")]]
     assert turned([pair(0, 1)], [pair(0, 1)], [pair(2, 1)]) == [[("1", "0")], [("1", "2")]]
+
+
+@given(any_pod, st.lists(st.sampled_from([100.0, 200.0, 400.0]), min_size=40, max_size=40))
+def test_every_rail_meets_two_that_are_as_fast_both_ways(counts, speeds):
+    own = rails(counts)
+    rates = {f"gpu{host:03}": {f"mlx5_{index}": speed for index in range(8)} for host, speed in enumerate(speeds)}
+    rounds = rail_rounds(own)
+    rounds += reversed_rounds(rounds)
+    more = as_fast_rounds(own, rounds, rates, "rail_optimised")
+    for one in more:
+        used = [(rail["host"], rail["index"]) for pair in one for rail in pair]
+        assert one and len(used) == len(set(used))
+    met: dict[tuple[str, int, int], set[str]] = {}
+
+    def rate(rail: dict) -> float:
+        return rates[rail["host"]][rail["device"]]
+
+    def useful(pair: tuple) -> bool:
+        """Whether the pair gives an end one of the two partners that it needs."""
+        return any(len(met.get((pair[role]["host"], pair[role]["index"], role), ())) < 2 for role in (0, 1) if rate(pair[1 - role]) >= rate(pair[role]))
+
+    for turn, one in enumerate([*rounds, *more], -len(rounds)):
+        if turn >= 0 and turn % 2 == 0:
+            assert more[turn + 1] == [(receiver, sender) for sender, receiver in one]
+            assert all(useful(pair) or useful(pair[::-1]) for pair in one)
+        for pair in one:
+            for role in (0, 1):
+                if rate(pair[1 - role]) >= rate(pair[role]):
+                    met.setdefault((pair[role]["host"], pair[role]["index"], role), set()).add(pair[1 - role]["host"])
+    slowest = min(map(rate, own), default=0.0)
+    for rail in (one for one in own if rate(one) > slowest):
+        able = {one["host"] for one in own if (one["host"] != rail["host"], one["index"]) == (True, rail["index"]) and rate(one) >= rate(rail)}
+        for role in (0, 1):
+            assert len(met.get((rail["host"], rail["index"], role), ())) >= min(2, len(able))
+
+
+def test_rails_that_are_all_alike_need_no_further_rounds():
+    own = rails([2] * 6)
+    alike = {f"gpu{host:03}": {"mlx5_0": 400.0, "mlx5_1": 400.0} for host in range(6)}
+    assert as_fast_rounds(own, rail_rounds(own), alike, "rail_optimised") == []
+    # Rounds in which all met whom they need are not repeated.
+    mixed = {**alike, "gpu000": {"mlx5_0": 200.0, "mlx5_1": 200.0}}
+    rounds = rail_rounds(own, "exhaustive")
+    assert as_fast_rounds(own, [*rounds, *[[(two, one) for one, two in pairs] for pairs in rounds]], mixed, "rail_optimised") == []

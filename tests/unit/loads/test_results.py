@@ -11,7 +11,7 @@ from itertools import combinations, pairwise
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.pair_tests import pair_tests
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.perftest_errors import UNSUPPORTED_OPTION
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.perftest_errors import KNOWN, PARTNER, UNNAMED, UNSUPPORTED_OPTION
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.planners import PLANNERS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.results import job_results
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.schedule import JOBS_READING, Job, Rows, Schedule, StepInput, load_schedule
@@ -193,7 +193,27 @@ def test_a_job_becomes_a_row_of_its_reading_and_one_of_the_loads():
 def test_a_pinned_job_speaks_as_the_tool_that_it_pins():
     pinned = ["taskset", "-c", "0-3", *JOB.argv]
     (row,) = job_results([JOB], output(argv=pinned, rc=9, stdout="", stderr="boom"))["load_jobs"].rows
-    assert row["words"] == "ib_write_bw exited with status 9: boom"
+    assert row["words"] == "ib_write_bw: boom"
+
+
+@pytest.mark.parametrize(
+    ("stderr", "words", "kind"),
+    [
+        ("qux: frob ring 7: Operation not supported\nCould not prepare\n", "ib_write_bw: qux: frob ring 7: Operation not supported", UNNAMED),
+        ("first\nthen: Bad address\nlast\n", "ib_write_bw: then: Bad address", UNNAMED),
+        ("first\nlast\n", "ib_write_bw: first", UNNAMED),
+        ("Couldn't connect to 10.0.0.1:18515\n", "could not be reached", PARTNER),
+        (" Couldn't allocate MR\n", "refuses the memory", KNOWN),
+    ],
+)
+def test_what_kind_of_error_ended_a_test_is_a_field(stderr: str, words: str, kind: str) -> None:
+    (row,) = job_results([JOB], output(rc=1, stdout="", stderr=stderr))["load_jobs"].rows
+    assert words in row["words"] and (row["status"], row["error"]) == ("unknown", kind)
+
+
+def test_a_test_that_was_killed_names_its_tool_once() -> None:
+    (row,) = job_results([JOB], output(rc=-9, stdout="", stderr=""))["load_jobs"].rows
+    assert (row["status"], row["words"], row["error"]) == ("unknown", "ib_write_bw was ended by signal 9", UNNAMED)
 
 
 @pytest.mark.parametrize(
@@ -250,3 +270,28 @@ def test_both_ends_of_a_planned_test_find_it_again_among_the_jobs_of_the_other(p
         assert {one.sender.host == host for one in its} == {True, False}
     ids = [job.id for jobs in PLANNERS["rdma"](situation(plan)).jobs.values() for job in jobs]
     assert "round 1: mlx5_0 to gpu02 mlx5_0" in ids and "round 1: mlx5_0 from gpu01 mlx5_0" in ids
+
+
+WATCHDOG = (
+    "[rank0]:[E1126 02:10:00.123456789 ProcessGroupNCCL.cpp:616] [Rank 0] Watchdog caught collective operation timeout: "
+    "WorkNCCL(SeqNum=64, OpType=ALLREDUCE, Timeout(ms)=600000) ran for 600010 milliseconds before timing out.\n"
+)
+
+
+@pytest.mark.parametrize(("status", "rc"), [("ran", 1), ("ran", 134), ("ran", -9), ("timeout", None), ("stopped", None)])
+def test_the_log_of_a_sites_own_training_is_read_however_it_ended(status: str, rc: int | None) -> None:
+    job = Job("training", ["/opt/train/run.sh"], 0.0, 60.0, {"kind": "training", "step": 0, "role": "rank"}, also=("collective_timeouts", "training_log"))
+    step = "iteration 1 elapsed time per iteration (ms): 73.49 | loss: 9.05216"
+    printed = {"argv": job.argv, "rc": rc, "stdout": f"{step}\n", "stderr": WATCHDOG, "seconds": 9.0, "cut": False, "status": status}
+    read = job_results([job], {"answers": {job.id: printed}, "ended": "all"})
+    (row,) = read["collective_timeouts"].rows
+    assert (row["event"], row["rank"], row["sequence"]) == ("timeout", 0, 64)
+    assert [one["iteration"] for one in read["training_log"].rows] == [1]
+    assert read[JOBS_READING].rows[0]["status"] == "unknown"
+
+
+def test_a_training_that_was_not_found_has_no_log() -> None:
+    job = Job("training", ["/opt/train/run.sh"], 0.0, 60.0, {"kind": "training", "step": 0, "role": "rank"}, also=("collective_timeouts",))
+    missing = {"argv": job.argv, "rc": None, "stdout": "", "stderr": "/opt/train/run.sh: not found on PATH", "seconds": 0.0, "cut": False}
+    read = job_results([job], {"answers": {job.id: {**missing, "status": "missing"}}, "ended": "all"})
+    assert read["collective_timeouts"].status == "unknown" and read[JOBS_READING].rows[0]["status"] == "unknown"

@@ -10,6 +10,7 @@ import typing as t
 from ...loads.incasts import ACROSS, INCAST
 from ...loads.schedule import NOT_INSTALLED
 from ...pod.names import Rows
+from ...pod.rail_ports import rail_ports
 from ...pod.types import Rail
 from .. import CannotTell, Finding, check
 from .._counters import (
@@ -53,27 +54,34 @@ def idle_quiet(
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Without load, no rail receives or sends pauses, marks or drops packets."""
     nics, devices = growth(nic_counters_before, nic_counters_idle, "netdev"), growth(rdma_counters_before, rdma_counters_idle, "device")
-    for rail in pod_rails:
-        carried = [count for name in ALL_BYTES if (count := nics.get(rail["netdev"], {}).get(name)) is not None]
+    for port in rail_ports(pod_rails):
+        carried = [count for name in ALL_BYTES if (count := nics.get(port["netdev"], {}).get(name)) is not None]
         if not carried:
-            yield Finding(at_port(rail["netdev"], "bytes"), "byte counter", "not reported", "unknown")
+            yield Finding(at_port(port["netdev"], "bytes"), "byte counter", "not reported", "unknown")
             continue
         moved = max(carried) * 8 / 1e9 / max(pod_idle_seconds, 1)
         if moved > pod_idle_gbit_s:
-            raise CannotTell(f"not idle: {rail['netdev']} carries {moved:.2f} Gb/s before the load")
-    for rail in pod_rails:
-        nic, device = nics.get(rail["netdev"]), devices.get(rail["device"])
+            raise CannotTell(f"not idle: {port['netdev']} carries {moved:.2f} Gb/s before the load")
+    for port in rail_ports(pod_rails):
+        nic = nics.get(port["netdev"])
         events = {
             "pauses received": _first(pick(nic, RX_PAUSES, pod_roce_priority), pick(nic, RX_PAUSED_US, pod_roce_priority)),
             "pauses sent": _first(pick(nic, TX_PAUSES, pod_roce_priority), pick(nic, TX_PAUSED_US, pod_roce_priority)),
             "packets discarded": total(nic, DISCARDS, pod_roce_priority),
-            **{named(device, names): pick(device, names) for names in IDLE_EVENTS},
         }
-        for name, count in events.items():
-            if count:
-                yield Finding(at_port(rail["netdev"], f"{name}"), "none while the pod is idle", str(count))
-            elif count is None and not name.startswith("packets"):
-                yield Finding(at_port(rail["netdev"], f"{name}"), "event counter", "not reported", "unknown")
+        yield from _events(port["netdev"], events)
+    for rail in pod_rails:
+        device = devices.get(rail["device"])
+        yield from _events(rail["netdev"], {named(device, names): pick(device, names) for names in IDLE_EVENTS})
+
+
+def _events(netdev: str, events: t.Mapping[str, int | None]) -> t.Iterator[Finding]:
+    """What a rail or a port of it counted while the pod was idle."""
+    for name, count in events.items():
+        if count:
+            yield Finding(at_port(netdev, f"{name}"), "none while the pod is idle", str(count))
+        elif count is None and not name.startswith("packets"):
+            yield Finding(at_port(netdev, f"{name}"), "event counter", "not reported", "unknown")
 
 
 def _first(frames: int | None, microseconds: int | None) -> int | None:

@@ -10,11 +10,12 @@ from collections.abc import Mapping
 
 from ...loads.incasts import INCAST as OWN
 from ...pod.names import Rows
+from ...pod.rail_ports import bonded_gbit_s
 from ...pod.types import Rail
 from ...text.counting import counted
 from .. import INCAST, CannotTell, Finding, check
 from .._beside import Counted
-from .._counters import CNPS, IGNORED, MARKED, NOTIFIED, RX_PAUSES, Counters, growth, incast_jobs, pick
+from .._counters import CNPS, IGNORED, MARKED, NOTIFIED, RX_PAUSES, Counters, growth, incast_jobs, of_rails, pick
 from .._not_measured import no_result, not_measured
 from ..place import at_device
 from .load import End, sent
@@ -62,8 +63,9 @@ def ecn_marks_under_load(
     pod_rails: list[Rail], pod_link_gbit_s: float, pod_roce_priority: int,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Each receiver of an incast counts ECN-marked packets."""
-    counters, nics = _growth(rdma_counters_idle, rdma_counters, "device"), _growth(nic_counters_idle, nic_counters, "netdev")
-    netdev_of = _netdevs(pod_rails)
+    counters = _growth(rdma_counters_idle, rdma_counters, "device")
+    nics = {host: of_rails(grown, pod_rails) for host, grown in _growth(nic_counters_idle, nic_counters, "netdev").items()}
+    netdev_of, rated = _netdevs(pod_rails), bonded_gbit_s(pod_rails, pod_link_gbit_s)
     receivers = _incasts(load_jobs)
     for (host, device), senders in receivers.items():
         if host not in counters:
@@ -75,7 +77,7 @@ def ecn_marks_under_load(
             paused = {one: count for one in senders if (count := pick(nics.get(one[0], {}).get(netdev_of.get(one[1], "")), RX_PAUSES, pod_roce_priority))}
             # Pauses are counted over all rounds: those of a sender that sent to other receivers too may be due to these.
             others = {one for end, its in receivers.items() if end != (host, device) for one in its}
-            yield _unmarked(host, device, paused, others, _received(host, device, load_jobs, write_bw), pod_link_gbit_s)
+            yield _unmarked(host, device, paused, others, _received(host, device, load_jobs, write_bw), rated)
 
 
 def _received(host: str, device: str, load_jobs: Grouped, write_bw: Grouped) -> float | None:
@@ -216,11 +218,11 @@ def _rounds(load_jobs: Grouped, write_bw: Grouped) -> dict[tuple[str, str, t.Any
     hosts=INCAST,
 )
 def incast_fills_link(
-    load_jobs: Grouped, write_bw: Grouped, pod_link_gbit_s: float, pod_incast_fill_percent: float, rdma_counters_idle: Optionally | None = None,
-    rdma_counters: Optionally | None = None,
+    load_jobs: Grouped, write_bw: Grouped, pod_rails: list[Rail], pod_link_gbit_s: float, pod_incast_fill_percent: float,
+    rdma_counters_idle: Optionally | None = None, rdma_counters: Optionally | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """The senders to one receiver together reach at least {pod_incast_fill_percent} percent of its link rate."""
-    least, counted = pod_link_gbit_s * pod_incast_fill_percent / 100, Counted((None, None, rdma_counters_idle, rdma_counters))
+    least, counted = bonded_gbit_s(pod_rails, pod_link_gbit_s) * pod_incast_fill_percent / 100, Counted((None, None, rdma_counters_idle, rdma_counters))
     for (host, device, number), shares in _rounds(load_jobs, write_bw).items():
         if sum(shares.values()) < least:
             together = f"{least:.4g} Gb/s or more of {len(shares)} senders together"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ...pod.names import Rows
+from ...pod.rail_ports import rail_ports
 from ...pod.types import Rail
 from .. import Finding, check
 from .._counters import (
@@ -26,6 +27,7 @@ from .._counters import (
     loaded_seconds,
     moved_bytes,
     named,
+    of_rails,
     paused_percent,
     pick,
     total,
@@ -52,7 +54,7 @@ def pfc_brief(
     """Under load a rail is paused for less than {pod_pause_max_percent} percent of the time ({pod_pause_warn_percent}: warn), outside of the load never."""
     seconds = loaded_seconds(incasts_of_node(pod_incasts, pod_incast_refused))
     nics = growth(nic_counters_idle, nic_counters, "netdev")
-    for rail in pod_rails:
+    for rail in rail_ports(pod_rails):
         mine = nics.get(rail["netdev"])
         frames, paused = pick(mine, RX_PAUSES, pod_roce_priority), pick(mine, RX_PAUSED_US, pod_roce_priority)
         if frames is None and paused is None:
@@ -97,7 +99,7 @@ def slow_receiver(
     """A NIC pauses its switch for less than {pod_pause_max_percent} percent of the load ({pod_pause_warn_percent}: warn), as it is as fast as its link."""
     seconds = loaded_seconds(incasts_of_node(pod_incasts, pod_incast_refused))
     nics = growth(nic_counters_idle, nic_counters, "netdev")
-    for rail in pod_rails:
+    for rail in rail_ports(pod_rails):
         mine, lasted = nics.get(rail["netdev"]), seconds.get(rail["device"]) or max(seconds.values())
         sent, paused = pick(mine, TX_PAUSES, pod_roce_priority), pick(mine, TX_PAUSED_US, pod_roce_priority)
         if sent is None and paused is None:
@@ -126,7 +128,8 @@ def no_drops(
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Under load a rail loses at most {pod_drops_max_per_tb} packets per TB."""
     incasts_of_node(pod_incasts, pod_incast_refused)
-    nics, devices = growth(nic_counters_idle, nic_counters, "netdev"), growth(rdma_counters_idle, rdma_counters, "device")
+    nics = of_rails(growth(nic_counters_idle, nic_counters, "netdev"), pod_rails)
+    devices = growth(rdma_counters_idle, rdma_counters, "device")
     few = f"at most {pod_drops_max_per_tb:g} packets per TB" if pod_drops_max_per_tb else "no packet"
     cause, fix = (LOST_CAUSE, LOST_FIX) if pod_drops_max_per_tb else (None, None)
     for rail in pod_rails:
@@ -134,11 +137,12 @@ def no_drops(
         def too_many(count: int, netdev: str = rail["netdev"]) -> bool:
             return not at_most(count, moved_bytes(nics.get(netdev)), pod_drops_max_per_tb)
 
-        discarded = total(nics.get(rail["netdev"]), DISCARDS, pod_roce_priority)
-        if discarded is None:
-            yield Finding(at_port(rail["netdev"], "discards"), "discard counter", "not reported", "unknown")
-        elif too_many(discarded):
-            yield Finding(at_port(rail["netdev"]), f"{few} discarded", str(discarded), cause=cause, fix=fix)
+        for port in rail_ports([rail]):
+            discarded = total(nics.get(port["netdev"]), DISCARDS, pod_roce_priority)
+            if discarded is None:
+                yield Finding(at_port(port["netdev"], "discards"), "discard counter", "not reported", "unknown")
+            elif too_many(discarded, port["netdev"]):
+                yield Finding(at_port(port["netdev"]), f"{few} discarded", str(discarded), cause=cause, fix=fix)
         lost = {named(mine, names): pick(mine, names) for names in LOST for mine in (devices.get(rail["device"]),)}
         for name, count in lost.items():
             if count is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ...pod.names import Rows, port_name, rated
+from ...pod.tiers import SPINE, SUPER_SPINE, WORDS, is_above
 from ...pod.types import NearCable
 from .. import CannotTell, Finding, NotApplicable, check
 from .._counters import at_most, faces, in_group, incasts_of_node, judge_most, paused_percent, port_growth, sent_bytes
@@ -21,10 +22,11 @@ Peers = dict[str, Rows]
 Grown = dict[tuple[str, t.Any], dict[str, int]]
 PAUSED_BY = "{end} pauses this port without any load: a NIC whose host or firmware hangs sends pauses without end."
 PAUSED_BY_FIX = "Reset that NIC or power-cycle its host ({end}), and switch the PFC watchdog on at the switch, so that one NIC cannot stop the fabric."
-PASSED_ON = "{peer} pauses this spine, whose buffers fill, so that it pauses its other ports without congestion of their own."
+PASSED_ON = "{peer} pauses this {own}, whose buffers fill, so that it pauses its other ports without congestion of their own."
 PASSED_ON_FIX = (
     "Look at {peer}'s ports to hosts for the one that is congested or paused by its host. Correct ECN marking there and DCQCN of its senders before PFC."
 )
+PASSED_ON_BY_SPINE_FIX = "Look at pauses_stay_local of {peer} first, which pauses this {own}: whoever pauses {peer} is where the pauses begin."
 DROPPED_BY_WRED = (
     "The WRED profile of the RoCE queue drops at its thresholds instead of marking: its ECN mode is missing or not for green packets, "
     "or senders transmit RoCE that is not ECN-capable (ECT)."
@@ -134,8 +136,8 @@ def pauses_stay_local(
         if apart is None:
             continue
         expected, frames, words = apart
-        if pod_role != "spine" and cable["peer_role"] == "spine":
-            # A leaf that a spine pauses is not the cause: where the spine reports these pauses, the finding is the spine's.
+        if is_above(cable["peer_role"], pod_role):
+            # A leaf that a spine pauses is not the cause: where the spine reports these pauses, the finding is the spine's. So of spines and super-spines.
             was, now = (peers.get(cable["peer"], []) for peers in (pfc_counters_idle_of_peers, pfc_counters_of_peers))
             if _sent_at(was, now, cable["peer_port"], pod_roce_priority) >= frames:
                 continue
@@ -148,14 +150,16 @@ def pauses_stay_local(
 
 
 def _passed_on(grown: Grown, cables: list[NearCable], role: str, priority: int) -> tuple[str | None, str | None]:
-    """Cause and fix of the pauses that a spine passes on: the leaf that paused it most; neither where none did, or of another switch."""
-    if role != "spine":
+    """Cause and fix of the pauses that a spine or super-spine passes on: the switch that paused it most; neither where none did, or of a leaf."""
+    if role not in (SPINE, SUPER_SPINE):
         return None, None
     received = {cable["peer"]: 0 for cable in cables}
     for cable in cables:
         received[cable["peer"]] += sum(one["rx_frames"] for _priority, one in _of_class(grown, cable["port"], priority))
     peer = max(received, key=lambda one: received[one], default="")
-    return (PASSED_ON.format(peer=peer), PASSED_ON_FIX.format(peer=peer)) if received.get(peer) else (None, None)
+    by_switches = any(cable["peer"] == peer and (cable["peer_role"] == SPINE or is_above(cable["peer_role"], role)) for cable in cables)
+    cause, fix = (text.format(peer=peer, own=WORDS[role][0]) for text in (PASSED_ON, PASSED_ON_BY_SPINE_FIX if by_switches else PASSED_ON_FIX))
+    return (cause, fix) if received.get(peer) else (None, None)
 
 
 def _sent_at(was: Rows, now: Rows, port: str, priority: int) -> int:
@@ -171,10 +175,10 @@ def _spread(cable: NearCable, idle: bool, role: str, received: int, sent: int) -
     """What must hold of a port's pauses, how many frames break it, and these in words; None where none does."""
     if idle and (received or sent):
         return "no pause on a port outside of the load", max(received, sent), f"{received} pauses received, {sent} sent"
-    if cable["peer_role"] == "spine" and received:
-        return f"no pause from {cable['peer']}", received, f"{received}: pauses spread over the spine"
-    if role == "spine" and sent:
-        return f"no pause sent to {cable['peer']}", sent, f"{sent}: pauses spread over this spine"
+    if is_above(cable["peer_role"], role) and received:
+        return f"no pause from {cable['peer']}", received, f"{received}: pauses spread over the {WORDS[cable['peer_role']][0]}"
+    if role in (SPINE, SUPER_SPINE) and sent:
+        return f"no pause sent to {cable['peer']}", sent, f"{sent}: pauses spread over this {WORDS[role][0]}"
     return None
 
 
@@ -210,8 +214,10 @@ def switch_quiet(
 
 
 @check(
-    cause="Marking is not enabled on this switch, or its minimum threshold is above where pauses begin.",
-    fix="Compare the switch's ECN thresholds with those of a switch that marks, and see that they are bound to the RoCE queue.",
+    cause="Marking is not enabled on this switch, its minimum threshold is above where pauses begin, or the load is in another class than RoCE's: the chip "
+    "then does not follow the switch's DSCP map.",
+    fix="Compare the switch's ECN thresholds with those of a switch that marks, and see that they are bound to the RoCE queue; look which of its queues counts "
+    "the load.",
     fabric="roce",
     kind="switch",
 )
@@ -220,7 +226,9 @@ def switch_marks(
     pod_link_gbit_s: float, pod_roce_priority: int, pfc_counters_idle: Rows | None = None, pfc_counters: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """A switch at which an incast ends marks packets of the RoCE priority."""
-    receivers = {(row["peer"], row["device"]) for row in incasts_of_node(pod_incasts, pod_incast_refused) if row["role"] == "receiver"}
+    rows = [row for row in incasts_of_node(pod_incasts, pod_incast_refused) if row["role"] == "receiver"]
+    # Of what a bond receives, each of its leaves sends its part.
+    receivers = {(row["peer"], row["device"]): int(row.get("parts", 1)) for row in rows}
     if not receivers:
         raise NotApplicable("no incast ends at this switch")
     grown = port_growth(ecn_counters_idle, ecn_counters, ("marked_packets",), "queue")
@@ -236,9 +244,9 @@ def switch_marks(
     yield Finding(Place("ECN"), "ECN-marked packets of the RoCE priority", "none on any port")
 
 
-def _must_be_congested(receivers: t.Collection[End], rates: t.Mapping[End, t.Mapping[t.Any, t.Mapping[End, float]]], link: float) -> None:
+def _must_be_congested(receivers: t.Mapping[End, int], rates: t.Mapping[End, t.Mapping[t.Any, t.Mapping[End, float]]], link: float) -> None:
     """Raises CannotTell where no receiver's senders came near to filling its link, so that there was nothing to mark."""
-    reached = [sum(senders.values()) for end in receivers for senders in rates.get(end, {}).values()]
+    reached = [sum(senders.values()) / parts for end, parts in receivers.items() for senders in rates.get(end, {}).values()]
     if not reached:
         raise no_result("no congestion was made: no sender to this switch's receivers reported a rate")
     if max(reached) < link * CONGESTED:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Uplinks of a leaf: all of them carry the traffic that crosses the spines, in equal parts."""
+"""Uplinks of a leaf, and of a spine below super-spines: all of them carry the traffic that crosses the tier above, in equal parts."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import math
 import statistics
 import typing as t
 
-from ...loads.incasts import flows_needed
+from ...loads.uplinks import FLOWS_TO_USE, flows_needed
 from ...pod.names import Rows, port_name
+from ...pod.tiers import SPINE, WORDS, above
 from .. import CannotTell, Finding, NotApplicable, check
 from .._counters import incasts_of_node, port_growth
 from ..place import Place, at_port
@@ -18,41 +19,42 @@ from ..place import Place, at_port
 # Below this part of the mean an uplink carries no flow of the load, only what the fabric itself says.
 UNUSED = 0.05
 # With fewer flows an uplink, hashing alone may leave one empty.
-FLOWS_TO_USE = 16
 CERTAINTY = 0.99
-TOO_FEW = "Fewer flows crossed this leaf than it takes to tell a bad hash from chance."
+TOO_FEW = "Fewer flows crossed this switch than it takes to tell a bad hash from chance."
 MORE_FLOWS = "Let more hosts take part, or raise pod_incast_qps, then evaluate the layer again."
 
 
 @check(
-    cause="The leaf does not spread over all its uplinks: hashing on fields that all flows share, a polarised hash, or a missing next hop.",
-    fix="Let the leaf hash on the UDP source port too, give leaves and spines different hash seeds, and look at layer 2's ecmp_paths.",
+    cause="The switch does not spread over all its uplinks: hashing on fields that all flows share, a polarised hash, or a missing next hop.",
+    fix="Let it hash on the UDP source port too, give leaves and spines different hash seeds, and look at layer 2's ecmp_paths.",
     fabric="roce",
     kind="switch",
 )
 def ecmp_balanced(
     interface_bytes_idle: Rows, interface_bytes: Rows, pod_incasts: Rows, pod_incast_refused: str, pod_role: str, pod_ecmp_ratio_max: float
 ) -> t.Iterator[Finding]:
-    """Traffic to the spines is spread evenly over all uplinks."""
-    if pod_role != "leaf":
+    """Traffic to the spines, and from these to super-spines, is spread evenly over all uplinks."""
+    if pod_role not in ("leaf", SPINE):
         raise NotApplicable("only a leaf has uplinks")
     rows = [row for row in incasts_of_node(pod_incasts, pod_incast_refused) if row["role"] == "uplink"]
     flows = max((row["flows"] for row in rows), default=0)
     if not flows:
-        raise NotApplicable("no planned traffic leaves this leaf over its uplinks")
+        raise NotApplicable(f"no planned traffic leaves this {pod_role} over its uplinks")
     ports = dict.fromkeys(row["port"] for row in rows)
     sent = _sent(interface_bytes_idle, interface_bytes, ports)
     mean = sum(sent.values()) / len(sent)
     if not mean:
-        raise CannotTell("its uplinks sent nothing: the load did not cross the spines")
+        raise CannotTell(f"its uplinks sent nothing: the load did not cross the {WORDS[above(pod_role)][1]}")
     unused = [port for port, count in sent.items() if count < mean * UNUSED]
     few = flows < FLOWS_TO_USE * len(sent)
     for port in unused if not few else ():
         yield Finding(at_port(port), f"about {mean / 1e9:.3g} GB sent", f"{sent[port] / 1e9:.3g} GB: the uplink is not used")
-    if flows < flows_needed(len(sent)):
+    # What crosses a spine is as much as its leaves send further, so that its balance is judged by as many flows as there are.
+    needed = flows_needed(len(sent)) if pod_role == "leaf" else FLOWS_TO_USE * len(sent)
+    if flows < needed:
         yield Finding(
             Place("uplinks"),
-            f"{flows_needed(len(sent))} flows or more to measure the balance",
+            f"{needed} flows or more to measure the balance",
             f"too few flows: {flows}",
             "unknown",
             cause=TOO_FEW,

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import typing as t
 from dataclasses import dataclass, replace
 
@@ -24,10 +25,11 @@ from ...loads.pair_tests import (
     pair_tests,
 )
 from ...loads.perftest_errors import UNSUPPORTED_OPTION, explained
-from ...loads.thresholds import minimum_gbit_s
+from ...loads.thresholds import RailRates
+from ...loads.unknown_errors import OF_TESTS, alike, explain_unknown, extent_of
 from ...pod.types import Rail
 from .. import PAIR, Finding, NotApplicable, check
-from .._beside import Counted, errors_grown
+from .._beside import Counted, error_growth
 from .._grouping import typical
 from .._not_measured import not_measured
 from .._slow_pairs import (
@@ -40,11 +42,13 @@ from .._slow_pairs import (
     ONLY_CONCURRENT,
     PASSED_CAUSE,
     PASSED_FIX,
-    STUCK,
+    SLOWER_CAUSE,
+    SLOWER_FIX,
     STUCK_CAUSE,
     STUCK_FIX,
 )
 from ..place import at_device
+from ._minimum import Minimum, OfHostMemory, OfLink
 
 Grouped = dict[str, Rows]
 
@@ -56,30 +60,41 @@ Grouped = dict[str, Rows]
     hosts=PAIR,
 )
 def write_bw_per_rail(
-    load_jobs: Rows, load_jobs_of_peers: Peers, write_bw_of_peers: Peers, pod_node: str, pod_rails: list[Rail], pod_link_gbit_s: float,
-    pod_write_bw_bidirectional: bool, pod_write_bw_min_percent: float, pod_write_bw_warn_percent: float, pod_roce_priority: int,
-    nic_counters_idle: Rows | None = None, nic_counters: Rows | None = None, rdma_counters_idle: Rows | None = None, rdma_counters: Rows | None = None,
-    nic_counters_idle_of_peers: Peers | None = None, nic_counters_of_peers: Peers | None = None, rdma_counters_idle_of_peers: Peers | None = None,
-    rdma_counters_of_peers: Peers | None = None,
+    load_jobs: Rows, load_jobs_of_peers: Peers, write_bw_of_peers: Peers, pod_node: str, pod_rails: list[Rail], pod_rail_gbit_s: RailRates,
+    pod_link_gbit_s: float, pod_write_bw_bidirectional: bool, pod_write_bw_min_percent: float, pod_write_bw_warn_percent: float,
+    pod_roce_priority: int, nic_counters_idle: Rows | None = None, nic_counters: Rows | None = None, rdma_counters_idle: Rows | None = None,
+    rdma_counters: Rows | None = None, nic_counters_idle_of_peers: Peers | None = None, nic_counters_of_peers: Peers | None = None,
+    rdma_counters_idle_of_peers: Peers | None = None, rdma_counters_of_peers: Peers | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
-    """Every rail reaches at least {pod_write_bw_min_percent} percent of its link rate with a partner that also does."""
-    least, warn = (minimum_gbit_s(pod_link_gbit_s, percent, pod_write_bw_bidirectional) for percent in (pod_write_bw_min_percent, pod_write_bw_warn_percent))
+    """Every rail reaches at least {pod_write_bw_min_percent} percent of its link rate, or of its partner's where that is lower."""
+    minimum, warn = (OfLink(pod_rail_gbit_s, percent, pod_write_bw_bidirectional) for percent in (pod_write_bw_min_percent, pod_write_bw_warn_percent))
     known = {host: pair_tests(host, load_jobs_of_peers, write_bw_of_peers, TESTED) for host in {pod_node, *(str(row["peer"]) for row in load_jobs)}}
     tables = (nic_counters_idle_of_peers, nic_counters_of_peers, rdma_counters_idle_of_peers, rdma_counters_of_peers)
     beside = _Beside(Counted(tables, pod_roce_priority, pod_link_gbit_s), pod_rails)
     for rail in pod_rails:
         end = PairEnd(pod_node, rail["device"])
-        mine = [one for one in known[pod_node] if end in (one.sender, one.receiver)]
+        mine = [one for one in known[pod_node] if end in one.ends]
         rounds = [one for one in mine if one.job["kind"] == ROUND]
         if not rounds:
             yield Finding(at_device(rail["device"]), "a test with another host", "no other host under test has this rail", "unknown")
             continue
-        grown = errors_grown(rail, nic_counters_idle, nic_counters, rdma_counters_idle, rdma_counters)
-        yield from _of_rail(end, rounds, known, _Minimum(least), grown, beside, STUCK * minimum_gbit_s(pod_link_gbit_s, 100, pod_write_bw_bidirectional))
-        middle = median(one.gbit_s for one in rounds)
-        if middle is not None and least <= middle < warn:
-            words = f"{middle:.4g} Gb/s, median of {len(rounds)} tests{beside.counted.of_rail(pod_node, rail)}"
-            yield Finding(at_device(rail["device"]), f"{warn:g} Gb/s or more", words, "warn")
+        grown = error_growth(rail, nic_counters_idle, nic_counters, rdma_counters_idle, rdma_counters)
+        yield from _of_rail(end, rounds, known, minimum, grown, beside)
+        # A test with a slower partner says nothing of what is above that one's rate.
+        full = [one for one in rounds if minimum.of(one) == minimum.of_ends(end)]
+        if not full:
+            yield _only_slower(end, rounds, pod_rail_gbit_s)
+        middle = median(one.gbit_s for one in full)
+        if middle is not None and minimum.of_ends(end) <= middle < warn.of_ends(end):
+            words = f"{middle:.4g} Gb/s, median of {len(full)} tests{beside.counted.of_rail(pod_node, rail)}"
+            yield Finding(at_device(rail["device"]), f"{warn.of_ends(end):g} Gb/s or more", words, "warn")
+
+
+def _only_slower(end: PairEnd, rounds: list[PairTest], rates: RailRates) -> Finding:
+    """A rail all of whose partners have slower links."""
+    most = max(rates[other.host][other.device] for one in rounds for other in one.ends if other != end)
+    expected = f"a test with a rail of {rates[end.host][end.device]:g} Gb/s or more"
+    return Finding(at_device(end.device), expected, f"tests with rails of {most:g} Gb/s at most", "unknown", cause=SLOWER_CAUSE, fix=SLOWER_FIX)
 
 
 @dataclass(frozen=True)
@@ -95,33 +110,12 @@ class _Beside:
         return self.counted.of_pair((end.host, named[end.device]), (other.host, other.device, named.get(other.device)))
 
 
-@dataclass(frozen=True)
-class _Minimum:
-    """What a test must reach: Gb/s, or a percentage of what its ends reach from host memory."""
-
-    gbit_s: float = 0.0
-    percent: float = 100.0
-    rates: HostMemoryRates | None = None
-
-    def of(self, test: PairTest) -> float:
-        """In Gb/s."""
-        return self.gbit_s if self.rates is None else (self.rates.of(test) or 0.0) * self.percent / 100
-
-    def words(self, test: PairTest) -> str:
-        """For a finding."""
-        if self.rates is None:
-            return f"{self.gbit_s:g} Gb/s or more"
-        rate = self.rates.of(test)
-        return f"{self.percent:g} % of the {rate:.4g} Gb/s from host memory" if rate else f"{self.percent:g} % of the rate from host memory"
-
-
 def _of_rail(
-    end: PairEnd, rounds: list[PairTest], known: dict[str, list[PairTest]], minimum: _Minimum, grown: dict[str, int] | None,
-    beside: _Beside, stuck: float = 0.0,
-) -> t.Iterator[Finding]:  # fmt: skip
+    end: PairEnd, rounds: list[PairTest], known: dict[str, list[PairTest]], minimum: Minimum, grown: dict[str, int] | None, beside: _Beside
+) -> t.Iterator[Finding]:
     """The worst failing test that is this rail's fault, and every failing path and transient; not what is the partner's.
 
-    grown: as of ``errors_grown``; stuck: below this rate, in Gb/s, a NIC without errors is stuck.
+    grown: as of ``error_growth``.
     """
     at_fault: list[tuple[PairTest, Blame]] = []
     for test in rounds:
@@ -129,7 +123,7 @@ def _of_rail(
         if test.gbit_s is not None and test.gbit_s >= least:
             continue
         other = test.receiver if test.sender == end else test.sender
-        blame = blame_end(end, test, known[end.host], known[other.host], least)
+        blame = blame_end(end, test, known[end.host], known[other.host], functools.partial(_or, minimum, least))
         if blame.kind == "transient":
             found = _passed_again(end, other, test, minimum.words(test), blame, grown)
             yield replace(found, actual=f"{found.actual}{beside.of(end, other)}")
@@ -146,8 +140,14 @@ def _of_rail(
     if at_fault:
         test, blame = min(at_fault, key=lambda pair: (pair[0].status == "unknown", pair[0].gbit_s or 0.0))
         other = test.receiver if test.sender == end else test.sender
-        found = _at_fault(end, test, blame, minimum.words(test), grown == {} and test.gbit_s is not None and test.gbit_s < stuck)
+        stuck = grown == {} and test.gbit_s is not None and test.gbit_s < minimum.stuck(test)
+        found = _at_fault(end, test, blame, minimum.words(test), stuck, _unnamed(end.host, test, known))
         yield replace(found, actual=f"{found.actual}{beside.of(end, other)}")
+
+
+def _or(minimum: Minimum, least: float, test: PairTest) -> float:
+    """What a test must reach; of one that has nothing to be compared with, what the failing one must."""
+    return minimum.of(test) or least
 
 
 def _passed_again(end: PairEnd, other: PairEnd, test: PairTest, wanted: str, blame: Blame, grown: dict[str, int] | None) -> Finding:
@@ -159,14 +159,26 @@ def _passed_again(end: PairEnd, other: PairEnd, test: PairTest, wanted: str, bla
     return Finding(at_device(end.device), f"{wanted} each time", actual, severity, cause=PASSED_CAUSE, fix=PASSED_FIX)
 
 
-def _at_fault(end: PairEnd, test: PairTest, blame: Blame, wanted: str, stuck: bool) -> Finding:
+def _unnamed(host: str, test: PairTest, known: dict[str, list[PairTest]]) -> tuple[str, str] | None:
+    """Cause and fix of an error that no table knows, by which hosts' programs end with it; None where a test has none."""
+    if test.unnamed is None:
+        return None
+    every = [one for tests in known.values() for one in tests]
+    having = {one.by for one in every if one.by is not None and one.unnamed is not None and alike(one.unnamed) == alike(test.unnamed)}
+    well = {host in [end.host for end in one.ends] for one in every if one.gbit_s is not None}
+    extent = extent_of(host, having, {end.host for one in every for end in one.ends}, well == {False}, OF_TESTS)
+    return explain_unknown(test.unnamed, extent.words)
+
+
+def _at_fault(end: PairEnd, test: PairTest, blame: Blame, wanted: str, stuck: bool, unnamed: tuple[str, str] | None) -> Finding:
+    """A failing test that is this end's fault; stuck: its rate is that of a NIC in a wrong state; unnamed: cause and fix of an error that no table knows."""
     other = test.receiver if test.sender == end else test.sender
     severity = None if test.status in ("ok", "fail") else "unknown"
     who = f"the host, {ONLY_CONCURRENT}" if blame.kind == "host" else "this rail"
     actual = f"{test.reported} with {other}: {who}, for {blame.why}"
     known = explained(test.words, of_gpus=test.job["memory"] != "host") if test.gbit_s is None else None
     if known or severity == "unknown":
-        cause, fix = known or (NOT_RUN_CAUSE, NOT_RUN_FIX)
+        cause, fix = known or unnamed or (NOT_RUN_CAUSE, NOT_RUN_FIX)
         return Finding(at_device(end.device), wanted, actual, severity, cause=cause, fix=fix)
     if blame.kind == "host":
         return Finding(at_device(end.device), wanted, actual, severity, cause=CONCURRENT_CAUSE, fix=CONCURRENT_FIX)
@@ -182,17 +194,19 @@ def _at_fault(end: PairEnd, test: PairTest, blame: Blame, wanted: str, stuck: bo
     hosts=PAIR,
 )
 def slow_rail(
-    load_jobs: Grouped, write_bw: Grouped, pod_slow_rail_percent: float, rdma_counters_idle: t.Mapping[str, Rows | None] | None = None,
-    rdma_counters: t.Mapping[str, Rows | None] | None = None,
+    load_jobs: Grouped, write_bw: Grouped, pod_slow_rail_percent: float, pod_rail_gbit_s: RailRates,
+    rdma_counters_idle: t.Mapping[str, Rows | None] | None = None, rdma_counters: t.Mapping[str, Rows | None] | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
-    """Every rail sends at least {pod_slow_rail_percent} percent of the median of its gate group's rails."""
+    """Every rail sends at least {pod_slow_rail_percent} percent of the median of its gate group's rails of the same link rate."""
     best, alone = (_best_sent(load_jobs, write_bw, kinds) for kinds in ((ROUND, REPEAT), (RETEST,)))
     if not best:
         raise not_measured("no rail of the group sent data")
-    middle = typical(best.values())
-    least = middle * pod_slow_rail_percent / 100
+    links = {(host, device): pod_rail_gbit_s.get(host, {}).get(device) for host, device in best}
+    medians = {link: typical([rate for rail, rate in best.items() if links[rail] == link]) for link in set(links.values())}
     counted = Counted((None, None, rdma_counters_idle, rdma_counters))
     for (host, device), rate in best.items():
+        middle = medians[links[host, device]]
+        least = middle * pod_slow_rail_percent / 100
         wanted = f"{least:.4g} Gb/s or more, the median of the group's rails is {middle:.4g}"
         by_itself = alone.get((host, device), 0.0)
         meanwhile = counted.of_rail(host, {"device": device, "netdev": None}) if rate < least else ""
@@ -237,16 +251,16 @@ def gpu_write_bw(
     if len(refused) == len(rounds) and pod_gpu_write_bw == "auto":
         raise NotApplicable("perftest is built without GPU memory here")
     rates = HostMemoryRates(one for host in hosts for one in pair_tests(host, load_jobs_of_peers, write_bw_of_peers))
-    minimum = _Minimum(percent=pod_gpu_write_bw_percent, rates=rates)
+    minimum = OfHostMemory(rates, pod_gpu_write_bw_percent)
     tables = (nic_counters_idle_of_peers, nic_counters_of_peers, rdma_counters_idle_of_peers, rdma_counters_of_peers)
     beside = _Beside(Counted(tables, pod_roce_priority, pod_link_gbit_s), pod_rails)
     for rail in pod_rails:
         end = PairEnd(pod_node, rail["device"])
-        of_end = [one for one in rounds if end in (one.sender, one.receiver)]
+        of_end = [one for one in rounds if end in one.ends]
         for one in of_end:
             if one.sender == end and one.gbit_s is not None and rates.of(one) is None:
                 yield Finding(at_device(end.device, f", {memory} memory"), "a rate from host memory to compare with", "not reported", "unknown")
-        grown = errors_grown(rail, nic_counters_idle, nic_counters, rdma_counters_idle, rdma_counters)
+        grown = error_growth(rail, nic_counters_idle, nic_counters, rdma_counters_idle, rdma_counters)
         for finding in _of_rail(end, of_end, known, minimum, grown, beside):
             yield replace(finding, where=finding.where.narrowed(f", {memory} memory"))
 

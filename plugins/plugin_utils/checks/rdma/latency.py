@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import typing as t
 
-from ...loads.pair_tests import Rows
+from ...loads.pair_tests import PairTest, Peers, Rows, pair_tests
+from ...loads.perftest_errors import explained
+from ...loads.thresholds import longest_latency_us
+from ...loads.unknown_errors import explain_unknown
 from .. import PAIR, Finding, NotApplicable, check
 from .._not_measured import not_measured
+from .._slow_pairs import NOT_RUN_CAUSE, NOT_RUN_FIX
 from ..place import at_device
 
 
@@ -19,16 +23,29 @@ from ..place import at_device
     severity="warn",
     hosts=PAIR,
 )
-def write_latency(load_jobs: Rows, pod_write_lat_max_us: float, pod_hop_us: float, write_lat: Rows | None = None) -> t.Iterator[Finding]:
-    """The latency of a small write is at most {pod_write_lat_max_us} us under one leaf, and 2 x {pod_hop_us} us more over a spine."""
+def write_latency(
+    load_jobs: Rows, pod_node: str, pod_write_lat_max_us: float, pod_hop_us: float, write_lat: Rows | None = None, load_jobs_of_peers: Peers | None = None
+) -> t.Iterator[Finding]:  # fmt: skip
+    """The latency of a small write is at most {pod_write_lat_max_us} us under one leaf, 2 x {pod_hop_us} us more over a spine, 4 x over a super-spine."""
     paths = {row["item"]: row for row in load_jobs if row["kind"] == "write_lat" and row["role"] == "client"}
     if not paths:
         raise NotApplicable("its partner measured it")
     judged = [(row, paths[row["item"]]) for row in write_lat or () if row["item"] in paths]
-    if not judged:
+    measured = {row["item"] for row, _job in judged}
+    failed = [one for one in pair_tests(pod_node, load_jobs_of_peers or {}, {}, ("write_lat",), sent=True) if one.job["item"] not in measured]
+    if not judged and all(one.by == pod_node for one in failed):
         raise not_measured("no latency test of this host gave a number")
+    yield from map(_without_a_number, failed)
     for row, job in judged:
         reported = row["typical_us"] if row["typical_us"] is not None else row["average_us"]
-        most = pod_write_lat_max_us + (2 * pod_hop_us if job["path"] == "spine" else 0)
+        most = longest_latency_us(job["path"], pod_write_lat_max_us, pod_hop_us)
         if reported > most:
             yield Finding(at_device(job["device"], f"to {job['peer']}", peers=(job["peer"],)), f"at most {most:g} us", f"{reported:g} us")
+
+
+def _without_a_number(test: PairTest) -> Finding:
+    """A test that measured nothing, of the host whose program says why."""
+    end = test.receiver if test.by == test.receiver.host else test.sender
+    unnamed = explain_unknown(test.unnamed) if test.unnamed else (NOT_RUN_CAUSE, NOT_RUN_FIX)
+    cause, fix = explained(test.words) or unnamed
+    return Finding(at_device(end.device), "a latency", test.words, "unknown", host=end.host, cause=cause, fix=fix)

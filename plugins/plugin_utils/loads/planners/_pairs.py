@@ -9,8 +9,8 @@ import typing as t
 from dataclasses import replace
 
 from ...pod.types import PodRail
-from ..pairing import Pair, stage
-from ..perftest import RETRY_NO_SERVER, PerftestOptions, perftest_argv
+from ..pairing import Pair
+from ..perftest import RETRY_NO_SERVER, PerftestOptions, options_of_end, perftest_argv
 from ..schedule import Job, Schedule, StepInput
 
 # The server must listen before its client calls; a client that comes too early tries again.
@@ -43,7 +43,7 @@ class Slots:
     """
 
     def __init__(self, situation: StepInput) -> None:
-        self.values, self.step = situation.values, situation.step
+        self.values, self.plan, self.step = situation.values, situation.plan, situation.step
         self.jobs: dict[str, list[Job]] = {host: [] for host in situation.hosts}
         self.at = 0.0
         self.count = 0
@@ -61,19 +61,23 @@ class Slots:
             number_of_port = served.setdefault(receiver["host"], 0)
             served[receiver["host"]] += 1
             columns = {
-                "kind": kind or reading, "round": number, "step": self.step, "path": stage((sender, receiver)), "memory": own.memory, "mtu": own.mtu,
-                "gid_index": own.gid_index, "qps": own.qps, "bytes": own.bytes, "bidirectional": own.bidirectional,
+                "kind": kind or reading, "round": number, "step": self.step, "path": self.plan.highest_tier(sender, receiver), "memory": own.memory,
+                "mtu": own.mtu, "qps": own.qps, "bytes": own.bytes, "bidirectional": own.bidirectional,
             }  # fmt: skip
             for role, mine, other in (("server", receiver, sender), ("client", sender, receiver)):
                 client = role == "client"
                 way = "to" if client else "from"
+                at_end = options_of_end(own, self.plan.nodes[mine["host"]].values)
                 self.jobs[mine["host"]].append(
                     Job(
                         id=f"{name}: {mine['device']} {way} {other['host']} {other['device']}",
-                        argv=perftest_argv(own, mine["device"], port + number_of_port, mine["gpu"], other["address"] if client else None),
+                        argv=perftest_argv(at_end, mine["device"], port + number_of_port, mine["gpu"], other["address"] if client else None),
                         at=self.at + (CLIENT_AFTER_SECONDS if client else 0.0), until=until, again=RETRY_NO_SERVER if client else (), near=mine["device"],
                         reading=reading if client else None, turn=self.count if early else None,
-                        columns={**columns, "role": role, "device": mine["device"], "peer": other["host"], "peer_device": other["device"]},
+                        columns={
+                            **columns, "gid_index": at_end.gid_index, "role": role, "device": mine["device"], "peer": other["host"],
+                            "peer_device": other["device"],
+                        },
                     )
                 )  # fmt: skip
         self.at = until

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from ...text.counting import counted
-from ..incasts import ACROSS, INCAST, incasts_of
+from ..incasts import ACROSS, INCAST, incasts_among
 from ..perftest import perftest_options
 from ..schedule import Schedule, StepInput
 from ._pairs import Slots, rails
@@ -16,7 +16,7 @@ def plan_congestion(situation: StepInput) -> Schedule | None:
     """All rounds in one step; counters are sampled meanwhile."""
     if situation.step > 0:
         return None
-    planned = incasts_of(situation.plan, rails(situation))
+    planned = incasts_among(situation.plan, rails(situation))
     values = situation.values
     slots = Slots(situation)
     for number in range(1, planned.rounds + 1):

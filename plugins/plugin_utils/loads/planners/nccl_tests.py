@@ -8,7 +8,8 @@ from __future__ import annotations
 import typing as t
 
 from ..collective_runs import LADDER, NODE, NODE_NICS, TABLE, groups_passed, nccl_tests_runs
-from ..launchers import FORCED_PREFIXES, LOAD_MARK, STARTED_FROM_ONE_HOST, Launch, launcher_argv, nccl_tests_argv
+from ..containers import ON_THE_HOST, in_container, runtime_of, tests_over_hosts
+from ..launchers import FORCED_PREFIXES, LOAD_MARK, Launch, launcher_argv, nccl_tests_argv
 from ..scaling_ladder import next_step
 from ..schedule import JOBS_READING, Job, Schedule, StepInput, Values
 from ._ranks import named
@@ -30,7 +31,7 @@ def plan_nccl_tests(situation: StepInput, order: t.Sequence[str], given: t.Calla
     if not found:
         return _alone(situation, order, given, over_nics)
     good = [host for host in order if any(run.kind == NODE and run.hosts == (host,) and not run.trouble and not run.wrong for run in found)]
-    if values["pod_launcher"] not in STARTED_FROM_ONE_HOST:
+    if not tests_over_hosts(values["pod_launcher"], values["pod_container_runtime"]):
         return None
     step = next_step(good, groups_passed(found, values), 0)
     # Who breaks a rung is found out by torch, whose ladder is the same.
@@ -45,26 +46,29 @@ def plan_nccl_tests(situation: StepInput, order: t.Sequence[str], given: t.Calla
 
 def _alone(situation: StepInput, hosts: t.Sequence[str], given: t.Callable[[Values], dict[str, str]], over_nics: dict[str, str]) -> Schedule:
     values = situation.values
-    several = values["pod_launcher"] in STARTED_FROM_ONE_HOST
+    several = tests_over_hosts(values["pod_launcher"], values["pod_container_runtime"])
     words = ["every host alone by nccl-tests"]
     if not several and len(hosts) > 1:
-        words.append(f"nccl-tests over several hosts needs pod_launcher srun or mpirun; with {values['pod_launcher']} only torch measures larger groups")
+        inside = values["pod_container_runtime"] != ON_THE_HOST
+        needs = "programs on the hosts, which start no ranks from containers" if inside else f"pod_launcher srun or mpirun; with {values['pod_launcher']}"
+        words.append(f"nccl-tests over several hosts needs {needs} only torch measures larger groups")
     table = Schedule(words=words)
     for host in hosts:
         own = situation.plan.nodes[host].values
-        long = float(own["pod_collective_run_seconds"])
-        argv = _argv(own, own["pod_gpus_per_host"])
-        columns = _columns(situation, [host])
-        alone = {**columns, "kind": NODE}
-        job = Job(f"{PROGRAM} {NODE}", argv, 0.0, long, alone, environment=given(own), without=FORCED_PREFIXES, reading="nccl_tests")
-        table.jobs[host] = [job]
-        if own["pod_rails"] and own["pod_gpus_per_host"] > 1:
-            kind = NODE_NICS
-            environment = {**given(own), **over_nics}
-            again = {**columns, "kind": kind}
-            job = Job(f"{PROGRAM} {kind}", argv, long, 2 * long, again, environment=environment, without=FORCED_PREFIXES, reading="nccl_tests", turn=1)
-            table.jobs[host].append(job)
+        kinds = [NODE, NODE_NICS] if own["pod_rails"] and own["pod_gpus_per_host"] > 1 else [NODE]
+        table.jobs[host] = [_of_host(situation, host, kind, turn, {**given(own), **(over_nics if turn else {})}) for turn, kind in enumerate(kinds)]
     return table
+
+
+def _of_host(situation: StepInput, host: str, kind: str, turn: int, variables: dict[str, str]) -> Job:
+    """All GPUs of a host as one process, in its turn."""
+    values = situation.plan.nodes[host].values
+    long = float(values["pod_collective_run_seconds"])
+    argv = in_container(values, _argv(values, values["pod_gpus_per_host"]), variables)
+    return Job(
+        f"{PROGRAM} {kind}", argv, turn * long, (turn + 1) * long, {**_columns(situation, [host]), "kind": kind}, environment=variables,
+        without=FORCED_PREFIXES, reading="nccl_tests", turn=turn or None, runtime=runtime_of(values),
+    )  # fmt: skip
 
 
 def _over(situation: StepInput, hosts: list[str], given: t.Callable[[Values], dict[str, str]], name: str) -> Job:

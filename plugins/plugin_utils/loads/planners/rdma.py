@@ -10,9 +10,9 @@ from __future__ import annotations
 import typing as t
 
 from ...pod.types import PodRail
-from ..pair_tests import REPEAT, REPEATS, RETEST, ROUND, HostMemoryRates, PairEnd, PairTest, ends_of, pair_tests
-from ..pairing import Pair, rail_rounds, reversed_rounds
-from ..perftest import PerftestOptions, gpu_memory_options, perftest_options
+from ..pair_tests import HOST_MEMORY, REPEAT, REPEATS, RETEST, ROUND, HostMemoryRates, MinimumOf, PairEnd, PairTest, ends_of, pair_tests
+from ..pairing import Pair, as_fast_rounds, rail_rounds, reversed_rounds
+from ..perftest import gpu_memory, perftest_options
 from ..perftest_errors import UNSUPPORTED_OPTION
 from ..schedule import JOBS_READING, Rows, Schedule, StepInput, Values
 from ..thresholds import minimum_gbit_s
@@ -22,7 +22,8 @@ from ._pairs import Slots, rails
 MOST_RETESTS = 12
 # So many rounds at most are repeated.
 MOST_ROUNDS = 3
-HOST_MEMORY = "host"
+SENDS, RECEIVES = "sends", "receives"
+EndInRole = tuple[str, PairEnd]
 
 
 def plan_rdma(situation: StepInput) -> Schedule | None:
@@ -40,6 +41,7 @@ def _rounds(situation: StepInput) -> Schedule:
     values, own = situation.values, rails(situation)
     rounds = rail_rounds(own, values["pod_pairing"], values["pod_topology"])
     rounds += reversed_rounds(rounds)
+    rounds += as_fast_rounds(own, rounds, situation.plan.rail_gbit_s(), values["pod_topology"])
     crossed = rail_rounds(own, "sampled", values["pod_topology"], cross_rail=True)[:2] if values["pod_topology"] == "rail_optimised" else []
     slots = Slots(situation)
     if rounds:
@@ -50,20 +52,27 @@ def _rounds(situation: StepInput) -> Schedule:
     of_gpus = [pair for pair in rounds[0] if all(rail["gpu"] is not None for rail in pair)] if rounds else []
     if of_gpus and values["pod_gpu_write_bw"] != "never":
         for name, number, pairs in (("gpu memory", 0, of_gpus), ("gpu memory, other way", 1, [(receiver, sender) for sender, receiver in of_gpus])):
-            slots.add(name, number, pairs, "write_bw", perftest_options(values, **gpu_memory_options(values)), early=True)
+            slots.add(name, number, pairs, "write_bw", perftest_options(values, memory=gpu_memory(values)), early=True)
     if rounds:
         slots.add("sizes", 0, rounds[0], "write_bw", perftest_options(values, bytes=None, seconds=None, qps=1), kind="sizes", early=True)
     words = [
         f"{len(rounds)} rounds of pairs over {len(situation.hosts)} hosts, {values['pod_pairing']}, all rails of a pair at once"
         + (f"; {len(crossed)} rounds across rails" if crossed else ""),
-        f"each {values['pod_write_bw_seconds']} s of ib_write_bw at traffic class {values['pod_traffic_class']}, at least {rail_minimum(values):g} Gb/s a rail",
+        f"each {values['pod_write_bw_seconds']} s of ib_write_bw at traffic class {values['pod_traffic_class']}, at least {_in_words(situation, rounds)}",
     ]
     return slots.schedule(words)
 
 
-def rail_minimum(values: Values) -> float:
-    """What a rail must carry, in Gb/s."""
-    return minimum_gbit_s(values["pod_link_gbit_s"], values["pod_write_bw_min_percent"], values["pod_write_bw_bidirectional"])
+def _of_link(situation: StepInput, *ends: PairEnd) -> float:
+    """What a test between two rails must carry from host memory, in Gb/s."""
+    values = situation.values
+    return minimum_gbit_s(ends, situation.plan.rail_gbit_s(), values["pod_write_bw_min_percent"], values["pod_write_bw_bidirectional"])
+
+
+def _in_words(situation: StepInput, rounds: t.Sequence[t.Sequence[Pair]]) -> str:
+    """``350 Gb/s a rail``; of rails whose links differ all that their tests must reach."""
+    all_of = {_of_link(situation, *(PairEnd(rail["host"], rail["device"]) for rail in pair)) for pairs in rounds for pair in pairs}
+    return f"{' or '.join(f'{one:g}' for one in sorted(all_of))} Gb/s a rail{', by its slower end' if len(all_of) > 1 else ''}"
 
 
 def _ends_again(situation: StepInput) -> Schedule | None:
@@ -73,23 +82,26 @@ def _ends_again(situation: StepInput) -> Schedule | None:
     for memory in _memories(values):
         waiting: dict[tuple[PairEnd, bool], tuple[PairEnd, PairEnd]] = {}
         failed, passed = _sorted_out(situation, memory)
+        reached = _reached(situation, passed)
         for one in failed:
+            link = _link(situation, one)
             for end, other, sends in ((one.sender, one.receiver, True), (one.receiver, one.sender, False)):
-                if end.host not in well or (end, sends) in waiting or any((two.sender if sends else two.receiver) == end for two in passed):
+                if end.host not in well or (end, sends) in waiting or reached.get((SENDS if sends else RECEIVES, end), 0.0) >= link:
                     continue
-                partner = _partner(known, [two.receiver if sends else two.sender for two in passed], known[other], {end.host, other.host})
+                able = [two.receiver if sends else two.sender for two in passed if _link(situation, two) >= link]
+                partner = _partner(known, able, known[other], {end.host, other.host})
                 if partner is not None:
                     waiting[end, sends] = (end, partner) if sends else (partner, end)
         # A host that is slow on all of its rails, both ways, has each of them tested.
         most = max(MOST_RETESTS, 2 * max((len(situation.plan.nodes[host].values["pod_rails"]) for host in situation.hosts), default=0))
         for number, pairs in enumerate(_apart(dict.fromkeys(waiting.values()), most)):
             name = "retest" if memory == HOST_MEMORY else "retest of gpu memory"
-            slots.add(f"{name} {number + 1}", number, _pairs(known, pairs), "write_bw", _options(values, memory), kind=RETEST, early=True)
+            slots.add(f"{name} {number + 1}", number, _pairs(known, pairs), "write_bw", perftest_options(values, memory=memory), kind=RETEST, early=True)
         if waiting:
             words.append(f"{len(waiting)} ends of failing pairs again, from {memory} memory: each alone with a partner that passed")
-    by_dmabuf = _by_dmabuf(values, known, *_done(situation))
+    by_dmabuf = _by_dmabuf(situation, known)
     if by_dmabuf:
-        options = perftest_options(values, **{**gpu_memory_options(values), "dmabuf": True})
+        options = perftest_options(values, memory=gpu_memory(values), dmabuf=True)
         slots.add("gpu memory by DMA-BUF", 0, by_dmabuf, "write_bw", options, early=True)
         words.append(f"{len(by_dmabuf)} tests from GPU memory again, by DMA-BUF")
     return slots.schedule(words) if words else None
@@ -105,17 +117,19 @@ def _pairs_again(situation: StepInput) -> Schedule | None:
         minimum = _minimum(situation, memory)
         alone = [one for host in situation.hosts for one in pair_tests(host, *_done(situation), (RETEST,), memory, sent=True)]
         slow = [one for one in alone if (one.gbit_s or 0.0) < minimum(one)]
-        bad = {("sends", one.sender) for one in slow} | {("receives", one.receiver) for one in slow}
+        reached = _reached(situation, passed)
         # The partner of a retest had passed before: what fails with it is the other end.
-        bad -= {("sends", one.sender) for one in passed} | {("receives", one.receiver) for one in passed}
+        bad = {end for one in slow for end in _roles(one) if reached.get(end, 0.0) < _link(situation, one)}
         # An end that fails with several hosts in the rounds and passes alone is known to be slow beside others only.
-        bad |= _slow_beside(failed, passed, [one for one in alone if one not in slow])
-        left = [one for one in failed if ("sends", one.sender) not in bad and ("receives", one.receiver) not in bad]
+        bad |= _slow_beside(situation, failed, reached, [one for one in alone if one not in slow])
+        left = [one for one in failed if bad.isdisjoint(_roles(one))]
         if not left or (not passed and memory != HOST_MEMORY):
             continue
         pairs = dict.fromkeys((one.sender, one.receiver) for one in left)
         for number, some in enumerate(_apart(pairs, MOST_RETESTS)):
-            slots.add(f"pair {number + 1}, {memory} memory", number, _pairs(known, some), "write_bw", _options(values, memory), kind=RETEST, early=True)
+            slots.add(
+                f"pair {number + 1}, {memory} memory", number, _pairs(known, some), "write_bw", perftest_options(values, memory=memory), kind=RETEST, early=True
+            )
         rounds = list(dict.fromkeys(one.job["round"] for one in left))[: MOST_ROUNDS if passed else 0]
         for number, which in enumerate(which for which in rounds for _time in range(REPEATS)):
             whole = dict.fromkeys((one.sender, one.receiver) for one in _of_rounds(situation, memory) if one.job["round"] == which)
@@ -124,7 +138,7 @@ def _pairs_again(situation: StepInput) -> Schedule | None:
                 number,
                 _pairs(known, whole),
                 "write_bw",
-                _options(values, memory),
+                perftest_options(values, memory=memory),
                 kind=REPEAT,
                 early=True,
             )
@@ -132,18 +146,32 @@ def _pairs_again(situation: StepInput) -> Schedule | None:
     return slots.schedule(words) if words else None
 
 
-def _slow_beside(failed: t.Sequence[PairTest], passed: t.Sequence[PairTest], alone: t.Sequence[PairTest]) -> set[tuple[str, PairEnd]]:
+def _slow_beside(situation: StepInput, failed: t.Sequence[PairTest], reached: t.Mapping[EndInRole, float], alone: t.Sequence[PairTest]) -> set[EndInRole]:
     """The ends that passed alone, and in the rounds with none of several hosts."""
-    well = {two for one in passed for two in _roles(one)}
-    partners: dict[tuple[str, PairEnd], set[str]] = {}
+    partners: dict[EndInRole, set[str]] = {}
     for one in failed:
-        for role, end in _roles(one):
-            partners.setdefault((role, end), set()).add(one.receiver.host if role == "sends" else one.sender.host)
-    return {two for one in alone for two in _roles(one) if two not in well and len(partners.get(two, ())) > 1}
+        for (role, end), other in zip(_roles(one), reversed(one.ends)):
+            if reached.get((role, end), 0.0) < _link(situation, one):
+                partners.setdefault((role, end), set()).add(other.host)
+    return {two for one in alone for two in _roles(one) if len(partners.get(two, ())) > 1}
 
 
-def _roles(test: PairTest) -> tuple[tuple[str, PairEnd], tuple[str, PairEnd]]:
-    return ("sends", test.sender), ("receives", test.receiver)
+def _roles(test: PairTest) -> tuple[EndInRole, EndInRole]:
+    return (SENDS, test.sender), (RECEIVES, test.receiver)
+
+
+def _link(situation: StepInput, test: PairTest) -> float:
+    """The link rate of a test's slower end, in Gb/s."""
+    return minimum_gbit_s(test.ends, situation.plan.rail_gbit_s(), 100, False)
+
+
+def _reached(situation: StepInput, passed: t.Iterable[PairTest]) -> dict[EndInRole, float]:
+    """For each end that passed, the highest link rate at which it did: a test with a slower partner proves no more than that one's."""
+    reached: dict[EndInRole, float] = {}
+    for one in passed:
+        for end in _roles(one):
+            reached[end] = max(reached.get(end, 0.0), _link(situation, one))
+    return reached
 
 
 def _known(situation: StepInput) -> dict[PairEnd, PodRail]:
@@ -151,11 +179,7 @@ def _known(situation: StepInput) -> dict[PairEnd, PodRail]:
 
 
 def _memories(values: Values) -> tuple[str, str]:
-    return HOST_MEMORY, gpu_memory_options(values)["memory"]
-
-
-def _options(values: Values, memory: str) -> PerftestOptions:
-    return perftest_options(values) if memory == HOST_MEMORY else perftest_options(values, **gpu_memory_options(values))
+    return HOST_MEMORY, gpu_memory(values)
 
 
 def _pairs(known: t.Mapping[PairEnd, PodRail], ends: t.Iterable[tuple[PairEnd, PairEnd]]) -> list[Pair]:
@@ -177,10 +201,10 @@ def _of_rounds(situation: StepInput, memory: str) -> list[PairTest]:
     ]
 
 
-def _minimum(situation: StepInput, memory: str) -> t.Callable[[PairTest], float]:
+def _minimum(situation: StepInput, memory: str) -> MinimumOf:
     """What a test must reach, in Gb/s: a part of the link, or from GPU memory a part of what its two ends reach from host memory."""
     if memory == HOST_MEMORY:
-        return lambda _test: rail_minimum(situation.values)
+        return lambda test: _of_link(situation, *test.ends)
     rates, percent = HostMemoryRates(_of_rounds(situation, HOST_MEMORY)), situation.values["pod_gpu_write_bw_percent"]
     return lambda test: (rates.of(test) or 0.0) * percent / 100
 
@@ -202,10 +226,10 @@ def _well(situation: StepInput) -> set[str]:
     return {name for one in _of_rounds(situation, HOST_MEMORY) if one.gbit_s is not None for name in (one.sender.host, one.receiver.host)}
 
 
-def _by_dmabuf(values: Values, known: t.Mapping[PairEnd, PodRail], jobs: t.Mapping[str, Rows], rates: t.Mapping[str, Rows]) -> list[Pair]:
-    """The pairs whose memory of GPUs gave no rate by the module of peer memory, where DMA-BUF will do as well."""
-    if values["pod_gpudirect"] != "either":
-        return []
+def _by_dmabuf(situation: StepInput, known: t.Mapping[PairEnd, PodRail]) -> list[Pair]:
+    """The pairs whose memory of GPUs gave no rate by the module of peer memory, where DMA-BUF will do as well at both ends."""
+    jobs, rates = _done(situation)
+    either = {host for host in situation.hosts if situation.plan.nodes[host].values["pod_gpudirect"] == "either"}
     pairs = []
     for host, rows in jobs.items():
         rate_of = {row["item"] for row in rates.get(host, ())}
@@ -215,7 +239,14 @@ def _by_dmabuf(values: Values, known: t.Mapping[PairEnd, PodRail], jobs: t.Mappi
         well = {ends[row["item"]] for row in sent if row["memory"] == "host" and row["item"] in rate_of}
         for row in sent:
             own = ends[row["item"]]
-            if row["memory"] != "host" and row["item"] not in rate_of and row["error"] != UNSUPPORTED_OPTION and own in well and set(own) <= known.keys():
+            if (
+                row["memory"] != "host"
+                and row["item"] not in rate_of
+                and row["error"] != UNSUPPORTED_OPTION
+                and own in well
+                and set(own) <= known.keys()
+                and {end.host for end in own} <= either
+            ):
                 pairs.append((known[own[0]], known[own[1]]))
     return pairs
 
