@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
-from ansible_collections.gpufabric.pyramid.tests.simulated_pod.model import Pod, Port, Session
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod.model import Pod, Session
 
 pytestmark = pytest.mark.xdist_group("ipv6_pod")
 Found = list[tuple[str, str, str]]
@@ -31,10 +31,6 @@ def found(pods: inprocess.Pods, pod: Pod, layer: str) -> Found:
         if one.verdict not in ("pass", "skip")
         for finding in one.findings
     ]
-
-
-def port(pod: Pod, switch: str, name: str) -> Port:
-    return next(one for one in pod.switches[switch].ports if one.name == name)
 
 
 def session(pod: Pod, switch: str, name: str) -> Session:

@@ -80,7 +80,7 @@ def narrow_route_below(pod: Pod) -> None:
         (narrow_default, "0.0.0.0/0", "3 next hops, none over Ethernet", "default-originate"),
         (narrow_aggregate, "10.52.0.0/14", "2 next hops, none over Ethernet", "aggregate"),
         (aggregate_missing, "rails of leaf01", "no route", "leaf01 does not announce"),
-        (no_default, "rails of leaf01", "no route", "This leaf has no route at all"),
+        (no_default, "rails of leaf01", "no route", "This switch has no route at all"),
         (narrow_route_below, "10.54.0.0/24", "1 next hop, none over Ethernet", ""),
     ],
     ids=lambda one: one.__name__ if callable(one) else "",

@@ -21,7 +21,9 @@ from .expectations import SPECIFIED, Bounds
 # Relative to the inventory's directory; OLD is where it was up to 0.2.
 PLACE, OLD = "group_vars/cabling.csv", "cabling.csv"
 NEEDED = ("a_node", "a_port", "b_node", "b_port", "medium", "length_m")
-OPTIONAL = ("a_address", "b_address", "gbit_s", "a_channel", "b_channel")
+ADDRESSES = ("a_address", "b_address")
+CHANNELS = ("a_channel", "b_channel")
+OPTIONAL = (*ADDRESSES, "gbit_s", *CHANNELS)
 # The columns that are numbers, with their units and bounds; a cell may be empty. No fibre without an amplifier is longer.
 NUMBERS: dict[str, tuple[str, Bounds]] = {
     "length_m": ("metres", Bounds(above=0, maximum=40000)),
@@ -123,10 +125,10 @@ def _line_of(data: bytes, at: int) -> int:
     return data.count(b"\n", 0, at) + 1
 
 
-def read_cabling(text: str, nodes: t.Container[str]) -> tuple[list[Cable], list[str]]:
+def read_cabling(text: str, nodes: t.Container[str], hosts: t.Container[str] = ()) -> tuple[list[Cable], list[str]]:
     """The cables of a plan, and the messages of what is wrong in it, each with its line; many of one kind are folded.
 
-    nodes: the inventory's names; a cable to any other node is wrong.
+    nodes: the inventory's names; a cable to any other node is wrong. hosts: those whose bonds may end at several leaves.
     """
     rows = csv.DictReader(io.StringIO(text), skipinitialspace=True, strict=True)
     problems = Problems()
@@ -149,19 +151,19 @@ def read_cabling(text: str, nodes: t.Container[str]) -> tuple[list[Cable], list[
                 cables.append(cable)
     except csv.Error as error:
         problems.add(line + 1, "csv", f"not CSV from here on ({error}); a quote is not closed, or stands inside a cell")
-    for line, words in _channels(cables):
+    for line, words in _channels(cables, hosts):
         problems.add(line, "channel", words)
     if not cables and not problems.lines():
         return [], ["line 1: the plan has no cable"]
     return cables, problems.lines()
 
 
-def _channels(cables: t.Iterable[Cable]) -> t.Iterator[tuple[int, str]]:
-    """The cables of a port-channel that end elsewhere than its first one, each with its line."""
+def _channels(cables: t.Iterable[Cable], hosts: t.Container[str]) -> t.Iterator[tuple[int, str]]:
+    """The cables of a switch's port-channel that end elsewhere than its first one, each with its line."""
     first: dict[tuple[str, str], CableEnd] = {}
     for cable in cables:
         for near, far in ((cable.a, cable.b), (cable.b, cable.a)):
-            if near.channel is None:
+            if near.channel is None or near.node in hosts:
                 continue
             wanted = first.setdefault((near.node, near.channel), far)
             if (far.node, far.channel) != (wanted.node, wanted.channel):

@@ -8,29 +8,33 @@ from __future__ import annotations
 import datetime
 import json
 import math
+import re
 import typing as t
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
 
+from .names import unknown_expectation
+
 ROLE = Path(__file__).resolve().parents[3] / "roles" / "pod"
 
 # What a node's place in the pod adds to its expectations; built by plan.py.
 PLANNED = {
     "pod_node": "The node's name.",
-    "pod_role": "host, leaf or spine.",
+    "pod_role": "host, leaf, spine or super_spine.",
     "pod_same_role": "The other switches of a switch's role and platform, with which its settings and versions are compared.",
     "pod_same_group": "The other hosts of a host's gate group.",
     "pod_cables": "The node's cables by the wiring plan: port, peer, peer_port, peer_role, medium, length_m, gbit_s (None: pod_link_gbit_s), channel and "
     "peer_channel (None: no member of a port-channel).",
     "pod_neighbors": "The neighbors of a switch by the wiring plan: port (or port-channel), peer, address (None where the plan has none), asn.",
-    "pod_remote_rails": "Rails on other leaves: host, device, address, leaf; on a leaf, what its ECMP routes lead to.",
-    "pod_plane_spines": "The spines of a leaf's plane on an InfiniBand pod: those that the wiring plan leads it to, over any number of leaves.",
-    "pod_uplinks": "How many cables of a leaf lead to spines.",
-    "pod_ways": "By other leaf, the ports and port-channels of a leaf that lead to it over the fewest switches: its equal-cost paths.",
+    "pod_rail_gbit_s": "By host and RDMA device, the Gb/s of every rail of the pod: its cable's by the wiring plan, else its host's pod_link_gbit_s.",
+    "pod_remote_rails": "Rails on other leaves: host, device, address, leaf; what the ECMP routes of a leaf, and of any switch below super-spines, lead to.",
+    "pod_plane_spines": "The spines of a leaf's plane on an InfiniBand pod, over any number of leaves by the wiring plan; of a spine the super-spines.",
+    "pod_uplinks": "How many cables of a switch lead to the next tier: of a leaf to spines, of a spine to super-spines.",
+    "pod_ways": "By other leaf, the ports and port-channels of a leaf (with super-spines: of any switch) that lead to it over the fewest switches.",
     "pod_failover_link": "Of a switch where pod_failover is set, the uplink that the operator shuts: leaf, port, spine, spine_port; empty where there is none.",
-    "pod_spine_cables": "Of a spine, the cables of all leaves to all spines: leaf, leaf_port, spine, spine_port, gbit_s (None: pod_link_gbit_s).",
+    "pod_tier_cables": "Of a spine all cables between leaves and spines, of a super-spine those of spines: lower, lower_port, upper, upper_port, gbit_s.",
     "pod_pings": "The pings planned from a host: source, target, peer, device, peer_device, cross (over the spines).",
     "pod_path_probes": "The full-size probes planned from a host: source, target, peer, device, peer_device, cross.",
     "pod_incasts": "The incasts: of a host a row for each test it takes part in (round, role, device, peer, peer_device, cross, across, qps, seconds), "
@@ -43,16 +47,25 @@ DESCRIPTION = frozenset({
     "pod_name", "pod_fabric", "pod_topology", "pod_gate_groups", "pod_cabling_file", "pod_hosts_count", "pod_leaves_count", "pod_spines_count",
     "pod_platform", "pod_fabric_reader", "pod_node_guid", "pod_depth", "pod_mode", "pod_from_layer", "pod_to_layer", "pod_only", "pod_waivers",
     "pod_runs_dir", "pod_replay_from", "pod_textfile_dir", "pod_publish", "pod_publish_link", "pod_publish_endpoint", "pod_baseline", "pod_baseline_file",
-    "pod_switch_transport", "pod_rails", "pod_history", "pod_history_days",
+    "pod_switch_transport", "pod_rails", "pod_history", "pod_history_days", "pod_optic_rx_range_dbm", "pod_partition_key",
     "pod_gpu_vendor", "pod_gpus_per_host", "pod_gpu_interconnect", "pod_nvlinks_per_gpu", "pod_nvswitch", "pod_virtualization", "pod_hugepages_1g",
     "pod_nic_settings", "pod_roce_priority", "pod_roce_dscp", "pod_cnp_dscp", "pod_traffic_class", "pod_mtu", "pod_gid_index", "pod_job_services",
     "pod_nccl_environment", "pod_software", "pod_link_gbit_s", "pod_lane_gbit_s", "pod_launcher", "pod_collective_backend", "pod_torch_python",
-    "pod_nccl_tests_dir", "pod_mpirun_arguments", "pod_collective_port", "pod_bootstrap_address", "pod_node_busbw_by_gpu", "pod_sharp",
+    "pod_nccl_tests_dir", "pod_mpirun_arguments", "pod_container_runtime", "pod_container_image", "pod_address_family",
+    "pod_collective_port", "pod_bootstrap_address", "pod_node_busbw_by_gpu", "pod_sharp", "pod_nvlink_domain", "pod_imex_domain",
     "pod_all_reduce_busbw_gbyte_s", "pod_training_strategy", "pod_training_size", "pod_training_command", "pod_dataset_path", "pod_scheduler",
     "pod_scheduler_host", "pod_scheduler_node", "pod_readmit_reasons", "pod_remediate_max", "pod_remediate_to_layer", "pod_allow_nic_reset",
-    "pod_allow_reboot", "pod_perftest_port", "pod_prometheus_url", "pod_grafana_url", "pod_telemetry_fresh_seconds", "pod_telemetry_signals",
-    "pod_optic_rx_range_dbm", "pod_partition_key", "pod_nvlink_domain", "pod_imex_domain", "pod_address_family",
+    "pod_allow_reboot", "pod_patrol_hosts", "pod_patrol_free_hosts", "pod_patrol_minutes", "pod_patrol_partition", "pod_patrol_qos",
+    "pod_perftest_port", "pod_prometheus_url", "pod_grafana_url", "pod_telemetry_fresh_seconds", "pod_telemetry_signals",
 })  # fmt: skip
+
+# Of what text is no word of a closed list: what each element must match, and how that is said.
+PATTERNS: dict[str, tuple[re.Pattern[str], str]] = {
+    "pod_job_services": (
+        re.compile(r"(?=.{9,255}$)[A-Za-z0-9:_][A-Za-z0-9:_.\\@-]*(?<!@)\.service"),
+        "names of systemd services such as slurmd.service, instances of templates by their own name",
+    ),
+}
 
 KINDS: dict[str, tuple[type, str]] = {
     "str": (str, "a string"),
@@ -150,12 +163,10 @@ class WrongValue(ValueError):
 def typed(values: t.Mapping[str, t.Any]) -> tuple[dict[str, t.Any], list[str]]:
     """Every expectation of a node, typed: the defaults overlaid by ``values``.
 
-    Returns the typed values and one message for each that is wrong, or that starts with ``pod_`` and is not specified.
+    Returns the typed values and one message for each that is wrong, or that starts with ``pod_`` and is no expectation, with the names near it.
     """
     known = {name: value for name, value in values.items() if name in DEFAULTS}
-    wrong = [
-        f"argument {name!r} is not specified; see roles/pod/meta/argument_specs.yml" for name in values if name.startswith("pod_") and name not in DEFAULTS
-    ]
+    wrong = [unknown_expectation(name, DEFAULTS) for name in values if name.startswith("pod_") and name not in DEFAULTS]
     result = {}
     for name, value in {**DEFAULTS, **known}.items():
         try:
@@ -173,12 +184,17 @@ def of_type(spec: Specification, value: t.Any) -> t.Any:
     if value is None or (spec.nullable and value in ("", "null", "None")):
         if spec.nullable:
             return None
-        raise WrongValue(f"argument {spec.name!r} must be {KINDS[spec.type][1]}, not null")
+        raise WrongValue(f"argument {spec.name!r} must be {KINDS[spec.type][1]}, not null; a null is a blank of the draft that has to be filled in")
     result = _one(spec.name, spec.type, value)
     if spec.elements:
         result = [_one(spec.name, spec.elements, one) for one in result]
     if spec.choices and result not in spec.choices:
         raise WrongValue(f"argument {spec.name!r} must be one of {', '.join(map(str, spec.choices))}, not {result!r}")
+    if spec.name in PATTERNS:
+        pattern, words = PATTERNS[spec.name]
+        unfit = [one for one in result if not pattern.fullmatch(one)]
+        if unfit:
+            raise WrongValue(f"argument {spec.name!r} must have {words}, not {unfit[0]!r}")
     if spec.bounds is not None:
         _check_bounds(spec.name, result, spec.bounds)
     return result

@@ -91,12 +91,19 @@ def _add_cross_rail(plans: dict[str, dict[str, list[Ping]]], hosts: list[str], a
             continue
         for step, index in enumerate(indexes):
             peer = hosts[(number + 1 + step % (len(hosts) - 1)) % len(hosts)]
-            other = indexes[(step + 1 + number % (len(indexes) - 1)) % len(indexes)]
-            target = at.get((peer, other))
-            if target is not None and target["index"] != index:
+            turned = [indexes[(step + 1 + number % (len(indexes) - 1) + turn) % len(indexes)] for turn in range(len(indexes))]
+            # No route leads from one plane to another.
+            other = next((one for one in turned if one != index and _meet(at[host, index], at.get((peer, one)))), None)
+            target = at.get((peer, other)) if other is not None else None
+            if target is not None:
                 pair = _pair(at[host, index], target, values)
                 plans[host]["ping"].append(pair)
                 plans[host]["path_probe"].append(_probe(pair, values))
+
+
+def _meet(one: PodRail, other: PodRail | None) -> bool:
+    """Whether there is another rail, in the same plane."""
+    return other is not None and one.get("plane") == other.get("plane")
 
 
 def _probe(pair: Ping, values: Values) -> Ping:

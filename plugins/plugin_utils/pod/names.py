@@ -1,15 +1,16 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Names of ports and nodes in one spelling."""
+"""Names of ports and nodes in one spelling, and the name that was meant where one is unknown."""
 
 from __future__ import annotations
 
+import difflib
 import functools
 import re
 import typing as t
 
-from .types import NearCable, SpineCable
+from .types import NearCable, TierCable
 
 Rows = list[dict[str, t.Any]]
 
@@ -60,7 +61,7 @@ def by_port(rows: Rows) -> Ports:
     return Ports((port_name(row["port"]), row) for row in rows)
 
 
-def rated(cable: NearCable | SpineCable, link_gbit_s: float) -> float:
+def rated(cable: NearCable | TierCable, link_gbit_s: float) -> float:
     """A cable's rated speed: the plan's own, else that of the pod's links."""
     return float(cable.get("gbit_s") or link_gbit_s)
 
@@ -80,3 +81,9 @@ def node_name(name: str) -> str:
     """A node's name without its domain; an address is a name as it is."""
     first = name.split(".", maxsplit=1)[0].lower()
     return name if first.isdigit() else first
+
+
+def unknown_expectation(name: str, known: t.Iterable[str]) -> str:
+    """The message for a ``pod_*`` value that is no expectation, with the names near it."""
+    near = ", ".join(difflib.get_close_matches(name, known, 3, 0.75))
+    return f"{name!r} is not an expectation{near and f' (near it: {near})'}; see roles/pod/meta/argument_specs.yml"

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import typing as t
 from dataclasses import dataclass, field
+from functools import cached_property
 
+from ..text.sorting import natural_key
 from .addressing import bare
 from .cabling import Cable
 from .meshes import both_ways, ping_mesh
 from .names import NodePort, parse_place
-from .types import NearCable, Neighbor, Ping, PodRail, SpineCable
+from .rail_ports import leaves_of, members_of
+from .tiers import SPINE, SUPER_SPINE, above, below, is_above
+from .types import NearCable, Neighbor, Ping, PodRail, TierCable
 from .uplink_to_shut import failover_link, failover_pairs
-from .ways import Ways
+from .ways import Ways, planes_of, spines_of_plane
 
 SHARED = "shared"
 Values = dict[str, t.Any]
@@ -22,7 +26,7 @@ Values = dict[str, t.Any]
 
 @dataclass(frozen=True)
 class Node:
-    """One node: its role (host, leaf, spine), platform, gate group (None for a switch) and typed expectations."""
+    """One node: its role (host, leaf, spine, super_spine), platform, gate group (None for a switch) and typed expectations."""
 
     name: str
     role: str
@@ -58,10 +62,11 @@ class Plan:
             self.at[cable.b.node].append(cable)
         self._far = {(near.node, near.port): far.node for cable in self.cables for near, far in ((cable.a, cable.b), (cable.b, cable.a))}
         self._behind: dict[str, frozenset[str]] = {}
-        self._ways: Ways | None = None
+        self._rail_gbit_s: dict[str, dict[str, float]] = {}
+        self._uppers: dict[str, frozenset[str]] = {}
 
     def behind(self, node: str) -> frozenset[str]:
-        """The gate groups that a whole node serves: a host its own, a leaf those of its hosts, a spine those of its leaves."""
+        """The gate groups that a whole node serves: a host its own, a leaf those of its hosts, a spine those of its leaves, a super-spine of its spines."""
         if node not in self._behind:
             self._behind[node] = self._serves(node)
         return self._behind[node]
@@ -70,21 +75,20 @@ class Plan:
         place = self.nodes[node]
         if place.group is not None:
             return frozenset({place.group})
-        peers = [self.nodes[cable.seen_from(node)[1].node] for cable in self.at[node]]
-        if place.role == "leaf":
-            return frozenset(peer.group for peer in peers if peer.group is not None)
-        return frozenset().union(*(self.behind(peer.name) for peer in peers if peer.role != "spine"))
+        peers = dict.fromkeys(cable.seen_from(node)[1].node for cable in self.at[node])
+        return frozenset().union(*(self.behind(peer) for peer in peers if is_above(place.role, self.nodes[peer].role)))
 
     def affects(self, node: str, port: str | None = None) -> frozenset[str]:
         """The gate groups that a finding on a node, or on one port of it, touches.
 
-        A host port touches its host's group, an uplink the groups under that leaf; what is on no planned
+        A host port touches its host's group, an uplink the groups under its lower end; what is on no planned
         port touches every group behind the node. A switch behind which no group is touches all.
         """
         for cable in self.at[node] if port and self.nodes[node].group is None else ():
             near, far = cable.seen_from(node)
             if port in (near.port, near.channel):
-                return self.behind(far.node) if self.nodes[far.node].role != "spine" else self.behind(node)
+                own, other = self.nodes[node].role, self.nodes[far.node].role
+                return self.behind(node if is_above(other, own) else far.node)
         return self.behind(node) or frozenset(self.groups)
 
     def planned(self, node: str) -> Values:
@@ -96,17 +100,24 @@ class Plan:
         planned["pod_neighbors"] = self._neighbors(cables) if _routes(place) else []
         planned["pod_same_role"] = self._same_role(place) if place.kind == "switch" else []
         planned["pod_same_group"] = [name for name in self.groups.get(place.group or "", ()) if name != node] if place.kind == "host" else []
-        planned["pod_uplinks"] = sum(place.role == "leaf" and cable["peer_role"] == "spine" for cable in cables)
-        planned["pod_plane_spines"] = self.spines_of_plane(node) if place.role == "leaf" and place.values["pod_fabric"] == "infiniband" else []
-        planned["pod_spine_cables"] = self._spine_cables() if place.role == "spine" else []
+        planned["pod_uplinks"] = sum(place.kind == "switch" and cable["peer_role"] == above(place.role) for cable in cables)
+        in_a_plane = place.kind == "switch" and place.values["pod_fabric"] == "infiniband"
+        planned["pod_plane_spines"] = spines_of_plane(node, self._links, self._roles) if in_a_plane else []
+        planned["pod_tier_cables"] = self._tier_cables(place.role) if place.role in (SPINE, SUPER_SPINE) else []
         planned["pod_failover_link"] = self.failover_link() if place.kind == "switch" and place.values["pod_failover"] else {}
-        planned["pod_remote_rails"] = self._remote_rails(node) if place.role == "leaf" else []
-        planned["pod_ways"] = self.ways(node) if place.role == "leaf" else {}
-        return planned
+        routed = place.role == "leaf" or (place.kind == "switch" and self.has_super_spines)
+        planned["pod_remote_rails"] = self._remote_rails(node) if routed else []
+        planned["pod_ways"] = self.ways(node) if routed else {}
+        return planned | self.of_all()
+
+    def of_all(self) -> Values:
+        """The planned expectations that are the same for every node, and for every gate group."""
+        return {"pod_rail_gbit_s": self.rail_gbit_s()}
 
     def near(self, node: str, cable: Cable) -> NearCable:
         """A cable as one of its nodes sees it: its port, and what is at the other end."""
         near, far = cable.seen_from(node)
+        plane = self.planes.get(far.node, self.planes.get(node))
         return {
             "port": near.port,
             "peer": far.node,
@@ -118,6 +129,7 @@ class Plan:
             "gbit_s": cable.gbit_s,
             "channel": near.channel,
             "peer_channel": far.channel,
+            **({"plane": plane} if plane else {}),  # type: ignore[typeddict-item]
         }
 
     def _neighbors(self, cables: list[NearCable]) -> list[Neighbor]:
@@ -133,21 +145,59 @@ class Plan:
     def _same_role(self, place: Node) -> list[str]:
         return [one.name for one in self.nodes.values() if one.name != place.name and (one.role, one.platform) == (place.role, place.platform)]
 
-    def _spine_cables(self) -> list[SpineCable]:
-        cables = ((end, self.near(end.node, cable)) for cable in self.cables for end in (cable.a, cable.b) if self.nodes[end.node].role == "leaf")
+    def _tier_cables(self, role: str) -> list[TierCable]:
+        """The cables between all nodes of a role and those of the tier below."""
+        cables = ((end, self.near(end.node, cable)) for cable in self.cables for end in (cable.a, cable.b) if self.nodes[end.node].role == below(role))
         return [
-            {"leaf": end.node, "leaf_port": end.port, "spine": near["peer"], "spine_port": near["peer_port"], "gbit_s": near["gbit_s"]}
+            {"lower": end.node, "lower_port": end.port, "upper": near["peer"], "upper_port": near["peer_port"], "gbit_s": near["gbit_s"]}
             for end, near in cables
-            if near["peer_role"] == "spine"
+            if near["peer_role"] == role
         ]
+
+    @property
+    def has_super_spines(self) -> bool:
+        """Whether the pod has three tiers of switches."""
+        return any(node.role == SUPER_SPINE for node in self.nodes.values())
+
+    def uppers(self, switch: str) -> frozenset[str]:
+        """The switches of the next tier that one is cabled to."""
+        if switch not in self._uppers:
+            ends = (cable.seen_from(switch)[1].node for cable in self.at[switch])
+            self._uppers[switch] = frozenset(end for end in ends if self.nodes[end].role == above(self.nodes[switch].role))
+        return self._uppers[switch]
+
+    def highest_tier(self, one: PodRail, other: PodRail) -> str:
+        """How high it is between two rails: ``leaf`` where both are on one, ``super_spine`` where their leaves share super-spines alone, else ``spine``."""
+        if one["leaf"] == other["leaf"]:
+            return "leaf"
+        spines, others = ({spine for leaf in leaves_of(rail) if leaf in self.nodes for spine in self.uppers(leaf)} for rail in (one, other))
+        if spines & others:
+            return SPINE
+        tops, far = ({top for spine in its for top in self.uppers(spine)} for its in (spines, others))
+        return SUPER_SPINE if tops & far else SPINE
 
     def ways(self, switch: str) -> dict[str, list[str]]:
         """By leaf the ports of a switch over which the fewest switches lead to it; see ``ways.py``."""
-        if self._ways is None:
-            ends = {name: [cable.seen_from(name) for cable in self.at[name]] for name, node in self.nodes.items() if node.kind == "switch"}
-            links = {name: list(dict.fromkeys((far.node, near.channel or near.port) for near, far in its if far.node in ends)) for name, its in ends.items()}
-            self._ways = Ways(links, [name for name in ends if self.nodes[name].role == "leaf"])
         return self._ways.from_switch(switch)
+
+    @cached_property
+    def _ways(self) -> Ways:
+        return Ways(self._links, [name for name in self._links if self.nodes[name].role == "leaf"])
+
+    @cached_property
+    def _roles(self) -> dict[str, str]:
+        return {name: node.role for name, node in self.nodes.items()}
+
+    @cached_property
+    def _links(self) -> dict[str, list[tuple[str, str]]]:
+        """Of every switch the switches at the other ends of its cables, with its own ports."""
+        ends = {name: [cable.seen_from(name) for cable in self.at[name]] for name, node in self.nodes.items() if node.kind == "switch"}
+        return {name: list(dict.fromkeys((far.node, near.channel or near.port) for near, far in its if far.node in ends)) for name, its in ends.items()}
+
+    @cached_property
+    def planes(self) -> dict[str, int]:
+        """By leaf the plane that it is in; see ``planes_of``."""
+        return planes_of(self._links, self._roles)
 
     def failover_link(self) -> Values:
         """The uplink that is shut under load where ``pod_failover`` asks for it, or an empty mapping; see ``uplink_to_shut.py``."""
@@ -161,23 +211,49 @@ class Plan:
         return failover_pairs(self.rails(hosts), link["leaf"]) if link else []
 
     def _remote_rails(self, leaf: str) -> list[PodRail]:
-        return [rail for rail in self.rails() if rail["leaf"] != leaf and rail["address"]]
+        return [rail for rail in self.rails() if leaf not in leaves_of(rail) and rail["address"]]
 
     def rails(self, hosts: t.Container[str] | None = None) -> list[PodRail]:
-        """Every rail of every host (of ``hosts``): host, index, device, leaf (by the wiring plan, else as the rail says), address without its prefix length."""
+        """Every rail of every host (of ``hosts``): host, index, device, leaf (by the wiring plan, else as the rail says), address without its prefix length.
+
+        Of a bond also ``members`` and ``leaves``; ``leaf`` is the first of these by name, so that it is one for all bonds to the same leaves.
+        """
         return [
-            {
-                "host": node.name,
-                "index": index,
-                "device": rail["device"],
-                "netdev": rail.get("netdev"),
-                "leaf": self._far.get((node.name, rail.get("netdev")), self._far.get((node.name, rail["device"]), rail.get("leaf"))),
-                "address": bare(str(rail.get("address") or "")) or None,
-            }
+            self._rail(node.name, index, rail)
             for node in self.nodes.values()
             if node.role == "host" and (hosts is None or node.name in hosts)
             for index, rail in enumerate(node.values["pod_rails"])
         ]
+
+    def _rail(self, host: str, index: int, rail: Values) -> PodRail:
+        netdev, planned = t.cast("str", rail.get("netdev")), t.cast("str", rail.get("leaf"))
+        found: PodRail = {
+            "host": host,
+            "index": index,
+            "device": rail["device"],
+            "netdev": netdev,
+            "leaf": self._far.get((host, netdev), self._far.get((host, rail["device"]), planned)),
+            "address": bare(str(rail.get("address") or "")) or None,
+        }
+        members = members_of(rail)
+        leaves = sorted({self._far[host, member] for member in members if (host, member) in self._far}, key=natural_key)
+        if leaves:
+            found |= {"leaf": leaves[0], "leaves": leaves, "members": members}
+        if plane := self.planes.get(found["leaf"]):
+            found["plane"] = plane
+        return found
+
+    def rail_gbit_s(self) -> dict[str, dict[str, float]]:
+        """By host and RDMA device the link rate of every rail in Gb/s: its cable's, else its host's ``pod_link_gbit_s``; of a bond that of all members."""
+        if not self._rail_gbit_s:
+            rated = {(near.node, near.port): cable.gbit_s for cable in self.cables for near in (cable.a, cable.b)}
+            for rail in self.rails():
+                host, device = rail["host"], rail["device"]
+                link = float(self.nodes[host].values["pod_link_gbit_s"])
+                own = rated.get((host, rail["netdev"] or ""), rated.get((host, device)))
+                of_members = sum(float(rated.get((host, member)) or link) for member in members_of(rail))
+                self._rail_gbit_s.setdefault(host, {})[device] = of_members or float(own or link)
+        return self._rail_gbit_s
 
     def meshes(self, partners: t.Collection[str], members: t.Collection[str] | None = None) -> dict[str, dict[str, list[Ping]]]:
         """The pings and path probes of each member, by host: ``{host: {"ping": [...], "path_probe": [...]}}``.
@@ -192,7 +268,7 @@ class Plan:
     def items(self, node: str, members: t.Collection[str] | None = None) -> dict[str, list[Values]]:
         """What a node's commands are repeated for: a host's rails, a switch's planned ports, and the ports that it reads a fabric through.
 
-        members: the nodes that climb, all where it is None.
+        members: the nodes that take part, all where it is None.
         """
         ports = dict.fromkeys(cable.seen_from(node)[0].port for cable in self.at[node])
         if self.nodes[node].kind == "switch":
@@ -206,7 +282,7 @@ class Plan:
     def readers(self, members: t.Collection[str]) -> dict[str, list[str]]:
         """The members that read an InfiniBand fabric for all, with the devices that they read it through; none on RoCE.
 
-        Where ``pod_fabric_reader`` names none: a host of each of the first two gate groups that climb, through its first rail, or
+        Where ``pod_fabric_reader`` names none: a host of each of the first two gate groups that take part, through its first rail, or
         through every rail where rails do not meet.
         """
         values = next(iter(self.nodes.values())).values
@@ -222,14 +298,3 @@ class Plan:
                 rails = [rail["device"] for rail in self.nodes[host].values["pod_rails"]]
                 found.setdefault(host, []).extend([device] if device else rails if values["pod_topology"] == "rail_only" else rails[:1])
         return found
-
-    def spines_of_plane(self, leaf: str) -> list[str]:
-        """The spines that a leaf's plane has: those that its cables lead to, over any number of leaves."""
-        found, waiting = {leaf}, [leaf]
-        while waiting:
-            for cable in self.at[waiting.pop()]:
-                for end in (cable.a.node, cable.b.node):
-                    if end not in found and self.nodes[end].kind == "switch":
-                        found.add(end)
-                        waiting.append(end)
-        return sorted(name for name in found if self.nodes[name].role == "spine")

@@ -9,19 +9,30 @@ import typing as t
 
 
 class _RailAddress(t.TypedDict, total=False):
-    """What a rail may lack: its address with the prefix length, and its PCI address."""
+    """What a rail may lack: its address with the prefix length, its PCI address, and where it is a bond the network devices of its ports."""
 
     address: str | None
     pci: str | None
+    members: list[str]
 
 
 class Rail(_RailAddress):
-    """A fabric NIC of a host, an entry of ``pod_rails``: RDMA device, network device, index of its GPU, and the leaf that it is cabled to."""
+    """A fabric NIC of a host, an entry of ``pod_rails``: RDMA device, network device, index of its GPU, and the leaf (of a bond one) that it is cabled to."""
 
     device: str
     netdev: str
     gpu: int
     leaf: str
+
+
+class _Member(t.TypedDict, total=False):
+    """What a port has that is a member of a bond: the bond's network device."""
+
+    bond: str
+
+
+class RailPort(Rail, _Member):
+    """One port of a rail: the rail with the port's own network device."""
 
 
 class DeviceNames(t.TypedDict):
@@ -32,9 +43,15 @@ class DeviceNames(t.TypedDict):
 
 
 class _Loaded(t.TypedDict, total=False):
-    """What a rail has where a load uses it: the index of its GPU, None where the plan does not state."""
+    """What a rail has where a load uses it: the index of its GPU, None where the plan does not state.
+
+    Of a bond also the network devices of its ports, and the leaves that these are cabled to, in the order of their names. plane: see ``Plan.planes``.
+    """
 
     gpu: int | None
+    plane: int
+    members: list[str]
+    leaves: list[str]
 
 
 class PodRail(_Loaded):
@@ -49,10 +66,11 @@ class PodRail(_Loaded):
 
 
 class _Bundled(t.TypedDict, total=False):
-    """What a cable has where its ports are members of port-channels: their names at this end and at the other."""
+    """What a cable has where its ports are members of port-channels: their names at this end and at the other; plane: see ``Plan.planes``."""
 
     channel: str | None
     peer_channel: str | None
+    plane: int
 
 
 class NearCable(_Bundled):
@@ -77,13 +95,13 @@ class Neighbor(t.TypedDict):
     asn: int | None
 
 
-class SpineCable(t.TypedDict):
-    """A cable between a leaf and a spine; rated speed in Gb/s."""
+class TierCable(t.TypedDict):
+    """A cable between a switch and one of the next tier, such as a leaf and a spine; rated speed in Gb/s."""
 
-    leaf: str
-    leaf_port: str
-    spine: str
-    spine_port: str
+    lower: str
+    lower_port: str
+    upper: str
+    upper_port: str
     gbit_s: float | None
 
 

@@ -19,7 +19,8 @@ def failover_link(rails: t.Sequence[PodRail], uplinks: t.Mapping[str, t.Sequence
 
     rails: those of ``Plan.rails``; uplinks: by leaf its cables to spines, as the leaf has them.
     """
-    leaves = dict.fromkeys(rail["leaf"] for rail in rails if rail["address"])
+    # What bonds carry goes over either of their leaves, by a hash: nothing shows that it crossed an uplink of one of them.
+    leaves = dict.fromkeys(rail["leaf"] for rail in rails if rail["address"] and not rail.get("members"))
     for leaf in sorted(leaf for leaf in leaves if len(leaves) > 1 and leaf is not None):
         cables = uplinks.get(leaf, ())
         # A member of a port-channel is no path of its own: without it the others carry its flows, and no route changes.

@@ -8,9 +8,41 @@ from __future__ import annotations
 import typing as t
 from collections import Counter
 
+from .tiers import SPINE, above
+
 # The switches at the other ends of each switch's cables, with the switch's port, in the order of the plan.
 Links = t.Mapping[str, t.Sequence[tuple[str, str]]]
 FAR = 1 << 30
+
+
+def planes_of(links: Links, roles: t.Mapping[str, str]) -> dict[str, int]:
+    """By leaf the plane that it is in, from 1 in the order of the switches: a part of the fabric with spines of its own that no cable joins to another.
+
+    Empty where all spines are joined, or there are none.
+    """
+    parts: dict[str, int] = {}
+    for first in links:
+        waiting = [] if first in parts else [first]
+        number = len(set(parts.values()))
+        while waiting:
+            switch = waiting.pop()
+            if switch not in parts:
+                parts[switch] = number
+                waiting += [peer for peer, _port in links[switch]]
+    spined = sorted({part for name, part in parts.items() if roles[name] == SPINE})
+    return {name: spined.index(part) + 1 for name, part in parts.items() if len(spined) > 1 and part in spined and roles[name] == "leaf"}
+
+
+def spines_of_plane(switch: str, links: Links, roles: t.Mapping[str, str]) -> list[str]:
+    """The spines that a leaf's plane has: those that its cables lead to, over any number of leaves; of a spine so the super-spines."""
+    own = roles[switch]
+    found, waiting = {switch}, [switch]
+    while waiting:
+        for peer, _port in links[waiting.pop()]:
+            if peer not in found and roles[peer] in (own, above(own)):
+                found.add(peer)
+                waiting.append(peer)
+    return sorted(name for name in found if roles[name] == above(own))
 
 
 class Ways:

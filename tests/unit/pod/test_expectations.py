@@ -37,6 +37,23 @@ def whole(name: str, bounds: Bounds) -> bool:
     return "int" in (SPECIFIED[name].type, SPECIFIED[name].elements)
 
 
+@pytest.mark.parametrize("name", ["slurmd.service", "pbs.service", "k3s-agent.service", "slurmd@rack\\x2d1.service", "a:b_c.service"])
+def test_any_service_may_start_jobs(name):
+    values, wrong = typed({"pod_job_services": [name]})
+    assert wrong == [] and values["pod_job_services"] == [name]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["slurmd", "", "--root=/tmp.service", "slurmd@.service", "../x.service", "a b.service", "a.service\n", "a.slice", "x" * 250 + ".service", "*.service"],
+)
+def test_what_names_no_service_of_systemd_is_refused(name):
+    _values, wrong = typed({"pod_job_services": ["slurmd.service", name]})
+    assert wrong == [
+        f"argument 'pod_job_services' must have names of systemd services such as slurmd.service, instances of templates by their own name, not {name!r}"
+    ]
+
+
 def test_the_defaults_are_of_their_own_types():
     values, wrong = typed({})
     assert wrong == [] and values == DEFAULTS
@@ -68,9 +85,9 @@ def test_a_value_as_extra_variables_give_it(name, given, value):
         ("pod_ping_count", True, "argument 'pod_ping_count' must be a whole number, not True"),
         ("pod_nvswitch", "perhaps", "argument 'pod_nvswitch' must be true or false, not 'perhaps'"),
         ("pod_depth", "deep", "argument 'pod_depth' must be one of quick, standard, go_live, not 'deep'"),
-        ("pod_name", None, "argument 'pod_name' must be a string, not null"),
+        ("pod_name", None, "argument 'pod_name' must be a string, not null; a null is a blank of the draft that has to be filled in"),
         ("pod_gate_groups", "rack_01", "argument 'pod_gate_groups' must be a list, not 'rack_01'"),
-        ("pod_fabrik", "roce", "argument 'pod_fabrik' is not specified; see roles/pod/meta/argument_specs.yml"),
+        ("pod_fabrik", "roce", "'pod_fabrik' is not an expectation (near it: pod_fabric); see roles/pod/meta/argument_specs.yml"),
     ],
 )
 def test_a_wrong_value_is_named(name, given, words):
