@@ -29,7 +29,7 @@ FABRICS = ("roce", "infiniband", "nvl72")
 OF_POD = {"ib_": "infiniband", "nvl_": "nvl72"}
 TRAYS = changes.known()["gb200_trays"]["expectations"]
 # So many rows of a reading lose a value one by one, those that a healthy pod does not report before others.
-EACH = 4
+EACH = 2
 # Columns that the collection fills in itself, from what it asked for, besides the columns of the items of a reading.
 FILLED: dict[tuple[str, str], str] = {
     **{
@@ -55,6 +55,13 @@ NOWHERE: dict[tuple[str, str, str], tuple[str, str]] = {
     ("optic_health", "transceivers", "temperature_c"): ("pass", "no module of the node has a sensor; the light is judged"),
     ("optic_health", "transceivers", "tx_power_dbm"): ("pass", "modules without a sensor of what they send; what the peer receives is judged"),
     ("laser_bias", "transceivers", "tx_bias_ma"): ("skip", "no module of the node reports the current of its lasers; the light is judged"),
+    **{
+        (check, "ip_link", "mac"): ("skip", "no host reports the MAC addresses of its NICs, which identities_unique says")
+        for check in ("neighbor_entries", "switch_neighbor_entries")
+    },
+    ("ib_bit_error_rate", "link_bit_errors", "pre_fec_ber"): ("skip", "ibdiagnet has none of this switch; a port beside others is unknown"),
+    ("ib_module_temperature", "module_temperatures", "temperature_c"): ("skip", "no module of the switch has a sensor; one beside others is unknown"),
+    ("adaptive_routing_on", "adaptive_routing", "enabled"): ("skip", "no switch can route adaptively; where it is planned that is unknown"),
     ("other_classes_kept", "queue_drops", "queue"): ("skip", "the switch does not count drops by class; switch_drops evaluates all of them"),
     ("software_uniform", "ibstat", "firmware"): ("pass", "a driver without firmware, as Soft-RoCE, reports none on any host; software_pinned asks for it"),
     ("software_uniform", "gpus", "runtime"): ("pass", "a driver that reports no runtime on any host; software_pinned asks for it"),
@@ -65,6 +72,7 @@ NOWHERE: dict[tuple[str, str, str], tuple[str, str]] = {
 }
 # (check, reading, column) of which any row may lack it, with the reason.
 ANYWHERE: dict[tuple[str, str, str], str] = {
+    ("adaptive_routing_on", "adaptive_routing", "enabled"): "a switch without a row cannot do it; where it is planned that is unknown",
     ("bit_error_rate", "fec_counters", "rate_column"): "a rate shows that the release has them",
     ("cable_reach", "transceivers", "length_m"): "few modules report a length; that of the plan is judged, and neither of them is unknown",
 }
@@ -198,8 +206,10 @@ def may_be_none(reading: str) -> list[str]:
     return [one.name for one in catalogue()[reading].columns if one.optional and one.name not in items and (reading, one.name) not in FILLED]
 
 
-def without(rows: Rows, column: str) -> t.Any:
-    """Rows in which a column is not reported."""
+def without(rows: Rows | None, column: str) -> t.Any:
+    """Rows in which a column is not reported; of a node that lacks the reading there are none."""
+    if rows is None:
+        return None
     return {node: without(one, column) for node, one in rows.items()} if isinstance(rows, dict) else [{**row, column: None} for row in rows]
 
 

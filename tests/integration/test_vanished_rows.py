@@ -54,6 +54,7 @@ SPARE: dict[str, tuple[str, t.Callable[[str, Row], bool]]] = {
     "no target": ("no incast ends or crosses here", lambda name, _row: name in ("ecn_counters", "interface_bytes")),
     "a test": ("load_jobs tells of each whether it has a result", lambda name, _row: name == "write_bw"),
     "where told": ("not every driver tells it", lambda name, row: name == "dcqcn" and row["setting"] == "cnp_dscp"),
+    "not learned": ("an entry is learned when it is needed", lambda name, _row: name in ("arp_table", "neighbor_table")),
     "a route": ("ecmp_paths asks for the prefixes that it was given", lambda name, _row: name == "ecmp_routes"),
 }
 # Readings that may tell nothing at all.
@@ -62,6 +63,7 @@ SILENT: dict[tuple[str, str], str] = {
     ("kernel_log", "gpu01"): "a log without an event is what a healthy host may have",
     ("transceivers", "gpu01"): "copper sends no light",
     ("write_bw", "gpu01"): "load_jobs tells of each test whether it has a result",
+    ("arp_table", "spine01"): "a spine has the addresses of leaves, and of no host",
     ("ecn_counters", "spine01"): "no incast ends at a spine",
     ("interface_bytes", "spine01"): "a spine spreads over no uplinks",
 }

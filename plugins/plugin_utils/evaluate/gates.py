@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Gates: whether a gate group climbs past a layer, who of it, and the count of every node."""
+"""Gates: whether a gate group continues past a layer, which of its hosts do, and the count of every node."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Gate:
 def decide_gates(
     plan: Plan, verdicts: t.Sequence[Verdict], groups: t.Iterable[str], checks: t.Sequence[Check] | None, already_out: t.Mapping[str, int]
 ) -> dict[str, Gate]:
-    """The gates of the groups that climbed to a layer, from all verdicts of the layer.
+    """The gates of the groups that reached a layer, from all verdicts of the layer.
 
     checks: the layer's checks, and a layer without any proves nothing; a required one that gave no verdict at all closes the gate
     as one without a pass does. None where only a part of the layer is judged, of which nothing is required.

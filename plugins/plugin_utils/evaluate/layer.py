@@ -12,16 +12,16 @@ from dataclasses import dataclass, field, replace
 
 from ..checks import CannotTell, Check, Finding, NotApplicable, NotProved
 from ..checks.needed_readings import needed_readings
-from ..checks.place import Place, at_node
+from ..checks.place import at_node
 from ..checks.registry import REGISTRY
 from ..collect.types import Envelope, Row, reading_of
-from ..loads.incasts import planned_incasts
+from ..loads.incast_expectations import incast_expectations
 from ..pod.plan import Plan
 from ..readings import catalogue
 from .boots import Boot, boot_of, booted_since, earliest
 from .nic_platforms import NicPlatforms
 from .shared_nodes import by_group
-from .unread import marks_of
+from .unread import ToolErrors, unparsed_readings
 from .verdicts import Verdict, settle, undecided
 from .waivers import Waiver
 
@@ -42,7 +42,7 @@ class Layer:
     """All that judges one layer.
 
     now, before: the envelopes of ``read`` by node; a node without one was never read.
-    members: the nodes that climb to this layer.
+    members: the nodes that take part in this layer.
     partners: the hosts that members ping; more than the members where ``pod_only`` names some.
     silent: why a node did not answer, in the words of whoever tried.
     only: a check, or None for all of them.
@@ -71,6 +71,7 @@ class Layer:
 
     def __post_init__(self) -> None:
         self.nics = NicPlatforms(self.plan, self.now, self.usual_drivers)
+        self.errors = ToolErrors(self.plan)
 
     @property
     def fabric(self) -> str:
@@ -87,7 +88,7 @@ class Layer:
 
 
 def verdicts_of_checks(layer: Layer) -> list[Verdict]:
-    """Every verdict of a layer, for the nodes that climb to it."""
+    """Every verdict of a layer, for the nodes that take part in it."""
     peers = _of_peers(layer)
     verdicts = []
     evaluated = []
@@ -99,7 +100,7 @@ def verdicts_of_checks(layer: Layer) -> list[Verdict]:
             evaluated.append(node)
     asked = {name for check in layer.checks() for name in check.expectations}
     meshes = layer.plan.meshes(layer.partners, layer.members) if asked & {"pod_pings", "pod_path_probes"} else {}
-    incasts = planned_incasts(layer.plan, _loading(layer)) if "pod_incasts" in asked else {}
+    incasts = incast_expectations(layer.plan, _loading(layer)) if "pod_incasts" in asked else {}
     for node in evaluated:
         values = {**layer.plan.nodes[node].values, **layer.plan.planned(node), **incasts.get(node, {})}
         values |= {"pod_pings": meshes[node]["ping"], "pod_path_probes": meshes[node]["path_probe"]} if node in meshes else {}
@@ -142,9 +143,10 @@ def _answered(layer: Layer, node: str) -> Verdict:
     )  # fmt: skip
     if node in layer.left_out:
         blank = replace(
-            blank, cause="The run was started without this node (outside --limit), and the gate groups in scope need it.",
+            blank,
+            cause="The run was started without this node (outside --limit), and the gate groups in scope need it.",
             fix="Start the run with --limit of whole gate groups and the switches that serve them, or without --limit.",
-        )  # fmt: skip
+        )
     envelope = layer.now.get(node)
     if node in layer.silent or envelope is None or not envelope["answered"]:
         words = layer.silent.get(node) or (envelope["words"] if envelope else "") or "never read"
@@ -183,13 +185,13 @@ def _of_node(layer: Layer, check: Check, node: str, values: t.Mapping[str, t.Any
         return replace(blank, verdict=unread.verdict, words=unread.words, **unread.marks)
     given |= {parameter: peers[parameter] for _phase, _name, parameter in check.of_peers}
     given |= {name: values[name] for name in check.expectations}
-    settled = _judged(layer, check, blank, given, beside=(), unparsed=_unparsed(layer, check, node))
+    settled = _judged(layer, check, blank, given, beside=(), unparsed=unparsed_readings(layer.in_phase, check, node))
     return replace(settled, by_group=by_group(layer.plan, node, settled))
 
 
 def _of_group(layer: Layer, check: Check, group: str, hosts: list[str], beside: t.Sequence[str], peers: t.Mapping[str, t.Any]) -> Verdict:
     """What a check says of a group's members; beside: hosts that they are compared with, which are not judged."""
-    values = layer.plan.nodes[hosts[0]].values
+    values = {**layer.plan.nodes[hosts[0]].values, **layer.plan.of_all()}
     blank = _blank(layer, check, group, None, frozenset({group}), values)
     if (words := check.out_of_place(values)) is not None:
         return replace(blank, verdict="skip", words=words)
@@ -211,7 +213,7 @@ def _of_group(layer: Layer, check: Check, group: str, hosts: list[str], beside: 
         return replace(blank, verdict="skip", words=skipped[0].words, **skipped[0].marks)
     given |= {parameter: peers[parameter] for _phase, _name, parameter in check.of_peers} | {name: values[name] for name in check.expectations}
     lost = [Finding(at_node(host), "a reading", why.words, "unknown", host=host, **why.marks) for host, why in unread.items() if why.verdict != "skip"]
-    unparsed = [one for host in hosts if host not in unread for one in _unparsed(layer, check, host)]
+    unparsed = [one for host in hosts if host not in unread for one in unparsed_readings(layer.in_phase, check, host)]
     return _judged(layer, check, blank, given, lost, beside, unparsed)
 
 
@@ -262,21 +264,12 @@ def _rows(layer: Layer, check: Check, node: str, values: t.Mapping[str, t.Any]) 
 
 def _reading_rows(envelopes: t.Mapping[str, Envelope], layer: Layer, node: str, name: str, optional: bool) -> list[Row] | None:
     reading = reading_of(envelopes, node, name)
-    if optional or (reading is not None and reading["status"] == "ok"):
-        return reading["rows"] if reading is not None and reading["status"] == "ok" else None
+    if reading is not None and reading["status"] == "ok":
+        return reading["rows"]
+    if optional:
+        return None
     status, words = ("unknown", f"{name} was never read") if reading is None else (reading["status"], reading["words"])
-    raise _NotRead("skip", words) if status == "not_applicable" else _NotRead("unknown", words, **marks_of(name, words))
-
-
-def _unparsed(layer: Layer, check: Check, node: str) -> list[Finding]:
-    """What a node answered for optional readings and no one understands: not a reading that it lacks, so the check cannot pass without it."""
-    found: dict[str, str] = {}
-    for phase, name, parameter in check.asked:
-        reading = reading_of(layer.in_phase(phase), node, name)
-        if parameter in check.optional and reading is not None and reading["status"] == "unknown" and reading.get("unparsed"):
-            found[name] = reading["words"]
-    host = node if check.scope == "group" else None
-    return [Finding(Place(name), "a response of a known form", words, check.unparsed, host=host) for name, words in found.items()]
+    raise _NotRead("skip", words) if status == "not_applicable" else _NotRead("unknown", words, **layer.errors.marks_of(envelopes, node, name, words))
 
 
 def _judged(

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Metrics: the numbers of a run that are worth remembering, and which of them are far from the others of their kind.
 
-metrics.yml declares them: of which reading's column a number is, ``of`` which place (see axes.py; rows of one place give their
+metrics.yml declares them: of which reading's column a number is, ``of`` which place (see row_places.py; rows of one place give their
 median), which side is better, and the tolerance: ``percent`` of the reference, ``by`` so many units, or both, and then both must be
 passed. ``beside`` are columns without which a number means something else; it is compared with numbers of the same only. ``alike`` are
 what the numbers that should be about equal have in common; without it none are.
@@ -20,7 +20,7 @@ from pathlib import Path
 
 import yaml
 
-from .axes import Axis, Row, RowAxes
+from .row_places import Axis, Row, RowPlaces
 
 # Iglewicz and Hoaglin (1993): a modified z-score beyond 3.5 is an outlier; 0.6745 makes the MAD a standard deviation.
 MAX_Z, MAD_TO_SIGMA = 3.5, 0.6745
@@ -77,7 +77,7 @@ def _metric(name: str, spec: dict[str, t.Any]) -> Metric:
     return Metric(name=name, **tupled)
 
 
-def metric_values(places: RowAxes, layer: str, rows_of: RowsByNode) -> list[MetricValue]:
+def metric_values(places: RowPlaces, layer: str, rows_of: RowsByNode) -> list[MetricValue]:
     """The numbers of a layer, from the rows of its nodes: ``{node: {reading: rows}}``."""
     found = []
     for metric in metrics().values():
@@ -85,19 +85,20 @@ def metric_values(places: RowAxes, layer: str, rows_of: RowsByNode) -> list[Metr
         for node, readings in rows_of.items() if metric.layer == layer else ():
             for row in readings.get(metric.reading, ()):
                 if row.get(metric.value) is not None and all(fnmatch.fnmatchcase(str(row.get(key)), like) for key, like in metric.only.items()):
-                    gathered.setdefault(_words(places, metric.of, node, row), []).append((node, row))
+                    gathered.setdefault(place_in_words(places, metric.of, node, row), []).append((node, row))
         found += [_number(places, metric, place, rows) for place, rows in gathered.items()]
     return found
 
 
-def _words(places: RowAxes, axes: t.Iterable[Axis], node: str, row: Row) -> str:
+def place_in_words(places: RowPlaces, axes: t.Iterable[Axis], node: str, row: Row) -> str:
+    """The place that a row's number is of, such as ``gpu01 mlx5_0 1048576``."""
     words = (places.at(axis, node, row) for axis in axes)
     return " ".join(str(word) for word in words if word is not None)
 
 
-def _number(places: RowAxes, metric: Metric, place: str, rows: list[tuple[str, Row]]) -> MetricValue:
+def _number(places: RowPlaces, metric: Metric, place: str, rows: list[tuple[str, Row]]) -> MetricValue:
     node, first = rows[0]
-    kind = None if metric.alike is None else _words(places, metric.alike, node, first)
+    kind = None if metric.alike is None else place_in_words(places, metric.alike, node, first)
     value = statistics.median(row[metric.value] for _node, row in rows)
     return MetricValue(metric.name, place, node, float(f"{value:.6g}"), {column: first.get(column) for column in metric.beside}, kind)
 

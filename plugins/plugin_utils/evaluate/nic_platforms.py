@@ -10,6 +10,7 @@ from collections import Counter
 
 from ..collect.types import Envelope, reading_of
 from ..pod.plan import Plan
+from ..pod.rail_ports import rail_ports
 from ..readings.nic_drivers import Form, form_of
 
 WORDS = "not available on this platform: "
@@ -31,7 +32,7 @@ class NicPlatforms:
         """
         place = self._plan.nodes[node]
         own = self._forms(node) if place.group is not None else []
-        if not own or len({one.name for one in own}) > 1 or len(own) < len(place.values.get("pod_rails") or ()):
+        if not own or len({one.name for one in own}) > 1 or len(own) < len(rail_ports(place.values.get("pod_rails") or ())):
             return ""
         lacking = [own[0].cannot_report[one] for one in meanings if one in own[0].cannot_report]
         return WORDS + lacking[0] if lacking and self.usual_of(str(place.group)) == own[0].name else ""
@@ -49,5 +50,5 @@ class NicPlatforms:
         reading = reading_of(self._now, host, "nic_driver")
         if reading is None or reading["status"] != "ok":
             return []
-        netdevs = {rail["netdev"] for rail in self._plan.nodes[host].values.get("pod_rails") or ()}
+        netdevs = {rail["netdev"] for rail in rail_ports(self._plan.nodes[host].values.get("pod_rails") or ())}
         return [form_of(row["driver"], row["version"]) for row in reading["rows"] if row["netdev"] in netdevs]

@@ -8,9 +8,11 @@ from __future__ import annotations
 import typing as t
 
 from ..checks import LAYERS
+from ..checks.place import Place
 from ..pod.plan import Plan
+from ..pod.rail_ports import leaves_of
 from .layer import ANSWERED
-from .verdicts import ExplainingRecord, FindingRecord, Verdict, VerdictRecord, place_of
+from .verdicts import ExplainingRecord, FindingRecord, Verdict, VerdictRecord, place_of, touched_groups
 
 # Checks of rates, times and losses, which anything slow or lossy on the way explains.
 RATES = frozenset((
@@ -21,11 +23,12 @@ RATES = frozenset((
 ))  # fmt: skip
 # What slows a path of the network, and what slows a host; a host's own is no explanation of another's rate.
 OF_PATHS = frozenset((
-    "cable_reach", "crc_clean", "errors_clean", "link_flaps", "bit_error_rate", "nic_bit_error_rate", "symbol_error_rate", "ib_errors_clean",
+    "cable_reach", "crc_clean", "errors_clean", "link_flaps", "nic_link_flaps", "bit_error_rate", "nic_bit_error_rate", "symbol_error_rate", "ib_errors_clean",
     "host_vlans_alike", "optic_rx_power", "port_speed", "oversubscription", "ecmp_paths", "kernel_forwards", "tree_complete", "rtt_uniform",
     "path_mtu", "ecmp_balanced", "pfc_brief", "slow_receiver", "no_drops", "switch_drops", "switch_discards", "xmit_discards", "pauses_stay_local",
     "waits_stay_local", "qos_agrees", "dscp_agrees", "ecn_marks_under_load", "switch_marks", "spine_marks", "spines_balanced", "dcqcn_backs_off",
     "fair_share", "incast_fills_link", "across_fair_share", "across_fills_uplinks", "write_bw_per_rail", "slow_rail",
+    "neighbor_entries", "switch_neighbor_entries", "ib_bit_error_rate", "ib_module_temperature", "adaptive_routing_on",
 ))  # fmt: skip
 OF_HOSTS = frozenset((
     "gpu_throttled", "gpu_clocks_uniform", "pcie_link", "nic_gpu_affinity", "numa_balancing_off", "acs_as_expected", "iommu_as_expected",
@@ -36,6 +39,7 @@ PAUSING = ("dcqcn_backs_off", "slow_receiver", "ecn_marks_under_load", "switch_m
 # What follows from another finding of the same layer: of a session that is down, of a sender or receiver that stops the others.
 FOLLOWS = {
     "channel_members": ("port_speed",),
+    "bond_members": ("port_speed", "cabling_as_planned"),
     "ecmp_paths": ("bgp_established", "ospf_full"),
     "kernel_forwards": ("bgp_established", "ospf_full"),
     # OSPF compares the MTU of both ends.
@@ -45,6 +49,8 @@ FOLLOWS = {
     "pauses_stay_local": PAUSING,
     "pfc_brief": PAUSING,
     "ecn_marks_under_load": ("switch_marks",),
+    # What the hosts sent again, a switch dropped.
+    "no_drops": ("switch_drops",),
     "across_fills_uplinks": ("spines_balanced", "spine_marks", "slow_receiver"),
     # A spine that all leaves send less leaves more to the others, as each leaf shows too.
     "ecmp_balanced": ("spines_balanced",),
@@ -63,14 +69,28 @@ IN_LOAD = frozenset((*GPUS_IN_LOAD, *RAILS_IN_LOAD, "gpu_clocks_in_training", "g
 # or of a variable that the pod does not list.
 FOLLOWS_ON_HOST = {
     "slow_rail": ("write_bw_per_rail",),
+    "rails_reachable": ("neighbor_entries",),
+    # Where a ping of the same pair is lost, large packets are, too.
+    "path_carries_full_size": ("rails_reachable",),
     # A rail that fails from host memory, too.
     "gpu_write_bw": ("write_bw_per_rail",),
     "across_fair_share": ("slow_receiver",),
     "collectives_correct": GPUS_IN_LOAD,
     "no_nccl_timeouts": GPUS_IN_LOAD,
     "slow_node": ("collectives_correct", "ranks_as_asked", "gpu_clocks_in_collectives", *GPUS_IN_LOAD, *RAILS_IN_LOAD),
+    "container_image_present": ("container_runtime",),
+    "container_image_same": ("container_runtime", "container_image_present"),
+    "container_starts": ("container_runtime", "container_image_present"),
+    "container_environment": ("container_runtime", "container_image_present"),
+    # The kernel's log has the time of a lost link, which the NIC's count has not.
+    "nic_link_flaps": ("link_flaps",),
     # The kernel's log says why a port is not up.
     "rails_present": ("hardware_log",),
+    # A setting that was made, and waits for a reset.
+    "nic_settings": ("nic_reset_pending",),
+    # Another driver has another firmware and another release.
+    "software_pinned": ("nic_driver_uniform",),
+    "software_uniform": ("nic_driver_uniform",),
     # A NIC under another name is not at the GPU of the rail that has this name.
     "nic_gpu_affinity": ("rails_present",),
     "node_all_reduce": ("nccl_runtime", "gpu_clocks_in_collectives"),
@@ -85,15 +105,20 @@ EFFECTS = frozenset((*RATES, *FOLLOWS, *FOLLOWS_ON_HOST))
 # Of these only a finding of the whole host explains: a slow path is what is left where no host is named.
 OF_WHOLE_HOST = frozenset(("slow_node",))
 # Of these it is only what is of the same device.
-OF_DEVICES = frozenset(("slow_rail", "gpu_write_bw", "nic_gpu_affinity", "rails_present"))
+OF_DEVICES = frozenset(("slow_rail", "rails_reachable", "gpu_write_bw", "nic_gpu_affinity", "rails_present", "nic_link_flaps"))
+# Of these it is only what is of the same pair of rails.
+OF_SAME_PAIR = frozenset(("path_carries_full_size",))
+# Of these it is only what is of the same setting of the same device, and of these only what is said of some parts of the software.
+OF_SETTINGS = frozenset(("nic_settings",))
+OF_SOFTWARE = {"software_pinned": ("firmware", "ofed"), "software_uniform": ("firmware", "ofed")}
 OF_SAME_LAYER = frozenset(name for follows in (FOLLOWS, FOLLOWS_ON_HOST) for names in follows.values() for name in names)
 # Of these, what is found on a switch explains only the rails on that leaf.
 ON_THE_LEAF = frozenset(("ecn_marks_under_load",))
 # What follows from a far end that is off: states of links, sessions and paths. Errors, rates and settings at the same place are faults of their own.
 OF_SILENCE = frozenset((
-    "rails_present", "ports_present", "port_speed", "channel_members", "cabling_as_planned", "optic_rx_power", "fabric_diagnosed", "subnet_manager_up",
-    "topology_as_planned", "tree_complete", "bgp_established", "ospf_full", "ecmp_paths", "kernel_forwards", "rails_reachable", "path_carries_full_size",
-    "incasts_ran",
+    "rails_present", "ports_present", "port_speed", "channel_members", "bond_members", "cabling_as_planned", "optic_rx_power", "fabric_diagnosed",
+    "subnet_manager_up", "topology_as_planned", "tree_complete", "bgp_established", "ospf_full", "ecmp_paths", "kernel_forwards", "rails_reachable",
+    "path_carries_full_size", "incasts_ran",
 ))  # fmt: skip
 EXPLAINING = OF_PATHS | OF_HOSTS | OF_SAME_LAYER
 FOUND = ("fail", "warn")
@@ -124,16 +149,18 @@ def add_places(plan: Plan, records: t.Iterable[VerdictRecord]) -> None:
     """Name in each recorded finding what it is on: of a host's rail the ``rail`` (its RDMA device) and its ``leaf``, of a switch's
     port the ``peer``, the host behind it.
 
-    Findings of many hosts that share a leaf have one root.
+    Findings of many hosts that share a leaf have one root. What is of a bond as a whole is on none of its leaves, what is of its member on the member's.
     """
-    rails = {(rail["host"], name): rail for rail in plan.rails() for name in (rail["device"], rail["netdev"]) if name}
+    rails = {(rail["host"], name): rail for rail in plan.rails() for name in (rail["device"], rail["netdev"], *rail.get("members", ())) if name}
     ends = [pair for cable in plan.cables for pair in ((cable.a, cable.b), (cable.b, cable.a))]
-    peers: dict[tuple[str, str | None], str] = {(near.node, near.port): far.node for near, far in ends if plan.nodes[far.node].kind == "host"}
+    far = {(near.node, near.port): end.node for near, end in ends}
+    peers: dict[tuple[str, str | None], str] = {(near.node, near.port): end.node for near, end in ends if plan.nodes[end.node].kind == "host"}
     for record in records:
         for finding in record["findings"]:
             place, host = place_of(finding), finding["host"] or ""
             rail = rails.get((host, place.interface or ""))
-            finding["leaf"], finding["rail"] = (rail["leaf"], rail["device"]) if rail else (None, None)
+            one_leaf = far.get((host, place.interface or "")) if rail and "members" in rail else rail["leaf"] if rail else None
+            finding["leaf"], finding["rail"] = one_leaf, rail["device"] if rail else None
             finding["peer"] = peers.get((host, place.port))
 
 
@@ -144,8 +171,8 @@ def _places(plan: Plan, node: str) -> list[str]:
         places.append(f"{far.node}:{far.port}")
         places += [f"*:{end.address}" for end in (near, far) if end.address]
     for rail in plan.rails():
-        if node in (rail["host"], rail["leaf"]):
-            places += [f"{rail['host']}:{rail['device']}"] if rail["leaf"] == node else []
+        if node in (rail["host"], *leaves_of(rail)):
+            places += [f"{rail['host']}:{rail['device']}"] if node in leaves_of(rail) else []
             places += [f"*:{rail['address']}"] if rail["address"] else []
     return places
 
@@ -161,7 +188,7 @@ def add_explanations(records: t.Sequence[VerdictRecord]) -> None:
     _blame_library(records)
     of_host: dict[str, list[_Explaining]] = {}
     of_group: dict[str, list[_Explaining]] = {}
-    in_layer: dict[tuple[str, str], list[ExplainingRecord]] = {}
+    in_layer: dict[tuple[str, str], list[_Explaining]] = {}
     on_host: dict[tuple[str, str | None], list[_Explaining]] = {}
     for record in records:
         for finding in record["findings"] if record["check"] in EXPLAINING else ():
@@ -170,8 +197,8 @@ def add_explanations(records: t.Sequence[VerdictRecord]) -> None:
                 "severity": finding["severity"], "actual": finding["actual"],
             }  # fmt: skip
             if finding["severity"] in FOUND:
-                for group in _touched(record):
-                    in_layer.setdefault((record["layer"], group), []).append(stated)
+                for group in touched_groups(record):
+                    in_layer.setdefault((record["layer"], group), []).append((stated, finding))
                     of_group.setdefault(group, []).extend([(stated, finding)] if record["group"] is None and record["check"] in OF_PATHS else [])
                 of_host.setdefault(finding["host"] or "", []).extend([(stated, finding)] if record["check"] in OF_PATHS | OF_HOSTS else [])
             if finding["severity"] in FOUND or finding.get("judged"):
@@ -183,13 +210,43 @@ def add_explanations(records: t.Sequence[VerdictRecord]) -> None:
             finding["explained_by"] = _first(sorted(below, key=lambda one: LAYERS.index(one["layer"])))
         follows, follows_on_host = FOLLOWS.get(record["check"], ()), FOLLOWS_ON_HOST.get(record["check"], ())
         for finding in record["findings"] if follows or follows_on_host else ():
-            beside = [one for group in record["affects"] for one in in_layer.get((record["layer"], group), ()) if one["check"] in follows]
-            beside = [one for one in beside if record["check"] not in ON_THE_LEAF or one["host"] == finding.get("leaf")]
+            beside = [pair for group in record["affects"] for pair in in_layer.get((record["layer"], group), ()) if pair[0]["check"] in follows]
+            beside = [pair for pair in beside if record["check"] not in ON_THE_LEAF or pair[0]["host"] == finding.get("leaf")]
             known = [(one, its) for one, its in on_host.get((record["layer"], finding["host"]), ()) if one["check"] in follows_on_host]
-            known = [(one, its) for one, its in known if record["check"] not in OF_DEVICES or place_of(its).interface == place_of(finding).interface]
-            same = [one for one, its in known if _may_explain(one, its, finding)]
+            known = [(one, its) for one, its in known if _at_its_place(record["check"], place_of(its), place_of(finding))]
+            same = [*beside, *((one, its) for one, its in known if _may_explain(one, its, finding))]
             below = finding.get("explained_by", [])
-            finding["explained_by"] = _first([*below[: MOST_EXPLAINING - bool(beside or same)], *beside, *same])
+            of_its_nodes = _of_its_nodes(finding, same)
+            finding["follows"] = _explains_all(finding, of_its_nodes)
+            same = of_its_nodes if finding["follows"] else same
+            finding["explained_by"] = _first([*below[: MOST_EXPLAINING - bool(same)], *(one for one, _its in same)])
+
+
+def _at_its_place(check: str, explaining: Place, place: Place) -> bool:
+    """Whether a finding on the same host is where it may explain one of a check."""
+    if check in OF_SAME_PAIR:
+        return explaining == place
+    if check in OF_SETTINGS:
+        return (explaining.interface, explaining.of) == (place.interface, place.of)
+    if check in OF_SOFTWARE:
+        return place.of in OF_SOFTWARE[check]
+    return check not in OF_DEVICES or explaining.interface == place.interface
+
+
+def _nodes(finding: FindingRecord) -> set[str]:
+    """The nodes that a finding is about: its own, its rail's leaf, and those that it names."""
+    return {node for node in (finding["host"], finding.get("leaf"), *place_of(finding).peers) if node}
+
+
+def _of_its_nodes(finding: FindingRecord, explaining: t.Sequence[_Explaining]) -> list[_Explaining]:
+    """Of the findings that may explain another one of their layer those about the same nodes, which weigh as much."""
+    own = _nodes(finding)
+    return [(one, its) for one, its in explaining if one["severity"] in ("fail", finding["severity"]) and own & _nodes(its)]
+
+
+def _explains_all(finding: FindingRecord, explaining: t.Sequence[_Explaining]) -> bool:
+    """Whether findings about the same nodes leave nothing of another one unexplained: each node that is missing in it is in one of them."""
+    return bool(explaining) and set(place_of(finding).missing) <= {node for _one, its in explaining for node in _nodes(its)}
 
 
 def _blame_library(records: t.Sequence[VerdictRecord]) -> None:
@@ -222,18 +279,12 @@ def _first(found: t.Iterable[ExplainingRecord]) -> list[ExplainingRecord]:
 
 
 def _may_explain(one: ExplainingRecord, its: FindingRecord, finding: FindingRecord) -> bool:
-    """Whether one of the same host may: what is unknown explains no failure, and a failure with a cause of its own needs no explanation."""
+    """Whether one of the same host may: what is unknown explains no failure, and a failure with another cause of its own needs no explanation."""
     if one["check"] in OF_WHOLE_HOST and not place_of(its).whole:
         return False
-    if one["check"] in IN_LOAD:
+    if one["check"] in IN_LOAD | {"hardware_log"}:
         # The finding's own cause says which part of a step was late, and this why.
         return one["severity"] in FOUND
     if finding["severity"] == "unknown":
         return one["severity"] in FOUND or bool(finding.get("judged"))
-    return one["severity"] in FOUND and not finding.get("cause")
-
-
-def _touched(record: VerdictRecord) -> t.Iterable[str]:
-    """The gate groups that a switch's findings are about."""
-    by_group = record.get("by_group")
-    return [group for group, verdict in by_group.items() if verdict != "pass"] if by_group else record["affects"]
+    return one["severity"] in FOUND and finding.get("cause") in (None, "", its.get("cause"))

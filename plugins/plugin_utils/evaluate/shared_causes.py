@@ -37,16 +37,16 @@ GROUP_SLOW_FIX = (
 OF_LEAVES = {"write_bw_per_rail": (LEAF_SLOW, LEAF_SLOW_FIX), "right_class": (LEAF_MAPS, LEAF_MAPS_FIX)}
 
 
-def blame_leaves(plan: Plan, records: t.Sequence[VerdictRecord]) -> None:
+def name_shared_leaves(plan: Plan, records: t.Sequence[VerdictRecord]) -> None:
     """Name the leaf in findings of rails where those of all its hosts have them and other leaves' rails of the same hosts have none.
 
     What the findings are on is known (``add_places``). records: of one layer.
     """
     for check, (cause, fix) in OF_LEAVES.items():
-        _blame_leaf(plan, [record for record in records if record["check"] == check and record["verdict"] in ("pass", "warn", "fail")], cause, fix)
+        _name_shared_leaf(plan, [record for record in records if record["check"] == check and record["verdict"] in ("pass", "warn", "fail")], cause, fix)
 
 
-def blame_groups(plan: Plan, records: t.Sequence[VerdictRecord]) -> None:
+def name_shared_groups(plan: Plan, records: t.Sequence[VerdictRecord]) -> None:
     """Name the gate group in findings of slow rails where all rails of all its hosts have them, and no host of another group has any.
 
     What the findings are on is known (``add_places``). records: of one layer.
@@ -65,7 +65,7 @@ def blame_groups(plan: Plan, records: t.Sequence[VerdictRecord]) -> None:
                 finding["cause"], finding["fix"] = GROUP_SLOW.format(group=group, hosts=len(hosts), other=well[0]), GROUP_SLOW_FIX.format(other=well[0])
 
 
-def _blame_leaf(plan: Plan, judged: t.Sequence[VerdictRecord], cause: str, fix: str) -> None:
+def _name_shared_leaf(plan: Plan, judged: t.Sequence[VerdictRecord], cause: str, fix: str) -> None:
     hosts_of: dict[str, set[str]] = {}
     judged_hosts = {record["host"] for record in judged}
     for rail in plan.rails():

@@ -33,7 +33,8 @@ class _FindingFields(t.TypedDict, total=False):
     """Fields that records of an older version may lack; place: the fields of ``Place``; leaf, rail: of the rail that the finding is on, by the wiring plan;
     peer: the host behind the switch port that it is on.
 
-    cause, fix: the finding's own, where it has some; judged: its words come with a cause of their own.
+    cause, fix: the finding's own, where it has some; judged: its words come with a cause of their own; follows: what explains it in its own layer is of the
+    same nodes and leaves nothing of it over; later: another one of its check came first by time.
     """
 
     value: int | None
@@ -45,7 +46,9 @@ class _FindingFields(t.TypedDict, total=False):
     cause: str | None
     fix: str | None
     judged: bool
+    later: bool
     explained_by: list[ExplainingRecord]
+    follows: bool
 
 
 class FindingRecord(_FindingFields):
@@ -167,6 +170,8 @@ class Verdict:
             }
             for one in self.findings
         ]
+        for finding in (recorded for recorded, one in zip(found, self.findings) if one.later):
+            finding["later"] = True
         texts = {"words": printable(self.words), "waived": [visible(one) for one in self.waived]}
         return t.cast("VerdictRecord", {**record, **texts, "findings": found, "affects": list(self.affects), "evidence": list(self.evidence)})
 
@@ -179,6 +184,12 @@ def from_record(record: VerdictRecord) -> Verdict:
     return Verdict(**{**known, "findings": findings, "affects": tuple(record["affects"]), "waived": tuple(record["waived"]), "evidence": ()})
 
 
+def touched_groups(record: VerdictRecord) -> list[str]:
+    """The gate groups that a record closes: of a shared node only those that its findings are about."""
+    by_group = record.get("by_group")
+    return [group for group, verdict in by_group.items() if verdict != "pass"] if by_group else record["affects"]
+
+
 def place_of(one: FindingRecord) -> Place:
     """The place of a recorded finding; nowhere, of a check that evaluated nothing."""
     return Place("") if one["where"] is None else place_from_record(one["where"], one.get("place"), one.get("port"), one["host"])
@@ -187,7 +198,7 @@ def place_of(one: FindingRecord) -> Place:
 def _finding(one: FindingRecord) -> Finding:
     return Finding(
         place_of(one), one["expected"], one["actual"], one["severity"], one["host"], one.get("value"),
-        bool(one.get("waiver_expired")), cause=one.get("cause"), fix=one.get("fix"), judged=bool(one.get("judged")),
+        bool(one.get("waiver_expired")), cause=one.get("cause"), fix=one.get("fix"), judged=bool(one.get("judged")), later=bool(one.get("later")),
     )  # fmt: skip
 
 

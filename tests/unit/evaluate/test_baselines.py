@@ -9,7 +9,6 @@ import typing as t
 
 import pytest
 import yaml
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.axes import RowAxes
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.baselines import (
     BaselineError,
     baseline_text,
@@ -19,6 +18,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.baselin
     software_versions,
 )
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.metrics import Metric, MetricValue, metric_values, metrics, outliers
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.row_places import RowPlaces
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import DEFAULTS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import catalogue
 
@@ -30,7 +30,7 @@ def bandwidth(rate: float, **more: t.Any) -> dict[str, t.Any]:
 
 
 def rdma(plan: t.Any, **rows: list[dict[str, t.Any]]) -> list[MetricValue]:
-    return metric_values(RowAxes(plan), "rdma", {node: {"write_bw": own} for node, own in rows.items()})
+    return metric_values(RowPlaces(plan), "rdma", {node: {"write_bw": own} for node, own in rows.items()})
 
 
 def baseline(plan: t.Any, **rows: list[dict[str, t.Any]]) -> t.Any:
@@ -173,7 +173,7 @@ def test_rows_of_another_layer_or_without_the_number_give_none(plan) -> None:
     (number,) = rdma(plan, gpu01=rows)
     assert (number.value, number.node, number.kind) == (390, "gpu01", "RDMA_Write BW 1048576")
     assert rdma(plan, gpu01=rows[1:]) == []
-    assert metric_values(RowAxes(plan), "links", {"gpu01": {"write_bw": rows}}) == []
+    assert metric_values(RowPlaces(plan), "links", {"gpu01": {"write_bw": rows}}) == []
 
 
 def test_a_metric_is_of_the_rows_that_it_names_and_has_likes_only_where_it_says_so(plan) -> None:
@@ -181,14 +181,14 @@ def test_a_metric_is_of_the_rows_that_it_names_and_has_likes_only_where_it_says_
     assert (declared.only, declared.alike) == ({"collective": "all_reduce", "job.kind": "rung"}, None)
     row = {"collective": "all_reduce", "job.kind": "rung", "job.hosts": ["gpu01", "gpu02"], "size_bytes": 8, "dtype": "float", declared.value: 7.0}
     others = [{**row, "collective": "all_gather"}, {**row, "job.kind": "probe"}]
-    found = metric_values(RowAxes(plan), "collectives", {"gpu01": {declared.reading: [row, *others]}})
+    found = metric_values(RowPlaces(plan), "collectives", {"gpu01": {declared.reading: [row, *others]}})
     assert [(one.metric, one.place, one.value, one.kind) for one in found] == [("all_reduce_by_torch", "2 hosts 8", 7.0, None)]
     assert all(isinstance(one.of, tuple) and isinstance(one.beside, tuple) for one in metrics().values())
 
 
 def test_what_has_no_place_on_an_axis_is_left_out_of_the_words(plan) -> None:
     pings = [{"source": "10.9.9.9", "rtt_avg_ms": 1.0}]
-    (number,) = metric_values(RowAxes(plan), "routing", {"gpu01": {"pings": pings}})
+    (number,) = metric_values(RowPlaces(plan), "routing", {"gpu01": {"pings": pings}})
     assert (number.place, number.kind) == ("gpu01", "")
 
 

@@ -645,7 +645,7 @@ def test_incasts_are_those_of_the_hosts_that_the_loads_were_planned_for(declare,
         planned.append(hosts)
         return {name: {"pod_incasts": [], "pod_incast_refused": f"of {name}"} for name in plan.nodes}
 
-    monkeypatch.setattr(layer_module, "planned_incasts", plan_incasts)
+    monkeypatch.setattr(layer_module, "incast_expectations", plan_incasts)
 
     def loading(members: list[str], **status: str) -> list[str]:
         now = {name: envelope(ip_link=[], **({"load_jobs": {**LOST, "status": status[name]}} if name in status else {})) for name in {*members, *status}}

@@ -8,14 +8,14 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.place import Place, at_node, at_port
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.place import Place, at_device, at_node, at_port
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.root_causes import (
     OF_PAIRS,
     add_explanations,
     add_places,
     explained_by_silence,
 )
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.shared_causes import blame_groups, blame_leaves
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.shared_causes import name_shared_groups, name_shared_leaves
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.verdicts import Verdict
 
 
@@ -66,6 +66,11 @@ def test_a_finding_at_a_hosts_rail_names_its_leaf(plan) -> None:
     assert leaf_of(plan, "gpu01", "ens0") is None and leaf_of(plan, "gpu01", "mlx5_0") == "leaf01"
 
 
+def test_a_finding_at_a_member_of_a_bond_names_the_members_leaf_and_one_of_the_bond_none(plan) -> None:
+    plan.nodes["gpu01"].values["pod_rails"][1].update(netdev="bond1", members=["ens1", "ens1f1"])
+    assert [leaf_of(plan, "gpu01", where) for where in ("ens1", "ens1f1", "bond1", "mlx5_1")] == ["leaf02", None, None, None]
+
+
 def recorded(check: str, severity: str, host: str = "gpu01", where: str = "the host", *, judged: bool = True) -> t.Any:
     finding = {"host": host, **placed(where), "severity": severity, "actual": check, "judged": judged}
     layer = "rdma" if check in ("slow_rail", "write_bw_per_rail") else "collectives"
@@ -89,6 +94,51 @@ def test_what_is_unknown_explains_no_failure() -> None:
     assert explaining(recorded("node_all_reduce", "fail"), variable) == []
     assert explaining(recorded("node_all_reduce", "unknown", judged=False), variable) == []
     assert explaining(recorded("node_all_reduce", "unknown"), recorded("nccl_runtime", "unknown", judged=False)) == []
+
+
+@pytest.mark.parametrize(
+    ("down", "missing", "follows"),
+    [
+        ([("leaf03", "spine01")], ("spine01",), True),
+        ([("leaf07", "spine01")], ("spine01",), True),
+        ([("spine01", "leaf07")], ("spine01",), True),
+        ([("leaf03", "spine01"), ("leaf07", "spine02")], ("spine01", "spine02"), True),
+        # Its own leaf lacks more than the session explains.
+        ([("leaf03", "spine01")], ("spine01", "spine02"), False),
+        # Neither of its leaf nor of the one that the route leads to.
+        ([("leaf06", "spine01")], ("spine01",), False),
+    ],
+)
+def test_paths_follow_from_sessions_that_explain_each_missing_one(down: list[tuple[str, str]], missing: tuple[str, ...], follows: bool) -> None:
+    sessions = [recorded("bgp_established", "fail", host, f"port {peer}") for host, peer in down]
+    paths = recorded("ecmp_paths", "fail", "leaf03")
+    paths["findings"][0]["place"] = Place("10.57.0.0/24", peers=("leaf07",), missing=missing).record()
+    assert explaining(paths, *sessions) == ["bgp_established"] * len(sessions)
+    assert paths["findings"][0]["follows"] is follows
+
+
+def test_what_explains_each_missing_node_is_printed_without_what_is_of_other_nodes() -> None:
+    sessions = [recorded("bgp_established", "fail", "leaf03", f"port {spine}") for spine in ("spine01", "spine02")]
+    elsewhere = recorded("bgp_established", "fail", "leaf06", "port spine03")
+    paths = recorded("ecmp_paths", "fail", "leaf03")
+    paths["findings"][0]["place"] = Place("10.57.0.0/24", missing=("spine01", "leaf03")).record()
+    add_explanations([paths, *sessions, elsewhere])
+    assert [one["host"] for one in paths["findings"][0]["explained_by"]] == ["leaf03", "leaf03"] and paths["findings"][0]["follows"]
+    paths["findings"][0]["place"] = Place("10.57.0.0/24", missing=("leaf03", "spine01", "spine02")).record()
+    add_explanations([paths, *sessions, elsewhere])
+    assert paths["findings"][0]["follows"], "the sessions are about exactly the nodes that are missing"
+
+
+def test_a_warning_does_not_explain_all_of_a_failure() -> None:
+    slow = recorded("pfc_brief", "fail", "leaf03")
+    assert explaining(slow, recorded("slow_receiver", "warn", "leaf03")) == ["slow_receiver"] and slow["findings"][0]["follows"] is False
+
+
+def test_large_packets_that_are_lost_follow_from_the_ping_of_the_same_pair_alone() -> None:
+    for host, pair, explained in (("gpu01", "mlx5_0 to gpu02", True), ("gpu01", "mlx5_0 to gpu03", False), ("gpu02", "mlx5_0 to gpu02", False)):
+        probe = recorded("path_carries_full_size", "fail", where="mlx5_0 to gpu02")
+        assert explaining(probe, recorded("rails_reachable", "fail", host, pair)) == ["rails_reachable"] * explained
+        assert probe["findings"][0]["follows"] is explained
 
 
 def test_a_slow_rail_follows_from_its_own_test_alone() -> None:
@@ -186,6 +236,29 @@ def test_what_grew_on_a_host_in_the_load_explains_its_slow_steps(check: str, gro
     assert explaining(slow, recorded(grown, severity, host, "GPU 1")) == [grown] * explains
 
 
+@pytest.mark.parametrize(
+    ("follower", "place", "of", "cause", "explains"),
+    [
+        ("nic_settings", at_device("mlx5_0", "NUM_OF_VFS"), at_device("mlx5_0", "NUM_OF_VFS"), "nic_reset_pending", True),
+        ("nic_settings", at_device("mlx5_0", "NUM_OF_VFS"), at_device("mlx5_0", "PCI_WR_ORDERING"), "nic_reset_pending", False),
+        ("nic_settings", at_device("mlx5_0", "NUM_OF_VFS"), at_device("mlx5_3", "NUM_OF_VFS"), "nic_reset_pending", False),
+        ("software_pinned", Place("firmware of mlx5_0", of="firmware"), Place("all 8 rails"), "nic_driver_uniform", True),
+        ("software_pinned", Place("kernel", of="kernel"), Place("all 8 rails"), "nic_driver_uniform", False),
+        ("nic_link_flaps", at_port("ens0"), at_port("ens0"), "link_flaps", True),
+        ("nic_link_flaps", at_port("ens0"), at_port("ens1"), "link_flaps", False),
+    ],
+)
+def test_what_follows_from_another_finding_of_its_host_is_at_its_place(follower: str, place: Place, of: Place, cause: str, explains: bool) -> None:
+    records = [recorded(follower, "fail"), recorded(cause, "fail")]
+    for record, where in zip(records, (place, of)):
+        record["findings"][0].update(where=str(where), place=where.record())
+    assert explaining(*records) == [cause] * explains
+
+
+def test_what_a_switch_dropped_explains_what_hosts_sent_again() -> None:
+    assert explaining(recorded("no_drops", "fail"), recorded("switch_drops", "fail", "leaf05", "Ethernet8")) == ["switch_drops"]
+
+
 def below(check: str, host: str | None = "gpu01", where: str = "mlx5_0", severity: str = "fail", **more: t.Any) -> t.Any:
     """A finding of layer 1."""
     return {**recorded(check, severity, t.cast("str", host), where), "layer": "links", **more}
@@ -264,7 +337,7 @@ def of_leaf(plan: t.Any, slow: dict[str, list[str]], severity: str = "fail") -> 
         findings = [{"host": host, **placed(rail), "severity": severity} for rail in slow.get(host, [])]
         records.append({"check": "write_bw_per_rail", "host": host, "verdict": severity if findings else "pass", "findings": findings})
     add_places(plan, records)  # type: ignore[arg-type]
-    blame_leaves(plan, records)  # type: ignore[arg-type]
+    name_shared_leaves(plan, records)  # type: ignore[arg-type]
     return {f"{one['host']} {one['where']}": one.get("cause") for record in records for one in record["findings"]}  # type: ignore[attr-defined]
 
 
@@ -286,7 +359,7 @@ def slow_on(leaf: str | None, *hosts: str, severity: str = "fail") -> list[t.Any
 
 def blamed(plan: t.Any, records: list[t.Any]) -> list[str]:
     """The leaf that is compared with each finding's, where a cause was given."""
-    blame_leaves(plan, records)
+    name_shared_leaves(plan, records)
     found = [one for record in records for one in record["findings"]]
     assert all("leaf01" in one["cause"] for one in found if one["fix"])
     return [one["fix"].split(":")[0] for one in found if one["fix"]]
@@ -325,32 +398,70 @@ def test_a_leaf_is_compared_with_the_first_other_one_of_the_same_hosts(plan) -> 
 def test_a_leaf_that_all_receive_from_in_another_class_is_named(plan) -> None:
     every = [f"gpu0{number}" for number in range(1, 5)]
     records = [{**slow_on("leaf01", host)[0], "check": "right_class"} for host in every]
-    blame_leaves(plan, records)
+    name_shared_leaves(plan, records)
     assert all("leaf01 rewrites or does not trust DSCP" in one["findings"][0]["cause"] for one in records)
 
 
-def of_group(plan: t.Any, slow: dict[str, list[str]], hosts: int = 4) -> set[str | None]:
-    """The causes of findings, by the slow rails of each host; gpu01 to gpu03 are one gate group, gpu04 another one."""
+def slow_hosts(plan: t.Any, slow: dict[str, list[str]], hosts: int = 4, severity: str = "fail") -> list[t.Any]:
+    """Records by the slow rails of each host; gpu01 to gpu03 are one gate group, gpu04 another one."""
     plan.groups.clear()
     plan.groups |= {"rack_01": ["gpu01", "gpu02", "gpu03"], "rack_02": ["gpu04"]}
-    names = [f"gpu0{number}" for number in range(1, hosts + 1)]
     records: list[t.Any] = [
         {
-            "check": "write_bw_per_rail", "host": host, "verdict": "fail" if slow.get(host) else "pass",
-            "findings": [{"host": host, **placed(rail), "severity": "fail"} for rail in slow.get(host, ())],
+            "check": "write_bw_per_rail", "host": host, "verdict": severity if slow.get(host) else "pass",
+            "findings": [{"host": host, **placed(rail), "severity": severity} for rail in slow.get(host, ())],
         }
-        for host in names
+        for host in [f"gpu0{number}" for number in range(1, hosts + 1)]
     ]  # fmt: skip
     add_places(plan, records)
-    blame_groups(plan, records)
+    return records
+
+
+def causes(plan: t.Any, records: list[t.Any]) -> set[str | None]:
+    """The causes of all findings after the groups are named."""
+    name_shared_groups(plan, records)
     return {one.get("cause") for record in records for one in record["findings"]}
 
 
+WHOLE_GROUP = {host: ["mlx5_0", "mlx5_1"] for host in ("gpu01", "gpu02", "gpu03")}
+
+
 def test_a_gate_group_is_named_where_all_of_its_rails_are_slow_and_another_group_is_well(plan) -> None:
-    whole = {host: ["mlx5_0", "mlx5_1"] for host in ("gpu01", "gpu02", "gpu03")}
-    (cause,) = of_group(plan, whole)
+    (cause,) = causes(plan, slow_hosts(plan, WHOLE_GROUP))
     assert "All rails of all 3 hosts of rack_01 are slow, and those of rack_02 pass" in (cause or "") and "BIOS" in (cause or "")
     # One rail is well, the other group is slow too, or there is none to compare with: what the hosts share is not known to be the reason.
-    assert of_group(plan, {**whole, "gpu02": ["mlx5_0"]}) == {None}
-    assert of_group(plan, {**whole, "gpu04": ["mlx5_0"]}) == {None}
-    assert of_group(plan, whole, hosts=3) == {None}
+    assert causes(plan, slow_hosts(plan, {**WHOLE_GROUP, "gpu02": ["mlx5_0"]})) == {None}
+    assert causes(plan, slow_hosts(plan, {**WHOLE_GROUP, "gpu04": ["mlx5_0"]})) == {None}
+    assert causes(plan, slow_hosts(plan, WHOLE_GROUP, hosts=3)) == {None}
+
+
+def test_a_gate_group_is_named_from_three_hosts_on(plan) -> None:
+    records = slow_hosts(plan, WHOLE_GROUP)
+    assert causes(plan, [record for record in records if record["host"] != "gpu03"]) == {None}
+
+
+def test_a_gate_group_is_judged_by_what_its_bandwidth_tests_proved_alone(plan) -> None:
+    records = slow_hosts(plan, WHOLE_GROUP)
+    # gpu04 fails another check, or its rails could not be tested: neither makes the other group slow, and the second does not make it well.
+    other = {"check": "slow_rail", "host": "gpu04", "verdict": "fail", "findings": []}
+    assert None not in causes(plan, [*records, other])
+    untested = [{**record, "verdict": "unknown"} if record["host"] == "gpu04" else record for record in slow_hosts(plan, WHOLE_GROUP)]
+    assert causes(plan, untested) == {None}
+    assert causes(plan, slow_hosts(plan, WHOLE_GROUP, severity="warn")) == {None}
+
+
+def test_a_warning_is_no_slow_rail_of_a_gate_group_and_gets_no_cause_of_it(plan) -> None:
+    records = slow_hosts(plan, WHOLE_GROUP)
+    records[0]["findings"][1]["severity"] = "warn"
+    assert causes(plan, records) == {None}
+    records = slow_hosts(plan, WHOLE_GROUP)
+    records[0]["findings"].append({**records[0]["findings"][0], "severity": "warn", "cause": "its own"})
+    assert "its own" in causes(plan, records)
+
+
+def test_a_gate_group_is_compared_with_the_first_one_that_is_well(plan) -> None:
+    records = slow_hosts(plan, WHOLE_GROUP)
+    plan.groups["rack_03"] = ["gpu05"]
+    records.append({"check": "write_bw_per_rail", "host": "gpu05", "verdict": "pass", "findings": []})
+    (cause,) = causes(plan, records)
+    assert "those of rack_02 pass" in (cause or "") and "one of rack_02:" in records[0]["findings"][0]["fix"]

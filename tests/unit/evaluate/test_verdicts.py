@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Finding
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.place import Place, at_device
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.registry import REGISTRY
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.verdicts import Verdict, from_record, settle
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.verdicts import Verdict, from_record, place_of, settle
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.waivers import Waiver
 
 NAME = "port_speed"
@@ -60,3 +60,8 @@ def test_a_waived_finding_names_its_host() -> None:
     assert waived(Finding(at_device("mlx5_0"), "400", "200"), verdict()) == "gpu01"
     assert waived(Finding(at_device("mlx5_0"), "400", "200", host="gpu02"), verdict()) == "gpu02"
     assert waived(Finding(at_device("mlx5_0"), "400", "200", host="gpu02"), verdict(None)) == "gpu02"
+
+
+def test_a_finding_of_what_was_not_evaluated_is_nowhere() -> None:
+    assert place_of({"where": None, "host": "gpu01"}) == Place("")  # type: ignore[typeddict-item]
+    assert place_of({"where": "Ethernet1", "host": "leaf01"}) == Place("Ethernet1", port="Ethernet1")  # type: ignore[typeddict-item]
