@@ -22,8 +22,12 @@ from dataclasses import dataclass
 from ..pod.expectations import DEFAULTS, SPECIFIED
 from ..readings import catalogue
 from ..readings.nic_drivers import MEANINGS, SETTINGS
-from .place import Place
+from .finding import Finding
 
+__all__ = [
+    "INCAST", "LAYERS", "PAIR", "PHASES", "SEVERITIES",
+    "CannotTell", "Check", "Finding", "Judge", "NotApplicable", "NotMeasured", "NotProved", "Required", "When", "Whens", "check",
+]  # fmt: skip
 LAYERS = ("preflight", "links", "routing", "congestion", "rdma", "collectives", "training")
 SEVERITIES = ("fail", "warn", "unknown")
 # How many hosts must take part for a check to have a subject, in all that climbs or in each gate group: a pair, or two senders and a receiver.
@@ -69,33 +73,6 @@ class NotMeasured(CannotTell):
 
     def __init__(self, words: str) -> None:
         super().__init__(words, self.CAUSE, self.FIX)
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that is not as it must be.
-
-    where: its place, of which a switch's port decides which gate groups it affects; expected, actual: what must be and what is, as text for an operator.
-    severity: ``fail``, ``warn`` or ``unknown`` where it is not that of the check.
-    host: the host a group check's finding is of.
-    value: the number to set, where that is the fix; waiver_expired: a waiver covered it, and is out of date.
-    cause, fix: of this finding, where its evidence says more than the check's own.
-    judged: of an unknown, that it follows from what was read, so that cause and fix apply; otherwise something was not reported.
-    """
-
-    where: Place
-    expected: str
-    actual: str
-    severity: str | None = None
-    host: str | None = None
-    value: int | None = None
-    waiver_expired: bool = False
-    cause: str | None = None
-    fix: str | None = None
-    judged: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.where}: expected {self.expected}, got {self.actual}"
 
 
 # Evaluated when it is imported, which before Python 3.10 cannot be `|`.

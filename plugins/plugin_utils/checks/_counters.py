@@ -9,6 +9,8 @@ import typing as t
 
 from ..loads.incasts import INCAST
 from ..pod.names import Rows, port_name
+from ..pod.rail_ports import members_of
+from ..pod.types import Rail
 from ..readings.nic_drivers import names_of
 from . import CannotTell, Finding
 from .place import Place
@@ -62,6 +64,17 @@ def growth(was: Rows, now: Rows, key: str) -> Counters:
     for nic, counters in by_name(now, key).items():
         grown[nic] = {name: difference(value, old[nic][name], f"{nic} {name}") for name, value in counters.items() if name in old.get(nic, {})}
     return grown
+
+
+def of_rails(grown: Counters, rails: t.Iterable[Rail]) -> Counters:
+    """The same, and of each bond what its members counted together."""
+    bonds = {str(rail["netdev"]): members for rail in rails if (members := members_of(rail))}
+    return {**grown, **{netdev: summed([grown.get(member, {}) for member in members]) for netdev, members in bonds.items()}}
+
+
+def summed(ports: t.Sequence[t.Mapping[str, int]]) -> dict[str, int]:
+    """What the ports of a bond counted together, by the names that all of them have."""
+    return {name: sum(port[name] for port in ports) for name in ports[0] if all(name in port for port in ports)}
 
 
 def difference(now: int, was: int, where: str) -> int:

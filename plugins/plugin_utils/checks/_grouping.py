@@ -9,6 +9,7 @@ import statistics
 import typing as t
 from collections import Counter
 
+from ..pod.rail_ports import members_of
 from ..pod.types import Rail
 from ..readings.cells import CONVERT
 from . import CannotTell, Finding, NotApplicable
@@ -38,10 +39,11 @@ def planned_rails(rails: list[Rail]) -> list[Rail]:
 
 
 def rail_pci(rail: Rail, links: Rows | None) -> str | None:
-    """A rail's PCI address: the plan's, else that of its netdev, which iproute2 reports from 5.14 on."""
+    """A rail's PCI address: the plan's, else that of its netdev (of a bond the first member's), which iproute2 reports from 5.14 on."""
     if rail.get("pci"):
         return str(CONVERT["pci"](rail["pci"]))
-    return next((row["parent_pci"] for row in links or () if row["netdev"] == rail.get("netdev")), None)
+    netdev = next(iter(members_of(rail)), rail.get("netdev"))
+    return next((row["parent_pci"] for row in links or () if row["netdev"] == netdev), None)
 
 
 def not_reported_of(pci: str | None) -> str:

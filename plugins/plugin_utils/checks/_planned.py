@@ -18,3 +18,8 @@ def cables_of(cables: list[NearCable]) -> list[NearCable]:
     if not cables:
         raise CannotTell("the wiring plan has no cable of this node")
     return cables
+
+
+def in_plane(cable: NearCable) -> str:
+    """Which plane of the fabric a cable is in, in words; empty where the fabric is one."""
+    return f" in plane {cable['plane']}" if cable.get("plane") else ""

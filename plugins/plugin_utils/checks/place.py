@@ -19,7 +19,8 @@ class Place:
 
     text: as it is printed, and as a waiver names it; device: the RDMA device; port: the switch's port, or the host's network interface;
     of: what of it, such as a counter or a setting; gpu, rank: numbers; pci: a PCI address, as the operating system writes it;
-    peers: other nodes, or their addresses, that the finding is about too, such as the partner of a test; whole: it is the node as a whole.
+    peers: other nodes, or their addresses, that the finding is about too, such as the partner of a test; missing: the nodes over which something should lead
+    and does not, such as spines without a next hop; whole: it is the node as a whole.
     """
 
     text: str
@@ -30,6 +31,7 @@ class Place:
     rank: int | None = None
     pci: str | None = None
     peers: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
     whole: bool = False
 
     def __str__(self) -> str:
@@ -55,7 +57,7 @@ def place_from_record(text: str, own: t.Mapping[str, t.Any] | None, port: str | 
     if own is None:
         return Place(text, port=port or text, whole=text == host)
     known = {one.name: own[one.name] for one in fields(Place) if one.name in own and one.name != "text"}
-    return Place(text, **{**known, "peers": tuple(known.get("peers", ()))})
+    return Place(text, **{**known, **{name: tuple(known.get(name, ())) for name in ("peers", "missing")}})
 
 
 def at_port(port: str, of: str = "", **more: t.Any) -> Place:

@@ -47,8 +47,9 @@ class Source:
     """One way to get a reading on a platform; alternatives are tried in order.
 
     command: words with placeholders (``{device}``, ``{netdev}``, ``{pci}`` of a rail, or of a probe of the plan); the word ``{*settings}`` is as many
-        words as the item's list ``settings`` has, those left out that the command has already.
-    foreach: None, or what the command is repeated for (``rail``, ``ping``, ``path_probe``).
+        words as the item's list ``settings`` has, those left out that the command has already; ``{pod_torch_python}`` and ``{*pod_job_services}`` are
+        the node's expectations.
+    foreach: None, or what the command is repeated for (``rail``, ``rail_port``, a port of a rail, ``bond``, a rail that is one, ``ping``, ``path_probe``).
     item: the column that holds which item a row is of, filled where the text does not state it; ``source>target`` is two.
     template, jmespath: how its text becomes rows; exactly one of the two. A text that ends in a template's state ``Until...`` is cut off.
     none: a regular expression; text it matches (``^$``: no text at all) says that there is nothing, so no rows is an answer.

@@ -135,9 +135,9 @@ def _parse_one(what: Reading, platform: str, source: Source, text: str, item: st
         raw = scaled(raw, source.scale) if source.scale else raw
     except ValueError as bad:
         raise ParseError(what.name, platform, *(error or (str(bad), None))) from bad
-    silent = [column for column in source.reported if all(values.get(column) in (None, "") for values in raw)]
-    if raw and silent and error is None:
-        raise ParseError(what.name, platform, f"the text ends before it reports {silent[0]}: it is cut off")
+    lacking = [column for column in source.reported if all(values.get(column) in (None, "") for values in raw)]
+    if raw and lacking and error is None:
+        raise ParseError(what.name, platform, f"the text ends before it reports {lacking[0]}: it is cut off")
     for values in raw:
         if source.omit and values.get(source.omit):
             continue

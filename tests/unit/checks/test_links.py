@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, Finding, NotApplicable
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.links import errors, optics, ports
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.links import errors, lost_links, optics, ports
 
 
 def summary(findings):
@@ -377,7 +377,7 @@ def log(losses, netdev="ens1np0"):
 
 
 def flaps(now, before, rails=tuple(RAILS), clock=None):
-    return summary(errors.link_flaps(now, before, {}, "gpu01", rails, 2, 5, 30, clock))
+    return summary(lost_links.link_flaps(now, before, {}, "gpu01", rails, 2, 5, 30, clock))
 
 
 def lost_at(*seconds, netdev="ens1np0"):
@@ -387,7 +387,7 @@ def lost_at(*seconds, netdev="ens1np0"):
 
 def test_links_that_are_lost_in_one_second_have_one_cause():
     def found(now, peers):
-        return next(iter(errors.link_flaps(now, now[:1], peers, "gpu01", RAILS, 2, 5, 30, [{"time": "2026-06-15T12:00:00+0000"}])))
+        return next(iter(lost_links.link_flaps(now, now[:1], peers, "gpu01", RAILS, 2, 5, 30, [{"time": "2026-06-15T12:00:00+0000"}])))
 
     alone = found(lost_at(5), {"gpu01": lost_at(5), "gpu02": lost_at(40), "gpu03": lost_at(30), "gpu04": lost_at(20)})
     assert (alone.actual, alone.cause) == ("1 link loss", None)
@@ -435,6 +435,41 @@ def test_link_flaps_of_the_last_day():
     assert dated("2026-06-15T04:45:00+0000", *today) == []
     # One line without its time makes the rest no proof.
     assert dated("2026-06-01T00:00:00+0000", *today, None)[0][1] == "warn"
+
+
+def losses(*counts, port="ens1np0"):
+    """Rows of the errors of a port that counts so many lost links."""
+    return [{**counted()[0], "port": port, "link_losses": count} for count in counts]
+
+
+def test_a_link_that_only_the_nic_counts_as_lost():
+    def found(now, before, rails=tuple(RAILS)):
+        return summary(lost_links.nic_link_flaps(now, before, rails))
+
+    expected = "ens1np0: expected no link loss counted by the NIC in the soak"
+    assert found(losses(97), losses(97)) == []
+    assert found(losses(6), losses(4)) == [(f"{expected}, got 2 link losses (link_losses 4, then 6)", None)]
+    assert found(losses(0), losses(4)) == [(f"{expected}, got counters were reset (link_losses)", "unknown")]
+    assert found(losses(None), losses(4)) == [(f"{expected}, got link_losses reported in one of two readings only", "unknown")]
+    assert found([], losses(4)) == [(f"{expected}, got link_losses reported in one of two readings only", "unknown")]
+    assert found(losses(None), losses(None)) == [(f"{expected}, got link_losses not reported for this port", "unknown")]
+    assert found(losses(9, port="eno1"), []) == [(f"{expected}, got link_losses not reported for this port", "unknown")]
+    bond = [{**RAILS[0], "netdev": "bond0", "members": ["ens1np0", "ens1np1"]}]
+    both = (losses(1) + losses(2, port="ens1np1"), losses(1) + losses(1, port="ens1np1"))
+    assert [words for words, _severity in found(*both, bond)] == [
+        "ens1np1: expected no link loss counted by the NIC in the soak, got 1 link loss (link_losses 1, then 2)"
+    ]
+    with pytest.raises(CannotTell):
+        found(losses(0), losses(0), [])
+
+
+def test_links_that_most_nics_of_a_host_lose_have_one_cause():
+    rails = [{**RAILS[0], "netdev": f"ens{number}np0"} for number in range(8)]
+    was = [row for rail in rails for row in losses(1, port=rail["netdev"])]
+    for bad, common in ((8, True), (5, True), (3, False)):
+        now = [{**row, "link_losses": 1 + (number < bad)} for number, row in enumerate(was)]
+        causes = [one.cause for one in lost_links.nic_link_flaps(now, was, rails)]
+        assert len(causes) == bad and all(("one common cause of the node" in (cause or "")) == common for cause in causes), bad
 
 
 def quality(**values):

@@ -108,3 +108,9 @@ def test_nothing_but_what_prints_or_stores_a_finding_reads_its_text() -> None:
                 isinstance(outer, ast.Compare) and not all(isinstance(one, (ast.Is, ast.IsNot, ast.Eq)) for one in outer.ops)
             )
             assert not taken_apart, f"{name}:{node.lineno} takes the text apart: {ast.unparse(outer)}"  # type: ignore[attr-defined]
+
+
+def test_a_plain_text_is_no_place_of_a_finding() -> None:
+    """Not at the end of the evaluation, where it would take the layer down, but in the check, which is then unknown."""
+    with pytest.raises(TypeError, match="must be a Place, not 'Ethernet1'"):
+        Finding(t.cast("Place", "Ethernet1"), "up", "down")

@@ -234,8 +234,8 @@ def test_gpudirect_of_amd_and_of_a_pod_without():
         gpudirect("none")
 
 
-def unit(name, memlock="infinity", load="loaded"):
-    return {"unit": name, "load_state": load, "active_state": "active", "memlock": memlock}
+def unit(name, memlock="infinity", load="loaded", *aliases):
+    return {"unit": name, "names": [name, *aliases], "load_state": load, "active_state": "active", "memlock": memlock}
 
 
 def test_locked_memory_of_job_services():
@@ -251,6 +251,8 @@ def test_locked_memory_of_job_services():
     ]
     with pytest.raises(CannotTell, match=r"none of slurmd\.service, containerd\.service is on this host"):
         list(system.job_limits([unit(name, None, "not-found") for name in services], services))
+    aliased = [unit("pbs.service", "65536", "loaded", "pbs_mom.service")]
+    assert summary(system.job_limits(aliased, ["pbs_mom.service"])) == [("pbs_mom.service: expected LimitMEMLOCK infinity, got 65536", None)]
     unasked = system.job_limits([unit(services[0]), unit(services[1])], [*services, "pbs_mom.service"])
     assert summary(unasked) == [("pbs_mom.service: expected LimitMEMLOCK infinity, got this unit is not read", "unknown")]
 

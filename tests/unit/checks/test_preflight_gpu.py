@@ -162,6 +162,15 @@ def test_the_recovery_of_one_gpu_is_not_that_of_another():
     assert [(str(one.where), one.severity) for one in asked] == [("GPU 0", None), ("GPU 1", "warn")]
 
 
+def test_an_xid_of_gpus_whose_tools_do_not_answer_is_found():
+    assert summary(checks.xids_of_silent_gpus([BOOT, xid(48)], None)) == [
+        ("GPU 0000:09:00: expected no Xid since the driver was loaded, got Xid 48 (uncorrectable ECC error)", None)
+    ]
+    assert summary(checks.xids_of_silent_gpus([BOOT], None)) == [] and unknown(checks.xids_of_silent_gpus(None, None))
+    with pytest.raises(NotApplicable, match="gpu_errors judges"):
+        list(checks.xids_of_silent_gpus([BOOT, xid(48)], GPUS))
+
+
 def test_gpu_errors_of_nothing():
     with pytest.raises(CannotTell):
         errors(gpus=[])

@@ -53,6 +53,16 @@ def test_numbered_sessions():
     assert [one.where.port for one in bgp(sessions(session(1, "Idle (Admin)")))] == ["swp1"]
 
 
+def test_the_cause_of_a_session_is_what_its_own_end_is_configured_with():
+    (absent,), (other,) = bgp(sessions()[1:]), bgp(sessions(session(1, "Active", 65999)))
+    assert "leaf01 has no session to spine01" in absent.cause and "remote-as 65000" in absent.fix
+    assert "leaf01 is configured with AS 65999" in other.cause and "remote-as 65000 for spine01 on leaf01" in other.fix
+    (up,) = bgp(sessions(session(1, "Established", 65999)))
+    assert "has AS 65999" in up.cause and "refuses" not in up.cause and "bgp_asn of spine01" in up.fix
+    (down,) = bgp(sessions(session(1, "Active")))
+    assert down.cause is None
+
+
 def test_an_unnumbered_session_that_is_not_configured_is_named_by_its_port():
     neighbors = [uplink(number, None) for number in (1, 2, 3, 4)]
     (found,) = bgp(sessions(name="swp{}")[1:], neighbors)
@@ -172,8 +182,8 @@ UP = ["swp1", "swp2", "swp3", "swp4"]
 WAYS = {"leaf02": UP, "leaf03": UP}
 
 
-def judged_paths(rows, rails=RAILS, role="leaf", topology="rail_optimised"):
-    return summary(ecmp.ecmp_paths(rows, role, topology, WAYS, rails, "ipv4", [], "bgp"))
+def judged_paths(rows, rails=RAILS, role="leaf", topology="rail_optimised", ways=None):
+    return summary(ecmp.ecmp_paths(rows, role, topology, WAYS if ways is None else ways, rails, "ipv4", [], "bgp"))
 
 
 def test_a_session_without_routes_is_why_a_next_hop_is_missing():
@@ -208,26 +218,26 @@ def test_four_paths():
     [
         (
             route("10.52.0.0/24", (1,)),
-            "10.52.0.0/24: expected 4 next hops to gpu01 mlx5_3 and 1 more, got 1 next hop in the forwarding table, none over swp2, swp3, swp4",
+            "10.52.0.0/24: expected 4 next hops to the rails of leaf02 (2 in each prefix), got 1 next hop in the forwarding table, none over swp2, swp3, swp4",
         ),
         (
             route("10.52.0.0/24", (1, 2), None),
-            "10.52.0.0/24: expected 4 next hops to gpu01 mlx5_3 and 1 more, got 2 next hops in the RIB, none over swp3, swp4",
+            "10.52.0.0/24: expected 4 next hops to the rails of leaf02 (2 in each prefix), got 2 next hops in the RIB, none over swp3, swp4",
         ),
         (
             [*FOUR[:3], {**FOUR[3], "installed": False}],
-            "10.52.0.0/24: expected 4 next hops to gpu01 mlx5_3 and 1 more, got 3 next hops in the forwarding table, none over swp4",
+            "10.52.0.0/24: expected 4 next hops to the rails of leaf02 (2 in each prefix), got 3 next hops in the forwarding table, none over swp4",
         ),
-        ([], "rails of leaf02: expected 4 next hops to gpu01 mlx5_3 (10.52.0.1) and 1 more, got no route"),
+        ([], "rails of leaf02: expected 4 next hops to its 2 rails, such as 10.52.0.1, got no route"),
         # A default route over no uplink is that of the management network.
         (
             [{**row, "interface": "eth0", "next_hop": "192.0.2.1"} for row in route("0.0.0.0/0", (1,))],
-            "rails of leaf02: expected 4 next hops to gpu01 mlx5_3 (10.52.0.1) and 1 more, got no route",
+            "rails of leaf02: expected 4 next hops to its 2 rails, such as 10.52.0.1, got no route",
         ),
         # Paths of another VRF are no paths of this one.
         (
             [*route("10.52.0.0/24", (1,), vrf="default"), *route("10.52.0.0/16", (2, 3, 4), vrf="mgmt")],
-            "10.52.0.0/24: expected 4 next hops to gpu01 mlx5_3 and 1 more, got 1 next hop in the forwarding table, none over swp2, swp3, swp4",
+            "10.52.0.0/24: expected 4 next hops to the rails of leaf02 (2 in each prefix), got 1 next hop in the forwarding table, none over swp2, swp3, swp4",
         ),
     ],
 )
@@ -252,7 +262,7 @@ def test_a_default_route_that_is_wide_enough_reaches_the_rails():
 
 def test_a_default_route_that_is_too_narrow():
     (found,) = routes_found(route("0.0.0.0/0", (1, 2, 4)), neighbors=[uplink(number) for number in (1, 2, 3, 4)])
-    wanted = "0.0.0.0/0: expected 4 next hops to gpu01 mlx5_3 and 1 more, got 3 next hops in the forwarding table, none over swp3 (to spine03)"
+    wanted = "0.0.0.0/0: expected 4 next hops to the rails of leaf02 (2 in each prefix), got 3 next hops in the forwarding table, none over swp3 (to spine03)"
     assert str(found) == wanted and "default route" in found.cause and "default-originate" in found.fix
     # One more that leaves by another port is no path to the rails.
     mgmt = [{**row, "interface": "eth0", "next_hop": "192.0.2.1"} for row in route("0.0.0.0/0", (9,))]
@@ -319,9 +329,10 @@ def test_one_host_of_two_by_its_longest_prefix():
 
 
 def test_paths_that_do_not_apply_or_are_not_planned():
-    for role, topology in (("spine", "rail_optimised"), ("leaf", "rail_only")):
+    for role, topology, ways in (("spine", "rail_optimised", {}), ("leaf", "rail_only", WAYS)):
         with pytest.raises(NotApplicable):
-            judged_paths(FOUR, role=role, topology=topology)
+            judged_paths(FOUR, role=role, topology=topology, ways=ways)
+    assert judged_paths(FOUR, role="spine") == judged_paths(FOUR), "a spine below super-spines has ways"
     with pytest.raises(CannotTell, match="has an address"):
         judged_paths(FOUR, rails=[])
 

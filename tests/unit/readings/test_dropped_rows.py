@@ -15,6 +15,7 @@ PLANNED = [
     "arp_table",
     "ats_control",
     "bgp_summary",
+    "bonds",
     "dcqcn",
     "dscp_classes",
     "dscp_map",

@@ -35,7 +35,7 @@ def test_a_run_keeps_every_counter_of_a_table(kind: str, reading: str) -> None:
 def test_every_error_of_a_table_is_a_column_of_the_errors_of_a_port() -> None:
     columns = (catalogue()["interface_errors"].platforms["linux"][0].pivot or {})["columns"]
     for table in drivers.nic_drivers():
-        for meaning in {*drivers.PORT, "bit_errors", "symbol_errors", "tx_errors"} & table.netdev.keys():
+        for meaning in {*drivers.PORT, "bit_errors", "symbol_errors", "tx_errors", "link_losses"} & table.netdev.keys():
             assert {columns[name] for name in table.netdev[meaning]} == {"fcs_errors" if meaning == "bit_errors" else meaning}
 
 

@@ -5,6 +5,6 @@
 
 from __future__ import annotations
 
-from . import channels, errors, infiniband, optics, optics_health, ports, switch_ports, switch_state, vlans
+from . import bonds, channels, errors, infiniband, lost_links, optics, optics_health, ports, switch_ports, switch_state, vlans
 
-__all__ = ["channels", "errors", "infiniband", "optics", "optics_health", "ports", "switch_ports", "switch_state", "vlans"]
+__all__ = ["bonds", "channels", "errors", "infiniband", "lost_links", "optics", "optics_health", "ports", "switch_ports", "switch_state", "vlans"]

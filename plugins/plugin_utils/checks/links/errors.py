@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Layer 1, links: counters of errors, lost links and corrected bits."""
+"""Layer 1, links: counters of errors and corrected bits."""
 
 from __future__ import annotations
 
@@ -11,23 +11,19 @@ import typing as t
 from dataclasses import replace
 
 from ...pod.names import Rows, by_port
-from ...pod.types import NearCable, Rail
-from ...text.counting import counted
-from ...text.times import epoch_seconds
+from ...pod.rail_ports import port_label, rail_ports
+from ...pod.types import NearCable, Rail, RailPort
 from .. import CannotTell, Finding, NotApplicable, check
 from .._counters import RESET_CAUSE, RESET_FIX, not_grown
 from .._planned import cables_of
 from ..place import Place, at_device, at_port
+from ._thresholds import bit_errors_before_fec
 
 CRC = ("fcs_errors", "symbol_errors", "alignment_errors", "stomped_crc")
 OTHER_ERRORS = ("runts", "giants", "rx_errors", "tx_errors")
-DAY_SECONDS = 86400
 BIT_ERRORS = "Physical Counters and BER Info"
-# Links that are lost within this time of each other have one cause, from so many on.
-TOGETHER_SECONDS = 1.0
+# Of so many ports of a node, or links, one common cause is looked for.
 MANY_LINKS = 4
-LOST_TOGETHER = "{number} links of {hosts} hosts were lost within a second: one common cause, such as a leaf that restarted, and not {number} cables."
-LOST_BY_HOST = "{number} links of {host} were lost within a second: one common cause on the host, such as a reset of its NICs or their driver."
 MANY_PORTS = (
     "Most ports of one node have it ({number} of {all}): one common cause of the node (heat, power, a line card, its firmware or FEC mode), not each cable."
 )
@@ -102,83 +98,6 @@ def _growth(port: str, now: dict[str, t.Any], before: dict[str, t.Any], columns:
 
 
 @check(
-    cause="A loose connector, a failing optic, or a peer that resets its port.",
-    fix="Reseat or replace the cable, and look at the peer's log for the same seconds.",
-    fabric="roce",
-    kind="host",
-    needs="soak",
-)
-def link_flaps(
-    kernel_log: Rows, kernel_log_before: Rows, kernel_log_of_peers: dict[str, Rows], pod_node: str, pod_rails: list[Rail],
-    pod_flaps_warn: int, pod_flaps_max: int, pod_flaps_settle_minutes: int, host_clock: Rows | None = None,
-) -> t.Iterator[Finding]:  # fmt: skip
-    """No rail loses its link in the soak, and fewer than {pod_flaps_max} times in 24 h ({pod_flaps_warn}: warn), boot excluded."""
-    if not pod_rails:
-        raise CannotTell("pod_rails names no rail of this host")
-    if not any(row["event"] == "boot" for row in kernel_log):
-        # The soak can be judged without them, the time before it cannot.
-        yield Finding(Place("kernel log"), "all lines since the boot", "its first lines were overwritten", "warn")
-    since, period = _watched(kernel_log, host_clock or [], pod_flaps_settle_minutes)
-    unnamed = len(_losses(kernel_log, None))
-    if unnamed:
-        yield Finding(Place("kernel log"), "the netdev of every lost link", f"not reported of {unnamed}", "unknown")
-    for rail in pod_rails:
-        now, before = (_losses(rows, rail["netdev"]) for rows in (kernel_log, kernel_log_before))
-        recent = [row for row in now if since is None or (epoch_seconds(row["time"]) or 0) >= since]
-        lost = now[len(before) :] if len(now) > len(before) else recent
-        why, mend = _common_loss(pod_node, rail, lost, kernel_log_of_peers)
-        if len(now) < len(before):
-            yield Finding(at_port(rail["netdev"]), "no link loss in the soak", "the log lost lines during the soak", "unknown")
-        elif len(now) > len(before):
-            yield Finding(at_port(rail["netdev"]), "no link loss in the soak", counted(len(now) - len(before), "link loss"), cause=why, fix=mend)
-        elif len(recent) >= pod_flaps_max:
-            # Without times, losses of weeks ago would stop a pod.
-            words = f"fewer than {pod_flaps_max} link losses {period}"
-            yield Finding(at_port(rail["netdev"]), words, str(len(recent)), None if since else "warn", cause=why, fix=mend)
-        elif len(recent) >= pod_flaps_warn:
-            yield Finding(at_port(rail["netdev"]), f"fewer than {pod_flaps_warn} link losses {period}", str(len(recent)), "warn", cause=why, fix=mend)
-
-
-def _common_loss(node: str, rail: Rail, lost: Rows, logs: dict[str, Rows]) -> tuple[str, str] | tuple[None, None]:
-    """Cause and fix of losses of a rail that came with those of others within a second; (None, None) for losses of its own."""
-    dated = [
-        (at, host, row["device"]) for host, rows in logs.items() for row in rows
-        if row["event"] == "link_down" and row["device"] and (at := epoch_seconds(row["time"])) is not None
-    ]  # fmt: skip
-    together: list[list[tuple[float, str, str]]] = []
-    for one in sorted(dated):
-        if together and one[0] - together[-1][-1][0] <= TOGETHER_SECONDS:
-            together[-1].append(one)
-        else:
-            together.append([one])
-    own = {(epoch_seconds(row["time"]), node, rail["netdev"]) for row in lost}
-    for cluster in together:
-        links = {(host, netdev) for _at, host, netdev in cluster}
-        if len(links) < MANY_LINKS or not own & set(cluster):
-            continue
-        time = next(row["time"] for row in lost if (epoch_seconds(row["time"]), node, rail["netdev"]) in cluster)
-        if len({host for host, _netdev in links}) == 1:
-            return LOST_BY_HOST.format(number=len(links), host=node), f"Look at the kernel log of {node} at {time} for a reset of the NICs, before any cable."
-        cause = LOST_TOGETHER.format(number=len(links), hosts=len({host for host, _netdev in links}))
-        return cause, f"Look at the log of {rail.get('leaf') or 'the leaf'} at {time} (restart, line card, power, a configuration change), before any cable."
-    return None, None
-
-
-def _losses(log: Rows, netdev: str | None) -> Rows:
-    return [row for row in log if row["event"] == "link_down" and row["device"] == netdev]
-
-
-def _watched(log: Rows, clock: Rows, settle_minutes: int) -> tuple[float | None, str]:
-    """From when on a lost link counts, and that period in words; None where the log's lines or the host have no time."""
-    times = [epoch_seconds(row["time"]) for row in log if row["event"] in ("boot", "link_down")]
-    now = epoch_seconds(clock[0]["time"]) if clock else None
-    if now is None or None in times:
-        return None, "since the boot (the log has no timestamps)"
-    boot = next((epoch_seconds(row["time"]) for row in log if row["event"] == "boot"), None)
-    return max(now - DAY_SECONDS, (boot or 0) + settle_minutes * 60), "in 24 h"
-
-
-@check(
     cause="The link has many corrected bit errors: dirt, a marginal optic, or a cable at its limit.",
     fix="Clean, reseat, then replace the cable or optic; compare with the neighbouring ports.",
     fabric="roce",
@@ -207,12 +126,9 @@ def _ber(
             yield Finding(at_port(port), "no growth of uncorrectable codewords", "counters were reset", "unknown", cause=RESET_CAUSE, fix=RESET_FIX)
         elif row["uncorrectable"] > before["uncorrectable"]:
             yield Finding(at_port(port), "no growth of uncorrectable codewords", f"+{row['uncorrectable'] - before['uncorrectable']}")
-        elif row["pre_fec_ber"] is None:
-            if rated:
-                yield Finding(at_port(port), f"at most {pod_pre_fec_ber_warn:g} before FEC", "not reported", "unknown")
-        elif row["pre_fec_ber"] > pod_pre_fec_ber_warn:
-            severity = None if row["pre_fec_ber"] > pod_pre_fec_ber_max else "warn"
-            yield Finding(at_port(port), f"at most {pod_pre_fec_ber_warn:g} before FEC", f"{row['pre_fec_ber']:g}", severity)
+        elif rated:
+            expected = f"at most {pod_pre_fec_ber_warn:g} before FEC"
+            yield from bit_errors_before_fec(port, row["pre_fec_ber"], expected, pod_pre_fec_ber_warn, pod_pre_fec_ber_max)
 
 
 def _bit_errors(rows: Rows, device: str) -> dict[str, str]:
@@ -238,14 +154,12 @@ def nic_bit_error_rate(link_quality: Rows, pod_rails: list[Rail], pod_pre_fec_be
     """The pre-FEC bit error rate of every rail is at most {pod_pre_fec_ber_warn} (warn) and {pod_pre_fec_ber_max} (fail)."""
     if not pod_rails:
         raise CannotTell("pod_rails names no rail of this host")
-    for rail in pod_rails:
-        rate = _rate(_bit_errors(link_quality, rail["device"]), *RAW_RATES)
+    for port in rail_ports(pod_rails):
+        rate = _rate(_bit_errors(link_quality, port_label(port)), *RAW_RATES)
         if rate is None:
-            yield Finding(at_device(rail["device"]), f"at most {pod_pre_fec_ber_warn:g} before FEC", "not reported", "unknown")
+            yield Finding(_at(port), f"at most {pod_pre_fec_ber_warn:g} before FEC", "not reported", "unknown")
         elif rate > pod_pre_fec_ber_warn:
-            yield Finding(
-                at_device(rail["device"]), f"at most {pod_pre_fec_ber_warn:g} before FEC", f"{rate:g}", None if rate > pod_pre_fec_ber_max else "warn"
-            )
+            yield Finding(_at(port), f"at most {pod_pre_fec_ber_warn:g} before FEC", f"{rate:g}", None if rate > pod_pre_fec_ber_max else "warn")
 
 
 @check(
@@ -257,17 +171,23 @@ def symbol_error_rate(link_quality: Rows, pod_rails: list[Rail], pod_symbol_ber_
     if not pod_rails:
         raise CannotTell("pod_rails names no rail of this host")
     short = []
-    for rail in pod_rails:
-        reported = _bit_errors(link_quality, rail["device"])
+    for port in rail_ports(pod_rails):
+        reported = _bit_errors(link_quality, port_label(port))
         minutes, rate = _rate(reported, "Time Since Last Clear [Min]"), _rate(reported, *SYMBOL_RATES)
         if minutes is None or rate is None:
-            yield Finding(at_device(rail["device"]), f"at most {pod_symbol_ber_max:g} after FEC", "not reported", "unknown")
+            yield Finding(_at(port), f"at most {pod_symbol_ber_max:g} after FEC", "not reported", "unknown")
         elif rate > pod_symbol_ber_max and _rate(reported, "Symbol Errors", "Effective Physical Errors") != 0:
             severity = None if minutes >= pod_ber_min_minutes else "warn"
-            yield Finding(at_device(rail["device"]), f"at most {pod_symbol_ber_max:g} after FEC", f"{rate:g} in {minutes:g} minutes", severity)
+            yield Finding(_at(port), f"at most {pod_symbol_ber_max:g} after FEC", f"{rate:g} in {minutes:g} minutes", severity)
         elif minutes < pod_ber_min_minutes:
-            short.append((rail["device"], f"{minutes:g} minutes"))
-    if len(short) == len(pod_rails):
-        raise NotApplicable(f"counted for less than the {pod_ber_min_minutes} minutes needed for {pod_symbol_ber_max:g}: {', '.join(map(' '.join, short))}")
-    for device, time in short:
-        yield Finding(at_device(device), f"counted for {pod_ber_min_minutes} minutes", time, "warn")
+            short.append((port, f"{minutes:g} minutes"))
+    if len(short) == len(rail_ports(pod_rails)):
+        times = ", ".join(f"{port_label(port)} {time}" for port, time in short)
+        raise NotApplicable(f"counted for less than the {pod_ber_min_minutes} minutes needed for {pod_symbol_ber_max:g}: {times}")
+    for port, time in short:
+        yield Finding(_at(port), f"counted for {pod_ber_min_minutes} minutes", time, "warn")
+
+
+def _at(port: RailPort) -> Place:
+    """A port of a rail, by the RDMA device where that is of it alone."""
+    return at_port(port_label(port)) if port.get("bond") else at_device(port_label(port))

@@ -9,6 +9,7 @@ import re
 import typing as t
 
 from ...pod.names import Rows, by_port, port_name
+from ...pod.rail_ports import rail_ports
 from ...pod.types import NearCable, Rail
 from .. import Finding, NotApplicable, check
 from .._grouping import not_reported, odd_ones, several
@@ -37,11 +38,7 @@ def optic_rx_power(
     interface_status: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Every lane of every planned optic receives optical power within the limits of the module and of the site."""
-    lanes: dict[str, Rows] = {}
-    for row in transceivers:
-        # A module may have fewer lanes of light than of copper; the others are always dark.
-        if row["lane"] is None or row["media_lanes"] is None or row["lane"] <= row["media_lanes"]:
-            lanes.setdefault(port_name(row["port"]), []).append(row)
+    lanes = lanes_of_light(transceivers)
     optical = 0
     shared = {port_name(row["port"]) for row in interface_status or () if row["state"] == "inactive"}
     for cable in cables_of(pod_cables):
@@ -63,6 +60,15 @@ def optic_rx_power(
             yield Finding(at_port(cable["port"]), f"lanes within {pod_optic_lane_spread_db:g} dB", f"{max(lit) - min(lit):.2f} dB apart", "warn")
     if not optical:
         raise NotApplicable("every planned cable of this node is copper")
+
+
+def lanes_of_light(transceivers: Rows) -> dict[str, Rows]:
+    """The rows of each port's lanes of light: a module may have fewer of them than of copper, and the others are always dark."""
+    lanes: dict[str, Rows] = {}
+    for row in transceivers:
+        if row["lane"] is None or row["media_lanes"] is None or row["lane"] <= row["media_lanes"]:
+            lanes.setdefault(port_name(row["port"]), []).append(row)
+    return lanes
 
 
 def _shared_lanes(port: str, lanes: t.Mapping[str, Rows], shared: t.Container[str]) -> t.Iterator[dict[str, t.Any]]:
@@ -155,7 +161,7 @@ def cable_reach(
 def optics_uniform(transceivers: dict[str, Rows], pod_rails: list[Rail]) -> t.Iterator[Finding]:
     """Optics and cables of one kind and length have one part number over a gate group."""
     several(transceivers)
-    netdevs = {rail["netdev"] for rail in pod_rails}
+    netdevs = {rail["netdev"] for rail in rail_ports(pod_rails)}
     parts: dict[tuple[t.Any, ...], dict[tuple[str, str], str]] = {}
     absent = set()
     for host, rows in transceivers.items():

@@ -12,7 +12,8 @@ from ...pod.types import NearCable
 from .. import Finding, NotApplicable, check
 from .._planned import cables_of
 from ..place import Place, at_port
-from .optics import NO_LIGHT_DBM, is_copper, planned_copper
+from ._thresholds import hot
+from .optics import NO_LIGHT_DBM, is_copper, lanes_of_light, planned_copper
 
 Row = dict[str, t.Any]
 BIAS_LIMITS = ("bias_low_alarm_ma", "bias_low_warning_ma", "bias_high_warning_ma", "bias_high_alarm_ma")
@@ -32,10 +33,7 @@ def optic_health(
     transceivers: Rows, pod_cables: list[NearCable], pod_optic_temperature_warn_c: float, pod_optic_temperature_max_c: float, pod_optic_tx_floor_dbm: float,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Every planned optic is below {pod_optic_temperature_max_c} degrees C ({pod_optic_temperature_warn_c}: warn), and its lasers send."""
-    lanes: dict[str, Rows] = {}
-    for row in transceivers:
-        if row["lane"] is None or row["media_lanes"] is None or row["lane"] <= row["media_lanes"]:
-            lanes.setdefault(port_name(row["port"]), []).append(row)
+    lanes = lanes_of_light(transceivers)
     monitored = 0
     # Older modules and active cables have no sensor of the one or the other.
     warmth = any(row["temperature_c"] is not None for row in transceivers)
@@ -46,7 +44,8 @@ def optic_health(
             continue
         monitored += 1
         if warmth:
-            yield from _temperature(cable["port"], rows, pod_optic_temperature_warn_c, pod_optic_temperature_max_c)
+            celsius = max((row["temperature_c"] for row in rows if row["temperature_c"] is not None), default=None)
+            yield from hot(cable["port"], celsius, pod_optic_temperature_warn_c, pod_optic_temperature_max_c)
         for row in rows if any(row["tx_power_dbm"] is not None for row in rows) else ():
             yield from _sent(cable["port"], row, pod_optic_tx_floor_dbm)
     if not monitored:
@@ -61,10 +60,7 @@ def optic_health(
 )
 def laser_bias(transceivers: Rows, pod_cables: list[NearCable]) -> t.Iterator[Finding]:
     """The current of every laser of a planned optic is within the alarm limits of its module, and within its warning limits (outside: warn)."""
-    lanes: dict[str, Rows] = {}
-    for row in transceivers:
-        if row["lane"] is None or row["media_lanes"] is None or row["lane"] <= row["media_lanes"]:
-            lanes.setdefault(port_name(row["port"]), []).append(row)
+    lanes = lanes_of_light(transceivers)
     judged = 0
     for cable in cables_of(pod_cables):
         rows = lanes.get(port_name(cable["port"]), [])
@@ -96,15 +92,6 @@ def _bias(port: str, row: Row, limits: t.Mapping[str, float | None]) -> t.Iterat
 
 def _lane(port: str, row: Row, of: str) -> Place:
     return at_port(port, of if row["lane"] is None else f"lane {row['lane']} {of}")
-
-
-def _temperature(port: str, rows: Rows, warn: float, most: float) -> t.Iterator[Finding]:
-    reported = [row["temperature_c"] for row in rows if row["temperature_c"] is not None]
-    if not reported:
-        yield Finding(at_port(port, "temperature"), f"below {warn:g} degrees C", "not reported", "unknown")
-    elif max(reported) >= warn:
-        severity = None if max(reported) >= most else "warn"
-        yield Finding(at_port(port, "temperature"), f"below {warn:g} degrees C ({most:g}: fail)", f"{max(reported):g} degrees C", severity)
 
 
 def _sent(port: str, row: Row, floor: float) -> t.Iterator[Finding]:

@@ -11,7 +11,7 @@ import typing as t
 from ...pod.names import Ports, Rows, by_port, mac_of, node_name, port_name, rated, same_end
 from ...pod.types import NearCable
 from .. import CannotTell, Finding, check
-from .._planned import cables_of
+from .._planned import cables_of, in_plane
 from ..place import at_port
 
 MAC_DIGITS = 12
@@ -73,7 +73,7 @@ def port_speed(
     of_peers: dict[str, Ports] = {node: by_port(rows) for node, rows in interface_status_of_peers.items()}
     for cable in cables_of(pod_cables):
         row, speed = present.get(cable["port"]), rated(cable, pod_link_gbit_s)
-        wanted = f"connected at {speed:g} Gb/s"
+        wanted = f"connected at {speed:g} Gb/s{in_plane(cable)}"
         if row is None:
             yield Finding(at_port(cable["port"]), wanted, "no such port")
         elif row["state"] != "connected":
@@ -91,13 +91,13 @@ def _not_connected(cable: NearCable, wanted: str, row: dict[str, t.Any]) -> Find
     """A port without a link, with what its state says of the cause; in another state that of the check."""
     reason = f" ({row['reason']})" if row.get("reason") else ""
     cause, fix = NOT_CONNECTED.get(row["state"], (None, None))
-    words = {"port": cable["port"], "far": f"{cable['peer']} {cable['peer_port']}", "reason": reason}
+    words = {"port": cable["port"], "far": f"{cable['peer']} {cable['peer_port']}{in_plane(cable)}", "reason": reason}
     return Finding(at_port(cable["port"]), wanted, row["state"] + reason, cause=cause and cause.format(**words), fix=fix and fix.format(**words))
 
 
 def _slower(cable: NearCable, rated_gbit_s: float, row: dict[str, t.Any], far: dict[str, t.Any] | None, reason: str) -> Finding:
     """A port at another speed than its cable's: where both ends agree on it, it is a setting or the module, and no fault of the cable."""
-    port, wanted, got = cable["port"], f"connected at {rated_gbit_s:g} Gb/s", f"connected at {row['speed_gbit_s']:g} Gb/s{reason}"
+    port, wanted, got = cable["port"], f"connected at {rated_gbit_s:g} Gb/s{in_plane(cable)}", f"connected at {row['speed_gbit_s']:g} Gb/s{reason}"
     if far is None or far["state"] != "connected" or far["speed_gbit_s"] is None:
         return Finding(at_port(port), wanted, got)
     if far["speed_gbit_s"] != row["speed_gbit_s"]:

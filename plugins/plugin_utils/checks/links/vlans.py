@@ -32,7 +32,8 @@ def host_vlans_alike(interface_status: Rows, pod_cables: list[NearCable]) -> t.I
     of_rail: dict[str, Vlans] = {}
     for cable in cables_of(pod_cables):
         if cable["peer_role"] == "host":
-            of_rail.setdefault(cable["peer_port"], []).append((cable, (rows.get(cable["port"]) or {}).get("vlan")))
+            # The VLAN of a member is that of its port-channel.
+            of_rail.setdefault(cable["peer_port"], []).append((cable, (rows.get(cable.get("channel") or cable["port"]) or {}).get("vlan")))
     rails = [ports for ports in of_rail.values() if len(ports) >= LEAST_PORTS]
     if not rails:
         raise NotApplicable(f"the plan has no rail of {LEAST_PORTS} or more hosts on this switch")

@@ -9,6 +9,7 @@ import re
 import typing as t
 from collections import Counter
 
+from ...pod.rail_ports import bonded_gbit_s
 from ...pod.types import Rail
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, grouped, not_reported_of, odd_ones, planned_rails, rail_pci
@@ -69,6 +70,19 @@ def gpu_errors(
             yield from _nvlinks(nvlinks, pod_nvlinks_per_gpu, pod_gpus_per_host)
     if pod_gpu_interconnect:
         yield from _interconnect(gpu_topology, pod_gpu_interconnect, pod_gpus_per_host)
+
+
+@check(
+    cause="A GPU failed so that its tools do not answer any more.",
+    fix="Drain the host and power-cycle it; where the Xid comes back, run the vendor's diagnostics and replace the GPU.",
+    kind="host",
+    when=("pod_gpu_vendor", ("nvidia",)),
+)
+def xids_of_silent_gpus(kernel_log: Rows | None = None, gpus: Rows | None = None) -> t.Iterator[Finding]:
+    """Where nvidia-smi does not answer, the kernel has logged no Xid of the GPUs' hardware since their driver was loaded."""
+    if gpus:
+        raise NotApplicable("nvidia-smi answers: gpu_errors judges the Xids")
+    yield from _xids([], kernel_log)
 
 
 def _memory(gpu: dict[str, t.Any]) -> t.Iterator[Finding]:
@@ -229,7 +243,7 @@ def pcie_link(
             yield Finding(where, "full PCIe speed", "not reported", "unknown")
         elif is_nic and row["link_speed_gt_s"] < row["max_link_speed_gt_s"]:
             # An idle GPU trains down; a NIC does not.
-            yield _slower(where, row, best, pod_link_gbit_s)
+            yield _slower(where, row, best, bonded_gbit_s(pod_rails, pod_link_gbit_s))
 
 
 def _slower(where: Place, row: dict[str, t.Any], best: float, link_gbit_s: float) -> Finding:

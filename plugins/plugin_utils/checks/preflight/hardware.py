@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ...pod.rail_ports import rail_ports
 from ...pod.types import Rail
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, odd_ones, planned_rails, several
@@ -40,8 +41,8 @@ def hardware_log(
 
 
 @check(
-    cause="Multi-instance mode splits the GPU, so that it has no NVLink (nvidia-smi reports none of its links), no GPUDirect between GPUs, and a part of its "
-    "memory for each process: collectives and training over the whole GPU cannot be proved.",
+    cause="Multi-instance mode (MIG) splits the GPU, so that it has no NVLink (nvidia-smi reports none of its links), no GPUDirect between GPUs, and a part "
+    "of its memory for each process: collectives and training over the whole GPU cannot be proved.",
     fix="Drain the host, then nvidia-smi -mig 0 and a reset of the GPU; look for what sets the mode at boot (nvidia-mig-manager, the GPU operator).",
     when=("pod_gpu_vendor", ("nvidia",)),
 )
@@ -72,9 +73,9 @@ def fabric_health(gpus: Rows, pod_nvlink_domain: str) -> t.Iterator[Finding]:
         raise NotApplicable("health of the NVLink fabric: not reported by this driver or board")
     for gpu, lines in zip(gpus, wrong):
         health = gpu["fabric_health"]
-        silent = [title for column, title, _sound in FABRIC_LINES if gpu[column] is None and any(other[column] for other in gpus)]
-        if silent and not lines:
-            yield Finding(at_gpu(gpu["gpu"]), f"{', '.join(silent)} of the fabric's health, as of other GPUs", "not reported", "unknown")
+        lacking = [title for column, title, _sound in FABRIC_LINES if gpu[column] is None and any(other[column] for other in gpus)]
+        if lacking and not lines:
+            yield Finding(at_gpu(gpu["gpu"]), f"{', '.join(lacking)} of the fabric's health, as of other GPUs", "not reported", "unknown")
         # Drivers that have no summary report the lines alone, which are enough where NVLink reaches over several hosts.
         if over_hosts and health is None and not lines and all(gpu[column] for column, _title, _sound in FABRIC_LINES[:2]):
             continue
@@ -117,7 +118,7 @@ def amd_gpu_errors(pod_gpus_per_host: int, gpu_health: Rows | None = None) -> t.
 def dcqcn_uniform(dcqcn: dict[str, Rows], pod_rails: list[Rail]) -> t.Iterator[Finding]:
     """The parameters of DCQCN are the same on all rails of a gate group."""
     several(dcqcn)
-    netdevs = {rail["netdev"] for rail in planned_rails(pod_rails)}
+    netdevs = {rail["netdev"] for rail in rail_ports(planned_rails(pod_rails))}
     values: dict[tuple[str, str], dict[tuple[str, str], str]] = {}
     for host, rows in dcqcn.items():
         for row in rows:

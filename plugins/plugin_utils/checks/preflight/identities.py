@@ -39,7 +39,7 @@ def identities_unique(
     rails = planned_rails(pod_rails)
     netdevs, devices = {rail["netdev"] for rail in rails if rail.get("netdev")}, {rail["device"] for rail in rails}
     own = {row["address"]: row["netdev"] for row in ip_address if row["netdev"] in netdevs and not is_link_local(row["address"])}
-    owners, _silent = _owners(ip_address_of_peers, "address", "netdev")
+    owners, _lacking = _owners(ip_address_of_peers, "address", "netdev")
     for address, netdev in own.items():
         if others := _others(owners, address, pod_node):
             yield Finding(at_port(netdev, f"address {address}"), "on this rail only", f"also on {_named(others)}")
@@ -58,14 +58,14 @@ def _of_hardware(
             yield Finding(at(row[name], what), "an address of its own", "not reported", "unknown")
         elif row[name] in rails and row[column] not in NO_ADDRESS:
             mine.setdefault(row[column], []).append(row[name])
-    owners, silent = _owners(of_peers, column, name)
+    owners, lacking = _owners(of_peers, column, name)
     for address, names in mine.items():
         others = [*_others(owners, address, node), *((node, other) for other in names[1:])]
         if others:
             fix = f"Compare the {what} with what is printed on the NIC, and correct that of {names[0]} or of {_named(others)}."
             yield Finding(at(names[0], f"{what} {address}"), "on this rail only", f"also on {_named(others)}", cause=cause, fix=fix)
-    if silent:
-        yield Finding(Place(what), "of every host of the pod", f"not reported by {', '.join(silent)}", "unknown")
+    if lacking:
+        yield Finding(Place(what), "of every host of the pod", f"not reported by {', '.join(lacking)}", "unknown")
 
 
 def _owners(of_peers: Peers, column: str, name: str) -> tuple[Owners, list[str]]:
@@ -77,8 +77,8 @@ def _owners(of_peers: Peers, column: str, name: str) -> tuple[Owners, list[str]]
             for row in rows:
                 if row[column] is not None:
                     owners.setdefault(row[column], []).append((peer, row[name]))
-        silent = sorted(peer for peer, rows in of_peers.items() if rows and all(row[column] is None for row in rows))
-        kept = _KEPT[column] = (of_peers, owners, silent)
+        lacking = sorted(peer for peer, rows in of_peers.items() if rows and all(row[column] is None for row in rows))
+        kept = _KEPT[column] = (of_peers, owners, lacking)
     return kept[1], kept[2]
 
 

@@ -10,11 +10,13 @@ import typing as t
 from collections import Counter
 
 from ...pod.addressing import IN_WORDS, KERNEL_FAMILY, gid_family, is_link_local
+from ...pod.rail_ports import members_of, rail_ports
 from ...pod.types import Rail
 from ...readings.nic_drivers import form_of, generations_of
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, grouped, not_reported, odd_ones, planned_rails, several
 from ..place import Place, at_device, at_gpu, at_port
+from ._port_states import OF_PORT_STATES
 
 try:
     import netaddr
@@ -42,16 +44,6 @@ RENAMED_CAUSE = "The host numbers its NICs in another order than the plan (a car
 RENAMED_FIX = "Compare rdma link and the PCI addresses with pod_rails; bring back the names (udev rules, persistent naming) or the order of the cards."
 
 
-NO_LINK_CAUSE = (
-    "The NIC is there and its link does not come up: the cable or optic is out or bad, the leaf's port is shut, or its rate, error correction (FEC) or "
-    "autonegotiation is another than the NIC's."
-)
-NO_LINK_FIX = (
-    "Look at the leaf's port (shut, errdisabled, light), then compare rate, FEC and autonegotiation of both ends (mlxlink -d DEVICE, ethtool --show-fec; show "
-    "interfaces of the leaf); then swap cable and optic with a rail that is up."
-)
-
-
 @check(
     cause="The NIC is missing on the PCIe bus, its driver is not loaded, its cable is out, or a leaf's port is shut.",
     fix="Look for the device with lspci, load its driver, then look at the cable and the leaf's port.",
@@ -65,10 +57,11 @@ def rails_present(ibstat: Rows, rdma_link: Rows, pod_rails: list[Rail]) -> t.Ite
         if not rows or link is None:
             yield Finding(at_device(rail["device"]), "Active and LinkUp", "no such RDMA device" if not rows else "no RDMA link of that device")
         elif (rows[0]["state"], rows[0]["physical_state"]) != ("Active", "LinkUp"):
-            own = (NO_LINK_CAUSE, NO_LINK_FIX) if rows[0]["state"] == "Down" else (None, None)
+            own = OF_PORT_STATES.get(rows[0]["state"], (None, None))
             got = f"{rows[0]['state']} and {rows[0]['physical_state']}"
             yield Finding(at_device(rail["device"]), "Active and LinkUp", got, cause=own[0], fix=own[1])
-        elif rail.get("netdev") and link["netdev"] not in (None, rail["netdev"]):
+        elif rail.get("netdev") and link["netdev"] not in (None, rail["netdev"], *members_of(rail)):
+            # A bond's RDMA device is of one of its members.
             yield Finding(at_device(rail["device"]), f"netdev {rail['netdev']}", link["netdev"], cause=RENAMED_CAUSE, fix=RENAMED_FIX)
 
 
@@ -146,7 +139,7 @@ def _priority_masks(reported: dict[tuple[str, str], dict[str, t.Any]], device: s
 )
 def nic_driver_uniform(nic_driver: dict[str, Rows], pod_rails: list[Rail]) -> t.Iterator[Finding]:
     """The rails of a gate group have one driver, all the vendor's or all the kernel's own."""
-    netdevs = {str(rail["netdev"]) for rail in planned_rails(pod_rails)}
+    netdevs = {str(rail["netdev"]) for rail in rail_ports(planned_rails(pod_rails))}
     rows = [(host, row) for host, its in nic_driver.items() for row in its if row["netdev"] in netdevs and row["version"] is not None]
     values = {(host, row["netdev"]): form_of(row["driver"], row["version"]).name for host, row in rows}
     yield from not_reported(nic_driver, values, netdevs, "a driver and version as its group")

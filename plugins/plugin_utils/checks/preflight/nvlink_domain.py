@@ -131,9 +131,9 @@ def _unconnected(views: Peers, links: Peers, owners: dict[str, str], ill: set[st
     for viewer, rows in views.items():
         address = {row["node"]: str(row["address"]) for row in rows}
         states = {(row["node"], row["peer"]): row["state"] for row in links.get(viewer, ())}
-        silent = [node for node in address if any((node, peer) not in states and (peer, node) not in states for peer in address)]
-        if silent:
-            names = ", ".join(address[node] for node in silent)
+        unlisted = [node for node in address if any((node, peer) not in states and (peer, node) not in states for peer in address)]
+        if unlisted:
+            names = ", ".join(address[node] for node in unlisted)
             yield Finding(Place("connections of the IMEX domain"), "one between every two nodes", f"not reported of all of {names}", "unknown", host=viewer)
         for (node, peer), state in states.items():
             ends = sorted((address.get(node, f"node {node}"), address.get(peer, f"node {peer}")))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ...pod.rail_ports import rail_ports
 from ...pod.types import Rail
 from ...readings.nic_drivers import form_of
 from .. import Finding, check
@@ -29,7 +30,7 @@ PAUSE_OFF = "ethtool -A NETDEV autoneg off rx off tx off, now and at boot; switc
 def dcqcn_running(dcqcn: Rows, pod_rails: list[Rail], pod_roce_priority: int, pod_cnp_dscp: int) -> t.Iterator[Finding]:
     """DCQCN's reaction point is on for the RoCE priority of every rail, its notification point for any, with the planned CNP DSCP."""
     reported = grouped(dcqcn, "netdev")
-    for rail in planned_rails(pod_rails):
+    for rail in rail_ports(planned_rails(pod_rails)):
         rows = [row for row in reported.get(rail["netdev"], []) if row["setting"] == "enable"]
         reaction = [row["value"] for row in rows if row["role"] == "rp" and row["priority"] == pod_roce_priority]
         notification = [row["value"] for row in rows if row["role"] == "np"]
@@ -62,7 +63,7 @@ def roce_qos(
     pause = {row["netdev"]: row for row in pause_settings}
     pfc, maps = grouped(pfc_priorities, "port"), grouped(dscp_map, "netdev")
     trust = {**_trust_by_map(nic_driver or [], maps), **{row["netdev"]: row["trust"] for row in qos_trust or ()}}
-    for netdev in (rail["netdev"] for rail in planned_rails(pod_rails)):
+    for netdev in (rail["netdev"] for rail in rail_ports(planned_rails(pod_rails))):
         if netdev not in trust or netdev not in pfc or netdev not in pause:
             yield Finding(at_port(netdev), "trust, PFC and pause settings", "not reported", "unknown")
             continue

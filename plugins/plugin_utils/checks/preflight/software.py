@@ -15,6 +15,9 @@ from .._once import Peers, once_for_all_nodes
 from ..place import Place
 
 NOT_REPORTED = "not reported"
+# One object, so that what is made of it is made once.
+NO_IMAGES: Peers = {}
+LIBRARIES = ("nccl", "rccl")
 
 
 def _versions(rows: dict[str, t.Any]) -> dict[str, list[str]]:
@@ -25,7 +28,13 @@ def _versions(rows: dict[str, t.Any]) -> dict[str, list[str]]:
         found = {row[column] or NOT_REPORTED for row in rows.get(reading) or () if reading != "ibstat" or row["device"] in devices}
         if found - {NOT_REPORTED}:
             items.setdefault(item, set()).update(found)
+    inside = rows.get("container_image") or []
+    for row in inside:
+        # What runs in containers has the libraries of their image, and none that is known where no container starts.
+        items |= {row["library"]: set(row["nccl"])} if row["nccl"] else {}
     for row in rows.get("software") or ():
+        if inside and row["item"] in LIBRARIES:
+            continue
         items.setdefault({"mlx5_core": "ofed"}.get(row["item"], row["item"]), set()).add(row["version"])
     return {item: sorted(versions) for item, versions in items.items()}
 
@@ -34,19 +43,22 @@ def _versions(rows: dict[str, t.Any]) -> dict[str, list[str]]:
     cause="A host was reimaged or updated with another stack than the pinned one.",
     fix="Install the pinned version of the named item; mixed stacks fail in ways that look like training instability.",
 )
-def software_pinned(gpu_driver: Rows, gpus: Rows, ibstat: Rows, software: Rows, pod_rails: list[Rail], pod_software: dict[str, t.Any]) -> t.Iterator[Finding]:
+def software_pinned(
+    gpu_driver: Rows, gpus: Rows, ibstat: Rows, software: Rows, pod_rails: list[Rail], pod_software: dict[str, t.Any], container_image: Rows | None = None
+) -> t.Iterator[Finding]:
     """Every pinned version is the one in use."""
     if not pod_software:
         raise NotApplicable("pod_software pins nothing")
-    versions = _versions({"gpu_driver": gpu_driver, "gpus": gpus, "ibstat": ibstat, "software": software, "pod_rails": pod_rails})
+    rows = {"gpu_driver": gpu_driver, "gpus": gpus, "ibstat": ibstat, "software": software, "container_image": container_image, "pod_rails": pod_rails}
+    versions = _versions(rows)
     for item, wanted in pod_software.items():
         have = versions.get(item, [])
         if not have:
-            yield Finding(Place(item), str(wanted), "not reported", "unknown")
+            yield Finding(Place(item, of=item), str(wanted), "not reported", "unknown")
         elif have != [str(wanted)]:
             unknown = set(have) == {str(wanted), NOT_REPORTED}
             odd = _nics_apart(str(wanted), ibstat, pod_rails) if item == "firmware" else {}
-            where = Place(f"{item} of {', '.join(odd)}" if odd else item)
+            where = Place(f"{item} of {', '.join(odd)}" if odd else item, of=item)
             yield Finding(where, str(wanted), ", ".join(sorted(set(odd.values())) if odd else have), "unknown" if unknown else None)
 
 
@@ -64,45 +76,49 @@ def _nics_apart(wanted: str, ibstat: Rows, rails: list[Rail]) -> dict[str, str]:
     scope="group",
 )
 def software_uniform(
-    gpu_driver: dict[str, Rows], gpus: dict[str, Rows], ibstat: dict[str, Rows], software: dict[str, Rows], pod_rails: list[Rail]
+    gpu_driver: dict[str, Rows],
+    gpus: dict[str, Rows],
+    ibstat: dict[str, Rows],
+    software: dict[str, Rows],
+    pod_rails: list[Rail],
+    container_image: dict[str, Rows] | None = None,
 ) -> t.Iterator[Finding]:
     """Drivers, firmware and libraries have one version over a gate group."""
     several(software)
     hosts = sorted(set(gpu_driver) | set(gpus) | set(ibstat) | set(software))
-    of_host = {
-        host: _versions(
-            {"gpu_driver": gpu_driver.get(host), "gpus": gpus.get(host), "ibstat": ibstat.get(host), "software": software.get(host), "pod_rails": pod_rails}
-        )
-        for host in hosts
-    }
+    tables = {"gpu_driver": gpu_driver, "gpus": gpus, "ibstat": ibstat, "software": software, "container_image": container_image or {}}
+    of_host = {host: _versions({**{name: rows.get(host) for name, rows in tables.items()}, "pod_rails": pod_rails}) for host in hosts}
     items = sorted({item for versions in of_host.values() for item in versions})
     if not items:
         raise CannotTell("versions of the group's hosts: not reported")
+    # Of these it is found why no container starts.
+    apart = {host for host, rows in (container_image or {}).items() if rows and rows[0]["start"] != "ok"}
     for item in items:
         values = {host: ", ".join(one for one in versions.get(item, ["none"]) if one != NOT_REPORTED) for host, versions in of_host.items()}
         for host, versions in of_host.items():
             if NOT_REPORTED in versions.get(item, ()):
-                yield Finding(Place(item), "the version of every part", f"{values[host]}, and some not reported", "unknown", host=host)
-        for host, value, usual in odd_ones(values):
-            yield Finding(Place(item), f"{usual}, as its group", value, host=host)
+                yield Finding(Place(item, of=item), "the version of every part", f"{values[host]}, and some not reported", "unknown", host=host)
+        for host, value, usual in odd_ones({host: value for host, value in values.items() if item not in LIBRARIES or host not in apart}):
+            yield Finding(Place(item, of=item), f"{usual}, as its group", value, host=host)
 
 
 @once_for_all_nodes
-def _of_hosts(gpu_driver: Peers, gpus: Peers, ibstat: Peers, software: Peers) -> dict[str, dict[str, str]]:
+def _of_hosts(gpu_driver: Peers, gpus: Peers, ibstat: Peers, software: Peers, images: Peers) -> dict[str, dict[str, str]]:
     """The version of each item on every host of the pod that reports one and the same of all its parts."""
     found = {}
     for host in {*gpu_driver, *gpus, *ibstat, *software}:
         rails = [{"device": row["device"]} for row in ibstat.get(host) or ()]
-        rows = {"gpu_driver": gpu_driver.get(host), "gpus": gpus.get(host), "ibstat": ibstat.get(host), "software": software.get(host), "pod_rails": rails}
+        tables = {"gpu_driver": gpu_driver, "gpus": gpus, "ibstat": ibstat, "software": software, "container_image": images}
+        rows = {**{name: table.get(host) for name, table in tables.items()}, "pod_rails": rails}
         found[host] = {item: versions[0] for item, versions in _versions(rows).items() if len(versions) == 1 and versions[0] != NOT_REPORTED}
     return found
 
 
 @once_for_all_nodes
-def _counted(gpu_driver: Peers, gpus: Peers, ibstat: Peers, software: Peers) -> dict[str, Counter[str]]:
+def _counted(gpu_driver: Peers, gpus: Peers, ibstat: Peers, software: Peers, images: Peers) -> dict[str, Counter[str]]:
     """How many hosts of the pod have each version of each item."""
     counts: dict[str, Counter[str]] = {}
-    for versions in _of_hosts(gpu_driver, gpus, ibstat, software).values():
+    for versions in _of_hosts(gpu_driver, gpus, ibstat, software, images).values():
         for item, version in versions.items():
             counts.setdefault(item, Counter())[version] += 1
     return counts
@@ -117,10 +133,10 @@ def _counted(gpu_driver: Peers, gpus: Peers, ibstat: Peers, software: Peers) -> 
 )
 def software_alike(
     gpu_driver_of_peers: Peers, gpus_of_peers: Peers, ibstat_of_peers: Peers, software_of_peers: Peers, pod_node: str, pod_same_group: list[str],
-    pod_software: dict[str, t.Any],
+    pod_software: dict[str, t.Any], container_image_of_peers: Peers | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """What is not pinned has the version of most hosts of other gate groups."""
-    tables = (gpu_driver_of_peers, gpus_of_peers, ibstat_of_peers, software_of_peers)
+    tables = (gpu_driver_of_peers, gpus_of_peers, ibstat_of_peers, software_of_peers, container_image_of_peers or NO_IMAGES)
     of_hosts, counts = _of_hosts(*tables), _counted(*tables)
     group = [pod_node, *pod_same_group]
     if not of_hosts.keys() - set(group):

@@ -14,6 +14,10 @@ from ..place import Place, at_device, at_pci
 
 # systemd writes no limit as a word, releases before 239 as the largest number.
 UNLIMITED = ("infinity", "18446744073709551615")
+# The kernel's word for it in /proc.
+UNLIMITED_PROCESS = "unlimited"
+NOT_RESTARTED = "The unit has the right limit, and the service runs since before it was changed: the jobs that it starts still inherit its old limit."
+NOT_RESTARTED_FIX = "Restart the service (systemctl restart), drained of jobs where it ends them, then compare Max locked memory in /proc/PID/limits."
 GPU_CLASSES = ("0x0300", "0x0302", "0x1200")
 # A management controller has a screen, which is of a GPU's class.
 SCREEN, GPU_VENDORS = "0x0300", ("0x10de", "0x1002")
@@ -232,11 +236,14 @@ def _dmabuf(symbols: Rows, driver: Rows) -> str | None:
     fix="Set LimitMEMLOCK=infinity in the unit (systemctl edit), then restart the service.",
     remedy="memlock",
 )
-def job_limits(service_units: Rows, pod_job_services: list[str]) -> t.Iterator[Finding]:
-    """The services that start jobs let them lock any amount of memory."""
-    units = {row["unit"]: row for row in service_units if row["load_state"] == "loaded"}
+def job_limits(service_units: Rows, pod_job_services: list[str], service_limits: Rows | None = None) -> t.Iterator[Finding]:
+    """The services that start jobs let them lock any amount of memory, by their units and as they run."""
+    processes = {row["unit"]: row for row in service_limits or ()}
+    # A name may be an alias, which systemd reports among the names of the unit.
+    reported = {name: row for row in service_units for name in (*(row["names"] or ()), row["unit"])}
+    units = {name: row for name, row in reported.items() if row["load_state"] == "loaded"}
     wanted = [name for name in pod_job_services if name in units]
-    unreported = [name for name in pod_job_services if name not in {row["unit"] for row in service_units}]
+    unreported = [name for name in pod_job_services if name not in reported]
     for name in unreported:
         yield Finding(Place(name), "LimitMEMLOCK infinity", "this unit is not read", "unknown")
     if not wanted and not unreported:
@@ -247,6 +254,18 @@ def job_limits(service_units: Rows, pod_job_services: list[str]) -> t.Iterator[F
             yield Finding(Place(name), "LimitMEMLOCK infinity", "not reported", "unknown")
         elif limit not in UNLIMITED:
             yield Finding(Place(name), "LimitMEMLOCK infinity", limit)
+        elif name in processes:
+            yield from _of_process(name, processes[name])
+
+
+def _of_process(name: str, process: dict[str, t.Any]) -> t.Iterator[Finding]:
+    """The limit of the running process of a service whose unit has none; one that does not run starts with that of its unit."""
+    expected = "a running process that may lock any amount of memory"
+    if process["memlock"] is None and process["pid"]:
+        yield Finding(Place(name), expected, "not reported", "unknown")
+    elif process["memlock"] not in (None, UNLIMITED_PROCESS):
+        actual = f"{process['memlock']} bytes in process {process['pid']}, and no limit in the unit"
+        yield Finding(Place(name), expected, actual, cause=NOT_RESTARTED, fix=NOT_RESTARTED_FIX)
 
 
 @check(

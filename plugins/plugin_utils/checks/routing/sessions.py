@@ -18,6 +18,17 @@ from ..place import Place
 Peers = dict[str, Rows]
 NONE_UP = "No session of {switch} is up, and its neighbors have others that are: the fault is at {switch} (its daemon, AS, password, addresses or filters)."
 NONE_UP_FIX = "Look at {switch} first: whether its BGP daemon runs, and its AS, passwords and addresses against the plan; the other ends need no change."
+NOT_CONFIGURED = "{switch} has no session to {peer} in its configuration, or has it under another address or port than the plan: the link is not looked at."
+NOT_CONFIGURED_FIX = (
+    "Add the neighbor to the BGP configuration of {switch} (address or port, remote-as {asn}, peer group and policy as its other sessions have), or correct "
+    "the address of the plan; then evaluate the layer again."
+)
+OTHER_AS = "{switch} is configured with AS {got} for {peer}, and the plan has AS {asn}: the neighbor refuses the session (bad peer AS) at each try."
+OTHER_AS_FIX = "Set remote-as {asn} for {peer} on {switch}, or correct bgp_asn of {peer} in the inventory where the plan is wrong; then clear the session."
+UP_WITH_OTHER_AS = (
+    "The session is up, so the router at that address has AS {got}, and the plan has AS {asn} for {peer}: the plan is wrong, or another router has the address."
+)
+UP_WITH_OTHER_AS_FIX = "Look which router responds at that address; where it is {peer}, compare its AS with bgp_asn of {peer} in the inventory."
 # What the state of a session says of why it is down, by a regular expression of its words.
 BY_STATE = (
     (
@@ -66,10 +77,10 @@ def bgp_established(
         if rows is not None:
             # Of several VRFs the plan does not state which.
             cause, fix = _at_one_end((pod_node, one["peer"]), bgp_summary_of_peers)
-            wrong = next((found for row in rows if (found := list(_session(one, row)))), [])
+            wrong = next((found for row in rows if (found := list(_session(pod_node, one, row)))), [])
             yield from [finding if finding.severity == "unknown" or finding.cause else replace(finding, cause=cause, fix=fix) for finding in wrong]
         elif one["address"] is not None:
-            yield Finding(_neighbor(one), f"Established with AS {one['asn']}", "no such neighbor")
+            yield _not_configured(pod_node, one)
         else:
             by_as.append(one)
     claimed = {one["address"] or port_name(one["port"]) for one in pod_neighbors}
@@ -77,7 +88,7 @@ def bgp_established(
     if len(by_as) < len(pod_neighbors):
         # Where others are called by their ports, one of whose AS there is nobody else has no session on its own.
         absent = [one for one in by_as if one["asn"] is not None and all(row["asn"] != one["asn"] for row in rest)]
-        yield from (Finding(_neighbor(one), f"Established with AS {one['asn']}", "no such neighbor") for one in absent)
+        yield from (_not_configured(pod_node, one) for one in absent)
         by_as = [one for one in by_as if one not in absent]
     yield from _by_as(by_as, rest)
 
@@ -96,11 +107,22 @@ def _neighbor(planned: Neighbor) -> Place:
     return Place(f"{planned['peer']} ({planned['address'] or planned['port']})", port=planned["port"], peers=peers)
 
 
-def _session(planned: Neighbor, row: dict[str, t.Any]) -> t.Iterator[Finding]:
+def _not_configured(switch: str, planned: Neighbor) -> Finding:
+    names = {"switch": switch, "peer": planned["peer"], "asn": planned["asn"]}
+    cause, fix = NOT_CONFIGURED.format(**names), NOT_CONFIGURED_FIX.format(**names)
+    return Finding(_neighbor(planned), f"Established with AS {planned['asn']}", "no such neighbor", cause=cause, fix=fix)
+
+
+def _session(switch: str, planned: Neighbor, row: dict[str, t.Any]) -> t.Iterator[Finding]:
     if planned["asn"] is None:
         yield Finding(_neighbor(planned), "a planned AS (bgp_asn of the peer)", "none in the inventory", "unknown")
     elif (row["state"], row["asn"]) != ("Established", planned["asn"]):
         cause, fix = next(((cause, fix) for pattern, cause, fix in BY_STATE if re.search(pattern, row["state"])), (None, None))
+        if row["asn"] != planned["asn"] and row["asn"] is not None:
+            # The AS that a session is configured with is a setting of this end, whatever keeps it down beside.
+            names = {"switch": switch, "peer": planned["peer"], "asn": planned["asn"], "got": row["asn"]}
+            own = (UP_WITH_OTHER_AS, UP_WITH_OTHER_AS_FIX) if row["state"] == "Established" else (OTHER_AS, OTHER_AS_FIX)
+            cause, fix = (text.format(**names) for text in own)
         got = f"{row['state']} with AS {row['asn']}"
         yield Finding(_neighbor(planned), f"Established with AS {planned['asn']}", got, cause=cause, fix=fix)
 

@@ -9,6 +9,7 @@ import typing as t
 from collections import Counter
 
 from ...pod.names import Rows
+from ...pod.rail_ports import rail_ports
 from ...pod.types import Rail
 from ...text.counting import counted
 from .. import CannotTell, Finding, NotApplicable, check
@@ -32,7 +33,7 @@ def log_under_load(
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Under load the kernel logs no failed device, no lost link, and at most {pod_pcie_corrected_max} corrected errors of a device."""
     fresh = _logged_since(kernel_log_idle, kernel_log)
-    netdevs = {rail["netdev"] for rail in planned_rails(pod_rails)}
+    netdevs = {rail["netdev"] for rail in rail_ports(planned_rails(pod_rails))}
     lost = Counter(row["device"] for row in fresh if row["event"] == "link_down")
     for netdev, times in lost.items():
         if netdev is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ...pod.names import Rows
+from ...pod.rail_ports import rail_ports
 from ...pod.types import Rail
 from ...text.counting import counted
 from .. import Finding, NotApplicable, check
@@ -28,6 +29,7 @@ from .._counters import (
     growth,
     moved_bytes,
     named,
+    of_rails,
     pick,
 )
 from .._grouping import planned_rails
@@ -80,7 +82,9 @@ def links_under_load(nic_counters_idle: Rows, nic_counters: Rows, pod_rails: lis
     """Under load no rail loses its link, and at most {pod_load_errors_max_per_tb} CRC and symbol errors per TB grow (any: warn)."""
     nics = growth(nic_counters_idle, nic_counters, "netdev")
     kinds = {names[0]: names for names in (LINK_LOST, BIT_ERRORS, SYMBOL_ERRORS)}
-    counts = {str(rail["netdev"]): {name: pick(nics.get(rail["netdev"]), names) for name, names in kinds.items()} for rail in planned_rails(pod_rails)}
+    counts = {
+        str(rail["netdev"]): {name: pick(nics.get(rail["netdev"]), names) for name, names in kinds.items()} for rail in rail_ports(planned_rails(pod_rails))
+    }
     yield from _not_reported(counts, "lost links and bit errors", at_port)
     for netdev, errors in counts.items():
         if lost := errors.pop(LINK_LOST[0]):
@@ -99,12 +103,13 @@ def losses_under_load(
     pod_load_errors_max_per_tb: float, pod_drops_max_per_tb: float, pod_adaptive_routing: bool,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Under load a rail discards and retransmits at most {pod_load_errors_max_per_tb} packets per TB (any: warn; lossy: {pod_drops_max_per_tb})."""
-    nics, devices = growth(nic_counters_idle, nic_counters, "netdev"), growth(rdma_counters_idle, rdma_counters, "device")
+    nics = of_rails(growth(nic_counters_idle, nic_counters, "netdev"), planned_rails(pod_rails))
+    devices = growth(rdma_counters_idle, rdma_counters, "device")
     sent_again = {names[0]: names for names in (SEQUENCE_ERRORS, TIMEOUTS)}
     counts = {
         str(rail["device"]): {"discards": pick(nics.get(rail["netdev"]), DISCARDS, pod_roce_priority)}
         | {name: pick(devices.get(rail["device"]), names) for name, names in sent_again.items()}
-        for rail in planned_rails(pod_rails)
+        for rail in pod_rails
     }
     yield from _not_reported(counts, "discards and retransmissions", at_device)
     for rail in pod_rails:
@@ -131,7 +136,7 @@ def class_under_load(
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Of what a rail carries under load at most {pod_other_class_max_percent} percent is outside of the RoCE priority."""
     nics = growth(nic_counters_idle, nic_counters, "netdev")
-    carried = {str(rail["netdev"]): _by_priority(nics.get(rail["netdev"], {})) for rail in planned_rails(pod_rails)}
+    carried = {str(rail["netdev"]): _by_priority(nics.get(rail["netdev"], {})) for rail in rail_ports(planned_rails(pod_rails))}
     if not any(carried.values()):
         raise NotApplicable("bytes of each priority: not reported by the NICs")
     if all(sum(bytes_of.values()) < LEAST_BYTES for bytes_of in carried.values()):
@@ -169,7 +174,7 @@ def pauses_under_load(
     """Under load a rail is paused for less than {pod_pause_max_percent} percent ({pod_pause_warn_percent}: warn) of the time that its data and pauses take."""
     nics = growth(nic_counters_idle, nic_counters, "netdev")
     known = False
-    for rail in planned_rails(pod_rails):
+    for rail in rail_ports(planned_rails(pod_rails)):
         mine = nics.get(rail["netdev"], {})
         paused, sent = pick(mine, RX_PAUSED_US, pod_roce_priority), pick(mine, TX_ALL)
         known = known or None not in (paused, sent)
