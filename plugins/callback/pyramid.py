@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Progress of a climb, and its table at the very end."""
+"""Progress of a validation, and its table at the very end."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ requirements:
 
 import gc
 import os
+import shutil
 import sys
 import typing as t
 from pathlib import Path
@@ -29,7 +30,7 @@ from pathlib import Path
 from ansible.plugins.callback import CallbackBase
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.gates import PASSABLE
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.document import load_report
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.table import render_table
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.table import WIDTH, render_table
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow import console
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.console import show
 
@@ -86,13 +87,15 @@ class CallbackModule(CallbackBase):
             show(f"{result_values['layer']}: {words} ({on} of {len(gates)} groups continue)")
         elif action == VERDICT:
             self._report = result_values["pyramid_report"]
+            console.table_follows = self._report is not None
 
     def v2_playbook_on_stats(self, stats: t.Any) -> None:
         """The last words of a run are its table."""
         if self._report is not None:
             report = load_report(Path(self._report).parent)
-            colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-            show("\n" + render_table(report, colour=colour))
+            terminal = sys.stdout.isatty()
+            columns = shutil.get_terminal_size((WIDTH, 0)).columns if terminal else WIDTH
+            show("\n" + render_table(report, colour=terminal and "NO_COLOR" not in os.environ, columns=columns), rendered=True)
             show(f"report: {Path(self._report).with_name('report.html')} (also report.md, report.json, report.xml)")
 
 

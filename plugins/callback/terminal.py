@@ -14,7 +14,8 @@ author: The gpufabric.pyramid authors (@gpufabric)
 description:
   - As the default callback of Ansible, but where O(display_ok_hosts) is off it keeps silent about included files too, which would name
     every host at every sample of a load.
-  - The recap names the hosts on which something changed, failed or was not reached, and counts the others.
+  - The recap names the hosts on which something changed, failed or was not reached, and counts the others; where
+    P(gpufabric.pyramid.pyramid#callback) prints the table of a run after it, it counts none.
 extends_documentation_fragment: [default_callback, result_format_callback]
 requirements:
   - Set it with C(stdout_callback = gpufabric.pyramid.terminal) in ansible.cfg.
@@ -25,6 +26,8 @@ import typing as t
 
 from ansible.playbook.task_include import TaskInclude
 from ansible.plugins.callback.default import CallbackModule as Default
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.counting import counted
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow import console
 
 SHOWN = ("changed", "failures", "dark", "rescued", "ignored")
 
@@ -53,5 +56,7 @@ class CallbackModule(Default):
         super().v2_playbook_on_stats(shown)
         # Beside a pod's nodes the controller is none of them; a playbook may also be for the controller alone.
         nodes = set(stats.processed) - {"localhost"} or set(stats.processed)
-        if others := len(nodes - set(shown.processed)):
-            self._display.display(f"{others} {'others' if shown.processed else 'nodes'}: nothing changed, failed or was unreachable\n")
+        others = len(nodes - set(shown.processed))
+        # One task reads all nodes of a run, and is counted for the first of them alone.
+        if others and not console.table_follows:
+            self._display.display(f"{counted(others, 'other' if shown.processed else 'node')}: nothing changed, failed or was unreachable\n")

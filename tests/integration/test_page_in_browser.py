@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""report.html in a real Chromium, opened from its file with the network off."""
+"""report.html and history.html in a real Chromium, opened from their files with the network off."""
 
 from __future__ import annotations
 
@@ -15,9 +15,15 @@ import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Finding
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.place import Place, at_port
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.registry import REGISTRY
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.entries import RUN, Entry, FindingRow, Number, Outcome, Part
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.findings import findings_of
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.store import History
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.times import DAY_SECONDS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.cabling import Cable, CableEnd
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import DEFAULTS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.plan import Node, Plan
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.history_page import render_history_page
+from ansible_collections.gpufabric.pyramid.tests.missing import leave_out
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests import made_run
@@ -36,7 +42,7 @@ def chromium() -> t.Iterator[Browser]:
     """Debian's Chromium; playwright brings none."""
     program = shutil.which("chromium")
     if program is None:
-        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)("the package chromium is not installed")
+        leave_out("the package chromium is not installed")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, chromium_sandbox=os.geteuid() != 0)
         yield browser
@@ -249,3 +255,41 @@ def test_without_its_program_the_page_still_says_the_verdict(faulty: Path, chrom
     expect(page.locator("#checklist")).to_contain_text("leaf03 Ethernet3/1: connected at 100 Gb/s")
     expect(page.get_by_text("everything above does not")).to_be_visible()
     context.close()
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of 40 days: gpu01 fails three times, the light of gpu02 fades, and a driver came before the last failure."""
+    place = tmp_path_factory.mktemp("history")
+    with History(place / "history.db") as kept:
+        for day in range(40):
+            bad = day in (10, 20, 39)
+            verdicts = [Outcome("links", "gpu01", "fail" if bad else "pass"), Outcome("links", "gpu02", "pass"), Outcome("rdma", "gpu03", "pass")]
+            found = [FindingRow("links", "port_flaps", "gpu01", "enp79s0np0", "fail", "no link change", "7 link changes")] if bad else []
+            light = Number("light_received", "gpu02", "enp79s0np0", "gpu02 enp79s0np0 1", -3 - day / 10 + day % 3 / 100, "dBm", -10.0, 4.0)
+            errors = Number("symbol_errors", "gpu03", "enp80s0np0", "gpu03 enp80s0np0", 40.0 * day, "errors")
+            software = [Part("gpu01", "software", "nic_driver", "mlx5_core 24.10-0.7.0.0" if day < 39 else "mlx5_core 25.01-0.6.0.0")]
+            optic = [Part("gpu01", "optic", "enp79s0np0", f"NVIDIA MMA4Z00-NS400 MT2349FT0{1 + day // 20}123")]
+            at = int(1_700_000_000 + day * DAY_SECONDS)
+            kept.add(Entry("pod", RUN, f"run {day}", "", at, "1.0.0", "no_go" if bad else "go", "d", verdicts, found, [light, errors], [*software, *optic]))
+        text = render_history_page(findings_of(kept, "pod", 1_700_000_000 + 39.5 * DAY_SECONDS, 90))
+    path = place / "history.html"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("size", [(400, 800), (1280, 900), (1920, 1080)], ids=lambda size: str(size[0]))
+def test_a_history_fits_each_screen_and_says_what_matters(size: tuple[int, int], history: Path, look) -> None:
+    page = look(history, *size)
+    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+    expect(page.locator("header")).to_contain_text("Bad when last judged: gpu01")
+    expect(page.locator("#offenders tbody tr")).to_have_text(re.compile(r"gpu01\s*3\s*2023-12-23\s*port_flaps"))
+    # From -3 dBm it takes 70 days to the alarm of the module at -10 dBm.
+    fades = page.locator("#trends tbody tr", has_text="light received")
+    expect(fades).to_contain_text("gpu02 enp79s0np0 1")
+    expect(fades.locator("td").last).to_have_text(re.compile(r"2024-01-2[2-4] \(2024-01-\d\d to 2024-01-\d\d\)"))
+    expect(page.locator("#turns tbody tr").first).to_contain_text("mlx5_core 24.10-0.7.0.0 became mlx5_core 25.01-0.6.0.0")
+    # What is wider than a screen is scrolled by itself, and no cell runs out of its table.
+    for table in page.locator("table").all():
+        assert table.evaluate("one => getComputedStyle(one.parentElement).overflowX") == "auto"
+        assert table.evaluate("one => [...one.querySelectorAll('td, th')].every(cell => cell.scrollWidth <= cell.clientWidth + 1)")

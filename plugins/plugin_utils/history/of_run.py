@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import statistics
 import typing as t
 from datetime import datetime
 from pathlib import Path
@@ -12,8 +13,10 @@ from pathlib import Path
 import yaml
 
 from ..evaluate.baselines import software_versions
-from ..evaluate.metrics import MetricValue, metrics
+from ..evaluate.metrics import metrics, place_in_words
+from ..evaluate.row_places import RowPlaces
 from ..evaluate.verdicts import VerdictRecord
+from ..loads.pair_tests import HOST_MEMORY, TESTED
 from ..loads.thresholds import minimum_gbit_s
 from ..pod.names import port_name
 from ..pod.plan import Plan
@@ -24,6 +27,8 @@ from .entries import RUN, Entry, FindingRow, Number, Part, worst_by_node
 
 # Numbers of ports that no baseline compares, as series.yml declares them.
 SERIES: dict[str, dict[str, t.Any]] = yaml.safe_load(Path(__file__).with_name("series.yml").read_text(encoding="utf-8"))
+# By place the least and the most that a number may be, and its port.
+Limits = dict[str, tuple[float | None, float | None, str]]
 NO_LIMITS = (None, None, "")
 READINGS = {one["reading"] for one in SERIES.values()} | {metric.reading for metric in metrics().values()} | {"software", "gpus", "transceivers"}
 
@@ -68,22 +73,26 @@ def _findings(record: VerdictRecord) -> t.Iterator[FindingRow]:
 
 def _metrics(plan: Plan, state: State, reader: RunReader, reported: t.Mapping[str, t.Any]) -> t.Iterator[Number]:
     """The numbers that baselines compare too; the limits of light are the module's own."""
-    limits = _light_limits(reported)
+    limits = {"light_received": _light_limits(reported), "write_bandwidth": _rate_limits(plan, reported)}
     for one in reader.numbers(plan, state)[0]:
-        metric = metrics()[one.metric]
-        low, high, port = limits.get(one.place, NO_LIMITS) if one.metric == "light_received" else (_floor(plan, one), None, "")
-        yield Number(one.metric, one.node, port, one.place, one.value, metric.unit, low, high)
+        low, high, port = limits.get(one.metric, {}).get(one.place, NO_LIMITS)
+        yield Number(one.metric, one.node, port, one.place, one.value, metrics()[one.metric].unit, low, high)
 
 
-def _floor(plan: Plan, one: MetricValue) -> float | None:
-    """The least that a write bandwidth may be; other numbers have no limit of their own here."""
-    if one.metric != "write_bandwidth":
-        return None
-    values = plan.nodes[one.node].values
-    return minimum_gbit_s(values["pod_link_gbit_s"], values["pod_write_bw_min_percent"], values["pod_write_bw_bidirectional"])
+def _rate_limits(plan: Plan, reported: t.Mapping[str, t.Any]) -> Limits:
+    """The least that a rail's write bandwidth may be, by the place that the metric gives it: as that, the median of what its tests must reach."""
+    axes, least = RowPlaces(plan), dict[str, list[float]]()
+    for node, readings in reported.get("rdma", {}).items():
+        values = plan.nodes[node].values
+        for row in readings.get("write_bw", ()):
+            if row.get("job.kind") in TESTED and row["job.memory"] == HOST_MEMORY:
+                ends = ((node, row["job.device"]), (row["job.peer"], row["job.peer_device"]))
+                minimum = minimum_gbit_s(ends, plan.rail_gbit_s(), values["pod_write_bw_min_percent"], values["pod_write_bw_bidirectional"])
+                least.setdefault(place_in_words(axes, metrics()["write_bandwidth"].of, node, row), []).append(minimum)
+    return {place: (statistics.median(its), None, "") for place, its in least.items()}
 
 
-def _light_limits(reported: t.Mapping[str, t.Any]) -> dict[str, tuple[float | None, float | None, str]]:
+def _light_limits(reported: t.Mapping[str, t.Any]) -> Limits:
     """The alarm limits of each lane's module and its port, by the place that the metric ``light_received`` gives it."""
     found = {}
     for node, readings in reported.get("links", {}).items():

@@ -10,7 +10,7 @@ A chart has a title, a reading, a value with its unit, and one of these ways to 
 - ``curve``: the worst value by x, one line a ``series``.
 - ``over_time``: rows of the phase ``during`` by their seconds, one line a ``series``; with ``growth`` what a counter grew between samples.
 
-An axis or a series is what evaluate/axes.py knows. ``layer`` takes the rows of one layer only, ``only`` those whose columns match patterns;
+An axis or a series is what evaluate/row_places.py knows. ``layer`` takes the rows of one layer only, ``only`` those whose columns match patterns;
 ``expected`` names a ``pod_*`` that is drawn as a line.
 """
 
@@ -27,7 +27,7 @@ from pathlib import Path
 import yaml
 
 from ..collect.types import Row
-from ..evaluate.axes import Axis, RowAxes
+from ..evaluate.row_places import Axis, RowPlaces
 from ..run.reader import RunReader
 
 Drawn = dict[str, t.Any]
@@ -83,7 +83,7 @@ def draw(kept: RunReader, declared: t.Sequence[Chart] | None = None) -> list[Dra
         own, idle = (_rows_of(chart, rows_by_reading.get((chart.reading, phase), [])) for phase in ("during" if over_time else "", "idle"))
         if chart.growth and not over_time:
             own = _grown(chart, idle, own)
-        if own and (body := WAYS[chart.draw](chart, RowAxes(kept.plan()), own)):
+        if own and (body := WAYS[chart.draw](chart, RowPlaces(kept.plan()), own)):
             values = next(iter(kept.plan().nodes.values())).values
             expected = values.get(chart.expected) if chart.expected else None
             head = {"name": chart.name, "title": chart.title, "draw": chart.draw, "unit": chart.unit, "worst": chart.worst, "note": chart.note}
@@ -112,7 +112,7 @@ def _number(value: float) -> float:
     return float(f"{value:.4g}") if math.isfinite(value) else 0.0
 
 
-def _histogram(chart: Chart, places: RowAxes, rows: list[tuple[str, Row]]) -> Drawn:
+def _histogram(chart: Chart, places: RowPlaces, rows: list[tuple[str, Row]]) -> Drawn:
     counted: dict[str, dict[int, int]] = {}
     for node, row in rows:
         name = str(places.at(chart.series, node, row))
@@ -132,7 +132,7 @@ def _histogram(chart: Chart, places: RowAxes, rows: list[tuple[str, Row]]) -> Dr
     }
 
 
-def _heat_map(chart: Chart, places: RowAxes, rows: list[tuple[str, Row]]) -> Drawn:
+def _heat_map(chart: Chart, places: RowPlaces, rows: list[tuple[str, Row]]) -> Drawn:
     cells: dict[tuple[t.Any, t.Any], float] = {}
     worst = min if chart.worst == "min" else max
     for node, row in rows:
@@ -147,7 +147,7 @@ def _heat_map(chart: Chart, places: RowAxes, rows: list[tuple[str, Row]]) -> Dra
     return {"xs": xs, "ys": ys, "cells": [[at_x[x], at_y[y], _number(value)] for (x, y), value in cells.items()]}
 
 
-def _curve(chart: Chart, places: RowAxes, rows: list[tuple[str, Row]]) -> Drawn:
+def _curve(chart: Chart, places: RowPlaces, rows: list[tuple[str, Row]]) -> Drawn:
     lines: dict[str, dict[float, float]] = {}
     worst = min if chart.worst == "min" else max
     for node, row in rows:
@@ -159,7 +159,7 @@ def _curve(chart: Chart, places: RowAxes, rows: list[tuple[str, Row]]) -> Drawn:
     return {"series": _few(series, chart), "log_x": chart.log_x, "x_unit": chart.x_unit} if series else {}
 
 
-def _over_time(chart: Chart, places: RowAxes, rows: list[tuple[str, Row]]) -> Drawn:
+def _over_time(chart: Chart, places: RowPlaces, rows: list[tuple[str, Row]]) -> Drawn:
     lines: dict[tuple[str, str], dict[float, float]] = {}
     for node, row in rows:
         points = lines.setdefault((node, str(places.at(chart.series, node, row))), {})
@@ -186,7 +186,7 @@ def _few(series: list[Drawn], chart: Chart) -> list[Drawn]:
     return [*ranked[:MOST_LINES], {"name": f"median of {len(ranked) - MOST_LINES} others", "points": middle}]
 
 
-WAYS: dict[str, t.Callable[[Chart, RowAxes, list[tuple[str, Row]]], Drawn]] = {
+WAYS: dict[str, t.Callable[[Chart, RowPlaces, list[tuple[str, Row]]], Drawn]] = {
     "histogram": _histogram,
     "heat_map": _heat_map,
     "curve": _curve,

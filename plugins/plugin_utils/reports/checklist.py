@@ -69,7 +69,7 @@ class Row:
 
 
 def checklist(report: Report, plan: Plan, kept: RunReader) -> list[Row]:
-    """The rows of every layer that was asked for, in the order of the climb."""
+    """The rows of every layer that was asked for, from the lowest up."""
     values = next(iter(plan.nodes.values())).values
     by_check: dict[tuple[str, str], list[VerdictRecord]] = {}
     for record in report["verdicts"]:

@@ -32,9 +32,9 @@ UNITS = {
 VERDICT_WORDS = {"go": "GO", "no_go": "NO-GO", "no_fault_seen": "NO FAULT SEEN", "not_judged": "NOT JUDGED"}
 
 
-def verdict_with_conditions(word: str, stands_on: t.Sequence[str]) -> str:
-    """A verdict and what it stands on, in one breath."""
-    return word + (f" with {'; '.join(stands_on)}" if stands_on else "")
+def conditions_in_words(stands_on: t.Sequence[str]) -> list[str]:
+    """What a verdict stands on, as the line that follows it and its reasons; no line where it stands on nothing else."""
+    return [f"Conditions: {'; '.join(stands_on)}"] if stands_on else []
 
 
 def proved_in_words(report: Report) -> str:
@@ -71,7 +71,7 @@ def conditions_of(reports: t.Sequence[Conditions]) -> list[str]:
     changed: dict[str, ChangedExpectation] = {name: one for report in reports for name, one in report.get("changed_expectations", {}).items()}
     changes = [_changed(name, one) for name, one in changed.items() if name not in DESCRIPTION and one["default"] is not None]
     words += changes[:MOST]
-    words += [f"{counted(len(changes) - MOST, 'more changed expectation')}"] if len(changes) > MOST else []
+    words += [f"{counted(len(changes) - MOST, 'more value')} instead of the defaults"] if len(changes) > MOST else []
     return words
 
 

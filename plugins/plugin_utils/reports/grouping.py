@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 import typing as t
 from dataclasses import dataclass, field
 
@@ -14,22 +13,15 @@ from ..checks.registry import REGISTRY
 from ..evaluate.boot_check import BOOT_CHECK
 from ..evaluate.layer import ANSWERED
 from ..evaluate.root_causes import OF_SILENCE
-from ..evaluate.verdicts import ExplainingRecord, FindingRecord, VerdictRecord, place_of
+from ..evaluate.verdicts import FindingRecord, VerdictRecord, place_of, touched_groups
 from ..run.documents import Report
 from ..text.ranges import ranges
+from .merged_texts import MOST_LISTED, NUMBER, differ_in_names, merged
 
 UNREPORTED = "unreported"
-NUMBER = re.compile(r"\d+(?:\.\d+)*(?:e[-+]?\d+)?")
-# A number that is a word of its own, with what is written before and behind it.
-AMOUNT = re.compile(r"(?P<before>\(?\+?)(?P<number>-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)(?P<after>%?[,;:.)]*)")
-# What stands behind a name in a sentence.
-BEHIND_NAMES = "),;:."
-# Behind one of these a number is a name.
-NAMED = frozenset(
-    ("as", "class", "dscp", "err", "errno", "gid", "gpu", "index", "lid", "node", "port", "priority", "queue", "rank", "round", "slot", "step", "xid")
-)
-MOST_LISTED = 4
-MOST_FORMS = 3
+# Cause and fix of a finding without words of its own that another one explains.
+WHAT_EXPLAINS = "The finding that explains it."
+EXPLAINED_FIX = "Mend the finding that explains it first"
 
 
 @dataclass
@@ -38,7 +30,8 @@ class Entry:
 
     checks: every check it is a finding of; places: ``host where`` of each finding it stands for; expected, found: the texts of each, in this order;
     explained: findings of other nodes that follow from it, as ``check on places``; explains: how many they are;
-    explained_by: findings of lower layers at the same places; follows: one of its own layer explains it.
+    explaining: findings at the same places that explain it, as verdict, layer, check, what of the host and what was got, with their hosts;
+    follows: one of its own layer does; whole: and leaves nothing of any of them over; own_words: cause and fix are of a finding and not of its check.
     """
 
     layer: str
@@ -55,8 +48,10 @@ class Entry:
     leaves: set[str | None] = field(default_factory=set)
     explained: list[str] = field(default_factory=list)
     explains: int = 0
-    explained_by: dict[str, None] = field(default_factory=dict)
+    explaining: dict[tuple[str, ...], list[str]] = field(default_factory=dict)
     follows: bool = False
+    whole: bool = True
+    own_words: bool = False
 
     @property
     def size(self) -> str:
@@ -77,12 +72,20 @@ class Entry:
         return self._at_places(self.found) or merged(self.found)
 
     def _at_places(self, texts: t.Sequence[str]) -> str:
-        if not (_differ_in_names(self.expected) and _differ_in_names(self.found)):
+        if not (differ_in_names(self.expected) and differ_in_names(self.found)):
             return ""
         if len(texts) > MOST_LISTED and merged(self.expected) != merged(self.found):
             return ""
         each = [f"{text} at {host if where == host else f'{host} {where}'}" for text, (host, where) in zip(texts, self.places)]
         return "; ".join([*each[:MOST_LISTED], *([f"and {len(each) - MOST_LISTED} more"] if len(each) > MOST_LISTED else [])])
+
+    @property
+    def explained_by(self) -> list[str]:
+        """What explains it, in a line for all hosts of which the same was found."""
+        return [
+            f"{verdict} {layer}/{check} on {' '.join([*([ranges(hosts)] if hosts else []), *([of] if of else [])])}: {actual}"
+            for (verdict, layer, check, of, actual), hosts in self.explaining.items()
+        ]
 
     @property
     def where(self) -> str:
@@ -111,6 +114,8 @@ def entries(report: Report, severities: t.Container[str] = ("fail", "unknown")) 
             _add(entry, record, host, finding)
             if record["check"] == ANSWERED:
                 blamed[record["layer"], host] = entry
+    for entry in folded.values():
+        _name_what_explains(entry)
     for place, findings in followers.items():
         blamed[place].explains += len(findings)
         blamed[place].explained += _by_check(findings)
@@ -125,15 +130,24 @@ def entries(report: Report, severities: t.Container[str] = ("fail", "unknown")) 
 
 
 def _add(entry: Entry, record: VerdictRecord, host: str, finding: FindingRecord) -> None:
-    """Count a finding to the entry that it is folded into."""
-    entry.expected.append(finding["expected"] if finding["where"] else "a reading to judge by")
+    """Count a finding to the entry that it is folded into; one that several nodes report in the same words, such as of a rank that all waited for, once."""
+    place = (host, finding["where"] or host)
+    if not _unreported(record, finding) and any(pair == (place, finding["actual"]) for pair in zip(entry.places, entry.found)):
+        entry.groups = sorted({*entry.groups, *touched_groups(record)})
+        return
+    entry.expected.append("a reading to judge by" if _unreported(record, finding) else finding["expected"])
     entry.found.append(finding["actual"])
     entry.checks = list(dict.fromkeys([*entry.checks, record["check"]]))
     entry.leaves.add(finding.get("leaf"))
-    entry.places.append((host, finding["where"] or host))
-    entry.follows |= any(one["layer"] == record["layer"] for one in finding.get("explained_by") or ())
-    entry.explained_by |= dict.fromkeys(map(_explaining, finding.get("explained_by") or ()))
-    entry.groups = sorted({*entry.groups, *_touched(record)})
+    entry.places.append(place)
+    entry.follows |= finding.get("later", False) or any(one["layer"] == record["layer"] for one in finding.get("explained_by") or ())
+    entry.whole &= finding.get("follows", False)
+    entry.own_words |= bool(finding.get("cause"))
+    for one in finding.get("explained_by") or ():
+        of = "" if one["where"] == one["host"] else one["where"] or ""
+        hosts = entry.explaining.setdefault((one["severity"], one["layer"], one["check"], of, one["actual"]), [])
+        hosts += [one["host"]] if one["host"] is not None and one["host"] not in hosts else []
+    entry.groups = sorted({*entry.groups, *touched_groups(record)})
 
 
 def _may_follow(record: VerdictRecord, finding: FindingRecord) -> bool:
@@ -147,11 +161,6 @@ def _by_check(findings: t.Iterable[tuple[str, str, str]]) -> list[str]:
     for check, host, where in findings:
         places.setdefault(check, []).append((host, where))
     return [f"{check} on {_located(at)}" + (f" ({len(at)} findings)" if len(at) > 1 else "") for check, at in places.items()]
-
-
-def _explaining(one: ExplainingRecord) -> str:
-    at = "" if one["where"] == one["host"] else f" {one['where']}"
-    return f"{one['severity']} {one['layer']}/{one['check']} on {one['host']}{at}: {one['actual']}"
 
 
 def culprits(report: Report, nodes: t.Container[str], most: int = 5) -> dict[str, list[str]]:
@@ -168,19 +177,20 @@ def culprits(report: Report, nodes: t.Container[str], most: int = 5) -> dict[str
     return {host: [*sentences[:most], *([f"{len(sentences) - most} more findings"] if len(sentences) > most else [])] for host, sentences in found.items()}
 
 
-def _touched(record: VerdictRecord) -> list[str]:
-    """The gate groups that a record closes: of a shared node only those that its findings are about."""
-    by_group = record.get("by_group")
-    return [group for group, verdict in by_group.items() if verdict != "pass"] if by_group else record["affects"]
-
-
 def _key(record: VerdictRecord, finding: FindingRecord, entry: Entry) -> tuple[str, ...]:
     """Findings that say the same, but for numbers, with the same cause and fix are one; so is all that one tool's missing output leaves unreported."""
     said = NUMBER.sub("#", finding["actual"])
-    if finding["where"] is None:
+    if _unreported(record, finding):
         # The fix of what was not reported names its check.
-        return (record["layer"], UNREPORTED, said, *((entry.cause, entry.fix) if finding.get("judged") else ()))
+        return (record["layer"], UNREPORTED, said, *((entry.cause, entry.fix) if finding.get("judged") or finding.get("cause") else ()))
     return (record["layer"], record["check"], finding["severity"], said, entry.cause, entry.fix)
+
+
+def _unreported(record: VerdictRecord, finding: FindingRecord) -> bool:
+    """Whether a finding is that nothing was read of a node or group as a whole, so that one missing output is one entry of all checks that need it."""
+    if finding["where"] is None:
+        return True
+    return finding["severity"] == "unknown" and place_of(finding).whole and record["check"] not in (ANSWERED, BOOT_CHECK)
 
 
 def _entry(record: VerdictRecord, finding: FindingRecord) -> Entry:
@@ -188,10 +198,24 @@ def _entry(record: VerdictRecord, finding: FindingRecord) -> Entry:
     judged = finding.get("judged") or finding.get("cause")
     if finding["severity"] == "unknown" and not judged and record["check"] not in (ANSWERED, BOOT_CHECK):
         cause, remedy = "What the check needs was not reported or not measured, for the reason given as the result, so nothing is proved.", None
-        loaded = (known := REGISTRY[record["layer"]].get(record["check"])) is not None and known.needs == "load"
-        again = f"run layer {record['layer']} again" if loaded else f"judge it again with -e pod_only={record['check']}"
-        fix = f"Make what is named above answer, then {again}."
+        fix = f"Make what is named above answer, then {_again(record['layer'], record['check'])}."
     return Entry(record["layer"], record["check"], finding["severity"], cause, fix, remedy)
+
+
+def _again(layer: str, check: str) -> str:
+    """How a check is judged again once something is mended."""
+    loaded = (known := REGISTRY[layer].get(check)) is not None and known.needs == "load"
+    return f"run layer {layer} again" if loaded else f"judge it again with -e pod_only={check}"
+
+
+def _name_what_explains(entry: Entry) -> None:
+    """Let what explains an entry be its cause, where its own is only what its check usually comes from."""
+    if not entry.explaining or entry.own_words:
+        return
+    if entry.whole:
+        entry.cause, entry.fix, entry.remedy = WHAT_EXPLAINS, f"{EXPLAINED_FIX}, then {_again(entry.layer, entry.check)}.", None
+    else:
+        entry.cause, entry.fix = f"{WHAT_EXPLAINS} Where it does not: {entry.cause}", f"{EXPLAINED_FIX}. Where this remains: {entry.fix}"
 
 
 def _findings(record: VerdictRecord) -> t.Iterator[tuple[str, FindingRecord]]:
@@ -221,70 +245,3 @@ def _located(places: t.Iterable[tuple[str, str]]) -> str:
     heads, tails = zip(*(where.partition(", ")[::2] for where in wheres)) if wheres else ((), ())
     at = f"{ranges(heads)}, {tails[0]}" if len(set(tails)) == 1 and tails[0] else ranges(wheres)
     return f"{ranges(hosts)} {at}" if wheres else ranges(hosts)
-
-
-def merged(texts: t.Iterable[str]) -> str:
-    """Texts as one: of those that differ in numbers and names, ``388 to 391 Gb/s with gpu11-gpu13``; of others the first few."""
-    alike: dict[str, list[str]] = {}
-    for text in dict.fromkeys(texts):
-        alike.setdefault(NUMBER.sub("#", text), []).append(text)
-    forms = [_merged_words([text.split() for text in same]) if len(same) > 1 else same[0] for same in alike.values()]
-    return "; ".join([*forms[:MOST_FORMS], *([f"and {len(forms) - MOST_FORMS} more"] if len(forms) > MOST_FORMS else [])])
-
-
-def _differ_in_names(texts: t.Iterable[str]) -> bool:
-    """Whether texts that differ only in digits differ in a word that is no amount, such as a port's name."""
-    several = [text.split() for text in dict.fromkeys(texts)]
-    columns = [set(column) for column in zip(*several)]
-    alike = len({NUMBER.sub("#", " ".join(words)) for words in several}) == 1
-    return alike and any(len(column) > 1 and not all(map(AMOUNT.fullmatch, column)) for column in columns)
-
-
-def _merged_words(texts: list[list[str]]) -> str:
-    """Texts, by word, that differ only in numbers."""
-    columns = [list(dict.fromkeys(column)) for column in zip(*texts)]
-    words, at = [], 0
-    while at < len(columns):
-        column, end = columns[at], _end_of_list(columns, at)
-        if end > at + 1:
-            # The names of a list come in another order in each text.
-            names = dict.fromkeys(word.rstrip(BEHIND_NAMES) for one in columns[at:end] for word in one)
-            words.append(ranges(list(names)) + _tail(columns[end - 1][0]))
-        else:
-            words.append(column[0] if len(column) == 1 else _merged_word(column, columns[at - 1][0] if at else "", end < len(columns)))
-        at = end
-    return " ".join(words)
-
-
-def _tail(word: str) -> str:
-    """What is written behind a name."""
-    return word[len(word.rstrip(BEHIND_NAMES)) :]
-
-
-def _end_of_list(columns: list[list[str]], at: int) -> int:
-    """Where a list of names with commas ends that begins at a column, and of which some differ; the next column where there is none."""
-    end = at
-    while end < len(columns) and all(_is_name(word) for word in columns[end]):
-        end += 1
-        if not all(word.endswith(",") for word in columns[end - 1]):
-            break
-    return end if end > at + 1 and any(len(column) > 1 for column in columns[at:end]) else at + 1
-
-
-def _is_name(word: str) -> bool:
-    return bool(NUMBER.search(word)) and word[0].isalpha() and not AMOUNT.fullmatch(word)
-
-
-def _merged_word(words: list[str], before: str, more: bool) -> str:
-    """A word that differs: an amount as its range, other numbers and names as a list; before: the word before it; more: whether one follows."""
-    amounts = [found for word in words if (found := AMOUNT.fullmatch(word))]
-    if len(amounts) < len(words):
-        names = [word.lstrip("(").rstrip(BEHIND_NAMES) for word in words]
-        lead, tail = words[0].split(names[0], 1)
-        return lead + ranges(names) + tail
-    numbers = sorted((one["number"] for one in amounts), key=float)
-    first = amounts[0]
-    written = first["after"].startswith("%") or "+" in first["before"] or any("." in one or "e" in one for one in numbers)
-    if before.lower() not in NAMED and (more or written or len(numbers) > MOST_LISTED):
-        return f"{first['before']}{numbers[0]} to {first['before'].lstrip('(')}{numbers[-1]}{first['after']}"
-    return first["before"] + ranges(numbers) + first["after"]

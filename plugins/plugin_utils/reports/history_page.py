@@ -104,7 +104,7 @@ def _sections(found: Findings) -> list[Section]:
 def _trend(one: Trend) -> tuple[str, ...]:
     slope = f"{one.per_day:+.3g} ({one.interval[0]:+.3g} to {one.interval[1]:+.3g})"
     limit = f"{one.crossing.limit:g}" if one.crossing else ""
-    return one.metric.replace("_", " "), one.place, str(one.days), f"{one.last:g}", slope, limit, reached(one)
+    return one.metric.replace("_", " "), one.place, str(one.days), f"{one.last:.4g}", slope, limit, reached(one)
 
 
 def reached(one: Trend) -> str:

@@ -19,8 +19,8 @@ from pathlib import Path
 import jinja2
 
 from ..checks.registry import REGISTRY
-from ..evaluate.axes import RowAxes
 from ..evaluate.metrics import metric_values, metrics, outliers
+from ..evaluate.row_places import RowPlaces
 from ..evaluate.verdicts import VerdictRecord
 from ..pod.plan import Plan
 from ..run.documents import Report
@@ -29,7 +29,7 @@ from ..run.reader import RunReader
 from ..text.control_characters import visible
 from ..text.folded_reasons import fold_reasons
 from . import charts, checklist, evidence, grouping, measured, topology
-from .conditions import VERDICT_WORDS, change_in_words, proved_in_words, unused_in_words
+from .conditions import VERDICT_WORDS, change_in_words, conditions_in_words, proved_in_words, unused_in_words
 from .documentation import CheckLinks
 
 Document = dict[str, t.Any]
@@ -42,10 +42,9 @@ MOST_OUTLIERS = 50
 MOST_UNFOLDED = 5
 
 
-def render_html(report: Report, plan: Plan, run: Path) -> str:
-    """The report of a run, with the evidence and the rows that its directory keeps."""
+def render_html(report: Report, plan: Plan, run: Path, links: CheckLinks) -> str:
+    """The report of a run, with the evidence and the rows that its directory keeps; links: where its checks are documented."""
     kept = RunReader(run, plan)
-    links = CheckLinks(run, next(iter(plan.nodes.values())).values["pod_docs_url"])
     data = {**verdicts(report), "groups": {group: list(hosts) for group, hosts in plan.groups.items()}}
     data |= {"charts": charts.draw(kept), "topology": topology.topology(report, plan), "run": report["run_id"]}
     data["checks"] = [{**check, "doc": links.of(check["check"])} for check in data["checks"]]
@@ -108,7 +107,7 @@ def asset(name: str) -> tuple[str, str]:
 def outlying_numbers(kept: RunReader) -> list[dict[str, t.Any]]:
     """The numbers that stand out of their kind, in words; they are no verdict, but where a person should look."""
     reported = kept.reported({metric.reading for metric in metrics().values()})
-    places = RowAxes(kept.plan())
+    places = RowPlaces(kept.plan())
     found = outliers(number for layer, nodes in reported.items() for number in metric_values(places, layer, nodes))
     return [
         {
@@ -132,6 +131,7 @@ def page(report: Report, rows: list[checklist.Row], outlying: list[dict[str, t.A
         report=report,
         words=VERDICT_WORDS,
         proved=proved_in_words(report),
+        conditions=conditions_in_words(report["stands_on"]),
         layers=list(reversed(report["layers"])),
         reasons=fold_reasons(report["reasons"], report["layers"][0]["groups"]),
         origin=origin_lines(report),

@@ -14,7 +14,7 @@ from ..run.documents import Report
 from ..run.provenance import origin_lines
 from ..text.control_characters import SHOWN, printable
 from ..text.folded_reasons import fold_reasons
-from .conditions import proved_in_words, verdict_with_conditions
+from .conditions import conditions_in_words, proved_in_words
 from .documentation import CheckLinks
 from .measured import in_words
 
@@ -34,8 +34,8 @@ def render_junit(report: Report, links: CheckLinks | None = None) -> str:
     links: where checks are documented, a property of each case that is not passed.
     """
     suites = ET.Element("testsuites", name=clean(report["pod"]))
-    words = verdict_with_conditions(report["verdict"].upper().replace("_", " "), report["stands_on"])
-    suite = verdict_suite(suites, f"{words}: pod {report['pod']}, {proved_in_words(report)}", report["verdict"], report["reasons"])
+    headline = f"{report['verdict'].upper().replace('_', ' ')}: pod {report['pod']}, {proved_in_words(report)}"
+    suite = verdict_suite(suites, headline, report["verdict"], report["reasons"], report["stands_on"])
     properties = ET.Element("properties")
     for line in origin_lines(report):
         ET.SubElement(properties, "property", name="run", value=clean(line))
@@ -56,11 +56,12 @@ def render_junit(report: Report, links: CheckLinks | None = None) -> str:
     return text_of(suites)
 
 
-def verdict_suite(suites: ET.Element, headline: str, verdict: str, reasons: t.Sequence[str]) -> ET.Element:
-    """The suite of a verdict, with one case: a failure for a no-go, else what it stands on as its output."""
+def verdict_suite(suites: ET.Element, headline: str, verdict: str, reasons: t.Sequence[str], stands_on: t.Sequence[str]) -> ET.Element:
+    """The suite of a verdict, with one case: headline, reasons and conditions are the message of its failure for a no-go, else its output."""
     suite = ET.SubElement(suites, "testsuite", name="verdict")
     case = ET.SubElement(suite, "testcase", classname="verdict", name="verdict of the pod")
-    words = "\n".join(clean(line) for line in (headline, *(f"because {reason}" for reason in fold_reasons(reasons)[:MOST])))
+    because = (f"because {reason}" for reason in fold_reasons(reasons)[:MOST])
+    words = "\n".join(clean(line) for line in (headline, *because, *conditions_in_words(stands_on)))
     if verdict == "no_go":
         ET.SubElement(case, "failure", message=words)
     else:

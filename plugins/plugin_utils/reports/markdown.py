@@ -13,7 +13,7 @@ from ..run.provenance import origin_lines
 from ..text.control_characters import printable
 from ..text.counting import counted
 from ..text.folded_reasons import fold_reasons
-from .conditions import change_in_words, proved_in_words, unused_in_words, verdict_with_conditions
+from .conditions import change_in_words, conditions_in_words, proved_in_words, unused_in_words
 from .document import gate_rows
 from .documentation import CheckLinks
 from .grouping import Entry, entries
@@ -34,8 +34,10 @@ def render_markdown(report: Report, links: CheckLinks | None = None) -> str:
     """The report as Markdown; links: where its checks are documented, which ends it for those with findings."""
     groups = list(report["layers"][0]["groups"])
     lines = [*_head(report, fold_reasons(report["reasons"], groups)), *_gates(groups, gate_rows(report))]
+    checks: dict[str, None] = {}
     for title, severities in (("Findings", ("fail", "unknown")), ("Warnings", ("warn",))):
         found = entries(report, severities)
+        checks |= dict.fromkeys(check for entry in found for check in entry.checks)
         lines += ["", f"## {title}", ""] if found else []
         for entry in found:
             lines += _entry(entry)
@@ -53,9 +55,8 @@ def render_markdown(report: Report, links: CheckLinks | None = None) -> str:
     changed = report["changed_expectations"]
     lines += ["", "## Expectations other than the defaults", ""] if changed else []
     lines += [f"- {escaped(change_in_words(name, one))}" for name, one in changed.items()]
-    checks = list(dict.fromkeys(check for entry in entries(report, ("fail", "unknown", "warn")) for check in entry.checks)) if links else []
-    lines += ["", "## Documentation of these checks", ""] if checks else []
-    lines += [f"- {check}: <{links.of(check)}>" for check in checks if links]
+    if links and checks:
+        lines += ["", "## Documentation of these checks", "", *(f"- {check}: <{links.of(check)}>" for check in checks)]
     return "\n".join(lines) + "\n"
 
 
@@ -89,11 +90,11 @@ def summary(report: Report, link: str = "", characters: int = SUMMARY_CHARACTERS
 
 
 def _head(report: Report, reasons: t.Sequence[str]) -> list[str]:
-    verdict = verdict_with_conditions(report["verdict"].replace("_", "-"), report["stands_on"])
-    lines = [f"# {escaped(report['pod'])}: {escaped(verdict)}, {escaped(proved_in_words(report))}", ""]
+    lines = [f"# {escaped(report['pod'])}: {escaped(report['verdict'].replace('_', '-'))}, {escaped(proved_in_words(report))}", ""]
+    lines += [f"- {escaped(reason)}" for reason in reasons] + [""] * bool(reasons)
+    lines += [piece for line in conditions_in_words(report["stands_on"]) for piece in (f"{escaped(line)}.", "")]
     lines += [f"Run {report['run_id']}, depth {report['depth']}, mode {report['mode']}, collection {report['version']}.", ""]
-    lines += [piece for line in origin_lines(report) for piece in (escaped(line), "")]
-    return lines + [f"- {escaped(reason)}" for reason in reasons] + [""] * bool(reasons)
+    return lines + [piece for line in origin_lines(report) for piece in (escaped(line), "")]
 
 
 def _gates(groups: t.Sequence[str], rows: t.Sequence[t.Sequence[str]]) -> list[str]:
@@ -104,8 +105,8 @@ def _gates(groups: t.Sequence[str], rows: t.Sequence[t.Sequence[str]]) -> list[s
 def _entry(entry: Entry) -> list[str]:
     what = f"expected {escaped(entry.wanted)}, got {escaped(entry.actual)}"
     lines = [f"- **{entry.verdict} {escaped(entry.layer)}/{escaped(', '.join(entry.checks))}** on {escaped(entry.where + entry.size)}: {what}"]
+    lines += [f"  - explained by {escaped(one)}" for one in entry.explained_by[:MOST_EXPLAINING]]
     lines.append(f"  - cause: {escaped(entry.cause)}")
     lines.append(f"  - fix: {escaped(entry.fix)}" + (f" (remedy {escaped(entry.remedy)})" if entry.remedy else ""))
-    lines += [f"  - explained by {escaped(one)}" for one in [*entry.explained_by][:MOST_EXPLAINING]]
     explained = f"  - explains {counted(entry.explains, 'finding')} on what it serves: {escaped('; '.join(entry.explained))}"
     return lines + ([explained] if entry.explains else [])

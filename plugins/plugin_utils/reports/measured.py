@@ -4,8 +4,8 @@
 """The numbers behind the checklist: of a check the worst with its place, the median, what was expected, and what the run before had.
 
 measured.yml declares them: of which reading's column a number is, ``only`` the rows whose columns match patterns, ``largest`` only those of the largest
-value of a column, ``of`` which place (see evaluate/axes.py), ``worst`` which end is bad, and the ``limit`` that the check holds it to: a ``column`` of the
-worst row, an ``expectation``, or a ``threshold`` that is computed of several.
+value of a column, ``of`` which place (see evaluate/row_places.py), ``worst`` which end is bad, and the ``limit`` that the check holds it to: a ``column`` of
+the worst row, an ``expectation``, or a ``threshold`` that is computed of several.
 """
 
 from __future__ import annotations
@@ -15,28 +15,44 @@ import functools
 import math
 import statistics
 import typing as t
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
 
-from ..evaluate.axes import Axis, Row, RowAxes
-from ..loads.thresholds import longest_step_ms, minimum_busbw, minimum_gbit_s
+from ..evaluate.row_places import Axis, Row, RowPlaces
+from ..loads.thresholds import known_node_busbw, longest_latency_us, longest_step_ms, minimum_busbw, minimum_gbit_s, within_tolerance
 from ..run.documents import Measured
 from ..run.reader import RunReader
 
 Values = Mapping[str, t.Any]
 # A change of the median below this part of it is none.
 SAME = 0.005
-# Of the pod's expectations and the worst row.
-THRESHOLDS: dict[str, t.Callable[[Values, Row], float | None]] = {
-    "all_reduce": lambda values, row: minimum_busbw(len(row["job.hosts"]), values),
-    "write_bandwidth": lambda values, _row: minimum_gbit_s(values["pod_link_gbit_s"], values["pod_write_bw_min_percent"], values["pod_write_bw_bidirectional"]),
-    "training_step": lambda values, _row: (
+Own = Mapping[str, Sequence[Row]]
+# Of the expectations of the node that reported a row, the row, and the node's rows of READ: what the row is held to.
+THRESHOLDS: dict[str, t.Callable[[Values, Row, Own], float | None]] = {
+    "all_reduce": lambda values, row, _own: minimum_busbw(len(row["job.hosts"]), values),
+    "node_all_reduce": lambda values, _row, own: _of_host_alone(values, own),
+    "write_bandwidth": lambda values, row, _own: minimum_gbit_s(
+        ((values["pod_node"], row["job.device"]), (row["job.peer"], row["job.peer_device"])),
+        values["pod_rail_gbit_s"],
+        values["pod_write_bw_min_percent"],
+        values["pod_write_bw_bidirectional"],
+    ),
+    "write_latency": lambda values, row, _own: longest_latency_us(row["job.path"], values["pod_write_lat_max_us"], values["pod_hop_us"]),
+    "training_step": lambda values, _row, _own: (
         None if values["pod_step_seconds"] is None else longest_step_ms(values["pod_step_seconds"], values["pod_step_tolerance_percent"])
     ),
 }
+# What thresholds take besides: the names of a host's GPUs.
+READ = ("collective_ranks",)
+
+
+def _of_host_alone(values: Values, own: Own) -> float | None:
+    device = next((row["device"] for row in own.get("collective_ranks", ()) if row["device"]), None)
+    rate = known_node_busbw(device, values["pod_node_busbw_gbyte_s"], values["pod_node_busbw_by_gpu"])
+    return None if rate is None or values["pod_gpus_per_host"] == 1 else within_tolerance(rate, values["pod_busbw_tolerance_percent"])
 
 
 @dataclass(frozen=True)
@@ -74,19 +90,20 @@ def declared() -> tuple[Declared, ...]:
 def measured(kept: RunReader) -> dict[str, Measured]:
     """By ``layer/check``, the numbers that the run has rows for."""
     plan = kept.plan()
-    values, places = next(iter(plan.nodes.values())).values, RowAxes(plan)
-    reported = kept.reported({one.reading for one in declared()})
+    places = RowPlaces(plan)
+    values = {name: {**node.values, **plan.of_all(), "pod_node": name} for name, node in plan.nodes.items()}
+    reported = kept.reported({*READ, *(one.reading for one in declared())})
     found = {}
     for one in declared():
         rows: list[tuple[str, Row]] = [(node, row) for node, own in reported.get(one.layer, {}).items() for row in own.get(one.reading, ()) if one.takes(row)]
         if one.largest is not None:
             rows = _of_largest(one, places, rows)
         if rows:
-            found[f"{one.layer}/{one.check}"] = _measured(one, places, values, rows)
+            found[f"{one.layer}/{one.check}"] = _measured(one, places, values, rows, reported[one.layer])
     return found
 
 
-def _of_largest(one: Declared, places: RowAxes, rows: list[tuple[str, Row]]) -> list[tuple[str, Row]]:
+def _of_largest(one: Declared, places: RowPlaces, rows: list[tuple[str, Row]]) -> list[tuple[str, Row]]:
     """Of each place the rows with the largest value of a column."""
     most: dict[str, float] = {}
     for node, row in rows:
@@ -95,13 +112,18 @@ def _of_largest(one: Declared, places: RowAxes, rows: list[tuple[str, Row]]) -> 
     return [(node, row) for node, row in rows if row.get(one.largest or "") == most[_place(one, places, node, row)]]
 
 
-def _measured(one: Declared, places: RowAxes, values: Values, rows: list[tuple[str, Row]]) -> Measured:
-    node, row = (min if one.worst == "min" else max)(rows, key=lambda each: float(each[1][one.value]))
+def _measured(one: Declared, places: RowPlaces, values: Mapping[str, Values], rows: list[tuple[str, Row]], reported: Mapping[str, Own]) -> Measured:
+    thresholds = [THRESHOLDS[one.limit["threshold"]](values[node], row, reported[node]) for node, row in rows] if "threshold" in one.limit else []
+    # Where rows are held to thresholds of their own, the worst is the one that is worst for its threshold.
+    known = [limit for limit in thresholds if limit]
+    scale = known if len(known) == len(rows) else [1.0] * len(rows)
+    worst = (min if one.worst == "min" else max)(range(len(rows)), key=lambda place: float(rows[place][1][one.value]) / scale[place])
+    node, row = rows[worst]
     limit = row.get(one.limit.get("column", ""))
     if limit is None and "expectation" in one.limit:
-        limit = values[one.limit["expectation"]]
-    if limit is None and "threshold" in one.limit:
-        limit = THRESHOLDS[one.limit["threshold"]](values, row)
+        limit = values[node][one.limit["expectation"]]
+    if limit is None and thresholds:
+        limit = thresholds[worst]
     return {
         "worst": _rounded(row[one.value]),
         "place": _place(one, places, node, row),
@@ -114,7 +136,7 @@ def _measured(one: Declared, places: RowAxes, values: Values, rows: list[tuple[s
     }
 
 
-def _place(one: Declared, places: RowAxes, node: str, row: Row) -> str:
+def _place(one: Declared, places: RowPlaces, node: str, row: Row) -> str:
     words = (places.at(axis, node, row) for axis in one.of)
     return " ".join(str(word) for word in words if word is not None)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ..run.documents import Report
 from ..text.folded_reasons import fold_reasons
-from .conditions import VERDICT_WORDS
+from .conditions import VERDICT_WORDS, conditions_in_words
 from .grouping import Entry, entries
 from .html import asset, template
 
@@ -40,12 +40,16 @@ class RunLine:
     more: int
 
 
-def render_merged_page(record: Document, headline: str, reports: t.Mapping[str, Report], links: t.Mapping[str, str]) -> str:
-    """The page of a merge; record: as ``merge.json`` has it; reports and links: of its runs by their directory; a run that is not linked has an empty one."""
+def render_merged_page(record: Document, headline: str, conditions: t.Sequence[str], reports: t.Mapping[str, Report], links: t.Mapping[str, str]) -> str:
+    """The page of a merge; record: as ``merge.json`` has it; conditions: what its verdict depends on.
+
+    reports and links: of its runs by their directory; a run that is not linked has an empty one.
+    """
     style = asset("page.css")
     return template("merged.html.j2").render(
         record=record,
         headline=headline,
+        conditions=conditions_in_words(conditions),
         words=VERDICT_WORDS,
         reasons=fold_reasons(record["reasons"], record["gates"]),
         most=MOST_REASONS,

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The pod as a picture: its nodes in rows, spines above leaves above hosts, and its cables, each by its worst verdict."""
+"""The pod as a picture: its nodes in rows, super-spines above spines above leaves above hosts, and its cables, each by its worst verdict."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import typing as t
 
 from ..evaluate.verdicts import ORDER, place_of
 from ..pod.plan import Plan
+from ..pod.tiers import SUPER_SPINE, TIERS
 from ..run.documents import Report
 from .checklist import overall
 
 Document = dict[str, t.Any]
-ROWS = ("spine", "leaf", "host")
+ROWS = tuple(reversed(TIERS))
 
 
 def topology(report: Report, plan: Plan) -> Document:
@@ -31,7 +32,8 @@ def topology(report: Report, plan: Plan) -> Document:
             if host and not record["host"]:
                 of_node.setdefault(host, []).append(finding["severity"])
     nodes: list[list[t.Any]] = []
-    for number, role in enumerate(ROWS):
+    present = {node.role for node in plan.nodes.values()}
+    for number, role in enumerate(role for role in ROWS if role in present or role != SUPER_SPINE):
         row = [node for node in plan.nodes.values() if node.role == role]
         for place, node in enumerate(row):
             # A node of which nothing is reported is not healthy: it was not reached.
@@ -41,6 +43,7 @@ def topology(report: Report, plan: Plan) -> Document:
 
 
 def _links(plan: Plan, of_port: dict[tuple[str, str], str]) -> t.Iterator[list[t.Any]]:
+    # Of a bond's device a finding is on no one of its cables.
     devices = {(rail["host"], rail["netdev"]): rail["device"] for rail in plan.rails()}
     found: dict[tuple[str, str], list[t.Any]] = {}
     for cable in plan.cables:

@@ -14,17 +14,21 @@ from ..text.control_characters import visible
 DOCUMENTS = ("json", "jsonl")
 # Set by the progress callback in Ansible's main process, which task workers are copies of.
 progress_shown = False
+# Set there too, once the run has a verdict: its table comes after everything else, and says of every node what the recap could only say of some.
+table_follows = False
 
 
-def show(text: str) -> None:
+def show(text: str, rendered: bool = False) -> None:
     """Print lines for a person, from any process; on standard error where the output callback writes a document to standard output.
+
+    rendered: each text from outside was made visible before, and what else acts on a terminal is the program's own, such as colours.
 
     The text may quote devices and files. An action works in a process of its own, whose lines Ansible prints in its first process.
     ansible-runner wraps Display.display in both, and would write its marks to the standard output of this one, which Ansible warns of
     at every line.
     """
     display = Display()
-    shown, stderr = str(visible(text)), str(C.DEFAULT_STDOUT_CALLBACK).rpartition(".")[2] in DOCUMENTS
+    shown, stderr = text if rendered else str(visible(text)), str(C.DEFAULT_STDOUT_CALLBACK).rpartition(".")[2] in DOCUMENTS
     queue = getattr(display, "_final_q", None)
     if queue is None:
         display.display(shown, stderr=stderr)

@@ -61,8 +61,10 @@ def test_a_run_leaves_verdicts_findings_numbers_and_parts(kept: Kept) -> None:
     assert rows(kept.path, "SELECT node, layer, \"check\", verdict FROM finding WHERE node = 'gpu03' AND \"check\" = 'gpus_present'")
     (light,) = rows(kept.path, "SELECT COUNT(*) FROM number WHERE metric = 'light_received' AND low IS NOT NULL AND high > low AND port != ''")
     assert light[0] > 20
-    bandwidth = rows(kept.path, "SELECT DISTINCT node, low FROM number WHERE metric = 'write_bandwidth'")
-    assert len(bandwidth) == 4 and {low for _node, low in bandwidth} == {350.0}
+    bandwidth = rows(kept.path, "SELECT DISTINCT node, place LIKE '% 1048576', low FROM number WHERE metric = 'write_bandwidth'")
+    assert {node for node, _whole, _low in bandwidth} == {"gpu01", "gpu02", "gpu03", "gpu04"}
+    # Of the message sizes of layer 4's curve no rate is required.
+    assert {(whole, low) for _node, whole, low in bandwidth} == {(1, 350.0), (0, None)}
     parts = dict(rows(kept.path, "SELECT kind, COUNT(*) FROM part WHERE entry = 1 GROUP BY kind"))
     assert set(parts) == {"software", "gpu", "optic", "cable"} and parts["gpu"] == 32
     # Of the second climb only what differs; a GPU that is gone has no row.

@@ -28,7 +28,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.markdown
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.table import render_table
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.textfile import render_textfile
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors import Refused
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory_check import NAME
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.planned_pod import NAME
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_base import PyramidAction
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.console import show
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.report_files import write_report

@@ -35,7 +35,17 @@ class Kept:
         rows = {
             node: {
                 "write_bw": [
-                    {"device": f"mlx5_{rail}", "gbit_s": rate, "job.kind": "write_bw", "job.memory": "host", **self._more} for rail, rate in enumerate(own)
+                    {
+                        "device": f"mlx5_{rail}",
+                        "gbit_s": rate,
+                        "job.kind": "write_bw",
+                        "job.memory": "host",
+                        "job.device": f"mlx5_{rail}",
+                        "job.peer": "gpu04",
+                        "job.peer_device": f"mlx5_{rail}",
+                        **self._more,
+                    }
+                    for rail, rate in enumerate(own)
                 ]
             }
             for node, own in RATES.items()
@@ -72,6 +82,25 @@ def test_every_report_says_them(plan: t.Any) -> None:
     whole = t.cast("t.Any", {**report(), "measured": measured(Kept(plan))})  # type: ignore[arg-type]
     for text in (render_table(whole), render_markdown(whole).replace("\\", ""), render_junit(whole)):
         assert "rdma/write_bw_per_rail" in text and "worst 388.4 Gb/s (gpu02 mlx5_0), median 391.5" in text, text
+
+
+def test_every_number_is_shown_beside_what_is_expected() -> None:
+    assert [one.check for one in declared() if not one.limit] == []
+
+
+def test_a_latency_is_held_to_its_path() -> None:
+    values = {"pod_write_lat_max_us": 5.0, "pod_hop_us": 1.0}
+    assert [THRESHOLDS["write_latency"](values, {"job.path": path}, {}) for path in ("leaf", "spine")] == [5.0, 7.0]
+
+
+@pytest.mark.parametrize(
+    ("device", "own", "gpus", "limit"),
+    [("NVIDIA H100 80GB HBM3", None, 8, 366 * 0.85), ("NVIDIA H100 80GB HBM3", 100.0, 8, 85.0), ("another", None, 8, None), ("NVIDIA H100", None, 1, None)],
+)
+def test_a_host_alone_is_held_to_the_rate_of_its_gpu(device: str, own: float | None, gpus: int, limit: float | None) -> None:
+    values = {**DEFAULTS, "pod_node_busbw_gbyte_s": own, "pod_gpus_per_host": gpus}
+    found = THRESHOLDS["node_all_reduce"](values, {}, {"collective_ranks": [{"device": None}, {"device": device}]})
+    assert found == (limit if limit is None else pytest.approx(limit))
 
 
 def test_what_is_declared_exists() -> None:

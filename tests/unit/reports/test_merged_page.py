@@ -32,7 +32,7 @@ def page(merged: Merged, slices: list[Slice], links: list[str] | None = None, **
     record = {**merged.record("pod", "2026-01-01T00:00:00Z", "1", slices), **changed}
     pages = links or [f"{one.run.name}.html" for one in slices]
     runs = [str(one.run) for one in slices]
-    return render_merged_page(record, headline("pod", merged), dict(zip(runs, (one.report for one in slices))), dict(zip(runs, pages)))
+    return render_merged_page(record, headline("pod", merged), merged.conditions, dict(zip(runs, (one.report for one in slices))), dict(zip(runs, pages)))
 
 
 def test_a_finding_stands_below_its_run_and_links_its_report(merged) -> None:

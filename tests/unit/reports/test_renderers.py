@@ -19,7 +19,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate import 
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.root_causes import add_explanations
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.verdicts import from_record
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import DEFAULTS, DESCRIPTION
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import grouping
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import grouping, merged_texts
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.conditions import conditions_of
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.documentation import CheckLinks
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.junit import render_junit
@@ -155,7 +155,7 @@ def test_rates_and_one_common_expectation_stay_one_text():
     ],
 )
 def test_texts_that_differ_in_numbers_are_one(texts, merged) -> None:
-    assert grouping.merged(texts) == merged
+    assert merged_texts.merged(texts) == merged
 
 
 @pytest.mark.parametrize("of_finding", [True, False])
@@ -224,6 +224,19 @@ def test_what_one_tool_left_untold_is_one_entry() -> None:
     assert [entry.checks for entry in entries] == [["gpus_present", "gpu_errors"]] and "was not reported or not measured" in entries[0].cause
 
 
+def test_what_one_load_that_did_not_start_left_unread_is_one_entry() -> None:
+    """Checks of a gate group say of which host as a whole nothing was read; what such a check found of a rank stays an entry of its own."""
+    own = {"cause": "The load did not start.", "fix": "Start it."}
+    checks = ("node_all_reduce", "rail_all_reduce", "nvls_available")
+    unread = [record("gpu01", where="gpu01", check=check, verdict="unknown", actual="it was not loaded: nvidia-smi: not found on PATH") for check in checks]
+    for one in unread:
+        one["findings"][0] |= own
+    rank = record("gpu01", where="rank 3", check="slow_rank", verdict="unknown", actual="it was not loaded: nvidia-smi: not found on PATH")
+    found = {tuple(entry.checks): entry for entry in grouping.entries(report(*unread, rank))}
+    assert set(found) == {checks, ("slow_rank",)}
+    assert found[checks].wanted == "a reading to judge by" and found[checks].cause == own["cause"]
+
+
 def test_the_words_of_a_check_that_judged_are_not_replaced() -> None:
     """Only what did not answer is to be made to answer."""
     silent, judged, own = (record("gpu01", verdict="unknown", check=check) for check in ("one", "two", "three"))
@@ -283,12 +296,18 @@ def test_checks_with_findings_link_their_documentation(tmp_path: Path) -> None:
     assert {name: found for name, found in linked.items() if found} == {"rails_present gpu01": [address]}
 
 
-def test_a_verdict_is_given_with_what_it_stands_on_in_the_same_breath() -> None:
+def test_a_verdict_comes_first_then_its_reasons_then_its_conditions() -> None:
     good = {**report(), "verdict": "go", "reasons": [], "up_to_layer": "links"}
-    assert "GO with 1 waiver until 2026-12-01: pod small, up to layer links" in render_table(good)
-    assert render_markdown(good).startswith("# small: go with 1 waiver until 2026-12-01, up to layer links\n")
+    assert "GO: pod small, up to layer links, depth standard\n  Conditions: 1 waiver until 2026-12-01\n" in render_table(good)
+    assert render_markdown(good).startswith("# small: go, up to layer links\n\nConditions: 1 waiver until 2026-12-01.\n\nRun ")
+    assert summary(good).startswith("# small: go, up to layer links\n\nConditions: 1 waiver until 2026-12-01.\n\nRun ")
+    closed = [line.strip() for line in render_table(report()).splitlines()]
+    assert [line.partition(" ")[0] for line in closed if line.startswith(("NO-GO: pod small", "because", "Conditions: 1 waiver"))] == [
+        "NO-GO:", "because", "Conditions:",
+    ]  # fmt: skip
     suite = ET.fromstring(render_junit(good).partition("\n")[2]).find("testsuite[@name='verdict']")
-    assert "GO with 1 waiver until 2026-12-01: pod small" in suite.findtext("testcase/system-out") and suite.get("failures") == "0"
+    words = suite.findtext("testcase/system-out")
+    assert words == "GO: pod small, up to layer links\nConditions: 1 waiver until 2026-12-01" and suite.get("failures") == "0"
     failed = ET.fromstring(render_junit(report()).partition("\n")[2]).find("testsuite[@name='verdict']")
     assert failed.get("failures") == "1" and "rack_01 is held" in failed.find("testcase/failure").get("message")
 
@@ -352,7 +371,7 @@ def test_what_a_verdict_stands_on() -> None:
     names = ("pod_soak_seconds", "pod_name", "pod_ping_rtt_max_ms", "pod_load_busy_hosts", "pod_flaps_max", "pod_pause_max_percent")
     changed = {name: {"default": DEFAULTS[name], "value": value, "nodes": 1} for name, value in zip(names, (1, "mine", 7, True, 9, 50))}
     assert conditioned(changed_expectations=changed) == [
-        "soak 1 s instead of 300", "ping rtt max 7 ms instead of 5", "load busy hosts true instead of False", "2 more changed expectations",
+        "soak 1 s instead of 300", "ping rtt max 7 ms instead of 5", "load busy hosts true instead of False", "2 more values instead of the defaults",
     ]  # fmt: skip
 
 
@@ -376,7 +395,13 @@ def test_a_run_keeps_what_it_stands_on(plan, tmp_path) -> None:
     assert kept["stands_on"] == ["1 waiver until 2026-12-01", "preflight from run earlier, 40 min old", "soak 1 s instead of 300"]
     assert [(one["host"], one["where"]) for one in kept["unused_waivers"]] == [("gpu02", "ens1")]
     page = made_run.page(book)
-    assert "With 1 waiver until 2026-12-01; preflight from run earlier, 40 min old; soak 1 s instead of 300." in page
+    places = [
+        page.index(words) for words in (
+            "<h1>", "Gate groups in scope: ", "<p class=\"stands\">Conditions: 1 waiver until 2026-12-01; preflight from run earlier, 40 min old; soak 1 s "
+            "instead of 300.</p>", "Run ", "<nav",
+        )
+    ]  # fmt: skip
+    assert places == sorted(places)
     assert "port_speed on gpu02, ens1" in page and "pod_soak_seconds: 1 instead of 300" in page
 
 
@@ -456,6 +481,35 @@ def test_what_follows_from_a_finding_of_its_layer_comes_behind_it() -> None:
     found = grouping.entries(report(*records))
     assert [(entry.check, entry.follows) for entry in found] == [("bgp_established", False), ("ecmp_paths", True)]
     assert list(found[1].explained_by) == ["fail links/bgp_established on leaf03 spine01 (10.0.1.6): Idle with AS 65000"]
+    assert (found[1].cause, found[1].fix) == (
+        "The finding that explains it.", "Mend the finding that explains it first, then judge it again with -e pod_only=ecmp_paths."
+    )  # fmt: skip
+    whole, paths = (" ".join(text.split()) for text in render_table(report(*records)).partition("links/ecmp_paths")[::2])
+    assert "Broken." in whole and "Broken." not in paths
+    assert paths.index("explained by: fail links/bgp_established") < paths.index("cause: The finding that explains it.")
+
+
+def test_what_was_found_alike_on_several_nodes_explains_in_one_line_and_an_option_keeps_its_value() -> None:
+    sessions = [record(f"leaf0{number}", "spine01", check="bgp_established", actual="Idle", layer="links", group=None) for number in range(1, 4)]
+    paths = record("leaf01", "10.51.0.0/24", check="ecmp_paths", actual="no route", layer="links", group=None)
+    paths["findings"][0]["explained_by"] = [
+        {"layer": "links", "check": "bgp_established", "host": one["host"], "where": "spine01", "severity": "fail", "actual": "Idle"} for one in sessions
+    ]
+    paths["findings"][0]["follows"] = True
+    whole = report(*sessions, paths)
+    assert "  explained by: fail links/bgp_established on leaf01-leaf03 spine01: Idle" in render_table(whole).splitlines()
+    for columns in range(60, 101):
+        assert not any(line.endswith(" -e") for line in render_table(whole, columns=columns).splitlines())
+    assert "-e pod_only=ecmp_paths" in render_table(whole)
+
+
+def test_what_may_have_another_cause_than_the_finding_beside_it_names_both() -> None:
+    """A session of another leaf that is down is no reason to hide what its own leaf may lack."""
+    session = record("leaf06", "spine01 (10.0.1.6)", check="bgp_established", actual="Idle with AS 65000", layer="links", group=None)
+    paths = record("leaf03", "10.51.0.0/24", check="ecmp_paths", actual="1 next hop", layer="links", group=None)
+    add_explanations([session, paths])
+    (narrow,) = [entry for entry in grouping.entries(report(session, paths)) if entry.check == "ecmp_paths"]
+    assert narrow.explained_by and narrow.cause == "The finding that explains it. Where it does not: Broken." and narrow.fix.endswith("remains: Mend it.")
 
 
 def test_a_leaf_that_does_not_mark_explains_the_receivers_on_it_alone() -> None:

@@ -91,6 +91,7 @@ window.pyramidCharts = (() => {
     const order = ["pass", "skip", "not_reached", "warn", "unknown", "fail"];
     const well = (verdict) => order.indexOf(verdict) < 3;
     const many = drawn.nodes.length > 150;
+    const hosts = Math.max(...drawn.nodes.map(([, row]) => row));
     const at = new Map(drawn.nodes.map(([name, row, place]) => [name, [place, row]]));
     const node = ([name, row, place, verdict, group]) => ({
       name,
@@ -100,7 +101,7 @@ window.pyramidCharts = (() => {
       symbol: SYMBOLS[verdict],
       symbolSize: well(verdict) ? (many ? 6 : 10) : 14,
       itemStyle: { color: COLOURS[verdict], borderColor: "#1b1f24", borderWidth: well(verdict) ? 0 : 1 },
-      label: { show: true, formatter: name, color: "#1b1f24", fontSize: 10, position: row === 2 ? "bottom" : "top", rotate: row === 2 ? 60 : 0, distance: row === 2 ? 16 : 5 },
+      label: { show: true, formatter: name, color: "#1b1f24", fontSize: 10, position: row === hosts ? "bottom" : "top", rotate: row === hosts ? 60 : 0, distance: row === hosts ? 16 : 5 },
     });
     const link = ([source, target, cables, verdict, ports]) => ({
       coords: [at.get(source), at.get(target)],
@@ -115,7 +116,7 @@ window.pyramidCharts = (() => {
       tooltip: tooltip(words),
       grid: { left: 20, right: 20, top: 40, bottom: 70 },
       xAxis: hidden,
-      yAxis: { ...hidden, max: 2, inverse: true },
+      yAxis: { ...hidden, max: hosts, inverse: true },
       dataZoom: [{ type: "inside", xAxisIndex: 0, zoomOnMouseWheel: "ctrl" }],
       series: [
         { type: "lines", coordinateSystem: "cartesian2d", data: drawn.links.map(link).sort(worst), z: 1 },
