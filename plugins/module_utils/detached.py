@@ -3,16 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Loads on one node: started detached, watched, collected, and never left behind.
 
-A load is a schedule of jobs under one supervisor process in a session of its own. The supervisor ends every job at its
-deadline, and all of them where no one has watched for the length of the lease: a run that was killed, or a controller that
-lost its network, leaves nothing running. What runs is on record beside it (process id and start time), so that a later run
-ends just that, by its id. No job starts either once the controller has not looked for somewhat longer than it takes from one look
-to the next.
+A load is a schedule of jobs under one supervisor process in a session of its own. The supervisor ends every job at its deadline, and all of them where the
+controller has not watched the load for the length of the lease: a run that was killed, or a controller that lost its network, leaves nothing running. No job
+starts once the controller has not watched for ``fresh`` seconds, which is less. Each process of a load is recorded with its id and start time, so that a later
+run ends that process and no other.
 
-A host is loaded for one run at a time. The run reserves all of its hosts before it loads any: a file beside the loads, which every
-login of the host can read, says for whom and until when by the host's monotonic clock. Every look at a load renews it.
-
-This file is a whole program of the standard library: the action ``load`` pipes it to the node's Python with its request.
+A host is loaded for one run at a time. A run reserves all of its hosts before it loads any. The reservation is a file beside the loads that every login of the
+host can read: its owner, and when it expires by the host's monotonic clock. Each watch renews it.
+This file is a whole program of the standard library: actions pipe it to the node's Python with a request (see ``answer``).
 """
 
 from __future__ import annotations
@@ -35,8 +33,8 @@ import time
 MOST_BYTES = 8 * 1024 * 1024
 GRACE_SECONDS = 2.0
 AGAIN_SECONDS = 0.5
-# What another controller's load has left to be collected stays there for so long.
-KEPT_SECONDS = 24 * 3600
+# For so long another controller's load stays there to be collected, and one without a record counts as being started by another program of this user.
+KEPT_SECONDS, STARTING_SECONDS = 24 * 3600, 60
 PLACE = "gpufabric.pyramid-"
 RESERVED = "reserved.json"
 # What another login wrote is read no further than this, and shown no further than that.
@@ -44,30 +42,30 @@ RESERVED_BYTES, SHOWN = 4096, 120
 # What every process of a load carries in its environment: it identifies those that no record names yet, and those that left their session.
 MARK = "GPUFABRIC_PYRAMID_LOAD"
 JOB = "GPUFABRIC_PYRAMID_JOB"
+# The labels of its containers, as ``programs/containers.py`` gives them, and for how long a runtime may list or remove some.
+LABELS, RUNTIME_SECONDS = ("gpufabric.pyramid.load", "gpufabric.pyramid.job"), 10
+HUNG = "hung in the kernel or in the container runtime"
 NEVER = {"status": "never", "rc": None, "stdout": "", "stderr": "", "seconds": 0.0, "attempts": 0, "cut": False, "began": None}
 BESIDE = {"/usr/local/bin": "/usr/local/sbin", "/usr/bin": "/usr/sbin", "/bin": "/sbin"}
 
 
 def answer(request):
-    """Do what a request says and report what came of it.
+    """Do what a request says, and return what came of it; every request has ``do`` and ``load`` (a name that is a file name).
 
-    request: ``do`` and ``load`` (a name that is a file name), with
-    ``start``: ``owner`` (the pod's place on its controller; loads of the same owner are leftovers of dead runs and are ended,
-    those of another one make it refuse), ``beside`` (true where only a load of its
-    own name is a leftover, whatever else is under way), ``run_id``, ``start_in`` (seconds until the schedule begins), ``lease`` (seconds,
-    or None), ``programs`` (name to source text, for arguments that refer to them as ``{name}``) and ``jobs``:
-    ``id``, ``argv``, ``at`` and ``until`` (seconds of the schedule), ``again`` (words on standard error with which it is tried
-    again), ``near`` (an RDMA device whose CPUs it is pinned to, or None) and ``turn`` (None, or a number: it starts before its time
-    where every job that the schedule has before its turn has ended here), ``environment`` (besides this one's) and ``without`` (what of this
-    one's it has not, by the beginnings of names);
-    ``fresh`` of start and watch: seconds without a further watch after which no job starts (None: jobs start whatever is watched);
-    ``watch``: renews the lease, and waits at most ``wait`` seconds for the end; ``collect``: ``wait`` (seconds); ``end``: ends it now;
-    ``reserve``: takes the host for a run, ``release``: gives it back. Those two need ``reservation``, with which start, watch and collect
-    renew it: ``owner``, ``who`` (words), ``run_id`` and ``seconds`` (how long it lasts).
-    Returns ``refused`` (words, or None) of reserve and release, besides ``ended_leftovers`` of start; ``ended`` (why, or None while it runs), ``jobs``,
-    ``done`` (how many of them have ended) of watch; and of collect also ``answers`` by id: ``status`` (ran, missing, denied,
-    timeout, hung, stopped or never), ``argv``, ``rc``, ``stdout``, ``stderr``, ``seconds``, ``began``, ``attempts``, ``cut``; ``boot_id`` and
-    ``uptime_seconds`` of the node.
+    ``reserve``, ``release``: take the host for a run, and give it back, by ``reservation``: ``owner``, ``who`` (words), ``run_id`` and ``seconds`` (how long
+    it lasts); start, watch and collect renew it where they have it. ``start``: end what earlier loads of the same ``owner`` (the pod's place on its
+    controller) left, then start this one; a running load of another owner makes it refuse. It has ``beside`` (only a load of the same name is a leftover,
+    whatever else runs), ``run_id``, ``start_in`` (seconds until the schedule begins), ``lease`` (seconds, or None), ``fresh`` (seconds without a further
+    watch after which no job starts, or None), ``programs`` (name to source text, for arguments that refer to them as ``{name}``) and ``jobs``.
+    ``clear``: end every load of an ``owner`` whose run is over, and give the host back where it is reserved for one; returns ``ended``, what still ran.
+    ``watch``: renew the lease, and wait at most ``wait`` seconds for the end. ``collect``: also end what still runs, and remove the load. ``end``: end it now.
+    A job: ``id``, ``argv``, ``at`` and ``until`` (seconds of the schedule), ``again`` (words on standard error with which it is tried again), ``near`` (an RDMA
+    device whose CPUs it is pinned to, or None), ``runtime`` (docker or podman where it starts containers, else
+    nothing), ``turn`` (None, or a number: it starts before its time where every job that the schedule has before its turn has ended here), ``environment``
+    (added to this one's) and ``without`` (beginnings of names that are removed from it).
+    Returns ``refused`` (words, or None) of reserve, release and start, and ``ended_leftovers`` of start; of the others ``ended`` (why, or None while it runs),
+    ``jobs`` and ``done`` (how many there are, and have ended); of collect also ``boot_id``, ``uptime_seconds`` and ``answers`` by id: ``status`` (ran,
+    missing, denied, timeout, hung, stopped or never), ``argv``, ``rc``, ``stdout``, ``stderr``, ``seconds``, ``began``, ``attempts``, ``cut``.
     """
     path = os.environ.get("PATH", os.defpath).split(os.pathsep)
     os.environ["PATH"] = os.pathsep.join([*path, *(BESIDE[place] for place in path if place in BESIDE and BESIDE[place] not in path)])
@@ -75,6 +73,8 @@ def answer(request):
     base = _base()
     if request["do"] == "release":
         return _release(base, request["reservation"])
+    if request["do"] == "clear":
+        return _clear(base, request["owner"])
     if request["do"] in ("reserve", "start"):
         refused = _reserve(base, request)
         return {"refused": refused, "ended_leftovers": []} if refused or request["do"] == "reserve" else _start(base, request)
@@ -134,6 +134,26 @@ def _release(base, wanted):
         if mine is not None and (mine["owner"], mine["run_id"]) == (wanted["owner"], wanted["run_id"]):
             os.unlink(os.path.join(place, RESERVED))
     return {"refused": None}
+
+
+def _clear(base, owner):
+    """End what the loads of an owner left, and give the host back where it is reserved for them."""
+    ended = []
+    places = [os.path.join(base, name) for name in sorted(os.listdir(base))]
+    # One that is being started has its record in a moment.
+    _await(lambda: all(_read(os.path.join(place, "record.json")) or _seconds_since_written(place) > STARTING_SECONDS for place in places), GRACE_SECONDS)
+    for place in places:
+        record = _read(os.path.join(place, "record.json"))
+        if record is not None and record["owner"] == owner:
+            if _running(place, record):
+                ended.append(f"{os.path.basename(place)} of run {record['run_id']}: {_end(place, {})['ended']}")
+            shutil.rmtree(place, ignore_errors=True)
+    place = os.path.dirname(base)
+    with _exclusive(place):
+        mine = _reservation(os.path.join(place, RESERVED))
+        if mine is not None and mine["owner"] == owner:
+            os.unlink(os.path.join(place, RESERVED))
+    return {"ended": ended}
 
 
 @contextlib.contextmanager
@@ -223,7 +243,8 @@ def _start(base, request):
                 return {"refused": words, "ended_leftovers": ended}
             _end(place, {})
             ended.append(f"{name} of run {record['run_id']}")
-        if record is None or record["owner"] == request["owner"] or time.time() - os.lstat(place).st_mtime > KEPT_SECONDS:
+        own = name == request["load"] or (record is not None and record["owner"] == request["owner"])
+        if own or _seconds_since_written(place) > (STARTING_SECONDS if record is None else KEPT_SECONDS):
             shutil.rmtree(place, ignore_errors=True)
     place = os.path.join(base, request["load"])
     os.mkdir(place, 0o700)
@@ -235,13 +256,20 @@ def _start(base, request):
     return {"refused": None, "ended_leftovers": ended}
 
 
+def _seconds_since_written(place):
+    """How long ago something was last written in a load's directory; 0 of one that another program has just removed."""
+    with contextlib.suppress(OSError):
+        return time.time() - os.lstat(place).st_mtime
+    return 0.0
+
+
 def _renew(place, request):
     """Note that the controller has looked at a load, and for how long that lets further jobs start."""
     _write(os.path.join(place, "lease"), {"at": time.monotonic(), "fresh": request.get("fresh")})
 
 
 def _running(place, record):
-    return _alive(record["supervisor"]) or any(_alive(who) for who in (*_jobs(place), *_marked(place)))
+    return _alive(record["supervisor"]) or any(_alive(who) for who in (*_jobs(place), *_marked(place))) or any(_containers(place))
 
 
 def _jobs(place):
@@ -275,7 +303,8 @@ def _supervise(place, request, writer):
     for name in ("running", "answers", "output"):
         os.mkdir(os.path.join(place, name), 0o700)
     record = {key: request[key] for key in ("owner", "run_id", "load")}
-    _write(os.path.join(place, "record.json"), dict(record, supervisor=_who(os.getpid()), jobs=len(request["jobs"])))
+    runtimes = sorted({job["runtime"] for job in request["jobs"] if job.get("runtime")})
+    _write(os.path.join(place, "record.json"), dict(record, supervisor=_who(os.getpid()), jobs=len(request["jobs"]), runtimes=runtimes))
     os.write(writer, b".")
     os.close(writer)
     _Supervisor(place, request).run()
@@ -309,7 +338,7 @@ class _Supervisor:
                 self.stop(f"not watched for {lease} s")
             time.sleep(0.1)
         left = _swept(self.place)
-        _write(os.path.join(self.place, "ended.json"), f"hung in the kernel: {left}" if left else self.why or "done")
+        _write(os.path.join(self.place, "ended.json"), f"{HUNG}: {left}" if left else self.why or "done")
 
     def unwatched(self):
         """For how many seconds the controller has not looked at the load, and after how many of them no job starts, or None."""
@@ -359,6 +388,7 @@ class _Supervisor:
 
     def once(self, number, job):
         argv = [word.replace("{place}", self.place) for word in job["argv"]]
+        argv = [word.replace("{job}", str(number)) for word in argv] if job.get("runtime") else argv
         for name in self.request.get("programs", {}):
             argv = [word.replace("{" + name + "}", os.path.join(self.place, name + ".py")) for word in argv]
         argv = _pinned(argv, job.get("near"))
@@ -485,17 +515,39 @@ def _end(place, _request):
                 os.kill(supervisor["pid"], number)
             _await(lambda: not _alive(supervisor), 3 * GRACE_SECONDS)
     left = _swept(place)
-    return {"ended": f"hung in the kernel: {left}" if left else "ended on request", "jobs": record.get("jobs", 0), "done": 0}
+    return {"ended": f"{HUNG}: {left}" if left else "ended on request", "jobs": record.get("jobs", 0), "done": 0}
 
 
 def _swept(place, number=None):
-    """End what is left of a load, or of one of its jobs, by the ids; those that the kernel does not let go."""
+    """End what is left of a load, or of one of its jobs, by the ids; those that the kernel or the runtime does not let go.
+
+    Containers go first: who would remove one that ends is a process of the load.
+    """
+    for runtime, one in _containers(place, number):
+        for words in (["kill"], ["rm", "--force"]):
+            _asked([runtime, *words, one])
     mine = [*(_jobs(place) if number is None else ()), *_marked(place, number)]
     for who in mine:
         if _alive(who):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(who["pid"], signal.SIGKILL)
-    return sorted({who["pid"] for who in mine if not _await(lambda who=who: not _alive(who), GRACE_SECONDS)})
+    left = sorted({who["pid"] for who in mine if not _await(lambda who=who: not _alive(who), GRACE_SECONDS)})
+    return [*left, *(one[:12] for _runtime, one in _containers(place, number) if not _await(lambda: not any(_containers(place, number)), GRACE_SECONDS))]
+
+
+def _containers(place, number=None):
+    """The runtime and the id of every container of a load, or of one of its jobs."""
+    for runtime in (_read(os.path.join(place, "record.json")) or {}).get("runtimes", ()):
+        labels = [f"{LABELS[0]}={place}", *([] if number is None else [f"{LABELS[1]}={number}"])]
+        ids = _asked([runtime, "ps", "--all", "--quiet", "--no-trunc", *(word for label in labels for word in ("--filter", f"label={label}"))])
+        yield from ((runtime, one) for one in ids.split())
+
+
+def _asked(argv):
+    """What a command prints; nothing where it fails or gives no answer in time."""
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        return subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=RUNTIME_SECONDS, check=False).stdout
+    return ""
 
 
 def _marked(place, number=None):

@@ -42,7 +42,7 @@ def answer(request):
     request: ``commands``, each with ``id``, ``alternatives`` (``argv`` and the exit statuses ``rc`` that make it an answer, and in ``needs``
     a program that it starts itself, or None; the first that answers is taken), ``timeout`` in seconds and ``exclusive`` (None, or a key
     that two running commands never share); ``programs``, a mapping of name to source text that arguments refer to as ``{name}``; ``devices``, RDMA
-    devices whose PCI address arguments refer to as ``{pci:DEVICE}``. Equal argument lists are run once.
+    devices and netdevs whose PCI address arguments refer to as ``{pci:DEVICE}``. Equal argument lists are run once.
     Returns ``boot_id``, ``uptime_seconds`` and ``answers`` by id: ``status`` (ran, missing, failed, timeout, hung or denied),
     ``chosen`` (the alternative's number), ``argv``, ``rc``, ``stdout``, ``stderr``, ``seconds``, ``cut`` (more text than is kept).
     """
@@ -109,9 +109,9 @@ def _lost(command):
 
 
 def _pci(device):
-    """The PCI address of an RDMA device, or None."""
-    path = os.path.join("/sys/class/infiniband", device, "device")
-    return os.path.basename(os.path.realpath(path)) if os.path.exists(path) else None
+    """The PCI address of an RDMA device or a netdev, or None."""
+    paths = [os.path.join("/sys/class", kind, device, "device") for kind in ("infiniband", "net")]
+    return next((os.path.basename(os.path.realpath(path)) for path in paths if os.path.exists(path)), None)
 
 
 def _run(command, places):
@@ -138,7 +138,7 @@ def _filled(argv, places):
     for word in argv:
         for token, value in places.items():
             if token in word and value is None:
-                return argv, f"{token[5:-1]} has no PCI device in /sys/class/infiniband"
+                return argv, f"{token[5:-1]} has no PCI device in /sys/class/infiniband or /sys/class/net"
             word = word.replace(token, value or "")
         words.append(word)
     return words, None

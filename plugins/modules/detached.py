@@ -24,7 +24,7 @@ attributes:
 options:
   request:
     description:
-      - C(do) (C(start), C(watch), C(collect) or C(end)) and C(load), the load's name; with C(start) also C(owner), C(run_id), C(start_in), C(lease)
+      - C(do) (C(start), C(watch), C(collect), C(end) or C(clear)) and C(load), the load's name; with C(start) also C(owner), C(run_id), C(start_in), C(lease)
         and C(jobs), each with C(id), C(argv), C(at), C(until), C(again) and C(near); with C(collect) also C(wait).
     type: dict
     required: true

@@ -48,16 +48,13 @@ MAY_BE_SILENT = ("sysctl", "grep")
 Hold = t.Callable[[Path, str, t.Callable[[str], str | None]], object]
 
 
-def _usable_faults() -> dict[str, dict[str, t.Any]]:
-    """The faults that can be read without processes, in a pod of the usual expectations."""
+def usable_faults(pod: Pod) -> dict[str, dict[str, t.Any]]:
+    """The faults that can be read without processes, in a pod of the usual expectations that has the nodes of them."""
     return {
         name: fault
         for name, fault in changes.known().items()
-        if "expect" in fault and not name.startswith(("ib_", "nvl_")) and not {"loads", "processes", "expectations"} & set(fault)
+        if "expect" in fault and not name.startswith(("ib_", "nvl_")) and not {"loads", "processes", "expectations"} & set(fault) and changes.fits(pod, name)
     }
-
-
-FAULTS = _usable_faults()
 
 
 class Bench:
@@ -66,6 +63,7 @@ class Bench:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.pods = inprocess.Pods(inventory(directory / "inventory"))
+        self.faults = usable_faults(self.pods.pod())
         self._runs: dict[tuple[str, ...], Path] = {}
 
     def first_run(self, fault: str | None, top: str, groups: t.Sequence[str], into: Path) -> Path:
@@ -152,8 +150,9 @@ def _healthy(draw: Draw) -> None:
 
 def _fault(draw: Draw) -> None:
     """Faults of the catalogue: each says itself which gates it closes."""
-    names = draw.noise.sample(sorted(FAULTS), draw.noise.randint(1, 2))
-    found = [FAULTS[name]["expect"] for name in names]
+    faults = draw.bench.faults
+    names = draw.noise.sample(sorted(faults), draw.noise.randint(1, 2))
+    found = [faults[name]["expect"] for name in names]
     met = any(one["groups"] and LAYERS.index(one["layer"]) <= LAYERS.index(draw.top) for one in found)
     verdict, _run = draw.climb(draw.pods.pod(names))
     draw.says(" and ".join(names), met, "fault")
@@ -281,7 +280,8 @@ def _two_roles(draw: Draw) -> None:
 
 def _first_fault(draw: Draw, top: str, share: float) -> str | None:
     """A fault that closes a gate up to a layer, in some seeds."""
-    closing = [name for name in sorted(FAULTS) if FAULTS[name]["expect"]["groups"] and LAYERS.index(FAULTS[name]["expect"]["layer"]) <= LAYERS.index(top)]
+    found = {name: fault["expect"] for name, fault in sorted(draw.bench.faults.items())}
+    closing = [name for name, expect in found.items() if expect["groups"] and LAYERS.index(expect["layer"]) <= LAYERS.index(top)]
     return draw.noise.choice(closing) if draw.noise.random() < share else None
 
 

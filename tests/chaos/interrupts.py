@@ -20,6 +20,7 @@ import time
 from pathlib import Path
 
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.lock import LOCK
+from ansible_collections.gpufabric.pyramid.tests.processes import command_line, environments
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import layout
 
 from .processes import await_that
@@ -37,14 +38,7 @@ def command(inventory: Path, layer: str) -> list[str]:
 
 def processes_of(mark: str) -> list[str]:
     """The processes that carry a mark in their environment, in words."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        # It may end while it is looked at; one that has ended and was not waited for has no environment.
-        with contextlib.suppress(OSError):
-            if f"INTERRUPTED_RUN={mark}".encode() in path.read_bytes().split(b"\0"):
-                words = (path.parent / "cmdline").read_text(encoding="utf-8", errors="replace").replace("\0", " ")
-                found.append(f"PROCESS LEFT: {path.parent.name} {words}")
-    return found
+    return [f"PROCESS LEFT: {pid} {command_line(pid)}" for pid, words in environments() if f"INTERRUPTED_RUN={mark}" in words]
 
 
 def interrupted(directory: Path, layer: str, after: float | None) -> tuple[float, list[str]]:

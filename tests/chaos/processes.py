@@ -12,6 +12,8 @@ import time
 import typing as t
 from pathlib import Path
 
+from ansible_collections.gpufabric.pyramid.tests.processes import command_line, environments
+
 LEFT_SECONDS = 90
 QUIET_SECONDS = 5
 
@@ -39,12 +41,7 @@ def left(answers: Path) -> list[str]:
 
 
 def _of(answers: Path) -> dict[int, str]:
-    found = {}
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        with contextlib.suppress(OSError):
-            if f"SIMULATED_POD={answers}".encode() in path.read_bytes().split(b"\0"):
-                found[int(path.parent.name)] = (path.parent / "cmdline").read_text(encoding="utf-8", errors="replace").replace("\0", " ")
-    return found
+    return {pid: command_line(pid) for pid, words in environments() if f"SIMULATED_POD={answers}" in words}
 
 
 @contextlib.contextmanager

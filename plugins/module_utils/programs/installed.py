@@ -17,9 +17,9 @@ import sys
 SECONDS = 15
 # Every program that a reading or a load starts.
 PROGRAMS = (
-    "amd-smi", "cat", "date", "dcb", "dmesg", "ethtool", "find", "grep", "ib_write_bw", "ib_write_lat", "ibdev2netdev", "ibdiagnet", "iblinkinfo",
+    "amd-smi", "cat", "date", "dcb", "dmesg", "docker", "ethtool", "find", "grep", "ib_write_bw", "ib_write_lat", "ibdev2netdev", "ibdiagnet", "iblinkinfo",
     "ibnetdiscover", "ibqueryerrors", "ibstat", "ibv_devinfo", "ip", "journalctl", "lldpctl", "lsmod", "lspci", "mlnx_qos", "mlxconfig", "mlxlink",
-    "mpirun", "mstconfig", "mstlink", "niccli", "nicctl", "nvidia-imex-ctl", "nvidia-smi", "perfquery", "ping", "python3", "rdma", "rocm-smi",
+    "mpirun", "mstconfig", "mstlink", "niccli", "nicctl", "nvidia-imex-ctl", "nvidia-smi", "perfquery", "ping", "podman", "python3", "rdma", "rocm-smi",
     "saquery", "show_counters", "show_gids", "sminfo", "smpquery", "srun", "sysctl", "systemctl",
 )  # fmt: skip
 DEVICES = "/sys/class/infiniband"

@@ -21,11 +21,11 @@ def end_clients_on_exit() -> t.Iterator[None]:
     except Exception:
         raise
     except BaseException:
-        end_children(None if threading.current_thread() is threading.main_thread() else threading.get_native_id())
+        end_clients(None if threading.current_thread() is threading.main_thread() else threading.get_native_id())
         raise
 
 
-def end_children(thread: int | None = None) -> None:
+def end_clients(thread: int | None = None) -> None:
     """End the clients of this worker that still wait for a host or a switch, with all that they started: it has no other descendants.
 
     thread: the kernel's number of the thread whose clients alone are ended.

@@ -17,6 +17,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
+from ansible_collections.gpufabric.pyramid.tests.processes import states_of_group
 
 SOURCE = (Path(__file__).parents[3] / "plugins" / "module_utils" / "side_by_side.py").read_text()
 FUTURE = "from __future__ import annotations\n"
@@ -121,11 +122,10 @@ def test_a_node_that_runs_out_of_threads_ends_what_it_cannot_read(left: int, tmp
 def test_a_tool_that_does_not_end_is_ended_with_all_it_started(script, tmp_path) -> None:
     record = tmp_path / "pids"
     began = time.monotonic()
-    output = answers(command("a", ["sh", "-c", f"echo $$ > {record}; echo half; {script}"], timeout=0.5), command("b", ["echo", "b"]))
+    output = answers(command("a", ["sh", "-c", f"echo $$ > {record}; echo half; {script}"], timeout=4), command("b", ["echo", "b"]))
     assert (output["a"]["status"], output["a"]["stdout"], output["b"]["stdout"]) == ("timeout", "half\n", "b\n")
-    assert time.monotonic() - began < 20
-    left = subprocess.run(["ps", "-o", "stat=", "-g", record.read_text().strip()], text=True, capture_output=True, check=False).stdout.split()
-    assert [state for state in left if not state.startswith("Z")] == []
+    assert time.monotonic() - began < 50
+    assert set(states_of_group(int(record.read_text()))) <= {"Z"}
 
 
 def test_commands_run_side_by_side_but_not_those_of_one_device(tmp_path) -> None:
@@ -134,8 +134,11 @@ def test_commands_run_side_by_side_but_not_those_of_one_device(tmp_path) -> None
     script = f"mkdir {lock} && sleep 0.2 && rmdir {lock}"
     alone = answers(*(command(str(number), ["sh", "-c", f"{script}; exit $?", str(number)], exclusive="0000:18:00.0") for number in range(4)))
     assert [one["rc"] for one in alone.values()] == [0, 0, 0, 0]
-    together = answers(*(command(str(number), ["sh", "-c", f"{script}; exit $?", str(number)]) for number in range(4)))
-    assert 1 in [one["rc"] for one in together.values()]
+    # Without a device none of them ends before all have begun.
+    others = " && ".join(f"test -e {tmp_path}/{number}" for number in range(4))
+    script = f"touch {tmp_path}/$0; until {others}; do sleep 0.05; done"
+    together = answers(*(command(str(number), ["sh", "-c", script, str(number)]) for number in range(4)))
+    assert [(one["status"], one["rc"]) for one in together.values()] == [("ran", 0)] * 4
 
 
 def test_equal_commands_are_run_once(tmp_path) -> None:
@@ -152,7 +155,7 @@ def test_programs_and_devices_are_filled_in() -> None:
         devices=["mlx5_99"],
     )
     assert output["p"]["stdout"] == "hello you\n"
-    assert (output["q"]["status"], output["q"]["stderr"]) == ("missing", "mlx5_99 has no PCI device in /sys/class/infiniband")
+    assert (output["q"]["status"], output["q"]["stderr"]) == ("missing", "mlx5_99 has no PCI device in /sys/class/infiniband or /sys/class/net")
 
 
 def test_more_text_than_is_kept_is_reported_as_cut() -> None:
@@ -162,8 +165,8 @@ def test_more_text_than_is_kept_is_reported_as_cut() -> None:
 
 def test_a_tool_that_leaves_a_daemon_behind_does_not_hold_the_answer() -> None:
     began = time.monotonic()
-    output = answers(command("a", ["sh", "-c", "setsid sleep 30 & echo started"]))["a"]
-    assert (output["stdout"], output["rc"]) == ("started\n", 0) and time.monotonic() - began < 20
+    output = answers(command("a", ["sh", "-c", "setsid sleep 60 & echo started"]))["a"]
+    assert (output["stdout"], output["rc"]) == ("started\n", 0) and time.monotonic() - began < 50
 
 
 # A machine so busy that the tool works before its starter knows of it.
@@ -186,12 +189,12 @@ def test_an_ended_reader_ends_its_tools(number: signal.Signals, tools: int, befo
     reader = subprocess.Popen([sys.executable, "-SE", "-"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
     reader.stdin.write(program(*asked).replace("AT_ONCE = ", f"{before}\nAT_ONCE = ", 1))
     reader.stdin.close()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not any(one.exists() for one in records):
         assert time.monotonic() < deadline
         time.sleep(0.02)
     reader.send_signal(number)
-    assert reader.wait(10) == 128 + number
+    assert reader.wait(60) == 128 + number
     for tool in [Path(f"/proc/{one.read_text().strip()}/stat") for one in records if one.exists()]:
         while tool.exists() and tool.read_text().rpartition(")")[2].split()[0] != "Z":
             assert time.monotonic() < deadline
