@@ -13,6 +13,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.response
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.transports import query_node
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.prerequisites.lacks import Lack, host_lacks, switch_lacks, switch_readings
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import KINDS
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.times import without_times
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_base import PyramidAction
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.unplanned_node import UnplannedNode
 
@@ -45,7 +46,7 @@ class ActionModule(PyramidAction):
             return {"kind": kind, "silent": response.words, "lacks": []}
         answers = {ask.reading.name: (ask, reading_result(ask, platform, response.answers[ask.reading.name])) for ask in asks}
         if not host:
-            refused = {name: (ask.sources[0].command, one.words) for name, (ask, one) in answers.items() if one.status not in UNDERSTOOD}
+            refused = {name: (ask.sources[0].command, without_times(one.words)) for name, (ask, one) in answers.items() if one.status not in UNDERSTOOD}
             return {"kind": kind, "silent": "", "lacks": _dumped(switch_lacks(values, refused))}
         installed = answers["installed"][1]
         if installed.status != "ok":

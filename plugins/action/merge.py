@@ -17,7 +17,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.merged_page import render_merged_page
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors import RunError
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.files import json_text, private_directory, utc_now, write_private_files
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory_check import NAME
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.planned_pod import NAME
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.run_directory import new_directory
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import collection_version
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.control_characters import printable
@@ -113,12 +113,12 @@ class ActionModule(OnController, PyramidAction):
             publish_to = _target(given, place)
             kept = {str(one.run): quote(os.path.relpath(one.run / "report.html", place)) for one in found}
             files = {place / name: text for name, text in texts.items()}
-            files[place / FILES[0]] = render_merged_page(record, headline(pod, merged), reports, kept)
+            files[place / FILES[0]] = render_merged_page(record, headline(pod, merged), merged.conditions, reports, kept)
             if publish_to:
                 # A published page is not beside the runs' directories but beside their published pages.
                 published = {str(one.run): _published_link(one, publish_to.url) for one in found}
                 files |= {Path(publish_to.source) / name: text for name, text in texts.items()}
-                files[Path(publish_to.source) / FILES[0]] = render_merged_page(record, headline(pod, merged), reports, published)
+                files[Path(publish_to.source) / FILES[0]] = render_merged_page(record, headline(pod, merged), merged.conditions, reports, published)
             write_private_files(files)
         except OSError as error:
             raise RunError(f"{error.filename or directory} cannot be written: {error}") from None

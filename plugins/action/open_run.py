@@ -18,7 +18,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.remediation.part
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors import Refused, RunError
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.files import utc_now
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory import Pod, pod_of
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory_check import expectations_digest, layers_to_run
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.planned_pod import expectations_digest, layers_to_run
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.pod_only import parse_pod_only
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.provenance import run_origin
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.run_directory import abandon_run, latest_run, open_run_directory, point_latest

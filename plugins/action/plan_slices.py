@@ -14,9 +14,9 @@ from ansible.errors import AnsibleActionFail
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors import Refused, RunError
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.files import private_directory, utc_now, write_json
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory import pod_of
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory_check import expectations_digest, layers_to_run
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.lock import take_lock
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.membership import no_load_reason
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.planned_pod import expectations_digest, layers_to_run
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.provenance import starter
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.run_directory import new_directory
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.slicing import (
@@ -31,9 +31,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.slicing impo
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import collection_version
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_base import OnController, PyramidAction
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.console import show
-
-# Options of ansible-playbook that say how nodes are reached and what the pod is: a slice needs them as this run has them.
-HANDED_ON = {"inventory": "-i", "vault_ids": "--vault-id", "vault_password_files": "--vault-password-file", "extra_vars": "-e"}
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.handed_on import handed_on
 
 
 class ActionModule(OnController, PyramidAction):
@@ -120,10 +118,4 @@ def _run(place: Path | None, phase: str, name: str, limit: str, only: str) -> di
         return known
     private_directory(place / name)
     own = [*(["--limit", limit] if limit else []), "-e", f"pod_only={only}", "-e", f"pod_runs_dir={place / name}", "-e", "pod_textfile_dir="]
-    return {**known, "arguments": [*_handed_on(), *own], "output": str(place / name / "output.txt")}
-
-
-def _handed_on() -> list[str]:
-    """The command line's options that every slice needs too."""
-    given = {option: context.CLIARGS.get(name) or () for name, option in HANDED_ON.items()}
-    return [word for option, values in given.items() for value in values for word in (option, str(value))]
+    return {**known, "arguments": [*handed_on(context.CLIARGS), *own], "output": str(place / name / "output.txt")}

@@ -18,7 +18,7 @@ PLATFORMS = [platform for platform in KINDS if platform != "infiniband"]
 READINGS = [
     name
     for name, reading in catalogue().items()
-    if not reading.load and any(source.foreach in (None, "", "rail") for sources in reading.platforms.values() for source in sources)
+    if not reading.load and any(source.foreach in (None, "", "rail", "rail_port", "bond") for sources in reading.platforms.values() for source in sources)
 ]
 Values = dict[str, t.Any]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 from pathlib import Path
 
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.entries import PATROL, RUN
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.remediation.findings import remediable_hosts
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import grouping
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.markdown import summary
@@ -36,7 +37,7 @@ class ActionModule(RunOnce, RunAction):
         if not console.progress_shown:
             # The callback prints it last of all; without it, here is the last place.
             show(f"\n{render_table(report)}\nreport: {run / 'report.html'} (also report.md, report.json, report.xml)\n")
-        keep_history(store, plan, state, report)
+        keep_history(store, plan, state, report, PATROL if task_vars.get("pyramid_patrol") else RUN)
         baseline = self._captured(store, plan, state, report["verdict"], task_vars)
         result_values = {
             "pyramid_verdict": report["verdict"],

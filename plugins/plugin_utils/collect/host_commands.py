@@ -17,7 +17,7 @@ UTILS = Path(__file__).resolve().parents[2] / "module_utils"
 # Programs that a module imports too, for connections that cannot pipe; the others are in a package of their own.
 OF_MODULES = ("detached", "side_by_side")
 # Programs that commands of readings name as ``{name}``.
-OF_READINGS = ("path_probe", "nicctl_qos", "niccli_qos", "installed")
+OF_READINGS = ("path_probe", "nicctl_qos", "niccli_qos", "installed", "containers", "fabric_tables", "service_limits")
 
 
 @functools.cache
@@ -27,7 +27,7 @@ def program_source(name: str) -> str:
 
 
 def host_request(asks: t.Sequence[Query], devices: t.Sequence[str]) -> Values:
-    """The request for the commands of some readings; devices: the RDMA devices whose PCI address they may refer to."""
+    """The request for the commands of some readings; devices: the RDMA devices and netdevs whose PCI address they may refer to."""
     commands = query_commands(asks)
     words = {word for command in commands for one in command["alternatives"] for word in one["argv"]}
     return {"commands": commands, "programs": {name: program_source(name) for name in OF_READINGS if f"{{{name}}}" in words}, "devices": list(devices)}

@@ -5,13 +5,18 @@
 
 from __future__ import annotations
 
+import functools
+import re
 import typing as t
 
 from ..pod.expectations import DEFAULTS
+from ..pod.rail_ports import members_of, rail_ports
+from ..pod.types import Rail, RailPort
 from ..readings import Source, reading
 from .types import Query, ReadingResult
 
 Values = dict[str, t.Any]
+EXPECTATION = re.compile(r"\{\*?(pod_\w+)\}")
 
 
 def queries_for(names: t.Iterable[str], node: Values) -> tuple[list[Query], dict[str, ReadingResult]]:
@@ -31,10 +36,33 @@ def queries_for(names: t.Iterable[str], node: Values) -> tuple[list[Query], dict
             apart[name] = ReadingResult("not_applicable", f"{name} is reported by the readers of the fabric")
         elif any(source.foreach == "channels" and not node["items"].get("channels") for source in sources):
             apart[name] = ReadingResult("not_applicable", "no port-channel of this switch is in the wiring plan")
+        elif any(source.foreach == "bond" and not _items(node["items"], "bond") for source in sources):
+            apart[name] = ReadingResult("not_applicable", "no rail of this host is a bond by pod_rails")
         elif rows:
-            items: list[Values] = next((node["items"].get(source.foreach, []) for source in sources if source.foreach), [{}])
-            wanted.append(Query(what, sources, tuple(items)))
+            items: list[Values] = next((_items(node["items"], source.foreach) for source in sources if source.foreach), [{}])
+            own = {one: node["values"].get(one, DEFAULTS[one]) for source in sources for one in expectations_in(source.command)}
+            wanted.append(Query(what, sources, tuple({**item, **own} for item in items) if own else tuple(items)))
     return wanted, apart
+
+
+@functools.cache
+def expectations_in(command: str) -> tuple[str, ...]:
+    """The expectations of a node that a command is made of."""
+    return tuple(EXPECTATION.findall(command))
+
+
+def _items(items: t.Mapping[str, list[Values]], kind: str) -> list[Values]:
+    """What a command is repeated for; the members of a bond are named by their netdevs, and reached by the PCI addresses that the node knows of these."""
+    if kind == "bond":
+        return [rail for rail in items.get("rail", []) if members_of(rail)]
+    if kind != "rail_port":
+        return items.get(kind, [])
+    ports = rail_ports(t.cast(list[Rail], items.get("rail", [])))
+    return [_member(port) if port.get("bond") else t.cast("Values", port) for port in ports]
+
+
+def _member(port: RailPort) -> Values:
+    return {**port, "item": port["netdev"], "device": f"{{pci:{port['netdev']}}}", "rail_pci": f"{{pci:{port['device']}}}"}
 
 
 def applies(source: Source, values: t.Mapping[str, t.Any]) -> bool:
@@ -47,7 +75,7 @@ def item_labels(ask: Query) -> list[str | None]:
     column = next((source.item for source in ask.sources if source.foreach), None)
     if column is None:
         return [None]
-    return [str(item["item"] if "item" in item else item["netdev"] if column in ("netdev", "port") else item[column]) for item in ask.items]
+    return [str(item["item"] if "item" in item else item["netdev"] if column in ("netdev", "port", "bond") else item[column]) for item in ask.items]
 
 
 def query_commands(wanted: t.Sequence[Query]) -> list[Values]:
@@ -73,4 +101,8 @@ class _Filling(dict[str, t.Any]):
     """An item's values; what only the node knows stays a token for it."""
 
     def __missing__(self, key: str) -> str:
-        return f"{{pci:{self['device']}}}" if key == "pci" and "device" in self else f"{{{key}}}"
+        if key not in ("pci", "rail_pci") or "device" not in self:
+            return f"{{{key}}}"
+        if key == "rail_pci" and "bond" not in self:
+            return str(self["pci"])
+        return str(self["device"]) if "bond" in self else f"{{pci:{self['device']}}}"

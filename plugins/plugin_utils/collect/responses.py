@@ -16,7 +16,7 @@ from ..readings import ParseError, Reading
 from ..readings.parsing import parse_source, split_sections
 from ..text.ranges import ranges
 from .queries import item_labels
-from .tool_errors import telling
+from .tool_errors import known_or_last_line
 from .types import CommandResult, KeptCommand, Query, ReadingResult
 
 Values = dict[str, t.Any]
@@ -38,6 +38,7 @@ def reading_result(ask: Query, platform: str, answers: t.Sequence[CommandResult]
     for label, answer in [(None, answers[0])] if whole else zip(named, answers):
         pieces.append((f"==> {label} <==\n" if label else "") + answer.stdout)
         words = failure_reason(answer)
+        result.error = result.error or failure_line(answer)
         if words is None:
             try:
                 result.rows += _parsed(ask, platform, answer, label)
@@ -86,7 +87,6 @@ def _parsed(ask: Query, platform: str, answer: CommandResult, label: str | None)
 def failure_reason(answer: CommandResult) -> str | None:
     """Why an answer is none, in words; None where its text is to be parsed."""
     tool = answer.argv[0]
-    said = telling((answer.stderr.strip() or answer.stdout.strip()).splitlines())
     if answer.status in ("missing", "failed"):
         return answer.stderr
     if answer.status == "denied":
@@ -96,6 +96,7 @@ def failure_reason(answer: CommandResult) -> str | None:
     if answer.cut:
         return f"{tool} printed more than the 8 MiB that are kept"
     if answer.rc is not None and answer.rc not in answer.source.rc:
+        said = _said(answer)
         if NO_PERMISSION.search(answer.stderr) or NO_PERMISSION.search(answer.stdout[-500:]):
             return f"no permission: {tool}: {said[:200]}"
         ended = f"was ended by signal {-answer.rc}" if answer.rc < 0 else f"exited with status {answer.rc}"
@@ -105,34 +106,51 @@ def failure_reason(answer: CommandResult) -> str | None:
     return None
 
 
+def failure_line(answer: CommandResult) -> str:
+    """The line with which a command that failed says why, as it printed it; nothing of one that did not fail, or says nothing."""
+    if answer.status == "failed":
+        return answer.stderr
+    if answer.status != "ran" or answer.rc is None or answer.rc in answer.source.rc:
+        return ""
+    # What one that crashed has printed until then is no error.
+    return _said(answer) if answer.rc > 0 or answer.stderr.strip() else ""
+
+
+def _said(answer: CommandResult) -> str:
+    return known_or_last_line((answer.stderr.strip() or answer.stdout.strip()).splitlines())
+
+
 def kept_rows(what: Reading, rows: list[Values]) -> list[Values]:
     """The rows that a run keeps of a reading; the evidence keeps all."""
     return [row for row in rows if any(fnmatch.fnmatchcase(row["name"], pattern) for pattern in what.keep)] if what.keep else rows
 
 
-def kept_failures(ask: Query, kept: t.Sequence[KeptCommand]) -> dict[str, str]:
-    """Why kept texts are no answers, by their item: a tool's exit status is no part of its text.
+def kept_failures(ask: Query, kept: t.Sequence[KeptCommand]) -> tuple[dict[str, str], str]:
+    """Why kept texts are no answers, by their item, and the first line with which a command says so: a tool's exit status is no part of its text.
 
     kept: the kept commands of the reading, one an item; or, of a switch, one an alternative, of which any may have answered.
     """
     rc = {source.tool: {one for other in ask.sources if other.tool == source.tool for one in other.rc} for source in ask.sources}
-    words = []
+    words, lines = [], []
     for one in kept:
         tool = str(one["argv"][0]).split()[0]
         source = replace(ask.sources[0], rc=tuple(rc.get(tool, {0})))
-        words.append(failure_reason(CommandResult(one["status"], source, one["argv"], one["rc"], stderr=one["stderr"], cut=one["cut"])))
+        answer = CommandResult(one["status"], source, one["argv"], one["rc"], stderr=one["stderr"], cut=one["cut"])
+        words.append(failure_reason(answer))
+        lines.append(failure_line(answer))
+    error = next(filter(None, lines), "")
     named = item_labels(ask)
     if None in named or len(words) != len(named):
-        return {"": words[0]} if words and None not in words and words[0] else {}
-    return {label: word for label, word in zip(named, words) if label and word}
+        return ({"": words[0]}, error) if words and None not in words and words[0] else ({}, "")
+    return {label: word for label, word in zip(named, words) if label and word}, error
 
 
-def from_evidence(ask: Query, platform: str, text: str, troubled: t.Mapping[str, str] = MappingProxyType({})) -> ReadingResult:
+def from_evidence(ask: Query, platform: str, text: str, troubled: t.Mapping[str, str] = MappingProxyType({}), failure: str = "") -> ReadingResult:
     """One reading from kept text, of a run or captured by hand; sections are headed ``==> item <==``.
 
-    troubled: the items whose text is no answer, with the words why.
+    troubled: the items whose text is no answer, with the words why; failure: the line with which a command said so.
     """
-    result = ReadingResult("ok", text=text, lost=dict(troubled))
+    result = ReadingResult("ok", text=text, lost=dict(troubled), error=failure)
     for section, body in split_sections(text):
         if (section or "") in troubled:
             continue

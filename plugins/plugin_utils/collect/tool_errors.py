@@ -22,17 +22,14 @@ TOOL_ERRORS: tuple[ToolError, ...] = (
         r"[Dd]river/library version mismatch",
         "The GPU driver's libraries were updated while its old kernel module stays loaded, as an unattended upgrade does.",
         "Drain the host and reboot it, or end all that uses the GPUs and load the new module; then keep the driver's packages from unattended upgrades "
-        "(apt-mark "
-        "hold) and compare software_uniform.",
+        "(apt-mark hold) and compare software_uniform.",
     ),
     ToolError(
         r"communicate with the NVIDIA driver|Module nvidia not found|No NVIDIA (?:driver|GPU)",
         "The GPU driver's kernel module is not loaded: it was not built for the kernel that runs (after an update of the kernel), Secure Boot refuses it, or "
-        "another "
-        "driver such as nouveau holds the GPUs.",
+        "another driver such as nouveau holds the GPUs.",
         "Compare uname -r with dkms status, run modprobe nvidia and read the kernel's log; build or install the module for this kernel, or boot the kernel "
-        "of the "
-        "other hosts.",
+        "of the other hosts.",
     ),
     ToolError(
         r"[Uu]nable to determine the device handle|GPU is lost|[Gg]PU has fallen off the bus",
@@ -52,7 +49,7 @@ TOOL_ERRORS: tuple[ToolError, ...] = (
 )
 
 
-def telling(lines: t.Sequence[str]) -> str:
+def known_or_last_line(lines: t.Sequence[str]) -> str:
     """The line of a tool's output that says why it failed: one that is known, else the last one; nothing of no lines."""
     known = next((line for line in lines if known_tool_error(line)), None)
     return known or (lines[-1] if lines else "")

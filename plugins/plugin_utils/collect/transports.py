@@ -27,10 +27,11 @@ from pathlib import Path
 from ansible.module_utils.common.text.converters import to_text
 from ansible.module_utils.connection import Connection, ConnectionError
 
+from ..pod.rail_ports import named_devices
 from ..readings import ParseError
 from ..readings.parsing import parse_source
 from .api_session import ApiSession
-from .end_clients import end_children
+from .end_clients import end_clients
 from .host_commands import command_results, host_request
 from .limits import MOST_BYTES, SESSION_GRACE_SECONDS, TooLong, clients_write_too_much, grows_too_much, within_limits
 from .programs import _no_answer, _python, program_with_request
@@ -81,7 +82,7 @@ def query_node(action: t.Any, node: Values, asks: list[Query], task_vars: Values
 
 
 def _shell(action: t.Any, node: Values, asks: list[Query], task_vars: Values) -> NodeResponse:
-    request = host_request(asks, [rail["device"] for rail in node["items"]["rail"]])
+    request = host_request(asks, named_devices(node["items"]["rail"]))
     python = _python(action, task_vars)
     if not action._connection.has_pipelining:
         return _by_module(action, asks, request, task_vars)
@@ -119,7 +120,7 @@ def _exec(action: t.Any, node: Values, asks: list[Query], _task_vars: Values) ->
             # One byte more says that it was more.
             return rc, stdout[: MOST_BYTES + 1], stderr[:MOST_BYTES]
 
-        rc, stdout, stderr = within_limits(read, seconds, clients_write_too_much, end_children)
+        rc, stdout, stderr = within_limits(read, seconds, clients_write_too_much, end_clients)
         return rc, to_text(stdout, errors="surrogate_or_replace"), to_text(stderr, errors="surrogate_or_replace")
 
     return _run_in_order(node, asks, send)

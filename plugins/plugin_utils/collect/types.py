@@ -43,7 +43,8 @@ class ReadingResult:
     """One reading as a node reported it.
 
     status: ok, unknown or not_applicable; words: why not ok; rows; text: the evidence, in sections where there are items;
-    lost: items of a partial reading that did not answer, with their words; unparsed: a tool answered with a text that cannot be accounted for.
+    lost: items of a partial reading that did not answer, with their words; unparsed: a tool answered with a text that cannot be accounted for;
+    error: the line with which a command that failed says why, as it printed it.
     """
 
     status: str
@@ -52,9 +53,16 @@ class ReadingResult:
     text: str = ""
     lost: dict[str, str] = field(default_factory=dict)
     unparsed: bool = False
+    error: str = ""
 
 
-class KeptReading(t.TypedDict):
+class _MayHaveFailed(t.TypedDict, total=False):
+    """What readings of an older version lack."""
+
+    error: str
+
+
+class KeptReading(_MayHaveFailed):
     """A ``ReadingResult`` as a run keeps it; evidence: where its text is, None where there is none."""
 
     status: str

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from ..checks import LAYERS, Check
 from ..checks.registry import REGISTRY
 from ..collect.queries import applies
+from ..loads.containers import ON_THE_HOST
 from ..pod.names import Rows
 from ..readings import reading
 from ..readings.catalogue import Reading, Source
@@ -69,7 +70,10 @@ def host_lacks(values: t.Mapping[str, t.Any], installed: Rows, reads_fabric: boo
             lacks.setdefault(lack.what, lack).needed_by(layer, check.id, check.is_required(values))
     for layer, names in LOAD_TOOLS.items():
         launcher = (values["pod_launcher"],) if TORCH in names and values["pod_launcher"] in LAUNCHERS else ()
-        for name in (*names, *launcher):
+        # Torch of an image is proved by a container of it, once the runtime is there.
+        inside = values["pod_container_runtime"]
+        wanted = [inside if name == TORCH and inside != ON_THE_HOST else name for name in (*names, *launcher)]
+        for name in wanted:
             if name not in found:
                 lacks.setdefault(name, Lack(name, _packages((name,)))).needed_by(layer, "the loads", required=True)
     return list(lacks.values())

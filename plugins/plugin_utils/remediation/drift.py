@@ -8,6 +8,9 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
+from ..pod.rail_ports import rail_ports
+from ..pod.types import Rail, RailPort
+
 Values = t.Mapping[str, t.Any]
 Rows = list[dict[str, t.Any]]
 NOT_REPORTED = "not reported"
@@ -38,9 +41,19 @@ def host_settings(values: Values, readings: t.Mapping[str, Rows]) -> list[Settin
     """
     found = [_peermem(readings)] if values["pod_gpudirect"] in ("either", "peermem") and values["pod_gpu_vendor"] == "nvidia" else []
     for rail in values["pod_rails"] if values["pod_fabric"] == "roce" else ():
-        found += [*_dcqcn(values, readings, rail), *_firmware(values, readings, rail), *_qos(values, readings, rail)]
-    jobs = [row for row in readings.get("service_units", ()) if row["load_state"] == "loaded" and row["unit"] in values["pod_job_services"]]
+        ports = rail_ports([t.cast(Rail, rail)])
+        for number, port in enumerate(ports, 1):
+            found += _dcqcn(values, readings, port, number)
+        found += _firmware(values, readings, rail)
+        for port in ports:
+            found += _qos(values, readings, port)
+    jobs = [row for row in readings.get("service_units", ()) if row["load_state"] == "loaded" and _names(row) & set(values["pod_job_services"])]
     return found + [Setting(row["unit"], "LimitMEMLOCK", "infinity", NONE, NONE, row["memlock"] or NOT_REPORTED) for row in jobs]
+
+
+def _names(unit: t.Mapping[str, t.Any]) -> set[str]:
+    """A unit's own name and its aliases."""
+    return {unit["unit"], *(unit["names"] or ())}
 
 
 def _peermem(readings: t.Mapping[str, Rows]) -> Setting:
@@ -52,14 +65,14 @@ def _peermem(readings: t.Mapping[str, Rows]) -> Setting:
     return Setting("kernel", "nvidia_peermem", "loaded", there("lsmod"), NONE, there("modules_load"))
 
 
-def _dcqcn(values: Values, readings: t.Mapping[str, Rows], rail: Values) -> t.Iterator[Setting]:
-    """DCQCN as it runs, and as the firmware's mask lets it."""
+def _dcqcn(values: Values, readings: t.Mapping[str, Rows], rail: RailPort, number: int) -> t.Iterator[Setting]:
+    """DCQCN as it runs, and as the firmware's mask lets it; number: of the port on its NIC, from 1."""
     if values["pod_congestion_control"] != "dcqcn":
         return
     priority = values["pod_roce_priority"]
     switches = [row for row in readings.get("dcqcn", ()) if row["netdev"] == rail["netdev"] and row["setting"] == "enable" and row["role"] == "rp"]
     running = next((row["value"] for row in switches if row["priority"] == priority), None)
-    row = _reported(readings, rail, "ROCE_CC_PRIO_MASK_P1")
+    row = _reported(readings, rail, f"ROCE_CC_PRIO_MASK_P{number}")
     masks = [NOT_REPORTED if row is None or row[f"{when}_number"] is None else _on(row[f"{when}_number"] >> priority & 1) for when in ("current", "next_boot")]
     yield Setting(rail["netdev"], f"DCQCN on priority {priority}", "on", NOT_REPORTED if running is None else _on(running == "1"), *masks)
 
@@ -68,7 +81,7 @@ def _on(value: t.Any) -> str:
     return "on" if value else "off"
 
 
-def _reported(readings: t.Mapping[str, Rows], rail: Values, name: str) -> dict[str, t.Any] | None:
+def _reported(readings: t.Mapping[str, Rows], rail: t.Mapping[str, t.Any], name: str) -> dict[str, t.Any] | None:
     return next((row for row in readings.get("mlxconfig", ()) if row["device"] == rail["device"] and row["name"] == name), None)
 
 
@@ -91,7 +104,7 @@ def _as(wanted: str, word: str | None, number: int | None) -> str:
     return str(number) if number is not None and wanted.isdigit() else word
 
 
-def _qos(values: Values, readings: t.Mapping[str, Rows], rail: Values) -> t.Iterator[Setting]:
+def _qos(values: Values, readings: t.Mapping[str, Rows], rail: RailPort) -> t.Iterator[Setting]:
     netdev = rail["netdev"]
     trust = next((row["trust"] for row in readings.get("qos_trust", ()) if row["netdev"] == netdev), NOT_REPORTED)
     yield Setting(netdev, "trust", "dscp", trust)

@@ -10,14 +10,14 @@ import typing as t
 from pathlib import Path
 
 from ..collect.fabric import spread_to_nodes
-from ..evaluate.axes import RowAxes
 from ..evaluate.baselines import BASELINE_CHECK, judge_against_baseline, software_versions
 from ..evaluate.boot_check import BOOT_CHECK, verdicts_of_boots
 from ..evaluate.gates import NOT_RUN, Gate, count_nodes, decide_gates
 from ..evaluate.layer import Layer, verdicts_of_checks
 from ..evaluate.metrics import metric_values
 from ..evaluate.root_causes import add_places, explained_by_silence
-from ..evaluate.shared_causes import blame_groups, blame_leaves
+from ..evaluate.row_places import RowPlaces
+from ..evaluate.shared_causes import name_shared_groups, name_shared_leaves
 from ..evaluate.verdicts import Verdict
 from ..evaluate.waivers import waivers
 from ..pod.plan import Plan
@@ -62,8 +62,8 @@ def evaluate_layer(run: Path, layer: str, silent_words: t.Callable[[str], str | 
     in_scope = {node.name for node in plan.nodes.values() if node.group is None or state.scope[node.group] != "out"}
     records = [one.record() for one in verdicts]
     add_places(plan, records)
-    blame_leaves(plan, records)
-    blame_groups(plan, records)
+    name_shared_leaves(plan, records)
+    name_shared_groups(plan, records)
     counts, explained = count_nodes(plan, verdicts, in_scope), explained_by_silence(plan, verdicts)
     store.keep_verdicts(layer, {"verdicts": records, "counts": counts, "explained": explained})
     store.keep_state(state)
@@ -128,4 +128,4 @@ def _against_baseline(store: RunStore, layer: Layer, state: State) -> list[Verdi
         if node in layer.members and node not in layer.silent
     }
     software = software_versions(RunReader(store.source(state.replay), layer.plan).reported({"software"}).get("preflight", {}))
-    return judge_against_baseline(baseline, layer.plan, layer.name, metric_values(RowAxes(layer.plan), layer.name, reported), software)
+    return judge_against_baseline(baseline, layer.plan, layer.name, metric_values(RowPlaces(layer.plan), layer.name, reported), software)

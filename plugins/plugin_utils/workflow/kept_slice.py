@@ -27,7 +27,7 @@ from ..reports.document import SCHEMA, build_report
 from ..run.documents import Report
 from ..run.errors import RunError
 from ..run.file_schemas import JUDGED, REPORT
-from ..run.inventory_check import NAME
+from ..run.planned_pod import NAME
 from ..run.reader import RunReader
 from ..run.resume_changes import changes_since
 from ..run.state import State, gate_state

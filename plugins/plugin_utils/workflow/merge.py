@@ -18,10 +18,10 @@ from xml.etree import ElementTree as ET
 
 from ..checks import LAYERS
 from ..evaluate.gates import CLOSED, OPEN, OUT_OF_SCOPE, PASSABLE
-from ..reports.conditions import VERDICT_WORDS, conditions_of, verdict_with_conditions
+from ..reports.conditions import VERDICT_WORDS, conditions_in_words, conditions_of
 from ..reports.junit import clean, text_of, verdict_suite
 from ..reports.markdown import escaped
-from ..run.inventory_check import STEERING
+from ..run.common_values import STEERING
 from ..text.counting import counted
 from ..text.folded_reasons import fold_reasons
 from .kept_slice import Slice
@@ -58,6 +58,11 @@ class Merged:
         layers = next(iter(self.gates.values()), {})
         found = {layer: [group for group, gates in self.gates.items() if gates[layer] == CLOSED] for layer in layers}
         return {layer: groups for layer, groups in found.items() if groups}
+
+    @property
+    def conditions(self) -> list[str]:
+        """What the verdict stands on, and that the evidence was not evaluated again where it was not."""
+        return [*self.stands_on, *([] if self.rechecked else [NOT_RECHECKED])]
 
     def record(self, pod: str, time: str, version: str, slices: t.Sequence[Slice]) -> Document:
         """As ``merge.json`` has it; time: when it was merged; version: of the collection that did."""
@@ -211,14 +216,11 @@ def _depth_limits(slices: t.Sequence[Slice]) -> list[str]:
 
 
 def headline(pod: str, merged: Merged) -> str:
-    """The verdict in one sentence, with all that it stands on."""
-    stands_on = [*merged.stands_on, *([] if merged.rechecked else [NOT_RECHECKED])]
+    """The verdict and how far it goes, in one sentence."""
     proved = f"up to layer {merged.up_to_layer}" if merged.up_to_layer else "no layer is proved for every group"
     judged = len({run for runs in merged.runs.values() for run in runs})
     covered = f", {merged.coverage.words()}" if merged.coverage else ""
-    return (
-        f"{verdict_with_conditions(VERDICT_WORDS[merged.verdict], stands_on)}: pod {pod}, {proved}, {judged} slices, {len(merged.gates)} gate groups{covered}"
-    )
+    return f"{VERDICT_WORDS[merged.verdict]}: pod {pod}, {proved}, {judged} slices, {len(merged.gates)} gate groups{covered}"
 
 
 def _folded_reasons(merged: Merged) -> list[str]:
@@ -229,19 +231,26 @@ def _folded_reasons(merged: Merged) -> list[str]:
 
 def render_merged(pod: str, merged: Merged) -> str:
     """The merged verdict for a terminal."""
-    return "\n".join([headline(pod, merged), *(f"  because {reason}" for reason in _folded_reasons(merged))]) + "\n"
+    because = (f"  because {reason}" for reason in _folded_reasons(merged))
+    return "\n".join([headline(pod, merged), *because, *(f"  {line}" for line in conditions_in_words(merged.conditions))]) + "\n"
 
 
 def merged_summary(pod: str, merged: Merged, link: str) -> str:
     """Verdict and reasons as Markdown for an artifact; link: where the whole report is."""
-    lines = [f"# {escaped(headline(pod, merged))}", "", *(f"- {escaped(reason)}" for reason in _folded_reasons(merged))]
+    lines = [f"# {escaped(headline(pod, merged))}", *_markdown_of_reasons(merged)]
     return "\n".join([*lines, *(["", f"Report: <{link}>"] if link else [])]) + "\n"
+
+
+def _markdown_of_reasons(merged: Merged) -> list[str]:
+    """Reasons and conditions, each after an empty line."""
+    reasons = [f"- {escaped(reason)}" for reason in _folded_reasons(merged)]
+    return [*([""] * bool(reasons)), *reasons, *(piece for line in conditions_in_words(merged.conditions) for piece in ("", f"{escaped(line)}."))]
 
 
 def merged_junit(pod: str, merged: Merged) -> str:
     """``merge.xml``: the merged verdict as JUnit, a case for the verdict and one for each gate."""
     suites = ET.Element("testsuites", name=clean(pod))
-    suite = verdict_suite(suites, headline(pod, merged), merged.verdict, merged.reasons)
+    suite = verdict_suite(suites, headline(pod, merged), merged.verdict, merged.reasons, merged.conditions)
     for group, gates in merged.gates.items():
         for layer, state in gates.items():
             case = ET.SubElement(suite, "testcase", classname=layer, name=clean(f"gate of {group}"))
@@ -253,8 +262,8 @@ def merged_junit(pod: str, merged: Merged) -> str:
 def merged_markdown(record: Document, merged: Merged) -> str:
     """``merge.md``: the merged verdict as a ticket wants it."""
     needed = list(next(iter(merged.gates.values()), {}))
-    lines = [f"# {escaped(headline(record['pod'], merged))}", "", f"Merged {record['time']} by collection {escaped(record['version'])}.", ""]
-    lines += [f"- {escaped(reason)}" for reason in _folded_reasons(merged)] + [""] * bool(merged.reasons)
+    lines = [f"# {escaped(headline(record['pod'], merged))}", *_markdown_of_reasons(merged)]
+    lines += ["", f"Merged {record['time']} by collection {escaped(record['version'])}.", ""]
     lines += ["| gate group | runs | " + " | ".join(needed) + " |", "| --- | --- |" + " --- |" * len(needed)]
     for group, gates in merged.gates.items():
         cells = [group, ", ".join(merged.runs[group]) or "none", *(gates[layer].replace("_", " ") for layer in needed)]

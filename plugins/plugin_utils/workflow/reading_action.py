@@ -50,7 +50,11 @@ class ReadingAction(PyramidAction):
             raise AnsibleActionFail(f"platform {platform!r} has no reading {', '.join(lacking)}")
         asks, apart = queries_for(names, node)
         wrong = [result.words for result in apart.values()]
-        wrong += [f"{ask.reading.name} is repeated for each {ask.sources[0].foreach}, and the task names none" for ask in asks if not ask.items]
+        wrong += [
+            f"{ask.reading.name} is repeated for each {str(ask.sources[0].foreach).removesuffix('_port')}, and the task names none"
+            for ask in asks
+            if not ask.items
+        ]
         if wrong:
             raise AnsibleActionFail("; ".join(wrong))
         response = query_node(self, node, asks, task_vars)

@@ -44,8 +44,11 @@ def _replayed(kept: RunReader, ask: Query, node: Node, layer: str, phase: str, c
     """One reading of one node from its kept text."""
     path, text = kept.evidence(layer, node.name, ask.reading.name, phase)
     if text is not None:
-        reply = from_evidence(ask, node.platform, text, kept_failures(ask, commands))
-        return {"status": reply.status, "words": reply.words, "rows": reply.rows, "lost": {}, "evidence": str(path), "unparsed": reply.unparsed}
+        reply = from_evidence(ask, node.platform, text, *kept_failures(ask, commands))
+        return {
+            "status": reply.status, "words": reply.words, "rows": reply.rows, "lost": {}, "evidence": str(path), "unparsed": reply.unparsed,
+            "error": reply.error,
+        }  # fmt: skip
     if ask.reading.where_installed and commands and all(one["status"] == "missing" for one in commands):
         return _reading("not_applicable", commands[0]["stderr"])
     return _reading("unknown", f"{path} does not exist")

@@ -33,7 +33,7 @@ def write_report(store: RunStore, plan: Plan, state: State, page: bool = False) 
     links = CheckLinks(store.run, next(iter(plan.nodes.values())).values["pod_docs_url"])
     texts = {"report.md": render_markdown(report, links), "report.xml": render_junit(report, links), "report.prom": render_textfile(report)}
     if page:
-        texts["report.html"] = render_html(report, plan, store.source(state.replay))
+        texts["report.html"] = render_html(report, plan, store.source(state.replay), links)
     write_private_files({store.run / name: text for name, text in {**texts, "report.json": json_text(report)}.items()})
     _publish_metrics(store, plan, state)
     return report

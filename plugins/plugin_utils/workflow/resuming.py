@@ -12,8 +12,8 @@ from ..checks import LAYERS
 from ..evaluate.gates import OPEN
 from ..pod.plan import Plan
 from ..run.errors import Refused
-from ..run.inventory_check import layers_to_run
 from ..run.membership import enter_first_layer
+from ..run.planned_pod import layers_to_run
 from ..run.reader import RunReader
 from ..run.state import State
 from .kept_slice import read_slice

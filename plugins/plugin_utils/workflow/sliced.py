@@ -17,6 +17,7 @@ from pathlib import Path
 from ..evaluate.gates import OPEN, PASSABLE
 from ..evaluate.layer import ANSWERED
 from ..pod.plan import Plan
+from ..pod.tiers import SPINE, SUPER_SPINE
 from ..run.errors import RunError
 from ..run.file_schemas import read_document
 from ..run.slicing import SCHEMA, SLICED, WHOLE_LAYERS, Sliced, only_spines, pinged_and_loaded, slices_loaded, slices_pinged
@@ -155,7 +156,7 @@ def coverage_of(runs: SlicedRuns, needed: t.Sequence[str]) -> Coverage:
     if "rdma" in needed:
         found.rails = (len(rails & every), len(every))
         found.missing += [f"no seam loads rail {index}" for index in sorted(every - rails)]
-    spines = [node.name for node in plan.nodes.values() if node.role == "spine"]
+    spines = [node.name for node in plan.nodes.values() if node.role in (SPINE, SUPER_SPINE)]
     uncrossed = [spine for spine in spines if not any(_crosses(one, sliced.seams[name], spine, needed) for name, one in runs.seams.items())]
     found.spines = (len(spines) - len(uncrossed), len(spines))
     found.missing += [f"no seam is shown to cross {spine}" for spine in uncrossed]
