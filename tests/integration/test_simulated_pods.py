@@ -13,7 +13,7 @@ import yaml
 from ansible_collections.gpufabric.pyramid.tests.chaos import noise
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout, model
 
-from .conftest import ROOT, Pod
+from .conftest import ROOT, Pod, alike
 
 HERE = ROOT / "tests" / "simulated_pod"
 EVERY = {path.stem: yaml.safe_load(path.read_text()) for path in sorted((HERE / "faults").glob("*.yml"))}
@@ -83,8 +83,22 @@ def test_a_healthy_variant_stays_green(name: str, tmp_path) -> None:
         assert set(inprocess.decide(plan, verdicts, layer).values()) == {"open"}
 
 
+def test_a_limit_of_a_sites_own_job_service_is_found(tmp_path: Path) -> None:
+    """One that is on no host is not told from none at all."""
+    expectations = VARIANTS["jobs_of_pbs"]["expectations"]
+    plan, pod = inprocess.pod_of(layout.write(tmp_path, racks=1, hosts_per_rack=3, spines=1, expectations={"pod_name": "pbs", **expectations}), ["jobs_of_pbs"])
+    pod.hosts["gpu02"].memlock = "8388608"
+    pod.hosts["gpu03"].job_services = ["slurmd.service"]
+    found = {
+        (one.host, one.verdict): (one.words, [str(two.where) for two in one.findings])
+        for one in inprocess.judge(plan, pod, "preflight")
+        if one.check == "job_limits"
+    }
+    assert found["gpu02", "fail"][1] == ["pbs.service"] and ("gpu01", "pass") in found and ("gpu03", "unknown") in found
+
+
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [*range(4), *map(alike, range(4, 12))])
 def test_faults_together_are_reported_whole(seed: int, small: Path) -> None:
     chosen = random.Random(seed).sample(MIXED, 4)
     found = findings(small, chosen)

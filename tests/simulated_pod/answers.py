@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 from dataclasses import dataclass, replace
 
@@ -12,10 +13,11 @@ from ...plugins.plugin_utils.checks import LAYERS
 from ...plugins.plugin_utils.checks.needed_readings import needed_readings
 from ...plugins.plugin_utils.collect.queries import queries_for, query_commands
 from ...plugins.plugin_utils.collect.transports import UPTIME
+from ...plugins.plugin_utils.collect.types import Query
 from ...plugins.plugin_utils.pod.plan import Plan
 from . import congested
 from .model import Host, Pod, Rail, Switch, Tool
-from .render import amd, eos, gpu, ib, inbox, nic, perftest, queues, sonic
+from .render import amd, containers, eos, gpu, ib, inbox, nic, perftest, queues, sonic
 
 Later = tuple[str, str]
 
@@ -56,11 +58,13 @@ def _after_loads(text: t.Callable[[t.Sequence[str]], str]) -> dict[str, str]:
 
 WHOLE: dict[str, t.Callable[[Host], str]] = {
     "ibstat": nic.ibstat, "rdma_link": nic.rdma_link, "devinfo": nic.devinfo, "gids": nic.gids, "ip_link": nic.ip_link, "interface_mtu": nic.ip_link,
-    "ip_address": nic.ip_address, "lldp_neighbors": nic.lldp, "gpus": gpu.nvidia_smi_q, "gpu_topology": gpu.topology, "gpu_affinity": gpu.topology,
+    "port_channels": nic.ip_link, "ip_address": nic.ip_address, "lldp_neighbors": nic.lldp,
+    "gpus": gpu.nvidia_smi_q, "gpu_topology": gpu.topology, "gpu_affinity": gpu.topology,
     "nvlinks": gpu.nvlinks, "gpu_driver": gpu.driver, "pci_devices": gpu.pci_devices, "iommu_groups": gpu.iommu_groups, "iommu_devices": gpu.iommu_devices,
     "acs_control": gpu.acs, "lsmod": gpu.lsmod, "kernel_symbols": gpu.kernel_symbols, "memory_peers": gpu.memory_peers, "modules_load": gpu.modules_load,
     "ats_control": gpu.ats, "host_clock": gpu.clock,
-    "hugepages": gpu.hugepages, "software": gpu.software, "service_units": gpu.service_units, "sysctl": gpu.sysctl, "nccl_environment": gpu.nccl_environment,
+    "hugepages": gpu.hugepages, "software": gpu.software, "service_units": gpu.service_units, "service_limits": gpu.service_limits,
+    "neighbor_table": nic.neighbors, "sysctl": gpu.sysctl, "nccl_environment": gpu.nccl_environment,
 }  # fmt: skip
 WHOLE_OF_AMD: dict[str, t.Callable[[Host], str]] = {
     "gpus": amd.rocm_smi, "gpu_topology": amd.topology, "gpu_affinity": amd.topology, "gpu_driver": amd.driver, "lsmod": amd.lsmod,
@@ -103,6 +107,7 @@ COUNTED_BY_SONIC: dict[str, t.Callable[[Switch, queues.Value], str]] = {
     "interface_bytes": queues.sonic_queues,
 }  # fmt: skip
 OF_FABRIC: dict[str, t.Callable[[Pod], str]] = {"fabric_links": ib.iblinkinfo, "fabric_topology": ib.ibnetdiscover, "fabric_diagnosis": ib.ibdiagnet}
+FABRIC_TABLES = {"fabric_bit_errors": "links", "fabric_modules": "modules", "fabric_routing": "routing"}
 MANAGED: dict[str, t.Callable[[Pod], tuple[str, int]]] = {"sminfo": ib.sminfo, "subnet_managers": ib.saquery}
 LAUNCHERS = ("mpirun", "srun")
 # Whom they ask depends on who climbs, so they answer for any target.
@@ -122,7 +127,18 @@ def of_node(pod: Pod, plan: Plan, name: str, readings: t.Iterable[str] | None = 
     names = dict.fromkeys(every if readings is None else readings)
     if readings is None and place.platform == "eos":
         names[UPTIME] = None
+    if readings is None and place.platform in ("eos", "sonic"):
+        # Discovery asks it of every switch.
+        names["port_channels"], items = None, {**items, "channels": [{"item": "port-channels"}]}
     asks, _apart = queries_for(names, {"platform": place.platform, "values": place.values, "items": items})
+    answers = of_queries(pod, plan, name, asks)
+    if place.kind == "host":
+        answers |= {argv: _bent(pod.nodes[name].tools, argv, printed) for argv, printed in _by_hand(pod.hosts[name]).items()}
+    return answers
+
+
+def of_queries(pod: Pod, plan: Plan, name: str, asks: t.Iterable[Query]) -> dict[tuple[str, ...], Printed]:
+    """Every command of some queries of a node, and what it prints; scripted ones have texts of their own."""
     answers = {}
     for ask in asks:
         if ask.reading.name in SCRIPTED:
@@ -130,8 +146,6 @@ def of_node(pod: Pod, plan: Plan, name: str, readings: t.Iterable[str] | None = 
         for command, item in zip(query_commands([ask]), ask.items):
             argv = tuple(command["alternatives"][form_asked(pod, name, command)]["argv"])
             answers[argv] = _bent(pod.nodes[name].tools, argv, _printed(pod, plan, name, ask.reading.name, item, argv))
-    if place.kind == "host":
-        answers |= {argv: _bent(pod.nodes[name].tools, argv, printed) for argv, printed in _by_hand(pod.hosts[name]).items()}
     return answers
 
 
@@ -174,6 +188,8 @@ def _printed(pod: Pod, plan: Plan, name: str, reading: str, item: dict[str, t.An
     host = pod.hosts[name]
     if reading in OF_FABRIC:
         return Printed(OF_FABRIC[reading](pod))
+    if reading in FABRIC_TABLES:
+        return Printed(ib.tables(pod, FABRIC_TABLES[reading]))
     if reading in MANAGED:
         text, rc = MANAGED[reading](pod)
         return Printed(text, rc=rc, stderr="" if rc == 0 else "Query SA failed: Connection timed out\n")
@@ -191,9 +207,14 @@ def _printed(pod: Pod, plan: Plan, name: str, reading: str, item: dict[str, t.An
     if reading == "kernel_log":
         during = _after_loads(lambda loads: gpu.kernel_log(host, True, loads)) if host.log_in else {}
         return Printed(gpu.kernel_log(host, False), gpu.kernel_log(host, True), asked_below=True, **during)
+    if reading == "container_image":
+        return Printed(containers.container_image(host, item))
     if reading == "path_responder":
         return Printed('{"port": 4792, "pid": 4711, "seconds": 120}\n')
-    rail = next(one for one in host.rails if one.device == item["device"])
+    ports = [port for one in host.rails for port in one.ports]
+    rail = next((port for port in ports if port.netdev == item.get("item")), None) or next(one for one in host.rails if one.netdev == item["netdev"])
+    if reading == "bonds":
+        return Printed(_to_user(nic.bond(rail)) if not host.by_root else nic.bond(rail))
     if (form := inbox.OF_FORM.get((reading, argv[argv[0] == "python3"]))) and not (argv[0] == "grep" and "/debug/" not in argv[-1]):
         text = form(rail)
         return Printed(text or "", rc=0 if text is not None else 1, stderr="" if text is not None else "Attribute read: Operation not supported")
@@ -208,6 +229,12 @@ def _printed(pod: Pod, plan: Plan, name: str, reading: str, item: dict[str, t.An
     return Printed(OF_RAIL[reading](rail))
 
 
+def _to_user(text: str) -> str:
+    """``/proc/net/bonding/BOND`` as the kernel shows it to others than root: without what LACP has agreed."""
+    told = re.sub(r"(?m)^(?:System priority|System MAC address|Active Aggregator Info).*\n(?:\t.*\n)*", "", text)
+    return re.sub(r"(?m)^details .*\n(?:    .*\n)*", "", told)
+
+
 def _counted(pod: Pod, plan: Plan, name: str, reading: str, rail: Rail) -> Printed:
     """The counters of a rail, by the names of its driver."""
     if rail.driver != "mlx5_core":
@@ -217,7 +244,7 @@ def _counted(pod: Pod, plan: Plan, name: str, reading: str, rail: Rail) -> Print
     if reading == "rdma_counters":
         own = moved(pod, plan).rdma.get((name, rail.device), {})
         return Printed(nic.hw_counters(rail, False, {}), nic.hw_counters(rail, True, {}), **_after_loads(lambda loads: nic.hw_counters(rail, True, own, loads)))
-    own = moved(pod, plan).nic.get((name, rail.device), {})
+    own = moved(pod, plan).nic.get((name, rail.netdev if rail.master else rail.device), {})
     return Printed(nic.counters(rail, False, {}), nic.counters(rail, True, {}), **_after_loads(lambda loads: nic.counters(rail, True, own, loads)))
 
 

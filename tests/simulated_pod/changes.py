@@ -72,16 +72,25 @@ def moved(changes: list[dict[str, t.Any]], node: str) -> list[dict[str, t.Any]]:
     return [{**change, "host" if "host" in change else "switch": node} if node_of(change) == own else change for change in changes]
 
 
-def _change(pod: Pod, name: str, change: dict[str, t.Any]) -> None:
+def fits(pod: Pod, name: str) -> bool:
+    """Whether a pod has what each change of a fault or variant is of: a small pod lacks the nodes of some."""
+    return all(_targets(pod, change) for change in known()[name]["changes"])
+
+
+def _targets(pod: Pod, change: dict[str, t.Any]) -> list[t.Any]:
+    """The parts of the model that a change is of."""
     if "pod" in change:
-        for attribute, value in change["set"].items():
-            _set(pod, attribute, value)
-        return
+        return [pod]
     pool: dict[str, t.Any] = dict(pod.hosts if "host" in change else pod.switches)
     targets: list[t.Any] = [node for node_name, node in pool.items() if fnmatch.fnmatchcase(node_name, node_of(change))]
     for part, (attribute, key) in PARTS.items():
         if part in change:
             targets = [one for node in targets for one in getattr(node, attribute) if fnmatch.fnmatchcase(str(getattr(one, key)), str(change[part]))]
+    return targets
+
+
+def _change(pod: Pod, name: str, change: dict[str, t.Any]) -> None:
+    targets = _targets(pod, change)
     if not targets:
         raise LookupError(f"{name}: nothing in this pod is {change}")
     for target in targets:

@@ -13,12 +13,15 @@ import re
 import typing as t
 import uuid
 import zlib
+from dataclasses import replace
 
 from .model import Gpu, Host, Pod, Port, Rail, Session, Switch
 from .wiring import Place, Wiring
 
 GPU_PCI = ["1b", "43", "52", "61", "9d", "c3", "d1", "df"]
 FIRMWARE = "28.39.1002"
+# How the addresses of switches begin, by role.
+MACS = {"leaf": "00:1c:73", "spine": "1c:34:da", "super_spine": "1c:34:db"}
 # What differs on hosts with Instinct GPUs.
 OF_AMD: dict[str, t.Any] = {"vendor": "amd", "driver": "6.12.12", "driver_flavour": "open", "gpu_link": "XGMI", "modules": ["amdgpu"], "modules_load": []}
 OF_AMD |= {"fabric_manager": "inactive", "dmabuf": True, "stack": {"gdr": True, "device": "AMD Instinct MI300X OAM", "node_gbyte_s": 325.0, "nccl": "2.22.3"}}
@@ -44,7 +47,36 @@ def pod(wiring: Wiring, seed: int) -> Pod:
         for port in switch.ports:
             far = switches.get(port.peer)
             port.peer_mac = far.mac if far else port.peer_mac
+    _meet(list(hosts.values()))
+    if wiring.named("super_spine"):
+        _lead_over_tiers(switches, wiring)
     return Pod(hosts, switches, wiring.groups, seed, wiring.fabric)
+
+
+def _meet(hosts: list[Host]) -> None:
+    """Give each rail the MAC addresses of those in its own network."""
+    networks: dict[str, list[Rail]] = {}
+    for rail in (rail for host in hosts for rail in host.rails if rail.address):
+        networks.setdefault(str(ipaddress.ip_interface(f"{rail.address}/{rail.prefix_length}").network), []).append(rail)
+    for rails in networks.values():
+        for rail in rails:
+            rail.neighbors = {other.address: other.mac for other in rails if other is not rail and other.address}
+
+
+def _lead_over_tiers(switches: dict[str, Switch], wiring: Wiring) -> None:
+    """Give spines and super-spines the ports that lead to each leaf's network: down where the leaf is below, else up."""
+    tiers = ("host", "leaf", "spine", "super_spine")
+    below: dict[str, set[str]] = {}
+    for role in tiers[1:]:
+        for place in wiring.named(role):
+            lower = [port.peer for port in switches[place.name].ports if tiers.index(port.peer_role) < tiers.index(role) and port.peer in switches]
+            below[place.name] = {place.name} if role == "leaf" else set().union(*(below[one] for one in lower))
+    for name, leaves in below.items():
+        switch = switches[name]
+        for leaf in (place.name for place in wiring.named("leaf") if switch.role != "leaf"):
+            down = [port.channel or port.name for port in switch.ports if leaf in below[port.peer] and tiers.index(port.peer_role) < tiers.index(switch.role)]
+            up = [port.channel or port.name for port in switch.ports if tiers.index(port.peer_role) > tiers.index(switch.role)]
+            switch.ways[switches[leaf].own_prefix] = down if leaf in leaves else up
 
 
 def number_of(name: str) -> int:
@@ -70,6 +102,25 @@ def _host(place: Place, number: int, wiring: Wiring, seed: int) -> Host:
 
 
 def _rail(place: Place, index: int, raw: dict[str, t.Any], number: int, wiring: Wiring, noise: random.Random) -> Rail:
+    if not raw.get("members"):
+        return _port_of(place, index, raw, number, wiring, noise)
+    legs = [
+        _port_of(place, index, {**raw, "netdev": member, "pci": f"{raw['pci'][:-1]}{place_of}", "address": ""}, number, wiring, noise)
+        for place_of, member in enumerate(raw["members"])
+    ]
+    leaves = sorted(leg.leaf for leg in legs)
+    for place_of, leg in enumerate(legs):
+        leg.master, leg.lacp_partner, leg.mac = raw["netdev"], f"02:1c:73:00:00:{number_of(leaves[0]):02x}", f"{leg.mac[:12]}{place_of:x}{leg.mac[13:]}"
+    address, _slash, prefix = str(raw.get("address") or "").partition("/")
+    speed = sum(leg.speed_gbit_s for leg in legs)
+    rates = {name: sum(getattr(leg, name) for leg in legs) for name in ("sends_gbit_s", "receives_gbit_s", "from_gpu_gbit_s")}
+    return replace(
+        legs[0], netdev=raw["netdev"], address=address, gid_address=address, prefix_length=int(prefix or 24), speed_gbit_s=speed, legs=legs, leaves=leaves,
+        leaf=leaves[0], master="", settings=dict(NIC_SETTINGS), counters={}, rdma_counters=dict(legs[0].rdma_counters), **rates,
+    )  # fmt: skip
+
+
+def _port_of(place: Place, index: int, raw: dict[str, t.Any], number: int, wiring: Wiring, noise: random.Random) -> Rail:
     cable = next(
         one
         for one in wiring.at[place.name]
@@ -127,17 +178,17 @@ def _gpu(index: int, noise: random.Random, gpus: int = 8) -> Gpu:
 def _switch(place: Place, wiring: Wiring, hosts: dict[str, Host], seed: int) -> Switch:
     noise = random.Random(f"{seed}/{place.name}")
     number = number_of(place.name)
-    mac = f"{'00:1c:73' if place.role == 'leaf' else '1c:34:da'}:00:{number:02x}:01"
+    mac = f"{MACS[place.role]}:00:{number:02x}:01"
     ports = [_port(place, cable, wiring, hosts, mac, noise) for cable in wiring.at[place.name]]
     sessions = list({one.port: one for one in (_session(port, wiring, noise) for port in ports if port.peer_role != "host")}.values())
     rails = [rail for host in hosts.values() for rail in host.rails if rail.address]
-    networks = {rail.leaf: str(ipaddress.ip_interface(f"{rail.address}/{rail.prefix_length}").network) for rail in rails}
+    networks = {leaf: str(ipaddress.ip_interface(f"{rail.address}/{rail.prefix_length}").network) for rail in rails for leaf in rail.leaves or [rail.leaf]}
     own = networks.get(place.name, "")
     index = next((rail.index for host in hosts.values() for rail in host.rails if rail.leaf == place.name), 0)
     return Switch(
-        place.name, place.role, place.platform, place.asn, index, f"10.255.{0 if place.role == 'leaf' else 1}.{number}", mac, ports, sessions,
-        [network for leaf, network in networks.items() if leaf != place.name], own_prefix=own, ipv6=any(":" in network for network in networks.values()),
-        priority=wiring.priority, lossless=[wiring.priority], underlay=wiring.underlay,
+        place.name, place.role, place.platform, place.asn, index, f"10.255.{list(MACS).index(place.role)}.{number}", mac, ports, sessions,
+        list(dict.fromkeys(network for network in networks.values() if network != own)), own_prefix=own,
+        ipv6=any(":" in network for network in networks.values()), priority=wiring.priority, lossless=[wiring.priority], underlay=wiring.underlay,
         dscp_maps={"AZURE": {dscp: {wiring.dscp: wiring.priority, 48: 6}.get(dscp, 0) for dscp in range(64)}},
         spares={_spare(place, {port.name for port in ports}): "disabled"},
     )  # fmt: skip
@@ -163,7 +214,8 @@ def _link_local(port: Port) -> str:
 
 def _port(place: Place, cable: t.Any, wiring: Wiring, hosts: dict[str, Host], mac: str, noise: random.Random) -> Port:
     near, far = cable.seen_from(place.name)
-    rail = next((one for one in hosts[far.node].rails if far.port in (one.netdev, one.device)), None) if far.node in hosts else None
+    rails = hosts[far.node].rails if far.node in hosts else []
+    rail = next((one for one in rails if far.port in (one.netdev, one.device, *(leg.netdev for leg in one.legs))), None)
     optic = "optic" in cable.medium
     moving = {"rx_bytes": noise.randint(10**12, 10**14), "tx_bytes": noise.randint(10**12, 10**14)}
     return Port(

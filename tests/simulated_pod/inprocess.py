@@ -27,7 +27,7 @@ from ...plugins.plugin_utils.loads.schedule import Rows, StepInput
 from ...plugins.plugin_utils.pod.cabling import PLACE, located
 from ...plugins.plugin_utils.pod.plan import Plan
 from ...plugins.plugin_utils.run.files import utc_now
-from ...plugins.plugin_utils.run.inventory_check import expectations_digest
+from ...plugins.plugin_utils.run.planned_pod import expectations_digest
 from ...plugins.plugin_utils.run.pod_only import parse_pod_only
 from ...plugins.plugin_utils.run.state import State
 from ...plugins.plugin_utils.run.store import RunStore, collection_version
@@ -98,6 +98,9 @@ class Pods:
             book.keep_state(state)
         tested: performing.Tested = set()
         for layer in (one for one in (*LAYERS, *LOADED) if one in book.state().layers):
+            if layer in PHASES and (groups or only):
+                # As a run under --limit: its incasts are among those that take part.
+                pod.loaded, pod.moved = [name for name in book.state().members.get(layer, ()) if name in pod.hosts], None
             silent = _silent(plan, pod, layer)
             for name in book.state().members.get(layer, ()):
                 for phase in (PHASES_OF_LOADED if layer in LOADED else PHASES.get(layer, SOAKED)) if name not in silent else ():
@@ -193,6 +196,16 @@ def _silent(plan: Plan, pod: Pod, layer: str) -> dict[str, str]:
 def judge(plan: Plan, pod: Pod, layer: str, members: t.Sequence[str] | None = None) -> list[Verdict]:
     """Every verdict of a layer for some nodes (all of them), as if the gates below were open."""
     return verdicts_of_checks(outcome(plan, pod, layer, members))
+
+
+def findings_by_place(plan: Plan, pod: Pod, layer: str) -> dict[tuple[str, str, str], tuple[str, str]]:
+    """The findings of a layer by check, node and place: what was got, and the cause."""
+    return {
+        (one.check, str(finding.host or one.host), str(finding.where)): (finding.actual, finding.cause or "")
+        for one in judge(plan, pod, layer)
+        if one.verdict not in ("pass", "skip")
+        for finding in one.findings
+    }
 
 
 def outcome(plan: Plan, pod: Pod, layer: str, members: t.Sequence[str] | None = None) -> Layer:

@@ -26,14 +26,19 @@ FIRST_UPLINK = 33
 BELOW_LOADS = "routing"
 
 
-def hosts_yml(racks: int, hosts_per_rack: int, spines: int, fabric: str = "roce", leaves: int = len(NETDEVS)) -> str:
-    """The inventory: racks of GPU hosts, one leaf a rail (or of each rack), spines."""
+def hosts_yml(racks: int, hosts_per_rack: int, spines: int, fabric: str = "roce", leaves: int = len(NETDEVS), super_spines: int = 0, units: int = 1) -> str:
+    """The inventory: racks of GPU hosts, one leaf a rail (or of each rack), spines (of each of some units), super-spines."""
     lines = ["# Written by tests/simulated_pod/layout.py.", "---", "all:", "  children:", "    gpu_hosts:", "      children:"]
     for rack in range(racks):
         first = rack * hosts_per_rack + 1
         lines += [f"        rack_{rack + 1:02}:", "          hosts:", f"            gpu[{first:02}:{first + hosts_per_rack - 1:02}]:"]
     lines += ["    leaves:", "      hosts:"] + [f"        leaf{leaf:02}: {{bgp_asn: {65100 + leaf}}}" for leaf in range(1, leaves + 1)]
-    lines += ["    spines:", "      hosts:"] + [f"        spine{spine:02}: {{bgp_asn: 65000}}" for spine in range(1, spines + 1)]
+    lines += ["    spines:", "      hosts:"] + [
+        f"        spine{spine:02}: {{bgp_asn: {65000 + (spine - 1) // spines}}}" for spine in range(1, spines * units + 1)
+    ]
+    if super_spines:
+        lines += ["      children:", "        super_spines:", "          hosts:"]
+        lines += [f"            superspine{number:02}: {{bgp_asn: 64900}}" for number in range(1, super_spines + 1)]
     text = "\n".join(lines) + "\n"
     return re.sub(r" \{bgp_asn: \d+\}", "", text) if fabric == "infiniband" else text
 
@@ -74,6 +79,28 @@ def cabling_csv(hosts: int, spines: int, netdevs: t.Sequence[str] = NETDEVS, lea
     return "\n".join(lines) + "\n"
 
 
+def over_super_spines(cables: str, spines: int, super_spines: int, units: int, planes: bool = False) -> str:
+    """The wiring plan of two tiers where each unit has spines of its own, and two cables from each of these to each super-spine, or all to its plane's."""
+    lines = cables.splitlines()
+    found = [lines[0]]
+    leaves = len({line.split(",")[0] for line in lines if line.startswith("leaf")})
+    for line in lines[1:]:
+        cells = line.split(",")
+        if cells[0].startswith("leaf"):
+            unit = (int(cells[0].removeprefix("leaf")) - 1) * units // leaves
+            cells[2] = f"spine{int(cells[2].removeprefix('spine')) + spines * unit:02}"
+        found.append(",".join(cells))
+    for spine in range(1, spines * units + 1):
+        for number in range(2 * super_spines):
+            top, network = number // 2 + 1, f"10.200.{spine}"
+            port = 2 * (spine - 1) + number % 2
+            if planes:
+                top, port = (spine - 1) % spines + 1, 2 * super_spines * ((spine - 1) // spines) + number
+            ports = f"spine{spine:02},Ethernet{8 * (leaves + number)},superspine{top:02},Ethernet{8 * port}"
+            found.append(f"{ports},optic,100,{network}.{2 * number},{network}.{2 * number + 1}")
+    return "\n".join(found) + "\n"
+
+
 def _leaf_port(platform: str, number: int) -> str:
     return f"Ethernet{8 * (number - 1)}" if platform == "sonic" else f"Ethernet{number}/1"
 
@@ -92,6 +119,67 @@ def rails_of_units(hosts_per_unit: int) -> list[dict[str, t.Any]]:
     ]
 
 
+def rails_of_bonds() -> list[dict[str, t.Any]]:
+    """Four rails, each a bond (LACP) of two ports, which lead to a pair of leaves."""
+    raw = yaml.safe_load((SIMULATED / "group_vars" / "gpu_hosts.yml").read_text(encoding="utf-8"))["pod_rails"]
+    return [
+        {
+            **raw[2 * number],
+            "device": f"mlx5_bond_{number}",
+            "netdev": f"bond{number}",
+            "members": [raw[2 * number]["netdev"].replace("np0", f"f{port}np{port}") for port in (0, 1)],
+            "leaf": f"leaf{2 * number + 1:02}",
+        }
+        for number in range(4)
+    ]
+
+
+def bonded(cables: str, rails: list[dict[str, t.Any]]) -> str:
+    """The wiring plan whose host ports are those of bonds: rows of rail by rail become those of member by member."""
+    ports = {netdev: (port, rail["netdev"]) for rail, pair in zip(rails, zip(NETDEVS[::2], NETDEVS[1::2])) for netdev, port in zip(pair, rail["members"])}
+    lines = cables.splitlines()
+    found = [lines[0] + ",a_channel,b_channel"]
+    for line in lines[1:]:
+        cells = line.split(",")
+        if cells[0].startswith("gpu"):
+            number = int(cells[0].removeprefix("gpu"))
+            port, bond = ports[cells[1]]
+            cells = [cells[0], port, *cells[2:], bond, f"Port-Channel{100 + number}"]
+        else:
+            cells += ["", ""]
+        found.append(",".join(cells))
+    return "\n".join(found) + "\n"
+
+
+def at_one_leaf(cables: str) -> str:
+    """The wiring plan of bonds whose ports lead to one leaf each, in place of a pair: no leaf has an even number."""
+    found = []
+    for line in cables.splitlines():
+        cells = line.split(",")
+        if cells[0].startswith("gpu") and int(cells[2].removeprefix("leaf")) % 2 == 0:
+            cells[2] = f"leaf{int(cells[2].removeprefix('leaf')) - 1:02}"
+            cells[3] = f"Ethernet{int(cells[0].removeprefix('gpu')) + FIRST_UPLINK // 2}/1"
+        if not (cells[0].startswith("leaf") and int(cells[0].removeprefix("leaf")) % 2 == 0):
+            found.append(",".join(cells))
+    return "\n".join(found) + "\n"
+
+
+def rails_of_planes() -> list[dict[str, t.Any]]:
+    """Eight rails, of which each two are the ports of one NIC, for every other GPU."""
+    raw = yaml.safe_load((SIMULATED / "group_vars" / "gpu_hosts.yml").read_text(encoding="utf-8"))["pod_rails"]
+    return [{**rail, "gpu": 2 * (number // 2)} for number, rail in enumerate(raw)]
+
+
+def in_two_planes(cables: str, spines: int) -> str:
+    """The wiring plan without what joins its planes: leaves with an odd number lead to the first half of the spines alone, the others to the second."""
+    found = []
+    for line in cables.splitlines():
+        ends = re.match(r"leaf(\d+),[^,]+,spine(\d+),", line)
+        if not ends or (int(ends[1]) % 2 == 1) == (2 * int(ends[2]) <= spines):
+            found.append(line)
+    return "\n".join(found) + "\n"
+
+
 def rails_of_ipv6() -> list[dict[str, t.Any]]:
     """The rails of a pod of IPv6 alone: a network a leaf."""
     raw = yaml.safe_load((SIMULATED / "group_vars" / "gpu_hosts.yml").read_text(encoding="utf-8"))["pod_rails"]
@@ -100,26 +188,39 @@ def rails_of_ipv6() -> list[dict[str, t.Any]]:
 
 def write(
     into: Path, racks: int = 4, hosts_per_rack: int = 8, spines: int = 4, expectations: t.Mapping[str, t.Any] | None = None, fabric: str = "roce",
-    leaf_platform: str = "eos", leaves_of_racks: bool = False, ipv6: bool = False, members: int = 0,
+    leaf_platform: str = "eos", leaves_of_racks: bool = False, ipv6: bool = False, members: int = 0, bonds: bool = False,
+    units: int = 0, super_spines: int = 4, planes: bool = False, one_leaf: bool = False, nic_planes: bool = False,
 ) -> Path:  # fmt: skip
     """An inventory of that size in a directory; expectations override those of ``inventories/simulated`` or ``inventories/simulated_ib``.
 
     leaf_platform: eos or sonic; leaves_of_racks: whether each rack has leaves of its own, so that hosts of two racks meet over the spines;
-    ipv6: whether rails have addresses of IPv6 alone, and switches none; members: of each port-channel between a leaf and a spine, 0 for ports of their own.
+    ipv6: whether rails have addresses of IPv6 alone, and switches none; members: of each port-channel between a leaf and a spine, 0 for ports of their own;
+    bonds: whether rails are bonds of two ports each, to a pair of leaves; units: of how many scalable units it is, each with racks, leaves and spines of
+    its own below so many super-spines, 0 for none; planes: whether spine i of each unit leads to super-spine i alone; one_leaf: whether both ports of a
+    bond lead to one leaf; nic_planes: whether each two rails are the ports of one NIC, in two planes, each of which has half of the spines.
     It stops below the loads, which take their time on a pod of any size, unless the expectations say more. Returns the directory.
     """
     shutil.copytree(OF_FABRIC[fabric] / "group_vars", into / "group_vars", dirs_exist_ok=True)
     if leaf_platform == "sonic":
         shutil.copy(into / "group_vars" / "spines.yml", into / "group_vars" / "leaves.yml")
-    expectations = {**({"pod_rails": rails_of_units(hosts_per_rack)} if leaves_of_racks else {}), **(expectations or {})}
+    per_unit = racks * hosts_per_rack // units if units else hosts_per_rack if leaves_of_racks else 0
+    expectations = {**({"pod_rails": rails_of_units(per_unit)} if per_unit else {}), **(expectations or {})}
     expectations |= {"pod_address_family": "ipv6", "pod_rails": rails_of_ipv6()} if ipv6 else {}
+    expectations |= {"pod_rails": rails_of_bonds()} if bonds else {}
+    expectations |= {"pod_rails": rails_of_planes()} if nic_planes else {}
     values = {"pod_gate_groups": [f"rack_{rack:02}" for rack in range(1, racks + 1)], "pod_to_layer": BELOW_LOADS, **expectations}
-    netdevs = [rail["netdev"] for rail in values["pod_rails"]] if "pod_rails" in values else NETDEVS
-    leaves = len(netdevs) * (racks if leaves_of_racks else 1)
-    (into / "hosts.yml").write_text(hosts_yml(racks, hosts_per_rack, spines, fabric, leaves), encoding="utf-8")
+    netdevs = [rail["netdev"] for rail in values["pod_rails"]] if "pod_rails" in values and not bonds else NETDEVS
+    leaves = len(netdevs) * (units or (racks if leaves_of_racks else 1))
+    inventory = hosts_yml(racks, hosts_per_rack, spines, fabric, leaves, super_spines if units else 0, units or 1)
+    inventory = re.sub(r".*leaf\d[02468]:.*\n", "", inventory) if one_leaf else inventory
+    (into / "hosts.yml").write_text(inventory, encoding="utf-8")
     cables = infiniband_csv(racks * hosts_per_rack, spines) if fabric == "infiniband" else cabling_csv(
-        racks * hosts_per_rack, spines, netdevs, leaf_platform, hosts_per_rack if leaves_of_racks else 0, members
+        racks * hosts_per_rack, spines, netdevs, leaf_platform, per_unit, members
     )  # fmt: skip
+    cables = over_super_spines(cables, spines, super_spines, units, planes) if units else cables
+    cables = bonded(cables, values["pod_rails"]) if bonds else cables
+    cables = at_one_leaf(cables) if one_leaf else cables
+    cables = in_two_planes(cables, spines) if nic_planes else cables
     (into / PLACE).write_text(re.sub(r"10\.0\.\d+\.\d+", "", cables) if ipv6 else cables, encoding="utf-8")
     rails = {key: values.pop(key) for key in ("pod_rails",) if key in values}
     (into / "group_vars" / "all" / "size.yml").write_text(yaml.safe_dump(values), encoding="utf-8")

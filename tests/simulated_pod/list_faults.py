@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import typing as t
 from pathlib import Path
@@ -15,19 +16,22 @@ HERE = Path(__file__).parent
 
 
 def _options(fault: dict[str, t.Any]) -> str:
-    """What a run needs besides the fault: without it, nothing checks what is broken. A variant is healthy, and a run climbs to the last layer."""
+    """What a run needs besides the fault, to be copied into ARGS='...': without it, nothing checks what is broken. A variant is healthy, and a run goes
+    to the last layer."""
     expectations = fault.get("expectations", {}) if "expect" in fault else {}
-    needed = [f"-e {name}={value}" for name, value in expectations.items() if name != "pod_to_layer"]
-    return f" Needs {' '.join(needed)}." if needed else ""
+    needed = {name: value for name, value in expectations.items() if name != "pod_to_layer"}
+    return f' Needs -e "{yaml.safe_dump(needed, default_flow_style=True, width=math.inf).strip()}"' if needed else ""
 
 
 def main() -> int:
     """Print each name and description, and the options without which a fault breaks nothing that is checked."""
     for folder in ("faults", "faults_infiniband", "faults_nvl72", "variants"):
         print(f"{folder}:")
-        for path in sorted((HERE / folder).glob("*.yml")):
+        paths = sorted((HERE / folder).glob("*.yml"))
+        width = max(len(path.stem) for path in paths)
+        for path in paths:
             fault = yaml.safe_load(path.read_text(encoding="utf-8"))
-            print(f"  {path.stem:<28}{fault['description']}{_options(fault)}")
+            print(f"  {path.stem:<{width}}  {fault['description']}{_options(fault)}")
     return 0
 
 

@@ -96,6 +96,8 @@ class Rail:
     lldp: bool = True
     loss_percent: int = 0
     loss_to: dict[str, int] = field(default_factory=dict)
+    # The MAC addresses that its host has for those that it reaches without a router.
+    neighbors: dict[str, str] = field(default_factory=dict)
     rtt_ms: float = 0.0
     flows_lost: int = 0
     sends_gbit_s: float = 0.0
@@ -115,6 +117,22 @@ class Rail:
     # What the loads of a layer add to its counters, by layer, and the priority in which their traffic is counted, where it is not its own.
     grow_in: dict[str, dict[str, int]] = field(default_factory=dict)
     priority_in: dict[str, int] = field(default_factory=dict)
+    # Of a bond: its ports, and the leaves that they lead to; how it bundles them, and by what it chooses one for a packet.
+    legs: list[Rail] = field(default_factory=list)
+    leaves: list[str] = field(default_factory=list)
+    bond_mode: str = "IEEE 802.3ad Dynamic link aggregation"
+    hash_policy: str = "layer3+4 (1)"
+    # Of a port of a bond: the bond (none where it was taken out), and what LACP has agreed with which system.
+    master: str = ""
+    aggregator: int = 1
+    lacp_partner: str = ""
+    lacp_states: tuple[int, int] = (63, 61)
+    churned: bool = False
+
+    @property
+    def ports(self) -> list[Rail]:
+        """Its own port, or those of a bond."""
+        return self.legs or [self]
 
 
 @dataclass
@@ -193,6 +211,10 @@ class Host:
     hugepages_1g: int = 0
     numa_balancing: int = 0
     acs: list[str] = field(default_factory=list)
+    # What the container runtime, or the image, is not as it should be, by column of its reading.
+    container: dict[str, t.Any] = field(default_factory=dict)
+    # The services that start jobs, by their own names, of which the first gives jobs this limit.
+    job_services: list[str] = field(default_factory=lambda: ["slurmd.service", "containerd.service"])
     memlock: str = "infinity"
     memlock_running: str = ""
     gpu_users: list[str] = field(default_factory=list)
@@ -209,6 +231,8 @@ class Host:
     # Lines that the kernel logs during the loads of a layer, by layer.
     log_in: dict[str, list[str]] = field(default_factory=dict)
     beside_gbit_s: float = 0.0
+    # Whether its tools are run by root, to whom alone the kernel tells what LACP has agreed.
+    by_root: bool = True
     perftest_gpu: bool = True
     stack: dict[str, t.Any] = field(default_factory=dict)
 
@@ -281,7 +305,7 @@ class Session:
 
 @dataclass
 class Switch:
-    """One leaf or spine; spares are ports without a cable, with the state they are in.
+    """One leaf, spine or super-spine; spares are ports without a cable, with the state they are in.
 
     boots_after: as of a host.
     """
@@ -304,6 +328,8 @@ class Switch:
     booted: float = 1700000000.0
     boots_after: int | None = None
     paths: dict[str, int] = field(default_factory=dict)
+    # Under super-spines, by prefix the ports that lead to it; else all sessions of a leaf lead to every one.
+    ways: dict[str, list[str]] = field(default_factory=dict)
     lost_of_kernel: list[str] = field(default_factory=list)
     unreachable: str = ""
     tools: list[Tool] = field(default_factory=list)
@@ -330,6 +356,8 @@ class Switch:
     # Leaves to which a spine sends nothing, though its link to them is up.
     unused: list[str] = field(default_factory=list)
     storms: bool = False
+    # Of InfiniBand; None: ibdiagnet does not name it among the switches that can do it.
+    adaptive_routing: bool | None = True
 
     kind = "switch"
 
@@ -340,6 +368,7 @@ class Pod:
 
     failover: when the operator shuts the uplink that a run asks for (None: never) and brings it up again, in seconds since the probes began, for
     how long flows have no answer then and again when it is back, and whether flows wait for it to be up again.
+    loaded: the hosts among which a run's loads are; None where that is all of them.
     """
 
     hosts: dict[str, Host]
@@ -349,6 +378,7 @@ class Pod:
     fabric: str = "roce"
     managers: list[str] = field(default_factory=lambda: ["master", "standby"])
     diagnosed: dict[str, int] = field(default_factory=lambda: {"Discovery": 0, "Speed / Width checks": 0, "Partitions": 0, "Routing": 0})
+    loaded: list[str] | None = None
     moved: t.Any = None
     failover: dict[str, t.Any] = field(default_factory=lambda: {"shut": 40, "back": 100, "longest_ms": 180, "again_ms": 0, "waits": False})
 
@@ -357,6 +387,14 @@ class Pod:
         host = self.hosts.get(name)
         trays = [self.hosts[one] for one in self.groups.get(host.group, ())] if host is not None else []
         return repr([(one.imex_state, one.imex_version, one.imex_lost, one.imex_domain) for one in trays])
+
+    def port(self, switch: str, name: str) -> Port:
+        """A port of a switch."""
+        return next(one for one in self.switches[switch].ports if one.name == name)
+
+    def loadable(self) -> list[str]:
+        """The hosts among which a run's loads are."""
+        return [name for name in self.hosts if self.loaded is None or name in self.loaded]
 
     @property
     def nodes(self) -> dict[str, t.Any]:

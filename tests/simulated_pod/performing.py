@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 import typing as t
 
 from ...plugins.plugin_utils.collect.types import ReadingResult
@@ -14,7 +15,7 @@ from ...plugins.plugin_utils.loads.results import job_results
 from ...plugins.plugin_utils.loads.schedule import Job, Schedule
 from . import stack
 from .loaded import missing_tool, no_server
-from .model import Host, Pod, Rail
+from .model import Host, Pod, Rail, Tool
 from .render import perftest
 
 Answer = dict[str, t.Any]
@@ -49,7 +50,7 @@ class _Step:
         if missing_tool(host, tool):
             return {"status": "missing", "rc": None, "stderr": f"{tool}: not found on PATH"}
         rail = next(one for one in host.rails if one.device == job.columns["device"])
-        if bent := next((one for one in host.tools if one.name == tool and one.how == "says" and one.arguments in " ".join(job.argv)), None):
+        if bent := self._bent(host, job):
             return {"stdout": bent.stdout, "stderr": bent.stderr, "rc": bent.rc}
         if rail.state != "Active":
             return {"rc": 1, "stderr": " Port number 1 state is Down\n Couldn't set the link layer\n"}
@@ -59,8 +60,22 @@ class _Step:
             return {"status": "timeout", "rc": None} if job.columns["role"] == "server" else {"rc": 1, "stderr": no_server(job.argv)}
         if job.columns["role"] == "server":
             return {}
+        if any((bent := self._bent(peer, server)) and bent.rc for server in self._servers(host, job)):
+            return {"rc": 1, "stderr": no_server(job.argv)}
         far = next(one for one in peer.rails if one.device == job.columns["peer_device"])
         return {"stdout": self._table(host, rail, far, job)}
+
+    def _bent(self, host: Host, job: Job) -> Tool | None:
+        """What the host's program of a job says instead of what it should."""
+        mine = (one for one in host.tools if one.name == job.argv[0] and one.how == "says" and one.arguments in " ".join(job.argv))
+        return next(mine, None)
+
+    def _servers(self, host: Host, client: Job) -> list[Job]:
+        """The other side of a client's test."""
+        ends = {**client.columns, "role": "server", "peer": host.name, "device": client.columns["peer_device"], "peer_device": client.columns["device"]}
+        same = ("role", "peer", "device", "peer_device", "kind", "round", "memory")
+        jobs = self.schedule.jobs.get(client.columns["peer"], ())
+        return [one for one in jobs if all(one.columns.get(name) == ends.get(name) for name in same)]
 
     def _table(self, host: Host, rail: Rail, far: Rail, job: Job) -> str:
         test = {"device": rail.device, "qps": job.columns["qps"], "mtu": rail.measures_mtu or job.columns["mtu"], "gid": job.columns["gid_index"]}
@@ -90,11 +105,13 @@ class _Step:
                 return {"status": "missing", "rc": None, "stderr": f"{job.argv[0]}: not found on PATH"}
             return {"stdout": bent.stdout, "stderr": bent.stderr, "rc": bent.rc} if bent is not None else {}
         if job.columns["role"] == TABLE:
-            me = stack.state(host)
-            if not me["tests"]:
+            if not stack.state(host)["tests"]:
                 return {"status": "missing", "rc": None, "stderr": f"{job.argv[0]}: not found on PATH"}
             return {"stdout": stack.table(job.argv, run, len(host.gpus), "NCCL_P2P_DISABLE" in job.environment)}
-        program = next((word.strip("{}") for word in job.argv if word.startswith("{")), None)
+        program = next((word.strip("{}") for word in job.argv if re.fullmatch(r"\{\w+\}", word) and word != "{place}"), None)
+        me = stack.state(host)
+        if program is None and (me["own_log"] or me["own_steps"]):
+            return {"stdout": stack.own_training(me), "stderr": "".join(f"{line}\n" for line in me["own_log"]), "rc": me["own_rc"]}
         if program is None:
             return {"status": "missing", "rc": None, "stderr": f"{job.argv[0]}: not found on PATH"}
         if program == "dataset_read":

@@ -15,7 +15,7 @@ from ansible.vars.manager import VariableManager
 
 from ...plugins.plugin_utils.pod.cabling import PLACE, located
 from ...plugins.plugin_utils.pod.plan import Plan
-from ...plugins.plugin_utils.run.inventory_check import ROLES, Inventory, planned_pod
+from ...plugins.plugin_utils.run.planned_pod import ROLES, Inventory, planned_pod
 from . import changes, healthy, wiring
 from .model import Pod
 
@@ -37,8 +37,18 @@ def plan_of(directory: Path) -> Plan:
     return plan
 
 
-def made(directory: Path, faults: t.Sequence[str], seed: int) -> tuple[Plan, Pod]:
-    """The plan and the pod of an inventory, with some faults and variants in force."""
+def limited(directory: Path, limit: str) -> list[str] | None:
+    """The hosts of an inventory that are inside a limit, as Ansible takes it; None where all are."""
+    manager = InventoryManager(loader=DataLoader(), sources=[str(directory / "hosts.yml")])
+    everyone = [host.name for host in manager.get_hosts("gpu_hosts")]
+    manager.subset(limit or None)
+    inside = [host.name for host in manager.get_hosts("gpu_hosts")]
+    return None if len(inside) == len(everyone) else inside
+
+
+def made(directory: Path, faults: t.Sequence[str], seed: int, loaded: list[str] | None = None) -> tuple[Plan, Pod]:
+    """The plan and the pod of an inventory, with some faults and variants in force; loaded: as of ``Pod``."""
     pod = healthy.pod(wiring.load(directory), seed)
     changes.apply(pod, faults)
+    pod.loaded = loaded
     return plan_of(directory), pod

@@ -10,13 +10,15 @@ import shutil
 import typing as t
 from pathlib import Path
 
-from ...plugins.plugin_utils.loads.incasts import pod_incasts
+from ...plugins.plugin_utils.loads.incasts import incasts_among
 from ...plugins.plugin_utils.pod.plan import Plan
 from . import answers, stack
 from .model import Pod
 from .render import perftest
 
 TOOLS = Path(__file__).parent / "tools"
+# Programs of the collection that hosts run, and the tool that each of them starts.
+STARTED_BY = {"nicctl_qos": "nicctl", "niccli_qos": "niccli", "fabric_tables": "ibdiagnet", "service_limits": "systemctl"}
 
 
 def render(plan: Plan, pod: Pod, into: Path) -> None:
@@ -36,7 +38,7 @@ def render(plan: Plan, pod: Pod, into: Path) -> None:
             (into / "=hosts" / address).write_text(f"{host.name}\n", encoding="utf-8")
     (into / "=shares").mkdir()
     rates = answers.moved(pod, plan).rates
-    for pair in pod_incasts(plan, list(pod.hosts)).pairs:
+    for pair in incasts_among(plan, plan.rails(pod.loadable())).pairs:
         sender, receiver = (f"{pair[end]['host']}.{pair[end]['device']}" for end in ("sender", "receiver"))
         rate = rates.get((pair["round"], pair["sender"]["host"], pair["sender"]["device"]), 0.0)
         (into / "=shares" / f"{sender}>{receiver}").write_text(f"{perftest.mbit(rate)}\n", encoding="utf-8")
@@ -63,8 +65,8 @@ def render_node(plan: Plan, pod: Pod, name: str, into: Path) -> None:
 
 def _programs(argv: tuple[str, ...]) -> tuple[str, ...]:
     """What must be there for a command: of a program of the collection that runs another one, both."""
-    own = argv[1].strip("{}") if argv[0] == "python3" and argv[1] in ("{nicctl_qos}", "{niccli_qos}") else None
-    return (argv[0], own, own.removesuffix("_qos")) if own else argv[:1]
+    own = argv[1].strip("{}") if argv[0] == "python3" else ""
+    return (argv[0], own, STARTED_BY[own]) if own in STARTED_BY else argv[:1]
 
 
 def _bin(place: Path, names: t.Iterable[str]) -> None:

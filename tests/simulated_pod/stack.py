@@ -58,11 +58,14 @@ HEALTHY: dict[str, t.Any] = {
     # Which of the host's ranks is absent or dead, and in runs of how many hosts.
     "missing_rank": -1,
     "missing_from_hosts": 2,
+    # How many seconds after the others gave up a signal ended the missing rank; None where it was dead before, or its agent ended it.
+    "killed_after": None,
     # Runs that no rank finishes although all of them arrived, from so many hosts on; 0 for none.
     "stuck_from_hosts": 0,
     # What a run ends with, of which rank of this host (all of them by None), in runs of how many hosts, and beside one of which (any by none).
     "error": "",
     "error_rank": 0,
+    "error_at": None,
     "error_from_hosts": 1,
     "error_with": [],
     "launcher_fails": False,
@@ -101,11 +104,20 @@ HEALTHY: dict[str, t.Any] = {
     "drift": False,
     "nan": False,
     "rises": False,
+    # The signal that ended a dead rank, and the end of what it had printed.
+    "end_signal": 9,
+    "end_text": "",
+    # How many steps the site's own training prints, the lines of its standard error, and its exit status.
+    "own_steps": 0,
+    "own_log": [],
+    "own_rc": 0,
     "reads_gbyte_s": 8.0,
     "reads_by": "direct reads",
     "reads_nothing": "",
     "free_gbyte": 60000.0,
 }
+# When ranks that wait give up, in seconds since the epoch.
+GAVE_UP = 1.8e9
 VERIFIED = {"counts": "0,1,3,1021,65537", "dtypes": "float32,bfloat16,int64", "collectives": "all_reduce,all_gather,reduce_scatter,broadcast,all_to_all"}
 Host = dict[str, t.Any]
 
@@ -116,7 +128,7 @@ def state(host: t.Any) -> Host:
         "gpus": len(host.gpus),
         "cluster": host.gpus[0].cluster if host.gpus else "",
         "rails": len(host.rails),
-        "link_gbit_s": 400,
+        "link_gbit_s": 400 * max((len(rail.ports) for rail in host.rails), default=1),
         "devices": [rail.device for rail in host.rails],
         "rails_used": len(host.rails),
     }
@@ -212,6 +224,15 @@ def document(program: str, reported: dict[str, t.Any], run: t.Sequence[Host]) ->
     return result | _measured(reported, me, ranks, run)
 
 
+def own_training(me: Host) -> str:
+    """The steps that the site's own training prints on a host, as Megatron-LM writes them."""
+    return "".join(
+        f" iteration {step:8}/     500 | consumed samples: {step * 256:12} | elapsed time per iteration (ms): {me['step_ms']:.1f} | "
+        f"lm loss: {10.0 / (1 + step * 0.05):E} | number of skipped iterations:   0 | number of nan iterations:   0 |\n"
+        for step in range(1, me["own_steps"] + 1)
+    )
+
+
 def dataset(path: str, me: Host) -> dict[str, t.Any]:
     """What a host reads of a dataset."""
     reported = {"program": "dataset_read", "path": path, "by": None, "gbyte_s": None, "files": 0, "free_gbyte": me["free_gbyte"], "error": me["reads_nothing"]}
@@ -223,6 +244,7 @@ def _ended(result: dict[str, t.Any], ended: t.Sequence[Host], me: Host) -> dict[
     for row in result["ranks"]:
         own = me in ended and me["error_rank"] in (None, row["local_rank"])
         row["outcome"], row["error"] = ("error", me["error"]) if own else ("ended", None)
+        row["error_at"] = me["error_at"] if own else None
     return {**result, "outcome": "failed"}
 
 
@@ -230,9 +252,14 @@ def _hung(result: dict[str, t.Any], missing: list[int], me: Host) -> dict[str, t
     for row in result["ranks"]:
         gone = row["rank"] in missing
         row["outcome"] = ("killed" if me["dead"] else "ended") if gone else "hung"
-        row["signal"] = 9 if gone and me["dead"] else None
+        row["signal"] = me["end_signal"] if gone and me["dead"] else None
+        row["text"] = me["end_text"] if gone and me["dead"] else None
+        if me["killed_after"] is not None or not gone:
+            row["ended_at"] = GAVE_UP + (me["killed_after"] if gone else 0.0)
         row["last"] = None if gone else "all_reduce of 0 float32"
-    reported = {"place": "all_reduce of 0 float32", "number": 3, "waited_seconds": 61.2, "absent": missing, "silent": missing if me["dead"] else []}
+    # Whoever is killed later than that was alive when the others asked.
+    silent = missing if me["dead"] and me["killed_after"] is None else []
+    reported = {"place": "all_reduce of 0 float32", "number": 3, "waited_seconds": 61.2, "absent": missing, "silent": silent}
     reported["ras"] = me["ras"]
     hangs = [{**reported, "rank": row["rank"]} for row in result["ranks"] if row["outcome"] == "hung"]
     return {**result, "outcome": "failed", "hangs": hangs}

@@ -17,10 +17,13 @@ from ansible.vars.manager import VariableManager
 from ...plugins.plugin_utils.pod.cabling import PLACE, Cable, located, read_cabling
 from ...plugins.plugin_utils.text.sorting import natural_key
 
+# Of a node in two of these groups it is the later one.
+GROUPS = (("host", "gpu_hosts"), ("leaf", "leaves"), ("spine", "spines"), ("super_spine", "super_spines"))
+
 
 @dataclass
 class Place:
-    """One node: host, leaf or spine; its platform, gate group, rails and AS."""
+    """One node: host, leaf, spine or super_spine; its platform, gate group, rails and AS."""
 
     name: str
     role: str
@@ -65,7 +68,7 @@ def load(directory: Path) -> Wiring:
     inventory = InventoryManager(loader=loader, sources=[str(directory / "hosts.yml")])
     variables = VariableManager(loader=loader, inventory=inventory)
     members = {group: sorted((host.name for host in inventory.groups[group].get_hosts()), key=natural_key) for group in inventory.groups}
-    roles = {name: role for role, group in (("host", "gpu_hosts"), ("leaf", "leaves"), ("spine", "spines")) for name in members.get(group, ())}
+    roles = {name: role for role, group in GROUPS for name in members.get(group, ())}
     places = {}
     of_class = {}
     vendor, domain, underlay = "nvidia", "auto", "bgp"
@@ -83,7 +86,7 @@ def load(directory: Path) -> Wiring:
         platform = "linux" if role == "host" else own or str(value["ansible_network_os"]).rpartition(".")[2]
         places[name] = Place(name, role, str(platform), str(group), int(value["bgp_asn"] or 0), [dict(rail) for rail in value["pod_rails"] or ()])
     plan = directory / located(directory, PLACE)
-    cables, wrong = read_cabling(plan.read_text(encoding="utf-8-sig"), places)
+    cables, wrong = read_cabling(plan.read_text(encoding="utf-8-sig"), places, {name for name, place in places.items() if place.role == "host"})
     if wrong:
         raise ValueError(f"{plan}: {'; '.join(wrong)}")
     groups = {place.group: [one.name for one in places.values() if one.group == place.group] for place in places.values() if place.group}

@@ -65,6 +65,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+from ansible import context
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.connection.local import Connection as Local
 
@@ -94,7 +95,7 @@ class Connection(Local):
         connection = super()._connect()
         wanted = Path(self.get_option("inventory")), self.get_option("faults"), self.get_option("seed")
         self.state = self.get_option("state")
-        self.place = kept(Path(self.state), *wanted) if self.state else of_run(_run(), *wanted)
+        self.place = kept(Path(self.state), *wanted) if self.state else of_run(_run(), *wanted, str(context.CLIARGS.get("subset") or ""))
         self.node = self._play_context.remote_addr
         for line in (self.place / "unreachable").read_text(encoding="utf-8").splitlines():
             name, words = line.split(" ", maxsplit=1)
@@ -174,10 +175,10 @@ def pod(inventory: Path, faults: str, seed: int) -> Path:
     return _rendered(_root() / _key(inventory, names, seed), inventory, names, seed, False)
 
 
-def of_run(run: str, inventory: Path, faults: str, seed: int) -> Path:
+def of_run(run: str, inventory: Path, faults: str, seed: int, limit: str = "") -> Path:
     """The directory of a pod for one run: the one that its first task found, so that an edit of what renders it changes no run under way.
 
-    run: as ``process`` names it.
+    run: as ``process`` names it; limit: of the run, whose loads are among the hosts inside.
     """
     names, pins = _names(faults), _root() / PINS
     pins.mkdir(mode=0o700, exist_ok=True)
@@ -185,8 +186,8 @@ def of_run(run: str, inventory: Path, faults: str, seed: int) -> Path:
     if not pin.is_symlink():
         # Of tasks that come at once, one decides.
         with contextlib.suppress(FileExistsError):
-            pin.symlink_to(_key(inventory, names, seed))
-    return _rendered(_root() / pin.readlink(), inventory, names, seed, False)
+            pin.symlink_to(_key(inventory, names, seed, _inside(inventory, limit)))
+    return _rendered(_root() / pin.readlink(), inventory, names, seed, False, limit)
 
 
 def _root() -> Path:
@@ -213,18 +214,27 @@ def _names(faults: str) -> list[str]:
     return [name.strip() for name in faults.split(",") if name.strip()]
 
 
-def _rendered(place: Path, inventory: Path, names: list[str], seed: int, keeps: bool) -> Path:
+def _rendered(place: Path, inventory: Path, names: list[str], seed: int, keeps: bool, limit: str = "") -> Path:
     if not (place / "unreachable").exists():
         # A lock a pod: a large one takes minutes, and the others do not wait for it.
         with place.with_name(f".{place.name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not (place / "unreachable").exists():
-                _render(inventory, names, seed, place, keeps)
+                _render(inventory, names, seed, place, keeps, limit)
     return place
 
 
-def _key(inventory: Path, names: list[str], seed: int) -> str:
-    """What the answers depend on: wiring, expectations, faults, seed, and the programs that render them."""
+def _inside(inventory: Path, limit: str) -> list[str]:
+    """The hosts among which the loads of a run are, where these are not all."""
+    if not limit:
+        return []
+    from ansible_collections.gpufabric.pyramid.tests.simulated_pod import planned
+
+    return planned.limited(inventory, limit) or []
+
+
+def _key(inventory: Path, names: list[str], seed: int, loaded: list[str] | None = None) -> str:
+    """What the answers depend on: wiring, expectations, faults, seed, the hosts that are loaded, and the programs that render them."""
     sources = [
         *HERE.rglob("*.py"),
         *HERE.rglob("*.yml"),
@@ -234,7 +244,7 @@ def _key(inventory: Path, names: list[str], seed: int) -> str:
         *HERE.parents[1].glob("plugins/plugin_utils/readings/drivers/*.yml"),
     ]
     output = [f"{path} {path.stat().st_mtime_ns}" for path in sorted([*sources, *(one for one in inventory.rglob("*") if one.is_file())])]
-    return hashlib.sha256("\n".join([*output, str(inventory), *sorted(names), str(seed)]).encode()).hexdigest()[:20]
+    return hashlib.sha256("\n".join([*output, str(inventory), *sorted(names), str(seed), *(loaded or [])]).encode()).hexdigest()[:20]
 
 
 def _prune(root: Path) -> None:
@@ -259,12 +269,12 @@ def _used(pins: Path) -> set[str]:
     return used
 
 
-def _render(inventory: Path, names: list[str], seed: int, place: Path, keeps: bool) -> None:
+def _render(inventory: Path, names: list[str], seed: int, place: Path, keeps: bool, limit: str) -> None:
     from ansible_collections.gpufabric.pyramid.tests.simulated_pod import planned, rendering
 
     fresh = Path(tempfile.mkdtemp(dir=place.parent))
     try:
-        (_state().begin if keeps else rendering.render)(*planned.made(inventory, names, seed), fresh)
+        (_state().begin if keeps else rendering.render)(*planned.made(inventory, names, seed, planned.limited(inventory, limit)), fresh)
         fresh.rename(place)
         if not keeps:
             _prune(place.parent)

@@ -65,6 +65,10 @@ def channels(switch: Switch) -> dict[str, list[Port]]:
     return found
 
 
+def _learned_on(port: Port) -> str:
+    return port.channel.replace("Port-Channel", "Po") or short(port.name)
+
+
 def in_channel(port: Port) -> str:
     """What stands for the VLAN of a member."""
     return f"in {port.channel.replace('Port-Channel', 'Po')}" if port.channel and port.unbundled != "alone" else ""
@@ -92,12 +96,13 @@ def status(switch: Switch) -> str:
     for port in listed(switch):
         media = {"optic": "400GBASE-DR4", "dac": "400GBASE-CR8"}.get(port.medium, "Not Present")
         speed = f"{port.speed_gbit_s}G" if port.state == "connected" else "auto"
-        vlan = port.vlan or in_channel(port) or ("routed" if port.address else "10")
+        vlan = in_channel(port) or port.vlan or ("routed" if port.address else "10")
         lines.append(f"{short(port.name):<10} {port.peer[:12]:<14} {port.state:<12} {vlan:<8} full   {speed:<6} {media}")
     for name, members in channels(switch).items():
         speed = sum(port.speed_gbit_s for port in members if not port.unbundled and port.state == "connected")
         state = "connected" if speed else "notconnect"
-        lines.append(f"{name.replace('Port-Channel', 'Po'):<10} {members[0].peer[:12]:<14} {state:<12} {'routed':<8} full   {f'{speed}G':<6} N/A")
+        vlan = "routed" if members[0].peer_role != "host" else members[0].vlan or "10"
+        lines.append(f"{name.replace('Port-Channel', 'Po'):<10} {members[0].peer[:12]:<14} {state:<12} {vlan:<8} full   {f'{speed}G':<6} N/A")
     lines.append(f"{'Ma1':<10} {'':<14} {'connected':<12} {'routed':<8} a-full {'a-1G':<6} 10/100/1000")
     return "\n".join(lines) + "\n"
 
@@ -163,8 +168,9 @@ def macs(switch: Switch) -> str:
     lines = ["          Mac Address Table", "------------------------------------------------------------------", ""]
     lines += ["Vlan    Mac Address       Type        Ports      Moves   Last Move", "----    -----------       ----        -----      -----   ---------"]
     hosts = [port for port in listed(switch) if port.peer_role == "host" and port.learned]
-    lines += [f"  10    {dotted(port.peer_mac)}    DYNAMIC     {short(port.name):<10} 1       3 days, 0:10:21 ago" for port in hosts]
-    lines += [f"Total Mac Addresses for this criterion: {len(hosts)}", "", "          Multicast Mac Address Table"]
+    # Both members of a port-channel to one leaf have learned the same.
+    learned = dict.fromkeys(f"  10    {dotted(port.peer_mac)}    DYNAMIC     {_learned_on(port):<10} 1       3 days, 0:10:21 ago" for port in hosts)
+    lines += [*learned, f"Total Mac Addresses for this criterion: {len(learned)}", "", "          Multicast Mac Address Table"]
     lines += [
         "------------------------------------------------------------------",
         "",
@@ -179,7 +185,7 @@ def arp(switch: Switch) -> str:
     lines = ["Address         Age (sec)  Hardware Addr   Interface"]
     for port in listed(switch):
         if port.peer_role == "host":
-            lines.append(f"{port.host_address:<16} 0:02:11  {dotted(port.peer_mac)}  Vlan10, {port.name}")
+            lines.append(f"{port.host_address:<16} 0:02:11  {dotted(port.peer_mac)}  Vlan10, {port.channel or port.name}")
         elif port.peer_mac:
             lines.append(f"{port.peer_address:<16} 0:01:07  {dotted(port.peer_mac)}  {port.channel or port.name}")
     return "\n".join(dict.fromkeys(lines)) + "\n"
@@ -187,6 +193,8 @@ def arp(switch: Switch) -> str:
 
 def bgp(switch: Switch) -> str:
     """``show ip bgp summary vrf all``."""
+    if switch.underlay == "ospf":
+        return "% BGP inactive\n"
     lines = ["BGP summary information for VRF default", f"Router identifier {switch.router_id}, local AS number {switch.asn}"]
     lines += ["Neighbor Status Codes: m - Under maintenance", "  Neighbor         V  AS           MsgRcvd   MsgSent  InQ OutQ  Up/Down State  PfxRcd PfxAcc"]
     for one in switch.sessions:

@@ -184,7 +184,8 @@ def pci_devices(host: Host) -> str:
     lines = []
     for gpu in host.gpus:
         if gpu.present:
-            lines += _device(gpu.pci, "0x030200", "0x10de", "0x2330", gpu.numa, gpu.pcie_width, 0)
+            kind, vendor, device = ("0x120000", "0x1002", "0x74a1") if host.vendor == "amd" else ("0x030200", "0x10de", "0x2330")
+            lines += _device(gpu.pci, kind, vendor, device, gpu.numa, gpu.pcie_width, 0)
     for rail in host.rails:
         lines += _device(rail.pci, "0x020000", "0x15b3", "0x1021", rail.numa, rail.pcie_width, rail.sriov_vfs, rail.pcie_speed)
     lines += _device("0000:05:00.0", "0x020000", "0x8086", "0x1593", 0, 8, 0)
@@ -318,14 +319,24 @@ def hugepages(host: Host) -> str:
 def software(host: Host) -> str:
     """The ``find`` over kernel, modules and libraries."""
     output = {"/proc/sys/kernel/osrelease": host.kernel, "/sys/module/mlx5_core/version": host.ofed, "/sys/module/nvidia/version": host.driver}
-    return "".join(f"{path}:{value}\n" for path, value in output.items() if value) + f"/usr/lib/x86_64-linux-gnu/libnccl.so.{host.nccl}\n"
+    library = f"/usr/lib/x86_64-linux-gnu/libnccl.so.{host.nccl}\n" if host.nccl else ""
+    return "".join(f"{path}:{value}\n" for path, value in output.items() if value) + library
 
 
 def service_units(host: Host) -> str:
-    """``systemctl show`` of four units, of which docker is not installed."""
-    units = [("nvidia-fabricmanager", host.fabric_manager, "infinity"), ("slurmd", "active", host.memlock), ("containerd", "active", "infinity")]
-    blocks = [f"LimitMEMLOCK={limit}\nId={name}.service\nLoadState=loaded\nActiveState={state}\n" for name, state, limit in units]
-    return "\n".join([*blocks, "LimitMEMLOCK=8388608\nId=docker.service\nLoadState=not-found\nActiveState=inactive\n"])
+    """``systemctl show`` of the units that are asked for."""
+    first, *others = host.job_services
+    units = [("nvidia-fabricmanager.service", host.fabric_manager, "infinity"), (first, "active", host.memlock)]
+    units += [(name, "active", "infinity") for name in others]
+    return "\n".join(f"LimitMEMLOCK={limit}\nId={name}\nNames={name}\nLoadState=loaded\nActiveState={state}\n" for name, state, limit in units)
+
+
+def service_limits(host: Host) -> str:
+    """What ``service_limits`` prints of the services that are asked for."""
+    limit = host.memlock_running or host.memlock
+    of_slurmd = {"unit": host.job_services[0], "pid": SLURMD, "memlock": "unlimited" if limit == "infinity" else limit}
+    others = [{"unit": name, "pid": SLURMD + 1, "memlock": "unlimited"} for name in host.job_services[1:]]
+    return json.dumps({"rows": [of_slurmd, *others]}) + "\n"
 
 
 def service_unit(host: Host, unit: str) -> str:

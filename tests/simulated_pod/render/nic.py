@@ -54,7 +54,7 @@ def rdma_link(host: Host) -> str:
     words = {"LinkUp": "LINK_UP", "Disabled": "DISABLED", "Polling": "POLLING"}
     rows = [
         {"ifindex": 3 + rail.index, "ifname": rail.device, "port": 1, "state": "ACTIVE" if rail.state == "Active" else "DOWN",
-         "physical_state": words[rail.physical_state], "netdev": rail.netdev, "netdev_index": 4 + rail.index}
+         "physical_state": words[rail.physical_state], "netdev": rail.ports[0].netdev, "netdev_index": 4 + rail.index}
         for rail in host.rails
     ]  # fmt: skip
     return json.dumps(rows) + "\n"
@@ -271,6 +271,13 @@ def _module(rail: Rail) -> dict[str, str]:
     return {"Temperature [C]": f"{rail.temperature_c} [-10..80]", **measured, "Cable Technology": "850 nm VCSEL"}
 
 
+def neighbors(host: Host) -> str:
+    """``ip -j neigh show``; one partner has not answered."""
+    found = [(rail.netdev, address, mac) for rail in host.rails for address, mac in rail.neighbors.items()]
+    rows: list[dict[str, t.Any]] = [{"dst": address, "dev": netdev, "lladdr": mac, "state": ["STALE"]} for netdev, address, mac in found]
+    return json.dumps([*rows, {"dst": "192.0.2.9", "dev": "eno1", "state": ["FAILED"]}]) + "\n"
+
+
 def ip_link(host: Host) -> str:
     """``ip -j -d link show``."""
     rows = [
@@ -299,8 +306,58 @@ def ip_link(host: Host) -> str:
     for rail in host.rails:
         state = rail.netdev_state if rail.state == "Active" else "DOWN"
         row = {"ifindex": 4 + rail.index, "ifname": rail.netdev, "flags": ["UP"], "mtu": rail.mtu, "operstate": state, "link_type": "ether"}
-        rows.append({**row, "address": rail.mac, "parentbus": "pci", "parentdev": rail.pci})
+        if not rail.legs:
+            rows.append({**row, "address": rail.mac, "parentbus": "pci", "parentdev": rail.pci})
+            continue
+        rows.append({**row, "flags": ["MASTER", "UP"], "address": rail.mac, "linkinfo": {"info_kind": "bond", "info_data": {"mode": "802.3ad"}}})
+        for number, leg in enumerate(rail.legs):
+            own = {"ifindex": 104 + 8 * number + rail.index, "ifname": leg.netdev, "operstate": leg.netdev_state if leg.state == "Active" else "DOWN"}
+            own |= {"parentbus": "pci", "parentdev": leg.pci, "address": rail.mac if leg.master else leg.mac}
+            # The kernel tells the address from the factory where the netdev has another one.
+            own |= {"permaddr": leg.mac} if leg.mac != own["address"] else {}
+            as_member = {"state": "ACTIVE", "mii_status": "UP" if leg.state == "Active" else "DOWN"}
+            own |= {"master": leg.master, "linkinfo": {"info_slave_kind": "bond", "info_slave_data": as_member}} if leg.master else {}
+            rows.append({**row, **own})
     return json.dumps(rows) + "\n"
+
+
+def bond(rail: Rail) -> str:
+    """``/proc/net/bonding/BOND`` as the kernel shows it to root."""
+    legs = [leg for leg in rail.legs if leg.master == rail.netdev]
+    lacp = "802.3ad" in rail.bond_mode
+    lines = ["Ethernet Channel Bonding Driver: v5.15.0-1053-nvidia", "", f"Bonding Mode: {rail.bond_mode}"]
+    lines += [f"Transmit Hash Policy: {rail.hash_policy}"] if lacp else ["Primary Slave: None", f"Currently Active Slave: {legs[0].netdev if legs else 'None'}"]
+    lines += [f"MII Status: {'up' if any(leg.state == 'Active' for leg in legs) else 'down'}", "MII Polling Interval (ms): 100", "Up Delay (ms): 0"]
+    lines += ["Down Delay (ms): 0", "Peer Notification Delay (ms): 0", ""]
+    if lacp:
+        lines += ["802.3ad info", "LACP active: on", "LACP rate: fast", "Min links: 0", "Aggregator selection policy (ad_select): stable"]
+        used = [leg for leg in legs if leg.aggregator == 1]
+        lines += ["System priority: 65535", f"System MAC address: {rail.mac}", "Active Aggregator Info:", "\tAggregator ID: 1"]
+        lines += [f"\tNumber of ports: {len(used)}", "\tActor Key: 21", "\tPartner Key: 11"]
+        lines += [f"\tPartner Mac Address: {used[0].lacp_partner if used else '00:00:00:00:00:00'}", ""]
+    for number, leg in enumerate(legs, 1):
+        lines += _slave(rail, leg, number, lacp)
+    return "\n".join(lines) + "\n"
+
+
+def _slave(rail: Rail, leg: Rail, number: int, lacp: bool) -> list[str]:
+    up = leg.state == "Active"
+    lines = [f"Slave Interface: {leg.netdev}", f"MII Status: {'up' if up else 'down'}", f"Speed: {f'{leg.speed_gbit_s}000 Mbps' if up else 'Unknown'}"]
+    lines += [f"Duplex: {'full' if up else 'Unknown'}", "Link Failure Count: 0", f"Permanent HW addr: {leg.mac}", "Slave queue ID: 0"]
+    if lacp:
+        churn = "churned" if leg.churned else "none"
+        lines += [f"Aggregator ID: {leg.aggregator}", f"Actor Churn State: {churn}", f"Partner Churn State: {churn}", "Actor Churned Count: 0"]
+        lines += [
+            "Partner Churned Count: 0",
+            "details actor lacp pdu:",
+            "    system priority: 65535",
+            f"    system mac address: {rail.mac}",
+            "    port key: 21",
+        ]
+        lines += ["    port priority: 255", f"    port number: {number}", f"    port state: {leg.lacp_states[0]}", "details partner lacp pdu:"]
+        lines += ["    system priority: 32768", f"    system mac address: {leg.lacp_partner}", "    oper key: 11", "    port priority: 32768"]
+        lines += [f"    port number: {number}", f"    port state: {leg.lacp_states[1]}"]
+    return [*lines, ""]
 
 
 def ip_address(host: Host) -> str:
@@ -320,7 +377,7 @@ def lldp(host: Host) -> str:
     rows = [
         {rail.netdev: {"via": "LLDP", "rid": "1", "chassis": {rail.lldp_peer: {"id": {"type": "mac", "value": "00:1c:73:00:00:01"}}},
                        "port": {"id": {"type": "ifname", "value": rail.lldp_port}, "ttl": "120"}}}
-        for rail in host.rails
+        for rail in (port for one in host.rails for port in one.ports)
         if rail.lldp
     ]  # fmt: skip
     # An agent that hears nobody lists no interface.

@@ -184,6 +184,8 @@ def transceivers(switch: Switch) -> str:
 
 def bgp(switch: Switch) -> str:
     """``show ip bgp summary``."""
+    if switch.underlay == "ospf":
+        return "% BGP instance not found\n"
     lines = [
         "",
         f"IPv{6 if switch.ipv6 else 4} Unicast Summary:",
@@ -225,8 +227,13 @@ def routes(switch: Switch) -> str:
 
 
 def _learned(switch: Switch) -> list[tuple[str, list[Session]]]:
-    """Each prefix with the neighbors that announce it: of a spine each leaf its own, of a leaf every spine those of all other leaves."""
+    """Each prefix with the neighbors that announce it: of a spine each leaf its own, of a leaf every spine those of all other leaves; under super-spines
+    the ports that lead there.
+    """
     up = [one for one in switch.sessions if one.configured and one.state == "Established"]
+    if switch.ways:
+        ways = {prefix: [one for one in up if one.port in ports] for prefix, ports in switch.ways.items()}
+        return [(prefix, its[: switch.paths.get(prefix, switch.paths.get("*", len(its)))]) for prefix, its in ways.items() if its]
     if switch.role == "leaf":
         return [(prefix, up[: switch.paths.get(prefix, switch.paths.get("*", len(up)))]) for prefix in switch.prefixes if up]
     return [(f"fd00:{51 + number:x}::/64" if switch.ipv6 else f"10.{51 + number}.0.0/24", [one]) for number, one in enumerate(up)]
