@@ -13,6 +13,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.registry 
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.gates import count_nodes, decide_gates
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.verdicts import Verdict
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.plan import Plan
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.documentation import CheckLinks
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.html import render_html
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.files import read_json, write_json, write_private
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.membership import record_gates
@@ -70,6 +71,6 @@ def result(book: RunStore, layer: str, node: str, phase: str = "now", seconds: f
 
 def page(book: RunStore) -> str:
     """The rendered page of a made run."""
-    text = render_html(read_json(book.run / "report.json"), book.plan(), book.run)
+    text = render_html(read_json(book.run / "report.json"), book.plan(), book.run, CheckLinks(book.run, ""))
     write_private(book.run / "report.html", text)
     return text

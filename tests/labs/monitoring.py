@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import socket
 import subprocess
 import threading
 import time
@@ -19,6 +18,8 @@ import urllib.parse
 import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+from ..ports import claimed
 
 READY_SECONDS = 60
 
@@ -64,13 +65,6 @@ def sysfs(root: Path, devices: t.Iterable[str]) -> Path:
     return root
 
 
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
 @contextlib.contextmanager
 def started(command: list[str], ready: str, log: Path) -> t.Iterator[subprocess.Popen[bytes]]:
     """A server, from its first answer until the end of the block."""
@@ -102,7 +96,7 @@ class Prometheus:
     """A running Prometheus with the pod's targets; an entry of ``targets`` is instance, address and path."""
 
     def __init__(self, directory: Path, targets: t.Iterable[tuple[str, str, str]]) -> None:
-        self.address, self.directory = f"127.0.0.1:{free_port()}", directory
+        self.address, self.directory = f"127.0.0.1:{claimed()}", directory
         own = [{"targets": [address], "labels": {"instance": instance, "__metrics_path__": path}} for instance, address, path in targets]
         # It is also the time that a target has to respond, and processors of tests are busy.
         config = {"global": {"scrape_interval": "3s"}, "scrape_configs": [{"job_name": "pod", "static_configs": own}]}

@@ -78,7 +78,7 @@ def end_recorded(directory: Path) -> None:
     others = {process: start for process, start in recorded(directory).items() if int(process) != os.getpid()}
     for process in alive(others):
         os.kill(process, signal.SIGKILL)
-    poll(20, lambda: ", ".join(str(process) for process in alive(others)) or None, "every process of the lab has ended")
+    poll(60, lambda: ", ".join(str(process) for process in alive(others)) or None, "every process of the lab has ended")
 
 
 def watch(owner: int | None, seconds: float) -> None:

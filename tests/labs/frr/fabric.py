@@ -13,7 +13,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).resolve().parents[3])]
 
 from tests.labs.commands import CommandLine, Options, result, within  # noqa: E402
-from tests.labs.frr import life  # noqa: E402
+from tests.labs.frr import life, neighbors  # noqa: E402
 from tests.labs.frr.faults import FAULTS  # noqa: E402
 from tests.labs.frr.lab import Lab  # noqa: E402
 from tests.labs.frr.shape import Shape  # noqa: E402
@@ -26,6 +26,7 @@ def command_line() -> CommandLine:
         start.add_argument("--shape", type=Shape.parse, default=Shape(), help="SPINESxLEAVESxHOSTS (default: 4x8x4); 0x0x12 is 12 plain machines with sshd")
     line.verb("down", "end a lab, also after a crash", down)
     line.verb("wait", "wait until every session is up and every path is there", wait)
+    line.verb("lldp", "start lldpd in every node, for discover.yml, and wait until each has its neighbors", lldp)
     line.verb("status", "say what is wrong with which node; exit status 1 where anything is", status)
     for verb, words, do in (("inject", "put a fault in force", inject), ("heal", "take a fault back", heal)):
         line.verb(verb, words, do).add_argument("fault", choices=sorted(FAULTS))
@@ -54,6 +55,12 @@ def down(options: Options) -> str:
 def wait(options: Options) -> str:
     Lab(options.name).wait()
     return "every session is Established, and every path is there"
+
+
+def lldp(options: Options) -> str:
+    lab = Lab(options.name)
+    neighbors.speak(lab, list(lab.plan.nodes))
+    return "every node has its neighbors by LLDP"
 
 
 def status(options: Options) -> int:

@@ -130,12 +130,12 @@ def clean(directory: Path) -> None:
     Raises LabError where something stays.
     """
     for socket in (directory / "cp").glob("*"):
-        subprocess.run(["ssh", "-O", "exit", "-o", f"ControlPath={socket}", "lab"], capture_output=True, stdin=subprocess.DEVNULL, timeout=10, check=False)
+        subprocess.run(["ssh", "-O", "exit", "-o", f"ControlPath={socket}", "lab"], capture_output=True, stdin=subprocess.DEVNULL, timeout=60, check=False)
     end_recorded(directory)
     shutil.rmtree(directory, ignore_errors=True)
     name = directory.name.removeprefix(directory_of("").name)
     poll(
-        10,
+        60,
         lambda: f"{interface(name)} is there" if interface(name) in {device.name for device in Path("/sys/class/net").iterdir()} else None,
         "the lab's interface is gone",
     )

@@ -84,9 +84,26 @@ class Lab:
         Raises LabError at the deadline.
         """
         for switch in self.plan.switches():
-            poll(seconds, lambda name=switch.name: self.sessions(name), f"{switch.name}: all sessions Established")
+            self._wait_for_sessions(switch.name, seconds)
         for leaf in self.plan.with_role("leaf") if self.plan.shape.spines else ():
             poll(seconds, lambda name=leaf: self.routes(name), f"{leaf}: all routes over every spine")
+
+    def _wait_for_sessions(self, switch: str, seconds: float) -> None:
+        """Until a switch's sessions are Established.
+
+        FRR 8.4 can miss its neighbor on a port without addresses that has just come up: that session stays Idle until the port goes down and up.
+        """
+        words = f"{switch}: all sessions Established"
+        try:
+            poll(seconds, lambda: self.sessions(switch), words)
+        except LabError:
+            idle = [name for name, peer in self.summary(switch).items() if peer["state"] == "Idle"] if self.plan.shape.ipv6 else []
+            if not idle:
+                raise
+            for way in ("down", "up"):
+                for port in idle:
+                    self.run(switch, "ip", "link", "set", port, way)
+            poll(seconds, lambda: self.sessions(switch), words)
 
     def sessions(self, switch: str) -> str | None:
         """Which sessions of a switch are not Established, or adjacencies not Full; None where all are."""

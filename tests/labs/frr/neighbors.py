@@ -24,7 +24,7 @@ def speak(lab: Lab, nodes: t.Collection[str]) -> None:
     """Start lldpd in some nodes, and wait until each hears those of its neighbors that speak."""
     for node in nodes:
         lab.run(node, "sh", "-c", START, SETTINGS.format(node=node))
-    poll(40, lambda: _unheard(lab, nodes), "LLDP")
+    poll(120, lambda: _unheard(lab, nodes), "LLDP")
 
 
 def _unheard(lab: Lab, nodes: t.Collection[str]) -> str | None:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 from pathlib import Path
 
+from ...ports import claimed
 from ..standing import LabError, end_recorded, keeper_ended, keeper_started, kept, record, write_private
 from . import image, inventory, machine
 from .lab import Lab, directory_of
@@ -55,7 +55,7 @@ def _start(directory: Path, machines: list[subprocess.Popen[bytes]]) -> None:
     """
     record(directory, [os.getpid()])
     built = image.image()
-    ports = _free_ports(len(HOSTS))
+    ports = [claimed() for _host in HOSTS]
     _write(directory, built, ports)
     for host, port in zip(HOSTS, ports):
         command = ["setpriv", "--pdeathsig", "KILL", *machine.qemu(host, built, directory, port)]
@@ -70,15 +70,6 @@ def _start(directory: Path, machines: list[subprocess.Popen[bytes]]) -> None:
 def _last_words(directory: Path, host: str, process: subprocess.Popen[bytes]) -> str | None:
     """What QEMU said where it has ended."""
     return None if process.poll() is None else f"QEMU of {host} ended with status {process.returncode}: {(directory / f'{host}.log').read_text().strip()}"
-
-
-def _free_ports(number: int) -> list[int]:
-    """Free ports of the loopback; QEMU refuses in words where another takes one in between."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _one in range(number)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 def _write(directory: Path, built: Path, ports: list[int]) -> None:
@@ -126,7 +117,7 @@ def clean(directory: Path) -> None:
     Raises LabError where something stays.
     """
     for control in (directory / "cp").glob("*"):
-        subprocess.run(["ssh", "-O", "exit", "-o", f"ControlPath={control}", "lab"], capture_output=True, stdin=subprocess.DEVNULL, timeout=10, check=False)
+        subprocess.run(["ssh", "-O", "exit", "-o", f"ControlPath={control}", "lab"], capture_output=True, stdin=subprocess.DEVNULL, timeout=60, check=False)
     end_recorded(directory)
     shutil.rmtree(directory, ignore_errors=True)
     if directory.exists():
