@@ -31,6 +31,10 @@ COPY := .build/ansible_collections/gpufabric/pyramid
 WORKERS ?= $(shell echo $$(($$(nproc 2>/dev/null || echo 1) * 2)))
 # Tests in the order of their files, integration first: by size of group, as is usual, a long test alone would start last.
 BESIDE := -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+# The tests make some hundred thousand small files, 8 GB: in memory, where it has room for them and what runs beside them, on the disk elsewhere.
+# Looked for by the tests alone, and once: what they leave changes the answer.
+PLACE = $(shell free=$$( (df --output=avail -k /dev/shm; grep MemAvailable /proc/meminfo) 2>/dev/null | grep -oE '[0-9]+' | sort -n | head -1); \
+	[ -w /dev/shm ] && [ "$${free:-0}" -gt 14000000 ] && echo /dev/shm || echo "$${TMPDIR:-/tmp}")/gpf-$(shell echo "$(CURDIR)" | cksum | cut -d ' ' -f 1)
 UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
 
 # ansible-core 2.19 runs on these; the first one found makes .venv.
@@ -61,7 +65,7 @@ $(DEV_STAMP): requirements-dev.txt $(RUN_STAMP)
 	touch $@
 
 .PHONY: validate
-validate: $(RUN_STAMP) ## Climb the pyramid: INVENTORY=inventories/mypod ARGS='-e pod_to_layer=links'
+validate: $(RUN_STAMP) ## Validate a pod layer by layer: INVENTORY=inventories/mypod ARGS='-e pod_to_layer=links'
 	@$(BIN)/ansible-playbook playbooks/validate.yml -i $(INVENTORY) $(ARGS)
 
 .PHONY: doctor
@@ -77,7 +81,7 @@ faults: $(RUN_STAMP) ## List the faults that ARGS='-e simulated_faults=NAME[,NAM
 	@$(BIN)/python tests/simulated_pod/list_faults.py
 
 .PHONY: incidents
-incidents: $(RUN_STAMP) ## Climb the documented incidents of tests/incidents in process and print what came of each; ARGS='NAME NAME' for some
+incidents: $(RUN_STAMP) ## Evaluate the documented incidents of tests/incidents and print the result of each; ARGS='NAME NAME' for some
 	@$(BIN)/python -m ansible_collections.gpufabric.pyramid.tests.simulated_pod.incidents $(ARGS)
 
 .PHONY: check
@@ -87,7 +91,7 @@ check: $(DEV_STAMP) ## Run the linters and the sanity tests, side by side
 # What was left out, and why, is pytest's short summary at the end; with CI=true a real fabric that is left out is a failure.
 .PHONY: test
 test: $(DEV_STAMP) ## Run the tests: every layer, each lab and every fault in it once
-	$(BIN)/pytest $(BESIDE) -m "not alone and not exhaustive" $(PYTEST_ARGS)
+	place=$(PLACE) && $(BIN)/pytest $(BESIDE) --basetemp=$$place -m "not alone and not exhaustive" $(PYTEST_ARGS) && rm -rf $$place
 	$(BIN)/pytest -m "alone and not exhaustive" tests/integration $(PYTEST_ARGS)
 
 .PHONY: test-all
@@ -95,7 +99,7 @@ test-all: check test exhaustive ## Run all that must hold: linters and sanity, t
 
 .PHONY: exhaustive
 exhaustive: $(DEV_STAMP) ## Run the exhaustive and slow tests alone, which `make test` leaves out
-	$(BIN)/pytest $(BESIDE) -m "exhaustive and not alone and not long" $(PYTEST_ARGS)
+	place=$(PLACE) && $(BIN)/pytest $(BESIDE) --basetemp=$$place -m "exhaustive and not alone and not long" $(PYTEST_ARGS) && rm -rf $$place
 	$(BIN)/pytest -m "exhaustive and alone" tests/integration $(PYTEST_ARGS)
 
 .PHONY: long

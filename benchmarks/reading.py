@@ -72,12 +72,15 @@ def wall(command: list[str], environment: dict[str, str]) -> float:
     return time.monotonic() - began
 
 
-def main(rounds: int = 3, number: int = 12) -> None:
-    """Run the three in turn for so many nodes, an even number up to 12, and print medians and ratios."""
+def main(rounds: int = 3, number: int = 12, most: int | None = None) -> None:
+    """Run the three in turn for so many nodes, an even number up to 12, and print medians and ratios.
+
+    most: of how many commands the two beside this collection run, all of them where it is not given; with fewer the ratios say nothing.
+    """
     names = [f"gpu{one + 1:02}" for one in range(number)]
     with nodes(names, hosts_per_rack=number // 2) as inventory:
         directory = inventory.parent
-        argvs = commands_of(plan_of(inventory), "gpu01")
+        argvs = commands_of(plan_of(inventory), "gpu01")[:most]
         line = "; ".join(shlex.join(argv) + " >/dev/null 2>&1" for argv in argvs) + "; true"
         config = "".join(f"Host {name}\n  HostName 127.0.0.1\n  Port {FIRST_PORT + one}\n" for one, name in enumerate(names))
         (directory / "ssh_config").write_text(

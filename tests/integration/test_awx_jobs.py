@@ -17,11 +17,13 @@ from pathlib import Path
 import ansible_runner
 import pytest
 import yaml
+from ansible_collections.gpufabric.pyramid.tests.processes import carrying
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import layout
+
+from .conftest import ROOT, alike
 
 pytestmark = pytest.mark.exhaustive
 
-ROOT = Path(__file__).resolve().parents[2]
 # As soon as a job is cancelled its container goes; without one a tool ends at its own timeout at the latest.
 GONE_SECONDS = 60
 
@@ -91,13 +93,18 @@ def counted(run: ansible_runner.Runner, kind: str) -> dict[str, int]:
     return next(event["event_data"].get(kind, {}) for event in events if event["event"] == "playbook_on_stats")
 
 
-def test_a_no_go_is_booked_on_the_nodes_with_findings(private: Path) -> None:
+def test_a_no_go_is_booked_on_the_nodes_with_findings_and_no_artifact_hides_a_variable(private: Path) -> None:
     run = job(private, "validate", {**answers("validate"), "pod_to_layer": "preflight", "simulated_faults": "dcqcn_off"})
     assert (run.status, run.rc) == ("failed", 2) and counted(run, "failures") == {"gpu03": 1}, output(run)
     handed = artifacts(run)
     assert handed["pyramid_summary"].startswith("# mypod: no-go") and "gpu03" in handed["pyramid_summary"]
     # The last play comes after the report; its words are on the host.
     assert "NO-GO for mypod: preflight/" in output(run)
+    # Artifacts come back as extra variables, which hide what a task registers.
+    texts = [path.read_text() for place in ("playbooks", "roles") for path in (ROOT / place).rglob("*.yml")]
+    registered = {name for text in texts for name in re.findall(r"^\s*register: (\w+)", text, re.MULTILINE)}
+    named = set(handed) | {"pyramid_proved", "pyramid_not_proved", "pyramid_report_url", "pyramid_publish_error"}
+    assert "pyramid_verdict" in named and "pyramid_outcome" in registered and not registered & named
 
 
 def test_a_no_go_without_a_culprit_still_fails(private: Path) -> None:
@@ -119,32 +126,19 @@ def test_a_workflow_repairs_nothing_where_validation_ended_without_a_verdict(pri
     assert run.rc == 2 and "no finding of the validation has a remedy" in output(run) and not (private / "runs").exists(), output(run)
 
 
-def test_no_registered_variable_has_the_name_of_an_artifact(private: Path) -> None:
-    """Artifacts come back as extra variables, which hide what a task registers."""
-    texts = [path.read_text() for place in ("playbooks", "roles") for path in (ROOT / place).rglob("*.yml")]
-    registered = {name for text in texts for name in re.findall(r"^\s*register: (\w+)", text, re.MULTILINE)}
-    validated = job(private, "validate", {**answers("validate"), "pod_to_layer": "preflight", "simulated_faults": "dcqcn_off"})
-    named = set(artifacts(validated)) | {"pyramid_proved", "pyramid_not_proved", "pyramid_report_url", "pyramid_publish_error"}
-    assert "pyramid_verdict" in named and "pyramid_outcome" in registered and not registered & named
+def test_the_output_has_only_what_the_callback_of_the_image_prints(private: Path) -> None:
+    """AWX takes no callback of ansible.cfg, only that of the environment, which the execution environment sets.
 
-
-def test_the_output_has_no_line_that_a_worker_wrote_past_ansible(private: Path) -> None:
-    """ansible-runner wraps Display in a worker too, and Ansible warns of what the wrapper writes there."""
-    run = job(private, "validate", {**answers("validate"), "pod_to_layer": "congestion", "pod_idle_seconds": 1})
-    assert "watching the pod idle" in output(run) and "soaking" in output(run)
-    assert "errantly" not in output(run)
-
-
-def test_included_files_are_not_listed_where_the_image_names_the_callback(private: Path) -> None:
-    """AWX takes no callback of ansible.cfg, only that of the environment; the execution environment sets it."""
+    ansible-runner wraps Display in a worker too, and Ansible warns of what the wrapper writes there.
+    """
     image = yaml.safe_load((ROOT / "execution-environment.yml").read_text())
     lines = [line.removeprefix("ENV ").split("=", 1) for line in image["additional_build_steps"]["append_final"] if line.startswith("ENV ")]
     with pytest.MonkeyPatch.context() as patched:
         for name, value in lines:
             patched.setenv(name, value)
         run = job(private, "validate", {**answers("validate"), "pod_to_layer": "congestion", "pod_idle_seconds": 1})
-    assert "watching the pod idle" in output(run) and "pyramid_verdict" in artifacts(run), output(run)
-    assert "included:" not in output(run)
+    assert "watching the pod idle" in output(run) and "soaking" in output(run) and "pyramid_verdict" in artifacts(run), output(run)
+    assert "included:" not in output(run) and "errantly" not in output(run)
 
 
 def test_a_remediation_that_nobody_gave_hosts_touches_nothing(private: Path) -> None:
@@ -164,18 +158,10 @@ def test_a_sliced_job_is_refused_with_its_reason(private: Path) -> None:
 
 def left(private: Path) -> list[int]:
     """The processes that work for the job's hosts, by what is in their environment."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        try:
-            words = path.read_bytes()
-        except OSError:
-            continue
-        if f"SIMULATED_POD={private.parent / 'state'}".encode() in words:
-            found.append(int(path.parent.name))
-    return found
+    return list(carrying(f"SIMULATED_POD={private.parent / 'state'}"))
 
 
-@pytest.mark.parametrize("playbook", ["validate", "remediate"])
+@pytest.mark.parametrize("playbook", [alike("validate"), "remediate"])
 def test_a_cancelled_job_leaves_nothing_running(playbook: str, private: Path) -> None:
     """Cancelled at a moment that differs from run to run, while a tool hangs; the next job is not held up by it."""
     remediated = {"remediate_hosts": "gpu03", "pod_remediate_to_layer": "routing"}

@@ -26,7 +26,8 @@ pytestmark = [pytest.mark.exhaustive, pytest.mark.xdist_group("awx_setup")]
 
 ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "not-to-be-seen"
-VARIABLES = {"awx_pod": "mypod", "awx_notification_url": "https://hooks.example.com/pods"}
+HOURLY = "DTSTART:20260101T003000Z RRULE:FREQ=HOURLY;INTERVAL=1"
+VARIABLES = {"awx_pod": "mypod", "awx_notification_url": "https://hooks.example.com/pods", "awx_patrol_rrule": HOURLY}
 
 
 @dataclass
@@ -75,10 +76,11 @@ def test_everything_is_made_and_nothing_is_refused(set_up: SetUp) -> None:
         "inventory_sources": ["mypod"], "notification_templates": ["GPU fabric"],
         "credential_types": ["GPU fabric hosts", "GPU fabric reports", "GPU fabric switches"],
         "job_templates": [
-            "mypod: merge slices", "mypod: plan slices", "mypod: remediate", "mypod: validate, go-live", "mypod: validate, quick", "mypod: validate, slice",
-            "mypod: validate, standard",
+            "mypod: merge slices", "mypod: patrol", "mypod: plan slices", "mypod: remediate", "mypod: validate, go-live", "mypod: validate, quick",
+            "mypod: validate, slice", "mypod: validate, standard",
         ],
-        "schedules": ["mypod: validate, nightly"], "workflow_job_templates": ["mypod: validate and remediate", "mypod: validate in slices"],
+        "schedules": ["mypod: patrol, scheduled", "mypod: validate, nightly"],
+        "workflow_job_templates": ["mypod: validate and remediate", "mypod: validate in slices"],
         "workflow_approval_templates": ["mypod: validate again after the remediation"],
     }  # fmt: skip
 
@@ -137,6 +139,15 @@ def test_the_workflow_asks_for_what_its_jobs_do_and_tells_of_its_end_and_of_appr
         survey = awx.surveys[awx.named("job_templates", f"mypod: {name}")["id"]]
         assert {one["variable"] for one in survey["spec"]} - {"remediate_hosts"} <= set(asked)
         assert fields.needed(survey, {variable: one["default"] for variable, one in asked.items()}) == []
+
+
+def test_idle_hosts_are_validated_by_a_schedule(set_up: SetUp) -> None:
+    awx = set_up.awx
+    schedule, template = awx.named("schedules", "mypod: patrol, scheduled"), awx.named("job_templates", "mypod: patrol")
+    assert (schedule["unified_job_template"], schedule["rrule"]) == (template["id"], HOURLY)
+    assert schedule["extra_data"] == {"pod_name": "mypod", "pod_from_layer": "preflight", "pod_patrol_hosts": 8}
+    assert template["playbook"] == "playbooks/patrol.yml" and template["allow_simultaneous"] is False
+    assert awx.named("schedules", "mypod: validate, nightly")["unified_job_template"] == awx.named("job_templates", "mypod: validate, quick")["id"]
 
 
 def test_jobs_and_the_inventory_are_of_the_newest_commit(set_up: SetUp) -> None:

@@ -8,12 +8,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import typing as t
 from pathlib import Path
 
 import pytest
 
-from .conftest import ROOT, SMALLEST, Pod
+from .conftest import ROOT, SMALLEST, Pod, alike
 
 PLAYBOOK = str(Path(sys.executable).with_name("ansible-playbook"))
 
@@ -22,11 +21,6 @@ PLAYBOOK = str(Path(sys.executable).with_name("ansible-playbook"))
 def pod(tmp_path_factory: pytest.TempPathFactory) -> Pod:
     """A healthy pod that the tests share: no test leaves a run that another stands on."""
     return Pod(tmp_path_factory.mktemp("exit_status"), **SMALLEST)
-
-
-def exhaustive(*values: object) -> t.Any:
-    """A case that another one of its test stands for."""
-    return pytest.param(*values, marks=pytest.mark.exhaustive)
 
 
 LEFT_OUT = {
@@ -45,7 +39,7 @@ ONCE = {("validate", "start"), ("validate", "skip"), ("remediate", "step")}
 @pytest.mark.parametrize(
     ("playbook", "arguments", "words"),
     [
-        pytest.param(playbook, *case, id=f"{playbook}-{name}", marks=[] if (playbook, name) in ONCE else [pytest.mark.exhaustive])
+        pytest.param(playbook, *case, id=f"{playbook}-{name}", marks=[] if (playbook, name) in ONCE else [pytest.mark.long])
         for playbook in ("validate", "remediate") for name, case in LEFT_OUT.items()
     ],
 )  # fmt: skip
@@ -88,12 +82,12 @@ def test_a_workflow_refuses_a_job_that_judged_nothing(pod: Pod) -> None:
     ("named", "wrong"),
     [
         ("gpu03,gpu99", "gpu99"),
-        exhaustive("gpu03:gpu98:gpu99", "gpu98, gpu99"),
-        exhaustive("gpu99", "gpu99"),
-        exhaustive("leaf01", "leaf01"),
-        exhaustive("gpu03,leaves", "leaves"),
+        alike("gpu03:gpu98:gpu99", "gpu98, gpu99"),
+        alike("gpu99", "gpu99"),
+        alike("leaf01", "leaf01"),
+        alike("gpu03,leaves", "leaves"),
         ("rack_01,!gpu99", "!gpu99"),
-        exhaustive("gpu0*,gpu9*", "gpu9*"),
+        alike("gpu0*,gpu9*", "gpu9*"),
         (["gpu03", "gpu99"], "gpu99"),
     ],
 )
@@ -113,13 +107,13 @@ def test_a_limit_with_a_name_that_no_node_has_is_refused(pod: Pod) -> None:
 @pytest.mark.parametrize(
     ("named", "hosts"),
     [
-        exhaustive("gpu03", {"gpu03"}),
-        exhaustive(["gpu03", "gpu04"], {"gpu03", "gpu04"}),
+        alike("gpu03", {"gpu03"}),
+        alike(["gpu03", "gpu04"], {"gpu03", "gpu04"}),
         ("rack_01,!gpu02", {"gpu01", "gpu03"}),
-        exhaustive("rack_0?:&rack_02", {"gpu04", "gpu05", "gpu06"}),
+        alike("rack_0?:&rack_02", {"gpu04", "gpu05", "gpu06"}),
         ("rack_02[0]", {"gpu04"}),
-        exhaustive("~gpu0(1|5)", {"gpu01", "gpu05"}),
-        exhaustive("all", {f"gpu0{number}" for number in range(1, 7)}),
+        alike("~gpu0(1|5)", {"gpu01", "gpu05"}),
+        alike("all", {f"gpu0{number}" for number in range(1, 7)}),
         ("", {f"gpu0{number}" for number in range(1, 7)}),
     ],
 )

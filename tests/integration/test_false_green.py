@@ -11,21 +11,15 @@ import signal
 import subprocess
 import sys
 import time
-import typing as t
 from pathlib import Path
 
 import pytest
 import yaml
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import LAYERS
 
-from .conftest import RACKS, ROOT
+from .conftest import RACKS, ROOT, alike
 
 pytestmark = pytest.mark.exhaustive
-
-
-def exhaustive(*values: object) -> t.Any:
-    """A case that another one of its test stands for."""
-    return pytest.param(*values, marks=pytest.mark.exhaustive)
 
 
 def edited(path: Path, **values: object) -> None:
@@ -68,10 +62,10 @@ def test_check_mode_prints_every_layers_plan_and_judges_nothing(pod) -> None:
     ("groups", "words"),
     [
         (["rack_1", "rack_02"], "gate group 'rack_1' is not a group of the inventory"),
-        exhaustive(["rack_01"], "GPU hosts in no gate group, not in exactly one: gpu04, gpu05, gpu06"),
-        exhaustive(["rack_01", "rack_02", "gpu_hosts"], "GPU hosts in the gate groups rack_01 and gpu_hosts, not in exactly one"),
-        exhaustive([], "argument 'pod_gate_groups' must name the inventory groups"),
-        exhaustive(["rack_01", "rack_02", "leaves"], "gate group 'leaves' has no GPU host"),
+        alike(["rack_01"], "GPU hosts in no gate group, not in exactly one: gpu04, gpu05, gpu06"),
+        alike(["rack_01", "rack_02", "gpu_hosts"], "GPU hosts in the gate groups rack_01 and gpu_hosts, not in exactly one"),
+        alike([], "argument 'pod_gate_groups' must name the inventory groups"),
+        alike(["rack_01", "rack_02", "leaves"], "gate group 'leaves' has no GPU host"),
     ],
 )
 def test_gate_groups_that_do_not_hold_every_host_once(healthy, groups, words) -> None:
@@ -99,16 +93,17 @@ def test_an_inventory_that_lacks_its_spines(pod) -> None:
 def test_expectations_that_are_not_of_their_type(healthy) -> None:
     climb = healthy[0].climb(pod_link_gbit_s="fast", pod_fabrik="roce")
     assert climb.rc == 2
-    assert "argument 'pod_link_gbit_s' must be a number, not 'fast'" in climb.output and "argument 'pod_fabrik' is not specified" in climb.output
+    assert "argument 'pod_link_gbit_s' must be a number, not 'fast'" in climb.output
+    assert "'pod_fabrik' is not an expectation (near it: pod_fabric" in climb.output
 
 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        exhaustive({"pod_ping_peers": 0, "pod_ping_peers_max": 2}, "argument 'pod_ping_peers' must be from 1 to 100000, not 0"),
+        alike({"pod_ping_peers": 0, "pod_ping_peers_max": 2}, "argument 'pod_ping_peers' must be from 1 to 100000, not 0"),
         ({"pod_link_gbit_s": "nan", "pod_mtu": -1}, "argument 'pod_link_gbit_s' must be more than 0 and at most 3200, not nan"),
-        exhaustive({"pod_soak_seconds": 0, "pod_link_gbit_s": -400}, "argument 'pod_soak_seconds' must be from 1 to 86400, not 0"),
-        exhaustive({"pod_read_timeout_seconds": -1}, "argument 'pod_read_timeout_seconds' must be from 1 to 7200, not -1"),
+        alike({"pod_soak_seconds": 0, "pod_link_gbit_s": -400}, "argument 'pod_soak_seconds' must be from 1 to 86400, not 0"),
+        alike({"pod_read_timeout_seconds": -1}, "argument 'pod_read_timeout_seconds' must be from 1 to 7200, not -1"),
     ],
 )
 def test_a_number_that_would_empty_a_proof_or_blame_hardware(healthy, given, words) -> None:
@@ -116,7 +111,7 @@ def test_a_number_that_would_empty_a_proof_or_blame_hardware(healthy, given, wor
     assert climb.rc == 2 and climb.run is None and words in " ".join(climb.output.split())
 
 
-@pytest.mark.parametrize("minutes", [0, 100000000])
+@pytest.mark.parametrize("minutes", [0, alike(100000000)])
 def test_a_merge_of_slices_of_any_age(healthy, minutes) -> None:
     pod, first = healthy
     climb = pod.playbook(playbook="playbooks/merge.yml", merge_runs=[str(first.run)], merge_max_age_minutes=minutes)
@@ -256,7 +251,7 @@ def test_mode_passive_never_says_go(healthy) -> None:
     assert climb.rc == 0 and climb.report["verdict"] == "no_fault_seen" and climb.not_well() == {}
 
 
-@pytest.mark.parametrize("only", ["leaf03:Ethernet2/1", *map(exhaustive, ("gpu02", "mlx5_3", "port_speed", "routing"))])
+@pytest.mark.parametrize("only", ["leaf03:Ethernet2/1", *map(alike, ("gpu02", "mlx5_3", "port_speed", "routing"))])
 def test_judging_one_thing_never_says_go(healthy, only) -> None:
     climb = healthy[0].climb(pod_only=only)
     assert climb.rc == 0 and climb.report["verdict"] == "no_fault_seen" and f"only {only} was evaluated" in climb.report["reasons"]
@@ -284,3 +279,6 @@ def test_a_replay_without_one_text_is_unknown(healthy, tmp_path) -> None:
     (kept / "evidence" / "links" / "leaf03" / "interface_status.txt").unlink()
     climb = pod.climb(pod_replay_from=str(kept))
     assert climb.rc == 2 and climb.not_well()["port_speed"] == "unknown" and climb.gate("links", "rack_01") == "closed"
+    # A page links the documentation from where it is itself, not from where the evidence was kept.
+    linked = set(re.findall(r'href="([^"#]*checks\.md)#', (climb.run / "report.html").read_text(encoding="utf-8")))
+    assert linked and all((climb.run / one).resolve() == ROOT / "docs" / "checks.md" for one in linked)

@@ -27,28 +27,29 @@ SHORT = {
 }  # fmt: skip
 
 
-# Of so many of each layer, and of those that are no fault, each run of the tests shows that they still end as they should.
-OF_A_LAYER = 3
+# Of so many of each layer, and of those that are no fault, `make test` shows that they still end as they should, and `make exhaustive`.
+OF_A_LAYER, MORE_OF_A_LAYER = 3, 20
 
 
-def some_of_each_layer() -> set[str]:
-    """The first few incidents by name of each layer at which one is found, and of those at which nothing is."""
+def some_of_each_layer(number: int) -> set[str]:
+    """The first few documented incidents by name of each layer at which one is found, and of those at which nothing is."""
     found: dict[str | None, list[str]] = {}
     for name, one in sorted(EVERY.items()):
-        if not one.long:
+        if not one.long and not one.constructed:
             found.setdefault(one.expect.first.layer if one.expect.first else None, []).append(name)
-    return {name for names in found.values() for name in names[:OF_A_LAYER]}
+    return {name for names in found.values() for name in names[:number]}
 
 
-def cases(names: t.Iterable[str], always: t.Container[str], *others: pytest.MarkDecorator) -> t.Iterator[t.Any]:
-    """Incidents as cases of a test; one with a known gap must fail, and one that is not among those that always run has other marks."""
+FEW, MORE = some_of_each_layer(OF_A_LAYER), some_of_each_layer(MORE_OF_A_LAYER)
+
+
+def cases(names: t.Iterable[str], always: t.Container[str], often: t.Container[str]) -> t.Iterator[t.Any]:
+    """Incidents as cases of a test: which of them `make test` and `make exhaustive` run; one with a known gap must fail."""
     for name in names:
         gap = EVERY[name].known_gap
         marks = [pytest.mark.xfail(strict=True, reason=gap, raises=AssertionError)] if gap else []
-        # What no report documents is a case of this collection's own, and the documented ones hold its mechanism.
-        long = EVERY[name].long or (EVERY[name].constructed and name not in always)
-        alike = [pytest.mark.long] if long and pytest.mark.long not in others else []
-        yield pytest.param(name, marks=[*marks, *alike, *(others if name not in always else [])])
+        marks += [] if name in always else [pytest.mark.exhaustive] if name in often else [pytest.mark.exhaustive, pytest.mark.long]
+        yield pytest.param(name, marks=marks)
 
 
 @pytest.fixture(scope="module")
@@ -56,12 +57,12 @@ def climber(tmp_path_factory: pytest.TempPathFactory) -> incidents.Climber:
     return incidents.Climber(tmp_path_factory.mktemp("incidents"))
 
 
-@pytest.mark.parametrize("name", cases(EVERY, some_of_each_layer(), pytest.mark.exhaustive))
+@pytest.mark.parametrize("name", cases(EVERY, FEW, MORE))
 def test_an_incident_ends_with_its_culprit(name: str, climber: incidents.Climber) -> None:
     assert climber.deviations(EVERY[name]) == []
 
 
-@pytest.mark.parametrize("name", cases((name for name, one in EVERY.items() if one.playbook), ALWAYS, pytest.mark.exhaustive, pytest.mark.long))
+@pytest.mark.parametrize("name", cases((name for name, one in EVERY.items() if one.playbook), ALWAYS, ALWAYS))
 def test_a_whole_playbook_ends_with_the_culprit(name: str, tmp_path: Path) -> None:
     incident = EVERY[name]
     pod = Pod(tmp_path / "unused")

@@ -19,9 +19,10 @@ from pathlib import Path
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.lock import LOCK
 from ansible_collections.gpufabric.pyramid.tests.chaos import processes
+from ansible_collections.gpufabric.pyramid.tests.processes import environments
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.connection.simulated_pod import pod as answers_of
 
-from .conftest import RACKS, ROOT, SMALLEST, Pod
+from .conftest import RACKS, ROOT, SMALLEST, Pod, alike
 
 PLAYBOOK = str(Path(sys.executable).with_name("ansible-playbook"))
 # A run that is still there when another one is opened beside it.
@@ -78,7 +79,7 @@ def test_a_run_that_ended_with_a_verdict_or_was_refused_leaves_no_lock(pod: Pod)
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.exhaustive), signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [alike(signal.SIGINT), signal.SIGTERM, signal.SIGKILL])
 def test_a_run_that_is_ended_leaves_no_lock(pod: Pod, number: signal.Signals) -> None:
     with started(command(pod, *LONG)) as running:
         await_that(lock(pod).exists)
@@ -87,7 +88,7 @@ def test_a_run_that_is_ended_leaves_no_lock(pod: Pod, number: signal.Signals) ->
         assert f"kill -INT {running.pid}" in during.output.replace("\n", " ")
         os.kill(running.pid, number)
         running.wait(60)
-        await_that(lambda: not lock(pod).exists(), 5)
+        await_that(lambda: not lock(pod).exists())
     assert pod.climb().rc == 0
 
 
@@ -111,7 +112,7 @@ def test_a_run_of_a_container_that_ended_is_taken_over_at_once(pod: Pod) -> None
 
 @pytest.mark.exhaustive
 @NEEDS_ROOT
-@pytest.mark.parametrize("kilobytes", [pytest.param(16, marks=pytest.mark.exhaustive), 64, pytest.param(96, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("kilobytes", [alike(16), 64, alike(96)])
 def test_a_full_disk_while_a_run_is_opened_leaves_nothing_and_is_named(pod: Pod, kilobytes: int) -> None:
     pod.runs.mkdir()
     with processes.disk(pod.runs, kilobytes / 1024) as grow:
@@ -199,7 +200,7 @@ def test_all_hosts_or_none_and_none_in_check_mode(loaded: Pod, tmp_path: Path) -
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [alike(signal.SIGINT), signal.SIGKILL])
 def test_no_load_starts_after_the_controller_was_killed(loaded: Pod, number: signal.Signals) -> None:
     """Ansible's workers outlive its main process; a look that one of them waits for must not keep the load going."""
     with started(command(loaded)) as running:
@@ -225,9 +226,8 @@ def ticks() -> float:
 def loads(place: Path) -> dict[int, int]:
     """The jobs of a pod's loads that run, and when each of them started."""
     found = {}
-    for path in Path("/proc").glob("[0-9]*"):
+    for pid, words in environments():
         with contextlib.suppress(OSError, IndexError):
-            words = (path / "environ").read_bytes().split(b"\0")
-            if any(word.startswith(b"GPUFABRIC_PYRAMID_JOB=") for word in words) and f"SIMULATED_POD={place}".encode() in words:
-                found[int(path.name)] = int((path / "stat").read_text().rpartition(")")[2].split()[19])
+            if any(word.startswith("GPUFABRIC_PYRAMID_JOB=") for word in words) and f"SIMULATED_POD={place}" in words:
+                found[pid] = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
     return found

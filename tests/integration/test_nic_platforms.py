@@ -76,7 +76,7 @@ def test_a_healthy_pod_of_thor2_goes_and_names_what_it_cannot_prove(thor2: inpro
     skipped = {one["check"]: one["words"] for one in report["verdicts"] if one.get("unavailable")}
     assert set(skipped) == {"nic_settings", "nic_reset_pending", "dcqcn_running", "dcqcn_uniform"}
     proved = {one["check"] for one in report["verdicts"] if one["verdict"] == "pass"}
-    assert {"roce_qos", "pfc_brief", "no_drops", "dcqcn_backs_off", "links_under_load", "losses_under_load", "class_under_load"} <= proved
+    assert {"nic_link_flaps", "roce_qos", "pfc_brief", "no_drops", "dcqcn_backs_off", "links_under_load", "losses_under_load", "class_under_load"} <= proved
 
 
 def test_thor2_is_read_by_niccli_where_there_is_no_dcb(thor2: inprocess.Pods, tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_healthy_pod_of_ionic_goes_and_names_what_it_cannot_prove(ionic: inpro
     assert (report["verdict"], report["up_to_layer"]) == ("go", "training"), report["reasons"]
     assert report["stands_on"][:2] == [f"{check} not available on the platform of 8 hosts" for check in ("nic_settings", "right_class")]
     skipped = {one["check"] for one in report["verdicts"] if one.get("unavailable")}
-    assert skipped == {"nic_settings", "nic_reset_pending", "dcqcn_running", "dcqcn_uniform", "right_class", "links_under_load"}
+    assert skipped == {"nic_settings", "nic_reset_pending", "dcqcn_running", "dcqcn_uniform", "right_class", "links_under_load", "nic_link_flaps"}
     proved = {one["check"] for one in report["verdicts"] if one["verdict"] == "pass"}
     assert {"roce_qos", "pfc_brief", "no_drops", "dcqcn_backs_off", "losses_under_load", "pauses_under_load"} <= proved
 

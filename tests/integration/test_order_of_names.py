@@ -15,7 +15,7 @@ import yaml
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.planners import PLANNERS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.schedule import StepInput
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.plan import Plan
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory_check import Inventory, nodes_of
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.planned_pod import Inventory, nodes_of
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
 
 from .conftest import RACKS, Pod
@@ -74,6 +74,7 @@ def test_ten_comes_after_nine() -> None:
     assert list(nodes_of(Inventory({"gpu_hosts": names}, {}))) == ["gpu1", "gpu2", "gpu9", "gpu10"]
 
 
+@pytest.mark.long
 def test_a_climb_by_a_shuffled_inventory_ends_as_by_the_sorted_one(tmp_path: Path) -> None:
     pod = Pod(tmp_path, **SIZE, pod_to_layer="congestion", pod_idle_seconds=1, pod_incast_seconds=2)
     # The nodes answer as the pod is; the run is started with its hosts in another order.

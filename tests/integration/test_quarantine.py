@@ -44,7 +44,7 @@ def test_a_waived_finding_is_a_skip_with_its_reason(pod: Pod) -> None:
     unused = {**WAIVER, "where": "Ethernet2/1"}
     climb = pod.climb("-e", "simulated_faults=port_at_100g", pod_waivers=[WAIVER, unused])
     assert climb.rc == 0 and climb.report["verdict"] == "go"
-    assert f"GO with 1 waiver until {UNTIL}; soak 1 s instead of 300" in climb.output
+    assert f"\n  Conditions: 1 waiver until {UNTIL}; soak 1 s instead of 300" in climb.output.partition("\nGO: pod ")[2]
     assert [one["where"] for one in climb.report["unused_waivers"]] == ["Ethernet2/1"]
     assert "waiver for port_speed on leaf03, Ethernet2/1" in climb.output
     waived = [one for one in climb.report["verdicts"] if one["waived"]]

@@ -49,6 +49,7 @@ def test_a_healthy_pod_in_slices_is_a_go(pod: Pod) -> None:
     assert set(record["owners"]) == {*(f"leaf{number:02}" for number in range(1, 9)), "spine01", "spine02"}
 
 
+@pytest.mark.long
 def test_a_fault_in_one_slice_is_its_own(pod: Pod, tmp_path: Path) -> None:
     ended, record = sliced(pod, simulated_faults="gpu_lost", pod_publish=str(tmp_path / "published"))
     assert ended.rc == 2 and record["verdict"] == "no_go", ended.output

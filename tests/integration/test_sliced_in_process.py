@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors import RunError
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.files import read_json, write_json
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory_check import expectations_digest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.planned_pod import expectations_digest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.slicing import FILE, WHOLE_LAYERS, slice_pod
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import RunStore, collection_version
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.merge import Merged, headline, merge_sliced
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.report_files import write_report
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.sliced import read_sliced
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.sliced import Coverage, read_sliced
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
 
 # One worker climbs the healthy pod for all of them.
@@ -133,6 +133,12 @@ def test_a_plan_that_cannot_be_read_is_named(good: Path) -> None:
         read_sliced(good)
 
 
+def test_a_plan_of_another_schema_is_refused(good: Path) -> None:
+    change(good, lambda document: document.update(schema=document["schema"] + 1))
+    with pytest.raises(RunError, match=r"slices.json: field schema must be 1"):
+        read_sliced(good)
+
+
 def test_a_run_of_a_few_hosts_is_not_one_over_all(good: Path) -> None:
     for name in WHOLE_LAYERS:
         shutil.rmtree(good.parent / name)
@@ -160,3 +166,8 @@ def test_a_fault_at_a_seam_is_reported_at_the_seam(good: Path) -> None:
     """Only the run between the slices has it: each slice by itself is well."""
     one = merged(faulted(good, "seam_1", "spine_port_unused"))
     assert one.verdict == "no_go" and one.reasons and all(reason.startswith("seam_1: ") for reason in one.reasons), one.reasons
+
+
+def test_a_coverage_says_what_was_loaded_alone() -> None:
+    assert Coverage() == Coverage((0, 0), (0, 0), (0, 0), (0, 0), []) and Coverage().words() == ""
+    assert Coverage(pairs=(1, 2), hosts=(3, 4)).words() == "seams between slices tested 1 of 2, largest run: hosts 3 of 4"

@@ -38,8 +38,9 @@ def test_slices_are_merged_with_and_without_their_evidence(slices, tmp_path: Pat
     ended, record = merge(pod, runs, tmp_path / "plain")
     assert ended.rc == 0 and (record["verdict"], record["up_to_layer"], record["reasons"]) == ("go", "links", []), ended.output
     line = next(line for line in ended.output.splitlines() if line.startswith("GO"))
-    assert line.startswith("GO with soak 1 s instead of 300; ")
-    assert line.endswith("; evidence not rechecked: pod small, up to layer links, 2 slices, 2 gate groups")
+    assert line == "GO: pod small, up to layer links, 2 slices, 2 gate groups"
+    (conditions,) = (line for line in ended.output.splitlines() if line.startswith("  Conditions: "))
+    assert conditions.startswith("  Conditions: soak 1 s instead of 300; ") and conditions.endswith("; evidence not rechecked")
     place = next((tmp_path / "plain").glob("small/*"))
     assert place.stat().st_mode & 0o77 == 0 and {path.name for path in place.iterdir()} == {"merge.html", "merge.json", "merge.md", "merge.xml"}
     ended, record = merge(pod, runs, tmp_path / "again", merge_recheck=True)
@@ -80,7 +81,8 @@ def test_a_report_says_how_its_run_was_started(slices) -> None:
     assert report["limit"] == "rack_01:leaves:spines" and report["ended"] >= report["opened"] and report["started_by"] and report["controller"]
     assert report["versions"]["ansible_core"].startswith("2.") and report["versions"]["python"].startswith("3.")
     assert report["changed_expectations"]["pod_soak_seconds"] == {"default": 300, "value": 1, "nodes": report["changed_expectations"]["pod_name"]["nodes"]}
-    assert "NO FAULT SEEN with soak 1 s instead of 300; " in slices[1][0].output
+    output = slices[1][0].output
+    assert "NO FAULT SEEN: pod small, " in output and "  Conditions: soak 1 s instead of 300; " in output.partition("NO FAULT SEEN: pod small, ")[2]
 
 
 def test_compare_fails_on_a_new_fail(slices) -> None:

@@ -20,7 +20,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.planners._
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.results import job_results
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.schedule import JOBS_READING, Job, StepInput
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.plan import Plan
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory_check import Inventory, planned_pod
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.planned_pod import Inventory, planned_pod
 from ansible_collections.gpufabric.pyramid.tests.labs.softroce import inventory
 from ansible_collections.gpufabric.pyramid.tests.labs.softroce.inventory import RAIL_MBIT_S
 from ansible_collections.gpufabric.pyramid.tests.labs.softroce.lab import Lab
@@ -73,7 +73,7 @@ def slow_in_rounds(machines: Lab, rounds: int) -> tuple[list[tuple[str | None, s
     jobs = slots.schedule([]).jobs
     answers = carried_out(machines, jobs, lambda: None, max(job.until for own in jobs.values() for job in own))
     rows = {host: one[JOBS_READING].rows for host, one in answers.items()}
-    findings = slow_rail(rows, {host: one["write_bw"].rows for host, one in answers.items() if "write_bw" in one}, 40)
+    findings = slow_rail(rows, {host: one["write_bw"].rows for host, one in answers.items() if "write_bw" in one}, 40, situation.plan.rail_gbit_s())
     return [(one.host, str(one.where)) for one in findings], sorted((row["device"], row["gbit_s"] * 1000) for row in answers["gpu01"]["write_bw"].rows)
 
 

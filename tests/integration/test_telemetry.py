@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -17,6 +16,7 @@ import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Finding
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.place import at_port
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.telemetry.coverage import VARIABLE
+from ansible_collections.gpufabric.pyramid.tests.missing import leave_out
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import layout, planned
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.cog.plugins import register_default_plugins
@@ -24,6 +24,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from tests import made_run
 from tests.labs import monitoring
+from tests.ports import claimed
 
 from .conftest import ROOT, SMALLEST, Climb, Pod
 
@@ -76,7 +77,7 @@ class Watched:
 def watched(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Watched]:
     """The pod, watched as it must be."""
     if not (shutil.which("prometheus") and shutil.which("prometheus-node-exporter")):
-        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)("the packages prometheus and prometheus-node-exporter are not installed")
+        leave_out("the packages prometheus and prometheus-node-exporter are not installed")
     directory = tmp_path_factory.mktemp("watched")
     pod = Pod(directory / "pod", **SMALLEST)
     layout.write(pod.inventory, racks=2, hosts_per_rack=1, spines=2, expectations={"pod_name": "small"})
@@ -86,7 +87,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Watched]:
         pages.texts[f"/{name}"] = of_host() if node.kind == "host" else of_switch(len(plan.at[name]), plan.planned(name)["pod_uplinks"])
     pages.texts["/workload"] = WORKLOAD
     devices = [rail["device"] for rail in plan.nodes["gpu01"].values["pod_rails"]]
-    textfiles, exporter = directory / "textfiles", f"127.0.0.1:{monitoring.free_port()}"
+    textfiles, exporter = directory / "textfiles", f"127.0.0.1:{claimed()}"
     textfiles.mkdir()
     bad = made_run.verdict(plan, "links", "port_speed", "gpu01", Finding(at_port("ens0"), "400", "100"))
     shutil.copy(made_run.make(directory / "run", plan, [bad]).run / "report.prom", textfiles / "made.prom")
@@ -145,7 +146,7 @@ def test_a_signal_without_a_metric_is_unknown(watched: Watched) -> None:
 
 
 def test_no_prometheus_is_no_pass(watched: Watched) -> None:
-    result = watched.check(pod_prometheus_url=f"http://127.0.0.1:{monitoring.free_port()}")
+    result = watched.check(pod_prometheus_url=f"http://127.0.0.1:{claimed()}")
     assert result.rc == 2 and "did not respond" in result.output and "PASS" not in result.output
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.cabling import PLACE
 
-from .conftest import ROOT, SMALLEST, Climb, Pod
+from .conftest import ROOT, SMALLEST, Climb, Pod, alike
 
 ACTED = "acted_upon"
 
@@ -66,7 +66,7 @@ def test_a_refusal_of_a_hostile_wiring_plan_is_shown_whole_and_acts_on_no_termin
     [
         ({"pod_name": "../../elsewhere"}, "must be letters, digits"),
         ({"pod_only": "{{ lookup('pipe', 'touch acted_upon') }}"}, "must be a node, "),
-        pytest.param({"pod_to_layer": "links; touch acted_upon"}, "argument 'pod_to_layer' must be", marks=pytest.mark.exhaustive),
+        alike({"pod_to_layer": "links; touch acted_upon"}, "argument 'pod_to_layer' must be"),
         pytest.param({"pod_ping_count": "1; touch acted_upon"}, "argument 'pod_ping_count' must be", marks=pytest.mark.exhaustive),
     ],
 )

@@ -5,26 +5,18 @@
 
 from __future__ import annotations
 
-import typing as t
 from pathlib import Path
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import LAYERS
 
-from .conftest import RACKS, SMALLEST, Pod
+from .conftest import RACKS, SMALLEST, Pod, alike
 from .test_whole_climb import SHORT
 
 pytestmark = pytest.mark.exhaustive
 
 
-def exhaustive(*values: object) -> t.Any:
-    """A case that another one of its test stands for."""
-    return pytest.param(*values, marks=pytest.mark.exhaustive)
-
-
-@pytest.mark.parametrize(
-    "how", [exhaustive({"pod_mode": "passive", "pod_depth": "quick"}), {"pod_mode": "passive"}, exhaustive({"pod_depth": "quick"})], ids=str
-)
+@pytest.mark.parametrize("how", [alike({"pod_mode": "passive", "pod_depth": "quick"}), {"pod_mode": "passive"}, alike({"pod_depth": "quick"})], ids=str)
 def test_a_healthy_pod_that_may_not_be_loaded_is_no_no_go(how: dict[str, str], tmp_path: Path) -> None:
     climb = Pod(tmp_path, **SMALLEST, pod_to_layer="training").climb(**how)
     assert climb.rc == 0 and climb.report is not None, climb.output
@@ -46,7 +38,7 @@ def test_a_pod_of_one_host_names_what_it_cannot_prove(tmp_path: Path) -> None:
     assert len(climb.report["reasons"]) == 4
 
 
-@pytest.mark.parametrize("only", ["gpu02", exhaustive("collectives")])
+@pytest.mark.parametrize("only", ["gpu02", alike("collectives")])
 def test_one_host_that_nobody_can_help_is_no_no_go(only: str, tmp_path: Path) -> None:
     pod = Pod(tmp_path, racks=1, hosts_per_rack=2 if only == "gpu02" else 1, spines=2, pod_to_layer="collectives", **SHORT)
     climb = pod.climb(pod_only=only)

@@ -22,6 +22,7 @@ import os
 import signal
 import sys
 import tempfile
+import threading
 import time
 import types
 import typing as t
@@ -193,22 +194,33 @@ class Runner:
         self.failed |= report.failed
 
     def _record(self, session: pytest.Session, file: str) -> None:
-        def called(frame: types.FrameType, _event: str, _argument: object) -> None:
-            if frame.f_code.co_filename == file:
-                self.recording.add(frame.f_code.co_qualname)
+        """Note which functions each test calls, also in its threads and in processes that it forks, which append theirs to a file."""
+        parent = os.getpid()
+        with tempfile.TemporaryFile("a+", encoding="utf-8") as of_forks:
 
-        for item, following in zip(session.items, [*session.items[1:], None]):
-            # What an earlier test had computed is called by this one too.
-            _clear_caches(self.module)
-            self.recording = set()
-            begun = time.monotonic()
-            sys.settrace(called)
-            try:
-                item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-            finally:
-                sys.settrace(None)
-            self.seconds[item] = time.monotonic() - begun
-            self.calls[item] = self.recording
+            def called(frame: types.FrameType, _event: str, _argument: object) -> None:
+                name = frame.f_code.co_qualname
+                if frame.f_code.co_filename == file and name not in self.recording:
+                    self.recording.add(name)
+                    if os.getpid() != parent:
+                        os.write(of_forks.fileno(), f"{name}\n".encode())
+
+            for item, following in zip(session.items, [*session.items[1:], None]):
+                # What an earlier test had computed is called by this one too.
+                _clear_caches(self.module)
+                self.recording = set()
+                of_forks.truncate(0)
+                begun = time.monotonic()
+                threading.settrace(called)
+                sys.settrace(called)
+                try:
+                    item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+                finally:
+                    sys.settrace(None)
+                    threading.settrace(None)  # type: ignore[arg-type]
+                self.seconds[item] = time.monotonic() - begun
+                of_forks.seek(0)
+                self.calls[item] = self.recording.union(of_forks.read().split())
 
     def _works(self, session: pytest.Session, file: str) -> Iterator[Work[tuple[Mutant, str]]]:
         """What each mutant's fork does, by the mutant and the function that it is in."""
@@ -223,11 +235,13 @@ class Runner:
             if not differing or not all(_is_function(changed[name]) for name in differing):
                 afresh = functools.partial(_run_afresh, self.module, file, mutant.source, session.config.args)
                 yield (mutant, function), afresh, self._limit(session.items) + 60
-            elif items := [item for item in session.items if any(_calls(self._of(item), name) for name in differing)]:
-                yield (mutant, function), functools.partial(self._run_patched, items, changed, file), self._limit(items)
             else:
-                self.outcome.untested.add(function)
-                self._ended(mutant, function, 0)
+                items = [item for item in session.items if any(_calls(self._of(item), name) for name in differing)]
+                if not items:
+                    self.outcome.untested.add(function)
+                    self._ended(mutant, function, 0)
+                    continue
+                yield (mutant, function), functools.partial(self._run_patched, items, changed, file), self._limit(items)
 
     def _ended(self, mutant: Mutant, function: str, status: int | None) -> None:
         if status == 0:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""CONTRIBUTING.md and docs/how_to_add.md describe the tree as it is."""
+"""CONTRIBUTING.md, README.md and docs/how_to_add.md describe the tree as it is."""
 
 from __future__ import annotations
 
@@ -39,3 +39,10 @@ def test_the_glossary_is_short_and_has_each_term_once() -> None:
     terms = [row[0] for row in table("Glossary")]
     assert 20 <= len(terms) <= 30
     assert terms == sorted(set(terms))
+
+
+def test_the_readme_names_every_module() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    modules = [path.stem for path in sorted((ROOT / "plugins/modules").glob("[!_]*.py"))]
+    assert len(modules) > 30
+    assert [name for name in modules if f"`{name}`" not in text] == []

@@ -14,7 +14,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar, trust_as_template
 from ansible.vars.manager import VariableManager
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.cabling import PLACE
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory_check import Inventory, planned_pod
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.planned_pod import Inventory, planned_pod
 
 INVENTORIES = Path(__file__).resolve().parents[2] / "inventories"
 NAMES = sorted(path.parent.name for path in INVENTORIES.glob("*/hosts.yml"))
@@ -35,7 +35,8 @@ def test_a_run_accepts_it(name: str) -> None:
         raw = variables.get_vars(host=host)
         values[host.name] = Templar(loader, raw).template({key: one for key, one in raw.items() if key.startswith(("pod_", "bgp_", "ansible_network"))})
     plan, _waivers = planned_pod(Inventory(groups, values), (INVENTORIES / name / PLACE).read_text())
-    assert {node.role for node in plan.nodes.values()} == {"host", "leaf", "spine"}
+    roles = {node.role for node in plan.nodes.values()}
+    assert roles == {"host", "leaf", "spine", *(["super_spine"] if "three_tiers" in name else [])}
     assert set(plan.groups) == set(values[next(iter(values))]["pod_gate_groups"])
 
 

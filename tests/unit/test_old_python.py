@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Checks, readings and text import without Ansible on Python 3.9, as hosts have it: nothing of ansible, no newer syntax, no newer library."""
+"""The node check, checks, readings and text import without Ansible on Python 3.9, as hosts have it: nothing of ansible, no newer syntax, no newer library."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def imported(root: Path, packages: t.Sequence[str] = PACKAGES) -> list[Path]:
 
 @functools.cache
 def loaded() -> tuple[Path, ...]:
-    """What the two packages load of this checkout."""
+    """What the packages load of this checkout."""
     return tuple(imported(ROOT))
 
 

@@ -32,7 +32,7 @@ MAX_LINES = 300
 OF_RANKS = ("gpu_copies", "launched", "nccl_ras", "one_rank", "ranks", "small_gpt", "tensor_cores", "torch", "torch_collectives", "training_step")
 # Longer than the house allows, each with what it may have. What a layer checks of one subject stands together.
 # A program that is piped to a host is one file.
-LONGER: dict[str, int] = {"plugins/module_utils/detached.py": 530}
+LONGER: dict[str, int] = {"plugins/module_utils/detached.py": 581}
 IMPURE = {"ansible", "datetime", "io", "os", "pathlib", "random", "socket", "subprocess", "time", "urllib"}
 KEYWORDS = set(Handler.fattributes) | set(Block.fattributes) | set(Play.fattributes)
 # Bases and parts of actions, which are no actions themselves.

@@ -13,7 +13,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.queries 
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.cabling import Cable, CableEnd
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import DEFAULTS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.plan import Node, Plan
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory_check import _readers
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.planned_pod import _readers
 
 LEAF, SPINE, NIC = 0xA1, 0xB1, 0xC0
 
@@ -249,3 +249,23 @@ def test_wrong_readers_and_guids_are_named(values, words):
 def test_a_leaf_knows_the_spines_of_its_plane():
     assert plan_of().planned("leaf01")["pod_plane_spines"] == ["spine01"]
     assert plan_of().planned("spine01")["pod_plane_spines"] == []
+
+
+def test_what_ibdiagnet_has_of_ports_and_switches_is_theirs():
+    tables = {
+        "fabric_bit_errors": [{"via": "mlx5_0", "guid": f"0x{LEAF:x}", "port": 33, "pre_fec_ber": 3e-9}],
+        "fabric_routing": [{"via": "mlx5_0", "guid": f"0x{SPINE:x}", "enabled": False}],
+    }
+    result = spread(plan_of(pod_fabric_reader=["gpu01"]), gpu01=envelope(fabric_links=links(), **tables))
+    assert {port: row["pre_fec_ber"] for port, row in rows(result, "leaf01", "link_bit_errors").items()} == {"1": None, "2": None, "33": 3e-9}
+    assert result["spine01"]["readings"]["adaptive_routing"]["rows"] == [{"enabled": False}]
+    assert result["leaf01"]["readings"]["adaptive_routing"]["rows"] == [{"enabled": None}]
+    assert "module_temperatures" not in result["leaf01"]["readings"]
+
+
+@pytest.mark.parametrize(("status", "words"), [("not_applicable", "ibdiagnet is not installed"), ("unknown", "ibdiagnet took too long")])
+def test_a_reader_without_ibdiagnet_lacks_nothing_and_one_that_fails_is_unknown(status, words):
+    given = envelope(fabric_links=links())
+    given["readings"]["fabric_bit_errors"] = {"status": status, "words": words, "rows": [], "evidence": None}
+    output = spread(plan_of(pod_fabric_reader=["gpu01"]), gpu01=given)["leaf01"]["readings"]["link_bit_errors"]
+    assert output["status"] == status and words in output["words"]

@@ -119,18 +119,18 @@ def test_a_kept_text_is_judged_with_the_status_that_its_tool_ended_with() -> Non
     """A tool that dies may have printed its whole table before."""
     text = "".join(f"==> {netdev} <==\n{PAUSE.format(netdev)}" for netdev in ("ens1", "ens2"))
     one, well = ask("pause_settings"), kept_command("pause_settings")
-    assert from_evidence(one, "linux", text, kept_failures(one, [well, well])).status == "ok"
-    died = from_evidence(one, "linux", text, kept_failures(one, [well, {**well, "rc": -11}]))
+    assert from_evidence(one, "linux", text, *kept_failures(one, [well, well])).status == "ok"
+    died = from_evidence(one, "linux", text, *kept_failures(one, [well, {**well, "rc": -11}]))
     assert (died.status, died.words) == ("unknown", "ens2: ethtool was ended by signal 11")
     # What was captured by hand has no commands beside it.
-    assert from_evidence(one, "linux", text, kept_failures(one, [])).status == "ok"
+    assert from_evidence(one, "linux", text, *kept_failures(one, [])).status == "ok"
 
 
 def test_of_the_alternatives_that_a_switch_was_asked_one_is_enough() -> None:
     (one,), _apart = queries_for(["interface_status"], {"platform": "eos", "values": {}, "items": {"port": []}})
     refused = kept_command("lsmod", argv=["show interfaces status"], rc=1, stderr="% Invalid input")
-    assert kept_failures(one, [refused, {**refused, "rc": 0}]) == {}
-    assert kept_failures(one, [refused]) == {"": "show interfaces status exited with status 1: % Invalid input"}
+    assert kept_failures(one, [refused, {**refused, "rc": 0}]) == ({}, "")
+    assert kept_failures(one, [refused]) == ({"": "show interfaces status exited with status 1: % Invalid input"}, "% Invalid input")
 
 
 @pytest.mark.parametrize(("text", "unparsed"), [("GARBAGE of another release\n", True), ("", False)])

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.tool_errors import known_tool_error, telling
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.tool_errors import known_or_last_line, known_tool_error
 
 
 @pytest.mark.parametrize(
@@ -22,9 +22,9 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.tool_err
 def test_a_message_of_a_tool(line: str, word: str) -> None:
     known = known_tool_error(f"nvidia-smi exited with status 18: {line}")
     assert known is not None and word in f"{known.cause} {known.fix}"
-    assert telling([line, "NVML library version: 550.127"]) == line
+    assert known_or_last_line([line, "NVML library version: 550.127"]) == line
 
 
 def test_another_message() -> None:
     assert known_tool_error("nvidia-smi exited with status 1: something else") is None
-    assert telling(["one", "two"]) == "two" and telling([]) == ""
+    assert known_or_last_line(["one", "two"]) == "two" and known_or_last_line([]) == ""

@@ -13,7 +13,7 @@ import typing as t
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.limits import MOST_BYTES
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.queries import queries_for
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.queries import queries_for, query_commands
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.responses import reading_result
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.transports import _switch_error, query_node
 
@@ -55,6 +55,13 @@ def of_host(stdout, stderr="", rc=0):
     action = types.SimpleNamespace(_connection=connection, _low_level_execute_command=run, _templar=plain)
     asks, _apart = queries_for(["lsmod"], HOST)
     return query_node(action, HOST, asks, {"ansible_python_interpreter": "/usr/bin/python3"}), sent
+
+
+def test_a_host_is_asked_for_the_services_that_start_its_jobs():
+    asks, _apart = queries_for(["service_units"], {**HOST, "values": {"pod_job_services": ["pbs.service", "nvidia-fabricmanager.service"]}})
+    (command,) = query_commands(asks)
+    argv = command["alternatives"][0]["argv"]
+    assert argv[argv.index("--") + 1 :] == ["nvidia-fabricmanager.service", "pbs.service"]
 
 
 def test_a_switch_answers_over_exec():
@@ -208,13 +215,15 @@ def test_a_task_that_is_given_up_leaves_no_client_and_nothing_that_it_started() 
 
 # Of every action that contacts a node by itself, with a client that never ends in the place of the connection.
 ACTION_GIVES_UP = """
-import subprocess, sys, types
+import signal, subprocess, sys, types
 from ansible._internal._errors._task_timeout import TaskTimeoutError
 from ansible.plugins.action import ActionBase
 from ansible_collections.gpufabric.pyramid.plugins.action import {action}
 clients = []
 def hang(*_args, **_more):
     clients.append(subprocess.Popen(["sleep", "600"]))
+    # The time of the task is over now, however long the action took to come here.
+    signal.alarm(1)
     clients[0].wait()
 ActionBase.run = lambda self, tmp=None, task_vars=None: {{}}
 action = object.__new__({action}.ActionModule)
@@ -223,7 +232,7 @@ action._templar = types.SimpleNamespace(template=lambda value: value)
 action._connection = types.SimpleNamespace(transport="ssh", connected=True, has_pipelining=True, exec_command=hang)
 action._low_level_execute_command = action._execute_module = hang
 try:
-    with TaskTimeoutError.alarm_timeout(1):
+    with TaskTimeoutError.alarm_timeout(50):
         action.run(None, {{"ansible_python_interpreter": "/usr/bin/python3", "pod_platform": "eos", "inventory_hostname": "leaf01"}})
 except TaskTimeoutError:
     try:

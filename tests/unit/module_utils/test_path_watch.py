@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.module_utils.programs import path_watch
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import parse
+from ansible_collections.gpufabric.pyramid.tests.ports import claimed
 
 PROGRAM = Path(path_watch.__file__)
 INTERVAL_MS = 20
@@ -30,7 +31,7 @@ def watched(answers: t.Callable[[int, int], bool], flows: int = 4) -> list[dict[
         thread.start()
         try:
             argv = [sys.executable, "-SE", str(PROGRAM), "--source", "127.0.0.1", "--target", "127.0.0.1", "--netdev", "lo", "--at", "3"]
-            argv += ["--port", str(server.getsockname()[1]), "--flows", str(flows), "--interval", str(INTERVAL_MS), "--seconds", "1"]
+            argv += ["--port", str(server.getsockname()[1]), "--flows", str(flows), "--interval", str(INTERVAL_MS), "--seconds", "2"]
             done = subprocess.run(argv, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=True)
         finally:
             over.set()
@@ -70,10 +71,7 @@ def test_flows_that_do_not_come_back() -> None:
 
 
 def test_nobody_listens() -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as unused:
-        unused.bind(("127.0.0.1", 0))
-        port = str(unused.getsockname()[1])
-    argv = [sys.executable, "-SE", str(PROGRAM), "--source", "127.0.0.1", "--target", "127.0.0.1", "--netdev", "lo", "--port", port]
+    argv = [sys.executable, "-SE", str(PROGRAM), "--source", "127.0.0.1", "--target", "127.0.0.1", "--netdev", "lo", "--port", str(claimed())]
     done = subprocess.run([*argv, "--flows", "2", "--interval", "10", "--seconds", "0.2"], capture_output=True, text=True, timeout=60, check=True)
     (row,) = parse("failover_probes", "linux", done.stdout)
     assert row["answered"] == 0 and (row["flows_lost"], row["flows_not_back"]) == (2, 2)

@@ -22,6 +22,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.prerequisites.la
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.prerequisites.tools import tools
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import catalogue
 
+RUNTIMES = ("docker", "podman")
 ROCE = {**DEFAULTS, "pod_fabric": "roce", "pod_rails": [{"device": "mlx5_0"}]}
 INFINIBAND = {**ROCE, "pod_fabric": "infiniband"}
 OF_READINGS = {source.tool for what in catalogue().values() if not what.load for source in what.platforms.get("linux", ())}
@@ -41,7 +42,7 @@ def the_one(lacks: list[Lack]) -> Lack:
 
 def test_the_program_looks_for_all_that_readings_and_loads_start_and_for_nothing_else() -> None:
     loads = {name for names in LOAD_TOOLS.values() for name in names} - {"torch"}
-    assert set(installed.PROGRAMS) == OF_READINGS | loads | set(LAUNCHERS)
+    assert set(installed.PROGRAMS) == OF_READINGS | loads | set(LAUNCHERS) | set(RUNTIMES)
     assert set(tools()) == {*installed.PROGRAMS, "torch"}
     assert [name for name, tool in tools().items() if not tool.packages] == []
 
@@ -86,6 +87,14 @@ def test_loads_need_perftest_and_torch() -> None:
     assert set(lack.required) == {"congestion", "rdma"} and lack.why.startswith("Debian: perftest")
     lack = the_one(host_lacks(ROCE, rows(torch=False)))
     assert lack.what == "torch" and set(lack.required) == {"collectives", "training"}
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_what_runs_in_containers_needs_their_runtime_and_no_torch(runtime: str) -> None:
+    values = {**ROCE, "pod_container_runtime": runtime, "pod_container_image": "a/b:1"}
+    assert host_lacks(values, rows(torch=False)) == []
+    lack = the_one(host_lacks(values, rows([runtime], torch=False)))
+    assert lack.what == runtime and set(lack.required) == {"collectives", "training"}
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)

@@ -232,7 +232,7 @@ def rows(**changed: t.Any) -> dict[str, Rows]:
         "qos_trust": [{"netdev": "enp79s0np0", "trust": "dscp"}],
         "pfc_priorities": [{"port": "enp79s0np0", "priority": priority, "pfc": priority == 3} for priority in range(8)],
         "pause_settings": [{"netdev": "enp79s0np0", "rx": False, "tx": False}],
-        "service_units": [{"unit": "slurmd.service", "load_state": "loaded", "memlock": "infinity"}],
+        "service_units": [{"unit": "slurmd.service", "names": None, "load_state": "loaded", "memlock": "infinity"}],
     }
     return {**result, **changed}
 

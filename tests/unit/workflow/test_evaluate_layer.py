@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+import json
 import typing as t
 from pathlib import Path
 
 import pytest
+import yaml
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.baselines import BASELINE_CHECK
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.files import read_json
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import RunStore
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow import evaluate_layer as of_layer
@@ -173,3 +176,31 @@ def test_nodes_that_were_not_reached_are_counted_apart_from_those_out_of_scope(p
 def test_a_place_limits_what_is_found_and_a_node_or_a_layer_does_not(only: str, state: str, pods: inprocess.Pods, tmp_path: Path) -> None:
     pods.climb(pods.pod(["crc_grows"]), tmp_path / "run", only=only)
     assert states(tmp_path / "run", "links")["rack_01"] == state
+
+
+def test_nodes_that_answered_well_are_compared_with_the_baseline(pods: inprocess.Pods, tmp_path: Path) -> None:
+    pods.climb(pods.pod(), tmp_path / "first")
+    first = RunStore(tmp_path / "first")
+    numbers = yaml.safe_load(first.captured(first.plan(), first.state()))
+    for measure in numbers["measures"].values():
+        for number in measure["numbers"].values():
+            number["value"] += 10
+    refused: list[str] = []
+
+    def compared(run: Path, layer: str, _words: t.Callable[[str], str | None]) -> tuple[dict[str, t.Any], dict[str, str]]:
+        RunStore(run).keep_baseline(yaml.safe_dump(numbers))
+        if layer == "links":
+            path = run / "readings" / layer / "now" / "gpu06.json"
+            envelope = read_json(path)
+            for stated in envelope["readings"].values():
+                refused.append(stated["status"])
+                stated["status"] = "unknown"
+            path.write_text(json.dumps(envelope))
+        return evaluate_layer(run, layer, {"gpu05": "ssh timed out"}.get if layer == "links" else {}.get)
+
+    report = pods.climb(pods.pod(), tmp_path / "second", hold=compared)
+    found = {record["host"]: record["verdict"] for record in report["verdicts"] if record["check"] == BASELINE_CHECK and record["layer"] == "links"}
+    # gpu05 did not answer, and nothing that gpu06 reported could be read; both have optics, and numbers in the baseline.
+    compared_with = {place.partition(" ")[0] for measure in numbers["measures"].values() for place in measure["numbers"]}
+    assert "ok" in refused and compared_with - found.keys() == {"gpu05", "gpu06"}
+    assert set(found.values()) == {"warn"}

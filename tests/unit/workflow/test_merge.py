@@ -17,7 +17,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors import RunError
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.files import read_json, utc_now, write_json
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory_check import expectations_digest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.planned_pod import expectations_digest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.pod_only import parse_pod_only
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.slicing import FILE, slice_pod
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.state import gate_state
@@ -30,6 +30,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.merge i
     merge_slices,
     merged_junit,
     merged_markdown,
+    merged_summary,
     render_merged,
 )
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.report_files import write_report
@@ -105,7 +106,12 @@ def test_slices_that_are_all_well_are_a_go(good: list[Path]) -> None:
     one = merged(good)
     assert (one.verdict, one.reasons, one.up_to_layer) == ("go", [], "links")
     assert one.runs == {place.name: [place.name] for place in good}
-    assert "evidence not rechecked" in render_merged("pod", one).splitlines()[0] and "up to layer links" in render_merged("pod", one)
+    first, *others = render_merged("pod", one).splitlines()
+    assert (
+        first == "GO: pod pod, up to layer links, 2 slices, 2 gate groups"
+        and others[-1].startswith("  Conditions: ")
+        and "evidence not rechecked" in others[-1]
+    )
 
 
 def test_slices_of_too_few_hosts_to_prove_a_layer_are_no_fault_seen(tmp_path: Path) -> None:
@@ -266,7 +272,7 @@ def test_a_resumed_slice_needs_the_run_that_it_stands_on(good: list[Path]) -> No
         resumed(place)
     one = merged(good)
     assert (one.verdict, one.reasons, one.up_to_layer) == ("go", [], "links")
-    assert "preflight from run rack_01-before, 0 min old" in headline("pod", one)
+    assert "  Conditions: preflight from run rack_01-before, 0 min old" in render_merged("pod", one)
     before = good[0].with_name("rack_01-before")
     both(before, "preflight", lambda records: records.clear())
     assert any("run rack_01-before, on whose gates it was resumed" in reason for reason in merged(good).reasons)
@@ -549,7 +555,14 @@ def test_layers_that_a_depth_does_not_load_are_not_proved_and_no_fault(tmp_path:
     assert one.coverage is not None and one.coverage.pairs == (0, 1) and one.coverage.rails[0] == 0
 
 
-@pytest.mark.parametrize(("states", "verdict"), [(("not_proved", "open"), "no_fault_seen"), (("not_proved", "not_reached"), "no_go")])
+@pytest.mark.parametrize(
+    ("states", "verdict"),
+    [
+        (("not_proved", "open"), "no_fault_seen"),
+        (("not_proved", "not_reached"), "no_go"),
+        (("not_reached", "closed"), "no_go"),
+    ],
+)  # fmt: skip
 def test_a_group_that_one_judge_did_not_reach_is_not_passed(states: tuple[str, str], verdict: str, good: list[Path]) -> None:
     found = [read_slice(place) for place in (*good, good[0])]
     for one, state in zip((found[0], found[-1]), states):
@@ -597,14 +610,30 @@ def test_the_first_closed_gate_of_a_group_is_named(tmp_path: Path) -> None:
 
 def test_a_merge_of_nothing_is_a_record_of_the_first_schema_without_rechecked_evidence() -> None:
     nothing = merge_slices([], datetime.now(UTC), 60, "1", rechecked=True)
-    assert "evidence not rechecked" in headline("pod", nothing) and nothing.record("pod", "now", "1", [])["schema"] == 1
+    assert render_merged("pod", nothing).endswith("  Conditions: evidence not rechecked\n") and nothing.record("pod", "now", "1", [])["schema"] == 1
 
 
 def test_a_terminal_shows_twelve_reasons_and_how_many_more_there_are() -> None:
     words = [f"reason {chr(ord('a') + number) * 3} of its own" for number in range(13)]
     assert render_merged("pod", Merged("no_go", words[:12])).count("because") == 12
     printed = render_merged("pod", Merged("no_go", words)).splitlines()
-    assert [line.strip() for line in printed[-2:]] == ["because reason lll of its own", "because 1 more reason in merge.json"]
+    assert [line.strip() for line in printed[-3:]] == [
+        "because reason lll of its own",
+        "because 1 more reason in merge.json",
+        "Conditions: evidence not rechecked",
+    ]
+
+
+def test_the_closed_gates_are_named_by_layer() -> None:
+    gates = {"rack_01": {"links": "open", "routing": "closed"}, "rack_02": {"links": "not_run", "routing": "closed"}}
+    assert Merged("no_go", [], gates=gates).closed() == {"routing": ["rack_01", "rack_02"]}
+    assert Merged("no_go", []).closed() == {}
+
+
+def test_a_summary_ends_with_where_the_report_is() -> None:
+    lines = merged_summary("pod", Merged("no_go", ["why"]), "https://example.org/run").splitlines()
+    assert lines[0].startswith("# NO-GO: pod pod") and "- why" in lines and lines[-2:] == ["", "Report: <https://example.org/run>"]
+    assert "Report" not in merged_summary("pod", Merged("no_go", ["why"]), "") and merged_summary("pod", Merged("go", []), "").endswith(".\n")
 
 
 def state_of(run: Path, **edit: t.Any) -> None:
@@ -701,9 +730,11 @@ def test_a_ticket_has_the_reasons_the_gates_the_runs_and_the_owners() -> None:
     text = merged_markdown(record, JUDGED_TWICE)
     assert text.endswith("|\n") and text.splitlines()[1:] == [
         "",
-        "Merged now by collection 1.2.",
-        "",
         "- rack\\_02 is not reached at links",
+        "",
+        "Conditions: evidence not rechecked.",
+        "",
+        "Merged now by collection 1.2.",
         "",
         "| gate group | runs | preflight | links |",
         "| --- | --- | --- | --- |",
@@ -719,7 +750,7 @@ def test_a_ticket_has_the_reasons_the_gates_the_runs_and_the_owners() -> None:
         "| leaf01 | one |",
     ]
     without = merged_markdown(record, Merged("go", [], JUDGED_TWICE.runs, JUDGED_TWICE.gates))
-    assert without.splitlines()[3:5] == ["", "| gate group | runs | preflight | links |"] and "switch" not in without
+    assert without.splitlines()[5:7] == ["", "| gate group | runs | preflight | links |"] and "switch" not in without
 
 
 def test_a_test_report_has_a_case_for_each_gate() -> None:
