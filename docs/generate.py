@@ -27,6 +27,8 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import 
 
 HERE = Path(__file__).parent
 NOTE = "<!-- Written by docs/generate.py from the code: change the code, then run `make docs`. -->"
+# What a command is repeated for, where its name alone does not say it.
+EACH = {"channels": ", where the plan has port-channels", "rail_port": ", for each port of a rail", "bond": ", for each rail that is a bond"}
 MARKUP = re.compile(r"\b[VCO]\(((?:[^()\\]|\\.)*)\)")
 
 
@@ -132,7 +134,7 @@ def _column(column: Column) -> tuple[str, str, str]:
 
 
 def _source(source: Source) -> tuple[str, str]:
-    each = f", for each {source.foreach}" if source.foreach not in (None, "channels") else ", where the plan has port-channels" if source.foreach else ""
+    each = EACH.get(source.foreach, f", for each {source.foreach}") if source.foreach else ""
     when = "".join(f", where `{name}` is {json.dumps(value)}" for name, value in source.when.items())
     basis = f"; by {source.basis}, not seen on a device" if source.basis else ""
     return f"`{source.command}`{each}{when}", (f"TextFSM `{source.template}`" if source.template else "JMESPath") + basis
@@ -177,6 +179,8 @@ OF_LOADS = {
     "torch": "layers 5 and 6",
     "srun": "layers 5 and 6 with `pod_launcher: srun`",
     "mpirun": "layers 5 and 6 with `pod_launcher: mpirun`",
+    "docker": "layers 5 and 6 with `pod_container_runtime: docker`",
+    "podman": "layers 5 and 6 with `pod_container_runtime: podman`",
 }
 
 

@@ -93,7 +93,7 @@ def recorded(runs: str, fault: str) -> str:
         [Path(sys.executable).parent / "ansible-playbook", *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
     plain = SGR.sub("", done.stdout)
-    if done.returncode != (2 if fault else 0) or not re.search(r"^NO-GO " if fault else r"^GO ", plain, re.MULTILINE):
+    if done.returncode != (2 if fault else 0) or not re.search(r"^NO-GO: " if fault else r"^GO: ", plain, re.MULTILINE):
         raise SystemExit(done.stdout + done.stderr)
     return done.stdout.replace(runs, "runs")
 

@@ -21,7 +21,8 @@ TO_DO = "How-to guides"
 KINDS = {
     "Tutorial": ("first_pod_roce",),
     TO_DO: (
-        "imports", "infiniband", "nvl72", "failover", "telemetry", "continuous", "history", "remediation", "awx", "kubernetes", "troubleshooting", "how_to_add",
+        "imports", "infiniband", "nvl72", "failover", "telemetry", "continuous", "history", "remediation", "awx", "containers", "kubernetes", "troubleshooting",
+        "how_to_add",
     ),
     "Reference": ("report", "checks", "readings", "expectations", "privileges", "acceptance", "addressing", "collections/index"),
     "Explanation": ("live_traffic", "security", "scale"),
@@ -35,7 +36,12 @@ def main() -> int:
     shutil.rmtree(source, ignore_errors=True)
     source.mkdir(parents=True)
     source.chmod(0o755)
-    for page in (*DOCS.glob("*.md"), DOCS / "report.png", DOCS / "validate.svg", DOCS / "site" / "conf.py", DOCS / "site" / "ansible_terms.rst"):
+    for page in (
+        *DOCS.glob("*.md"),
+        DOCS / "report.png",
+        DOCS / "validate.svg",
+        *(DOCS / "site" / name for name in ("conf.py", "site.css", "ansible_terms.rst")),
+    ):
         shutil.copy(page, source)
     readme = (DOCS.parent / "README.md").read_text(encoding="utf-8").replace("](docs/", "](")
     rest = sorted({page.stem for page in DOCS.glob("*.md")} - {page for pages in KINDS.values() for page in pages})

@@ -12,6 +12,7 @@ html_theme = "sphinx_ansible_theme"
 html_title = "gpufabric.pyramid"
 html_theme_options = {"vcs_pageview_mode": "", "topbar_links": {}}
 html_show_sourcelink = False
+html_static_path, html_css_files = ["site.css"], ["site.css"]
 
 myst_heading_anchors = 3
 # Files of the repository that the pages speak of and the site does not hold.
