@@ -5,13 +5,11 @@
 
 from __future__ import annotations
 
-import csv
 import typing as t
 from pathlib import Path
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.draft import Draft
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.cabling import PLACE
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.measured import measured
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.reader import RunReader
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import changes, inprocess, layout, surveyed, wiring
@@ -47,27 +45,6 @@ PLATFORMS: dict[str, tuple[dict[str, t.Any], list[str]]] = {
 }
 
 
-def _write_media(built: Path, draft: Path) -> None:
-    """Fill in the medium and the length of each cable, as the plan of the pod as it was built has them."""
-    known = {frozenset(((row["a_node"], row["a_port"]), (row["b_node"], row["b_port"]))): row for row in _cables(built)}
-    rows = _cables(draft)
-    for row in rows:
-        row |= {key: known[frozenset(((row["a_node"], row["a_port"]), (row["b_node"], row["b_port"])))][key] for key in ("medium", "length_m")}
-    with (draft / PLACE).open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-
-
-def _cables(directory: Path) -> list[dict[str, str]]:
-    return list(csv.DictReader((directory / PLACE).read_text(encoding="utf-8").splitlines()))
-
-
-# What no node reports of a platform: what the draft says of it, and the edit that it asks for.
-EDITS: dict[str, tuple[str, t.Callable[[Path, Path], None]]] = {
-    "infiniband": ("medium of 96 cables, which neither end reports: write dac, aec, aoc or optic", _write_media),
-}
-
 # The class of RoCE of every pod of Ethernet; the drivers of these report no DSCP of CNPs.
 CLASS = {"pod_roce_priority": 3, "pod_roce_dscp": 26, "pod_cnp_dscp": 48}
 MUTE_ABOUT_CNP = ("thor2", "ionic")
@@ -90,10 +67,6 @@ def test_a_discovered_pod_is_a_go(name: str, tmp_path: Path) -> None:
     told = CLASS if name not in MUTE_ABOUT_CNP else {key: value for key, value in CLASS.items() if key != "pod_cnp_dscp"}
     assert _class_proposed(draft) == ({} if name == "infiniband" else told)
     assert [words.partition(":")[0] for words in draft.untold] == (["pod_cnp_dscp"] if name in MUTE_ABOUT_CNP else [])
-    if name in EDITS:
-        words, edit = EDITS[name]
-        assert words in (tmp_path / "draft" / "group_vars" / "all" / "pod.yml").read_text(encoding="utf-8")
-        edit(built, tmp_path / "draft")
     pods = inprocess.Pods(tmp_path / "draft")
     drafted = next(iter(pods.plan.nodes.values())).values
     assert {key: drafted[key] for key in DECIDED.get(name, {})} == DECIDED.get(name, {})

@@ -107,7 +107,7 @@ COUNTED_BY_SONIC: dict[str, t.Callable[[Switch, queues.Value], str]] = {
     "interface_bytes": queues.sonic_queues,
 }  # fmt: skip
 OF_FABRIC: dict[str, t.Callable[[Pod], str]] = {"fabric_links": ib.iblinkinfo, "fabric_topology": ib.ibnetdiscover, "fabric_diagnosis": ib.ibdiagnet}
-FABRIC_TABLES = {"fabric_bit_errors": "links", "fabric_modules": "modules", "fabric_routing": "routing"}
+FABRIC_TABLES = {"fabric_bit_errors": "links", "fabric_media": "media", "fabric_modules": "modules", "fabric_routing": "routing"}
 MANAGED: dict[str, t.Callable[[Pod], tuple[str, int]]] = {"sminfo": ib.sminfo, "subnet_managers": ib.saquery}
 LAUNCHERS = ("mpirun", "srun")
 # Whom they ask depends on who climbs, so they answer for any target.

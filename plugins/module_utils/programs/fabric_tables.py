@@ -22,10 +22,11 @@ ANSWERS = (0, 1)
 # By the name of a table: the options with which ibdiagnet writes it, and the columns that are printed.
 TABLES = {
     "links": (("--get_phy_info",), ("#IB", "GUID", "Sta", "Raw BER")),
+    "media": (("--get_cable_info",), ("NodeGuid", "PortNum", "TypeDesc", "LengthCopperOrActive")),
     "modules": (("--get_cable_info",), ("NodeGuid", "PortNum", "Temperature")),
     "routing": (("--routing", "--r_opt=dump_only"), ("NodeGUID", "e")),
 }
-SECTIONS = {"modules": "CABLE_INFO", "routing": "AR_INFO"}
+SECTIONS = {"media": "CABLE_INFO", "modules": "CABLE_INFO", "routing": "AR_INFO"}
 
 
 def written(directory, name, said):

@@ -27,7 +27,7 @@ PROPOSED = (
     "# Proposed: what was read of all nodes, which a whole pod may share as a fault. Compare it with what was ordered; then take the # away, or run",
     "# discover.yml again with -e discover_accept=all. Until then the defaults are expected.",
 )
-# Of InfiniBand no command that discovery starts reports modules, and without its medium the reach of a cable is unknown.
+# Without its medium the reach of a cable is unknown.
 FILL_MEDIUM = "write dac, aec, aoc or optic into its column, and length_m of dac; without it cable_reach is unknown, which closes layer links"
 KEYS = ("device", "netdev", "members", "pci", "gpu", "leaf")
 

@@ -13,8 +13,11 @@ from ..checks.links.optics import is_copper
 from ..pod.names import port_name
 
 End = tuple[str, str]
-Readings = Mapping[str, Mapping[str, list[dict[str, t.Any]]]]
-ACTIVE = re.compile(r"\bactive copper|\bA[CE]C\b", re.IGNORECASE)
+Rows = list[dict[str, t.Any]]
+Readings = Mapping[str, Mapping[str, Rows]]
+ACTIVE = re.compile(r"\bactive (?:copper|equalizers)|\bA[CE]C\b", re.IGNORECASE)
+# A transmitter as SFF-8636 and CMIS name it, of a module as of an active optical cable: a cable in one piece has a length.
+LASER = re.compile(r"\bnm (?:VCSEL|FP|DFB|EML)\b|\blaser\b", re.IGNORECASE)
 # A module with a connector of its own reports for how long a fibre it is made, not how long the fibre is.
 ONE_PIECE = re.compile(r"\bAOC\b|active optical cable", re.IGNORECASE)
 EMPTY = re.compile(r"not present|unknown|none|n/a", re.IGNORECASE)
@@ -30,10 +33,9 @@ class Medium(t.NamedTuple):
 NOT_REPORTED = Medium("", None)
 
 
-def media_of(cables: Iterable[tuple[End, End]], readings: Readings, hosts: t.Container[str]) -> tuple[dict[tuple[End, End], Medium], list[str]]:
-    """The medium of each cable, and the cables of which the ends report different ones; hosts: whose ports are netdevs."""
+def media_of(cables: Iterable[tuple[End, End]], by_end: Mapping[End, Medium]) -> tuple[dict[tuple[End, End], Medium], list[str]]:
+    """The medium of each cable, and the cables of which the ends report different ones."""
     found, differing = {}, []
-    by_end = _by_end(readings, hosts)
     for cable in cables:
         reported = [by_end[end] for end in cable if end in by_end]
         words = sorted({one.medium for one in reported if one.medium})
@@ -44,7 +46,15 @@ def media_of(cables: Iterable[tuple[End, End]], readings: Readings, hosts: t.Con
     return found, differing
 
 
-def _by_end(readings: Readings, hosts: t.Container[str]) -> dict[End, Medium]:
+def media_of_fabric(readings: Readings, end_of: t.Callable[[str, int], End | None]) -> dict[End, Medium]:
+    """The medium at each end of an InfiniBand subnet; end_of: the end with a node's GUID and a port's number."""
+    rows = (row for own in readings.values() for row in own.get("fabric_media", ()))
+    ends = ((end_of(row["guid"], row["port"]), _medium(row)) for row in rows)
+    return {end: medium for end, medium in ends if end is not None and medium.medium}
+
+
+def media_of_ports(readings: Readings, hosts: t.Container[str]) -> dict[End, Medium]:
+    """The medium at each end that a node reports of its own ports; hosts: whose ports are netdevs."""
     found: dict[End, Medium] = {}
     for node, own in readings.items():
         # A table of light lists no copper on some platforms, of which the state of the port names the medium.
@@ -62,6 +72,8 @@ def _medium(row: Mapping[str, t.Any]) -> Medium:
     length = float(row["length_m"]) if row.get("length_m") else None
     if is_copper(dict(row)):
         return Medium("aec" if ACTIVE.search(words) else "dac", length)
+    if LASER.search(words):
+        return Medium("aoc", length) if length else Medium("optic", None)
     return Medium("aoc", length) if ONE_PIECE.search(words) else Medium("optic", None) if "optic" in words.lower() or _is_standard(words) else NOT_REPORTED
 
 

@@ -74,7 +74,7 @@ def survey_node(unplanned: UnplannedNode, fabric: str, ask: Ask) -> Reported:
         again += RAIL if node["items"]["rail"] else ()
     elif devices := _devices(unplanned, reported.get("ibstat", [])):
         node["items"]["fabric"] = [{"via": device, "device": device} for device in devices]
-        again += ("fabric_topology",)
+        again += ("fabric_topology", "fabric_media")
     more, less = asked(again)
     of_class = asked(CLASS_OF_HOST)[0] if fabric == "roce" and node["items"]["rail"] else {}
     return {**reported, **more, **of_class}, {**missing, **less}

@@ -190,6 +190,8 @@ def tables(pod: Pod, table: str) -> str:
         rows = [{"NodeGUID": own, "e": str(int(enabled))} for own, enabled in switches if enabled is not None]
     elif table == "links":
         rows = [{"#IB": str(end.number), "GUID": end.guid, "Sta": "ACT", "Raw BER": _raw(end.part)} for end in fabric.ends() if fabric.up(end)]
+    elif table == "media":
+        rows = [{"NodeGuid": end.guid, "PortNum": str(end.number), **_module(end.part)} for end in fabric.ends() if fabric.up(end)]
     else:
         rows = [{"NodeGuid": end.guid, "PortNum": str(end.number), "Temperature": _warmth(end.part)} for end in fabric.ends() if fabric.up(end)]
     return json.dumps({"rows": rows}) + "\n"
@@ -197,6 +199,12 @@ def tables(pod: Pod, table: str) -> str:
 
 def _raw(part: Rail | Port) -> str:
     return f"{part.pre_fec_ber:.1e}" if isinstance(part, Port) else "1.5e-254"
+
+
+def _module(part: Rail | Port) -> dict[str, str]:
+    """The technology of a module, and its length where it is a cable in one piece."""
+    technology = {"dac": "Copper cable unequalized", "aec": "Copper cable, linear active equalizers"}.get(part.medium, "850 nm VCSEL")
+    return {"TypeDesc": technology, "LengthCopperOrActive": "N/A" if part.medium == "optic" else f"{part.length_m:g} m"}
 
 
 def _warmth(part: Rail | Port) -> str:

@@ -149,6 +149,28 @@ def test_infiniband_is_drafted_by_guids_and_descriptions():
     assert yaml.safe_load(text["group_vars/all/pod.yml"])["pod_gate_groups"] is None
 
 
+@pytest.mark.parametrize(
+    ("leaf", "adapter", "cells"),
+    [
+        (("Copper cable unequalized", 2.0), (None, None), "dac,2"),
+        (("Copper cable, far end limiting active equalizers", 3.0), ("Copper cable, far end limiting active equalizers", 3.0), "aec,3"),
+        (("850 nm VCSEL", None), ("850 nm VCSEL", None), "optic,"),
+        (("850 nm VCSEL", 15.0), ("850 nm VCSEL", 15.0), "aoc,15"),
+        ((None, None), (None, None), ","),
+        (("Copper cable unequalized", 2.0), ("1310 nm EML", None), ","),
+    ],
+)
+def test_the_medium_of_an_infiniband_cable_is_what_its_modules_report(leaf, adapter, cells):
+    ibstat = [{"device": "mlx5_0", "node_guid": "0xc0", "port_guid": "0xc0"}]
+    media = [{"via": "mlx5_0", "guid": guid, "port": 1, "media": words, "length_m": length} for guid, (words, length) in (("0x00a1", leaf), ("0xc0", adapter))]
+    reported = {"ibstat": ibstat, "rdma_link": [{**RDMA[0], "netdev": "ib0"}], "fabric_topology": fabric(), "fabric_media": media}
+    draft = draft_pod({"gpu01": "host"}, {"gpu01": reported}, "infiniband")
+    text = inventory_files(draft, {}, "ib")
+    assert text["group_vars/cabling.csv"].splitlines()[1] == f"gpu01,mlx5_0,leaf-a,1,{cells}"
+    assert ("its ends report dac and optic" in "".join(draft.blanks)) == (leaf[0] is not None and adapter[0] == "1310 nm EML")
+    assert ("medium of 2 cables, which neither" in text["group_vars/all/pod.yml"]) == (cells != ",")
+
+
 def test_xdr_and_hdr_are_rates():
     for speed, rate in (("HDR", 200.0), ("XDR", 800.0)):
         rows = [fabric_row("gpu01 mlx5_0", "adapter", "c0", 1, "leaf01", "switch", "a1", 1, speed)]

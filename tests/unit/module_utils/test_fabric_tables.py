@@ -23,7 +23,12 @@ SW : 1/1 : 1 : 0x2c5eab0300b80001 : 1 : ACT : LINK UP : 4x : 100 : 7 (3) : RS : 
 SW : 1/2 : 2 : 0x2c5eab0300b80001 : 1 : DOWN : POLL : 4x : 100 :   : N/A : N/A : N/A : N/A : N/A : N/A : N/A : "MF0;leaf01:MQM9700/U1"
 CA : 1   : 1 : 0xb83fd203000001 : 9 : ACT : LINK UP : 4x : 100 : 1 (2) : RS : NO-RTR : N/A : N/A : N/A : N/A : N/A : "gpu01 mlx5_0"
 """
-CABLES = 'START_CABLE_INFO\nNodeGuid,PortGuid,PortNum,Vendor,Temperature\n0xa1,0xa1,1,"Some, Inc.","54C"\n0xa1,0xa1,2,"NA","N/A"\nEND_CABLE_INFO\n'
+CABLES = """START_CABLE_INFO
+NodeGuid,PortGuid,PortNum,Vendor,LengthCopperOrActive,TypeDesc,Temperature
+0xa1,0xa1,1,"Some, Inc.","N/A","850 nm VCSEL","54C"
+0xa1,0xa1,2,"NA","2 m","Copper cable unequalized","N/A"
+END_CABLE_INFO
+"""
 ROUTING = "START_NODES\nNodeGUID\nEND_NODES\n\nSTART_AR_INFO\nNodeGUID,e,is_arn_sup\n0xa1,1,0\n0xa2,0,0\nEND_AR_INFO\n"
 
 
@@ -53,6 +58,8 @@ def test_links_without_those_that_are_down(tmp_path: Path) -> None:
 def test_sections_of_the_database(tmp_path: Path) -> None:
     modules = json.loads(asked(tmp_path, "modules", database=CABLES).stdout)["rows"]
     assert [(row["PortNum"], row["Temperature"]) for row in modules] == [("1", "54C"), ("2", "N/A")]
+    media = json.loads(asked(tmp_path, "media", database=CABLES).stdout)["rows"]
+    assert [(row["TypeDesc"], row["LengthCopperOrActive"]) for row in media] == [("850 nm VCSEL", "N/A"), ("Copper cable unequalized", "2 m")]
     routing = json.loads(asked(tmp_path, "routing", database=ROUTING).stdout)["rows"]
     assert routing == [{"NodeGUID": "0xa1", "e": "1"}, {"NodeGUID": "0xa2", "e": "0"}]
 
@@ -65,6 +72,7 @@ def test_sections_of_the_database(tmp_path: Path) -> None:
         ("links", DUMP.replace("Ty :", "Type :"), "", "exit 0", "has no heading"),
         ("links", DUMP.replace("Raw BER", "Raw rate"), "", "exit 0", "lacks one of #IB, GUID, Sta, Raw BER"),
         ("links", DUMP[: DUMP.rindex("NO-RTR")], "", "exit 0", "lacks one of"),
+        ("media", "", CABLES.replace("TypeDesc", "Type"), "exit 0", "lacks one of NodeGuid, PortNum, TypeDesc, LengthCopperOrActive"),
         ("modules", "", ROUTING, "exit 0", "has no section CABLE_INFO"),
         ("modules", "", CABLES[: CABLES.index("END_")], "exit 0", "is cut off"),
         ("routing", "", ROUTING.replace("0xa2,0,0", "0xa2"), "exit 0", "lacks one of NodeGUID, e"),

@@ -17,9 +17,9 @@ import pytest
 from ansible.errors import AnsibleActionFail
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Finding
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.place import Place
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.draft import NAME as NEIGHBOR_NAME
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.draft import draft_pod
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.inventory_files import inventory_files
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.wires import NAME as NEIGHBOR_NAME
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.comparison import compare_runs, render_comparison
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.document import load_report
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.html import embedded

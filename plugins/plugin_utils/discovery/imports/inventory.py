@@ -17,7 +17,7 @@ import yaml
 from ...pod.cabling import NEEDED, PLACE, read_cabling
 from ...text.counting import counted
 from ...text.sorting import natural_key
-from ..draft import NAME
+from ..wires import NAME
 from .listing import ImportFailed, ListedNode, Listing
 
 # By group, patterns of a node's role, or where it has none, of its name.
