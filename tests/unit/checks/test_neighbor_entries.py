@@ -70,3 +70,23 @@ def test_entries_of_a_switch():
     assert [str(one) for one in judged] == [words]
     with pytest.raises(NotApplicable):
         list(checks.switch_neighbor_entries([], {}, dict(ADDRESSES), dict(LINKS)))
+
+
+def test_a_host_that_answers_for_all_of_its_rails_with_one_nic():
+    # ARP flux: rails in one subnet, and arp_ignore 0.
+    addresses = {**ADDRESSES, "gpu02": [{"netdev": f"ens{one}", "address": f"10.0.0.2{one}"} for one in range(3)]}
+    links = {**LINKS, "gpu02": [{"netdev": f"ens{one}", "mac": f"02:00:00:00:02:0{one}"} for one in range(3)]}
+    rows = [entry(number, "02:00:00:00:02:00") for number in (20, 21, 22)]
+    got = "02:00:00:00:02:00 (gpu02 ens0), where gpu02 ens{0} has the address"
+    words = [(f"mlx5_0 entry of 10.0.0.2{one}: expected 02:00:00:00:02:0{one}, got {got.format(one)}", None) for one in (1, 2)]
+    assert found(rows, addresses=addresses, links=links) == words
+    one = next(iter(checks.neighbor_entries(rows, {"gpu01": rows}, addresses, links, RAILS, "gpu01")))
+    assert "ARP flux" in (one.cause or "") and "On gpu02 set net.ipv4.conf.all.arp_ignore to 1" in (one.fix or "")
+    (first, _second) = checks.switch_neighbor_entries([{**row, "interface": "Vlan10"} for row in rows], {}, addresses, links)
+    assert first.cause == one.cause
+
+
+def test_another_host_that_answers_is_named():
+    (one,) = checks.neighbor_entries([entry(2, MACS["gpu03"])], {}, dict(ADDRESSES), dict(LINKS), RAILS, "gpu01")
+    assert one.actual == "02:00:00:00:00:03 (gpu03 ens0), where gpu02 ens0 has the address"
+    assert "gpu03 answers for 10.0.0.2 with its ens0" in (one.cause or "") and (one.fix or "").startswith("On gpu03 look for 10.0.0.2")
