@@ -71,6 +71,7 @@ def not_in_step(pod: Pod) -> None:
 
 
 def churned(pod: Pod) -> None:
+    not_in_step(pod)
     leg_of(pod).churned = True
 
 
@@ -87,7 +88,7 @@ def taken_out(pod: Pod) -> None:
         (another_key, "in aggregator 2, and bond1 uses 1", "an aggregator of its own"),
         (slower, "in aggregator 2, and bond1 uses 1", f"{SECOND} runs at 200 Gb/s, and the members that the bond uses at 400"),
         (not_in_step, "not in step, collecting and distributing (partner state 5)", ""),
-        (churned, "LACP has not settled: the port is churned", ""),
+        (churned, "not in step, collecting and distributing (partner state 5), for over a minute (churned)", ""),
         (taken_out, "no member of it", "taken out of the bond"),
     ],
     ids=lambda one: one.__name__ if callable(one) else "",

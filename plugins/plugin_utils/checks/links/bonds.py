@@ -175,7 +175,7 @@ def _bundled(end: _End, row: dict[str, t.Any], active: int | None, rows: Rows) -
     elif None in (row["partner_system"], row["actor_state"], row["partner_state"]):
         yield end.finding("LACP's partner and state are told to root only, and are not reported", "unknown")
     elif idle := [side for side in ("actor", "partner") if row[f"{side}_state"] & CARRIES != CARRIES]:
+        # Whether for a minute and longer; a kernel may call a port churned that has long been in step, so that this word alone is no finding.
+        lasting = ", for over a minute (churned)" if CHURNED in (row["actor_churn"], row["partner_churn"]) else ""
         states = " and ".join(f"{side} state {row[f'{side}_state']}" for side in idle)
-        yield end.finding(f"not in step, collecting and distributing ({states})")
-    elif CHURNED in (row["actor_churn"], row["partner_churn"]):
-        yield end.finding("LACP has not settled: the port is churned")
+        yield end.finding(f"not in step, collecting and distributing ({states}){lasting}")
