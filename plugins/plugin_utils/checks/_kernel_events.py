@@ -18,6 +18,30 @@ from ._xids import judged_xid, latest_recoveries
 from .place import Place, at_device, at_gpu, at_pci
 
 CORRECTED = "corrected"
+LOG_CAUSE = "The kernel's log was cleared, or its buffer is too small for what was logged, so that an error may have been overwritten."
+LOG_FIX = "Keep the log in the journal (systemd-journald) or enlarge the kernel's buffer (log_buf_len), then evaluate the layer again."
+
+
+class Fresh(t.NamedTuple):
+    """The rows of a kernel log that an earlier reading of it lacks; complete: whether no line between the two readings may have been lost."""
+
+    rows: Rows
+    complete: bool
+
+
+def logged_since(before: Rows, now: Rows) -> Fresh:
+    """What a kernel log has that an earlier reading of it has not.
+
+    A log of limited size loses its first lines; where even the last one of before is gone, more may be.
+    """
+    known = Counter((row["time"], row["text"]) for row in before)
+    fresh = []
+    for row in now:
+        if known[row["time"], row["text"]]:
+            known[row["time"], row["text"]] -= 1
+        else:
+            fresh.append(row)
+    return Fresh(fresh, not (before and known[before[-1]["time"], before[-1]["text"]]))
 
 
 class Event(t.NamedTuple):

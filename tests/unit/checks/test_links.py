@@ -397,6 +397,28 @@ def test_links_that_are_lost_in_one_second_have_one_cause():
     assert "4 links of gpu01 were lost within a second" in own.cause and "kernel log of gpu01" in own.fix
 
 
+def test_a_link_that_is_also_lost_alone_has_a_fault_of_its_own():
+    peers = {"gpu01": lost_at(5, 20, 40), **{f"gpu0{number}": lost_at(5) for number in range(2, 5)}}
+    now = peers["gpu01"]
+    (one,) = lost_links.link_flaps(now, now[:1], peers, "gpu01", RAILS, 2, 5, 30, [{"time": "2026-06-15T12:00:00+0000"}])
+    assert (one.actual, one.cause, one.fix) == ("3 link losses", None, None)
+
+
+def test_losses_in_the_soak_are_found_in_a_log_that_overwrote_as_many():
+    # dmesg, by the kernel's own clock: what came in the soak pushed the oldest lines out.
+    def of_kernel(*times):
+        return [{**BOOT, "event": "link_down", "device": "ens1np0", "time": time} for time in times]
+
+    words = ("ens1np0: expected no link loss in the soak, got 2 link losses", None)
+    assert words in flaps(of_kernel("8.5", "901.2", "930.9"), of_kernel("3.1", "4.5", "8.5"))
+    lost = ("kernel log: expected no link loss in the soak, got the log lost lines during the soak", "unknown")
+    both = flaps(of_kernel("901.2", "930.9"), of_kernel("3.1", "4.5", "8.5"))
+    assert lost in both and words in both
+    # The same losses by the journal and then by dmesg.
+    by_two = flaps(of_kernel("3.1", "4.5"), of_kernel("2026-06-15T03:00:05+00:00", "2026-06-15T03:00:06+00:00"))
+    assert lost in by_two and words not in by_two
+
+
 def test_errors_on_most_ports_of_a_node_have_one_cause():
     cables = [cable(number) for number in range(1, 7)]
     for bad, common in ((6, True), (4, True), (3, False)):
@@ -417,7 +439,7 @@ def test_link_flaps():
     assert flaps(log(9), log(9)) == [(f"ens1np0: expected fewer than 5 link losses {UNDATED}, got 9", "warn")]
     cut = log(1)[1:]
     assert flaps(cut, cut) == [("kernel log: expected all lines since the boot, got its first lines were overwritten", "warn")]
-    assert flaps(log(0), log(1)) == [("ens1np0: expected no link loss in the soak, got the log lost lines during the soak", "unknown")]
+    assert flaps(log(0), log(1)) == [("kernel log: expected no link loss in the soak, got the log lost lines during the soak", "unknown")]
     with pytest.raises(CannotTell):
         flaps(log(0), log(0), [])
 

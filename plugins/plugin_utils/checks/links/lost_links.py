@@ -14,6 +14,7 @@ from ...text.counting import counted
 from ...text.times import epoch_seconds
 from .. import CannotTell, Finding, check
 from .._counters import RESET_CAUSE, RESET_FIX
+from .._kernel_events import LOG_CAUSE, LOG_FIX, logged_since
 from ..place import Place, at_port
 from .errors import MANY_LINKS, of_one_node
 
@@ -45,15 +46,15 @@ def link_flaps(
     unnamed = len(_losses(kernel_log, None))
     if unnamed:
         yield Finding(Place("kernel log"), "the netdev of every lost link", f"not reported of {unnamed}", "unknown")
+    fresh, complete = logged_since(kernel_log_before, kernel_log)
+    if not complete:
+        yield Finding(Place("kernel log"), "no link loss in the soak", "the log lost lines during the soak", "unknown", cause=LOG_CAUSE, fix=LOG_FIX)
     for rail in rail_ports(pod_rails):
-        now, before = (_losses(rows, rail["netdev"]) for rows in (kernel_log, kernel_log_before))
-        recent = [row for row in now if since is None or (epoch_seconds(row["time"]) or 0) >= since]
-        lost = now[len(before) :] if len(now) > len(before) else recent
-        why, mend = _common_loss(pod_node, rail, lost, kernel_log_of_peers)
-        if len(now) < len(before):
-            yield Finding(at_port(rail["netdev"]), "no link loss in the soak", "the log lost lines during the soak", "unknown")
-        elif len(now) > len(before):
-            yield Finding(at_port(rail["netdev"]), "no link loss in the soak", counted(len(now) - len(before), "link loss"), cause=why, fix=mend)
+        lost = _losses(fresh, rail["netdev"]) if complete or _dated_alike(kernel_log, kernel_log_before) else []
+        recent = [row for row in _losses(kernel_log, rail["netdev"]) if since is None or (epoch_seconds(row["time"]) or 0) >= since]
+        why, mend = _common_loss(pod_node, rail, lost or recent, kernel_log_of_peers)
+        if lost:
+            yield Finding(at_port(rail["netdev"]), "no link loss in the soak", counted(len(lost), "link loss"), cause=why, fix=mend)
         elif len(recent) >= pod_flaps_max:
             # Without times, losses of weeks ago would stop a pod.
             words = f"fewer than {pod_flaps_max} link losses {period}"
@@ -62,8 +63,13 @@ def link_flaps(
             yield Finding(at_port(rail["netdev"]), f"fewer than {pod_flaps_warn} link losses {period}", str(len(recent)), "warn", cause=why, fix=mend)
 
 
+def _dated_alike(now: Rows, before: Rows) -> bool:
+    """Whether both readings of a log have times of one form: the journal's and the kernel's own differ for the same line."""
+    return len({epoch_seconds(row["time"]) is None for row in (*now, *before)}) < 2
+
+
 def _common_loss(node: str, rail: RailPort, lost: Rows, logs: dict[str, Rows]) -> tuple[str, str] | tuple[None, None]:
-    """Cause and fix of losses of a rail that came with those of others within a second; (None, None) for losses of its own."""
+    """Cause and fix of losses of a rail that all came with those of others within a second; (None, None) where any is its own."""
     dated = [
         (at, host, row["device"]) for host, rows in logs.items() for row in rows
         if row["event"] == "link_down" and row["device"] and (at := epoch_seconds(row["time"])) is not None
@@ -74,17 +80,17 @@ def _common_loss(node: str, rail: RailPort, lost: Rows, logs: dict[str, Rows]) -
             together[-1].append(one)
         else:
             together.append([one])
-    own = {(epoch_seconds(row["time"]), node, rail["netdev"]) for row in lost}
-    for cluster in together:
-        links = {(host, netdev) for _at, host, netdev in cluster}
-        if len(links) < MANY_LINKS or not own & set(cluster):
-            continue
-        time = next(row["time"] for row in lost if (epoch_seconds(row["time"]), node, rail["netdev"]) in cluster)
-        if len({host for host, _netdev in links}) == 1:
-            return LOST_BY_HOST.format(number=len(links), host=node), f"Look at the kernel log of {node} at {time} for a reset of the NICs, before any cable."
-        cause = LOST_TOGETHER.format(number=len(links), hosts=len({host for host, _netdev in links}))
-        return cause, f"Look at the log of {rail.get('leaf') or 'the leaf'} at {time} (restart, line card, power, a configuration change), before any cable."
-    return None, None
+    many = [cluster for cluster in together if len({(host, netdev) for _at, host, netdev in cluster}) >= MANY_LINKS]
+    of_losses = [next((cluster for cluster in many if (epoch_seconds(row["time"]), node, rail["netdev"]) in cluster), None) for row in lost]
+    if not of_losses or of_losses[0] is None or None in of_losses:
+        # A link that is also lost alone has a fault of its own.
+        return None, None
+    links, time = {(host, netdev) for _at, host, netdev in of_losses[0]}, lost[0]["time"]
+    hosts = {host for host, _netdev in links}
+    if len(hosts) == 1:
+        return LOST_BY_HOST.format(number=len(links), host=node), f"Look at the kernel log of {node} at {time} for a reset of the NICs, before any cable."
+    cause = LOST_TOGETHER.format(number=len(links), hosts=len(hosts))
+    return cause, f"Look at the log of {rail.get('leaf') or 'the leaf'} at {time} (restart, line card, power, a configuration change), before any cable."
 
 
 def _losses(log: Rows, netdev: str | None) -> Rows:

@@ -14,7 +14,7 @@ from ...pod.types import Rail
 from ...text.counting import counted
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import planned_rails
-from .._kernel_events import Devices, judged_events
+from .._kernel_events import LOG_CAUSE, LOG_FIX, Devices, judged_events, logged_since
 from ..place import Place, at_gpu, at_port
 from ._layers import ABOVE_INCASTS, LOADED, OF_RANKS, SINCE
 
@@ -32,7 +32,9 @@ def log_under_load(
     kernel_log_idle: Rows, kernel_log: Rows, pod_rails: list[Rail], pod_pcie_corrected_max: int, gpus_idle: Rows | None = None
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Under load the kernel logs no failed device, no lost link, and at most {pod_pcie_corrected_max} corrected errors of a device."""
-    fresh = _logged_since(kernel_log_idle, kernel_log)
+    fresh, complete = logged_since(kernel_log_idle, kernel_log)
+    if not complete:
+        raise CannotTell("the kernel's log lost lines while the host was loaded", LOG_CAUSE, LOG_FIX)
     netdevs = {rail["netdev"] for rail in rail_ports(planned_rails(pod_rails))}
     lost = Counter(row["device"] for row in fresh if row["event"] == "link_down")
     for netdev, times in lost.items():
@@ -47,28 +49,6 @@ def log_under_load(
 
 LINK_CAUSE = "The rail's link was lost: a loose connector or failing optic, or its leaf restarted the port; where several rails lost theirs at once, the leaf."
 LINK_FIX = "Look at the leaf's log and port for the same time; then clean, reseat or replace cable and optic, and evaluate layer 1 again."
-
-
-def _logged_since(before: Rows, now: Rows) -> Rows:
-    """The rows of a kernel log that an earlier reading of it lacks.
-
-    Raises CannotTell where lines between the two readings may have been lost.
-    """
-    known = Counter((row["time"], row["text"]) for row in before)
-    fresh = []
-    for row in now:
-        if known[row["time"], row["text"]]:
-            known[row["time"], row["text"]] -= 1
-        else:
-            fresh.append(row)
-    # A log of limited size loses its first lines; where even the last one of before is gone, more may be.
-    if before and known[before[-1]["time"], before[-1]["text"]]:
-        raise CannotTell("the kernel's log lost lines while the host was loaded", LOG_CAUSE, LOG_FIX)
-    return fresh
-
-
-LOG_CAUSE = "The kernel's log was cleared, or its buffer is too small for what was logged, so that an error may have been overwritten."
-LOG_FIX = "Keep the log in the journal (systemd-journald) or enlarge the kernel's buffer (log_buf_len), then evaluate the layer again."
 
 
 MEMORY_CAUSE = "The GPU's memory had an error that ECC could not correct, or its driver was loaded again: the program that used it was ended or has wrong data."
