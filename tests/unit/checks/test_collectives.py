@@ -34,6 +34,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.collective
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.launcher_errors import explained as explained_refusal
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.rank_errors import NEVER_ARRIVED, explained
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import typed
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.parsing import parse
 
 BY_GPU = typed({})[0]["pod_node_busbw_by_gpu"]
 Rows = list[dict[str, t.Any]]
@@ -467,9 +468,30 @@ def test_what_a_launcher_refuses_for_is_told_with_its_fix(words: str, cause: str
     [("NET/Socket/0", None, "went over TCP"), ("NET/IB/0", None, "through the host's memory"), ("NET/IB/0", True, "leaves rails out")],
 )
 def test_the_way_that_data_went_is_the_cause_of_its_rate(way: str, gdr: bool | None, cause: str) -> None:
-    log = [{"item": "ladder", "event": "channel", "name": way, "nic": 0, "gdr": gdr}, {"item": "ladder", "event": "device", "name": None, "device": "mlx5_0"}]
+    log = [
+        {"item": "ladder", "event": "channel", "name": way, "nic": 0, "gdr": gdr},
+        {"item": "ladder", "event": "device", "name": None, "device": "mlx5_0", "nic": 0},
+    ]
     found = cause_of_rate(log, ["mlx5_0", "mlx5_1"])
     assert found is not None and cause in found[0]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        # NCCL 2.24 and later make a virtual device of the two; 2.22 and 2.23 list them in one.
+        "NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE [2]mlx5_2:1/RoCE;\n{0}NET/IB : Made virtual device [3] name=mlx5_0+mlx5_1 speed=400 ndevs=2\n"
+        "{0}Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/3/GDRDMA\n{0}Channel 01/0 : 1[1] -> 9[1] [send] via NET/IB/2/GDRDMA",
+        "NET/IB : Using [0]={{[0] mlx5_0:1/RoCE, [1] mlx5_1:1/RoCE}} [1]mlx5_2:1/RoCE; OOB eth0\n"
+        "{0}Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0/GDRDMA\n{0}Channel 01/0 : 1[1] -> 9[1] [send] via NET/IB/1/GDRDMA",
+    ],
+)
+def test_two_ports_that_nccl_merges_into_one_nic_are_both_used(lines: str) -> None:
+    start = "gpu-a01:410:433 [0] NCCL INFO "
+    log = parse("nccl_log", "linux", (start + lines).format(start) + "\n")
+    rails: t.Any = [{"device": f"mlx5_{number}", "gpu": number} for number in range(3)]
+    jobs = [{**job("ladder", "ladder"), "hosts": ["a", "b"]}]
+    assert list(all_rails_used([{**row, "item": "ladder"} for row in log], jobs, rails)) == []
 
 
 def test_a_nic_that_is_no_rail_is_named_with_the_prefix_that_chose_it() -> None:

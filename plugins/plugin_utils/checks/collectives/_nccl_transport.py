@@ -72,10 +72,25 @@ def devices(log: Rows) -> list[str]:
     return list(dict.fromkeys(str(row["device"]) for row in log if row["event"] == "device"))
 
 
+def _ports_of_numbers(log: Rows) -> dict[int, set[str]]:
+    """The devices behind each number of a NIC: one, or the ports that NCCL merges into one NIC (NCCL_NET_MERGE_LEVEL)."""
+    names = devices(log)
+    found: dict[int, set[str]] = {}
+    number: int | None = None
+    for row in log:
+        if row["event"] == "device":
+            # Releases that number nothing list the NICs in order.
+            number = row["nic"] if row["nic"] is not None else number
+            found.setdefault(names.index(str(row["device"])) if number is None else number, set()).add(str(row["device"]))
+        elif row["event"] == "speed" and row["nic"] is not None:
+            found.setdefault(row["nic"], set()).update(str(row["device"]).split("+"))
+    return found
+
+
 def used(log: Rows) -> set[str]:
     """The NICs that a channel goes over."""
-    names = devices(log)
-    return {names[row["nic"]] for row in network_channels(log) if row["nic"] is not None and row["nic"] < len(names)}
+    ports = _ports_of_numbers(log)
+    return {name for row in network_channels(log) for name in ports.get(row["nic"], ())}
 
 
 def staged(log: Rows) -> Rows:
