@@ -433,6 +433,28 @@ def test_the_pairs_of_a_gpu_with_narrow_links_have_a_cause_of_their_own() -> Non
     assert len(found) == 3 and all("fewer lanes" in (one.cause or "") for one in found)
 
 
+@pytest.mark.parametrize(
+    ("ranks", "algbw", "busbw", "named", "found"),
+    [
+        # As nccl-tests prints it, with two digits: of 512 ranks these two alone would say 503.
+        (512, 173.38, 346.07, 512, []),
+        (128, 180.12, 357.42, 128, []),
+        (512, 173.38, 346.07, 504, ["512 by its bandwidths, 504 by its list"]),
+        # JSON names the first rank alone, and has more digits.
+        (512, 173.375912, 346.074574, 1, []),
+        (512, 173.375912, 346.073600, 1, ["511 by its bandwidths, 1 by its list"]),
+        # Every process by itself, one host of two, and no rate.
+        (16, 240.12, 0.0, 1, ["1 by its bandwidths, 1 by its list"]),
+        (16, 200.0, 350.0, 8, ["8 by its bandwidths, 8 by its list"]),
+        (16, 0.0, 0.0, 16, ["1 by its bandwidths, 16 by its list"]),
+    ],
+)
+def test_ranks_by_the_rates_that_nccl_tests_prints(ranks: int, algbw: float, busbw: float, named: int, found: list[str]) -> None:
+    of_hosts = {**job("ladder", "all"), "role": "table", "hosts": [f"gpu{number}" for number in range(ranks // 8)]}
+    row = {"item": "all", "collective": "all_reduce", "algbw_gbyte_s": algbw, "busbw_gbyte_s": busbw, "ranks": list(range(named))}
+    assert [one.actual for one in ranks_as_asked([of_hosts], [], 8, [row])] == found
+
+
 def test_a_launcher_that_refuses_has_its_own_cause() -> None:
     refused = {**job("rung", "rung, srun"), "role": "launcher", "status": "unknown", "words": "a node is drained", "device": None, "probe": None}
     own = {**job("rung"), "device": None, "probe": None}
