@@ -18,6 +18,7 @@ COUNTERS = (
     "LinkErrorRecoveryCounter",
     "LinkDownedCounter",
     "PortRcvErrors",
+    "PortRcvRemotePhysicalErrors",
     "PortRcvSwitchRelayErrors",
     "PortXmitDiscards",
     "PortXmitWait",

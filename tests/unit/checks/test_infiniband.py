@@ -46,12 +46,22 @@ WANTED = "1: expected no growth of errors on the link to gpu01 mlx5_0, got "
         ({"symbol_errors": 7}, {"symbol_errors": 7}, []),
         ({}, {"symbol_errors": 3, "link_downs": 1}, [(WANTED + "symbol_errors +3, link_downs +1", None)]),
         ({}, {"tx_discards": 5}, [(WANTED + "tx_discards +5", None)]),
-        ({}, {"rx_remote_errors": 9}, []),
+        ({}, {"rx_remote_errors": 9}, [(WANTED + "rx_remote_errors +9", None)]),
         ({"rx_errors": 7}, {"rx_errors": 2}, [(WANTED + "counters were reset (rx_errors)", "unknown")]),
     ],
 )
 def test_errors_are_judged_by_their_growth(before, now, expected):
     assert summary(links.ib_errors_clean([counters(**now)], [counters(**before)], CABLES[:1])) == expected
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "judged"), [({}, True), ({"tx_discards": 4}, True), ({"symbol_errors": 4}, False), ({"saturated": ["PortRcvErrors"]}, False)]
+)
+def test_packets_marked_bad_are_a_finding_where_no_link_damaged_them(elsewhere, judged):
+    now, before = {"leaf01": [counters(rx_remote_errors=9)], "leaf02": [counters(**elsewhere)]}, {"leaf01": [counters()], "leaf02": [counters()]}
+    found = list(links.ib_errors_clean(now["leaf01"], before["leaf01"], CABLES[:1], now, before))
+    assert summary(found) == [(WANTED + "rx_remote_errors +9", None)] * judged
+    assert all("gpu01 or a switch before it" in one.cause for one in found)
 
 
 def test_a_counter_that_stopped_tells_nothing():

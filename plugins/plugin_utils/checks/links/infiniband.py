@@ -12,6 +12,7 @@ from ...pod.names import Rows, by_port
 from ...pod.types import NearCable, Rail
 from .. import CannotTell, Finding, NotApplicable, check
 from .._counters import SATURATED_CAUSE, SATURATED_FIX, not_grown
+from .._once import Peers, once_for_all_nodes
 from .._planned import cables_of
 from ..place import Place, at_device, at_port
 from ._thresholds import bit_errors_before_fec, hot
@@ -20,6 +21,15 @@ from .optics import planned_copper
 
 Row = dict[str, t.Any]
 JUDGED = ("symbol_errors", "link_recoveries", "link_downs", "rx_errors", "tx_discards", "local_integrity_errors", "buffer_overruns")
+# What a link itself did to packets.
+DAMAGE = ("symbol_errors", "rx_errors", "local_integrity_errors")
+MARKED = (
+    "The packets were marked bad (EBP) by {peer} or a switch before it, and no link of the fabric counted errors meanwhile: this cable is not at fault, but "
+    "{peer}, a switch behind it, or a port whose counters are not read."
+)
+MARKED_FIX = (
+    "Follow PortRcvRemotePhysicalErrors from {peer} towards the senders to the first switch that has none at its own ports; look at its log and firmware."
+)
 # Waiting is no error, and its counter is at its end within minutes of load.
 WAITS = "PortXmitWait"
 # mlxlink writes what is measured and, in brackets, the module's own limits; copper has 0 and [0..0].
@@ -32,15 +42,41 @@ MEASURED = re.compile(r"^(?P<values>[-\d.,]+) \[(?P<low>-?[\d.]+?)\.\.(?P<high>-
     fabric="infiniband",
     required=True,
 )
-def ib_errors_clean(link_errors: Rows, link_errors_before: Rows, pod_cables: list[NearCable]) -> t.Iterator[Finding]:
+def ib_errors_clean(
+    link_errors: Rows, link_errors_before: Rows, pod_cables: list[NearCable], link_errors_of_peers: Peers | None = None,
+    link_errors_before_of_peers: Peers | None = None,
+) -> t.Iterator[Finding]:  # fmt: skip
     """No planned port gains symbol, receive or link errors or discards during the soak, and no counter is saturated."""
     now, then = by_port(link_errors), by_port(link_errors_before)
+    explained = _damaging_links(link_errors_of_peers or {}, link_errors_before_of_peers or {})
     for cable in cables_of(pod_cables):
         port, expected = cable["port"], f"no growth of errors on the link to {cable['peer']} {cable['peer_port']}"
         if port not in now or port not in then:
             yield Finding(at_port(port), expected, "no counters of this port", "unknown")
         else:
             yield from _growth(port, expected, now[port], then[port])
+            if not explained:
+                yield from _marked(port, expected, cable["peer"], now[port], then[port])
+
+
+@once_for_all_nodes
+def _damaging_links(link_errors_of_peers: Peers, link_errors_before_of_peers: Peers) -> bool:
+    """Whether a link of the fabric damaged packets in the soak: the switch behind it marks them bad, and all ports on their way count them."""
+    for node, rows in link_errors_of_peers.items():
+        then = by_port(link_errors_before_of_peers.get(node, []))
+        # A counter at its end stands still, and its port has a finding of its own.
+        if any({*row["saturated"]} - {WAITS} for row in rows):
+            return True
+        if any(row[name] > then[row["port"]][name] for row in rows if row["port"] in then for name in DAMAGE):
+            return True
+    return False
+
+
+def _marked(port: str, expected: str, peer: str, now: Row, before: Row) -> t.Iterator[Finding]:
+    """Packets that came with the mark of a switch before, where no link of the fabric is known to have damaged them."""
+    grown = now["rx_remote_errors"] - before["rx_remote_errors"]
+    if grown > 0:
+        yield Finding(at_port(port), expected, f"rx_remote_errors +{grown}", cause=MARKED.format(peer=peer), fix=MARKED_FIX.format(peer=peer))
 
 
 def _growth(port: str, expected: str, now: Row, before: Row) -> t.Iterator[Finding]:
