@@ -15,7 +15,7 @@ from ..text.counting import counted
 from . import Finding
 from ._grouping import rail_pci
 from ._xids import judged_xid, latest_recoveries
-from .place import Place, at_device, at_gpu, at_pci
+from .place import Place, at_device, at_gpu, at_pci, at_port
 
 CORRECTED = "corrected"
 LOG_CAUSE = "The kernel's log was cleared, or its buffer is too small for what was logged, so that an error may have been overwritten."
@@ -60,6 +60,14 @@ class Event(t.NamedTuple):
     place: str = ""
 
 
+NEIGHBORS_FULL = (
+    "The kernel's table of neighbors was full: it keeps at most gc_thresh3 entries for hosts and containers together, and what has no entry cannot be "
+    "reached, not always the same addresses."
+)
+NEIGHBORS_FULL_FIX = (
+    "Raise gc_thresh1, gc_thresh2 and gc_thresh3 of net.ipv4.neigh.default and net.ipv6.neigh.default in /etc/sysctl.d above the number of the host's "
+    "neighbors (ip neigh), and look for what fills the table."
+)
 SERIOUS, FATAL = frozenset(("fatal", "nonfatal")), frozenset(("fatal",))
 EVENTS: dict[str, Event] = {
     "sxid": Event(
@@ -112,6 +120,22 @@ EVENTS: dict[str, Event] = {
         "Find the memory module by its slot (ras-mc-ctl --layout, ipmitool sel list), reseat or replace it, and test the host's memory.", FATAL,
         place="memory",
     ),
+    "dma_refused": Event(
+        None, "no DMA that the IOMMU refused", "the IOMMU refused DMA of the device",
+        "The IOMMU refused what the device read or wrote: it translates the device's addresses, and this one was not mapped, or not any more (peer access "
+        "without pass-through, a driver that failed or was loaded again). What the device sent or received is lost.",
+        "Look at iommu_as_expected (iommu=pt on the kernel command line) and reboot; where it comes back, update its driver and firmware and the BIOS.",
+    ),
+    "queue_timeout": Event(
+        "warn", "no transmit queue that times out", "a transmit queue timed out",
+        "A queue of the NIC sent nothing for seconds until its driver opened it again: its completions or interrupts were lost or late (an interrupt on a "
+        "processor that is busy or stuck), or its firmware hung.",
+        "Read the driver's lines that follow in the kernel's log; compare firmware, driver and the affinity of its interrupts (/proc/interrupts) with another "
+        "host's, and replace the NIC where it comes back.",
+    ),
+    "neighbors_full": Event(
+        "warn", "room for every neighbor", "the kernel's table of neighbors was full", NEIGHBORS_FULL, NEIGHBORS_FULL_FIX, place="neighbor table",
+    ),
     "gpu_reset": Event(
         None, "no reset of a GPU", "the driver reset the GPU", "The driver reset the GPU after a hang or a fatal error; its jobs have failed.",
         "Look at the log's lines before the reset; run the vendor's diagnostics, and replace the GPU where it comes back.",
@@ -119,13 +143,15 @@ EVENTS: dict[str, Event] = {
 }  # fmt: skip
 # Of one device so many corrected errors of a kind are normal.
 FEW = frozenset(("pcie_error", "ras_error", "memory_error"))
+# Those of a device that is no GPU and no rail, such as a management controller, stop no job.
+OF_OTHERS = frozenset(("pcie_error", "dma_refused"))
 # Of these a line of the log says which error it is.
 SAID = {"module_error": "Port module event[error]: "}
 
 
 @dataclass(frozen=True)
 class Devices:
-    """The GPUs and rail NICs of a host by PCI address without function (``0000:1b:00``)."""
+    """The GPUs and rail NICs of a host by PCI address without function (``0000:1b:00``), and the rails by their netdevs."""
 
     places: dict[str, Place] = field(default_factory=dict)
 
@@ -133,16 +159,24 @@ class Devices:
     def of(cls, rails: list[Rail], gpus: Rows | None, links: Rows | None = None) -> Devices:
         """From a host's rails and what it reports of its GPUs."""
         places = {str(gpu["pci"]).rpartition(".")[0]: at_gpu(gpu["gpu"]) for gpu in gpus or () if gpu["pci"]}
+        places |= {str(rail["netdev"]).lower(): at_device(str(rail["device"])) for rail in rails if rail.get("netdev")}
         return cls(places | {pci.rpartition(".")[0]: at_device(str(rail["device"])) for rail in rails if (pci := rail_pci(rail, links))})
 
     def place(self, device: str | None) -> Place:
-        """Of a GPU or rail by its name, of another device by its address."""
-        address = (device or "").lower().partition(".")[0]
-        return self.places.get(address) or (at_pci(device) if device else Place("not named"))
+        """Of a GPU or rail by its name, of another device by its address or netdev."""
+        if not device:
+            return Place("not named")
+        return self.places.get(_slot(device)) or (at_pci(device) if ":" in device else at_port(device))
 
     def known(self, device: str | None) -> bool:
         """Whether it is a GPU or a rail's NIC."""
-        return (device or "").lower().partition(".")[0] in self.places
+        return _slot(device or "") in self.places
+
+
+def _slot(device: str) -> str:
+    """A PCI address without its function, of the first domain where the kernel left it out; a netdev without its VLAN."""
+    name = device.lower().partition(".")[0]
+    return f"0000:{name}" if name.count(":") == 1 else name
 
 
 def judged_events(rows: t.Iterable[dict[str, t.Any]], devices: Devices, corrected_max: int, since: str, past: bool = False) -> t.Iterator[Finding]:
@@ -177,8 +211,7 @@ def _again(times: int) -> str:
 
 
 def _severity(event: str, how: Event, severity: str | None, known: bool, past: bool) -> str | None:
-    # A device that is no GPU and no rail, such as a management controller, refuses requests that stop no job.
-    if event == "pcie_error" and not known:
+    if event in OF_OTHERS and not known:
         return "warn"
     if severity in how.serious:
         return None

@@ -34,10 +34,22 @@ def logged(event: str, device: str | None, severity: str | None = None) -> dict[
         (logged("nic_failed", "0000:18:00.0"), None),
         (logged("sxid", "0000:c1:00.0", "fatal"), None),
         (logged("peermem_error", None), "warn"),
+        (logged("dma_refused", "0000:18:00.0"), None),
+        (logged("dma_refused", "18:00.0"), None),
+        (logged("dma_refused", "0000:03:00.0"), "warn"),
+        (logged("queue_timeout", "rail0"), "warn"),
+        (logged("neighbors_full", None), "warn"),
     ],
 )
 def test_what_is_over_warns_and_what_failed_fails(row: dict[str, t.Any], severity: str | None) -> None:
     assert [one.severity for one in hardware.hardware_log([row], RAILS, 10)] == [severity]
+
+
+@pytest.mark.parametrize(
+    ("device", "where"), [("0000:18:00.1", "mlx5_0"), ("18:00.0", "mlx5_0"), ("rail0", "mlx5_0"), ("eno1", "eno1"), ("0000:03:00.0", "0000:03:00.0")]
+)
+def test_a_rail_is_named_by_its_device_however_the_kernel_calls_it(device: str, where: str) -> None:
+    assert [str(one.where) for one in hardware.hardware_log([logged("queue_timeout", device)], RAILS, 10)] == [where]
 
 
 def test_an_xid_is_judged_with_the_gpus_alone() -> None:

@@ -529,3 +529,21 @@ def test_a_rail_that_nobody_pings_is_unknown():
     assert summary(routing.rails_reachable([ping()], [PAIR], 5.0, [*RAILS_OF_PAIR, with_address])) == [
         ("mlx5_5: expected a ping to a rail of another host, got none is planned: no other host under test has an address of such a rail", "unknown")
     ]
+
+
+def test_lost_pings_of_a_host_whose_table_of_neighbors_was_full():
+    full = [{"event": "neighbors_full"}]
+    (plain,) = routing.rails_reachable([ping(16)], [PAIR], 5.0, RAILS_OF_PAIR, [{"event": "link_up"}])
+    (one,) = routing.rails_reachable([ping(16)], [PAIR], 5.0, RAILS_OF_PAIR, full)
+    assert plain.cause is None and "gc_thresh3" in one.cause and "gc_thresh3" in one.fix
+    assert list(routing.rails_reachable([ping()], [PAIR], 5.0, RAILS_OF_PAIR, full)) == []
+
+
+def test_a_switch_without_a_router_id_is_named():
+    down = [session(number, "Active") | {"router_id": "0.0.0.0"} for number in range(1, 5)]
+    others = {f"spine0{number}": [session(9), session(8, "Idle")] for number in range(1, 5)}
+    neighbors = [uplink(number) for number in range(1, 5)]
+    causes = {one.cause for one in bgp_established(down, neighbors, UPLINKS, "leaf01", {"leaf01": down, **others})}
+    assert len(causes) == 1 and "leaf01 has no router ID" in causes.pop()
+    named = [row | {"router_id": "10.255.1.1"} for row in down]
+    assert not any("router ID" in one.cause for one in bgp_established(named, neighbors, UPLINKS, "leaf01", {"leaf01": named, **others}))

@@ -35,7 +35,7 @@ FABRIC_LINES = (
 def hardware_log(
     kernel_log: Rows, pod_rails: list[Rail], pod_pcie_corrected_max: int, gpus: Rows | None = None, ip_link: Rows | None = None
 ) -> t.Iterator[Finding]:  # fmt: skip
-    """Since the boot the kernel logged no failed NIC, NVSwitch or GPU, no uncorrected PCIe error, and at most {pod_pcie_corrected_max} corrected ones."""
+    """Since boot the kernel logged no failed NIC, NVSwitch or GPU, refused DMA or uncorrected PCIe error, at most {pod_pcie_corrected_max} corrected ones."""
     rows = [row for row in kernel_log if row["event"] in EVENTS]
     yield from judged_events(rows, Devices.of(pod_rails, gpus, ip_link), pod_pcie_corrected_max, "since the boot", past=True)
 

@@ -13,11 +13,13 @@ from ...pod.addressing import DEFAULT_ROUTES, WHOLE_LENGTH
 from ...pod.names import Rows, by_port
 from ...pod.types import NearCable, Rail
 from .. import PAIR, CannotTell, Finding, NotApplicable, check
+from .._kernel_events import NEIGHBORS_FULL, NEIGHBORS_FULL_FIX
 from .._once import Peers, once_for_all_nodes
 from .._planned import cables_of
 from ..place import Place, at_device, at_port
 from .sessions import ROUTED
 
+ELSE_ROUTES = "Where a ping is lost with room in the table, look at the host's routes by source (ip rule) and at those of both leaves."
 # Without a routing protocol the paths of the rails themselves are what is left to prove.
 WITHOUT_PROTOCOL = ("pod_underlay", ("none", "static"))
 
@@ -62,19 +64,23 @@ def _leads_on(row: dict[str, t.Any]) -> bool:
     required=True,
     hosts=PAIR,
 )
-def rails_reachable(pings: Rows, pod_pings: Rows, pod_ping_rtt_max_ms: float, pod_rails: list[Rail]) -> t.Iterator[Finding]:
+def rails_reachable(
+    pings: Rows, pod_pings: Rows, pod_ping_rtt_max_ms: float, pod_rails: list[Rail], kernel_log: Rows | None = None
+) -> t.Iterator[Finding]:  # fmt: skip
     """Every planned ping between rails loses no packet, with at most {pod_ping_rtt_max_ms} ms on average."""
     if not pod_pings:
         raise CannotTell("no ping is planned from here: pod_rails has no addresses, or no other host is under test")
     yield from _unpinged(pod_rails, {planned["device"] for planned in pod_pings})
     stated = {(row["source"], row["target"]): row for row in pings}
+    full = any(row["event"] == "neighbors_full" for row in kernel_log or ())
+    cause, fix = (NEIGHBORS_FULL, f"{NEIGHBORS_FULL_FIX} {ELSE_ROUTES}") if full else (None, None)
     for planned in pod_pings:
         row = stated.get((planned["source"], planned["target"]))
         where = _pair(planned)
         if row is None or not row["sent"]:
             yield Finding(where, "no loss", "no response from ping", "unknown")
         elif row["received"] < row["sent"]:
-            yield Finding(where, "no loss", f"{row['loss_percent']:g} % loss, {row['received']} of {row['sent']}")
+            yield Finding(where, "no loss", f"{row['loss_percent']:g} % loss, {row['received']} of {row['sent']}", cause=cause, fix=fix)
         elif row["rtt_avg_ms"] is None:
             yield Finding(where, f"at most {pod_ping_rtt_max_ms:g} ms", "no round-trip time", "unknown")
         elif row["rtt_avg_ms"] > pod_ping_rtt_max_ms:

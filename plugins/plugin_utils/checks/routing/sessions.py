@@ -18,6 +18,12 @@ from ..place import Place
 Peers = dict[str, Rows]
 NONE_UP = "No session of {switch} is up, and its neighbors have others that are: the fault is at {switch} (its daemon, AS, password, addresses or filters)."
 NONE_UP_FIX = "Look at {switch} first: whether its BGP daemon runs, and its AS, passwords and addresses against the plan; the other ends need no change."
+NO_ROUTER_ID = "0.0.0.0"
+WITHOUT_ROUTER_ID = (
+    "{switch} has no router ID (it reports 0.0.0.0), as where it has no address of IPv4 to take one from: its neighbors refuse each of its sessions "
+    "with a bad BGP identifier."
+)
+WITHOUT_ROUTER_ID_FIX = "Set a router ID of its own on {switch} (bgp router-id; any 32-bit number that no other router has); the other ends need no change."
 NOT_CONFIGURED = "{switch} has no session to {peer} in its configuration, or has it under another address or port than the plan: the link is not looked at."
 NOT_CONFIGURED_FIX = (
     "Add the neighbor to the BGP configuration of {switch} (address or port, remote-as {asn}, peer group and policy as its other sessions have), or correct "
@@ -99,6 +105,8 @@ def _at_one_end(ends: tuple[str, str], of_peers: Peers) -> tuple[str | None, str
     dead = [end for end in ends if end in of_peers and not up[end]]
     if len(dead) != 1 or not any(up.values()):
         return None, None
+    if {row.get("router_id") for row in of_peers[dead[0]]} == {NO_ROUTER_ID}:
+        return WITHOUT_ROUTER_ID.format(switch=dead[0]), WITHOUT_ROUTER_ID_FIX.format(switch=dead[0])
     return NONE_UP.format(switch=dead[0]), NONE_UP_FIX.format(switch=dead[0])
 
 
