@@ -85,6 +85,13 @@ def test_virtual_functions(vfs, words):
     assert [str(one) for one in system.sriov_enabled(cards, LINKS, RAILS, "sriov")] == words
 
 
+def test_virtual_functions_that_a_nic_offers_and_nothing_created():
+    card = pci("0000:40:00.0", "0x020000", sriov_vfs=0, sriov_max_vfs=16)
+    rails = [{**RAILS[0], "pci": "0000:40:00.0"}]
+    (offered,), (off,) = (list(system.sriov_enabled([{**card, "sriov_max_vfs": most}], [], rails, "sriov")) for most in (16, 0))
+    assert "at boot" in offered.cause and "sriov_numvfs" in offered.fix and off.cause is None
+
+
 def test_virtual_functions_of_a_nic_that_is_not_found_are_unknown():
     assert [one[1] for one in summary(system.sriov_enabled([], LINKS, RAILS, "sriov"))] == ["unknown"]
     assert summary(system.sriov_enabled([pci("0000:40:00.0", "0x020000", sriov_vfs=8)], [], [{**RAILS[0], "pci": "0000:40:00.0"}], "sriov")) == []

@@ -80,6 +80,15 @@ def hugepages_reserved(hugepages: Rows, pod_hugepages_1g: int) -> t.Iterator[Fin
         yield Finding(Place("1 GiB huge pages"), str(pod_hugepages_1g), str(total))
 
 
+NONE_CREATED = (
+    "SR-IOV is on in the NIC's firmware, which offers virtual functions, and none was created: nothing creates them at boot, or it ran before the driver."
+)
+NONE_CREATED_FIX = (
+    "Write their number to /sys/class/net/NETDEV/device/sriov_numvfs at boot (a service of systemd after the driver, netplan, or the operator of SR-IOV), "
+    "before what hands them out to jobs starts."
+)
+
+
 @check(
     cause="SR-IOV is off in the BIOS, in the NIC's firmware or in the driver.",
     fix="Switch SR-IOV on in BIOS and firmware (SRIOV_EN, NUM_OF_VFS), then create the virtual functions.",
@@ -95,7 +104,9 @@ def sriov_enabled(pci_devices: Rows, ip_link: Rows, pod_rails: list[Rail], pod_v
         if row is None or row["sriov_vfs"] is None:
             yield Finding(at_device(rail["device"]), "virtual functions", not_reported_of(pci), "unknown")
         elif not row["sriov_vfs"]:
-            yield Finding(at_device(rail["device"]), "virtual functions", f"0 of {row['sriov_max_vfs']}")
+            # A NIC that offers some has SR-IOV on in its firmware and in the BIOS.
+            cause, fix = (NONE_CREATED, NONE_CREATED_FIX) if row["sriov_max_vfs"] else (None, None)
+            yield Finding(at_device(rail["device"]), "virtual functions", f"0 of {row['sriov_max_vfs']}", cause=cause, fix=fix)
 
 
 @check(
