@@ -72,21 +72,41 @@ def test_entries_of_a_switch():
         list(checks.switch_neighbor_entries([], {}, dict(ADDRESSES), dict(LINKS)))
 
 
-def test_a_host_that_answers_for_all_of_its_rails_with_one_nic():
-    # ARP flux: rails in one subnet, and arp_ignore 0.
-    addresses = {**ADDRESSES, "gpu02": [{"netdev": f"ens{one}", "address": f"10.0.0.2{one}"} for one in range(3)]}
-    links = {**LINKS, "gpu02": [{"netdev": f"ens{one}", "mac": f"02:00:00:00:02:0{one}"} for one in range(3)]}
-    rows = [entry(number, "02:00:00:00:02:00") for number in (20, 21, 22)]
-    got = "02:00:00:00:02:00 (gpu02 ens0), where gpu02 ens{0} has the address"
-    words = [(f"mlx5_0 entry of 10.0.0.2{one}: expected 02:00:00:00:02:0{one}, got {got.format(one)}", None) for one in (1, 2)]
-    assert found(rows, addresses=addresses, links=links) == words
-    one = next(iter(checks.neighbor_entries(rows, {"gpu01": rows}, addresses, links, RAILS, "gpu01")))
-    assert "ARP flux" in (one.cause or "") and "On gpu02 set net.ipv4.conf.all.arp_ignore to 1" in (one.fix or "")
-    (first, _second) = checks.switch_neighbor_entries([{**row, "interface": "Vlan10"} for row in rows], {}, addresses, links)
-    assert first.cause == one.cause
-
-
 def test_another_host_that_answers_is_named():
     (one,) = checks.neighbor_entries([entry(2, MACS["gpu03"])], {}, dict(ADDRESSES), dict(LINKS), RAILS, "gpu01")
     assert one.actual == "02:00:00:00:00:03 (gpu03 ens0), where gpu02 ens0 has the address"
     assert "gpu03 answers for 10.0.0.2 with its ens0" in (one.cause or "") and (one.fix or "").startswith("On gpu03 look for 10.0.0.2")
+
+
+TWO_NICS = {**LINKS, "gpu02": [{"netdev": "ens0", "mac": MACS["gpu02"]}, {"netdev": "ens1", "mac": "02:00:00:00:01:02"}]}
+TWO_ADDRESSES = {**ADDRESSES, "gpu02": [{"netdev": "ens0", "address": "10.0.0.2"}, {"netdev": "ens1", "address": "10.0.0.12"}]}
+
+
+def test_a_nic_that_answers_for_the_others_of_its_host_is_a_finding_of_that_host_alone():
+    tables = {"gpu01": [entry(2, "02:00:00:00:01:02")], "gpu02": [entry(1, MACS["gpu01"])], "gpu03": [entry(2, "02:00:00:00:01:02")]}
+    rails = [{"device": "mlx5_0", "netdev": "ens0"}, {"device": "mlx5_1", "netdev": "ens1"}]
+    found = {
+        node: list(checks.neighbor_entries(rows, tables, TWO_ADDRESSES, TWO_NICS, rails if node == "gpu02" else RAILS, node)) for node, rows in tables.items()
+    }
+    (one,) = found.pop("gpu02")
+    assert str(one) == "mlx5_1: expected each NIC answers for its own address, got it answers for 10.0.0.2, as gpu01, gpu03 learned"
+    assert one.severity is None and "arp_ignore" in one.fix
+    assert found == {"gpu01": [], "gpu03": []}
+
+
+def test_a_nic_that_answers_for_several_addresses_is_no_switch_that_does():
+    rows = [entry(2, "02:00:00:00:01:02"), entry(3, "02:00:00:00:01:02")]
+    words = "mlx5_0 entry of 10.0.0.3: expected 02:00:00:00:00:03, got 02:00:00:00:01:02 (gpu02 ens1), where gpu03 ens0 has the address"
+    assert [str(one) for one in checks.neighbor_entries(rows, {"gpu01": rows}, TWO_ADDRESSES, TWO_NICS, RAILS, "gpu01")] == [words]
+
+
+def test_a_switch_is_not_named_for_the_nic_that_answers():
+    rows = [entry(2, "02:00:00:00:01:02", interface="Ethernet2")]
+    assert list(checks.switch_neighbor_entries(rows, {"leaf01": rows}, TWO_ADDRESSES, TWO_NICS)) == []
+
+
+def test_of_ipv6_a_nic_that_lacks_the_address_is_an_old_one():
+    addresses = {**ADDRESSES, "gpu02": [{"netdev": "ens0", "address": "fd00::2"}, {"netdev": "ens1", "address": "fd00::12"}]}
+    rows = [{"address": "fd00::2", "mac": "02:00:00:00:01:02", "netdev": "ens0"}]
+    (one,) = checks.neighbor_entries(rows, {"gpu01": rows}, addresses, TWO_NICS, RAILS, "gpu01")
+    assert one.actual == "02:00:00:00:01:02 (gpu02 ens1), where gpu02 ens0 has the address" and one.cause is None

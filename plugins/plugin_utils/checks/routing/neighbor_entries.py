@@ -16,13 +16,6 @@ from .._once import Peers, once_for_all_nodes
 from ..place import Place, at_device, at_port
 
 NONE_KNOWN = "no entry of this node is of an address that one other NIC of the pod has"
-BY_ANOTHER_NIC = (
-    "{host} answers ARP for {address}, which its {own} has, with the MAC address of its {other}: several of its NICs are in one subnet and Linux answers on "
-    "any of them (ARP flux). RoCE packets for the address reach a NIC that does not have it, and are dropped."
-)
-BY_ANOTHER_NIC_FIX = (
-    "On {host} set net.ipv4.conf.all.arp_ignore to 1 and arp_announce to 2, persistently, then delete this entry; or give each rail a subnet of its own."
-)
 BY_ANOTHER_HOST = (
     "{other_host} answers for {address} with its {other}, and {host} {own} has the address: {other_host} had it before or has it too (in a network namespace, "
     "a VM or a container), or answers for others (proxy_arp)."
@@ -30,6 +23,15 @@ BY_ANOTHER_HOST = (
 BY_ANOTHER_HOST_FIX = (
     "On {other_host} look for {address} (ip address, in every network namespace: ip netns, lsns -t net) and at sysctl net.ipv4.conf.{other}.proxy_arp; "
     "remove it there, then delete this entry."
+)
+
+ONE_ANSWERS = (
+    "One NIC of this host answers ARP for the addresses of its other ones, as Linux does by default where several NICs are in one network: what is sent to "
+    "these rails arrives at one NIC, where RDMA does not accept it, and pings do."
+)
+ONE_ANSWERS_FIX = (
+    "Set net.ipv4.conf.all.arp_ignore = 1 (or 2) and net.ipv4.conf.all.arp_announce = 2 in /etc/sysctl.d of this host, or give each rail a network of its own; "
+    "then flush the entries of the nodes named (ip neigh flush)."
 )
 
 
@@ -53,36 +55,53 @@ def _owners(ip_address_of_peers: Peers, ip_link_of_peers: Peers) -> dict[str, Ow
 
 
 @once_for_all_nodes
-def _nics(ip_link_of_peers: Peers) -> dict[str, Owner]:
-    """The NICs of hosts by their MAC addresses; without those that several hosts have, such as of interfaces to containers."""
-    found: dict[str, dict[str, Owner]] = {}
+def _nics(ip_link_of_peers: Peers) -> dict[str, set[tuple[str, str]]]:
+    """The host and netdev of each NIC by its MAC address; those of a bond have one."""
+    found: dict[str, set[tuple[str, str]]] = {}
     for host, rows in ip_link_of_peers.items():
         for row in rows:
-            if mac := mac_of(row["mac"] or ""):
-                found.setdefault(mac, {}).setdefault(host, Owner(host, row["netdev"], mac))
-    return {mac: next(iter(of_hosts.values())) for mac, of_hosts in found.items() if len(of_hosts) == 1}
+            found.setdefault(mac_of(row["mac"] or ""), set()).add((host, row["netdev"]))
+    return found
 
 
 @once_for_all_nodes
 def _answering_for_others(tables: Peers, ip_address_of_peers: Peers, ip_link_of_peers: Peers) -> set[str]:
     """MAC addresses under which several of the pod's NICs are known somewhere: of a switch that answers for them (proxy ARP), and of no NIC."""
-    owners = _owners(ip_address_of_peers, ip_link_of_peers)
+    owners, nics = _owners(ip_address_of_peers, ip_link_of_peers), _nics(ip_link_of_peers)
     pairs = {(mac_of(row["mac"]), owners[row["address"]]) for rows in tables.values() for row in rows if row["address"] in owners}
-    counted = Counter(mac for mac, owner in pairs if mac != owner.mac)
-    return {mac for mac, times in counted.items() if times > 1 and mac not in _nics(ip_link_of_peers)}
+    counted = Counter(mac for mac, owner in pairs if mac != owner.mac and mac not in nics)
+    return {mac for mac, times in counted.items() if times > 1}
 
 
-def _wrong(where: Place, row: dict[str, t.Any], owner: Owner, nics: t.Mapping[str, Owner]) -> Finding:
-    """An entry that is not of the NIC which has the address, with whose NIC it is of where that is known."""
+def _wrong(where: Place, row: dict[str, t.Any], owner: Owner, ip_link_of_peers: Peers) -> Finding:
+    """An entry that is not of the NIC which has the address, with the other host whose NIC it is of where one has it."""
     mac = mac_of(row["mac"])
-    of = nics.get(mac)
-    words = f"{_written(mac)}{f' ({of.host} {of.netdev})' if of else ''}, where {owner.host} {owner.netdev} has the address"
-    if of is None or (of.host == owner.host and ":" in row["address"]):
-        # Of IPv6 a host answers for an address on the NIC that has it alone.
+    of = sorted(_nics(ip_link_of_peers).get(mac, ()))
+    other_host, other = of[0] if len({host for host, _netdev in of}) == 1 else ("", "")
+    words = f"{_written(mac)}{f' ({other_host} {other})' if other else ''}, where {owner.host} {owner.netdev} has the address"
+    if other_host in {"", owner.host}:
         return Finding(where, _written(owner.mac), words)
-    names = {"host": owner.host, "own": owner.netdev, "other_host": of.host, "other": of.netdev, "address": row["address"]}
-    cause, fix = (BY_ANOTHER_NIC, BY_ANOTHER_NIC_FIX) if of.host == owner.host else (BY_ANOTHER_HOST, BY_ANOTHER_HOST_FIX)
-    return Finding(where, _written(owner.mac), words, cause=cause.format(**names), fix=fix.format(**names))
+    names = {"host": owner.host, "own": owner.netdev, "other_host": other_host, "other": other, "address": row["address"]}
+    return Finding(where, _written(owner.mac), words, cause=BY_ANOTHER_HOST.format(**names), fix=BY_ANOTHER_HOST_FIX.format(**names))
+
+
+@once_for_all_nodes
+def _by_a_sister(tables: Peers, ip_address_of_peers: Peers, ip_link_of_peers: Peers) -> dict[tuple[str, str], dict[str, set[str]]]:
+    """Which addresses of its own host another NIC answers for, by host and that NIC's MAC address, and which nodes believe it."""
+    owners = _owners(ip_address_of_peers, ip_link_of_peers)
+    found: dict[tuple[str, str], dict[str, set[str]]] = {}
+    for node, rows in tables.items():
+        for row in rows:
+            owner = owners.get(row["address"])
+            if owner is not None and owner.host != node and _is_of_a_sister(row, owner, ip_link_of_peers):
+                found.setdefault((owner.host, mac_of(row["mac"])), {}).setdefault(row["address"], set()).add(node)
+    return found
+
+
+def _is_of_a_sister(row: dict[str, t.Any], owner: Owner, ip_link_of_peers: Peers) -> bool:
+    """Whether an entry is of another NIC of the host that has the address; of IPv6 the NIC alone answers that has it, and the entry is an old one."""
+    mac = mac_of(row["mac"])
+    return "." in row["address"] and mac != owner.mac and owner.host in {host for host, _netdev in _nics(ip_link_of_peers).get(mac, ())}
 
 
 @check(
@@ -98,6 +117,8 @@ def neighbor_entries(
 ) -> t.Iterator[Finding]:  # fmt: skip
     """The MAC address that a host has for a rail of another host is that of the NIC that has the address."""
     devices = {rail["netdev"]: rail["device"] for rail in planned_rails(pod_rails) if rail.get("netdev")}
+    own = list(_answered_by_one(neighbor_table_of_peers, ip_address_of_peers, ip_link_of_peers, devices, pod_node))
+    yield from own
     others = _answering_for_others(neighbor_table_of_peers, ip_address_of_peers, ip_link_of_peers)
     judged = 0
     for row in neighbor_table:
@@ -105,11 +126,27 @@ def neighbor_entries(
         if owner is None or owner.host == pod_node or row["netdev"] not in devices or mac_of(row["mac"]) in others:
             continue
         judged += 1
-        if mac_of(row["mac"]) != owner.mac:
+        if mac_of(row["mac"]) != owner.mac and not _is_of_a_sister(row, owner, ip_link_of_peers):
             where = at_device(devices[row["netdev"]], f"entry of {row['address']}", peers=(owner.host, row["address"]))
-            yield _wrong(where, row, owner, _nics(ip_link_of_peers))
-    if not judged:
+            yield _wrong(where, row, owner, ip_link_of_peers)
+    if not judged and not own:
         raise NotApplicable(NONE_KNOWN)
+
+
+def _answered_by_one(
+    tables: Peers, ip_address_of_peers: Peers, ip_link_of_peers: Peers, devices: dict[str, str], node: str
+) -> t.Iterator[Finding]:  # fmt: skip
+    """The NICs of this host that answer for addresses of its other ones."""
+    netdev_of = {mac: sorted(netdev for host, netdev in places if host == node) for mac, places in _nics(ip_link_of_peers).items()}
+    for (host, mac), believed in _by_a_sister(tables, ip_address_of_peers, ip_link_of_peers).items():
+        if host != node:
+            continue
+        netdevs = netdev_of[mac]
+        device = next((devices[netdev] for netdev in netdevs if netdev in devices), None)
+        where = at_device(device) if device else at_port(netdevs[0])
+        seen = ", ".join(sorted({one for nodes in believed.values() for one in nodes}))
+        got = f"it answers for {', '.join(sorted(believed))}, as {seen} learned"
+        yield Finding(where, "each NIC answers for its own address", got, cause=ONE_ANSWERS, fix=ONE_ANSWERS_FIX)
 
 
 @check(
@@ -128,9 +165,10 @@ def switch_neighbor_entries(arp_table: Rows, arp_table_of_peers: Peers, ip_addre
         if owner is None or mac_of(row["mac"]) in others:
             continue
         judged += 1
-        if mac_of(row["mac"]) != owner.mac:
+        # Which NIC of a host answers is the host's own doing, and neighbor_entries has it.
+        if mac_of(row["mac"]) != owner.mac and not _is_of_a_sister(row, owner, ip_link_of_peers):
             where = at_port(row["interface"] or "ARP", f"entry of {row['address']}", peers=(owner.host, row["address"]))
-            yield _wrong(where, row, owner, _nics(ip_link_of_peers))
+            yield _wrong(where, row, owner, ip_link_of_peers)
     if not judged:
         raise NotApplicable(NONE_KNOWN)
 
