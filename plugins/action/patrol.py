@@ -45,7 +45,7 @@ Values = dict[str, t.Any]
 # How often Slurm is asked for jobs that wait; the hold lapses by itself 20 to 25 s after the last time.
 LOOK_SECONDS = 3
 # How long the end of a validation takes at most.
-KEEPER_SECONDS = patrol_keeper.INTERRUPT_SECONDS + patrol_keeper.END_SECONDS + 5
+KEEPER_SECONDS = patrol_keeper.END_SECONDS + 5
 
 
 class ActionModule(PyramidAction):

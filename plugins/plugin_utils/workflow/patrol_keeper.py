@@ -25,8 +25,8 @@ from pathlib import Path
 
 LOOK_SECONDS = 0.2
 PR_SET_PDEATHSIG = 1
-# How long a validation may take to end once it is interrupted, and how long the end of what it loaded; both together leave time to give nodes back in 30 s.
-INTERRUPT_SECONDS, END_SECONDS = 8, 12
+# How long a validation may take to end once it is interrupted, and how long that and the end of what it loaded together: nodes are given back in 30 s.
+INTERRUPT_SECONDS, END_SECONDS = 8, 20
 
 
 def started(pid: int) -> int | None:
@@ -50,6 +50,8 @@ class Keeper:
     def __init__(self, request: dict[str, t.Any]) -> None:
         self.request = request
         self.asked = False
+        # When all must have ended.
+        self.until = 0.0
 
     def run(self) -> None:
         """Run it, end it where that is asked for, and write what came of it."""
@@ -63,7 +65,7 @@ class Keeper:
             if rc or interrupted:
                 ending = self._start(self.request["end"], output)
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    ending.wait(END_SECONDS)
+                    ending.wait(self.until - time.monotonic())
                 end_rc = self._ended(ending, signal.SIGKILL, 0)
         self._write("result", {"rc": rc, "interrupted": interrupted, "end_rc": end_rc})
 
@@ -73,11 +75,12 @@ class Keeper:
         self._write("running", {"pid": running.pid, "born": started(running.pid)})
         while running.poll() is None and not self.asked and started(self.request["parent"]) == self.request["born"]:
             time.sleep(LOOK_SECONDS)
-        interrupted = running.poll() is None
+        interrupted, self.until = running.poll() is None, time.monotonic() + END_SECONDS
         return self._ended(running, signal.SIGINT, INTERRUPT_SECONDS) if interrupted else running.returncode, interrupted
 
     def _left(self) -> tuple[None, bool]:
         """End the validation that another process started and left, with all of its session."""
+        self.until = time.monotonic() + END_SECONDS
         with contextlib.suppress(OSError, ValueError):
             left = json.loads(Path(self.request["running"]).read_text(encoding="ascii"))
             for number, seconds in ((signal.SIGINT, INTERRUPT_SECONDS), (signal.SIGKILL, 1)):
