@@ -45,6 +45,10 @@ def render(plan: Plan, pod: Pod, into: Path) -> None:
     (into / "unreachable").write_text("".join(f"{name} {node.unreachable}\n" for name, node in pod.nodes.items() if node.unreachable), encoding="utf-8")
 
 
+# As in tools/answer, which splits longer words too.
+LONGEST_NAME = 200
+
+
 def render_node(plan: Plan, pod: Pod, name: str, into: Path) -> None:
     """Write one node's answers, over those that it had."""
     place, node = into / name, pod.nodes[name]
@@ -89,7 +93,9 @@ def _bin(place: Path, names: t.Iterable[str]) -> None:
 def _write(place: Path, argv: tuple[str, ...], answer: answers.Printed) -> None:
     # `python3 {path_probe} probe …` reaches the tools as `path_probe probe …`.
     words = (argv[1].strip("{}"), *argv[2:]) if argv[0] == "python3" else argv
-    target = Path("/".join([str(place), *words]))
+    # A directory's name has 255 characters at most; a longer word is several.
+    parts = [word[start : start + LONGEST_NAME] for word in words for start in range(0, len(word) or 1, LONGEST_NAME)]
+    target = Path("/".join([str(place), *parts]))
     target.mkdir(parents=True, exist_ok=True)
     files = {
         "=out": answer.stdout,
