@@ -51,6 +51,7 @@ def test_a_go_that_is_not_allowed_is_bad_and_so_is_a_no_go_of_a_healthy_pod() ->
 
 
 @pytest.mark.exhaustive
+@pytest.mark.long
 def test_seeds_without_processes() -> None:
     found = [running.run_number(number) for number in range(SEEDS) if not running.needs_processes(number)]
     print("\n".join(table(found)))

@@ -17,6 +17,8 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import 
 from ansible_collections.gpufabric.pyramid.tests.cases import check_each
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import changes, inprocess, layout
 
+from .conftest import alike
+
 pytestmark = pytest.mark.exhaustive
 
 Row = dict[str, t.Any]
@@ -24,7 +26,7 @@ Row = dict[str, t.Any]
 Rows = list[Row] | dict[str, list[Row]]
 # Faults that need loads, or commands that wait for each other, are not evaluated in process.
 FAULTS = {name: fault for name, fault in changes.known().items() if "expect" in fault and not fault.get("loads") and not fault.get("processes")}
-FABRICS = ("roce", "infiniband", "nvl72")
+FABRICS = ("roce", "infiniband", alike("nvl72"))
 # By how the name of a fault begins, the pod that it is of; the others are of the RoCE pod.
 OF_POD = {"ib_": "infiniband", "nvl_": "nvl72"}
 TRAYS = changes.known()["gb200_trays"]["expectations"]

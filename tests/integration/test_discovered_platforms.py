@@ -14,7 +14,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.measured
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.reader import RunReader
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import changes, inprocess, layout, surveyed, wiring
 
-from .conftest import not_well
+from .conftest import alike, not_well
 
 CONTAINERS = {"pod_container_runtime": "docker", "pod_container_image": "nvcr.io/nvidia/pytorch:25.10-py3", "pod_nccl_tests_dir": "/opt/nccl-tests/build"}
 # What the inventory that discovers has besides addresses and platforms.
@@ -54,7 +54,12 @@ def _class_proposed(draft: Draft) -> dict[str, t.Any]:
     return {one.name: one.value for one in draft.proposals if one.name in (*CLASS, "pod_other_lossless_priorities", "pod_traffic_class")}
 
 
-@pytest.mark.parametrize("name", PLATFORMS)
+# What differs in kind: leaves, links, fabric, GPUs. The others are these with one more value.
+OFTEN, MORE = ("connectx", "sonic_leaves", "bonds", "infiniband", "nvl72"), ("ipv6", "thor2")
+OTHERS = [*(pytest.param(name, marks=pytest.mark.exhaustive) for name in MORE), *(alike(name) for name in PLATFORMS if name not in OFTEN + MORE)]
+
+
+@pytest.mark.parametrize("name", [*OFTEN, *OTHERS])
 def test_a_discovered_pod_is_a_go(name: str, tmp_path: Path) -> None:
     shape, variants = PLATFORMS[name]
     of_variants = {key: value for one in variants for key, value in changes.known()[one].get("expectations", {}).items()}

@@ -174,6 +174,7 @@ def test_resuming_above_layers_that_nobody_proved(pod) -> None:
     assert climb.rc == 2 and climb.report is None and "from the latest run, and there is none" in climb.output
 
 
+@pytest.mark.long
 def test_a_chain_of_resumes_keeps_the_first_proofs_time(pod) -> None:
     first = pod.climb(pod_to_layer="links")
     second = pod.climb(pod_from_layer="routing")
@@ -211,6 +212,7 @@ def test_resuming_on_a_run_that_judged_one_thing(pod) -> None:
     assert climb.rc == 2 and "evaluated only gpu02" in climb.output
 
 
+@pytest.mark.long
 def test_a_second_run_while_one_is_under_way_and_a_killed_one(pod) -> None:
     command = [str(Path(sys.executable).with_name("ansible-playbook")), "playbooks/validate.yml", "-i", str(pod.inventory), "-e", "pod_soak_seconds=60"]
     running = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

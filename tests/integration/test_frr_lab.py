@@ -27,6 +27,8 @@ from ansible_collections.gpufabric.pyramid.tests.labs.judged import Judged, Verd
 from ansible_collections.gpufabric.pyramid.tests.labs.standing import poll
 from ansible_collections.gpufabric.pyramid.tests.missing import leave_out
 
+from .conftest import alike
+
 pytestmark = pytest.mark.xdist_group("frr_lab")
 
 NOT_UP = "(Idle|Connect|Active)"
@@ -233,10 +235,14 @@ def test_a_fault_is_found_for_what_it_is(fabric: Lab, tmp_path: Path, name: str)
 
 
 # What is done with addresses, names of neighbors and routes; the others do the same on either fabric.
-OF_IPV6 = ["neighbor_shut_down", "maximum_paths_1", "wrong_as", "spine_links_down", "host_link_down", "kernel_keeps_fewer"]
-
-
-@pytest.mark.parametrize("name", [OF_IPV6[0], *(pytest.param(name, marks=pytest.mark.exhaustive) for name in OF_IPV6[1:])])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "neighbor_shut_down",
+        pytest.param("kernel_keeps_fewer", marks=pytest.mark.exhaustive),
+        *map(alike, ("maximum_paths_1", "wrong_as", "spine_links_down", "host_link_down")),
+    ],
+)
 def test_a_fault_of_ipv6_is_found_for_what_it_is(of_ipv6: Lab, tmp_path: Path, name: str) -> None:
     is_found(of_ipv6, tmp_path, name)
 
@@ -359,6 +365,7 @@ def test_an_uplink_that_nobody_shuts_is_no_pass(fabric: Lab, tmp_path: Path) -> 
 
 
 @pytest.mark.exhaustive
+@pytest.mark.long
 def test_flows_that_are_not_routed_around_the_link_are_found(fabric: Lab, tmp_path: Path) -> None:
     judged = failed_over(fabric, tmp_path, Shutting(stuck=True))
     assert of_failover(judged)["reconvergence_time"] == "fail", judged.output
@@ -366,6 +373,7 @@ def test_flows_that_are_not_routed_around_the_link_are_found(fabric: Lab, tmp_pa
 
 
 @pytest.mark.exhaustive
+@pytest.mark.long
 def test_an_uplink_that_stays_down_is_not_restored(fabric: Lab, tmp_path: Path) -> None:
     judged = failed_over(fabric, tmp_path, Shutting(back=False))
     assert of_failover(judged) == {"reconvergence_time": "pass", "restored_after_failure": "fail"}, judged.output

@@ -92,6 +92,7 @@ def test_a_pod_is_validated_without_any_configuration(installed: Installed) -> N
     assert (installed.home / "runs" / "mine" / "latest" / "report.html").is_file()
 
 
+@pytest.mark.long
 def test_a_wiring_plan_in_the_old_place_is_found_and_one_line_names_the_new_place(installed: Installed) -> None:
     inventory = installed.home / "my_inventory"
     (inventory / PLACE).rename(inventory / OLD)

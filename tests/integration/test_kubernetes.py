@@ -129,6 +129,7 @@ def pods(place: Path, addresses: dict[str, str]) -> Path:
     return inventory
 
 
+@pytest.mark.long
 def test_each_test_pod_starts_its_own_ranks_and_they_meet(tmp_path: Path) -> None:
     """Real torch with gloo, alone and over both pods, without an ssh between them."""
     with networks() as addresses:

@@ -68,6 +68,7 @@ def await_that(holds: t.Callable[[], t.Any], seconds: float = 60) -> None:
 
 
 @pytest.mark.exhaustive
+@pytest.mark.long
 def test_a_run_that_ended_with_a_verdict_or_was_refused_leaves_no_lock(pod: Pod) -> None:
     assert pod.climb().rc == 0
     assert kept(pod) == [".id", ".lock", "latest"]
@@ -185,6 +186,7 @@ def test_a_host_is_loaded_by_one_of_two_controllers(loaded: Pod, tmp_path: Path)
 
 
 @pytest.mark.exhaustive
+@pytest.mark.long
 def test_all_hosts_or_none_and_none_in_check_mode(loaded: Pod, tmp_path: Path) -> None:
     place = answers(loaded) / "gpu04" / "tmp" / "gpufabric.pyramid-another"
     place.mkdir(parents=True)

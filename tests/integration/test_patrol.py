@@ -23,6 +23,8 @@ from ansible_collections.gpufabric.pyramid.tests.labs.slurm import cluster
 from ansible_collections.gpufabric.pyramid.tests.processes import carrying
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import layout
 
+from .conftest import alike
+
 ROOT = Path(__file__).resolve().parents[2]
 HOSTS = [f"gpu{number:02}" for number in range(1, 6)]
 # What a patrol has to give way in, and what it may take to end a run of this test.
@@ -127,7 +129,7 @@ def reached(patrol: Patrolled, step: str) -> bool:
     return "PLAY [Validate idle hosts]" in patrol.output() if step == "starting" else bool(patrol.loads())
 
 
-@pytest.mark.parametrize("step", ["starting", "congestion", "rdma", "collectives", "training"])
+@pytest.mark.parametrize("step", ["starting", alike("congestion"), "rdma", alike("collectives"), alike("training")])
 def test_a_job_starts_in_time_whatever_a_patrol_does(step: str, patrol: Patrolled) -> None:
     patrol.start(**({"pod_from_layer": step} if step != "starting" else {}))
     patrol.until(lambda: reached(patrol, step), step)

@@ -53,6 +53,7 @@ def test_a_waived_finding_is_a_skip_with_its_reason(pod: Pod) -> None:
     ]
 
 
+@pytest.mark.long
 def test_an_expired_waiver_is_a_fail(pod: Pod) -> None:
     climb = pod.climb("-e", "simulated_faults=port_at_100g", pod_waivers=[{**WAIVER, "until": "2020-01-01"}])
     assert climb.rc == 2 and climb.not_well() == {"port_speed": "fail"} and "waiver expired on 2020-01-01: spare is ordered" in climb.output

@@ -128,6 +128,7 @@ def test_node_047_comes_back_from_a_reimage(hosts, idle: cluster.Cluster) -> Non
     assert pod.climb("-e", "pod_to_layer=preflight").report["verdict"] == "go"
 
 
+@pytest.mark.long
 def test_a_silent_dcqcn_shows_in_the_incast_and_nowhere_below(hosts, idle: cluster.Cluster) -> None:
     """The NIC's settings are as wanted, and it does not back off: nothing is repaired, and the node does not come back."""
     pod: Hosts = hosts("dcqcn_deaf,gpus_at_work@gpu01")
@@ -174,6 +175,7 @@ def meanwhile(pod: Hosts, act: t.Callable[[], t.Any]) -> threading.Thread:
     return thread
 
 
+@pytest.mark.long
 def test_a_job_that_starts_while_the_host_is_looked_at_goes_on_undisturbed(hosts, idle: cluster.Cluster) -> None:
     pod: Hosts = hosts("dcqcn_off")
     late = meanwhile(pod, lambda: idle.say("sbatch", "--wrap=sleep 600", f"--nodelist={NODE}", "--output=/dev/null", "--job-name=training"))
@@ -184,6 +186,7 @@ def test_a_job_that_starts_while_the_host_is_looked_at_goes_on_undisturbed(hosts
     assert idle.state()[NODE] == "draining" and "left alone: jobs" in idle.reason(NODE)
 
 
+@pytest.mark.long
 def test_what_no_remedy_heals_is_reported_and_the_node_stays_drained(hosts, idle: cluster.Cluster) -> None:
     pod: Hosts = hosts("mtu_1500,acs_redirects")
     left = pod.remediate()
@@ -194,6 +197,7 @@ def test_what_no_remedy_heals_is_reported_and_the_node_stays_drained(hosts, idle
     assert idle.state()[NODE] == "drained" and not list((pod.root / "etc").rglob("gpufabric*"))
 
 
+@pytest.mark.long
 def test_a_fault_at_the_leaf_s_end_of_a_link_keeps_the_node_drained(hosts, idle: cluster.Cluster) -> None:
     """An uplink of the same leaf is dark, which is nobody's of these nodes."""
     pod: Hosts = hosts("port_at_100g,optic_dark")
@@ -205,6 +209,7 @@ def test_a_fault_at_the_leaf_s_end_of_a_link_keeps_the_node_drained(hosts, idle:
     assert other.rc == 0 and "gpu05: proved" in other.output, other.output
 
 
+@pytest.mark.long
 def test_a_node_that_somebody_else_drained_is_repaired_and_stays_drained(hosts, idle: cluster.Cluster) -> None:
     pod: Hosts = hosts("dcqcn_off")
     idle.say("scontrol", "update", f"nodename={NODE}", "state=drain", "reason=bad fan")
@@ -246,6 +251,7 @@ def test_no_more_hosts_than_may_be_out_at_once(hosts, idle: cluster.Cluster) -> 
     assert idle.state()[NODE] == "idle" and idle.state()[NAMES["gpu01"]] == "drained"
 
 
+@pytest.mark.long
 def test_two_hosts_of_two_groups_at_once(hosts, idle: cluster.Cluster) -> None:
     pod: Hosts = hosts("dcqcn_off")
     healed = pod.remediate(host="gpu03,gpu05", pod_remediate_max=2)
@@ -294,6 +300,7 @@ def test_kubernetes_drains_with_a_reason_and_takes_the_node_back(tmp_path: Path,
     assert not kubernetes.nodes[NODE]["spec"].get("unschedulable") and kubernetes.nodes[NODE]["metadata"]["annotations"] == {}
 
 
+@pytest.mark.long
 def test_kubernetes_evicts_no_job_that_starts_while_the_host_is_looked_at(tmp_path: Path, kubernetes: api.Api) -> None:
     pod = Hosts(tmp_path / "pod", "kubernetes", "dcqcn_off")
     late = meanwhile(pod, lambda: kubernetes.run(api.pod("training", NODE, gpus=8)))

@@ -128,6 +128,7 @@ def pod(tmp_path: Path) -> Pod:
 
 
 @pytest.mark.exhaustive
+@pytest.mark.long
 def test_a_healthy_pod_is_congested_for_real_and_holds(pod: Pod) -> None:
     climb = pod.climb()
     assert climb.rc == 0, climb.output

@@ -120,6 +120,7 @@ def test_a_switch_is_judged_alone_by_what_the_readers_of_the_fabric_tell(tmp_pat
 
 
 @pytest.mark.exhaustive
+@pytest.mark.long
 def test_loads_find_their_partners_by_the_hosts_address(tmp_path: Path) -> None:
     # Rails of this fabric have no address of their own.
     pod = IbPod(tmp_path, racks=1, hosts_per_rack=3, pod_fabric_reader=["gpu01"], pod_to_layer="rdma", **SHORT)

@@ -48,7 +48,7 @@ def findings(directory: Path, names: list[str], seed: int = 1) -> dict[str, set[
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", [2, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(7) if seed != 2)])
+@pytest.mark.parametrize("seed", [2, pytest.param(5, marks=pytest.mark.exhaustive), *map(alike, (0, 1, 3, 4, 6))])
 def test_a_healthy_pod_with_noise_has_no_finding(seed: int, tmp_path: Path) -> None:
     """One of each shape; ``python -m tests.chaos.noise 200`` climbs as many as it is given."""
     words, found = noise.Climber(tmp_path).findings(seed)
@@ -98,7 +98,7 @@ def test_a_limit_of_a_sites_own_job_service_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("seed", [*range(4), *map(alike, range(4, 12))])
+@pytest.mark.parametrize("seed", [*range(2), *map(alike, range(2, 12))])
 def test_faults_together_are_reported_whole(seed: int, small: Path) -> None:
     chosen = random.Random(seed).sample(MIXED, 4)
     found = findings(small, chosen)

@@ -85,6 +85,7 @@ def kill_slice(runs: Path, name: str, killed: list[int]) -> None:
         time.sleep(0.1)
 
 
+@pytest.mark.long
 def test_a_second_run_is_refused_while_slices_run(pod: Pod) -> None:
     first: list[tuple[Climb, dict[str, t.Any]]] = []
     thread = threading.Thread(target=lambda: first.append(sliced(pod)))

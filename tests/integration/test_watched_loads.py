@@ -23,6 +23,13 @@ OF_AMD = {"amd_gpus_under_load", "amd_slowdown_under_load"}
 PodsOf = t.Callable[..., inprocess.Pods]
 # One of each layer; the others are exhaustive.
 OFTEN = {"link_lost_in_bandwidth_tests", "class_of_collectives_wrong", "xid_in_training"}
+# These, at each kind of node and load, and the others only in `make long`.
+MORE = {"amd_hot_in_collectives", "gpu_braked_in_collectives", "nic_hot_in_training", "leaf_drops_in_all_reduce", "spine_drops_in_bandwidth_tests"}
+
+
+def marks_of(name: str) -> list[pytest.MarkDecorator]:
+    """In which runs of the tests a fault is looked for."""
+    return [] if name in OFTEN else [pytest.mark.exhaustive] if name in MORE else [pytest.mark.exhaustive, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +68,7 @@ def test_every_check_of_the_loads_of_ranks_has_a_fault() -> None:
     assert {name for layer in ABOVE for name in watched(layer)} <= tripped
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name in OFTEN else pytest.mark.exhaustive) for name in FAULTS])
+@pytest.mark.parametrize("name", [pytest.param(name, marks=marks_of(name)) for name in FAULTS])
 def test_a_fault_is_found_in_the_layer_of_its_load(name: str, pods_of: PodsOf, tmp_path: Path) -> None:
     expected = FAULTS[name]["expect"]
     pods = pods_of(expected["layer"], **FAULTS[name].get("expectations", {}))

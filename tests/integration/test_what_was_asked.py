@@ -17,6 +17,7 @@ pytestmark = pytest.mark.exhaustive
 
 
 @pytest.mark.parametrize("how", [alike({"pod_mode": "passive", "pod_depth": "quick"}), {"pod_mode": "passive"}, alike({"pod_depth": "quick"})], ids=str)
+@pytest.mark.long
 def test_a_healthy_pod_that_may_not_be_loaded_is_no_no_go(how: dict[str, str], tmp_path: Path) -> None:
     climb = Pod(tmp_path, **SMALLEST, pod_to_layer="training").climb(**how)
     assert climb.rc == 0 and climb.report is not None, climb.output
@@ -27,6 +28,7 @@ def test_a_healthy_pod_that_may_not_be_loaded_is_no_no_go(how: dict[str, str], t
     assert "congestion, rdma, collectives, training were not run" in climb.report["reasons"]
 
 
+@pytest.mark.long
 def test_a_pod_of_one_host_names_what_it_cannot_prove(tmp_path: Path) -> None:
     climb = Pod(tmp_path, racks=1, hosts_per_rack=1, spines=2, pod_to_layer="training", **SHORT).climb()
     assert climb.rc == 0 and climb.report is not None, climb.output
