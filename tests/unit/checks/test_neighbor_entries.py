@@ -100,6 +100,22 @@ def test_a_nic_that_answers_for_several_addresses_is_no_switch_that_does():
     assert [str(one) for one in checks.neighbor_entries(rows, {"gpu01": rows}, TWO_ADDRESSES, TWO_NICS, RAILS, "gpu01")] == [words]
 
 
+def test_a_nic_that_answers_for_the_others_is_found_where_the_leaf_alone_learned_it():
+    # Each host is routed to from its leaf, and no other host has an entry of it.
+    leaf = {"leaf01": [entry(2, "02:00:00:00:01:02", interface="Ethernet2")]}
+    rails = [{"device": "mlx5_0", "netdev": "ens0"}, {"device": "mlx5_1", "netdev": "ens1"}]
+    (one,) = checks.neighbor_entries([], {}, TWO_ADDRESSES, TWO_NICS, rails, "gpu02", leaf)
+    assert str(one) == "mlx5_1: expected each NIC answers for its own address, got it answers for 10.0.0.2, as leaf01 learned"
+    with pytest.raises(NotApplicable):
+        list(checks.neighbor_entries([], {}, TWO_ADDRESSES, TWO_NICS, rails, "gpu03", leaf))
+
+
+def test_management_nics_in_one_subnet_that_answer_for_each_other_are_no_finding():
+    tables = {"gpu01": [entry(12, MACS["gpu02"], "eno1")], "gpu02": [entry(1, MACS["gpu01"])], "gpu03": []}
+    # The rail of gpu02 is ens0 alone; 10.0.0.12 is of its ens1, and ens0 answers for it.
+    assert list(checks.neighbor_entries(tables["gpu02"], tables, TWO_ADDRESSES, TWO_NICS, RAILS, "gpu02")) == []
+
+
 def test_a_switch_is_not_named_for_the_nic_that_answers():
     rows = [entry(2, "02:00:00:00:01:02", interface="Ethernet2")]
     assert list(checks.switch_neighbor_entries(rows, {"leaf01": rows}, TWO_ADDRESSES, TWO_NICS)) == []

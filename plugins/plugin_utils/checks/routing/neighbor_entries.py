@@ -24,15 +24,16 @@ BY_ANOTHER_HOST_FIX = (
     "On {other_host} look for {address} (ip address, in every network namespace: ip netns, lsns -t net) and at sysctl net.ipv4.conf.{other}.proxy_arp; "
     "remove it there, then delete this entry."
 )
-
 ONE_ANSWERS = (
-    "One NIC of this host answers ARP for the addresses of its other ones, as Linux does by default where several NICs are in one network: what is sent to "
-    "these rails arrives at one NIC, where RDMA does not accept it, and pings do."
+    "One NIC of this host answers ARP for the addresses of its other ones, as Linux does by default where several NICs are in one subnet (ARP flux): what is "
+    "sent to these rails arrives at that NIC, which answers pings to them and drops RDMA."
 )
 ONE_ANSWERS_FIX = (
-    "Set net.ipv4.conf.all.arp_ignore = 1 (or 2) and net.ipv4.conf.all.arp_announce = 2 in /etc/sysctl.d of this host, or give each rail a network of its own; "
-    "then flush the entries of the nodes named (ip neigh flush)."
+    "Set net.ipv4.conf.all.arp_ignore = 1 (or 2) and net.ipv4.conf.all.arp_announce = 2 in /etc/sysctl.d of this host, or give each rail a subnet of its own; "
+    "then flush the entries of the nodes named (ip neigh flush, clear arp-cache)."
 )
+# Where no switch reports its ARP table; one object, since what is computed once is kept by its arguments.
+NO_TABLES: Peers = {}
 
 
 class Owner(t.NamedTuple):
@@ -41,6 +42,15 @@ class Owner(t.NamedTuple):
     host: str
     netdev: str
     mac: str
+
+
+class Answer(t.NamedTuple):
+    """The MAC address that a node has learned for an address, and the netdev that has the address."""
+
+    mac: str
+    address: str
+    netdev: str
+    learned_by: str
 
 
 @once_for_all_nodes
@@ -86,19 +96,21 @@ def _wrong(where: Place, row: dict[str, t.Any], owner: Owner, ip_link_of_peers: 
 
 
 @once_for_all_nodes
-def _by_a_sister(tables: Peers, ip_address_of_peers: Peers, ip_link_of_peers: Peers) -> dict[tuple[str, str], dict[str, set[str]]]:
-    """Which addresses of its own host another NIC answers for, by host and that NIC's MAC address, and which nodes believe it."""
+def _answered_by_another_nic(
+    neighbor_tables: Peers, arp_tables: Peers, ip_address_of_peers: Peers, ip_link_of_peers: Peers
+) -> dict[str, list[Answer]]:  # fmt: skip
+    """The answers of each host for an address of its own by another NIC than the one that has it."""
     owners = _owners(ip_address_of_peers, ip_link_of_peers)
-    found: dict[tuple[str, str], dict[str, set[str]]] = {}
-    for node, rows in tables.items():
+    found: dict[str, list[Answer]] = {}
+    for node, rows in (*neighbor_tables.items(), *arp_tables.items()):
         for row in rows:
             owner = owners.get(row["address"])
-            if owner is not None and owner.host != node and _is_of_a_sister(row, owner, ip_link_of_peers):
-                found.setdefault((owner.host, mac_of(row["mac"])), {}).setdefault(row["address"], set()).add(node)
+            if owner is not None and owner.host != node and _is_of_another_nic(row, owner, ip_link_of_peers):
+                found.setdefault(owner.host, []).append(Answer(mac_of(row["mac"]), row["address"], owner.netdev, node))
     return found
 
 
-def _is_of_a_sister(row: dict[str, t.Any], owner: Owner, ip_link_of_peers: Peers) -> bool:
+def _is_of_another_nic(row: dict[str, t.Any], owner: Owner, ip_link_of_peers: Peers) -> bool:
     """Whether an entry is of another NIC of the host that has the address; of IPv6 the NIC alone answers that has it, and the entry is an old one."""
     mac = mac_of(row["mac"])
     return "." in row["address"] and mac != owner.mac and owner.host in {host for host, _netdev in _nics(ip_link_of_peers).get(mac, ())}
@@ -113,11 +125,14 @@ def _is_of_a_sister(row: dict[str, t.Any], owner: Owner, ip_link_of_peers: Peers
     kind="host",
 )
 def neighbor_entries(
-    neighbor_table: Rows, neighbor_table_of_peers: Peers, ip_address_of_peers: Peers, ip_link_of_peers: Peers, pod_rails: list[Rail], pod_node: str
+    neighbor_table: Rows, neighbor_table_of_peers: Peers, ip_address_of_peers: Peers, ip_link_of_peers: Peers, pod_rails: list[Rail], pod_node: str,
+    arp_table_of_peers: Peers | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """The MAC address that a host has for a rail of another host is that of the NIC that has the address."""
     devices = {rail["netdev"]: rail["device"] for rail in planned_rails(pod_rails) if rail.get("netdev")}
-    own = list(_answered_by_one(neighbor_table_of_peers, ip_address_of_peers, ip_link_of_peers, devices, pod_node))
+    answers = _answered_by_another_nic(neighbor_table_of_peers, arp_table_of_peers or NO_TABLES, ip_address_of_peers, ip_link_of_peers).get(pod_node, [])
+    # No RDMA is sent to the host's other addresses, such as those of several management NICs in one subnet.
+    own = list(_of_answers([one for one in answers if one.netdev in devices], devices, pod_node, ip_link_of_peers))
     yield from own
     others = _answering_for_others(neighbor_table_of_peers, ip_address_of_peers, ip_link_of_peers)
     judged = 0
@@ -126,27 +141,22 @@ def neighbor_entries(
         if owner is None or owner.host == pod_node or row["netdev"] not in devices or mac_of(row["mac"]) in others:
             continue
         judged += 1
-        if mac_of(row["mac"]) != owner.mac and not _is_of_a_sister(row, owner, ip_link_of_peers):
+        if mac_of(row["mac"]) != owner.mac and not _is_of_another_nic(row, owner, ip_link_of_peers):
             where = at_device(devices[row["netdev"]], f"entry of {row['address']}", peers=(owner.host, row["address"]))
             yield _wrong(where, row, owner, ip_link_of_peers)
     if not judged and not own:
         raise NotApplicable(NONE_KNOWN)
 
 
-def _answered_by_one(
-    tables: Peers, ip_address_of_peers: Peers, ip_link_of_peers: Peers, devices: dict[str, str], node: str
-) -> t.Iterator[Finding]:  # fmt: skip
-    """The NICs of this host that answer for addresses of its other ones."""
-    netdev_of = {mac: sorted(netdev for host, netdev in places if host == node) for mac, places in _nics(ip_link_of_peers).items()}
-    for (host, mac), believed in _by_a_sister(tables, ip_address_of_peers, ip_link_of_peers).items():
-        if host != node:
-            continue
-        netdevs = netdev_of[mac]
+def _of_answers(answers: list[Answer], devices: dict[str, str], node: str, ip_link_of_peers: Peers) -> t.Iterator[Finding]:
+    """A finding for each NIC of this host that answers for rails of its other NICs."""
+    for mac in dict.fromkeys(one.mac for one in answers):
+        netdevs = sorted(netdev for host, netdev in _nics(ip_link_of_peers)[mac] if host == node)
         device = next((devices[netdev] for netdev in netdevs if netdev in devices), None)
         where = at_device(device) if device else at_port(netdevs[0])
-        seen = ", ".join(sorted({one for nodes in believed.values() for one in nodes}))
-        got = f"it answers for {', '.join(sorted(believed))}, as {seen} learned"
-        yield Finding(where, "each NIC answers for its own address", got, cause=ONE_ANSWERS, fix=ONE_ANSWERS_FIX)
+        addresses = ", ".join(sorted({one.address for one in answers if one.mac == mac}))
+        nodes = ", ".join(sorted({one.learned_by for one in answers if one.mac == mac}))
+        yield Finding(where, "each NIC answers for its own address", f"it answers for {addresses}, as {nodes} learned", cause=ONE_ANSWERS, fix=ONE_ANSWERS_FIX)
 
 
 @check(
@@ -166,7 +176,7 @@ def switch_neighbor_entries(arp_table: Rows, arp_table_of_peers: Peers, ip_addre
             continue
         judged += 1
         # Which NIC of a host answers is the host's own doing, and neighbor_entries has it.
-        if mac_of(row["mac"]) != owner.mac and not _is_of_a_sister(row, owner, ip_link_of_peers):
+        if mac_of(row["mac"]) != owner.mac and not _is_of_another_nic(row, owner, ip_link_of_peers):
             where = at_port(row["interface"] or "ARP", f"entry of {row['address']}", peers=(owner.host, row["address"]))
             yield _wrong(where, row, owner, ip_link_of_peers)
     if not judged:
