@@ -1,9 +1,9 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A pod whose NICs have two ports in two planes, without a bond: nothing is sent from one plane to the other, and what is at one is named with its plane.
+"""Pods whose NICs have a port in each of two or four planes, without a bond: nothing is sent from one to another, and what is at one is named with it.
 
-That it climbs to go is shown by tests/integration/test_discovered_platforms.py.
+That they climb to go is shown by tests/integration/test_discovered_platforms.py.
 """
 
 from __future__ import annotations
@@ -20,22 +20,27 @@ pytestmark = pytest.mark.xdist_group("nic_planes")
 PORT = "enp94s0np0"
 
 
-@pytest.fixture(scope="module")
-def pods(tmp_path_factory: pytest.TempPathFactory) -> inprocess.Pods:
-    """Two racks of four hosts of eight rails, each two the planes of one NIC, under eight leaves and two spines a plane."""
-    return inprocess.Pods(
-        layout.write(tmp_path_factory.mktemp("pod"), racks=2, hosts_per_rack=4, spines=4, expectations={"pod_name": "small"}, nic_planes=True)
-    )
+@pytest.fixture(scope="module", params=[2, 4], ids=["two planes", "four planes"])
+def pods(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> inprocess.Pods:
+    """Two racks of four hosts of eight rails, which are the ports of four or two NICs, under eight leaves and four spines."""
+    place, small = tmp_path_factory.mktemp("pod"), {"pod_name": "small"}
+    return inprocess.Pods(layout.write(place, racks=2, hosts_per_rack=4, spines=4, expectations=small, nic_planes=request.param))
+
+
+def planes_of(pods: inprocess.Pods) -> int:
+    """How many planes the fixture's pod has."""
+    return len(set(pods.plan.planes.values()))
 
 
 def rail_of(pod: Pod) -> Rail:
-    """The second plane of a NIC, which leads to leaf04."""
+    """The last plane of a NIC, which leads to leaf04."""
     return pod.hosts["gpu02"].rails[3]
 
 
 def test_nothing_crosses_planes(pods: inprocess.Pods) -> None:
     plane_of = {(rail["host"], rail["device"]): rail.get("plane") for rail in pods.plan.rails()}
-    assert set(plane_of.values()) == {1, 2} and pods.plan.planes["leaf04"] == 2
+    planes = planes_of(pods)
+    assert planes in (2, 4) and set(plane_of.values()) == set(range(1, planes + 1)) and pods.plan.planes["leaf04"] == planes
     hosts = [name for name, node in pods.plan.nodes.items() if node.role == "host"]
     meshes = [(host, ping) for host, own in pods.plan.meshes(hosts).items() for ping in own["ping"] + own["path_probe"]]
     assert any(ping["cross"] for _host, ping in meshes)
@@ -77,7 +82,7 @@ def crc(pod: Pod) -> None:
 @pytest.mark.parametrize(
     ("fault", "layer", "place", "words"),
     [
-        (dead, "links", ("port_speed", "gpu02", PORT), "the port at the far end (leaf04 Ethernet2/1 in plane 2) is shut or without power"),
+        (dead, "links", ("port_speed", "gpu02", PORT), "the port at the far end (leaf04 Ethernet2/1 in plane {planes}) is shut or without power"),
         (slower, "links", ("port_speed", "leaf04", "Ethernet2/1"), "Both ends agree on a lower rate"),
         (planes_swapped, "links", ("cabling_as_planned", "gpu02", PORT), ""),
         (crc, "links", ("crc_clean", "gpu02", PORT), ""),
@@ -93,7 +98,7 @@ def test_a_fault_of_one_plane_is_of_its_port(
     fault(pod)
     its = inprocess.findings_by_place(pods.plan, pod, layer)
     found = {key: cause for key, (_got, cause) in its.items() if key[:2] == place[:2] and place[2] in (None, key[2])}
-    assert found and all(words in cause for cause in found.values()), its
+    assert found and all(words.format(planes=planes_of(pods)) in cause for cause in found.values()), its
     # Nothing is said of the other plane, but of the cable that is swapped with it.
     other = {"leaf01", "leaf05", "leaf07", "spine01", "spine02"} | (set() if fault is planes_swapped else {"leaf03"})
     assert not other & {host for _check, host, _where in its}, its

@@ -164,18 +164,18 @@ def at_one_leaf(cables: str) -> str:
     return "\n".join(found) + "\n"
 
 
-def rails_of_planes() -> list[dict[str, t.Any]]:
-    """Eight rails, of which each two are the ports of one NIC, for every other GPU."""
+def rails_of_planes(planes: int) -> list[dict[str, t.Any]]:
+    """Eight rails, of which each so many are the ports of one NIC, for the first of as many GPUs."""
     raw = yaml.safe_load((SIMULATED / "group_vars" / "gpu_hosts.yml").read_text(encoding="utf-8"))["pod_rails"]
-    return [{**rail, "gpu": 2 * (number // 2)} for number, rail in enumerate(raw)]
+    return [{**rail, "gpu": planes * (number // planes)} for number, rail in enumerate(raw)]
 
 
-def in_two_planes(cables: str, spines: int) -> str:
-    """The wiring plan without what joins its planes: leaves with an odd number lead to the first half of the spines alone, the others to the second."""
+def in_planes(cables: str, spines: int, planes: int) -> str:
+    """The wiring plan without what joins its planes: one leaf after the other is in the next plane, and each plane has as many spines, in their order."""
     found = []
     for line in cables.splitlines():
         ends = re.match(r"leaf(\d+),[^,]+,spine(\d+),", line)
-        if not ends or (int(ends[1]) % 2 == 1) == (2 * int(ends[2]) <= spines):
+        if not ends or (int(ends[1]) - 1) % planes == (int(ends[2]) - 1) * planes // spines:
             found.append(line)
     return "\n".join(found) + "\n"
 
@@ -189,7 +189,7 @@ def rails_of_ipv6() -> list[dict[str, t.Any]]:
 def write(
     into: Path, racks: int = 4, hosts_per_rack: int = 8, spines: int = 4, expectations: t.Mapping[str, t.Any] | None = None, fabric: str = "roce",
     leaf_platform: str = "eos", leaves_of_racks: bool = False, ipv6: bool = False, members: int = 0, bonds: bool = False,
-    units: int = 0, super_spines: int = 4, planes: bool = False, one_leaf: bool = False, nic_planes: bool = False,
+    units: int = 0, super_spines: int = 4, planes: bool = False, one_leaf: bool = False, nic_planes: int = 0,
 ) -> Path:  # fmt: skip
     """An inventory of that size in a directory; expectations override those of ``inventories/simulated`` or ``inventories/simulated_ib``.
 
@@ -197,7 +197,7 @@ def write(
     ipv6: whether rails have addresses of IPv6 alone, and switches none; members: of each port-channel between a leaf and a spine, 0 for ports of their own;
     bonds: whether rails are bonds of two ports each, to a pair of leaves; units: of how many scalable units it is, each with racks, leaves and spines of
     its own below so many super-spines, 0 for none; planes: whether spine i of each unit leads to super-spine i alone; one_leaf: whether both ports of a
-    bond lead to one leaf; nic_planes: whether each two rails are the ports of one NIC, in two planes, each of which has half of the spines.
+    bond lead to one leaf; nic_planes: of how many planes the ports of one NIC are, each port a rail, 0 for one plane.
     It stops below the loads, which take their time on a pod of any size, unless the expectations say more. Returns the directory.
     """
     shutil.copytree(OF_FABRIC[fabric] / "group_vars", into / "group_vars", dirs_exist_ok=True)
@@ -207,7 +207,7 @@ def write(
     expectations = {**({"pod_rails": rails_of_units(per_unit)} if per_unit else {}), **(expectations or {})}
     expectations |= {"pod_address_family": "ipv6", "pod_rails": rails_of_ipv6()} if ipv6 else {}
     expectations |= {"pod_rails": rails_of_bonds()} if bonds else {}
-    expectations |= {"pod_rails": rails_of_planes()} if nic_planes else {}
+    expectations |= {"pod_rails": rails_of_planes(nic_planes)} if nic_planes else {}
     values = {"pod_gate_groups": [f"rack_{rack:02}" for rack in range(1, racks + 1)], "pod_to_layer": BELOW_LOADS, **expectations}
     netdevs = [rail["netdev"] for rail in values["pod_rails"]] if "pod_rails" in values and not bonds else NETDEVS
     leaves = len(netdevs) * (units or (racks if leaves_of_racks else 1))
@@ -220,7 +220,7 @@ def write(
     cables = over_super_spines(cables, spines, super_spines, units, planes) if units else cables
     cables = bonded(cables, values["pod_rails"]) if bonds else cables
     cables = at_one_leaf(cables) if one_leaf else cables
-    cables = in_two_planes(cables, spines) if nic_planes else cables
+    cables = in_planes(cables, spines, nic_planes) if nic_planes else cables
     (into / PLACE).write_text(re.sub(r"10\.0\.\d+\.\d+", "", cables) if ipv6 else cables, encoding="utf-8")
     rails = {key: values.pop(key) for key in ("pod_rails",) if key in values}
     (into / "group_vars" / "all" / "size.yml").write_text(yaml.safe_dump(values), encoding="utf-8")

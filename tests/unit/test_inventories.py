@@ -38,6 +38,7 @@ def test_a_run_accepts_it(name: str) -> None:
     roles = {node.role for node in plan.nodes.values()}
     assert roles == {"host", "leaf", "spine", *(["super_spine"] if "three_tiers" in name else [])}
     assert set(plan.groups) == set(values[next(iter(values))]["pod_gate_groups"])
+    assert set(plan.planes.values()) == ({1, 2} if "planes" in name else set())
 
 
 def test_the_manifest_makes_a_test_pod_of_every_host() -> None:
