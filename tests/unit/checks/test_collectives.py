@@ -446,13 +446,20 @@ def test_the_pairs_of_a_gpu_with_narrow_links_have_a_cause_of_their_own() -> Non
         # Every process by itself, one host of two, and no rate.
         (16, 240.12, 0.0, 1, ["1 by its bandwidths, 1 by its list"]),
         (16, 200.0, 350.0, 8, ["8 by its bandwidths, 8 by its list"]),
-        (16, 0.0, 0.0, 16, ["1 by its bandwidths, 16 by its list"]),
+        (16, 240.12, 0.0, 0, ["1 by its bandwidths"]),
+        # What no number of ranks gives is not a number of ranks; a list of too few ranks is one.
+        (16, 0.0, 0.0, 16, ["busbw 0 and algbw 0 GB/s, which no number of ranks gives, 16 by its list"]),
+        (16, 200.0, 400.0, 1, ["busbw 400 and algbw 200 GB/s, which no number of ranks gives, 1 by its list"]),
+        (16, 200.0, 2000.0, 0, ["busbw 2000 and algbw 200 GB/s, which no number of ranks gives"]),
+        (16, 200.0, 2000.0, 8, ["8 by its list"]),
     ],
 )
 def test_ranks_by_the_rates_that_nccl_tests_prints(ranks: int, algbw: float, busbw: float, named: int, found: list[str]) -> None:
     of_hosts = {**job("ladder", "all"), "role": "table", "hosts": [f"gpu{number}" for number in range(ranks // 8)]}
     row = {"item": "all", "collective": "all_reduce", "algbw_gbyte_s": algbw, "busbw_gbyte_s": busbw, "ranks": list(range(named))}
-    assert [one.actual for one in ranks_as_asked([of_hosts], [], 8, [row])] == found
+    judged = list(ranks_as_asked([of_hosts], [], 8, [row]))
+    assert [one.actual for one in judged] == found
+    assert [one.severity for one in judged] == ["unknown" if "which no number" in actual else None for actual in found]
 
 
 def test_a_launcher_that_refuses_has_its_own_cause() -> None:

@@ -23,6 +23,11 @@ Peers = t.Mapping[str, Rows]
 SLOW_US = 40.0
 NARROW_CAUSE = "The two GPUs reach each other, over a link at part of its rate: NVLinks (or XGMI, PCIe) of one of them are down or trained with fewer lanes."
 NARROW_FIX = "Where all slow pairs share a GPU it is that one: compare its nvidia-smi nvlink -s and -e with another's, then reset the GPUs."
+IMPOSSIBLE_CAUSE = (
+    "The two bandwidths that nccl-tests printed contradict each other: its busbw of an all-reduce is 2 (n - 1) / n times its algbw for n ranks, which is less than "
+    "twice. So the table is damaged (ranks wrote into each other's lines), or this is another program or a changed one."
+)
+IMPOSSIBLE_FIX = "Read the last lines of the table in the evidence, compare all_reduce_perf with that of another host, and run it again."
 # What every rank must have proved; the barrier is what each timed call begins with.
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all")
 
@@ -155,21 +160,30 @@ def _table(item: str, rows: Rows, wanted: int) -> t.Iterator[Finding]:
     """nccl-tests says who took part; where its JSON names only the first rank, the two bandwidths say how many there were."""
     for row in rows[-1:]:
         named = len(set(row["ranks"] or ()))
+        listed = f", {named} by its list" if named else ""
         counted = _ranks_by_bandwidths(row, wanted) if row["collective"] in (None, "all_reduce") else named
-        if counted != wanted or (named not in (0, 1, wanted)):
-            yield Finding(Place(f"{item}: nccl-tests"), f"one group of {wanted} ranks", f"{counted} by its bandwidths, {named} by its list")
+        where, expected = Place(f"{item}: nccl-tests"), f"one group of {wanted} ranks"
+        if counted is None and named in (0, 1, wanted):
+            actual = f"busbw {row['busbw_gbyte_s']:g} and algbw {row['algbw_gbyte_s']:g} GB/s, which no number of ranks gives{listed}"
+            yield Finding(where, expected, actual, "unknown", cause=IMPOSSIBLE_CAUSE, fix=IMPOSSIBLE_FIX)
+        elif counted is None:
+            yield Finding(where, expected, f"{named} by its list")
+        elif counted != wanted or named not in (0, 1, wanted):
+            yield Finding(where, expected, f"{counted} by its bandwidths{listed}")
 
 
-def _ranks_by_bandwidths(row: dict[str, t.Any], wanted: int) -> int:
-    """How many ranks an all-reduce had by its busbw, which is 2 (n - 1) / n of its algbw; the wanted number wherever the printed digits allow that."""
+def _ranks_by_bandwidths(row: dict[str, t.Any], wanted: int) -> int | None:
+    """How many ranks an all-reduce had by its busbw, which is 2 (n - 1) / n of its algbw; the wanted number wherever the printed digits allow that.
+
+    None where the two are those of no number of ranks: no rate at all, or a busbw of twice the algbw and more.
+    """
     algbw, busbw = row["algbw_gbyte_s"], row["busbw_gbyte_s"]
     factor = 2 * (wanted - 1) / wanted
     # The table has two digits behind the point, JSON has six: of many ranks two say less than how many there were.
     half_a_digit = 0.005 if (algbw, busbw) == (round(algbw, 2), round(busbw, 2)) else 5e-7
     if algbw and abs(busbw - algbw * factor) <= half_a_digit * (1 + factor) + 1e-9:
         return wanted
-    rate = busbw / algbw if algbw else 0.0
-    return round(2 / (2 - rate)) if rate < 2 else 0
+    return round(2 / (2 - busbw / algbw)) if algbw and 0 <= busbw < 2 * algbw else None
 
 
 @check(
