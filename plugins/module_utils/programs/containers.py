@@ -26,6 +26,8 @@ LOAD, JOB = "gpufabric.pyramid.load", "gpufabric.pyramid.job"
 # With this status docker and podman say that they started nothing, with these mostly that the image lacks the program or refuses it.
 NOT_STARTED, NO_PROGRAM = 125, (126, 127)
 TOTAL_SECONDS, RUN_SECONDS, ASK_SECONDS, SHOWN = 50.0, 25.0, 10.0, 300
+# What docker and podman say of an image that the host does not have, in lower case; any other failure tells nothing of it.
+NO_IMAGE = ("no such image", "no such object", "image not known")
 HELP = ("Run 'docker ", "See 'docker ")
 SOCKET = "unix:///var/run/docker.sock"
 # What shows an AMD GPU to a container, by the documentation of ROCm, and what lets RCCL map the memory of other processes.
@@ -81,6 +83,10 @@ def wrapped(
     return [*words, f"--entrypoint={argv[0]}", image, *argv[1:]]
 
 
+class NoAnswer(Exception):
+    """The runtime did not answer what it was asked; in words, why."""
+
+
 class Host:
     """What this host's runtime answers, within the time that is left."""
 
@@ -111,18 +117,34 @@ class Host:
         return (_socket_state() if self.runtime == "docker" else "failed"), words
 
     def image(self, name):
-        """The image of a name: its id, digests in registries, and the variables of NCCL that it sets; None where the host has none."""
-        code, output, _words = self.ask([self.runtime, "image", "inspect", name])
+        """The image of a name: its id, digests in registries, and the variables of NCCL that it sets; None where the host has none.
+
+        Raises NoAnswer where the runtime tells neither that it has the image nor that it has none.
+        """
+        code, output, words = self.ask([self.runtime, "image", "inspect", name])
+        if code != 0:
+            if code is not None and any(one in words.lower() for one in NO_IMAGE):
+                return None
+            raise NoAnswer(words or f"image inspect ended with status {code}")
         try:
-            one = json.loads(output)[0] if code == 0 else None
-        except (ValueError, LookupError):
-            one = None
-        if one is None:
-            return None
+            one = json.loads(output)[0]
+            number = str(one["Id"]).rpartition(":")[2]
+        except (ValueError, LookupError, TypeError):
+            raise NoAnswer("image inspect: what it printed is no answer") from None
         variables = (one.get("Config") or {}).get("Env") or []
         forced = [each for each in variables if each.startswith(("NCCL_", "RCCL_")) and not each.startswith(("NCCL_VERSION=", "RCCL_VERSION="))]
         digests = sorted({each.rpartition("@")[2] for each in one.get("RepoDigests") or ()})
-        return {"id": "sha256:" + str(one["Id"]).rpartition(":")[2], "digests": digests, "variables": forced}
+        return {"id": f"sha256:{number}" if number else None, "digests": digests, "variables": forced}
+
+    def held(self, name):
+        """Whether the host has the image of a name, and what is known of it, or of another build by the same name."""
+        image = self.image(name)
+        if image is None and "@" in name:
+            try:
+                return {"present": False, **(self.image(name.partition("@")[0]) or {})}
+            except NoAnswer:
+                return {"present": False}
+        return {"present": image is not None, **(image or {})}
 
     def started(self, place, gpus, rdma):
         """Exit status, output and words of a container that looks at what it has."""
@@ -160,12 +182,12 @@ class Host:
         """What is known of this host."""
         state, words = self.state()
         row = {"runtime": self.runtime, "state": state, "version": words if state == "ok" else None, "words": "" if state == "ok" else words}
-        image = self.image(self.options.image) if state == "ok" else None
-        row["present"] = image is not None if state == "ok" else None
-        if state == "ok" and image is None and "@" in self.options.image:
-            # Another build may be here by the same name.
-            image = self.image(self.options.image.partition("@")[0])
-        row.update(image or {})
+        row["present"] = None
+        if state == "ok":
+            try:
+                row.update(self.held(self.options.image))
+            except NoAnswer as failed:
+                row["words"] = str(failed)
         if row["present"]:
             place = tempfile.mkdtemp(prefix="gpufabric.pyramid-")
             try:

@@ -62,7 +62,7 @@ def test_a_runtime_of_which_nothing_is_reported_is_unknown() -> None:
         ({"rdma": None}, "RDMA devices in a container", "unknown", "ib_uverbs is not loaded"),
         ({"memlock": "8388608"}, "locked memory in a container", None, "limit of locked memory"),
         ({"memlock": None}, "locked memory in a container", "unknown", "limit of locked memory"),
-        ({"torch": None}, "python3", None, "no such Python"),
+        ({"torch": None}, "python3", None, "no torch is installed for it"),
         ({"nccl_tests": False}, "/opt/tests", None, "no nccl-tests there"),
     ],
 )
@@ -82,7 +82,15 @@ def test_an_image_that_is_not_there_and_one_of_another_digest() -> None:
     (found,) = containers.container_image_present([{**ABSENT, "id": "sha256:c", "digests": []}], "a@sha256:d")
     assert found.actual == "another one by this name: sha256:c" and "another build" in (found.cause or "")
     (found,) = containers.container_image_present([{**ABSENT, "present": None}], "a:1")
-    assert found.severity == "unknown"
+    assert (found.severity, found.actual) == ("unknown", "not reported")
+
+
+def test_an_image_of_which_the_runtime_does_not_answer_is_unknown() -> None:
+    silent = {**ABSENT, "present": None, "words": "no answer within 10 s"}
+    (found,) = containers.container_image_present([silent], "a:1")
+    assert (found.severity, found.actual) == ("unknown", "no answer within 10 s") and "store is locked" in (found.cause or "")
+    with pytest.raises(CannotTell, match="not known whether"):
+        list(containers.container_starts([silent], 8, "nvidia", "nccl", "python3", "", False))
 
 
 def of_hosts(**rows: Setting) -> dict[str, list[Setting]]:
@@ -110,6 +118,15 @@ def test_images_of_which_no_id_is_reported_are_not_the_same() -> None:
     hosts["gpu02"][0]["digests"] = None
     with pytest.raises(CannotTell, match="not reported"):
         list(containers.container_image_same(hosts, "gpu02"))
+
+
+def test_a_host_that_does_not_tell_its_image_is_unknown_for_itself_alone() -> None:
+    silent: Setting = {"id": None, "digests": []}
+    hosts = of_hosts(gpu01={}, gpu02=silent, gpu03=silent, gpu04={})
+    assert [list(containers.container_image_same(hosts, host)) for host in ("gpu01", "gpu04")] == [[], []]
+    for host in ("gpu02", "gpu03"):
+        with pytest.raises(CannotTell, match="not reported"):
+            list(containers.container_image_same(hosts, host))
 
 
 def test_which_image_is_right_is_not_told_where_none_is_on_most_hosts() -> None:

@@ -38,6 +38,15 @@ WITHOUT_RDMA = (
     "modprobe ib_uverbs, and look at /dev/infiniband.",
 )
 WITHOUT_PROGRAM = ("The image has no such Python, or it cannot be run there.", "Set pod_torch_python to the Python of the image that has torch.")
+WITHOUT_TORCH = (
+    "The Python that pod_torch_python names runs in the image, and no torch is installed for it.",
+    "Set pod_torch_python to the Python of the image that has torch (such as that of a virtual environment), or take an image with torch.",
+)
+NO_ANSWER = (
+    "The runtime answers its version and not whether it has the image: its store is locked by another command, damaged, or on a disk that hangs.",
+    "Run image inspect on the host with the name in pod_container_image as the user that a run logs in as; look at the runtime's log and at its disk.",
+)
+NOT_THERE = "the image is not on this host, or it is not known whether: see container_image_present"
 
 
 def _row(rows: Rows) -> dict[str, t.Any]:
@@ -77,7 +86,8 @@ def container_image_present(container_image: Rows, pod_container_image: str) -> 
     """The host has the image in whose containers loads run."""
     row = _row(container_image)
     if row["present"] is None:
-        yield Finding(Place("image"), pod_container_image, "not reported", "unknown")
+        cause, fix = NO_ANSWER
+        yield Finding(Place("image"), pod_container_image, row["words"] or "not reported", "unknown", cause=cause, fix=fix)
     elif not row["present"] and row["id"]:
         cause = "The host has another build of the image by the same name: it was pulled before or after the tag moved."
         yield Finding(Place("image"), pod_container_image, f"another one by this name: {', '.join(row['digests'] or [row['id']])}", cause=cause)
@@ -96,7 +106,7 @@ def container_image_same(container_image_of_peers: Peers, pod_node: str) -> t.It
     """Every host of the pod has the same image."""
     row = _row(container_image_of_peers.get(pod_node) or [])
     if not row["present"]:
-        raise CannotTell("the image is not on this host: see container_image_present")
+        raise CannotTell(NOT_THERE)
     if not row["id"] and not row["digests"]:
         raise CannotTell("the image's id and digests: not reported")
     images = _images(container_image_of_peers)
@@ -120,11 +130,14 @@ class _Image(t.NamedTuple):
 
 @once_for_all_nodes
 def _images(of_peers: Peers) -> list[_Image]:
-    """The images of all hosts; hosts of one digest or id have the same, since stores of docker differ in what they call an image's id."""
+    """The images of all hosts that report one; hosts of one digest or id have the same, since stores of docker differ in what they call an image's id."""
     images: list[_Image] = []
     for host, rows in of_peers.items():
         if rows and rows[0]["present"]:
             found = _Image({name for name in (rows[0]["id"], *(rows[0]["digests"] or ())) if name}, {host})
+            # What is on such a host is not known, and it is unknown for itself alone.
+            if not found.names:
+                continue
             for other in [one for one in images if one.names & found.names]:
                 images.remove(other)
                 found = _Image(found.names | other.names, found.hosts | other.hosts)
@@ -145,7 +158,7 @@ def container_starts(
     """A container of the image starts with all GPUs and RDMA devices and without a limit of locked memory, and has torch and the planned programs."""
     row = _row(container_image)
     if not row["present"]:
-        raise CannotTell("the image is not on this host: see container_image_present")
+        raise CannotTell(NOT_THERE)
     if row["start"] != "ok":
         where, expected, (cause, fix) = _not_started(row, pod_gpu_vendor, pod_torch_python)
         yield Finding(Place(where), expected, f"{row['start'] or 'not reported'}: {row['words'] or 'no words'}", cause=cause, fix=fix)
@@ -161,7 +174,7 @@ def container_starts(
         cause, fix = "The runtime does not lift the limit of locked memory, so that RDMA cannot register memory.", "Raise LimitMEMLOCK of the runtime's unit."
         yield Finding(Place("locked memory in a container"), "unlimited", _said(row["memlock"]), _severity(row["memlock"]), cause=cause, fix=fix)
     if row["torch"] is None:
-        yield Finding(Place(pod_torch_python), "torch in the image", "not there", cause=WITHOUT_PROGRAM[0], fix=WITHOUT_PROGRAM[1])
+        yield Finding(Place(pod_torch_python), "torch in the image", "not there", cause=WITHOUT_TORCH[0], fix=WITHOUT_TORCH[1])
     if pod_nccl_tests_dir and not pod_nccl_tests_optional and not row["nccl_tests"]:
         fix = "Set pod_nccl_tests_dir to where the image has the programs, or build them into it."
         yield Finding(Place(pod_nccl_tests_dir), "all_reduce_perf in the image", "not there", cause="The image has no nccl-tests there.", fix=fix)
