@@ -150,6 +150,11 @@ RAILS = [{"device": "mlx5_0"}]
         ({"Rx Power Current [dBm]": "1.8,-40,2.2,1.9 [-10.4..6]"}, [("mlx5_0 Rx Power Current [dBm]: expected -10.4 to 6, got -40", None)]),
         ({"Temperature [C]": "N/A"}, [("mlx5_0 Temperature [C]: expected a value and its limits, got N/A", "unknown")]),
         ({"Rx Power Current [dBm]": "-1.2 [0..0]"}, [("mlx5_0 Rx Power Current [dBm]: expected a value and its limits, got -1.2 [0..0]", "unknown")]),
+        # A lane without a value, beside lanes that are right and one that is wrong.
+        ({"Rx Power Current [dBm]": "2.3,- [-10.4..6]"}, [("mlx5_0 Rx Power Current [dBm]: expected -10.4 to 6 on every lane, got 2.3,-", "unknown")]),
+        ({"Rx Power Current [dBm]": "2.3,,1.9 [-10.4..6]"}, [("mlx5_0 Rx Power Current [dBm]: expected -10.4 to 6 on every lane, got 2.3,,1.9", "unknown")]),
+        ({"Rx Power Current [dBm]": "-40,N/A [-10.4..6]"}, [("mlx5_0 Rx Power Current [dBm]: expected -10.4 to 6, got -40", None)]),
+        ({"Temperature [C]": "45 [....80]"}, [("mlx5_0 Temperature [C]: expected a value and its limits, got 45 [....80]", "unknown")]),
         ({"Temperature [C]": None}, [("mlx5_0 Temperature [C]: expected a value and its limits, got not reported by mlxlink", "unknown")]),
     ],
 )
@@ -184,9 +189,15 @@ def manager(state="master", guid="0x1"):
         ([manager()], [manager()], 1, [("standby subnet managers: expected at least 1, got 0", "warn")]),
         ([manager()], [manager(), manager(guid="0x2")], 0, [("subnet manager: expected one master, got 0x1, 0x2", None)]),
         ([manager(guid="0x1")], [manager(guid="0x0000000000000001")], 0, []),
+        # Listed twice, or as the master and as a standby that it was, one manager is one.
+        (
+            [manager()], [manager(), manager("standby", "0x2"), manager("standby", "0x0002")], 2,
+            [("standby subnet managers: expected at least 2, got 1", "warn")],
+        ),
+        ([manager()], [manager(), manager("standby", "0x01")], 1, [("standby subnet managers: expected at least 1, got 0", "warn")]),
         ([manager()], None, 0, [("subnet manager: expected one master and its standbys, got not reported by subnet administration", "unknown")]),
     ],
-)
+)  # fmt: skip
 def test_one_master_and_its_standbys(answers, known, standbys, expected):
     assert summary(routing.subnet_manager_up(answers, standbys, known)) == expected
 

@@ -35,3 +35,12 @@ def reported(bundled: bool = True, speed: float = 400.0) -> Readings:
 )  # fmt: skip
 def test_a_member_apart_is_named(rail: dict[str, t.Any], readings: Readings, words: list[str]) -> None:
     assert members_apart({"gpu01": [BOND], "gpu02": [rail], "gpu03": [BOND]}, readings) == words
+
+
+def test_of_a_tie_both_numbers_are_named_and_no_bond_is_odd() -> None:
+    one = {**BOND, "members": ["eth0"], "leaves": ["leaf01"]}
+    words = "bonds differ in how many members have a cable to a leaf, and no number is that of most: 1 member on gpu01 bond0 and 2 members on gpu02 bond0"
+    assert members_apart({"gpu01": [one], "gpu02": [BOND]}, {}) == [words]
+    three = {**BOND, "members": ["a", "b", "c"], "leaves": ["leaf01"] * 3}
+    assert members_apart({"gpu01": [one], "gpu02": [BOND], "gpu03": [three]}, {}) == [words + " and 3 members on gpu03 bond0"]
+    assert members_apart({"gpu01": [one], "gpu02": [one]}, {}) == [] and members_apart({}, {}) == []

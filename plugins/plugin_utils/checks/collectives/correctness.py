@@ -24,8 +24,8 @@ SLOW_US = 40.0
 NARROW_CAUSE = "The two GPUs reach each other, over a link at part of its rate: NVLinks (or XGMI, PCIe) of one of them are down or trained with fewer lanes."
 NARROW_FIX = "Where all slow pairs share a GPU it is that one: compare its nvidia-smi nvlink -s and -e with another's, then reset the GPUs."
 IMPOSSIBLE_CAUSE = (
-    "The two bandwidths that nccl-tests printed contradict each other: its busbw of an all-reduce is 2 (n - 1) / n times its algbw for n ranks, which is less than "
-    "twice. So the table is damaged (ranks wrote into each other's lines), or this is another program or a changed one."
+    "The two bandwidths that nccl-tests printed contradict each other: of n ranks its busbw of an all-reduce is 2 (n - 1) / n times its algbw, which is less "
+    "than twice. So the table is damaged (ranks wrote into each other's lines), or this is another program or a changed one."
 )
 IMPOSSIBLE_FIX = "Read the last lines of the table in the evidence, compare all_reduce_perf with that of another host, and run it again."
 # What every rank must have proved; the barrier is what each timed call begins with.

@@ -32,8 +32,11 @@ MARKED_FIX = (
 )
 # Waiting is no error, and its counter is at its end within minutes of load.
 WAITS = "PortXmitWait"
+LANE_CAUSE = "The module reports no value of a lane: it is still starting, its laser or receiver of that lane is off, or its firmware reports less than it has."
+LANE_FIX = "Run mlxlink -d DEVICE -m again; where the lane stays without a value, reseat the module, then replace it or update its firmware."
 # mlxlink writes what is measured and, in brackets, the module's own limits; copper has 0 and [0..0].
-MEASURED = re.compile(r"^(?P<values>[-\d.,]+) \[(?P<low>-?[\d.]+?)\.\.(?P<high>-?[\d.]+)\]$")
+MEASURED = re.compile(r"^(?P<values>\S+) \[(?P<low>-?\d+(?:\.\d+)?)\.\.(?P<high>-?\d+(?:\.\d+)?)\]$")
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
 @check(
@@ -111,9 +114,12 @@ def _within(device: str, name: str, stated: str) -> t.Iterator[Finding]:
         yield Finding(at_device(device, f"{name}"), "a value and its limits", stated or "not reported by mlxlink", "unknown")
         return
     low, high = float(match["low"]), float(match["high"])
-    outside = [value for value in match["values"].split(",") if value and not low <= float(value) <= high]
+    lanes = match["values"].split(",")
+    outside = [value for value in lanes if NUMBER.fullmatch(value) and not low <= float(value) <= high]
     if outside:
         yield Finding(at_device(device, f"{name}"), f"{low:g} to {high:g}", ", ".join(outside))
+    elif not all(NUMBER.fullmatch(value) for value in lanes):
+        yield Finding(at_device(device, f"{name}"), f"{low:g} to {high:g} on every lane", match["values"], "unknown", cause=LANE_CAUSE, fix=LANE_FIX)
 
 
 @check(
