@@ -29,5 +29,6 @@ def channels_of(cables: Sequence[Cable], readings: Readings, hosts: t.Container[
             found[cable] = (a, b)
         elif a is not None or b is not None:
             (node, port), other = cable if a is not None else cable[::-1]
-            wrong.append(f"{node} {port} is a member of {a or b}, and {' '.join(other)} at its other end of none; no channel was drafted for that cable")
+            there = "of none" if "port_channels" in readings.get(other[0], {}) else f"is not known to be of any, since {other[0]} did not report its own"
+            wrong.append(f"{node} {port} is a member of {a or b}, and {' '.join(other)} at its other end {there}; no channel was drafted for that cable")
     return found, wrong

@@ -38,20 +38,31 @@ def models_of(readings: Readings) -> dict[str, int]:
 
 def gpu_proposals(readings: Readings, rails: Mapping[str, Sequence[Mapping[str, t.Any]]]) -> t.Iterator[Proposal]:
     """What all hosts agree on of their GPUs and differs from the default."""
+    counts = {host: number for host in rails if (number := _count(readings.get(host, {})))}
+    if len(set(counts.values())) == 1:
+        yield Proposal("pod_gpus_per_host", next(iter(counts.values())), _of(len(counts), len(rails)))
     tables = [own["gpu_topology"] for own in readings.values() if own.get("gpu_topology")]
-    counts = {len({row["device"] for row in table if row["device"].startswith("GPU")}) for table in tables}
-    if len(counts) == 1:
-        yield Proposal("pod_gpus_per_host", counts.pop(), "of all hosts")
     between = {row["connection"] for table in tables for row in table if row["device"].startswith("GPU") and row["peer"].startswith("GPU")}
     meshed = len(between) == 1 and all(NVLINK.fullmatch(str(one)) for one in between)
     if meshed:
-        yield Proposal("pod_gpu_interconnect", between.pop(), "between every two GPUs of all hosts")
+        yield Proposal("pod_gpu_interconnect", between.pop(), f"between every two GPUs {_of(len(tables), len(rails))}")
     yield from _distance(readings, rails)
     rows = [row for own in readings.values() for row in own.get("gpus", ())]
-    # GPUs with NVSwitches of which the driver reports no state are all connected by NVLink.
-    if rows and not meshed and all(row.get("fabric_state") is None for row in rows) and _all_of_nvidia(readings):
+    # GPUs with NVSwitches of which the driver reports no state are all connected by NVLink. Without a topology nothing tells whether they are.
+    known = bool(tables) and all(own.get("gpu_topology") for own in readings.values() if own.get("gpus"))
+    if rows and known and not meshed and all(row.get("fabric_state") is None for row in rows) and _all_of_nvidia(readings):
         yield Proposal("pod_nvswitch", False, "no GPU reports the state of an NVSwitch fabric")
     yield from _domain(readings)
+
+
+def _count(own: Mapping[str, Rows]) -> int:
+    """How many GPUs a host has by its topology, else by the list of its GPUs; 0 where it reports neither."""
+    return len({row["device"] for row in own.get("gpu_topology", ()) if row["device"].startswith("GPU")}) or len(own.get("gpus", ()))
+
+
+def _of(reporting: int, hosts: int) -> str:
+    """Of which hosts a value was read."""
+    return "of all hosts" if reporting == hosts else f"of the {counted(reporting, 'host')} that {'reports it' if reporting == 1 else 'report it'}, of {hosts}"
 
 
 def _all_of_nvidia(readings: Readings) -> bool:

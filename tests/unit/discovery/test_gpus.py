@@ -61,3 +61,17 @@ def test_nvlink_reaches_as_far_as_its_clusters():
     alone = {"gpus": [gpu("NVIDIA GB200", cluster="00000000-0000-0000-0000-000000000000")]}
     assert proposed(alone) == {"pod_nvlink_domain": "host"} and proposed(racks, alone) == {}
     assert proposed({"gpus": [gpu(cluster="aa")]}) == {}
+
+
+def counted(first, second):
+    found = gpu_proposals({"gpu01": first, "gpu02": second}, RAILS)
+    return [(one.value, one.read) for one in found if one.name == "pod_gpus_per_host"]
+
+
+def test_gpus_are_counted_where_no_topology_is_reported():
+    boards = {"gpus": [gpu(state=None)] * 8, "pci_devices": NVIDIA}
+    assert counted(boards, boards) == [(8, "of all hosts")]
+    assert counted(boards, {}) == [(8, "of the 1 host that reports it, of 2")]
+    assert counted({"gpu_topology": topology()}, boards) == [] and counted({}, {}) == []
+    # Nothing tells whether they are connected by NVLink, and so with an NVSwitch.
+    assert proposed(boards) == {} and proposed({**boards, "gpu_topology": topology(gpus="SYS")}, boards) == {}
