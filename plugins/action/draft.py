@@ -59,7 +59,7 @@ class ActionModule(RunOnce, PyramidAction):
         for one in draft.proposals if ALL not in given["accept"] else ():
             if one.name not in (*given["accept"], *access.decided):
                 show(f"proposed, not adopted: {one.name}: {one.value} ({one.read})")
-        for words in draft.untold:
+        for words in draft.undecided:
             show(f"not proposed: {words}")
         if draft.unreported and not {ALL, WORD} & set(given["accept"]):
             show(f"proposed, not adopted: {in_words(draft.unreported)}")

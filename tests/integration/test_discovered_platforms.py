@@ -72,7 +72,7 @@ def test_a_discovered_pod_is_a_go(name: str, tmp_path: Path) -> None:
     assert not draft.outliers, draft.outliers
     told = CLASS if name not in MUTE_ABOUT_CNP else {key: value for key, value in CLASS.items() if key != "pod_cnp_dscp"}
     assert _class_proposed(draft) == ({} if name == "infiniband" else told)
-    assert [words.partition(":")[0] for words in draft.untold] == (["pod_cnp_dscp"] if name in MUTE_ABOUT_CNP else [])
+    assert [words.partition(":")[0] for words in draft.undecided] == (["pod_cnp_dscp"] if name in MUTE_ABOUT_CNP else [])
     pods = inprocess.Pods(tmp_path / "draft")
     drafted = next(iter(pods.plan.nodes.values())).values
     assert {key: drafted[key] for key in DECIDED.get(name, {})} == DECIDED.get(name, {})

@@ -69,7 +69,7 @@ class Counted:
         """Sums, and of the pauses the longest, each with the end that has most of it; nothing where nothing is reported."""
         if any("reset" in one for one in ends.values()):
             return f"; counters of {who} over all loads of this layer: reset"
-        said, reported = [], False
+        parts, reported = [], False
         for kind in KINDS:
             if not any(kind in one for one in ends.values()):
                 continue
@@ -77,8 +77,8 @@ class Counted:
             reported = reported or bool(known)
             most = max(known, key=lambda name: known[name], default="")
             amount = NOT_REPORTED if not known else f"{known[most]:.3g} % at most" if kind == "paused" else f"{sum(known.values()):.0f}"
-            said.append(f"{kind} {amount}" + (f" (most at {most})" if known.get(most) else ""))
-        return f"; counters of {who} over all loads of this layer: {', '.join(said)}" if reported else ""
+            parts.append(f"{kind} {amount}" + (f" (most at {most})" if known.get(most) else ""))
+        return f"; counters of {who} over all loads of this layer: {', '.join(parts)}" if reported else ""
 
     def _of(self, host: str, rail: Rail | DeviceNames) -> dict[str, float | None]:
         """What a rail counted by kind: numbers, and of the pauses the share of its sending time in percent; None: not reported. ``reset``: went back."""
@@ -103,8 +103,8 @@ class Counted:
     def _words(self, ends: list[tuple[str, dict[str, float | None]]]) -> str:
         if all(count is None for _name, one in ends for kind, count in one.items() if kind in KINDS) and not any("reset" in one for _name, one in ends):
             return ""
-        said = [f"{kind} {' and '.join(_word(one, kind) for _name, one in ends)}" for kind in KINDS if any(kind in one for _name, one in ends)]
-        return f"; counters of {' and '.join(name for name, _one in ends)} over all loads of this layer: {', '.join(said)}"
+        parts = [f"{kind} {' and '.join(_word(one, kind) for _name, one in ends)}" for kind in KINDS if any(kind in one for _name, one in ends)]
+        return f"; counters of {' and '.join(name for name, _one in ends)} over all loads of this layer: {', '.join(parts)}"
 
 
 def of_node(host: str, rows: tuple[Rows | None, Rows | None, Rows | None, Rows | None], priority: int, link: float) -> Counted:

@@ -146,7 +146,7 @@ FEW = frozenset(("pcie_error", "ras_error", "memory_error"))
 # Those of a device that is no GPU and no rail, such as a management controller, stop no job.
 OF_OTHERS = frozenset(("pcie_error", "dma_refused"))
 # Of these a line of the log says which error it is.
-SAID = {"module_error": "Port module event[error]: "}
+LOG_PREFIX = {"module_error": "Port module event[error]: "}
 
 
 @dataclass(frozen=True)
@@ -197,8 +197,8 @@ def judged_events(rows: t.Iterable[dict[str, t.Any]], devices: Devices, correcte
         if event in FEW and severity == CORRECTED and times <= corrected_max:
             continue
         what = how.what.format(code=code, device=device, severity={"nonfatal": "non-fatal"}.get(severity, severity or "an unnamed"))
-        if event in SAID:
-            lines = (str(row["text"]).partition(SAID[event])[2] for row in rows if (row["event"], row["device"]) == (event, device))
+        if event in LOG_PREFIX:
+            lines = (str(row["text"]).partition(LOG_PREFIX[event])[2] for row in rows if (row["event"], row["device"]) == (event, device))
             what += f": {next(filter(None, lines), 'not named')}"
         expected = f"at most {counted(corrected_max, 'corrected error')} {since}" if event in FEW and severity == CORRECTED else f"{how.expected} {since}"
         level = _severity(event, how, severity, devices.known(device), past)

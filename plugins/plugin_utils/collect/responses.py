@@ -55,7 +55,7 @@ def reading_result(ask: Query, platform: str, answers: t.Sequence[CommandResult]
 
 
 def _lost_words(lost: t.Mapping[str, str]) -> str:
-    """Why some items have no rows: what they share is said once, and of many reasons the first few."""
+    """Why some items have no rows: what they share is printed once, and of many reasons the first few."""
     of_reason: dict[str, list[str]] = {}
     for label, words in lost.items():
         of_reason.setdefault(words, []).extend([label] if label else [])
@@ -96,12 +96,12 @@ def failure_reason(answer: CommandResult) -> str | None:
     if answer.cut:
         return f"{tool} printed more than the 8 MiB that are kept"
     if answer.rc is not None and answer.rc not in answer.source.rc:
-        said = _said(answer)
+        printed = _printed(answer)
         if NO_PERMISSION.search(answer.stderr) or NO_PERMISSION.search(answer.stdout[-500:]):
-            return f"no permission: {tool}: {said[:200]}"
+            return f"no permission: {tool}: {printed[:200]}"
         ended = f"was ended by signal {-answer.rc}" if answer.rc < 0 else f"exited with status {answer.rc}"
         # A tool that says nothing (grep -s) at least shows what it was to read.
-        why = " ".join(said.split()) or " ".join(word for word in answer.argv[1:] if word.startswith("/"))
+        why = " ".join(printed.split()) or " ".join(word for word in answer.argv[1:] if word.startswith("/"))
         return f"{tool} {ended}" + (f": {why[:200]}" if why else "")
     return None
 
@@ -113,10 +113,10 @@ def failure_line(answer: CommandResult) -> str:
     if answer.status != "ran" or answer.rc is None or answer.rc in answer.source.rc:
         return ""
     # What one that crashed has printed until then is no error.
-    return _said(answer) if answer.rc > 0 or answer.stderr.strip() else ""
+    return _printed(answer) if answer.rc > 0 or answer.stderr.strip() else ""
 
 
-def _said(answer: CommandResult) -> str:
+def _printed(answer: CommandResult) -> str:
     return known_or_last_line((answer.stderr.strip() or answer.stdout.strip()).splitlines())
 
 
@@ -148,7 +148,7 @@ def kept_failures(ask: Query, kept: t.Sequence[KeptCommand]) -> tuple[dict[str, 
 def from_evidence(ask: Query, platform: str, text: str, troubled: t.Mapping[str, str] = MappingProxyType({}), failure: str = "") -> ReadingResult:
     """One reading from kept text, of a run or captured by hand; sections are headed ``==> item <==``.
 
-    troubled: the items whose text is no answer, with the words why; failure: the line with which a command said so.
+    troubled: the items whose text is no answer, with the words why; failure: the line with which a command failed.
     """
     result = ReadingResult("ok", text=text, lost=dict(troubled), error=failure)
     for section, body in split_sections(text):

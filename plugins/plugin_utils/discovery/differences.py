@@ -48,19 +48,19 @@ def _cables(cables: Sequence[Cable], heard: Heard, roles: Mapping[str, str]) -> 
     for cable in cables:
         a, b = ((end.node, end.port if roles.get(end.node) == "host" else port_name(end.port)) for end in (cable.a, cable.b))
         ends |= {a: b, b: a}
-    told: set[End] = set()
+    named: set[End] = set()
     for near, far in ends.items():
         others = heard.get(near, set()) - {far}
         if others:
-            told |= {near, *others}
+            named |= {near, *others}
             yield Difference(_place(near), _place(far), " and ".join(sorted(map(_place, others))))
     for near, far in ends.items():
-        # Once a cable, and where none of its ends has told of another neighbor.
-        if near < far and far not in heard.get(near, ()) and near not in heard.get(far, ()) and not {near, far} & told:
+        # Once a cable, and where none of its ends reports another neighbor.
+        if near < far and far not in heard.get(near, ()) and near not in heard.get(far, ()) and not {near, far} & named:
             yield Difference(_place(near), _place(far), "neither end reports a neighbor", seen=False)
     for near, others in heard.items():
-        if near not in ends and near not in told and not others & told:
-            told |= others
+        if near not in ends and near not in named and not others & named:
+            named |= others
             yield Difference(_place(near), "no cable", " and ".join(sorted(map(_place, others))))
 
 

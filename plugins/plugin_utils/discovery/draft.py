@@ -34,7 +34,7 @@ class Draft:
 
     sessions: by cable, the addresses that its BGP session is between; heard: by end, the ends that are heard on it, also those that no cable was made of;
     unreported: what of rails no host reported; channels: by cable, the port-channels or bonds of its two ends; vendor: of the GPUs, where it is one;
-    models: how many GPUs of each name there are; untold: expectations of the class of RoCE that no reading decides, and why.
+    models: how many GPUs of each name there are; undecided: expectations of the class of RoCE that no reading decides, and why.
     """
 
     fabric: str
@@ -53,7 +53,7 @@ class Draft:
     channels: dict[tuple[End, End], tuple[str, str]] = field(default_factory=dict)
     vendor: str | None = None
     models: dict[str, int] = field(default_factory=dict)
-    untold: list[str] = field(default_factory=list)
+    undecided: list[str] = field(default_factory=list)
 
 
 def draft_pod(roles: t.Mapping[str, str], readings: ReadingsByNode, fabric: str, accepted: t.Collection[str] = ()) -> Draft:
@@ -98,7 +98,7 @@ def draft_pod(roles: t.Mapping[str, str], readings: ReadingsByNode, fabric: str,
     if fabric == "roce":
         of_class = roce_class(everyone, readings, result.cables, result.rails)
         result.proposals += of_class.proposals
-        result.untold = of_class.untold
+        result.undecided = of_class.undecided
         odd += of_class.outliers
     result.outliers = [one for one in odd if one.place not in accepted]
     result.cables = left_out(result.outliers, result.rails, result.cables)

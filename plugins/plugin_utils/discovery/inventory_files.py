@@ -149,9 +149,9 @@ def _pod(draft: Draft, groups: t.Mapping[str, t.Sequence[str]], name: str, accep
     lines += taken
     if open_ones:
         lines += ["", *PROPOSED, *(f"# {line}" for line in open_ones)]
-    if draft.untold:
+    if draft.undecided:
         lines += ["", "# Not proposed, because the nodes do not tell; the defaults, or what is written here, are expected:"]
-        lines += [f"# - {printable(words)}" for words in draft.untold]
+        lines += [f"# - {printable(words)}" for words in draft.undecided]
     otherwise = [one for one in draft.proposals if decided.get(one.name, one.value) != one.value]
     reasons = [f"{one.name}: the inventory has {decided[one.name]}, and {one.value} was read ({one.read})" for one in otherwise]
     reasons += [] if groups else ["pod_gate_groups: no groups of the inventory divide gpu_hosts among them"]

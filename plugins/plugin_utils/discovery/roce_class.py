@@ -30,19 +30,19 @@ MOST = 3
 
 @dataclass
 class RoceClass:
-    """proposals: what all roles agree on; outliers: ends that differ from most of their role; untold: expectations that no reading decides, and why."""
+    """proposals: what all roles agree on; outliers: ends that differ from most of their role; undecided: expectations that no reading decides, and why."""
 
     proposals: list[Proposal] = field(default_factory=list)
     outliers: list[Outlier] = field(default_factory=list)
-    untold: list[str] = field(default_factory=list)
+    undecided: list[str] = field(default_factory=list)
 
 
 class _Usual(t.NamedTuple):
-    """The value of most nodes of a role; nodes: how many have it at all of their ends, of how many that tell."""
+    """The value of most nodes of a role; nodes: how many have it at all of their ends, of how many that report it."""
 
     value: t.Any
     nodes: int
-    told: int
+    reporting: int
 
 
 def roce_class(
@@ -67,7 +67,7 @@ def roce_class(
                 continue
             most = _usual(own)
             if most is None:
-                found.untold.append(f"{subject}: {WORDS[role][1]} differ, and no value is that of most")
+                found.undecided.append(f"{subject}: {WORDS[role][1]} differ, and no value is that of most")
                 usual.setdefault(subject, {})[role] = None
                 continue
             usual.setdefault(subject, {})[role] = most
@@ -128,10 +128,10 @@ def _ports(rails: Sequence[Mapping[str, t.Any]]) -> list[str]:
 def _usual(values: Mapping[End, Hashable]) -> _Usual | None:
     """The value of all, or of more than half and of several nodes; None where there is none."""
     value, count = Counter(values.values()).most_common(1)[0]
-    told = {node for node, _port in values}
-    having = told - {node for (node, _port), own in values.items() if own != value}
-    if len(having) == len(told) or (2 * count > len(values) and len(having) >= FEWEST):
-        return _Usual(value, len(having), len(told))
+    reporting = {node for node, _port in values}
+    having = reporting - {node for (node, _port), own in values.items() if own != value}
+    if len(having) == len(reporting) or (2 * count > len(values) and len(having) >= FEWEST):
+        return _Usual(value, len(having), len(reporting))
     return None
 
 
@@ -141,7 +141,7 @@ def _odd(subject: str, role: str, values: Mapping[End, Hashable], most: _Usual) 
     for (node, port), value in sorted(values.items(), key=lambda one: [natural_key(word) for word in one[0]]):
         if value != most.value:
             own, others = _words(subject, value, most.value), _words(subject, most.value, value)
-            words.setdefault(node, {})[port] = f"{subject} {own}, and {others} on {most.nodes} of {most.told} {WORDS[role][1]}"
+            words.setdefault(node, {})[port] = f"{subject} {own}, and {others} on {most.nodes} of {most.reporting} {WORDS[role][1]}"
     found = []
     for node, by_port in words.items():
         alike = len(set(by_port.values())) == 1 and len(by_port) == sum(name == node for name, _port in values)
@@ -180,28 +180,28 @@ def _listed(numbers: t.Iterable[int]) -> str:
 def _propose(found: RoceClass, usual: Mapping[str, Mapping[str, t.Any]]) -> None:
     """Priorities first, then the DSCPs that lead to them."""
     if not usual.keys() - {ECN}:
-        found.untold.append("pod_roce_priority, pod_roce_dscp, pod_cnp_dscp: no host or switch reports PFC, a map of DSCPs or the DSCP of CNPs")
+        found.undecided.append("pod_roce_priority, pod_roce_dscp, pod_cnp_dscp: no host or switch reports PFC, a map of DSCPs or the DSCP of CNPs")
         return
     priority = _priority(found, usual.get(PFC, {}))
     if priority is not None:
         _dscp(found, usual.get(MAP, {}), priority)
     else:
-        found.untold.append("pod_roce_dscp: it follows from the lossless priority, which is not known")
+        found.undecided.append("pod_roce_dscp: it follows from the lossless priority, which is not known")
     most = usual.get(CNP, {}).get("host")
     if most is None:
-        found.untold.append("pod_cnp_dscp: the drivers of the rails do not report the DSCP of CNPs, or hosts differ")
+        found.undecided.append("pod_cnp_dscp: the drivers of the rails do not report the DSCP of CNPs, or hosts differ")
     else:
-        found.proposals.append(Proposal("pod_cnp_dscp", most.value, f"of the rails of {most.nodes} of {counted(most.told, 'host')}"))
+        found.proposals.append(Proposal("pod_cnp_dscp", most.value, f"of the rails of {most.nodes} of {counted(most.reporting, 'host')}"))
 
 
-def _priority(found: RoceClass, told: Mapping[str, _Usual | None]) -> int | None:
+def _priority(found: RoceClass, usual: Mapping[str, _Usual | None]) -> int | None:
     """The one priority that is lossless at hosts and at switches; others that are so at some are proposed beside it."""
-    by_role = {role: one for role, one in told.items() if one is not None}
+    by_role = {role: one for role, one in usual.items() if one is not None}
     common = frozenset[int].intersection(*(one.value for one in by_role.values())) if by_role else frozenset()
-    if len(common) != 1 or len(by_role) < len(told):
+    if len(common) != 1 or len(by_role) < len(usual):
         read = "; ".join(f"{WORDS[role][1]}: {_listed(one.value) or 'none'}" for role, one in by_role.items()) or "not reported"
         lossy = "; where RoCE is meant to be lossy, write pod_pfc: false" if by_role and not any(one.value for one in by_role.values()) else ""
-        found.untold.append(f"pod_roce_priority: not one priority is lossless at all of them ({read}){lossy}")
+        found.undecided.append(f"pod_roce_priority: not one priority is lossless at all of them ({read}){lossy}")
         return None
     priority = next(iter(common))
     found.proposals.append(Proposal("pod_roce_priority", priority, f"PFC is on for it on {_where(by_role)}"))
@@ -210,14 +210,14 @@ def _priority(found: RoceClass, told: Mapping[str, _Usual | None]) -> int | None
     return priority
 
 
-def _dscp(found: RoceClass, told: Mapping[str, _Usual | None], priority: int) -> None:
+def _dscp(found: RoceClass, usual: Mapping[str, _Usual | None], priority: int) -> None:
     """The one DSCP that hosts and switches map to the priority of RoCE."""
-    by_role = {role: one for role, one in told.items() if one is not None}
+    by_role = {role: one for role, one in usual.items() if one is not None}
     leading = [{dscp for dscp, given in one.value if given == (priority,)} for one in by_role.values()]
     common = set.intersection(*leading) if leading else set()
-    if len(common) != 1 or len(by_role) < len(told):
+    if len(common) != 1 or len(by_role) < len(usual):
         read = f"DSCP {_listed(common)} lead to it" if len(common) > 1 else "none leads to it" if by_role else "no map is reported"
-        found.untold.append(f"pod_roce_dscp: priority {priority} is not that of one DSCP at hosts and switches ({read}); write the one that jobs use")
+        found.undecided.append(f"pod_roce_dscp: priority {priority} is not that of one DSCP at hosts and switches ({read}); write the one that jobs use")
         return
     dscp = next(iter(common))
     found.proposals.append(Proposal("pod_roce_dscp", dscp, f"the one DSCP of priority {priority} on {_where(by_role)}"))
@@ -226,5 +226,5 @@ def _dscp(found: RoceClass, told: Mapping[str, _Usual | None], priority: int) ->
 
 
 def _where(by_role: Mapping[str, _Usual]) -> str:
-    words = [f"{one.nodes} of {one.told} {WORDS[role][one.told > 1]}" for role, one in by_role.items()]
+    words = [f"{one.nodes} of {one.reporting} {WORDS[role][one.reporting > 1]}" for role, one in by_role.items()]
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

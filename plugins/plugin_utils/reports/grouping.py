@@ -179,11 +179,11 @@ def culprits(report: Report, nodes: t.Container[str], most: int = 5) -> dict[str
 
 def _key(record: VerdictRecord, finding: FindingRecord, entry: Entry) -> tuple[str, ...]:
     """Findings that say the same, but for numbers, with the same cause and fix are one; so is all that one tool's missing output leaves unreported."""
-    said = NUMBER.sub("#", finding["actual"])
+    actual = NUMBER.sub("#", finding["actual"])
     if _unreported(record, finding):
         # The fix of what was not reported names its check.
-        return (record["layer"], UNREPORTED, said, *((entry.cause, entry.fix) if finding.get("judged") or finding.get("cause") else ()))
-    return (record["layer"], record["check"], finding["severity"], said, entry.cause, entry.fix)
+        return (record["layer"], UNREPORTED, actual, *((entry.cause, entry.fix) if finding.get("judged") or finding.get("cause") else ()))
+    return (record["layer"], record["check"], finding["severity"], actual, entry.cause, entry.fix)
 
 
 def _unreported(record: VerdictRecord, finding: FindingRecord) -> bool:
@@ -241,7 +241,7 @@ def _located(places: t.Iterable[tuple[str, str]]) -> str:
     places = list(places)
     hosts = list(dict.fromkeys(host for host, _where in places))
     wheres = list(dict.fromkeys(where for host, where in places if where != host))
-    # What is said behind each name, such as whose memory, is said once.
+    # What stands behind each name, such as whose memory, is printed once.
     heads, tails = zip(*(where.partition(", ")[::2] for where in wheres)) if wheres else ((), ())
     at = f"{ranges(heads)}, {tails[0]}" if len(set(tails)) == 1 and tails[0] else ranges(wheres)
     return f"{ranges(hosts)} {at}" if wheres else ranges(hosts)

@@ -48,26 +48,28 @@ def values(of: RoceClass) -> dict[str, t.Any]:
 def test_what_hosts_and_leaves_share_is_proposed() -> None:
     result = found(host({4: list(range(32, 40))}, 4), leaf({4: [34], 0: [0]}, 3, 4))
     assert values(result) == {"pod_roce_priority": 4, "pod_other_lossless_priorities": [3], "pod_roce_dscp": 34, "pod_traffic_class": 138}
-    assert result.outliers == [] and [words.partition(":")[0] for words in result.untold] == ["pod_cnp_dscp"]
+    assert result.outliers == [] and [words.partition(":")[0] for words in result.undecided] == ["pod_cnp_dscp"]
 
 
 def test_one_of_several_dscps_is_not_guessed() -> None:
     result = found(host({3: [24, 25, 26]}, 3), leaf({3: [24, 26]}, 3))
     assert values(result) == {"pod_roce_priority": 3}
-    assert result.untold[0] == ("pod_roce_dscp: priority 3 is not that of one DSCP at hosts and switches (DSCP 24, 26 lead to it); write the one that jobs use")
+    assert result.undecided[0] == (
+        "pod_roce_dscp: priority 3 is not that of one DSCP at hosts and switches (DSCP 24, 26 lead to it); write the one that jobs use"
+    )
 
 
 def test_where_no_priority_is_lossless_none_is_proposed() -> None:
     result = found(host({3: [26]}), leaf({3: [26]}))
-    assert values(result) == {} and "hosts: none; leaves: none); where RoCE is meant to be lossy, write pod_pfc: false" in result.untold[0]
+    assert values(result) == {} and "hosts: none; leaves: none); where RoCE is meant to be lossy, write pod_pfc: false" in result.undecided[0]
     result = found(host({3: [26]}, 3), leaf({3: [26]}, 4))
-    assert values(result) == {} and "(hosts: 3; leaves: 4)" in result.untold[0] and "pod_pfc" not in result.untold[0]
+    assert values(result) == {} and "(hosts: 3; leaves: 4)" in result.undecided[0] and "pod_pfc" not in result.undecided[0]
 
 
 def test_without_a_majority_nobody_is_odd_and_nothing_is_proposed() -> None:
     other = leaf({5: [26], 0: [0]}, 5)
     result = found(host({3: [26]}, 3), leaf({3: [26], 0: [0]}, 3), leaf3=other, leaf4=other)
-    assert result.outliers == [] and "PFC: leaves differ, and no value is that of most" in result.untold
+    assert result.outliers == [] and "PFC: leaves differ, and no value is that of most" in result.undecided
     assert values(result) == {}
 
 
