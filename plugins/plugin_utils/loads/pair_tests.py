@@ -137,6 +137,10 @@ class HostMemoryRates:
         slower = min(self.sends.get(test.sender, 0.0), self.receives.get(test.receiver, 0.0))
         return same or slower or None
 
+    def best(self, test: PairTest) -> float | None:
+        """The best rate that either end of a test has with anybody, in either direction, which is more than ``of`` may ask for; None without one."""
+        return max(rates.get(end, 0.0) for rates in (self.sends, self.receives) for end in test.ends) or None
+
 
 @dataclass(frozen=True)
 class Blame:

@@ -248,6 +248,25 @@ def test_a_slow_test_of_gpu_memory_that_passes_again_is_judged_by_the_error_coun
     assert [(one.severity, words in one.actual) for one in found] == [(severity, True)]
 
 
+@pytest.mark.parametrize(
+    ("rate", "words"),
+    [(350.0, None), (330.0, "not reported; 330 Gb/s from GPU memory, 380 Gb/s from host memory in other tests of the two")],
+)
+def test_gpu_memory_whose_test_from_host_memory_failed_is_held_against_the_best_one_of_its_ends(pod, rate: float, words: str | None) -> None:
+    pod.test("a", "c", 380.0)
+    pod.test("b", "c", "no rate")
+    pod.test("a", "b", rate, memory="cuda")
+    expected = [f"mlx5_0, cuda memory: expected a rate from host memory to compare with, got {words}"] if words else []
+    assert gpu(pod) == gpu(pod, host="b") == expected
+
+
+def test_gpu_memory_without_any_rate_from_host_memory_is_unknown(pod) -> None:
+    pod.test("a", "b", "no rate")
+    pod.test("a", "b", 380.0, memory="cuda")
+    expected = ["mlx5_0, cuda memory: expected a rate from host memory to compare with, got not reported"]
+    assert gpu(pod) == gpu(pod, host="b") == expected
+
+
 def test_gpu_memory_by_dma_buf_will_do_where_peer_memory_does_not(pod):
     pod.test("a", "b", 380.0)
     pod.test("a", "b", "the host refuses the memory", memory="cuda")
