@@ -12,7 +12,7 @@ from pathlib import Path
 from ansible.errors import AnsibleActionFail
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import LAYERS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history import of_node_check
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.export import export_parquet
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.export import export_parquet, export_postgresql
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.findings import Findings, findings_of
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.risk import Risk, any_bad, to_validate
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.store import History
@@ -22,6 +22,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.history_
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors import Refused, RunError
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.files import publish_file, write_private
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.inventory import pod_of
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.counting import counted
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_base import PyramidAction, RunOnce
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.console import show
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.history import history_file
@@ -42,6 +43,7 @@ class ActionModule(RunOnce, PyramidAction):
         "use_hours": {"type": "dict", "default": {}},
         "page": {"type": "path"},
         "parquet": {"type": "path"},
+        "postgresql": {"type": "str"},
     }
     BOUNDS: t.ClassVar[dict[str, Bounds]] = {"count": Bounds(minimum=0), "accepted_risk": Bounds(above=0, maximum=1)}
 
@@ -70,6 +72,8 @@ class ActionModule(RunOnce, PyramidAction):
             found = findings_of(history, values["pod_name"], now, values["pod_history_days"], given["nodes"] or hosts, given["proof"] or None, hours)
             if given["parquet"]:
                 export_parquet(history, Path(given["parquet"]))
+            if given["postgresql"]:
+                show(f"PostgreSQL: {counted(export_postgresql(history, given['postgresql']), 'record')} added\n")
         following = _following(found, given)
         show("\n" + render_history_text(found, following))
         for node, words in refused.items():

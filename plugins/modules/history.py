@@ -48,6 +48,11 @@ options:
   parquet:
     description: A directory to which all rows are written as Parquet; needs the Python package pyarrow.
     type: path
+  postgresql:
+    description:
+      - A connection string of libpq, such as V(host=db01 dbname=pods user=gpufabric), without a password. The rows that the database does not have are added to
+        the schema C(gpufabric_history) there; needs the Python package psycopg.
+    type: str
 """
 
 EXAMPLES = r"""

@@ -23,6 +23,8 @@ from .schema import APPLICATION_ID, VERSION, statements
 # How long a writer waits for the others.
 WAIT_SECONDS = 60.0
 ENTRY = ("pod", "source", "name", "node", "time", "version", "verdict", "digest")
+# What no two entries have alike.
+KEY = ENTRY[:4]
 
 
 class History:
