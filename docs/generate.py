@@ -135,9 +135,13 @@ def _column(column: Column) -> tuple[str, str, str]:
 
 def _source(source: Source) -> tuple[str, str]:
     each = EACH.get(source.foreach, f", for each {source.foreach}") if source.foreach else ""
-    when = "".join(f", where `{name}` is {json.dumps(value)}" for name, value in source.when.items())
+    when = "".join(f", where `{name}` is {_wanted(value)}" for name, value in source.when.items())
     basis = f"; by {source.basis}, not seen on a device" if source.basis else ""
     return f"`{source.command}`{each}{when}", (f"TextFSM `{source.template}`" if source.template else "JMESPath") + basis
+
+
+def _wanted(value: t.Any) -> str:
+    return f"not {json.dumps(value['not'])}" if isinstance(value, dict) else json.dumps(value)
 
 
 def expectations_page() -> str:
@@ -238,7 +242,7 @@ def _switch_privileges(platform: str) -> str:
     else:
         lines = commands
     words = {
-        "eos": "A role that may do nothing else; `.*` stands for a port, an address or a prefix.",
+        "eos": "A role that may do nothing else; `.*` stands for a port, an address, a prefix or a VRF.",
         "nxos": "A role that may do nothing else; `*` stands for a port, an address or a prefix.",
         "sonic": "Read through the switch's own Python, as a user who may run:",
         "cumulus": "Read through the switch's own Python, as a user of the group `nvshow` who may run:",

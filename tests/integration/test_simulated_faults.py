@@ -22,8 +22,8 @@ from .conftest import RACKS, Climb, Pod, not_well
 FAULTS = {name: fault for name, fault in changes.known().items() if "expect" in fault and not name.startswith(("ib_", "nvl_")) and not fault.get("loads")}
 LAYERS = inprocess.LAYERS
 TOP = layout.BELOW_LOADS
-# What only a pod of another kind has; test_bonds.py, test_port_channels.py and test_ospf_pod.py have their faults.
-OF_OTHER_PODS = {"bond_members", "channel_members", "ospf_full"}
+# What only a pod of another kind has; test_bonds.py, test_port_channels.py, test_ospf_pod.py and test_rails_in_vrf.py have their faults.
+OF_OTHER_PODS = {"bond_members", "channel_members", "ospf_full", "rails_in_vrf"}
 # What a fault may need that is not judged in process: commands that wait for each other.
 REAL_ONLY = [name for name, fault in FAULTS.items() if fault.get("processes")]
 Report = dict[str, t.Any]

@@ -97,6 +97,12 @@ OF_IPV6: dict[str, dict[str, t.Callable[[Switch], str]]] = {
     "eos": {"bgp_summary": eos.bgp_of_ipv6, "ecmp_routes": eos.routes_of_ipv6, "arp_table": eos.neighbors},
     "sonic": {"arp_table": sonic.neighbors},
 }  # fmt: skip
+OF_VRF: dict[str, dict[str, t.Callable[[Switch], str]]] = {
+    "eos": {"port_vrfs": eos.vrfs, "bgp_summary": eos.bgp_of_vrfs, "ecmp_routes": eos.routes_of_vrfs},
+    "sonic": {
+        "port_vrfs": sonic.vrfs, "bgp_summary": sonic.bgp_of_vrfs, "ecmp_routes": sonic.routes_of_vrfs, "kernel_routes": sonic.kernel_routes_of_vrf,
+    },
+}  # fmt: skip
 COUNTED_BY_EOS: dict[str, t.Callable[[Switch, queues.Value], str]] = {
     "pfc_counters": queues.eos_pauses, "ecn_counters": queues.eos_marks, "queue_drops": queues.eos_discards, "ingress_drops": queues.eos_discards,
     "interface_bytes": queues.eos_bytes,
@@ -266,8 +272,9 @@ def _of_switch(pod: Pod, plan: Plan, switch: Switch, reading: str) -> Printed:
     if reading == "fec_counters":
         of_phys = eos.phys if speaker is eos else sonic.fec
         return Printed(of_phys(switch, False), of_phys(switch, True))
-    of_ipv6 = OF_IPV6["eos" if speaker is eos else "sonic"] if switch.ipv6 else {}
-    return Printed({**(OF_EOS if speaker is eos else OF_SONIC), **of_ipv6}[reading](switch))
+    name = "eos" if speaker is eos else "sonic"
+    other = {**(OF_IPV6[name] if switch.ipv6 else {}), **(OF_VRF[name] if switch.vrf else {})}
+    return Printed({**(OF_EOS if speaker is eos else OF_SONIC), **other}[reading](switch))
 
 
 def _bent(tools: list[Tool], argv: tuple[str, ...], printed: Printed) -> Printed:

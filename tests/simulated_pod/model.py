@@ -281,6 +281,8 @@ class Port:
     lanes: int = 4
     lane_gbit_s: float = 106.25
     pfc: list[int] = field(default_factory=lambda: [3])
+    # The VRF that it is in, where it is another than its switch's; of a leaf's port to a host it routes by itself then.
+    vrf: str = ""
 
 
 @dataclass
@@ -296,6 +298,8 @@ class Session:
     prefixes: int = 8
     configured: bool = True
     via: str = ""
+    # The VRF that it is configured in, where it is another than its switch's.
+    vrf: str = ""
 
     @property
     def next_hop(self) -> str:
@@ -325,6 +329,13 @@ class Switch:
     underlay: str = "bgp"
     # Whether it routes IPv6 alone.
     ipv6: bool = False
+    # The VRF of its ports, its VLANs and its sessions, as pod_rail_vrf; empty where that is the default one.
+    vrf: str = ""
+    # The VRF of its VLANs, and by prefix that of routes (``*``: of all), where it is another one.
+    vlan_vrf: str = ""
+    routes_in: dict[str, str] = field(default_factory=dict)
+    # By prefix, how many next hops the default VRF has of it besides.
+    default_paths: dict[str, int] = field(default_factory=dict)
     booted: float = 1700000000.0
     boots_after: int | None = None
     paths: dict[str, int] = field(default_factory=dict)

@@ -30,7 +30,7 @@ def queries_for(names: t.Iterable[str], node: Values) -> tuple[list[Query], dict
         rows = what.platforms.get(node["platform"], ())
         sources = tuple(source for source in rows if applies(source, node["values"]))
         if rows and not sources:
-            needs = " or ".join(sorted({f"{key} {value}" for source in rows for key, value in source.when.items()}))
+            needs = " or ".join(sorted({f"{key} {wanted_words(value)}" for source in rows for key, value in source.when.items()}))
             apart[name] = ReadingResult("not_applicable", f"{name} is for {needs}")
         elif any(source.foreach == "fabric" and "fabric" not in node["items"] for source in sources):
             apart[name] = ReadingResult("not_applicable", f"{name} is reported by the readers of the fabric")
@@ -67,7 +67,16 @@ def _member(port: RailPort) -> Values:
 
 def applies(source: Source, values: t.Mapping[str, t.Any]) -> bool:
     """Whether a source is for nodes with these expectations; one that they lack has its default."""
-    return all(values.get(key, DEFAULTS.get(key)) == value for key, value in source.when.items())
+    return all(_meets(values.get(key, DEFAULTS.get(key)), wanted) for key, wanted in source.when.items())
+
+
+def _meets(value: t.Any, wanted: t.Any) -> bool:
+    return bool(value != wanted["not"] if isinstance(wanted, dict) else value == wanted)
+
+
+def wanted_words(wanted: t.Any) -> str:
+    """What ``when`` of a source wants of an expectation, in words."""
+    return f"other than {wanted['not']!r}" if isinstance(wanted, dict) else str(wanted)
 
 
 def item_labels(ask: Query) -> list[str | None]:
@@ -95,6 +104,11 @@ def query_commands(wanted: t.Sequence[Query]) -> list[Values]:
                 }
             )
     return result
+
+
+def typed_command(source: Source, ask: Query) -> str:
+    """A command as it is typed at a switch, with the node's expectations that it names."""
+    return EXPECTATION.sub(lambda found: str(ask.items[0][found[1]]), source.command)
 
 
 class _Filling(dict[str, t.Any]):

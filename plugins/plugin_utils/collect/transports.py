@@ -35,7 +35,7 @@ from .end_clients import end_clients
 from .host_commands import command_results, host_request
 from .limits import MOST_BYTES, SESSION_GRACE_SECONDS, TooLong, clients_write_too_much, grows_too_much, within_limits
 from .programs import _no_answer, _python, program_with_request
-from .queries import queries_for
+from .queries import queries_for, typed_command
 from .responses import reading_result
 from .switch_apis import APIS
 from .turns import waiting
@@ -204,11 +204,12 @@ def _run_in_order(node: Values, asks: list[Query], send: t.Callable[[str, int], 
     for one in asks:
         results: list[CommandResult] = []
         for source in one.sources:
-            if source.command not in texts and hanging is None:
-                texts[source.command] = _run_command(send, source)
-                ended = session and texts[source.command].rc is None
-                hanging = source.command if texts[source.command].status == "timeout" or ended else None
-            answer = texts.get(source.command) or CommandResult("missing", source, [source.command], stderr=f"not asked, because {hanging!r} did not end")
+            command = typed_command(source, one)
+            if command not in texts and hanging is None:
+                texts[command] = _run_command(send, source, command)
+                ended = session and texts[command].rc is None
+                hanging = command if texts[command].status == "timeout" or ended else None
+            answer = texts.get(command) or CommandResult("missing", source, [command], stderr=f"not asked, because {hanging!r} did not end")
             results.append(replace(answer, source=source))
             kept = {key: value for key, value in asdict(answer).items() if key not in ("stdout", "source")}
             response.commands.append({"reading": one.reading.name, **kept})
@@ -230,14 +231,14 @@ def _uptime_seconds(one: Query, platform: str, answers: list[CommandResult]) -> 
     return float(((row["days"] * 24 + row["hours"]) * 60 + row["minutes"]) * 60 + row["seconds"])
 
 
-def _run_command(send: t.Callable[[str, int], t.Any], source: t.Any) -> CommandResult:
+def _run_command(send: t.Callable[[str, int], t.Any], source: t.Any, command: str) -> CommandResult:
     try:
-        rc, stdout, stderr = send(source.command, source.timeout_seconds)
+        rc, stdout, stderr = send(command, source.timeout_seconds)
     except TimeoutError:
-        return CommandResult("timeout", source, [source.command], None)
+        return CommandResult("timeout", source, [command], None)
     except TooLong:
-        return CommandResult("ran", source, [source.command], None, cut=True)
-    return CommandResult("ran", source, [source.command], rc, stdout[:MOST_BYTES], stderr, cut=len(stdout) > MOST_BYTES)
+        return CommandResult("ran", source, [command], None, cut=True)
+    return CommandResult("ran", source, [command], rc, stdout[:MOST_BYTES], stderr, cut=len(stdout) > MOST_BYTES)
 
 
 def _parses(one: Query, platform: str, answer: CommandResult) -> bool:

@@ -39,8 +39,9 @@ def models_of(readings: Readings) -> dict[str, int]:
 def gpu_proposals(readings: Readings, rails: Mapping[str, Sequence[Mapping[str, t.Any]]]) -> t.Iterator[Proposal]:
     """What all hosts agree on of their GPUs and differs from the default."""
     counts = {host: number for host in rails if (number := _count(readings.get(host, {})))}
-    if len(set(counts.values())) == 1:
-        yield Proposal("pod_gpus_per_host", next(iter(counts.values())), _of(len(counts), len(rails)))
+    numbers = set(counts.values())
+    if len(numbers) == 1:
+        yield Proposal("pod_gpus_per_host", numbers.pop(), _of(len(counts), len(rails)))
     tables = [own["gpu_topology"] for own in readings.values() if own.get("gpu_topology")]
     between = {row["connection"] for table in tables for row in table if row["device"].startswith("GPU") and row["peer"].startswith("GPU")}
     meshed = len(between) == 1 and all(NVLINK.fullmatch(str(one)) for one in between)

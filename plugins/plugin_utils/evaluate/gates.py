@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from ..checks import Check
 from ..checks.registry import REGISTRY
 from ..pod.plan import SHARED, Plan
-from .root_causes import EFFECTS
+from .root_causes import EFFECTS, ROOTS
 from .verdicts import CLOSING, ORDER, Verdict, worst
 
 OPEN, CLOSED, NOT_RUN, NOT_PROVED, NOT_REACHED, OUT_OF_SCOPE = "open", "closed", "not_run", "not_proved", "not_reached", "out_of_scope"
@@ -58,7 +58,7 @@ def _gate(plan: Plan, verdicts: t.Sequence[Verdict], group: str, checks: t.Seque
     if len(bad) + out >= len(plan.groups[group]):
         # A group without a host proves nothing.
         bad = {}
-    found = sorted((one for one in closing if not _is_of(one, bad)), key=lambda one: (one.on(group) != "fail", one.check in EFFECTS))
+    found = sorted((one for one in closing if not _is_of(one, bad)), key=lambda one: (one.on(group) != "fail", one.check in EFFECTS, one.check not in ROOTS))
     unproved = {} if checks is None or checks else {"": "the layer has no checks for this fabric"}
     # What one member needs is needed of the group, whoever is its first.
     required = [one.id for one in checks or () if any(one.is_required(plan.nodes[host].values) for host in plan.groups[group])]

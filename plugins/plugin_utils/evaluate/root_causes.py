@@ -24,7 +24,7 @@ RATES = frozenset((
 # What slows a path of the network, and what slows a host; a host's own is no explanation of another's rate.
 OF_PATHS = frozenset((
     "cable_reach", "crc_clean", "errors_clean", "link_flaps", "nic_link_flaps", "bit_error_rate", "nic_bit_error_rate", "symbol_error_rate", "ib_errors_clean",
-    "host_vlans_alike", "optic_rx_power", "port_speed", "oversubscription", "ecmp_paths", "kernel_forwards", "tree_complete", "rtt_uniform",
+    "host_vlans_alike", "optic_rx_power", "port_speed", "oversubscription", "ecmp_paths", "kernel_forwards", "tree_complete", "rtt_uniform", "rails_in_vrf",
     "path_mtu", "ecmp_balanced", "pfc_brief", "slow_receiver", "no_drops", "switch_drops", "switch_discards", "xmit_discards", "pauses_stay_local",
     "waits_stay_local", "qos_agrees", "dscp_agrees", "ecn_marks_under_load", "switch_marks", "spine_marks", "spines_balanced", "dcqcn_backs_off",
     "fair_share", "incast_fills_link", "across_fair_share", "across_fills_uplinks", "write_bw_per_rail", "slow_rail",
@@ -40,12 +40,13 @@ PAUSING = ("dcqcn_backs_off", "slow_receiver", "ecn_marks_under_load", "switch_m
 FOLLOWS = {
     "channel_members": ("port_speed",),
     "bond_members": ("port_speed", "cabling_as_planned"),
-    "ecmp_paths": ("bgp_established", "ospf_full"),
-    "kernel_forwards": ("bgp_established", "ospf_full"),
+    "bgp_established": ("rails_in_vrf",),
+    "ecmp_paths": ("bgp_established", "ospf_full", "rails_in_vrf"),
+    "kernel_forwards": ("bgp_established", "ospf_full", "rails_in_vrf"),
     # OSPF compares the MTU of both ends.
-    "ospf_full": ("path_mtu",),
-    "rails_reachable": ("bgp_established", "ospf_full", "ecmp_paths"),
-    "path_carries_full_size": ("path_mtu", "bgp_established", "ospf_full"),
+    "ospf_full": ("path_mtu", "rails_in_vrf"),
+    "rails_reachable": ("bgp_established", "ospf_full", "ecmp_paths", "rails_in_vrf"),
+    "path_carries_full_size": ("path_mtu", "bgp_established", "ospf_full", "rails_in_vrf"),
     "pauses_stay_local": PAUSING,
     "pfc_brief": PAUSING,
     "ecn_marks_under_load": ("switch_marks",),
@@ -101,7 +102,10 @@ FOLLOWS_ON_HOST = {
     "efficiency": ("slow_node",),
 }
 # What is seldom the cause itself: of several reasons for a closed gate these are named last.
-EFFECTS = frozenset((*RATES, *FOLLOWS, *FOLLOWS_ON_HOST))
+# A session that is down follows from the VRF of its port alone, and is the cause itself where that is right.
+EFFECTS = frozenset((*RATES, *FOLLOWS, *FOLLOWS_ON_HOST)) - {"bgp_established"}
+# What others of its layer follow from, and which follows from none of them: named first.
+ROOTS = frozenset(("rails_in_vrf",))
 # Of these only a finding of the whole host explains: a slow path is what is left where no host is named.
 OF_WHOLE_HOST = frozenset(("slow_node",))
 # Of these it is only what is of the same device.

@@ -106,8 +106,8 @@ class Plan:
         planned["pod_tier_cables"] = self._tier_cables(place.role) if place.role in (SPINE, SUPER_SPINE) else []
         planned["pod_failover_link"] = self.failover_link() if place.kind == "switch" and place.values["pod_failover"] else {}
         routed = place.role == "leaf" or (place.kind == "switch" and self.has_super_spines)
-        planned["pod_remote_rails"] = self._remote_rails(node) if routed else []
-        planned["pod_ways"] = self.ways(node) if routed else {}
+        planned |= {"pod_remote_rails": self._rails_at(node, False) if routed else [], "pod_ways": self.ways(node) if routed else {}}
+        planned["pod_leaf_rails"] = self._rails_at(node, True) if place.role == "leaf" and place.values.get("pod_rail_vrf") else []
         return planned | self.of_all()
 
     def of_all(self) -> Values:
@@ -210,8 +210,8 @@ class Plan:
         link = self.failover_link()
         return failover_pairs(self.rails(hosts), link["leaf"]) if link else []
 
-    def _remote_rails(self, leaf: str) -> list[PodRail]:
-        return [rail for rail in self.rails() if leaf not in leaves_of(rail) and rail["address"]]
+    def _rails_at(self, leaf: str, there: bool) -> list[PodRail]:
+        return [rail for rail in self.rails() if (leaf in leaves_of(rail)) == there and rail["address"]]
 
     def rails(self, hosts: t.Container[str] | None = None) -> list[PodRail]:
         """Every rail of every host (of ``hosts``): host, index, device, leaf (by the wiring plan, else as the rail says), address without its prefix length.

@@ -54,7 +54,7 @@ class Source:
     template, jmespath: how its text becomes rows; exactly one of the two. A text that ends in a template's state ``Until...`` is cut off.
     none: a regular expression; text it matches (``^$``: no text at all) says that there is nothing, so no rows is an answer.
     rc: the exit statuses with which its text is an answer.
-    when: expectations and the values they need for this source to apply.
+    when: expectations and the values they need for this source to apply; ``{not: VALUE}`` is any other value.
     needs: a program that the command starts by itself, without which it is not tried.
     exclusive: commands of one node with the same value after substitution never run side by side.
     pivot: rows of (name, value) become one row with a column per name: ``{name: NAME, value: VALUE, by: [..], columns: {tool's name: column}}``,

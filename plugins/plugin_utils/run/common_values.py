@@ -26,6 +26,7 @@ SAME_FOR_ALL_NODES = (
     "pod_topology",
     "pod_underlay",
     "pod_address_family",
+    "pod_rail_vrf",
     "pod_gate_groups",
     "pod_depth",
     "pod_mode",

@@ -38,6 +38,7 @@ REMEDIATION = (
     "pod_remediate_to_layer", "pod_patrol_hosts", "pod_patrol_free_hosts", "pod_patrol_minutes", "pod_patrol_partition", "pod_patrol_qos",
 )  # fmt: skip
 IMAGE = re.compile(r"[a-zA-Z0-9][\w.-]*(?::\d+)?(?:/[\w.-]+)*(?::\w[\w.-]{0,127})?(?:@sha256:[\da-f]{64})?", re.ASCII)
+VRF = re.compile(r"[\w.:+-]{0,64}", re.ASCII)
 GUID = re.compile(r"^(?:0x)?[\da-fA-F]{16}$")
 
 
@@ -233,6 +234,8 @@ def _underlay(plan: Plan, values: t.Mapping[str, t.Any]) -> list[str]:
     spines = [node.name for node in plan.nodes.values() if node.role == SPINE]
     if values.get("pod_underlay") == "ospf" and values.get("pod_address_family") == "ipv6":
         return ["argument 'pod_underlay' must not be 'ospf' where pod_address_family is 'ipv6': OSPFv3 is not read"]
+    if not VRF.fullmatch(str(values.get("pod_rail_vrf", ""))) or values.get("pod_rail_vrf") == "default":
+        return [f"argument 'pod_rail_vrf' must be the name of a VRF, and empty for the default one, not {values['pod_rail_vrf']!r}"]
     if values["pod_fabric"] != "roce" or values.get("pod_underlay") != "none" or not spines:
         return []
     return [

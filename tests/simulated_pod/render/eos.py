@@ -8,6 +8,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import typing as t
+from dataclasses import replace
 
 from ..model import Port, Switch
 
@@ -191,17 +192,66 @@ def arp(switch: Switch) -> str:
     return "\n".join(dict.fromkeys(lines)) + "\n"
 
 
-def bgp(switch: Switch) -> str:
+def bgp(switch: Switch, vrf: str = "default") -> str:
     """``show ip bgp summary vrf all``."""
     if switch.underlay == "ospf":
         return "% BGP inactive\n"
-    lines = ["BGP summary information for VRF default", f"Router identifier {switch.router_id}, local AS number {switch.asn}"]
+    lines = [f"BGP summary information for VRF {vrf}", f"Router identifier {switch.router_id}, local AS number {switch.asn}"]
     lines += ["Neighbor Status Codes: m - Under maintenance", "  Neighbor         V  AS           MsgRcvd   MsgSent  InQ OutQ  Up/Down State  PfxRcd PfxAcc"]
     for one in switch.sessions:
         if one.configured:
             ends = f"{one.up:>8} Estab  {one.prefixes:<6} {one.prefixes}" if one.state == "Established" else f"{one.up:>8} {one.state}"
             lines.append(f"  {one.address:<16} 4  {one.asn:<12} {4021:>7}   {4019:>7}    0    0 {ends}")
     return "\n".join(lines) + "\n"
+
+
+def vrfs_of(switch: Switch) -> dict[str, list[str]]:
+    """The routed interfaces of each VRF: ports to switches and hosts' ports that route, and the VLAN of the other hosts' ports."""
+    found: dict[str, list[str]] = {"default": ["Loopback0"]}
+    for port in listed(switch):
+        if port.peer_role not in ("host", "") or port.vrf:
+            found.setdefault(port.vrf or switch.vrf, []).append(port.channel or port.name)
+    if switch.role == "leaf":
+        found.setdefault(switch.vlan_vrf or switch.vrf, []).append("Vlan10")
+    return {vrf: list(dict.fromkeys(its)) for vrf, its in found.items()}
+
+
+def in_vrf(switch: Switch, vrf: str) -> Switch:
+    """A switch as one of its VRFs sees it: its sessions and routes there."""
+    prefixes = [one for one in switch.prefixes if switch.routes_in.get(one, switch.routes_in.get("*", switch.vrf)) == vrf]
+    own = switch.own_prefix if vrf == (switch.vlan_vrf or switch.vrf) else ""
+    return replace(switch, sessions=[one for one in switch.sessions if (one.vrf or switch.vrf) == vrf], prefixes=prefixes, own_prefix=own)
+
+
+def routes_seen(switch: Switch, vrf: str) -> Switch:
+    """A switch with the routes of one of its VRFs, over the sessions that brought them: those of its own VRF, or the ones of a VRF that has its own."""
+    seen = in_vrf(switch, vrf)
+    if vrf == "default" and switch.default_paths:
+        return replace(seen, sessions=switch.sessions, prefixes=list(switch.default_paths), paths=dict(switch.default_paths))
+    moved = vrf in switch.routes_in.values()
+    return replace(seen, sessions=switch.sessions) if moved else seen
+
+
+def vrfs(switch: Switch) -> str:
+    """``show vrf | json``."""
+    found = {vrf: {"routeDistinguisher": "", "vrfState": "up", "interfaces": its} for vrf, its in vrfs_of(switch).items()}
+    return json.dumps({"vrfs": found}) + "\n"
+
+
+def names_of(switch: Switch) -> list[str]:
+    """The VRFs that have an interface, a session or a route, the default one first."""
+    others = (*vrfs_of(switch), *(one.vrf for one in switch.sessions), *switch.routes_in.values())
+    return list(dict.fromkeys(name for name in ("default", *others) if name))
+
+
+def bgp_of_vrfs(switch: Switch) -> str:
+    """``show ip bgp summary vrf all`` where the rails are in a VRF."""
+    return "".join(bgp(in_vrf(switch, vrf), vrf) for vrf in names_of(switch))
+
+
+def routes_of_vrfs(switch: Switch) -> str:
+    """``show ip route vrf all``."""
+    return "".join(routes(routes_seen(switch, vrf), vrf) for vrf in names_of(switch))
 
 
 def bgp_of_ipv6(switch: Switch) -> str:
@@ -247,9 +297,9 @@ def ospf(switch: Switch) -> str:
     return json.dumps({"vrfs": {"default": {"instList": {"1": {"ospfNeighborEntries": found}}}}}) + "\n"
 
 
-def routes(switch: Switch) -> str:
+def routes(switch: Switch, vrf: str = "default") -> str:
     """``show ip route``: each remote rail's network over every uplink."""
-    lines = ["", "VRF: default", "Codes: C - connected, S - static, K - kernel, ", "       O - OSPF, B - Other BGP Routes, B I - iBGP, B E - eBGP,", ""]
+    lines = ["", f"VRF: {vrf}", "Codes: C - connected, S - static, K - kernel, ", "       O - OSPF, B - Other BGP Routes, B I - iBGP, B E - eBGP,", ""]
     lines += ["Gateway of last resort is not set", ""]
     if switch.own_prefix:
         network = ipaddress.ip_network(switch.own_prefix)

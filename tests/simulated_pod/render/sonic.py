@@ -9,7 +9,7 @@ import json
 import typing as t
 
 from ..model import Port, Session, Switch
-from .eos import channels, listed
+from .eos import channels, in_vrf, listed, names_of, routes_seen, vrfs_of
 
 CODES = {"bgp": "B", "ospf": "O", "static": "S"}
 
@@ -198,6 +198,41 @@ def bgp(switch: Switch) -> str:
         state = one.prefixes if one.state == "Established" else one.state
         lines.append(f"{one.address or one.port:<15} 4 {one.asn:>10} {3995:>7} {4001:>7} {0:>8} {0:>4} {0:>4} {one.up:>8} {state:>12} {one.peer}")
     return "\n".join([*lines, "", f"Total number of neighbors {len(known)}"]) + "\n"
+
+
+def vrfs(switch: Switch) -> str:
+    """``show vrf``: what is in the default VRF is not listed."""
+    rows = [["" if number else vrf, one] for vrf, its in vrfs_of(switch).items() if vrf != "default" for number, one in enumerate(its)]
+    return table(["VRF", "Interfaces"], rows, left=(0, 1))
+
+
+def bgp_of_vrfs(switch: Switch) -> str:
+    """``vtysh -c 'show bgp vrf all summary json'``."""
+    found = {}
+    for vrf in names_of(switch):
+        seen = in_vrf(switch, vrf)
+        known = [one for one in seen.sessions if one.configured]
+        peers = {
+            one.address or one.port: {
+                "remoteAs": one.asn, "version": 4, "peerUptime": one.up, "pfxRcd": one.prefixes if one.state == "Established" else 0, "state": one.state,
+            }
+            for one in known
+        }  # fmt: skip
+        own = {"routerId": switch.router_id, "as": switch.asn, "vrfName": vrf, "peers": peers, "totalPeers": len(peers)}
+        found[vrf] = {"ipv6Unicast" if switch.ipv6 else "ipv4Unicast": own} if known else {}
+    return json.dumps(found) + "\n"
+
+
+def routes_of_vrfs(switch: Switch) -> str:
+    """``show ip route vrf all``: one legend, and the routes of each VRF."""
+    legend, _blank, _routes = routes(switch).partition("\n\n")
+    tables = (routes(routes_seen(switch, vrf)).partition("\n\n")[2] for vrf in names_of(switch))
+    return legend + "\n\n" + "\n".join(f"VRF {vrf}:\n{one}" for vrf, one in zip(names_of(switch), tables))
+
+
+def kernel_routes_of_vrf(switch: Switch) -> str:
+    """``ip -j -4 route show vrf VRF``."""
+    return kernel_routes(routes_seen(switch, switch.vrf))
 
 
 def ospf(switch: Switch) -> str:

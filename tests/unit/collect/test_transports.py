@@ -26,7 +26,7 @@ HOST = {"kind": "host", "platform": "linux", "values": {}, "items": {"rail": []}
 LSMOD = "Module Size Used by\nmlx5_core 1880064 0\n"
 
 
-def of_switch(answer, names=("interface_status",)):
+def of_switch(answer, names=("interface_status",), **values):
     """What comes of a switch whose exec channel gives these answers: (rc, stdout, stderr) of a command, or an exception."""
     asked = []
 
@@ -38,7 +38,7 @@ def of_switch(answer, names=("interface_status",)):
         return response
 
     action = types.SimpleNamespace(_connection=types.SimpleNamespace(transport="ssh", connected=True, exec_command=exec_command))
-    asks, _apart = queries_for(names, SWITCH)
+    asks, _apart = queries_for(names, {**SWITCH, "values": {**SWITCH["values"], **values}})
     result = query_node(action, SWITCH, asks, {})
     return result, {one.reading.name: reading_result(one, SWITCH["platform"], result.answers[one.reading.name]) for one in asks}, asked
 
@@ -69,6 +69,14 @@ def test_a_switch_answers_over_exec():
     assert result.answered and asked == ["show interfaces status"]
     assert [row["port"] for row in replies["interface_status"].rows] == ["Et1/1"]
     assert result.commands[0]["reading"] == "interface_status" and "stdout" not in result.commands[0]
+
+
+def test_a_switch_is_asked_with_the_expectations_that_a_command_names():
+    arp = b"Address         Age (sec)  Hardware Addr   Interface\n10.51.0.1        0:02:11  b83f.d200.0001  Vlan10, Ethernet1/1\n"
+    result, replies, asked = of_switch(lambda _command: (0, arp, b""), ("arp_table",), pod_rail_vrf="RAILS")
+    assert asked == ["show ip arp vrf RAILS"] and result.commands[0]["argv"] == asked
+    assert [row["address"] for row in replies["arp_table"].rows] == ["10.51.0.1"]
+    assert of_switch(lambda _command: (0, arp, b""), ("arp_table",))[2] == ["show ip arp"]
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,7 @@ PLANNED = [
     "pfc_priorities",
     "pkeys",
     "port_channels",
+    "port_vrfs",
     "rdma_link",
     "software",
     "sysctl",

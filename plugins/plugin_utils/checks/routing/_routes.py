@@ -42,6 +42,11 @@ class RouteTable:
         self._by_length = _by_length(self._by_key, family)
         self._defaults = sorted(key for key in self._by_key if key[1] == self.default and self.next_hops(key)[0])
 
+    @property
+    def keys(self) -> t.Iterable[Key]:
+        """Every route."""
+        return self._by_key
+
     def longest(self, address: str | None) -> list[Key]:
         """The longest prefix that holds an address, once for each VRF that has it; the default route where no other has it, none where there is no route."""
         number, whole = int(netaddr.IPAddress(address)), self._whole
@@ -65,6 +70,12 @@ class RouteTable:
     def _over_uplink(self, hop: Hop) -> bool:
         address, interface = hop
         return port_name((interface or "").partition(".")[0]) in self._ports or (address is not None and bare(address) in self._addresses)
+
+
+def holds(prefix: str, address: str) -> bool:
+    """Whether a prefix other than the default route holds an address. It needs ``netaddr``."""
+    network = netaddr.IPNetwork(prefix)
+    return bool(network.prefixlen) and network.version == netaddr.IPAddress(address).version and address in network
 
 
 def _by_length(keys: t.Iterable[Key], family: str) -> dict[int, dict[int, set[Key]]]:

@@ -6,15 +6,16 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ...pod.names import Rows, port_name
 from ...pod.rail_ports import leaves_of
 from ...pod.tiers import SUPER_SPINE
-from ...pod.types import Neighbor, PodRail
+from ...pod.types import NearCable, Neighbor, PodRail
 from .. import CannotTell, Finding, NotApplicable, check
 from ..place import Place
 from ._routes import HAS_NETADDR, Hop, Key, RouteTable
+from ._vrfs import DEFAULT, sessions_in_vrf, vrf_of, vrf_of_rails
 from ._withheld import Withheld, withheld_routes
 from .sessions import ROUTED, WITH_SPINES
 
@@ -30,6 +31,11 @@ NO_WAY_UP_FIX = (
     "Look at bgp_established of this switch, then at what each neighbor announces to it and what it takes of that (a leaf with the AS of others needs "
     "allowas-in, or as-override of the spines); a default route over the management port is no help."
 )
+UNPLANNED_VRF = (
+    "The sessions of this switch with the planned neighbors are in VRF {vrf}, and pod_rail_vrf is empty, so that the routes of the default VRF were read: the "
+    "rails are in VRF {vrf}, or the switch is configured in another VRF than planned."
+)
+UNPLANNED_VRF_FIX = "Set pod_rail_vrf to {vrf} where the rails of the pod are meant to be in it; else move ports and sessions into the default VRF."
 NARROW_DEFAULT = (
     "The rails are reached by the default route, and fewer neighbors announce it than there are uplinks: one does not originate it (default-originate), "
     "its session is down or filtered, maximum-paths is too small, or a static one names fewer next hops."
@@ -52,6 +58,21 @@ OF_UNDERLAY = {
         "Compare the static routes of this switch with those of another one, and look at the uplinks of the missing next hops.",
     ),
 }
+IN_OTHER_VRF = (
+    "The rails of this switch are in VRF {vrf}, and its route to these is in VRF {other} alone: the session that brings it or the network that announces it is "
+    "in VRF {other}, or a leak from VRF {other} (route targets, route leaking) is missing."
+)
+IN_OTHER_VRF_FIX = (
+    "Compare the sessions of VRF {vrf} of this switch with those of VRF {other} (bgp_established), and the VRF of the ports of the far leaf (rails_in_vrf); "
+    "where routes are leaked on purpose, import those of VRF {other} into VRF {vrf}."
+)
+NARROW_IN_VRF = (
+    "VRF {other} has this route over as many next hops as are planned, and VRF {vrf}, which the rails use, over fewer: maximum-paths and multipath-relax are "
+    "settings of each VRF, or a session of VRF {vrf} is missing."
+)
+NARROW_IN_VRF_FIX = (
+    "Set maximum-paths and bestpath as-path multipath-relax in VRF {vrf} of this switch as in VRF {other}, then look at the sessions of VRF {vrf}."
+)
 DISCARDED = "The longest prefix that holds these rails discards packets (Null0): an aggregate or a static route of this switch, without the routes below it."
 DISCARDED_FIX = "Take the discard route off this switch, or have the prefixes of the rails below it announced to it again."
 
@@ -65,7 +86,8 @@ DISCARDED_FIX = "Take the discard route off this switch, or have the prefixes of
 )
 def ecmp_paths(
     ecmp_routes: Rows, pod_role: str, pod_topology: str, pod_ways: dict[str, list[str]], pod_remote_rails: list[PodRail], pod_address_family: str,
-    pod_neighbors: list[Neighbor], pod_underlay: str, bgp_summary: Rows | None = None,
+    pod_neighbors: list[Neighbor], pod_underlay: str, bgp_summary: Rows | None = None, pod_rail_vrf: str = "",
+    pod_cables: t.Sequence[NearCable] = (), port_vrfs: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Each remote rail is reached over all ports that lead to it, by its own prefix, an aggregate or the default route; of super-spines and spines too."""
     if pod_topology == "rail_only" or (pod_role != "leaf" and not pod_ways):
@@ -77,7 +99,11 @@ def ecmp_paths(
         raise CannotTell("the wiring plan leads from this leaf to no other leaf with rails")
     if not HAS_NETADDR:
         raise CannotTell("the Python package netaddr is needed on the controller")
-    table = RouteTable(ecmp_routes, pod_address_family, pod_neighbors, {port for ports in pod_ways.values() for port in ports})
+    uplinks = {port for ports in pod_ways.values() for port in ports}
+    vrf = vrf_of_rails(pod_cables, port_vrfs, pod_rail_vrf) if pod_rail_vrf else ""
+    of_vrf, of_others = ([row for row in ecmp_routes if not vrf or (vrf_of(row) == vrf) == own] for own in (True, False))
+    table = RouteTable(of_vrf, pod_address_family, pod_neighbors, uplinks)
+    beside = _Beside(vrf, RouteTable(of_others, pod_address_family, pod_neighbors, uplinks)) if vrf else None
     found: dict[Key, list[PodRail]] = {}
     of_leaf: dict[str, set[str]] = {}
     without: list[PodRail] = []
@@ -88,31 +114,62 @@ def ecmp_paths(
         for key in keys:
             found.setdefault(key, []).append(rail)
     peers = {one["port"]: one["peer"] for one in pod_neighbors} if pod_role != "leaf" else {}
-    yield from _no_routes(without, of_leaf, pod_ways, (NO_WAY_UP, NO_WAY_UP_FIX) if not found else None, peers)
-    withheld = withheld_routes(bgp_summary or [], pod_neighbors) if pod_underlay == "bgp" else None
+    sessions = sessions_in_vrf(bgp_summary or [], pod_neighbors, port_vrfs, pod_rail_vrf)
+    of_none = (NO_WAY_UP, NO_WAY_UP_FIX) if pod_rail_vrf else _unplanned_vrf(sessions, pod_neighbors) or (NO_WAY_UP, NO_WAY_UP_FIX)
+    yield from _no_routes(without, of_leaf, pod_ways, of_none if not found else None, peers, beside)
+    withheld = withheld_routes(sessions, pod_neighbors) if pod_underlay == "bgp" else None
     for key, rails in found.items():
-        if narrow := _narrow(table, key, rails, pod_ways, pod_neighbors, withheld, pod_underlay):
+        if narrow := _narrow(table, key, rails, pod_ways, pod_neighbors, withheld, pod_underlay, beside):
             # What is behind a port of a super-spine is one scalable unit, and the others go on.
             port = next((one["port"] for one in pod_neighbors if one["peer"] in narrow.where.missing), None) if pod_role == SUPER_SPINE else None
             yield replace(narrow, where=replace(narrow.where, port=port)) if port else narrow
 
 
+def _unplanned_vrf(sessions: Rows, neighbors: list[Neighbor]) -> tuple[str, str] | None:
+    """Cause and fix where the sessions with the planned neighbors are in a VRF, and the plan has none."""
+    names = {name for one in neighbors for name in (port_name(one["port"]), str(one["address"]))}
+    vrfs = {vrf_of(row) for row in sessions if port_name(row["neighbor"]) in names}
+    if not vrfs or DEFAULT in vrfs:
+        return None
+    vrf = ", ".join(sorted(vrfs))
+    return UNPLANNED_VRF.format(vrf=vrf), UNPLANNED_VRF_FIX.format(vrf=vrf)
+
+
+@dataclass(frozen=True)
+class _Beside:
+    """The routes of the VRFs beside that of the rails: no rail takes them, and they show why its own has none."""
+
+    vrf: str
+    table: RouteTable
+
+    def to(self, address: str | None) -> list[Key]:
+        """The routes of other VRFs to an address that lead to rails."""
+        return [key for key in self.table.longest(address) if self.table.next_hops(key)[0]]
+
+    def wide(self, prefix: str, hops: int) -> str:
+        """Another VRF that has a prefix over so many next hops; empty where none has."""
+        return next((vrf or DEFAULT for vrf, its in self.table.keys if its == prefix and len(self.table.next_hops((vrf, its))[0]) == hops), "")
+
+
 def _narrow(
     table: RouteTable, key: Key, rails: list[PodRail], ways: t.Mapping[str, list[str]], neighbors: list[Neighbor],
-    withheld: Withheld | None, underlay: str,
+    withheld: Withheld | None, underlay: str, beside: _Beside | None = None,
 ) -> Finding | None:  # fmt: skip
     """The finding of a route that has another number of next hops than ports lead to its rails.
 
-    withheld: what neighbors of the leaf keep back.
+    withheld: what neighbors of the leaf keep back; beside: the routes of other VRFs, where the rails are in one.
     """
     wanted = dict.fromkeys(port for leaf in dict.fromkeys(leaf for rail in rails for leaf in leaves_of(rail)) for port in ways.get(leaf, ()))
     hops, shown = table.next_hops(key)
     if len(hops) == len(wanted):
         return None
     unused, missing = _unused(hops, wanted, neighbors)
-    got = f"{len(hops)} next hop{'' if len(hops) == 1 else 's'} in the {shown}{unused}"
+    got = f"{len(hops)} next hop{'' if len(hops) == 1 else 's'} in the {shown}{f' of VRF {beside.vrf}' if beside else ''}{unused}"
     got += f"; {withheld.words}" if withheld else ""
     cause, fix = _why_narrow(table, key, rails, withheld, underlay)
+    if beside and not withheld and (other := beside.wide(key[1], len(wanted))):
+        got += f"; {len(wanted)} in VRF {other}"
+        cause, fix = (words.format(vrf=beside.vrf, other=other) for words in (NARROW_IN_VRF, NARROW_IN_VRF_FIX))
     leaves = tuple(dict.fromkeys(rail["leaf"] for rail in rails))
     where = Place(key[1], peers=leaves if len(leaves) == 1 else (), missing=missing)
     return Finding(where, f"{len(wanted)} next hops to {_whose(rails, leaves)}", got, cause=cause, fix=fix)
@@ -157,26 +214,44 @@ def _unused(hops: set[Hop], wanted: t.Iterable[str], neighbors: list[Neighbor]) 
 
 
 def _no_routes(
-    rails: list[PodRail], of_leaf: t.Mapping[str, set[str]], ways: t.Mapping[str, list[str]], of_none: tuple[str, str] | None, below: t.Mapping[str, str]
+    rails: list[PodRail], of_leaf: t.Mapping[str, set[str]], ways: t.Mapping[str, list[str]], of_none: tuple[str, str] | None, below: t.Mapping[str, str],
+    beside: _Beside | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Rails that no route leads to: those whose leaf's other rails are reached have an address off the plan, else the leaf announces nothing.
 
     of_leaf: the prefixes by which rails of each leaf are reached; of_none: cause and fix where no rail of any leaf is reached, and there are several leaves;
-    below: of a spine or super-spine, the neighbor at each port.
+    below: of a spine or super-spine, the neighbor at each port; beside: the routes of other VRFs, where the rails are in one.
     """
+    none = f"no route in VRF {beside.vrf}" if beside else "no route"
+    elsewhere = {rail["address"]: keys for rail in rails if beside and (keys := beside.to(rail["address"]))}
     of_none = of_none if len({rail["leaf"] for rail in rails}) > 1 else None
     leaves: dict[str, list[PodRail]] = {}
     for rail in rails:
         if prefixes := of_leaf.get(rail["leaf"]):
-            got = f"no route; other rails of {rail['leaf']} are reached by {', '.join(sorted(prefixes)[:3])}"
+            got = f"{none}; other rails of {rail['leaf']} are reached by {', '.join(sorted(prefixes)[:3])}"
             where = Place(f"{rail['host']} {rail['device']} ({rail['address']})", peers=(rail["host"], str(rail["address"])))
-            yield Finding(where, "an address in a prefix that its leaf announces", got, cause=OFF_PLAN, fix=OFF_PLAN_FIX)
+            cause, fix = OFF_PLAN, OFF_PLAN_FIX
+            if beside and rail["address"] in elsewhere:
+                cause, fix, words = _elsewhere(beside, elsewhere[rail["address"]])
+                got += words
+            yield Finding(where, "an address in a prefix that its leaf announces", got, cause=cause, fix=fix)
         else:
             leaves.setdefault(rail["leaf"], []).append(rail)
     for leaf, its in leaves.items():
         one = f"{its[0]['host']} {its[0]['device']} ({its[0]['address']})"
         whose = one if len(its) == 1 else f"its {len(its)} rails, such as {its[0]['address']}"
-        cause, fix = of_none or (NOT_ANNOUNCED.format(leaf=leaf), NOT_ANNOUNCED_FIX)
+        cause, fix, words = *(of_none or (NOT_ANNOUNCED.format(leaf=leaf), NOT_ANNOUNCED_FIX)), ""
+        if beside and (keys := [key for rail in its for key in elsewhere.get(rail["address"], ())]):
+            cause, fix, words = _elsewhere(beside, keys)
         missing = tuple(dict.fromkeys(below[port] for port in ways[leaf] if port in below))
         where = Place(f"rails of {leaf}", peers=(leaf,), missing=missing, port=ways[leaf][0] if missing else None)
-        yield Finding(where, f"{len(ways[leaf])} next hops to {whose}", "no route", cause=cause, fix=fix)
+        yield Finding(where, f"{len(ways[leaf])} next hops to {whose}", none + words, cause=cause, fix=fix)
+
+
+def _elsewhere(beside: _Beside, keys: list[Key]) -> tuple[str, str, str]:
+    """Cause, fix and words of rails whose routes are in another VRF alone."""
+    other = ", ".join(sorted({vrf or DEFAULT for vrf, _prefix in keys}))
+    hops = max(len(beside.table.next_hops(key)[0]) for key in keys)
+    prefixes = ", ".join(sorted({prefix for _vrf, prefix in keys})[:3])
+    words = f"; VRF {other} has {prefixes} over {hops} next hop{'' if hops == 1 else 's'}"
+    return IN_OTHER_VRF.format(vrf=beside.vrf, other=other), IN_OTHER_VRF_FIX.format(vrf=beside.vrf, other=other), words

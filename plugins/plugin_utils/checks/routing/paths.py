@@ -17,6 +17,7 @@ from .._kernel_events import NEIGHBORS_FULL, NEIGHBORS_FULL_FIX
 from .._once import Peers, once_for_all_nodes
 from .._planned import cables_of
 from ..place import Place, at_device, at_port
+from ._vrfs import DEFAULT, vrf_of
 from .sessions import ROUTED
 
 ELSE_ROUTES = "Where a ping is lost with room in the table, look at the host's routes by source (ip rule) and at those of both leaves."
@@ -30,21 +31,24 @@ WITHOUT_PROTOCOL = ("pod_underlay", ("none", "static"))
     fabric="roce",
     when=ROUTED,
 )
-def kernel_forwards(ecmp_routes: Rows, kernel_routes: Rows, pod_address_family: str, pod_underlay: str) -> t.Iterator[Finding]:
+def kernel_forwards(
+    ecmp_routes: Rows, kernel_routes: Rows, pod_address_family: str, pod_underlay: str, pod_rail_vrf: str = ""
+) -> t.Iterator[Finding]:  # fmt: skip
     """The kernel forwards over every next hop that the routing protocol has installed."""
+    vrf = pod_rail_vrf or DEFAULT
     in_kernel: dict[str, set[tuple[str | None, str | None]]] = {}
     for row in kernel_routes:
         prefix = row["prefix"] if "/" in row["prefix"] or row["prefix"] == "default" else f"{row['prefix']}/{WHOLE_LENGTH[pod_address_family]}"
         in_kernel.setdefault(prefix, set()).update([(row["next_hop"], row["interface"])] * row["usable"])
     installed: dict[str, set[tuple[str | None, str | None]]] = {}
     for row in ecmp_routes:
-        if row["installed"] and row["protocol"] == pod_underlay and _leads_on(row) and row["vrf"] in (None, "", "default"):
+        if row["installed"] and row["protocol"] == pod_underlay and _leads_on(row) and vrf_of(row) == vrf:
             prefix = "default" if row["prefix"] == DEFAULT_ROUTES[pod_address_family] else row["prefix"]
             installed.setdefault(prefix, set()).add((row["next_hop"], row["interface"]))
-    if not installed and any(row["installed"] is None and row["protocol"] == pod_underlay for row in ecmp_routes):
+    if not installed and any(row["installed"] is None and row["protocol"] == pod_underlay and (not pod_rail_vrf or vrf_of(row) == vrf) for row in ecmp_routes):
         raise CannotTell(f"whether a route of {pod_underlay} is installed is not reported")
     if not installed:
-        raise NotApplicable(f"{pod_underlay} has installed no route of the default VRF")
+        raise NotApplicable(f"{pod_underlay} has installed no route of {f'VRF {vrf}' if pod_rail_vrf else 'the default VRF'}")
     for prefix, hops in installed.items():
         if prefix not in in_kernel or len(in_kernel[prefix]) != len(hops):
             stated = f"{len(in_kernel[prefix])} in the kernel" if prefix in in_kernel else "no route in the kernel"

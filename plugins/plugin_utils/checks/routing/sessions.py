@@ -14,6 +14,7 @@ from ...pod.names import Rows, port_name
 from ...pod.types import NearCable, Neighbor
 from .. import CannotTell, Finding, NotApplicable, check
 from ..place import Place
+from ._vrfs import PortVrfs, sessions_in_vrf, vrf_of
 
 Peers = dict[str, Rows]
 NONE_UP = "No session of {switch} is up, and its neighbors have others that are: the fault is at {switch} (its daemon, AS, password, addresses or filters)."
@@ -35,6 +36,12 @@ UP_WITH_OTHER_AS = (
     "The session is up, so the router at that address has AS {got}, and the plan has AS {asn} for {peer}: the plan is wrong, or another router has the address."
 )
 UP_WITH_OTHER_AS_FIX = "Look which router responds at that address; where it is {peer}, compare its AS with bgp_asn of {peer} in the inventory."
+IN_OTHER_VRF = (
+    "The port to {peer} is in VRF {vrf} of {switch}, and the session is configured in VRF {got}: over this port it never comes up, or what it learns is of no "
+    "use to the rails."
+)
+IN_OTHER_VRF_FIX = "Move the neighbor into VRF {vrf} of {switch}, below vrf {vrf} of its BGP configuration, with its address family and policy."
+PORT_IN_OTHER_VRF_FIX = "Put the port into VRF {got} of {switch}, as rails_in_vrf says; the session needs no change."
 # What the state of a session says of why it is down, by a regular expression of its words.
 BY_STATE = (
     (
@@ -66,9 +73,10 @@ ROUTED = ("pod_underlay", ("bgp", "ospf", "static"))
     when=BY_BGP,
 )
 def bgp_established(
-    bgp_summary: Rows, pod_neighbors: list[Neighbor], pod_cables: list[NearCable], pod_node: str, bgp_summary_of_peers: Peers
-) -> t.Iterator[Finding]:
-    """Every planned BGP neighbor is Established with its planned AS."""
+    bgp_summary: Rows, pod_neighbors: list[Neighbor], pod_cables: list[NearCable], pod_node: str, bgp_summary_of_peers: Peers,
+    pod_rail_vrf: str = "", port_vrfs: Rows | None = None,
+) -> t.Iterator[Finding]:  # fmt: skip
+    """Every planned BGP neighbor is Established with its planned AS, in the VRF of its port where the rails are in one."""
     if not pod_neighbors and any(cable["peer_role"] != "host" for cable in pod_cables):
         # Not a skip: the other leaves of the group would pass for this one.
         raise CannotTell("bgp_asn of this switch is not in the inventory, so no neighbor is planned")
@@ -80,8 +88,14 @@ def bgp_established(
     by_as: list[Neighbor] = []
     for one in pod_neighbors:
         rows = named.get(port_name(one["port"])) or named.get(str(one["address"]))
+        if rows is not None and pod_rail_vrf and port_vrfs is not None:
+            vrf = PortVrfs(port_vrfs).of_session(one["port"], pod_rail_vrf)
+            others, rows = rows, [row for row in rows if vrf_of(row) == vrf]
+            if not rows:
+                yield _in_other_vrf(pod_node, one, vrf, others, pod_rail_vrf)
+                continue
         if rows is not None:
-            # Of several VRFs the plan does not state which.
+            # Of several VRFs the plan does not state which, but where the rails are in one.
             cause, fix = _at_one_end((pod_node, one["peer"]), bgp_summary_of_peers)
             wrong = next((found for row in rows if (found := list(_session(pod_node, one, row)))), [])
             yield from [finding if finding.severity == "unknown" or finding.cause else replace(finding, cause=cause, fix=fix) for finding in wrong]
@@ -119,6 +133,15 @@ def _not_configured(switch: str, planned: Neighbor) -> Finding:
     names = {"switch": switch, "peer": planned["peer"], "asn": planned["asn"]}
     cause, fix = NOT_CONFIGURED.format(**names), NOT_CONFIGURED_FIX.format(**names)
     return Finding(_neighbor(planned), f"Established with AS {planned['asn']}", "no such neighbor", cause=cause, fix=fix)
+
+
+def _in_other_vrf(switch: str, planned: Neighbor, vrf: str, rows: Rows, of_rails: str) -> Finding:
+    """A neighbor that is configured in other VRFs than that of the port which leads to it; of_rails: the VRF of the rails."""
+    names = {"switch": switch, "peer": planned["peer"], "vrf": vrf, "got": ", ".join(sorted({vrf_of(row) for row in rows}))}
+    got = ", ".join(sorted(f"{row['state']} with AS {row['asn']} in VRF {vrf_of(row)}" for row in rows))
+    expected = f"Established with AS {planned['asn']} in VRF {vrf}, that of {planned['port']}"
+    fix = PORT_IN_OTHER_VRF_FIX if names["got"] == of_rails else IN_OTHER_VRF_FIX
+    return Finding(_neighbor(planned), expected, got, cause=IN_OTHER_VRF.format(**names), fix=fix.format(**names))
 
 
 def _session(switch: str, planned: Neighbor, row: dict[str, t.Any]) -> t.Iterator[Finding]:
@@ -176,12 +199,12 @@ BROUGHT_UP_FIX = "Where that was intended, evaluate the layer again once {second
 )
 def bgp_settled(
     bgp_summary: Rows, bgp_summary_of_peers: Peers, pod_neighbors: list[Neighbor], pod_node: str, pod_bgp_settled_seconds: float,
-    pod_failover_link: dict[str, t.Any], pod_failover_seconds: float,
+    pod_failover_link: dict[str, t.Any], pod_failover_seconds: float, pod_rail_vrf: str = "", port_vrfs: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Every planned BGP session has been Established for {pod_bgp_settled_seconds} s or longer."""
     ages = {
         session: age
-        for session, age in _ages(bgp_summary, pod_neighbors).items()
+        for session, age in _ages(sessions_in_vrf(bgp_summary, pod_neighbors, port_vrfs, pod_rail_vrf), pod_neighbors).items()
         if not _just_shut(session, age, pod_node, pod_failover_link, pod_failover_seconds)
     }
     if not ages:
