@@ -136,6 +136,13 @@ EVENTS: dict[str, Event] = {
     "neighbors_full": Event(
         "warn", "room for every neighbor", "the kernel's table of neighbors was full", NEIGHBORS_FULL, NEIGHBORS_FULL_FIX, place="neighbor table",
     ),
+    "nic_limit": Event(
+        "warn", "no limit of a NIC reached", "the NIC had no more of what a process asked for",
+        "The NIC's firmware had no more of what the command named asks for: user access regions (ALLOC_UAR), memory keys (CREATE_MKEY), queue pairs or "
+        "completion queues. The process could not open the NIC, or register memory with it, and was told that it cannot allocate memory.",
+        "Look for processes that hold them (rdma resource show), and start fewer ranks on the host; of ALLOC_UAR give the NIC more with "
+        "PF_LOG_BAR_SIZE (mlxconfig) and boot; compare both with another host's.",
+    ),
     "gpu_reset": Event(
         None, "no reset of a GPU", "the driver reset the GPU", "The driver reset the GPU after a hang or a fatal error; its jobs have failed.",
         "Look at the log's lines before the reset; run the vendor's diagnostics, and replace the GPU where it comes back.",
@@ -146,7 +153,7 @@ FEW = frozenset(("pcie_error", "ras_error", "memory_error"))
 # Those of a device that is no GPU and no rail, such as a management controller, stop no job.
 OF_OTHERS = frozenset(("pcie_error", "dma_refused"))
 # Of these a line of the log says which error it is.
-LOG_PREFIX = {"module_error": "Port module event[error]: "}
+LOG_PREFIX = {"module_error": "Port module event[error]: ", "nic_limit": "): "}
 
 
 @dataclass(frozen=True)

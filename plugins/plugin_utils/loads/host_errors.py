@@ -25,10 +25,18 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "NCCL_DMABUF_ENABLE=0 keeps to nvidia_peermem, NCCL_NET_GDR_LEVEL=LOC shows whether the rest is in order.",
     ),
     RankError(
-        r"ibv_create_(?:qp|cq|srq)\w*\b.*Cannot allocate memory",
+        # Older NCCL says no more than that it failed.
+        r"ibv_create_(?:qp|cq|srq)\w*\b.*(?:Cannot allocate memory|failed(?! with))",
         True,
         "The rank's host refuses a queue pair or completion queue: the job's limit of locked memory is too low, or the NIC has no more of them.",
         "Run ulimit -l inside the job and set it to unlimited; then look for processes that use queue pairs (rdma resource show) and at the kernel's log.",
+    ),
+    RankError(
+        r"ibv_open_device\b.*Cannot allocate memory",
+        True,
+        "The NIC has no user access region left for this process: ranks of this or another job hold them all, or its firmware is set to give few of them.",
+        "Look at the kernel's log (ALLOC_UAR, status limits exceeded) and at rdma resource show; start fewer ranks on the host, or raise PF_LOG_BAR_SIZE "
+        "(mlxconfig) and boot.",
     ),
     RankError(
         r"insufficient shared memory|DataLoader worker .*(?:Bus error|killed by signal)",
@@ -177,10 +185,12 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "the RDMA device plugin).",
     ),
     RankError(
-        r"no socket interface found|No interface found|Bootstrap : no ",
+        r"no socket interface found|No interface found|Bootstrap : no |Socket creation failed ?: Address family",
         True,
-        "NCCL found no interface for its first connections: NCCL_SOCKET_IFNAME names one that this host or its container does not have.",
-        "Compare NCCL_SOCKET_IFNAME with ip address inside the job; set it to the interface that all hosts have, or remove it.",
+        "NCCL found no interface for its first connections: NCCL_SOCKET_IFNAME names one that this host or its container lacks, or the container has the "
+        "loopback alone, or addresses of another family than the other hosts (NCCL_SOCKET_FAMILY).",
+        "Compare NCCL_SOCKET_IFNAME with ip address inside the job; set it to the interface that all hosts have, or start the container with the host's "
+        "network (--network=host).",
     ),
     RankError(
         r"[Gg]ot completion .*(?:status=12|error 12)\b|transport retry counter",

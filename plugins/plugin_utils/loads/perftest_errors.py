@@ -89,6 +89,14 @@ MEANINGS: tuple[Meaning, ...] = (
         "Compare show_gids of both hosts with pod_gid_index; ping the partner's address from this rail's and look at ip neigh.",
     ),
     Meaning(
+        r"Failed to modify QP .*to RTS",
+        None,
+        "The queue pair was not made ready to send: its driver or firmware refused it, or, with iWARP, whose NICs connect in this step, there is no route or "
+        "ARP entry for the partner's address.",
+        "Look in the kernel's log of that time for a command of the NIC that failed; ping the partner's address from this rail's and look at ip neigh; compare "
+        "driver and firmware of the NIC with a host whose tests end well.",
+    ),
+    Meaning(
         r"Couldn't allocate MR|Failed to create MR",
         True,
         "The host does not register GPU memory with this NIC: nvidia_peermem is not loaded or not registered, or DMA-BUF is refused (closed driver, kernel).",
@@ -113,6 +121,7 @@ PERFTEST_ERRORS: KnownErrors = (
     KnownError("fail", r"Failed status (?P<status>\d+)\b", "a completion with an error"),
     KnownError("fail", r"Completion with error", "a completion with an error"),
     KnownError("fail", r"Failed to modify QP .*to RTR", "the queue pair reached no partner: the GID index or the route is wrong"),
+    KnownError("fail", r"Failed to modify QP .*to RTS", "the queue pair was not made ready to send"),
     KnownError("unknown", r"Correlation coefficient r\^2", "the clock could not be calibrated, so no rate was measured"),
     KnownError("unknown", r"Couldn't listen to port", "the port of the test is in use"),
     KnownError("unknown", r"Couldn't connect to", "the partner's side of the test could not be reached", PARTNER),

@@ -36,6 +36,7 @@ def test_no_complaint_is_none() -> None:
         ("Couldn't allocate MR", True, "nvidia_peermem"),
         ("Couldn't allocate MR", False, "locked memory"),
         ("Failed to modify QP 72 to RTR", False, "ARP"),
+        ("Failed to modify QP 72 to RTS", False, "ready to send"),
         ("Port number 1 state is Down", True, "went down"),
     ],
 )
