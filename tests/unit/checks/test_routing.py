@@ -547,3 +547,11 @@ def test_a_switch_without_a_router_id_is_named():
     assert len(causes) == 1 and "leaf01 has no router ID" in causes.pop()
     named = [row | {"router_id": "10.255.1.1"} for row in down]
     assert not any("router ID" in one.cause for one in bgp_established(named, neighbors, UPLINKS, "leaf01", {"leaf01": named, **others}))
+
+
+def test_sessions_in_a_vrf_that_is_not_planned_say_what_to_set():
+    ways, rails = {"leaf02": ["swp1"], "leaf03": ["swp1"]}, [{**RAILS[0], "leaf": leaf} for leaf in ("leaf02", "leaf03")]
+    for vrf, words in (("RAILS", "pod_rail_vrf to RAILS"), ("default", "bgp_established of this switch")):
+        rows = [{**session(1), "vrf": vrf, "prefixes_received": 8}]
+        found = list(ecmp.ecmp_paths([], "leaf", "rail_optimised", ways, rails, "ipv4", [uplink(1)], "bgp", rows))
+        assert len(found) == 2 and all(words in one.fix for one in found)
