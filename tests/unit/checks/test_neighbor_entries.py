@@ -126,3 +126,11 @@ def test_of_ipv6_a_nic_that_lacks_the_address_is_an_old_one():
     rows = [{"address": "fd00::2", "mac": "02:00:00:00:01:02", "netdev": "ens0"}]
     (one,) = checks.neighbor_entries(rows, {"gpu01": rows}, addresses, TWO_NICS, RAILS, "gpu01")
     assert one.actual == "02:00:00:00:01:02 (gpu02 ens1), where gpu02 ens0 has the address" and one.cause is None
+
+
+def test_entries_in_another_spelling_are_no_wrong_ones_of_any_node():
+    """The NIC's own spelling is only the fast way to see that an entry is right."""
+    upper = {name: [{**row, "mac": row["mac"].upper()} for row in rows] for name, rows in LINKS.items()}
+    peers = {"gpu02": [entry(3, MACS["gpu03"])], "gpu03": [entry(2, "0200.0000.0002")]}
+    assert found([entry(2, MACS["gpu02"]), entry(3, "0e:00:00:00:00:09")], peers, links=upper) != []
+    assert found([entry(2, MACS["gpu02"]), entry(3, "02-00-00-00-00-03")], peers, links=upper) == []

@@ -37,11 +37,12 @@ NO_TABLES: Peers = {}
 
 
 class Owner(t.NamedTuple):
-    """The one NIC of the pod that has an address, and the MAC address that it reports."""
+    """The one NIC of the pod that has an address, and the MAC address that it reports; reported: in the NIC's own writing."""
 
     host: str
     netdev: str
     mac: str
+    reported: str
 
 
 class Answer(t.NamedTuple):
@@ -60,7 +61,8 @@ def _owners(ip_address_of_peers: Peers, ip_link_of_peers: Peers) -> dict[str, Ow
     for host, rows in ip_address_of_peers.items():
         macs = {row["netdev"]: row["mac"] for row in ip_link_of_peers.get(host, ())}
         for row in rows:
-            found.setdefault(row["address"], []).append(Owner(host, row["netdev"], mac_of(macs.get(row["netdev"]) or "")))
+            reported = macs.get(row["netdev"]) or ""
+            found.setdefault(row["address"], []).append(Owner(host, row["netdev"], mac_of(reported), reported))
     return {address: owners[0] for address, owners in found.items() if len(owners) == 1 and owners[0].mac}
 
 
@@ -75,11 +77,25 @@ def _nics(ip_link_of_peers: Peers) -> dict[str, set[tuple[str, str]]]:
 
 
 @once_for_all_nodes
+def _unlike(tables: Peers, ip_address_of_peers: Peers, ip_link_of_peers: Peers) -> dict[str, list[dict[str, t.Any]]]:
+    """The entries of each node that are not of the NIC which has the address: few, where a table has a row for each rail of the pod."""
+    owners = _owners(ip_address_of_peers, ip_link_of_peers)
+    return {node: unlike for node, rows in tables.items() if (unlike := _unlike_in(rows, owners))}
+
+
+def _unlike_in(rows: Rows, owners: t.Mapping[str, Owner]) -> list[dict[str, t.Any]]:
+    """Those of a table; most entries are written as the NIC writes its own MAC address, and need no further look."""
+    known = ((row, owners.get(row["address"])) for row in rows)
+    return [row for row, owner in known if owner is not None and row["mac"] != owner.reported and mac_of(row["mac"]) != owner.mac]
+
+
+@once_for_all_nodes
 def _answering_for_others(tables: Peers, ip_address_of_peers: Peers, ip_link_of_peers: Peers) -> set[str]:
     """MAC addresses under which several of the pod's NICs are known somewhere: of a switch that answers for them (proxy ARP), and of no NIC."""
     owners, nics = _owners(ip_address_of_peers, ip_link_of_peers), _nics(ip_link_of_peers)
-    pairs = {(mac_of(row["mac"]), owners[row["address"]]) for rows in tables.values() for row in rows if row["address"] in owners}
-    counted = Counter(mac for mac, owner in pairs if mac != owner.mac and mac not in nics)
+    unlike = _unlike(tables, ip_address_of_peers, ip_link_of_peers)
+    pairs = {(mac_of(row["mac"]), owners[row["address"]]) for rows in unlike.values() for row in rows}
+    counted = Counter(mac for mac, _owner in pairs if mac not in nics)
     return {mac for mac, times in counted.items() if times > 1}
 
 
@@ -102,10 +118,13 @@ def _answered_by_another_nic(
     """The answers of each host for an address of its own by another NIC than the one that has it."""
     owners = _owners(ip_address_of_peers, ip_link_of_peers)
     found: dict[str, list[Answer]] = {}
-    for node, rows in (*neighbor_tables.items(), *arp_tables.items()):
+    # Those of hosts last, since they are asked for once more and the last result is kept.
+    of_switches = _unlike(arp_tables, ip_address_of_peers, ip_link_of_peers)
+    of_hosts = _unlike(neighbor_tables, ip_address_of_peers, ip_link_of_peers)
+    for node, rows in (*of_hosts.items(), *of_switches.items()):
         for row in rows:
-            owner = owners.get(row["address"])
-            if owner is not None and owner.host != node and _is_of_another_nic(row, owner, ip_link_of_peers):
+            owner = owners[row["address"]]
+            if owner.host != node and _is_of_another_nic(row, owner, ip_link_of_peers):
                 found.setdefault(owner.host, []).append(Answer(mac_of(row["mac"]), row["address"], owner.netdev, node))
     return found
 
@@ -135,16 +154,18 @@ def neighbor_entries(
     own = list(_of_answers([one for one in answers if one.netdev in devices], devices, pod_node, ip_link_of_peers))
     yield from own
     others = _answering_for_others(neighbor_table_of_peers, ip_address_of_peers, ip_link_of_peers)
-    judged = 0
-    for row in neighbor_table:
-        owner = _owners(ip_address_of_peers, ip_link_of_peers).get(row["address"])
-        if owner is None or owner.host == pod_node or row["netdev"] not in devices or mac_of(row["mac"]) in others:
-            continue
-        judged += 1
-        if mac_of(row["mac"]) != owner.mac and not _is_of_another_nic(row, owner, ip_link_of_peers):
+    owners = _owners(ip_address_of_peers, ip_link_of_peers)
+
+    def judged(row: dict[str, t.Any]) -> bool:
+        owner = owners.get(row["address"])
+        return owner is not None and owner.host != pod_node and row["netdev"] in devices and mac_of(row["mac"]) not in others
+
+    for row in _unlike_in(neighbor_table, owners):
+        owner = owners[row["address"]]
+        if judged(row) and not _is_of_another_nic(row, owner, ip_link_of_peers):
             where = at_device(devices[row["netdev"]], f"entry of {row['address']}", peers=(owner.host, row["address"]))
             yield _wrong(where, row, owner, ip_link_of_peers)
-    if not judged and not own:
+    if not own and not any(map(judged, neighbor_table)):
         raise NotApplicable(NONE_KNOWN)
 
 
