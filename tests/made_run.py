@@ -17,6 +17,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.document
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.html import render_html
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.files import read_json, write_json, write_private
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.membership import record_gates
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.reader import RunReader
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.state import State
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import RunStore
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.report_files import write_report
@@ -71,6 +72,6 @@ def result(book: RunStore, layer: str, node: str, phase: str = "now", seconds: f
 
 def page(book: RunStore) -> str:
     """The rendered page of a made run."""
-    text = render_html(read_json(book.run / "report.json"), book.plan(), book.run, CheckLinks(book.run, ""))
+    text = render_html(read_json(book.run / "report.json"), book.plan(), RunReader(book.run, book.plan()), CheckLinks(book.run, ""))
     write_private(book.run / "report.html", text)
     return text

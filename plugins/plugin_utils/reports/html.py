@@ -42,9 +42,13 @@ MOST_OUTLIERS = 50
 MOST_UNFOLDED = 5
 
 
-def render_html(report: Report, plan: Plan, run: Path, links: CheckLinks) -> str:
-    """The report of a run, with the evidence and the rows that its directory keeps; links: where its checks are documented."""
-    kept = RunReader(run, plan)
+def shown_readings() -> set[str]:
+    """The readings whose rows the page shows, or numbers of them."""
+    return {chart.reading for chart in charts.charts()} | {metric.reading for metric in metrics().values()} | measured.readings()
+
+
+def render_html(report: Report, plan: Plan, kept: RunReader, links: CheckLinks) -> str:
+    """The report of a run, with the evidence and the rows that it keeps; links: where its checks are documented."""
     data = {**verdicts(report), "groups": {group: list(hosts) for group, hosts in plan.groups.items()}}
     data |= {"charts": charts.draw(kept), "topology": topology.topology(report, plan), "run": report["run_id"]}
     data["checks"] = [{**check, "doc": links.of(check["check"])} for check in data["checks"]]

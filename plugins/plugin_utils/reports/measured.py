@@ -87,12 +87,17 @@ def declared() -> tuple[Declared, ...]:
     return tuple(Declared(check=check, **{**spec, "of": tuple(spec["of"])}) for check, spec in raw.items())
 
 
+def readings() -> set[str]:
+    """The readings that numbers are taken from, or held to."""
+    return {*READ, *(one.reading for one in declared())}
+
+
 def measured(kept: RunReader) -> dict[str, Measured]:
     """By ``layer/check``, the numbers that the run has rows for."""
     plan = kept.plan()
     places = RowPlaces(plan)
     values = {name: {**node.values, **plan.of_all(), "pod_node": name} for name, node in plan.nodes.items()}
-    reported = kept.reported({*READ, *(one.reading for one in declared())})
+    reported = kept.reported(readings())
     found = {}
     for one in declared():
         rows: list[tuple[str, Row]] = [(node, row) for node, own in reported.get(one.layer, {}).items() for row in own.get(one.reading, ()) if one.takes(row)]

@@ -19,14 +19,16 @@ from ..evaluate.row_places import RowPlaces
 from ..evaluate.verdicts import EvaluatedLayer
 from ..pod.cabling import Cable
 from ..pod.plan import Node, Plan
-from ..readings import catalogue
 from ..text.sorting import natural_key
 from .errors import RunError
 from .file_schemas import ENVELOPE, PLAN, STATE, Document, read_document, read_text
 from .files import read_json, utc_now
+from .kept_rows import SharedRows, of_this_version
 from .state import State, load_state
 
 BASELINE = "baseline.txt"
+# Layer, node, phase (``""`` for the last reading), reading and its rows.
+ReportedRows = tuple[str, str, str, str, list[Row]]
 # A phase as the run keeps it: what loads printed is as final as the last reading.
 PHASE = re.compile(r"^(?P<kind>now|before|idle|during|load)(-(?P<number>[0-9]+))?$")
 FINAL = ("now", "load")
@@ -41,6 +43,8 @@ class RunReader:
 
     def __init__(self, run: Path, plan: Plan | None = None) -> None:
         self.run, self._plan = run, plan
+        self._held: tuple[frozenset[str], list[ReportedRows]] | None = None
+        self._inside: dict[Path, bool] = {}
 
     def plan(self) -> Plan:
         """The plan of the run, or the one that this reader was made with."""
@@ -126,12 +130,13 @@ class RunReader:
     def answers(self, layer: str, phase: str) -> dict[str, KeptEnvelope]:
         """What every node reported in one phase of a layer, by node, in the order of their names: later loads are planned from it."""
         paths = sorted((self.run / "readings" / layer / phase).glob("*.json"), key=lambda path: natural_key(path.stem))
-        return {path.stem: _of_this_version(read_json(path)) for path in paths}
+        shared = SharedRows()
+        return {path.stem: shared.in_place(of_this_version(read_json(path))) for path in paths}
 
     def envelope(self, layer: str, phase: str, node: str) -> KeptEnvelope | None:
         """What one node reported in one phase of a layer; None where nothing is kept of it. Raises RunError where its file is not of its schema."""
         path = self.run / "readings" / layer / phase / f"{node}.json"
-        return _of_this_version(t.cast(KeptEnvelope, read_document(path, ENVELOPE))) if path.is_file() else None
+        return of_this_version(t.cast(KeptEnvelope, read_document(path, ENVELOPE))) if path.is_file() else None
 
     def during(self, layer: str) -> dict[str, KeptEnvelope]:
         """All samples that were taken under load as one envelope a node; their rows have ``sample`` and ``seconds`` since the loads began."""
@@ -165,11 +170,19 @@ class RunReader:
         """The verdicts and counts of every evaluated layer."""
         return {path.stem: read_json(path) for path in (self.run / "verdicts").glob("*.json")}
 
-    def rows(self, readings: t.AbstractSet[str]) -> t.Iterator[tuple[str, str, str, str, list[Row]]]:
+    def hold(self, readings: t.Iterable[str]) -> None:
+        """Read the rows of some readings now, for all who ask for any of them later: most of the time goes into reading files."""
+        wanted = frozenset(readings)
+        self._held = (wanted, list(self.rows(wanted)))
+
+    def rows(self, readings: t.AbstractSet[str]) -> t.Iterator[ReportedRows]:
         """Layer, node, phase (``""`` for the last reading), reading and its rows, of some readings with rows.
 
-        A row of a load has the columns of its job, too, as ``job.kind``.
+        A row of a load has the columns of its job, too, as ``job.kind``. Nobody changes the rows.
         """
+        if self._held is not None and readings <= self._held[0]:
+            yield from (one for one in self._held[1] if one[3] in readings)
+            return
         nodes = list(self.plan().nodes)
         for layer in LAYERS:
             phases = self.phases(layer)
@@ -242,7 +255,9 @@ class RunReader:
 
     def _text(self, name: Path) -> str | None:
         path = self.run / name
-        if not path.is_file() or path.is_symlink() or not path.resolve().is_relative_to(self.run.resolve()):
+        if path.parent not in self._inside:
+            self._inside[path.parent] = path.parent.resolve().is_relative_to(self.run.resolve())
+        if not self._inside[path.parent] or path.is_symlink() or not path.is_file():
             return None
         return path.read_text(encoding="utf-8", errors="replace")
 
@@ -254,18 +269,6 @@ class RunReader:
 def _ending(phase: str) -> str:
     """What the names of the files of a phase end in, before their suffix."""
     return "" if phase == "now" else f".{phase}"
-
-
-def _of_this_version(envelope: KeptEnvelope) -> KeptEnvelope:
-    """Kept rows with the columns that readings have today: a run of an older version lacks new ones, which are then not reported."""
-    for name, kept_file in envelope["readings"].items():
-        if (
-            kept_file["rows"]
-            and name in catalogue()
-            and (lacking := [column.name for column in catalogue()[name].columns if column.name not in kept_file["rows"][0]])
-        ):
-            kept_file["rows"] = [{**dict.fromkeys(lacking), **row} for row in kept_file["rows"]]
-    return envelope
 
 
 def _merge_reading(readings: dict[str, KeptReading], name: str, kept_file: KeptReading) -> None:

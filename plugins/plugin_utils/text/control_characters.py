@@ -23,7 +23,8 @@ SHOWN = "\ufffd"
 def visible(value: t.Any) -> t.Any:
     """The value with every unseen character of its texts replaced by one that is seen."""
     if isinstance(value, str):
-        return UNSEEN.sub(SHOWN, value)
+        # Nearly all texts are letters, digits and signs of ASCII, which takes no search to see.
+        return value if value.isascii() and value.isprintable() else UNSEEN.sub(SHOWN, value)
     if isinstance(value, dict):
         return {visible(key): visible(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):

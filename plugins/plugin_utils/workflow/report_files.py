@@ -10,7 +10,7 @@ from pathlib import Path
 from ..pod.plan import Plan
 from ..reports.document import build_report, load_report
 from ..reports.documentation import CheckLinks
-from ..reports.html import render_html
+from ..reports.html import render_html, shown_readings
 from ..reports.junit import render_junit
 from ..reports.markdown import render_markdown
 from ..reports.measured import beside_before, measured
@@ -27,13 +27,15 @@ from ..run.store import RunStore
 def write_report(store: RunStore, plan: Plan, state: State, page: bool = False) -> Report:
     """Write report.json and what is rendered from it, at a run's end also the page; returns the report."""
     report = build_report(plan, state, store.verdicts())
+    kept = RunReader(store.source(state.replay), plan)
     if page:
-        numbers = measured(RunReader(store.source(state.replay), plan))
+        kept.hold(shown_readings())
+        numbers = measured(kept)
         report["measured"] = beside_before(numbers, _measured_before(store))
     links = CheckLinks(store.run, next(iter(plan.nodes.values())).values["pod_docs_url"])
     texts = {"report.md": render_markdown(report, links), "report.xml": render_junit(report, links), "report.prom": render_textfile(report)}
     if page:
-        texts["report.html"] = render_html(report, plan, store.source(state.replay), links)
+        texts["report.html"] = render_html(report, plan, kept, links)
     write_private_files({store.run / name: text for name, text in {**texts, "report.json": json_text(report)}.items()})
     _publish_metrics(store, plan, state)
     return report

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+import types
 import typing as t
 from pathlib import Path
 
@@ -228,3 +229,44 @@ def test_rows_of_an_older_version_have_the_columns_of_today(tmp_path: Path) -> N
     (loaded,) = RunReader(tmp_path).loaded("rdma")["gpu01"]["load_jobs"]["rows"]
     assert row.items() <= loaded.items() and loaded["error"] is loaded["probe"] is None
     assert set(loaded) == {column.name for column in catalogue()["load_jobs"].columns}
+
+
+def test_rows_that_are_held_are_those_that_are_read(tmp_path: Path) -> None:
+    """What is held is not read again, serves whoever asks for less, and says nothing of other readings."""
+
+    def reported(**rows: list[dict[str, t.Any]]) -> dict[str, t.Any]:
+        readings = {name: {"status": "ok", "words": "", "rows": own, "lost": {}, "evidence": None} for name, own in rows.items()}
+        return {"node": "gpu01", "answered": True, "readings": readings}
+
+    plan = t.cast("t.Any", types.SimpleNamespace(nodes={"gpu01": None}))
+    write_json(tmp_path / "readings" / "preflight" / "now" / "gpu01.json", reported(gpus=[{"pci": "1"}], software=[{"item": "a"}], ip_link=[{"netdev": "b"}]))
+    fresh, held = RunReader(tmp_path, plan), RunReader(tmp_path, plan)
+    held.hold({"gpus", "software"})
+    for readings in ({"gpus", "software"}, {"gpus"}, {"ip_link"}, {"gpus", "ip_link"}):
+        assert list(held.rows(readings)) == list(fresh.rows(readings)) != []
+    (tmp_path / "readings" / "preflight" / "now" / "gpu01.json").unlink()
+    assert list(held.rows({"gpus"})) == [("preflight", "gpu01", "", "gpus", [{"pci": "1"}])] and not list(held.rows({"ip_link"}))
+
+
+def test_rows_that_many_nodes_report_are_kept_once(tmp_path: Path) -> None:
+    """A table of neighbors has a row for each rail of the pod: without this, memory grows with the square of the hosts."""
+    row, own = ({"address": f"10.0.0.{number}", "mac": f"02:00:00:00:00:0{number}", "netdev": "ens0"} for number in (1, 2))
+    tables = {"gpu01": [row], "gpu02": [row, own]}
+    for node, rows in tables.items():
+        kept = {"neighbor_table": {"status": "ok", "words": "", "rows": rows, "lost": {}, "evidence": None}}
+        write_json(tmp_path / "readings" / "routing" / "now" / f"{node}.json", {"node": node, "answered": True, "readings": kept})
+    answers = RunReader(tmp_path).answers("routing", "now")
+    read = {node: answers[node]["readings"]["neighbor_table"]["rows"] for node in tables}
+    assert read == tables and read["gpu01"][0] is read["gpu02"][0]
+
+
+def test_evidence_behind_a_link_is_not_read(tmp_path: Path) -> None:
+    """Neither a file that is a link nor one in a directory that leads out of the run."""
+    write_private(tmp_path / "secret" / "gpus.txt", "secret")
+    run = tmp_path / "run"
+    write_json(run / "readings" / "preflight" / "now" / "gpu01.json", {})
+    write_private(run / "evidence" / "preflight" / "gpu01" / "ip_link.txt", "printed")
+    (run / "evidence" / "preflight" / "gpu01" / "gpus.txt").symlink_to(tmp_path / "secret" / "gpus.txt")
+    (run / "evidence" / "preflight" / "gpu02").symlink_to(tmp_path / "secret")
+    reader = RunReader(run)
+    assert [reader.texts("preflight", node, name) for node, name in (("gpu01", "ip_link"), ("gpu01", "gpus"), ("gpu02", "gpus"))] == [{"": "printed"}, {}, {}]
