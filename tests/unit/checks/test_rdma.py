@@ -180,6 +180,20 @@ def test_the_rate_of_a_repeated_round_counts_for_the_slowest_rail_of_a_group(pod
     assert list(bandwidth.slow_rail(pod.jobs, pod.rates, 90, {})) == []
 
 
+def test_a_rail_that_sent_to_a_slow_receiver_alone_is_not_the_slow_one(pod):
+    for number in range(7):
+        pod.test("a", "b", 380.0, device=f"mlx5_{number}")
+    pod.test("a", "b", 310.0, device="mlx5_7")
+    pod.test("a", "c", 379.0, device="mlx5_7", kind="retest")
+    beside = "310 Gb/s at best beside the host's other rails, 379 when tested alone"
+    assert [one.actual.partition(";")[0] for one in bandwidth.slow_rail(pod.jobs, pod.rates, 90, {})] == [beside]
+    pod.test("c", "b", 311.0, device="mlx5_7", kind="retest")
+    assert list(bandwidth.slow_rail(pod.jobs, pod.rates, 90, {})) == []
+    # One that receives its rate from another host is well, and the sender is not.
+    pod.test("c", "b", 378.0, device="mlx5_7", kind="retest")
+    assert [one.actual.partition(";")[0] for one in bandwidth.slow_rail(pod.jobs, pod.rates, 90, {})] == [beside]
+
+
 def test_a_group_that_sent_nothing_has_no_median(pod):
     pod.test("a", "b", "it was not run")
     with pytest.raises(CannotTell, match="no rail of the group sent data"):

@@ -204,17 +204,29 @@ def slow_rail(
     links = {(host, device): pod_rail_gbit_s.get(host, {}).get(device) for host, device in best}
     medians = {link: typical([rate for rail, rate in best.items() if links[rail] == link]) for link in set(links.values())}
     counted = Counted((None, None, rdma_counters_idle, rdma_counters))
+    sent = [one for host in load_jobs for one in pair_tests(host, load_jobs, write_bw, TESTED, sent=True)]
     for (host, device), rate in best.items():
         middle = medians[links[host, device]]
         least = middle * pod_slow_rail_percent / 100
         wanted = f"{least:.4g} Gb/s or more, the median of the group's rails is {middle:.4g}"
         by_itself = alone.get((host, device), 0.0)
+        if rate < least <= by_itself and _receivers_slow(PairEnd(host, device), sent, least):
+            # Nothing shows that this one is slow beside the host's other rails.
+            continue
         meanwhile = counted.of_rail(host, {"device": device, "netdev": None}) if rate < least else ""
         if rate < least <= by_itself:
             actual = f"{rate:.4g} Gb/s at best beside the host's other rails, {by_itself:.4g} when tested alone{meanwhile}"
             yield Finding(at_device(device), wanted, actual, host=host, cause=CONCURRENT_CAUSE, fix=CONCURRENT_FIX)
         elif rate < least:
             yield Finding(at_device(device), wanted, f"{rate:.4g} Gb/s at best{meanwhile}", host=host)
+
+
+def _receivers_slow(end: PairEnd, sent: t.Sequence[PairTest], least: float) -> bool:
+    """Whether every rail that an end sent to beside others has received from other hosts, and from none of them as much as ``least`` Gb/s."""
+    return all(
+        (rates := [one.gbit_s or 0.0 for one in sent if one.receiver == receiver and one.sender.host != end.host]) and max(rates) < least
+        for receiver in {one.receiver for one in sent if one.sender == end and one.job["kind"] != RETEST}
+    )
 
 
 def _best_sent(load_jobs: Grouped, write_bw: Grouped, kinds: tuple[str, ...]) -> dict[tuple[str, str], float]:
