@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import gc
 import typing as t
 from pathlib import Path
 
@@ -18,20 +17,18 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.files import
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.lock import release_lock
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import RunStore
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow import console
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_base import RunAction, RunOnce
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_base import WholeRunAction
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.console import show
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.history import keep_history
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.publishing import publish_target
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.report_files import write_report
 
 
-class ActionModule(RunOnce, RunAction):
+class ActionModule(WholeRunAction):
     """Runs once for the whole play, on the controller."""
 
     def act_in(self, run: Path, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """End the run, print its table, and hand its verdict to whoever started it."""
-        # This process ends with its task, and what it reads is in use until then: to look for garbage among it takes a fifth of the time.
-        gc.disable()
         store = RunStore(run)
         plan, state = store.plan(), store.state()
         state.finished, state.ended = True, utc_now()

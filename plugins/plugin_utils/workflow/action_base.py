@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import typing as t
 from pathlib import Path
@@ -97,3 +98,12 @@ class RunAction(PyramidAction):
     def act_in(self, run: Path, given: Values, task_vars: Values) -> Values:
         """What the task does in a run."""
         raise NotImplementedError
+
+
+class WholeRunAction(RunOnce, RunAction):
+    """Reads all that a run has kept, once for the whole play."""
+
+    def act(self, given: Values, task_vars: Values) -> Values:
+        """As any action's in a run; the process ends with its task, and what it reads is in use until then: a search for garbage takes a fifth of the time."""
+        gc.disable()
+        return super().act(given, task_vars)

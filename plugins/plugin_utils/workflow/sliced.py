@@ -68,7 +68,7 @@ class Coverage:
         )  # fmt: skip
 
 
-def read_sliced(path: Path, recheck: bool = False) -> SlicedRuns:
+def read_sliced(path: Path, recheck: bool) -> SlicedRuns:
     """The plan of a sliced validation, and its runs.
 
     Raises RunError where the plan cannot be read: without it the runs that there must be are not known.

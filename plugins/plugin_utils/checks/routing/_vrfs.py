@@ -49,6 +49,11 @@ class PortVrfs:
         return planned if planned in own else min(own, default=DEFAULT)
 
 
+def session_names(neighbor: Neighbor) -> tuple[str, str]:
+    """What a switch may call the session with a planned neighbor: the port that leads to it, or its address."""
+    return port_name(neighbor["port"]), str(neighbor["address"])
+
+
 def sessions_in_vrf(rows: Rows, neighbors: t.Iterable[Neighbor], port_vrfs: Rows | None, planned: str) -> Rows:
     """The sessions of a switch without those with a planned neighbor that are in another VRF than the port which leads to it.
 
@@ -57,7 +62,7 @@ def sessions_in_vrf(rows: Rows, neighbors: t.Iterable[Neighbor], port_vrfs: Rows
     if not planned or port_vrfs is None:
         return rows
     ports = PortVrfs(port_vrfs)
-    expected = {name: ports.of_session(one["port"], planned) for one in neighbors for name in (port_name(one["port"]), str(one["address"]))}
+    expected = {name: ports.of_session(one["port"], planned) for one in neighbors for name in session_names(one)}
     return [row for row in rows if expected.get(port_name(row["neighbor"]), vrf_of(row)) == vrf_of(row)]
 
 

@@ -15,7 +15,7 @@ from ...pod.types import NearCable, Neighbor, PodRail
 from .. import CannotTell, Finding, NotApplicable, check
 from ..place import Place
 from ._routes import HAS_NETADDR, Hop, Key, RouteTable
-from ._vrfs import DEFAULT, sessions_in_vrf, vrf_of, vrf_of_rails
+from ._vrfs import DEFAULT, session_names, sessions_in_vrf, vrf_of, vrf_of_rails
 from ._withheld import Withheld, withheld_routes
 from .sessions import ROUTED, WITH_SPINES
 
@@ -127,7 +127,7 @@ def ecmp_paths(
 
 def _unplanned_vrf(sessions: Rows, neighbors: list[Neighbor]) -> tuple[str, str] | None:
     """Cause and fix where the sessions with the planned neighbors are in a VRF, and the plan has none."""
-    names = {name for one in neighbors for name in (port_name(one["port"]), str(one["address"]))}
+    names = {name for one in neighbors for name in session_names(one)}
     vrfs = {vrf_of(row) for row in sessions if port_name(row["neighbor"]) in names}
     if not vrfs or DEFAULT in vrfs:
         return None

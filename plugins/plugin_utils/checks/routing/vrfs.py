@@ -30,8 +30,8 @@ OTHER_VRF = (
 )
 LINK_VRF = "{where} of {switch} is not in VRF {planned} (in it: {why}): no session of this VRF comes up over it, and no route of the rails leads there."
 PUT_INTO = (
-    "Put it into VRF {planned} (vrf {planned} or vrf member {planned} on the interface; SONiC: config interface vrf bind; Linux: ip link set dev INTERFACE "
-    "master {planned}) and set its address again, which the change removes."
+    "Put {where} of {switch} into VRF {planned} (vrf {planned} or vrf member {planned} on the interface; SONiC: config interface vrf bind; "
+    "Linux: ip link set dev INTERFACE master {planned}) and set its address again, which the change removes."
 )
 
 
@@ -73,7 +73,8 @@ def rails_in_vrf(
         why = " and ".join([*ends, *([counted(inside, "other link") + f" of {pod_node} to switches"] if inside else [])])
         where = at_port(cable["port"], f"(to {cable['peer']} {cable['peer_port']})", peers=(cable["peer"],))
         got = f"VRF {_names(ports.of(port_of(cable)))}; in VRF {pod_rail_vrf}: {why}"
-        yield Finding(where, f"VRF {pod_rail_vrf}", got, cause=LINK_VRF.format(**names, where=cable["port"], why=why), fix=PUT_INTO.format(**names))
+        names_of = {**names, "where": cable["port"]}
+        yield Finding(where, f"VRF {pod_rail_vrf}", got, cause=LINK_VRF.format(**names_of, why=why), fix=PUT_INTO.format(**names_of))
 
 
 def _rail_ports(
@@ -91,11 +92,12 @@ def _rail_ports(
         where = at_port(cable["port"], f"(to {cable['peer']} {rail['device'] if rail else cable['peer_port']})", peers=(cable["peer"],))
         if not its:
             got = f"not in a VRF that is reported, and no network of the switch holds {rail['address'] if rail else 'an address of its rail'}{others}"
-            yield Finding(where, f"VRF {planned}", got, fix=PUT_INTO.format(**names))
+            yield Finding(where, f"VRF {planned}", got, fix=PUT_INTO.format(**names, where=cable["port"]))
             continue
         found, by = _names(set(its)), next(iter(its.values()), "")
         got = f"VRF {found}{f', by {by}' if by else ''}{others}"
-        yield Finding(where, f"VRF {planned}", got, cause=OTHER_VRF.format(**names, where=by or cable["port"], got=found), fix=PUT_INTO.format(**names))
+        names_of = {**names, "where": by or cable["port"]}
+        yield Finding(where, f"VRF {planned}", got, cause=OTHER_VRF.format(**names_of, got=found), fix=PUT_INTO.format(**names_of))
 
 
 def _of_rail_port(ports: PortVrfs, cable: NearCable, rails: list[PodRail], routes: Rows | None) -> dict[str, str]:
