@@ -15,7 +15,7 @@ Rows = list[dict[str, t.Any]]
 CABLES = [{"port": f"Ethernet{number}", "peer": f"leaf0{number}", "peer_port": "Ethernet33/1"} for number in (1, 2)]
 
 
-def watched(port: int = 1, storms: int = 4, state: str = "operational", priority: int = 3, tx: int = 5, rx: int = 5) -> dict[str, t.Any]:
+def watched(port: int = 1, storms: int = 4, state: str | None = "operational", priority: int = 3, tx: int = 5, rx: int = 5) -> dict[str, t.Any]:
     return {"port": f"Ethernet{port}", "priority": priority, "state": state, "storms": storms, "tx_dropped": tx, "rx_dropped": rx}
 
 
@@ -37,5 +37,8 @@ def test_a_storm_under_load() -> None:
 def test_what_is_not_known_is_no_pass() -> None:
     for before, now in (([watched()], [watched(2)]), ([watched()], [watched(storms=0)]), ([watched()], [watched(tx=0)])):
         assert "unknown" in [severity for _words, severity in storms(before, now)]
+    # A queue with counters and without a status is not watched; what it counted all the same is a storm.
+    assert [severity for _words, severity in storms([watched(state=None)], [watched(state=None)])] == ["unknown"]
+    assert [severity for _words, severity in storms([watched(state=None)], [watched(state=None, storms=5)])] == [None]
     with pytest.raises(NotApplicable):
         storms([], [])

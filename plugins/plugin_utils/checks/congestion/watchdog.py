@@ -23,6 +23,9 @@ STORM = (
 )
 STORM_FIX = "Look at the pauses that {end} sends and at its host or NIC (reset it where it hangs); then compare the watchdog's detection time with pfc_brief."
 
+NOT_STARTED = "The switch lists counters of this queue and no status of its watchdog: it was configured and never started there."
+NOT_STARTED_FIX = "Start it again (pfcwd stop, then pfcwd start with the site's times) and see that pfcwd show stats calls the queue operational."
+
 
 @check(
     cause="A neighbor paused a queue for longer than the watchdog's detection time.",
@@ -52,6 +55,8 @@ def _of_queue(cable: NearCable, now: Row | None, before: Row | None) -> t.Iterat
     dropped = now["tx_dropped"] + now["rx_dropped"] - before["tx_dropped"] - before["rx_dropped"]
     if storms < 0 or dropped < 0:
         yield Finding(where, EXPECTED, "counters were reset", "unknown", cause=RESET_CAUSE, fix=RESET_FIX)
-    elif storms or dropped or now["state"].lower() == "stormed":
-        words = f"{counted(storms, 'storm')} detected, {counted(dropped, 'packet')} dropped, now {now['state']}"
+    elif storms or dropped or now["state"] == "stormed":
+        words = f"{counted(storms, 'storm')} detected, {counted(dropped, 'packet')} dropped, now {now['state'] or 'of no known status'}"
         yield Finding(where, EXPECTED, words, cause=STORM.format(end=end), fix=STORM_FIX.format(end=end))
+    elif now["state"] is None:
+        yield Finding(where, EXPECTED, "status: not reported", "unknown", cause=NOT_STARTED, fix=NOT_STARTED_FIX)
