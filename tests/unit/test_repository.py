@@ -29,7 +29,9 @@ HEADER = [
 ]
 MAX_LINES = 300
 # The programs of ranks need torch, which every host that trains has, and lie beside each other on a host.
-OF_RANKS = ("gpu_copies", "launched", "nccl_ras", "one_rank", "ranks", "small_gpt", "tensor_cores", "torch", "torch_collectives", "training_step")
+OF_RANKS = (
+    "flight_recorder", "gpu_copies", "launched", "nccl_ras", "one_rank", "ranks", "small_gpt", "tensor_cores", "torch", "torch_collectives", "training_step",
+)  # fmt: skip
 # Longer than the house allows, each with what it may have. What a layer checks of one subject stands together.
 # A program that is piped to a host is one file.
 LONGER: dict[str, int] = {"plugins/module_utils/detached.py": 581}

@@ -19,9 +19,10 @@ import time
 import traceback
 
 try:
+    import flight_recorder
     import nccl_ras
 except ImportError:
-    from ansible_collections.gpufabric.pyramid.plugins.module_utils.programs import nccl_ras
+    from ansible_collections.gpufabric.pyramid.plugins.module_utils.programs import flight_recorder, nccl_ras
 
 # The exit status of a rank that waited too long.
 HUNG = 75
@@ -30,6 +31,7 @@ NOTHING = "-"
 BEAT_SECONDS = 1.0
 # How many ranks of a host ask NCCL's RAS, so that one of them does where another is missing, and how long they wait for it.
 ASKING_RAS, RAS_SECONDS = 2, 3.0
+RECORDER_SECONDS = 2.0
 LOOK_SECONDS = 0.1
 
 
@@ -132,36 +134,46 @@ class Rank:
         os._exit(HUNG)
 
     def _watch(self):
-        beat = 0
+        beat, told = 0, self.options.backend != "nccl"
         while True:
             time.sleep(BEAT_SECONDS)
             since, beat = self.since, beat + 1
             if self.asking is not None:
                 with contextlib.suppress(Exception):
                     self.asking.set(self._key(f"beat/{self.rank}"), str(beat))
+                    told = told or self._told_of_a_hang()
             limit = self.options.timeout if self.place[0] > 1 else self.options.start_timeout
             if since is not None and time.monotonic() - since > limit:
                 self._give_up(since)
+
+    def _told_of_a_hang(self):
+        """Whether another rank gave up; then what the flight recorder of this one says is reported, since nobody else knows it of one that never arrives."""
+        if self._key_or_nothing("hang") is None:
+            return False
+        self.report("about", **flight_recorder.positions(RECORDER_SECONDS))
+        return True
 
     def _give_up(self, since):
         """Tell where this rank waits and who has not arrived there, and end: the others cannot come any more."""
         number, words = self.place
         event = {"place": words, "number": number, "waited_seconds": round(time.monotonic() - since, 3), "absent": None, "silent": None}
+        of_nccl = self.options.backend == "nccl"
+        self.report("about", last=words, **(flight_recorder.positions(RECORDER_SECONDS) if of_nccl else {}))
         try:
             if self.asking is None:
                 raise RuntimeError(f"{self.options.master} could not be reached")
-            self.asking.set(self._key(f"gave_up/{self.rank}"), "1")
+            for name in (f"gave_up/{self.rank}", "hang"):
+                self.asking.set(self._key(name), "1")
             before, arrived = self._asked("beat"), self._asked("at")
             until = time.monotonic() + 3 * BEAT_SECONDS
-            if self.options.backend == "nccl" and self.local < ASKING_RAS:
-                event["ras"] = nccl_ras.odd_ranks(nccl_ras.ask(RAS_SECONDS), os.getpid(), self.world)
+            if of_nccl and self.local < ASKING_RAS:
+                event.update(nccl_ras.odd_ranks(nccl_ras.ask(RAS_SECONDS), os.getpid(), self.world))
             time.sleep(max(0.0, until - time.monotonic()))
             now, others = self._asked("beat"), self._asked("gave_up")
             event["absent"] = [rank for rank in range(self.world) if arrived.get(rank, -1) < number]
             event["silent"] = [rank for rank in range(self.world) if rank not in others and now.get(rank) == before.get(rank)]
         except Exception as lost:
             event["words"] = f"the store does not answer: {str(lost)[:300]}"
-        self.report("about", last=words)
         self.report("hangs", **event)
         os._exit(HUNG)
 

@@ -25,10 +25,11 @@ import threading
 import time
 
 try:
+    import flight_recorder
     import launched
     import one_rank
 except ImportError:
-    from ansible_collections.gpufabric.pyramid.plugins.module_utils.programs import launched, one_rank
+    from ansible_collections.gpufabric.pyramid.plugins.module_utils.programs import flight_recorder, launched, one_rank
 
 END_GRACE_SECONDS = 3.0
 OTHERS_GRACE_SECONDS = 8.0
@@ -183,7 +184,9 @@ def _log(prefix):
 
 def _environment(options):
     """This one's environment with the variables that were given, and with no other that changes what a collective does."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("NCCL_", "RCCL_", "TORCH_NCCL_"))}
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("NCCL_", "RCCL_", *flight_recorder.PREFIXES))}
+    if options.backend == "nccl":
+        clean.update(flight_recorder.BUFFER)
     return dict(clean, **dict(one.split("=", 1) for one in options.variable))
 
 

@@ -120,7 +120,7 @@ def test_a_rank_with_an_error_leaves_before_its_interpreter_ends() -> None:
 
 @pytest.mark.parametrize(("reported", "outcome"), [({"error": "RuntimeError: no response"}, "error"), ({}, "killed")])
 def test_a_rank_that_reported_why_it_ends_was_not_ended_by_a_signal(reported: dict[str, str], outcome: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    agent: t.Any = SimpleNamespace(options=SimpleNamespace(host_index=0, hosts=1, ranks_per_host=1, variable=[]), path="")
+    agent: t.Any = SimpleNamespace(options=SimpleNamespace(host_index=0, hosts=1, ranks_per_host=1, variable=[], backend="nccl"), path="")
     monkeypatch.setattr(ranks, "_argv", lambda _path, _role: [sys.executable, "-c", "import os; os.abort()"])
     rank = ranks._Process(agent, 0)
     rank.about.update(reported)
@@ -190,6 +190,7 @@ def test_a_rank_that_never_comes_is_named_within_the_timeout(python: str, tmp_pa
     # Whatever signal a rank got that had arrived, only the one that never came is to blame.
     assert {row["rank"] for row in ranks if row["outcome"] == "killed"} <= ended_for_others(ranks, hangs)
     assert waited_for(hangs) - ended_for_others(ranks, hangs) == {1}
+    assert {(row["enqueued"], row["completed"]) for row in ranks} == {(None, None)}, "gloo has no flight recorder"
 
 
 @pytest.mark.exhaustive

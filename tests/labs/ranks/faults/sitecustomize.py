@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Makes one rank of a job ill: Python imports this by itself where the folder is on PYTHONPATH.
 
-RANK_FAULT is JSON: ``rank``; ``kind`` (late, absent, dead, flip, other, nan, drift, or single, which is in float32); ``call`` that it happens at (of
+RANK_FAULT is JSON: ``rank``; ``kind`` (late, absent, dead, stopped, flip, other, nan, drift, or single, which is in float32); ``call`` that it happens at (of
 torch.distributed, cross_entropy, autocast, AdamW, or Rank, which is before a rank enters a call);
 ``after`` so many of these calls; ``seconds`` that a late rank sleeps before each. What it did is written to the file RANK_FAULT_MARK.
 """
@@ -49,6 +49,8 @@ class Ill:
             time.sleep(FAULT["seconds"] if FAULT["kind"] == "late" else FOREVER)
         elif FAULT["kind"] == "dead":
             os.kill(os.getpid(), signal.SIGKILL)
+        elif FAULT["kind"] == "stopped":
+            os.kill(os.getpid(), signal.SIGSTOP)
         elif FAULT["kind"] == "other":
             return self.module.broadcast(args[0], 0)
         elif FAULT["kind"] == "single":
