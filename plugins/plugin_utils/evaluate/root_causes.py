@@ -12,6 +12,7 @@ from ..checks.place import Place
 from ..pod.plan import Plan
 from ..pod.rail_ports import leaves_of
 from .layer import ANSWERED
+from .passed_on import name_origins
 from .verdicts import ExplainingRecord, FindingRecord, Verdict, VerdictRecord, place_of, touched_groups
 
 # Checks of rates, times and losses, which anything slow or lossy on the way explains.
@@ -190,6 +191,7 @@ def add_explanations(records: t.Sequence[VerdictRecord]) -> None:
     ``layer``, ``check``, ``host``, ``where``, ``severity`` and ``actual``.
     """
     _blame_library(records)
+    name_origins(records)
     of_host: dict[str, list[_Explaining]] = {}
     of_group: dict[str, list[_Explaining]] = {}
     in_layer: dict[tuple[str, str], list[_Explaining]] = {}

@@ -12,6 +12,7 @@ from ..checks.place import Place
 from ..checks.registry import REGISTRY
 from ..evaluate.boot_check import BOOT_CHECK
 from ..evaluate.layer import ANSWERED
+from ..evaluate.passed_on import OF_LINKS
 from ..evaluate.root_causes import OF_SILENCE
 from ..evaluate.verdicts import FindingRecord, VerdictRecord, place_of, touched_groups
 from ..run.documents import Report
@@ -100,25 +101,31 @@ def entries(report: Report, severities: t.Container[str] = ("fail", "unknown")) 
     folded: dict[tuple[str, ...], Entry] = {}
     blamed: dict[tuple[str, str], Entry] = {}
     followers: dict[tuple[str, str], list[tuple[str, str, str]]] = {}
+    passed_on: list[tuple[VerdictRecord, str, FindingRecord]] = []
+    begun: dict[tuple[str, str, str | None], Entry] = {}
     for record in report["verdicts"]:
         for host, finding in _findings(record):
             if finding["severity"] not in severities:
+                continue
+            if finding.get("origin"):
+                passed_on.append((record, host, finding))
                 continue
             root = next((explained[place] for place in _places(host, place_of(finding)) if place in explained), None)
             # A node explains only what was found while it was silent, and lists what it explains: "unknown" has to be among the severities.
             if root is not None and root != host and (record["layer"], root) in silent and "unknown" in severities and _may_follow(record, finding):
                 followers.setdefault((record["layer"], root), []).append((record["check"], host, finding["where"] or host))
                 continue
-            blank = _entry(record, finding)
-            entry = folded.setdefault(_key(record, finding, blank), blank)
-            _add(entry, record, host, finding)
+            entry = _fold(folded, record, host, finding)
             if record["check"] == ANSWERED:
                 blamed[record["layer"], host] = entry
-    for entry in folded.values():
-        _name_what_explains(entry)
+            if record["check"] == OF_LINKS:
+                begun[record["layer"], host, place_of(finding).port] = entry
     for place, findings in followers.items():
         blamed[place].explains += len(findings)
         blamed[place].explained += _by_check(findings)
+    _fold_passed_on(folded, begun, passed_on)
+    for entry in folded.values():
+        _name_what_explains(entry)
     order = [layer["layer"] for layer in report["layers"]]
     # What another finding of its layer explains comes behind it, however many places it has; a boot is why readings of its node cannot be compared.
     return sorted(
@@ -127,6 +134,30 @@ def entries(report: Report, severities: t.Container[str] = ("fail", "unknown")) 
             order.index(entry.layer), -entry.explains, entry.verdict != "fail", entry.check != BOOT_CHECK, entry.follows, -len(entry.places)
         ),
     )  # fmt: skip
+
+
+def _fold(folded: dict[tuple[str, ...], Entry], record: VerdictRecord, host: str, finding: FindingRecord) -> Entry:
+    """The entry of a finding, to which it is counted."""
+    blank = _entry(record, finding)
+    entry = folded.setdefault(_key(record, finding, blank), blank)
+    _add(entry, record, host, finding)
+    return entry
+
+
+def _fold_passed_on(
+    folded: dict[tuple[str, ...], Entry], begun: t.Mapping[tuple[str, str, str | None], Entry], found: t.Iterable[tuple[VerdictRecord, str, FindingRecord]]
+) -> None:  # fmt: skip
+    """Count what was passed on to the entry of the link at which it began, by layer, host and port; where that is not among them, as any other finding."""
+    behind: dict[tuple[str, str, str], list[tuple[str, str, str]]] = {}
+    for record, host, finding in found:
+        place = (record["layer"], *finding["origin"])
+        if place in begun:
+            behind.setdefault(place, []).append((record["check"], host, finding["where"] or host))
+        else:
+            _fold(folded, record, host, finding)
+    for place, its in behind.items():
+        begun[place].explains += len(its)
+        begun[place].explained += _by_check(its)
 
 
 def _add(entry: Entry, record: VerdictRecord, host: str, finding: FindingRecord) -> None:

@@ -275,6 +275,51 @@ def test_counters_that_cannot_be_compared_are_unknown():
     assert unknown(errors.crc_clean(counted(fcs_errors=None, rx_errors=None), counted(fcs_errors=None, rx_errors=None), FIRST))
 
 
+UPLINK = [cable(1, "spine01", "Ethernet16", role="spine")]
+
+
+def at_spine(**damaged):
+    """The counters of a spine now and before, with the FCS errors that its ports gained; its port-channel counts them again."""
+    grown = {"Ethernet16": 0, "Ethernet24": 0, "Ethernet32": 0, **damaged}
+    grown["Port-Channel1"] = sum(grown.values())
+    rows = [{**counted(fcs_errors=number)[0], "port": port} for port, number in grown.items()]
+    return {"spine01": rows}, {"spine01": [{**row, "fcs_errors": 0} for row in rows]}
+
+
+def passed(now, cables=UPLINK, lost=0, check=errors.crc_clean, **damaged):
+    codewords = () if check is errors.errors_clean else ([{"port": "Et1/1", "uncorrectable": lost}], [{"port": "Et1/1", "uncorrectable": 0}])
+    return [(one.severity, one.judged, one.passed_by) for one in check(counted(**now), counted(), cables, *codewords, *at_spine(**damaged))]
+
+
+OWN, FROM_SPINE = [(None, False, None)], [("unknown", True, ("spine01", "Ethernet24"))]
+
+
+def test_damaged_frames_that_the_switch_at_the_other_end_received_elsewhere_may_have_been_passed_on():
+    assert passed({"fcs_errors": 5}, Ethernet24=6, Ethernet32=1) == FROM_SPINE
+    assert passed({"fcs_errors": 7}, Ethernet24=6, Ethernet32=1) == FROM_SPINE
+    # More than it received, or at this very cable, are of this link; so are errors of a link itself, and a host passes nothing on.
+    assert passed({"fcs_errors": 8}, Ethernet24=6, Ethernet32=1) == OWN
+    assert passed({"fcs_errors": 5}, Ethernet16=60) == OWN
+    assert passed({"fcs_errors": 5, "symbol_errors": 1}, Ethernet24=60) == OWN
+    assert passed({"fcs_errors": 5}, lost=1, Ethernet24=60) == OWN
+    assert passed({"fcs_errors": 5}, [cable(1, "spine01", "Ethernet16")], Ethernet24=60) == OWN
+    assert passed({"fcs_errors": 5}) == OWN
+
+
+def test_frames_that_came_with_a_mark_are_not_of_this_link():
+    assert passed({"stomped_crc": 5}, Ethernet24=1) == [(None, False, ("spine01", "Ethernet24"))]
+    assert passed({"stomped_crc": 5}) == OWN
+    (found,) = errors.crc_clean(counted(stomped_crc=5), counted(), UPLINK)
+    assert "spine01" in found.cause and "not at fault" in found.cause
+    assert passed({"stomped_crc": 5, "fcs_errors": 9}, Ethernet24=1) == OWN
+
+
+def test_the_sum_of_received_errors_follows_the_damaged_frames_that_it_holds():
+    assert passed({"fcs_errors": 5, "rx_errors": 5}, check=errors.errors_clean, Ethernet24=6) == FROM_SPINE
+    assert passed({"fcs_errors": 5, "rx_errors": 6}, check=errors.errors_clean, Ethernet24=6) == OWN
+    assert passed({"fcs_errors": 5, "rx_errors": 5, "giants": 1}, check=errors.errors_clean, Ethernet24=6) == OWN
+
+
 LIMITS = {"rx_low_alarm_dbm": -10.0, "rx_low_warning_dbm": -8.0, "rx_high_warning_dbm": 3.0, "rx_high_alarm_dbm": 5.0}
 
 

@@ -465,3 +465,26 @@ def test_a_gate_group_is_compared_with_the_first_one_that_is_well(plan) -> None:
     records.append({"check": "write_bw_per_rail", "host": "gpu05", "verdict": "pass", "findings": []})
     (cause,) = causes(plan, records)
     assert "those of rack_02 pass" in (cause or "") and "one of rack_02:" in records[0]["findings"][0]["fix"]
+
+
+def crc(host: str, port: str, passed_by: tuple[str, str] | None = None, check: str = "crc_clean") -> t.Any:
+    record = recorded(check, "unknown" if passed_by else "fail", host, port)
+    record["layer"] = "links"
+    record["findings"][0] |= {"passed_by": passed_by} if passed_by else {}
+    return record
+
+
+def origins(*records: t.Any) -> list[t.Any]:
+    add_explanations(records)
+    return [record["findings"][0].get("origin") for record in records]
+
+
+def test_what_was_passed_on_begins_where_nothing_was_before() -> None:
+    begun, between = crc("leaf01", "Ethernet3/1"), crc("spine01", "Ethernet1", ("leaf01", "Et3/1"))
+    ends = [crc("leaf02", "Ethernet33/1", ("spine01", "Ethernet1")), crc("leaf02", "Ethernet33/1", ("spine01", "Ethernet1"), "errors_clean")]
+    assert origins(*ends, between, begun) == [("leaf01", "Ethernet3/1")] * 3 + [None]
+
+
+def test_a_way_that_leads_round_or_to_no_finding_has_no_beginning() -> None:
+    assert origins(crc("spine01", "Ethernet1", ("leaf01", "Ethernet9/1"))) == [None]
+    assert origins(crc("leaf01", "Ethernet33/1", ("spine01", "Ethernet1")), crc("spine01", "Ethernet1", ("leaf01", "Ethernet33/1"))) == [None] * 2

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import typing as t
 from dataclasses import replace
@@ -211,6 +212,16 @@ def test_a_silent_switch_explains_what_hangs_on_it() -> None:
     followers[1]["findings"][0]["place"] = {"device": "mlx5_0", "of": "to gpu03 mlx5_1 (10.51.0.3)", "peers": ["gpu03", "10.51.0.3"]}
     entries = grouping.entries(report(*followers, silent, explained={"leaf01": ["gpu01:ens0", "*:10.51.0.3"]}))
     assert [(entry.check, entry.explains) for entry in entries] == [("answered", 2)]
+
+
+def test_damaged_frames_that_were_passed_on_are_counted_to_the_link_at_which_they_began() -> None:
+    begun, behind = (record(host, where, verdict, check="crc_clean") for host, where, verdict in (("leaf01", "Et3/1", "fail"), ("gpu02", "ens1", "unknown")))
+    begun["findings"][0]["place"] = at_port("Et3/1").record()
+    behind["findings"][0] |= {"origin": ["leaf01", "Et3/1"], "judged": True}
+    (entry,) = grouping.entries(report(behind, begun))
+    assert (entry.places, entry.explains, entry.explained) == ([("leaf01", "Et3/1")], 1, ["crc_clean on gpu02 ens1"])
+    # Where that link's finding is not asked for or was waived, what came of it is named itself.
+    assert [entry.places for entry in grouping.entries(report(behind, begun), ("unknown",))] == [[("gpu02", "ens1")]]
 
 
 def test_an_entry_names_the_groups_that_it_closes() -> None:
@@ -446,9 +457,9 @@ def test_a_finding_with_a_cause_of_its_own_comes_with_it_and_is_not_folded_with_
 
 
 def test_the_cause_of_a_finding_survives_its_record() -> None:
-    found = Finding(at_port("ens0"), "off", "on", cause="Global pause is on.", fix="Switch it off.")
-    again = from_record(replace(from_record({**record("gpu01"), "findings": []}), findings=(found,)).record())
-    assert [(one.cause, one.fix) for one in again.findings] == [("Global pause is on.", "Switch it off.")]
+    found = Finding(at_port("ens0"), "off", "on", cause="Global pause is on.", fix="Switch it off.", passed_by=("leaf01", "Et3/1"))
+    again = from_record(json.loads(json.dumps(replace(from_record({**record("gpu01"), "findings": []}), findings=(found,)).record())))
+    assert [(one.cause, one.fix, one.passed_by) for one in again.findings] == [("Global pause is on.", "Switch it off.", ("leaf01", "Et3/1"))]
 
 
 def test_what_a_lower_layer_found_explains_a_rate_of_the_same_place() -> None:

@@ -10,13 +10,15 @@ import math
 import typing as t
 from dataclasses import replace
 
-from ...pod.names import Rows, by_port
+from ...pod.names import Rows, by_port, port_name
 from ...pod.rail_ports import port_label, rail_ports
 from ...pod.types import NearCable, Rail, RailPort
 from .. import CannotTell, Finding, NotApplicable, check
 from .._counters import RESET_CAUSE, RESET_FIX, not_grown
+from .._once import Peers
 from .._planned import cables_of
 from ..place import Place, at_device, at_port
+from ._damaged_frames import Damaged, came_damaged, damaged_by_port, frames_damaged
 from ._thresholds import bit_errors_before_fec
 
 CRC = ("fcs_errors", "symbol_errors", "alignment_errors", "stomped_crc")
@@ -38,13 +40,30 @@ SYMBOL_RATES = ("Symbol BER", "Effective Physical BER")
     fabric="roce",
     required=True,
 )
-def crc_clean(interface_errors: Rows, interface_errors_before: Rows, pod_cables: list[NearCable]) -> t.Iterator[Finding]:
+def crc_clean(
+    interface_errors: Rows, interface_errors_before: Rows, pod_cables: list[NearCable], fec_counters: Rows | None = None,
+    fec_counters_before: Rows | None = None, interface_errors_of_peers: Peers | None = None, interface_errors_before_of_peers: Peers | None = None,
+) -> t.Iterator[Finding]:  # fmt: skip
     """No planned port gains a CRC, symbol or alignment error during the soak."""
-    yield from of_one_node(_crc(interface_errors, interface_errors_before, pod_cables), len(pod_cables))
+    damaged = damaged_by_port(interface_errors_of_peers or {}, interface_errors_before_of_peers or {})
+    lost = _lost_codewords(fec_counters or [], fec_counters_before or [])
+    yield from of_one_node(_crc(interface_errors, interface_errors_before, pod_cables, damaged, lost), len(pod_cables))
 
 
-def _crc(interface_errors: Rows, interface_errors_before: Rows, pod_cables: list[NearCable]) -> t.Iterator[Finding]:
-    for port, row, before in _both(interface_errors, interface_errors_before, pod_cables):
+def _lost_codewords(rows: Rows, before: Rows) -> set[str]:
+    """The ports whose own link lost codewords, so that their CRC errors are theirs."""
+    then = by_port(before)
+    return {
+        port_name(row["port"])
+        for row in rows
+        if row["port"] in then and None not in (now := row["uncorrectable"], was := then[row["port"]]["uncorrectable"]) and now > was
+    }
+
+
+def _crc(interface_errors: Rows, interface_errors_before: Rows, pod_cables: list[NearCable], damaged: Damaged, lost: set[str]) -> t.Iterator[Finding]:
+    """damaged: the frames that arrived damaged at each node; lost: the ports of this one whose own link lost codewords."""
+    for cable, row, before in _both(interface_errors, interface_errors_before, pod_cables):
+        port = cable["port"]
         if row is None or before is None:
             yield Finding(at_port(port), "error counters", "not reported for this port", "unknown")
             continue
@@ -53,7 +72,8 @@ def _crc(interface_errors: Rows, interface_errors_before: Rows, pod_cables: list
         if row[columns[0]] is None:
             yield Finding(at_port(port), "no growth of CRC errors", "not reported by this platform", "unknown")
             continue
-        yield from _growth(port, row, before, columns, "no growth of CRC errors")
+        for one in _growth(port, row, before, columns, "no growth of CRC errors"):
+            yield one if port_name(port) in lost else came_damaged(one, cable, row, before, damaged)
 
 
 @check(
@@ -61,15 +81,27 @@ def _crc(interface_errors: Rows, interface_errors_before: Rows, pod_cables: list
     fix="Compare MTU and cable of both ends; where they are right, move the cable to another port to see whether the error follows the cable.",
     fabric="roce",
 )
-def errors_clean(interface_errors: Rows, interface_errors_before: Rows, pod_cables: list[NearCable]) -> t.Iterator[Finding]:
+def errors_clean(
+    interface_errors: Rows, interface_errors_before: Rows, pod_cables: list[NearCable], interface_errors_of_peers: Peers | None = None,
+    interface_errors_before_of_peers: Peers | None = None,
+) -> t.Iterator[Finding]:  # fmt: skip
     """No planned port gains runts, giants or other errors during the soak."""
-    for port, row, before in _both(interface_errors, interface_errors_before, pod_cables):
+    damaged = damaged_by_port(interface_errors_of_peers or {}, interface_errors_before_of_peers or {})
+    for cable, row, before in _both(interface_errors, interface_errors_before, pod_cables):
+        port = cable["port"]
         if row is None or before is None:
             yield Finding(at_port(port), "error counters", "not reported for this port", "unknown")
         elif row["fcs_errors"] is not None or before["fcs_errors"] is not None or row["rx_errors"] is None:
-            yield from _growth(port, row, before, OTHER_ERRORS, "no growth of errors")
+            for one in _growth(port, row, before, OTHER_ERRORS, "no growth of errors"):
+                yield came_damaged(one, cable, row, before, damaged) if _crc_alone(row, before) else one
         else:
             yield from _growth(port, row, before, ("tx_errors", "runts", "giants"), "no growth of errors")
+
+
+def _crc_alone(now: dict[str, t.Any], before: dict[str, t.Any]) -> bool:
+    """Whether all that grew is the sum of received errors, and by no more than the CRC errors that it holds."""
+    grown = {column: now[column] - before[column] for column in OTHER_ERRORS if now[column] is not None and before[column] is not None}
+    return not any(number for column, number in grown.items() if column != "rx_errors") and grown.get("rx_errors", 0) <= (frames_damaged(now, before) or 0)
 
 
 def of_one_node(findings: t.Iterable[Finding], ports: int) -> t.Iterator[Finding]:
@@ -81,10 +113,10 @@ def of_one_node(findings: t.Iterable[Finding], ports: int) -> t.Iterator[Finding
     yield from (replace(one, cause=cause, fix=MANY_PORTS_FIX) if common and one.severity != "unknown" else one for one in found)
 
 
-def _both(rows: Rows, before: Rows, cables: list[NearCable]) -> t.Iterator[tuple[str, dict[str, t.Any] | None, dict[str, t.Any] | None]]:
+def _both(rows: Rows, before: Rows, cables: list[NearCable]) -> t.Iterator[tuple[NearCable, dict[str, t.Any] | None, dict[str, t.Any] | None]]:
     now, then = by_port(rows), by_port(before)
     for cable in cables_of(cables):
-        yield cable["port"], now.get(cable["port"]), then.get(cable["port"])
+        yield cable, now.get(cable["port"]), then.get(cable["port"])
 
 
 def _growth(port: str, now: dict[str, t.Any], before: dict[str, t.Any], columns: t.Iterable[str], expected: str) -> t.Iterator[Finding]:
@@ -119,7 +151,8 @@ def _ber(
     fec_counters: Rows, fec_counters_before: Rows, pod_cables: list[NearCable], pod_pre_fec_ber_warn: float, pod_pre_fec_ber_max: float, rated: bool
 ) -> t.Iterator[Finding]:  # fmt: skip
     """rated: the release has bit error rates, so that a port without one is unknown."""
-    for port, row, before in _both(fec_counters, fec_counters_before, pod_cables):
+    for cable, row, before in _both(fec_counters, fec_counters_before, pod_cables):
+        port = cable["port"]
         if row is None or before is None or row["uncorrectable"] is None or before["uncorrectable"] is None:
             yield Finding(at_port(port), "FEC counters", "not reported for this port", "unknown")
         elif row["uncorrectable"] < before["uncorrectable"]:
