@@ -78,6 +78,7 @@ def _check(check: Check) -> str:
         "Severity": "" if check.severity == "fail" else check.severity,
         "Needs": check.needs or "",
         "Reads": ", ".join(_read(check)),
+        "Not available in a guest": check.not_in_guest,
         "Needs of the NICs' driver": ", ".join(f"`{meaning}`" for meaning in check.meanings),
         "Expects": ", ".join(f"[`{name}`](expectations.md#{name})" for name in check.expectations),
         "Cause": check.cause,

@@ -23,14 +23,14 @@ pytestmark = pytest.mark.alone
 NOT_TOLD = {
     "preflight": {
         "gpus_present", "gpu_errors", "gpu_throttled", "fabric_state", "nic_gpu_affinity", "pcie_link", "gpudirect_available", "software_pinned",
-        "nic_settings", "nic_reset_pending", "dcqcn_running", "roce_qos", "job_limits", "acs_as_expected",
+        "nic_settings", "nic_reset_pending", "dcqcn_running", "roce_qos", "job_limits",
     },
     "links": {"port_speed", "crc_clean", "errors_clean", "cabling_as_planned", "optic_rx_power"},
     "routing": set(),
 }  # fmt: skip
 # What they do tell, and a check must therefore pass on.
 TOLD = {
-    "preflight": {"answered", "rails_present", "adapters_capable", "mtu", "gid_index", "address_plan", "iommu_as_expected"},
+    "preflight": {"answered", "rails_present", "adapters_capable", "mtu", "gid_index", "address_plan", "virtualization_as_planned"},
     "links": {"answered", "ports_present", "link_flaps"},
     "routing": {"answered", "rails_reachable"},
 }

@@ -205,6 +205,8 @@ def _printed(pod: Pod, plan: Plan, name: str, reading: str, item: dict[str, t.An
         return Printed(amd.metric(host), **_after_loads(lambda loads: amd.metric(host, loads)))
     if reading == "gpus" and host.vendor == "nvidia" and any(gpu.grow_in for gpu in host.gpus):
         return Printed(gpu.nvidia_smi_q(host), **_after_loads(lambda loads: gpu.nvidia_smi_q(host, loads)))
+    if reading == "virtualization":
+        return Printed(f"{host.hypervisor or 'none'}\n", rc=0 if host.hypervisor else 1)
     if reading in ("imex_domain", "imex_links"):
         return Printed(gpu.imex(pod, host))
     if reading in WHOLE:

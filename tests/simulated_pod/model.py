@@ -207,6 +207,8 @@ class Host:
     modules_load: list[str] = field(default_factory=lambda: ["nvidia-peermem"])
     dmabuf: bool = False
     gpu_link: str = "NV18"
+    # systemd's word for it where it is a virtual machine; the bridges above its cards and their IOMMU are the machine's below then.
+    hypervisor: str = ""
     iommu_groups: bool = True
     hugepages_1g: int = 0
     numa_balancing: int = 0

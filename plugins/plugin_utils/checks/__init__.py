@@ -100,6 +100,7 @@ class Check:
     unparsed: what a response for an optional reading is that is of no known form; ``warn`` where what it reports stops no job by itself.
     of_pod: whether it is about what other nodes report, so that a host's own check leaves it out.
     meanings: what the driver of a host's NICs must be able to report; of one that cannot, the check is skipped before its readings are looked at.
+    not_in_guest: why a host that is a virtual machine cannot report what it is about, so that it is skipped there in the same way.
     """
 
     layer: str
@@ -123,6 +124,7 @@ class Check:
     hosts: tuple[int, str] | None = None
     unparsed: str = "unknown"
     meanings: tuple[str, ...] = ()
+    not_in_guest: str = ""
     of_pod: bool = False
 
     def stated(self, values: t.Mapping[str, t.Any]) -> str:
@@ -194,13 +196,14 @@ def check(
     hosts: tuple[int, str] | None = None,
     unparsed: str = "unknown",
     meanings: tuple[str, ...] = (),
+    not_in_guest: str = "",
     of_pod: bool = False,
 ) -> t.Callable[[Judge], Judge]:
     """Declare a function as a check.
 
     kind: ``host`` or ``switch``, where the readings alone do not state it or say more.
     layers: the layers that it is of, where its module does not state it.
-    hosts, unparsed, meanings, of_pod: as of ``Check``; a check that expects ``pod_incasts`` needs those of an incast without a word.
+    hosts, unparsed, meanings, not_in_guest, of_pod: as of ``Check``; a check that expects ``pod_incasts`` needs those of an incast without a word.
     Raises TypeError at import for a parameter that is neither a reading nor a specified ``pod_*``,
     and for a missing docstring, cause or fix.
     """
@@ -226,6 +229,7 @@ def check(
                 layer=layer, id=name, statement=statement, cause=cause, fix=fix, judge=judge, kinds=kinds, fabric=fabric, scope=scope,
                 required=required, severity=severity, remedy=remedy, needs=needs or _needs(named["asked"]), when=when, hosts=few, unparsed=unparsed,
                 meanings=meanings,
+                not_in_guest=not_in_guest,
                 of_pod=of_pod,
                 **named,
             )  # fmt: skip

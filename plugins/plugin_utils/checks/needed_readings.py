@@ -29,8 +29,10 @@ def needed_readings(layer: str, kind: str, values: t.Mapping[str, t.Any], phase:
         names |= dict.fromkeys(name for when, name, _parameter in check.of_peers if when == phase)
         if fabric == "infiniband" and kind == "host":
             names |= dict.fromkeys(fabric_readings(own))
-    if phase == "now" and any(check.meanings and check.fabric in (None, fabric) and kind in check.kinds for check in REGISTRY[layer].values()):
-        names |= {"nic_driver": None}
+    if phase == "now":
+        own_checks = [check for check in REGISTRY[layer].values() if check.fabric in (None, fabric) and kind in check.kinds]
+        names |= {"nic_driver": None} if any(check.meanings for check in own_checks) else {}
+        names |= {"virtualization": None} if any(check.not_in_guest for check in own_checks) else {}
     if loads and any(check.needs == "load" and check.fabric in (None, fabric) for check in REGISTRY[layer].values()):
         names |= dict.fromkeys(IDLE_READINGS[fabric].get(phase, ()))
     return [name for name in names if kind in catalogue()[name].kinds and not catalogue()[name].load]

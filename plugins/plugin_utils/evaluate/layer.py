@@ -19,6 +19,7 @@ from ..loads.incast_expectations import incast_expectations
 from ..pod.plan import Plan
 from ..readings import catalogue
 from .boots import Boot, boot_of, booted_since, earliest
+from .guests import not_in_guest
 from .nic_platforms import NicPlatforms
 from .shared_nodes import by_group
 from .unread import ToolErrors, unparsed_readings
@@ -239,7 +240,8 @@ def _rows(layer: Layer, check: Check, node: str, values: t.Mapping[str, t.Any]) 
 
     Raises _NotRead where a needed one is missing.
     """
-    if check.meanings and (reason := layer.nics.not_available(node, check.meanings)):
+    nics = layer.nics.not_available(node, check.meanings) if check.meanings else ""
+    if reason := nics or not_in_guest(layer.now, node, check):
         raise _NotRead("skip", reason, unavailable=True)
     if layer.unloaded and (check.needs == "load" or check.in_phase("idle") or check.in_phase("during")):
         raise _NotRead("skip", layer.unloaded, left_out=True)

@@ -9,6 +9,7 @@ import typing as t
 from dataclasses import asdict, dataclass, field
 
 from ..checks import LAYERS, Check
+from ..checks.guests import GUEST
 from ..checks.registry import REGISTRY
 from ..collect.queries import applies
 from ..loads.containers import ON_THE_HOST
@@ -51,7 +52,7 @@ def host_lacks(values: t.Mapping[str, t.Any], installed: Rows, reads_fabric: boo
     """What a host lacks.
 
     values: its expectations; installed: its rows of the reading of that name; reads_fabric: whether it reads an InfiniBand fabric for all nodes.
-    A check that none of its NICs' drivers can feed needs nothing.
+    A check that none of its NICs' drivers can feed needs nothing, nor does one of what a planned guest cannot report.
     """
     found = {row["name"] for row in installed if row["kind"] in ("program", TORCH) and row["found"]}
     if any(row["kind"] == TORCH and row["found"] for row in installed):
@@ -61,6 +62,8 @@ def host_lacks(values: t.Mapping[str, t.Any], installed: Rows, reads_fabric: boo
     lacks: dict[str, Lack] = {}
     for layer, check in _checks_of(values, "host"):
         if drivers and all(not driver.cannot_report.keys().isdisjoint(check.meanings) for driver in drivers):
+            continue
+        if check.not_in_guest and values["pod_virtualization"] == GUEST:
             continue
         for what in _needed(check):
             for lack in _of_reading(what, values, found, root) if not what.of_fabric else ():

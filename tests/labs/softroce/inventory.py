@@ -72,6 +72,7 @@ def pod() -> dict[str, t.Any]:
         "pod_mtu": RAIL_MTU,
         "pod_gpus_per_host": 0,
         "pod_gpudirect": "none",
+        "pod_virtualization": "guest",
         "pod_soak_seconds": 1,
         # Emulated processors answer later than silicon does, and eight pings at once starve one another.
         "pod_ping_count": 5,

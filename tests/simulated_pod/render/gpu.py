@@ -142,7 +142,8 @@ def topology(host: Host) -> str:
     for gpu in gpus:
         cells = [" X " if one is gpu else host.gpu_link for one in gpus]
         cells += [nic.distance if nic.gpu == gpu.index else "NODE" if nic.numa == gpu.numa else "SYS" for nic in nics]
-        lines.append("\t".join([f"GPU{gpu.index}", *cells, "0-55,112-167" if gpu.numa == 0 else "56-111,168-223", str(gpu.numa), "\tN/A"]))
+        cores = {0: "0-55,112-167", 1: "56-111,168-223"}.get(gpu.numa, "0-95")
+        lines.append("\t".join([f"GPU{gpu.index}", *cells, cores, "N/A" if gpu.numa < 0 else str(gpu.numa), "\tN/A"]))
     for number, nic in enumerate(nics):
         cells = [nic.distance if nic.gpu == gpu.index else "NODE" if nic.numa == gpu.numa else "SYS" for gpu in gpus]
         cells += [" X " if one is nic else "NODE" if one.numa == nic.numa else "SYS" for one in nics]
@@ -229,7 +230,9 @@ def ats(host: Host) -> str:
 
 
 def acs(host: Host) -> str:
-    """``lspci -vvv`` of the bridges."""
+    """``lspci -vvv`` of the bridges; a virtual machine has none above its cards."""
+    if host.hypervisor:
+        return ""
     names = ("SrcValid", "TransBlk", "ReqRedir", "CmpltRedir", "UpstreamFwd", "EgressCtrl", "DirectTrans")
     own = " ".join(f"{name}{'+' if name in host.acs else '-'}" for name in names)
     # Below the first is a management controller alone, and firmware leaves it as it likes.

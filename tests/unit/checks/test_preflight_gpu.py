@@ -180,24 +180,31 @@ def test_gpu_errors_of_nothing():
 def test_fabric_state():
     unit = {"unit": "nvidia-fabricmanager.service", "load_state": "loaded", "active_state": "active", "memlock": None}
     a100 = [gpu(0, name="NVIDIA A100-SXM4-80GB", fabric_state=None, fabric_status=None)]
-    assert summary(checks.fabric_state(GPUS, True, "nvidia", "auto", [unit])) == []
-    assert summary(checks.fabric_state(GPUS, True, "nvidia", "auto")) == []
-    assert summary(checks.fabric_state(a100, True, "nvidia", "auto", [unit])) == []
-    assert summary(checks.fabric_state(a100, True, "nvidia", "auto")) == [
+    assert summary(checks.fabric_state(GPUS, True, "nvidia", "auto", "none", [unit])) == []
+    assert summary(checks.fabric_state(GPUS, True, "nvidia", "auto", "none")) == []
+    assert summary(checks.fabric_state(a100, True, "nvidia", "auto", "none", [unit])) == []
+    assert summary(checks.fabric_state(a100, True, "nvidia", "auto", "none")) == [
         ("GPU 0: expected fabric Completed, Success, got not reported, not reported", "unknown")
     ]
-    assert summary(checks.fabric_state(a100, True, "nvidia", "auto", [{**unit, "active_state": "failed"}])) == [
+    assert summary(checks.fabric_state(a100, True, "nvidia", "auto", "none", [{**unit, "active_state": "failed"}])) == [
         ("nvidia-fabricmanager.service: expected active, got failed", None)
     ]
-    assert summary(checks.fabric_state([gpu(0, fabric_state="In Progress", fabric_status=None)], True, "nvidia", "auto"))[0][1] is None
-    assert summary(checks.fabric_state([gpu(0, fabric_state="Completed", fabric_status=None)], True, "nvidia", "auto"))[0][1] == "unknown"
-    assert summary(checks.fabric_state([gpu(0, fabric_status="Failure")], True, "nvidia", "auto")) == [
+    assert summary(checks.fabric_state([gpu(0, fabric_state="In Progress", fabric_status=None)], True, "nvidia", "auto", "none"))[0][1] is None
+    assert summary(checks.fabric_state([gpu(0, fabric_state="Completed", fabric_status=None)], True, "nvidia", "auto", "none"))[0][1] == "unknown"
+    assert summary(checks.fabric_state([gpu(0, fabric_status="Failure")], True, "nvidia", "auto", "none")) == [
         ("GPU 0: expected fabric Completed, Success, got Completed, Failure", None)
     ]
     with pytest.raises(NotApplicable):
-        list(checks.fabric_state(GPUS, False, "nvidia", "auto"))
+        list(checks.fabric_state(GPUS, False, "nvidia", "auto", "none"))
     with pytest.raises(CannotTell):
-        list(checks.fabric_state([], True, "nvidia", "auto"))
+        list(checks.fabric_state([], True, "nvidia", "auto", "none"))
+
+
+def test_the_switches_of_a_guest_may_be_managed_by_another_machine():
+    inactive = {"unit": "nvidia-fabricmanager.service", "load_state": "loaded", "active_state": "inactive", "memlock": None}
+    assert summary(checks.fabric_state(GPUS, True, "nvidia", "auto", "guest", [inactive])) == []
+    a100 = [gpu(0, name="NVIDIA A100-SXM4-80GB", fabric_state=None, fabric_status=None)]
+    assert [severity for _words, severity in summary(checks.fabric_state(a100, True, "nvidia", "auto", "guest", [inactive]))] == ["unknown"]
 
 
 def test_slowdown():
@@ -361,8 +368,8 @@ def test_nvlinks_of_a_gpu_in_multi_instance_mode_are_unknown():
 
 def test_an_idle_fabric_manager_is_healthy_on_a_tray():
     unit = {"unit": "nvidia-fabricmanager.service", "load_state": "loaded", "active_state": "inactive", "memlock": None}
-    assert summary(checks.fabric_state(GPUS, True, "nvidia", "gate_group", [unit])) == []
-    assert [one for one, _severity in summary(checks.fabric_state(GPUS, True, "nvidia", "host", [unit]))] == [
+    assert summary(checks.fabric_state(GPUS, True, "nvidia", "gate_group", "none", [unit])) == []
+    assert [one for one, _severity in summary(checks.fabric_state(GPUS, True, "nvidia", "host", "none", [unit]))] == [
         "nvidia-fabricmanager.service: expected active, got inactive"
     ]
 

@@ -267,6 +267,19 @@ def test_what_the_driver_of_a_group_cannot_report_is_not_judged(declare, scope) 
         assert (found.verdict, found.unavailable) == (verdict, unavailable), driver
 
 
+@pytest.mark.parametrize("planned", ["guest", "none"])
+def test_what_belongs_to_the_hypervisor_is_not_judged_in_a_host_that_reports_to_be_a_guest(declare, planned) -> None:
+    def port(interface_status):
+        yield Finding(Place("a"), "up", "down")
+
+    declare(port, kind="host", not_in_guest="ports are the hypervisor's")
+    unread = {"status": "unknown", "words": "systemd-detect-virt: not found", "rows": []}
+    for reported, verdict in (([{"hypervisor": "kvm"}], "skip"), ([{"hypervisor": "none"}], "fail"), ([], "fail"), (unread, "fail")):
+        found = judge({"gpu01": envelope(interface_status=[{"port": "a"}], virtualization=reported)}, pod_virtualization=planned)["port", "gpu01"]
+        assert (found.verdict, found.unavailable) == (verdict, verdict == "skip"), reported
+        assert verdict == "fail" or found.words == "not available in a guest: ports are the hypervisor's"
+
+
 def test_members_with_rails_of_the_same_kind_are_compared_wherever_these_end(declare) -> None:
     def even(ip_link, pod_rails):
         return [Finding(at_device(rail["device"]), "a name", rail["device"]) for rail in pod_rails if rail["device"] == "odd"]

@@ -14,6 +14,7 @@ from ...pod.types import Rail
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, grouped, not_reported_of, odd_ones, planned_rails, rail_pci
 from .._xids import judged_xid, latest_recoveries
+from ..guests import GUEST
 from ..place import Place, at_device, at_gpu
 
 DISTANCES = ("PIX", "PXB", "PHB", "NODE", "SYS")
@@ -148,15 +149,19 @@ def _interconnect(rows: Rows | None, wanted: str, gpus: int) -> t.Iterator[Findi
     cause="The fabric manager did not bring up the NVSwitches; NVLinks may still be reported as active.",
     fix="Start nvidia-fabricmanager in the driver's version, look at its log, and reset the GPUs.",
 )
-def fabric_state(gpus: Rows, pod_nvswitch: bool, pod_gpu_vendor: str, pod_nvlink_domain: str, service_units: Rows | None = None) -> t.Iterator[Finding]:
+def fabric_state(
+    gpus: Rows, pod_nvswitch: bool, pod_gpu_vendor: str, pod_nvlink_domain: str, pod_virtualization: str, service_units: Rows | None = None
+) -> t.Iterator[Finding]:  # fmt: skip
     """nvidia-smi reports the fabric of every GPU as Completed and Success."""
     if pod_gpu_vendor != "nvidia" or not pod_nvswitch:
         raise NotApplicable("the host has no NVSwitch")
     if not gpus:
         raise CannotTell("GPUs: not reported")
     unit = next((row for row in service_units or () if row["unit"] == "nvidia-fabricmanager.service" and row["load_state"] == "loaded"), None)
-    # A guest that shares its switches has no fabric manager of its own.
+    # The switches of a guest may be another machine's, which has the fabric manager: one that is installed here has nothing to manage.
     # Where NVLink reaches over several hosts, the rack's switch trays have it, and it is idle on the trays with GPUs.
+    if unit is not None and unit["active_state"] != "active" and pod_virtualization == GUEST:
+        unit = None
     if unit is not None and unit["active_state"] != "active" and pod_nvlink_domain != "gate_group":
         yield Finding(Place(unit["unit"]), "active", unit["active_state"])
     for gpu in gpus:
