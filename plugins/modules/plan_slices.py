@@ -12,9 +12,9 @@ version_added: 0.2.0
 author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
   - Cuts the pod of the inventory into slices of whole gate groups. Gate groups that share leaves stay in one slice where there are enough of such
-    clusters; otherwise some leaves are read by several slices, which is shown.
+    clusters; otherwise some leaves serve several slices, which is shown.
   - Plans seams, which are runs over one gate group of each slice, so that each pair of slices and each rail is tested between slices.
-  - Names the slice that owns each leaf and spine.
+  - Names the slice that owns each leaf and spine, and the switches that several slices use, which their owner reads for the others.
   - Shows the slices and, except in check mode, writes C(slices.json) in a new directory C(sliced/TIME) below the pod's runs directory. With the runs
     beside it M(gpufabric.pyramid.merge) gives one verdict.
 attributes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 import typing as t
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors import RunError
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.files import read_json, write_json
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.planned_pod import expectations_digest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.slicing import FILE, WHOLE_LAYERS, slice_pod
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.slicing import FILE, WHOLE_LAYERS, Sliced, slice_pod
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import RunStore, collection_version
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.merge import Merged, headline, merge_sliced
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.report_files import write_report
@@ -26,14 +27,20 @@ from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess,
 pytestmark = pytest.mark.xdist_group("sliced")
 
 PLANNED = "2026-01-01T00:00:00Z"
+SWITCHES = {*(f"leaf{number:02}" for number in range(1, 9)), "spine01", "spine02"}
+
+
+def planned(inventory: Path, pods: inprocess.Pods, number: int) -> Sliced:
+    """The plan of a pod in slices."""
+    cabling = (inventory / "group_vars" / "cabling.csv").read_text(encoding="utf-8")
+    return slice_pod(pods.plan, number, expectations_digest(pods.plan, cabling, collection_version()), collection_version(), PLANNED)
 
 
 def made(into: Path) -> Path:
-    """The plan of a healthy pod in two slices, each part with its run."""
+    """The plan of a healthy pod in two slices, each part with its run; without the plan beside them, each read all of its switches."""
     inventory = layout.write(into / "inventory", racks=3, hosts_per_rack=4, spines=2, expectations={"pod_to_layer": "training"})
     pods = inprocess.Pods(inventory)
-    cabling = (inventory / "group_vars" / "cabling.csv").read_text(encoding="utf-8")
-    sliced = slice_pod(pods.plan, 2, expectations_digest(pods.plan, cabling, collection_version()), collection_version(), PLANNED)
+    sliced = planned(inventory, pods, 2)
     for name, groups in {**sliced.slices, **sliced.seams, **{layer: [] for layer in WHOLE_LAYERS}}.items():
         only = {"only": name} if name in WHOLE_LAYERS else {}
         pods.climb(pods.pod(()), into / name / sliced.pod / "latest", groups=groups, **only)
@@ -74,7 +81,7 @@ def change(path: Path, edit: t.Callable[[t.Any], t.Any]) -> None:
 def test_slices_seams_and_layers_over_all_hosts_are_a_go(good: Path) -> None:
     one = merged(good)
     assert (one.verdict, one.reasons, one.up_to_layer) == ("go", [], "training")
-    assert one.owners.keys() == {*(f"leaf{number:02}" for number in range(1, 9)), "spine01", "spine02"}
+    assert one.owners.keys() == SWITCHES
     words = "seams between slices tested 1 of 1, spines crossed 2 of 2, rails crossed 8 of 8, largest run: hosts 12 of 12"
     assert headline("pod", one).endswith(f"2 slices, 3 gate groups, {words}")
 
@@ -128,14 +135,14 @@ def test_without_a_seam_the_pair_of_slices_is_named(good: Path) -> None:
 
 
 def test_a_plan_that_cannot_be_read_is_named(good: Path) -> None:
-    good.write_text(json.dumps({"schema": 1}), encoding="utf-8")
+    good.write_text(json.dumps({"schema": 2}), encoding="utf-8")
     with pytest.raises(RunError, match=r"slices.json: field pod is missing"):
         read_sliced(good, recheck=False)
 
 
 def test_a_plan_of_another_schema_is_refused(good: Path) -> None:
     change(good, lambda document: document.update(schema=document["schema"] + 1))
-    with pytest.raises(RunError, match=r"slices.json: field schema must be 1"):
+    with pytest.raises(RunError, match=r"slices.json: field schema must be 2"):
         read_sliced(good, recheck=False)
 
 
@@ -171,3 +178,51 @@ def test_a_fault_at_a_seam_is_reported_at_the_seam(good: Path) -> None:
 def test_a_coverage_says_what_was_loaded_alone() -> None:
     assert Coverage() == Coverage((0, 0), (0, 0), (0, 0), (0, 0), []) and Coverage().words() == ""
     assert Coverage(pairs=(1, 2), hosts=(3, 4)).words() == "seams between slices tested 1 of 2, largest run: hosts 3 of 4"
+
+
+def climbed(into: Path, faults: t.Sequence[str] = (), kept: inprocess.Kept | None = None, **expectations: t.Any) -> tuple[Path, inprocess.Pods]:
+    """The plan of a pod in three slices that share all switches, with its slices, one after another, and its seam without the faults; and who was asked."""
+    inventory = layout.write(into / "inventory", racks=3, hosts_per_rack=2, spines=2, expectations=expectations)
+    pods = inprocess.Pods(inventory, kept)
+    sliced = planned(inventory, pods, 3)
+    write_json(into / FILE, sliced.dump())
+    for name, groups in sliced.slices.items():
+        pods.climb(pods.pod(faults), into / name / sliced.pod / "latest", groups=groups)
+    asked = pods.asked.copy()
+    pods.climb(pods.pod(()), into / "seam_1" / sliced.pod / "latest", groups=sliced.seams["seam_1"])
+    assert pods.asked["links", "now", "spine01"] == asked["links", "now", "spine01"] + 1, "a seam reads its switches itself"
+    pods.asked = asked
+    return into / FILE, pods
+
+
+def times_asked(pods: inprocess.Pods) -> dict[tuple[str, str], set[int]]:
+    """How often switches were asked, by layer and phase."""
+    found: dict[tuple[str, str], set[int]] = {}
+    for (layer, phase, node), times in pods.asked.items():
+        if node in SWITCHES and times:
+            found.setdefault((layer, phase), set()).add(times)
+    return found
+
+
+def test_three_slices_ask_a_switch_once_and_the_verdict_is_the_same(tmp_path: Path) -> None:
+    answers: inprocess.Kept = {}
+    plan, pods = climbed(tmp_path / "shared", kept=answers, pod_to_layer="routing")
+    assert times_asked(pods) == {("links", "before"): {1}, ("links", "now"): {1}, ("routing", "now"): {1}}
+    alone, pods = climbed(tmp_path / "alone", kept=answers, pod_to_layer="routing", pod_shared_readings_max_age_seconds=0)
+    assert times_asked(pods) == {("links", "before"): {3}, ("links", "now"): {3}, ("routing", "now"): {3}}
+    one, other = merged(plan, recheck=True), merged(alone)
+    assert one == replace(other, rechecked=True, stands_on=one.stands_on) and (one.verdict, one.reasons) == ("go", []) and set(one.owners) == SWITCHES
+    kept = RunStore(plan.parent / "slice_3" / "simulated" / "latest").answers("routing", "now")
+    assert {name: kept[name]["shared"]["slice"] for name in SWITCHES} == dict.fromkeys(SWITCHES, "slice_1")
+    assert all(0 <= kept[name]["shared"]["age_seconds"] < 300 for name in SWITCHES)
+
+
+@pytest.mark.parametrize(("fault", "layer", "switch"), [("fec_uncorrectable", "links", "spine02"), ("bgp_wrong_as", "routing", "leaf03")])
+def test_a_fault_of_a_shared_switch_is_found_by_every_slice(fault: str, layer: str, switch: str, tmp_path: Path) -> None:
+    plan, pods = climbed(tmp_path, [fault], pod_to_layer=layer)
+    assert pods.asked[layer, "now", switch] == 1
+    one = merged(plan, recheck=True)
+    assert one.verdict == "no_go" and {gates[layer] for gates in one.gates.values()} == {"closed"}, one.reasons
+    for name in ("slice_1", "slice_2", "slice_3"):
+        records = RunStore(plan.parent / name / "simulated" / "latest").verdicts()[layer]["verdicts"]
+        assert switch in {record["host"] for record in records if record["verdict"] == "fail"}, name

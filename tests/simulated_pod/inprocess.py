@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import datetime
 import functools
@@ -29,6 +30,7 @@ from ...plugins.plugin_utils.pod.plan import Plan
 from ...plugins.plugin_utils.run.files import utc_now
 from ...plugins.plugin_utils.run.planned_pod import expectations_digest
 from ...plugins.plugin_utils.run.pod_only import parse_pod_only
+from ...plugins.plugin_utils.run.shared_readings import shared_phase
 from ...plugins.plugin_utils.run.state import State
 from ...plugins.plugin_utils.run.store import RunStore, collection_version
 from ...plugins.plugin_utils.workflow.evaluate_layer import evaluate_layer
@@ -70,6 +72,8 @@ class Pods:
         self.directory = directory
         self.plan, self.wiring = plan_of(directory), wiring.load(directory)
         self._kept: Kept = {} if kept is None else kept
+        # How often each node was asked in a phase of a layer, in all climbs.
+        self.asked: collections.Counter[tuple[str, str, str]] = collections.Counter()
 
     def pod(self, names: t.Sequence[str] = (), seed: int = 1) -> Pod:
         """The pod with some faults and variants in force."""
@@ -102,10 +106,11 @@ class Pods:
                 # As a run under --limit: its incasts are among those that take part.
                 pod.loaded, pod.moved = [name for name in book.state().members.get(layer, ()) if name in pod.hosts], None
             silent = _silent(plan, pod, layer)
-            for name in book.state().members.get(layer, ()):
-                for phase in (PHASES_OF_LOADED if layer in LOADED else PHASES.get(layer, SOAKED)) if name not in silent else ():
-                    replies = _output(plan, pod, layer, name, phase, book.node(name)["items"], self._kept)
-                    book.keep_answers(layer, name, phase, replies, _booted(pod, name, replies, responses), [])
+            speaking = [name for name in book.state().members.get(layer, ()) if name not in silent]
+            for phase in PHASES_OF_LOADED if layer in LOADED else PHASES.get(layer, SOAKED):
+                read, shared = functools.partial(self._read, book, plan, pod, layer, phase, responses), shared_phase(into, layer, phase)
+                for _node in read(speaking) if shared is None else shared.results(speaking, read, lambda _words: None):
+                    pass
             if layer in PHASES:
                 for name, replies in loaded.incasts(pod, plan, book.state().members[layer]).items():
                     book.keep_answers(layer, name, "load-0", replies, _booted(pod, name, replies, responses), [])
@@ -118,6 +123,16 @@ class Pods:
         state.finished, state.ended = True, utc_now()
         book.keep_state(state)
         return write_report(book, plan, state)
+
+    def _read(
+        self, book: RunStore, plan: Plan, pod: Pod, layer: str, phase: str, responses: dict[str, int], nodes: t.Sequence[str]
+    ) -> t.Iterator[tuple[str, dict[str, t.Any]]]:
+        """Each of some nodes, once what it says in a phase is kept."""
+        for name in nodes:
+            replies = _output(plan, pod, layer, name, phase, book.node(name)["items"], self._kept)
+            self.asked[layer, phase, name] += any(reply.status != "not_applicable" for reply in replies.values())
+            book.keep_answers(layer, name, phase, replies, _booted(pod, name, replies, responses), [])
+            yield name, {}
 
     def _fail_over(self, book: RunStore, plan: Plan, pod: Pod, responses: dict[str, int]) -> None:
         """The probes of layer 2 while an uplink is shut, and what switches report meanwhile."""

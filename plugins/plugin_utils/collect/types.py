@@ -73,10 +73,20 @@ class KeptReading(_MayHaveFailed):
     unparsed: bool
 
 
+class SharedSource(t.TypedDict):
+    """Which slice read a switch, in which run; read: when it began to, ISO 8601 in UTC; age_seconds: how old that was when it was taken."""
+
+    slice: str
+    run: str
+    read: str
+    age_seconds: float
+
+
 class _Sampled(t.TypedDict, total=False):
-    """seconds: since the loads began, of a sample under load."""
+    """seconds: since the loads began, of a sample under load; shared: where another slice read the switch."""
 
     seconds: float
+    shared: SharedSource
 
 
 class NodeStatus(_Sampled):

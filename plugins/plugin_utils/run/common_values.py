@@ -15,7 +15,8 @@ Values = t.Mapping[str, t.Any]
 # Who steers a run does not change what it proves.
 STEERING = (
     "pod_from_layer", "pod_to_layer", "pod_only", "pod_runs_dir", "pod_textfile_dir", "pod_baseline", "pod_baseline_file", "pod_replay_from",
-    "pod_gate_max_age_minutes", "pod_read_timeout_seconds", "pod_publish", "pod_publish_link", "pod_publish_endpoint", "pod_history", "pod_history_days",
+    "pod_gate_max_age_minutes", "pod_read_timeout_seconds", "pod_shared_readings_wait_seconds",
+    "pod_shared_readings_max_age_seconds", "pod_publish", "pod_publish_link", "pod_publish_endpoint", "pod_history", "pod_history_days",
     "pod_docs_url",
 )  # fmt: skip
 # Values that are the run's, not a node's: all nodes must agree.

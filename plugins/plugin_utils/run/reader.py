@@ -57,6 +57,10 @@ class RunReader:
         }
         return Plan(nodes, kept_file["groups"], [Cable.of_cells(cells) for cells in kept_file["cables"]])
 
+    def values(self) -> dict[str, t.Any]:
+        """The expectations of its plan; only those that must be one value for the whole pod are every node's."""
+        return t.cast("dict[str, t.Any]", read_json(self.run / "plan.json")["common"])
+
     def node(self, name: str) -> dict[str, t.Any]:
         """What a node's reader needs.
 

@@ -19,9 +19,10 @@ from ..loads.pairing import rail_rounds
 from ..pod.plan import Plan
 from ..pod.rail_ports import leaves_of
 from ..text.schema import Each
-from .errors import Refused
+from .errors import Refused, RunError
+from .file_schemas import read_document
 
-SCHEMA = 1
+SCHEMA = 2
 # The file of it, beside the runs of its slices.
 FILE = "slices.json"
 # Where the plans of a pod are, each in a directory named by its time, below the pod's runs directory.
@@ -34,7 +35,7 @@ SLICED = {
     "slices": Each(Each(str), dict),
     "seams": Each(Each(str), dict),
     "owners": Each(str, dict),
-    "shared_leaves": Each(str),
+    "shared": Each(str),
 }
 Pairs = set[frozenset[str]]
 
@@ -43,7 +44,7 @@ Pairs = set[frozenset[str]]
 class Sliced:
     """A pod in slices: the gate groups of each slice and of each seam by name, and by switch the slice that owns it.
 
-    planned: when, as ISO 8601 in UTC: no run of it was opened before; shared_leaves: those that more than one slice reads.
+    planned: when, as ISO 8601 in UTC: no run of it was opened before; shared: the switches that more than one slice uses.
     """
 
     pod: str
@@ -53,7 +54,7 @@ class Sliced:
     slices: dict[str, list[str]]
     seams: dict[str, list[str]] = field(default_factory=dict)
     owners: dict[str, str] = field(default_factory=dict)
-    shared_leaves: list[str] = field(default_factory=list)
+    shared: list[str] = field(default_factory=list)
 
     def dump(self) -> dict[str, t.Any]:
         """As JSON."""
@@ -62,6 +63,14 @@ class Sliced:
     def slice_of(self, group: str) -> str | None:
         """The slice that a gate group is in."""
         return next((name for name, groups in self.slices.items() if group in groups), None)
+
+
+def read_plan_of_slices(path: Path) -> Sliced:
+    """A plan as it was written; raises RunError, which names file and field, where it cannot be read."""
+    document = read_document(path, SLICED)
+    if document["schema"] != SCHEMA:
+        raise RunError(f"{path}: field schema must be {SCHEMA}")
+    return Sliced(**{name: document[name] for name in Sliced.__dataclass_fields__})
 
 
 def run_of_plan(place: Path) -> Path:
@@ -83,7 +92,7 @@ def slice_pod(plan: Plan, number: int, digest: str, version: str, planned: str) 
     behind = {node.name: plan.affects(node.name) for node in plan.nodes.values() if node.group is None}
     readers = {switch: [name for name, groups in slices.items() if served & set(groups)] for switch, served in behind.items()}
     sliced.owners = {switch: names[0] for switch, names in readers.items()}
-    sliced.shared_leaves = [switch for switch, names in readers.items() if plan.nodes[switch].role == "leaf" and len(names) > 1]
+    sliced.shared = [switch for switch, names in readers.items() if len(names) > 1]
     sliced.seams = _seams(plan, sliced)
     return sliced
 
@@ -185,8 +194,6 @@ def render_sliced(plan: Plan, sliced: Sliced) -> str:
         lines.append(f"  {name}: {hosts} hosts of {', '.join(groups)}; owns {len(leaves)} leaves and {len(own) - len(leaves)} spines")
     for name, groups in sliced.seams.items():
         lines.append(f"  {name}: {sum(len(plan.groups[group]) for group in groups)} hosts of {', '.join(groups)}")
-    if sliced.shared_leaves:
-        lines.append(
-            f"  {len(sliced.shared_leaves)} leaves are read by more than one slice, such as {sliced.shared_leaves[0]}: their racks are in different slices"
-        )
+    if leaves := [switch for switch in sliced.shared if plan.nodes[switch].role == "leaf"]:
+        lines.append(f"  {len(leaves)} leaves serve more than one slice, such as {leaves[0]}: their racks are in different slices")
     return "\n".join(lines) + "\n"

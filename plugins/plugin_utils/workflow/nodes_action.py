@@ -20,6 +20,8 @@ from .node_executor import TaskOfNodes, forks
 from .node_workers import Width, results_of_nodes
 from .silent_nodes import words_of
 
+# The results of some nodes, as they come.
+Work = t.Callable[[t.Sequence[str]], t.Iterator[tuple[str, Values]]]
 # Progress is printed when so many parts of the nodes are done.
 PARTS = 4
 
@@ -45,7 +47,7 @@ class NodesAction(RunOnce, RunAction):
         # What is there already is not copied by the collector of a process that works.
         gc.freeze()
         silent: dict[str, str] = {}
-        for done, (node, result) in enumerate(results_of_nodes(nodes, task.run, self._width(given)), 1):
+        for done, (node, result) in enumerate(self.results(run, given, nodes, lambda some: results_of_nodes(some, task.run, self._width(given))), 1):
             if (words := words_of(result)) is not None:
                 silent[node] = words
             if self.progress(given) and (done % max(1, len(nodes) // PARTS) == 0 or done == len(nodes)):
@@ -54,6 +56,10 @@ class NodesAction(RunOnce, RunAction):
         for reason in fold_reasons(reasons, nodes):
             show(f"  {reason}")
         return {"nodes": len(nodes), "silent": silent}
+
+    def results(self, run: Path, given: Values, nodes: t.Sequence[str], work: Work) -> t.Iterator[tuple[str, Values]]:
+        """Each node with its result; work: gives those of some nodes."""
+        return work(nodes)
 
     def progress(self, given: Values) -> bool:
         """Whether it prints how many nodes are done."""

@@ -19,8 +19,7 @@ from ..evaluate.layer import ANSWERED
 from ..pod.plan import Plan
 from ..pod.tiers import SPINE, SUPER_SPINE
 from ..run.errors import RunError
-from ..run.file_schemas import read_document
-from ..run.slicing import SCHEMA, SLICED, WHOLE_LAYERS, Sliced, only_spines, pinged_and_loaded, slices_loaded, slices_pinged
+from ..run.slicing import WHOLE_LAYERS, Sliced, only_spines, pinged_and_loaded, read_plan_of_slices, slices_loaded, slices_pinged
 from .kept_slice import Slice, read_slice
 
 # What a spine's own counters say of it under incasts across gate groups.
@@ -73,10 +72,7 @@ def read_sliced(path: Path, recheck: bool) -> SlicedRuns:
 
     Raises RunError where the plan cannot be read: without it the runs that there must be are not known.
     """
-    document = read_document(path, SLICED)
-    if document.pop("schema") != SCHEMA:
-        raise RunError(f"{path}: field schema must be {SCHEMA}")
-    found = SlicedRuns(Sliced(**{name: document[name] for name in Sliced.__dataclass_fields__}))
+    found = SlicedRuns(read_plan_of_slices(path))
     for names, into, needed in ((found.plan.slices, found.slices, True), (found.plan.seams, found.seams, True), (WHOLE_LAYERS, found.whole, False)):
         for name in names:
             place = path.parent / name / found.plan.pod / "latest"

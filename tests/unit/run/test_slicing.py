@@ -55,7 +55,7 @@ def test_racks_that_share_leaves_stay_together(tmp_path: Path) -> None:
         for host in hosts:
             moved.nodes[host] = type(moved.nodes[host])(host, "host", "linux", name, moved.nodes[host].values)
     sliced = slice_pod(moved, 2, "d", "v", TIME)
-    assert sliced.slices == {"slice_1": ["a", "c"], "slice_2": ["b", "d"]} and sliced.shared_leaves == []
+    assert sliced.slices == {"slice_1": ["a", "c"], "slice_2": ["b", "d"]} and sliced.shared == [f"spine{number:02}" for number in range(1, 5)]
     assert {sliced.owners[f"leaf{number:02}"] for number in range(1, 17)} == {"slice_1"}
     assert {sliced.owners[f"leaf{number:02}"] for number in range(17, 33)} == {"slice_2"}
 
@@ -63,8 +63,8 @@ def test_racks_that_share_leaves_stay_together(tmp_path: Path) -> None:
 def test_a_cluster_is_cut_where_there_are_too_few_and_that_is_shown(tmp_path: Path) -> None:
     whole = plan(tmp_path)
     sliced = slice_pod(whole, 2, "d", "v", TIME)
-    assert sliced.shared_leaves == [f"leaf{number:02}" for number in range(1, 9)]
-    assert "8 leaves are read by more than one slice, such as leaf01" in render_sliced(whole, sliced)
+    assert sliced.shared == [*(f"leaf{number:02}" for number in range(1, 9)), *(f"spine{number:02}" for number in range(1, 5))]
+    assert "8 leaves serve more than one slice, such as leaf01" in render_sliced(whole, sliced)
 
 
 @pytest.mark.parametrize(("racks", "hosts", "number"), [(4, 8, 3), (6, 4, 6), (12, 2, 12), (15, 2, 5)])
@@ -135,7 +135,7 @@ def test_slices_have_about_as_many_hosts_each(sizes: tuple[int, ...], slices: li
     whole = grouped(tmp_path, *sizes)
     sliced = slice_pod(whole, len(slices), "d", "v", TIME)
     assert ["".join(groups) for groups in sliced.slices.values()] == slices
-    assert sliced.dump()["schema"] == 1 and sliced.owners["spine01"] == "slice_1"
+    assert sliced.dump()["schema"] == 2 and sliced.owners["spine01"] == "slice_1"
 
 
 def test_clusters_are_cut_whole_in_the_order_of_their_first_group(tmp_path: Path) -> None:
