@@ -358,6 +358,8 @@ class Switch:
     # States of power supplies and fans that do not work, by name (PSU2, Fan1).
     parts: dict[str, str] = field(default_factory=dict)
     celsius: float = 52.5
+    # Of SONiC: whether its modules are among the sensors of temperature, where those of SFF-8636 have no warning.
+    modules_are_sensors: bool = False
     # The traffic class of CNPs where it is not that of the maps.
     cnp_class: int | None = None
     pause_bytes: int = 2_500_000

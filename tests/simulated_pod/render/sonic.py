@@ -82,6 +82,9 @@ def temperature(switch: Switch) -> str:
     """``show platform temperature``."""
     header = ["Sensor", "Temperature", "High TH", "Low TH", "Crit High TH", "Crit Low TH", "Warning", "Timestamp"]
     rows = [["ASIC", f"{switch.celsius:g}", "95.0", "N/A", "105.0", "N/A", "False", "20260615 10:00:00"]]
+    if switch.modules_are_sensors:
+        celsius = {number: port.module_temperature_c for number, port in enumerate(listed(switch), 1) if port.medium == "optic"}
+        rows += [[f"xSFP module {n} Temp", f"{value:g}", "70", "0.0", "75.0", "-5.0", "N/A", "20260615 10:00:00"] for n, value in celsius.items()]
     return table(header, [*rows, ["Fan inlet", "N/A", "N/A", "N/A", "N/A", "N/A", "False", "20260615 10:00:00"]])
 
 
