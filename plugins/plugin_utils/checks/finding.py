@@ -21,7 +21,7 @@ class Finding:
     cause, fix: of this finding, where its evidence says more than the check's own.
     judged: of an unknown, that it follows from what was read, so that cause and fix apply; otherwise something was not reported.
     later: another one of its check came first by time, so that it is named behind that one.
-    passed_by: node and port at which what was found here came in before, so that the finding there, if there is one, explains it.
+    began_at: node and port at which this began, so that the finding there, if there is one, explains it; no port: any finding of the check on that node.
     """
 
     where: Place
@@ -35,7 +35,7 @@ class Finding:
     fix: str | None = None
     judged: bool = False
     later: bool = False
-    passed_by: tuple[str, str] | None = None
+    began_at: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         # A row's cell is of any type, which no type checker sees; here it is the check that broke, and not the evaluation.

@@ -12,7 +12,7 @@ from ..checks.place import Place
 from ..pod.plan import Plan
 from ..pod.rail_ports import leaves_of
 from .layer import ANSWERED
-from .passed_on import name_origins
+from .origins import name_origins
 from .verdicts import ExplainingRecord, FindingRecord, Verdict, VerdictRecord, place_of, touched_groups
 
 # Checks of rates, times and losses, which anything slow or lossy on the way explains.

@@ -34,8 +34,8 @@ class _FindingFields(t.TypedDict, total=False):
     peer: the host behind the switch port that it is on.
 
     cause, fix: the finding's own, where it has some; judged: its words come with a cause of their own; follows: what explains it in its own layer is of the
-    same nodes and leaves nothing of it over; later: another one of its check came first by time; passed_by: node and port that it came in at before;
-    origin: host and port of the finding at which it began, and which explains it.
+    same nodes and leaves nothing of it over; later: another one of its check came first by time; began_at: node and port at which it began;
+    origin: check, host and port of the finding there, which explains it.
     """
 
     value: int | None
@@ -48,8 +48,8 @@ class _FindingFields(t.TypedDict, total=False):
     fix: str | None
     judged: bool
     later: bool
-    passed_by: tuple[str, str]
-    origin: tuple[str, str]
+    began_at: tuple[str, str]
+    origin: tuple[str, str, str]
     explained_by: list[ExplainingRecord]
     follows: bool
 
@@ -176,8 +176,8 @@ class Verdict:
         for finding in (recorded for recorded, one in zip(found, self.findings) if one.later):
             finding["later"] = True
         for finding, one in zip(found, self.findings):
-            if one.passed_by is not None:
-                finding["passed_by"] = one.passed_by
+            if one.began_at is not None:
+                finding["began_at"] = one.began_at
         texts = {"words": printable(self.words), "waived": [visible(one) for one in self.waived]}
         return t.cast("VerdictRecord", {**record, **texts, "findings": found, "affects": list(self.affects), "evidence": list(self.evidence)})
 
@@ -205,7 +205,7 @@ def _finding(one: FindingRecord) -> Finding:
     return Finding(
         place_of(one), one["expected"], one["actual"], one["severity"], one["host"], one.get("value"),
         bool(one.get("waiver_expired")), cause=one.get("cause"), fix=one.get("fix"), judged=bool(one.get("judged")), later=bool(one.get("later")),
-        passed_by=(passed[0], passed[1]) if (passed := one.get("passed_by")) else None,
+        began_at=(passed[0], passed[1]) if (passed := one.get("began_at")) else None,
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from ..checks.place import Place
 from ..checks.registry import REGISTRY
 from ..evaluate.boot_check import BOOT_CHECK
 from ..evaluate.layer import ANSWERED
-from ..evaluate.passed_on import OF_LINKS
+from ..evaluate.origins import origins_of
 from ..evaluate.root_causes import OF_SILENCE
 from ..evaluate.verdicts import FindingRecord, VerdictRecord, place_of, touched_groups
 from ..run.documents import Report
@@ -101,14 +101,14 @@ def entries(report: Report, severities: t.Container[str] = ("fail", "unknown")) 
     folded: dict[tuple[str, ...], Entry] = {}
     blamed: dict[tuple[str, str], Entry] = {}
     followers: dict[tuple[str, str], list[tuple[str, str, str]]] = {}
-    passed_on: list[tuple[VerdictRecord, str, FindingRecord]] = []
-    begun: dict[tuple[str, str, str | None], Entry] = {}
+    elsewhere: list[tuple[VerdictRecord, str, FindingRecord]] = []
+    begun: dict[tuple[str, ...], Entry] = {}
     for record in report["verdicts"]:
         for host, finding in _findings(record):
             if finding["severity"] not in severities:
                 continue
             if finding.get("origin"):
-                passed_on.append((record, host, finding))
+                elsewhere.append((record, host, finding))
                 continue
             root = next((explained[place] for place in _places(host, place_of(finding)) if place in explained), None)
             # A node explains only what was found while it was silent, and lists what it explains: "unknown" has to be among the severities.
@@ -118,12 +118,12 @@ def entries(report: Report, severities: t.Container[str] = ("fail", "unknown")) 
             entry = _fold(folded, record, host, finding)
             if record["check"] == ANSWERED:
                 blamed[record["layer"], host] = entry
-            if record["check"] == OF_LINKS:
-                begun[record["layer"], host, place_of(finding).port] = entry
-    for place, findings in followers.items():
-        blamed[place].explains += len(findings)
-        blamed[place].explained += _by_check(findings)
-    _fold_passed_on(folded, begun, passed_on)
+            for place in origins_of(record["check"], finding):
+                begun.setdefault((record["layer"], *place), entry)
+    for root_place, findings in followers.items():
+        blamed[root_place].explains += len(findings)
+        blamed[root_place].explained += _by_check(findings)
+    _fold_behind(folded, begun, elsewhere)
     for entry in folded.values():
         _name_what_explains(entry)
     order = [layer["layer"] for layer in report["layers"]]
@@ -144,13 +144,13 @@ def _fold(folded: dict[tuple[str, ...], Entry], record: VerdictRecord, host: str
     return entry
 
 
-def _fold_passed_on(
-    folded: dict[tuple[str, ...], Entry], begun: t.Mapping[tuple[str, str, str | None], Entry], found: t.Iterable[tuple[VerdictRecord, str, FindingRecord]]
+def _fold_behind(
+    folded: dict[tuple[str, ...], Entry], begun: t.Mapping[tuple[str, ...], Entry], found: t.Iterable[tuple[VerdictRecord, str, FindingRecord]]
 ) -> None:  # fmt: skip
-    """Count what was passed on to the entry of the link at which it began, by layer, host and port; where that is not among them, as any other finding."""
-    behind: dict[tuple[str, str, str], list[tuple[str, str, str]]] = {}
+    """Count what began elsewhere to the entry of that place; where this is not among them, as any other finding. begun: by layer, check, host and port."""
+    behind: dict[tuple[str, ...], list[tuple[str, str, str]]] = {}
     for record, host, finding in found:
-        place = (record["layer"], *finding["origin"])
+        place: tuple[str, ...] = (record["layer"], *finding["origin"])
         if place in begun:
             behind.setdefault(place, []).append((record["check"], host, finding["where"] or host))
         else:

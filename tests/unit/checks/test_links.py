@@ -288,7 +288,7 @@ def at_spine(**damaged):
 
 def passed(now, cables=UPLINK, lost=0, check=errors.crc_clean, **damaged):
     codewords = () if check is errors.errors_clean else ([{"port": "Et1/1", "uncorrectable": lost}], [{"port": "Et1/1", "uncorrectable": 0}])
-    return [(one.severity, one.judged, one.passed_by) for one in check(counted(**now), counted(), cables, *codewords, *at_spine(**damaged))]
+    return [(one.severity, one.judged, one.began_at) for one in check(counted(**now), counted(), cables, *codewords, *at_spine(**damaged))]
 
 
 OWN, FROM_SPINE = [(None, False, None)], [("unknown", True, ("spine01", "Ethernet24"))]

@@ -37,8 +37,9 @@ def sessions(*odd, **values):
     return [*odd, *[session(number, **values) for number in range(len(odd) + 1, 5)]]
 
 
-def bgp(rows, neighbors=None):
-    return list(bgp_established(rows, [uplink(number) for number in (1, 2, 3, 4)] if neighbors is None else neighbors, UPLINKS, "leaf01", {}))
+def bgp(rows, neighbors=None, of_peers=None):
+    planned = [uplink(number) for number in (1, 2, 3, 4)] if neighbors is None else neighbors
+    return list(bgp_established(rows, planned, UPLINKS, "leaf01", of_peers or {}))
 
 
 def test_numbered_sessions():
@@ -86,6 +87,7 @@ def test_an_unnumbered_session_that_is_not_configured_is_named_by_its_port():
 def test_the_end_of_which_no_session_is_up_is_named(others, switch):
     (found,) = bgp_established(sessions(session(1, "Active")), [uplink(number) for number in (1, 2, 3, 4)], UPLINKS, "leaf01", others)
     assert found.cause is None if switch is None else f"No session of {switch} is up" in found.cause and switch in found.fix
+    assert found.began_at in (None, (switch, ""))
 
 
 def test_unnumbered_sessions_are_found_by_their_port():
@@ -115,6 +117,15 @@ def test_sessions_of_a_switch_that_plans_none():
         bgp(sessions(), [])
     with pytest.raises(NotApplicable):
         list(bgp_established([], [], [{"port": "swp5", "peer": "gpu01", "peer_role": "host"}], "leaf01", {}))
+
+
+def test_the_other_end_of_a_session_of_a_switch_that_has_none_began_at_that_switch():
+    down, own = [{**one, "state": "Active"} for one in sessions()], sessions(session(1, "Active"))
+    (found,) = bgp(own, of_peers={"leaf01": own, "spine01": down})
+    assert found.began_at == ("spine01", "") and "No session of spine01 is up" in found.cause
+    (found,) = bgp(own, of_peers={"leaf01": own, "spine01": down[:1]})
+    assert found.began_at is None and "No session of spine01 is up" in found.cause
+    assert {one.began_at for one in bgp(down, of_peers={"leaf01": down, "spine01": own})} == {None}
 
 
 def settled(rows, of_peers=None, neighbors=None, link=None):
@@ -154,6 +165,9 @@ def test_the_switch_that_restarted_is_named():
     assert found[0].cause.startswith("All sessions of leaf01 came up a short time ago")
     (found,) = settled(aged(12, 9000, 9000, 9000), {"spine01": aged(12, 11)})
     assert str(found.where).startswith("spine01") and found.cause.startswith("All sessions of spine01 came up a short time ago")
+    assert found.began_at == ("spine01", "") and settled(aged(12, 9000, 9000, 9000))[0].began_at is None
+    # A switch with one session has lost all of them, whichever end is at fault.
+    assert settled(aged(12, 9000, 9000, 9000), {"spine01": aged(12)})[0].began_at is None
     (found,) = settled(aged(12, 14, 13, 12), {"leaf02": aged(12, 11), "spine01": aged(12, 11)})
     assert str(found.where) == "all sessions" and found.cause.startswith("All sessions of every switch came up a short time ago")
 

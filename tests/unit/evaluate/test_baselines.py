@@ -162,7 +162,7 @@ def test_an_outlier_is_beyond_a_modified_z_score_of_three_and_a_half_among_eight
     assert kind_of(*crowd, 420.0, 420.0, 200.0, 100.0) == [100.0, 200.0], "the farthest first"
 
 
-def test_a_tolerance_is_passed_by_more_than_it() -> None:
+def test_a_tolerance_is_began_at_more_than_it() -> None:
     percent, units = metrics()["write_bandwidth"], metrics()["light_received"]
     assert percent.tolerance == {"percent": 5} and not percent.worse(380.0, 400.0) and percent.worse(379.99, 400.0)
     assert not units.worse(-3.5, -2.0) and units.worse(-3.51, -2.0)

@@ -245,7 +245,7 @@ def test_a_required_check_that_takes_more_hosts_is_not_proved() -> None:
     assert decide_gates(small_plan(), [few, verdict("gpu02", "skip")], GROUPS, None, {})["rack_01"].state == "not_proved"
 
 
-def test_what_each_host_passes_for_itself_is_not_passed_by_another() -> None:
+def test_what_each_host_passes_for_itself_is_not_began_at_another() -> None:
     """A check of single hosts that knows nothing to judge one of them by; of a check of several hosts one pass is enough."""
     few = verdict("gpu01", "skip", words="no threshold is known for this GPU", too_few=True, required=True, check="port_speed")
     assert decide_gates(small_plan(), [few, replace(few, host="gpu02", verdict="pass", too_few=False)], GROUPS, None, {})["rack_01"].state == "not_proved"

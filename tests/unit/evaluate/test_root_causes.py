@@ -467,10 +467,10 @@ def test_a_gate_group_is_compared_with_the_first_one_that_is_well(plan) -> None:
     assert "those of rack_02 pass" in (cause or "") and "one of rack_02:" in records[0]["findings"][0]["fix"]
 
 
-def crc(host: str, port: str, passed_by: tuple[str, str] | None = None, check: str = "crc_clean") -> t.Any:
-    record = recorded(check, "unknown" if passed_by else "fail", host, port)
+def crc(host: str, port: str, began_at: tuple[str, str] | None = None, check: str = "crc_clean") -> t.Any:
+    record = recorded(check, "unknown" if began_at else "fail", host, port)
     record["layer"] = "links"
-    record["findings"][0] |= {"passed_by": passed_by} if passed_by else {}
+    record["findings"][0] |= {"began_at": began_at} if began_at else {}
     return record
 
 
@@ -482,9 +482,19 @@ def origins(*records: t.Any) -> list[t.Any]:
 def test_what_was_passed_on_begins_where_nothing_was_before() -> None:
     begun, between = crc("leaf01", "Ethernet3/1"), crc("spine01", "Ethernet1", ("leaf01", "Et3/1"))
     ends = [crc("leaf02", "Ethernet33/1", ("spine01", "Ethernet1")), crc("leaf02", "Ethernet33/1", ("spine01", "Ethernet1"), "errors_clean")]
-    assert origins(*ends, between, begun) == [("leaf01", "Ethernet3/1")] * 3 + [None]
+    assert origins(*ends, between, begun) == [("crc_clean", "leaf01", "Ethernet3/1")] * 3 + [None]
 
 
 def test_a_way_that_leads_round_or_to_no_finding_has_no_beginning() -> None:
     assert origins(crc("spine01", "Ethernet1", ("leaf01", "Ethernet9/1"))) == [None]
     assert origins(crc("leaf01", "Ethernet33/1", ("spine01", "Ethernet1")), crc("spine01", "Ethernet1", ("leaf01", "Ethernet33/1"))) == [None] * 2
+
+
+def test_what_began_on_a_node_as_a_whole_begins_at_any_finding_of_the_check_there() -> None:
+    seen = crc("spine01", "Ethernet1", ("leaf07", ""), "bgp_established")
+    assert origins(seen, crc("leaf07", "Ethernet33/1", None, "bgp_established")) == [("bgp_established", "leaf07", ""), None]
+    assert origins(seen, crc("leaf07", "the host", None, "bgp_established")) == [("bgp_established", "leaf07", ""), None]
+    # Not at one of another check, nor at one that says itself that it began elsewhere.
+    seen["findings"][0].pop("origin")
+    assert origins(seen, crc("leaf07", "Ethernet33/1", None, "path_mtu")) == [None, None]
+    assert origins(seen, crc("leaf07", "Ethernet33/1", ("spine01", "Ethernet9"), "bgp_established")) == [None, None]

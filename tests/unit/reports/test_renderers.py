@@ -217,7 +217,7 @@ def test_a_silent_switch_explains_what_hangs_on_it() -> None:
 def test_damaged_frames_that_were_passed_on_are_counted_to_the_link_at_which_they_began() -> None:
     begun, behind = (record(host, where, verdict, check="crc_clean") for host, where, verdict in (("leaf01", "Et3/1", "fail"), ("gpu02", "ens1", "unknown")))
     begun["findings"][0]["place"] = at_port("Et3/1").record()
-    behind["findings"][0] |= {"origin": ["leaf01", "Et3/1"], "judged": True}
+    behind["findings"][0] |= {"origin": ["crc_clean", "leaf01", "Ethernet3/1"], "judged": True}
     (entry,) = grouping.entries(report(behind, begun))
     assert (entry.places, entry.explains, entry.explained) == ([("leaf01", "Et3/1")], 1, ["crc_clean on gpu02 ens1"])
     # Where that link's finding is not asked for or was waived, what came of it is named itself.
@@ -457,9 +457,9 @@ def test_a_finding_with_a_cause_of_its_own_comes_with_it_and_is_not_folded_with_
 
 
 def test_the_cause_of_a_finding_survives_its_record() -> None:
-    found = Finding(at_port("ens0"), "off", "on", cause="Global pause is on.", fix="Switch it off.", passed_by=("leaf01", "Et3/1"))
+    found = Finding(at_port("ens0"), "off", "on", cause="Global pause is on.", fix="Switch it off.", began_at=("leaf01", "Et3/1"))
     again = from_record(json.loads(json.dumps(replace(from_record({**record("gpu01"), "findings": []}), findings=(found,)).record())))
-    assert [(one.cause, one.fix, one.passed_by) for one in again.findings] == [("Global pause is on.", "Switch it off.", ("leaf01", "Et3/1"))]
+    assert [(one.cause, one.fix, one.began_at) for one in again.findings] == [("Global pause is on.", "Switch it off.", ("leaf01", "Et3/1"))]
 
 
 def test_what_a_lower_layer_found_explains_a_rate_of_the_same_place() -> None:

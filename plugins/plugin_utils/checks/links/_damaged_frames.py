@@ -64,12 +64,12 @@ def came_damaged(finding: Finding, cable: NearCable, now: Row, before: Row, dama
     words = {"peer": cable["peer"], "port": most, "received": sum(others.values())}
     if marked and not _grown(("fcs_errors",), now, before):
         return replace(
-            finding, cause=CAME_MARKED.format(**words), fix=CAME_MARKED_FIX.format(**words), passed_by=(cable["peer"], most) if most else None
+            finding, cause=CAME_MARKED.format(**words), fix=CAME_MARKED_FIX.format(**words), began_at=(cable["peer"], most) if most else None
         )  # fmt: skip
     if own > sum(others.values()):
         return finding
     return replace(
-        finding, severity="unknown", judged=True, cause=PASSED_ON.format(**words), fix=PASSED_ON_FIX.format(**words), passed_by=(cable["peer"], most)
+        finding, severity="unknown", judged=True, cause=PASSED_ON.format(**words), fix=PASSED_ON_FIX.format(**words), began_at=(cable["peer"], most)
     )  # fmt: skip
 
 

@@ -96,9 +96,11 @@ def bgp_established(
                 continue
         if rows is not None:
             # Of several VRFs the plan does not state which, but where the rails are in one.
-            cause, fix = _at_one_end((pod_node, one["peer"]), bgp_summary_of_peers)
+            dead = _dead_end((pod_node, one["peer"]), bgp_summary_of_peers)
             wrong = next((found for row in rows if (found := list(_session(pod_node, one, row)))), [])
-            yield from [finding if finding.severity == "unknown" or finding.cause else replace(finding, cause=cause, fix=fix) for finding in wrong]
+            yield from [
+                finding if finding.severity == "unknown" or finding.cause else _blamed(finding, pod_node, dead, bgp_summary_of_peers) for finding in wrong
+            ]
         elif one["address"] is not None:
             yield _not_configured(pod_node, one)
         else:
@@ -113,15 +115,23 @@ def bgp_established(
     yield from _by_as(by_as, rest)
 
 
-def _at_one_end(ends: tuple[str, str], of_peers: Peers) -> tuple[str | None, str | None]:
-    """Cause and fix of a session that is down where one of its two ends has none that is up, and the other has."""
+def _dead_end(ends: tuple[str, str], of_peers: Peers) -> str:
+    """The end of a session that is down of which no session is up, where the other end has some; nothing where there is no such end."""
     up = {end: any(row["state"] == "Established" for row in of_peers.get(end, ())) for end in ends}
     dead = [end for end in ends if end in of_peers and not up[end]]
-    if len(dead) != 1 or not any(up.values()):
-        return None, None
-    if {row.get("router_id") for row in of_peers[dead[0]]} == {NO_ROUTER_ID}:
-        return WITHOUT_ROUTER_ID.format(switch=dead[0]), WITHOUT_ROUTER_ID_FIX.format(switch=dead[0])
-    return NONE_UP.format(switch=dead[0]), NONE_UP_FIX.format(switch=dead[0])
+    return dead[0] if len(dead) == 1 and any(up.values()) else ""
+
+
+def _blamed(finding: Finding, node: str, dead: str, of_peers: Peers) -> Finding:
+    """A finding of a session that is down, with the switch as its cause that has no other one; that switch's own single session says nothing of it."""
+    if not dead:
+        return finding
+    began_at = (dead, "") if node != dead and len(of_peers[dead]) > 1 else None
+    if {row.get("router_id") for row in of_peers[dead]} == {NO_ROUTER_ID}:
+        cause, fix = WITHOUT_ROUTER_ID, WITHOUT_ROUTER_ID_FIX
+    else:
+        cause, fix = NONE_UP, NONE_UP_FIX
+    return replace(finding, cause=cause.format(switch=dead), fix=fix.format(switch=dead), began_at=began_at)
 
 
 def _neighbor(planned: Neighbor) -> Place:
@@ -224,7 +234,8 @@ def bgp_settled(
     else:
         for (where, peer), seconds in young.items():
             of_peer = _restarted(peer, pod_bgp_settled_seconds) if peer in whole else (None, None)
-            yield Finding(where, expected, f"established {seconds:g} s ago", cause=of_peer[0], fix=of_peer[1])
+            began_at = (peer, "") if peer in whole and len(bgp_summary_of_peers[peer]) > 1 else None
+            yield Finding(where, expected, f"established {seconds:g} s ago", cause=of_peer[0], fix=of_peer[1], began_at=began_at)
     for where, _peer in ages.keys() - reported.keys():
         yield Finding(where, expected, "not reported", "unknown")
 

@@ -1,0 +1,51 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where began what several nodes see: of findings on the way of damaged frames, or at both ends of a session, the one at the culprit."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..pod.names import port_name
+from .verdicts import FindingRecord, VerdictRecord, place_of
+
+# Of checks that see the effect of what another check finds: that check; the others see the same as at the place where it began.
+SEEN_BY = {"errors_clean": "crc_clean"}
+# Check, host and port; without a port a finding anywhere on the host.
+Origin = tuple[str, str, str]
+
+
+def name_origins(records: t.Iterable[VerdictRecord]) -> None:
+    """Set ``origin`` of each finding that says where it began: the finding there that says so of no other place, if there is one."""
+    at: dict[Origin, FindingRecord] = {}
+    told: list[tuple[str, FindingRecord]] = []
+    for record in records:
+        for finding in record["findings"]:
+            for place in origins_of(record["check"], finding):
+                at.setdefault(place, finding)
+            if finding.get("began_at"):
+                told.append((SEEN_BY.get(record["check"], record["check"]), finding))
+    for check, finding in told:
+        if (origin := _origin(check, finding, at)) is not None:
+            finding["origin"] = origin
+
+
+def origins_of(check: str, finding: FindingRecord) -> list[Origin]:
+    """The names by which a finding is found as the origin of others."""
+    host, port = finding["host"] or "", place_of(finding).port
+    return [(check, host, port_name(port or "")), *([(check, host, "")] if port and not finding.get("began_at") else [])]
+
+
+def _origin(check: str, finding: FindingRecord, at: t.Mapping[Origin, FindingRecord]) -> Origin | None:
+    """The place at the beginning of the way; None where no finding is there, or the way leads round."""
+    seen: set[Origin] = set()
+    one: FindingRecord | None = finding
+    place: Origin | None = None
+    while one is not None and (before := one.get("began_at")):
+        place = (check, before[0], port_name(before[1]))
+        if place in seen:
+            return None
+        seen.add(place)
+        one = at.get(place)
+    return place if one is not None else None
