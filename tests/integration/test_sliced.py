@@ -17,8 +17,9 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import RunStore
 
-from .conftest import SMALLEST, Climb, Pod
+from .conftest import SMALLEST, Climb, Pod, alike
 
 pytestmark = pytest.mark.exhaustive
 
@@ -47,6 +48,14 @@ def test_a_healthy_pod_in_slices_is_a_go(pod: Pod) -> None:
     assert ended.rc == 0 and (record["verdict"], record["reasons"], record["up_to_layer"]) == ("go", [], "routing"), ended.output
     assert "seams between slices tested 1 of 1, spines crossed 2 of 2, largest run: hosts 6 of 6" in ended.output
     assert set(record["owners"]) == {*(f"leaf{number:02}" for number in range(1, 9)), "spine01", "spine02"}
+    assert sources(pod, "slice_2", "links") == sources(pod, "slice_2", "routing") == {"slice_1"}, ended.output
+    assert sources(pod, "slice_1", "links") == sources(pod, "seam_1", "routing") == {None}
+
+
+def sources(pod: Pod, part: str, layer: str) -> set[str | None]:
+    """Which slices read the switches of a run for it; None where it did itself."""
+    kept = [RunStore(run).answers(layer, "now") for run in pod.runs.glob(f"small/sliced/*/{part}/small/latest")][-1]
+    return {envelope["shared"]["slice"] if "shared" in envelope else None for name, envelope in kept.items() if not name.startswith("gpu")}
 
 
 @pytest.mark.long
@@ -61,14 +70,18 @@ def test_a_fault_in_one_slice_is_its_own(pod: Pod, tmp_path: Path) -> None:
         assert len(linked) == len(record["slices"]) and all(path.is_file() for path in linked), linked
 
 
-def test_a_slice_that_is_killed_is_no_go_and_the_next_run_is_clean(pod: Pod) -> None:
+@pytest.mark.parametrize(("name", "closed"), [("slice_1", "rack_01"), alike("slice_2", "rack_02")])
+def test_a_slice_that_is_killed_is_no_go_and_the_next_run_is_clean(name: str, closed: str, pod: Pod) -> None:
+    """Without the owner of its switches, which is the first slice, the other one reads them itself."""
     killed: list[int] = []
-    thread = threading.Thread(target=kill_slice, args=(pod.runs, "slice_2", killed))
+    thread = threading.Thread(target=kill_slice, args=(pod.runs, name, killed))
     thread.start()
-    ended, record = sliced(pod)
+    ended, record = sliced(pod, pod_shared_readings_wait_seconds=2)
     thread.join()
     assert killed and ended.rc == 2 and record["verdict"] == "no_go", ended.output
-    assert any("run slice_2/" in reason and "has not ended" in reason for reason in record["reasons"]), record["reasons"]
+    assert any(f"run {name}/" in reason and "has not ended" in reason for reason in record["reasons"]), record["reasons"]
+    assert {group for group, gates in record["gates"].items() if set(gates.values()) != {"open"}} == {closed}
+    assert name == "slice_2" or sources(pod, "slice_2", "routing") == {None}
     ended, record = sliced(pod)
     assert ended.rc == 0 and record["verdict"] == "go", ended.output
 
