@@ -96,6 +96,10 @@ HEALTHY: dict[str, t.Any] = {
     "data_ms": 0.5,
     "gemm_tflops": 790.0,
     "ras": None,
+    # Whether torch has a flight recorder; a missing rank whose process is stopped, and one that arrives and waits within the call.
+    "recorder": True,
+    "stopped": False,
+    "blocked": False,
     "tensor_percent": 60,
     "sm_clocks": {},
     "clock_reasons": {},
@@ -191,9 +195,8 @@ def document(program: str, reported: dict[str, t.Any], run: t.Sequence[Host]) ->
     index, count, per = int(reported["host_index"]), int(reported["hosts"]), int(reported["ranks_per_host"])
     me = run[index]
     ranks = list(range(index * per, (index + 1) * per))
-    missing = [
-        place * per + host["missing_rank"] % per for place, host in enumerate(run) if (host["absent"] or host["dead"]) and count >= host["missing_from_hosts"]
-    ]
+    ill = [(place, host) for place, host in enumerate(run) if host["absent"] or host["dead"] or host["blocked"]]
+    missing = [place * per + host["missing_rank"] % per for place, host in ill if count >= host["missing_from_hosts"]]
     about: dict[str, t.Any] = {"torch": "2.11.0+cu130", "device": me["device"], "library": me["nccl"].partition("+")[0]}
     if program == "training_step":
         about |= {
@@ -218,7 +221,7 @@ def document(program: str, reported: dict[str, t.Any], run: t.Sequence[Host]) ->
         return _ended(result, ended, me)
     stuck = any(host["stuck_from_hosts"] and count >= host["stuck_from_hosts"] for host in run)
     if missing or stuck:
-        return _hung(result, missing, me)
+        return _hung(result, missing, run, me)
     if program == "training_step":
         return result | _trained(reported, me, ranks, run)
     return result | _measured(reported, me, ranks, run)
@@ -248,18 +251,24 @@ def _ended(result: dict[str, t.Any], ended: t.Sequence[Host], me: Host) -> dict[
     return {**result, "outcome": "failed"}
 
 
-def _hung(result: dict[str, t.Any], missing: list[int], me: Host) -> dict[str, t.Any]:
+def _hung(result: dict[str, t.Any], missing: list[int], run: t.Sequence[Host], me: Host) -> dict[str, t.Any]:
+    """A run in which some ranks never come, or wait within the call, or in which nobody is missing and none finishes."""
+    per = int(result["ranks_per_host"])
+    blocked = [rank for rank in missing if run[rank // per]["blocked"]]
+    gone = [rank for rank in missing if rank not in blocked]
     for row in result["ranks"]:
-        gone = row["rank"] in missing
-        row["outcome"] = ("killed" if me["dead"] else "ended") if gone else "hung"
-        row["signal"] = me["end_signal"] if gone and me["dead"] else None
-        row["text"] = me["end_text"] if gone and me["dead"] else None
-        if me["killed_after"] is not None or not gone:
-            row["ended_at"] = GAVE_UP + (me["killed_after"] if gone else 0.0)
-        row["last"] = None if gone else "all_reduce of 0 float32"
+        lost = row["rank"] in gone
+        row["outcome"] = ("killed" if me["dead"] else "ended") if lost else "hung"
+        row["signal"] = me["end_signal"] if lost and me["dead"] else None
+        row["text"] = me["end_text"] if lost and me["dead"] else None
+        if me["killed_after"] is not None or not lost:
+            row["ended_at"] = GAVE_UP + (me["killed_after"] if lost else 0.0)
+        row["last"] = None if lost else "all_reduce of 0 float32"
+        if me["recorder"] and not (lost and (me["dead"] or me["stopped"])):
+            row |= {"enqueued": 1 if row["rank"] in missing else 2, "completed": 1}
     # Whoever is killed later than that was alive when the others asked.
-    silent = missing if me["dead"] and me["killed_after"] is None else []
-    reported = {"place": "all_reduce of 0 float32", "number": 3, "waited_seconds": 61.2, "absent": missing, "silent": silent}
+    silent = [rank for rank in gone if run[rank // per]["stopped"] or (run[rank // per]["dead"] and run[rank // per]["killed_after"] is None)]
+    reported = {"place": "all_reduce of 0 float32", "number": 3, "waited_seconds": 61.2, "absent": gone, "silent": silent}
     reported["ras"] = me["ras"]
     hangs = [{**reported, "rank": row["rank"]} for row in result["ranks"] if row["outcome"] == "hung"]
     return {**result, "outcome": "failed", "hangs": hangs}

@@ -53,25 +53,23 @@ def _rest(asked, until):
 def odd_ranks(text, pid, world):
     """The ranks that do not respond or are behind in the communicator of all ranks that this process is in.
 
-    ``ras_ranks`` has their numbers and ``ras`` words of them, or None where all are alike; empty where nothing is known.
+    ``ras_missing`` and ``ras_behind`` have their numbers, and ``ras`` words of them, or None where all are alike; empty where nothing is known.
     text: what ``ask`` returned; pid: of a rank of it, so that no other job's is taken; world: how many ranks it has.
     """
     try:
         document = json.loads(NO_COMMA.sub(r"\1,\2", text or ""))
         mine = [one for one in document["communicators"] if one["size"] == world and any(rank["pid"] == pid for rank in one["ranks"])]
-        found = _odd(mine[0]["ranks"], mine[0]["missing_ranks"])
+        ranks, missing = mine[0]["ranks"], mine[0]["missing_ranks"]
+        called = {rank["rank"]: sum(rank["collective_counts"].values()) for rank in ranks}
+        most = max(called.values())
+        behind = [rank for rank in ranks if called[rank["rank"]] < most]
+        found = [_named(rank) + (": considered dead" if rank["status"]["considered_dead"] else ": does not respond") for rank in missing]
+        found += [f"{_named(rank)}: {called[rank['rank']]} of {most} collectives" for rank in behind]
     except (ValueError, KeyError, TypeError, AttributeError, IndexError):
         return {}
-    words = [words for _rank, words in found[:MOST_NAMED]] + ([f"and {len(found) - MOST_NAMED} more"] if len(found) > MOST_NAMED else [])
-    return {"ras": "; ".join(words) or None, "ras_ranks": [rank for rank, _words in found]}
-
-
-def _odd(ranks, missing):
-    called = {rank["rank"]: sum(rank["collective_counts"].values()) for rank in ranks}
-    found = [(rank["rank"], _named(rank) + (": considered dead" if rank["status"]["considered_dead"] else ": does not respond")) for rank in missing]
-    most = max(called.values())
-    behind = [rank for rank in ranks if called[rank["rank"]] < most]
-    return found + [(rank["rank"], f"{_named(rank)}: {called[rank['rank']]} of {most} collectives") for rank in behind]
+    left = [f"and {len(found) - MOST_NAMED} more"] if len(found) > MOST_NAMED else []
+    numbers = {"ras_missing": [rank["rank"] for rank in missing], "ras_behind": [rank["rank"] for rank in behind]}
+    return {"ras": "; ".join([*found[:MOST_NAMED], *left]) or None, **numbers}
 
 
 def _named(rank):

@@ -60,6 +60,8 @@ FOLLOWS = {
     "step_time_stable": ("step_outliers", *SWITCHES_IN_LOAD),
     "step_outliers": SWITCHES_IN_LOAD,
     "all_reduce_bandwidth": SWITCHES_IN_LOAD,
+    # A rail's run whose ranks ended ill has no rate.
+    "rail_all_reduce": ("collectives_correct",),
     "nccl_tests_bandwidth": ("ranks_as_asked",),
     "measures_agree": ("ranks_as_asked",),
 }
@@ -202,9 +204,11 @@ def add_explanations(records: t.Sequence[VerdictRecord]) -> None:
                 "layer": record["layer"], "check": record["check"], "host": finding["host"], "where": finding["where"],
                 "severity": finding["severity"], "actual": finding["actual"],
             }  # fmt: skip
-            if finding["severity"] in FOUND:
+            if finding["severity"] in FOUND or finding.get("judged"):
                 for group in touched_groups(record):
                     in_layer.setdefault((record["layer"], group), []).append((stated, finding))
+            if finding["severity"] in FOUND:
+                for group in touched_groups(record):
                     of_group.setdefault(group, []).extend([(stated, finding)] if record["group"] is None and record["check"] in OF_PATHS else [])
                 of_host.setdefault(finding["host"] or "", []).extend([(stated, finding)] if record["check"] in OF_PATHS | OF_HOSTS else [])
             if finding["severity"] in FOUND or finding.get("judged"):
@@ -217,6 +221,7 @@ def add_explanations(records: t.Sequence[VerdictRecord]) -> None:
         follows, follows_on_host = FOLLOWS.get(record["check"], ()), FOLLOWS_ON_HOST.get(record["check"], ())
         for finding in record["findings"] if follows or follows_on_host else ():
             beside = [pair for group in record["affects"] for pair in in_layer.get((record["layer"], group), ()) if pair[0]["check"] in follows]
+            beside = [(one, its) for one, its in beside if one["severity"] in FOUND or finding.get("judged")]
             beside = [pair for pair in beside if record["check"] not in ON_THE_LEAF or pair[0]["host"] == finding.get("leaf")]
             known = [(one, its) for one, its in on_host.get((record["layer"], finding["host"]), ()) if one["check"] in follows_on_host]
             known = [(one, its) for one, its in known if _at_its_place(record["check"], place_of(its), place_of(finding))]

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from ..text.sorting import natural_key
 from .bisection import Bisection, Group
-from .rank_ends import ended_for_others, given_up_at, killed_after, shows_a_fault
-from .rank_errors import KILLED, NEVER_ARRIVED, HostEnd, end_by_error, first_errors, is_own, printed_error
+from .rank_ends import ended_for_others, given_up_at, killed_after, ranks_behind, shows_a_fault
+from .rank_errors import KILLED, NEVER_ARRIVED, NEVER_ENQUEUED, HostEnd, end_by_error, first_errors, is_own, printed_error
 from .scaling_ladder import MAX_SEARCHES, next_step
 from .schedule import NOT_INSTALLED
 from .thresholds import known_node_busbw, minimum_busbw, within_tolerance
@@ -31,7 +31,7 @@ class CollectiveRun:
     """One job of ranks over some hosts: its kind, hosts, busbw by size (GB/s), what went wrong, and the words of it.
 
     not_installed: the host that starts it lacks the program; errors: the first error by host with which a rank of it ended; outcomes: the hosts of
-    ranks with each outcome, with the signal of one of them.
+    ranks with each outcome, with the signal of one of them; ``behind`` is that of a rank that waited and had not enqueued what the others had.
     """
 
     kind: str
@@ -50,12 +50,18 @@ class CollectiveRun:
         for outcome, words, why in (
             ("killed", "a rank was ended by signal {}", KILLED),
             ("ended", "a rank never arrived where those of the other hosts waited for it", NEVER_ARRIVED),
+            ("behind", "a rank arrived, and did not enqueue the collective in which those of the other hosts waited", NEVER_ENQUEUED),
         ):
             there = {host: number for host, number in self.outcomes.get(outcome, {}).items() if outcome != "killed" or shows_a_fault(number)}
             # A launcher kills the ranks of other hosts too, and ends them at its deadline: one host alone stands out.
-            if len(there) == 1 and len(self.hosts) > 1 and (outcome == "killed" or (self.outcomes.get("hung") and not self.errors)):
+            if len(there) == 1 and len(self.hosts) > 1 and (outcome == "killed" or (self.hung and not self.errors)):
                 own = own or {host: HostEnd(words.format(signal), *why) for host, signal in there.items()}
         return own
+
+    @property
+    def hung(self) -> bool:
+        """Whether a rank of it waited for the others until it gave up."""
+        return bool(self.outcomes.get("hung"))
 
     @property
     def reasons(self) -> list[str]:
@@ -139,11 +145,12 @@ def _runs_of_kinds(jobs: Peers, rates: Peers, ranks: Peers, kinds: t.Container[s
 def _outcomes(rows: t.Sequence[tuple[str, dict[str, t.Any]]]) -> dict[str, dict[str, int | None]]:
     """The hosts of a run's ranks with each outcome, with the signal of one of them; not of those that were killed for the sake of others."""
     outcomes: dict[str, dict[str, int | None]] = {}
+    behind = ranks_behind(row for _host, row in rows)
     after, gave_up = ended_for_others([row for _host, row in rows]), given_up_at(row for _host, row in rows)
     for host, row in rows:
         if row["outcome"] != "killed" or row["rank"] not in after:
             # A rank that was killed when others had given up waiting was ended with its run.
-            outcome = "ended" if killed_after(row, gave_up) else row["outcome"]
+            outcome = "ended" if killed_after(row, gave_up) else "behind" if row["outcome"] == "hung" and row["rank"] in behind else row["outcome"]
             outcomes.setdefault(outcome, {}).setdefault(host, row["signal"])
     return outcomes
 

@@ -30,6 +30,22 @@ def waited_for(hangs: t.Iterable[Row]) -> set[int]:
     return named - {row["rank"] for row in rows}
 
 
+def last_enqueued(ranks: t.Iterable[Row]) -> dict[int, int]:
+    """The last collective of each rank that PyTorch's flight recorder knew when its run hung, counted from 1; empty where it knew none of any rank.
+
+    A rank without a number in a run of which others have one did not answer: its process was stopped or gone.
+    """
+    found = {row["rank"]: number for row in ranks if (number := row.get("enqueued")) is not None}
+    return found if any(found.values()) else {}
+
+
+def ranks_behind(ranks: t.Iterable[Row]) -> frozenset[int]:
+    """The ranks that had enqueued fewer collectives than the others when their run hung; none where these are more than half of all: then they waited."""
+    last = last_enqueued(ranks)
+    behind = frozenset(rank for rank, number in last.items() if number < max(last.values()))
+    return behind if 2 * len(behind) <= len(last) else frozenset()
+
+
 def given_up_at(ranks: t.Iterable[Row]) -> float | None:
     """When the first rank of a run gave up waiting for another one, in seconds since the epoch; None where none did, or none has a time."""
     return min((at for row in ranks if row["outcome"] == "hung" and (at := row.get("ended_at")) is not None), default=None)

@@ -45,6 +45,18 @@ NEVER_ARRIVED = (
     "Take the host out; look at its kernel's log (Xid), at what the rank's process does (py-spy, the flight recorder) and at its storage at that time.",
 )
 
+NEVER_ENQUEUED = (
+    "A rank of this host had arrived and did not enqueue the collective that the others had: its process waits within the call, for its GPU, its driver or "
+    "the set-up of NCCL.",
+    "Take the host out; look at its kernel's log (Xid), at nvidia-smi of that GPU and at where the rank's process waits (py-spy dump --native).",
+)
+NOBODY_BEHIND = (
+    "Every rank had come and none is behind, so no process of a host stands out: what carries the data stopped (a GPU, a NIC, a path), or the ranks called "
+    "different collectives or run different software.",
+    "Begin with what is found of a GPU, a NIC or a switch in the same run (Xid, retransmissions, drops, a link that went down); compare NCCL, drivers and "
+    "variables of the hosts; then run smaller groups of them, and read ncclras -v of a run that hangs.",
+)
+
 
 def known_error(text: str | None) -> RankError | None:
     """What is known of an error's text; None where nothing is."""

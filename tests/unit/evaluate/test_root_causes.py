@@ -302,6 +302,18 @@ def test_a_finding_with_the_words_of_its_check_explains_what_follows_from_it() -
     assert explaining(recorded("node_all_reduce", "unknown", judged=False), recorded("nccl_runtime", "fail")) == ["nccl_runtime"]
 
 
+def test_a_rail_whose_run_hung_follows_from_what_is_known_of_its_ranks() -> None:
+    def of_rail(*peers: str, judged: bool = True) -> t.Any:
+        return recorded("rail_all_reduce", "unknown", None, " ".join(("mlx5_0", *peers)), judged=judged)  # type: ignore[arg-type]
+
+    hung, dead = recorded("collectives_correct", "unknown"), recorded("collectives_correct", "fail")
+    assert explaining(of_rail("gpu01", "gpu02"), hung) == ["collectives_correct"] == explaining(of_rail("gpu01"), dead)
+    assert explaining(of_rail("gpu01", judged=False), hung) == []
+    other = of_rail("gpu02")
+    add_explanations([other, hung])
+    assert not other["findings"][0]["follows"]
+
+
 def test_a_path_is_no_host() -> None:
     assert explaining(recorded("all_reduce_bandwidth", "fail"), recorded("slow_node", "fail", where="the path to gpu02")) == []
     assert explaining(recorded("slow_rail", "fail", where=t.cast("str", None)), recorded("write_bw_per_rail", "fail", where="mlx5_0")) == []

@@ -28,22 +28,30 @@ def status(ranks: list[dict[str, t.Any]], missing: str = "", size: int = 2) -> s
 
 
 def test_a_rank_that_does_not_respond_is_named_with_host_and_gpu() -> None:
-    assert nccl_ras.odd_ranks(status([rank(0)], MISSING), 588, 2) == {"ras": "rank 1 on 192.0.2.2 GPU 1: does not respond", "ras_ranks": [1]}
+    assert nccl_ras.odd_ranks(status([rank(0)], MISSING), 588, 2) == {
+        "ras": "rank 1 on 192.0.2.2 GPU 1: does not respond",
+        "ras_missing": [1],
+        "ras_behind": [],
+    }
     whole = MISSING.replace('1\n "status"', '1, "status"').replace("false", "true")
     assert nccl_ras.odd_ranks(status([rank(0)], whole), 588, 2)["ras"] == "rank 1 on 192.0.2.2 GPU 1: considered dead"
 
 
 def test_a_rank_that_called_fewer_collectives_is_behind() -> None:
-    assert nccl_ras.odd_ranks(status([rank(0), rank(1, 5)]), 588, 2) == {"ras": "rank 1 on 192.0.2.2 GPU 1: 5 of 6 collectives", "ras_ranks": [1]}
+    assert nccl_ras.odd_ranks(status([rank(0), rank(1, 5)]), 588, 2) == {
+        "ras": "rank 1 on 192.0.2.2 GPU 1: 5 of 6 collectives",
+        "ras_missing": [],
+        "ras_behind": [1],
+    }
 
 
 def test_ranks_that_are_alike_are_nothing_to_tell() -> None:
-    assert nccl_ras.odd_ranks(status([rank(0), rank(1)]), 588, 2) == {"ras": None, "ras_ranks": []}
+    assert nccl_ras.odd_ranks(status([rank(0), rank(1)]), 588, 2) == {"ras": None, "ras_missing": [], "ras_behind": []}
 
 
 def test_many_ranks_are_counted() -> None:
     found = nccl_ras.odd_ranks(status([rank(0), *(rank(number, 5) for number in range(1, 16))], size=16), 588, 16)
-    assert found["ras"].count("GPU") == nccl_ras.MOST_NAMED and found["ras"].endswith("; and 7 more") and found["ras_ranks"] == list(range(1, 16))
+    assert found["ras"].count("GPU") == nccl_ras.MOST_NAMED and found["ras"].endswith("; and 7 more") and found["ras_behind"] == list(range(1, 16))
 
 
 @pytest.mark.parametrize(

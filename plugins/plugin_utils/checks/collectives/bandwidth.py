@@ -282,7 +282,8 @@ def rail_all_reduce(load_jobs: Peers, collective_rates: Peers, collective_ranks:
         run = found[device]
         cause, fix = _why_it_ended(run)
         words = "; ".join(reason[:200] for reason in run.reasons[:2]) or "rate: not reported"
-        yield Finding(Place(f"rail {device}", device=device), "a rate", words, "unknown", cause=cause, fix=fix)
+        where = Place(f"rail {device}", device=device, peers=tuple(run.own_end or run.hosts))
+        yield Finding(where, "a rate", words, "unknown", cause=cause, fix=fix, judged=bool(run.trouble))
     middle = typical(rated.values())
     minimum = middle * pod_median_percent / 100
     for device, rate in rated.items():

@@ -9,8 +9,21 @@ import functools
 import typing as t
 from dataclasses import dataclass, field, replace
 
-from ...loads.rank_ends import ended_for_others, given_up_at, killed_after, killed_together, shows_a_fault, waited_for
-from ...loads.rank_errors import ASKED_TO_END, ENDED_FOR_OTHERS, KILLED, KILLED_TOGETHER, NEVER_ARRIVED, explained, follows, is_own, known_error, printed_error
+from ...loads.rank_ends import ended_for_others, given_up_at, killed_after, killed_together, last_enqueued, ranks_behind, shows_a_fault, waited_for
+from ...loads.rank_errors import (
+    ASKED_TO_END,
+    ENDED_FOR_OTHERS,
+    KILLED,
+    KILLED_TOGETHER,
+    NEVER_ARRIVED,
+    NEVER_ENQUEUED,
+    NOBODY_BEHIND,
+    explained,
+    follows,
+    is_own,
+    known_error,
+    printed_error,
+)
 from ...loads.unknown_errors import NOT_SHOWN, Extent, alike, cut, extent_of
 from .. import Finding
 from .._by_time import Order, order_of_error
@@ -44,9 +57,27 @@ class RunEnds:
 
     @functools.cached_property
     def missing(self) -> list[int]:
-        """The ranks that others waited for in vain, without those that ended for the sake of others where any other is left."""
+        """The ranks that others waited for in vain, without those that ended for the sake of others where any other is left.
+
+        Where all arrived, those that PyTorch or else NCCL's RAS knows to be behind.
+        """
         gone = waited_for(self.hangs) - {row["rank"] for row in self.ranks if row["outcome"] == "hung"}
-        return sorted(gone - self.after_others or gone)
+        return sorted(gone - self.after_others or gone or (ranks_behind(self.ranks) if self.hangs else ()) or self._behind_by_ras)
+
+    @functools.cached_property
+    def _behind_by_ras(self) -> frozenset[int]:
+        """The ranks that NCCL's RAS has fewer collectives of, or no answer; none where these are more than half of those that reported.
+
+        A rank that waited may have ended before another one asked.
+        """
+        behind = {rank for row in self.hangs for rank in row.get("ras_behind") or ()}
+        silent = {rank for row in self.hangs for rank in row.get("ras_missing") or ()} - self.waiting
+        found = frozenset(behind | silent)
+        return found if 2 * len(found) <= len(self.ranks) else frozenset()
+
+    @functools.cached_property
+    def _enqueued(self) -> dict[int, int]:
+        return last_enqueued(self.ranks)
 
     @functools.cached_property
     def of_rank(self) -> dict[int, Row]:
@@ -125,7 +156,9 @@ class RunEnds:
 
     def _never_came(self, rank: int, row: Row | None, host: str | None) -> Finding:
         """A rank that never arrived, with what ended it: a signal is the cause where it came first, and else a consequence."""
-        words, severity, (cause, fix) = "it never arrived", None, NEVER_ARRIVED
+        came = rank in self.waiting
+        words = "it arrived, and waits within the call" if came else "it never arrived"
+        severity, (cause, fix) = None, NEVER_ENQUEUED if came else NEVER_ARRIVED
         if row is not None and row["signal"]:
             gave_up = given_up_at(self.ranks)
             if killed_after(row, gave_up):
@@ -136,14 +169,33 @@ class RunEnds:
                 cause, fix = explained(printed) if own and printed else KILLED if own else ASKED_TO_END
                 severity = None if own else "unknown"
         else:
-            words += self._signs_of_life(rank) + (" (ended with the run)" if row is not None and row["outcome"] == "ended" else "")
-        return Finding(self.place(rank), f"to arrive at {self._waited_in}", f"{words}{self._ras}", severity, host, cause=cause, fix=fix, judged=True)
+            signs = "" if came else self._signs_of_life(rank)
+            words += (
+                signs + (self._recorded(rank) if row is not None else "") + (" (ended with the run)" if row is not None and row["outcome"] == "ended" else "")
+            )
+        expected = f"to {'enqueue' if came else 'arrive at'} {self._waited_in}"
+        return Finding(self.place(rank), expected, f"{words}{self._ras}", severity, host, cause=cause, fix=fix, judged=True)
+
+    def _recorded(self, rank: int) -> str:
+        """How far a rank had come by PyTorch's flight recorder; nothing where it knew that of no rank."""
+        if not self._enqueued:
+            return ""
+        last, most = self._enqueued.get(rank), max(self._enqueued.values())
+        if last is None:
+            return "; PyTorch's flight recorder did not answer there, as where the process is stopped"
+        return f"; by PyTorch's flight recorder it had enqueued collective {last}, others {most}" if last < most else ""
 
     def _all_there(self) -> Finding:
+        """That nobody was missing: no host of the run is known to be the reason, and each is told that it is not proved."""
         reported = "; ".join(sorted({row["words"] for row in self.hangs if row["words"]}))
-        why = reported or "every rank arrived and none finished: they call different collectives, or a path between them is down or far too slow"
-        where = Place(f"all ranks {self._of_run}".rstrip())
-        return Finding(where, f"to finish {self._waited_in}", f"{why}{self._ras}", "unknown" if reported else None, judged=True)
+        where, expected = Place(f"all ranks {self._of_run}".rstrip()), f"to finish {self._waited_in}"
+        if reported:
+            return Finding(where, expected, f"{reported}{self._ras}", "unknown", judged=True)
+        last = set(self._enqueued.values()) if self.waiting <= self._enqueued.keys() else set()
+        by = f"every rank had enqueued it (collective {last.pop()} by PyTorch's flight recorder)" if len(last) == 1 else "every rank arrived"
+        alike = "; NCCL's RAS reports that all are alike" if any(row.get("ras_behind") == [] == row.get("ras_missing") for row in self.hangs) else ""
+        cause, fix = NOBODY_BEHIND
+        return Finding(where, expected, f"{by} and none finished{self._ras or alike}", "unknown", cause=cause, fix=fix, judged=True)
 
     def _signs_of_life(self, rank: int) -> str:
         """Whether its process answered when the others asked for it; nothing where that is not known."""

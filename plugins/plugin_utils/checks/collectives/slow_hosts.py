@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from ...loads.bisection import Group
 from ...loads.collective_runs import LADDER, SEARCH, CollectiveRun, bisection_of, hosts_at_fault, restoring_probes, run_passed
-from ...loads.rank_errors import HostEnd, end_by_error, explained
+from ...loads.rank_errors import NOBODY_BEHIND, HostEnd, end_by_error, explained
 from ...loads.thresholds import expected_busbw
 from ...loads.unknown_errors import ALL, cut
 from ...pod.types import Rail
@@ -46,10 +46,11 @@ def slow_node(
     state = bisection_of(found, values)
     if pod_node in state.hosts:
         partners = ", ".join(state.hosts[pod_node])
-        words = at_node("the host"), f"{expected_busbw(2, values) or 0:.4g} GB/s with a partner that passed", f"slow with {partners}, fast without it"
         jobs = load_jobs_of_peers.get(pod_node, [])
         why = _not_started(pod_node, state.hosts[pod_node], load_jobs_of_peers)
         pairs: list[Group] = [frozenset({pod_node, partner}) for partner in state.hosts[pod_node]]
+        actual = f"no run with {partners} finishes, they do without it" if _hung(found, pairs) else f"slow with {partners}, fast without it"
+        words = at_node("the host"), f"{expected_busbw(2, values) or 0:.4g} GB/s with a partner that passed", actual
         own = hosts_at_fault(found).get(pod_node)
         errors = {pod_node: own} if own else _ended(found, pairs)
         if why is not None:
@@ -65,7 +66,8 @@ def slow_node(
     again = passed_again(found, probes_of_several_hosts(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers), values)
     for first, second in state.paths:
         if pod_node in first | second and first | second != again:
-            yield from _of_path(pod_node, first, second, _ended(found, [first | second]))
+            together = [first | second]
+            yield from [_of_hang(first, second)] if _hung(found, together) else _of_path(pod_node, first, second, _ended(found, together))
     if any(pod_node in group for group in state.open):
         probes = probes_of_several_hosts(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)
         tried = restoring_probes(probes, lambda run: run_passed(run, values))
@@ -78,6 +80,19 @@ def _ended(found: t.Iterable[CollectiveRun], groups: t.Sequence[Group]) -> dict[
     runs = [run for run in found if run.kind in (LADDER, SEARCH) and run.group in groups]
     errors = {host: end_by_error(error) for run in reversed(runs) for host, error in run.errors.items()}
     return errors if all(run.errors and run.top is None for run in runs) else {}
+
+
+def _hung(found: t.Iterable[CollectiveRun], groups: t.Sequence[Group]) -> bool:
+    """Whether the runs of some groups came to no rate since their ranks waited until they gave up, and none of them is known to be the reason."""
+    runs = [run for run in found if run.kind in (LADDER, SEARCH) and run.group in groups]
+    return bool(runs) and all(run.hung and run.top is None and not run.errors and not run.own_end for run in runs)
+
+
+def _of_hang(first: Group, second: Group) -> Finding:
+    """Two groups whose runs finish, and that of both does not: what is between them, or what a run of so many hosts alone does."""
+    words = f"{_named(first)} and {_named(second)} finish apart, and no rank of them finishes together"
+    cause, fix = NOBODY_BEHIND
+    return Finding(Place("the path"), "a run of both that finishes, as apart", words, "unknown", cause=cause, fix=fix, judged=True)
 
 
 def _of_error(where: Place, expected: str, errors: t.Mapping[str, HostEnd], beside: str = "") -> Finding:

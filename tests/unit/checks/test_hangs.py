@@ -1,0 +1,78 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who is named of a run that hangs, by what PyTorch's flight recorder and NCCL's RAS know of each rank, and where nobody is."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Finding
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives.ended_ranks import RunEnds
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.collective_runs import collective_runs
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.rank_errors import NEVER_ENQUEUED
+
+
+def never(row: t.Any, host: str) -> Finding:
+    raise AssertionError((row, host))
+
+
+def of_ranks(*enqueued: int | None, absent: tuple[int, ...] = (), ras: t.Any = None) -> RunEnds:
+    """A run of one rank a host in which whoever is not absent waits; enqueued: of each rank; ras: the ranks that are missing and behind by NCCL's RAS."""
+    hosts = [f"gpu{number:02}" for number in range(len(enqueued))]
+    rows = [
+        {"rank": rank, "ranks": len(enqueued), "outcome": "ended" if rank in absent else "hung", "signal": None, "error": None,
+         "enqueued": number, "completed": None}
+        for rank, number in enumerate(enqueued)
+    ]  # fmt: skip
+    waits = {"place": "all_reduce", "number": 5, "waited_seconds": 60.0, "absent": list(absent), "silent": [], "words": None, "ras": None}
+    waits |= {"ras_missing": ras[0], "ras_behind": ras[1]} if ras else {}
+    return RunEnds("one", hosts, rows, [{**waits, "rank": row["rank"]} for row in rows if row["outcome"] == "hung"])
+
+
+def told(ends: RunEnds) -> list[tuple[str | None, str, str | None, str]]:
+    return [(one.host, str(one.where), one.severity, one.actual) for one in ends.hung({0}, True, never)]
+
+
+def test_a_rank_that_is_behind_by_the_flight_recorder_is_named() -> None:
+    behind = "; by PyTorch's flight recorder it had enqueued collective 3, others 4"
+    arrived = [("gpu02", "rank 2 (GPU 0) of one", None, "it arrived, and waits within the call" + behind)]
+    assert told(of_ranks(4, 4, 3, 4)) == arrived
+    assert told(of_ranks(4, 4, 3, 4, absent=(2,))) == [
+        ("gpu02", "rank 2 (GPU 0) of one", None, f"it never arrived, though its process gave signs of life{behind} (ended with the run)")
+    ]
+    # One of two is behind: the other has called it.
+    assert [where for _host, where, _severity, _actual in told(of_ranks(4, 3))] == ["rank 1 (GPU 0) of one"]
+    (found,) = of_ranks(4, 4, 3, 4).hung({0}, True, never)
+    assert (found.cause, found.fix) == NEVER_ENQUEUED
+
+
+def test_a_rank_whose_recorder_does_not_answer_is_named_with_that() -> None:
+    ((host, _where, severity, actual),) = told(of_ranks(4, 4, None, 4, absent=(2,)))
+    assert (host, severity) == ("gpu02", None) and "PyTorch's flight recorder did not answer there" in actual
+    # An older torch, or gloo, has none at all.
+    assert "recorder" not in str(told(of_ranks(None, None, None, absent=(2,))))
+
+
+def test_nobody_is_accused_of_a_collective_that_all_had_enqueued() -> None:
+    by_recorder = "every rank had enqueued it (collective 4 by PyTorch's flight recorder) and none finished"
+    assert told(of_ranks(4, 4, 4)) == [(None, "all ranks of one", "unknown", by_recorder)]
+    assert told(of_ranks(4, 4, 4, ras=([], []))) == [(None, "all ranks of one", "unknown", f"{by_recorder}; NCCL's RAS reports that all are alike")]
+    assert told(of_ranks(None, None)) == [(None, "all ranks of one", "unknown", "every rank arrived and none finished")]
+    # What most ranks had not enqueued, the few wait for.
+    assert told(of_ranks(4, 3, 3)) == [(None, "all ranks of one", "unknown", "every rank arrived and none finished")]
+
+
+def test_a_rank_that_only_the_ras_knows_to_be_behind_is_named() -> None:
+    assert [where for _host, where, _severity, _actual in told(of_ranks(None, None, None, ras=([], [1])))] == ["rank 1 (GPU 0) of one"]
+    # Whoever reported that it waited may have ended before another one asked; and of most ranks it says nothing.
+    assert [where for _host, where, _severity, _actual in told(of_ranks(None, None, None, ras=([1], [])))] == ["all ranks of one"]
+    assert [where for _host, where, _severity, _actual in told(of_ranks(None, None, None, ras=([], [1, 2])))] == ["all ranks of one"]
+
+
+def test_a_host_of_a_rank_that_waits_within_the_call_ended_the_run() -> None:
+    hosts = ["gpu00", "gpu01"]
+    job = {"kind": "rung", "item": "one", "role": "rank", "status": "ok", "words": None, "error": None, "hosts": hosts, "device": None, "probe": None}
+    ranks = {f"gpu0{row['rank']}": [{**row, "item": "one", "last": "all_reduce"}] for row in of_ranks(4, 3).ranks}
+    (run,) = collective_runs({host: [job] for host in hosts}, {}, ranks)
+    assert {host: (end.cause, end.fix) for host, end in run.own_end.items()} == {"gpu01": NEVER_ENQUEUED}
