@@ -1,19 +1,16 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Roots: which findings follow from a node that does not answer, and which of a lower layer explain others."""
+"""Roots: which findings of a lower layer, or of the same one, explain others."""
 
 from __future__ import annotations
 
 import typing as t
 
 from ..checks import LAYERS
-from ..checks.place import Place
 from ..pod.plan import Plan
-from ..pod.rail_ports import leaves_of
-from .layer import ANSWERED
 from .origins import name_origins
-from .verdicts import ExplainingRecord, FindingRecord, Verdict, VerdictRecord, place_of, touched_groups
+from .verdicts import ExplainingRecord, FindingRecord, VerdictRecord, place_of, touched_groups
 
 # Checks of rates, times and losses, which anything slow or lossy on the way explains.
 RATES = frozenset((
@@ -69,6 +66,9 @@ FOLLOWS = {
 GPUS_IN_LOAD = ("gpu_slowdown_under_load", "amd_slowdown_under_load", "gpus_under_load", "amd_gpus_under_load", "log_under_load")
 RAILS_IN_LOAD = ("links_under_load", "losses_under_load", "pauses_under_load", "ib_ports_under_load")
 IN_LOAD = frozenset((*GPUS_IN_LOAD, *RAILS_IN_LOAD, "gpu_clocks_in_training", "gpu_clocks_in_collectives"))
+# What costs a link bits before it loses the link: copper that is too long, and a module that is hot or receives too little light.
+OF_LINKS = ("cable_reach", "optic_health", "optic_rx_power")
+BITS_LOST = ("bit_error_rate", "nic_bit_error_rate", "symbol_error_rate", "link_flaps", "nic_link_flaps")
 # And what follows from another finding of the same layer on the same host: a rate of a rank that ended, of a host that is slow with any partner,
 # or of a variable that the pod does not list.
 FOLLOWS_ON_HOST = {
@@ -86,8 +86,11 @@ FOLLOWS_ON_HOST = {
     "container_image_same": ("container_runtime", "container_image_present"),
     "container_starts": ("container_runtime", "container_image_present"),
     "container_environment": ("container_runtime", "container_image_present"),
+    **dict.fromkeys(BITS_LOST, OF_LINKS),
     # The kernel's log has the time of a lost link, which the NIC's count has not.
-    "nic_link_flaps": ("link_flaps",),
+    "nic_link_flaps": (*OF_LINKS, "link_flaps"),
+    # Where fans have failed modules are hot.
+    "optic_health": ("switch_environment",),
     # The kernel's log says why a port is not up.
     "rails_present": ("hardware_log",),
     # A setting that was made, and waits for a reset.
@@ -106,13 +109,16 @@ FOLLOWS_ON_HOST = {
 }
 # What is seldom the cause itself: of several reasons for a closed gate these are named last.
 # A session that is down follows from the VRF of its port alone, and is the cause itself where that is right.
-EFFECTS = frozenset((*RATES, *FOLLOWS, *FOLLOWS_ON_HOST)) - {"bgp_established"}
+# So is what is found of a link, where neither its cable nor its module is found to be the cause.
+EFFECTS = frozenset((*RATES, *FOLLOWS, *FOLLOWS_ON_HOST)) - {"bgp_established", "optic_health", *BITS_LOST} | {"nic_link_flaps"}
 # What others of its layer follow from, and which follows from none of them: named first.
 ROOTS = frozenset(("rails_in_vrf",))
 # Of these only a finding of the whole host explains: a slow path is what is left where no host is named.
 OF_WHOLE_HOST = frozenset(("slow_node",))
 # Of these it is only what is of the same device.
-OF_DEVICES = frozenset(("slow_rail", "rails_reachable", "gpu_write_bw", "nic_gpu_affinity", "rails_present", "nic_link_flaps"))
+OF_DEVICES = frozenset(("slow_rail", "rails_reachable", "gpu_write_bw", "nic_gpu_affinity", "rails_present", *BITS_LOST))
+# Of a module only its temperature has these causes and effects: what its lasers send arrives at the other end.
+OF_HEAT = "temperature"
 # Of these it is only what is of the same pair of rails.
 OF_SAME_PAIR = frozenset(("path_carries_full_size",))
 # Of these it is only what is of the same setting of the same device, and of these only what is said of some parts of the software.
@@ -121,12 +127,6 @@ OF_SOFTWARE = {"software_pinned": ("firmware", "ofed"), "software_uniform": ("fi
 OF_SAME_LAYER = frozenset(name for follows in (FOLLOWS, FOLLOWS_ON_HOST) for names in follows.values() for name in names)
 # Of these, what is found on a switch explains only the rails on that leaf.
 ON_THE_LEAF = frozenset(("ecn_marks_under_load",))
-# What follows from a far end that is off: states of links, sessions and paths. Errors, rates and settings at the same place are faults of their own.
-OF_SILENCE = frozenset((
-    "rails_present", "ports_present", "port_speed", "channel_members", "bond_members", "cabling_as_planned", "optic_rx_power", "fabric_diagnosed",
-    "subnet_manager_up", "topology_as_planned", "tree_complete", "bgp_established", "ospf_full", "ecmp_paths", "kernel_forwards", "rails_reachable",
-    "path_carries_full_size", "incasts_ran",
-))  # fmt: skip
 EXPLAINING = OF_PATHS | OF_HOSTS | OF_SAME_LAYER
 FOUND = ("fail", "warn")
 NOT_USED = (
@@ -141,15 +141,6 @@ NOT_USED_FIX = (
 OF_PAIRS = frozenset(("rails_reachable", "write_bw_per_rail", "slow_rail", "gpu_write_bw", "write_latency", "fair_share", "incast_fills_link"))
 _Explaining = tuple[ExplainingRecord, FindingRecord]
 MOST_EXPLAINING = 5
-
-
-def explained_by_silence(plan: Plan, verdicts: t.Iterable[Verdict]) -> dict[str, list[str]]:
-    """For each silent node, the places whose findings it explains.
-
-    A place is ``node:port`` of the far end of one of its cables, ``node:device`` of a rail on it,
-    or ``*:word`` for an address or the name that a finding anywhere speaks of.
-    """
-    return {one.host: _places(plan, one.host) for one in verdicts if one.check == ANSWERED and one.verdict == "unknown" and one.host}
 
 
 def add_places(plan: Plan, records: t.Iterable[VerdictRecord]) -> None:
@@ -169,19 +160,6 @@ def add_places(plan: Plan, records: t.Iterable[VerdictRecord]) -> None:
             one_leaf = far.get((host, place.interface or "")) if rail and "members" in rail else rail["leaf"] if rail else None
             finding["leaf"], finding["rail"] = one_leaf, rail["device"] if rail else None
             finding["peer"] = peers.get((host, place.port))
-
-
-def _places(plan: Plan, node: str) -> list[str]:
-    places = [f"*:{node}"]
-    for cable in plan.at[node]:
-        near, far = cable.seen_from(node)
-        places.append(f"{far.node}:{far.port}")
-        places += [f"*:{end.address}" for end in (near, far) if end.address]
-    for rail in plan.rails():
-        if node in (rail["host"], *leaves_of(rail)):
-            places += [f"{rail['host']}:{rail['device']}"] if node in leaves_of(rail) else []
-            places += [f"*:{rail['address']}"] if rail["address"] else []
-    return places
 
 
 def add_explanations(records: t.Sequence[VerdictRecord]) -> None:
@@ -224,7 +202,7 @@ def add_explanations(records: t.Sequence[VerdictRecord]) -> None:
             beside = [(one, its) for one, its in beside if one["severity"] in FOUND or finding.get("judged")]
             beside = [pair for pair in beside if record["check"] not in ON_THE_LEAF or pair[0]["host"] == finding.get("leaf")]
             known = [(one, its) for one, its in on_host.get((record["layer"], finding["host"]), ()) if one["check"] in follows_on_host]
-            known = [(one, its) for one, its in known if _at_its_place(record["check"], place_of(its), place_of(finding))]
+            known = [(one, its) for one, its in known if _at_its_place(record["check"], one["check"], its, finding)]
             same = [*beside, *((one, its) for one, its in known if _may_explain(one, its, finding))]
             below = finding.get("explained_by", [])
             of_its_nodes = _of_its_nodes(finding, same)
@@ -233,15 +211,20 @@ def add_explanations(records: t.Sequence[VerdictRecord]) -> None:
             finding["explained_by"] = _first([*below[: MOST_EXPLAINING - bool(same)], *(one for one, _its in same)])
 
 
-def _at_its_place(check: str, explaining: Place, place: Place) -> bool:
-    """Whether a finding on the same host is where it may explain one of a check."""
+def _at_its_place(check: str, explaining_check: str, its: FindingRecord, finding: FindingRecord) -> bool:
+    """Whether a finding on the same host, of another check, is where it may explain one of a check."""
+    explaining, place = place_of(its), place_of(finding)
+    if (check == "optic_health" and place.of != OF_HEAT) or (explaining_check == "optic_health" and explaining.of != OF_HEAT):
+        return False
     if check in OF_SAME_PAIR:
         return explaining == place
     if check in OF_SETTINGS:
         return (explaining.interface, explaining.of) == (place.interface, place.of)
     if check in OF_SOFTWARE:
         return place.of in OF_SOFTWARE[check]
-    return check not in OF_DEVICES or explaining.interface == place.interface
+    # A rail has a device and a netdev, and checks name it by either.
+    same_rail = finding.get("rail") is not None and finding.get("rail") == its.get("rail")
+    return check not in OF_DEVICES or same_rail or explaining.interface == place.interface
 
 
 def _nodes(finding: FindingRecord) -> set[str]:

@@ -13,7 +13,7 @@ from ..checks.registry import REGISTRY
 from ..evaluate.boot_check import BOOT_CHECK
 from ..evaluate.layer import ANSWERED
 from ..evaluate.origins import origins_of
-from ..evaluate.root_causes import OF_SILENCE
+from ..evaluate.silence import OF_SILENCE
 from ..evaluate.verdicts import FindingRecord, VerdictRecord, place_of, touched_groups
 from ..run.documents import Report
 from ..text.ranges import ranges

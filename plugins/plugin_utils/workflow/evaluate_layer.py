@@ -15,9 +15,10 @@ from ..evaluate.boot_check import BOOT_CHECK, verdicts_of_boots
 from ..evaluate.gates import NOT_RUN, Gate, count_nodes, decide_gates
 from ..evaluate.layer import Layer, verdicts_of_checks
 from ..evaluate.metrics import metric_values
-from ..evaluate.root_causes import add_places, explained_by_silence
+from ..evaluate.root_causes import add_places
 from ..evaluate.row_places import RowPlaces
 from ..evaluate.shared_causes import name_shared_groups, name_shared_leaves
+from ..evaluate.silence import explained_by_silence
 from ..evaluate.verdicts import Verdict
 from ..evaluate.waivers import waivers
 from ..pod.plan import Plan

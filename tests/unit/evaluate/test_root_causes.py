@@ -13,9 +13,9 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.root_ca
     OF_PAIRS,
     add_explanations,
     add_places,
-    explained_by_silence,
 )
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.shared_causes import name_shared_groups, name_shared_leaves
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.silence import explained_by_silence
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.verdicts import Verdict
 
 
@@ -86,6 +86,28 @@ def test_a_slow_run_follows_from_the_host_that_is_slow_with_any_partner() -> Non
     assert explaining(recorded("all_reduce_bandwidth", "fail"), recorded("slow_node", "fail")) == ["slow_node"]
     assert explaining(recorded("all_reduce_bandwidth", "fail"), recorded("slow_node", "fail", "gpu02")) == []
     assert explaining(recorded("nccl_tests_bandwidth", "fail"), recorded("ranks_as_asked", "fail", "gpu02")) == ["ranks_as_asked"]
+
+
+@pytest.mark.parametrize("follower", ["link_flaps", "nic_link_flaps", "nic_bit_error_rate", "bit_error_rate", "symbol_error_rate"])
+def test_bits_and_links_are_lost_to_a_hot_module_too_little_light_and_too_much_copper_of_the_same_link(follower: str) -> None:
+    for check, where in (("optic_health", "ens0 temperature"), ("optic_rx_power", "ens0 lane 2"), ("cable_reach", "ens0")):
+        assert explaining(recorded(follower, "fail", where="ens0"), recorded(check, "fail", where=where)) == [check]
+        assert explaining(recorded(follower, "fail", where="ens1"), recorded(check, "fail", where=where)) == []
+    # What a laser sends arrives at the other end.
+    assert explaining(recorded(follower, "fail", where="ens0"), recorded("optic_health", "fail", where="ens0 lane 2 sent power")) == []
+
+
+def test_a_rail_is_one_place_by_its_device_and_by_its_netdev() -> None:
+    bits, copper = recorded("nic_bit_error_rate", "fail", where="mlx5_4"), recorded("cable_reach", "fail", where="enp79s0np0")
+    assert explaining(bits, copper) == []
+    for one in (bits, copper):
+        one["findings"][0]["rail"] = "mlx5_4"
+    assert explaining(bits, copper) == ["cable_reach"]
+
+
+def test_modules_are_hot_where_fans_have_failed() -> None:
+    assert explaining(recorded("optic_health", "warn", where="ens0 temperature"), recorded("switch_environment", "warn")) == ["switch_environment"]
+    assert explaining(recorded("optic_health", "warn", where="ens0 lane 2 sent power"), recorded("switch_environment", "warn")) == []
 
 
 def test_what_is_unknown_explains_no_failure() -> None:
