@@ -13,6 +13,7 @@ import signal
 import threading
 import time
 import typing as t
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -50,6 +51,17 @@ def test_a_healthy_pod_in_slices_is_a_go(pod: Pod) -> None:
     assert set(record["owners"]) == {*(f"leaf{number:02}" for number in range(1, 9)), "spine01", "spine02"}
     assert sources(pod, "slice_2", "links") == sources(pod, "slice_2", "routing") == {"slice_1"}, ended.output
     assert sources(pod, "slice_1", "links") == sources(pod, "seam_1", "routing") == {None}
+    again = merged_at_once(pod, next(pod.runs.glob("small/sliced/*/slices.json")), 2)
+    assert len(again) == 2 and all({**one, "time": record["time"]} == record for one in again)
+
+
+def merged_at_once(pod: Pod, plan: Path, number: int) -> list[dict[str, t.Any]]:
+    """What so many merges of one plan at once came to, each in a directory of its own."""
+    into = pod.runs.parent / "at_once"
+    with ThreadPoolExecutor(number) as pool:
+        merges = [pool.submit(pod.playbook, playbook="playbooks/merge.yml", merge_plan=str(plan), merge_report_dir=str(into)) for _place in range(number)]
+    assert [one.result().rc for one in merges] == [0] * number, merges[0].result().output
+    return [json.loads(path.read_text(encoding="utf-8")) for path in into.glob("small/*/merge.json")]
 
 
 def sources(pod: Pod, part: str, layer: str) -> set[str | None]:

@@ -214,7 +214,12 @@ def test_three_slices_ask_a_switch_once_and_the_verdict_is_the_same(tmp_path: Pa
     assert one == replace(other, rechecked=True, stands_on=one.stands_on) and (one.verdict, one.reasons) == ("go", []) and set(one.owners) == SWITCHES
     kept = RunStore(plan.parent / "slice_3" / "simulated" / "latest").answers("routing", "now")
     assert {name: kept[name]["shared"]["slice"] for name in SWITCHES} == dict.fromkeys(SWITCHES, "slice_1")
-    assert all(0 <= kept[name]["shared"]["age_seconds"] < 300 for name in SWITCHES)
+    for part, sources in (("slice_1", []), ("slice_3", [("slice_1", "latest", len(SWITCHES))]), ("seam_1", [])):
+        report = read_json(plan.parent / part / "simulated" / "latest" / "report.json")
+        assert [(one["slice"], one["run"], one["switches"]) for one in report["shared_readings"]] == sources
+        assert [words for words in report["stands_on"] if "read by" in words][:1] == [
+            f"10 switches read by slice_1, up to {one['age_seconds']:.0f} s before" for one in report["shared_readings"]
+        ]
 
 
 @pytest.mark.parametrize(("fault", "layer", "switch"), [("fec_uncorrectable", "links", "spine02"), ("bgp_wrong_as", "routing", "leaf03")])

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a verdict stands on besides the checks: waivers, gates of earlier runs, hosts that were left out, expectations other than the defaults."""
+"""What a verdict stands on besides the checks: waivers, gates of earlier runs, readings of other slices, hosts left out, expectations that are not defaults."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from ..evaluate.gates import DECIDED, OPEN
 from ..evaluate.verdicts import VerdictRecord
 from ..pod.expectations import DEFAULTS, DESCRIPTION
 from ..pod.plan import Plan
-from ..run.documents import ChangedExpectation, Conditions, Report, Resumed, UnusedWaiver
+from ..run.documents import ChangedExpectation, Conditions, Report, Resumed, SharedReadings, UnusedWaiver
 from ..run.state import State
 from ..text.counting import counted
 from ..text.ranges import ranges
+from ..text.sorting import natural_key
 
 # How many changed expectations a sentence names; report.json has all.
 MOST = 3
@@ -66,6 +67,10 @@ def conditions_of(reports: t.Sequence[Conditions]) -> list[str]:
         lacking.setdefault(record["check"], {})[str(record["host"] or record["group"])] = None
     words += [f"{check} not available on the platform of {counted(len(places), 'host')}" for check, places in lacking.items()]
     words += list(dict.fromkeys(_resumed(one) for report in reports for one in report.get("resumed", ())))
+    read: dict[str, list[SharedReadings]] = {}
+    for one in (one for report in reports for one in report.get("shared_readings", ())):
+        read.setdefault(one["slice"], []).append(one)
+    words += [_shared(part, some) for part, some in read.items()]
     left = list(dict.fromkeys(host for report in reports for host in report["quarantined"]))
     words += [f"{counted(len(left), 'host')} left out by quarantine ({ranges(left)})"] if left else []
     changed: dict[str, ChangedExpectation] = {name: one for report in reports for name, one in report.get("changed_expectations", {}).items()}
@@ -91,6 +96,21 @@ def resumed_from(state: State) -> list[Resumed]:
 def _resumed(one: Resumed) -> str:
     layers = " and ".join([", ".join(one["layers"][:-1]), one["layers"][-1]] if len(one["layers"]) > 1 else one["layers"])
     return f"{layers} from run {one['run']}, {one['minutes']} min old"
+
+
+def shared_readings(state: State) -> list[SharedReadings]:
+    """What other slices read for a run: of each of them how many switches, and how old the oldest of it was, in seconds."""
+    found: dict[str, SharedReadings] = {}
+    for source in state.shared.values():
+        one = found.setdefault(source["slice"], {"slice": source["slice"], "run": source["run"], "switches": 0, "age_seconds": 0.0})
+        one["switches"] += 1
+        one["age_seconds"] = max(one["age_seconds"], source["age_seconds"])
+    return [found[part] for part in sorted(found, key=natural_key)]
+
+
+def _shared(part: str, some: t.Sequence[SharedReadings]) -> str:
+    """In words; of several runs the most switches."""
+    return f"{counted(max(one['switches'] for one in some), 'switch')} read by {part}, up to {max(one['age_seconds'] for one in some):.0f} s before"
 
 
 def changed_expectations(plan: Plan) -> dict[str, ChangedExpectation]:

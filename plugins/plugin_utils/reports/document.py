@@ -20,7 +20,7 @@ from ..run.provenance import origin_fields
 from ..run.reader import RunReader
 from ..run.state import State, gate_state
 from ..text.control_characters import visible
-from .conditions import changed_expectations, conditions_of, resumed_from, unused_waivers
+from .conditions import changed_expectations, conditions_of, resumed_from, shared_readings, unused_waivers
 
 SCHEMA = 1
 
@@ -43,8 +43,10 @@ def build_report(plan: Plan, state: State, judged: t.Mapping[str, EvaluatedLayer
     left_out = any(record["left_out"] for record in records)
     expired = any(finding.get("waiver_expired") for record in records for finding in record["findings"])
     verdict, reasons = run_outcome(state, left_out, expired)
-    resumed, changed = resumed_from(state), changed_expectations(plan)
-    conditions: Conditions = {"resumed": resumed, "changed_expectations": changed, "verdicts": records, "quarantined": state.quarantined}
+    conditions: Conditions = {
+        "resumed": resumed_from(state), "shared_readings": shared_readings(state), "changed_expectations": changed_expectations(plan), "verdicts": records,
+        "quarantined": state.quarantined,
+    }  # fmt: skip
     report = {
         "schema": SCHEMA,
         "pod": state.pod,
@@ -63,8 +65,9 @@ def build_report(plan: Plan, state: State, judged: t.Mapping[str, EvaluatedLayer
         "layers": [_layer(plan, state, layer, judged.get(layer)) for layer in LAYERS],
         "ended": state.ended or None,
         **origin_fields(state),
-        "resumed": resumed,
-        "changed_expectations": changed,
+        "resumed": conditions["resumed"],
+        "shared_readings": conditions["shared_readings"],
+        "changed_expectations": conditions["changed_expectations"],
         "stands_on": conditions_of([conditions]) if verdict != "not_judged" else [],
         "unused_waivers": unused_waivers(plan, records) if state.finished else [],
         "quarantined": state.quarantined,

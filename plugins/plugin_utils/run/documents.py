@@ -56,6 +56,15 @@ class Resumed(t.TypedDict):
     minutes: int
 
 
+class SharedReadings(t.TypedDict):
+    """Switches that another slice read for a run; age_seconds: how old the oldest of it was when it was taken."""
+
+    slice: str
+    run: str
+    switches: int
+    age_seconds: float
+
+
 class ChangedExpectation(t.TypedDict):
     """An expectation that is not the default; value: the first one, of any type; nodes: how many have it or another one."""
 
@@ -77,6 +86,7 @@ class Conditions(t.TypedDict):
     """What a verdict stands on."""
 
     resumed: list[Resumed]
+    shared_readings: list[SharedReadings]
     changed_expectations: dict[str, ChangedExpectation]
     verdicts: list[VerdictRecord]
     quarantined: dict[str, Quarantined]

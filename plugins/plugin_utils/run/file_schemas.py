@@ -63,10 +63,13 @@ REPORT = {
     ),
     "quarantined": Each(dict, dict),
     "resumed": Each({"run": str, "layers": Each(LAYER), "minutes": int}),
+    "shared_readings": Each({"slice": str, "run": str, "switches": int, "age_seconds": float}),
     "changed_expectations": Each({"default": object, "value": object, "nodes": int}, dict),
     "verdicts": Each(RECORD),
 }
 GATE = {"state": OneOf(DECIDED), "reasons": LIST_OF_TEXT, "unproved": LIST_OF_TEXT, "too_few": Each(Cells((str, str))), "time": str, "run": str}
+# Where another slice read a switch: ``SharedSource``.
+SOURCE = {"slice": str, "run": str, "read": str, "age_seconds": float}
 STATE = {
     **dict.fromkeys(("pod", "run_id", "depth", "mode", "opened", "digest", "version", "only", "replay", "plan_digest"), str),
     "layers": Each(LAYER),
@@ -80,6 +83,7 @@ STATE = {
     "finished": bool,
     "check_mode": bool,
     "origin": dict,
+    "shared": Each(SOURCE, dict),
 }
 PLAN = {
     "common": dict,

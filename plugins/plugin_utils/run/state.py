@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 from dataclasses import asdict, dataclass, field, fields
 
+from ..collect.types import SharedSource
 from ..evaluate.gates import NOT_REACHED, OUT_OF_SCOPE
 from .documents import GateRecord, Quarantined
 from .errors import RunError
@@ -24,6 +25,7 @@ class State:
     helpers: the hosts that may be loaded with others, or read their fabric, where ``pod_only`` names some.
     plans_only: no node is asked and nothing is judged: the run only prints the plans of its loads, as in check mode.
     ended: when the verdict was given; origin: who started the run, where and how (``provenance.py``); plan_digest: of ``plan.json``.
+    shared: switch to the slice that read it for this run, with the greatest age that it had.
     """
 
     pod: str
@@ -50,6 +52,7 @@ class State:
     ended: str = ""
     origin: dict[str, t.Any] = field(default_factory=dict)
     plan_digest: str = ""
+    shared: dict[str, SharedSource] = field(default_factory=dict)
 
     def dump(self) -> dict[str, t.Any]:
         """As JSON."""

@@ -47,6 +47,7 @@ def evaluate_layer(run: Path, layer: str, silent_words: t.Callable[[str], str | 
     if state.plans_only:
         return _not_evaluated(store, plan, state, layer, groups)
     judged, verdicts = verdicts_of_layer(store, plan, state, layer, silent_words)
+    _record_sources(state, judged)
     narrow = state.focus is not None and (state.focus.nodes or state.focus.check)
     out: dict[str, int] = {}
     for left in state.quarantined.values():
@@ -70,6 +71,15 @@ def evaluate_layer(run: Path, layer: str, silent_words: t.Callable[[str], str | 
     store.keep_state(state)
     write_report(store, plan, state)
     return store.facts_for_plays(plan, state), {group: gate.state for group, gate in gates.items()}
+
+
+def _record_sources(state: State, layer: Layer) -> None:
+    """Record which slices read members for this one; of several readings the oldest."""
+    for node in layer.members:
+        for envelopes in (layer.before, layer.now):
+            source = envelopes[node].get("shared") if node in envelopes else None
+            if source is not None and source["age_seconds"] >= state.shared.get(node, source)["age_seconds"]:
+                state.shared[node] = source
 
 
 def _not_evaluated(store: RunStore, plan: Plan, state: State, layer: str, groups: t.Sequence[str]) -> tuple[dict[str, t.Any], dict[str, str]]:

@@ -377,6 +377,9 @@ def test_what_a_verdict_stands_on() -> None:
     assert conditioned() == []
     assert conditioned(first, first) == ["1 waiver until 2026-12-01"]
     assert conditioned(first, {**first, "where": "ens1", "until": "2026-11-01"}) == ["2 waivers, the first until 2026-11-01"]
+    read = [{"slice": part, "run": "A", "switches": number, "age_seconds": age} for part, number, age in (("slice_1", 2, 3.4), ("slice_2", 1, 0.0))]
+    assert conditioned(shared_readings=read) == ["2 switches read by slice_1, up to 3 s before", "1 switch read by slice_2, up to 0 s before"]
+    assert conditioned(shared_readings=[*read, {**read[0], "age_seconds": 9}])[0] == "2 switches read by slice_1, up to 9 s before"
     assert conditioned(resumed=[{"run": "A", "layers": ["preflight", "links"], "minutes": 40}]) == ["preflight and links from run A, 40 min old"]
     assert conditioned(quarantined={"gpu01": {}, "gpu02": {}}) == ["2 hosts left out by quarantine (gpu01, gpu02)"]
     names = ("pod_soak_seconds", "pod_name", "pod_ping_rtt_max_ms", "pod_load_busy_hosts", "pod_flaps_max", "pod_pause_max_percent")
