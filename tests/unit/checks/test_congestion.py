@@ -554,13 +554,14 @@ def carried(queue: str | None = None, **gigabytes: int) -> list[dict[str, t.Any]
 
 def balanced(flows: int = 600, **gigabytes: int) -> list[t.Any]:
     rows_of = [{**one, "flows": flows if one["role"] == "uplink" else 0} for one in faces()]
-    return list(uplinks.ecmp_balanced(carried(), carried(**gigabytes), rows_of, "", "leaf", 1.2))
+    return list(uplinks.ecmp_balanced(carried(), carried(**gigabytes), rows_of, "", "leaf", 1.2, CABLES, "leaf01"))
 
 
 def test_uplinks_carry_equal_parts() -> None:
     assert balanced(Ethernet33=100, Ethernet34=110) == []
     found = balanced(Ethernet33=100, Ethernet34=1)
     assert summary(found) == [(None, "Ethernet34/1: expected about 50.5 GB sent, got 1 GB: the uplink is not used", None)]
+    assert "Ethernet34/1 to spine02" in found[0].cause and "log of leaf01" in found[0].fix
     assert balanced(Ethernet33=118, Ethernet34=100) == []
     found = balanced(Ethernet33=170, Ethernet34=100)
     assert summary(found) == [(None, "Ethernet33/1: expected at most 1.20 times the mean, got 1.26 times the mean of 2 uplinks", "warn")]
@@ -576,16 +577,16 @@ def test_few_flows_do_not_tell_the_balance() -> None:
     with pytest.raises(NotApplicable, match="no planned traffic"):
         balanced(0)
     with pytest.raises(NotApplicable, match="only a leaf"):
-        list(uplinks.ecmp_balanced(carried(), carried(), faces(), "", "super_spine", 1.2))
+        list(uplinks.ecmp_balanced(carried(), carried(), faces(), "", "super_spine", 1.2, CABLES, "leaf01"))
     with pytest.raises(CannotTell, match="bytes sent by Ethernet33/1: not reported"):
-        list(uplinks.ecmp_balanced([], [], faces(), "", "leaf", 1.2))
+        list(uplinks.ecmp_balanced([], [], faces(), "", "leaf", 1.2, CABLES, "leaf01"))
 
 
 def test_queues_of_a_port_are_summed_and_fair_hashing_has_its_limit() -> None:
     was, now = (
         [*carried("UC0", Ethernet33=part, Ethernet34=part), *carried("UC3", Ethernet33=part * 9, Ethernet34=part * 9)] for part in (0, 10)
     )  # fmt: skip
-    assert list(uplinks.ecmp_balanced(was, now, faces(), "", "leaf", 1.2)) == []
+    assert list(uplinks.ecmp_balanced(was, now, faces(), "", "leaf", 1.2, CABLES, "leaf01")) == []
     assert uplinks.fair_ratio(4, 512) == pytest.approx(1.215, abs=0.001) and uplinks.fair_ratio(16, 4096) == pytest.approx(1.195, abs=0.001)
 
 

@@ -12,6 +12,7 @@ import typing as t
 from ...loads.uplinks import FLOWS_TO_USE, flows_needed
 from ...pod.names import Rows, port_name
 from ...pod.tiers import SPINE, WORDS, above
+from ...pod.types import NearCable
 from .. import CannotTell, Finding, NotApplicable, check
 from .._counters import incasts_of_node, port_growth
 from ..place import Place, at_port
@@ -21,6 +22,14 @@ UNUSED = 0.05
 # With fewer flows an uplink, hashing alone may leave one empty.
 CERTAINTY = 0.99
 TOO_FEW = "Fewer flows crossed this switch than it takes to tell a bad hash from chance."
+NOT_USED = (
+    "Nothing of the load left over {port} to {peer}, and the other uplinks carried it: that next hop is missing in the switch's hardware, though its routes "
+    "have it (ecmp_paths), or its hash never chooses it."
+)
+NOT_USED_FIX = (
+    "Look in the log of {switch} for a next hop or group that its hardware refused, and compare the hardware's next hops with its routes; shut and enable "
+    "{port} so that they are written again, then run the layer again."
+)
 MORE_FLOWS = "Let more hosts take part, or raise pod_incast_qps, then evaluate the layer again."
 
 
@@ -31,8 +40,9 @@ MORE_FLOWS = "Let more hosts take part, or raise pod_incast_qps, then evaluate t
     kind="switch",
 )
 def ecmp_balanced(
-    interface_bytes_idle: Rows, interface_bytes: Rows, pod_incasts: Rows, pod_incast_refused: str, pod_role: str, pod_ecmp_ratio_max: float
-) -> t.Iterator[Finding]:
+    interface_bytes_idle: Rows, interface_bytes: Rows, pod_incasts: Rows, pod_incast_refused: str, pod_role: str, pod_ecmp_ratio_max: float,
+    pod_cables: list[NearCable], pod_node: str,
+) -> t.Iterator[Finding]:  # fmt: skip
     """Traffic to the spines, and from these to super-spines, is spread evenly over all uplinks."""
     if pod_role not in ("leaf", SPINE):
         raise NotApplicable("only a leaf has uplinks")
@@ -47,8 +57,12 @@ def ecmp_balanced(
         raise CannotTell(f"its uplinks sent nothing: the load did not cross the {WORDS[above(pod_role)][1]}")
     unused = [port for port, count in sent.items() if count < mean * UNUSED]
     few = flows < FLOWS_TO_USE * len(sent)
+    # Where most are empty it is the hash.
+    peers = {port_name(cable["port"]): cable["peer"] for cable in pod_cables} if 2 * len(unused) <= len(sent) else {}
     for port in unused if not few else ():
-        yield Finding(at_port(port), f"about {mean / 1e9:.3g} GB sent", f"{sent[port] / 1e9:.3g} GB: the uplink is not used")
+        words = {"port": port, "peer": peers.get(port_name(port)), "switch": pod_node}
+        cause, fix = (NOT_USED.format(**words), NOT_USED_FIX.format(**words)) if words["peer"] else (None, None)
+        yield Finding(at_port(port), f"about {mean / 1e9:.3g} GB sent", f"{sent[port] / 1e9:.3g} GB: the uplink is not used", cause=cause, fix=fix)
     # What crosses a spine is as much as its leaves send further, so that its balance is judged by as many flows as there are.
     needed = flows_needed(len(sent)) if pod_role == "leaf" else FLOWS_TO_USE * len(sent)
     if flows < needed:
