@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where began what several nodes see: of findings on the way of damaged frames, or at both ends of a session, the one at the culprit."""
+"""Where began what several nodes see: of findings on the way of damaged frames, or at both ends of a session or fibre, the one at the culprit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..pod.names import port_name
 from .verdicts import FindingRecord, VerdictRecord, place_of
 
 # Of checks that see the effect of what another check finds: that check; the others see the same as at the place where it began.
-SEEN_BY = {"errors_clean": "crc_clean"}
+SEEN_BY = {"errors_clean": "crc_clean", "optic_rx_power": "optic_health"}
 # Check, host and port; without a port a finding anywhere on the host.
 Origin = tuple[str, str, str]
 

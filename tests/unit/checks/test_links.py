@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, Finding, NotApplicable
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.links import errors, lost_links, optics, ports
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.links import errors, lost_links, optics, optics_health, ports
 
 
 def summary(findings):
@@ -329,7 +329,7 @@ def lane(power, number=1, media="400GBASE-DR4", **values):
 
 
 def light(*rows, cables=tuple(FIRST), site=()):
-    return summary(optics.optic_rx_power(list(rows), cables, list(site), -6.0, 3.0))
+    return summary(optics.optic_rx_power(list(rows), cables, list(site), -6.0, 3.0, -8.0))
 
 
 @pytest.mark.parametrize(
@@ -354,8 +354,30 @@ def test_received_power(rows, site, words, severity):
 
 def test_a_lane_is_on_its_planned_port():
     # That port decides which gate groups the finding closes.
-    found = list(optics.optic_rx_power([lane(-10.5, **LIMITS)], FIRST, [], -6.0, 3.0))
+    found = list(optics.optic_rx_power([lane(-10.5, **LIMITS)], FIRST, [], -6.0, 3.0, -8.0))
     assert [one.where.port for one in found] == ["Ethernet1/1"]
+
+
+def arriving(sent, *received):
+    """Severity and origin of what arrives at leaf05 Et1/1, and severity of what its host's module sends, by the powers of the lanes at both ends."""
+    here = [lane(power, number, tx_power_dbm=1.0, **LIMITS) for number, power in enumerate(received, 1)]
+    there = [{**lane(0.0, number, tx_power_dbm=power, **LIMITS), "port": "ens1np0"} for number, power in enumerate(sent, 1)]
+    peers = {"leaf05": here, "gpu01": there}
+    arrives = optics.optic_rx_power(here, FIRST, [], -6.0, 3.0, -8.0, transceivers_of_peers=peers)
+    host_end = [{**FIRST[0], "port": "ens1np0", "peer": "leaf05", "peer_port": "Ethernet1/1"}]
+    sends = optics_health.optic_health(there, host_end, 70, 80, -8.0, transceivers_of_peers=peers)
+    return [(one.severity, one.began_at) for one in arrives], [one.severity for one in sends if one.severity != "unknown"]
+
+
+def test_what_is_sent_weakly_and_arrives_weakly_began_at_the_sender():
+    began = ("gpu01", "ens1np0")
+    assert arriving([1.0, -12.0], -11.0) == ([(None, began)], [None])
+    # The lanes differ as much as the light that is sent.
+    assert arriving([1.0, -12.0], 0.0, -11.0) == ([(None, began), ("warn", began)], [None])
+    # More lanes are dark than are sent weakly; all are sent well; or it still arrives.
+    assert arriving([1.0, -12.0], -11.0, -11.0) == ([(None, None), (None, None)], [None])
+    assert arriving([1.0, 1.0], -11.0) == ([(None, None)], [])
+    assert arriving([1.0, -9.0], -5.0) == ([], ["warn"])
 
 
 def test_received_power_of_good_optics_and_of_copper():
@@ -374,7 +396,7 @@ def test_lanes_that_are_shown_as_inactive_ports_are_those_of_the_port_before_the
 
     def judged(*states):
         rows = [{**status(), "port": f"Et3/17/{number}", "state": state} for number, state in enumerate(states, 1)]
-        return summary(optics.optic_rx_power(result, [port], [], -6.0, 3.0, rows))
+        return summary(optics.optic_rx_power(result, [port], [], -6.0, 3.0, -8.0, rows))
 
     found = judged("connected", *["inactive"] * 7)
     assert found[0][0].startswith("Ethernet3/17/1 lane 3: expected ") and found[0][1] is None

@@ -7,19 +7,24 @@ from __future__ import annotations
 
 import re
 import typing as t
+from dataclasses import replace
 
 from ...pod.names import Rows, by_port, port_name
 from ...pod.rail_ports import rail_ports
 from ...pod.types import NearCable, Rail
 from .. import Finding, NotApplicable, check
 from .._grouping import not_reported, odd_ones, several
+from .._once import Peers
 from .._planned import cables_of
 from ..place import at_port
+from ._far_light import dark_lanes, lanes_at_far_end, lanes_of_light, lanes_of_nodes, weak_lanes
 
 # Below this a receiver sees no light at all; tools write 0 mW as -40 dBm.
 NO_LIGHT_DBM = -30.0
 # Copper, as the wiring plan calls it.
 PLANNED_PASSIVE, PLANNED_ACTIVE = ("dac", "copper"), ("acc", "aec")
+SENT_WEAKLY = "The module of {peer} {port} sends too little light; this end receives what it sends, and is not at fault."
+SENT_WEAKLY_FIX = "Mend the module of {peer} {port} (optic_health), then look at the light that arrives here again."
 EMPTY_CAGE = "No module is in the port, or it is not seated: there is no light to judge."
 
 
@@ -35,10 +40,10 @@ def is_copper(row: dict[str, t.Any]) -> bool:
 )
 def optic_rx_power(
     transceivers: Rows, pod_cables: list[NearCable], pod_optic_rx_range_dbm: list[float], pod_optic_rx_floor_dbm: float, pod_optic_lane_spread_db: float,
-    interface_status: Rows | None = None,
+    pod_optic_tx_floor_dbm: float, interface_status: Rows | None = None, transceivers_of_peers: Peers | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Every lane of every planned optic receives optical power within the limits of the module and of the site."""
-    lanes = lanes_of_light(transceivers)
+    lanes, of_peers = lanes_of_light(transceivers), lanes_of_nodes(transceivers_of_peers or {})
     optical = 0
     shared = {port_name(row["port"]) for row in interface_status or () if row["state"] == "inactive"}
     for cable in cables_of(pod_cables):
@@ -53,22 +58,16 @@ def optic_rx_power(
         if not powers:
             yield Finding(at_port(cable["port"]), "received power", "not reported by the module", "unknown")
             continue
-        for row in rows:
-            yield from _lane(cable["port"], row, pod_optic_rx_range_dbm, pod_optic_rx_floor_dbm)
+        found = [one for row in rows for one in _lane(cable["port"], row, pod_optic_rx_range_dbm, pod_optic_rx_floor_dbm)]
         lit = [power for power in powers if power > NO_LIGHT_DBM]
         if lit and max(lit) - min(lit) > pod_optic_lane_spread_db:
-            yield Finding(at_port(cable["port"]), f"lanes within {pod_optic_lane_spread_db:g} dB", f"{max(lit) - min(lit):.2f} dB apart", "warn")
+            found.append(Finding(at_port(cable["port"]), f"lanes within {pod_optic_lane_spread_db:g} dB", f"{max(lit) - min(lit):.2f} dB apart", "warn"))
+        # Lanes may be crossed on their way, so that they are counted: more of them than are sent weakly are dark by themselves.
+        if 0 < dark_lanes(rows) <= weak_lanes(lanes_at_far_end(cable, of_peers), pod_optic_tx_floor_dbm):
+            found = [one if one.severity == "unknown" else _sent_weakly(one, cable) for one in found]
+        yield from found
     if not optical:
         raise NotApplicable("every planned cable of this node is copper")
-
-
-def lanes_of_light(transceivers: Rows) -> dict[str, Rows]:
-    """The rows of each port's lanes of light: a module may have fewer of them than of copper, and the others are always dark."""
-    lanes: dict[str, Rows] = {}
-    for row in transceivers:
-        if row["lane"] is None or row["media_lanes"] is None or row["lane"] <= row["media_lanes"]:
-            lanes.setdefault(port_name(row["port"]), []).append(row)
-    return lanes
 
 
 def _shared_lanes(port: str, lanes: t.Mapping[str, Rows], shared: t.Container[str]) -> t.Iterator[dict[str, t.Any]]:
@@ -78,6 +77,12 @@ def _shared_lanes(port: str, lanes: t.Mapping[str, Rows], shared: t.Container[st
     while number and (name := f"{cage}/{number}") in shared:
         yield from ({**row, "lane": number, "present": True} for row in lanes.get(name, ()) if row["rx_power_dbm"] is not None)
         number += 1
+
+
+def _sent_weakly(finding: Finding, cable: NearCable) -> Finding:
+    """A finding of what arrives, as of what the other end sends."""
+    peer, port = cable["peer"], cable["peer_port"]
+    return replace(finding, cause=SENT_WEAKLY.format(peer=peer, port=port), fix=SENT_WEAKLY_FIX.format(peer=peer, port=port), began_at=(peer, port))
 
 
 def planned_copper(cable: NearCable) -> bool:

@@ -10,10 +10,12 @@ import typing as t
 from ...pod.names import Rows, port_name
 from ...pod.types import NearCable
 from .. import Finding, NotApplicable, check
+from .._once import Peers
 from .._planned import cables_of
 from ..place import Place, at_port
+from ._far_light import dark_lanes, lanes_at_far_end, lanes_of_light, lanes_of_nodes
 from ._thresholds import hot
-from .optics import NO_LIGHT_DBM, is_copper, lanes_of_light, planned_copper
+from .optics import NO_LIGHT_DBM, is_copper, planned_copper
 
 Row = dict[str, t.Any]
 BIAS_LIMITS = ("bias_low_alarm_ma", "bias_low_warning_ma", "bias_high_warning_ma", "bias_high_alarm_ma")
@@ -31,9 +33,10 @@ LASER_FIX = (
 )
 def optic_health(
     transceivers: Rows, pod_cables: list[NearCable], pod_optic_temperature_warn_c: float, pod_optic_temperature_max_c: float, pod_optic_tx_floor_dbm: float,
+    transceivers_of_peers: Peers | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Every planned optic is below {pod_optic_temperature_max_c} degrees C ({pod_optic_temperature_warn_c}: warn), and its lasers send."""
-    lanes = lanes_of_light(transceivers)
+    lanes, of_peers = lanes_of_light(transceivers), lanes_of_nodes(transceivers_of_peers or {})
     monitored = 0
     # Older modules and active cables have no sensor of the one or the other.
     warmth = any(row["temperature_c"] is not None for row in transceivers)
@@ -47,7 +50,7 @@ def optic_health(
             celsius = max((row["temperature_c"] for row in rows if row["temperature_c"] is not None), default=None)
             yield from hot(cable["port"], celsius, pod_optic_temperature_warn_c, pod_optic_temperature_max_c)
         for row in rows if any(row["tx_power_dbm"] is not None for row in rows) else ():
-            yield from _sent(cable["port"], row, pod_optic_tx_floor_dbm)
+            yield from _sent(cable, row, pod_optic_tx_floor_dbm, dark_lanes(lanes_at_far_end(cable, of_peers)))
     if not monitored:
         raise NotApplicable("no planned port of this node has an optic that reports its temperature or power")
 
@@ -94,11 +97,16 @@ def _lane(port: str, row: Row, of: str) -> Place:
     return at_port(port, of if row["lane"] is None else f"lane {row['lane']} {of}")
 
 
-def _sent(port: str, row: Row, floor: float) -> t.Iterator[Finding]:
-    """What a lane sends; a lane that neither sends nor receives is that of optic_rx_power, or of no link."""
-    where, sent, received = _lane(port, row, "sent power"), row["tx_power_dbm"], row["rx_power_dbm"]
+def _sent(cable: NearCable, row: Row, floor: float, dark: int) -> t.Iterator[Finding]:
+    """What a lane sends; a lane that neither sends nor receives is that of optic_rx_power, or of no link.
+
+    dark: how many lanes of the other end receive less than its module's alarm limit, so that what is sent here is proved to be too little.
+    """
+    where, sent, received = _lane(cable["port"], row, "sent power"), row["tx_power_dbm"], row["rx_power_dbm"]
     if sent is None:
         yield Finding(where, f"at least {floor:g} dBm", "not reported", "unknown")
     elif sent < floor and not (sent <= NO_LIGHT_DBM and (received is None or received <= NO_LIGHT_DBM)):
         words = f"{sent:g} dBm" + ("" if received is None else f", while it receives {received:g} dBm")
-        yield Finding(where, f"at least {floor:g} dBm", words, None if sent <= NO_LIGHT_DBM else "warn", cause=LASER, fix=LASER_FIX)
+        words += f", and {cable['peer']} receives too little" if dark else ""
+        severity = None if sent <= NO_LIGHT_DBM or dark else "warn"
+        yield Finding(where, f"at least {floor:g} dBm", words, severity, cause=LASER, fix=LASER_FIX)

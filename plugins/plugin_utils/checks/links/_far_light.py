@@ -1,0 +1,45 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The light of a port's lanes, at this end of a cable and at the other: what is sent weakly there arrives weakly here."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...pod.names import Rows, port_name
+from ...pod.types import NearCable
+from .._once import Peers, once_for_all_nodes
+
+# By node and port the rows of its lanes of light.
+LanesOfNodes = t.Mapping[str, t.Mapping[str, Rows]]
+
+
+def lanes_of_light(transceivers: Rows) -> dict[str, Rows]:
+    """The rows of each port's lanes of light: a module may have fewer of them than of copper, and the others are always dark."""
+    lanes: dict[str, Rows] = {}
+    for row in transceivers:
+        if row["lane"] is None or row["media_lanes"] is None or row["lane"] <= row["media_lanes"]:
+            lanes.setdefault(port_name(row["port"]), []).append(row)
+    return lanes
+
+
+@once_for_all_nodes
+def lanes_of_nodes(transceivers_of_peers: Peers) -> LanesOfNodes:
+    """The lanes of light of every node that reported its modules."""
+    return {node: lanes_of_light(rows) for node, rows in transceivers_of_peers.items()}
+
+
+def lanes_at_far_end(cable: NearCable, of_nodes: LanesOfNodes) -> Rows:
+    """Those of the module at the other end of a cable."""
+    return of_nodes.get(cable["peer"], {}).get(port_name(cable["peer_port"]), [])
+
+
+def dark_lanes(rows: Rows) -> int:
+    """How many lanes of a module receive less than its alarm limit."""
+    return sum(row["rx_power_dbm"] is not None and row["rx_low_alarm_dbm"] is not None and row["rx_power_dbm"] < row["rx_low_alarm_dbm"] for row in rows)
+
+
+def weak_lanes(rows: Rows, floor: float) -> int:
+    """How many lanes of a module send less than a floor, in dBm."""
+    return sum(row["tx_power_dbm"] is not None and row["tx_power_dbm"] < floor for row in rows)
