@@ -43,7 +43,7 @@ CONNECTION_ERRORS: tuple[RankError, ...] = (
         "Compare the NCCL version that each host's log begins with (nccl_runtime), and give all hosts one image and one LD_LIBRARY_PATH.",
     ),
     RankError(
-        r"collective mismatch error|Mismatched collective",
+        r"collective mismatch error|Mismatched collective|Message truncated",
         False,
         "The ranks of the run do not agree on a collective: variables or software differ between hosts, or a NIC's firmware forces relaxed ordering.",
         "Compare NCCL's version and variables of all hosts (nccl_runtime), and PCI_WR_ORDERING of their NICs, which is per_mkey(0) by default (nic_settings).",
@@ -77,7 +77,8 @@ CONNECTION_ERRORS: tuple[RankError, ...] = (
         "See which host has the address of the error, set NCCL_SOCKET_IFNAME there to the interface that all hosts share, and compare firewalls.",
     ),
     RankError(
-        r"TCPStore|client socket has timed out|failed to connect to .*(?:MASTER|master)|The server socket has failed",
+        r"TCPStore|C10d store has failed|Rendezvous(?:Connection|Timeout)Error|client socket has timed out|"
+        r"failed to connect to .*(?:MASTER|master)|The server socket has failed",
         False,
         "The ranks did not meet at the first host: its name or address is not reached from here, its port is refused or in use.",
         "Try the address and port of the error from this host; see pod_bootstrap_address, name resolution and the firewall of the first host.",

@@ -106,7 +106,8 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "List what uses the GPU's memory (nvidia-smi, amd-smi process) and end it; see hosts_idle; of the pod's own load lower its sizes.",
     ),
     RankError(
-        r"uncorrectable (?:ECC|NVLink)|unspecified launch failure|GPU is lost|fallen off the bus|cudaErrorECCUncorrectable|cudaErrorHardwareStackError",
+        r"uncorrectable (?:ECC|NVLink)|Invalid access of peer GPU memory|"
+        r"unspecified launch failure|GPU is lost|fallen off the bus|cudaErrorECCUncorrectable|cudaErrorHardwareStackError",
         True,
         "The rank's GPU or its NVLink failed while it computed.",
         "Look for an Xid in the kernel's log, drain the host, reset the GPU and run the vendor's diagnostics; replace it where it comes back.",
@@ -138,12 +139,34 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "Run nvidia-smi -L (rocminfo) inside the job; look at the container's GPU option, the scheduler's cgroup, CUDA_VISIBLE_DEVICES and compute mode.",
     ),
     RankError(
-        r"illegal memory access|misaligned address|illegal instruction was encountered|device-side assert",
+        r"illegal memory access|Memory access fault by GPU|misaligned address|illegal instruction was encountered|device-side assert",
         True,
         "A program on the rank's GPU accessed memory that is not its own: a fault of the image's software, or of this GPU. The kernel's log has Xid "
-        "31 or 13 then.",
-        "Look for Xid 31 or 13 of that GPU in the kernel's log; run the layer again: where it is this GPU each time, run the vendor's diagnostics, "
-        "and where it is any GPU, use another build of PyTorch and NCCL.",
+        "31 or 13 then (of AMD a page fault of amdgpu).",
+        "Look for Xid 31 or 13 or a page fault of that GPU in the kernel's log; run the layer again: where it is this GPU each time, run the vendor's "
+        "diagnostics, and where it is any GPU, use another build of PyTorch and NCCL.",
+    ),
+    RankError(
+        r"peer access is not supported|cudaErrorPeerAccessUnsupported|hipErrorPeerAccessUnsupported",
+        True,
+        "A GPU of the host may not access another one's memory, which the library relied on: peer access is off (ACS, IOMMU, a virtual machine, MIG), or the "
+        "GPUs that the job was given are not joined.",
+        "Compare nvidia-smi topo -p2p r with a good host's; see peer_to_peer, acs_as_expected and iommu_as_expected; NCCL_P2P_DISABLE=1 shows whether the rest "
+        "is in order.",
+    ),
+    RankError(
+        r"found NaN in local grad norm|Unexpected result nan",
+        True,
+        "This rank alone found NaN in its own gradients, before any were exchanged: its batch or its numbers were out of range, or its GPU computed wrongly.",
+        "Train the same steps again from the last checkpoint: where NaN comes to the same rank's GPU, take the host out and run the vendor's GPU diagnostics; "
+        "where it comes with the same batch, look at the data and the learning rate.",
+    ),
+    RankError(
+        r"PytorchStreamWriter failed|failed writing file|\[Errno (?:28|122)\]",
+        True,
+        "The host could not write a file of the program, such as a checkpoint: its file system or quota is full, or the storage refused the write.",
+        "Look at df, df -i and the quota of the path on this host, and at its client of the storage in the kernel's log of that time; try "
+        "checkpoints again where they fail once.",
     ),
     RankError(
         r"no kernel image is available|hipErrorNoBinaryForGpu|invalid device function",

@@ -50,6 +50,12 @@ NEVER_ENQUEUED = (
     "the set-up of NCCL.",
     "Take the host out; look at its kernel's log (Xid), at nvidia-smi of that GPU and at where the rank's process waits (py-spy dump --native).",
 )
+NEVER_FINISHES = (
+    "No run over several hosts finishes with this host, and its partners finish runs without it: one of its GPUs stopped the work that it was given, or its "
+    "NICs or the path from them no longer carry data. Neither has to log an error.",
+    "Take the host out; look at its kernel's log (Xid), at each GPU in nvidia-smi (one with 100 % utilisation at little power waits or spins), and at its NICs "
+    "and links at that time; run the vendor's GPU diagnostics, and layer 4 for each of its rails.",
+)
 NOBODY_BEHIND = (
     "Every rank had come and none is behind, so no process of a host stands out: what carries the data stopped (a GPU, a NIC, a path), or the ranks called "
     "different collectives or run different software.",

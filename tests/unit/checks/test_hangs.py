@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import typing as t
+from dataclasses import replace
 
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Finding
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives._runs import ends_of_runs
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives.ended_ranks import RunEnds
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.collective_runs import collective_runs
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.rank_errors import NEVER_ENQUEUED
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.rank_errors import NEVER_ENQUEUED, NEVER_FINISHES
 
 
 def never(row: t.Any, host: str) -> Finding:
@@ -76,3 +78,28 @@ def test_a_host_of_a_rank_that_waits_within_the_call_ended_the_run() -> None:
     ranks = {f"gpu0{row['rank']}": [{**row, "item": "one", "last": "all_reduce"}] for row in of_ranks(4, 3).ranks}
     (run,) = collective_runs({host: [job] for host in hosts}, {}, ranks)
     assert {host: (end.cause, end.fix) for host, end in run.own_end.items()} == {"gpu01": NEVER_ENQUEUED}
+
+
+def runs(*groups: str) -> dict[str, str | None]:
+    """The host with which no run finishes, by run; groups: the hosts of each run, after ``!`` of one that hangs with nobody behind."""
+    jobs: dict[str, list[t.Any]] = {}
+    ranks: dict[str, list[t.Any]] = {}
+    hangs: dict[str, list[t.Any]] = {}
+    for name in groups:
+        ends, hosts = of_ranks(*(4 for _host in name.strip("!"))), list(name.strip("!"))
+        job = {"kind": "search", "item": name, "device": None, "probe": None, "hosts": hosts}
+        for host, row in zip(hosts, ends.ranks, strict=True):
+            jobs.setdefault(host, []).append(job)
+            ranks.setdefault(host, []).append({**row, "item": name, "outcome": "hung" if "!" in name else "done"})
+            hangs.setdefault(host, []).extend([{**ends.hangs[0], "rank": row["rank"], "item": name}] if "!" in name else [])
+    return {key[-1]: one.never_finishes for key, one in ends_of_runs(jobs, ranks, hangs).items() if one.hangs}
+
+
+def test_the_host_with_which_no_run_finishes_is_named_where_two_partners_finish_without_it() -> None:
+    assert runs("!ad", "!bd", "ac", "bc") == {"!ad": "d", "!bd": "d"}
+    assert runs("!abcd", "!ad", "!bd", "ac", "bc") == {"!abcd": "d", "!ad": "d", "!bd": "d"}
+    # One partner is not enough, and hosts that finish with others are not named however many hang together.
+    assert set(runs("!ad", "ac", "bc").values()) == {None} == set(runs("!abcd", "ab", "cd").values())
+    told = replace(of_ranks(4, 4), never_finishes="gpu01")
+    (found,) = told.hung({0}, True, never)
+    assert (found.host, found.severity, found.cause, found.fix) == ("gpu01", "unknown", *NEVER_FINISHES)

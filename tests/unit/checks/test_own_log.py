@@ -146,3 +146,19 @@ def test_an_error_of_a_host_that_only_waited_is_not_lost() -> None:
     found = list(own_training_ends(jobs["a"], rows["a"], "a", 1, rows, jobs))
     assert [(one.host, str(one.where)) for one in found] == [("b", "rank 1 (GPU 0)"), (None, "the training")]
     assert "GPU or its NVLink failed" in (found[1].cause or "")
+
+
+LOST = "torch.distributed.DistBackendError: NCCL error, ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely."
+
+
+def test_hosts_whose_training_ended_for_the_sake_of_another_say_what_ended_it_there() -> None:
+    own = "AssertionError: Rank 1: found NaN in local grad norm in backwards pass. Device: 1, node: b"
+
+    def found(of_a: str, of_b: str) -> list[tuple[str, str | None, str | None, str]]:
+        jobs = {"a": [{**JOB, "status": "unknown", "words": of_a}], "b": [{**JOB, "status": "unknown", "words": of_b}]}
+        return [(host, one.host, one.severity, one.actual) for host in jobs for one in own_training_ends(jobs[host], [], host, 1, {}, jobs)]
+
+    assert found(LOST, own) == [("a", "b", "fail", own), ("b", None, "fail", own)]
+    # Without an error of its own on any host each says how it ended, and so does one with another error.
+    assert found(LOST, LOST) == [("a", None, "unknown", LOST), ("b", None, "unknown", LOST)]
+    assert found("Terminated", own) == [("a", None, "unknown", "Terminated"), ("b", None, "fail", own)]

@@ -25,6 +25,15 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads import lau
         ("NET/IB : Unable to open device mlx5_11", True, "uverbs"),
         ("NET/IB : mlx5_4:1 Got async event : GID table change", False, "address"),
         ("Got completion from peer 192.0.2.6<1> with status=12 opcode=1 len=0 vendor err 129 (Recv)", False, "path"),
+        ("Cuda failure 217 'peer access is not supported between these two devices'", True, "ACS"),
+        ("CUDA error: Invalid access of peer GPU memory over nvlink or a hardware error", True, "NVLink failed"),
+        ("Memory access fault by GPU node-8 (Agent handle: 0x55d0) on address (nil). Reason: Unknown.", True, "page fault of amdgpu"),
+        ("AssertionError: Rank 3: found NaN in local grad norm in backwards pass. Device: 3, node: gpu01", True, "its own gradients"),
+        ("RuntimeError: Rank 2, node gpu01, device 2, iteration -1: Unexpected result nan", True, "its own gradients"),
+        ("RuntimeError: . PytorchStreamWriter failed writing file data/322: file write failed", True, "checkpoint"),
+        ("OSError: [Errno 28] No space left on device: '/ckpt/iter_100'", True, "quota"),
+        ("NCCL WARN Message truncated : received 1024 bytes instead of 256", False, "variables"),
+        ("RendezvousConnectionError: The connection to the C10d store has failed. See inner exception for details.", False, "first host"),
     ],
 )
 def test_an_error_of_a_rank(text: str, own: bool, word: str) -> None:

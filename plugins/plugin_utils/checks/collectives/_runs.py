@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import typing as t
+from dataclasses import replace
 
+from ...loads.bisection import CONFIRMED
 from ...loads.collective_runs import collective_runs, probe_runs
 from .._by_time import times_by_host
 from .._once import Peers, once_for_all_nodes
@@ -42,7 +44,21 @@ def ends_of_runs(jobs: Peers, ranks: Peers, hangs: Peers) -> dict[Run, RunEnds]:
             own, hung = ([row for row in some if row["item"] == item] for some in (rows, waits))
             homes = {row["rank"]: host for host, some in of_hosts.items() for row in some if row["item"] == item}
             found[(*run, item)] = RunEnds(item, run[3:], own, hung, run[1], homes)
-    return found
+    stuck = _never_finish(found.values())
+    return {key: replace(one, never_finishes=next(iter(stuck.intersection(one.hosts)), None)) for key, one in found.items()} if stuck else found
+
+
+def _never_finish(ends: t.Collection[RunEnds]) -> set[str]:
+    """The hosts with which runs over several hosts hang with nobody behind, beside enough partners that finish such runs without them."""
+    several = [one for one in ends if len(one.hosts) > 1]
+    finished = {host for one in several if all(row["outcome"] == "done" for row in one.ranks) for host in one.hosts}
+    partners: dict[str, set[str]] = {}
+    for one in several:
+        others = finished.intersection(one.hosts)
+        if one.hangs and not one.missing and len(others) == len(one.hosts) - 1:
+            (left,) = set(one.hosts) - others
+            partners.setdefault(left, set()).update(others)
+    return {host for host, beside in partners.items() if len(beside) >= CONFIRMED}
 
 
 def _by_run(jobs: Peers, peers: Peers) -> dict[Run, dict[str, list[Row]]]:

@@ -17,6 +17,7 @@ from ...loads.rank_errors import (
     KILLED_TOGETHER,
     NEVER_ARRIVED,
     NEVER_ENQUEUED,
+    NEVER_FINISHES,
     NOBODY_BEHIND,
     explained,
     follows,
@@ -40,7 +41,8 @@ class RunEnds:
     """The ranks of one run from all of its hosts; item: its name, nothing where its layer has no other; device: of the rail, in a run
     of a single one.
 
-    ranks, hangs: its rows of collective_ranks and collective_hangs, or of those of training; homes: the hosts of the ranks that are reported.
+    ranks, hangs: its rows of collective_ranks and collective_hangs, or of those of training; homes: the hosts of the ranks that are reported;
+    never_finishes: its host with which no run over several hosts finishes, where there is one.
     """
 
     item: str
@@ -49,6 +51,7 @@ class RunEnds:
     hangs: t.Sequence[Row]
     device: str | None = None
     homes: t.Mapping[int, str] = field(default_factory=dict)
+    never_finishes: str | None = None
 
     @functools.cached_property
     def after_others(self) -> frozenset[int]:
@@ -194,8 +197,9 @@ class RunEnds:
         last = set(self._enqueued.values()) if self.waiting <= self._enqueued.keys() else set()
         by = f"every rank had enqueued it (collective {last.pop()} by PyTorch's flight recorder)" if len(last) == 1 else "every rank arrived"
         alike = "; NCCL's RAS reports that all are alike" if any(row.get("ras_behind") == [] == row.get("ras_missing") for row in self.hangs) else ""
-        cause, fix = NOBODY_BEHIND
-        return Finding(where, expected, f"{by} and none finished{self._ras or alike}", "unknown", cause=cause, fix=fix, judged=True)
+        host, (cause, fix) = self.never_finishes, NEVER_FINISHES if self.never_finishes else NOBODY_BEHIND
+        without = f"; no run over several hosts with {host} finishes, those of its partners without it do" if host else ""
+        return Finding(where, expected, f"{by} and none finished{without}{self._ras or alike}", "unknown", host, cause=cause, fix=fix, judged=True)
 
     def _signs_of_life(self, rank: int) -> str:
         """Whether its process answered when the others asked for it; nothing where that is not known."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from ...loads.bisection import Group
 from ...loads.collective_runs import LADDER, SEARCH, CollectiveRun, bisection_of, hosts_at_fault, restoring_probes, run_passed
-from ...loads.rank_errors import NOBODY_BEHIND, HostEnd, end_by_error, explained
+from ...loads.rank_errors import NEVER_FINISHES, NOBODY_BEHIND, HostEnd, end_by_error, explained
 from ...loads.thresholds import expected_busbw
 from ...loads.unknown_errors import ALL, cut
 from ...pod.types import Rail
@@ -49,7 +49,8 @@ def slow_node(
         jobs = load_jobs_of_peers.get(pod_node, [])
         why = _not_started(pod_node, state.hosts[pod_node], load_jobs_of_peers)
         pairs: list[Group] = [frozenset({pod_node, partner}) for partner in state.hosts[pod_node]]
-        actual = f"no run with {partners} finishes, they do without it" if _hung(found, pairs) else f"slow with {partners}, fast without it"
+        hung = _hung(found, pairs)
+        actual = f"no run with {partners} finishes, they do without it" if hung else f"slow with {partners}, fast without it"
         words = at_node("the host"), f"{expected_busbw(2, values) or 0:.4g} GB/s with a partner that passed", actual
         own = hosts_at_fault(found).get(pod_node)
         errors = {pod_node: own} if own else _ended(found, pairs)
@@ -62,7 +63,8 @@ def slow_node(
             yield replace(_of_error(at_node("the host"), f"a run with {partners} that ends well", errors, beside), later=later)
         else:
             variables = forced(nccl_log, jobs, pod_nccl_environment)
-            yield of_another_setting(*words, variables) if variables else Finding(*words)
+            cause, fix = NEVER_FINISHES if hung else (None, None)
+            yield of_another_setting(*words, variables) if variables else Finding(*words, cause=cause, fix=fix)
     again = passed_again(found, probes_of_several_hosts(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers), values)
     for first, second in state.paths:
         if pod_node in first | second and first | second != again:

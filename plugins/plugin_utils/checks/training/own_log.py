@@ -9,7 +9,7 @@ import statistics
 import typing as t
 from dataclasses import replace
 
-from ...loads.rank_errors import NEVER_ARRIVED, explained, is_own, known_error
+from ...loads.rank_errors import NEVER_ARRIVED, explained, follows, is_own, known_error
 from ...loads.thresholds import longest_step_ms
 from ...loads.unknown_errors import cut
 from .. import Finding, NotApplicable, check
@@ -77,6 +77,11 @@ def own_training_ends(
         if pod_node not in {one.host for one in named}:
             yield from (_ended(words, status) for words, status in ended if is_own(words))
         return
+    first = {} if named else _ended_first(load_jobs_of_peers or {})
+    if first and pod_node not in first and ended and all(follows(words) for words, _status in ended):
+        # What ended the training on another host ended it here.
+        yield from (replace(found, host=host) for host, found in first.items())
+        return
     if collective_timeouts:
         yield from (_named(one, pod_gpus_per_host) for one in named)
     yield from (replace(_ended(words, status), later=bool(named)) for words, status in ended)
@@ -84,10 +89,16 @@ def own_training_ends(
         yield from timed_out(collective_timeouts)
 
 
+def _ended_first(jobs: Peers) -> dict[str, Finding]:
+    """How the training ended on the hosts where it ended with an error of their own; jobs: the rows of load_jobs by host."""
+    ill = {host: [row for row in rows if row["kind"] == "training" and row["status"] != "ok"] for host, rows in jobs.items()}
+    return {host: _ended(str(row["words"]), row["status"]) for host, rows in ill.items() for row in rows if is_own(str(row["words"]))}
+
+
 def _ended(words: str, status: str) -> Finding:
-    """How the training of the host ended, with the cause of an error that is known."""
+    """How the training of the host ended, with the cause of an error that is known; one of the host itself is a failure of it."""
     cause, fix = explained(words) if known_error(words) else (None, None)
-    return Finding(Place("the training"), "a normal exit", words, status, cause=cause, fix=fix)
+    return Finding(Place("the training"), "a normal exit", words, "fail" if is_own(words) else status, cause=cause, fix=fix, judged=is_own(words))
 
 
 def _then(jobs: Rows) -> str:
