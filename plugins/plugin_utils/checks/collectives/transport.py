@@ -25,10 +25,20 @@ OF_PREFLIGHT = r'Missing "(?:amd_)?iommu=|NUMA auto ?-?b\w*ancing enabled'
 OF_SHARP = r"SHARP|[Ss]harp_|CollNet"
 # What NCCL's transports warn of.
 OF_NETWORK = r"\bNET/|\bibv_|[Cc]ompletion"
-# Events that a fabric sends all of its hosts and that end nothing (UCX logs them as diagnostics).
-INFORMS = r"Got async event ?: (?:client re-?registration|SM change|subnet manager change)"
-INFORMS_CAUSE = "The subnet manager asked the hosts to register again, as it does when it starts or hands over; connections go on."
-INFORMS_FIX = "See subnet_manager_up where it comes often; otherwise nothing has to be done."
+# What ends nothing, with cause and fix: events that a fabric sends all of its hosts (UCX logs them as diagnostics), and what costs a rate at most, which the
+# rates show by themselves.
+INFORMS = (
+    (
+        r"Got async event ?: (?:client re-?registration|SM change|subnet manager change)",
+        "The subnet manager asked the hosts to register again, as it does when it starts or hands over; connections go on.",
+        "See subnet_manager_up where it comes often; otherwise nothing has to be done.",
+    ),
+    (
+        r"HSA_NO_SCRATCH_RECLAIM",
+        "RCCL takes the ROCm of the host for one in which small and middle sizes are slow without HSA_NO_SCRATCH_RECLAIM=1; some releases mistake the version.",
+        "Where the rates of this layer are as expected nothing has to be done; else set it in pod_nccl_environment, or update ROCm to 6.4 or later.",
+    ),
+)
 # Of warnings that no table knows.
 OF_WARNINGS = ExtentWords(
     "{host} alone of {all} hosts warns of this: look at its own image, driver, device and settings first. ",
@@ -183,8 +193,8 @@ def _warnings(log: Rows, allowed: t.Iterable[str], host: str, logs: Peers) -> t.
     for (known, _form), lines in sorted(kinds.items(), key=lambda one: (one[0][0] is None, one[0][0] is not None and one[0][0].follows)):
         # Warnings that differ in numbers alone are one; the numbers of one of them (status, vendor error, errno, address) are the diagnosis.
         got = cut(lines[0]) + (f" ({len(lines)} times, this is the first)" if len(lines) > 1 else "")
-        informs = re.search(INFORMS, lines[0]) is not None
-        own = (INFORMS_CAUSE, INFORMS_FIX) if informs else (known.cause, known.fix) if known else None
+        informs = next(((why, remedy) for pattern, why, remedy in INFORMS if re.search(pattern, lines[0])), None)
+        own = informs or ((known.cause, known.fix) if known else None)
         cause, fix = own or ((None, None) if re.search(OF_NETWORK, lines[0]) else _unknown(host, lines[0], logs))
         yield Finding(Place("NCCL"), "no warning", got, "warn" if informs else None, cause=cause, fix=fix)
 
