@@ -54,19 +54,19 @@ Results = t.Iterator[tuple[str, dict[str, t.Any]]]
 def shared_phase(run: Path, layer: str, phase: str) -> SharedPhase | None:
     """A phase of a layer of a slice, of which switches are shared; None where the run is no slice of a plan beside it, or reads all of them itself."""
     part, place = run.parent.parent.name, run.parent.parent.parent
-    if phase not in SHARED.get(layer, ()) or not (place / FILE).is_file():
+    if phase not in SHARED.get(layer, ()):
+        return None
+    try:
+        sliced = read_plan_of_slices(place / FILE)
+    except RunError:
         return None
     store = RunStore(run)
     state, values = store.state(), store.values()
-    with contextlib.suppress(RunError):
-        sliced = read_plan_of_slices(place / FILE)
-        planned = (state.pod, state.digest, state.version) == (sliced.pod, sliced.digest, sliced.version) and state.opened >= sliced.planned
-        whole = part in sliced.slices and not (state.only or state.replay or state.plans_only)
-        # After an uplink was shut for this slice, what is read proves that the fabric is whole again.
-        own = (layer == "routing" and values["pod_failover"]) or not values["pod_shared_readings_max_age_seconds"]
-        if planned and whole and not own:
-            return SharedPhase(store, place, sliced, part, layer, phase, values)
-    return None
+    planned = (state.pod, state.digest, state.version) == (sliced.pod, sliced.digest, sliced.version) and state.opened >= sliced.planned
+    whole = part in sliced.slices and not (state.only or state.replay or state.plans_only)
+    # After an uplink was shut for this slice, what is read proves that the fabric is whole again.
+    own = (layer == "routing" and values["pod_failover"]) or not values["pod_shared_readings_max_age_seconds"]
+    return SharedPhase(store, place, sliced, part, layer, phase, values) if planned and whole and not own else None
 
 
 @dataclass
