@@ -283,6 +283,8 @@ class Port:
     lanes: int = 4
     lane_gbit_s: float = 106.25
     pfc: list[int] = field(default_factory=lambda: [3])
+    # How many lanes of its switch's ASIC SONiC lists for it.
+    serdes: int = 8
     # The VRF that it is in, where it is another than its switch's; of a leaf's port to a host it routes by itself then.
     vrf: str = ""
 

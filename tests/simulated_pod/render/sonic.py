@@ -32,7 +32,7 @@ def status(switch: Switch) -> str:
         oper, admin = ("up", "up") if port.state == "connected" else ("down", "down" if port.state == "disabled" else "up")
         kind = "OSFP 8X Pluggable Transceiver" if port.medium == "optic" else "N/A"
         number = int(port.name.removeprefix("Ethernet"))
-        lanes = ",".join(str(number + lane) for lane in range(8))
+        lanes = ",".join(str(number + lane) for lane in range(port.serdes))
         rows.append(
             [
                 port.name,

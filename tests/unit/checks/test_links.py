@@ -91,6 +91,31 @@ def test_the_state_of_a_port_that_is_not_connected_gives_the_cause(state, reason
     assert cause is None or (cause in found.cause and fix in found.fix)
 
 
+def of_lanes(*lanes, speeds=(100.0, 400.0, 400.0)):
+    """Ports of a switch with so many lanes each, of which the first is slow; None: not reported."""
+    numbers = [",".join(map(str, range(one))) if one else None for one in lanes]
+    return [{**status(number, speed=speed), "lanes": one} for number, (one, speed) in enumerate(zip(numbers, speeds), 1)]
+
+
+def slow_ends(rows):
+    """The findings at both ends of a slow cable between leaf05 Ethernet1/1 and gpu01 ens1np0, by where they began and by their causes."""
+    host = [{**status(speed=100.0), "port": "ens1np0"}]
+    of_peers, far = {"leaf05": rows, "gpu01": host}, [{**FIRST[0], "port": "ens1np0", "peer": "leaf05", "peer_port": "Ethernet1/1"}]
+    ends = [("leaf05", rows, FIRST), ("gpu01", host, far)]
+    return [one for node, own, cables in ends for one in ports.port_speed(own, of_peers, cables, 400.0, "roce", node)]
+
+
+def test_a_port_that_kept_the_lanes_of_another_breakout_mode_is_named_for_both_ends():
+    leaf, host = slow_ends(of_lanes(2, 8, 8))
+    assert (leaf.began_at, host.began_at) == (None, ("leaf05", "Ethernet1/1"))
+    assert leaf.cause == host.cause and "leaf05 Ethernet1/1 has 2 lanes, and its other ports of 400 Gb/s have 8 lanes" in leaf.cause
+
+
+@pytest.mark.parametrize("lanes", [(8, 8, 8), (None, 8, 8), (2, None, None), (8, 4, 4)])
+def test_lanes_that_are_not_fewer_or_not_reported_say_nothing(lanes):
+    assert [(one.began_at, "breakout mode" in one.cause) for one in slow_ends(of_lanes(*lanes))] == [(None, False)] * 2
+
+
 def test_port_speed_of_a_good_pod_and_of_no_plan():
     assert summary(ports.port_speed(UP, {}, CABLES, 400.0, "roce")) == []
     with pytest.raises(CannotTell, match="the wiring plan has no cable"):

@@ -13,6 +13,7 @@ from ...pod.types import NearCable
 from .. import CannotTell, Finding, check
 from .._planned import cables_of, in_plane
 from ..place import at_port
+from ._lanes import SplitEnd, split_end
 
 MAC_DIGITS = 12
 # The rate that an optic or cable is named after: 400GBASE-DR4, 200G-CR4.
@@ -66,8 +67,9 @@ def ports_present(interface_status: Rows, pod_cables: list[NearCable]) -> t.Iter
     required=True,
 )
 def port_speed(
-    interface_status: Rows, interface_status_of_peers: dict[str, Rows], pod_cables: list[NearCable], pod_link_gbit_s: float, pod_fabric: str
-) -> t.Iterator[Finding]:
+    interface_status: Rows, interface_status_of_peers: dict[str, Rows], pod_cables: list[NearCable], pod_link_gbit_s: float, pod_fabric: str,
+    pod_node: str = "",
+) -> t.Iterator[Finding]:  # fmt: skip
     """Every planned port is connected at the rated speed."""
     present = by_port(interface_status)
     of_peers: dict[str, Ports] = {node: by_port(rows) for node, rows in interface_status_of_peers.items()}
@@ -83,8 +85,9 @@ def port_speed(
         elif row["speed_gbit_s"] != speed:
             reason = f" ({row['reason']})" if row["reason"] else ""
             # Both ends of an InfiniBand link always agree: lanes that are lost and an older cable lower the rate of both.
-            far = of_peers.get(cable["peer"], Ports()).get(cable["peer_port"]) if pod_fabric == "roce" else None
-            yield _slower(cable, speed, row, far, reason)
+            there = of_peers.get(cable["peer"], Ports()) if pod_fabric == "roce" else Ports()
+            split = split_end(((pod_node, cable["port"], present), (cable["peer"], cable["peer_port"], there)), speed)
+            yield _slower(cable, speed, row, there.get(cable["peer_port"]), reason, split, pod_node)
 
 
 def _not_connected(cable: NearCable, wanted: str, row: dict[str, t.Any]) -> Finding:
@@ -95,7 +98,9 @@ def _not_connected(cable: NearCable, wanted: str, row: dict[str, t.Any]) -> Find
     return Finding(at_port(cable["port"]), wanted, row["state"] + reason, cause=cause and cause.format(**words), fix=fix and fix.format(**words))
 
 
-def _slower(cable: NearCable, rated_gbit_s: float, row: dict[str, t.Any], far: dict[str, t.Any] | None, reason: str) -> Finding:
+def _slower(
+    cable: NearCable, rated_gbit_s: float, row: dict[str, t.Any], far: dict[str, t.Any] | None, reason: str, split: SplitEnd | None, node: str
+) -> Finding:  # fmt: skip
     """A port at another speed than its cable's: where both ends agree on it, it is a setting or the module, and no fault of the cable."""
     port, wanted, got = cable["port"], f"connected at {rated_gbit_s:g} Gb/s{in_plane(cable)}", f"connected at {row['speed_gbit_s']:g} Gb/s{reason}"
     if far is None or far["state"] != "connected" or far["speed_gbit_s"] is None:
@@ -104,6 +109,9 @@ def _slower(cable: NearCable, rated_gbit_s: float, row: dict[str, t.Any], far: d
         cause = TWO_RATES.format(far=f"{cable['peer']} {cable['peer_port']}", far_gbit_s=far["speed_gbit_s"])
         return Finding(at_port(port), wanted, got, cause=cause, fix=TWO_RATES_FIX)
     got += f", and so does {cable['peer']} {cable['peer_port']}"
+    if split is not None:
+        began_at = (split.node, split.port) if split.node != node else None
+        return Finding(at_port(port), wanted, got, cause=split.cause, fix=split.fix, began_at=began_at)
     media = [str(end["media"]) for end in (row, far) if end["media"] and MODULE_RATE.search(str(end["media"]))]
     if any(float(MODULE_RATE.findall(one)[0]) < rated_gbit_s for one in media):
         return Finding(at_port(port), wanted, got, cause=SMALL_MODULE.format(media=", ".join(media)), fix=SMALL_MODULE_FIX)
