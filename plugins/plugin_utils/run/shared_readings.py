@@ -157,7 +157,9 @@ class SharedPhase:
             for switch in (switch for switch, taken in found.items() if taken):
                 del left[switch]
                 yield switch
-            looked_at = [switch for switch, taken in found.items() if taken is None and self.sliced.owners[switch] not in self._late]
+            missing = [switch for switch, taken in found.items() if taken is None]
+            hopeless = self._late | {owner for owner in {self.sliced.owners[switch] for switch in missing} - self._late if self._has_ended(owner)}
+            looked_at = [switch for switch in missing if self.sliced.owners[switch] not in hopeless]
             words = f"{' and '.join(dict.fromkeys(self.sliced.owners[switch] for switch in looked_at))}"
             if looked_at and time.monotonic() >= until:
                 self._late |= {self.sliced.owners[switch] for switch in looked_at}
@@ -169,6 +171,13 @@ class SharedPhase:
                     say(f"  waiting for {words} to read {counted(len(looked_at), 'switch')}")
                 told = True
                 time.sleep(LOOK_SECONDS)
+
+    def _has_ended(self, owner: str) -> bool:
+        """Whether the run of another slice is over, as one whose gates were closed below is: it reads nothing more."""
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            state = read_json(self.place / owner / self.sliced.pod / "latest" / "state.json")
+            return bool(state["finished"] and state["opened"] >= self.sliced.planned)
+        return False
 
     def _path(self, switch: str) -> Path:
         return self.place / DIRECTORY / self.layer / self.phase / f"{switch}.json"

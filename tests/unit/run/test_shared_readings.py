@@ -27,7 +27,7 @@ MAX_AGE = 300
 
 @pytest.fixture(scope="module")
 def climbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two slices of a pod up to routing, each of which read its switches itself, and their plan."""
+    """Two slices of a pod up to routing, each of which read its switches itself, the first of them not ended yet, and their plan."""
     into = tmp_path_factory.mktemp("slices")
     inventory = layout.write(into / "inventory", racks=2, hosts_per_rack=2, spines=1, expectations={"pod_to_layer": "routing"})
     pods = inprocess.Pods(inventory)
@@ -37,6 +37,7 @@ def climbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, groups in sliced.slices.items():
         pods.climb(pods.pod(), into / name / "simulated" / "latest", groups=groups)
     write_json(into / FILE, sliced.dump())
+    edited(run(into, "slice_1") / "state.json", finished=False)
     return into
 
 
@@ -175,6 +176,19 @@ def test_an_owner_that_never_reads_is_waited_for_once(place: Path) -> None:
     assert asked(phase(place, wait=3600), said=said) == [SPINE] and said == []
     phase(place, "slice_1").publish(SPINE, utc_now())
     assert asked(phase(place)) == []
+
+
+def test_an_owner_that_has_ended_is_not_waited_for(place: Path) -> None:
+    edited(run(place, "slice_1") / "state.json", finished=True)
+    said: list[str] = []
+    assert asked(phase(place, wait=3600), said=said) == [SPINE] and said == [] and not (run(place) / LATE).exists()
+
+
+@pytest.mark.parametrize("text", [None, "", "[]", '{"finished": true}', '{"finished": true, "opened": "2025-01-01T00:00:00Z"}'])
+def test_whether_an_owner_has_ended_is_by_its_run_of_this_plan(text: str | None, place: Path) -> None:
+    state = run(place, "slice_1") / "state.json"
+    state.unlink() if text is None else state.write_text(text, encoding="utf-8")
+    assert asked(phase(place)) == [SPINE] and read_json(run(place) / LATE) == ["slice_1"]
 
 
 def test_a_slice_waits_until_the_owner_has_read(place: Path) -> None:
