@@ -100,7 +100,16 @@ def test_a_healthy_pod_of_ionic_goes_and_names_what_it_cannot_prove(ionic: inpro
     assert (report["verdict"], report["up_to_layer"]) == ("go", "training"), report["reasons"]
     assert report["stands_on"][:2] == [f"{check} not available on the platform of 8 hosts" for check in ("nic_settings", "right_class")]
     skipped = {one["check"] for one in report["verdicts"] if one.get("unavailable")}
-    assert skipped == {"nic_settings", "nic_reset_pending", "dcqcn_running", "dcqcn_uniform", "right_class", "links_under_load", "nic_link_flaps"}
+    assert skipped == {
+        "nic_settings",
+        "nic_reset_pending",
+        "dcqcn_running",
+        "dcqcn_uniform",
+        "right_class",
+        "links_under_load",
+        "nic_link_flaps",
+        "class_under_load",
+    }
     proved = {one["check"] for one in report["verdicts"] if one["verdict"] == "pass"}
     assert {"roce_qos", "pfc_brief", "no_drops", "dcqcn_backs_off", "losses_under_load", "pauses_under_load"} <= proved
 

@@ -64,7 +64,7 @@ WHOLE: dict[str, t.Callable[[Host], str]] = {
     "acs_control": gpu.acs, "lsmod": gpu.lsmod, "kernel_symbols": gpu.kernel_symbols, "memory_peers": gpu.memory_peers, "modules_load": gpu.modules_load,
     "ats_control": gpu.ats, "host_clock": gpu.clock,
     "hugepages": gpu.hugepages, "software": gpu.software, "service_units": gpu.service_units, "service_limits": gpu.service_limits,
-    "neighbor_table": nic.neighbors, "sysctl": gpu.sysctl, "nccl_environment": gpu.nccl_environment,
+    "nic_functions": gpu.nic_functions, "neighbor_table": nic.neighbors, "sysctl": gpu.sysctl, "nccl_environment": gpu.nccl_environment,
 }  # fmt: skip
 WHOLE_OF_AMD: dict[str, t.Callable[[Host], str]] = {
     "gpus": amd.rocm_smi, "gpu_topology": amd.topology, "gpu_affinity": amd.topology, "gpu_driver": amd.driver, "lsmod": amd.lsmod,
@@ -228,6 +228,8 @@ def _printed(pod: Pod, plan: Plan, name: str, reading: str, item: dict[str, t.An
         return Printed(text or "", rc=0 if text is not None else 1, stderr="" if text is not None else "Attribute read: Operation not supported")
     if rail.driver != "mlx5_core" and reading == "dcqcn":
         return Printed("", rc=2)
+    if rail.virtual and reading in nic.REFUSED_TO_FUNCTIONS:
+        return Printed("", rc=1, stderr=nic.REFUSED_TO_FUNCTIONS[reading])
     if reading == "rdma_port_counters":
         return Printed(nic.port_counters(rail), **_after_loads(lambda loads: nic.port_counters(rail, loads)))
     if reading in ("rdma_counters", "interface_errors", "nic_counters"):

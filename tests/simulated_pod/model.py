@@ -58,6 +58,8 @@ class Rail:
     pcie_speed: str = "32.0 GT/s PCIe"
     iommu: str = "identity"
     sriov_vfs: int = 0
+    # Whether its host has a virtual function of it alone.
+    virtual: bool = False
     trust: str = "dscp"
     priority: int = 3
     pfc: list[int] = field(default_factory=lambda: [3])

@@ -124,8 +124,8 @@ def port_growth(was: Rows, now: Rows, columns: t.Sequence[str], by: str | None =
 
 
 def moved_bytes(counters: t.Mapping[str, int] | None) -> float:
-    """How much a rail received and sent, in bytes; 0 where it counts none."""
-    return float(sum(pick(counters, names) or 0 for names in (RX_ALL, TX_ALL)))
+    """How much a rail received and sent, in bytes; 0 where it counts none. The port of a virtual function counts none, and its virtual port does."""
+    return float(sum(max(((counters or {}).get(name, 0) for name in names), default=0) for names in (RX_ALL, TX_ALL)))
 
 
 def at_most(count: int, moved: float, per_tb: float) -> bool:

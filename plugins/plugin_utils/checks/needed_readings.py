@@ -31,8 +31,8 @@ def needed_readings(layer: str, kind: str, values: t.Mapping[str, t.Any], phase:
             names |= dict.fromkeys(fabric_readings(own))
     if phase == "now":
         own_checks = [check for check in REGISTRY[layer].values() if check.fabric in (None, fabric) and kind in check.kinds]
-        names |= {"nic_driver": None} if any(check.meanings for check in own_checks) else {}
-        names |= {"virtualization": None} if any(check.not_in_guest for check in own_checks) else {}
+        names |= dict.fromkeys(("nic_driver", "nic_functions")) if any(check.meanings for check in own_checks) else {}
+        names |= {"virtualization": None} if any(check.meanings or check.not_in_guest for check in own_checks) else {}
     if loads and any(check.needs == "load" and check.fabric in (None, fabric) for check in REGISTRY[layer].values()):
         names |= dict.fromkeys(IDLE_READINGS[fabric].get(phase, ()))
     return [name for name in names if kind in catalogue()[name].kinds and not catalogue()[name].load]

@@ -11,7 +11,8 @@ from collections import Counter
 from ..collect.types import Envelope, reading_of
 from ..pod.plan import Plan
 from ..pod.rail_ports import rail_ports
-from ..readings.nic_drivers import Form, form_of
+from ..readings.nic_drivers import Form, forms_of
+from .guests import is_guest
 
 WORDS = "not available on this platform: "
 
@@ -28,14 +29,16 @@ class NicPlatforms:
         """Why the rails of a host cannot report one of some meanings, or nothing.
 
         Only a driver that most rails of the gate group have excuses anything, and only a host all of whose rails have it: another one
-        may be the fault (nic_driver_uniform), and what is not reported of a host excuses nothing.
+        may be the fault (nic_driver_uniform), and what is not reported of a host excuses nothing. Virtual functions of a guest are what their ids say, whatever
+        the group has.
         """
         place = self._plan.nodes[node]
         own = self._forms(node) if place.group is not None else []
         if not own or len({one.name for one in own}) > 1 or len(own) < len(rail_ports(place.values.get("pod_rails") or ())):
             return ""
         lacking = [own[0].cannot_report[one] for one in meanings if one in own[0].cannot_report]
-        return WORDS + lacking[0] if lacking and self.usual_of(str(place.group)) == own[0].name else ""
+        excused = lacking and (self.usual_of(str(place.group)) == own[0].name or (own[0].virtual and is_guest(self._now, node)))
+        return WORDS + lacking[0] if excused else ""
 
     def usual_of(self, group: str) -> str:
         """The form of driver that more than half of a group's rails have, or nothing."""
@@ -47,8 +50,9 @@ class NicPlatforms:
 
     def _forms(self, host: str) -> list[Form]:
         """The form of the driver of each rail of a host, as far as it is reported."""
-        reading = reading_of(self._now, host, "nic_driver")
+        reading, functions = reading_of(self._now, host, "nic_driver"), reading_of(self._now, host, "nic_functions")
         if reading is None or reading["status"] != "ok":
             return []
         netdevs = {rail["netdev"] for rail in rail_ports(self._plan.nodes[host].values.get("pod_rails") or ())}
-        return [form_of(row["driver"], row["version"]) for row in reading["rows"] if row["netdev"] in netdevs]
+        forms = forms_of(reading["rows"], functions["rows"] if functions and functions["status"] == "ok" else None)
+        return [form for netdev, form in forms.items() if netdev in netdevs]

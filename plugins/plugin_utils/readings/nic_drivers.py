@@ -27,13 +27,15 @@ NETDEV = (
 PORT = ("alignment_errors", "runts", "giants", "rx_errors", "rx_drops", "tx_drops")
 DEVICE = ("ecn_marked", "cnps_sent", "cnps_handled", "cnps_ignored", "sequence_errors", "timeouts", "out_of_sequence", "not_ready")
 MEANINGS = frozenset({*NETDEV, *PORT, *DEVICE})
-# What a check may need that is no counter: settings of the firmware (mlxconfig), whether DCQCN is on, and its parameters.
-SETTINGS = frozenset({"firmware_settings", "dcqcn_switches", "dcqcn_parameters"})
+# What a check may need that is no counter: settings of the firmware (mlxconfig), whether DCQCN is on, and its parameters; trust, PFC and DSCP map;
+# the module and the quality of the link.
+SETTINGS = frozenset({"firmware_settings", "dcqcn_switches", "dcqcn_parameters", "qos_settings", "optics", "link_quality"})
 NAMES, REASONS = Each(str), Each(str, dict)
 SHAPE = {
     "drivers": NAMES, "rank": int, "description": str, "tools": NAMES, "netdev": Each(NAMES, dict), "device": Each(NAMES, dict), "cannot_report": REASONS,
     "map_is_trust": bool, "generations": Maybe({"vendor_ids": Each(int), "least": str, "too_old": Each(str, dict)}),
     "inbox": Maybe({"version": str, "map_is_trust": bool, "cannot_report": REASONS}),
+    "virtual": Maybe({"vendor": str, "devices": NAMES, "cannot_report": REASONS}),
 }  # fmt: skip
 
 
@@ -45,6 +47,7 @@ class NicDriver:
     rank: where counters of two drivers' names are reported together, those of the lower one are taken.
     cannot_report: by meaning (of a counter or of SETTINGS), why no version of the driver reports it.
     inbox: of a driver that also comes with the kernel: a regular expression of that one's versions, and what it cannot report besides; or None.
+    virtual: of a driver that also runs virtual functions: their ids on the PCI bus, and what they cannot report besides; or None.
     map_is_trust: as of ``Form``; generations: of a vendor some of whose NICs are too old, or None.
     netdev, device: by meaning, the names of counters of ``ethtool -S`` and of the RDMA device, the first that is reported; ``{p}`` is the priority.
     """
@@ -58,6 +61,7 @@ class NicDriver:
     device: t.Mapping[str, tuple[str, ...]]
     cannot_report: t.Mapping[str, str]
     inbox: Inbox | None
+    virtual: Virtual | None
     map_is_trust: bool
     generations: Generations | None
 
@@ -78,9 +82,19 @@ class Inbox(t.TypedDict):
     cannot_report: dict[str, str]
 
 
+class Virtual(t.TypedDict):
+    """Virtual functions of a driver, as sysfs writes their ids."""
+
+    vendor: str
+    devices: list[str]
+    cannot_report: dict[str, str]
+
+
 @dataclass(frozen=True)
 class Form:
     """A driver in the form in which a NIC has it; name: ``bnxt_en``, or ``mlx5_core of the kernel``; cannot_report: by meaning, why not.
+
+    virtual: whether it is of a virtual function.
 
     map_is_trust: a port that maps a DSCP trusts DSCP, and one that maps none does not.
     """
@@ -88,11 +102,31 @@ class Form:
     name: str
     cannot_report: t.Mapping[str, str]
     map_is_trust: bool = False
+    virtual: bool = False
+
+
+def is_virtual_function(vendor: str | None, device: str | None) -> bool:
+    """Whether a function with these ids on the PCI bus is a virtual one of a NIC that a table knows."""
+    return any(one.virtual and vendor == one.virtual["vendor"] and device in one.virtual["devices"] for one in nic_drivers())
+
+
+def forms_of(drivers: t.Iterable[t.Mapping[str, t.Any]], functions: t.Iterable[t.Mapping[str, t.Any]] | None) -> dict[str, Form]:
+    """The form of each netdev; drivers: rows of ``nic_driver``; functions: those of ``nic_functions``, without which a NIC counts as a whole one."""
+    virtual = {row["netdev"] for row in functions or () if is_virtual_function(row["vendor"], row["device"])}
+    return {row["netdev"]: form_of(row["driver"], row["version"], row["netdev"] in virtual) for row in drivers}
 
 
 @functools.cache
-def form_of(driver: str, version: str | None) -> Form:
-    """The form of a driver that a NIC reports; one without a table can report everything, as far as is known."""
+def form_of(driver: str, version: str | None, virtual: bool = False) -> Form:
+    """The form of a driver that a NIC reports, whole or as a virtual function; one without a table can report everything, as far as is known."""
+    whole = _whole(driver, version)
+    table = next((one.virtual for one in nic_drivers() if driver in one.drivers), None)
+    if not virtual or table is None:
+        return whole
+    return Form(f"{whole.name}, virtual function", {**whole.cannot_report, **table["cannot_report"]}, whole.map_is_trust, virtual=True)
+
+
+def _whole(driver: str, version: str | None) -> Form:
     table = next((one for one in nic_drivers() if driver in one.drivers), None)
     if table is None:
         return Form(driver, {})
@@ -105,7 +139,7 @@ def _load(path: Path) -> NicDriver:
     raw = yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     wrong = shape_error(raw, SHAPE)
     strange = [] if wrong else [*set(raw["netdev"]).difference(NETDEV, PORT), *set(raw["device"]).difference(DEVICE), *set(raw).difference(SHAPE)]
-    reasons = [] if wrong else [*raw["cannot_report"], *(raw["inbox"] or {"cannot_report": ()})["cannot_report"]]
+    reasons = [] if wrong else [name for one in (raw, raw["inbox"], raw["virtual"]) if one for name in one["cannot_report"]]
     strange += [name for name in reasons if name not in MEANINGS | SETTINGS]
     if wrong or strange:
         raise ValueError(f"NIC driver {path.stem}: {wrong or 'unknown are ' + ', '.join(sorted(strange))}")
@@ -119,6 +153,7 @@ def _load(path: Path) -> NicDriver:
         **counters,
         cannot_report=raw["cannot_report"],
         inbox=raw["inbox"],
+        virtual=raw["virtual"],
         map_is_trust=raw["map_is_trust"],
         generations=raw["generations"],
     )

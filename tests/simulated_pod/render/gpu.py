@@ -17,6 +17,8 @@ ARCHITECTURE = {"NVIDIA GB200": "Blackwell"}
 
 
 SLOWDOWNS = ("SW Power Capping", "Sync Boost", "SW Thermal Slowdown", "HW Thermal Slowdown", "HW Power Braking")
+# A virtual function of ConnectX-6 Dx and later on the PCI bus.
+VIRTUAL = ("0x15b3", "0x101e")
 
 
 def nvidia_smi_q(host: Host, loads: t.Sequence[str] = ()) -> str:
@@ -188,9 +190,19 @@ def pci_devices(host: Host) -> str:
             kind, vendor, device = ("0x120000", "0x1002", "0x74a1") if host.vendor == "amd" else ("0x030200", "0x10de", "0x2330")
             lines += _device(gpu.pci, kind, vendor, device, gpu.numa, gpu.pcie_width, 0)
     for rail in host.rails:
-        lines += _device(rail.pci, "0x020000", "0x15b3", "0x1021", rail.numa, rail.pcie_width, rail.sriov_vfs, rail.pcie_speed)
+        if rail.virtual:
+            lines += _device(rail.pci, "0x020000", *VIRTUAL, rail.numa, 0, 0, "Unknown")
+        else:
+            lines += _device(rail.pci, "0x020000", "0x15b3", "0x1021", rail.numa, rail.pcie_width, rail.sriov_vfs, rail.pcie_speed)
     lines += _device("0000:05:00.0", "0x020000", "0x8086", "0x1593", 0, 8, 0)
     return "\n".join([*lines, *_device("0000:15:01.0", "0x060400", "0x8086", "0x352a", 0, 16, 0)]) + "\n"
+
+
+def nic_functions(host: Host) -> str:
+    """The ``find`` over the devices of sysfs' netdevs."""
+    ids = {port.netdev: VIRTUAL if port.virtual else ("0x15b3", "0x1021") for rail in host.rails for port in rail.ports}
+    ids["eno1"] = ("0x8086", "0x1593")
+    return "".join(f"/sys/class/net/{netdev}/device/vendor:{own[0]}\n/sys/class/net/{netdev}/device/device:{own[1]}\n" for netdev, own in ids.items())
 
 
 def _device(pci: str, kind: str, vendor: str, device: str, numa: int, width: int, vfs: int, speed: str = "32.0 GT/s PCIe") -> list[str]:

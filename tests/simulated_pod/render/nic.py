@@ -96,6 +96,12 @@ def gids(host: Host) -> str:
     return "\n".join([*lines, f"n_gids_found={number}"]) + "\n"
 
 
+# What a virtual function is not told, and what its tools say then.
+OF_PHYSICAL_FUNCTION = "-E- Failed to open device"
+REFUSED_TO_FUNCTIONS = {
+    "mlxconfig": OF_PHYSICAL_FUNCTION, "link_quality": OF_PHYSICAL_FUNCTION, "transceivers": "netlink error: Operation not supported", "dcqcn": "",
+    **dict.fromkeys(("qos_trust", "pfc_priorities", "dscp_map"), "Netlink error: Operation not supported"),
+}  # fmt: skip
 NAMED = ("ROCE_CC_PRIO_MASK_P1", "LINK_TYPE_P1", "SRIOV_EN", "NUM_OF_VFS", "PCI_WR_ORDERING")
 
 
@@ -199,7 +205,15 @@ def counters(rail: Rail, later: bool, moved: t.Mapping[str, int], loads: t.Seque
     for name, growth in _of_loads(rail, loads).items():
         if name in values or name not in {*rail.rdma_counters, *PORT_COUNTERS}:
             values[name] = values.get(name, 0) + growth
+    if rail.virtual:
+        values = _of_function(values)
     return "NIC statistics:\n" + "".join(f"     {name}: {value}\n" for name, value in values.items())
+
+
+def _of_function(values: t.Mapping[str, int]) -> dict[str, int]:
+    """The counters of a virtual function: those of the physical port stand still at 0, and what its virtual port moved is counted."""
+    own = {f"{direction}_vport_rdma_unicast_bytes": values.get(f"{direction}_bytes_phy", 0) for direction in ("rx", "tx")}
+    return {name: own.get(name, 0 if name.endswith("_phy") or "_prio" in name else value) for name, value in values.items()}
 
 
 def module(rail: Rail) -> str:

@@ -317,6 +317,17 @@ def test_both_ends_of_a_cable_have_the_same_lossless_priority() -> None:
     assert [one.severity for one in agrees(lossless(PORTS[1:]))] == ["unknown"]
 
 
+def test_the_end_of_a_virtual_function_is_not_asked_for_and_that_of_the_switch_is_judged() -> None:
+    of_nics = {"gpu01": [{"netdev": "ens0", "vendor": "0x15b3", "device": "0x101e"}], "gpu03": [{"netdev": "ens0", "vendor": "0x15b3", "device": "0x1021"}]}
+    peers = {node: rows for node, rows in PEERS.items() if node.startswith("spine")}
+
+    def found(mine: list[dict[str, t.Any]]) -> list[tuple[str, str | None]]:
+        return [(str(one.where), one.severity) for one in settings.qos_agrees(mine, peers, CABLES, 3, [], True, None, of_nics)]
+
+    assert found(lossless(PORTS)) == [("Ethernet3/1 PFC", "unknown")]
+    assert found(lossless(PORTS, Ethernet1=())) == [("Ethernet1/1 PFC", None), ("Ethernet3/1 PFC", "unknown")]
+
+
 def test_a_switch_may_be_lossless_on_more_priorities_than_its_hosts() -> None:
     assert agrees(lossless(PORTS, (3, 4)), others=[4]) == []
     found = agrees(lossless(PORTS, (3, 4), Ethernet3=(4,)), {**PEERS, "gpu01": lossless(["ens0"], (4,))}, others=[4])

@@ -47,6 +47,14 @@ def test_traffic_that_is_not_reported_is_not_none():
     assert summary(carried(9), carried(7)) == ["ens0 rx_bytes_phy went back between two readings, so that its traffic is not known"]
 
 
+def test_a_virtual_function_is_busy_by_what_its_virtual_port_carries():
+    def counted(value: int) -> list[dict[str, object]]:
+        return [{"netdev": "ens0", "name": name, "value": moved} for name, moved in (("rx_bytes_phy", 0), ("rx_vport_rdma_unicast_bytes", value))]
+
+    busy = busy_reason([{"gpu": 0, "processes": 0}], counted(0), counted(10**9), 5, 0.5)
+    assert busy == "ens0 carries 1.60 Gb/s (rx_vport_rdma_unicast_bytes), and an idle NIC at most 0.5"
+
+
 def test_agents_of_monitoring_are_no_work():
     def summary(processes: int, *names: str) -> str | None:
         gpu = {"gpu": 0, "processes": processes, "process_names": list(names)}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotApplicable
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.preflight import gpu as checks
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.preflight import pcie
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.preflight import software as versions
 
 RAILS = [{"device": f"rocep{number}", "netdev": f"ens{number}np0", "pci": f"0000:{number}8:00.0", "gpu": number, "leaf": "leaf01"} for number in (0, 1)]
@@ -219,7 +220,15 @@ def test_slowdown():
 
 
 def pci(address, numa=0, width=16, speed=32.0, most=32.0):
-    return {"pci": address, "numa_node": numa, "link_width": width, "link_speed_gt_s": speed, "max_link_speed_gt_s": most}
+    return {
+        "pci": address,
+        "vendor": "0x15b3",
+        "device": "0x1021",
+        "numa_node": numa,
+        "link_width": width,
+        "link_speed_gt_s": speed,
+        "max_link_speed_gt_s": most,
+    }
 
 
 def cards(**nic):
@@ -258,7 +267,7 @@ def test_affinity_by_what_the_topology_says_of_the_gpu():
 
 
 def width(rows, link=400.0):
-    return summary(checks.pcie_link(rows, GPUS, RAILS, 16, link))
+    return summary(pcie.pcie_link(rows, GPUS, RAILS, 16, link))
 
 
 def test_pcie_link():
@@ -268,14 +277,17 @@ def test_pcie_link():
     assert width(cards(speed=16.0)) == [("rocep0: expected PCIe speed 32 GT/s, got 16 GT/s", None)]
     assert width(cards(speed=None)) == [("rocep0: expected full PCIe speed, got not reported", "unknown")]
     nowhere = [{key: value for key, value in RAILS[0].items() if key != "pci"}]
-    assert [str(one) for one in checks.pcie_link(cards(), GPUS, nowhere, 16, 400.0)] == [
+    assert [str(one) for one in pcie.pcie_link(cards(), GPUS, nowhere, 16, 400.0)] == [
         "rocep0: expected PCIe width x16, got not reported, nor its PCI address: give it as the rail's pci in pod_rails"
     ]
-    assert list(checks.pcie_link(cards(), GPUS, [{**RAILS[1], "pci": "00000000:18:00.0"}], 16, 400.0)) == []
+    assert list(pcie.pcie_link(cards(), GPUS, [{**RAILS[1], "pci": "00000000:18:00.0"}], 16, 400.0)) == []
+    # A virtual function has no link of its own, and its GPU has.
+    virtual = [{**row, "device": "0x101e"} if row["link_width"] == 8 else row for row in cards(width=8)]
+    assert width(virtual) == []
     assert width(cards()[1:]) == [("GPU 0: expected PCIe width x16, got not reported", "unknown")]
     assert width(cards(width=None)) == [("rocep0: expected PCIe width x16, got not reported", "unknown")]
     with pytest.raises(CannotTell):
-        list(checks.pcie_link(cards(), [], RAILS, 16, 400.0))
+        list(pcie.pcie_link(cards(), [], RAILS, 16, 400.0))
 
 
 def test_a_card_of_a_later_generation_than_its_slots_is_warned_about_while_it_carries_its_port():

@@ -86,6 +86,10 @@ def test_adapters_that_can():
         )
         == []
     )
+    assert summary(nic.adapters_capable([device("rocep24s0", vendor_part_id=4126)], FIRST, "roce")) == []
+    assert summary(nic.adapters_capable([device("rocep24s0", vendor_part_id=4116)], FIRST, "roce")) == [
+        ("rocep24s0: expected ConnectX-5 or later, got ConnectX-4 (virtual function)", None)
+    ]
     # A virtual function of ionic has the number of a ConnectX-3.
     for part in (4099, None):
         assert summary(nic.adapters_capable([device("rocep24s0", vendor_id=0x1DD8, vendor_part_id=part)], FIRST, "roce")) == []
@@ -354,3 +358,17 @@ def test_a_driver_of_all_rails_of_a_host_is_one_finding_and_that_of_one_rail_is_
     assert [(one.host, str(one)) for one in nic.nic_driver_uniform(group, rails)] == [
         ("gpu03", f"all 2 rails: {expected}"), ("gpu04", f"ens1: {expected}"),
     ]  # fmt: skip
+
+
+def test_a_guest_with_a_whole_nic_among_virtual_functions_is_odd() -> None:
+    drivers = [{"netdev": f"ens{number}", "driver": "mlx5_core", "version": "24.10-0.7.0"} for number in range(2)]
+
+    def functions(*ids: str) -> list[dict[str, t.Any]]:
+        return [{"netdev": f"ens{number}", "vendor": "0x15b3", "device": one} for number, one in enumerate(ids)]
+
+    rails = t.cast(t.Any, [{"device": f"mlx5_{number}", "netdev": f"ens{number}"} for number in range(2)])
+    virtual, whole = "0x101e", "0x1021"
+    of_group = {"gpu01": functions(virtual, virtual), "gpu02": functions(virtual, virtual), "gpu03": functions(virtual, whole), "gpu04": None}
+    found = nic.nic_driver_uniform(dict.fromkeys(of_group, drivers), rails, of_group)
+    expected = "expected driver mlx5_core, virtual function, as its group, got mlx5_core"
+    assert [(one.host, str(one)) for one in found] == [("gpu03", f"ens1: {expected}"), ("gpu04", f"all 2 rails: {expected}")]

@@ -46,6 +46,33 @@ def test_only_the_driver_of_the_group_excuses(gpu01: dict[str, t.Any], gpu02: di
     assert not nic_platforms.not_available("gpu01", ["rx_pauses"])
 
 
+def functions(host: dict[str, t.Any], device: str, hypervisor: str) -> dict[str, t.Any]:
+    """The same host with NICs of this id on the PCI bus, as a virtual machine or not."""
+    rows = [{"netdev": f"ens{number}", "vendor": "0x15b3", "device": device} for number in range(2)]
+    more = envelope(nic_functions=rows, virtualization=[{"hypervisor": hypervisor}])["readings"]
+    return {**host, "readings": {**host["readings"], **more}}
+
+
+@pytest.mark.parametrize(
+    ("device", "hypervisor", "everywhere", "excused"),
+    [
+        ("0x101e", "kvm", True, True),
+        ("0x101e", "none", True, True),
+        # The id proves what a guest has; on bare metal the group must have it too.
+        ("0x101e", "kvm", False, True),
+        ("0x101e", "none", False, False),
+        ("0x1021", "kvm", True, False),
+    ],
+)
+def test_a_virtual_function_is_known_by_its_id(device: str, hypervisor: str, everywhere: bool, excused: bool) -> None:
+    whole = nics("mlx5_core", "mlx5_core", version="24.10-0.7.0")
+    own = functions(whole, device, hypervisor)
+    platforms = NicPlatforms(small_plan(), {"gpu01": own, "gpu02": own if everywhere else whole})
+    for meaning in ("firmware_settings", "optics", "rx_pauses"):
+        assert bool(platforms.not_available("gpu01", [meaning])) == excused
+    assert not platforms.not_available("gpu01", ["sequence_errors"])
+
+
 def test_the_drivers_of_a_group_are_counted_once() -> None:
     class Counting(dict[str, t.Any]):
         """Envelopes that count how often they are looked up."""
@@ -62,7 +89,7 @@ def test_the_drivers_of_a_group_are_counted_once() -> None:
     first, now.looked_up = now.looked_up, 0
     for _check in range(5):
         assert all(nic_platforms.not_available(host, ["dcqcn_switches"]) for host in ("gpu01", "gpu02"))
-    assert first == 4 and now.looked_up == 10
+    assert first == 8 and now.looked_up == 20
 
 
 def test_a_gate_opens_beside_another_proof_alone() -> None:

@@ -40,7 +40,7 @@ def test_every_error_of_a_table_is_a_column_of_the_errors_of_a_port() -> None:
 
 
 def test_names_are_by_rank_and_without_repeats() -> None:
-    assert drivers.names_of("rx_bytes") == ("rx_bytes_phy", "rx_bytes.nic", "octets_rx_ok", "rx_bytes")
+    assert drivers.names_of("rx_bytes") == ("rx_bytes_phy", "rx_vport_rdma_unicast_bytes", "rx_bytes.nic", "octets_rx_ok", "rx_bytes")
     assert all(len(set(names)) == len(names) for names in map(drivers.names_of, sorted(drivers.MEANINGS)))
     with pytest.raises(KeyError, match="no counter means"):
         drivers.names_of("rx_prio3_pause")
@@ -48,7 +48,7 @@ def test_names_are_by_rank_and_without_repeats() -> None:
 
 def test_a_table_with_an_unknown_meaning_is_refused(tmp_path: Path) -> None:
     text = "drivers: [x]\nrank: 5\ndescription: x\ntools: []\nnetdev: {pauses: [a]}\ndevice: {}\ncannot_report: {}\ninbox: null\nmap_is_trust: false\n"
-    text += "generations: null\n"
+    text += "generations: null\nvirtual: null\n"
     path = tmp_path / "x.yml"
     path.write_text(text)
     with pytest.raises(ValueError, match="unknown are pauses"):
@@ -81,3 +81,15 @@ def test_checks_name_no_counter_of_a_driver() -> None:
 def test_what_a_driver_cannot_report_depends_on_its_form(driver: str, version: str | None, name: str, lacks: set[str]) -> None:
     form = drivers.form_of(driver, version)
     assert (form.name, set(form.cannot_report)) == (name, lacks)
+
+
+def test_a_virtual_function_is_a_form_of_its_own() -> None:
+    own = [{"netdev": netdev, "driver": "mlx5_core", "version": version} for netdev, version in (("a", "24.10-0.7.0"), ("b", "6.8.0-45-generic"), ("c", "1"))]
+    functions = [{"netdev": netdev, "vendor": vendor, "device": "0x101e"} for netdev, vendor in (("a", "0x15b3"), ("b", "0x15b3"), ("c", "0x1dd8"))]
+    forms = drivers.forms_of(own, functions)
+    assert [forms[one].name for one in "abc"] == ["mlx5_core, virtual function", "mlx5_core of the kernel, virtual function", "mlx5_core"]
+    assert [forms[one].virtual for one in "abc"] == [True, True, False] and forms["b"].map_is_trust
+    assert {"optics", "link_losses", "firmware_settings"} <= set(forms["a"].cannot_report) and not forms["c"].cannot_report
+    assert {form.name for form in drivers.forms_of(own[:1], None).values()} == {"mlx5_core"}
+    # A driver whose table knows none has none.
+    assert drivers.form_of("bnxt_en", "6.8", virtual=True) == drivers.form_of("bnxt_en", "6.8")

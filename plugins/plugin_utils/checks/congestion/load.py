@@ -47,6 +47,7 @@ IDLE_EVENTS = (MARKED, NOTIFIED, CNPS, SEQUENCE_ERRORS, TIMEOUTS)
     fix="Look for the port whose pause or drop counter grows without load, and for jobs on its host.",
     fabric="roce",
     required=True,
+    meanings=("rx_pauses",),
 )
 def idle_quiet(
     nic_counters_before: Rows, nic_counters_idle: Rows, rdma_counters_before: Rows, rdma_counters_idle: Rows, pod_rails: list[Rail], pod_roce_priority: int,

@@ -46,6 +46,7 @@ LOST_FIX = "Look at switch_drops of the leaf and spines, then at the ECN thresho
     fabric="roce",
     required=True,
     when=("pod_pfc", True),
+    meanings=("rx_pauses",),
 )
 def pfc_brief(
     nic_counters_idle: Rows, nic_counters: Rows, pod_incasts: Rows, pod_incast_refused: str, pod_rails: list[Rail], pod_roce_priority: int,
@@ -91,6 +92,7 @@ def _worst(samples: Rows, netdev: str, priority: int) -> float | None:
     fix="Look at the host's pcie_link, acs_as_expected, iommu_as_expected and nic_gpu_affinity of layer 0.",
     fabric="roce",
     when=("pod_pfc", True),
+    meanings=("tx_pauses",),
 )
 def slow_receiver(
     nic_counters_idle: Rows, nic_counters: Rows, pod_incasts: Rows, pod_incast_refused: str, pod_rails: list[Rail], pod_roce_priority: int,

@@ -9,6 +9,7 @@ import typing as t
 
 from ...pod.names import Rows, by_port, port_name
 from ...pod.types import NearCable
+from ...readings.nic_drivers import is_virtual_function
 from .. import Finding, check
 from .._lossless import Lossless, named
 from .._planned import cables_of
@@ -30,11 +31,15 @@ UNMARKED_FIX = "Configure ECN in the queue that carries the RoCE priority, with 
 def qos_agrees(
     pfc_priorities: Rows, pfc_priorities_of_peers: Peers, pod_cables: list[NearCable], pod_roce_priority: int,
     pod_other_lossless_priorities: list[int], pod_pfc: bool, ecn_settings: Rows | None = None,
+    nic_functions_of_peers: Peers | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """PFC is on for the RoCE priority where it is lossless, and for no other unless planned, at both ends of every cable, and the switch marks ECN."""
     expected = Lossless(pod_roce_priority, pod_other_lossless_priorities, pod_pfc)
     mine = _lossless(pfc_priorities)
     theirs = {node: _lossless(rows) for node, rows in pfc_priorities_of_peers.items()}
+    virtual = {
+        (node, row["netdev"]) for node, rows in (nic_functions_of_peers or {}).items() for row in rows if is_virtual_function(row["vendor"], row["device"])
+    }
     for cable in cables_of(pod_cables):
         near, far = mine.get(port_name(cable["port"])), theirs.get(cable["peer"], {}).get(port_name(cable["peer_port"]))
         end = f"{cable['peer']} {cable['peer_port']}"
@@ -43,6 +48,9 @@ def qos_agrees(
         elif not expected.fits(near):
             words = f"on {named(near)}" + (f", and on {named(far)} at {end}" if far is not None else "")
             yield Finding(at_port(cable["port"], "PFC"), str(expected), words, cause=expected.cause, fix=expected.fix)
+        elif far is None and (cable["peer"], cable["peer_port"]) in virtual:
+            # The far end is set on the physical function, which the guest does not see.
+            continue
         elif far is None:
             yield Finding(at_port(cable["port"], "PFC"), f"the same at {end}", f"{cable['peer']} does not report it", "unknown")
         elif not expected.fits(far) and cable["peer_role"] == "host":

@@ -39,6 +39,7 @@ SYMBOL_RATES = ("Symbol BER", "Effective Physical BER")
     fix="Clean and reseat both ends, then replace the cable or optic, and soak again.",
     fabric="roce",
     required=True,
+    meanings=("bit_errors",),
 )
 def crc_clean(
     interface_errors: Rows, interface_errors_before: Rows, pod_cables: list[NearCable], fec_counters: Rows | None = None,
@@ -80,6 +81,7 @@ def _crc(interface_errors: Rows, interface_errors_before: Rows, pod_cables: list
     cause="A fault of the port or its cable, a wrong MTU at one end (giants), or a failing switch ASIC port.",
     fix="Compare MTU and cable of both ends; where they are right, move the cable to another port to see whether the error follows the cable.",
     fabric="roce",
+    meanings=("bit_errors",),
 )
 def errors_clean(
     interface_errors: Rows, interface_errors_before: Rows, pod_cables: list[NearCable], interface_errors_of_peers: Peers | None = None,
@@ -182,6 +184,7 @@ def _rate(reported: dict[str, str], *names: str) -> float | None:
 @check(
     cause="The link has many corrected bit errors: dirt, a marginal optic, or a cable at its limit.",
     fix="Clean, reseat, then replace the cable or optic; compare with the other rails of the host and with the leaf's port.",
+    meanings=("link_quality",),
 )
 def nic_bit_error_rate(link_quality: Rows, pod_rails: list[Rail], pod_pre_fec_ber_warn: float, pod_pre_fec_ber_max: float) -> t.Iterator[Finding]:
     """The pre-FEC bit error rate of every rail is at most {pod_pre_fec_ber_warn} (warn) and {pod_pre_fec_ber_max} (fail)."""
@@ -198,6 +201,7 @@ def nic_bit_error_rate(link_quality: Rows, pod_rails: list[Rail], pod_pre_fec_be
 @check(
     cause="Bit errors remain after FEC: dirt, a failing optic, or a cable at its limit.",
     fix="Clean and reseat both ends, then replace the cable or optic; clear the counters (mlxlink --pc) and run the layer again after the minimum time.",
+    meanings=("link_quality",),
 )
 def symbol_error_rate(link_quality: Rows, pod_rails: list[Rail], pod_symbol_ber_max: float, pod_ber_min_minutes: int) -> t.Iterator[Finding]:
     """The bit error rate of every rail after FEC is at most {pod_symbol_ber_max}, counted for {pod_ber_min_minutes} minutes or more."""

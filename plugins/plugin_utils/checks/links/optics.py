@@ -37,6 +37,7 @@ def is_copper(row: dict[str, t.Any]) -> bool:
     cause="A dirty, bent or mismatched fibre, or a failing laser at the other end.",
     fix="Clean both connectors, check the bend radius, then swap the optic; compare the power that the other end sends.",
     fabric="roce",
+    meanings=("optics",),
 )
 def optic_rx_power(
     transceivers: Rows, pod_cables: list[NearCable], pod_optic_rx_range_dbm: list[float], pod_optic_rx_floor_dbm: float, pod_optic_lane_spread_db: float,
@@ -162,6 +163,7 @@ def cable_reach(
     fabric="roce",
     scope="group",
     severity="warn",
+    meanings=("optics",),
 )
 def optics_uniform(transceivers: dict[str, Rows], pod_rails: list[Rail]) -> t.Iterator[Finding]:
     """Optics and cables of one kind and length have one part number over a gate group."""

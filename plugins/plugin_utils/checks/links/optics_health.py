@@ -30,6 +30,7 @@ LASER_FIX = (
     cause="The module is hot: a failed fan or blocked airflow at this port or node, or a room that is too warm; a hot module loses bits and then its link.",
     fix="Compare with the neighbouring modules: where all are hot, look at the node's fans and the room, otherwise reseat or replace the module.",
     fabric="roce",
+    meanings=("optics",),
 )
 def optic_health(
     transceivers: Rows, pod_cables: list[NearCable], pod_optic_temperature_warn_c: float, pod_optic_temperature_max_c: float, pod_optic_tx_floor_dbm: float,
@@ -60,6 +61,7 @@ def optic_health(
     "driver circuit.",
     fix="Compare with the other lanes and the module's temperature, then replace the module before its light fails.",
     fabric="roce",
+    meanings=("optics",),
 )
 def laser_bias(transceivers: Rows, pod_cables: list[NearCable]) -> t.Iterator[Finding]:
     """The current of every laser of a planned optic is within the alarm limits of its module, and within its warning limits (outside: warn)."""

@@ -9,10 +9,9 @@ import re
 import typing as t
 from collections import Counter
 
-from ...pod.rail_ports import bonded_gbit_s
 from ...pod.types import Rail
 from .. import CannotTell, Finding, NotApplicable, check
-from .._grouping import Rows, grouped, not_reported_of, odd_ones, planned_rails, rail_pci
+from .._grouping import Rows, grouped, odd_ones, planned_rails, rail_pci
 from .._xids import judged_xid, latest_recoveries
 from ..guests import GUEST
 from ..place import Place, at_device, at_gpu
@@ -37,8 +36,6 @@ FORCED = {
 }
 # Before Hopper a GPU reports no fabric state; the fabric manager's unit is what there is.
 WITHOUT_STATE = re.compile(r"\bA[18]00\b")
-# What is left of a PCIe lane's rate by its encoding, of 128 in 130 bits or of FLITs.
-ENCODED = 0.98
 
 
 @check(
@@ -222,41 +219,6 @@ def _same_node(where: Place, gpu: int | None, nic: int | None) -> t.Iterator[Fin
         yield Finding(where, "one NUMA node", f"not reported for the {'GPU' if gpu in (None, -1) else 'NIC'}", "unknown")
     elif gpu != nic:
         yield Finding(where, "one NUMA node", f"NUMA nodes {nic} and {gpu}")
-
-
-@check(
-    cause="The card sits in a narrow slot or an older one, or its lanes came up short or slow.",
-    fix="Reseat the card; where it stays so, look at the slot, the riser, and the BIOS settings of bifurcation and link speed.",
-)
-def pcie_link(
-    pci_devices: Rows, gpus: Rows, pod_rails: list[Rail], pod_pcie_width: int, pod_link_gbit_s: float, ip_link: Rows | None = None
-) -> t.Iterator[Finding]:  # fmt: skip
-    """Every GPU and rail NIC has its full PCIe width, and every rail NIC its full PCIe speed."""
-    reported = {row["pci"]: row for row in pci_devices}
-    if not gpus:
-        raise CannotTell("GPUs: not reported")
-    wanted = [(at_gpu(gpu["gpu"]), gpu["pci"], False) for gpu in gpus]
-    wanted += [(at_device(rail["device"]), rail_pci(rail, ip_link), True) for rail in planned_rails(pod_rails)]
-    best = max((reported[pci]["link_speed_gt_s"] or 0.0 for _where, pci, is_nic in wanted if is_nic and pci in reported), default=0.0)
-    for where, pci, is_nic in wanted:
-        row = reported.get(pci)
-        if row is None or row["link_width"] is None:
-            yield Finding(where, f"PCIe width x{pod_pcie_width}", not_reported_of(pci), "unknown")
-        elif row["link_width"] != pod_pcie_width:
-            yield Finding(where, f"PCIe width x{pod_pcie_width}", f"x{row['link_width']}")
-        elif is_nic and None in (row["link_speed_gt_s"], row["max_link_speed_gt_s"]):
-            yield Finding(where, "full PCIe speed", "not reported", "unknown")
-        elif is_nic and row["link_speed_gt_s"] < row["max_link_speed_gt_s"]:
-            # An idle GPU trains down; a NIC does not.
-            yield _slower(where, row, best, bonded_gbit_s(pod_rails, pod_link_gbit_s))
-
-
-def _slower(where: Place, row: dict[str, t.Any], best: float, link_gbit_s: float) -> Finding:
-    """A NIC below its own speed: where none of the host is faster and the port is carried, the board's slots may have no more."""
-    speed, most = row["link_speed_gt_s"], row["max_link_speed_gt_s"]
-    if speed < best or speed * row["link_width"] * ENCODED < link_gbit_s:
-        return Finding(where, f"PCIe speed {most:g} GT/s", f"{speed:g} GT/s")
-    return Finding(where, f"PCIe speed {most:g} GT/s", f"{speed:g} GT/s as every rail of the host, which carries {link_gbit_s:g} Gb/s", "warn")
 
 
 @check(

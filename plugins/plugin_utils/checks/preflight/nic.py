@@ -12,7 +12,7 @@ from collections import Counter
 from ...pod.addressing import IN_WORDS, KERNEL_FAMILY, gid_family, is_link_local
 from ...pod.rail_ports import members_of, rail_ports
 from ...pod.types import Rail
-from ...readings.nic_drivers import form_of, generations_of
+from ...readings.nic_drivers import forms_of, generations_of
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, grouped, not_reported, odd_ones, planned_rails, several
 from ..place import Place, at_device, at_gpu, at_port
@@ -132,16 +132,20 @@ def _priority_masks(reported: dict[tuple[str, str], dict[str, t.Any]], device: s
 
 
 @check(
-    cause="A host was reimaged or its kernel updated, so that its NICs run under another driver, or under the kernel's own in place of the vendor's.",
-    fix="Install the driver of the group's other hosts (ethtool -i NETDEV names driver and version), or replace the odd NIC.",
+    cause="A host was reimaged or its kernel updated, so that its NICs run under another driver, or under the kernel's own in place of the vendor's; "
+    "or a guest was given whole NICs in place of virtual functions, or these in place of those.",
+    fix="Install the driver of the group's other hosts (ethtool -i NETDEV names driver and version), or replace the odd NIC; give a guest what others have.",
     scope="group",
     fabric="roce",
 )
-def nic_driver_uniform(nic_driver: dict[str, Rows], pod_rails: list[Rail]) -> t.Iterator[Finding]:
-    """The rails of a gate group have one driver, all the vendor's or all the kernel's own."""
+def nic_driver_uniform(
+    nic_driver: dict[str, Rows], pod_rails: list[Rail], nic_functions: dict[str, Rows | None] | None = None
+) -> t.Iterator[Finding]:  # fmt: skip
+    """The rails of a gate group have one driver, all the vendor's or all the kernel's own, and all are whole NICs or all virtual functions."""
     netdevs = {str(rail["netdev"]) for rail in rail_ports(planned_rails(pod_rails))}
-    rows = [(host, row) for host, its in nic_driver.items() for row in its if row["netdev"] in netdevs and row["version"] is not None]
-    values = {(host, row["netdev"]): form_of(row["driver"], row["version"]).name for host, row in rows}
+    rows = {host: [row for row in its if row["netdev"] in netdevs and row["version"] is not None] for host, its in nic_driver.items()}
+    functions = nic_functions or {}
+    values = {(host, netdev): form.name for host, its in rows.items() for netdev, form in forms_of(its, functions.get(host)).items()}
     yield from not_reported(nic_driver, values, netdevs, "a driver and version as its group")
     odd: dict[tuple[str, str, str], list[str]] = {}
     for (host, netdev), value, usual in odd_ones(values):

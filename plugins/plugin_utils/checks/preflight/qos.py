@@ -53,6 +53,7 @@ def dcqcn_running(dcqcn: Rows, pod_rails: list[Rail], pod_roce_priority: int, po
     "qos and nicctl update port --pause-type pfc; persistently.",
     fabric="roce",
     remedy="roce_qos",
+    meanings=("qos_settings",),
 )
 def roce_qos(
     pfc_priorities: Rows, dscp_map: Rows, pause_settings: Rows, pod_rails: list[Rail], pod_roce_priority: int, pod_roce_dscp: int, pod_cnp_dscp: int,

@@ -129,6 +129,7 @@ def losses_under_load(
     fix="Compare NCCL_IB_TC of the job's environment with pod_traffic_class, and the NIC's trust mode and DSCP map (mlnx_qos -i NETDEV) with pod_roce_dscp.",
     fabric="roce",
     layers=OF_RANKS,
+    meanings=("rx_priority_bytes",),
 )
 def class_under_load(
     nic_counters_idle: Rows, nic_counters: Rows, pod_rails: list[Rail], pod_roce_priority: int, pod_other_priorities: list[int],
@@ -166,6 +167,7 @@ def _by_priority(counters: t.Mapping[str, int]) -> dict[int, int]:
     fabric="roce",
     layers=ABOVE_INCASTS,
     when=("pod_pfc", True),
+    meanings=("rx_paused_us",),
 )
 def pauses_under_load(
     nic_counters_idle: Rows, nic_counters: Rows, pod_rails: list[Rail], pod_roce_priority: int, pod_link_gbit_s: float, pod_pause_warn_percent: float,
