@@ -24,8 +24,7 @@ def name_origins(records: t.Iterable[VerdictRecord]) -> None:
         for finding in record["findings"]:
             for place in origins_of(record["check"], finding):
                 at.setdefault(place, finding)
-            if finding.get("began_at"):
-                told.append((SEEN_BY.get(record["check"], record["check"]), finding))
+            told.append((SEEN_BY.get(record["check"], record["check"]), finding))
     for check, finding in told:
         if (origin := _origin(check, finding, at)) is not None:
             finding["origin"] = origin
@@ -34,7 +33,8 @@ def name_origins(records: t.Iterable[VerdictRecord]) -> None:
 def origins_of(check: str, finding: FindingRecord) -> list[Origin]:
     """The names by which a finding is found as the origin of others."""
     host, port = finding["host"] or "", place_of(finding).port
-    return [(check, host, port_name(port or "")), *([(check, host, "")] if port and not finding.get("began_at") else [])]
+    own = [(check, host, port_name(port))] if port else []
+    return own if finding.get("began_at") else [*own, (check, host, "")]
 
 
 def _origin(check: str, finding: FindingRecord, at: t.Mapping[Origin, FindingRecord]) -> Origin | None:

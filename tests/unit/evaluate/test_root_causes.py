@@ -528,6 +528,10 @@ def test_what_began_on_a_node_as_a_whole_begins_at_any_finding_of_the_check_ther
     seen = crc("spine01", "Ethernet1", ("leaf07", ""), "bgp_established")
     assert origins(seen, crc("leaf07", "Ethernet33/1", None, "bgp_established")) == [("bgp_established", "leaf07", ""), None]
     assert origins(seen, crc("leaf07", "the host", None, "bgp_established")) == [("bgp_established", "leaf07", ""), None]
+    # Of several findings it is one that began there.
+    seen["findings"][0].pop("origin")
+    other = crc("leaf07", "Ethernet33/1", ("spine02", "Ethernet9"), "bgp_established")
+    assert origins(seen, other, crc("leaf07", "Ethernet34/1", None, "bgp_established"))[0] == ("bgp_established", "leaf07", "")
     # Not at one of another check, nor at one that says itself that it began elsewhere.
     seen["findings"][0].pop("origin")
     assert origins(seen, crc("leaf07", "Ethernet33/1", None, "path_mtu")) == [None, None]
