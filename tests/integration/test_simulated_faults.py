@@ -64,7 +64,7 @@ def touched(own: list[dict[str, t.Any]]) -> set[tuple[object, ...]]:
     for change in own:
         node = changes.node_of(change)
         part = tuple((key, str(change[key])) for key in changes.PARTS if key in change)
-        if "tool" in change or "unreachable" in change["set"]:
+        if "tool" in change or {"unreachable", "hypervisor"} & set(change["set"]):
             found.add((node,))
         elif {"present", "listed", "configured"} & set(change["set"]):
             found.add((node, part))
