@@ -7,12 +7,18 @@ from __future__ import annotations
 
 import typing as t
 from dataclasses import replace
+from pathlib import Path
 
+import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Finding
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives._runs import ends_of_runs
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives.ended_ranks import RunEnds
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.collective_runs import collective_runs
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.rank_errors import NEVER_ENQUEUED, NEVER_FINISHES
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import parse
+
+# PyTorch 2.11 on two H100 of one host.
+RECORDED = Path(__file__).parents[2] / "recordings/linux/collective_ranks"
 
 
 def never(row: t.Any, host: str) -> Finding:
@@ -103,3 +109,18 @@ def test_the_host_with_which_no_run_finishes_is_named_where_two_partners_finish_
     told = replace(of_ranks(4, 4), never_finishes="gpu01")
     (found,) = told.hung({0}, True, never)
     assert (found.host, found.severity, found.cause, found.fix) == ("gpu01", "unknown", *NEVER_FINISHES)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("absent", "it never arrived, though its process gave signs of life; by PyTorch's flight recorder it had enqueued collective 4, others 5"),
+        ("stopped", "it never arrived, and gave no sign of life; PyTorch's flight recorder did not answer there"),
+        ("blocked", "it arrived, and waits within the call; by PyTorch's flight recorder it had enqueued collective 3, others 4"),
+    ],
+)
+def test_the_rank_of_a_recorded_hang_is_named(name: str, words: str) -> None:
+    text = (RECORDED / f"h100_x2_recorder_{name}.txt").read_text(encoding="utf-8")
+    ends = RunEnds("", ["gpu-h01"], parse("collective_ranks", "linux", text), parse("collective_hangs", "linux", text))
+    ((host, where, severity, actual),) = told(ends)
+    assert (host, where, severity) == ("gpu-h01", "rank 1 (GPU 1)", None) and actual.startswith(words)
