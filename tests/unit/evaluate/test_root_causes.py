@@ -94,20 +94,22 @@ def test_bits_and_links_are_lost_to_a_hot_module_too_little_light_and_too_much_c
         assert explaining(recorded(follower, "fail", where="ens0"), recorded(check, "fail", where=where)) == [check]
         assert explaining(recorded(follower, "fail", where="ens1"), recorded(check, "fail", where=where)) == []
     # What a laser sends arrives at the other end.
-    assert explaining(recorded(follower, "fail", where="ens0"), recorded("optic_health", "fail", where="ens0 lane 2 sent power")) == []
+    for where in ("ens0 lane 2 sent power", "ens0 whole power"):
+        assert explaining(recorded(follower, "fail", where="ens0"), recorded("optic_health", "fail", where=where)) == []
 
 
-def test_a_rail_is_one_place_by_its_device_and_by_its_netdev() -> None:
+@pytest.mark.parametrize(("rails", "found"), [((None, None), []), (("mlx5_4", "mlx5_4"), ["cable_reach"]), (("mlx5_4", "mlx5_5"), [])])
+def test_a_rail_is_one_place_by_its_device_and_by_its_netdev(rails: tuple[str | None, ...], found: list[str]) -> None:
     bits, copper = recorded("nic_bit_error_rate", "fail", where="mlx5_4"), recorded("cable_reach", "fail", where="enp79s0np0")
-    assert explaining(bits, copper) == []
-    for one in (bits, copper):
-        one["findings"][0]["rail"] = "mlx5_4"
-    assert explaining(bits, copper) == ["cable_reach"]
+    for one, rail in zip((bits, copper), rails):
+        one["findings"][0]["rail"] = rail
+    assert explaining(bits, copper) == found
 
 
 def test_modules_are_hot_where_fans_have_failed() -> None:
     assert explaining(recorded("optic_health", "warn", where="ens0 temperature"), recorded("switch_environment", "warn")) == ["switch_environment"]
-    assert explaining(recorded("optic_health", "warn", where="ens0 lane 2 sent power"), recorded("switch_environment", "warn")) == []
+    for where in ("ens0 lane 2 sent power", "ens0 whole power"):
+        assert explaining(recorded("optic_health", "warn", where=where), recorded("switch_environment", "warn")) == []
 
 
 def test_what_is_unknown_explains_no_failure() -> None:
