@@ -46,11 +46,28 @@ def drivers():
     return found
 
 
+def functions():
+    """Each RDMA device with vendor and device of its PCI function, as sysfs writes them; without those that are on no PCI bus."""
+    found = []
+    for device in sorted(os.listdir(DEVICES)) if os.path.isdir(DEVICES) else ():
+        try:
+            ids = [_line(os.path.join(DEVICES, device, "device", name)) for name in ("vendor", "device")]
+        except OSError:
+            continue
+        found.append((device, " ".join(ids)))
+    return found
+
+
+def _line(path):
+    with open(path, encoding="ascii", errors="replace") as file:
+        return file.readline().strip()
+
+
 def main():
     """Print the rows."""
     rows = [("program", name, shutil.which(name)) for name in PROGRAMS]
     rows += [("torch", sys.argv[1], torch_of(sys.argv[1])), ("user", "uid", str(os.geteuid()))]
-    rows += [("driver", *one) for one in drivers()]
+    rows += [("driver", *one) for one in drivers()] + [("function", *one) for one in functions()]
     sys.stdout.write(json.dumps({"rows": [dict(zip(("kind", "name", "found"), row)) for row in rows]}) + "\n")
 
 

@@ -16,7 +16,7 @@ from ..loads.containers import ON_THE_HOST
 from ..pod.names import Rows
 from ..readings import reading
 from ..readings.catalogue import Reading, Source
-from ..readings.nic_drivers import form_of
+from ..readings.nic_drivers import Form, form_of, is_virtual_function
 from .tools import TORCH, tools
 
 LOAD_TOOLS = {"congestion": ("ib_write_bw",), "rdma": ("ib_write_bw", "ib_write_lat"), "collectives": (TORCH,), "training": (TORCH,)}
@@ -58,7 +58,7 @@ def host_lacks(values: t.Mapping[str, t.Any], installed: Rows, reads_fabric: boo
     if any(row["kind"] == TORCH and row["found"] for row in installed):
         found.add(TORCH)
     root = any(row["kind"] == "user" and row["found"] == "0" for row in installed)
-    drivers = [form_of(str(row["found"]), None) for row in installed if row["kind"] == "driver"]
+    drivers = _drivers(installed)
     lacks: dict[str, Lack] = {}
     for layer, check in _checks_of(values, "host"):
         if drivers and all(not driver.cannot_report.keys().isdisjoint(check.meanings) for driver in drivers):
@@ -80,6 +80,13 @@ def host_lacks(values: t.Mapping[str, t.Any], installed: Rows, reads_fabric: boo
             if name not in found:
                 lacks.setdefault(name, Lack(name, _packages((name,)))).needed_by(layer, "the loads", required=True)
     return list(lacks.values())
+
+
+def _drivers(installed: Rows) -> list[Form]:
+    """The forms of the drivers of a host's RDMA devices."""
+    ids = {row["name"]: str(row["found"]).split() for row in installed if row["kind"] == "function"}
+    virtual = {name for name, its in ids.items() if len(its) == 2 and is_virtual_function(*its)}
+    return [form_of(str(row["found"]), None, row["name"] in virtual) for row in installed if row["kind"] == "driver"]
 
 
 def switch_lacks(values: t.Mapping[str, t.Any], refused: t.Mapping[str, tuple[str, str]]) -> list[Lack]:

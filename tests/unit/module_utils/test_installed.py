@@ -58,5 +58,8 @@ def test_the_driver_of_each_device_is_the_kernels(tmp_path: Path, monkeypatch) -
     (tmp_path / "class" / "rxe0").mkdir()
     monkeypatch.setattr(installed, "DEVICES", str(tmp_path / "class"))
     assert installed.drivers() == [("mlx5_0", "mlx5_core")]
+    for name, number in (("vendor", "0x15b3"), ("device", "0x101e")):
+        (tmp_path / "class" / "mlx5_0" / "device" / name).write_text(f"{number}\n", encoding="ascii")
+    assert installed.functions() == [("mlx5_0", "0x15b3 0x101e")]
     monkeypatch.setattr(installed, "DEVICES", str(tmp_path / "none"))
-    assert installed.drivers() == []
+    assert installed.drivers() == [] == installed.functions()

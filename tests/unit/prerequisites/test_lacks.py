@@ -28,10 +28,13 @@ INFINIBAND = {**ROCE, "pod_fabric": "infiniband"}
 OF_READINGS = {source.tool for what in catalogue().values() if not what.load for source in what.platforms.get("linux", ())}
 
 
-def rows(lacking: t.Collection[str] = (), uid: str = "0", torch: bool = True, drivers: t.Sequence[str] = ()) -> list[dict[str, t.Any]]:
-    """The rows of a host that has all programs but some."""
+def rows(
+    lacking: t.Collection[str] = (), uid: str = "0", torch: bool = True, drivers: t.Sequence[str] = (), functions: t.Sequence[str] = ()
+) -> list[dict[str, t.Any]]:  # fmt: skip
+    """The rows of a host that has all programs but some; functions: vendor and device of its RDMA devices in turn."""
     found = [{"kind": "program", "name": name, "found": None if name in lacking else f"/usr/bin/{name}"} for name in installed.PROGRAMS]
     found += [{"kind": "torch", "name": "python3", "found": "/torch/__init__.py" if torch else None}, {"kind": "user", "name": "uid", "found": uid}]
+    found += [{"kind": "function", "name": f"rdma{number}", "found": ids} for number, ids in enumerate(functions)]
     return [*found, *({"kind": "driver", "name": f"rdma{number}", "found": driver} for number, driver in enumerate(drivers))]
 
 
@@ -75,6 +78,18 @@ def test_of_two_programs_one_is_enough() -> None:
 def test_what_the_driver_cannot_report_needs_no_program() -> None:
     lacks = host_lacks(ROCE, rows(["mlxconfig", "mstconfig"], drivers=["bnxt_en", "bnxt_en"]))
     assert not [check for one in lacks for names in (*one.required.values(), *one.other.values()) for check in names if check == "nic_settings"]
+
+
+def test_virtual_functions_need_no_program_of_the_physical_one() -> None:
+    lacking = ["mlxconfig", "mstconfig", "mlxlink", "mstlink"]
+    needing = {
+        (card, check)
+        for card, ids in (("virtual", "0x15b3 0x101e"), ("whole", "0x15b3 0x1021"))
+        for one in host_lacks(ROCE, rows(lacking, drivers=["mlx5_core"] * 2, functions=[ids] * 2))
+        for names in (*one.required.values(), *one.other.values())
+        for check in names
+    }
+    assert ("whole", "nic_settings") in needing and not [check for card, check in needing if card == "virtual" and check == "nic_settings"]
 
 
 def test_a_driver_of_one_nic_excuses_no_other() -> None:
