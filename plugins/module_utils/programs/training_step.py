@@ -103,7 +103,7 @@ def _same_as_one_process(rank, torch, device):
         part = models[1](*shards[rank.rank])
         mean = part.detach().clone()
         torch.distributed.all_reduce(mean)
-        furthest = max(furthest, abs(float(mean) / rank.world / float(whole) - 1))
+        furthest = max(furthest, abs(float(mean) / rank.world / float(whole.detach()) - 1))
         for loss, optimizer in zip((whole, part), optimizers):
             optimizer.zero_grad()
             loss.backward()

@@ -300,7 +300,7 @@ def test_counters_that_cannot_be_compared_are_unknown():
     assert unknown(errors.crc_clean(counted(fcs_errors=None, rx_errors=None), counted(fcs_errors=None, rx_errors=None), FIRST))
 
 
-UPLINK = [cable(1, "spine01", "Ethernet16", role="spine")]
+UPLINK = (cable(1, "spine01", "Ethernet16", role="spine"),)
 
 
 def at_spine(**damaged):
