@@ -16,6 +16,7 @@ from ..readings import Source, reading
 from .types import Query, ReadingResult
 
 Values = dict[str, t.Any]
+OF_RAILS = ("rail", "rail_port")
 EXPECTATION = re.compile(r"\{\*?(pod_\w+)\}")
 
 
@@ -38,8 +39,10 @@ def queries_for(names: t.Iterable[str], node: Values) -> tuple[list[Query], dict
             apart[name] = ReadingResult("not_applicable", "no port-channel of this switch is in the wiring plan")
         elif any(source.foreach == "bond" and not _items(node["items"], "bond") for source in sources):
             apart[name] = ReadingResult("not_applicable", "no rail of this host is a bond by pod_rails")
+        elif _of_netdevs(sources) and node["items"].get("rail") and not _repeated(sources, node["items"]):
+            apart[name] = ReadingResult("not_applicable", "no rail of this host has a netdev by pod_rails")
         elif rows:
-            items: list[Values] = next((_items(node["items"], source.foreach) for source in sources if source.foreach), [{}])
+            items = _repeated(sources, node["items"])
             own = {one: node["values"].get(one, DEFAULTS[one]) for source in sources for one in expectations_in(source.command)}
             wanted.append(Query(what, sources, tuple({**item, **own} for item in items) if own else tuple(items)))
     return wanted, apart
@@ -49,6 +52,17 @@ def queries_for(names: t.Iterable[str], node: Values) -> tuple[list[Query], dict
 def expectations_in(command: str) -> tuple[str, ...]:
     """The expectations of a node that a command is made of."""
     return tuple(EXPECTATION.findall(command))
+
+
+def _of_netdevs(sources: t.Sequence[Source]) -> bool:
+    """Whether a reading is of the netdevs of rails, which those of InfiniBand need not have."""
+    return bool(sources) and all(source.foreach in OF_RAILS and source.by_netdev for source in sources)
+
+
+def _repeated(sources: t.Sequence[Source], of_node: t.Mapping[str, list[Values]]) -> list[Values]:
+    """What the commands are repeated for."""
+    items: list[Values] = next((_items(of_node, source.foreach) for source in sources if source.foreach), [{}])
+    return [item for item in items if item.get("netdev")] if _of_netdevs(sources) else items
 
 
 def _items(items: t.Mapping[str, list[Values]], kind: str) -> list[Values]:

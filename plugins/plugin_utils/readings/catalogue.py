@@ -110,6 +110,11 @@ class Source:
     timeout_seconds: int = 20
     basis: str = ""
 
+    @property
+    def by_netdev(self) -> bool:
+        """Whether its command or its rows name a netdev, which a rail of InfiniBand need not have."""
+        return self.item == "netdev" or "{netdev}" in self.command
+
     def argv(self, values: t.Mapping[str, t.Any]) -> list[str]:
         """The argument list with its placeholders filled; every value stays one argument."""
         argv: list[str] = []
