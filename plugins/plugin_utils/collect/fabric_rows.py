@@ -69,6 +69,7 @@ def _status(port: FabricPort) -> Row:
         "speed_gbit_s": lanes * nominal if up and lanes and nominal else None,
         "media": None,
         "vlan": None,
+        "lanes": None,
         "reason": f"{lanes}X {generation}{to}" if up and lanes else f"{row['physical_state']}{to}{UNMANAGED.get(row['state'], '')}",
     }
 

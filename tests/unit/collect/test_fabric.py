@@ -13,6 +13,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.queries 
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.cabling import Cable, CableEnd
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import DEFAULTS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.plan import Node, Plan
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.catalogue import catalogue
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.planned_pod import _readers
 
 LEAF, SPINE, NIC = 0xA1, 0xB1, 0xC0
@@ -82,6 +83,14 @@ def test_a_switch_gets_its_ports_as_its_own():
     assert status["1"]["reason"] == "4X NDR to gpu01 mlx5_0"
     assert rows(result, "gpu02", "lldp_neighbors")["mlx5_0"] == {"port": "mlx5_0", "neighbor": "leaf01", "neighbor_port": "2"}
     assert result["leaf01"]["answered"] and result["leaf01"]["readings"]["interface_status"]["evidence"] == "evidence/fabric_links.txt"
+
+
+def test_rows_of_the_fabric_have_the_columns_of_their_reading():
+    result = spread(plan_of(), gpu01=envelope(fabric_links=links(), fabric_errors=errors((LEAF, 1, "SymbolErrorCounter", 3))))
+    of_fabric = [(name, one["rows"]) for node in result.values() for name, one in node["readings"].items() if catalogue()[name].of_fabric and one["rows"]]
+    assert {name for name, _rows in of_fabric} >= {"interface_status", "lldp_neighbors", "link_errors"}
+    for name, its in of_fabric:
+        assert {frozenset(row) for row in its} == {frozenset(column.name for column in catalogue()[name].columns)}, name
 
 
 @pytest.mark.parametrize(
