@@ -30,6 +30,7 @@ def test_a_storm_under_load() -> None:
     expected = "Ethernet1 PFC watchdog: expected no pause storm, got"
     assert storms([watched()], [watched(storms=6, tx=305)]) == [(f"{expected} 2 storms detected, 300 packets dropped, now operational", None)]
     assert storms([watched(state="stormed")], [watched(state="stormed")]) == [(f"{expected} 0 storms detected, 0 packets dropped, now stormed", None)]
+    assert [severity for _words, severity in storms([watched(state="Stormed")], [watched(state="Stormed")])] == [None]
     (found,) = pause_storms([watched()], [watched(rx=6)], CABLES, 3)
     assert "leaf01 Ethernet33/1 paused this queue" in (found.cause or "") and found.where.port == "Ethernet1"
 

@@ -55,7 +55,7 @@ def _of_queue(cable: NearCable, now: Row | None, before: Row | None) -> t.Iterat
     dropped = now["tx_dropped"] + now["rx_dropped"] - before["tx_dropped"] - before["rx_dropped"]
     if storms < 0 or dropped < 0:
         yield Finding(where, EXPECTED, "counters were reset", "unknown", cause=RESET_CAUSE, fix=RESET_FIX)
-    elif storms or dropped or now["state"] == "stormed":
+    elif storms or dropped or (now["state"] or "").lower() == "stormed":
         words = f"{counted(storms, 'storm')} detected, {counted(dropped, 'packet')} dropped, now {now['state'] or 'of no known status'}"
         yield Finding(where, EXPECTED, words, cause=STORM.format(end=end), fix=STORM_FIX.format(end=end))
     elif now["state"] is None:
