@@ -56,13 +56,13 @@ def came_damaged(finding: Finding, cable: NearCable, now: Row, before: Row, dama
     They are that where they came with its mark, or where that switch received as many on its other ports. What has no mark is unknown: the switch may have
     dropped what it received. now, before: the port's own rows.
     """
-    own, marked = frames_damaged(now, before), now[MARKED] is not None and before[MARKED] is not None and now[MARKED] > before[MARKED]
-    if finding.severity is not None or not own or cable["peer_role"] == "host" or _grown(OF_THE_LINK, now, before):
+    own = frames_damaged(now, before)
+    if finding.severity is not None or not own or cable["peer_role"] == "host" or has_grown(OF_THE_LINK, now, before):
         return finding
     others = _on_other_ports(damaged.get(cable["peer"], {}), port_name(cable["peer_port"]))
     most = max(others, key=lambda port: others[port], default="")
     words = {"peer": cable["peer"], "port": most, "received": sum(others.values())}
-    if marked and not _grown(("fcs_errors",), now, before):
+    if has_grown((MARKED,), now, before) and not has_grown(("fcs_errors",), now, before):
         return replace(
             finding, cause=CAME_MARKED.format(**words), fix=CAME_MARKED_FIX.format(**words), began_at=(cable["peer"], most) if most else None
         )  # fmt: skip
@@ -79,5 +79,6 @@ def _on_other_ports(damaged: t.Mapping[str, int], port: str) -> dict[str, int]:
     return {other: number for other, number in damaged.items() if other != port and FROM_THE_NUMBER.sub("", other) == kind}
 
 
-def _grown(columns: t.Iterable[str], now: Row, before: Row) -> bool:
+def has_grown(columns: t.Iterable[str], now: Row, before: Row) -> bool:
+    """Whether a port counted more of one of some columns than before; one that is not reported has not grown."""
     return any(now[column] is not None and before[column] is not None and now[column] > before[column] for column in columns)

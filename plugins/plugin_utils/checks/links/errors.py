@@ -18,7 +18,7 @@ from .._counters import RESET_CAUSE, RESET_FIX, not_grown
 from .._once import Peers
 from .._planned import cables_of
 from ..place import Place, at_device, at_port
-from ._damaged_frames import Damaged, came_damaged, damaged_by_port, frames_damaged
+from ._damaged_frames import Damaged, came_damaged, damaged_by_port, frames_damaged, has_grown
 from ._thresholds import bit_errors_before_fec
 
 CRC = ("fcs_errors", "symbol_errors", "alignment_errors", "stomped_crc")
@@ -54,11 +54,7 @@ def crc_clean(
 def _lost_codewords(rows: Rows, before: Rows) -> set[str]:
     """The ports whose own link lost codewords, so that their CRC errors are theirs."""
     then = by_port(before)
-    return {
-        port_name(row["port"])
-        for row in rows
-        if row["port"] in then and None not in (now := row["uncorrectable"], was := then[row["port"]]["uncorrectable"]) and now > was
-    }
+    return {port_name(row["port"]) for row in rows if row["port"] in then and has_grown(("uncorrectable",), row, then[row["port"]])}
 
 
 def _crc(interface_errors: Rows, interface_errors_before: Rows, pod_cables: list[NearCable], damaged: Damaged, lost: set[str]) -> t.Iterator[Finding]:
