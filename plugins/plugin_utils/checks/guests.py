@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Hosts that are virtual machines, with GPUs and NICs of the machine below passed through to them."""
+"""Hosts that are virtual machines, with GPUs and NICs of their hypervisor passed through to them."""
 
 from __future__ import annotations
 

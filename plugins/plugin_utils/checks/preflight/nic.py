@@ -133,8 +133,9 @@ def _priority_masks(reported: dict[tuple[str, str], dict[str, t.Any]], device: s
 
 @check(
     cause="A host was reimaged or its kernel updated, so that its NICs run under another driver, or under the kernel's own in place of the vendor's; "
-    "or a guest was given whole NICs in place of virtual functions, or these in place of those.",
-    fix="Install the driver of the group's other hosts (ethtool -i NETDEV names driver and version), or replace the odd NIC; give a guest what others have.",
+    "or a guest has whole NICs where its peers have virtual functions, or the reverse.",
+    fix="Install the driver of the group's other hosts (ethtool -i NETDEV names driver and version), or replace the odd NIC; "
+    "of a guest, have its hypervisor pass through what its peers have (whole NICs or virtual functions).",
     scope="group",
     fabric="roce",
 )

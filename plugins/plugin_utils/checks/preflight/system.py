@@ -40,7 +40,7 @@ REDIRECTING = {"ReqRedir", "CmpltRedir", "UpstreamFwd"}
     cause="The IOMMU translates DMA of GPUs and NICs, which costs bandwidth and breaks peer access; or it is off where virtual machines need it.",
     fix="Set iommu=pt on the kernel command line (or switch VT-d off) on bare metal; switch it on for virtual machines.",
     required=True,
-    not_in_guest="which domain a card passed through is in is the hypervisor's, on the machine below",
+    not_in_guest="the IOMMU domain of a passed-through device belongs to the hypervisor",
 )
 def iommu_as_expected(iommu_groups: Rows, iommu_devices: Rows, pci_devices: Rows, pod_virtualization: str) -> t.Iterator[Finding]:
     """GPUs and NICs are in pass-through IOMMU domains or in none; for virtual machines the IOMMU is on."""
@@ -114,7 +114,7 @@ def sriov_enabled(pci_devices: Rows, ip_link: Rows, pod_rails: list[Rail], pod_v
     cause="ACS redirects traffic between GPU and NIC through the root complex, which halves its bandwidth; or it is off where virtual machines need it.",
     fix="Switch ACS off in the BIOS, or clear ACSCtl of the bridges at boot with setpci; leave it on for virtual machines.",
     required=True,
-    not_in_guest="the bridges above a card passed through are the hypervisor's; those that a guest has are made up",
+    not_in_guest="the bridges above a passed-through device belong to the hypervisor; those that a guest sees are emulated",
 )
 def acs_as_expected(
     acs_control: Rows, pod_virtualization: str, pod_rails: list[Rail], ats_control: Rows | None = None, ip_link: Rows | None = None,
