@@ -30,6 +30,17 @@ def name_origins(records: t.Iterable[VerdictRecord]) -> None:
             finding["origin"] = origin
 
 
+def shared_origin(explaining: t.Iterable[tuple[str, FindingRecord]]) -> Origin | None:
+    """Where all findings (check, finding) that explain another one began, so that it began there too; None where one began at its own place alone.
+
+    One at that place is among them as much as those that began there.
+    """
+    explaining = list(explaining)
+    origins = {origin for _check, its in explaining if (origin := its.get("origin"))}
+    origin = origins.pop() if len(origins) == 1 else None
+    return origin if origin and all(its.get("origin") or origin in origins_of(check, its) for check, its in explaining) else None
+
+
 def origins_of(check: str, finding: FindingRecord) -> list[Origin]:
     """The names by which a finding is found as the origin of others."""
     host, port = finding["host"] or "", place_of(finding).port

@@ -9,7 +9,7 @@ import typing as t
 
 from ..checks import LAYERS
 from ..pod.plan import Plan
-from .origins import name_origins
+from .origins import name_origins, shared_origin
 from .verdicts import ExplainingRecord, FindingRecord, VerdictRecord, place_of, touched_groups
 
 # Checks of rates, times and losses, which anything slow or lossy on the way explains.
@@ -68,7 +68,9 @@ RAILS_IN_LOAD = ("links_under_load", "losses_under_load", "pauses_under_load", "
 IN_LOAD = frozenset((*GPUS_IN_LOAD, *RAILS_IN_LOAD, "gpu_clocks_in_training", "gpu_clocks_in_collectives"))
 # What costs a link bits before it loses the link: copper that is too long, and a module that is hot or receives too little light.
 OF_LINKS = ("cable_reach", "optic_health", "optic_rx_power")
-BITS_LOST = ("bit_error_rate", "nic_bit_error_rate", "symbol_error_rate", "link_flaps", "nic_link_flaps")
+BITS_LOST = (
+    "crc_clean", "bit_error_rate", "nic_bit_error_rate", "symbol_error_rate", "link_flaps", "nic_link_flaps", "switch_link_flaps",
+)  # fmt: skip
 # And what follows from another finding of the same layer on the same host: a rate of a rank that ended, of a host that is slow with any partner,
 # or of a variable that the pod does not list.
 FOLLOWS_ON_HOST = {
@@ -208,6 +210,8 @@ def add_explanations(records: t.Sequence[VerdictRecord]) -> None:
             of_its_nodes = _of_its_nodes(finding, same)
             finding["follows"] = _explains_all(finding, of_its_nodes)
             same = of_its_nodes if finding["follows"] else same
+            if finding["follows"] and not finding.get("origin") and (origin := shared_origin([(one["check"], its) for one, its in same])):
+                finding["origin"] = origin
             finding["explained_by"] = _first([*below[: MOST_EXPLAINING - bool(same)], *(one for one, _its in same)])
 
 

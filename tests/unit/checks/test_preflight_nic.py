@@ -9,7 +9,7 @@ import typing as t
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotApplicable
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.preflight import nic
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.preflight import firmware, nic
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.preflight import qos as quality
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.registry import REGISTRY
 
@@ -110,31 +110,44 @@ def setting(name, current, after=None, device="rocep24s0", number=True):
 @pytest.mark.parametrize("mask", [8, 255])
 def test_any_mask_with_the_priority_serves(mask):
     rows = [setting("ROCE_CC_PRIO_MASK_P1", mask), setting("SRIOV_EN", 0)]
-    assert summary(nic.nic_settings(rows, FIRST, 3, "dcqcn", {})) == []
+    assert summary(firmware.nic_settings(rows, FIRST, 3, "dcqcn", {})) == []
 
 
 def test_a_lost_mask_and_a_setting_of_the_site():
     rows = [setting("ROCE_CC_PRIO_MASK_P1", 0), setting("ROCE_CC_PRIO_MASK_P2", 1), {**setting("SRIOV_EN", 0), "current": "False"}]
-    assert summary(nic.nic_settings(rows, FIRST, 3, "dcqcn", {"SRIOV_EN": True})) == [
+    assert summary(firmware.nic_settings(rows, FIRST, 3, "dcqcn", {"SRIOV_EN": True})) == [
         ("rocep24s0 ROCE_CC_PRIO_MASK_P1: expected bit 3 set, got 0", None),
         ("rocep24s0 ROCE_CC_PRIO_MASK_P2: expected bit 3 set, got 1", None),
         ("rocep24s0 SRIOV_EN: expected True, got False", None),
     ]
-    assert summary(nic.nic_settings(rows, FIRST, 3, "other", {"SRIOV_EN": 0})) == []
+    assert summary(firmware.nic_settings(rows, FIRST, 3, "other", {"SRIOV_EN": 0})) == []
 
 
 def test_settings_that_are_not_reported_are_unknown():
     for rows in ([], [setting("ROCE_CC_PRIO_MASK_P1", 8, number=False)], [setting("ROCE_CC_PRIO_MASK_P1", 8, device="mlx5_1")]):
-        assert unknown(nic.nic_settings(rows, FIRST, 3, "dcqcn", {"SRIOV_EN": True}))
+        assert unknown(firmware.nic_settings(rows, FIRST, 3, "dcqcn", {"SRIOV_EN": True}))
+
+
+def pending(*rows, settings=None):
+    return list(firmware.nic_reset_pending(list(rows), FIRST, 3, "dcqcn", settings or {}))
 
 
 def test_a_pending_reset():
-    assert summary(nic.nic_reset_pending([setting("SRIOV_EN", 1)], FIRST)) == []
-    assert summary(nic.nic_reset_pending([setting("SRIOV_EN", 0, 1)], FIRST)) == [
-        ("rocep24s0 SRIOV_EN: expected 1 (next boot), got 0 (a reset is pending)", None)
-    ]
-    assert unknown(nic.nic_reset_pending([], FIRST))
-    assert unknown(nic.nic_reset_pending([setting("SRIOV_EN", 1, number=False)], FIRST))
+    assert summary(pending(setting("SRIOV_EN", 1))) == []
+    assert summary(pending(setting("SRIOV_EN", 0, 1))) == [("rocep24s0 SRIOV_EN: expected 1 (next boot), got 0 (a reset is pending)", None)]
+    assert unknown(pending())
+    assert unknown(pending(setting("SRIOV_EN", 1, number=False)))
+
+
+@pytest.mark.parametrize(
+    ("name", "now", "later", "settings"), [("LINK_TYPE_P1", 2, 1, {}), ("ROCE_CC_PRIO_MASK_P1", 8, 0, {}), ("PCI_WR_ORDERING", 1, 0, {"PCI_WR_ORDERING": 1})]
+)
+def test_a_needed_value_that_the_next_boot_takes_away_is_set_back_before_it(name, now, later, settings):
+    (lost,) = pending(setting(name, now, later), settings=settings)
+    assert f"set {name}={now} before the next boot" in lost.fix and "as the pod needs it" in lost.cause
+    # The other way round the reset is what it waits for.
+    (waits,) = pending(setting(name, later, now), settings=settings)
+    assert waits.cause is waits.fix is None
 
 
 def dcqcn(rp="1", np="1", np_priority=3):
@@ -251,6 +264,11 @@ def netdevs(mtu, names=("ens1np0", "ens2np0")):
 def test_any_mtu_that_the_plan_leaves_open(size):
     assert summary(nic.mtu(netdevs(size), [device("rocep24s0"), device("rocep64s0")], RAILS, 4096, None, "roce")) == []
     assert summary(nic.mtu_uniform({"gpu01": netdevs(size), "gpu02": netdevs(size)}, RAILS)) == []
+
+
+def test_the_mtu_of_a_subnet_is_the_managers():
+    (found,) = nic.mtu([], [device("rocep24s0", active_mtu=2048)], FIRST, 4096, None, "infiniband")
+    assert "partitions.conf" in found.cause and "mtu=5" in found.fix
 
 
 def test_a_small_mtu():

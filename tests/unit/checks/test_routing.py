@@ -90,6 +90,29 @@ def test_the_end_of_which_no_session_is_up_is_named(others, switch):
     assert found.began_at in (None, (switch, ""))
 
 
+def own(*rows):
+    return [{**row, "local_asn": 65101} for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("state", "theirs", "closed"),
+    [
+        ("Active", [session(9, "Idle (Admin)", 65101), session(5)], True),
+        ("Active", [session(1, "Idle (PfxCt)", 65999, name="swp1"), session(9, "Active", 65101)], True),
+        ("Active", [session(9, "Active", 65101), session(5)], False),
+        ("Active", [session(9, "Idle (Admin)", 65102)], False),
+        # One of two parallel sessions is closed, and the other is down for another reason.
+        ("Active", [session(8, "Idle (Admin)", 65101), session(9, "Active", 65101), session(5)], False),
+        # Both ends keep it closed: each has to be opened.
+        ("Idle (Admin)", [session(9, "Idle (Admin)", 65101), session(5)], False),
+    ],
+)
+def test_a_session_that_the_other_end_keeps_closed_began_there(state, theirs, closed):
+    found = bgp(own(*sessions(session(1, state))), of_peers={"leaf01": own(*sessions()), "spine01": theirs})[0]
+    assert found.began_at == (("spine01", "swp1") if closed else None)
+    assert not closed or "spine01 keeps its end of the session at swp1 closed" in found.cause
+
+
 def test_unnumbered_sessions_are_found_by_their_port():
     neighbors = [uplink(number, None) for number in (1, 2, 3, 4)]
     assert bgp(sessions(name="swp{}"), neighbors) == []

@@ -88,7 +88,7 @@ def test_a_slow_run_follows_from_the_host_that_is_slow_with_any_partner() -> Non
     assert explaining(recorded("nccl_tests_bandwidth", "fail"), recorded("ranks_as_asked", "fail", "gpu02")) == ["ranks_as_asked"]
 
 
-@pytest.mark.parametrize("follower", ["link_flaps", "nic_link_flaps", "nic_bit_error_rate", "bit_error_rate", "symbol_error_rate"])
+@pytest.mark.parametrize("follower", ["crc_clean", "switch_link_flaps", "link_flaps", "nic_link_flaps", "bit_error_rate"])
 def test_bits_and_links_are_lost_to_a_hot_module_too_little_light_and_too_much_copper_of_the_same_link(follower: str) -> None:
     for check, where in (("optic_health", "ens0 temperature"), ("optic_rx_power", "ens0 lane 2"), ("cable_reach", "ens0")):
         assert explaining(recorded(follower, "fail", where="ens0"), recorded(check, "fail", where=where)) == [check]
@@ -104,6 +104,20 @@ def test_a_rail_is_one_place_by_its_device_and_by_its_netdev(rails: tuple[str | 
     for one, rail in zip((bits, copper), rails):
         one["findings"][0]["rail"] = rail
     assert explaining(bits, copper) == found
+
+
+def test_what_follows_from_what_began_elsewhere_began_there_too() -> None:
+    laser = recorded("optic_health", "fail", "gpu02", "ens0 lane 4")
+    dark, bits = recorded("optic_rx_power", "fail", where="ens0 lane 4"), recorded("crc_clean", "fail", where="ens0")
+    add_explanations([laser, dark, bits])
+    assert "origin" not in bits["findings"][0]
+    dark["findings"][0]["began_at"] = ("gpu02", "ens0")
+    add_explanations([laser, dark, bits])
+    assert dark["findings"][0]["origin"] == bits["findings"][0]["origin"] == ("optic_health", "gpu02", "ens0")
+    # Copper that is too long is of this end as much.
+    other, copper = recorded("crc_clean", "fail", where="ens0"), recorded("cable_reach", "fail", where="ens0")
+    add_explanations([laser, dark, copper, other])
+    assert "origin" not in other["findings"][0]
 
 
 def test_modules_are_hot_where_fans_have_failed() -> None:

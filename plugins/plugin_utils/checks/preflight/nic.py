@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Layer 0, preflight: rail NICs, their firmware, their MTU and their addresses."""
+"""Layer 0, preflight: rail NICs, their MTU and their addresses."""
 
 from __future__ import annotations
 
@@ -38,6 +38,16 @@ NO_LEASE_CAUSE = "The rail has an address that the host gave itself (169.254.0.0
 NO_LEASE_FIX = "Renew the lease (networkctl renew, dhclient) and look why it was lost: the DHCP server, its relay on the leaf; or give it a static address."
 # Kepler, Maxwell and Pascal come before Volta.
 OLD_GPU = re.compile(r"\b(?:[KMP]\d{1,4}m?|GTX \d+|TITAN (?:X|Xp|Z))\b")
+
+
+OF_SUBNET_CAUSE = (
+    "The subnet manager gives a link the MTU that its partition and both ports allow: the partition is set up without mtu=5 (partitions.conf of opensm; its "
+    "default is 2048 bytes), or a port at one end has a smaller largest MTU."
+)
+OF_SUBNET_FIX = (
+    "Set mtu=5 (4096 bytes) of the partition in partitions.conf of opensm, or in UFM, and let the manager sweep the subnet heavily; where only some rails have "
+    "a small one, compare max_mtu (ibv_devinfo) of both ends."
+)
 
 
 RENAMED_CAUSE = "The host numbers its NICs in another order than the plan (a card was added or replaced, a naming rule lost): this is another rail's NIC."
@@ -93,45 +103,6 @@ def adapters_capable(devinfo: Rows, pod_rails: list[Rail], pod_fabric: str, gpus
 
 
 @check(
-    cause="The NIC's firmware settings were never made or were reset; DCQCN then does not serve the RoCE priority.",
-    fix="Set the named keys with mlxconfig -d DEVICE set KEY=VALUE, then reset the NIC.",
-    fabric="roce",
-    required=True,
-    remedy="mlxconfig",
-    when=(("pod_congestion_control", ("dcqcn",)), ("pod_nic_settings", True)),
-    meanings=("firmware_settings",),
-)
-def nic_settings(
-    mlxconfig: Rows, pod_rails: list[Rail], pod_roce_priority: int, pod_congestion_control: str, pod_nic_settings: dict[str, t.Any]
-) -> t.Iterator[Finding]:
-    """Every rail NIC's current firmware settings are those that the pod needs."""
-    reported = {(row["device"], row["name"]): row for row in mlxconfig}
-    for rail in planned_rails(pod_rails):
-        if pod_congestion_control == "dcqcn":
-            yield from _priority_masks(reported, rail["device"], pod_roce_priority)
-        for name, wanted in pod_nic_settings.items():
-            row = reported.get((rail["device"], name))
-            where = at_device(rail["device"], f"{name}")
-            if row is None or row["current"] is None:
-                yield Finding(where, str(wanted), "not reported by mlxconfig", "unknown")
-            elif str(wanted) not in (row["current"], str(row["current_number"])):
-                yield Finding(where, str(wanted), row["current"])
-
-
-def _priority_masks(reported: dict[tuple[str, str], dict[str, t.Any]], device: str, priority: int) -> t.Iterator[Finding]:
-    for name in ("ROCE_CC_PRIO_MASK_P1", "ROCE_CC_PRIO_MASK_P2"):
-        row = reported.get((device, name))
-        if row is None and name.endswith("P2"):
-            # Single-port cards have no second port's mask.
-            continue
-        where = at_device(device, f"{name}")
-        if row is None or row["current_number"] is None:
-            yield Finding(where, f"bit {priority} set", "not reported by mlxconfig", "unknown")
-        elif not row["current_number"] >> priority & 1:
-            yield Finding(where, f"bit {priority} set", str(row["current_number"]))
-
-
-@check(
     cause="A host was reimaged or its kernel updated, so that its NICs run under another driver, or under the kernel's own in place of the vendor's; "
     "or a guest has whole NICs where its peers have virtual functions, or the reverse.",
     fix="Install the driver of the group's other hosts (ethtool -i NETDEV names driver and version), or replace the odd NIC; "
@@ -159,29 +130,6 @@ def nic_driver_uniform(
 
 
 @check(
-    cause="Firmware settings were changed and the NIC was not reset since.",
-    fix="Reset the NIC with mlxfwreset, or reboot the host, when no job uses it.",
-    fabric="roce",
-    remedy="mlxconfig",
-    meanings=("firmware_settings",),
-)
-def nic_reset_pending(mlxconfig: Rows, pod_rails: list[Rail]) -> t.Iterator[Finding]:
-    """No expected setting of a rail NIC has another value pending for its next boot."""
-    reported = grouped(mlxconfig, "device")
-    for rail in planned_rails(pod_rails):
-        rows = reported.get(rail["device"], [])
-        compared = any(row["current"] is not None and row["next_boot"] is not None for row in rows)
-        if not compared:
-            yield Finding(at_device(rail["device"]), "current and next boot settings", "not reported by mlxconfig", "unknown")
-        for row in rows:
-            if None not in (row["current"], row["next_boot"]) and row["current"] != row["next_boot"]:
-                yield Finding(at_device(rail["device"], f"{row['name']}"), f"{row['next_boot']} (next boot)", f"{row['current']} (a reset is pending)")
-            elif compared and (row["current"] is None) != (row["next_boot"] is None):
-                which = "current" if row["current"] is None else "next boot"
-                yield Finding(at_device(rail["device"], f"{row['name']}"), "current and next boot value", f"{which} value not reported", "unknown")
-
-
-@check(
     cause="The rail's netdev has a small MTU, or another one than its leaf; RDMA then falls back to smaller packets.",
     fix="Set the netdev's MTU to the fabric's (4200 or more carries an RDMA MTU of 4096), persistently.",
 )
@@ -194,7 +142,8 @@ def mtu(ip_link: Rows, devinfo: Rows, pod_rails: list[Rail], pod_rdma_mtu: int, 
             yield Finding(at_device(rail["device"]), "an MTU", "not reported", "unknown")
             continue
         if device["active_mtu"] != pod_rdma_mtu:
-            yield Finding(at_device(rail["device"]), f"active RDMA MTU {pod_rdma_mtu}", str(device["active_mtu"]))
+            own = (OF_SUBNET_CAUSE, OF_SUBNET_FIX) if pod_fabric == "infiniband" else (None, None)
+            yield Finding(at_device(rail["device"]), f"active RDMA MTU {pod_rdma_mtu}", str(device["active_mtu"]), cause=own[0], fix=own[1])
         if pod_mtu is not None and link is not None and link["mtu"] != pod_mtu:
             yield Finding(at_port(rail["netdev"]), f"MTU {pod_mtu}", str(link["mtu"]), value=pod_mtu)
 

@@ -42,6 +42,8 @@ IN_OTHER_VRF = (
 )
 IN_OTHER_VRF_FIX = "Move the neighbor into VRF {vrf} of {switch}, below vrf {vrf} of its BGP configuration, with its address family and policy."
 PORT_IN_OTHER_VRF_FIX = "Put the port into VRF {got} of {switch}, as rails_in_vrf says; the session needs no change."
+CLOSED_AT_FAR_END = "{peer} keeps its end of the session at {port} closed, as the state there says; this end tries to connect and needs no change."
+CLOSED_AT_FAR_END_FIX = "Mend what is found of this session at {peer}."
 # What the state of a session says of why it is down, by a regular expression of its words.
 BY_STATE = (
     (
@@ -98,9 +100,11 @@ def bgp_established(
             # Of several VRFs the plan does not state which, but where the rails are in one.
             dead = _dead_end((pod_node, one["peer"]), bgp_summary_of_peers)
             wrong = next((found for row in rows if (found := list(_session(pod_node, one, row)))), [])
+            closed = _closed_at_far_end(one, pod_cables, rows, bgp_summary_of_peers)
             yield from [
-                finding if finding.severity == "unknown" or finding.cause else _blamed(finding, pod_node, dead, bgp_summary_of_peers) for finding in wrong
-            ]
+                finding if finding.severity == "unknown" or finding.cause else closed(finding) if closed
+                else _blamed(finding, pod_node, dead, bgp_summary_of_peers) for finding in wrong
+            ]  # fmt: skip
         elif one["address"] is not None:
             yield _not_configured(pod_node, one)
         else:
@@ -113,6 +117,28 @@ def bgp_established(
         yield from (_not_configured(pod_node, one) for one in absent)
         by_as = [one for one in by_as if one not in absent]
     yield from _by_as(by_as, rest)
+
+
+def _closed_at_far_end(planned: Neighbor, cables: list[NearCable], own: Rows, of_peers: Peers) -> t.Callable[[Finding], Finding] | None:
+    """What blames the other end of a session of which that end says that it keeps it closed; None where it does not say so.
+
+    That end calls it by its port or has it with this switch's AS; of several with this AS all that are down must be kept closed.
+    """
+    peer = planned["peer"]
+    port = next((cable.get("peer_channel") or cable["peer_port"] for cable in cables if planned["port"] in (cable["port"], cable.get("channel"))), "")
+    local = {row.get("local_asn") for row in own} - {None}
+    theirs = [row for row in of_peers.get(peer, ()) if port and port_name(row["neighbor"]) == port_name(port)]
+    theirs = theirs or [row for row in of_peers.get(peer, ()) if row["asn"] in local]
+    closed = [_why_closed(row["state"]) for row in theirs if row["state"] != "Established"]
+    if not port or not closed or None in closed or _why_closed(own[0]["state"]):
+        return None
+    words = CLOSED_AT_FAR_END.format(peer=peer, port=port), CLOSED_AT_FAR_END_FIX.format(peer=peer)
+    return lambda finding: replace(finding, cause=words[0], fix=words[1], began_at=(peer, port))
+
+
+def _why_closed(state: str) -> tuple[str, str] | None:
+    """Cause and fix of a session that its own end keeps closed, by the words of its state; None where it would take the session."""
+    return next(((cause, fix) for pattern, cause, fix in BY_STATE if re.search(pattern, state)), None)
 
 
 def _dead_end(ends: tuple[str, str], of_peers: Peers) -> str:
@@ -158,7 +184,7 @@ def _session(switch: str, planned: Neighbor, row: dict[str, t.Any]) -> t.Iterato
     if planned["asn"] is None:
         yield Finding(_neighbor(planned), "a planned AS (bgp_asn of the peer)", "none in the inventory", "unknown")
     elif (row["state"], row["asn"]) != ("Established", planned["asn"]):
-        cause, fix = next(((cause, fix) for pattern, cause, fix in BY_STATE if re.search(pattern, row["state"])), (None, None))
+        cause, fix = _why_closed(row["state"]) or (None, None)
         if row["asn"] != planned["asn"] and row["asn"] is not None:
             # The AS that a session is configured with is a setting of this end, whatever keeps it down beside.
             names = {"switch": switch, "peer": planned["peer"], "asn": planned["asn"], "got": row["asn"]}
