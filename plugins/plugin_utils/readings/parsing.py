@@ -14,6 +14,7 @@ import typing as t
 from .catalogue import HERE, KINDS, Reading, Source, catalogue, reading
 from .cells import cell
 from .jmespath_functions import HAS_JMESPATH, compiled
+from .parsed_texts import ParsedTexts
 from .row_transforms import merged, must_count, scaled, shaped, spread
 
 try:
@@ -43,6 +44,7 @@ ESCAPED = re.compile(r'\\(["\\/])')
 MAX_TEXT = 8 * 1024 * 1024
 
 Row = dict[str, t.Any]
+_parsed_texts = ParsedTexts()
 
 
 class ParseError(ValueError):
@@ -93,6 +95,14 @@ def split_sections(text: str) -> list[tuple[str | None, str]]:
 
 def parse_source(what: Reading, platform: str, source: Source, stdout: str, item: str | None = None) -> list[Row]:
     """As ``parse``, by one given source."""
+    rows = _parsed_texts.rows(source, stdout, what.name, platform, item)
+    if rows is None:
+        rows = _parse_text(what, platform, source, stdout, item)
+        _parsed_texts.keep(rows, source, stdout, what.name, platform, item)
+    return rows
+
+
+def _parse_text(what: Reading, platform: str, source: Source, stdout: str, item: str | None) -> list[Row]:
     if len(stdout) > MAX_TEXT:
         raise ParseError(what.name, platform, f"{len(stdout)} characters are more than any {source.tool} prints")
     text = re.sub(r"\r+\n?", "\n", ANSI.sub("", stdout))
