@@ -91,7 +91,8 @@ OF_SONIC: dict[str, t.Callable[[Switch], str]] = {
     "interface_status": sonic.status, "transceivers": sonic.transceivers, "lldp_neighbors": sonic.lldp, "mac_table": sonic.macs,
     "arp_table": sonic.arp, "bgp_summary": sonic.bgp, "ecmp_routes": sonic.routes, "kernel_routes": sonic.kernel_routes, "interface_mtu": sonic.status,
     "pfc_priorities": queues.sonic_lossless, "ecn_settings": queues.sonic_thresholds, "dscp_classes": queues.sonic_maps,
-    "headroom_lengths": queues.sonic_lengths, "port_channels": sonic.port_channels, "ospf_neighbors": sonic.ospf,
+    "headroom_lengths": queues.sonic_lengths, "port_channels": sonic.port_channels, "ospf_neighbors": sonic.ospf, "vnis": sonic.vnis,
+    "evpn_sessions": sonic.evpn,
 }  # fmt: skip
 OF_IPV6: dict[str, dict[str, t.Callable[[Switch], str]]] = {
     "eos": {"bgp_summary": eos.bgp_of_ipv6, "ecmp_routes": eos.routes_of_ipv6, "arp_table": eos.neighbors},

@@ -48,6 +48,10 @@ def pod(wiring: Wiring, seed: int) -> Pod:
             far = switches.get(port.peer)
             port.peer_mac = far.mac if far else port.peer_mac
     _meet(list(hosts.values()))
+    vteps = {name: switch.router_id for name, switch in switches.items() if switch.role == "leaf"}
+    for switch in switches.values():
+        switch.vteps = dict(vteps)
+        switch.at_leaf = {one.own_prefix: name for name, one in switches.items() if one.own_prefix and one is not switch}
     if wiring.named("super_spine"):
         _lead_over_tiers(switches, wiring)
     return Pod(hosts, switches, wiring.groups, seed, wiring.fabric)

@@ -306,6 +306,8 @@ class Session:
     via: str = ""
     # The VRF that it is configured in, where it is another than its switch's.
     vrf: str = ""
+    # How many routes of EVPN it brings, None where it is not activated for that family at this end.
+    evpn_prefixes: int | None = 14
 
     @property
     def next_hop(self) -> str:
@@ -342,6 +344,15 @@ class Switch:
     routes_in: dict[str, str] = field(default_factory=dict)
     # By prefix, how many next hops the default VRF has of it besides.
     default_paths: dict[str, int] = field(default_factory=dict)
+    # Whether the rails' VRF is routed by EVPN over VXLAN, so that uplinks and sessions are in the default one; by leaf the address of its VTEP as the underlay
+    # routes it, of the leaf's own as it reports it, and by remote prefix the leaf that it is at.
+    overlay: bool = False
+    vteps: dict[str, str] = field(default_factory=dict)
+    at_leaf: dict[str, str] = field(default_factory=dict)
+    # The VNI of that VRF, None where it has none; its state, and what it lacks (device, vlan_interface).
+    vni: int | None = 4001
+    vni_state: str = "Up"
+    vni_lacks: list[str] = field(default_factory=list)
     booted: float = 1700000000.0
     boots_after: int | None = None
     paths: dict[str, int] = field(default_factory=dict)

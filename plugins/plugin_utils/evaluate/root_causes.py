@@ -34,17 +34,22 @@ OF_HOSTS = frozenset((
 ))  # fmt: skip
 SWITCHES_IN_LOAD = ("switch_links_under_load", "switch_drops_under_load", "switch_pauses_under_load")
 PAUSING = ("dcqcn_backs_off", "slow_receiver", "ecn_marks_under_load", "switch_marks", "spine_marks")
+SESSIONS = ("bgp_established", "evpn_established", "vteps_reached")
+OVERLAY = ("evpn_established", "vni_up", "vteps_reached")
 # What follows from another finding of the same layer: of a session that is down, of a sender or receiver that stops the others.
 FOLLOWS = {
     "channel_members": ("port_speed",),
     "bond_members": ("port_speed", "cabling_as_planned"),
     "bgp_established": ("rails_in_vrf",),
-    "ecmp_paths": ("bgp_established", "ospf_full", "rails_in_vrf"),
+    # A leaf whose VNI is not up announces nothing.
+    "evpn_established": ("bgp_established", "ospf_full", "vni_up"),
+    "vteps_reached": ("bgp_established", "ospf_full"),
+    "ecmp_paths": ("bgp_established", "ospf_full", "rails_in_vrf", *OVERLAY),
     "kernel_forwards": ("bgp_established", "ospf_full", "rails_in_vrf"),
     # OSPF compares the MTU of both ends.
     "ospf_full": ("path_mtu", "rails_in_vrf"),
-    "rails_reachable": ("bgp_established", "ospf_full", "ecmp_paths", "rails_in_vrf"),
-    "path_carries_full_size": ("path_mtu", "bgp_established", "ospf_full", "rails_in_vrf"),
+    "rails_reachable": ("bgp_established", "ospf_full", "ecmp_paths", "rails_in_vrf", *OVERLAY),
+    "path_carries_full_size": ("path_mtu", "vxlan_mtu", "bgp_established", "ospf_full", "rails_in_vrf"),
     "pauses_stay_local": PAUSING,
     "pfc_brief": PAUSING,
     "ecn_marks_under_load": ("switch_marks",),
@@ -110,9 +115,9 @@ FOLLOWS_ON_HOST = {
     "efficiency": ("slow_node",),
 }
 # What is seldom the cause itself: of several reasons for a closed gate these are named last.
-# A session that is down follows from the VRF of its port alone, and is the cause itself where that is right.
+# A session that is down, or a VTEP without its paths, is the cause itself where nothing of its port, its VNI or its underlay is.
 # So is what is found of a link, where neither its cable nor its module is found to be the cause.
-EFFECTS = frozenset((*RATES, *FOLLOWS, *FOLLOWS_ON_HOST)) - {"bgp_established", "optic_health", *BITS_LOST} | {"nic_link_flaps"}
+EFFECTS = frozenset((*RATES, *FOLLOWS, *FOLLOWS_ON_HOST)) - {*SESSIONS, "optic_health", *BITS_LOST} | {"nic_link_flaps"}
 # What others of its layer follow from, and which follows from none of them: named first.
 ROOTS = frozenset(("rails_in_vrf",))
 # Of these only a finding of the whole host explains: a slow path is what is left where no host is named.

@@ -51,7 +51,7 @@ DESCRIPTION = frozenset({
     "pod_gpu_vendor", "pod_gpus_per_host", "pod_gpu_interconnect", "pod_nvlinks_per_gpu", "pod_nvswitch", "pod_virtualization", "pod_hugepages_1g",
     "pod_nic_settings", "pod_roce_priority", "pod_roce_dscp", "pod_cnp_dscp", "pod_traffic_class", "pod_mtu", "pod_gid_index", "pod_job_services",
     "pod_nccl_environment", "pod_software", "pod_link_gbit_s", "pod_lane_gbit_s", "pod_launcher", "pod_collective_backend", "pod_torch_python",
-    "pod_nccl_tests_dir", "pod_mpirun_arguments", "pod_container_runtime", "pod_container_image", "pod_address_family", "pod_rail_vrf",
+    "pod_nccl_tests_dir", "pod_mpirun_arguments", "pod_container_runtime", "pod_container_image", "pod_address_family", "pod_rail_vrf", "pod_overlay",
     "pod_collective_port", "pod_bootstrap_address", "pod_node_busbw_by_gpu", "pod_sharp", "pod_nvlink_domain", "pod_imex_domain",
     "pod_all_reduce_busbw_gbyte_s", "pod_training_strategy", "pod_training_size", "pod_training_command", "pod_dataset_path", "pod_scheduler",
     "pod_scheduler_host", "pod_scheduler_node", "pod_readmit_reasons", "pod_remediate_max", "pod_remediate_to_layer", "pod_allow_nic_reset",

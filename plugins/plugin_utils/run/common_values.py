@@ -28,6 +28,8 @@ SAME_FOR_ALL_NODES = (
     "pod_underlay",
     "pod_address_family",
     "pod_rail_vrf",
+    "pod_overlay",
+    "pod_rail_vni",
     "pod_gate_groups",
     "pod_depth",
     "pod_mode",

@@ -28,6 +28,7 @@ from ..text.counting import some_nodes
 from ..text.sorting import natural_key
 from .common_values import STEERING, disagreements
 from .errors import Refused
+from .routing_expectations import wrong_routing
 from .tier_errors import SUPER_SPINES, apart_from_spines, cabled_past_spines
 
 ROLES = {"gpu_hosts": "host", "leaves": "leaf", "spines": "spine"}
@@ -38,7 +39,6 @@ REMEDIATION = (
     "pod_remediate_to_layer", "pod_patrol_hosts", "pod_patrol_free_hosts", "pod_patrol_minutes", "pod_patrol_partition", "pod_patrol_qos",
 )  # fmt: skip
 IMAGE = re.compile(r"[a-zA-Z0-9][\w.-]*(?::\d+)?(?:/[\w.-]+)*(?::\w[\w.-]{0,127})?(?:@sha256:[\da-f]{64})?", re.ASCII)
-VRF = re.compile(r"[\w.:+-]{0,64}", re.ASCII)
 GUID = re.compile(r"^(?:0x)?[\da-fA-F]{16}$")
 
 
@@ -112,7 +112,7 @@ def planned_pod(inventory: Inventory, cabling_text: str | None, unread: t.Sequen
     wrong += problems
     plan = Plan(nodes, groups, cables if cabled else [])
     wrong += [*_platforms(plan), *_counts(plan, first), *cabled_past_spines(plan), *rail_errors(plan, cabled), *_readers(plan, first)]
-    wrong += [*_underlay(plan, first), *_containers(plan)]
+    wrong += [*wrong_routing(plan, first), *_containers(plan)]
     if wrong:
         raise Refused(wrong, [*roles, *inventory.groups])
     return plan, waivers(first["pod_waivers"])
@@ -227,20 +227,6 @@ def _readers(plan: Plan, values: t.Mapping[str, t.Any]) -> list[str]:
         elif guid:
             guids.setdefault(guid.lower().removeprefix("0x"), []).append(node.name)
     return wrong + [f"argument 'pod_node_guid' is {guid} of {some_nodes(names)}" for guid, names in guids.items() if len(names) > 1]
-
-
-def _underlay(plan: Plan, values: t.Mapping[str, t.Any]) -> list[str]:
-    """A pod with spines and no routing protocol: what crosses them would be proved by nothing."""
-    spines = [node.name for node in plan.nodes.values() if node.role == SPINE]
-    if values.get("pod_underlay") == "ospf" and values.get("pod_address_family") == "ipv6":
-        return ["argument 'pod_underlay' must not be 'ospf' where pod_address_family is 'ipv6': OSPFv3 is not read"]
-    if not VRF.fullmatch(str(values.get("pod_rail_vrf", ""))) or values.get("pod_rail_vrf") == "default":
-        return [f"argument 'pod_rail_vrf' must be the name of a VRF, and empty for the default one, not {values['pod_rail_vrf']!r}"]
-    if values["pod_fabric"] != "roce" or values.get("pod_underlay") != "none" or not spines:
-        return []
-    return [
-        f"argument 'pod_underlay' must name the routing protocol of a pod with spines, not 'none': rails on other leaves are routed over {some_nodes(spines)}"
-    ]
 
 
 def _containers(plan: Plan) -> list[str]:

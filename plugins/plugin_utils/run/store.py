@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[3]
 # What `when` and the command of a source and the transports need of a node's expectations.
 OF_READING = (
     "pod_fabric", "pod_gpu_vendor", "pod_switch_transport", "pod_depth", "pod_mode", "pod_virtualization", "pod_failover", "pod_address_family", "pod_underlay",
-    "pod_rail_vrf",
+    "pod_rail_vrf", "pod_overlay",
     "pod_nvlink_domain", "pod_imex_domain", "pod_cumulus_phy_health", "pod_job_services", "pod_container_runtime",
     "pod_container_image", "pod_torch_python", "pod_collective_backend", "pod_nccl_tests_dir",
 )  # fmt: skip

@@ -14,6 +14,7 @@ from ..model import Port, Switch
 
 LIMITS = {"Temperature": ("(Celsius)", 75, 70, -5, 0), "Voltage": ("(Volts)", 3.63, 3.46, 2.97, 3.13), "Current": ("(mA)", 90, 85, 20, 25)}
 CODES = {"bgp": "B E", "ospf": "O", "static": "S"}
+VLAN_OF_VNI = "Vlan400"
 LIGHT = {"Optical Tx Power": (7.0, 4.0, -8.4, -5.4), "Optical Rx Power": (7.0, 4.0, -8.4, -5.4)}
 
 
@@ -210,17 +211,32 @@ def vrfs_of(switch: Switch) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {"default": ["Loopback0"]}
     for port in listed(switch):
         if port.peer_role not in ("host", "") or port.vrf:
-            found.setdefault(port.vrf or switch.vrf, []).append(port.channel or port.name)
+            found.setdefault(port.vrf or of_links(switch), []).append(port.channel or port.name)
+    if switch.overlay and switch.role == "leaf" and switch.vni and not switch.vni_lacks:
+        found.setdefault(switch.vrf, []).append(VLAN_OF_VNI)
     if switch.role == "leaf":
         found.setdefault(switch.vlan_vrf or switch.vrf, []).append("Vlan10")
     return {vrf: list(dict.fromkeys(its)) for vrf, its in found.items()}
+
+
+def of_links(switch: Switch) -> str:
+    """The VRF of links between switches, and of the sessions over them."""
+    return "default" if switch.overlay else switch.vrf
+
+
+def underlay(switch: Switch) -> Switch:
+    """A switch with the routes of its underlay: those to the VTEPs of other leaves."""
+    vteps = {leaf: f"{address}/32" for leaf, address in switch.vteps.items() if leaf != switch.name}
+    ports = {leaf: [one.port for one in switch.sessions if one.peer == leaf] for leaf in vteps}
+    ways = {prefix: switch.ways.get(prefix, ports[leaf]) for leaf, prefix in vteps.items()} if switch.role != "leaf" else {}
+    return replace(switch, prefixes=list(vteps.values()), ways=ways, own_prefix="")
 
 
 def in_vrf(switch: Switch, vrf: str) -> Switch:
     """A switch as one of its VRFs sees it: its sessions and routes there."""
     prefixes = [one for one in switch.prefixes if switch.routes_in.get(one, switch.routes_in.get("*", switch.vrf)) == vrf]
     own = switch.own_prefix if vrf == (switch.vlan_vrf or switch.vrf) else ""
-    return replace(switch, sessions=[one for one in switch.sessions if (one.vrf or switch.vrf) == vrf], prefixes=prefixes, own_prefix=own)
+    return replace(switch, sessions=[one for one in switch.sessions if (one.vrf or of_links(switch)) == vrf], prefixes=prefixes, own_prefix=own)
 
 
 def routes_seen(switch: Switch, vrf: str) -> Switch:

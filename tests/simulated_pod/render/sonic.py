@@ -9,7 +9,7 @@ import json
 import typing as t
 
 from ..model import Port, Session, Switch
-from .eos import channels, in_vrf, listed, names_of, routes_seen, vrfs_of
+from .eos import VLAN_OF_VNI, channels, in_vrf, listed, names_of, routes_seen, underlay, vrfs_of
 
 CODES = {"bgp": "B", "ospf": "O", "static": "S"}
 
@@ -228,14 +228,63 @@ def bgp_of_vrfs(switch: Switch) -> str:
 
 def routes_of_vrfs(switch: Switch) -> str:
     """``show ip route vrf all``: one legend, and the routes of each VRF."""
+    if switch.overlay:
+        return f"{routes(underlay(switch)).replace(chr(10) * 2, f'{chr(10) * 2}VRF default:{chr(10)}', 1)}\n{_overlay_routes(switch)}"
     legend, _blank, _routes = routes(switch).partition("\n\n")
     tables = (routes(routes_seen(switch, vrf)).partition("\n\n")[2] for vrf in names_of(switch))
     return legend + "\n\n" + "\n".join(f"VRF {vrf}:\n{one}" for vrf, one in zip(names_of(switch), tables))
 
 
 def kernel_routes_of_vrf(switch: Switch) -> str:
-    """``ip -j -4 route show vrf VRF``."""
+    """``ip -j -4 route show vrf VRF``, and of an overlay ``ip -j -4 route show``."""
+    if switch.overlay:
+        return kernel_routes(underlay(switch)).replace("/32", "")
     return kernel_routes(routes_seen(switch, switch.vrf))
+
+
+def _to_vteps(switch: Switch) -> list[tuple[str, str]]:
+    """Each prefix of other leaves' rails in the VRF of the overlay with the VTEP that it is behind, which the underlay must reach."""
+    if switch.role != "leaf" or not switch.vni or switch.vni_state != "Up":
+        return []
+    up = any(one.state == "Established" and one.configured and one.evpn_prefixes for one in switch.sessions)
+    return [(one, switch.vteps[switch.at_leaf[one]]) for one in switch.prefixes if up and switch.at_leaf[one] in switch.vteps]
+
+
+def _overlay_routes(switch: Switch) -> str:
+    """The routes of the VRF of an overlay, as zebra shows them."""
+    if switch.role != "leaf":
+        return ""
+    lines = [f"VRF {switch.vrf}:", f"C>* {switch.own_prefix} is directly connected, Vlan10, 3d02h11m"]
+    lines += [f"B>* {prefix} [20/0] via {vtep}, {VLAN_OF_VNI} onlink, weight 1, 3d02h11m" for prefix, vtep in _to_vteps(switch)]
+    return "\n".join(lines) + "\n"
+
+
+def vnis(switch: Switch) -> str:
+    """``vtysh -c 'show vrf vni' -c 'show evpn vni detail'``."""
+    row = "{:<37} {:<10} {:<20} {:<20} {:<5} {:<18}\n".format
+    lines = row("VRF", "VNI", "VxLAN IF", "L3-SVI", "State", "Rmac")
+    if switch.role != "leaf" or switch.vni is None:
+        return lines + "\n"
+    device = "None" if "device" in switch.vni_lacks else "VTEP-400"
+    svi = "None" if switch.vni_lacks else VLAN_OF_VNI
+    mac = "None" if switch.vni_lacks else switch.mac
+    vtep = "0.0.0.0" if device == "None" else switch.vteps[switch.name]
+    lines += row(switch.vrf, switch.vni, device, svi, switch.vni_state, mac)
+    lines += f"VNI: {switch.vni}\n  Type: L3\n  Tenant VRF: {switch.vrf}\n  Local Vtep Ip: {vtep}\n  Vxlan-Intf: {device}\n  SVI-If: {svi}\n"
+    return lines + f"  State: {switch.vni_state}\n  VNI Filter: none\n  System MAC: {mac}\n  Router MAC: {mac}\n  L2 VNIs: \n\n"
+
+
+def evpn(switch: Switch) -> str:
+    """``vtysh -c 'show bgp l2vpn evpn summary json'``."""
+    peers = {
+        one.address or one.port: {
+            "hostname": one.peer, "remoteAs": one.asn, "localAs": switch.asn, "version": 4, "peerUptime": one.up,
+            "pfxRcd": one.evpn_prefixes if one.state == "Established" else 0, "state": one.state, "idType": "ipv4",
+        }
+        for one in switch.sessions if one.configured and one.evpn_prefixes is not None
+    }  # fmt: skip
+    head = {"routerId": switch.router_id, "as": switch.asn, "vrfId": 0, "vrfName": "default", "tableVersion": 0}
+    return json.dumps({**head, "peers": peers, "totalPeers": len(peers), "dynamicPeers": 0} if peers else {}) + "\n"
 
 
 def ospf(switch: Switch) -> str:

@@ -49,6 +49,7 @@ PLANNED = [
     "software",
     "sysctl",
     "transceivers",
+    "vnis",
 ]
 """A check looks for each planned port, rail, neighbor, prefix, module, symbol or key, and a missing one is a finding."""
 TRUSTED = [

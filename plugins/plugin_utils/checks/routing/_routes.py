@@ -78,6 +78,22 @@ def holds(prefix: str, address: str) -> bool:
     return bool(network.prefixlen) and network.version == netaddr.IPAddress(address).version and address in network
 
 
+def unused_ports(hops: set[Hop], wanted: t.Iterable[str], neighbors: list[Neighbor]) -> tuple[str, tuple[str, ...]]:
+    """The ports that lead to the rails and that no next hop goes over, in words, and the neighbors at them.
+
+    Nothing where a next hop goes over an interface that is none of them.
+    """
+    used = {port_name(interface or "") for _address, interface in hops}
+    ports = {port_name(port): port for port in wanted}
+    if not used or not used <= set(ports):
+        return "", ()
+    peers = {one["port"]: one["peer"] for one in neighbors}
+    unused = [port for name, port in ports.items() if name not in used]
+    names = [f"{port} (to {peers[port]})" if port in peers else port for port in unused]
+    words = f", none over {', '.join(names[:3])}" + (f" and {len(names) - 3} more" if len(names) > 3 else "") if names else ""
+    return words, tuple(dict.fromkeys(peers[port] for port in unused if port in peers))
+
+
 def _by_length(keys: t.Iterable[Key], family: str) -> dict[int, dict[int, set[Key]]]:
     """The routes of a family but the default one, by prefix length and network number."""
     routes: dict[int, dict[int, set[Key]]] = {}

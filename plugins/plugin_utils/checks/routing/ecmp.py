@@ -14,7 +14,8 @@ from ...pod.tiers import SUPER_SPINE
 from ...pod.types import NearCable, Neighbor, PodRail
 from .. import CannotTell, Finding, NotApplicable, check
 from ..place import Place
-from ._routes import HAS_NETADDR, Hop, Key, RouteTable
+from ._overlay import EVPN, OverlayTable, underlay_table
+from ._routes import HAS_NETADDR, Key, RouteTable, unused_ports
 from ._vrfs import DEFAULT, session_names, sessions_in_vrf, vrf_of, vrf_of_rails
 from ._withheld import Withheld, withheld_routes
 from .sessions import ROUTED, WITH_SPINES
@@ -23,6 +24,14 @@ OFF_PLAN = "The leaf announces its other rails and not this one: its port to it 
 OFF_PLAN_FIX = "Look at the leaf's port to this rail; then correct the rail's address in pod_rails and on the host (see address_plan), or announce its prefix."
 NOT_ANNOUNCED = "{leaf} does not announce the prefix of its rails, or its announcement is filtered on the way or lost with its sessions."
 NOT_ANNOUNCED_FIX = "Look at bgp_established of that leaf, then at its network statements, its rail ports and the filters of the spines."
+NOT_IMPORTED = (
+    "No route of EVPN to these rails is in the VRF: {leaf} does not announce its networks (type 5) or hosts (type 2) in the VRF, the route targets of the two "
+    "leaves differ, its VTEP is not reached, or its VNI is not up."
+)
+NOT_IMPORTED_FIX = (
+    "Look at vni_up and evpn_established of {leaf} and at vteps_reached of this switch; then at advertise ipv4 unicast of its VRF and at the route targets "
+    "that {leaf} exports and this switch imports (show bgp l2vpn evpn)."
+)
 NO_WAY_UP = (
     "This switch has no route at all to the rails of other leaves: it learns neither their prefixes nor an aggregate or a default route over its uplinks "
     "(its sessions, a filter, an address family that is not activated, or its own AS in the AS path of what is announced)."
@@ -87,11 +96,13 @@ DISCARDED_FIX = "Take the discard route off this switch, or have the prefixes of
 def ecmp_paths(
     ecmp_routes: Rows, pod_role: str, pod_topology: str, pod_ways: dict[str, list[str]], pod_remote_rails: list[PodRail], pod_address_family: str,
     pod_neighbors: list[Neighbor], pod_underlay: str, bgp_summary: Rows | None = None, pod_rail_vrf: str = "",
-    pod_cables: t.Sequence[NearCable] = (), port_vrfs: Rows | None = None,
+    pod_cables: t.Sequence[NearCable] = (), port_vrfs: Rows | None = None, pod_overlay: str = "none",
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Each remote rail is reached over all ports that lead to it, by its own prefix, an aggregate or the default route; of super-spines and spines too."""
     if pod_topology == "rail_only" or (pod_role != "leaf" and not pod_ways):
         raise NotApplicable("only a leaf below spines has uplinks")
+    if pod_overlay == EVPN and pod_role != "leaf":
+        raise NotApplicable("only leaves have routes of the overlay; vteps_reached evaluates those to its VTEPs")
     if not pod_remote_rails:
         raise CannotTell("no rail on another leaf has an address in pod_rails")
     reached = [rail for rail in pod_remote_rails if rail["leaf"] in pod_ways]
@@ -102,8 +113,10 @@ def ecmp_paths(
     uplinks = {port for ports in pod_ways.values() for port in ports}
     vrf = vrf_of_rails(pod_cables, port_vrfs, pod_rail_vrf) if pod_rail_vrf else ""
     of_vrf, of_others = ([row for row in ecmp_routes if not vrf or (vrf_of(row) == vrf) == own] for own in (True, False))
-    table = RouteTable(of_vrf, pod_address_family, pod_neighbors, uplinks)
-    beside = _Beside(vrf, RouteTable(of_others, pod_address_family, pod_neighbors, uplinks)) if vrf else None
+    routed = (pod_address_family, pod_neighbors, uplinks)
+    overlay = pod_overlay == EVPN
+    table = OverlayTable(of_vrf, underlay_table(ecmp_routes, *routed), *routed) if overlay else RouteTable(of_vrf, *routed)
+    beside = _Beside(vrf, RouteTable(of_others, *routed), overlay) if vrf else None
     found: dict[Key, list[PodRail]] = {}
     of_leaf: dict[str, set[str]] = {}
     without: list[PodRail] = []
@@ -116,7 +129,7 @@ def ecmp_paths(
     peers = {one["port"]: one["peer"] for one in pod_neighbors} if pod_role != "leaf" else {}
     sessions = sessions_in_vrf(bgp_summary or [], pod_neighbors, port_vrfs, pod_rail_vrf)
     of_none = (NO_WAY_UP, NO_WAY_UP_FIX) if pod_rail_vrf else _unplanned_vrf(sessions, pod_neighbors) or (NO_WAY_UP, NO_WAY_UP_FIX)
-    yield from _no_routes(without, of_leaf, pod_ways, of_none if not found else None, peers, beside)
+    yield from _no_routes(without, of_leaf, pod_ways, None if found or overlay else of_none, peers, beside)
     withheld = withheld_routes(sessions, pod_neighbors) if pod_underlay == "bgp" else None
     for key, rails in found.items():
         if narrow := _narrow(table, key, rails, pod_ways, pod_neighbors, withheld, pod_underlay, beside):
@@ -141,6 +154,7 @@ class _Beside:
 
     vrf: str
     table: RouteTable
+    overlay: bool = False
 
     def to(self, address: str | None) -> list[Key]:
         """The routes of other VRFs to an address that lead to rails."""
@@ -163,7 +177,7 @@ def _narrow(
     hops, shown = table.next_hops(key)
     if len(hops) == len(wanted):
         return None
-    unused, missing = _unused(hops, wanted, neighbors)
+    unused, missing = unused_ports(hops, wanted, neighbors)
     got = f"{len(hops)} next hop{'' if len(hops) == 1 else 's'} in the {shown}{f' of VRF {beside.vrf}' if beside else ''}{unused}"
     got += f"; {withheld.words}" if withheld else ""
     cause, fix = _why_narrow(table, key, rails, withheld, underlay)
@@ -197,22 +211,6 @@ def _why_narrow(table: RouteTable, key: Key, rails: list[PodRail], withheld: Wit
     return None, None
 
 
-def _unused(hops: set[Hop], wanted: t.Iterable[str], neighbors: list[Neighbor]) -> tuple[str, tuple[str, ...]]:
-    """The ports that lead to the rails and that no next hop goes over, in words, and the neighbors at them.
-
-    Nothing where a next hop goes over an interface that is none of them.
-    """
-    used = {port_name(interface or "") for _address, interface in hops}
-    ports = {port_name(port): port for port in wanted}
-    if not used or not used <= set(ports):
-        return "", ()
-    peers = {one["port"]: one["peer"] for one in neighbors}
-    unused = [port for name, port in ports.items() if name not in used]
-    names = [f"{port} (to {peers[port]})" if port in peers else port for port in unused]
-    words = f", none over {', '.join(names[:3])}" + (f" and {len(names) - 3} more" if len(names) > 3 else "") if names else ""
-    return words, tuple(dict.fromkeys(peers[port] for port in unused if port in peers))
-
-
 def _no_routes(
     rails: list[PodRail], of_leaf: t.Mapping[str, set[str]], ways: t.Mapping[str, list[str]], of_none: tuple[str, str] | None, below: t.Mapping[str, str],
     beside: _Beside | None = None,
@@ -240,7 +238,9 @@ def _no_routes(
     for leaf, its in leaves.items():
         one = f"{its[0]['host']} {its[0]['device']} ({its[0]['address']})"
         whose = one if len(its) == 1 else f"its {len(its)} rails, such as {its[0]['address']}"
-        cause, fix, words = *(of_none or (NOT_ANNOUNCED.format(leaf=leaf), NOT_ANNOUNCED_FIX)), ""
+        not_announced = (NOT_IMPORTED, NOT_IMPORTED_FIX) if beside and beside.overlay else (NOT_ANNOUNCED, NOT_ANNOUNCED_FIX)
+        cause, fix = of_none or not_announced
+        cause, fix, words = cause.format(leaf=leaf), fix.format(leaf=leaf), ""
         if beside and (keys := [key for rail in its for key in elsewhere.get(rail["address"], ())]):
             cause, fix, words = _elsewhere(beside, keys)
         missing = tuple(dict.fromkeys(below[port] for port in ways[leaf] if port in below))

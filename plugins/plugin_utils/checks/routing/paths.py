@@ -17,6 +17,7 @@ from .._kernel_events import NEIGHBORS_FULL, NEIGHBORS_FULL_FIX
 from .._once import Peers, once_for_all_nodes
 from .._planned import cables_of
 from ..place import Place, at_device, at_port
+from ._overlay import EVPN
 from ._vrfs import DEFAULT, vrf_of
 from .sessions import ROUTED
 
@@ -32,9 +33,11 @@ WITHOUT_PROTOCOL = ("pod_underlay", ("none", "static"))
     when=ROUTED,
 )
 def kernel_forwards(
-    ecmp_routes: Rows, kernel_routes: Rows, pod_address_family: str, pod_underlay: str, pod_rail_vrf: str = ""
+    ecmp_routes: Rows, kernel_routes: Rows, pod_address_family: str, pod_underlay: str, pod_rail_vrf: str = "", pod_overlay: str = "none",
 ) -> t.Iterator[Finding]:  # fmt: skip
     """The kernel forwards over every next hop that the routing protocol has installed."""
+    # Of an overlay it is what leads to its VTEPs.
+    pod_rail_vrf = "" if pod_overlay == EVPN else pod_rail_vrf
     vrf = pod_rail_vrf or DEFAULT
     in_kernel: dict[str, set[tuple[str | None, str | None]]] = {}
     for row in kernel_routes:

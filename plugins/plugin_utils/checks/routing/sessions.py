@@ -160,7 +160,8 @@ def _blamed(finding: Finding, node: str, dead: str, of_peers: Peers) -> Finding:
     return replace(finding, cause=cause.format(switch=dead), fix=fix.format(switch=dead), began_at=began_at)
 
 
-def _neighbor(planned: Neighbor) -> Place:
+def planned_neighbor(planned: Neighbor) -> Place:
+    """The place of what is found of a session with a planned neighbor."""
     peers = (planned["peer"], *([planned["address"]] if planned["address"] else []))
     return Place(f"{planned['peer']} ({planned['address'] or planned['port']})", port=planned["port"], peers=peers)
 
@@ -168,7 +169,7 @@ def _neighbor(planned: Neighbor) -> Place:
 def _not_configured(switch: str, planned: Neighbor) -> Finding:
     names = {"switch": switch, "peer": planned["peer"], "asn": planned["asn"]}
     cause, fix = NOT_CONFIGURED.format(**names), NOT_CONFIGURED_FIX.format(**names)
-    return Finding(_neighbor(planned), f"Established with AS {planned['asn']}", "no such neighbor", cause=cause, fix=fix)
+    return Finding(planned_neighbor(planned), f"Established with AS {planned['asn']}", "no such neighbor", cause=cause, fix=fix)
 
 
 def _in_other_vrf(switch: str, planned: Neighbor, vrf: str, rows: Rows, of_rails: str) -> Finding:
@@ -177,12 +178,12 @@ def _in_other_vrf(switch: str, planned: Neighbor, vrf: str, rows: Rows, of_rails
     got = ", ".join(sorted(f"{row['state']} with AS {row['asn']} in VRF {vrf_of(row)}" for row in rows))
     expected = f"Established with AS {planned['asn']} in VRF {vrf}, that of {planned['port']}"
     fix = PORT_IN_OTHER_VRF_FIX if names["got"] == of_rails else IN_OTHER_VRF_FIX
-    return Finding(_neighbor(planned), expected, got, cause=IN_OTHER_VRF.format(**names), fix=fix.format(**names))
+    return Finding(planned_neighbor(planned), expected, got, cause=IN_OTHER_VRF.format(**names), fix=fix.format(**names))
 
 
 def _session(switch: str, planned: Neighbor, row: dict[str, t.Any]) -> t.Iterator[Finding]:
     if planned["asn"] is None:
-        yield Finding(_neighbor(planned), "a planned AS (bgp_asn of the peer)", "none in the inventory", "unknown")
+        yield Finding(planned_neighbor(planned), "a planned AS (bgp_asn of the peer)", "none in the inventory", "unknown")
     elif (row["state"], row["asn"]) != ("Established", planned["asn"]):
         cause, fix = _why_closed(row["state"]) or (None, None)
         if row["asn"] != planned["asn"] and row["asn"] is not None:
@@ -191,7 +192,7 @@ def _session(switch: str, planned: Neighbor, row: dict[str, t.Any]) -> t.Iterato
             own = (UP_WITH_OTHER_AS, UP_WITH_OTHER_AS_FIX) if row["state"] == "Established" else (OTHER_AS, OTHER_AS_FIX)
             cause, fix = (text.format(**names) for text in own)
         got = f"{row['state']} with AS {row['asn']}"
-        yield Finding(_neighbor(planned), f"Established with AS {planned['asn']}", got, cause=cause, fix=fix)
+        yield Finding(planned_neighbor(planned), f"Established with AS {planned['asn']}", got, cause=cause, fix=fix)
 
 
 def _by_as(planned: list[Neighbor], rows: Rows) -> t.Iterator[Finding]:
@@ -199,7 +200,7 @@ def _by_as(planned: list[Neighbor], rows: Rows) -> t.Iterator[Finding]:
     up = Counter(row["asn"] for row in rows if row["state"] == "Established")
     for one in planned:
         if one["asn"] is None:
-            yield Finding(_neighbor(one), "a planned AS (bgp_asn of the peer)", "none in the inventory", "unknown")
+            yield Finding(planned_neighbor(one), "a planned AS (bgp_asn of the peer)", "none in the inventory", "unknown")
     wanted = Counter(one["asn"] for one in planned if one["asn"] is not None)
     for asn, number in wanted.items():
         down = [row for row in rows if row["asn"] == asn and row["state"] != "Established"]
@@ -273,7 +274,7 @@ def _ages(rows: Rows, neighbors: list[Neighbor]) -> dict[tuple[Place, str], floa
     for one in neighbors:
         row = up.pop(port_name(one["port"]), None) or up.pop(str(one["address"]), None)
         if row is not None:
-            ages[_neighbor(one), one["peer"]] = row["up_seconds"]
+            ages[planned_neighbor(one), one["peer"]] = row["up_seconds"]
     # The plan lacks the addresses of these: they are recognised by their AS.
     unnamed = {one["asn"] for one in neighbors if one["address"] is None}
     return ages | {(Place(f"{name} (AS {row['asn']})", peers=(name,)), ""): row["up_seconds"] for name, row in up.items() if row["asn"] in unnamed}
