@@ -70,6 +70,17 @@ class _Step:
         mine = (one for one in host.tools if one.name == job.argv[0] and one.how == "says" and one.arguments in " ".join(job.argv))
         return next(mine, None)
 
+    def _instead(self, host: Host, job: Job) -> Answer | None:
+        """What a tool of the host does that starts ranks, instead of starting them."""
+        bent = next((one for one in host.tools if one.name == job.argv[0] and one.arguments in " ".join(job.argv)), None)
+        if bent is not None and bent.how == "missing":
+            return {"status": "missing", "rc": None, "stderr": f"{job.argv[0]}: not found on PATH"}
+        return {"stdout": bent.stdout, "stderr": bent.stderr, "rc": bent.rc} if bent is not None else None
+
+    def _launchers(self, first: Host, job: Job) -> list[Job]:
+        """What starts the ranks of a job's run on its first host."""
+        return [one for one in self.schedule.jobs.get(first.name, ()) if (one.columns["role"], one.columns["hosts"]) == (LAUNCHER, job.columns["hosts"])]
+
     def _servers(self, host: Host, client: Job) -> list[Job]:
         """The other side of a client's test."""
         ends = {**client.columns, "role": "server", "peer": host.name, "device": client.columns["peer_device"], "peer_device": client.columns["device"]}
@@ -100,11 +111,10 @@ class _Step:
         first = self.pod.hosts[job.columns["hosts"][0]] if job.columns.get("hosts") else host
         run = [stack.state(self.pod.hosts[name]) for name in job.columns.get("hosts") or [host.name]]
         if job.columns["role"] == LAUNCHER:
-            bent = next((one for one in host.tools if one.name == job.argv[0]), None)
-            if bent is not None and bent.how == "missing":
-                return {"status": "missing", "rc": None, "stderr": f"{job.argv[0]}: not found on PATH"}
-            return {"stdout": bent.stdout, "stderr": bent.stderr, "rc": bent.rc} if bent is not None else {}
+            return self._instead(host, job) or {}
         if job.columns["role"] == TABLE:
+            if instead := self._instead(host, job):
+                return instead
             if not stack.state(host)["tests"]:
                 return {"status": "missing", "rc": None, "stderr": f"{job.argv[0]}: not found on PATH"}
             return {"stdout": stack.table(job.argv, run, len(host.gpus), "NCCL_P2P_DISABLE" in job.environment)}
@@ -117,7 +127,7 @@ class _Step:
         if program == "dataset_read":
             output = stack.dataset(job.argv[job.argv.index("--path") + 1], stack.state(host))
             return {"stdout": json.dumps(output), "rc": 1 if output["error"] else 0}
-        if "--document" in job.argv and stack.state(first)["launcher_fails"]:
+        if "--document" in job.argv and any(self._instead(first, one) for one in self._launchers(first, job)):
             return {"rc": 2, "stderr": NOTHING_STARTED}
         options = stack.options(job.argv[job.argv.index(f"{{{program}}}") + 1 :])
         text = stack.printed(program, options, run)

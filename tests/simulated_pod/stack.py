@@ -138,7 +138,7 @@ def state(host: t.Any) -> Host:
     }
     direct = "nvidia_peermem" in host.modules or host.dmabuf
     launchers = {"mpirun", "srun"}
-    fails = any(tool.name in launchers for tool in host.tools)
+    fails = any(tool.name in launchers and not tool.arguments for tool in host.tools)
     return {**HEALTHY, **rails, "name": host.name, "gdr": direct, "launcher_fails": fails, **host.stack}
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from ..text.sorting import natural_key
 from .bisection import Bisection, Group
+from .launcher_errors import host_of
 from .rank_ends import ended_for_others, given_up_at, killed_after, ranks_behind, shows_a_fault
 from .rank_errors import KILLED, NEVER_ARRIVED, NEVER_ENQUEUED, HostEnd, end_by_error, first_errors, is_own, printed_error
 from .scaling_ladder import MAX_SEARCHES, next_step
@@ -57,6 +58,16 @@ class CollectiveRun:
             if len(there) == 1 and len(self.hosts) > 1 and (outcome == "killed" or (self.hung and not self.errors)):
                 own = own or {host: HostEnd(words.format(signal), *why) for host, signal in there.items()}
         return own
+
+    @property
+    def named_by_launcher(self) -> str | None:
+        """The host that its launcher's output is about, where it started no ranks or ended them early."""
+        return host_of(self.refusal, self.hosts)
+
+    @property
+    def refusal(self) -> str | None:
+        """The line of its launcher that is about one of its hosts."""
+        return next((words for words in self.trouble if host_of(words, self.hosts)), None)
 
     @property
     def hung(self) -> bool:

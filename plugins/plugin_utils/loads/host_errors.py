@@ -46,6 +46,20 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "kernel's log.",
     ),
     RankError(
+        r"attaching to shared memory segment \S+ \(size 0\)|ncclCuMemHostEnable",
+        True,
+        "The ranks of this host do not share its memory in one way: the driver gives memory of some NUMA nodes and not of others (a NUMA node without memory "
+        "or without CPUs, an affinity of the container), so that a rank takes another one's handle for a file's name, or crashes while it tries.",
+        "NCCL_CUMEM_HOST_ENABLE=0 lets all ranks use /dev/shm; look at numactl --hardware, populate all memory channels or set one NUMA node a socket in the "
+        "BIOS, compare what CPUs and nodes the job's cgroup has, and update the GPU driver.",
+    ),
+    RankError(
+        r"attaching to shared memory segment .*No such file",
+        True,
+        "The ranks of this host do not see each other's segments of /dev/shm: each is in a container or namespace of its own, or something removed them.",
+        "Give all ranks of a host one container, or start them with --ipc=host; look for what clears /dev/shm (RemoveIPC of systemd-logind, an epilogue).",
+    ),
+    RankError(
         r"shared memory segment|/dev/shm\b",
         True,
         "The rank's host or container has too little shared memory for NCCL's segments in /dev/shm; a container's default is 64 MB.",
@@ -98,6 +112,14 @@ HOST_ERRORS: tuple[RankError, ...] = (
         True,
         "CUDA refuses GPUs whose NVSwitch fabric is not set up: the fabric manager does not run, or is of another version than the driver.",
         "Look at systemctl status nvidia-fabricmanager and its log, install it in the driver's version, start it, and see fabric_state of layer 0.",
+    ),
+    RankError(
+        r"Tried to allocate (?:more than 1EB|[\d.]+ (?:P|E)i?B)",
+        False,
+        "The rank asked for more memory than any host or GPU has: it took a size from data that it had never received, since the collective that should have "
+        "brought it timed out or was aborted.",
+        "Look at the rank that others waited for, and at the collective that timed out first; this one says nothing about its own GPU.",
+        follows=True,
     ),
     RankError(
         r"(?i)(?:CUDA|HIP)\b.*out of memory|cudaErrorMemoryAllocation|hipErrorOutOfMemory",

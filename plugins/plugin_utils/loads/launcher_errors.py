@@ -23,6 +23,20 @@ class LauncherError(t.NamedTuple):
 # The first that matches is the one: what is specific stands before what follows from it.
 LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
     LauncherError(
+        r"Test (?:NCCL|RCCL|CUDA|HIP) failure",
+        "The launcher started the ranks, and one of nccl-tests or rccl-tests failed on the host with whose name its line begins; the launcher then ended the "
+        "others.",
+        "Run the same program on that host alone, with NCCL_DEBUG=WARN; where the collection's own ranks end well, compare its NCCL and CUDA (ldd, "
+        "LD_LIBRARY_PATH) with theirs and with another host's.",
+    ),
+    LauncherError(
+        r"PMI\w*_(?:KVS_)?\w+ returned -?\d|Fatal error in P?MPI_Init",
+        "The MPI that the program was built with did not get the addresses of its other ranks from the launcher that started it: the two are of different MPIs "
+        "(Open MPI, MPICH, Intel MPI), or have no PMI in common.",
+        "Start the program with the mpirun of the MPI that ldd shows in it, or with srun and the PMI that it has (srun --mpi=list); compare PATH and "
+        "LD_LIBRARY_PATH of the launcher and the ranks.",
+    ),
+    LauncherError(
         r"[Cc]redential (?:has )?expired|Expired credential|Rewound credential|out of sync clocks",
         "The launcher's credential is dated in the past or future: the clock of a host, or of the controller, is wrong by minutes.",
         "Compare the clocks of all hosts and of the controller (timedatectl, chronyc), correct chrony or NTP where one is off, and restart munge there.",
@@ -123,6 +137,8 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
         "Run the command of the evidence by hand on the host that it names; give all hosts the same image and PATH.",
     ),
 )
+# How a launcher, or what it started, words which host its line is about.
+SUBJECT = re.compile(r"(?:on node|on host|to host|\[\[)[ :]*(?P<of>[\w.-]+)|(?:^|: )(?P<speaker>[\w.-]+): Test \w+ failure")
 UNKNOWN_CAUSE = "The launcher itself reports why it started no ranks, or not on all hosts. "
 AGAIN = "Then run the layer again; this says nothing about the network or the GPUs."
 
@@ -135,13 +151,20 @@ def known_line(*texts: str) -> str | None:
     return next((line for one in LAUNCHER_ERRORS for line in lines if re.search(one.pattern, line)), None)
 
 
+def host_of(words: str | None, hosts: t.Collection[str]) -> str | None:
+    """The host that a launcher's line is about, of those that it was to start ranks on; None where it names none of them, or several."""
+    named = {str(match["of"] or match["speaker"]) for match in SUBJECT.finditer(words or "")}
+    found = [host for host in hosts if any(name == host or name.startswith(f"{host}.") for name in named)]
+    return found[0] if len(found) == 1 else None
+
+
 def explained(text: str | None) -> tuple[str, str]:
     """Cause and fix of a launcher's refusal."""
     known = next((one for one in LAUNCHER_ERRORS if re.search(one.pattern, text or "")), None)
-    cause, fix = explain_unknown(text or "", UNKNOWN_CAUSE)
+    cause, fix = explain_unknown(text or "", UNKNOWN_CAUSE, of_ranks=False)
     if known is None:
         return cause, f"{fix} {AGAIN}"
     if not known.speaker:
         return known.cause, f"{known.fix} {AGAIN}"
-    own = f"{explain_unknown(text or '')[0]} " if names_system_error(text or "") else ""
+    own = f"{explain_unknown(text or '', of_ranks=False)[0]} " if names_system_error(text or "") else ""
     return f"{own}{known.cause}", f"Begin with this line: {cut(text or '')}. {known.fix} {AGAIN}"

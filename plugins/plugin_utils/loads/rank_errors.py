@@ -9,6 +9,7 @@ import re
 import typing as t
 
 from .connection_errors import CONNECTION_ERRORS
+from .crashes import own_signal, where_crashed
 from .host_errors import HOST_ERRORS
 from .types import RankError
 from .unknown_errors import NOT_SHOWN, Extent, explain_unknown
@@ -60,7 +61,8 @@ NOBODY_BEHIND = (
     "Every rank had come and none is behind, so no process of a host stands out: what carries the data stopped (a GPU, a NIC, a path), or the ranks called "
     "different collectives or run different software.",
     "Begin with what is found of a GPU, a NIC or a switch in the same run (Xid, retransmissions, drops, a link that went down); compare NCCL, drivers and "
-    "variables of the hosts; then run smaller groups of them, and read ncclras -v of a run that hangs.",
+    "variables of the hosts; then run smaller groups of them, read ncclras -v of a run that hangs, and try another release of NCCL, since some stop in large "
+    "runs by themselves.",
 )
 
 
@@ -96,6 +98,19 @@ def printed_error(row: t.Mapping[str, t.Any]) -> str | None:
     """The line with which a rank that was killed had said why, where it is known as an error of its own host; row: of collective_ranks."""
     lines = (row.get("text") or "").splitlines() if row["outcome"] == "killed" else ()
     return next((line.strip() for line in lines if is_own(line)), None)
+
+
+def crashed(row: t.Mapping[str, t.Any]) -> HostEnd:
+    """How a rank ended that a signal of its own ended, which no other one had caused; row: of collective_ranks.
+
+    The words are what it had printed of that: an error that is known, or the frames of its stack.
+    """
+    printed, place = printed_error(row), where_crashed(row.get("text"))
+    if printed:
+        return HostEnd(printed, *explained(printed))
+    sign = own_signal(-row["signal"])
+    cause, fix = (f"A rank of this host was killed. {sign.cause}", sign.fix) if sign else KILLED
+    return HostEnd(place, cause, fix)
 
 
 def first_errors(errors: t.Mapping[str, str]) -> dict[str, str]:

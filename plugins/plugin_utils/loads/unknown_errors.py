@@ -11,6 +11,7 @@ import typing as t
 
 from ..text.control_characters import printable
 from ..text.sorting import NUMBERS
+from .error_classes import decisive_part, error_class
 
 LONGEST = 400
 # A program that quotes what another one printed indents it behind its own name: the innermost speaker saw the error itself.
@@ -76,6 +77,23 @@ SYSTEM_ERRORS: tuple[ErrorNumber, ...] = (
     ErrorNumber("Connection refused", _PATH.format("nothing listens on that port, or a firewall rejects it (ECONNREFUSED)"), _PATH_FIX),
     ErrorNumber("Software caused connection abort", _PATH.format("its own system ended the connection (ECONNABORTED)"), _PATH_FIX),
     ErrorNumber("Connection timed out", _PATH.format("nothing came back in time (ETIMEDOUT)"), _PATH_FIX),
+    ErrorNumber("Host is down", _PATH.format("it does not respond any more (EHOSTDOWN)"), _PATH_FIX),
+    ErrorNumber("Network is down", _PATH.format("the interface towards it is down (ENETDOWN)"), _PATH_FIX),
+    ErrorNumber("Cannot assign requested address", "The host has not the address that the line names, or has no free port of it (EADDRNOTAVAIL).", _CALL_FIX),
+    ErrorNumber("Message too long", "What was sent is larger than the path or the interface takes (EMSGSIZE): the MTU differs.", _PATH_FIX),
+    ErrorNumber("Transport endpoint is not connected", "What the line names is a mount whose client has ended (ENOTCONN), such as one of FUSE.", _FILE_FIX),
+    ErrorNumber("Transport endpoint shutdown", "The client of what the line names was evicted or shut down (ESHUTDOWN), as of Lustre.", _FILE_FIX),
+    ErrorNumber("Required key not available", "The key or ticket for what the line names is missing or has expired (ENOKEY).", _FILE_FIX),
+    ErrorNumber("Key has expired", "The key or ticket for what the line names has expired (EKEYEXPIRED).", _FILE_FIX),
+    ErrorNumber("No space left on device", "What the line names has no space or no inodes left (ENOSPC): a disk, /tmp, /dev/shm, or a table.", _FILE_FIX),
+    ErrorNumber("Disk quota exceeded", "The quota of the jobs' user for what the line names is used up (EDQUOT).", _FILE_FIX),
+    ErrorNumber("Structure needs cleaning", "The file system that the line names is damaged (EUCLEAN).", _CALL_FIX),
+    ErrorNumber("Remote I/O error", "The device that the line names refused the command that it was given (EREMOTEIO).", _CALL_FIX),
+    ErrorNumber("Device or resource busy", "Something else uses what the line names (EBUSY), such as a process of an earlier job.", _CALL_FIX),
+    ErrorNumber("Exec format error", "The program that the line names is of another architecture than this host, or is damaged (ENOEXEC).", _FILE_FIX),
+    ErrorNumber("Not a directory", "A part of the path that the line names is a file here (ENOTDIR).", _FILE_FIX),
+    ErrorNumber("Protocol not available", "The library or kernel of this host does not have the option that the line names (ENOPROTOOPT).", _CALL_FIX),
+    ErrorNumber("Invalid argument", "Kernel, driver or library of this host refuse what the call in the line was given (EINVAL).", _CALL_FIX),
 )
 UNNAMED = "The program ended with the line that is printed, which no table of this collection knows."
 UNNAMED_FIX = "Look in its documentation and in the log of its host at that time."
@@ -103,9 +121,9 @@ OF_TESTS = ExtentWords(
 def decisive_line(*texts: str) -> str:
     """The line of a program's output that says most: the first that it quotes of another program, else its first; nothing of no lines.
 
-    Lines that are marked as no error are passed over.
+    Lines that are marked as no error are passed over, and those that only separate others.
     """
-    lines = [line.rstrip() for text in texts for line in text.splitlines() if line.strip() and not NO_ERROR.match(line.strip())]
+    lines = [line.rstrip() for text in texts for line in text.splitlines() if re.search(r"\w", line) and not NO_ERROR.match(line.strip())]
     inner = [line for line in lines if (found := QUOTED.match(line)) and not NO_ERROR.match(found["inner"])]
     return cut((inner or lines or [""])[0])
 
@@ -121,19 +139,31 @@ def cut(text: str) -> str:
     return line if len(line) <= LONGEST else f"{line[:LONGEST]}..."
 
 
-def explain_unknown(text: str, known: str = "") -> tuple[str, str]:
+def explain_unknown(text: str, known: str = "", of_ranks: bool = True) -> tuple[str, str]:
     """Cause and fix of an error that no table knows; the fix begins with its line.
 
-    known: what is known of it besides, to begin the cause with: which hosts have it, or who refused.
+    known: what is known of it besides, to begin the cause with: which hosts have it, or who refused; of_ranks: whether it is of a program with the
+    vocabulary of ``ERROR_CLASSES``, and not of what only starts one.
     """
-    system = _system_error(text)
-    cause, fix = (system.cause, system.fix) if system else (UNNAMED, UNNAMED_FIX)
-    return f"{known}{cause}", f"Begin with this line: {cut(text)}. {fix}"
+    found = [one for one in (error_class(text) if of_ranks else None, _system_error(text)) if one is not None]
+    cause, fix = (" ".join(one.cause for one in found), " ".join(one.fix for one in found)) if found else (UNNAMED, UNNAMED_FIX)
+    return f"{known}{cause}", f"Begin with this line: {cut(decisive_part(text))}. {fix}"
 
 
 def names_system_error(text: str) -> bool:
     """Whether an error has one of the system in it."""
     return _system_error(text) is not None
+
+
+def has_a_class(text: str) -> bool:
+    """Whether an error that no table names shows at least what part of a host it is of, by an error of the system or by its vocabulary."""
+    return names_system_error(text) or error_class(text) is not None
+
+
+def shown(text: str) -> str:
+    """An error as a finding shows it: as it is where it is short, else the line of it that decides before how it begins."""
+    line = " ".join(printable(text).split())
+    return cut(text) if len(line) <= LONGEST else cut(f"{cut(decisive_part(text))} ({line})")
 
 
 def extent_of(host: str, having: t.Collection[str], taking_part: t.Collection[str], only_without: bool, words: ExtentWords = OF_RUNS) -> Extent:
@@ -159,4 +189,5 @@ def alike(text: str) -> str:
 
 
 def _system_error(text: str) -> ErrorNumber | None:
-    return next((one for one in SYSTEM_ERRORS if one.text in text), None)
+    part = decisive_part(text)
+    return next((one for one in SYSTEM_ERRORS if one.text in part), None)

@@ -371,7 +371,7 @@ def test_runs_that_nvlink_carries_between_hosts_prove_no_rail() -> None:
         ("Failed to bind NVLink SHARP (NVLS) Multicast memory of size 2097152 : CUDA error 401", True, "NVLS"),
         ("The client socket has timed out while trying to connect to (192.0.2.1, 29400). TCPStore", False, "first host"),
         ("ImportError: libnccl.so.2: cannot open shared object file", True, "lacks a library"),
-        ("ncclInternalError: internal check failed", False, "the line that is printed"),
+        ("ncclInternalError: internal check failed", False, "NCCL refused what it found"),
     ],
 )
 def test_an_error_of_a_rank_has_its_own_cause_and_shows_whose_it_is(words: str, own: bool, cause: str) -> None:
@@ -541,9 +541,10 @@ def test_a_nic_that_is_no_rail_is_named_with_the_prefix_that_chose_it() -> None:
         ("Cuda failure 'invalid argument'", "a", "a alone of 3 hosts warns of this"),
         ("Cuda failure 'invalid argument'", "ab", "2 of 3 hosts warn of this and the others do not"),
         ("socketFinalizeAccept: wrong type 4 != 3", "abc", "All 3 hosts alike warn of this"),
-        ("socketFinalizeAccept: wrong type 4 != 3", "abc", "NCCL warned with the line that is printed"),
+        ("socketFinalizeAccept: wrong type 4 != 3", "abc", "did not connect to each other over TCP"),
+        ("qux: frobnication refused", "abc", "NCCL warned with the line that is printed"),
         ("bind failed: Bad address", "a", "(EFAULT)"),
-        ("NET/IB : something new", "a", "None"),
+        ("NET/IB : something new", "a", "RDMA library"),
     ],
 )
 def test_a_warning_that_no_table_knows_has_the_hosts_that_have_it_as_its_cause(text: str, hosts: str, cause: str) -> None:
@@ -562,3 +563,22 @@ def test_what_layer_0_judges_is_no_warning_of_nccl() -> None:
     assert warned('NCCL WARN Missing "iommu=pt" from kernel command line which can lead to system instablity or hang!') == 0
     assert warned("NCCL WARN NUMA auto balancing enabled which can lead to variability") == 0
     assert warned('NCCL WARN Missing "HSA_FORCE_FINE_GRAIN_PCIE=1" from environment') == 1
+
+
+def test_an_error_that_names_only_its_kind_has_the_warning_of_its_own_rank_as_its_reason() -> None:
+    error = "RuntimeError: NCCL error in: /pytorch/c10d/ProcessGroupNCCL.cpp:784, unhandled system error, NCCL version 2.7.8"
+    rank = {"item": "1", "rank": 3, "local_rank": 3, "outcome": "error", "signal": None, "error": error}
+    warning = {"item": "1", "event": "warning", "gpu": 3, "text": "Could not find real path of /sys/class/pci_bus/0000:0d"}
+    other = {**warning, "gpu": 1, "text": "Failed to malloc 64 bytes"}
+
+    def found(error: str, *log: dict[str, t.Any]) -> tuple[str, str | None]:
+        (first, *_results) = collectives_correct([], [{**rank, "error": error}], [], "nccl", "gpu01", nccl_log=list(log))
+        return first.actual, first.cause
+
+    assert "Could not find real path" in found(error, other, warning)[0] and "topology" in (found(error, other, warning)[1] or "")
+    assert "Failed to malloc" in found(error, other)[0]
+    # What another rank's end brought about, what is of another run, and what is no warning is no reason of it.
+    for log in ({**warning, "text": "Connection closed by remote peer"}, {**warning, "item": "2"}, {**warning, "event": "version"}):
+        assert found(error, log)[0] == error
+    # An error that says more than its kind has its reason.
+    assert found("RuntimeError: qux of 7", warning)[0] == "RuntimeError: qux of 7"

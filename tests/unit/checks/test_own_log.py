@@ -148,6 +148,18 @@ def test_an_error_of_a_host_that_only_waited_is_not_lost() -> None:
     assert "GPU or its NVLink failed" in (found[1].cause or "")
 
 
+def test_the_rank_that_logs_nothing_is_named_where_all_others_waited_in_one_collective_of_no_group() -> None:
+    bare = "[rank{0}]:[E1126 02:10:00.123456789 ProcessGroupNCCL.cpp:632] [Rank {0}] " + CAUGHT
+
+    def lines(*ranks: int, work: int = 64) -> Lines:
+        return [bare.format(rank, "", work) for rank in ranks]
+
+    assert set(silent({"gpu01": lines(1), "gpu02": lines(2, 3), "gpu03": lines(4, 5)})) == {("gpu01", "rank 0 (GPU 0)")}
+    # Of ranks in several collectives, or of few, it is not known who should have come.
+    for logs in ({"gpu01": lines(1), "gpu02": lines(2, 3, work=65), "gpu03": lines(4, 5)}, {"gpu01": lines(1), "gpu02": lines(2), "gpu03": []}):
+        assert not any("logged nothing" in words for _severity, words in silent(logs).values())
+
+
 LOST = "torch.distributed.DistBackendError: NCCL error, ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely."
 
 

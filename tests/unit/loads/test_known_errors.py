@@ -91,3 +91,22 @@ def test_what_a_launcher_quotes_of_another_program_says_more_than_the_launcher()
 )
 def test_a_complaint_of_perftest(text: str, of_gpus: bool, word: str) -> None:
     assert word in " ".join(perftest_errors.explained(text, of_gpus) or ())
+
+
+@pytest.mark.parametrize(
+    ("words", "host"),
+    [
+        ("srun: error: Task launch for StepId=34.0 failed on node gpu02: Job credential expired", "gpu02"),
+        ("srun: error: slurm_receive_msgs: [[gpu02]:6818] failed: Socket timed out on send/recv operation", "gpu02"),
+        ("a host is not reached (ssh: connect to host gpu02.example.org port 22: No route to host)", "gpu02"),
+        ("gpu01: mpirun: gpu02: Test NCCL failure common.cu:959 'internal error - please report this issue to the NCCL developers / '", "gpu02"),
+        # The one that speaks is not the one that it is about, nor is a name that it does not know, nor one of two.
+        ("slurmstepd: error: mpi/pmix_v3: pmixp_coll_ring_reset_if_to: gpu02 [0]: collective timeout seq=0", None),
+        ("ssh: Could not resolve hostname gpu02: Temporary failure in name resolution", None),
+        ("Task launch failed on node gpu01: x; Task launch failed on node gpu02: x", None),
+        ("failed on node gpu022: Job credential expired", None),
+        (None, None),
+    ],
+)
+def test_the_host_that_a_launchers_line_is_about(words: str | None, host: str | None) -> None:
+    assert launcher_errors.host_of(words, ["gpu01", "gpu02"]) == host

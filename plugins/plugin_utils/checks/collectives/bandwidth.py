@@ -24,6 +24,7 @@ from ...loads.collective_runs import (
     run_passed,
     slow_alone,
 )
+from ...loads.launcher_errors import explained as explained_refusal
 from ...loads.rank_errors import explained
 from ...loads.thresholds import known_node_busbw, minimum_busbw, within_tolerance
 from ...loads.unknown_errors import cut
@@ -250,6 +251,8 @@ def _why_it_ended(run: CollectiveRun) -> tuple[str | None, str | None]:
         return end.cause, end.fix
     if run.errors:
         return explained(next(iter(run.errors.values())))
+    if run.refusal:
+        return explained_refusal(run.refusal)
     return RUN_ENDED if run.trouble else (None, None)
 
 
@@ -258,7 +261,7 @@ def _low(run: CollectiveRun, values: dict[str, t.Any], reasons: list[str], own: 
     if run.top is None or run.trouble:
         cause, fix = _why_it_ended(run)
         words = "; ".join(reason[:200] for reason in run.reasons[:3]) or "rate: not reported"
-        return Finding(where, "a rate", words, "unknown", cause=cause, fix=fix, judged=bool(run.trouble))
+        return Finding(where, "a rate", words, "unknown", run.named_by_launcher, cause=cause, fix=fix, judged=bool(run.trouble))
     if run.wrong:
         return Finding(where, "no wrong value", f"{run.wrong} wrong values")
     number = "" if minimum is None else f"{minimum:.4g} GB/s busbw or more"

@@ -10,11 +10,13 @@ import typing as t
 
 from ...loads.collective_runs import LAUNCHER, RAIL, RANK, TABLE
 from ...loads.launcher_errors import explained as explained_refusal
+from ...loads.launcher_errors import host_of
 from ...loads.unknown_errors import cut
 from .. import Finding, NotApplicable, check
 from .._grouping import Rows
 from .._not_measured import NO_RATES, NO_RESULT, no_result, not_measured
 from ..place import Place, at_rank
+from ._reasons import with_reasons
 from ._runs import ends_of_runs, error_times, of_run
 from .ended_ranks import RunEnds, extent_of_error, findings_of_run
 
@@ -41,6 +43,7 @@ COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_t
 def collectives_correct(
     collective_results: Rows, collective_ranks: Rows, collective_hangs: Rows, pod_collective_backend: str, pod_node: str, load_jobs: Rows | None = None,
     load_jobs_of_peers: Peers | None = None, collective_ranks_of_peers: Peers | None = None, collective_hangs_of_peers: Peers | None = None,
+    nccl_log: Rows | None = None, nccl_log_of_peers: Peers | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Every collective gives every rank the exact result, in every data type and size tested."""
     if not collective_ranks:
@@ -48,7 +51,8 @@ def collectives_correct(
     if any(row["outcome"] != "done" for row in collective_ranks):
         jobs = load_jobs_of_peers or {pod_node: load_jobs or []}
         ranks, hangs = collective_ranks_of_peers or {pod_node: collective_ranks}, collective_hangs_of_peers or {pod_node: collective_hangs}
-        yield from _ended(collective_ranks, load_jobs or [], (jobs, ranks, hangs), pod_node)
+        reasons = with_reasons(ranks, nccl_log_of_peers or {pod_node: nccl_log or []})
+        yield from _ended(reasons[pod_node], load_jobs or [], (jobs, reasons, hangs), pod_node)
     for row in collective_results:
         where = at_rank(row["rank"], f"{row['collective']} of {row['count']} {row['dtype']}")
         if row["wrong"]:
@@ -138,22 +142,29 @@ def ranks_as_asked(
     }
     if not asked:
         raise not_measured("; ".join(str(row["words"]) for row in load_jobs if row["words"]) or "nothing was run")
+    all_hosts = {row["item"]: row["hosts"] or () for row in load_jobs}
     for row in refused(load_jobs):
         cause, fix = explained_refusal(row["words"])
-        yield Finding(Place(row["item"]), "ranks on all of its hosts", str(row["words"]), "unknown", cause=cause, fix=fix)
+        about = host_of(row["words"], row["hosts"] or ())
+        yield Finding(Place(row["item"]), "ranks on all of its hosts", str(row["words"]), "unknown", host=about, cause=cause, fix=fix, judged=about is not None)
     by_launcher = refusals(load_jobs_of_peers or {})
     not_started = {row["item"]: by_launcher[of_run(row)] for row in load_jobs if row["role"] == RANK and of_run(row) in by_launcher}
     for item, (hosts, ranks) in asked.items():
         rows = [row for row in collective_ranks if row["item"] == item]
         tables = [row for row in nccl_tests or () if row["item"] == item]
         if not rows and not tables:
-            # Where the launcher reported why it started none, that is the reason on each of the hosts.
-            own = explained_refusal(not_started[item]) if item in not_started else (None, None)
-            yield Finding(Place(item), f"{ranks} ranks of this host", not_started.get(item, "not reported"), "unknown", cause=own[0], fix=own[1])
+            yield _none_started(item, ranks, not_started.get(item), all_hosts[item])
         elif rows and (len(rows), {row["ranks"] for row in rows}) != (ranks, {hosts * ranks}):
             reported = f"{len(rows)} here, of {', '.join(map(str, sorted({row['ranks'] for row in rows})))}"
             yield Finding(Place(item), f"{ranks} ranks of this host, of {hosts * ranks}", reported)
         yield from _table(item, tables, hosts * ranks)
+
+
+def _none_started(item: str, ranks: int, why: str | None, hosts: t.Collection[str]) -> Finding:
+    """That a host has no rank of a run: where the launcher reported why it started none (why), that is the reason on each of the run's hosts."""
+    about, (cause, fix) = host_of(why, hosts), explained_refusal(why) if why else (None, None)
+    expected = f"{ranks} ranks of this host"
+    return Finding(Place(item), expected, why or "not reported", "unknown", about, cause=cause, fix=fix, judged=about is not None)
 
 
 def _table(item: str, rows: Rows, wanted: int) -> t.Iterator[Finding]:

@@ -13,19 +13,18 @@ from ...loads.rank_ends import ended_for_others, given_up_at, killed_after, kill
 from ...loads.rank_errors import (
     ASKED_TO_END,
     ENDED_FOR_OTHERS,
-    KILLED,
     KILLED_TOGETHER,
     NEVER_ARRIVED,
     NEVER_ENQUEUED,
     NEVER_FINISHES,
     NOBODY_BEHIND,
+    crashed,
     explained,
     follows,
     is_own,
     known_error,
-    printed_error,
 )
-from ...loads.unknown_errors import NOT_SHOWN, Extent, alike, cut, extent_of
+from ...loads.unknown_errors import NOT_SHOWN, Extent, alike, cut, extent_of, shown
 from .. import Finding
 from .._by_time import Order, order_of_error
 from .._grouping import Rows
@@ -134,11 +133,9 @@ class RunEnds:
         if self.together:
             cause, fix = KILLED_TOGETHER
             return Finding(where, "a normal exit", f"{words}, within a second of ranks of other hosts", "unknown", cause=cause, fix=fix, judged=True)
-        own, printed = shows_a_fault(row["signal"]), printed_error(row)
-        cause, fix = explained(printed) if own and printed else KILLED if own else ASKED_TO_END
-        return Finding(
-            where, "a normal exit", words + (f": {cut(printed)}" if own and printed else ""), "fail" if own else "unknown", cause=cause, fix=fix, judged=True
-        )
+        printed, cause, fix = _of_signal(row)
+        severity = "fail" if shows_a_fault(row["signal"]) else "unknown"
+        return Finding(where, "a normal exit", words + printed, severity, cause=cause, fix=fix, judged=True)
 
     def hung(self, mine: t.Collection[int], waited: bool, error_of: ErrorOf) -> t.Iterator[Finding]:
         """A finding for each rank that others waited for, and one where no one was missing; the same on each host that it concerns.
@@ -167,10 +164,9 @@ class RunEnds:
             if killed_after(row, gave_up):
                 words += f", and was ended by signal {row['signal']} when the others had given up, in consequence of the hang"
             else:
-                own, printed = shows_a_fault(row["signal"]), printed_error(row)
-                words += f" (killed by signal {row['signal']}{_before(row, gave_up)})" + (f": {cut(printed)}" if own and printed else "")
-                cause, fix = explained(printed) if own and printed else KILLED if own else ASKED_TO_END
-                severity = None if own else "unknown"
+                printed, cause, fix = _of_signal(row)
+                words += f" (killed by signal {row['signal']}{_before(row, gave_up)}){printed}"
+                severity = None if shows_a_fault(row["signal"]) else "unknown"
         else:
             signs = "" if came else self._signs_of_life(rank)
             words += (
@@ -218,6 +214,14 @@ class RunEnds:
         return next((f"; NCCL's RAS reports {row['ras']}" for row in self.hangs if row["ras"]), "")
 
 
+def _of_signal(row: Row) -> tuple[str, str, str]:
+    """What a killed rank had printed, as the end of a sentence, with cause and fix."""
+    if not shows_a_fault(row["signal"]):
+        return ("", *ASKED_TO_END)
+    end = crashed(row)
+    return f": {cut(end.words)}" if end.words else "", end.cause, end.fix
+
+
 def _before(row: Row, gave_up: float | None) -> str:
     ended = row.get("ended_at")
     return "" if ended is None or gave_up is None else f" {gave_up - ended:.0f} s before the others gave up"
@@ -239,7 +243,7 @@ def findings_of_run(
         severity = "fail" if is_own(row["error"]) or (one_host_fails and having.one_host) else "unknown"
         cause, fix = explained(row["error"], having)
         order = order_of_error(of_host, times) if row["error"] else Order()
-        where, words = ends.place(row["rank"]), cut(str(row["error"])) + order.words
+        where, words = ends.place(row["rank"]), shown(str(row["error"])) + order.words
         return Finding(where, "a normal exit", words, severity, cause=cause, fix=fix, judged=True, later=order.later)
 
     yield from ends.hung(mine, bool(ends.waiting & mine), of_error)

@@ -66,8 +66,10 @@ def slow_node(
             cause, fix = NEVER_FINISHES if hung else (None, None)
             yield of_another_setting(*words, variables) if variables else Finding(*words, cause=cause, fix=fix)
     again = passed_again(found, probes_of_several_hosts(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers), values)
+    not_started = {frozenset(run[3:]) for run in refusals(load_jobs_of_peers) if run[0] in (LADDER, SEARCH)}
     for first, second in state.paths:
-        if pod_node in first | second and first | second != again:
+        # Of a run that its launcher did not start ranks_as_asked has the reason: it was not slow.
+        if pod_node in first | second and first | second != again and first | second not in not_started:
             together = [first | second]
             yield from [_of_hang(first, second)] if _hung(found, together) else _of_path(pod_node, first, second, _ended(found, together))
     if any(pod_node in group for group in state.open):

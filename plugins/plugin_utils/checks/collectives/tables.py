@@ -9,6 +9,7 @@ import typing as t
 
 from ...loads.collective_runs import LADDER, NODE, CollectiveRun, bisection_of, nccl_tests_runs, run_passed
 from ...loads.containers import tests_over_hosts
+from ...loads.launcher_errors import explained as explained_refusal
 from ...loads.thresholds import minimum_busbw, within_tolerance
 from ...loads.unknown_errors import cut
 from ...pod.types import Rail
@@ -41,6 +42,13 @@ def _mine(jobs: Peers, tables: Peers | None, node: str, directory: str, optional
     return mine
 
 
+def _without_rate(where: Place, run: CollectiveRun) -> Finding:
+    """A run that came to no rate: of the host on which it ended, where its launcher names one."""
+    words, host = "; ".join(run.trouble[:3]) or "rate: not reported", run.named_by_launcher
+    cause, fix = explained_refusal(run.refusal) if host else RUN_ENDED if run.trouble else (None, None)
+    return Finding(where, "a rate", words, "unknown", host, cause=cause, fix=fix, judged=host is not None)
+
+
 @check(
     cause="The host, or one that it is together with, is slow for nccl-tests as well; or the programs are missing, of another MPI, or not started.",
     fix="Where torch is as slow, follow its findings; else compare NCCL versions, variables and the launcher's binding. Build nccl-tests with MPI=1.",
@@ -70,8 +78,7 @@ def nccl_tests_bandwidth(
     for run in mine:
         where = Place(f"all-reduce over {len(run.hosts)} hosts" if run.kind == LADDER else f"all-reduce of the host alone, {run.kind}")
         if run.top is None or run.trouble:
-            cause, fix = RUN_ENDED if run.trouble else (None, None)
-            yield Finding(where, "a rate", "; ".join(run.trouble[:3]) or "rate: not reported", "unknown", cause=cause, fix=fix)
+            yield _without_rate(where, run)
             continue
         minimum = None
         if run.kind == LADDER:
@@ -95,6 +102,8 @@ def nccl_tests_bandwidth(
             f"all-reduce over {together} hosts, as by torch",
             f"not run beyond {count(by_tests, 'host')}",
             "unknown",
+            # Where one host ended a run, none of the others is the reason that no larger one was made.
+            next((host for run in nccl_tests_runs(load_jobs_of_peers, nccl_tests_of_peers or {}) if (host := run.named_by_launcher)), None),
             judged=True,
         )
     if unproved is not None:

@@ -10,7 +10,7 @@ import typing as t
 
 from ...loads.rank_errors import known_error
 from ...loads.types import RankError
-from ...loads.unknown_errors import ExtentWords, alike, cut, explain_unknown, extent_of, names_system_error
+from ...loads.unknown_errors import ExtentWords, alike, cut, explain_unknown, extent_of, has_a_class
 from ...pod.types import Rail
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, planned_rails
@@ -23,8 +23,6 @@ NUMBER = re.compile(r"\d+")
 OF_PREFLIGHT = r'Missing "(?:amd_)?iommu=|NUMA auto ?-?b\w*ancing enabled'
 
 OF_SHARP = r"SHARP|[Ss]harp_|CollNet"
-# What NCCL's transports warn of.
-OF_NETWORK = r"\bNET/|\bibv_|[Cc]ompletion"
 # What ends nothing, with cause and fix: events that a fabric sends all of its hosts (UCX logs them as diagnostics), and what costs a rate at most, which the
 # rates show by themselves.
 INFORMS = (
@@ -179,7 +177,7 @@ def _unknown(host: str, text: str, logs: Peers) -> tuple[str, str]:
     having, with_log = _who_warns(logs)
     extent = extent_of(host, having.get(alike(text), ()), with_log, True, OF_WARNINGS)
     cause, fix = explain_unknown(text, extent.words)
-    return (cause if names_system_error(text) else f"{extent.words}{WARNED}"), fix
+    return (cause if has_a_class(text) else f"{extent.words}{WARNED}"), fix
 
 
 def _warnings(log: Rows, allowed: t.Iterable[str], host: str, logs: Peers) -> t.Iterator[Finding]:
@@ -195,7 +193,7 @@ def _warnings(log: Rows, allowed: t.Iterable[str], host: str, logs: Peers) -> t.
         got = cut(lines[0]) + (f" ({len(lines)} times, this is the first)" if len(lines) > 1 else "")
         informs = next(((why, remedy) for pattern, why, remedy in INFORMS if re.search(pattern, lines[0])), None)
         own = informs or ((known.cause, known.fix) if known else None)
-        cause, fix = own or ((None, None) if re.search(OF_NETWORK, lines[0]) else _unknown(host, lines[0], logs))
+        cause, fix = own or _unknown(host, lines[0], logs)
         yield Finding(Place("NCCL"), "no warning", got, "warn" if informs else None, cause=cause, fix=fix)
 
 

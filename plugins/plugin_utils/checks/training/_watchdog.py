@@ -116,10 +116,11 @@ def ranks_silent(logs: t.Mapping[str, Rows], hosts: t.Collection[str], gpus: int
     """
     waits = [row for rows in logs.values() for row in rows if row["event"] == "timeout" and row["sequence"] is not None and row["rank"] is not None]
     groups = {(row["rank"], row["group"]) for rows in logs.values() for row in rows if row["group"] is not None}
-    waits = [row for row in waits if str(row["group"] or next((group for rank, group in groups if rank == row["rank"]), "")).endswith(OF_ALL)]
     heard = _heard(logs)
     known = {rank for ranks in heard.values() for rank in ranks}
     world = range(len(hosts) * gpus)
+    if groups or not _all_in_one(waits, len(world)):
+        waits = [row for row in waits if str(row["group"] or next((group for rank, group in groups if rank == row["rank"]), "")).endswith(OF_ALL)]
     silent = [rank for rank in world if rank not in known]
     if not waits or not silent or 2 * len(silent) > len(world) or not known <= set(world):
         return []
@@ -128,6 +129,11 @@ def ranks_silent(logs: t.Mapping[str, Rows], hosts: t.Collection[str], gpus: int
     since = f" since {began}" if began else ""
     expected, words = _to_enqueue(first["sequence"], f"0{OF_ALL}"), f"its watchdog logged nothing, while other ranks waited in this collective{since}"
     return [Named(rank, _host_of(rank, heard, hosts, gpus), expected, words, silent=True) for rank in silent]
+
+
+def _all_in_one(waits: Rows, world: int) -> bool:
+    """Whether more than half of all ranks waited in one collective and no rank in another one: then it was of all, whatever its group is called."""
+    return len({(row["sequence"], row["operation"]) for row in waits}) == 1 and 2 * len({row["rank"] for row in waits}) > world
 
 
 def _host_of(rank: int, heard: t.Mapping[str, set[int]], hosts: t.Collection[str], gpus: int) -> str | None:

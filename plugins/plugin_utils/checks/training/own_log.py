@@ -24,8 +24,9 @@ Peers = dict[str, Rows]
 NOT_HEARD = (
     "The other ranks waited in a collective, and this one logged neither that it waited nor what it had enqueued: its process had died, was stopped or "
     "stuck, or its host or its log was lost.",
-    "See whether the rank's process and host were alive at that time (its own output, the kernel's log: oom-kill, Xid), and what it did (py-spy); where it "
-    "was well, its log is missing and the flight recorder's dumps of all ranks show who did not come.",
+    "See whether the rank's process and host were alive at that time (its own output, the kernel's log: oom-kill, Xid), and what it did (py-spy), such as to "
+    "write a checkpoint to a storage that does not take it; where it was well, its log is missing and the flight recorder's dumps of all ranks show who did "
+    "not come.",
 )
 UNLIKE_OTHERS = (
     "This rank did not do what the others did: its process was stuck, its data ended or its program took another way; or it is of another process group, "

@@ -1,0 +1,198 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What part of a host an error that no table names is of, by the vocabulary of the libraries that print it: NCCL, RCCL, their plugins, CUDA, HIP, verbs."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+
+class ErrorClass(t.NamedTuple):
+    """A class of errors: its name, a regular expression of the line that decides, what such an error comes from, and what to look at."""
+
+    name: str
+    pattern: str
+    cause: str
+    fix: str
+
+
+# What comes after it in an error of PyTorch is the last warning of NCCL, which says what failed; everything before it only says that NCCL failed.
+LAST_ERROR = re.compile(r"Last error:[ \t]*\n?(?P<line>[^\n]*)")
+# The lines that PyTorch adds to every error of the GPU or of C++.
+BOILERPLATE = re.compile(
+    r"^\s*(?:Exception raised from |frame #\d|CUDA kernel errors might|For debugging consider|Compile with `|Search for `|Traceback |ncclResult|$)"
+)
+# The words of PyTorch and NCCL for the kind of a result. Where an error has no others, it does not say what failed.
+RESULT_WORDS = re.compile(
+    r"(?:\b\w+Error: )?NCCL error(?: in)?:(?: \S+\.[ch]pp:\d+,)?|unhandled (?:system|cuda) error|\(run with NCCL_DEBUG=\w+ for details\)|NCCL version [\w.+]+|"
+    r"internal error - please report this issue to the NCCL developers|invalid usage|nccl(?:System|UnhandledCuda|Internal)Error|ncclInvalid(?:Usage|Argument)|"
+    r"System call \([^)]*\)(?: or external library call)? failed(?: or device error)?|Call to CUDA(?: or HIP)? function failed|[Ii]nternal check failed"
+)
+# The first that matches is the one. The patterns are of the formats of NCCL's warnings from 2.18 to 2.30, of RCCL's, of aws-ofi-nccl's and of perftest's.
+ERROR_CLASSES: tuple[ErrorClass, ...] = (
+    ErrorClass(
+        "crash",
+        r"[Ss]egmentation fault|[Bb]us error|[Ii]llegal instruction\b(?! was)|core dumped|Floating point exception|ended by signal (?:4|6|7|8|11)\b",
+        "The program crashed: a library or driver that it uses accessed memory that it has not, or gave up by itself.",
+        "Look in the kernel's log of that time for segfault, trap and Xid, which name the library or GPU; compare driver, libraries and the program's build "
+        "with a good host's; coredumpctl or gdb shows the call.",
+    ),
+    ErrorClass(
+        "gid",
+        r"RoceGetVersionNum|\bGID\b|gid_attrs|\bgid\b",
+        "An entry of the NIC's GID table could not be read or used: entries that are empty inside a container (macvlan, SR-IOV), an address that came late, or "
+        "another index or family than on the other hosts.",
+        "Compare show_gids inside the job with a good host's and with pod_gid_index; set NCCL_IB_GID_INDEX to the RoCE v2 entry of the rail's address, or use "
+        "a release that passes over empty entries.",
+    ),
+    ErrorClass(
+        "provider",
+        r"(?:NET/OFI|(?i:request))\b.*(?:completed with error|insert remote address|prov_err)|prov_err(?:no)?\b|Unable to insert remote address",
+        "A request of the network plugin ended with an error of its provider (libfabric): what the two hosts send to each other is refused or lost (a security "
+        "group that does not admit its own hosts, a firewall, a path), or the peer had ended.",
+        "In a cloud let the security group admit all traffic from and to itself, in both directions; run the provider's own test between the two hosts "
+        "(fi_pingpong, fi_rma_bw); FI_LOG_LEVEL=warn prints the provider's own line beside this one.",
+    ),
+    ErrorClass(
+        "plugin",
+        r"NET/OFI|(?:NET|TUNER|PROFILER|ENV)/Plugin|\b[Pp]lugin\b|\bdl(?:open|v?sym|error)\b|NCCL library is|too old version of NCCL|libfabric|\bfi_\w+",
+        "A plugin of NCCL, or a library that it stands on, did not load, or does not fit NCCL, the driver or the devices of this host.",
+        "Compare the plugin's, libfabric's and NCCL's versions and LD_LIBRARY_PATH inside the job with a good host's; NCCL_NET_PLUGIN=none shows whether the "
+        "rest is in order.",
+    ),
+    ErrorClass(
+        "shared GPU memory",
+        r"(?:cuda|hip)Ipc\w+|\bIPC\b|to peer with device|cuMem(?:Import|Export|GetHandle)\w*|ShareableHandle|\bUDS\b|Proxy\w*(?:Get|Query)Fd|CallBlockingUDS",
+        "The driver did not share a GPU's memory between two processes of the host: a variable of the image (HSA_ENABLE_IPC_MODE_LEGACY), a container or "
+        "namespace (IPC, PID) of its own for each rank, MIG, a virtual machine, or another process that was set up at the same moment.",
+        "Compare the variables and image of this host's ranks with a good host's; give the ranks of a host one container, or --ipc=host and --pid=host; "
+        "NCCL_P2P_DISABLE=1 shows whether the rest is in order.",
+    ),
+    ErrorClass(
+        "NVLink between hosts",
+        r"MNNVL|\bIMEX\b|FABRIC\b|fabric (?:handle|state|manager)",
+        "NVLink or its fabric did not serve this host's GPUs: nvidia-imex or the fabric manager does not run, or is of another version or configuration.",
+        "Look at systemctl status nvidia-imex and nvidia-fabricmanager and at nvidia-smi -q (Fabric) of this host; see imex_ready and fabric_state of layer 0.",
+    ),
+    ErrorClass(
+        "topology",
+        r"\bXML\b|\b[Tt]opo(?:logy)?\b|TOPO/|ncclTopo|Attribute \S+ of node|real path|reverse path|rev link|No path computed|"
+        r"[Cc]ould(?: not|n't) find (?:a |any |the )?(?:NET|NIC|GPU|CPU|PCI|DEV|node|net|gpu|id|local path|path|intermediate)\b|"
+        r"too many (?:Topo|XML|DEV|nodes)|numa ID|[Hh]ost ?[Hh]ash|[Bb]us ?[Ii][Dd]|loop back to start|does not contain rank|NVLINK connected|"
+        r"merge (?:too many )?NICs|No transport found|/sys/(?:class|bus|devices)",
+        "The library could not work out how this host's GPUs, NICs and PCI bus are joined, its topology: files below /sys that a virtual machine or container "
+        "lacks or shows in part, a part of the GPUs that NVLink or XGMI joins, or a topology file (NCCL_TOPO_FILE, NCCL_GRAPH_FILE, a plugin's own) that "
+        "lacks something or is of another machine.",
+        "Compare what NCCL_TOPO_DUMP_FILE writes, nvidia-smi topo -m (rocm-smi --showtopo) and ls /sys/class/pci_bus inside the job with a good host's; "
+        "correct or remove the file that NCCL_TOPO_FILE names; give a guest or container whole groups of joined GPUs.",
+    ),
+    ErrorClass(
+        "agreement",
+        r"[Mm]ismatch|[Tt]runcated|\d bytes instead of|identical|not all ranks|differs? from|mixed local|already checked in|"
+        r"incompatible (?:devices|with the local)",
+        "The ranks of the run do not agree with each other: another version, variable, number of NICs or kind of NIC on one host, or ranks of two jobs that "
+        "met at one port.",
+        "Compare NCCL's version, its variables and the list of NICs at the beginning of each host's log (nccl_runtime, all_rails_used); give the job a port "
+        "of its own.",
+    ),
+    ErrorClass(
+        "verbs",
+        r"NET/(?:IB|MLX5)|\bibv_\w+|\bib_\w+ failed|mlx5\w*|bnxt_re|\bionic|irdma|\bQPs?\b|queue pair|\brdma_\w+|DOCA|[Cc]ompletion (?:from|with)|"
+        r"Couldn't (?:create|allocate|get|post|open|attach|query|request)|\b(?:MR|PD|CQ|SRQ|AH)\b",
+        "A call of the RDMA library or of the NIC's driver failed, or work that the NIC was given ended with an error.",
+        "Read the kernel's log of this host for its NIC at that time (mlx5, bnxt, ionic); compare ibv_devinfo -v, ulimit -l, rdma resource show, driver and "
+        "firmware with a good host's; then run layer 4 for the rail that the line names.",
+    ),
+    ErrorClass(
+        "sockets",
+        r"[Bb]ootstrap|[Ss]ocket|\bNet : |\b[Aa]ccept\w* fail|[Cc]onnect(?:ion)? to\b|tcp://|[Rr]endezvous|NCCL_COMM_ID|\bc10d\b",
+        "The ranks did not connect to each other over TCP, which they do before any NIC is used: an interface or address that other hosts do not reach, a "
+        "firewall, or a port that something else uses.",
+        "Compare NCCL_SOCKET_IFNAME and ip address inside the job with a good host's; try the address and port of the line from both ends; see firewalls and "
+        "pod_bootstrap_address.",
+    ),
+    ErrorClass(
+        "GPU call",
+        r"(?i)\b(?:cuda|hip|rocm|rocblas|hipblas|nvml\w*|cudnn|cublas\w*|nvrtc|gdrcopy|gdr_\w+|h[s]a\w*)\b.*(?:fail|error|not |invalid|unknown)|"
+        r"CU(?:DA|BLAS|DNN)_\w+|"
+        r"hipError\w+|CUMEM",
+        "A call of the GPU's driver or of its libraries failed: driver, libraries (image, LD_LIBRARY_PATH) and GPU do not fit, a GPU is in a bad state, or an "
+        "earlier error of the same GPU is reported here.",
+        "Look for Xid (of AMD amdgpu) in the kernel's log of that time and at nvidia-smi -q (amd-smi) of that GPU; compare driver, libraries and image with a "
+        "good host's; CUDA_LAUNCH_BLOCKING=1 (AMD_SERIALIZE_KERNEL=3) shows which call failed first.",
+    ),
+    ErrorClass(
+        "memory of the host",
+        r"MemoryError|bad_alloc|[Ff]ailed to (?:\w+ )?(?:m|c|re)?alloc|[Aa]llocation failed|returned null|[Oo]ut of memory",
+        "The host or container gave the program no more memory.",
+        "Look at free -g, the memory limit of the job or container and oom-kill in the kernel's log of that time, and at what else runs on the host.",
+    ),
+    ErrorClass(
+        "helper of NCCL",
+        r"\bopId\b|\[?Proxy\b|Service thread|ncclProxy",
+        "NCCL's own helper thread on this host did not get what a rank asked of it: the reason is a line before this one, of this host or of the rank that it "
+        "names.",
+        "Read NCCL's log of this run from its first warning (no_nccl_warnings), and what the rank that the line names ended with.",
+    ),
+    ErrorClass(
+        "file",
+        r"Unpickling|EOFError|JSONDecode|unexpected (?:EOF|end of)|[Cc]orrupt|[Cc]hecksum|central directory|BadZip|[Hh]eader ?[Tt]oo|SafetensorError|Arrow\w+|"
+        r"(?:not enough|truncated) data",
+        "A file that the program read is cut or damaged: a checkpoint or piece of the dataset that was not written to its end, or a copy of it on this host.",
+        "Compare size and checksum of the file that the line names with another host's, look at the storage's client in the kernel's log, and take the "
+        "checkpoint before it.",
+    ),
+    ErrorClass(
+        "program",
+        r"argument is NULL|not a valid pointer|[Ii]nvalid (?:root|type|reduction|rank|device count|config|operation)|ncclGroup|revoked|already been destroyed|"
+        r"\b(?:Key|Attribute|Type|Value|Index|NotImplemented|Assertion|ZeroDivision|Name|Syntax)Error\b",
+        "The program itself, or its settings, made an error that no network, NIC or GPU makes: another version, image or configuration on this host.",
+        "Compare image, version and settings of the program with a host on which it ends well, and read its own output before this line.",
+    ),
+)
+# Of errors that say no more than the kind of a result.
+RESULT_CLASSES: tuple[ErrorClass, ...] = (
+    ErrorClass(
+        "system call",
+        r"ncclSystemError|unhandled system error",
+        "A call of the system or of a library failed within NCCL on this host.",
+        "Read NCCL's warnings of this host (no_nccl_warnings, NCCL_DEBUG=WARN): they name the call.",
+    ),
+    ErrorClass(
+        "GPU call of NCCL",
+        r"ncclUnhandledCudaError|unhandled cuda error",
+        "A call of the GPU's driver failed within NCCL on this host.",
+        "Read NCCL's warnings of this host (no_nccl_warnings, NCCL_DEBUG=WARN), which name the call, and look for Xid in its kernel's log of that time.",
+    ),
+    ErrorClass(
+        "NCCL's own check",
+        r"ncclInternalError|internal error|ncclInvalid(?:Usage|Argument)|invalid usage",
+        "NCCL refused what it found on this host, or what it was asked: its topology, its variables, or ranks that do not agree.",
+        "Read NCCL's warnings of this host (no_nccl_warnings, NCCL_DEBUG=WARN), and compare version, variables and topology with a good host's.",
+    ),
+)
+
+
+def decisive_part(text: str) -> str:
+    """The line of an error that says what failed: what PyTorch quotes as NCCL's last error, else its first line that is no boilerplate."""
+    quoted = LAST_ERROR.search(text)
+    if quoted and quoted["line"].strip() and not BOILERPLATE.match(quoted["line"]):
+        return quoted["line"].strip()
+    before = text[: quoted.start()] if quoted else text
+    return next((line.strip() for line in before.splitlines() if not BOILERPLATE.match(line)), text.strip())
+
+
+def says_only_a_result(text: str) -> bool:
+    """Whether an error of NCCL says no more than the kind of its result, so that only NCCL's log has the reason."""
+    line = decisive_part(text)
+    rest, found = RESULT_WORDS.subn("", line)
+    return found > 0 and not re.search(r"[A-Za-z]{3}", rest)
+
+
+def error_class(text: str) -> ErrorClass | None:
+    """The class of an error by the line of it that decides; None where its vocabulary is of none."""
+    line = decisive_part(text)
+    classes = RESULT_CLASSES if says_only_a_result(text) else ERROR_CLASSES
+    return next((one for one in classes if re.search(one.pattern, line)), None)

@@ -1,0 +1,84 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Errors that no table names: the line of them that decides, and the part of a host that its vocabulary is of."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads import error_classes, unknown_errors
+
+# How PyTorch words an error of NCCL, before and behind what NCCL itself reports.
+BEFORE = (
+    "DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/NCCLUtils.hpp:317, unhandled system error (run with NCCL_DEBUG=INFO for details), NCCL "
+    "version 2.21.5\nncclSystemError: System call (e.g. socket, malloc) or external library call failed or device error.\nLast error:\n"
+)
+BEHIND = "\nException raised from create at ../torch/csrc/distributed/c10d/NCCLUtils.hpp:317 (most recent call first):\nframe #0: c10::Error::Error(int) + 0x96"
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("Segmentation fault (core dumped)", "crash"),
+        ("NET/IB: read failed in ncclIbRoceGetVersionNum: Invalid argument", "gid"),
+        ("NET/OFI Request 0x7fbb completed with error. RC: 20. Error: unknown error. Completed length: 0", "provider"),
+        ("NET/OFI Disabling shared memory failed: Protocol not available", "plugin"),
+        ("hipIpcGetMemHandle failed : invalid argument", "shared GPU memory"),
+        ("ncclProxyClientGetFd call to tpRank 3 handle 0x7f failed : 3", "shared GPU memory"),
+        ("MNNVL (cliqueSize 8) is available but not working on this system.", "NVLink between hosts"),
+        ("Attribute arch of node cpu not found", "topology"),
+        ("Could not find real path of /sys/class/pci_bus/0000:0d/../../0000:0d:00.0", "topology"),
+        ("Failed to find reverse path from remNode 0/200000 nlinks 3 to node 0/700000", "topology"),
+        ("Bootstrap Root : mismatch in info from procs, nranks 16 vs 8", "agreement"),
+        ("Call to ibv_create_cq failed with error Interrupted system call", "verbs"),
+        ("Couldn't allocate PD", "verbs"),
+        ("socketFinalizeAccept: wrong type 4 != 3", "sockets"),
+        ("Cuda failure 999 'unknown error'", "GPU call"),
+        ("nvmlDeviceGetHandleByIndex(3) failed: Unknown Error", "GPU call"),
+        ("Failed to malloc 4096 bytes", "memory of the host"),
+        ("[Proxy Service 3] Failed to execute operation Setup from rank 3, retcode 1", "helper of NCCL"),
+        ("UnpicklingError: pickle data was truncated", "agreement"),
+        ("JSONDecodeError: Expecting value: line 1 column 1 (char 0)", "file"),
+        ("KeyError: 'model.layers.0.weight'", "program"),
+        ("frobnication of the widget at slot 12 refused: qux", None),
+    ],
+)
+def test_an_error_is_of_the_part_that_its_vocabulary_is_of(line: str, name: str | None) -> None:
+    for text in (line, f"{BEFORE}{line}{BEHIND}"):
+        found = error_classes.error_class(text)
+        assert (found.name if found else None) == name and error_classes.decisive_part(text) == line
+    cause, fix = unknown_errors.explain_unknown(f"{BEFORE}{line}{BEHIND}", "gpu01 alone. ")
+    assert cause.startswith("gpu01 alone. ") and fix.startswith(f"Begin with this line: {line}. ")
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (BEFORE.replace("Last error:\n", ""), "system call"),
+        (BEFORE + BEHIND, "system call"),
+        ("RuntimeError: NCCL error: internal error - please report this issue to the NCCL developers", "NCCL's own check"),
+    ],
+)
+def test_an_error_that_says_only_what_kind_of_result_it_was(text: str, name: str) -> None:
+    found = error_classes.error_class(text)
+    assert found is not None and found.name == name and error_classes.says_only_a_result(text)
+    assert not error_classes.says_only_a_result(f"{BEFORE}Attribute arch of node cpu not found")
+    assert not error_classes.says_only_a_result("ncclSystemError: Call to frob failed: Invalid argument")
+
+
+def test_no_class_hides_what_the_error_of_the_system_means() -> None:
+    cause, fix = unknown_errors.explain_unknown("NET/IB : Unable to open device mlx5_3: Permission denied")
+    assert "RDMA library" in cause and "EACCES" in cause and "ls -ld" in fix
+    # The words of PyTorch around NCCL's own line are no error of the system.
+    assert "ECONNREFUSED" not in unknown_errors.explain_unknown(f"Connection refused\nLast error:\nqux of 7{BEHIND}")[0]
+
+
+def test_a_long_error_is_shown_by_its_line_that_decides() -> None:
+    long = f"{BEFORE}{'x' * 300} frob failed{BEHIND}"
+    assert unknown_errors.shown(long).startswith("xxx") and " frob failed" in unknown_errors.shown(long)
+    assert unknown_errors.shown("RuntimeError: qux\nof 7") == "RuntimeError: qux of 7"
+
+
+@pytest.mark.parametrize("one", (*error_classes.ERROR_CLASSES, *error_classes.RESULT_CLASSES), ids=lambda one: one.name)
+def test_each_class_says_what_to_do(one: error_classes.ErrorClass) -> None:
+    assert one.cause.endswith(".") and one.fix.endswith(".") and len(one.fix) > 60
