@@ -14,9 +14,9 @@ from ...pod.types import NearCable, Neighbor, PodRail
 from ...text.counting import some_nodes
 from .. import CannotTell, Finding, NotApplicable, check
 from ..place import Place, at_port
+from ._neighbors import planned_neighbor
 from ._overlay import OF_VRF, underlay_table, vtep_of
 from ._routes import HAS_NETADDR, unused_ports
-from .sessions import planned_neighbor
 
 Peers = dict[str, Rows]
 BY_EVPN = ("pod_overlay", ("evpn",))

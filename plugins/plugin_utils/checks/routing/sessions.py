@@ -14,6 +14,7 @@ from ...pod.names import Rows, port_name
 from ...pod.types import NearCable, Neighbor
 from .. import CannotTell, Finding, NotApplicable, check
 from ..place import Place
+from ._neighbors import planned_neighbor
 from ._vrfs import PortVrfs, sessions_in_vrf, vrf_of
 
 Peers = dict[str, Rows]
@@ -158,12 +159,6 @@ def _blamed(finding: Finding, node: str, dead: str, of_peers: Peers) -> Finding:
     else:
         cause, fix = NONE_UP, NONE_UP_FIX
     return replace(finding, cause=cause.format(switch=dead), fix=fix.format(switch=dead), began_at=began_at)
-
-
-def planned_neighbor(planned: Neighbor) -> Place:
-    """The place of what is found of a session with a planned neighbor."""
-    peers = (planned["peer"], *([planned["address"]] if planned["address"] else []))
-    return Place(f"{planned['peer']} ({planned['address'] or planned['port']})", port=planned["port"], peers=peers)
 
 
 def _not_configured(switch: str, planned: Neighbor) -> Finding:
