@@ -10,6 +10,7 @@ import typing as t
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.place import Place, at_device, at_node, at_port
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.root_causes import (
+    EFFECTS,
     OF_PAIRS,
     add_explanations,
     add_places,
@@ -120,6 +121,21 @@ def test_what_follows_from_what_began_elsewhere_began_there_too() -> None:
     assert "origin" not in other["findings"][0]
 
 
+@pytest.mark.parametrize(
+    ("severity", "own", "found"),
+    [
+        ("fail", None, ("optic_health", "gpu02", "ens0")),
+        # A warning does not explain all of a failure.
+        ("warn", None, None),
+        ("fail", ("cable_reach", "gpu03", "ens0"), ("cable_reach", "gpu03", "ens0")),
+    ],
+)
+def test_a_finding_begins_where_what_it_follows_from_began_and_keeps_an_origin_of_its_own(severity: str, own: t.Any, found: t.Any) -> None:
+    dark, bits = recorded("optic_rx_power", severity, where="ens0 lane 4"), recorded("crc_clean", "fail", where="ens0")
+    dark["findings"][0]["origin"], bits["findings"][0]["origin"] = ("optic_health", "gpu02", "ens0"), own
+    assert explaining(bits, dark) == ["optic_rx_power"] and bits["findings"][0]["origin"] == found
+
+
 def test_modules_are_hot_where_fans_have_failed() -> None:
     assert explaining(recorded("optic_health", "warn", where="ens0 temperature"), recorded("switch_environment", "warn")) == ["switch_environment"]
     for where in ("ens0 lane 2 sent power", "ens0 whole power"):
@@ -132,6 +148,17 @@ def test_what_is_unknown_explains_no_failure() -> None:
     assert explaining(recorded("node_all_reduce", "fail"), variable) == []
     assert explaining(recorded("node_all_reduce", "unknown", judged=False), variable) == []
     assert explaining(recorded("node_all_reduce", "unknown"), recorded("nccl_runtime", "unknown", judged=False)) == []
+
+
+def test_of_a_group_too_only_what_was_found_or_judged_explains() -> None:
+    assert explaining(recorded("ecmp_paths", "unknown", judged=False), recorded("bgp_established", "fail", judged=False)) == ["bgp_established"]
+    assert explaining(recorded("ecmp_paths", "unknown", judged=False), recorded("bgp_established", "unknown")) == []
+    assert explaining(recorded("ecmp_paths", "unknown"), recorded("bgp_established", "unknown")) == ["bgp_established"]
+    assert explaining(recorded("ecmp_paths", "unknown"), recorded("bgp_established", "unknown", judged=False)) == []
+
+
+def test_a_session_or_lost_bits_are_no_effect_and_a_flap_of_a_nic_is() -> None:
+    assert {"bgp_established", "optic_health", "crc_clean", "link_flaps"}.isdisjoint(EFFECTS) and {"nic_link_flaps", "ecmp_paths", "slow_rail"} < EFFECTS
 
 
 @pytest.mark.parametrize(
