@@ -48,8 +48,9 @@ FOLLOWS = {
     "kernel_forwards": ("bgp_established", "ospf_full", "rails_in_vrf"),
     # OSPF compares the MTU of both ends.
     "ospf_full": ("path_mtu", "rails_in_vrf"),
-    "rails_reachable": ("bgp_established", "ospf_full", "ecmp_paths", "rails_in_vrf", *OVERLAY),
-    "path_carries_full_size": ("path_mtu", "vxlan_mtu", "bgp_established", "ospf_full", "rails_in_vrf"),
+    "prefixes_announced": ("bgp_established", "ospf_full", "rails_in_vrf"),
+    "rails_reachable": ("bgp_established", "ospf_full", "ecmp_paths", "prefixes_announced", "rails_in_vrf", *OVERLAY),
+    "path_carries_full_size": ("path_mtu", "vxlan_mtu", "bgp_established", "ospf_full", "prefixes_announced", "rails_in_vrf"),
     "pauses_stay_local": PAUSING,
     "pfc_brief": PAUSING,
     "ecn_marks_under_load": ("switch_marks",),
@@ -117,7 +118,7 @@ FOLLOWS_ON_HOST = {
 # What is seldom the cause itself: of several reasons for a closed gate these are named last.
 # A session that is down, or a VTEP without its paths, is the cause itself where nothing of its port, its VNI or its underlay is.
 # So is what is found of a link, where neither its cable nor its module is found to be the cause.
-EFFECTS = frozenset((*RATES, *FOLLOWS, *FOLLOWS_ON_HOST)) - {*SESSIONS, "optic_health", *BITS_LOST} | {"nic_link_flaps"}
+EFFECTS = frozenset((*RATES, *FOLLOWS, *FOLLOWS_ON_HOST)) - {*SESSIONS, "prefixes_announced", "optic_health", *BITS_LOST} | {"nic_link_flaps"}
 # What others of its layer follow from, and which follows from none of them: named first.
 ROOTS = frozenset(("rails_in_vrf",))
 # Of these only a finding of the whole host explains: a slow path is what is left where no host is named.

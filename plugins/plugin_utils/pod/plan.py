@@ -107,7 +107,7 @@ class Plan:
         planned["pod_failover_link"] = self.failover_link() if place.kind == "switch" and place.values["pod_failover"] else {}
         routed = place.role == "leaf" or (place.kind == "switch" and self.has_super_spines)
         planned |= {"pod_remote_rails": self._rails_at(node, False) if routed else [], "pod_ways": self.ways(node) if routed else {}}
-        planned["pod_leaf_rails"] = self._rails_at(node, True) if place.role == "leaf" and place.values.get("pod_rail_vrf") else []
+        planned["pod_leaf_rails"] = self._rails_at(node, True) if place.role == "leaf" else []
         return planned | self.of_all()
 
     def of_all(self) -> Values:

@@ -5,6 +5,19 @@
 
 from __future__ import annotations
 
-from . import adjacencies, capacity, ecmp, failover, infiniband, neighbor_entries, overlay, partitions, paths, sessions, vrfs
+from . import adjacencies, announcements, capacity, ecmp, failover, infiniband, neighbor_entries, overlay, partitions, paths, sessions, vrfs
 
-__all__ = ["adjacencies", "capacity", "ecmp", "failover", "infiniband", "neighbor_entries", "overlay", "partitions", "paths", "sessions", "vrfs"]
+__all__ = [
+    "adjacencies",
+    "announcements",
+    "capacity",
+    "ecmp",
+    "failover",
+    "infiniband",
+    "neighbor_entries",
+    "overlay",
+    "partitions",
+    "paths",
+    "sessions",
+    "vrfs",
+]

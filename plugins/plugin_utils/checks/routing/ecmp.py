@@ -15,7 +15,7 @@ from ...pod.types import NearCable, Neighbor, PodRail
 from .. import CannotTell, Finding, NotApplicable, check
 from ..place import Place
 from ._overlay import EVPN, OverlayTable, underlay_table
-from ._routes import HAS_NETADDR, Key, RouteTable, unused_ports
+from ._routes import HAS_NETADDR, Hop, Key, RouteTable, unused_ports
 from ._vrfs import DEFAULT, session_names, sessions_in_vrf, vrf_of, vrf_of_rails
 from ._withheld import Withheld, withheld_routes
 from .sessions import ROUTED, WITH_SPINES
@@ -186,7 +186,15 @@ def _narrow(
         cause, fix = (words.format(vrf=beside.vrf, other=other) for words in (NARROW_IN_VRF, NARROW_IN_VRF_FIX))
     leaves = tuple(dict.fromkeys(rail["leaf"] for rail in rails))
     where = Place(key[1], peers=leaves if len(leaves) == 1 else (), missing=missing)
-    return Finding(where, f"{len(wanted)} next hops to {_whose(rails, leaves)}", got, cause=cause, fix=fix)
+    began_at = None if cause else _alone(hops, neighbors)
+    return Finding(where, f"{len(wanted)} next hops to {_whose(rails, leaves)}", got, cause=cause, fix=fix, began_at=began_at)
+
+
+def _alone(hops: set[Hop], neighbors: list[Neighbor]) -> tuple[str, str] | None:
+    """The one neighbor that all next hops go over, which may have a route that no other one has; None where there are several."""
+    used = {port_name(interface or "") for _address, interface in hops}
+    peers = {one["peer"] for one in neighbors if port_name(one["port"]) in used}
+    return (peers.pop(), "") if len(peers) == 1 else None
 
 
 def _whose(rails: t.Sequence[PodRail], leaves: t.Sequence[str]) -> str:
@@ -245,7 +253,9 @@ def _no_routes(
             cause, fix, words = _elsewhere(beside, keys)
         missing = tuple(dict.fromkeys(below[port] for port in ways[leaf] if port in below))
         where = Place(f"rails of {leaf}", peers=(leaf,), missing=missing, port=ways[leaf][0] if missing else None)
-        yield Finding(where, f"{len(ways[leaf])} next hops to {whose}", none + words, cause=cause, fix=fix)
+        # Where the spines have no route either, prefixes_announced finds it at that leaf.
+        began_at = None if words or of_none else (leaf, "")
+        yield Finding(where, f"{len(ways[leaf])} next hops to {whose}", none + words, cause=cause, fix=fix, began_at=began_at)
 
 
 def _elsewhere(beside: _Beside, keys: list[Key]) -> tuple[str, str, str]:
