@@ -13,7 +13,7 @@ from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess,
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.model import Pod, Session
 
 pytestmark = pytest.mark.xdist_group("evpn_pod")
-VRF, LEAF, NETWORK = "RAILS", "leaf03", "10.53.0.0/24"
+VARIANT, VRF, LEAF, NETWORK = "rails_in_evpn", "RAILS", "leaf03", "10.53.0.0/24"
 OF_OVERLAY = ("evpn_established", "vni_up", "vteps_reached", "vxlan_mtu")
 
 
@@ -23,15 +23,6 @@ def pods(tmp_path_factory: pytest.TempPathFactory) -> inprocess.Pods:
     expectations = {"pod_name": "small", "pod_to_layer": "training", "pod_rail_vrf": VRF, "pod_overlay": "evpn", "pod_rail_vni": 4001}
     into = tmp_path_factory.mktemp("pod")
     return inprocess.Pods(layout.write(into, racks=2, hosts_per_rack=4, spines=4, expectations=expectations, leaf_platform="sonic"))
-
-
-def overlay(pods: inprocess.Pods) -> Pod:
-    pod = pods.pod()
-    for switch in pod.switches.values():
-        switch.vrf, switch.overlay = VRF, True
-        for port in switch.ports:
-            port.mtu = 9216
-    return pod
 
 
 def session(pod: Pod, switch: str, peer: str) -> Session:
@@ -45,7 +36,7 @@ def withdrawn(pod: Pod) -> None:
 
 
 def test_a_healthy_pod_goes(pods: inprocess.Pods, tmp_path: Path) -> None:
-    report = pods.climb(overlay(pods), tmp_path)
+    report = pods.climb(pods.pod([VARIANT]), tmp_path)
     assert [(one["check"], one["host"], one["words"], one["findings"]) for one in report["verdicts"] if one["verdict"] not in ("pass", "skip")] == []
     assert (report["verdict"], report["up_to_layer"]) == ("go", "training"), report["reasons"]
     proved = {(one["check"], one["host"]) for one in report["verdicts"] if one["verdict"] == "pass"}
@@ -134,7 +125,7 @@ AT_SPINE, OF_VNI = "spine02 (10.0.2.7)", f"VNI of VRF {VRF}"
 def test_a_fault_is_found(
     fault: t.Callable[[Pod], None], where: tuple[str, str, str], got: str, cause: str, pods: inprocess.Pods, tmp_path: Path
 ) -> None:  # fmt: skip
-    pod = overlay(pods)
+    pod = pods.pod([VARIANT])
     fault(pod)
     found = inprocess.findings_by_place(pods.plan, pod, "routing")
     assert found[where][0] == got and cause in found[where][1], found
@@ -146,7 +137,26 @@ def test_a_fault_is_found(
 
 
 def test_paths_of_a_rail_are_those_to_its_vtep(pods: inprocess.Pods) -> None:
-    pod = overlay(pods)
+    pod = pods.pod([VARIANT])
     one_path_of_the_underlay(pod)
     got, _cause = inprocess.findings_by_place(pods.plan, pod, "routing")["ecmp_paths", LEAF, "10.54.0.0/24"]
     assert got.startswith("1 next hop in the forwarding table to VTEP 10.255.0.4, the next hop, of VRF RAILS, none over Ethernet264 (to spine02)")
+
+
+def test_leaves_that_do_not_report_their_vteps_are_judged_by_next_hops(tmp_path: Path) -> None:
+    """EOS leaves, which report neither the address of a VTEP nor the state of a VNI."""
+    expectations = {"pod_name": "small", "pod_to_layer": "routing", "pod_rail_vrf": VRF, "pod_overlay": "evpn"}
+    pods = inprocess.Pods(layout.write(tmp_path, racks=2, hosts_per_rack=4, spines=4, expectations=expectations))
+    assert inprocess.findings_by_place(pods.plan, pods.pod([VARIANT]), "routing") == {}
+    for fault, where in (
+        (family_not_activated, ("evpn_established", LEAF, AT_SPINE)),
+        (without_a_vni, ("vni_up", LEAF, OF_VNI)),
+        (another_vni, ("vni_up", LEAF, OF_VNI)),
+        (one_path_of_the_underlay, ("vteps_reached", LEAF, "VTEP 10.255.0.4 of leaf04")),
+        (route_targets_differ, ("ecmp_paths", "leaf05", "rails of leaf03")),
+        (uplink_without_room_for_vxlan, ("vxlan_mtu", LEAF, "Ethernet34/1")),
+    ):
+        pod = pods.pod([VARIANT])
+        fault(pod)
+        found = inprocess.findings_by_place(pods.plan, pod, "routing")
+        assert where in found, (fault.__name__, found)

@@ -84,7 +84,7 @@ OF_EOS: dict[str, t.Callable[[Switch], str]] = {
     "arp_table": eos.arp, "port_channels": eos.port_channels, "ospf_neighbors": eos.ospf, "bgp_summary": eos.bgp, "ecmp_routes": eos.routes,
     "pfc_priorities": queues.eos_lossless, "uptime": eos.version, "nos_version": eos.version,
     "power_supplies": eos.power, "fans": eos.cooling, "temperatures": eos.temperature,
-    "dscp_classes": queues.eos_maps, "ecn_settings": queues.eos_thresholds,
+    "dscp_classes": queues.eos_maps, "ecn_settings": queues.eos_thresholds, "vnis": eos.vnis, "evpn_sessions": eos.evpn,
 }  # fmt: skip
 OF_SONIC: dict[str, t.Callable[[Switch], str]] = {
     "nos_version": sonic.version, "power_supplies": sonic.power, "fans": sonic.fans, "temperatures": sonic.temperature,

@@ -232,6 +232,14 @@ def underlay(switch: Switch) -> Switch:
     return replace(switch, prefixes=list(vteps.values()), ways=ways, own_prefix="")
 
 
+def to_vteps(switch: Switch) -> list[tuple[str, str]]:
+    """Each prefix of other leaves' rails in the VRF of the overlay with the VTEP that it is behind, which the underlay must reach."""
+    if switch.role != "leaf" or not switch.vni or switch.vni_state != "Up":
+        return []
+    up = any(one.state == "Established" and one.configured and one.evpn_prefixes for one in switch.sessions)
+    return [(one, switch.vteps[switch.at_leaf[one]]) for one in switch.prefixes if up and switch.at_leaf[one] in switch.vteps]
+
+
 def in_vrf(switch: Switch, vrf: str) -> Switch:
     """A switch as one of its VRFs sees it: its sessions and routes there."""
     prefixes = [one for one in switch.prefixes if switch.routes_in.get(one, switch.routes_in.get("*", switch.vrf)) == vrf]
@@ -267,7 +275,32 @@ def bgp_of_vrfs(switch: Switch) -> str:
 
 def routes_of_vrfs(switch: Switch) -> str:
     """``show ip route vrf all``."""
+    if switch.overlay:
+        return routes(underlay(switch)) + _overlay_routes(switch)
     return "".join(routes(routes_seen(switch, vrf), vrf) for vrf in names_of(switch))
+
+
+def _overlay_routes(switch: Switch) -> str:
+    """The routes of the VRF of an overlay."""
+    lines = routes(replace(switch, prefixes=[]), switch.vrf).rstrip("\n").splitlines()
+    for prefix, vtep in to_vteps(switch):
+        mac = f"00:1c:73:00:{int(vtep.rpartition('.')[2]):02x}:01"
+        lines.append(f" B E      {prefix} [200/0] via VTEP {vtep} VNI {switch.vni} router-mac {mac} local-interface Vxlan1")
+    return "\n".join([*lines, ""]) + "\n"
+
+
+def vnis(switch: Switch) -> str:
+    """``show vxlan vni | json``."""
+    if switch.role != "leaf":
+        return '{\n  "vxlanIntfs": {}\n}\n'
+    of_vrf = {str(switch.vni): {"vrfName": switch.vrf, "vlan": 4097, "source": "evpn"}} if switch.vni else {}
+    return json.dumps({"vxlanIntfs": {"Vxlan1": {"vniBindings": {}, "vniBindingsToVrf": of_vrf}}}) + "\n"
+
+
+def evpn(switch: Switch) -> str:
+    """``show bgp evpn summary``."""
+    known = [replace(one, prefixes=one.evpn_prefixes) for one in switch.sessions if one.evpn_prefixes is not None]
+    return bgp(replace(switch, sessions=known))
 
 
 def bgp_of_ipv6(switch: Switch) -> str:

@@ -10,7 +10,7 @@ import re
 import typing as t
 
 from ..model import Port, Session, Switch
-from .eos import VLAN_OF_VNI, channels, in_vrf, listed, names_of, routes_seen, underlay, vrfs_of
+from .eos import VLAN_OF_VNI, channels, in_vrf, listed, names_of, routes_seen, to_vteps, underlay, vrfs_of
 
 CODES = {"bgp": "B", "ospf": "O", "static": "S"}
 
@@ -243,20 +243,12 @@ def kernel_routes_of_vrf(switch: Switch) -> str:
     return kernel_routes(routes_seen(switch, switch.vrf))
 
 
-def _to_vteps(switch: Switch) -> list[tuple[str, str]]:
-    """Each prefix of other leaves' rails in the VRF of the overlay with the VTEP that it is behind, which the underlay must reach."""
-    if switch.role != "leaf" or not switch.vni or switch.vni_state != "Up":
-        return []
-    up = any(one.state == "Established" and one.configured and one.evpn_prefixes for one in switch.sessions)
-    return [(one, switch.vteps[switch.at_leaf[one]]) for one in switch.prefixes if up and switch.at_leaf[one] in switch.vteps]
-
-
 def _overlay_routes(switch: Switch) -> str:
     """The routes of the VRF of an overlay, as zebra shows them."""
     if switch.role != "leaf":
         return ""
     lines = [f"VRF {switch.vrf}:", f"C>* {switch.own_prefix} is directly connected, Vlan10, 3d02h11m"]
-    lines += [f"B>* {prefix} [20/0] via {vtep}, {VLAN_OF_VNI} onlink, weight 1, 3d02h11m" for prefix, vtep in _to_vteps(switch)]
+    lines += [f"B>* {prefix} [20/0] via {vtep}, {VLAN_OF_VNI} onlink, weight 1, 3d02h11m" for prefix, vtep in to_vteps(switch)]
     return "\n".join(lines) + "\n"
 
 

@@ -21,6 +21,7 @@ PLANNED = [
     "dscp_map",
     "ecmp_routes",
     "ecn_settings",
+    "evpn_sessions",
     "fec_counters",
     "gids",
     "headroom_lengths",

@@ -16,7 +16,8 @@ from .. import CannotTell, Finding, NotApplicable, check
 from ..place import Place, at_port
 from ._neighbors import planned_neighbor
 from ._overlay import OF_VRF, underlay_table, vtep_of
-from ._routes import HAS_NETADDR, unused_ports
+from ._routes import HAS_NETADDR, Hop, Key, RouteTable, unused_ports
+from ._vrfs import vrf_of
 
 Peers = dict[str, Rows]
 BY_EVPN = ("pod_overlay", ("evpn",))
@@ -173,15 +174,21 @@ def vteps_reached(
         raise CannotTell("no rail on another leaf has an address in pod_rails, or the wiring plan leads to no other leaf")
     if not HAS_NETADDR:
         raise CannotTell("the Python package netaddr is needed on the controller")
-    table = underlay_table(ecmp_routes, pod_address_family, pod_neighbors, {port for ports in pod_ways.values() for port in ports})
+    routed = (pod_address_family, pod_neighbors, {port for ports in pod_ways.values() for port in ports})
+    table = underlay_table(ecmp_routes, *routed)
+    of_rails = RouteTable([row for row in ecmp_routes if vrf_of(row) == pod_rail_vrf], *routed)
     judged = 0
     for leaf in leaves:
-        vtep = vtep_of(vnis_of_peers.get(leaf, []), pod_rail_vrf)
+        # Where a platform does not report it, it is the next hop of what the leaf announces.
+        told = vtep_of(vnis_of_peers.get(leaf, []), pod_rail_vrf)
+        its = [rail["address"] for rail in pod_remote_rails if leaf in leaves_of(rail)]
+        addresses = {address for one in its for key in of_rails.longest(one) for address, _interface in _hops(of_rails, key)}
+        vtep = told or min((one for one in addresses if one), default=None)
         if vtep is None:
-            # Its own finding, of vni_up.
+            # Its own finding, of vni_up or ecmp_paths.
             continue
         judged += 1
-        hops = {hop for key in table.longest(vtep) for hop in table.next_hops(key)[0]}
+        hops = {hop for key in table.longest(vtep) for hop in _hops(table, key)}
         if len(hops) == len(pod_ways[leaf]):
             continue
         unused, missing = unused_ports(hops, pod_ways[leaf], pod_neighbors)
@@ -191,7 +198,11 @@ def vteps_reached(
             Place(f"VTEP {vtep} of {leaf}", peers=(leaf, vtep, *missing), missing=missing), f"{len(pod_ways[leaf])} next hops", got, cause=cause, fix=fix
         )
     if not judged:
-        raise CannotTell("no other leaf reports the address of its VTEP")
+        raise CannotTell("no other leaf reports the address of its VTEP, or is reached")
+
+
+def _hops(table: RouteTable, key: Key) -> set[Hop]:
+    return table.next_hops(key)[0]
 
 
 @check(
