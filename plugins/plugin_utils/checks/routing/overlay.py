@@ -43,7 +43,7 @@ NO_DEVICE = "No VXLAN device on {switch} carries VNI {vni}: it was not created, 
 NO_VLAN_INTERFACE = (
     "VNI {vni} has no interface of its VLAN that is up in VRF {vrf}: it is missing, shut down or in another VRF, so that {switch} has no router MAC for it."
 )
-DEVICE_DOWN = "The VXLAN device of VNI {vni} on {switch} is down, or its VLAN has no port that is up."
+DEVICE_DOWN = "The VXLAN device of VNI {vni} on {switch} is down, or its VLAN or the interface of that is not up."
 SAME_VTEP = "{others} has the same VTEP address {vtep}: what is sent to it arrives at one of them alone."
 SAME_VTEP_FIX = "Give each leaf a VTEP address of its own (its loopback); only leaves to which the same bonds lead may share one."
 NO_WAY = (
@@ -114,12 +114,14 @@ def _of_loopbacks(rows: Rows, of_peers: Peers, same_role: list[str]) -> t.Iterat
     when=BY_EVPN,
 )
 def vni_up(
-    vnis: Rows, vnis_of_peers: Peers, pod_role: str, pod_node: str, pod_rail_vrf: str, pod_rail_vni: int | None, pod_same_role: list[str],
-    pod_leaf_rails: list[PodRail],
+    vnis_of_peers: Peers, pod_role: str, pod_node: str, pod_rail_vrf: str, pod_rail_vni: int | None, pod_same_role: list[str],
+    pod_leaf_rails: list[PodRail], vnis: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """The VNI of the rails' VRF is up on each leaf, has the number that is planned or that most leaves have, and a VTEP address of the leaf's own."""
     if pod_role != "leaf":
         raise NotApplicable("only leaves have VTEPs")
+    if vnis is None:
+        raise CannotTell("the switch reports no VNIs: VXLAN is not configured, or its command is refused")
     own = next((row for row in vnis if _of_vrf(row, pod_rail_vrf)), None)
     names = {"switch": pod_node, "vrf": pod_rail_vrf, "vni": own["vni"] if own else ""}
     where, wanted, who = Place(f"VNI of VRF {pod_rail_vrf}"), pod_rail_vni, "by pod_rail_vni"
@@ -136,7 +138,7 @@ def vni_up(
         words = {**names, "got": own["vni"], "wanted": wanted, "where": who}
         yield Finding(where, number, str(own["vni"]), cause=OTHER_VNI.format(**words), fix=OTHER_VNI_FIX.format(**words))
     if own["state"] not in (None, "Up"):
-        down = NO_DEVICE if own["device"] is None else NO_VLAN_INTERFACE if own["vlan_interface"] is None else DEVICE_DOWN
+        down = NO_DEVICE if own["device"] is None else NO_VLAN_INTERFACE if own["vlan_interface"] is None and own["vtep"] else DEVICE_DOWN
         yield Finding(where, "Up", f"{own['vni']} is {own['state']}", cause=down.format(**names))
     yield from _same_vtep(own["vtep"], vnis_of_peers, pod_node, pod_rail_vrf, pod_leaf_rails)
 
