@@ -10,6 +10,14 @@ from .types import RankError
 # The first that matches is the one: what is specific stands before what follows from it.
 HOST_ERRORS: tuple[RankError, ...] = (
     RankError(
+        r"local=\[?(?:127\.|::1\b)|[Uu]nable to resolve hostname to a \(local\) address|loopback address as fallback",
+        True,
+        "The ranks of this host meet the others at its loopback address: its own name leads there (127.0.0.1 or 127.0.1.1 in /etc/hosts) or to no address of "
+        "it, and no variable names an interface.",
+        "Let the host's name lead to its address (getent hosts $(hostname), /etc/hosts inside the container), or set GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME "
+        "to the interface that all hosts share.",
+    ),
+    RankError(
         r"ibv_reg_(?:dmabuf_)?mr\w*\b.*Cannot allocate memory|[Uu]nable to register memory",
         True,
         "The rank's host refuses to register memory for RDMA: the job's limit of locked memory is too low, or the host has too little memory left.",
@@ -79,7 +87,7 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "(docker's --pids-limit, podPidsLimit of the kubelet), and end what earlier jobs left there.",
     ),
     RankError(
-        r"stub library",
+        r"stub library|CUDA_ERROR_STUB_LIBRARY",
         True,
         "The loader finds the stub of the driver's library, which is for linking alone: LD_LIBRARY_PATH of the image or job leads to CUDA's directory stubs.",
         "Remove every directory stubs from LD_LIBRARY_PATH and ld.so.conf of the image, and compare ldconfig -p | grep libcuda inside the job with "
@@ -102,13 +110,14 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "host's numbers), and compare ls -ln /dev/kfd /dev/dri with a good host's.",
     ),
     RankError(
-        r"driver version is insufficient|NVIDIA driver on your system is too old|forward compatibility was attempted|unsupported display driver / cuda driver",
+        r"driver version is insufficient|CUDA_ERROR_(?:SYSTEM_DRIVER_MISMATCH|COMPAT_NOT_SUPPORTED_ON_DEVICE)|cudaErrorInsufficientDriver|"
+        r"NVIDIA driver on your system is too old|forward compatibility was attempted|unsupported display driver / cuda driver",
         True,
         "The host's GPU driver is too old for the CUDA of the image that the ranks run in.",
         "Update the host's driver to the version of the others (software_uniform), or use an image, or CUDA's compatibility package, for this driver.",
     ),
     RankError(
-        r"system not yet initialized|cudaErrorSystemNotReady",
+        r"system not yet initialized|cudaErrorSystemNotReady|CUDA_ERROR_SYSTEM_NOT_READY",
         True,
         "CUDA refuses GPUs whose NVSwitch fabric is not set up: the fabric manager does not run, or is of another version than the driver.",
         "Look at systemctl status nvidia-fabricmanager and its log, install it in the driver's version, start it, and see fabric_state of layer 0.",
@@ -122,13 +131,14 @@ HOST_ERRORS: tuple[RankError, ...] = (
         follows=True,
     ),
     RankError(
-        r"(?i)(?:CUDA|HIP)\b.*out of memory|cudaErrorMemoryAllocation|hipErrorOutOfMemory",
+        r"(?i)(?:CUDA|HIP)\b.*out of memory|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY|hipErrorOutOfMemory",
         True,
         "The GPU has too little free memory: another process, or one left over from an earlier job, uses it.",
         "List what uses the GPU's memory (nvidia-smi, amd-smi process) and end it; see hosts_idle; of the pod's own load lower its sizes.",
     ),
     RankError(
         r"uncorrectable (?:ECC|NVLink)|Invalid access of peer GPU memory|"
+        r"CUDA_ERROR_(?:ECC_UNCORRECTABLE|NVLINK_UNCORRECTABLE|CONTAINED|LAUNCH_FAILED|HARDWARE_STACK_ERROR)|hipError(?:LaunchFailure|ECCNotCorrectable)|"
         r"unspecified launch failure|GPU is lost|fallen off the bus|cudaErrorECCUncorrectable|cudaErrorHardwareStackError",
         True,
         "The rank's GPU or its NVLink failed while it computed.",
@@ -155,13 +165,15 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "diagnostics, and replace the GPU where it hangs again.",
     ),
     RankError(
-        r"no (?:CUDA|ROCm)-capable device|[Ff]ound no NVIDIA driver|invalid device ordinal|CUDA unknown error|busy or unavailable",
+        r"no (?:CUDA|ROCm)-capable device|[Ff]ound no NVIDIA driver|invalid device ordinal|CUDA unknown error|busy or unavailable|"
+        r"CUDA_ERROR_(?:NO_DEVICE|INVALID_DEVICE|DEVICE_UNAVAILABLE)|hipErrorInvalidDevice|cudaErrorDevicesUnavailable",
         True,
         "The ranks do not see the host's GPUs, or may not use them: the container or job has fewer, their device files are missing, or they are exclusive.",
         "Run nvidia-smi -L (rocminfo) inside the job; look at the container's GPU option, the scheduler's cgroup, CUDA_VISIBLE_DEVICES and compute mode.",
     ),
     RankError(
-        r"illegal memory access|Memory access fault by GPU|misaligned address|illegal instruction was encountered|device-side assert",
+        r"illegal memory access|Memory access fault by GPU|misaligned address|illegal instruction was encountered|device-side assert|"
+        r"CUDA_ERROR_(?:ILLEGAL_ADDRESS|ILLEGAL_INSTRUCTION|MISALIGNED_ADDRESS|INVALID_PC|ASSERT)|(?:cuda|hip)ErrorIllegal(?:Address|Instruction)",
         True,
         "A program on the rank's GPU accessed memory that is not its own: a fault of the image's software, or of this GPU. The kernel's log has Xid "
         "31 or 13 then (of AMD a page fault of amdgpu).",
@@ -169,7 +181,7 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "diagnostics, and where it is any GPU, use another build of PyTorch and NCCL.",
     ),
     RankError(
-        r"peer access is not supported|cudaErrorPeerAccessUnsupported|hipErrorPeerAccessUnsupported",
+        r"peer access is not supported|cudaErrorPeerAccessUnsupported|CUDA_ERROR_PEER_ACCESS_UNSUPPORTED|hipErrorPeerAccessUnsupported",
         True,
         "A GPU of the host may not access another one's memory, which the library relied on: peer access is off (ACS, IOMMU, a virtual machine, MIG), or the "
         "GPUs that the job was given are not joined.",
@@ -191,7 +203,8 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "checkpoints again where they fail once.",
     ),
     RankError(
-        r"no kernel image is available|hipErrorNoBinaryForGpu|invalid device function",
+        r"no kernel image is available|CUDA_ERROR_(?:NO_BINARY_FOR_GPU|UNSUPPORTED_PTX_VERSION)|unsupported toolchain|"
+        r"hipErrorNoBinaryForGpu|invalid device function",
         True,
         "The image has no code for this kind of GPU.",
         "Use a build of PyTorch and NCCL or RCCL for the GPU's architecture.",

@@ -23,6 +23,12 @@ class LauncherError(t.NamedTuple):
 # The first that matches is the one: what is specific stands before what follows from it.
 LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
     LauncherError(
+        r"oom[_-]kill|OOM Killed|Out Of Memory",
+        "The kernel killed tasks of the job for want of memory: the limit of the job or of its container, or the host's memory, was used up.",
+        "Look at the memory that the job was given (scontrol show job, --mem=0 for all of the host's), at oom-kill in the kernel's log of the host, and at "
+        "what else runs there.",
+    ),
+    LauncherError(
         r"Test (?:NCCL|RCCL|CUDA|HIP) failure",
         "The launcher started the ranks, and one of nccl-tests or rccl-tests failed on the host with whose name its line begins; the launcher then ended the "
         "others.",
@@ -86,6 +92,21 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
         speaker=True,
     ),
     LauncherError(
+        r"[Ii]nvalid (?:generic resource|feature|reservation|wckey|constraint)|\bgres\b|(?i:more) processors requested|[Mm]emory specification|"
+        r"mutually exclusive|(?i:requested) (?:node configuration|partition|time)",
+        "Slurm has nothing like what the launcher asks it for: GPUs (gres.conf, GresTypes and the nodes' Gres), memory, cores, features or a partition of "
+        "another size.",
+        "Compare the options that the pod gives to srun with scontrol show node (Gres, RealMemory, CPUTot, Features) and show partition, and gres.conf with "
+        "nvidia-smi -L of the host.",
+    ),
+    LauncherError(
+        r"btl_(?:tcp|openib)|oob_tcp|\bUCX\b|pml_\w+|ucp_\w+|mtl_\w+|tl_ucp|TL_UCP|MPI_ERR_\w+|error occurred in MPI_",
+        "The MPI that starts the program did not connect its own processes, before any collective of NCCL: it took an interface that all hosts have with the "
+        "same address or that does not lead to the others (docker0, virbr0, a link-local one), or a NIC that it may not use.",
+        "Name the interface that all hosts share: UCX_NET_DEVICES for UCX, --mca btl_tcp_if_include and oob_tcp_if_include for Open MPI's TCP (--mca pml ob1 "
+        "--mca btl tcp,self keeps to it), and exclude docker0 and virbr0.",
+    ),
+    LauncherError(
         r"not enough slots|slots available",
         "The launcher has fewer slots than ranks were asked for: its host file, or its allocation, gives a host fewer than it has GPUs.",
         "Give each host as many slots as it has GPUs (slots=8 in the host file, --ntasks-per-node of the allocation).",
@@ -138,7 +159,7 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
     ),
 )
 # How a launcher, or what it started, words which host its line is about.
-SUBJECT = re.compile(r"(?:on node|on host|to host|\[\[)[ :]*(?P<of>[\w.-]+)|(?:^|: )(?P<speaker>[\w.-]+): Test \w+ failure")
+SUBJECT = re.compile(r"(?:on node|on host|to host|\[\[)[ :]*(?P<of>[\w.-]+)|(?:^|: )(?P<speaker>[\w.-]+): (?:Test \w+ failure|tasks? \d)")
 UNKNOWN_CAUSE = "The launcher itself reports why it started no ranks, or not on all hosts. "
 AGAIN = "Then run the layer again; this says nothing about the network or the GPUs."
 
@@ -156,6 +177,14 @@ def host_of(words: str | None, hosts: t.Collection[str]) -> str | None:
     named = {str(match["of"] or match["speaker"]) for match in SUBJECT.finditer(words or "")}
     found = [host for host in hosts if any(name == host or name.startswith(f"{host}.") for name in named)]
     return found[0] if len(found) == 1 else None
+
+
+def with_subject(line: str, *texts: str) -> str:
+    """A line of a launcher's output with the first other one that says which host it is about, where it does not say so itself."""
+    if SUBJECT.search(line):
+        return line
+    other = next((one.strip() for text in texts for one in text.splitlines() if SUBJECT.search(one)), None)
+    return f"{line}; {other}" if other else line
 
 
 def explained(text: str | None) -> tuple[str, str]:

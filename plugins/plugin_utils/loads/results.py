@@ -11,7 +11,7 @@ from dataclasses import replace
 from ..collect.responses import failure_reason, reading_result
 from ..collect.types import CommandResult, Query, ReadingResult
 from ..readings import reading
-from .launcher_errors import known_line
+from .launcher_errors import known_line, with_subject
 from .launchers import LAUNCHER_ERRORS, STARTED_FROM_ONE_HOST
 from .perftest_errors import KNOWN, PERFTEST_ERRORS, UNNAMED, explain_error
 from .schedule import JOBS_READING, NOT_INSTALLED, Job
@@ -64,7 +64,7 @@ def _ended(answer: CommandResult, lost: str | None, not_installed: bool) -> Valu
     line = known_line(answer.stderr, answer.stdout) if words and tool in STARTED_FROM_ONE_HOST else None
     if line and (explained is None or known_line(explained.line) is None):
         # That a task exited says less than the line that says why.
-        return {"status": "unknown", "words": _by(tool, cut(line)), "error": None}
+        return {"status": "unknown", "words": _by(tool, cut(with_subject(line, answer.stderr, answer.stdout))), "error": None}
     if explained:
         return {"status": explained.verdict, "words": str(explained), "error": explained.kind or KNOWN}
     if words and answer.status == "ran" and tool in STARTED_FROM_ONE_HOST and (first := decisive_line(answer.stderr)):

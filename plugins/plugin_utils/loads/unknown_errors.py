@@ -103,6 +103,11 @@ OF_RUNS = ExtentWords(
     "All hosts alike have this error, so it is what they share (the image, the launcher, or a service or storage that all of them use), and no single host. ",
 )
 ALL = Extent(OF_RUNS.all_of_them, all_hosts=True)
+# Of a training that ended on all hosts.
+OF_TRAINING = ExtentWords(
+    "{host} alone ended with this error, and the other hosts all with another one, in consequence of it. ", "{number} of {all} hosts ended with this error. ",
+    "All {all} hosts ended with this error. ",
+)  # fmt: skip
 # Of a command that every node of a platform is asked.
 OF_COMMANDS = ExtentWords(
     "{host} alone has this error, and of the {all} nodes that are asked alike others answer: its own image, driver, device, privileges or settings differ. ",

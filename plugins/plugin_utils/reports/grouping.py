@@ -32,7 +32,8 @@ class Entry:
     checks: every check it is a finding of; places: ``host where`` of each finding it stands for; expected, found: the texts of each, in this order;
     explained: findings of other nodes that follow from it, as ``check on places``; explains: how many they are;
     explaining: findings at the same places that explain it, as verdict, layer, check, what of the host and what was got, with their hosts;
-    follows: one of its own layer does; whole: and leaves nothing of any of them over; own_words: cause and fix are of a finding and not of its check.
+    follows: one of its own layer does; whole: and leaves nothing of any of them over; own_words: cause and fix are of a finding and not of its check;
+    judged: one of its findings follows from what was read.
     """
 
     layer: str
@@ -53,6 +54,7 @@ class Entry:
     follows: bool = False
     whole: bool = True
     own_words: bool = False
+    judged: bool = False
 
     @property
     def size(self) -> str:
@@ -79,6 +81,11 @@ class Entry:
             return ""
         each = [f"{text} at {host if where == host else f'{host} {where}'}" for text, (host, where) in zip(texts, self.places)]
         return "; ".join([*each[:MOST_LISTED], *([f"and {len(each) - MOST_LISTED} more"] if len(each) > MOST_LISTED else [])])
+
+    @property
+    def unproved(self) -> bool:
+        """Whether it only says that something was not reported or measured."""
+        return self.verdict == "unknown" and not self.judged and self.check not in (ANSWERED, BOOT_CHECK)
 
     @property
     def explained_by(self) -> list[str]:
@@ -127,11 +134,12 @@ def entries(report: Report, severities: t.Container[str] = ("fail", "unknown")) 
     for entry in folded.values():
         _name_what_explains(entry)
     order = [layer["layer"] for layer in report["layers"]]
-    # What another finding of its layer explains comes behind it, however many places it has; a boot is why readings of its node cannot be compared.
+    # What another finding of its layer explains comes behind it, however many places it has; a boot is why readings of its node cannot be compared. What
+    # was not reported says less than an unknown that follows from what was.
     return sorted(
         folded.values(),
         key=lambda entry: (
-            order.index(entry.layer), -entry.explains, entry.verdict != "fail", entry.check != BOOT_CHECK, entry.follows, -len(entry.places)
+            order.index(entry.layer), -entry.explains, entry.verdict != "fail", entry.check != BOOT_CHECK, entry.follows, entry.unproved, -len(entry.places)
         ),
     )  # fmt: skip
 
@@ -172,6 +180,7 @@ def _add(entry: Entry, record: VerdictRecord, host: str, finding: FindingRecord)
     entry.leaves.add(finding.get("leaf"))
     entry.places.append(place)
     entry.follows |= finding.get("later", False) or any(one["layer"] == record["layer"] for one in finding.get("explained_by") or ())
+    entry.judged |= bool(finding.get("judged")) and finding["where"] is not None
     entry.whole &= finding.get("follows", False)
     entry.own_words |= bool(finding.get("cause"))
     for one in finding.get("explained_by") or ():

@@ -174,3 +174,18 @@ def test_hosts_whose_training_ended_for_the_sake_of_another_say_what_ended_it_th
     # Without an error of its own on any host each says how it ended, and so does one with another error.
     assert found(LOST, LOST) == [("a", None, "unknown", LOST), ("b", None, "unknown", LOST)]
     assert found("Terminated", own) == [("a", None, "unknown", "Terminated"), ("b", None, "fail", own)]
+
+
+def test_the_one_host_that_ended_with_another_error_than_all_others_is_named() -> None:
+    barrier, odd = "JaxRuntimeError: DEADLINE_EXCEEDED: Barrier timed out. Id: 7", "RuntimeError: failed finding central directory"
+
+    def found(ends: dict[str, str]) -> dict[str, list[tuple[str | None, str | None]]]:
+        jobs = {host: [{**JOB, "status": "unknown", "words": words}] for host, words in ends.items()}
+        return {host: [(one.host or host, one.severity) for one in own_training_ends(jobs[host], [], host, 1, {}, jobs)] for host in jobs}
+
+    assert found({"a": barrier, "b": odd, "c": barrier, "d": barrier}) == {host: [("b", "unknown")] for host in "abcd"}
+    # An error of the host's own is a failure of it.
+    assert found({"a": barrier, "b": "CUDA error: an illegal memory access was encountered", "c": barrier, "d": barrier})["a"] == [("b", "fail")]
+    # Of two, and of two hosts that end apart, none is the first.
+    assert found({"a": barrier, "b": odd})["a"] == [("a", "unknown")]
+    assert found({"a": barrier, "b": odd, "c": "RuntimeError: qux", "d": barrier, "e": barrier})["a"] == [("a", "unknown")]

@@ -31,6 +31,15 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads import lau
         ("AssertionError: Rank 3: found NaN in local grad norm in backwards pass. Device: 3, node: gpu01", True, "its own gradients"),
         ("RuntimeError: Rank 2, node gpu01, device 2, iteration -1: Unexpected result nan", True, "its own gradients"),
         ("RuntimeError: . PytorchStreamWriter failed writing file data/322: file write failed", True, "checkpoint"),
+        ("INTERNAL: could not synchronize: CUDA_ERROR_ILLEGAL_INSTRUCTION: an illegal", True, "Xid 31"),
+        ("CUDA_ERROR_ECC_UNCORRECTABLE", True, "NVLink failed"),
+        ("cupy_backends.cuda.api.driver.CUDADriverError: CUDA_ERROR_SYSTEM_NOT_READY", True, "fabric manager"),
+        ("jaxlib: CUDA_ERROR_OUT_OF_MEMORY: cuMemAlloc", True, "too little free memory"),
+        (
+            "Gloo connectFullMesh failed: SO_ERROR: Connection refused, remote=[127.0.0.1]:14215 (rank=8, size=16, local=[127.0.0.1])",
+            True,
+            "GLOO_SOCKET_IFNAME",
+        ),
         ("OSError: [Errno 28] No space left on device: '/ckpt/iter_100'", True, "quota"),
         ("NCCL WARN Message truncated : received 1024 bytes instead of 256", False, "variables"),
         ("RendezvousConnectionError: The connection to the C10d store has failed. See inner exception for details.", False, "first host"),
@@ -100,6 +109,7 @@ def test_a_complaint_of_perftest(text: str, of_gpus: bool, word: str) -> None:
         ("srun: error: slurm_receive_msgs: [[gpu02]:6818] failed: Socket timed out on send/recv operation", "gpu02"),
         ("a host is not reached (ssh: connect to host gpu02.example.org port 22: No route to host)", "gpu02"),
         ("gpu01: mpirun: gpu02: Test NCCL failure common.cu:959 'internal error - please report this issue to the NCCL developers / '", "gpu02"),
+        ("slurmstepd: error: Detected 1 oom_kill event in StepId=4711.0.; srun: error: gpu02: task 2: Out Of Memory", "gpu02"),
         # The one that speaks is not the one that it is about, nor is a name that it does not know, nor one of two.
         ("slurmstepd: error: mpi/pmix_v3: pmixp_coll_ring_reset_if_to: gpu02 [0]: collective timeout seq=0", None),
         ("ssh: Could not resolve hostname gpu02: Temporary failure in name resolution", None),
@@ -110,3 +120,27 @@ def test_a_complaint_of_perftest(text: str, of_gpus: bool, word: str) -> None:
 )
 def test_the_host_that_a_launchers_line_is_about(words: str | None, host: str | None) -> None:
     assert launcher_errors.host_of(words, ["gpu01", "gpu02"]) == host
+
+
+def test_a_launchers_line_that_names_no_host_is_followed_by_one_that_does() -> None:
+    printed = "slurmstepd: error: Detected 1 oom_kill event in StepId=4711.0.\nsrun: error: gpu03: task 2: Out Of Memory\n"
+    line = launcher_errors.known_line(printed)
+    assert line is not None and launcher_errors.with_subject(line, printed) == "; ".join(printed.splitlines())
+    assert (
+        launcher_errors.with_subject(line, line) == line and launcher_errors.with_subject("failed on node gpu02: qux", printed) == "failed on node gpu02: qux"
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "word"),
+    [
+        ("srun: error: Unable to create step for job 4711: Invalid generic resource (gres) specification", "gres.conf"),
+        ("srun: error: Unable to allocate resources: More processors requested than permitted", "scontrol show node"),
+        ("srun: error: gpu03: task 2: Out Of Memory", "oom-kill"),
+        ("[gpu02][[22157,1],4][btl_tcp_endpoint.c:626:mca_btl_tcp_endpoint_recv_connect_ack] received unexpected process identifier", "btl_tcp_if_include"),
+        ("sock.c:323  UCX  ERROR   connect(fd=48, dest_addr=172.17.0.1:42887) failed: Connection refused", "UCX_NET_DEVICES"),
+        ("MPIR_pmi_kvs_get(227).......: PMI_KVS_Get returned -1", "ldd"),
+    ],
+)
+def test_what_slurm_and_mpi_refuse(line: str, word: str) -> None:
+    assert launcher_errors.known_line(line) == line and word in " ".join(launcher_errors.explained(line))

@@ -541,3 +541,12 @@ def test_what_a_lower_layer_found_stays_named_beside_a_finding_of_the_same_layer
     add_explanations([*worn, long, unsteady])
     assert [one["check"] for one in unsteady["findings"][0]["explained_by"]] == [*["nic_bit_error_rate"] * 4, "step_outliers"]
     assert [one["check"] for one in long["findings"][0]["explained_by"]] == ["nic_bit_error_rate"] * 5
+
+
+def test_what_was_not_reported_stands_behind_an_unknown_that_was_judged() -> None:
+    silent = record("gpu01", actual="not reported", verdict="unknown", check="rails_present")
+    judged = record("gpu02", actual="two of three", verdict="unknown")
+    judged["findings"][0]["judged"] = True
+    silent["findings"] += [{**silent["findings"][0], "where": "mlx5_9"}]
+    first, second = grouping.entries(report(silent, judged))
+    assert (first.where, second.unproved) == ("gpu02 mlx5_0", True) and not first.unproved and len(second.places) > len(first.places)

@@ -82,7 +82,7 @@ def _unproved(results: Rows, ranks: Rows, backend: str) -> t.Iterator[Finding]:
         if name not in {collective for _item, _rank, collective in reported}:
             # One that ran and was not verified has its reason in the findings of its rows.
             cause, fix = NO_RESULT if name not in ran else (None, None)
-            yield Finding(Place(name), "a result of every rank", "none", "unknown", cause=cause, fix=fix)
+            yield Finding(Place(name), "a result of every rank", "none", "unknown", cause=cause, fix=fix, later=cause is not None)
             continue
         for row in ranks:
             looked_at = any(item == row["item"] for item, _rank, _collective in reported)

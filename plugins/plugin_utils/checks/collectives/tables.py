@@ -10,6 +10,7 @@ import typing as t
 from ...loads.collective_runs import LADDER, NODE, CollectiveRun, bisection_of, nccl_tests_runs, run_passed
 from ...loads.containers import tests_over_hosts
 from ...loads.launcher_errors import explained as explained_refusal
+from ...loads.launcher_errors import known_line
 from ...loads.thresholds import minimum_busbw, within_tolerance
 from ...loads.unknown_errors import cut
 from ...pod.types import Rail
@@ -45,7 +46,8 @@ def _mine(jobs: Peers, tables: Peers | None, node: str, directory: str, optional
 def _without_rate(where: Place, run: CollectiveRun) -> Finding:
     """A run that came to no rate: of the host on which it ended, where its launcher names one."""
     words, host = "; ".join(run.trouble[:3]) or "rate: not reported", run.named_by_launcher
-    cause, fix = explained_refusal(run.refusal) if host else RUN_ENDED if run.trouble else (None, None)
+    line = run.refusal or known_line(*run.trouble)
+    cause, fix = explained_refusal(line) if line else RUN_ENDED if run.trouble else (None, None)
     return Finding(where, "a rate", words, "unknown", host, cause=cause, fix=fix, judged=host is not None)
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ...loads.rank_errors import NEVER_ARRIVED, explained, follows, is_own, known_error
 from ...loads.thresholds import longest_step_ms
-from ...loads.unknown_errors import cut
+from ...loads.unknown_errors import OF_TRAINING, alike, cut, explain_unknown
 from .. import Finding, NotApplicable, check
 from .._grouping import Rows
 from .._not_measured import not_measured, too_short
@@ -79,21 +79,42 @@ def own_training_ends(
             yield from (_ended(words, status) for words, status in ended if is_own(words))
         return
     first = {} if named else _ended_first(load_jobs_of_peers or {})
-    if first and pod_node not in first and ended and all(follows(words) for words, _status in ended):
+    shared = _shared(load_jobs_of_peers or {})
+    if first and pod_node not in first and ended and all(follows(words) or alike(words) == shared for words, _status in ended):
         # What ended the training on another host ended it here.
         yield from (replace(found, host=host) for host, found in first.items())
         return
     if collective_timeouts:
         yield from (_named(one, pod_gpus_per_host) for one in named)
-    yield from (replace(_ended(words, status), later=bool(named)) for words, status in ended)
+    yield from [first[pod_node]] if pod_node in first else (replace(_ended(words, status), later=bool(named)) for words, status in ended)
     if not named:
         yield from timed_out(collective_timeouts)
 
 
 def _ended_first(jobs: Peers) -> dict[str, Finding]:
     """How the training ended on the hosts where it ended with an error of their own; jobs: the rows of load_jobs by host."""
-    ill = {host: [row for row in rows if row["kind"] == "training" and row["status"] != "ok"] for host, rows in jobs.items()}
-    return {host: _ended(str(row["words"]), row["status"]) for host, rows in ill.items() for row in rows if is_own(str(row["words"]))}
+    ill = _ended_ill(jobs)
+    own = {host: _ended(words, status) for host, (words, status) in ill.items() if is_own(words)}
+    shared = _shared(jobs)
+    apart = [host for host, (words, _status) in ill.items() if not follows(words) and alike(words) != shared]
+    if own or shared is None or len(apart) != 1:
+        return own
+    (host,), (words, _status) = apart, ill[apart[0]]
+    # What no table knows is a failure of nobody; that no other host ended so shows where it began.
+    cause, fix = explain_unknown(words, OF_TRAINING.alone.format(host=host))
+    return {host: Finding(Place("the training"), "a normal exit", words, "unknown", cause=cause, fix=fix, judged=True)}
+
+
+def _ended_ill(jobs: Peers) -> dict[str, tuple[str, str]]:
+    """How the training ended on the hosts where it did not end well, in words and as a status."""
+    return {host: (str(row["words"]), row["status"]) for host, rows in jobs.items() for row in rows if row["kind"] == "training" and row["status"] != "ok"}
+
+
+def _shared(jobs: Peers) -> str | None:
+    """What more than half of several hosts ended with alike, of which each says only that another one did not go on; None where they ended otherwise."""
+    ends = [alike(words) for words, _status in _ended_ill(jobs).values()]
+    most = max(ends, key=ends.count, default=None)
+    return most if most is not None and 2 * ends.count(most) > len(ends) and 1 < ends.count(most) < len(ends) else None
 
 
 def _ended(words: str, status: str) -> Finding:
