@@ -15,13 +15,6 @@ Row = dict[str, t.Any]
 SPINES = [{"port": f"swp{number}", "peer": f"spine0{number}", "address": f"172.16.1.{2 * number - 1}", "asn": 65000} for number in (1, 2)]
 LEAF: Row = {"pod_role": "leaf", "pod_node": "leaf01", "pod_rail_vrf": "RAILS", "pod_rail_vni": None}
 LEAF |= {"pod_same_role": ["leaf02", "leaf03"], "pod_leaf_rails": []}
-    "pod_role": "leaf",
-    "pod_node": "leaf01",
-    "pod_rail_vrf": "RAILS",
-    "pod_rail_vni": None,
-    "pod_same_role": ["leaf02", "leaf03"],
-    "pod_leaf_rails": [],
-}
 
 
 def session(neighbor: str, state: str = "Established", prefixes: int | None = 6) -> Row:
