@@ -15,6 +15,7 @@ from ansible.vars.manager import VariableManager
 
 from ...plugins.plugin_utils.pod.cabling import PLACE, located
 from ...plugins.plugin_utils.pod.plan import Plan
+from ...plugins.plugin_utils.run.compiled_templates import compiled_once
 from ...plugins.plugin_utils.run.planned_pod import ROLES, Inventory, planned_pod
 from . import changes, healthy, wiring
 from .model import Pod
@@ -22,6 +23,7 @@ from .model import Pod
 ALSO = ("bgp_asn", "ansible_network_os")
 
 
+@compiled_once()
 def plan_of(directory: Path) -> Plan:
     """The plan of ``hosts.yml``, the group variables and the wiring plan of a directory."""
     loader = DataLoader()

@@ -15,6 +15,7 @@ from ansible.template import Templar
 from ansible.vars.manager import VariableManager
 
 from ...plugins.plugin_utils.pod.cabling import PLACE, Cable, located, read_cabling
+from ...plugins.plugin_utils.run.compiled_templates import compiled_once
 from ...plugins.plugin_utils.text.sorting import natural_key
 
 # Of a node in two of these groups it is the later one.
@@ -62,6 +63,7 @@ class Wiring:
         return [place for place in self.places.values() if place.role == role]
 
 
+@compiled_once()
 def load(directory: Path) -> Wiring:
     """The wiring of the inventory in a directory: its ``hosts.yml``, group variables and its wiring plan."""
     loader = DataLoader()

@@ -14,12 +14,14 @@ from ansible.errors import AnsibleError
 from ..pod.cabling import decode, located
 from ..pod.expectations import typed
 from ..pod.plan import Plan
+from .compiled_templates import compiled_once
 from .errors import Refused
 from .planned_pod import ROLES, Inventory, nodes_of, planned_pod
 
 ALSO = ("bgp_asn", "ansible_network_os")
 
 
+@compiled_once()
 def inventory_of(task_vars: t.Mapping[str, t.Any], steered: t.Mapping[str, t.Any] | None = None) -> Inventory:
     """The inventory's groups and each node's ``pod_*``, templated by Ansible.
 
