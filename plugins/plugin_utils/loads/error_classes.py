@@ -107,7 +107,8 @@ ERROR_CLASSES: tuple[ErrorClass, ...] = (
     ),
     ErrorClass(
         "sockets",
-        r"[Bb]ootstrap|[Ss]ocket|\bNet : |\b[Aa]ccept\w* fail|[Cc]onnect(?:ion)? to\b|tcp://|[Rr]endezvous|NCCL_COMM_ID|\bc10d\b",
+        r"[Bb]ootstrap|[Ss]ocket|\bNet : |\b[Aa]ccept\w* fail|[Cc]onnect(?:ion)? to\b|tcp://|[Rr]endezvous|NCCL_COMM_ID|\bc10d\b|"
+        r"Dist(?:Store|Network)Error|(?:clients|workers) joined|store_based_barrier|connectFullMesh",
         "The ranks did not connect to each other over TCP, which they do before any NIC is used: an interface or address that other hosts do not reach, a "
         "firewall, or a port that something else uses.",
         "Compare NCCL_SOCKET_IFNAME and ip address inside the job with a good host's; try the address and port of the line from both ends; see firewalls and "

@@ -110,6 +110,14 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "host's numbers), and compare ls -ln /dev/kfd /dev/dri with a good host's.",
     ),
     RankError(
+        r"(?:initialize NVML|nvmlInit\w*\(\) failed): Unknown Error",
+        True,
+        "The job's container has lost the devices of its GPUs, which the host still has: its cgroup was written again without them, as a reload of systemd "
+        "does (systemctl daemon-reload, an update of packages).",
+        "Start the container again; name the devices of the GPUs for it (--device /dev/nvidia0 and so on, or CDI), or let the runtime use cgroupfs; compare "
+        "nvidia-smi -L inside it with the host's.",
+    ),
+    RankError(
         r"driver version is insufficient|CUDA_ERROR_(?:SYSTEM_DRIVER_MISMATCH|COMPAT_NOT_SUPPORTED_ON_DEVICE)|cudaErrorInsufficientDriver|"
         r"NVIDIA driver on your system is too old|forward compatibility was attempted|unsupported display driver / cuda driver",
         True,

@@ -33,6 +33,7 @@ BEHIND = "\nException raised from create at ../torch/csrc/distributed/c10d/NCCLU
         ("Call to ibv_create_cq failed with error Interrupted system call", "verbs"),
         ("Couldn't allocate PD", "verbs"),
         ("socketFinalizeAccept: wrong type 4 != 3", "sockets"),
+        ("DistStoreError: Timed out after 1801 seconds waiting for clients. 1/3 clients joined.", "sockets"),
         ("Cuda failure 999 'unknown error'", "GPU call"),
         ("nvmlDeviceGetHandleByIndex(3) failed: Unknown Error", "GPU call"),
         ("Failed to malloc 4096 bytes", "memory of the host"),

@@ -32,6 +32,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads import lau
         ("RuntimeError: Rank 2, node gpu01, device 2, iteration -1: Unexpected result nan", True, "its own gradients"),
         ("RuntimeError: . PytorchStreamWriter failed writing file data/322: file write failed", True, "checkpoint"),
         ("INTERNAL: could not synchronize: CUDA_ERROR_ILLEGAL_INSTRUCTION: an illegal", True, "Xid 31"),
+        ("Failed to initialize NVML: Unknown Error", True, "daemon-reload"),
         ("CUDA_ERROR_ECC_UNCORRECTABLE", True, "NVLink failed"),
         ("cupy_backends.cuda.api.driver.CUDADriverError: CUDA_ERROR_SYSTEM_NOT_READY", True, "fabric manager"),
         ("jaxlib: CUDA_ERROR_OUT_OF_MEMORY: cuMemAlloc", True, "too little free memory"),
