@@ -30,12 +30,21 @@ def name_origins(records: t.Iterable[VerdictRecord]) -> None:
             finding["origin"] = origin
 
 
-def shared_origin(explaining: t.Iterable[tuple[str, FindingRecord]]) -> Origin | None:
-    """Where all findings (check, finding) that explain another one began, so that it began there too; None where one began at its own place alone.
+def name_shared_origins(behind: t.Sequence[tuple[FindingRecord, t.Sequence[tuple[str, FindingRecord]]]]) -> None:
+    """Set ``origin`` of findings that others (check, finding) explain wholly and that began where all of those began; so of what follows from them."""
+    waiting = [pair for pair in behind if not pair[0].get("origin")]
+    while waiting:
+        named = [(finding, origin) for finding, explaining in waiting if (origin := _shared_origin(explaining))]
+        for finding, origin in named:
+            finding["origin"] = origin
+        waiting = [pair for pair in waiting if not pair[0].get("origin")] if named else []
+
+
+def _shared_origin(explaining: t.Sequence[tuple[str, FindingRecord]]) -> Origin | None:
+    """Where all of some findings (check, finding) began; None where one began at its own place alone.
 
     One at that place is among them as much as those that began there.
     """
-    explaining = list(explaining)
     origins = {origin for _check, its in explaining if (origin := its.get("origin"))}
     origin = origins.pop() if len(origins) == 1 else None
     return origin if origin and all(its.get("origin") or origin in origins_of(check, its) for check, its in explaining) else None

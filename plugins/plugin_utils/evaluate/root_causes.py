@@ -9,7 +9,7 @@ import typing as t
 
 from ..checks import LAYERS
 from ..pod.plan import Plan
-from .origins import name_origins, shared_origin
+from .origins import name_origins, name_shared_origins
 from .verdicts import ExplainingRecord, FindingRecord, VerdictRecord, place_of, touched_groups
 
 # Checks of rates, times and losses, which anything slow or lossy on the way explains.
@@ -54,6 +54,8 @@ FOLLOWS = {
     "pauses_stay_local": PAUSING,
     "pfc_brief": PAUSING,
     "ecn_marks_under_load": ("switch_marks",),
+    # Notifications that a leaf drops reach no sender on it.
+    "dcqcn_backs_off": ("other_classes_kept",),
     # What the hosts sent again, a switch dropped.
     "no_drops": ("switch_drops",),
     "across_fills_uplinks": ("spines_balanced", "spine_marks", "slow_receiver"),
@@ -134,7 +136,7 @@ OF_SETTINGS = frozenset(("nic_settings",))
 OF_SOFTWARE = {"software_pinned": ("firmware", "ofed"), "software_uniform": ("firmware", "ofed")}
 OF_SAME_LAYER = frozenset(name for follows in (FOLLOWS, FOLLOWS_ON_HOST) for names in follows.values() for name in names)
 # Of these, what is found on a switch explains only the rails on that leaf.
-ON_THE_LEAF = frozenset(("ecn_marks_under_load",))
+ON_THE_LEAF = frozenset(("ecn_marks_under_load", "dcqcn_backs_off"))
 EXPLAINING = OF_PATHS | OF_HOSTS | OF_SAME_LAYER
 FOUND = ("fail", "warn")
 NOT_USED = (
@@ -199,6 +201,7 @@ def add_explanations(records: t.Sequence[VerdictRecord]) -> None:
                 of_host.setdefault(finding["host"] or "", []).extend([(stated, finding)] if record["check"] in OF_PATHS | OF_HOSTS else [])
             if finding["severity"] in FOUND or finding.get("judged"):
                 on_host.setdefault((record["layer"], finding["host"]), []).append((stated, finding))
+    behind: list[tuple[FindingRecord, list[tuple[str, FindingRecord]]]] = []
     for record in records:
         for finding in record["findings"] if record["check"] in RATES else ():
             near = [*of_host.get(finding["host"] or "", ()), *(one for group in record["affects"] for one in of_group.get(group, ()))]
@@ -216,9 +219,9 @@ def add_explanations(records: t.Sequence[VerdictRecord]) -> None:
             of_its_nodes = _of_its_nodes(finding, same)
             finding["follows"] = _explains_all(finding, of_its_nodes)
             same = of_its_nodes if finding["follows"] else same
-            if finding["follows"] and not finding.get("origin") and (origin := shared_origin([(one["check"], its) for one, its in same])):
-                finding["origin"] = origin
+            behind += [(finding, [(one["check"], its) for one, its in same])] if finding["follows"] else []
             finding["explained_by"] = _first([*below[: MOST_EXPLAINING - bool(same)], *(one for one, _its in same)])
+    name_shared_origins(behind)
 
 
 def _at_its_place(check: str, explaining_check: str, its: FindingRecord, finding: FindingRecord) -> bool:

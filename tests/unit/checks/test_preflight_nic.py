@@ -205,7 +205,9 @@ def test_other_priorities_may_be_lossless_and_that_of_roce_must_be() -> None:
     expected = "ens1np0 PFC: expected on priority 3, and at most on 4, 5 besides, got on"
     assert summary(qos(on=(4,), others=(5, 4))) == [(f"{expected} 4", None)]
     assert summary(qos(on=(2, 3), others=(4, 5))) == [(f"{expected} 2, 3", None)]
-    assert [str(one) for one in qos(on=(3, 6), others=(6,))] == ["ens1np0 DSCP 48 (CNP): expected a priority without PFC, got priority 6"]
+    (late,) = qos(on=(3, 6), others=(6,))
+    assert str(late) == "ens1np0 DSCP 48 (CNP): expected a priority without PFC, got priority 6"
+    assert "CNPs" in late.cause and "--dscp2prio set,48," in late.fix
 
 
 def test_the_map_of_the_kernels_own_driver_is_its_trust() -> None:

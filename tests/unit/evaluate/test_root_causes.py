@@ -136,6 +136,22 @@ def test_a_finding_begins_where_what_it_follows_from_began_and_keeps_an_origin_o
     assert explaining(bits, dark) == ["optic_rx_power"] and bits["findings"][0]["origin"] == found
 
 
+def test_what_began_elsewhere_is_found_over_several_findings_in_any_order() -> None:
+    laser, dark = recorded("optic_health", "fail", "gpu02", "ens0 lane 4"), recorded("optic_rx_power", "fail", where="ens0 lane 4")
+    bits, lost = recorded("link_flaps", "fail", where="ens0"), recorded("nic_link_flaps", "fail", where="ens0")
+    dark["findings"][0]["began_at"] = ("gpu02", "ens0")
+    # The last one follows from the two before it, one of which is evaluated after it.
+    add_explanations([lost, laser, dark, bits])
+    assert [one["findings"][0].get("origin") for one in (lost, bits)] == [("optic_health", "gpu02", "ens0")] * 2
+
+
+@pytest.mark.parametrize(("leaf", "found"), [("leaf01", ["other_classes_kept"]), ("leaf02", [])])
+def test_a_leaf_that_drops_notifications_explains_senders_on_it_that_do_not_slow_down(leaf: str, found: list[str]) -> None:
+    deaf, drops = recorded("dcqcn_backs_off", "fail", where="mlx5_0"), recorded("other_classes_kept", "fail", "leaf01", "Ethernet1")
+    deaf["findings"][0]["leaf"] = leaf
+    assert explaining(deaf, drops) == found
+
+
 def test_modules_are_hot_where_fans_have_failed() -> None:
     assert explaining(recorded("optic_health", "warn", where="ens0 temperature"), recorded("switch_environment", "warn")) == ["switch_environment"]
     for where in ("ens0 lane 2 sent power", "ens0 whole power"):

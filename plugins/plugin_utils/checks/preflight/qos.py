@@ -18,6 +18,14 @@ from ..place import Place, at_port
 GLOBAL_PAUSE = "Link-level pause (802.3x, global pause) is on: it stops every priority of the port at once, and PFC is not in effect beside it."
 PAUSE_OFF = "ethtool -A NETDEV autoneg off rx off tx off, now and at boot; switch it off (flowcontrol) at the leaf's port too."
 
+CNP_PAUSED = (
+    "The NIC sends and takes CNPs in a lossless priority: where that is paused they wait behind the data that they should slow down, and senders react late."
+)
+CNP_PAUSED_FIX = (
+    "Map the DSCP of CNPs to a priority without PFC (mlnx_qos -i {netdev} --dscp2prio set,{cnp},PRIORITY, dcb app, or nicctl update qos), persistently, "
+    "as on the other NICs."
+)
+
 
 @check(
     cause="DCQCN is off on the NIC, as after a reimage that lost the udev rule or service which sets it.",
@@ -95,7 +103,8 @@ def _mapped(netdev: str, rows: Rows, priority: int, roce: int, cnp: int, lossles
     elif of_dscp[roce] != priority:
         yield Finding(at_port(netdev, f"DSCP {roce}"), f"priority {priority}", f"priority {of_dscp[roce]}")
     if cnp in of_dscp and of_dscp[cnp] in lossless:
-        yield Finding(at_port(netdev, f"DSCP {cnp} (CNP)"), "a priority without PFC", f"priority {of_dscp[cnp]}")
+        where = at_port(netdev, f"DSCP {cnp} (CNP)")
+        yield Finding(where, "a priority without PFC", f"priority {of_dscp[cnp]}", cause=CNP_PAUSED, fix=CNP_PAUSED_FIX.format(netdev=netdev, cnp=cnp))
     elif cnp not in of_dscp and {0, cnp >> 3} & {*lossless, priority}:
         # dcb reports explicit entries only; any other DSCP is on priority 0 or on that of its upper three bits.
         yield Finding(at_port(netdev, f"DSCP {cnp} (CNP)"), "a priority without PFC", "not in the map", "unknown")

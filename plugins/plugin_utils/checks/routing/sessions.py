@@ -223,8 +223,10 @@ BROUGHT_UP_FIX = "Where that was intended, evaluate the layer again once {second
 
 
 @check(
-    cause="The session went down and came up again: its link flapped, its hold timer expired (keepalives were lost or late), or it was cleared by hand.",
-    fix="Read the reason of the last reset at both ends (show ip bgp neighbors), and the link's errors and flaps; evaluate again and see whether it is older.",
+    cause="The session went down and came up again: its link flapped, BFD or its hold timer ended it (lost or late packets, timers that the other end does not "
+    "keep, a BFD peer that is left over), or it was cleared by hand.",
+    fix="Read the reason of the last reset at both ends (show ip bgp neighbors), compare the BFD peers and timers of both (show bfd peers), and the link's "
+    "errors and flaps; evaluate again and see whether it is older.",
     fabric="roce",
     severity="warn",
     when=BY_BGP,
