@@ -216,6 +216,17 @@ def test_spines_want_a_routing_protocol() -> None:
     assert any("OSPFv3 is not read" in reason for reason in refused(changed(pod_underlay="ospf", pod_address_family="ipv6")))
 
 
+def test_an_overlay_wants_a_vrf_ipv4_and_a_way_to_its_vteps() -> None:
+    assert planned_pod(changed(pod_overlay="evpn", pod_rail_vrf="RAILS"), CABLING)[0].nodes["gpu01"].values["pod_rail_vni"] is None
+    for values, words in (
+        ({}, "'pod_rail_vrf' must name the VRF of the rails"),
+        ({"pod_rail_vrf": "RAILS", "pod_address_family": "ipv6"}, "VTEPs and rails of IPv4 are read"),
+        ({"pod_rail_vrf": "RAILS", "pod_underlay": "none"}, "'pod_underlay' must name what leads to the VTEPs"),
+        ({"pod_rail_vrf": "RAILS", "pod_rail_vni": 16777216}, "from 1 to 16777215"),
+    ):
+        assert any(words in reason for reason in refused(changed(pod_overlay="evpn", **values))), words
+
+
 HOSTS = [f"gpu-{first}{second}{third}" for first in "abcdefgh" for second in "abcdefgh" for third in "abcdefgh"]
 
 
