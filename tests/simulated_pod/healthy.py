@@ -29,6 +29,8 @@ OF_AMD |= {"fabric_manager": "inactive", "dmabuf": True, "stack": {"gdr": True, 
 OF_TRAY: dict[str, t.Any] = {"driver": "580.95.05", "cuda": "13.0", "driver_flavour": "open", "kernel": "6.8.0-1032-nvidia-64k", "nccl": "2.28.9"}
 OF_TRAY |= {"dmabuf": True, "stack": {"gdr": True, "device": "NVIDIA GB200", "node_gbyte_s": 673.0}}
 TRAY_PCI = ["0008:01:00.0", "0009:01:00.0", "0018:01:00.0", "0019:01:00.0"]
+# Of the 1,024 entries that a kernel keeps unless it is told otherwise (net.ipv4.neigh.default.gc_thresh3), those of one of eight rails.
+MOST_NEIGHBORS = 128
 NIC_SETTINGS = {
     "ROCE_CC_PRIO_MASK_P1": "255",
     "ROCE_CC_SHAPER_COALESCE_P1": "DEVICE_DEFAULT(0)",
@@ -58,13 +60,14 @@ def pod(wiring: Wiring, seed: int) -> Pod:
 
 
 def _meet(hosts: list[Host]) -> None:
-    """Give each rail the MAC addresses of those in its own network."""
+    """Give each rail the MAC addresses of those in its own network; of a large one those that come after it, as many as a kernel keeps for eight rails."""
     networks: dict[str, list[Rail]] = {}
     for rail in (rail for host in hosts for rail in host.rails if rail.address):
         networks.setdefault(str(ipaddress.ip_interface(f"{rail.address}/{rail.prefix_length}").network), []).append(rail)
     for rails in networks.values():
-        for rail in rails:
-            rail.neighbors = {other.address: other.mac for other in rails if other is not rail and other.address}
+        for number, rail in enumerate(rails):
+            others = [*rails[number + 1 :], *rails[:number]][:MOST_NEIGHBORS]
+            rail.neighbors = {other.address: other.mac for other in others if other.address}
 
 
 def _lead_over_tiers(switches: dict[str, Switch], wiring: Wiring) -> None:

@@ -11,7 +11,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.gpufabric.pyramid.tests.simulated_pod import answers, inprocess, rendering
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod import answers, healthy, inprocess, layout, rendering
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.render import gpu
 
 INVENTORIES = Path(__file__).parents[3] / "inventories"
@@ -83,3 +83,11 @@ def test_whoever_works_on_a_gpu_is_reported_by_every_question(pods: inprocess.Po
     assert users == {"gpu01": "4711, python\n", "gpu02": ""}
     log = gpu.nvidia_smi_q(pod.hosts["gpu01"])
     assert log.count("Process ID") == 1 and "4711" in log
+
+
+def test_a_rail_keeps_some_neighbors_of_a_large_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(healthy, "MOST_NEIGHBORS", 2)
+    pod = inprocess.Pods(layout.write(tmp_path, racks=1, hosts_per_rack=4, spines=2)).pod(())
+    first = {name: {pod.hosts[other].rails[0].address for other in others} for name, others in
+             {"gpu01": ("gpu02", "gpu03"), "gpu02": ("gpu03", "gpu04"), "gpu03": ("gpu04", "gpu01"), "gpu04": ("gpu01", "gpu02")}.items()}  # fmt: skip
+    assert {name: set(host.rails[0].neighbors) for name, host in pod.hosts.items()} == first
