@@ -106,6 +106,25 @@ def test_a_parameter_of_dcqcn_that_differs_names_host_and_nic() -> None:
         list(hardware.dcqcn_uniform({"a": parameters(None), "b": parameters(None)}, RAILS))
 
 
+def test_a_whole_group_with_other_parameters_of_dcqcn_than_the_other_groups_is_warned_of() -> None:
+    groups = {"a": ("a1", "a2"), "b": ("b1", "b2"), "c": ("c1", "c2")}
+    dcqcn = {host: parameters("1200" if group == "c" else "300") for group, hosts in groups.items() for host in hosts}
+    judged = {
+        host: [(str(one.where), one.expected, one.actual) for one in hardware.dcqcn_alike(dcqcn, host, [other for other in hosts if other != host])]
+        for hosts in groups.values()
+        for host in hosts
+    }
+    words = [("rp rpg_time_reset", "300, as 4 of 4 hosts of other gate groups", "1200 on 2 hosts of this one")]
+    assert judged == {"a1": [], "a2": [], "b1": [], "b2": [], "c1": words, "c2": words}
+    # One odd NIC is a finding of dcqcn_uniform, and a host whose NICs differ is compared with nobody.
+    mixed = {**dcqcn, "a1": [*parameters("300"), *({**row, "netdev": "rail1", "value": "900"} for row in parameters("300"))]}
+    assert list(hardware.dcqcn_alike(mixed, "a1", ["a2"])) == []
+    with pytest.raises(NotApplicable, match="no other gate group reports its parameters"):
+        list(hardware.dcqcn_alike({host: dcqcn[host] for host in groups["a"]}, "a1", ["a2"]))
+    with pytest.raises(NotApplicable, match="not reported by this driver"):
+        list(hardware.dcqcn_alike({"a1": parameters(None), "b1": parameters(None)}, "a1", []))
+
+
 def test_of_gpus_in_racks_the_lines_without_a_summary_are_enough_and_none_are_unknown() -> None:
     lines = {"fabric_bandwidth": "Full", "fabric_route_recovery": "False"}
     assert found(hardware.fabric_health([fabric(0, **lines)], "gate_group")) == []

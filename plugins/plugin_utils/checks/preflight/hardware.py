@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 import typing as t
+from collections import Counter
 
 from ...pod.rail_ports import rail_ports
 from ...pod.types import Rail
 from .. import CannotTell, Finding, NotApplicable, check
+from .._across_groups import counted, unlike_other_groups
 from .._grouping import Rows, odd_ones, planned_rails, several
 from .._kernel_events import EVENTS, Devices, judged_events
+from .._once import Peers, once_for_all_nodes
 from ..place import Place, at_gpu, at_port
 
 # Judged by dcqcn_running.
@@ -133,3 +136,41 @@ def dcqcn_uniform(dcqcn: dict[str, Rows], pod_rails: list[Rail]) -> t.Iterator[F
             yield Finding(at_port(netdev, f"{name}"), f"{usual}, as most of the group's {len(of_nic)} NICs", value, host=host)
         for host, netdev in sorted(everyone - of_nic.keys()):
             yield Finding(at_port(netdev, f"{name}"), "a value, as of the group's other NICs", "not reported", "unknown", host=host)
+
+
+@once_for_all_nodes
+def _parameters(dcqcn: Peers) -> dict[str, dict[str, str]]:
+    """Each parameter of DCQCN on every host of the pod whose NICs all have the same value."""
+    found: dict[str, dict[str, str]] = {}
+    for host, rows in dcqcn.items():
+        values: dict[str, set[str]] = {}
+        for row in rows:
+            if row["setting"] not in OF_DCQCN_RUNNING:
+                values.setdefault(f"{row['role']} {row['setting']}", set()).add(row["value"])
+        found[host] = {name: next(iter(its)) for name, its in values.items() if len(its) == 1}
+    return {host: values for host, values in found.items() if values}
+
+
+@once_for_all_nodes
+def _counted_parameters(dcqcn: Peers) -> dict[str, Counter[str]]:
+    """How many hosts of the pod have each value of each parameter."""
+    return counted(_parameters(dcqcn))
+
+
+@check(
+    cause="The hosts of a gate group have other parameters of DCQCN than those of the other groups, such as the vendor's after an installation: where they "
+    "share a link they slow down more or less than the others, and get more or less than their fair share of bandwidth.",
+    fix="Set the parameter as in the other groups (sysfs ecn/roce_rp and roce_np, or cc_params of the inbox driver), now and at boot.",
+    fabric="roce",
+    kind="host",
+    severity="warn",
+    of_pod=True,
+    when=("pod_congestion_control", ("dcqcn",)),
+    meanings=("dcqcn_parameters",),
+)
+def dcqcn_alike(dcqcn_of_peers: Peers, pod_node: str, pod_same_group: list[str]) -> t.Iterator[Finding]:
+    """The parameters of DCQCN have the value of most hosts of other gate groups."""
+    parameters = _parameters(dcqcn_of_peers)
+    if not parameters:
+        raise NotApplicable("parameters of DCQCN: not reported by this driver")
+    yield from unlike_other_groups(parameters, _counted_parameters(dcqcn_of_peers), pod_node, pod_same_group, (), "parameters")

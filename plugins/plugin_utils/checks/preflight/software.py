@@ -10,6 +10,7 @@ from collections import Counter
 
 from ...pod.types import Rail
 from .. import CannotTell, Finding, NotApplicable, check
+from .._across_groups import counted, unlike_other_groups
 from .._grouping import Rows, odd_ones, several
 from .._once import Peers, once_for_all_nodes
 from ..place import Place
@@ -117,11 +118,7 @@ def _of_hosts(gpu_driver: Peers, gpus: Peers, ibstat: Peers, software: Peers, im
 @once_for_all_nodes
 def _counted(gpu_driver: Peers, gpus: Peers, ibstat: Peers, software: Peers, images: Peers) -> dict[str, Counter[str]]:
     """How many hosts of the pod have each version of each item."""
-    counts: dict[str, Counter[str]] = {}
-    for versions in _of_hosts(gpu_driver, gpus, ibstat, software, images).values():
-        for item, version in versions.items():
-            counts.setdefault(item, Counter())[version] += 1
-    return counts
+    return counted(_of_hosts(gpu_driver, gpus, ibstat, software, images))
 
 
 @check(
@@ -138,17 +135,4 @@ def software_alike(
     """What is not pinned has the version of most hosts of other gate groups."""
     tables = (gpu_driver_of_peers, gpus_of_peers, ibstat_of_peers, software_of_peers, container_image_of_peers or NO_IMAGES)
     of_hosts, counts = _of_hosts(*tables), _counted(*tables)
-    group = [pod_node, *pod_same_group]
-    if not of_hosts.keys() - set(group):
-        raise NotApplicable("no other gate group reports its versions")
-    for item, own in of_hosts.get(pod_node, {}).items():
-        in_group = Counter(of_hosts[host][item] for host in group if item in of_hosts.get(host, {}))
-        others = counts[item] - in_group
-        # What differs within the group is a finding of software_uniform.
-        if item in pod_software or 2 * in_group[own] <= sum(in_group.values()) or not others:
-            continue
-        usual, count = others.most_common(1)[0]
-        if others[own] < count:
-            yield Finding(
-                Place(item), f"{usual}, as {count} of {sum(others.values())} hosts of other gate groups", f"{own} on {in_group[own]} hosts of this one"
-            )
+    yield from unlike_other_groups(of_hosts, counts, pod_node, pod_same_group, pod_software, "versions")
