@@ -10,6 +10,7 @@ import typing as t
 
 from ansible.errors import AnsibleActionFail
 
+from ..text.shortened import shortened
 from .host_commands import program_source
 
 Values = dict[str, t.Any]
@@ -48,4 +49,4 @@ def run_program(action: t.Any, name: str, request: Values, task_vars: Values) ->
 
 def _no_answer(python: str, rc: int, stdout: str, stderr: str) -> str:
     last = (stderr.strip() or stdout.strip()).splitlines()[-1:] or ["no output"]
-    return f"{python} on the node ended with status {rc}: {last[0][:200]}"
+    return f"{python} on the node ended with status {rc}: {shortened(last[0], 200)}"

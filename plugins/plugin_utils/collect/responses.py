@@ -15,6 +15,7 @@ from types import MappingProxyType
 from ..readings import ParseError, Reading
 from ..readings.parsing import parse_source, split_sections
 from ..text.ranges import ranges
+from ..text.shortened import shortened
 from .queries import item_labels
 from .tool_errors import known_or_last_line
 from .types import CommandResult, KeptCommand, Query, ReadingResult
@@ -66,7 +67,7 @@ def _lost_words(lost: t.Mapping[str, str]) -> str:
 def _stderr_hint(answer: CommandResult) -> str:
     """What a tool that printed nothing reported beside it."""
     last = answer.stderr.strip().splitlines()[-1:] if not answer.stdout.strip() else []
-    return f" ({last[0][:200]})" if last else ""
+    return f" ({shortened(last[0], 200)})" if last else ""
 
 
 def _parsed(ask: Query, platform: str, answer: CommandResult, label: str | None) -> list[Values]:
@@ -98,11 +99,11 @@ def failure_reason(answer: CommandResult) -> str | None:
     if answer.rc is not None and answer.rc not in answer.source.rc:
         printed = _printed(answer)
         if NO_PERMISSION.search(answer.stderr) or NO_PERMISSION.search(answer.stdout[-500:]):
-            return f"no permission: {tool}: {printed[:200]}"
+            return f"no permission: {tool}: {shortened(printed, 200)}"
         ended = f"was ended by signal {-answer.rc}" if answer.rc < 0 else f"exited with status {answer.rc}"
         # A tool that says nothing (grep -s) at least shows what it was to read.
         why = " ".join(printed.split()) or " ".join(word for word in answer.argv[1:] if word.startswith("/"))
-        return f"{tool} {ended}" + (f": {why[:200]}" if why else "")
+        return f"{tool} {ended}" + (f": {shortened(why, 200)}" if why else "")
     return None
 
 

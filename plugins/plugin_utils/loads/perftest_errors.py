@@ -9,6 +9,8 @@ import re
 import typing as t
 from dataclasses import dataclass
 
+from ..text.shortened import shortened
+
 # The completion statuses of ibv_wc_status (libibverbs verbs.h) that perftest ends with.
 STATUSES = {
     4: "local protection error",
@@ -166,7 +168,7 @@ def explain_error(*texts: str, known: KnownErrors = PERFTEST_ERRORS) -> ToolErro
         for line in lines:
             match = re.search(one.pattern, line)
             if match is not None:
-                return ToolError(one.verdict, _with_status(one.words, match), line[:200], one.kind)
+                return ToolError(one.verdict, _with_status(one.words, match), shortened(line, 200), one.kind)
     return None
 
 

@@ -18,6 +18,7 @@ from ..run.documents import ChangedExpectation, Conditions, Report, Resumed, Sha
 from ..run.state import State
 from ..text.counting import counted
 from ..text.ranges import ranges
+from ..text.shortened import shortened
 from ..text.sorting import natural_key
 
 # How many changed expectations a sentence names; report.json has all.
@@ -137,9 +138,7 @@ def _changed(name: str, one: ChangedExpectation) -> str:
 def change_in_words(name: str, one: ChangedExpectation) -> str:
     """A changed expectation as a report lists it."""
     value, default = (json.dumps(text, sort_keys=True, default=str) for text in (one["value"], one["default"]))
-    value = value if len(value) <= LONGEST else value[:LONGEST] + " ..."
-    default = default if len(default) <= LONGEST else default[:LONGEST] + " ..."
-    return f"{name}: {value} instead of {default}, on {counted(one['nodes'], 'node')}"
+    return f"{name}: {shortened(value, LONGEST)} instead of {shortened(default, LONGEST)}, on {counted(one['nodes'], 'node')}"
 
 
 def unused_in_words(one: UnusedWaiver) -> str:

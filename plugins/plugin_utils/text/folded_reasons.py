@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import typing as t
 
+from .shortened import shortened
 from .sorting import NUMBERS
 
 SHOWN = 3
@@ -25,7 +26,7 @@ def fold_reasons(reasons: t.Iterable[str], names: t.Iterable[str] = ()) -> list[
     known = frozenset(names)
     alike: dict[str, list[str]] = {}
     for reason in dict.fromkeys(" ".join(one.split()) for one in reasons):
-        alike.setdefault(_kind(reason, known), []).append(reason if len(reason) <= LONGEST else reason[:LONGEST] + " ...")
+        alike.setdefault(_kind(reason, known), []).append(shortened(reason, LONGEST))
     result = []
     for same in alike.values():
         result += same[:SHOWN]

@@ -125,11 +125,10 @@ def test_the_host_that_a_launchers_line_is_about(words: str | None, host: str | 
 
 def test_a_launchers_line_that_names_no_host_is_followed_by_one_that_does() -> None:
     printed = "slurmstepd: error: Detected 1 oom_kill event in StepId=4711.0.\nsrun: error: gpu03: task 2: Out Of Memory\n"
-    line = launcher_errors.known_line(printed)
-    assert line is not None and launcher_errors.with_subject(line, printed) == "; ".join(printed.splitlines())
-    assert (
-        launcher_errors.with_subject(line, line) == line and launcher_errors.with_subject("failed on node gpu02: qux", printed) == "failed on node gpu02: qux"
-    )
+    known = launcher_errors.known_line(printed)
+    assert known is not None and launcher_errors.with_subject(known, printed) == "; ".join(printed.splitlines())
+    assert launcher_errors.with_subject(known, known) == known
+    assert launcher_errors.with_subject("failed on node gpu02: qux", printed) == "failed on node gpu02: qux"
 
 
 @pytest.mark.parametrize(

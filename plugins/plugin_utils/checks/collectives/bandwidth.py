@@ -30,6 +30,7 @@ from ...loads.thresholds import known_node_busbw, minimum_busbw, within_toleranc
 from ...loads.unknown_errors import cut
 from ...pod.types import Rail
 from ...text.counting import counted as count
+from ...text.shortened import shortened
 from .. import PAIR, CannotTell, Finding, NotApplicable, NotProved, check
 from .._beside import Counted, of_node
 from .._grouping import Rows, several, typical
@@ -260,7 +261,7 @@ def _low(run: CollectiveRun, values: dict[str, t.Any], reasons: list[str], own: 
     where, minimum = Place(f"all-reduce over {len(run.hosts)} hosts"), minimum_busbw(len(run.hosts), values)
     if run.top is None or run.trouble:
         cause, fix = _why_it_ended(run)
-        words = "; ".join(reason[:200] for reason in run.reasons[:3]) or "rate: not reported"
+        words = "; ".join(shortened(reason, 200) for reason in run.reasons[:3]) or "rate: not reported"
         return Finding(where, "a rate", words, "unknown", run.named_by_launcher, cause=cause, fix=fix, judged=bool(run.trouble))
     if run.wrong:
         return Finding(where, "no wrong value", f"{run.wrong} wrong values")
@@ -284,7 +285,7 @@ def rail_all_reduce(load_jobs: Peers, collective_rates: Peers, collective_ranks:
     for device in sorted(found.keys() - rated.keys()):
         run = found[device]
         cause, fix = _why_it_ended(run)
-        words = "; ".join(reason[:200] for reason in run.reasons[:2]) or "rate: not reported"
+        words = "; ".join(shortened(reason, 200) for reason in run.reasons[:2]) or "rate: not reported"
         where = Place(f"rail {device}", device=device, peers=tuple(run.own_end or run.hosts))
         yield Finding(where, "a rate", words, "unknown", cause=cause, fix=fix, judged=bool(run.trouble))
     middle = typical(rated.values())

@@ -12,6 +12,7 @@ from ...loads.rank_errors import known_error
 from ...loads.types import RankError
 from ...loads.unknown_errors import ExtentWords, alike, cut, explain_unknown, extent_of, has_a_class
 from ...pod.types import Rail
+from ...text.shortened import shortened
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, planned_rails
 from .._once import Peers, once_for_all_nodes
@@ -234,6 +235,6 @@ def sharp_used(nccl_log: Rows, load_jobs: Rows, pod_sharp: bool) -> t.Iterator[F
     log = _between_hosts(nccl_log, load_jobs)
     refused = [row for row in log if row["event"] == "sharp_error" or (row["event"] == "warning" and re.search(OF_SHARP, str(row["text"])))]
     if refused:
-        yield Finding(Place("SHARP"), "channels over CollNet", str(refused[0]["text"])[:200])
+        yield Finding(Place("SHARP"), "channels over CollNet", shortened(str(refused[0]["text"]), 200))
     elif not any(row["event"] == "sharp" for row in log):
         yield Finding(Place("SHARP"), "channels over CollNet", "none in NCCL's log")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ...pod.types import Rail
+from ...text.shortened import shortened
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, not_reported_of, planned_rails, rail_pci
 from ..place import Place, at_device, at_pci
@@ -230,7 +231,7 @@ def _refused(lsmod: Rows, log: Rows, vendor: str) -> str | None:
     if {row["module"] for row in lsmod} & set(names):
         return None
     lines = [row["text"] for row in log if row["event"] == "module_refused" and str(row["device"]).replace("-", "_") in names]
-    return f"the kernel refused the module: {lines[-1][:200]}" if lines else None
+    return f"the kernel refused the module: {shortened(lines[-1], 200)}" if lines else None
 
 
 def _dmabuf(symbols: Rows, driver: Rows) -> str | None:
