@@ -716,6 +716,18 @@ def test_gates_are_recomputed_where_whole_layers_were_evaluated(only: str, recom
     assert (bool(one.gates), one.wrong) == (recomputed, [])
 
 
+@pytest.mark.parametrize("edit", [{"nodes": ["gpu01"]}, {"check": "crc_clean"}, {"places": ["leaf01:Ethernet1"]}])
+def test_a_layer_of_some_nodes_places_or_checks_is_no_whole_one(edit: dict[str, t.Any], good: list[Path]) -> None:
+    state_of(good[0], only="links", layers=["links"], focus={**asdict(parse_pod_only(RunStore(good[0]).plan(), "links")), **edit})
+    assert read_slice(good[0]).gates == {}
+
+
+def test_the_hosts_of_a_slice_are_those_of_its_gate_groups(good: list[Path]) -> None:
+    assert [read_slice(place).hosts for place in good] == [2, 2]
+    change(good[0] / "state.json", lambda state: state["scope"].update(rack_02="partly", rack_03="in"))
+    assert read_slice(good[0], reported=False).hosts == 4, "a group that is partly in counts, and one that the plan does not have does not"
+
+
 JUDGED_TWICE = Merged(
     "no_go",
     ["rack_02 is not reached at links"],
