@@ -22,7 +22,7 @@ from .conftest import RACKS, Climb, Pod, not_well
 FAULTS = {name: fault for name, fault in changes.known().items() if "expect" in fault and not name.startswith(("ib_", "nvl_")) and not fault.get("loads")}
 LAYERS = inprocess.LAYERS
 TOP = layout.BELOW_LOADS
-# What only a pod of another kind has; test_bonds.py, test_port_channels.py, test_ospf_pod.py and test_rails_in_vrf.py have their faults.
+# What only a pod of another kind has; test_bonds.py, test_evpn_pod.py, test_port_channels.py, test_ospf_pod.py and test_rails_in_vrf.py have their faults.
 OF_OTHER_PODS = {"bond_members", "channel_members", "evpn_established", "ospf_full", "rails_in_vrf", "vni_up", "vteps_reached", "vxlan_mtu"}
 # What a fault may need that is not judged in process: commands that wait for each other.
 REAL_ONLY = [name for name, fault in FAULTS.items() if fault.get("processes")]
