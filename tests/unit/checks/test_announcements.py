@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import NotApplicable
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotApplicable
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.routing.announcements import prefixes_announced
 
 SPINES = ("spine01", "spine02", "spine03")
@@ -88,11 +88,19 @@ def test_routes_of_other_vrfs_are_no_announcement():
     assert accused({name: spine(route("10.3.0.0/25", 2, vrf="rails"), vrf="rails") for name in SPINES}, "rails") == {"leaf02": ["10.3.0.0/25"]}
 
 
-def test_what_was_not_read_or_names_no_port_proves_nothing():
+def test_what_was_not_read_proves_nothing():
     with pytest.raises(NotApplicable):
         judged("leaf01", {})
-    unnamed = {name: [{**row, "interface": None} for row in spine()] for name in SPINES}
-    with pytest.raises(NotApplicable):
-        judged("leaf01", unnamed)
     with pytest.raises(NotApplicable):
         judged("spine01", {"spine01": spine(), "spine02": spine()})
+
+
+def test_routes_whose_ports_are_not_reported_cannot_be_decided_and_hide_no_finding_of_others():
+    unnamed = [{**row, "interface": None} for row in spine()]
+    with pytest.raises(CannotTell, match="routes of spine01, spine02, spine03: not reported"):
+        judged("leaf01", dict.fromkeys(SPINES, unnamed))
+    with pytest.raises(CannotTell, match="routes of spine02: not reported"):
+        judged("leaf01", {**of_all(), "spine02": unnamed})
+    with pytest.raises(CannotTell, match="routes of spine02: not reported"):
+        judged("spine02", {**of_all(), "spine02": unnamed})
+    assert [str(one.where) for one in judged("leaf02", {**of_all(without=(2,)), "spine02": unnamed})] == ["its rails"]

@@ -11,6 +11,7 @@ import typing as t
 from ...pod.names import Rows, port_name
 from ...pod.rail_ports import leaves_of
 from ...pod.types import NearCable, PodRail
+from ...text.counting import some_nodes
 from .. import CannotTell, Finding, NotApplicable, check
 from .._once import once_for_all_nodes
 from ..place import Place
@@ -103,21 +104,37 @@ def _of_leaf(
     leaf: str, above: t.Mapping[str, set[str]], tables: Tables, own: list[PodRail], others: list[PodRail]
 ) -> t.Iterator[Finding]:  # fmt: skip
     """above: by spine that was read its ports to the leaf; own, others: the rails at it and at other leaves."""
-    above = {spine: ports for spine, ports in above.items() if any(name for name in tables[spine][1])}
+    unnamed = [spine for spine in above if _without_ports(tables[spine][1])]
+    above = {spine: ports for spine, ports in above.items() if spine not in unnamed and tables[spine][1]}
+    if not above and unnamed:
+        raise _ports_not_reported(unnamed)
     if not above:
         raise NotApplicable("no switch above this leaf reported the ports of its routes")
     if not own:
         raise NotApplicable("no rail on this leaf has an address in pod_rails")
     led = {spine: set().union(*(tables[spine][1].get(port, ()) for port in ports)) for spine, ports in above.items()}
     unled = [rail for rail in own if len(leaves_of(rail)) == 1 and not any(holds(key[1], str(rail["address"])) for keys in led.values() for key in keys)]
+    found = []
     if unled and len(unled) == len(own):
         where = Place("its rails", peers=tuple(above))
         names = f"{len(unled)} rails, such as {unled[0]['address']}"
-        yield Finding(
+        found.append(Finding(
             where, f"a route to {names} over a port to {leaf} at {', '.join(sorted(above)[:4])}", "none at any of them",
             cause=HELD_BACK.format(leaf=leaf), fix=HELD_BACK_FIX.format(leaf=leaf),
-        )  # fmt: skip
-    yield from _attracted(leaf, led, tables, own, others)
+        ))  # fmt: skip
+    found += _attracted(leaf, led, tables, own, others)
+    if unnamed and not found:
+        raise _ports_not_reported(unnamed)
+    yield from found
+
+
+def _without_ports(ports: Ports) -> bool:
+    """Whether a switch has routes to networks and reports the port of none."""
+    return bool(ports) and not any(ports)
+
+
+def _ports_not_reported(switches: t.Sequence[str]) -> CannotTell:
+    return CannotTell(f"ports of the routes of {some_nodes(switches)}: not reported")
 
 
 def _attracted(leaf: str, led: t.Mapping[str, set[Key]], tables: Tables, own: list[PodRail], others: list[PodRail]) -> t.Iterator[Finding]:
@@ -148,6 +165,8 @@ def _of_spine(spine: str, cables: list[NearCable], tables: Tables, same_role: li
     others = [tables[name][0] for name in same_role if name in tables]
     if spine not in tables or len(others) < OTHERS_MIN:
         raise NotApplicable(f"fewer than {OTHERS_MIN} other switches of its role reported routes")
+    if _without_ports(tables[spine][1]):
+        raise _ports_not_reported([spine])
     known = {key for table in others for key in table.keys}
     _table, ports = tables[spine]
     for cable in cables:
