@@ -33,9 +33,9 @@ _LOOK = (
     "coredumpctl or gdb shows the call."
 )
 OWN_SIGNALS: dict[int, OwnSignal] = {
-    signal.SIGSEGV: OwnSignal("It crashed: a library or driver in it accessed memory that it has not (signal 11).", _LOOK),
+    signal.SIGSEGV: OwnSignal("It crashed: a library or driver in it accessed memory that is not its own (signal 11).", _LOOK),
     signal.SIGBUS: OwnSignal(
-        "It crashed: memory that a file stands behind could not be read or written (signal 7): /dev/shm is full, the file was cut, its storage failed, or "
+        "It crashed: mapped memory of a file could not be read or written (signal 7): /dev/shm is full, the file was cut, its storage failed, or "
         "memory of the host is faulty.",
         "Look at df of /dev/shm inside the job and at the storage of what it had open; look in the kernel's log of that time for memory errors (EDAC, MCE).",
     ),
@@ -44,7 +44,7 @@ OWN_SIGNALS: dict[int, OwnSignal] = {
         "Compare the CPU (lscpu) with that of a host on which it runs, and use a build for the older one.",
     ),
     signal.SIGFPE: OwnSignal("It crashed: a division by zero within a library or the program (signal 8).", _LOOK),
-    signal.SIGABRT: OwnSignal("It ended itself (signal 6): a library of it met what it cannot go on with, and says what in the lines before.", _LOOK),
+    signal.SIGABRT: OwnSignal("It aborted (signal 6): a library in it met an error after which it cannot continue, and printed it in the lines before.", _LOOK),
 }
 # What a shell returns of a process that a signal ended is this and the signal.
 OF_A_SHELL = 128

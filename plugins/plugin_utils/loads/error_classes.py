@@ -35,7 +35,7 @@ ERROR_CLASSES: tuple[ErrorClass, ...] = (
     ErrorClass(
         "crash",
         r"[Ss]egmentation fault|[Bb]us error|[Ii]llegal instruction\b(?! was)|core dumped|Floating point exception|ended by signal (?:4|6|7|8|11)\b",
-        "The program crashed: a library or driver that it uses accessed memory that it has not, or gave up by itself.",
+        "The program crashed: a library or driver that it uses accessed memory that is not its own, or aborted.",
         "Look in the kernel's log of that time for segfault, trap and Xid, which name the library or GPU; compare driver, libraries and the program's build "
         "with a good host's; coredumpctl or gdb shows the call.",
     ),

@@ -15,8 +15,8 @@ from .._grouping import Rows, grouped, planned_rails
 from ..place import Place, at_device
 
 LOST_AT_NEXT_BOOT = (
-    "The NIC works with {name} = {current} as the pod needs it, and {next_boot} is written for its next boot: after a reset or a reboot it works no more as "
-    "planned (a default was restored, or the change was meant for another NIC)."
+    "The NIC works with {name} = {current} as the pod needs it, and {next_boot} is written for its next boot: after a reset or a reboot it has this value "
+    "and not the planned one (a default was restored, or the change was meant for another NIC)."
 )
 LOST_AT_NEXT_BOOT_FIX = "Without a reset, mlxconfig -d DEVICE set {name}={value} before the next boot, and look at what wrote the other value."
 MASK_OF_PRIORITIES = re.compile(r"ROCE_CC_PRIO_MASK_P\d")

@@ -181,11 +181,7 @@ def vteps_reached(
     of_rails = RouteTable([row for row in ecmp_routes if vrf_of(row) == pod_rail_vrf], *routed)
     judged = 0
     for leaf in leaves:
-        # Where a platform does not report it, it is the next hop of what the leaf announces.
-        told = vtep_of(vnis_of_peers.get(leaf, []), pod_rail_vrf)
-        its = [rail["address"] for rail in pod_remote_rails if leaf in leaves_of(rail)]
-        addresses = {address for one in its for key in of_rails.longest(one) for address, _interface in _hops(of_rails, key)}
-        vtep = told or min((one for one in addresses if one), default=None)
+        vtep = vtep_of(vnis_of_peers.get(leaf, []), pod_rail_vrf) or _next_hop_to(leaf, of_rails, pod_remote_rails)
         if vtep is None:
             # Its own finding, of vni_up or ecmp_paths.
             continue
@@ -201,6 +197,13 @@ def vteps_reached(
         )
     if not judged:
         raise CannotTell("no other leaf reports the address of its VTEP, or is reached")
+
+
+def _next_hop_to(leaf: str, of_rails: RouteTable, rails: list[PodRail]) -> str | None:
+    """The VTEP of a leaf whose platform does not report it: the next hop of what it announces."""
+    its = [rail["address"] for rail in rails if leaf in leaves_of(rail)]
+    addresses = {address for one in its for key in of_rails.longest(one) for address, _interface in _hops(of_rails, key)}
+    return min((one for one in addresses if one), default=None)
 
 
 def _hops(table: RouteTable, key: Key) -> set[Hop]:
