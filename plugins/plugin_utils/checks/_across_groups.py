@@ -9,6 +9,7 @@ import typing as t
 from collections import Counter
 
 from . import Finding, NotApplicable
+from ._odd_ones import CLEAR
 from .place import Place
 
 OfHosts = t.Mapping[str, t.Mapping[str, str]]
@@ -23,6 +24,11 @@ def counted(of_hosts: OfHosts) -> dict[str, Counter[str]]:
     return counts
 
 
+def of_other_groups(of_hosts: OfHosts, counts: t.Mapping[str, Counter[str]], item: str, group: t.Iterable[str]) -> Counter[str]:
+    """How many hosts outside a group have each value of an item; counts: of all hosts."""
+    return counts.get(item, Counter()) - Counter(of_hosts[host][item] for host in group if item in of_hosts.get(host, {}))
+
+
 def unlike_other_groups(
     of_hosts: OfHosts, counts: t.Mapping[str, Counter[str]], node: str, same_group: t.Sequence[str], leave_out: t.Container[str], what: str
 ) -> t.Iterator[Finding]:  # fmt: skip
@@ -35,9 +41,9 @@ def unlike_other_groups(
         raise NotApplicable(f"no other gate group reports its {what}")
     for item, own in of_hosts.get(node, {}).items():
         in_group = Counter(of_hosts[host][item] for host in group if item in of_hosts.get(host, {}))
-        others = counts[item] - in_group
+        others = of_other_groups(of_hosts, counts, item, group)
         # What differs within the group is a finding of the check that compares its hosts.
-        if item in leave_out or 2 * in_group[own] <= sum(in_group.values()) or not others:
+        if item in leave_out or in_group[own] < CLEAR * sum(in_group.values()) or not others:
             continue
         usual, count = others.most_common(1)[0]
         if others[own] < count:

@@ -1,13 +1,12 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rows by a key, and the odd ones of a group."""
+"""Rows by a key, and what the hosts of a group say of their rails."""
 
 from __future__ import annotations
 
 import statistics
 import typing as t
-from collections import Counter
 
 from ..pod.rail_ports import members_of
 from ..pod.types import Rail
@@ -16,7 +15,6 @@ from . import CannotTell, Finding, NotApplicable
 from .place import Place, at_port
 
 Rows = list[dict[str, t.Any]]
-Key = t.TypeVar("Key")
 At = t.Callable[[str], Place]
 
 
@@ -71,13 +69,3 @@ def typical(rates: t.Iterable[float]) -> float:
     """What a group reaches: the median, of an even number the better one, since the mean of two would excuse the worse; 0 of none."""
     reported = list(rates)
     return statistics.median_high(reported) if reported else 0.0
-
-
-def odd_ones(values: t.Mapping[Key, t.Any]) -> t.Iterator[tuple[Key, t.Any, t.Any]]:
-    """Each (key, value, usual value) whose value is not the commonest one; of equally common ones the smallest is usual."""
-    if not values:
-        return
-    usual = max(sorted(Counter(values.values()).items(), key=lambda item: str(item[0])), key=lambda item: item[1])[0]
-    for key, value in values.items():
-        if value != usual:
-            yield key, value, usual

@@ -12,6 +12,8 @@ from ._grouping import Rows
 
 Peers = t.Mapping[str, Rows]
 Result = t.TypeVar("Result")
+# Where a check is asked of a group alone; one object, so that what is computed of it is kept.
+NO_PEERS: Peers = {}
 
 
 def once_for_all_nodes(compute: t.Callable[..., Result]) -> t.Callable[..., Result]:

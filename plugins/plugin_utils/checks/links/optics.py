@@ -13,10 +13,11 @@ from ...pod.names import Rows, by_port, port_name
 from ...pod.rail_ports import rail_ports
 from ...pod.types import NearCable, Rail
 from .. import Finding, NotApplicable, check
-from .._grouping import not_reported, odd_ones, several
+from .._grouping import not_reported, several
+from .._odd_ones import odd_ones, undecided
 from .._once import Peers
 from .._planned import cables_of
-from ..place import at_port
+from ..place import Place, at_port
 from ._far_light import dark_lanes, lanes_at_far_end, lanes_of_light, lanes_of_nodes, weak_lanes
 
 # Below this a receiver sees no light at all; tools write 0 mW as -40 dBm.
@@ -180,6 +181,7 @@ def optics_uniform(transceivers: dict[str, Rows], pod_rails: list[Rail]) -> t.It
                 absent.add((host, row["port"]))
     # A module that could not be read is not one like the others.
     yield from not_reported(transceivers, absent.union(*parts.values()), netdevs, "a part number")
-    for kind in parts.values():
+    for (media, length), kind in parts.items():
+        yield from undecided(kind, Place(f"modules of {media or 'unknown medium'}" + (f", {length} m" if length else "")), "one part number")
         for (host, port), part, usual in odd_ones(kind):
             yield Finding(at_port(port), f"{usual}, as its group", part, host=host)

@@ -11,7 +11,8 @@ from collections import Counter
 
 from ...pod.types import Rail
 from .. import CannotTell, Finding, NotApplicable, check
-from .._grouping import Rows, grouped, odd_ones, planned_rails, rail_pci
+from .._grouping import Rows, grouped, planned_rails, rail_pci
+from .._odd_ones import odd_ones, undecided
 from .._xids import judged_xid, latest_recoveries
 from ..guests import GUEST
 from ..place import Place, at_device, at_gpu
@@ -255,5 +256,7 @@ def gpu_clocks_uniform(gpus: dict[str, Rows], pod_gpu_vendor: str) -> t.Iterator
     for (host, gpu), clock in clocks.items():
         if clock is None:
             yield Finding(at_gpu(gpu), "a highest clock", "not reported", "unknown", host=host)
-    for (host, gpu), clock, usual in odd_ones({key: clock for key, clock in clocks.items() if clock is not None}):
+    reported = {key: clock for key, clock in clocks.items() if clock is not None}
+    yield from undecided(reported, Place("highest clock of the GPUs"), "one", unit=" MHz")
+    for (host, gpu), clock, usual in odd_ones(reported):
         yield Finding(at_gpu(gpu), f"up to {usual} MHz, as its group", f"{clock} MHz", host=host)

@@ -11,10 +11,11 @@ from collections import Counter
 from ...pod.rail_ports import rail_ports
 from ...pod.types import Rail
 from .. import CannotTell, Finding, NotApplicable, check
-from .._across_groups import counted, unlike_other_groups
-from .._grouping import Rows, odd_ones, planned_rails, several
+from .._across_groups import counted, of_other_groups, unlike_other_groups
+from .._grouping import Rows, planned_rails, several
 from .._kernel_events import EVENTS, Devices, judged_events
-from .._once import Peers, once_for_all_nodes
+from .._odd_ones import odd_ones, undecided
+from .._once import NO_PEERS, Peers, once_for_all_nodes
 from ..place import Place, at_gpu, at_port
 
 # Judged by dcqcn_running.
@@ -109,35 +110,6 @@ def amd_gpu_errors(pod_gpus_per_host: int, gpu_health: Rows | None = None) -> t.
                 yield Finding(at_gpu(row["gpu"]), f"no {name} error", str(row[name]))
 
 
-@check(
-    cause="One NIC's parameters of DCQCN were changed or lost with a reimage: it slows down more or less than the others, and gets more or less than "
-    "its fair share of bandwidth.",
-    fix="Set the parameter as on the other NICs (sysfs ecn/roce_rp and roce_np, or cc_params of the inbox driver), now and at boot.",
-    fabric="roce",
-    scope="group",
-    when=("pod_congestion_control", ("dcqcn",)),
-    meanings=("dcqcn_parameters",),
-)
-def dcqcn_uniform(dcqcn: dict[str, Rows], pod_rails: list[Rail]) -> t.Iterator[Finding]:
-    """The parameters of DCQCN are the same on all rails of a gate group."""
-    several(dcqcn)
-    netdevs = {rail["netdev"] for rail in rail_ports(planned_rails(pod_rails))}
-    values: dict[tuple[str, str], dict[tuple[str, str], str]] = {}
-    for host, rows in dcqcn.items():
-        for row in rows:
-            if row["setting"] not in OF_DCQCN_RUNNING and row["netdev"] in netdevs:
-                values.setdefault((row["role"], row["setting"]), {})[host, row["netdev"]] = row["value"]
-    if not values:
-        raise NotApplicable("parameters of DCQCN: not reported by this driver")
-    everyone = {(host, netdev) for host in dcqcn for netdev in netdevs}
-    for (role, setting), of_nic in sorted(values.items()):
-        name = f"{role} {setting}"
-        for (host, netdev), value, usual in odd_ones(of_nic):
-            yield Finding(at_port(netdev, f"{name}"), f"{usual}, as most of the group's {len(of_nic)} NICs", value, host=host)
-        for host, netdev in sorted(everyone - of_nic.keys()):
-            yield Finding(at_port(netdev, f"{name}"), "a value, as of the group's other NICs", "not reported", "unknown", host=host)
-
-
 @once_for_all_nodes
 def _parameters(dcqcn: Peers) -> dict[str, dict[str, str]]:
     """Each parameter of DCQCN on every host of the pod whose NICs all have the same value."""
@@ -155,6 +127,39 @@ def _parameters(dcqcn: Peers) -> dict[str, dict[str, str]]:
 def _counted_parameters(dcqcn: Peers) -> dict[str, Counter[str]]:
     """How many hosts of the pod have each value of each parameter."""
     return counted(_parameters(dcqcn))
+
+
+@check(
+    cause="One NIC's parameters of DCQCN were changed or lost with a reimage: it slows down more or less than the others, and gets more or less than "
+    "its fair share of bandwidth.",
+    fix="Set the parameter as on the other NICs (sysfs ecn/roce_rp and roce_np, or cc_params of the inbox driver), now and at boot.",
+    fabric="roce",
+    scope="group",
+    when=("pod_congestion_control", ("dcqcn",)),
+    meanings=("dcqcn_parameters",),
+)
+def dcqcn_uniform(dcqcn: dict[str, Rows], pod_rails: list[Rail], dcqcn_of_peers: Peers = NO_PEERS) -> t.Iterator[Finding]:
+    """The parameters of DCQCN are the same on all rails of a gate group."""
+    several(dcqcn)
+    netdevs = {rail["netdev"] for rail in rail_ports(planned_rails(pod_rails))}
+    values: dict[tuple[str, str], dict[tuple[str, str], str]] = {}
+    for host, rows in dcqcn.items():
+        for row in rows:
+            if row["setting"] not in OF_DCQCN_RUNNING and row["netdev"] in netdevs:
+                values.setdefault((row["role"], row["setting"]), {})[host, row["netdev"]] = row["value"]
+    if not values:
+        raise NotApplicable("parameters of DCQCN: not reported by this driver")
+    everyone = {(host, netdev) for host in dcqcn for netdev in netdevs}
+    for (role, setting), of_nic in sorted(values.items()):
+        name = f"{role} {setting}"
+        elsewhere = of_other_groups(_parameters(dcqcn_of_peers), _counted_parameters(dcqcn_of_peers), name, dcqcn)
+        yield from undecided(of_nic, Place(name, of=name), "one value", elsewhere)
+        for (host, netdev), value, usual in odd_ones(of_nic, elsewhere):
+            alike = sum(one == usual for one in of_nic.values())
+            others = f" and {elsewhere[usual]} hosts of other gate groups" if 2 * alike <= len(of_nic) else ""
+            yield Finding(at_port(netdev, name), f"{usual}, as {alike} of the group's {len(of_nic)} NICs{others}", value, host=host)
+        for host, netdev in sorted(everyone - of_nic.keys()):
+            yield Finding(at_port(netdev, name), "a value, as of the group's other NICs", "not reported", "unknown", host=host)
 
 
 @check(

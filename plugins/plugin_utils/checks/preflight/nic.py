@@ -14,7 +14,8 @@ from ...pod.rail_ports import members_of, rail_ports
 from ...pod.types import Rail
 from ...readings.nic_drivers import forms_of, generations_of
 from .. import CannotTell, Finding, NotApplicable, check
-from .._grouping import Rows, grouped, not_reported, odd_ones, planned_rails, several
+from .._grouping import Rows, grouped, not_reported, planned_rails, several
+from .._odd_ones import odd_ones, undecided
 from ..place import Place, at_device, at_gpu, at_port
 from ._port_states import OF_PORT_STATES
 
@@ -119,6 +120,7 @@ def nic_driver_uniform(
     functions = nic_functions or {}
     values = {(host, netdev): form.name for host, its in rows.items() for netdev, form in forms_of(its, functions.get(host)).items()}
     yield from not_reported(nic_driver, values, netdevs, "a driver and version as its group")
+    yield from undecided(values, Place("driver of the rails"), "one driver")
     odd: dict[tuple[str, str, str], list[str]] = {}
     for (host, netdev), value, usual in odd_ones(values):
         odd.setdefault((host, value, usual), []).append(netdev)
@@ -160,6 +162,7 @@ def mtu_uniform(ip_link: dict[str, Rows], pod_rails: list[Rail]) -> t.Iterator[F
     netdevs = {rail["netdev"] for rail in planned_rails(pod_rails)}
     values = {(host, row["netdev"]): row["mtu"] for host, rows in ip_link.items() for row in rows if row["netdev"] in netdevs}
     yield from not_reported(ip_link, values, netdevs, "an MTU as its group")
+    yield from undecided(values, Place("MTU of the rails"), "one MTU")
     for (host, netdev), value, usual in odd_ones(values):
         yield Finding(at_port(netdev), f"MTU {usual}, as its group", str(value), host=host, value=usual)
 
@@ -210,6 +213,7 @@ def gid_index_uniform(gids: dict[str, Rows], pod_rails: list[Rail], pod_address_
         for row in _of_family(its, rails[device], pod_address_family)
     }
     yield from not_reported(gids, values, devices, "a GID index as its group", at_device)
+    yield from undecided(values, Place("GID index of the rails"), "one GID index")
     for (host, device), value, usual in odd_ones(values):
         yield Finding(at_device(device), f"GID index {usual}, as its group", str(value), host=host)
 

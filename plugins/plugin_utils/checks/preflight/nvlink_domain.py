@@ -10,7 +10,8 @@ import typing as t
 from collections import Counter
 
 from .. import CannotTell, Finding, NotApplicable, check
-from .._grouping import Rows, odd_ones
+from .._grouping import Rows
+from .._odd_ones import odd_ones, undecided
 from ..place import Place, at_gpu
 
 Peers = dict[str, Rows]
@@ -52,11 +53,7 @@ def nvlink_clique(gpus: Peers, pod_nvlink_domain: str) -> t.Iterator[Finding]:
 
 
 def _other_cliques(placed: dict[tuple[str, int], str]) -> t.Iterator[Finding]:
-    counts = Counter(placed.values()).most_common()
-    if len(counts) > 1 and counts[0][1] == counts[1][1]:
-        hosts = {clique: sorted({host for (host, _gpu), own in placed.items() if own == clique}) for clique, _count in counts}
-        yield Finding(Place("GPUs of the group"), "one clique", "; ".join(f"{clique}: {', '.join(names)}" for clique, names in sorted(hosts.items())))
-        return
+    yield from undecided(placed, Place("GPUs of the group"), "one clique")
     odd: dict[tuple[str, str, str], list[int]] = {}
     for (host, gpu), own, usual in odd_ones(placed):
         odd.setdefault((host, own, usual), []).append(gpu)
@@ -121,6 +118,7 @@ def _of_other_lists(views: Peers, ip_address: Peers) -> t.Iterator[Finding]:
 
 def _of_other_versions(views: Peers, owners: dict[str, str]) -> t.Iterator[Finding]:
     versions = {str(row["address"]): row["version"] for rows in views.values() for row in rows if row["version"] is not None}
+    yield from undecided(versions, Place("nodes of the IMEX domain"), "one version")
     for address, own, usual in odd_ones(versions):
         yield Finding(Place(f"IMEX node {address}", peers=(address,)), f"version {usual}, as most of the domain's nodes", own, host=owners.get(address))
 

@@ -10,14 +10,14 @@ from collections import Counter
 
 from ...pod.types import Rail
 from .. import CannotTell, Finding, NotApplicable, check
-from .._across_groups import counted, unlike_other_groups
-from .._grouping import Rows, odd_ones, several
-from .._once import Peers, once_for_all_nodes
+from .._across_groups import counted, of_other_groups, unlike_other_groups
+from .._grouping import Rows, several
+from .._odd_ones import odd_ones, undecided
+from .._once import NO_PEERS, Peers, once_for_all_nodes
 from ..place import Place
 
 NOT_REPORTED = "not reported"
 # One object, so that what is made of it is made once.
-NO_IMAGES: Peers = {}
 LIBRARIES = ("nccl", "rccl")
 
 
@@ -71,38 +71,6 @@ def _nics_apart(wanted: str, ibstat: Rows, rails: list[Rail]) -> dict[str, str]:
     return odd if len(odd) < len(of_rails) else {}
 
 
-@check(
-    cause="One host runs another version than the rest of its group.",
-    fix="Bring the odd host to the version of the others.",
-    scope="group",
-)
-def software_uniform(
-    gpu_driver: dict[str, Rows],
-    gpus: dict[str, Rows],
-    ibstat: dict[str, Rows],
-    software: dict[str, Rows],
-    pod_rails: list[Rail],
-    container_image: dict[str, Rows] | None = None,
-) -> t.Iterator[Finding]:
-    """Drivers, firmware and libraries have one version over a gate group."""
-    several(software)
-    hosts = sorted(set(gpu_driver) | set(gpus) | set(ibstat) | set(software))
-    tables = {"gpu_driver": gpu_driver, "gpus": gpus, "ibstat": ibstat, "software": software, "container_image": container_image or {}}
-    of_host = {host: _versions({**{name: rows.get(host) for name, rows in tables.items()}, "pod_rails": pod_rails}) for host in hosts}
-    items = sorted({item for versions in of_host.values() for item in versions})
-    if not items:
-        raise CannotTell("versions of the group's hosts: not reported")
-    # Of these it is found why no container starts.
-    apart = {host for host, rows in (container_image or {}).items() if rows and rows[0]["start"] != "ok"}
-    for item in items:
-        values = {host: ", ".join(one for one in versions.get(item, ["none"]) if one != NOT_REPORTED) for host, versions in of_host.items()}
-        for host, versions in of_host.items():
-            if NOT_REPORTED in versions.get(item, ()):
-                yield Finding(Place(item, of=item), "the version of every part", f"{values[host]}, and some not reported", "unknown", host=host)
-        for host, value, usual in odd_ones({host: value for host, value in values.items() if item not in LIBRARIES or host not in apart}):
-            yield Finding(Place(item, of=item), f"{usual}, as its group", value, host=host)
-
-
 @once_for_all_nodes
 def _of_hosts(gpu_driver: Peers, gpus: Peers, ibstat: Peers, software: Peers, images: Peers) -> dict[str, dict[str, str]]:
     """The version of each item on every host of the pod that reports one and the same of all its parts."""
@@ -122,6 +90,49 @@ def _counted(gpu_driver: Peers, gpus: Peers, ibstat: Peers, software: Peers, ima
 
 
 @check(
+    cause="One host runs another version than the rest of its group.",
+    fix="Bring the odd host to the version of the others.",
+    scope="group",
+)
+def software_uniform(
+    gpu_driver: dict[str, Rows],
+    gpus: dict[str, Rows],
+    ibstat: dict[str, Rows],
+    software: dict[str, Rows],
+    pod_rails: list[Rail],
+    container_image: dict[str, Rows] | None = None,
+    *,
+    gpu_driver_of_peers: Peers = NO_PEERS,
+    gpus_of_peers: Peers = NO_PEERS,
+    ibstat_of_peers: Peers = NO_PEERS,
+    software_of_peers: Peers = NO_PEERS,
+    container_image_of_peers: Peers = NO_PEERS,
+) -> t.Iterator[Finding]:
+    """Drivers, firmware and libraries have one version over a gate group."""
+    several(software)
+    hosts = sorted(set(gpu_driver) | set(gpus) | set(ibstat) | set(software))
+    tables = {"gpu_driver": gpu_driver, "gpus": gpus, "ibstat": ibstat, "software": software, "container_image": container_image or {}}
+    of_host = {host: _versions({**{name: rows.get(host) for name, rows in tables.items()}, "pod_rails": pod_rails}) for host in hosts}
+    items = sorted({item for versions in of_host.values() for item in versions})
+    if not items:
+        raise CannotTell("versions of the group's hosts: not reported")
+    peers = (gpu_driver_of_peers, gpus_of_peers, ibstat_of_peers, software_of_peers, container_image_of_peers)
+    of_hosts, counts = _of_hosts(*peers), _counted(*peers)
+    # Of these it is found why no container starts.
+    apart = {host for host, rows in (container_image or {}).items() if rows and rows[0]["start"] != "ok"}
+    for item in items:
+        values = {host: ", ".join(one for one in versions.get(item, ["none"]) if one != NOT_REPORTED) for host, versions in of_host.items()}
+        for host, versions in of_host.items():
+            if NOT_REPORTED in versions.get(item, ()):
+                yield Finding(Place(item, of=item), "the version of every part", f"{values[host]}, and some not reported", "unknown", host=host)
+        compared = {host: value for host, value in values.items() if item not in LIBRARIES or host not in apart}
+        elsewhere = of_other_groups(of_hosts, counts, item, hosts)
+        yield from undecided(compared, Place(item, of=item), "one version", elsewhere)
+        for host, value, usual in odd_ones(compared, elsewhere):
+            yield Finding(Place(item, of=item), f"{usual}, as its group", value, host=host)
+
+
+@check(
     cause="An update reached only some gate groups, or was rolled back in some: jobs that span them run a mix that nobody tests.",
     fix="Finish the update; where groups differ on purpose, such as in their GPUs, pin each group's versions in pod_software of its group_vars.",
     kind="host",
@@ -130,9 +141,9 @@ def _counted(gpu_driver: Peers, gpus: Peers, ibstat: Peers, software: Peers, ima
 )
 def software_alike(
     gpu_driver_of_peers: Peers, gpus_of_peers: Peers, ibstat_of_peers: Peers, software_of_peers: Peers, pod_node: str, pod_same_group: list[str],
-    pod_software: dict[str, t.Any], container_image_of_peers: Peers | None = None,
+    pod_software: dict[str, t.Any], container_image_of_peers: Peers = NO_PEERS,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """What is not pinned has the version of most hosts of other gate groups."""
-    tables = (gpu_driver_of_peers, gpus_of_peers, ibstat_of_peers, software_of_peers, container_image_of_peers or NO_IMAGES)
+    tables = (gpu_driver_of_peers, gpus_of_peers, ibstat_of_peers, software_of_peers, container_image_of_peers)
     of_hosts, counts = _of_hosts(*tables), _counted(*tables)
     yield from unlike_other_groups(of_hosts, counts, pod_node, pod_same_group, pod_software, "versions")
