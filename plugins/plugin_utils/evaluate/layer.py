@@ -102,8 +102,9 @@ def verdicts_of_checks(layer: Layer) -> list[Verdict]:
     asked = {name for check in layer.checks() for name in check.expectations}
     meshes = layer.plan.meshes(layer.partners, layer.members) if asked & {"pod_pings", "pod_path_probes"} else {}
     incasts = incast_expectations(layer.plan, _loading(layer)) if "pod_incasts" in asked else {}
+    not_asked = [node for node in layer.plan.nodes if node not in layer.members and node not in layer.now] if "pod_not_asked" in asked else []
     for node in evaluated:
-        values = {**layer.plan.nodes[node].values, **layer.plan.planned(node), **incasts.get(node, {})}
+        values = {**layer.plan.nodes[node].values, **layer.plan.planned(node), **incasts.get(node, {}), "pod_not_asked": not_asked}
         values |= {"pod_pings": meshes[node]["ping"], "pod_path_probes": meshes[node]["path_probe"]} if node in meshes else {}
         own = [one for one in layer.checks() if one.scope == "node" and layer.plan.nodes[node].kind in one.kinds]
         verdicts += [_of_node(layer, check, node, values, peers) for check in own]

@@ -25,6 +25,7 @@ PLANNED = {
     "pod_role": "host, leaf, spine or super_spine.",
     "pod_same_role": "The other switches of a switch's role and platform, with which its settings and versions are compared.",
     "pod_same_group": "The other hosts of a host's gate group.",
+    "pod_not_asked": "The nodes that do not take part in the layer, such as hosts of a gate group that a layer below has closed: nothing is read of them.",
     "pod_cables": "The node's cables by the wiring plan: port, peer, peer_port, peer_role, medium, length_m, gbit_s, channel, peer_channel (None: not stated).",
     "pod_neighbors": "The neighbors of a switch by the wiring plan: port (or port-channel), peer, address (None where the plan has none), asn.",
     "pod_rail_gbit_s": "By host and RDMA device, the Gb/s of every rail of the pod: its cable's by the wiring plan, else its host's pod_link_gbit_s.",

@@ -95,7 +95,7 @@ class Plan:
         """The planned expectations of a node that judge it; see PLANNED in expectations.py."""
         place = self.nodes[node]
         cables = [self.near(node, cable) for cable in self.at[node]]
-        planned: Values = {"pod_node": node, "pod_role": place.role, "pod_cables": cables, "pod_pings": [], "pod_path_probes": []}
+        planned: Values = {"pod_node": node, "pod_role": place.role, "pod_cables": cables, "pod_pings": [], "pod_path_probes": [], "pod_not_asked": []}
         planned |= {"pod_incasts": [], "pod_incast_refused": ""}
         planned["pod_neighbors"] = self._neighbors(cables) if _routes(place) else []
         planned["pod_same_role"] = self._same_role(place) if place.kind == "switch" else []

@@ -317,6 +317,16 @@ def test_both_ends_of_a_cable_have_the_same_lossless_priority() -> None:
     assert [one.severity for one in agrees(lossless(PORTS[1:]))] == ["unknown"]
 
 
+def test_a_host_below_a_closed_gate_is_not_asked_for_and_a_switch_always_is() -> None:
+    def found(*not_asked: str) -> list[str]:
+        return [str(one.where) for one in settings.qos_agrees(lossless(PORTS), {}, CABLES, 3, [], True, None, None, not_asked)]
+
+    assert len(found()) == len(CABLES)
+    hosts = [f"{cable['port']} PFC" for cable in CABLES if cable["peer"] == "gpu01"]
+    assert hosts and found("gpu01") == [place for place in found() if place not in hosts]
+    assert found("spine01", "spine02") == found()
+
+
 def test_the_end_of_a_virtual_function_is_not_asked_for_and_that_of_the_switch_is_judged() -> None:
     of_nics = {"gpu01": [{"netdev": "ens0", "vendor": "0x15b3", "device": "0x101e"}], "gpu03": [{"netdev": "ens0", "vendor": "0x15b3", "device": "0x1021"}]}
     peers = {node: rows for node, rows in PEERS.items() if node.startswith("spine")}

@@ -636,6 +636,18 @@ def test_the_findings_of_a_shared_switch_are_those_of_the_groups_behind_their_po
     assert shared(Finding(Place("a word"), "a", "b", "warn")) == {"rack_01": "warn", "rack_02": "warn"}
 
 
+def test_nodes_that_take_no_part_are_not_asked_and_silent_members_are(declare) -> None:
+    given: list[list[str]] = []
+
+    def port(interface_status, pod_not_asked):
+        given.append(pod_not_asked)
+        return []
+
+    declare(port)
+    judge({"gpu01": envelope(interface_status=[])}, silent={"gpu02": "no route"}, members=("gpu01", "gpu02"))
+    assert given == [[name for name in small_plan().nodes if name not in ("gpu01", "gpu02")]] and given[0]
+
+
 def test_the_pings_of_a_node_are_those_of_its_mesh(declare) -> None:
     def pinged(ip_link, pod_pings, pod_path_probes):
         return [Finding(Place("mesh"), "some", str((pod_pings, pod_path_probes)))]
