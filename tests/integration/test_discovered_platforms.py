@@ -43,6 +43,8 @@ PLATFORMS: dict[str, tuple[dict[str, t.Any], list[str]]] = {
     "dmabuf": ({}, ["dmabuf"]),
     "arp_alone_tells": ({}, ["arp_alone_tells"]),
     "rails_renamed": ({}, ["rails_renamed"]),
+    "guests": ({}, ["guests"]),
+    "without_spines": ({"spines": 0, "expectations": {"pod_topology": "rail_only", "pod_underlay": "none"}}, []),
 }
 
 

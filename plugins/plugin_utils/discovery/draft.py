@@ -14,6 +14,7 @@ from ..pod.names import port_name
 from ..text.ranges import ranges
 from .channels import channels_of
 from .gpus import gpu_proposals, models_of, vendor_of
+from .guests import guests_of
 from .media import Medium, media_of, media_of_fabric, media_of_ports
 from .members import members_apart
 from .outliers import Outlier, left_out, outliers_of
@@ -73,10 +74,10 @@ def draft_pod(roles: t.Mapping[str, str], readings: ReadingsByNode, fabric: str,
     result.heard = found.heard
     result.cables = found.cables()
     result.switches = found.switches(result.cables)
-    by_ospf = _runs_ospf(readings, result.switches)
+    underlay = _underlay(result, readings) if fabric == "roce" else []
     for name, switch in result.switches.items():
         switch |= {"asn": _own_as(readings.get(name, {}))} if fabric == "roce" else {"guid": found.guids.get(name)}
-        result.blanks += [f"bgp_asn of {name}: it reports no AS of its own"] if fabric == "roce" and switch["asn"] is None and not by_ospf else []
+        result.blanks += [f"bgp_asn of {name}: it reports no AS of its own"] if fabric == "roce" and switch["asn"] is None and not underlay else []
     hosts = [name for name, role in roles.items() if role == "host"]
     for host in hosts:
         result.rails[host], blanks = rails_of(host, readings.get(host, {}), result.cables, result.switches, fabric)
@@ -92,9 +93,12 @@ def draft_pod(roles: t.Mapping[str, str], readings: ReadingsByNode, fabric: str,
     result.proposals = [
         *proposals_of(everyone, readings, result.cables, result.rails, result.link_gbit_s),
         *gpu_proposals(readings, result.rails),
-        *([Proposal("pod_underlay", "ospf", "all switches have OSPF neighbors and none reports BGP")] if by_ospf else []),
+        *underlay,
     ]
-    odd = outliers_of(result.rails, result.cables)
+    guests, odd, blanks = guests_of(hosts, readings)
+    result.proposals += guests
+    result.blanks += blanks
+    odd += outliers_of(result.rails, result.cables)
     if fabric == "roce":
         of_class = roce_class(everyone, readings, result.cables, result.rails)
         result.proposals += of_class.proposals
@@ -119,10 +123,16 @@ def _own_as(own: t.Mapping[str, Rows]) -> int | None:
     return next(iter(numbers)) if len(numbers) == 1 else None
 
 
-def _runs_ospf(readings: ReadingsByNode, switches: t.Iterable[str]) -> bool:
-    """Whether every switch has an OSPF neighbor, and none reports an AS of its own."""
-    own = [readings.get(name, {}) for name in switches]
-    return bool(own) and all(one.get("ospf_neighbors") for one in own) and not any(_own_as(one) for one in own)
+def _underlay(found: Draft, readings: ReadingsByNode) -> list[Proposal]:
+    """What routes where no switch has an AS of its own: OSPF where each has a neighbor, and nothing where no cable joins two switches."""
+    own = [readings.get(name, {}) for name in found.switches]
+    if not own or any(map(_own_as, own)):
+        return []
+    if all(one.get("ospf_neighbors") for one in own):
+        return [Proposal("pod_underlay", "ospf", "all switches have OSPF neighbors and none reports BGP")]
+    if any(a[0] in found.switches and b[0] in found.switches for a, b in found.cables):
+        return []
+    return [Proposal("pod_underlay", "none", "no cable joins two switches, and none reports an AS of its own")]
 
 
 def _of_gpus(found: Draft, hosts: t.Sequence[str], readings: ReadingsByNode) -> None:

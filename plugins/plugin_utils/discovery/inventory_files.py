@@ -69,9 +69,9 @@ def _hosts(draft: Draft, groups: t.Mapping[str, t.Sequence[str]], access: Access
     for number, (rails, hosts) in enumerate(_types(draft).items(), 1):
         lines += [f"    # {len(hosts)} hosts have these rails.", f"    rails_{number:02}:", "      hosts:", *(f"        {host}:" for host in hosts)]
         lines += ["      vars:", "        pod_rails:", *(f"          - {_flow(rail)}" for rail in json.loads(rails))]
-    by_ospf = any(one.name == "pod_underlay" for one in draft.proposals)
+    without_bgp = any(one.name == "pod_underlay" for one in draft.proposals)
     for group, role in (("leaves", "leaf"), ("spines", "spine"), ("super_spines", "super_spine")):
-        own = {name: {**access.own.get(name, {}), **_switch(switch, by_ospf)} for name, switch in draft.switches.items() if switch["role"] == role}
+        own = {name: {**access.own.get(name, {}), **_switch(switch, without_bgp)} for name, switch in draft.switches.items() if switch["role"] == role}
         # Super-spines are a group of the spines, which comes before.
         deeper = "    " if role == "super_spine" else ""
         if own or not deeper:
@@ -123,9 +123,9 @@ def _scalar(value: t.Any) -> str:
     return str(value) if isinstance(value, int) or PLAIN.match(str(value)) else json.dumps(str(value))
 
 
-def _switch(switch: Row, by_ospf: bool) -> Row:
+def _switch(switch: Row, without_bgp: bool) -> Row:
     if "asn" in switch:
-        return {} if switch["asn"] is None and by_ospf else {"bgp_asn": switch["asn"]}
+        return {} if switch["asn"] is None and without_bgp else {"bgp_asn": switch["asn"]}
     return {"pod_node_guid": switch["guid"]} if switch.get("guid") else {}
 
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import typing as t
-from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -14,13 +13,12 @@ from ..pod.expectations import DEFAULTS
 from ..pod.names import port_name
 from ..pod.tiers import TIERS, WORDS
 from ..text.counting import counted
-from ..text.sorting import natural_key
-from .outliers import CLASS, FEWEST, Outlier
+from .outliers import Outlier
 from .proposals import Proposal
+from .usual import End, Usual, odd_ones, usual_of
 
 Rows = list[dict[str, t.Any]]
 Readings = Mapping[str, Mapping[str, Rows]]
-End = tuple[str, str]
 # What each reading tells, in words; values of one subject and role are compared.
 PFC, MAP, CNP, ECN = "PFC", "DSCP map", "DSCP of CNPs", "ECN"
 OF_ECN = ("queue", "traffic_classes", "marking", "min_bytes", "max_bytes", "probability_percent")
@@ -35,14 +33,6 @@ class RoceClass:
     proposals: list[Proposal] = field(default_factory=list)
     outliers: list[Outlier] = field(default_factory=list)
     undecided: list[str] = field(default_factory=list)
-
-
-class _Usual(t.NamedTuple):
-    """The value of most nodes of a role; nodes: how many have it at all of their ends, of how many that report it."""
-
-    value: t.Any
-    nodes: int
-    reporting: int
 
 
 def roce_class(
@@ -65,7 +55,7 @@ def roce_class(
             own = {end: value for end, value in values.items() if roles.get(end[0]) == role}
             if not own:
                 continue
-            most = _usual(own)
+            most = usual_of(own)
             if most is None:
                 found.undecided.append(f"{subject}: {WORDS[role][1]} differ, and no value is that of most")
                 usual.setdefault(subject, {})[role] = None
@@ -125,29 +115,11 @@ def _ports(rails: Sequence[Mapping[str, t.Any]]) -> list[str]:
     return [str(port) for rail in rails for port in (rail.get("members") or [rail["netdev"]])]
 
 
-def _usual(values: Mapping[End, Hashable]) -> _Usual | None:
-    """The value of all, or of more than half and of several nodes; None where there is none."""
-    value, count = Counter(values.values()).most_common(1)[0]
-    reporting = {node for node, _port in values}
-    having = reporting - {node for (node, _port), own in values.items() if own != value}
-    if len(having) == len(reporting) or (2 * count > len(values) and len(having) >= FEWEST):
-        return _Usual(value, len(having), len(reporting))
-    return None
-
-
-def _odd(subject: str, role: str, values: Mapping[End, Hashable], most: _Usual) -> list[Outlier]:
-    """The ends that differ; a node that differs alike at all of its ends is named by itself."""
-    words: dict[str, dict[str, str]] = {}
-    for (node, port), value in sorted(values.items(), key=lambda one: [natural_key(word) for word in one[0]]):
-        if value != most.value:
-            own, others = _words(subject, value, most.value), _words(subject, most.value, value)
-            words.setdefault(node, {})[port] = f"{subject} {own}, and {others} on {most.nodes} of {most.reporting} {WORDS[role][1]}"
-    found = []
-    for node, by_port in words.items():
-        alike = len(set(by_port.values())) == 1 and len(by_port) == sum(name == node for name, _port in values)
-        ports = {"": next(iter(by_port.values()))} if alike else by_port
-        found += [Outlier(node, port, CLASS, own) for port, own in ports.items()]
-    return found
+def _odd(subject: str, role: str, values: Mapping[End, Hashable], most: Usual) -> list[Outlier]:
+    of_most = f"of {most.reporting} {WORDS[role][1]}"
+    return odd_ones(
+        values, most, lambda value: f"{subject} {_words(subject, value, most.value)}, and {_words(subject, most.value, value)} on {most.nodes} {of_most}"
+    )
 
 
 def _words(subject: str, value: t.Any, other: t.Any) -> str:
@@ -194,7 +166,7 @@ def _propose(found: RoceClass, usual: Mapping[str, Mapping[str, t.Any]]) -> None
         found.proposals.append(Proposal("pod_cnp_dscp", most.value, f"of the rails of {most.nodes} of {counted(most.reporting, 'host')}"))
 
 
-def _priority(found: RoceClass, usual: Mapping[str, _Usual | None]) -> int | None:
+def _priority(found: RoceClass, usual: Mapping[str, Usual | None]) -> int | None:
     """The one priority that is lossless at hosts and at switches; others that are so at some are proposed beside it."""
     by_role = {role: one for role, one in usual.items() if one is not None}
     common = frozenset[int].intersection(*(one.value for one in by_role.values())) if by_role else frozenset()
@@ -210,7 +182,7 @@ def _priority(found: RoceClass, usual: Mapping[str, _Usual | None]) -> int | Non
     return priority
 
 
-def _dscp(found: RoceClass, usual: Mapping[str, _Usual | None], priority: int) -> None:
+def _dscp(found: RoceClass, usual: Mapping[str, Usual | None], priority: int) -> None:
     """The one DSCP that hosts and switches map to the priority of RoCE."""
     by_role = {role: one for role, one in usual.items() if one is not None}
     leading = [{dscp for dscp, given in one.value if given == (priority,)} for one in by_role.values()]
@@ -225,6 +197,6 @@ def _dscp(found: RoceClass, usual: Mapping[str, _Usual | None], priority: int) -
         found.proposals.append(Proposal("pod_traffic_class", 4 * dscp + 2, f"DSCP {dscp}, with ECN"))
 
 
-def _where(by_role: Mapping[str, _Usual]) -> str:
+def _where(by_role: Mapping[str, Usual]) -> str:
     words = [f"{one.nodes} of {one.reporting} {WORDS[role][one.reporting > 1]}" for role, one in by_role.items()]
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

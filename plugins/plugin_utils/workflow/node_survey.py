@@ -19,8 +19,8 @@ Reported = tuple[dict[str, t.Any], dict[str, str]]
 Ask = t.Callable[[Values, t.Sequence[str]], Reported]
 # GPUs are asked for once the host's PCI devices have named their vendor.
 HOST = {
-    "roce": ("rdma_link", "ip_link", "ip_address", "lldp_neighbors", "port_channels", "pci_devices"),
-    "infiniband": ("ibstat", "rdma_link", "ip_link", "pci_devices"),
+    "roce": ("rdma_link", "ip_link", "ip_address", "lldp_neighbors", "port_channels", "pci_devices", "virtualization"),
+    "infiniband": ("ibstat", "rdma_link", "ip_link", "pci_devices", "virtualization"),
 }
 GPUS = ("gpu_topology", "gpus")
 SWITCH = ("lldp_neighbors", "interface_status", "bgp_summary", "mac_table", "arp_table", "transceivers", "port_channels")

@@ -143,12 +143,12 @@ def topology(host: Host) -> str:
     lines = ["\t" + "\t".join([*names, "CPU Affinity", "NUMA Affinity", "GPU NUMA ID"])]
     for gpu in gpus:
         cells = [" X " if one is gpu else host.gpu_link for one in gpus]
-        cells += [nic.distance if nic.gpu == gpu.index else "NODE" if nic.numa == gpu.numa else "SYS" for nic in nics]
+        cells += [nic.distance if nic.gpu == gpu.index else "NODE" if nic.numa == gpu.numa >= 0 else "SYS" for nic in nics]
         cores = {0: "0-55,112-167", 1: "56-111,168-223"}.get(gpu.numa, "0-95")
         lines.append("\t".join([f"GPU{gpu.index}", *cells, cores, "N/A" if gpu.numa < 0 else str(gpu.numa), "\tN/A"]))
     for number, nic in enumerate(nics):
-        cells = [nic.distance if nic.gpu == gpu.index else "NODE" if nic.numa == gpu.numa else "SYS" for gpu in gpus]
-        cells += [" X " if one is nic else "NODE" if one.numa == nic.numa else "SYS" for one in nics]
+        cells = [nic.distance if nic.gpu == gpu.index else "NODE" if nic.numa == gpu.numa >= 0 else "SYS" for gpu in gpus]
+        cells += [" X " if one is nic else "NODE" if one.numa == nic.numa >= 0 else "SYS" for one in nics]
         lines.append("\t".join([f"NIC{number}", *cells, "", ""]))
     legend = [
         "",

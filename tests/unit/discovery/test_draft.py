@@ -336,3 +336,18 @@ def test_switches_without_bgp_whose_neighbors_are_of_ospf_propose_it():
     assert yaml.safe_load(inventory_files(draft, {}, "mypod")["hosts.yml"])["all"]["children"]["leaves"]["hosts"]["leaf01"] is None
     for other in ({**routed, "leaf02": WHOLE["leaf02"]}, {**routed, "leaf02": {**routed["leaf02"], "ospf_neighbors": []}}):
         assert "pod_underlay" not in {one.name for one in draft_pod(ROLES, other, "roce").proposals}
+
+
+@pytest.mark.parametrize(
+    ("without", "proposed", "blank"),
+    [
+        (("spine01",), "none", False),
+        # Between two switches something routes, which is not known.
+        ((), None, True),
+    ],
+)
+def test_leaves_that_no_cable_joins_and_that_have_no_as_are_proposed_to_route_nothing(without, proposed, blank):
+    result = {name: {key: rows for key, rows in own.items() if key != "bgp_summary"} for name, own in WHOLE.items() if name not in without}
+    found = draft_pod({name: role for name, role in ROLES.items() if name not in without}, result, "roce")
+    assert next((one.value for one in found.proposals if one.name == "pod_underlay"), None) == proposed
+    assert any(words.startswith("bgp_asn of") for words in found.blanks) is blank
