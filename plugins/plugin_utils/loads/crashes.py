@@ -46,6 +46,19 @@ OWN_SIGNALS: dict[int, OwnSignal] = {
     signal.SIGFPE: OwnSignal("It crashed: a division by zero within a library or the program (signal 8).", _LOOK),
     signal.SIGABRT: OwnSignal("It aborted (signal 6): a library in it met an error after which it cannot continue, and printed it in the lines before.", _LOOK),
 }
+# What may end a process from outside: it says nothing of the program.
+KILLED_FROM_OUTSIDE = OwnSignal(
+    "It was killed (signal 9): by the kernel for want of memory, by a scheduler at a limit, or by its launcher since another process had ended.",
+    "Look in the kernel's log of that time for oom-kill and Xid, and at the memory limit of the job or container.",
+)
+# How launchers and shells word the signal that ended a process: its number, its name, or the C library's words for it.
+WORDED = re.compile(
+    r"(?:exited on|ended by|[Tt]erminated by|killed by|[Ss]ignal:?) ?(?:signal )?(?P<number>\d+)\b|exit ?code\s*: -(?P<exit>\d+)\b|\b(?P<name>SIG[A-Z]{3,4})\b|"
+    r"(?P<words>Segmentation fault|Bus error|Illegal instruction(?! was)|Floating point exception)"
+)
+OF_WORDS = {
+    "Segmentation fault": signal.SIGSEGV, "Bus error": signal.SIGBUS, "Illegal instruction": signal.SIGILL, "Floating point exception": signal.SIGFPE,
+}  # fmt: skip
 # What a shell returns of a process that a signal ended is this and the signal.
 OF_A_SHELL = 128
 
@@ -54,6 +67,22 @@ def own_signal(rc: int | None) -> OwnSignal | None:
     """What the exit status of a process says where a signal of its own ended it; None where none did."""
     number = -rc if rc is not None and rc < 0 else (rc or 0) - OF_A_SHELL
     return OWN_SIGNALS.get(number)
+
+
+def number_of_signal(text: str) -> int | None:
+    """The signal that a line names as what ended a process; None where it names none that a process ends with."""
+    found = WORDED.search(text)
+    if found is None:
+        return None
+    name = getattr(signal, found["name"], None) if found["name"] else OF_WORDS.get(found["words"] or "")
+    number = int(found["number"] or found["exit"] or name or 0)
+    return number if number == signal.SIGKILL or number in OWN_SIGNALS else None
+
+
+def named_signal(text: str) -> OwnSignal | None:
+    """What the signal says that a line names as what ended a process; None where it names none."""
+    number = number_of_signal(text)
+    return KILLED_FROM_OUTSIDE if number == signal.SIGKILL else OWN_SIGNALS.get(number) if number is not None else None
 
 
 def where_crashed(text: str | None) -> str:

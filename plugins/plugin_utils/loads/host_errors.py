@@ -269,5 +269,6 @@ HOST_ERRORS: tuple[RankError, ...] = (
         True,
         "The program lacks a library or module on this host: another image, Python or LD_LIBRARY_PATH than on the others.",
         "Start the command of the evidence by hand on this host, and give all hosts the same image.",
+        by_type=True,
     ),
 )

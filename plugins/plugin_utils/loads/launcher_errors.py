@@ -29,6 +29,12 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
         "what else runs there.",
     ),
     LauncherError(
+        r"[Nn]ode failure on|DUE TO NODE FAILURE|NODE_FAIL",
+        "Slurm's controller lost the host while the job ran: the host crashed, booted or hung, its management network was lost, or its slurmd stopped.",
+        "On the host that it names look at uptime, at slurmd's service and log and the kernel's log of the boot before, and at its BMC; scontrol show node has "
+        "the reason and slurmctld's log the time.",
+    ),
+    LauncherError(
         r"Test (?:NCCL|RCCL|CUDA|HIP) failure",
         "The launcher started the ranks, and one of nccl-tests or rccl-tests failed on the host with whose name its line begins; the launcher then ended the "
         "others.",
@@ -158,8 +164,14 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
         "Run the command of the evidence by hand on the host that it names; give all hosts the same image and PATH.",
     ),
 )
-# How a launcher, or what it started, words which host its line is about.
-SUBJECT = re.compile(r"(?:on node|on host|to host|\[\[)[ :]*(?P<of>[\w.-]+)|(?:^|: )(?P<speaker>[\w.-]+): (?:Test \w+ failure|tasks? \d)")
+# How a launcher, or what it started, words which host its line is about; rank: the number of the process, where Open MPI names no host.
+SUBJECT = re.compile(
+    r"(?:on node|on host|to host|failure on|\[\[)[ :]*(?P<of>[\w.-]+)|(?:^|: )(?P<speaker>[\w.-]+): (?:Test \w+ failure|tasks? \d)|"
+    r"Process name: \[\[\d+,\d+\],(?P<rank>\d+)\]"
+)
+# The launcher's own end of a connection to what the line beside it names.
+OWN_END = re.compile(r"^\s*(?:HNP|[Ll]ocal) (?:daemon|host|node)\b")
+EXIT_CODE = re.compile(r"^\s*Exit code: +\d+")
 UNKNOWN_CAUSE = "The launcher itself reports why it started no ranks, or not on all hosts. "
 AGAIN = "Then run the layer again; this says nothing about the network or the GPUs."
 
@@ -172,19 +184,36 @@ def known_line(*texts: str) -> str | None:
     return next((line for one in LAUNCHER_ERRORS for line in lines if re.search(one.pattern, line)), None)
 
 
-def host_of(words: str | None, hosts: t.Collection[str]) -> str | None:
-    """The host that a launcher's line is about, of those that it was to start ranks on; None where it names none of them, or several."""
-    named = {str(match["of"] or match["speaker"]) for match in SUBJECT.finditer(words or "")}
-    found = [host for host in hosts if any(name == host or name.startswith(f"{host}.") for name in named)]
+def host_of(words: str | None, hosts: t.Sequence[str], one_a_host: bool = False) -> str | None:
+    """The host that a launcher's line is about, of those that it was to start ranks on; None where it names none of them, or several.
+
+    one_a_host: whether it starts one process on each host, in their order, so that the number of one is that of its host.
+    """
+    named: set[str] = set()
+    numbers: set[str] = set()
+    for match in SUBJECT.finditer(words or ""):
+        (numbers if match["rank"] else named).add(match["rank"] or match["of"] or match["speaker"])
+    places = {int(number) for number in numbers} if one_a_host and not named else set()
+    found = [host for at, host in enumerate(hosts) if at in places or any(name == host or name.startswith(f"{host}.") for name in named)]
     return found[0] if len(found) == 1 else None
 
 
 def with_subject(line: str, *texts: str) -> str:
-    """A line of a launcher's output with the first other one that says which host it is about, where it does not say so itself."""
+    """A line of a launcher's output with the first other one that says which host it is about, where it does not say so itself, and the exit code there."""
     if SUBJECT.search(line):
         return line
-    other = next((one.strip() for text in texts for one in text.splitlines() if SUBJECT.search(one)), None)
-    return f"{line}; {other}" if other else line
+    lines = [one for text in texts for one in text.splitlines()]
+    other = next((one.strip() for one in lines if SUBJECT.search(one) and not OWN_END.search(one)), None)
+    code = next((one.strip() for one in lines if EXIT_CODE.search(one)), None)
+    return "; ".join(one for one in (line, other, code) if one)
+
+
+def in_names(words: str, given: t.Sequence[str], hosts: t.Sequence[str]) -> str:
+    """What a launcher printed with the name of each host before what the launcher was given for it, such as an address; both in the same order."""
+    for name, host in zip(given, hosts):
+        if name != host:
+            words = re.sub(rf"(?<![\w.:-]){re.escape(name)}(?![\w-]|\.\w|:\w)", lambda match, host=host: f"{host} ({match[0]})", words)  # type: ignore[misc]
+    return words
 
 
 def explained(text: str | None) -> tuple[str, str]:

@@ -141,6 +141,17 @@ def _mpirun(argv: t.Sequence[str], launch: Launch, tasks: int) -> list[str]:
     return [*words, "--bind-to", "none", *launch.arguments, *argv]
 
 
+def given_hosts(argv: t.Sequence[str]) -> list[str]:
+    """The hosts of a launcher's command, named as it was given them; none of another command."""
+    tool = argv[0].rpartition("/")[2]
+    if tool == "srun":
+        nodes = next((word.partition("=")[2] for word in argv if word.startswith("--nodelist=")), "")
+        return [node for node in nodes.split(",") if node]
+    if tool == "mpirun" and "--host" in argv:
+        return [host.rpartition(":")[0] for host in argv[argv.index("--host") + 1].split(",")]
+    return []
+
+
 def nccl_tests_argv(directory: str, collective: str, first: int, last: int, factor: int, gpus: int, iterations: int) -> list[str]:
     """One program of nccl-tests or rccl-tests with validation; gpus: of one process."""
     name = {"all_to_all": "alltoall"}.get(collective, collective)

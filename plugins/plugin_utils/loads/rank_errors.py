@@ -6,13 +6,17 @@
 from __future__ import annotations
 
 import re
+import signal
 import typing as t
 
 from .connection_errors import CONNECTION_ERRORS
-from .crashes import own_signal, where_crashed
+from .crashes import number_of_signal, own_signal, where_crashed
 from .host_errors import HOST_ERRORS
 from .types import RankError
-from .unknown_errors import NOT_SHOWN, Extent, explain_unknown
+from .unknown_errors import NOT_SHOWN, Extent, explain_unknown, names_system_error
+
+# A process is ended by these through a fault of its own or of its host; by SIGABRT and SIGKILL also where another rank ended first.
+OF_THE_HOST = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
 
 
 class HostEnd(t.NamedTuple):
@@ -74,7 +78,10 @@ def known_error(text: str | None) -> RankError | None:
 def explained(text: str | None, extent: Extent = NOT_SHOWN) -> tuple[str, str]:
     """Cause and fix of an error; extent: which hosts have one that is not known (``extent_of``)."""
     known = known_error(text)
-    return (known.cause, known.fix) if known else explain_unknown(text or "", extent.words)
+    if known and not (known.by_type and names_system_error(text or "")):
+        return known.cause, known.fix
+    cause, fix = explain_unknown(text or "", extent.words)
+    return (f"{cause} {known.cause}", f"{fix} {known.fix}") if known else (cause, fix)
 
 
 def end_by_error(text: str) -> HostEnd:
@@ -85,7 +92,7 @@ def end_by_error(text: str) -> HostEnd:
 def is_own(text: str | None) -> bool:
     """Whether an error arises within the rank's own host."""
     known = known_error(text)
-    return known is not None and known.own
+    return known.own if known is not None else number_of_signal(text or "") in OF_THE_HOST
 
 
 def follows(text: str | None) -> bool:

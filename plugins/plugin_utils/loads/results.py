@@ -11,13 +11,16 @@ from dataclasses import replace
 from ..collect.responses import failure_reason, reading_result
 from ..collect.types import CommandResult, Query, ReadingResult
 from ..readings import reading
-from .launcher_errors import known_line, with_subject
-from .launchers import LAUNCHER_ERRORS, STARTED_FROM_ONE_HOST
+from .deciding_lines import deciding_line
+from .launcher_errors import in_names, known_line, with_subject
+from .launchers import LAUNCHER_ERRORS, STARTED_FROM_ONE_HOST, given_hosts
 from .perftest_errors import KNOWN, PERFTEST_ERRORS, UNNAMED, explain_error
 from .schedule import JOBS_READING, NOT_INSTALLED, Job
 from .unknown_errors import cut, decisive_line, names_system_error
 
 Values = dict[str, t.Any]
+# What a site's own command is also read as.
+OWN_LOG = "collective_timeouts"
 # With this status docker and podman say that the image lacks the program.
 NO_PROGRAM = 127
 # What a job that has been started ends with.
@@ -46,16 +49,18 @@ def job_results(jobs: t.Sequence[Job], collected: Values) -> dict[str, ReadingRe
             if name != (job.reading or ""):
                 continue
             missing = collected.get("answers", {}).get(job.id, {}).get("status") == "missing" or (job.runtime != "" and answer.rc == NO_PROGRAM)
-            ended = _ended(answer, lost[job.id], missing)
+            ended = _ended(answer, lost[job.id], missing, OWN_LOG in job.also)
+            if ended["words"]:
+                ended["words"] = in_names(ended["words"], given_hosts(job.argv), job.columns.get("hosts") or ())
             reported[JOBS_READING].rows.append({**_blank(), **job.columns, "item": job.id, **ended, "seconds": answer.seconds})
             reported[JOBS_READING].text += f"==> {job.id} <==\n{' '.join(answer.argv)}\n{answer.stdout}{answer.stderr}\n"
     return reported
 
 
-def _ended(answer: CommandResult, lost: str | None, not_installed: bool) -> Values:
+def _ended(answer: CommandResult, lost: str | None, not_installed: bool, of_site: bool) -> Values:
     """``status`` (``ok``, ``fail`` or ``unknown``), ``words`` (the tool's own where it is known what they mean) and ``error`` (the kind).
 
-    not_installed: the host has no such program.
+    not_installed: the host has no such program; of_site: it is a command of the site, with a log of many lines.
     """
     words = failure_reason(answer) or lost
     tool = answer.argv[0].rpartition("/")[2]
@@ -66,10 +71,13 @@ def _ended(answer: CommandResult, lost: str | None, not_installed: bool) -> Valu
         # That a task exited says less than the line that says why.
         return {"status": "unknown", "words": _by(tool, cut(with_subject(line, answer.stderr, answer.stdout))), "error": None}
     if explained:
-        return {"status": explained.verdict, "words": str(explained), "error": explained.kind or KNOWN}
+        said = with_subject(str(explained), answer.stderr, answer.stdout) if tool in STARTED_FROM_ONE_HOST else str(explained)
+        return {"status": explained.verdict, "words": said, "error": explained.kind or KNOWN}
     if words and answer.status == "ran" and tool in STARTED_FROM_ONE_HOST and (first := decisive_line(answer.stderr)):
         # Nothing that is known: the first error, and not the last line, which follows from it.
-        words = _by(tool, first)
+        words = _by(tool, with_subject(first, answer.stderr))
+    if of_site and answer.status == "ran" and (answer.rc or 0) > 0 and (first := deciding_line(answer.stderr, answer.stdout)):
+        words = f"{answer.argv[0]} exited with status {answer.rc}: {first}"
     if words and answer.status == "ran" and answer.rc and tool.startswith("ib_"):
         line = _unnamed(answer)
         return {"status": "unknown", "words": _by(tool, line) if line else words, "error": UNNAMED}

@@ -14,7 +14,8 @@ class RankError(t.NamedTuple):
     """An error of a rank, or a warning of NCCL's log: a regular expression of its text, cause and fix.
 
     own: it arises within the rank's own host; one that does not (no answer of another rank, a path) does not show by itself at which end of the
-    connection the fault is. follows: it only says that another error came before it.
+    connection the fault is. follows: it only says that another error came before it. by_type: only the type of the exception is known, so that an error of
+    the system in its line says more.
     """
 
     pattern: str
@@ -22,6 +23,7 @@ class RankError(t.NamedTuple):
     cause: str
     fix: str
     follows: bool = False
+    by_type: bool = False
 
 
 class _AcrossGroups(t.TypedDict, total=False):

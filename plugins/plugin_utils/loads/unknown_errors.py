@@ -11,6 +11,7 @@ import typing as t
 
 from ..text.control_characters import printable
 from ..text.sorting import NUMBERS
+from .crashes import named_signal
 from .error_classes import decisive_part, error_class
 
 LONGEST = 400
@@ -18,6 +19,11 @@ LONGEST = 400
 QUOTED = re.compile(r"^(?:[\w.\[\]-]+: ?)+(?: {2,}|\t)(?P<inner>\S.*)$")
 # The level with which a program marks a line that is no error.
 NO_ERROR = re.compile(r"^\[?(?:INFO|DEBUG|NOTICE|TRACE)\b", re.IGNORECASE)
+# How programs word an error, whatever it is of.
+ERROR_FORM = re.compile(
+    r"\b\w*(?:Error|Exception)\b|\b(?i:error|fatal|fail(?:ed|ure)|cannot|can't|could(?: not|n't)|unable|abort(?:ed|ing)?|refused?|denied|invalid|"
+    r"unrecognized|timed out|not found|killed|core dumped|exited on signal|lost)\b"
+)
 
 # Of PCI, of a network card or of IPv6, or a number as hexadecimal: some of these are letters alone.
 ADDRESS = re.compile(r"\b(?:0x[0-9a-f]+|[0-9a-f]{1,8}(?::+[0-9a-f]{1,4})+(?:\.[0-9a-f])?)\b", re.IGNORECASE)
@@ -126,11 +132,15 @@ OF_TESTS = ExtentWords(
 def decisive_line(*texts: str) -> str:
     """The line of a program's output that says most: the first that it quotes of another program, else its first; nothing of no lines.
 
+    Where its first line is not worded as an error, the first that is follows it.
+
     Lines that are marked as no error are passed over, and those that only separate others.
     """
     lines = [line.rstrip() for text in texts for line in text.splitlines() if re.search(r"\w", line) and not NO_ERROR.match(line.strip())]
     inner = [line for line in lines if (found := QUOTED.match(line)) and not NO_ERROR.match(found["inner"])]
-    return cut((inner or lines or [""])[0])
+    first = (inner or lines or [""])[0]
+    error = "" if inner else next((line for line in lines if ERROR_FORM.search(line)), "")
+    return cut(f"{first}; {error.strip()}" if error and error != first else first)
 
 
 def is_quoted(line: str) -> bool:
@@ -150,7 +160,7 @@ def explain_unknown(text: str, known: str = "", of_ranks: bool = True) -> tuple[
     known: what is known of it besides, to begin the cause with: which hosts have it, or who refused; of_ranks: whether it is of a program with the
     vocabulary of ``ERROR_CLASSES``, and not of what only starts one.
     """
-    found = [one for one in (error_class(text) if of_ranks else None, _system_error(text)) if one is not None]
+    found: list[t.Any] = [one for one in (named_signal(text), error_class(text) if of_ranks else None, _system_error(text)) if one is not None][:2]
     cause, fix = (" ".join(one.cause for one in found), " ".join(one.fix for one in found)) if found else (UNNAMED, UNNAMED_FIX)
     return f"{known}{cause}", f"Begin with this line: {cut(decisive_part(text))}. {fix}"
 

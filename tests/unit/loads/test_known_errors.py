@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads import launcher_errors, perftest_errors, rank_errors
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads import launcher_errors, launchers, perftest_errors, rank_errors
 
 
 @pytest.mark.parametrize(
@@ -115,12 +115,38 @@ def test_a_complaint_of_perftest(text: str, of_gpus: bool, word: str) -> None:
         ("slurmstepd: error: mpi/pmix_v3: pmixp_coll_ring_reset_if_to: gpu02 [0]: collective timeout seq=0", None),
         ("ssh: Could not resolve hostname gpu02: Temporary failure in name resolution", None),
         ("Task launch failed on node gpu01: x; Task launch failed on node gpu02: x", None),
+        ("a node failed while Slurm ran the job (srun: error: Node failure on gpu02)", "gpu02"),
+        ("mpirun noticed that process rank 3 with PID 1167 on node gpu02 (10.51.0.2) exited on signal 11", "gpu02"),
+        # The number of a process is that of a host where each host has one.
+        ("Process name: [[12167,1],1]", None),
         ("failed on node gpu022: Job credential expired", None),
         (None, None),
     ],
 )
 def test_the_host_that_a_launchers_line_is_about(words: str | None, host: str | None) -> None:
     assert launcher_errors.host_of(words, ["gpu01", "gpu02"]) == host
+
+
+def test_the_number_of_a_process_leads_to_its_host_where_each_host_has_one() -> None:
+    hosts = ["gpu01", "gpu02"]
+    assert launcher_errors.host_of("Process name: [[12167,1],1]; Exit code: 3", hosts, one_a_host=True) == "gpu02"
+    assert launcher_errors.host_of("Process name: [[12167,1],2]", hosts, one_a_host=True) is None
+    assert launcher_errors.host_of("Process name: [[12167,1],1]; x on node gpu01", hosts, one_a_host=True) == "gpu01"
+
+
+def test_the_launchers_own_end_is_not_what_its_line_is_about() -> None:
+    printed = "PRTE has lost communication with a remote daemon.\n\n  HNP daemon   : [x@0,0] on node gpu01\n  Remote daemon: [x@0,1] on node gpu02\n"
+    line = launcher_errors.with_subject("PRTE has lost communication with a remote daemon.", printed)
+    assert launcher_errors.host_of(line, ["gpu01", "gpu02"]) == "gpu02"
+
+
+def test_a_host_is_named_beside_what_the_launcher_was_given_for_it() -> None:
+    given, hosts = launchers.given_hosts(["/usr/bin/mpirun", "--host", "10.51.0.4:8,10.51.0.41:8,gpu06:8", "-np", "24"]), ["gpu04", "gpu41", "gpu06"]
+    assert launcher_errors.in_names("process rank 3 on node 10.51.0.4 exited, not 10.51.0.40 of gpu06.", given, hosts) == (
+        "process rank 3 on node gpu04 (10.51.0.4) exited, not 10.51.0.40 of gpu06."
+    )
+    assert launchers.given_hosts(["srun", "--nodes=2", "--nodelist=n4,n41"]) == ["n4", "n41"]
+    assert launchers.given_hosts(["python3", "--host", "a:1"]) == [] == launchers.given_hosts(["mpirun", "-np", "1"])
 
 
 def test_a_launchers_line_that_names_no_host_is_followed_by_one_that_does() -> None:

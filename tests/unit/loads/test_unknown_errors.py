@@ -15,6 +15,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads import unk
         ("first of all\nwhat follows\n", "first of all"),
         ("[INFO] begins\nqux: frobnication failed\n", "qux: frobnication failed"),
         ("outer: it failed\nouter: its log:\nouter:     [INFO] begins\nouter:     inner: broken\nouter:     gives up\n", "outer:     inner: broken"),
+        ("Disabling frobnication\n Failed to query qux\n Failed to go on\n", "Disabling frobnication; Failed to query qux"),
         ("\n \n", ""),
     ],
 )

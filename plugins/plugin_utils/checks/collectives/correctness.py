@@ -145,7 +145,7 @@ def ranks_as_asked(
     all_hosts = {row["item"]: row["hosts"] or () for row in load_jobs}
     for row in refused(load_jobs):
         cause, fix = explained_refusal(row["words"])
-        about = host_of(row["words"], row["hosts"] or ())
+        about = host_of(row["words"], row["hosts"] or (), one_a_host=True)
         yield Finding(Place(row["item"]), "ranks on all of its hosts", str(row["words"]), "unknown", host=about, cause=cause, fix=fix, judged=about is not None)
     by_launcher = refusals(load_jobs_of_peers or {})
     not_started = {row["item"]: by_launcher[of_run(row)] for row in load_jobs if row["role"] == RANK and of_run(row) in by_launcher}
@@ -160,9 +160,9 @@ def ranks_as_asked(
         yield from _table(item, tables, hosts * ranks)
 
 
-def _none_started(item: str, ranks: int, why: str | None, hosts: t.Collection[str]) -> Finding:
+def _none_started(item: str, ranks: int, why: str | None, hosts: t.Sequence[str]) -> Finding:
     """That a host has no rank of a run: where the launcher reported why it started none (why), that is the reason on each of the run's hosts."""
-    about, (cause, fix) = host_of(why, hosts), explained_refusal(why) if why else (None, None)
+    about, (cause, fix) = host_of(why, hosts, one_a_host=True), explained_refusal(why) if why else (None, None)
     expected = f"{ranks} ranks of this host"
     return Finding(Place(item), expected, why or "not reported", "unknown", about, cause=cause, fix=fix, judged=about is not None)
 

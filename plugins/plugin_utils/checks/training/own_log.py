@@ -119,7 +119,7 @@ def _shared(jobs: Peers) -> str | None:
 
 def _ended(words: str, status: str) -> Finding:
     """How the training of the host ended, with the cause of an error that is known; one of the host itself is a failure of it."""
-    cause, fix = explained(words) if known_error(words) else (None, None)
+    cause, fix = explained(words) if is_own(words) or known_error(words) else (None, None)
     return Finding(Place("the training"), "a normal exit", words, "fail" if is_own(words) else status, cause=cause, fix=fix, judged=is_own(words))
 
 

@@ -1,0 +1,54 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which line of all that a site's own training prints says why it ended."""
+
+from __future__ import annotations
+
+import re
+import signal
+import typing as t
+
+from .rank_errors import follows, known_error
+from .unknown_errors import ERROR_FORM, NO_ERROR, cut, has_a_class
+
+# What Python, PyTorch's launcher and libraries print around an error: where it passed, warnings, and that something ended.
+AROUND_AN_ERROR = re.compile(
+    r"^(?:\[\w*rank\s?\d+\]:?)?\s*(?:Traceback |File \"|raise |During handling |The above exception |frame #\d|"
+    r"Failures:|<NO_OTHER_|Root Cause |\S+ FAILED$|\[\d+\]:$|(?:time|host|rank|exitcode|error_file|traceback)\s+:|\[?W\d{3,4} )|"
+    r"closing signal|distributed/elastic/|ChildFailedError|NCCL INFO|Warning: |Watchdog caught"
+)
+# The summary with which torchrun ends, of the rank of its host that failed first.
+SUMMARY = re.compile(
+    r"Root Cause \(first observed failure\):\s*\[\d+\]:\s*time\s*:\s*(?P<time>\S+)\s*host\s*:\s*(?P<host>\S+)\s*"
+    r"rank\s*:\s*(?P<rank>\d+) \(local_rank: (?P<local>\d+)\)\s*exitcode\s*:\s*(?P<code>-?\d+)"
+)
+
+
+def deciding_line(*texts: str) -> str:
+    """The first line with an error whose kind is known and that does not only follow from another one, else the first with any error; nothing of none.
+
+    Where the lines show only that a rank ended, what torchrun's summary says of the first of them.
+    """
+    lines = [line.strip() for text in texts for line in text.splitlines() if ERROR_FORM.search(line) and not _says_nothing(line.strip())]
+    own = [line for line in lines if not follows(line)]
+    known = (line for line in own if known_error(line) or has_a_class(line))
+    return cut(next((line for line in (*known, *own, *_summaries(texts), *lines)), ""))
+
+
+def _says_nothing(line: str) -> bool:
+    return bool(AROUND_AN_ERROR.search(line) or NO_ERROR.match(line))
+
+
+def _summaries(texts: t.Iterable[str]) -> t.Iterator[str]:
+    for found in (match for text in texts for match in SUMMARY.finditer(text)):
+        rank = f"rank {found['rank']} (local rank {found['local']}) of {found['host']}"
+        yield f"by torchrun's summary {rank} failed first, at {found['time']}: {_end(int(found['code']))}"
+
+
+def _end(code: int) -> str:
+    """The exit status of a process in words; a negative one is that of a signal."""
+    try:
+        return f"exited on signal {-code} ({signal.Signals(-code).name})" if code < 0 else f"exited with status {code}"
+    except ValueError:
+        return f"exited on signal {-code}"

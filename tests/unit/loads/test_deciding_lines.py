@@ -1,0 +1,70 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The line of a training's output that says why it ended."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads import crashes
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.deciding_lines import deciding_line
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.rank_errors import explained, is_own
+
+SUMMARY = """torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+============================================================
+train.py FAILED
+Failures:
+  <NO_OTHER_FAILURES>
+Root Cause (first observed failure):
+[0]:
+  time      : 2024-03-05_07:01:51
+  host      : gpu04
+  rank      : 27 (local_rank: 3)
+  exitcode  : {} (pid: 69811)
+  error_file: <N/A>
+"""
+
+
+@pytest.mark.parametrize(
+    ("output", "line"),
+    [
+        ("step 1\n[rank3]: KeyError: 'qux'\nE0417 10:02:12.6 26021 torch/distributed/elastic/api.py:869] failed (exitcode: 1)\n", "[rank3]: KeyError: 'qux'"),
+        # What follows from another rank's end says less, whenever it was printed.
+        ("RuntimeError: Broken pipe\nRuntimeError: frobnication refused\n", "RuntimeError: frobnication refused"),
+        ("RuntimeError: Broken pipe\n", "RuntimeError: Broken pipe"),
+        # So does an error of no kind beside one that has a kind.
+        ("the frobnicator failed\nOSError: [Errno 5] Input/output error: '/data/7'\n", "OSError: [Errno 5] Input/output error: '/data/7'"),
+        ("[W424 01:11:21.1 x.cpp:1] Warning: error is near\nW0417 10:02:11 1 y.py:8] it failed\nstep 2\n", ""),
+        (SUMMARY.format(-7), "by torchrun's summary rank 27 (local rank 3) of gpu04 failed first, at 2024-03-05_07:01:51: exited on signal 7 (SIGBUS)"),
+        (SUMMARY.format(3), "by torchrun's summary rank 27 (local rank 3) of gpu04 failed first, at 2024-03-05_07:01:51: exited with status 3"),
+        (SUMMARY.format(-99), "by torchrun's summary rank 27 (local rank 3) of gpu04 failed first, at 2024-03-05_07:01:51: exited on signal 99"),
+    ],
+)
+def test_the_line_that_decides(output: str, line: str) -> None:
+    assert deciding_line("", output) == line
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("mpirun noticed that process rank 3 with PID 1167 on node gpu02 exited on signal 11 (Segmentation fault).", 11),
+        ("failed (exitcode: -7) local_rank: 3 (pid: 26026)", 7),
+        ("srun: error: gpu02: task 3: Bus error (core dumped)", 7),
+        ("traceback : Signal 6 (SIGABRT) received by PID 65957", 6),
+        ("[gpu02:11] Signal: Segmentation fault (11)", 11),
+        ("exited on signal 9 (Killed)", 9),
+        ("exited on signal 15 (Terminated)", None),
+        ("CUDA error: an illegal instruction was encountered", None),
+        ("SIGNAL of 11 GPUs", None),
+    ],
+)
+def test_the_signal_that_a_line_names(text: str, number: int | None) -> None:
+    assert crashes.number_of_signal(text) == number
+    assert (crashes.named_signal(text) is None) == (number is None)
+    assert is_own(text) == (number in (7, 11) or "CUDA error" in text)
+
+
+def test_an_error_of_the_system_says_more_than_the_type_of_an_exception() -> None:
+    cause, fix = explained("ImportError: /home/x/.triton/cache/a.so: cannot stat shared object: Stale file handle")
+    assert cause.index("ESTALE") < cause.index("lacks a library") and "findmnt" in fix
+    assert "ENOENT" not in explained("ModuleNotFoundError: No module named 'qux'")[0]
