@@ -44,6 +44,9 @@ PLATFORMS: dict[str, tuple[dict[str, t.Any], list[str]]] = {
     "arp_alone_tells": ({}, ["arp_alone_tells"]),
     "rails_renamed": ({}, ["rails_renamed"]),
     "guests": ({}, ["guests"]),
+    "vrf": ({}, ["rails_in_vrf"]),
+    "evpn_eos": ({}, ["rails_in_evpn"]),
+    "evpn_sonic": ({"leaf_platform": "sonic"}, ["rails_in_evpn"]),
     "without_spines": ({"spines": 0, "expectations": {"pod_topology": "rail_only", "pod_underlay": "none"}}, []),
 }
 

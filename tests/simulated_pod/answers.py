@@ -84,7 +84,7 @@ OF_EOS: dict[str, t.Callable[[Switch], str]] = {
     "arp_table": eos.arp, "port_channels": eos.port_channels, "ospf_neighbors": eos.ospf, "bgp_summary": eos.bgp, "ecmp_routes": eos.routes,
     "pfc_priorities": queues.eos_lossless, "uptime": eos.version, "nos_version": eos.version,
     "power_supplies": eos.power, "fans": eos.cooling, "temperatures": eos.temperature,
-    "dscp_classes": queues.eos_maps, "ecn_settings": queues.eos_thresholds, "vnis": eos.vnis, "evpn_sessions": eos.evpn,
+    "dscp_classes": queues.eos_maps, "ecn_settings": queues.eos_thresholds, "vnis": eos.vnis, "port_vrfs": eos.vrfs, "evpn_sessions": eos.evpn,
 }  # fmt: skip
 OF_SONIC: dict[str, t.Callable[[Switch], str]] = {
     "nos_version": sonic.version, "power_supplies": sonic.power, "fans": sonic.fans, "temperatures": sonic.temperature,
@@ -93,16 +93,15 @@ OF_SONIC: dict[str, t.Callable[[Switch], str]] = {
     "pfc_priorities": queues.sonic_lossless, "ecn_settings": queues.sonic_thresholds, "dscp_classes": queues.sonic_maps,
     "headroom_lengths": queues.sonic_lengths, "port_channels": sonic.port_channels, "ospf_neighbors": sonic.ospf, "vnis": sonic.vnis,
     "evpn_sessions": sonic.evpn,
+    "port_vrfs": sonic.vrfs,
 }  # fmt: skip
 OF_IPV6: dict[str, dict[str, t.Callable[[Switch], str]]] = {
     "eos": {"bgp_summary": eos.bgp_of_ipv6, "ecmp_routes": eos.routes_of_ipv6, "arp_table": eos.neighbors},
     "sonic": {"arp_table": sonic.neighbors},
 }  # fmt: skip
 OF_VRF: dict[str, dict[str, t.Callable[[Switch], str]]] = {
-    "eos": {"port_vrfs": eos.vrfs, "bgp_summary": eos.bgp_of_vrfs, "ecmp_routes": eos.routes_of_vrfs},
-    "sonic": {
-        "port_vrfs": sonic.vrfs, "bgp_summary": sonic.bgp_of_vrfs, "ecmp_routes": sonic.routes_of_vrfs, "kernel_routes": sonic.kernel_routes_of_vrf,
-    },
+    "eos": {"bgp_summary": eos.bgp_of_vrfs, "ecmp_routes": eos.routes_of_vrfs},
+    "sonic": {"bgp_summary": sonic.bgp_of_vrfs, "ecmp_routes": sonic.routes_of_vrfs, "kernel_routes": sonic.kernel_routes_of_vrf},
 }  # fmt: skip
 COUNTED_BY_EOS: dict[str, t.Callable[[Switch, queues.Value], str]] = {
     "pfc_counters": queues.eos_pauses, "ecn_counters": queues.eos_marks, "queue_drops": queues.eos_discards, "ingress_drops": queues.eos_discards,

@@ -18,6 +18,7 @@ from .guests import guests_of
 from .media import Medium, media_of, media_of_fabric, media_of_ports
 from .members import members_apart
 from .outliers import Outlier, left_out, outliers_of
+from .overlay import overlay_of
 from .proposals import ALL, Proposal, proposals_of
 from .rails import rails_of
 from .rails_by_port import WORD, fill, unreported
@@ -103,7 +104,10 @@ def draft_pod(roles: t.Mapping[str, str], readings: ReadingsByNode, fabric: str,
         of_class = roce_class(everyone, readings, result.cables, result.rails)
         result.proposals += of_class.proposals
         result.undecided = of_class.undecided
-        odd += of_class.outliers
+        of_vrf = overlay_of(everyone, readings, result.cables)
+        result.proposals += of_vrf.proposals
+        result.blanks += of_vrf.blanks
+        odd += [*of_class.outliers, *of_vrf.outliers]
     result.outliers = [one for one in odd if one.place not in accepted]
     result.cables = left_out(result.outliers, result.rails, result.cables)
     result.blanks += [f"{one.place}: {one.words}; if it is meant so, -e discover_accept={one.place}" for one in result.outliers]

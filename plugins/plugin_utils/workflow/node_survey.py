@@ -24,11 +24,15 @@ HOST = {
 }
 GPUS = ("gpu_topology", "gpus")
 SWITCH = ("lldp_neighbors", "interface_status", "bgp_summary", "mac_table", "arp_table", "transceivers", "port_channels")
-# What a switch without a BGP session of IPv4 is asked next, as if its pod were of IPv6, or routed by OSPF.
+# What a switch without a BGP session of IPv4 is asked next, as if its pod were in a VRF, of IPv6, or routed by OSPF.
 WITHOUT_BGP: tuple[tuple[Values, tuple[str, ...]], ...] = (
+    ({"pod_rail_vrf": "any"}, ("bgp_summary",)),
     ({"pod_address_family": "ipv6"}, ("bgp_summary", "arp_table")),
     ({"pod_underlay": "ospf"}, ("ospf_neighbors",)),
 )
+# VRFs and VNIs are asked for as if the pod had some; no command of these names a VRF.
+ROUTED: tuple[Values, tuple[str, ...]] = ({"pod_rail_vrf": "any", "pod_overlay": "evpn"}, ("port_vrfs", "vnis"))
+OF_VRF = ("bgp_summary", "arp_table")
 # What is asked of each rail of a host once it has named its devices.
 RAIL = ("interface_status", "transceivers")
 # The class of RoCE; what of it a node does not report is said of all nodes together, because many drivers and platforms report no part of it.
@@ -56,6 +60,8 @@ def survey_node(unplanned: UnplannedNode, fabric: str, ask: Ask) -> Reported:
             # Where a command is repeated for ports, for those that lead to a neighbor.
             node["items"]["port"] = [{"item": port, "port": port} for port in dict.fromkeys(row["port"] for row in reported.get("lldp_neighbors", ()))]
             reported = {**reported, **asked(CLASS_OF_SWITCH)[0]}
+            reported = _with_vrfs(node, reported, asked)
+            missing = {name: words for name, words in missing.items() if name not in reported}
         if fabric != "roce" or any(row["local_asn"] is not None for row in reported.get("bgp_summary", ())):
             return reported, missing
         for values, names in WITHOUT_BGP:
@@ -78,6 +84,23 @@ def survey_node(unplanned: UnplannedNode, fabric: str, ask: Ask) -> Reported:
     more, less = asked(again)
     of_class = asked(CLASS_OF_HOST)[0] if fabric == "roce" and node["items"]["rail"] else {}
     return {**reported, **more, **of_class}, {**missing, **less}
+
+
+def _with_vrfs(node: Values, reported: Values, asked: t.Callable[[t.Sequence[str]], Reported]) -> Values:
+    """What a switch reported, with its VRFs, its VNIs, and what it has in each VRF."""
+    values = node["values"]
+    node["values"] = {**values, **ROUTED[0]}
+    found = {**reported, **asked(ROUTED[1])[0]}
+    for vrf in sorted({str(row["vrf"]) for row in found.get("port_vrfs", ())} - {"default"}):
+        node["values"] = {**values, "pod_rail_vrf": vrf}
+        found |= {name: _joined(found.get(name, ()), rows) for name, rows in asked(OF_VRF)[0].items()}
+    node["values"] = values
+    return found
+
+
+def _joined(known: t.Collection[Values], more: t.Iterable[Values]) -> list[Values]:
+    """Rows of two readings, each once: some switches report the same table whatever VRF is asked for."""
+    return [*known, *(row for row in more if row not in known)]
 
 
 def unreported_words(missing_of: t.Mapping[str, t.Mapping[str, str]]) -> list[str]:

@@ -216,7 +216,7 @@ def vrfs_of(switch: Switch) -> dict[str, list[str]]:
         found.setdefault(switch.vrf, []).append(VLAN_OF_VNI)
     if switch.role == "leaf":
         found.setdefault(switch.vlan_vrf or switch.vrf, []).append("Vlan10")
-    return {vrf: list(dict.fromkeys(its)) for vrf, its in found.items()}
+    return {vrf or "default": list(dict.fromkeys(its)) for vrf, its in found.items()}
 
 
 def of_links(switch: Switch) -> str:
@@ -291,7 +291,7 @@ def _overlay_routes(switch: Switch) -> str:
 
 def vnis(switch: Switch) -> str:
     """``show vxlan vni | json``."""
-    if switch.role != "leaf":
+    if switch.role != "leaf" or not switch.overlay:
         return '{\n  "vxlanIntfs": {}\n}\n'
     of_vrf = {str(switch.vni): {"vrfName": switch.vrf, "vlan": 4097, "source": "evpn"}} if switch.vni else {}
     return json.dumps({"vxlanIntfs": {"Vxlan1": {"vniBindings": {}, "vniBindingsToVrf": of_vrf}}}) + "\n"

@@ -256,7 +256,7 @@ def vnis(switch: Switch) -> str:
     """``vtysh -c 'show vrf vni' -c 'show evpn vni detail'``."""
     row = "{:<37} {:<10} {:<20} {:<20} {:<5} {:<18}\n".format
     lines = row("VRF", "VNI", "VxLAN IF", "L3-SVI", "State", "Rmac")
-    if switch.role != "leaf" or switch.vni is None:
+    if switch.role != "leaf" or not switch.overlay or switch.vni is None:
         return lines + "\n"
     device = "None" if "device" in switch.vni_lacks else "VTEP-400"
     svi = "None" if switch.vni_lacks else VLAN_OF_VNI
