@@ -78,7 +78,8 @@ def findings_of(
 
 def _soonest(one: Trend) -> tuple[bool, float, str, str]:
     ends: Crossing | None = one.crossing
-    return ends is None, ends.expected if ends else 0.0, one.metric, one.place
+    when = one.crossed.since if one.crossed else ends.expected if ends else None
+    return when is None, when or 0.0, one.metric, one.place
 
 
 def _exchanges(changed: t.Iterable[Change]) -> dict[tuple[str, str], int]:

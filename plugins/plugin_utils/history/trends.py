@@ -44,9 +44,16 @@ class Crossing:
     latest: float | None
 
 
+class Crossed(t.NamedTuple):
+    """A limit that the median of the last day is beyond; since: the first day from which every one was, in seconds since the epoch."""
+
+    limit: float
+    since: float
+
+
 @dataclass(frozen=True)
 class Trend:
-    """A line that is better than chance; per_day: its slope with its 95 % interval, of a logarithmic metric in decades."""
+    """A line that is better than chance; per_day: its slope with its 95 % interval, of a logarithmic metric in decades; crossed: the limit behind it."""
 
     metric: str
     place: str
@@ -55,6 +62,7 @@ class Trend:
     per_day: float
     interval: tuple[float, float]
     crossing: Crossing | None
+    crossed: Crossed | None = None
 
 
 @dataclass(frozen=True)
@@ -118,8 +126,22 @@ def trend_of(metric: str, place: str, points: t.Iterable[Point]) -> Trend | None
     crossing = None if limit is None else _crossing(line, days, limit)
     if crossing is not None and logarithmic:
         crossing = Crossing(10**crossing.limit, crossing.earliest, crossing.expected, crossing.latest)
+    crossed = crossed_of(days)
+    if crossed is not None and logarithmic:
+        crossed = Crossed(10**crossed.limit, crossed.since)
     value = 10**last.value if logarithmic else last.value
-    return Trend(metric, place, len(days), value, line.slope, (line.slope - line.slope_error, line.slope + line.slope_error), crossing)
+    return Trend(metric, place, len(days), value, line.slope, (line.slope - line.slope_error, line.slope + line.slope_error), crossing, crossed)
+
+
+def crossed_of(days: t.Sequence[Point]) -> Crossed | None:
+    """The limit that the last day is beyond and since when each day was beyond one, of the medians of days, oldest first; None where it is beyond none."""
+    found = None
+    for day in reversed(days):
+        limit = day.low if day.low is not None and day.value < day.low else day.high if day.high is not None and day.value > day.high else None
+        if limit is None:
+            break
+        found = Crossed(limit if found is None else found.limit, day.time)
+    return found
 
 
 def _logarithms(points: t.Iterable[Point]) -> t.Iterator[Point]:

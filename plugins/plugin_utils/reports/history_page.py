@@ -103,12 +103,15 @@ def _sections(found: Findings) -> list[Section]:
 
 def _trend(one: Trend) -> tuple[str, ...]:
     slope = f"{one.per_day:+.3g} ({one.interval[0]:+.3g} to {one.interval[1]:+.3g})"
-    limit = f"{one.crossing.limit:g}" if one.crossing else ""
+    limits = [f"{ends.limit:g}" for ends in (one.crossed, one.crossing) if ends]
+    limit = limits[0] if limits else ""
     return one.metric.replace("_", " "), one.place, str(one.days), f"{one.last:.4g}", slope, limit, reached(one)
 
 
 def reached(one: Trend) -> str:
-    """When a trend reaches its limit, in words; empty where nothing can be said."""
+    """When a trend reaches its limit, or since when it is beyond it, in words; empty where nothing can be said."""
+    if one.crossed is not None:
+        return f"crossed {day_of(one.crossed.since)}"
     if one.crossing is None:
         return ""
     latest = "no latest day" if one.crossing.latest is None else day_of(one.crossing.latest)

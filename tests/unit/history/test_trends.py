@@ -9,7 +9,8 @@ import random
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.times import DAY_SECONDS
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.trends import Point, trend_of
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.trends import Point, crossed_of, trend_of
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.history_page import reached
 
 LOW, HIGH = -10.0, 4.0
 
@@ -71,6 +72,23 @@ def test_a_latest_day_beyond_that_is_not_named() -> None:
 def test_a_limit_that_is_behind_is_not_ahead() -> None:
     trend = trend_of("light_received", "p", light(30, -0.1, start=-9.0))
     assert trend is not None and trend.last < LOW and trend.crossing is None
+    # From -9 dBm it takes ten days to -10 dBm.
+    assert trend.crossed is not None and trend.crossed.limit == LOW and 9 <= trend.crossed.since // DAY_SECONDS <= 12
+
+
+@pytest.mark.parametrize(
+    ("values", "since"),
+    [([-9.0, -11.0, -11.0], 1), ([-11.0, -9.0, -11.0], 2), ([-11.0, -11.0, -9.0], None), ([5.0, -11.0, -11.0], 0), ([LOW, HIGH, LOW], None), ([], None)],
+)
+def test_a_limit_is_crossed_since_the_first_day_from_which_every_one_was_beyond_one(values: list[float], since: int | None) -> None:
+    found = crossed_of([Point(day * DAY_SECONDS, value, LOW, HIGH) for day, value in enumerate(values)])
+    assert (found and found.since) == (since if since is None else since * DAY_SECONDS)
+
+
+def test_the_page_says_crossed_with_its_day() -> None:
+    trend = trend_of("pre_fec_ber", "leaf01 Ethernet1", [Point(day * DAY_SECONDS, 10 ** (-6 + day / 10), None, 2.4e-4) for day in range(30)])
+    assert trend is not None and trend.crossed is not None and trend.crossed.limit == pytest.approx(2.4e-4)
+    assert reached(trend) == "crossed 1970-01-25"
 
 
 def test_without_a_limit_there_is_a_trend_and_no_day() -> None:
