@@ -279,10 +279,8 @@ def _bool(value: t.Any) -> bool:
 
 def _container(kind: type) -> t.Callable[[t.Any], t.Any]:
     def convert(value: t.Any) -> t.Any:
-        if isinstance(value, str):
-            # ``-e pod_gate_groups='["rack_01"]'`` is a string.
-            value = json.loads(value)
-        plain = _plain(value)
+        # ``-e pod_gate_groups='["rack_01"]'`` is a string.
+        plain = _plain(json.loads(value) if isinstance(value, str) else value)
         if not isinstance(plain, kind):
             raise ValueError(value)
         return plain
