@@ -102,8 +102,8 @@ class Pods:
             book.keep_state(state)
         tested: performing.Tested = set()
         for layer in (one for one in (*LAYERS, *LOADED) if one in book.state().layers):
-            if layer in PHASES and (groups or only):
-                # As a run under --limit: its incasts are among those that take part.
+            if layer in PHASES:
+                # The incasts are among those that take part: not hosts of a closed gate group, or outside --limit.
                 pod.loaded, pod.moved = [name for name in book.state().members.get(layer, ()) if name in pod.hosts], None
             silent = _silent(plan, pod, layer)
             speaking = [name for name in book.state().members.get(layer, ()) if name not in silent]
