@@ -47,7 +47,7 @@ ALARM_DBM, DAY_DB, BELOW_DB, ERROR_DAYS = -8.4, 0.3, 0.1, (-9, -5)
 ALARM = f", {ALARM_DBM:g}, "
 # What the rail receives in the last night, of 400 Gb/s.
 LAST_NIGHT_GBIT_S = 310.0
-pytestmark = [pytest.mark.exhaustive, pytest.mark.xdist_group("day")]
+pytestmark = [pytest.mark.exhaustive, pytest.mark.long, pytest.mark.xdist_group("day")]
 
 
 class Lab:

@@ -358,6 +358,7 @@ def test_a_shut_uplink_is_routed_around_and_comes_back(fabric: Lab, tmp_path: Pa
 
 
 @pytest.mark.exhaustive
+@pytest.mark.long
 def test_an_uplink_that_nobody_shuts_is_no_pass(fabric: Lab, tmp_path: Path) -> None:
     judged = failed_over(fabric, tmp_path, None)
     assert of_failover(judged) == {"reconvergence_time": "unknown", "restored_after_failure": "unknown"}

@@ -219,6 +219,7 @@ def test_a_pod_with_a_real_session_is_a_go(tmp_path: Path) -> None:
 
 
 @pytest.mark.exhaustive
+@pytest.mark.long
 @pytest.mark.usefixtures("private")
 def test_one_refused_command_is_unknown_in_the_switchs_words(tmp_path: Path) -> None:
     one = OneSwitch(tmp_path)
@@ -302,7 +303,10 @@ def read_of(path: Path, seconds: int) -> dict[str, list[CommandResult]]:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize(("growth", "seconds", "status"), [(GROWTH_BYTES, 100, "ran"), (1 << 40, 2, "timeout")], ids=["memory", "time"])
+@pytest.mark.parametrize(
+    ("growth", "seconds", "status"),
+    [pytest.param(GROWTH_BYTES, 100, "ran", id="memory"), pytest.param(1 << 40, 2, "timeout", id="time", marks=pytest.mark.long)],
+)
 def test_a_bound_ends_the_process_of_the_session_and_the_next_task_has_a_new_one(
     growth: int, seconds: int, status: str, environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
@@ -341,6 +345,7 @@ def test_an_endless_response_ends_the_nodes_own_process(tmp_path: Path) -> None:
 
 
 @pytest.mark.exhaustive
+@pytest.mark.long
 @pytest.mark.usefixtures("private")
 def test_an_nxos_leaf_is_read(tmp_path: Path) -> None:
     """Its table is another pod's: what was read is compared with the recording, and a refused command with the switch's words."""

@@ -92,7 +92,7 @@ class Plan:
         return self.behind(node) or frozenset(self.groups)
 
     def planned(self, node: str) -> Values:
-        """The planned expectations of a node that judge it; see PLANNED in expectations.py."""
+        """The planned expectations of a node that judge it; see planned_expectations.py."""
         place = self.nodes[node]
         cables = [self.near(node, cable) for cable in self.at[node]]
         planned: Values = {"pod_node": node, "pod_role": place.role, "pod_cables": cables, "pod_pings": [], "pod_path_probes": [], "pod_not_asked": []}
