@@ -166,7 +166,8 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
 )
 # How a launcher, or what it started, words which host its line is about; rank: the number of the process, where Open MPI names no host.
 SUBJECT = re.compile(
-    r"(?:on node|on host|to host|failure on|\[\[)[ :]*(?P<of>[\w.-]+)|(?:^|: )(?P<speaker>[\w.-]+): (?:Test \w+ failure|tasks? \d)|"
+    r"(?:on node|on host|to host|failure on|\[\[|(?:^|; )\s*(?:(?:[Rr]emote )?(?:host|node)|Host|Node):)[ :]*(?P<of>[\w.-]+)|"
+    r"(?:^|: )(?P<speaker>[\w.-]+): (?:Test \w+ failure|tasks? \d)|"
     r"Process name: \[\[\d+,\d+\],(?P<rank>\d+)\]"
 )
 # The launcher's own end of a connection to what the line beside it names.

@@ -16,7 +16,7 @@ from .launcher_errors import in_names, known_line, with_subject
 from .launchers import LAUNCHER_ERRORS, STARTED_FROM_ONE_HOST, given_hosts
 from .perftest_errors import KNOWN, PERFTEST_ERRORS, UNNAMED, explain_error
 from .schedule import JOBS_READING, NOT_INSTALLED, Job
-from .unknown_errors import cut, decisive_line, names_system_error
+from .unknown_errors import cut, decisive_line, is_bare, names_system_error
 
 Values = dict[str, t.Any]
 # What a site's own command is also read as.
@@ -87,7 +87,7 @@ def _ended(answer: CommandResult, lost: str | None, not_installed: bool, of_site
 def _unnamed(answer: CommandResult) -> str:
     """The line of an error that no table knows: one with an error of the system, else the first of standard error."""
     lines = [line for text in (answer.stderr, answer.stdout) for line in text.splitlines()]
-    return cut(next(filter(names_system_error, lines), "")) or decisive_line(answer.stderr)
+    return cut(next((line for line in lines if names_system_error(line) and not is_bare(line)), "")) or decisive_line(answer.stderr)
 
 
 def _by(tool: str, line: str) -> str:

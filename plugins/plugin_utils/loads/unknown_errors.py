@@ -17,6 +17,8 @@ from .error_classes import decisive_part, error_class
 LONGEST = 400
 # A program that quotes what another one printed indents it behind its own name: the innermost speaker saw the error itself.
 QUOTED = re.compile(r"^(?:[\w.\[\]-]+: ?)+(?: {2,}|\t)(?P<inner>\S.*)$")
+# From this length on a line that the next one goes on with in lower case is taken for one that a program wrapped.
+WRAPPED_FROM = 60
 # The level with which a program marks a line that is no error.
 NO_ERROR = re.compile(r"^\[?(?:INFO|DEBUG|NOTICE|TRACE)\b", re.IGNORECASE)
 # How programs word an error, whatever it is of.
@@ -136,11 +138,31 @@ def decisive_line(*texts: str) -> str:
 
     Lines that are marked as no error are passed over, and those that only separate others.
     """
-    lines = [line.rstrip() for text in texts for line in text.splitlines() if re.search(r"\w", line) and not NO_ERROR.match(line.strip())]
+    lines = [line for text in texts for line in _sentences(text) if not NO_ERROR.match(line.strip())]
     inner = [line for line in lines if (found := QUOTED.match(line)) and not NO_ERROR.match(found["inner"])]
     first = (inner or lines or [""])[0]
     error = "" if inner else next((line for line in lines if ERROR_FORM.search(line)), "")
     return cut(f"{first}; {error.strip()}" if error and error != first else first)
+
+
+def _sentences(text: str) -> list[str]:
+    """The lines of a text that say something, each with what it announces by a colon, or is wrapped in, before the next one."""
+    found: list[str] = []
+    wrapped = False
+    for line in text.splitlines():
+        if not re.search(r"\w", line):
+            wrapped = False
+            continue
+        continues = bool(found) and not QUOTED.match(line) and (found[-1].endswith(":") or (wrapped and line[0].islower()))
+        found[-1:] = [f"{found[-1]} {line.strip()}"] if continues else [*found[-1:], line.rstrip()]
+        wrapped = len(line) >= WRAPPED_FROM
+    return found
+
+
+def is_bare(line: str) -> bool:
+    """Whether a line has an error of the system and nothing of what met it: the number may be left over from another call."""
+    one = _system_error(line)
+    return one is not None and re.sub(r"(?i)errno|error|\W", "", line.replace(one.text, "")) == ""
 
 
 def is_quoted(line: str) -> bool:

@@ -117,6 +117,7 @@ def test_a_complaint_of_perftest(text: str, of_gpus: bool, word: str) -> None:
         ("Task launch failed on node gpu01: x; Task launch failed on node gpu02: x", None),
         ("a node failed while Slurm ran the job (srun: error: Node failure on gpu02)", "gpu02"),
         ("mpirun noticed that process rank 3 with PID 1167 on node gpu02 (10.51.0.2) exited on signal 11", "gpu02"),
+        ("mpirun: could not execute an executable: Executable: /x; Node: gpu02", "gpu02"),
         # The number of a process is that of a host where each host has one.
         ("Process name: [[12167,1],1]", None),
         ("failed on node gpu022: Job credential expired", None),

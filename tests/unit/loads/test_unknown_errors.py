@@ -16,6 +16,16 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads import unk
         ("[INFO] begins\nqux: frobnication failed\n", "qux: frobnication failed"),
         ("outer: it failed\nouter: its log:\nouter:     [INFO] begins\nouter:     inner: broken\nouter:     gives up\n", "outer:     inner: broken"),
         ("Disabling frobnication\n Failed to query qux\n Failed to go on\n", "Disabling frobnication; Failed to query qux"),
+        # What a line announces, and a sentence that is wrapped.
+        ("frob event error:\n\nEvent: QUX; -1\nERRNO: No such file or directory.\n", "frob event error: Event: QUX; -1"),
+        (
+            "-----\nit was unable to launch the specified application as it could not access\nor execute an executable:\n\nExecutable: /x\nNode: a\n",
+            "it was unable to launch the specified application as it could not access or execute an executable: Executable: /x",
+        ),
+        (
+            "it was unable to launch the specified application as it could not access\nNode: a\n",
+            "it was unable to launch the specified application as it could not access",
+        ),
         ("\n \n", ""),
     ],
 )
@@ -33,6 +43,11 @@ def test_an_error_of_the_system_has_its_own_cause(one: unknown_errors.ErrorNumbe
     line = f"qux: frob of /zap/9: {one.text}"
     cause, fix = unknown_errors.explain_unknown(line)
     assert cause == one.cause and fix == f"Begin with this line: {line}. {one.fix}"
+
+
+def test_a_number_of_an_error_alone_is_none_of_its_own() -> None:
+    assert unknown_errors.is_bare("ERRNO: No such file or directory.") and unknown_errors.is_bare("error: Bad address")
+    assert not unknown_errors.is_bare("frob: Bad address") and not unknown_errors.is_bare("frob failed")
 
 
 def test_which_hosts_have_it_decides_whom_it_is_of() -> None:
