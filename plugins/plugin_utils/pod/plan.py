@@ -15,7 +15,7 @@ from .cabling import Cable
 from .meshes import both_ways, ping_mesh
 from .names import NodePort, parse_place
 from .rail_ports import leaves_of, members_of
-from .tiers import SPINE, SUPER_SPINE, above, below, is_above
+from .tiers import SPINE, SUPER_SPINE, above, below, is_above, tier_cable
 from .types import NearCable, Neighbor, Ping, PodRail, TierCable
 from .uplink_to_shut import failover_link, failover_pairs
 from .ways import Ways, planes_of, spines_of_plane
@@ -148,11 +148,7 @@ class Plan:
     def _tier_cables(self, role: str) -> list[TierCable]:
         """The cables between all nodes of a role and those of the tier below."""
         cables = ((end, self.near(end.node, cable)) for cable in self.cables for end in (cable.a, cable.b) if self.nodes[end.node].role == below(role))
-        return [
-            {"lower": end.node, "lower_port": end.port, "upper": near["peer"], "upper_port": near["peer_port"], "gbit_s": near["gbit_s"]}
-            for end, near in cables
-            if near["peer_role"] == role
-        ]
+        return [tier_cable(end.node, end.port, near) for end, near in cables if near["peer_role"] == role]
 
     @property
     def has_super_spines(self) -> bool:

@@ -21,7 +21,7 @@ PLANNED = {
     "pod_uplinks": "How many cables of a switch lead to the next tier: of a leaf to spines, of a spine to super-spines.",
     "pod_ways": "By other leaf, the ports and port-channels of a leaf (with super-spines: of any switch) that lead to it over the fewest switches.",
     "pod_failover_link": "Of a switch where pod_failover is set, the uplink that the operator shuts: leaf, port, spine, spine_port; empty where there is none.",
-    "pod_tier_cables": "Of a spine all cables between leaves and spines, of a super-spine those of spines: lower, lower_port, upper, upper_port, gbit_s.",
+    "pod_tier_cables": "Of a spine all cables of leaves to spines, of a super-spine of spines: lower, lower_port, upper, upper_port, upper_address, gbit_s.",
     "pod_pings": "The pings planned from a host: source, target, peer, device, peer_device, cross (over the spines).",
     "pod_path_probes": "The full-size probes planned from a host: source, target, peer, device, peer_device, cross.",
     "pod_incasts": "The incasts: of a host a row for each test it takes part in (round, role, device, peer, peer_device, cross, across, qps, seconds), "

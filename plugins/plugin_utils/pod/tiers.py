@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from .types import NearCable, TierCable
+
 SPINE, SUPER_SPINE = "spine", "super_spine"
 TIERS = ("host", "leaf", SPINE, SUPER_SPINE)
 # One and several nodes of a role, in words.
@@ -24,3 +26,9 @@ def below(role: str) -> str:
 def is_above(role: str, other: str) -> bool:
     """Whether a role is of a higher tier than another."""
     return TIERS.index(role) > TIERS.index(other)
+
+
+def tier_cable(lower: str, lower_port: str, near: NearCable) -> TierCable:
+    """A cable to the tier above; near: as the lower switch sees it."""
+    upper, port, address = near["peer"], near["peer_port"], near["peer_address"]
+    return {"lower": lower, "lower_port": lower_port, "upper": upper, "upper_port": port, "upper_address": address, "gbit_s": near["gbit_s"]}

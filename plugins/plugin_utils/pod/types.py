@@ -96,12 +96,13 @@ class Neighbor(t.TypedDict):
 
 
 class TierCable(t.TypedDict):
-    """A cable between a switch and one of the next tier, such as a leaf and a spine; rated speed in Gb/s."""
+    """A cable between a switch and one of the next tier, such as a leaf and a spine; rated speed in Gb/s, address of the upper one's session over it."""
 
     lower: str
     lower_port: str
     upper: str
     upper_port: str
+    upper_address: str | None
     gbit_s: float | None
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotApplicable
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.routing._announced_less import announced_less
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.routing.announcements import prefixes_announced
 
 SPINES = ("spine01", "spine02", "spine03")
@@ -104,3 +105,39 @@ def test_routes_whose_ports_are_not_reported_cannot_be_decided_and_hide_no_findi
     with pytest.raises(CannotTell, match="routes of spine02: not reported"):
         judged("spine02", {**of_all(), "spine02": unnamed})
     assert [str(one.where) for one in judged("leaf02", {**of_all(without=(2,)), "spine02": unnamed})] == ["its rails"]
+
+
+DEFAULT = "0.0.0.0/0"
+
+
+def less(received, over=(1, 2), prefix=DEFAULT, upper="spine03", numbered=None):
+    """What is found of a spine; received: by leaf, how many prefixes spine01 and so on bring; over: the spines that the leaves' route goes over."""
+    cables = [
+        {"lower": leaf, "lower_port": f"swp{n}", "upper": spine, "upper_port": "swp1", "upper_address": numbered and f"10.9.{n}.{leaf[-1]}", "gbit_s": None}
+        for leaf in received for n, spine in enumerate(SPINES, 1)
+    ]  # fmt: skip
+    sessions = {
+        leaf: [{"neighbor": f"10.9.{n}.{leaf[-1]}" if numbered else f"swp{n}", "state": "Established", "prefixes_received": number}
+               for n, number in enumerate(numbers, 1)]
+        for leaf, numbers in received.items()
+    }  # fmt: skip
+    routes = {leaf: [{"prefix": prefix, "next_hop": f"10.9.{n}.{leaf[-1]}", "interface": None if numbered else f"swp{n}"} for n in over] for leaf in received}
+    return list(announced_less(upper, cables, [name for name in SPINES if name != upper], sessions, routes, DEFAULT))
+
+
+@pytest.mark.parametrize("numbered", [None, True])
+def test_a_spine_that_announces_less_to_every_leaf_is_named(numbered):
+    (found,) = less({"leaf01": (2, 2, 1), "leaf02": (2, 3, 1)}, numbered=numbered)
+    assert found.actual == "1 to each of 2, none of which has 0.0.0.0/0 over spine03" and "default-originate" in found.cause
+    (found,) = less({"leaf01": (9, 9, 1), "leaf02": (9, 9, 1)}, prefix="10.8.0.0/24", numbered=numbered)
+    assert "maintenance" in found.cause and "10.8.0.0/24" in found.actual
+
+
+def test_what_the_leaves_do_not_take_is_no_finding_of_a_spine():
+    # As many prefixes of all spines: the leaves use fewer paths by themselves.
+    assert less({"leaf01": (2, 2, 2), "leaf02": (2, 2, 2)}) == []
+    # One leaf alone has less of it, and may filter by itself; numbers that are not reported decide nothing.
+    assert less({"leaf01": (2, 2, 1), "leaf02": (2, 2, 2)}) == less({"leaf01": (2, 2, 1)}) == []
+    assert less({"leaf01": (2, 2, None), "leaf02": (2, 2, None)}) == less({"leaf01": (2, None, 1), "leaf02": (2, None, 1)}) == []
+    # The route goes over it all the same: what it does not announce is nothing that the leaves use.
+    assert less({"leaf01": (2, 2, 1), "leaf02": (2, 2, 1)}, over=(1, 2, 3)) == []

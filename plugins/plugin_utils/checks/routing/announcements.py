@@ -8,13 +8,15 @@ from __future__ import annotations
 import functools
 import typing as t
 
+from ...pod.addressing import DEFAULT_ROUTES
 from ...pod.names import Rows, port_name
 from ...pod.rail_ports import leaves_of
-from ...pod.types import NearCable, PodRail
+from ...pod.types import NearCable, PodRail, TierCable
 from ...text.counting import some_nodes
 from .. import CannotTell, Finding, NotApplicable, check
 from .._once import once_for_all_nodes
 from ..place import Place
+from ._announced_less import announced_less
 from ._overlay import EVPN
 from ._routes import HAS_NETADDR, Key, RouteTable, holds
 from ._vrfs import vrf_of
@@ -51,7 +53,7 @@ OTHERS_MIN = 2
 
 
 @check(
-    cause="A leaf announces not the prefixes of its rails, or those of another leaf, or a spine passes on one that the other spines do not have.",
+    cause="A leaf announces not the prefixes of its rails, or those of another leaf, or a spine passes on one that the other spines do not have, or fewer.",
     fix="Compare the announcements of the switch named with those of another one of its role.",
     kind="switch",
     fabric="roce",
@@ -60,8 +62,9 @@ OTHERS_MIN = 2
 def prefixes_announced(
     ecmp_routes_of_peers: dict[str, Rows], pod_node: str, pod_role: str, pod_cables: list[NearCable], pod_leaf_rails: list[PodRail],
     pod_remote_rails: list[PodRail], pod_same_role: list[str], pod_address_family: str, pod_rail_vrf: str = "", pod_overlay: str = "none",
+    pod_tier_cables: t.Sequence[TierCable] = (), bgp_summary_of_peers: dict[str, Rows] | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
-    """Each leaf announces the prefixes of its rails and of no other leaf's, and each spine has the prefixes that the other spines have."""
+    """Each leaf announces the prefixes of its rails and of no other leaf's, and each spine has and announces the prefixes that the other spines have."""
     if pod_overlay == EVPN:
         raise NotApplicable("spines have no routes of the overlay; vteps_reached evaluates those to its VTEPs")
     if not HAS_NETADDR:
@@ -70,6 +73,8 @@ def prefixes_announced(
     if pod_role == "leaf":
         yield from _of_leaf(pod_node, {name: its for name, its in _ports_above(pod_cables).items() if name in tables}, tables, pod_leaf_rails, pod_remote_rails)
     else:
+        sessions, default = bgp_summary_of_peers or {}, DEFAULT_ROUTES[pod_address_family]
+        yield from announced_less(pod_node, pod_tier_cables, pod_same_role, sessions, ecmp_routes_of_peers, default)
         yield from _of_spine(pod_node, pod_cables, tables, pod_same_role)
 
 

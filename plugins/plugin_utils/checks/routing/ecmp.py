@@ -186,7 +186,8 @@ def _narrow(
         cause, fix = (words.format(vrf=beside.vrf, other=other) for words in (NARROW_IN_VRF, NARROW_IN_VRF_FIX))
     leaves = tuple(dict.fromkeys(rail["leaf"] for rail in rails))
     where = Place(key[1], peers=leaves if len(leaves) == 1 else (), missing=missing)
-    began_at = None if cause else _alone(hops, neighbors)
+    # A neighbor that no next hop goes over may announce less than the others; what is found of it there says so.
+    began_at = (missing[0], "") if len(missing) == 1 else None if cause else _alone(hops, neighbors)
     return Finding(where, f"{len(wanted)} next hops to {_whose(rails, leaves)}", got, cause=cause, fix=fix, began_at=began_at)
 
 
