@@ -23,7 +23,7 @@ WRAPPED_FROM = 60
 NO_ERROR = re.compile(r"^\[?(?:INFO|DEBUG|NOTICE|TRACE)\b", re.IGNORECASE)
 # How programs word an error, whatever it is of.
 ERROR_FORM = re.compile(
-    r"\b\w*(?:Error|Exception)\b|\b(?i:error|fatal|fail(?:ed|ure)|cannot|can't|could(?: not|n't)|unable|abort(?:ed|ing)?|refused?|denied|invalid|"
+    r"\b\w*(?:Error|Exception)\b|\b(?i:error|fatal|failed|failure|cannot|can't|could(?: not|n't)|unable|abort(?:ed|ing)?|refused?|denied|invalid|"
     r"unrecognized|timed out|not found|killed|core dumped|exited on signal|lost)\b"
 )
 
