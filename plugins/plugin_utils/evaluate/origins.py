@@ -11,7 +11,7 @@ from ..pod.names import port_name
 from .verdicts import FindingRecord, VerdictRecord, place_of
 
 # Of checks that see the effect of what another check finds: that check; the others see the same as at the place where it began.
-SEEN_BY = {"errors_clean": "crc_clean", "optic_rx_power": "optic_health", "ecmp_paths": "prefixes_announced"}
+SEEN_BY = {"errors_clean": "crc_clean", "optic_rx_power": "optic_health", "ecmp_paths": "prefixes_announced", "collectives_correct": "slow_node"}
 # Check, host and port; without a port a finding anywhere on the host.
 Origin = tuple[str, str, str]
 

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Finding
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives._runs import ends_of_runs
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives.ended_ranks import RunEnds
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives.ended_ranks import RunEnds, findings_of_run
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.collective_runs import collective_runs
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.rank_errors import NEVER_ENQUEUED, NEVER_FINISHES
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.unknown_errors import NOT_SHOWN
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import parse
 
 # PyTorch 2.11 on two H100 of one host.
@@ -109,6 +110,45 @@ def test_the_host_with_which_no_run_finishes_is_named_where_two_partners_finish_
     told = replace(of_ranks(4, 4), never_finishes="gpu01")
     (found,) = told.hung({0}, True, never)
     assert (found.host, found.severity, found.cause, found.fix) == ("gpu01", "unknown", *NEVER_FINISHES)
+
+
+CLOSED = "socketProgress: Connection closed by remote peer"
+TIMED_OUT = "Gloo connectFullMesh failed with no error; connect timeout, remote=[10.51.0.3]:29817"
+
+
+def not_reached(error: str, *groups: str) -> dict[str, str | None]:
+    """The host that is not reached, by run; groups: the hosts of each run, those with the error as capital letters; the others' ranks end with the run."""
+    jobs: dict[str, list[t.Any]] = {}
+    ranks: dict[str, list[t.Any]] = {}
+    for name in groups:
+        hosts = list(name.lower())
+        job = {"kind": "search", "item": name, "device": None, "probe": None, "hosts": hosts}
+        for host, letter, row in zip(hosts, name, of_ranks(*(4 for _host in name)).ranks, strict=True):
+            ended = ("error", error) if letter.isupper() else ("done" if name.islower() else "ended", None)
+            jobs.setdefault(host, []).append(job)
+            ranks.setdefault(host, []).append({**row, "item": name, "outcome": ended[0], "error": ended[1]})
+    return {key[-1]: one.not_reached for key, one in ends_of_runs(jobs, ranks, {}).items() if not key[-1].islower()}
+
+
+def test_a_host_with_which_all_others_end_with_an_error_is_where_that_began() -> None:
+    for error in (CLOSED, TIMED_OUT):
+        assert not_reached(error, "Ad", "Bd", "ac", "bc") == {"Ad": "d", "Bd": "d"}
+        assert not_reached(error, "ABCd", "Ad", "Bd", "ac", "bc") == {"ABCd": "d", "Ad": "d", "Bd": "d"}
+    # One partner is not enough; nor one that no run finishes with, or an error of the host that has it.
+    assert set(not_reached(TIMED_OUT, "Ad", "ac", "bc").values()) == {None} == set(not_reached(TIMED_OUT, "Ad", "Ae", "bc").values())
+    assert set(not_reached("CUDA error: an illegal memory access was encountered", "Ad", "Bd", "ac", "bc").values()) == {None}
+
+
+def test_what_began_at_a_host_that_is_not_reached_is_no_finding_of_its_partners_own() -> None:
+    ends = replace(of_ranks(4, 4), not_reached="gpu01", hangs=[])
+    rows = [{**ends.ranks[0], "outcome": "error", "error": TIMED_OUT, "signal": None}]
+    (found,) = findings_of_run(ends, rows, "gpu00", {}, lambda _host, _error: NOT_SHOWN)
+    assert (found.began_at, found.severity) == (("gpu01", ""), "unknown")
+    (own,) = findings_of_run(ends, rows, "gpu01", {}, lambda _host, _error: NOT_SHOWN)
+    assert own.began_at is None
+    rows = [{**rows[0], "error": "CUDA error: an illegal memory access was encountered"}]
+    (own,) = findings_of_run(ends, rows, "gpu00", {}, lambda _host, _error: NOT_SHOWN)
+    assert (own.began_at, own.severity) == (None, "fail")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from ...loads.bisection import CONFIRMED
 from ...loads.collective_runs import collective_runs, probe_runs
+from ...loads.rank_errors import is_own
 from .._by_time import times_by_host
 from .._once import Peers, once_for_all_nodes
 from .ended_ranks import RunEnds
@@ -44,14 +45,20 @@ def ends_of_runs(jobs: Peers, ranks: Peers, hangs: Peers) -> dict[Run, RunEnds]:
             own, hung = ([row for row in some if row["item"] == item] for some in (rows, waits))
             homes = {row["rank"]: host for host, some in of_hosts.items() for row in some if row["item"] == item}
             found[(*run, item)] = RunEnds(item, run[3:], own, hung, run[1], homes)
-    stuck = _never_finish(found.values())
-    return {key: replace(one, never_finishes=next(iter(stuck.intersection(one.hosts)), None)) for key, one in found.items()} if stuck else found
+    stuck, not_reached = _never_finish(found.values()), _not_reached(found.values())
+    return {
+        key: replace(one, never_finishes=_first_of(stuck, one), not_reached=_first_of(not_reached, one)) if stuck or not_reached else one
+        for key, one in found.items()
+    }
+
+
+def _first_of(hosts: set[str], ends: RunEnds) -> str | None:
+    return next((host for host in ends.hosts if host in hosts), None)
 
 
 def _never_finish(ends: t.Collection[RunEnds]) -> set[str]:
     """The hosts with which runs over several hosts hang with nobody behind, beside enough partners that finish such runs without them."""
-    several = [one for one in ends if len(one.hosts) > 1]
-    finished = {host for one in several if all(row["outcome"] == "done" for row in one.ranks) for host in one.hosts}
+    several, finished = _over_several(ends)
     partners: dict[str, set[str]] = {}
     for one in several:
         others = finished.intersection(one.hosts)
@@ -59,6 +66,24 @@ def _never_finish(ends: t.Collection[RunEnds]) -> set[str]:
             (left,) = set(one.hosts) - others
             partners.setdefault(left, set()).update(others)
     return {host for host, beside in partners.items() if len(beside) >= CONFIRMED}
+
+
+def _not_reached(ends: t.Collection[RunEnds]) -> set[str]:
+    """The hosts with which runs over several hosts end with an error on all of the others and none of their own, and which others finish such runs without."""
+    several, finished = _over_several(ends)
+    partners: dict[str, set[str]] = {}
+    for one in several:
+        errors = {one.homes[row["rank"]]: row["error"] for row in one.ranks if row["outcome"] == "error"}
+        silent = set(one.hosts) - errors.keys()
+        if len(silent) == 1 and finished.issuperset(errors) and not any(map(is_own, errors.values())):
+            partners.setdefault(silent.pop(), set()).update(errors)
+    return {host for host, beside in partners.items() if len(beside) >= CONFIRMED}
+
+
+def _over_several(ends: t.Collection[RunEnds]) -> tuple[list[RunEnds], set[str]]:
+    """The runs over several hosts, and the hosts of those that finished."""
+    several = [one for one in ends if len(one.hosts) > 1]
+    return several, {host for one in several if all(row["outcome"] == "done" for row in one.ranks) for host in one.hosts}
 
 
 def _by_run(jobs: Peers, peers: Peers) -> dict[Run, dict[str, list[Row]]]:

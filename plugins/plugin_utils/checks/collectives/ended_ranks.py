@@ -41,7 +41,8 @@ class RunEnds:
     of a single one.
 
     ranks, hangs: its rows of collective_ranks and collective_hangs, or of those of training; homes: the hosts of the ranks that are reported;
-    never_finishes: its host with which no run over several hosts finishes, where there is one.
+    never_finishes: its host with which no run over several hosts finishes, where there is one; not_reached: that with which every run ends for its partners
+    alone, with errors of connections.
     """
 
     item: str
@@ -51,6 +52,7 @@ class RunEnds:
     device: str | None = None
     homes: t.Mapping[int, str] = field(default_factory=dict)
     never_finishes: str | None = None
+    not_reached: str | None = None
 
     @functools.cached_property
     def after_others(self) -> frozenset[int]:
@@ -244,7 +246,8 @@ def findings_of_run(
         cause, fix = explained(row["error"], having)
         order = order_of_error(of_host, times) if row["error"] else Order()
         where, words = ends.place(row["rank"]), shown(str(row["error"])) + order.words
-        return Finding(where, "a normal exit", words, severity, cause=cause, fix=fix, judged=True, later=order.later)
+        began_at = (ends.not_reached, "") if ends.not_reached not in (None, of_host) and not is_own(row["error"]) else None
+        return Finding(where, "a normal exit", words, severity, cause=cause, fix=fix, judged=True, later=order.later, began_at=began_at)
 
     yield from ends.hung(mine, bool(ends.waiting & mine), of_error)
     yield from (ends.killed(row) for row in own if row["outcome"] == "killed" and row["rank"] not in ends.missing)
