@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 from collections import Counter
+from types import MappingProxyType
 
 from ..text.counting import some_nodes
 from . import Finding
@@ -15,7 +16,7 @@ from .place import Place
 Key = t.TypeVar("Key", str, tuple[str, str], tuple[str, int])
 # Of the values of a group: so many are enough to be the usual one, whatever the other groups have, which may differ on purpose.
 CLEAR = 0.75
-NO_OTHERS: Counter[t.Any] = Counter()
+NO_OTHERS: t.Mapping[t.Any, int] = MappingProxyType({})
 
 
 def usual_value(values: t.Iterable[t.Any], elsewhere: t.Mapping[t.Any, int] = NO_OTHERS) -> t.Any:

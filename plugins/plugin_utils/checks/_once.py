@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import functools
 import typing as t
+from types import MappingProxyType
 
 from ._grouping import Rows
 
 Peers = t.Mapping[str, Rows]
 Result = t.TypeVar("Result")
 # Where a check is asked of a group alone; one object, so that what is computed of it is kept.
-NO_PEERS: Peers = {}
+NO_PEERS: Peers = MappingProxyType({})
 
 
 def once_for_all_nodes(compute: t.Callable[..., Result]) -> t.Callable[..., Result]:
