@@ -139,5 +139,7 @@ def test_what_the_leaves_do_not_take_is_no_finding_of_a_spine():
     # One leaf alone has less of it, and may filter by itself; numbers that are not reported decide nothing.
     assert less({"leaf01": (2, 2, 1), "leaf02": (2, 2, 2)}) == less({"leaf01": (2, 2, 1)}) == []
     assert less({"leaf01": (2, 2, None), "leaf02": (2, 2, None)}) == less({"leaf01": (2, None, 1), "leaf02": (2, None, 1)}) == []
+    # Its session to one leaf is down: what it lacks of that one it announces to none of the others.
+    assert less({"leaf01": (2, 2, 1), "leaf02": (2, 2, 1), "leaf03": (2, 2, None)}) == []
     # The route goes over it all the same: what it does not announce is nothing that the leaves use.
     assert less({"leaf01": (2, 2, 1), "leaf02": (2, 2, 1)}, over=(1, 2, 3)) == []

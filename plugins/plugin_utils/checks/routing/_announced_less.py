@@ -39,9 +39,13 @@ def announced_less(upper: str, cables: t.Sequence[TierCable], same_role: t.Conta
     """The one finding of a switch over which those below it receive fewer prefixes than over any other, and have routes over these alone.
 
     cables: those between its role and the one below; same_role: the others of its role; sessions, routes: of ``bgp_summary`` and ``ecmp_routes`` by
-    node; default: the default route of the family. Nothing where it is only one switch below that receives fewer, or where numbers are not reported.
+    node; default: the default route of the family. Nothing where it is only one switch below that receives fewer, where a session is down,
+    or where numbers are not reported.
     """
     received = _received([cable for cable in cables if cable["upper"] == upper or cable["upper"] in same_role], sessions)
+    if any(upper not in received.get(cable["lower"], {}) for cable in cables if cable["upper"] == upper):
+        # What a switch announces over a session that is down none of the others can have over this one.
+        return
     own = {lower: its[upper] for lower, its in received.items() if upper in its and len(its) > OTHERS_MIN}
     least = {lower: min(number for name, number in received[lower].items() if name != upper) for lower in own}
     if len(own) < BELOW_MIN or any(number >= least[lower] for lower, number in own.items()):
