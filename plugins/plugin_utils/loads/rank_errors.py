@@ -104,7 +104,8 @@ def follows(text: str | None) -> bool:
 def printed_error(row: t.Mapping[str, t.Any]) -> str | None:
     """The line with which a rank that was killed had said why, where it is known as an error of its own host; row: of collective_ranks."""
     lines = (row.get("text") or "").splitlines() if row["outcome"] == "killed" else ()
-    return next((line.strip() for line in lines if is_own(line)), None)
+    # That a signal ended it is known already.
+    return next((line.strip() for line in lines if (known := known_error(line)) is not None and known.own), None)
 
 
 def crashed(row: t.Mapping[str, t.Any]) -> HostEnd:

@@ -47,4 +47,6 @@ def test_a_rank_that_crashed_is_explained_by_what_it_printed_or_by_its_signal() 
     end = crashed(row)
     assert end.words == "in frob of libqux.so.1" and "signal 11" in end.cause
     assert crashed({**row, "text": "RuntimeError: No HIP GPUs are available\n"}).words == "RuntimeError: No HIP GPUs are available"
+    told = "[gpu03:04711] Signal: Segmentation fault (11)\n[gpu03:04711] [ 4] /usr/lib/libnccl.so.2(_Z20ncclCuMemHostEnablev+0x2f0)\n"
+    assert "ncclCuMemHostEnable" in crashed({**row, "text": told}).words, "what is known of the program says more than the signal"
     assert crashed({**row, "signal": signal.SIGKILL, "text": ""})[1:] == KILLED
