@@ -12,6 +12,10 @@ from .verdicts import FindingRecord, VerdictRecord, place_of
 
 # Of checks that see the effect of what another check finds: that check; the others see the same as at the place where it began.
 SEEN_BY = {"errors_clean": "crc_clean", "optic_rx_power": "optic_health", "ecmp_paths": "prefixes_announced", "collectives_correct": "slow_node"}
+# What another check finds at its beginning, where that alone explains it: notifications that the sender's leaf drops are no fault of its NIC.
+BEGINS_AT = {"dcqcn_backs_off": "other_classes_kept"}
+# Pauses, and rates beside a sender that does not slow down, are of nodes that have no part in what they come from.
+SPREADING = frozenset(("pauses_stay_local", "pfc_brief", "fair_share"))
 # Check, host and port; without a port a finding anywhere on the host.
 Origin = tuple[str, str, str]
 
@@ -28,6 +32,13 @@ def name_origins(records: t.Iterable[VerdictRecord]) -> None:
     for check, finding in told:
         if (origin := _origin(check, finding, at)) is not None:
             finding["origin"] = origin
+
+
+def name_beginning(check: str, finding: FindingRecord, explaining: t.Sequence[tuple[str, FindingRecord]]) -> None:
+    """Set ``origin`` of a finding that only another check's (check, finding) explain wholly, where it is declared to begin at these."""
+    if explaining and all(one == BEGINS_AT.get(check) for one, _its in explaining):
+        first, its = explaining[0]
+        finding["origin"] = (first, its["host"] or "", port_name(place_of(its).port or ""))
 
 
 def name_shared_origins(behind: t.Sequence[tuple[FindingRecord, t.Sequence[tuple[str, FindingRecord]]]]) -> None:

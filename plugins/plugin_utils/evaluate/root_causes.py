@@ -9,7 +9,7 @@ import typing as t
 
 from ..checks import LAYERS
 from ..pod.plan import Plan
-from .origins import name_origins, name_shared_origins
+from .origins import SPREADING, name_beginning, name_origins, name_shared_origins
 from .verdicts import ExplainingRecord, FindingRecord, VerdictRecord, place_of, touched_groups
 
 # Checks of rates, times and losses, which anything slow or lossy on the way explains.
@@ -54,8 +54,9 @@ FOLLOWS = {
     "pauses_stay_local": PAUSING,
     "pfc_brief": PAUSING,
     "ecn_marks_under_load": ("switch_marks",),
-    # Notifications that a leaf drops reach no sender on it.
+    # Notifications that a leaf drops reach no sender on it, and who does not slow down takes the share of others.
     "dcqcn_backs_off": ("other_classes_kept",),
+    "fair_share": ("dcqcn_backs_off",),
     # What the hosts sent again, a switch dropped.
     "no_drops": ("switch_drops",),
     "across_fills_uplinks": ("spines_balanced", "spine_marks", "slow_receiver"),
@@ -219,7 +220,9 @@ def add_explanations(records: t.Sequence[VerdictRecord]) -> None:
             of_its_nodes = _of_its_nodes(finding, same)
             finding["follows"] = _explains_all(finding, of_its_nodes)
             same = of_its_nodes if finding["follows"] else same
-            behind += [(finding, [(one["check"], its) for one, its in same])] if finding["follows"] else []
+            if finding["follows"] or (same and record["check"] in SPREADING):
+                behind.append((finding, [(one["check"], its) for one, its in same]))
+                name_beginning(record["check"], *behind[-1])
             finding["explained_by"] = _first([*below[: MOST_EXPLAINING - bool(same)], *(one for one, _its in same)])
     name_shared_origins(behind)
 

@@ -595,3 +595,24 @@ def test_what_began_on_a_node_as_a_whole_begins_at_any_finding_of_the_check_ther
     seen["findings"][0].pop("origin")
     assert origins(seen, crc("leaf07", "Ethernet33/1", None, "path_mtu")) == [None, None]
     assert origins(seen, crc("leaf07", "Ethernet33/1", ("spine01", "Ethernet9"), "bgp_established")) == [None, None]
+
+
+def sender(host: str, leaf: str) -> t.Any:
+    record = recorded("dcqcn_backs_off", "fail", host, "mlx5_4")
+    record["findings"][0]["leaf"] = leaf
+    return record
+
+
+def test_what_spreads_from_notifications_that_a_leaf_drops_begins_at_that_leaf() -> None:
+    drops = recorded("other_classes_kept", "fail", "leaf03", "Ethernet0")
+    pauses, slow = recorded("pauses_stay_local", "unknown", "spine01", "Ethernet16"), recorded("fair_share", "warn", "gpu04", "mlx5_0")
+    begun = ("other_classes_kept", "leaf03", "Ethernet0")
+    assert origins(sender("gpu01", "leaf03"), pauses, slow, drops) == [begun, begun, begun, None]
+
+
+def test_where_a_nic_does_not_react_besides_nothing_of_it_is_counted_to_a_leaf() -> None:
+    drops, pauses = recorded("other_classes_kept", "fail", "leaf03", "Ethernet0"), recorded("pauses_stay_local", "unknown", "spine01", "Ethernet16")
+    deaf = sender("gpu02", "leaf05")
+    assert origins(deaf, sender("gpu01", "leaf03"), pauses, drops) == [None, ("other_classes_kept", "leaf03", "Ethernet0"), None, None]
+    # Drops of another class are a warning, and no reason for a NIC that does not react.
+    assert origins(sender("gpu01", "leaf03"), recorded("other_classes_kept", "warn", "leaf03", "Ethernet0"))[0] is None
