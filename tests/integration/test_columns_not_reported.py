@@ -190,9 +190,9 @@ def cases(call: Call) -> Iterator[Case]:
             for parameter in parameters:
                 given = call.given[parameter]
                 if len(parameters) > 1:
-                    # The rows of peers are of other nodes: where only they have the column, this node reports it nowhere.
-                    others = [one for one in parameters if one != parameter and isinstance(call.given[one], list)]
-                    yield lose(f"all rows of {parameter}", {parameter: without(given, column)}, nowhere=isinstance(given, list) and not others)
+                    # The rows of peers are of other nodes: where only they have the column, this node, or this gate group, reports it nowhere.
+                    nowhere = [one for one in parameters if not one.endswith("_of_peers")] == [parameter]
+                    yield lose(f"all rows of {parameter}", {parameter: without(given, column)}, nowhere=nowhere)
                 normal = call.healthy.get(parameter)
                 for node in (one for one in given if normal is None or given[one] != normal.get(one)) if isinstance(given, dict) else ():
                     yield lose(f"{parameter} of {node}", {parameter: {**given, node: without(given[node], column)}})
