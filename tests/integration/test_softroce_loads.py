@@ -55,9 +55,10 @@ def running(machines: Lab) -> dict[str, str]:
 def test_a_rail_at_a_fifth_is_the_only_one_named(shaped: Lab) -> None:
     """All rails at once, as a round of layer 4 loads them, judged by its own check."""
     shaped.shape(3, RAIL_MBIT_S / 5, "gpu01")
-    # A rail is judged by its best round: where this machine was busy for a moment and more rails look slow, a second round decides.
+    # A rail is judged by its best round: where this machine was busy for a moment and more rails look slow, or one did not
+    # begin in time, a second round decides.
     found, rates = slow_in_rounds(shaped, 1)
-    if found != [("gpu01", "mlx5_3")]:
+    if found != [("gpu01", "mlx5_3")] or {name for name, _rate in rates} != {device(rail) for rail in range(RAILS)}:
         found, rates = slow_in_rounds(shaped, 2)
     assert {name for name, _rate in rates} == {device(rail) for rail in range(RAILS)} and all(0 < rate < RAIL_MBIT_S * 1.2 for _name, rate in rates), rates
     assert found == [("gpu01", "mlx5_3")], rates
