@@ -41,7 +41,7 @@ def unlike_other_groups(
         raise NotApplicable(f"no other gate group reports its {what}")
     for item, own in of_hosts.get(node, {}).items():
         in_group = Counter(of_hosts[host][item] for host in group if item in of_hosts.get(host, {}))
-        others = of_other_groups(of_hosts, counts, item, group)
+        others = counts[item] - in_group
         # What differs within the group is a finding of the check that compares its hosts.
         if item in leave_out or in_group[own] < CLEAR * sum(in_group.values()) or not others:
             continue

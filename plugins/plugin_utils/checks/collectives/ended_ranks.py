@@ -42,7 +42,7 @@ class RunEnds:
 
     ranks, hangs: its rows of collective_ranks and collective_hangs, or of those of training; homes: the hosts of the ranks that are reported;
     never_finishes: its host with which no run over several hosts finishes, where there is one; not_reached: that with which every run ends for its partners
-    alone, with errors of connections.
+    alone, with errors that do not arise within their own hosts.
     """
 
     item: str
