@@ -25,6 +25,7 @@ def render_history_textfile(found: Findings) -> str:
             metric_text("node_bad", "Whether a node was bad when it was last judged.", [({**pod, "node": one.node}, one.bad) for one in found.nodes.values()]),
             metric_text("node_times_bad", "How often a node became bad within the days that are looked back on.", _times(found, pod)),
             metric_text("limit_reached_seconds", "When a number is expected to reach its limit, in seconds since the epoch.", _limits(found, pod)),
+            metric_text("limit_crossed_seconds", "Since when a number is beyond its limit on every day, in seconds since the epoch.", _crossed(found, pod)),
             metric_text("growth_per_hour", "How fast a counter of a port grew in the last week; the fastest of each kind.", _grown(found, pod)),
         )
     )
@@ -49,6 +50,12 @@ def _limits(found: Findings, pod: Labels) -> t.Iterator[Sample]:
             yield {**labels, "bound": "expected"}, one.crossing.expected
             if one.crossing.latest is not None:
                 yield {**labels, "bound": "latest"}, one.crossing.latest
+
+
+def _crossed(found: Findings, pod: Labels) -> t.Iterator[Sample]:
+    for one in found.trends:
+        if one.crossed:
+            yield {**pod, "metric": one.metric, "place": one.place}, one.crossed.since
 
 
 def _grown(found: Findings, pod: Labels) -> t.Iterator[Sample]:

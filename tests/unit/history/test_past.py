@@ -14,6 +14,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.findings
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.past import changes, offenders, pasts, suspects, turns
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.store import History
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.times import DAY_SECONDS, HOUR_SECONDS
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.history_textfile import render_history_textfile
 
 DAY, HOUR = int(DAY_SECONDS), int(HOUR_SECONDS)
 
@@ -88,6 +89,25 @@ def test_a_line_does_not_run_over_an_exchange(history: History) -> None:
     found = findings_of(history, "pod", 30 * DAY_SECONDS, 90)
     assert found.trends == []
     assert [(one.was, one.value) for one in found.changes] == [("MAKER A", "MAKER B")]
+
+
+def limits_published(history: History, start: float) -> list[str]:
+    """The series about limits of a light that falls by 0.1 dB a day from a start, after 30 days."""
+    for day in range(30):
+        judged(history, day, numbers=[number(day, start - day / 10 + day % 2 / 50)], gpu01="pass")
+    text = render_history_textfile(findings_of(history, "pod", 30 * DAY_SECONDS, 90))
+    return [line for line in text.splitlines() if line.startswith("gpufabric_pyramid_limit_")]
+
+
+def test_a_limit_that_is_crossed_has_a_series_with_the_day_since_when(history: History) -> None:
+    """From -9 dBm the alarm at -10 dBm is behind after the tenth day."""
+    labels = '{pod="pod",metric="light_received",place="gpu01 ens0"}'
+    assert limits_published(history, -9.005) == [f"gpufabric_pyramid_limit_crossed_seconds{labels} {10 * DAY}"]
+
+
+def test_a_limit_that_is_ahead_is_not_published_as_crossed(history: History) -> None:
+    found = limits_published(history, -7.0)
+    assert found and all(line.startswith("gpufabric_pyramid_limit_reached_seconds{") and 'bound="' in line for line in found)
 
 
 def test_a_counter_that_was_cleared_grew_from_nothing(history: History) -> None:
