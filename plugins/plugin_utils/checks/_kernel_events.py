@@ -14,8 +14,8 @@ from ..pod.types import Rail
 from ..text.counting import counted
 from . import Finding
 from ._grouping import rail_pci
-from ._xids import judged_xid, latest_recoveries
 from .place import Place, at_device, at_gpu, at_pci, at_port
+from .xids import judged_xid, latest_recoveries
 
 CORRECTED = "corrected"
 LOG_CAUSE = "The kernel's log was cleared, or its buffer is too small for what was logged, so that an error may have been overwritten."

@@ -9,14 +9,14 @@ import itertools
 import typing as t
 from dataclasses import dataclass
 
-from .of_run import SERIES
+from ..evaluate.series import BOOTED, all_series
 from .past import Change, Past, Suspect, Turn, changes, offenders, pasts, suspects, turns
 from .risk import Risk, risks
 from .store import History
 from .times import DAY_SECONDS, HOUR_SECONDS
 from .trends import Crossing, Point, Trend, trend_of
 
-COUNTERS = tuple(name for name, spec in SERIES.items() if spec["counter"])
+COUNTERS = tuple(name for name, one in all_series().items() if one.counter)
 WEEK_SECONDS = 7 * DAY_SECONDS
 
 
@@ -109,7 +109,7 @@ def _series(history: History, pod: str, since: float) -> t.Iterator[tuple[str, _
     )  # fmt: skip
     for (metric, name), own in itertools.groupby(rows, lambda row: (row["metric"], row["place"])):
         points = list(own)
-        if metric not in COUNTERS:
+        if metric not in (*COUNTERS, BOOTED):
             last = points[-1]
             yield metric, _Place(last["node"], last["port"], name), [Point(row["time"], row["value"], row["low"], row["high"]) for row in points]
 

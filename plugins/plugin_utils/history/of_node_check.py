@@ -9,6 +9,7 @@ import json
 import typing as t
 
 from ..checks import LAYERS
+from ..evaluate.series import all_series
 from ..text.control_characters import visible
 from ..text.schema import Cells, Each, Maybe, OneOf, shape_error
 from .entries import NODE_CHECK, Entry, FindingRow, Number, Outcome
@@ -53,14 +54,18 @@ def entries_of_journal(pod: str, node: str, text: str, now: float) -> t.Iterator
 def _entry(line: dict[str, t.Any]) -> Entry:
     node = line["node"]
     findings = [row for one in line["found"] for row in _findings(node, one)]
-    numbers = [
-        Number(metric, node, port, " ".join(str(word) for word in (node, port, lane) if word is not None), float(value), unit, low, high)
-        for metric, port, lane, value, unit, low, high in line["numbers"]
-    ]  # fmt: skip
+    numbers = [_number(node, *cells) for cells in line["numbers"]]
     outcomes = [Outcome(layer, node, verdict) for layer, verdict in line["layers"].items()]
     return Entry(
         line["pod"], NODE_CHECK, str(line["time"]), node, line["time"], line["version"], line["status"], line["plan_digest"], outcomes, findings, numbers
     )
+
+
+def _number(node: str, metric: str, where: str, lane: int | None, value: float, unit: str, low: float | None, high: float | None) -> Number:
+    """A number of the node, or of its port, NIC or GPU; light is a port's, and so are most series."""
+    known = all_series().get(metric)
+    port = where if known is None or known.of_ports else ""
+    return Number(metric, node, port, " ".join(str(word) for word in (node, where, lane) if word not in ("", None)), float(value), unit, low, high)
 
 
 def _findings(node: str, one: dict[str, t.Any]) -> t.Iterator[FindingRow]:

@@ -8,13 +8,12 @@ from __future__ import annotations
 import statistics
 import typing as t
 from datetime import datetime
-from pathlib import Path
 
-import yaml
-
+from ..checks import LAYERS
 from ..evaluate.baselines import software_versions
 from ..evaluate.metrics import metrics, place_in_words
 from ..evaluate.row_places import RowPlaces
+from ..evaluate.series import BOOTED, BOOTED_UNIT, Row, readings_of_series, series_numbers
 from ..evaluate.verdicts import VerdictRecord
 from ..loads.pair_tests import HOST_MEMORY, TESTED
 from ..loads.thresholds import minimum_gbit_s
@@ -25,12 +24,10 @@ from ..run.reader import RunReader
 from ..run.state import State
 from .entries import RUN, Entry, FindingRow, Number, Part, worst_by_node
 
-# Numbers of ports that no baseline compares, as series.yml declares them.
-SERIES: dict[str, dict[str, t.Any]] = yaml.safe_load(Path(__file__).with_name("series.yml").read_text(encoding="utf-8"))
 # By place the least and the most that a number may be, and its port.
 Limits = dict[str, tuple[float | None, float | None, str]]
 NO_LIMITS = (None, None, "")
-READINGS = {one["reading"] for one in SERIES.values()} | {metric.reading for metric in metrics().values()} | {"software", "gpus", "transceivers"}
+READINGS = readings_of_series() | {metric.reading for metric in metrics().values()} | {"software", "gpus", "transceivers"}
 
 
 def entry_of_run(report: Report, plan: Plan, state: State, reader: RunReader, source: str = RUN) -> Entry:
@@ -41,7 +38,7 @@ def entry_of_run(report: Report, plan: Plan, state: State, reader: RunReader, so
     return Entry(
         report["pod"], source, _name(state), "", int(datetime.fromisoformat(ended).timestamp()), report["version"], report["verdict"], report["digest"],
         worst_by_node(_judged(plan, records)), [row for record in records for row in _findings(record)],
-        [*_metrics(plan, state, reader, reported), *_series(plan, reported)], _parts(plan, reported),
+        [*_metrics(plan, state, reader, reported), *_series(plan, reported), *_booted(state)], _parts(plan, reported),
     )  # fmt: skip
 
 
@@ -103,13 +100,27 @@ def _light_limits(reported: t.Mapping[str, t.Any]) -> Limits:
 
 
 def _series(plan: Plan, reported: t.Mapping[str, t.Any]) -> t.Iterator[Number]:
-    for name, spec in SERIES.items():
-        for node, readings in reported.get(spec["layer"], {}).items():
-            high = float(plan.nodes[node].values[spec["high"]]) if spec["high"] else None
-            for row in readings.get(spec["reading"], ()):
-                if row.get(spec["value"]) is not None:
-                    port = port_name(str(row["port"]))
-                    yield Number(name, node, port, f"{node} {port}", float(row[spec["value"]]), spec["unit"], None, high)
+    for node, readings in _last(reported).items():
+        place = plan.nodes[node]
+        for one in series_numbers(readings, place.kind, place.values):
+            port = one.where if one.series.of_ports else ""
+            yield Number(one.series.name, node, port, f"{node} {one.where}", one.value, one.series.unit, None, one.high)
+
+
+def _last(reported: t.Mapping[str, t.Any]) -> dict[str, dict[str, t.Sequence[Row]]]:
+    """The rows of each node's readings in the last layer that has them, by node."""
+    found: dict[str, dict[str, t.Sequence[Row]]] = {}
+    for layer in LAYERS:
+        for node, readings in reported.get(layer, {}).items():
+            found.setdefault(node, {}).update(readings)
+    return found
+
+
+def _booted(state: State) -> t.Iterator[Number]:
+    """When each node booted, where it says so."""
+    for node, boot in state.boots.items():
+        if boot["asked_at"] is not None and boot["uptime_seconds"] is not None:
+            yield Number(BOOTED, node, "", node, boot["asked_at"] - boot["uptime_seconds"], BOOTED_UNIT)
 
 
 def _parts(plan: Plan, reported: t.Mapping[str, t.Any]) -> list[Part]:

@@ -13,17 +13,17 @@ import typing as t
 from pathlib import Path
 
 from ..collect.types import Envelope
+from ..evaluate.series import BOOTED, BOOTED_UNIT, series_numbers
+from .node_plan import NodePlan
 from .outcome import Outcome
 from .state_directory import write_whole
 
 NAME, OLDER = "journal.jsonl", "journal.1.jsonl"
-MOST_BYTES = 256 * 1024
+MOST_BYTES = 1024 * 1024
 EVERY_SECONDS = 3600.0
-# Columns of counters that tell a port that wears.
-COUNTERS = {"symbol_errors": "errors", "fcs_errors": "errors"}
 
 
-def note(directory: Path, outcome: Outcome, now: Envelope, at: float) -> None:
+def note(directory: Path, mine: NodePlan, outcome: Outcome, now: Envelope, at: float) -> None:
     """Add a check to the journal, where it differs from the last one or that is an hour old; at: seconds since the epoch."""
     found = [
         {"layer": one["layer"], "check": one["check"], "verdict": one["verdict"], "words": one["words"], "findings": one["findings"]}
@@ -33,7 +33,7 @@ def note(directory: Path, outcome: Outcome, now: Envelope, at: float) -> None:
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     last = _last(lines)
     kept = ("pod", "node", "plan_digest", "version", "status")
-    line = {**{name: outcome.document[name] for name in kept}, "time": int(at), "layers": _layers(outcome), "found": found, "numbers": _numbers(now)}
+    line = {**{name: outcome.document[name] for name in kept}, "time": int(at), "layers": _layers(outcome), "found": found, "numbers": _numbers(mine, now)}
     if last is not None and 0 <= at - last["time"] < EVERY_SECONDS and all(last.get(name) == line[name] for name in ("plan_digest", "status", "found")):
         return
     text = json.dumps(line, sort_keys=True)
@@ -62,18 +62,17 @@ def _layers(outcome: Outcome) -> dict[str, str]:
     return worst
 
 
-def _numbers(now: Envelope) -> list[list[t.Any]]:
-    """Light by lane and counters by port: metric, port, lane, value, unit, and the module's limits."""
+def _numbers(mine: NodePlan, now: Envelope) -> list[list[t.Any]]:
+    """When the host booted, its light by lane and its series: metric, port or other place, lane, value, unit, and the limits."""
     found: list[list[t.Any]] = []
-    for row in _rows(now, "transceivers"):
+    if now["asked_at"] is not None and now["uptime_seconds"] is not None:
+        found.append([BOOTED, "", None, round(now["asked_at"] - now["uptime_seconds"]), BOOTED_UNIT, None, None])
+    readings = {name: kept["rows"] for name, kept in now["readings"].items() if kept["status"] == "ok"}
+    for row in readings.get("transceivers", ()):
         if row["rx_power_dbm"] is not None:
             limits = [row["rx_low_alarm_dbm"], row["rx_high_alarm_dbm"]]
             found.append(["light_received", row["port"], row["lane"], row["rx_power_dbm"], "dBm", *limits])
-    for row in _rows(now, "interface_errors"):
-        found += [[name, row["port"], None, row[name], unit, None, None] for name, unit in COUNTERS.items() if row[name] is not None]
+    place = mine.plan.nodes[mine.node]
+    for one in series_numbers(readings, place.kind, place.values):
+        found.append([one.series.name, one.where, None, one.value, one.series.unit, None, one.high])
     return found
-
-
-def _rows(now: Envelope, name: str) -> list[dict[str, t.Any]]:
-    reading = now["readings"].get(name)
-    return reading["rows"] if reading and reading["status"] == "ok" else []

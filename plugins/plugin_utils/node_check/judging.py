@@ -15,6 +15,7 @@ from ..collect.queries import queries_for
 from ..collect.responses import kept_rows, reading_result
 from ..collect.types import CommandResult, Envelope, KeptReading, Query, ReadingResult
 from ..evaluate.layer import Layer, verdicts_of_checks
+from ..evaluate.series import readings_of_hosts
 from ..evaluate.verdicts import Verdict
 from ..pod.plan import Plan
 from .node_plan import NodePlan
@@ -31,11 +32,12 @@ class Readings(t.NamedTuple):
 
 
 def own_readings(mine: NodePlan) -> Readings:
-    """The readings of its layers that the host itself answers."""
+    """The readings of its layers that the host itself answers, and those of the series that its journal keeps."""
     place = mine.plan.nodes[mine.node]
     names = dict.fromkeys(
         name for layer in LAYERS for phase in ("before", "now") for name in needed_readings(layer, "host", place.values, phase)
     )  # fmt: skip
+    names |= dict.fromkeys(readings_of_hosts(place.values["pod_fabric"]))
     # It reads no fabric for others.
     return Readings(*queries_for(names, {"platform": place.platform, "values": place.values, "items": mine.plan.items(mine.node, ())}))
 

@@ -47,7 +47,7 @@ def check(mine: NodePlan, state: Path, tool_seconds: int) -> tuple[Outcome, floa
     keep(state, mine, now)
     checked = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
     outcome = outcome_of(mine, verdicts, checked, time.monotonic() - began)
-    note(state, outcome, now, at)
+    note(state, mine, outcome, now, at)
     return outcome, at
 
 

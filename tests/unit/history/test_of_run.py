@@ -11,6 +11,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.series import all_series
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.export import export_parquet
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.findings import Findings, findings_of
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.of_node_check import Refused, entries_of_journal
@@ -40,7 +41,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
     path = place / "history.db"
     steering = {"pod_name": "small", "pod_history": str(path)}
     pods = inprocess.Pods(layout.write(place / "pod", racks=1, hosts_per_rack=4, spines=2, expectations=steering))
-    for number, (layer, faults) in enumerate([("rdma", ()), ("links", ("gpu_lost",))]):
+    for number, (layer, faults) in enumerate([("rdma", ()), ("links", ("gpu_lost", "xid_79"))]):
         run = place / f"run{number}"
         report = pods.climb(pods.pod(faults), run, pod_to_layer=layer)
         store = RunStore(run)
@@ -69,6 +70,17 @@ def test_a_run_leaves_verdicts_findings_numbers_and_parts(kept: Kept) -> None:
     assert set(parts) == {"software", "gpu", "optic", "cable"} and parts["gpu"] == 32
     # Of the second climb only what differs; a GPU that is gone has no row.
     assert rows(kept.path, "SELECT COUNT(*) FROM part WHERE entry = 2") == [(0,)]
+
+
+def test_a_run_leaves_counters_of_ports_nics_and_gpus(kept: Kept) -> None:
+    found = rows(kept.path, "SELECT DISTINCT metric, port != '' FROM number WHERE entry = 1 AND node = 'gpu01'")
+    counters = {metric: of_port for metric, of_port in found if metric in all_series()}
+    ports = dict.fromkeys(("link_losses", "symbol_errors", "fcs_errors"), 1)
+    assert counters == {**ports, **dict.fromkeys(("retransmissions", "timeouts", "out_of_sequence", "xids"), 0)}
+    of_switches = rows(kept.path, "SELECT DISTINCT metric FROM number WHERE entry = 1 AND node NOT LIKE 'gpu%'")
+    assert {"link_changes", "corrected", "uncorrectable", "pre_fec_ber"} <= {metric for (metric,) in of_switches}
+    xids = "SELECT place, value FROM number WHERE metric = 'xids' AND node = 'gpu03' AND value > 0 AND entry = ?"
+    assert rows(kept.path, xids, 1) == [] and rows(kept.path, xids, 2) == [("gpu03 0000:9d:00", 1.0)]
 
 
 def test_the_node_that_turned_bad_comes_first(kept: Kept) -> None:

@@ -13,9 +13,9 @@ from ...pod.types import Rail
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, grouped, planned_rails, rail_pci
 from .._odd_ones import odd_ones, undecided
-from .._xids import judged_xid, latest_recoveries
 from ..guests import GUEST
 from ..place import Place, at_device, at_gpu
+from ..xids import judged_xid, latest_recoveries
 
 DISTANCES = ("PIX", "PXB", "PHB", "NODE", "SYS")
 FORCED = {

@@ -127,3 +127,8 @@ def latest_recoveries(rows: t.Iterable[Row]) -> list[Row]:
         if changes:
             seen.add(row["device"])
     return kept[::-1]
+
+
+def of_gpu(row: t.Mapping[str, t.Any]) -> bool:
+    """Whether a row of the kernel's log is an Xid that no job's program caused, and no summary of those before it."""
+    return row["event"] == "xid" and row["device"] is not None and row["code"] not in OF_PROGRAMS | {RECOVERY}
