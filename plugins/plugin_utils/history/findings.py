@@ -9,29 +9,15 @@ import itertools
 import typing as t
 from dataclasses import dataclass
 
-from ..evaluate.series import BOOTED, all_series
+from ..evaluate.series import BOOTED
+from .growth import COUNTERS, Counted, Growth, Repeated, counted, grown, repeated
 from .past import Change, Past, Suspect, Turn, changes, offenders, pasts, suspects, turns
 from .risk import Risk, risks
 from .store import History
-from .times import DAY_SECONDS, HOUR_SECONDS
+from .times import DAY_SECONDS
 from .trends import Crossing, Point, Trend, trend_of
 
-COUNTERS = tuple(name for name, one in all_series().items() if one.counter)
 WEEK_SECONDS = 7 * DAY_SECONDS
-
-
-class Growth(t.NamedTuple):
-    """How much a counter of a place grew in the last week; hours: between its first and last reading of that week."""
-
-    metric: str
-    place: str
-    grown: float
-    hours: float
-
-    @property
-    def per_hour(self) -> float:
-        """Its growth per hour."""
-        return self.grown / self.hours
 
 
 @dataclass(frozen=True)
@@ -47,6 +33,7 @@ class Findings:
     offenders: list[Past]
     trends: list[Trend]
     grown: list[Growth]
+    repeated: list[Repeated]
     turns: list[Turn]
     changes: list[Change]
     suspects: list[Suspect]
@@ -68,11 +55,13 @@ def findings_of(
     turned = turns(known, changed, since)
     recent = [one for one in changed if one.time >= since]
     exchanged = _exchanges(changed)
-    trends = [one for metric, place, points in _series(history, pod, since) if (one := trend_of(metric, place.name, _since_exchange(points, place, exchanged)))]
+    counters = list(counted(history, pod, since))
+    series = itertools.chain(_series(history, pod, since), map(_rate, counters))
+    trends = [one for metric, place, points in series if (one := trend_of(metric, place.name, _since_exchange(points, place, exchanged)))]
     (count,) = history.rows("SELECT COUNT(*) AS entries, MIN(time) AS first FROM entry WHERE pod = ?", pod)
     return Findings(
         pod, now, since, count["entries"], count["first"], known, offenders(known, since), sorted(trends, key=_soonest),
-        list(_grown(history, pod, now)), turned, recent, suspects(recent, turned), risks(nodes or known, known, now, use_hours),
+        grown(counters, now - WEEK_SECONDS), repeated(counters), turned, recent, suspects(recent, turned), risks(nodes or known, known, now, use_hours),
     )  # fmt: skip
 
 
@@ -102,7 +91,7 @@ class _Place(t.NamedTuple):
 
 
 def _series(history: History, pod: str, since: float) -> t.Iterator[tuple[str, _Place, list[Point]]]:
-    """The numbers of each place since a time, oldest first; counters grow, and are told apart."""
+    """The numbers of each place since a time, oldest first, but those of counters."""
     rows = history.rows(
         "SELECT metric, number.node, port, place, value, low, high, entry.time FROM number JOIN entry ON entry.id = number.entry"
         " WHERE entry.pod = ? AND entry.time >= ? ORDER BY metric, place, entry.time", pod, since,
@@ -114,17 +103,6 @@ def _series(history: History, pod: str, since: float) -> t.Iterator[tuple[str, _
             yield metric, _Place(last["node"], last["port"], name), [Point(row["time"], row["value"], row["low"], row["high"]) for row in points]
 
 
-def _grown(history: History, pod: str, now: float) -> list[Growth]:
-    """The counters that grew in the last week, the fastest first; one that went back was cleared, and grew from 0."""
-    found = []
-    rows = history.rows(
-        f"SELECT metric, place, value, entry.time FROM number JOIN entry ON entry.id = number.entry WHERE entry.pod = ? AND entry.time >= ?"
-        f" AND metric IN ({', '.join('?' * len(COUNTERS))}) ORDER BY metric, place, entry.time", pod, now - WEEK_SECONDS, *COUNTERS,
-    )  # fmt: skip
-    for (metric, place), own in itertools.groupby(rows, lambda row: (row["metric"], row["place"])):
-        points = list(own)
-        grown = sum(after["value"] - before["value"] if after["value"] >= before["value"] else after["value"] for before, after in itertools.pairwise(points))
-        hours = (points[-1]["time"] - points[0]["time"]) / HOUR_SECONDS
-        if grown and hours:
-            found.append(Growth(metric, place, grown, hours))
-    return sorted(found, key=lambda one: (one.metric, -one.per_hour, one.place))
+def _rate(one: Counted) -> tuple[str, _Place, list[Point]]:
+    """What a counter of a place grows by an hour, day by day."""
+    return f"{one.metric}_per_hour", _Place(one.node, one.port, one.place), one.by_day()

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import jinja2
 
-from ..history.findings import Findings, Growth
+from ..history.findings import Findings
+from ..history.growth import Growth, Repeated
 from ..history.past import Change, Turn
 from ..history.risk import Risk
 from ..history.times import day_of, minute_of
@@ -70,9 +71,11 @@ def _sections(found: Findings) -> list[Section]:
             "No node is known.", ("node", "risk", "why"), [(one.node, f"{one.probability:.1%}", one.words) for one in found.risks],
         ),
         Section(
-            "offenders", "Repeat offenders", "Nodes that became bad, were proved well, and became bad again.", "No node became bad twice.",
-            ("node", "times", "last", "checks"),
-            [(one.node, str(len(one.begun(found.since))), day_of(one.begun()[-1]), ", ".join(list(one.checks)[:4])) for one in found.offenders],
+            "offenders", "Repeat offenders",
+            "Nodes that became bad, were proved well, and became bad again; and places whose counter of errors grew, stood still on a day, and grew again.",
+            "No node became bad twice, and no counter of errors began to grow twice.", ("node or place", "times", "last", "what"),
+            [*((one.node, str(len(one.begun(found.since))), day_of(one.begun()[-1]), ", ".join(list(one.checks)[:4])) for one in found.offenders),
+             *map(_repeated, found.repeated)],
         ),
         Section(
             "trends", "Trends", f"Lines that are better than chance, over at least {MIN_DAYS} days in {MIN_SPAN_DAYS:g} since the parts of the place were last "
@@ -81,7 +84,8 @@ def _sections(found: Findings) -> list[Section]:
             [_trend(one) for one in found.trends],
         ),
         Section(
-            "growth", "Growth in the last week", "Counters that grew between two readings of the last week.", "No counter grew.",
+            "growth", "Growth in the last week",
+            "Counters that grew between two readings of the last week, where they did not go back and the node did not boot.", "No counter grew.",
             ("counter", "place", "grown", "an hour"), [_growth(one) for one in found.grown],
         ),
         Section(
@@ -120,6 +124,10 @@ def reached(one: Trend) -> str:
 
 def _growth(one: Growth) -> tuple[str, ...]:
     return one.metric.replace("_", " "), one.place, f"{one.grown:g}", f"{one.per_hour:.3g}"
+
+
+def _repeated(one: Repeated) -> tuple[str, ...]:
+    return one.place, str(one.times), day_of(one.last), one.metric.replace("_", " ")
 
 
 def _turn(one: Turn) -> tuple[str, ...]:

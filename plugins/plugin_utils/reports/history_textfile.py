@@ -24,9 +24,10 @@ def render_history_textfile(found: Findings) -> str:
             metric_text("node_risk", "The probability that a node has become bad since it was last well.", _risks(found, pod)),
             metric_text("node_bad", "Whether a node was bad when it was last judged.", [({**pod, "node": one.node}, one.bad) for one in found.nodes.values()]),
             metric_text("node_times_bad", "How often a node became bad within the days that are looked back on.", _times(found, pod)),
+            metric_text("counter_times_grown", "How often a counter of errors that had stood still for a day began to grow.", _repeated(found, pod)),
             metric_text("limit_reached_seconds", "When a number is expected to reach its limit, in seconds since the epoch.", _limits(found, pod)),
             metric_text("limit_crossed_seconds", "Since when a number is beyond its limit on every day, in seconds since the epoch.", _crossed(found, pod)),
-            metric_text("growth_per_hour", "How fast a counter of a port grew in the last week; the fastest of each kind.", _grown(found, pod)),
+            metric_text("growth_per_hour", "How fast a counter of a port, NIC or GPU grew in the last week; the fastest of each kind.", _grown(found, pod)),
         )
     )
 
@@ -40,6 +41,11 @@ def _times(found: Findings, pod: Labels) -> t.Iterator[Sample]:
     for one in found.nodes.values():
         if times := len(one.begun(found.since)):
             yield {**pod, "node": one.node}, times
+
+
+def _repeated(found: Findings, pod: Labels) -> t.Iterator[Sample]:
+    for one in found.repeated:
+        yield {**pod, "metric": one.metric, "place": one.place}, one.times
 
 
 def _limits(found: Findings, pod: Labels) -> t.Iterator[Sample]:

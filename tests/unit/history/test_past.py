@@ -9,11 +9,12 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.entries import RUN, Entry, Number, Outcome, Part
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.entries import NODE_CHECK, RUN, Entry, Number, Outcome, Part
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.findings import findings_of
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.past import changes, offenders, pasts, suspects, turns
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.store import History
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.times import DAY_SECONDS, HOUR_SECONDS
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.history_page import render_history_text
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.history_textfile import render_history_textfile
 
 DAY, HOUR = int(DAY_SECONDS), int(HOUR_SECONDS)
@@ -110,12 +111,65 @@ def test_a_limit_that_is_ahead_is_not_published_as_crossed(history: History) -> 
     assert found and all(line.startswith("gpufabric_pyramid_limit_reached_seconds{") and 'bound="' in line for line in found)
 
 
-def test_a_counter_that_was_cleared_grew_from_nothing(history: History) -> None:
-    for hour, value in ((0, 100), (1, 104), (2, 1), (3, 1)):
-        judged(history, 20 + hour / 24, numbers=[number(0, value, "link_changes")], gpu01="pass")
-    (grown,) = findings_of(history, "pod", 20.5 * DAY_SECONDS, 90).grown
-    assert (grown.metric, grown.place, grown.grown) == ("link_changes", "gpu01 ens0", 5)
-    assert grown.per_hour == pytest.approx(5 / 3, rel=0.01)
+def counters(history: History, values: t.Mapping[float, float], metric: str = "link_losses", booted: float | None = None, source: str = RUN) -> None:
+    """Readings of a counter by hour, of a node that booted at one."""
+    boot = [] if booted is None else [Number("booted", "gpu01", "", "gpu01", booted * HOUR, "s")]
+    for hour, value in values.items():
+        numbers = [Number(metric, "gpu01", "ens0", "gpu01 ens0", value, "losses"), *boot]
+        history.add(Entry("pod", source, f"{hour}", "gpu01", int(hour * HOUR), "1", "go", "d", [], [], numbers))
+
+
+def grown(history: History, hour: float) -> list[tuple[str, float, float]]:
+    return [(one.metric, one.grown, one.hours) for one in findings_of(history, "pod", hour * HOUR, 90).grown]
+
+
+def test_of_a_counter_that_was_cleared_the_growth_is_not_known(history: History) -> None:
+    counters(history, {480: 100, 481: 104, 482: 1, 483: 2})
+    assert grown(history, 484) == [("link_losses", 5.0, 2.0)]
+
+
+def test_of_a_node_that_booted_the_growth_is_not_known(history: History) -> None:
+    """It counts more than before the boot, which went back all the same; a clock that was set by a second is no boot."""
+    counters(history, {480: 3, 481: 4}, booted=100)
+    counters(history, {482: 9, 483: 10}, booted=481.5)
+    counters(history, {484: 10}, booted=481.5 + 1 / HOUR)
+    assert grown(history, 485) == [("link_losses", 2.0, 3.0)]
+
+
+def test_a_run_that_ends_late_makes_no_growth_of_what_a_host_noted_meanwhile(history: History) -> None:
+    """The run that ends at 483 had read 3 before the host read 5; before the host had its check, runs alone tell."""
+    counters(history, {480: 3, 482: 5, 484: 5}, source=NODE_CHECK)
+    counters(history, {440: 0, 460: 2, 483: 3})
+    assert grown(history, 485) == [("link_losses", 4.0, 24.0)]
+
+
+def test_a_rate_of_errors_that_rises_has_a_trend(history: History) -> None:
+    counters(history, {24.0 * day: 24.0 * day * day for day in range(20)})
+    (trend,) = findings_of(history, "pod", 20 * DAY, 90).trends
+    # Between two days it grows by 24 * (2 * day + 1) in 24 hours.
+    assert (trend.metric, trend.place, trend.last) == ("link_losses_per_hour", "gpu01 ens0", 2 * 18 + 1)
+    assert trend.per_day == pytest.approx(2.0) and trend.crossing is None
+
+
+def test_a_steady_rate_of_errors_has_no_trend(history: History) -> None:
+    counters(history, {24.0 * day: 24.0 * day for day in range(20)})
+    assert findings_of(history, "pod", 20 * DAY, 90).trends == []
+
+
+@pytest.mark.parametrize(
+    ("metric", "values", "times"),
+    [
+        ("link_losses", [0, 2, 2, 3], 2), ("xids", [0, 1, 1, 2, 2, 4], 3), ("link_losses", [0, 1, 2, 3], None), ("link_losses", [5, 5, 5, 6], None),
+        # Cleared on the third day; and what grows where nothing is broken.
+        ("link_losses", [5, 6, 0, 1], None), ("timeouts", [0, 2, 2, 3], None),
+    ],
+)  # fmt: skip
+def test_errors_that_come_back_make_a_repeat_offender(history: History, metric: str, values: list[int], times: int | None) -> None:
+    counters(history, {24.0 * day: value for day, value in enumerate(values)}, metric)
+    found = findings_of(history, "pod", len(values) * DAY, 90)
+    assert [(one.metric, one.place, one.times) for one in found.repeated] == ([] if times is None else [(metric, "gpu01 ens0", times)])
+    assert ("gpu01 ens0" in render_history_text(found, ()).partition("Growth")[0]) is (times is not None)
+    assert ("counter_times_grown{" in render_history_textfile(found)) is (times is not None)
 
 
 def test_pods_do_not_see_each_other(history: History) -> None:
