@@ -15,8 +15,9 @@ from pathlib import Path
 
 from ansible import context
 from ansible.errors import AnsibleActionFail
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.past import pasts
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.risk import risks
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.findings import ranked
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.past import Past
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.risk import Risk
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.store import History
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.planners import PLANNERS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors import Refused, RunError
@@ -88,16 +89,15 @@ class ActionModule(PyramidAction):
 
     def _chosen(self, pod: Pod, idle: t.Mapping[str, float], place: Path) -> Choice:
         """Which of the idle hosts are validated, the riskiest first where the pod has a history."""
-        riskiest, bad = [], set[str]()
+        riskiest: list[tuple[Risk, Past | None]] = []
         path = history_file(pod.values["pod_history"])
         if path is not None and path.is_file():
             with History(path, create=False) as history:
                 # Its own check, every five minutes, says nothing of what only loads show.
-                known = pasts(history, pod.values["pod_name"], tuple(PLANNERS))
-            riskiest = [one.node for one in risks(idle, known, time.time())]
-            bad = {name for name, past in known.items() if past.bad}
+                riskiest = ranked(history, pod.values["pod_name"], time.time(), pod.values["pod_history_days"], idle, tuple(PLANNERS))
+        bad = {one.node for one, past in riskiest if past and past.bad}
         most = min(pod.values["pod_patrol_hosts"], len(idle) - pod.values["pod_patrol_free_hosts"])
-        return choose(pod.plan.groups, in_order(idle, interrupted_hosts(place), riskiest, bad), most)
+        return choose(pod.plan.groups, in_order(idle, interrupted_hosts(place), [one.node for one, _past in riskiest], bad), most)
 
     def _validated(self, hosts: list[str], place: Path) -> Values:
         """Hold the hosts, run the validation, and give them back whatever comes."""

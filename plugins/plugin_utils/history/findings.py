@@ -10,7 +10,7 @@ import typing as t
 from dataclasses import dataclass
 
 from ..evaluate.series import BOOTED
-from .growth import COUNTERS, Counted, Growth, Repeated, counted, grown, repeated
+from .growth import COUNTERS, Counted, Growth, Repeated, counted, errors_seen, grown, repeated
 from .past import Change, Past, Suspect, Turn, changes, offenders, pasts, suspects, turns
 from .risk import Risk, risks
 from .store import History
@@ -61,8 +61,16 @@ def findings_of(
     (count,) = history.rows("SELECT COUNT(*) AS entries, MIN(time) AS first FROM entry WHERE pod = ?", pod)
     return Findings(
         pod, now, since, count["entries"], count["first"], known, offenders(known, since), sorted(trends, key=_soonest),
-        grown(counters, now - WEEK_SECONDS), repeated(counters), turned, recent, suspects(recent, turned), risks(nodes or known, known, now, use_hours),
+        grown(counters, now - WEEK_SECONDS), repeated(counters), turned, recent, suspects(recent, turned),
+        risks(nodes or known, known, now, use_hours, errors_seen(counters)),
     )  # fmt: skip
+
+
+def ranked(history: History, pod: str, now: float, days: float, nodes: t.Iterable[str], proof: t.Container[str]) -> list[tuple[Risk, Past | None]]:
+    """Some nodes with their risk and past, the riskiest first; days and proof: as ``findings_of`` takes them."""
+    known = pasts(history, pod, proof)
+    found = risks(nodes, known, now, errors=errors_seen(counted(history, pod, now - days * DAY_SECONDS)))
+    return [(one, known.get(one.node)) for one in found]
 
 
 def _soonest(one: Trend) -> tuple[bool, float, str, str]:

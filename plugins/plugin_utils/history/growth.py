@@ -134,3 +134,12 @@ def repeated(found: t.Iterable[Counted]) -> list[Repeated]:
     """The counters that grew again and again and do not where nothing is broken, the most frequent first."""
     rows = [Repeated(one.metric, one.place, len(one.begun()), one.begun()[-1]) for one in found if not one.usual and len(one.begun()) >= REPEATED]
     return sorted(rows, key=lambda one: (-one.times, one.metric, one.place))
+
+
+def errors_seen(found: t.Iterable[Counted]) -> dict[str, list[float]]:
+    """By node, when counters that do not grow where nothing is broken were seen to have grown."""
+    seen: dict[str, list[float]] = {}
+    for one in found:
+        if not one.usual:
+            seen.setdefault(one.node, []).extend(own.until for own in one.intervals if own.grown)
+    return seen

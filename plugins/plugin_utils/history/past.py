@@ -46,6 +46,10 @@ class Past:
         """When it became bad, once each time however many layers said so."""
         return sorted({one.began for one in self.episodes if one.began >= since})
 
+    def turned(self) -> list[int]:
+        """When it became bad and was not bad already."""
+        return [time for time in self.begun() if not any(one.began < time and (one.until is None or one.until >= time) for one in self.episodes)]
+
 
 def pasts(history: History, pod: str, proof: t.Container[str] | None = None) -> dict[str, Past]:
     """What is known of every node of a pod.

@@ -7,6 +7,9 @@ Rates of nodes differ: some are bad again and again. Each node's own rate is est
 towards the rate of all of them by as much as little is known of it (a Gamma distribution of rates, fitted to the pod's own counts by their mean and
 variance; no number is set by hand). The probability then follows from the hours since it was last well. What SuperBench's Selector does by a
 survival model that is trained on the fleet (Xiong et al., USENIX ATC 2024), with what one pod knows.
+
+A counter of errors that grew raises a node's rate for a week, by as much as nodes of this pod became bad more often in such weeks than their own rates
+say: how often they did, and how often that was to be expected, with one more added to both, so that nothing is concluded from few. It lowers none.
 """
 
 from __future__ import annotations
@@ -16,18 +19,25 @@ import typing as t
 from dataclasses import dataclass
 
 from .past import Past
-from .times import HOUR_SECONDS
+from .times import DAY_SECONDS, HOUR_SECONDS
+
+# For how long errors that grew raise a rate.
+RAISED_SECONDS = 7 * DAY_SECONDS
 
 
 @dataclass(frozen=True)
 class Risk:
-    """A node's risk; probability: that it is bad; hours: since it was last well, None where it never was; times: how often it became bad."""
+    """A node's risk; probability: that it is bad; hours: since it was last well, None where it never was; times: how often it became bad.
+
+    rate: at which it becomes bad, per hour; raised: by what factor it is higher because errors of the node grew lately.
+    """
 
     node: str
     probability: float
     hours: float | None
     times: int
     rate: float
+    raised: float = 1.0
 
     @property
     def words(self) -> str:
@@ -35,7 +45,8 @@ class Risk:
         if self.hours is None:
             return "never judged well"
         bad = f"bad {self.times} time{'' if self.times == 1 else 's'}" if self.times else "never bad"
-        return f"{bad}, last well {self.hours:.0f} h ago"
+        grew = f", errors grew: rate {self.raised:.1f} times as high" if self.raised > 1 else ""
+        return f"{bad}, last well {self.hours:.0f} h ago{grew}"
 
 
 class Prior(t.NamedTuple):
@@ -66,23 +77,58 @@ def fitted_prior(counts: t.Sequence[tuple[int, float]]) -> Prior:
     return Prior(mean, mean**2 / variance if variance > 0 and times else math.inf)
 
 
-def risks(nodes: t.Iterable[str], known: t.Mapping[str, Past], now: float, use_hours: t.Mapping[str, float] | None = None) -> list[Risk]:
+def risks(
+    nodes: t.Iterable[str], known: t.Mapping[str, Past], now: float, use_hours: t.Mapping[str, float] | None = None,
+    errors: t.Mapping[str, t.Sequence[float]] | None = None,
+) -> list[Risk]:  # fmt: skip
     """The risk of each node, the highest first; of two alike the one that was well longer ago.
 
     use_hours: by node, for how many of the hours since it was last well it was in use, where that is known; otherwise all of them count.
+    errors: by node, when its counters of errors were seen to have grown, in seconds since the epoch.
     """
     counts = {name: (len(past.begun()), max(now - past.first, 0) / HOUR_SECONDS) for name, past in known.items()}
     prior = fitted_prior(list(counts.values()))
-    found = [_risk(name, known.get(name), counts.get(name, (0, 0.0)), prior, now, (use_hours or {}).get(name)) for name in nodes]
+    ranked = list(nodes)
+    rates = {name: prior.rate(*counts.get(name, (0, 0.0))) for name in {*known, *ranked}}
+    weeks = {name: _weeks(times, now) for name, times in (errors or {}).items() if name in known}
+    factor = raised_by(known, rates, weeks)
+    found = []
+    for name in ranked:
+        raised = factor if any(end >= now for _begun, end in weeks.get(name, ())) else 1.0
+        found.append(_risk(name, known.get(name), rates[name], raised, now, (use_hours or {}).get(name)))
     return sorted(found, key=lambda one: (-one.probability, -math.inf if one.hours is None else -one.hours, one.node))
 
 
-def _risk(name: str, past: Past | None, count: tuple[int, float], prior: Prior, now: float, used: float | None) -> Risk:
-    rate = prior.rate(*count)
+def _weeks(times: t.Iterable[float], now: float) -> list[tuple[float, float]]:
+    """The times in which a rate is raised: a week from each of some times, joined where they overlap, and none after now."""
+    found: list[tuple[float, float]] = []
+    for time in sorted(times):
+        end = min(time + RAISED_SECONDS, now)
+        if found and time <= found[-1][1]:
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((time, end))
+    return found
+
+
+def raised_by(known: t.Mapping[str, Past], rates: t.Mapping[str, float], weeks: t.Mapping[str, t.Sequence[tuple[float, float]]]) -> float:
+    """By what factor nodes became bad more often than at their own rates within some times, drawn towards 1 by as much as one more of both does; at least 1.
+
+    A node that became bad as its errors were seen counts not, nor one that was bad already: what is asked is what errors tell of the time after them.
+    """
+    seen, expected = 0, 0.0
+    for name, own in weeks.items():
+        expected += rates[name] * sum(end - begun for begun, end in own) / HOUR_SECONDS
+        seen += sum(any(begun < time <= end for begun, end in own) for time in known[name].turned())
+    return max(1.0, (seen + 1) / (expected + 1))
+
+
+def _risk(name: str, past: Past | None, rate: float, raised: float, now: float, used: float | None) -> Risk:
+    times = len(past.begun()) if past else 0
     if past is None or past.well is None:
-        return Risk(name, 1.0, None, count[0], rate)
+        return Risk(name, 1.0, None, times, rate, raised)
     hours = max(now - past.well, 0) / HOUR_SECONDS
-    return Risk(name, 1.0 if past.bad else -math.expm1(-rate * (hours if used is None else used)), hours, count[0], rate)
+    return Risk(name, 1.0 if past.bad else -math.expm1(-rate * raised * (hours if used is None else used)), hours, times, rate, raised)
 
 
 def any_bad(chosen: t.Iterable[Risk]) -> float:

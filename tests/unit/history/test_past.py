@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.entries import NODE_CHECK, RUN, Entry, Number, Outcome, Part
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.findings import findings_of
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.findings import findings_of, ranked
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.past import changes, offenders, pasts, suspects, turns
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.store import History
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.times import DAY_SECONDS, HOUR_SECONDS
@@ -170,6 +170,21 @@ def test_errors_that_come_back_make_a_repeat_offender(history: History, metric: 
     assert [(one.metric, one.place, one.times) for one in found.repeated] == ([] if times is None else [(metric, "gpu01 ens0", times)])
     assert ("gpu01 ens0" in render_history_text(found, ()).partition("Growth")[0]) is (times is not None)
     assert ("counter_times_grown{" in render_history_textfile(found)) is (times is not None)
+
+
+def test_errors_of_a_node_reach_its_risk(history: History) -> None:
+    """Of ten hosts with errors each turned bad a day later; an eleventh has errors now. Timeouts are no errors."""
+    hosts = [f"gpu{number:02}" for number in range(1, 41)]
+    for day in (*range(30), 30 - 1 / 24):
+        verdicts = {host: "fail" if day == number + 2 and number < 10 else "pass" for number, host in enumerate(hosts)}
+        errors = [int(day > number) if number < 10 else int(number == 10 and day > 29) for number in range(40)]
+        numbers = [Number("symbol_errors", host, "ens0", f"{host} ens0", value, "errors") for host, value in zip(hosts, errors)]
+        judged(history, day, numbers=[*numbers, Number("timeouts", "gpu12", "", "gpu12 mlx5_0", day, "timeouts")], **verdicts)
+    found = {one.node: one for one in findings_of(history, "pod", 30 * DAY, 90).risks}
+    assert found["gpu11"].raised > 3 and found["gpu12"].raised == 1 and found["gpu11"].probability > found["gpu12"].probability
+    # As a patrol asks; of a host that never was judged under load nothing is known.
+    asked = ranked(history, "pod", 30 * DAY, 90, ["gpu12", "gpu11", "gpu99"], ("links",))
+    assert [(one.node, past is None) for one, past in asked] == [("gpu99", True), ("gpu11", False), ("gpu12", False)]
 
 
 def test_pods_do_not_see_each_other(history: History) -> None:

@@ -10,7 +10,7 @@ import random
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.past import Episode, Past
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.risk import any_bad, fitted_prior, risks, to_validate
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.risk import Risk, any_bad, fitted_prior, risks, to_validate
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.times import HOUR_SECONDS
 
 NOW = 1000 * HOUR_SECONDS
@@ -76,3 +76,55 @@ def test_as_few_are_validated_as_leave_an_accepted_risk() -> None:
         assert any_bad(found[len(chosen) :]) <= accepted
         assert not chosen or any_bad(found[len(chosen) - 1 :]) > accepted
     assert any_bad(found) == pytest.approx(1 - math.prod(1 - one.probability for one in found))
+
+
+def pod_with_errors(turns: int, marked: int = 20, at: float = 300.0) -> tuple[dict[str, Past], dict[str, list[float]]]:
+    """A hundred nodes, some of which had errors 300 hours after they were first seen; so many of these became bad ten hours after it."""
+    known = {}
+    for number in range(100):
+        node, bad = f"gpu{number:02}", number < turns or number % 10 == 5
+        began = (at + 10) if number < turns else 700
+        known[node] = Past(
+            node, 0, int(NOW), int(999 * HOUR_SECONDS), [Episode("links", int(began * HOUR_SECONDS), None, int((began + 20) * HOUR_SECONDS))] * bad
+        )
+    return known, {f"gpu{number:02}": [300 * HOUR_SECONDS] for number in range(marked)}
+
+
+def raised(known: dict[str, Past], errors: dict[str, list[float]]) -> Risk:
+    """The risk of a node that never was bad and has errors now."""
+    return next(one for one in risks(known, known, NOW, errors={**errors, "gpu99": [NOW - HOUR_SECONDS]}) if one.node == "gpu99")
+
+
+def test_errors_raise_a_rate_by_as_much_as_nodes_with_errors_became_bad_more_often() -> None:
+    known, errors = pod_with_errors(turns=15)
+    found, without = raised(known, errors), next(one for one in risks(known, known, NOW) if one.node == "gpu99")
+    # 15 turned bad in 20 weeks in which less than one was to be expected.
+    assert 4 < found.raised < 16 and found.rate == without.rate
+    assert found.probability == pytest.approx(-math.expm1(-found.raised * found.rate))
+    assert without.raised == 1 and "errors grew" not in without.words and f"errors grew: rate {found.raised:.1f} times as high" in found.words
+    assert risks(known, known, NOW, errors={**errors, "gpu99": [NOW - HOUR_SECONDS]})[0].node == "gpu99"
+
+
+def test_errors_that_told_nothing_raise_no_rate_and_lower_none() -> None:
+    known, errors = pod_with_errors(turns=0)
+    assert raised(known, errors).raised == 1
+    # One node more than none is not enough to conclude much from.
+    known, errors = pod_with_errors(turns=1, marked=1)
+    assert raised(known, errors).raised < 2
+
+
+@pytest.mark.parametrize("at", [290.0, 290.0 - 100, 300 + 168.0])
+def test_a_node_that_was_bad_with_its_errors_or_before_or_long_after_counts_not(at: float) -> None:
+    known, errors = pod_with_errors(turns=15, at=at)
+    assert raised(known, errors).raised == 1
+
+
+def test_errors_of_a_week_ago_raise_nothing_any_more() -> None:
+    known, errors = pod_with_errors(turns=15)
+    found = {one.node: one for one in risks(known, known, NOW, errors=errors)}
+    assert found["gpu00"].raised == 1
+
+
+def test_a_node_that_was_bad_already_did_not_turn_bad() -> None:
+    first = Episode("links", 100, None, 500)
+    assert Past("gpu01", 0, 0, episodes=[first, Episode("rdma", 200, None, 600), Episode("rdma", 700, None, None)]).turned() == [100, 700]
