@@ -29,6 +29,11 @@ def alike(*values: object) -> t.Any:
     return pytest.param(*values, marks=[pytest.mark.exhaustive, pytest.mark.long])
 
 
+def more(*values: object) -> t.Any:
+    """A case beyond those of `make test`, for the exhaustive tests."""
+    return pytest.param(*values, marks=pytest.mark.exhaustive)
+
+
 @dataclass
 class Climb:
     """How a climb ended: exit status, all it printed, its run directory and its report (None where it wrote none)."""

@@ -34,6 +34,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.parsing
 
 from ..labs.containers.engines import IMAGE, Docker, Engine, Podman, started
 from ..ports import claimed
+from .conftest import more
 
 # Stores of podman share the locks of their containers, whatever their directories: a new one frees those of its neighbour.
 pytestmark = pytest.mark.xdist_group("container_engines")
@@ -46,7 +47,7 @@ FUTURE = "from __future__ import annotations\n"
 Row = dict[str, t.Any]
 
 
-@pytest.fixture(scope="module", params=[Podman, pytest.param(Docker, marks=pytest.mark.exhaustive)])
+@pytest.fixture(scope="module", params=[Podman, more(Docker)])
 def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Engine]:
     """One of these tests alone."""
     yield from started(request.param, tmp_path_factory.mktemp(request.param.name))

@@ -27,7 +27,7 @@ from ansible_collections.gpufabric.pyramid.tests.labs.judged import Judged, Verd
 from ansible_collections.gpufabric.pyramid.tests.labs.standing import poll
 from ansible_collections.gpufabric.pyramid.tests.missing import leave_out
 
-from .conftest import alike
+from .conftest import alike, more
 
 pytestmark = pytest.mark.xdist_group("frr_lab")
 
@@ -205,6 +205,9 @@ CASES: dict[str, t.Callable[[Lab], Expected]] = {
         kernel_keeps_fewer,
     )
 }
+# Those of which another one ends with the same checks: more of them, and other ways to lose the one session.
+MORE, ALIKE = ("spine_links_down", "maximum_paths_1", "host_link_down"), ("tcp_179_blocked", "stuck_active", "wrong_as")
+OFTEN = [name for name in CASES if name not in MORE + ALIKE]
 
 
 def test_every_fault_of_the_lab_is_judged() -> None:
@@ -229,7 +232,7 @@ def has_no_fault(fabric: Lab, tmp_path: Path) -> None:
     assert {("path_carries_full_size", host) for host in fabric.plan.with_role("host")} <= passed
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*OFTEN, *map(more, MORE), *map(alike, ALIKE)])
 def test_a_fault_is_found_for_what_it_is(fabric: Lab, tmp_path: Path, name: str) -> None:
     is_found(fabric, tmp_path, name)
 
@@ -239,7 +242,7 @@ def test_a_fault_is_found_for_what_it_is(fabric: Lab, tmp_path: Path, name: str)
     "name",
     [
         "neighbor_shut_down",
-        pytest.param("kernel_keeps_fewer", marks=pytest.mark.exhaustive),
+        more("kernel_keeps_fewer"),
         *map(alike, ("maximum_paths_1", "wrong_as", "spine_links_down", "host_link_down")),
     ],
 )

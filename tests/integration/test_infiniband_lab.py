@@ -22,6 +22,8 @@ from ansible_collections.gpufabric.pyramid.tests.labs.infiniband.lab import Lab,
 from ansible_collections.gpufabric.pyramid.tests.labs.infiniband.shape import Shape, healthy
 from ansible_collections.gpufabric.pyramid.tests.missing import leave_out
 
+from .conftest import alike, more
+
 pytestmark = pytest.mark.xdist_group("infiniband_lab")
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -173,6 +175,9 @@ EXPECTED: dict[str, dict[str, tuple[Found, list[str], list[str]]]] = {
         ),
     },
 }
+# Those of which another one ends with the same checks.
+MORE, ALIKE = ("switch_link_lost", "cables_swapped"), ("uplink_removed", "counters_reset", "fdr_link")
+OFTEN = [name for name in EXPECTED if name not in MORE + ALIKE]
 # What ibsim has no hardware for.
 ELSEWHERE = {"adaptive_routing_on", "ib_bit_error_rate", "ib_module_temperature", "ib_modules", "fabric_diagnosed"}
 
@@ -224,7 +229,7 @@ def test_a_whole_fabric_passes(fabric: Judge) -> None:
         assert {one.host for one in verdicts if one.check == "answered" and one.verdict == "pass"} == set(fabric.plan.nodes)
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("name", [*OFTEN, *map(more, MORE), *map(alike, ALIKE)])
 def test_a_fault_is_found_where_it_is(name: str, fabric: Judge) -> None:
     with ready(fabric.lab, name) as between:
         for layer, (wanted, sentences, groups) in EXPECTED[name].items():

@@ -27,7 +27,7 @@ from ansible_collections.gpufabric.pyramid.tests.chaos import processes
 from ansible_collections.gpufabric.pyramid.tests.labs.prompt.server import Switch
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import planned, rendering
 
-from .conftest import SMALLEST, Climb, Pod, alike
+from .conftest import SMALLEST, Climb, Pod, alike, more
 
 ROOT = Path(__file__).resolve().parents[2]
 NETWORK_OS = {"eos": "arista.eos.eos", "nxos": "cisco.nxos.nxos"}
@@ -113,7 +113,7 @@ def recorded(platform: str, reading: str, case: str) -> str:
     return (RECORDINGS / platform / reading / f"{case}.txt").read_text()
 
 
-@pytest.fixture(params=["eos", "nxos"])
+@pytest.fixture(params=["eos", more("nxos")])
 def switch(request: pytest.FixtureRequest) -> t.Iterator[Switch]:
     """A switch of either kind, which answers one long table."""
     long = "".join(f"line {number:03} of a table, as wide as {'x' * 100}\n" for number in range(200))
@@ -233,6 +233,7 @@ def test_one_refused_command_is_unknown_in_the_switchs_words(tmp_path: Path) -> 
 
 
 @pytest.mark.exhaustive
+@pytest.mark.long
 @pytest.mark.usefixtures("private")
 def test_a_refused_login_closes_every_gate_behind_the_switch(tmp_path: Path) -> None:
     one = OneSwitch(tmp_path)
@@ -330,6 +331,7 @@ def test_a_bound_ends_the_process_of_the_session_and_the_next_task_has_a_new_one
 
 
 @pytest.mark.exhaustive
+@pytest.mark.long
 @pytest.mark.usefixtures("private")
 def test_an_endless_response_ends_the_nodes_own_process(tmp_path: Path) -> None:
     """The same in a run: network_cli reads until the prompt, in a process that keeps all of it, and the verdict names the bound that ended it."""

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
 
-from .conftest import ROOT, alike
+from .conftest import ROOT, alike, more
 
 VARIANTS = ROOT / "tests" / "simulated_pod" / "variants"
 FAULTS = ROOT / "tests" / "simulated_pod" / "faults"
@@ -26,7 +26,7 @@ OF_IONIC = ["trust_pcp", "pfc_on_two_priorities", "cables_swapped", "dcqcn_deaf"
 
 def first_alone(names: list[str]) -> list[t.Any]:
     """Faults as cases of a test: the second is exhaustive and stands for the others, since each is found on the usual pod in every run of the tests."""
-    return [names[0], pytest.param(names[1], marks=pytest.mark.exhaustive), *map(alike, names[2:])]
+    return [names[0], more(names[1]), *map(alike, names[2:])]
 
 
 def pods_of(into: Path, **more: object) -> inprocess.Pods:

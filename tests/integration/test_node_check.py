@@ -132,6 +132,7 @@ def test_check_mode_installs_nothing(tmp_path: Path) -> None:
     assert not list((tmp_path / "hosts/gpu02").iterdir())
 
 
+@pytest.mark.exhaustive
 def test_the_check_is_taken_away_whole(tmp_path: Path) -> None:
     pod(tmp_path)
     assert playbook(tmp_path, "gpu02").returncode == 0

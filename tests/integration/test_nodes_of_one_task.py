@@ -14,6 +14,7 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
 import yaml
 from ansible_collections.gpufabric.pyramid.tests.missing import leave_out
 
@@ -53,12 +54,14 @@ def test_each_node_has_its_own_variables_and_what_is_wrong_with_them_is_its_own(
         assert re.search(rf"^{host} +: .*failed=1 ", climb.output, re.MULTILINE), "the recap names it"
 
 
+@pytest.mark.exhaustive
 def test_verbosity_shows_what_is_done_on_each_node(pod) -> None:
     output = pod.climb("-vvv", "-e", "pod_to_layer=preflight").output
     hosts = {host for host in ("gpu01", "gpu02", "gpu03", "gpu04") if re.search(rf"<{host}> EXEC .*-SE -", output)}
     assert len(hosts) == 4, output[-2000:]
 
 
+@pytest.mark.exhaustive
 def test_a_task_timeout_of_the_user_ends_no_reading(pod, monkeypatch, tmp_path) -> None:
     """The task that reads all nodes takes longer than a task may; each command of a node has a timeout of its own."""
     late = tmp_path / "late"

@@ -28,7 +28,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests import made_run
 
-from .conftest import SMALLEST, Pod
+from .conftest import SMALLEST, Pod, more
 
 pytestmark = pytest.mark.xdist_group("page_in_browser")
 
@@ -233,7 +233,7 @@ def test_512_hosts_fit_in_fifteen_megabytes_and_paint_within_two_seconds(large: 
     expect(page.locator("#chart-round_trips")).to_have_attribute("data-drawn", "yes")
 
 
-@pytest.mark.parametrize("report", ["faulty", pytest.param("large", marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("report", ["faulty", more("large")])
 def test_a_telephone_needs_no_sideways_scrolling(report: str, request: pytest.FixtureRequest, look) -> None:
     page = look(request.getfixturevalue(report), width=400, height=800)
     assert page.evaluate("document.documentElement.scrollWidth") <= 400

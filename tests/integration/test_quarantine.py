@@ -31,6 +31,7 @@ def test_more_bad_members_than_may_be_left_out_close_the_gate(pod: Pod) -> None:
     assert climb.rc == 2 and climb.gate("preflight", "rack_01") == "closed" and climb.report["quarantined"] == {}
 
 
+@pytest.mark.long
 def test_a_switch_cannot_be_quarantined(pod: Pod) -> None:
     climb = pod.climb("-e", "simulated_faults=port_at_100g", pod_gate_policy="quarantine", pod_quarantine_max=4)
     assert climb.rc == 2 and climb.gate("links", "rack_01") == "closed" and climb.report["quarantined"] == {}

@@ -16,7 +16,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout, planned
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.queueing import Port, incast
 
-from .conftest import Pod, not_well
+from .conftest import Pod, more, not_well
 
 PORT = Port(400, 380)
 ALL = (True,) * 8
@@ -80,9 +80,9 @@ def test_a_run_over_some_hosts_has_incasts_among_them_alone(tmp_path: Path) -> N
 SHAPES = [
     ({"racks": 2, "hosts_per_rack": 3, "spines": 2}, True),
     ({"racks": 2, "hosts_per_rack": 4, "spines": 8}, False),
-    pytest.param({"racks": 3, "hosts_per_rack": 4, "leaves_of_racks": True}, False, marks=pytest.mark.exhaustive),
-    pytest.param({"racks": 2, "hosts_per_rack": 4, "leaf_platform": "sonic"}, True, marks=pytest.mark.exhaustive),
-    pytest.param({"racks": 4, "hosts_per_rack": 8}, True, marks=pytest.mark.exhaustive),
+    more({"racks": 3, "hosts_per_rack": 4, "leaves_of_racks": True}, False),
+    more({"racks": 2, "hosts_per_rack": 4, "leaf_platform": "sonic"}, True),
+    more({"racks": 4, "hosts_per_rack": 8}, True),
 ]
 OF_ACROSS = {"across_fair_share", "across_fills_uplinks", "spine_marks", "spines_balanced"}
 
@@ -139,6 +139,7 @@ def test_a_healthy_pod_is_congested_for_real_and_holds(pod: Pod) -> None:
 
 
 @pytest.mark.exhaustive
+@pytest.mark.long
 def test_real_incasts_trip_what_was_judged_in_process(pod: Pod) -> None:
     names = ["dcqcn_mute", "receiver_slow@gpu07", "ecmp_polarised@leaf05", "uplink_lossless_on_two", "marked_while_idle@gpu08", "headroom_short@leaf07"]
     names += ["spine_never_marks", "spine_port_unused@spine03"]

@@ -15,7 +15,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.model import Pod
 
-from .conftest import ROOT
+from .conftest import ROOT, more
 
 PROFILES = {path.stem: path for path in sorted((ROOT / "inventories" / "profiles").glob("*.yml"))}
 OF_PFC = {"pfc_brief", "slow_receiver", "pauses_stay_local", "headroom_covers_cables", "pause_storms", "pauses_under_load", "switch_pauses_under_load"}
@@ -124,7 +124,7 @@ FAULTS: dict[Callable[[Pod], None], tuple[str, str, str, str, set[str]]] = {
 FIRST, *OTHERS = FAULTS
 
 
-@pytest.mark.parametrize("fault", [FIRST, *(pytest.param(one, marks=pytest.mark.exhaustive) for one in OTHERS)], ids=lambda fault: fault.__name__)
+@pytest.mark.parametrize("fault", [FIRST, *(more(one) for one in OTHERS)], ids=lambda fault: fault.__name__)
 def test_a_fault_of_a_lossy_pod_is_found(fault: Callable[[Pod], None], lossy: inprocess.Pods, tmp_path: Path) -> None:
     layer, check, node, words, others = FAULTS[fault]
     pod = without_pfc(lossy.pod())
@@ -137,9 +137,8 @@ def test_a_fault_of_a_lossy_pod_is_found(fault: Callable[[Pod], None], lossy: in
     assert words in str([one for one in judged if one["check"] == check])
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"), [("adaptive_routing", set()), pytest.param("lossless_roce", {"losses_under_load"}, marks=pytest.mark.exhaustive)]
-)
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("name", "expected"), [("adaptive_routing", set()), ("lossless_roce", {"losses_under_load"})])
 def test_packets_out_of_order_are_no_finding_where_routing_is_adaptive(name: str, expected: set[str], tmp_path: Path) -> None:
     pods = pods_of(tmp_path / "pod", name)
     pod = pods.pod()

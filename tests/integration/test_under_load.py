@@ -19,7 +19,7 @@ from ansible_collections.gpufabric.pyramid.tests.processes import environments
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import changes, inprocess
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.connection.simulated_pod import pod as answers_of
 
-from .conftest import RACKS, ROOT, Climb, Pod, alike
+from .conftest import RACKS, ROOT, Climb, Pod, alike, more
 
 pytestmark = pytest.mark.exhaustive
 
@@ -186,9 +186,7 @@ BY_HAND = """
 """
 
 
-@pytest.mark.parametrize(
-    ("device", "rates", "words"), [pytest.param("mlx5_3", 2, "", marks=pytest.mark.exhaustive), ("mlx5_99", 1, "IB device mlx5_99 not found")]
-)
+@pytest.mark.parametrize(("device", "rates", "words"), [more("mlx5_3", 2, ""), ("mlx5_99", 1, "IB device mlx5_99 not found")])
 def test_the_module_measures_rails_side_by_side_and_leaves_no_server(small: Pod, tmp_path: Path, device: str, rates: int, words: str) -> None:
     play, result = tmp_path / "play.yml", tmp_path / "result.json"
     play.write_text(BY_HAND.replace("DEVICE", device).replace("RESULT", str(result)).replace("PYTHON", sys.executable))
