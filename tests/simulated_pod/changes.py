@@ -25,7 +25,7 @@ HERE = Path(__file__).parent
 FOLDERS = ("faults", "faults_infiniband", "faults_nvl72", "variants")
 # Incidents are told apart, since a fault is small and says what it breaks, and an incident is what somebody met.
 INCIDENTS = HERE.parent / "incidents"
-PARTS = {"rail": ("rails", "index"), "gpu": ("gpus", "index"), "port": ("ports", "name"), "session": ("sessions", "peer")}
+PARTS = {"rail": ("rails", "index"), "leg": ("legs", "netdev"), "gpu": ("gpus", "index"), "port": ("ports", "name"), "session": ("sessions", "peer")}
 
 
 def files() -> dict[str, Path]:
