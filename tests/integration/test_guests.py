@@ -24,7 +24,9 @@ FAULTS = ["nic_crc_grows", "nic_optic_dark", "cables_swapped", "trust_pcp", "slo
 # What is found although the NICs are virtual functions, and by which checks alone where a physical port would tell as well.
 OF_FUNCTIONS = ["crc_grows", "cables_swapped", "retransmits_in_all_reduce", "rail_down", "optic_dark", "slow_sender", "gpu_slowed_in_training", "ping_lost"]
 NOT_OF_FUNCTIONS = {
-    "preflight": {"nic_settings", "nic_reset_pending", "dcqcn_running", "dcqcn_uniform", "dcqcn_alike", "roce_qos", *OF_HYPERVISOR},
+    "preflight": {
+        "nic_settings", "nic_reset_pending", "nic_settings_alike", "dcqcn_running", "dcqcn_uniform", "dcqcn_alike", "roce_qos", *OF_HYPERVISOR,
+    },
     "links": {
         "crc_clean", "errors_clean", "nic_bit_error_rate", "symbol_error_rate", "nic_link_flaps", "optic_rx_power", "optic_health", "laser_bias",
         "optics_uniform",
@@ -114,7 +116,17 @@ def mute(host: Host) -> None:
         (whole_nics, {"nic_driver_uniform": "fail"}),
         (old_functions, {"adapters_capable": "fail"}),
         # Functions that are not known to be virtual excuse nothing.
-        (mute, {"nic_driver_uniform": "fail", "nic_settings": "unknown", "nic_reset_pending": "unknown", "dcqcn_running": "unknown", "roce_qos": "unknown"}),
+        (
+            mute,
+            {
+                "nic_driver_uniform": "fail",
+                "nic_settings": "unknown",
+                "nic_reset_pending": "unknown",
+                "nic_settings_alike": "unknown",
+                "dcqcn_running": "unknown",
+                "roce_qos": "unknown",
+            },
+        ),
     ],
     ids=lambda one: one.__name__ if callable(one) else "",
 )

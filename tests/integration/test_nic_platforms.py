@@ -74,7 +74,7 @@ def test_a_healthy_pod_of_thor2_goes_and_names_what_it_cannot_prove(thor2: inpro
     assert (report["verdict"], report["up_to_layer"]) == ("go", "training"), report["reasons"]
     assert "nic_settings not available on the platform of 8 hosts" in report["stands_on"]
     skipped = {one["check"]: one["words"] for one in report["verdicts"] if one.get("unavailable")}
-    assert set(skipped) == {"nic_settings", "nic_reset_pending", "dcqcn_running", "dcqcn_uniform", "dcqcn_alike"}
+    assert set(skipped) == {"nic_settings", "nic_reset_pending", "nic_settings_alike", "dcqcn_running", "dcqcn_uniform", "dcqcn_alike"}
     proved = {one["check"] for one in report["verdicts"] if one["verdict"] == "pass"}
     assert {"nic_link_flaps", "roce_qos", "pfc_brief", "no_drops", "dcqcn_backs_off", "links_under_load", "losses_under_load", "class_under_load"} <= proved
 
@@ -103,6 +103,7 @@ def test_a_healthy_pod_of_ionic_goes_and_names_what_it_cannot_prove(ionic: inpro
     assert skipped == {
         "nic_settings",
         "nic_reset_pending",
+        "nic_settings_alike",
         "dcqcn_running",
         "dcqcn_uniform",
         "dcqcn_alike",

@@ -17,11 +17,11 @@ LIMITS = {"bias_low_alarm_ma": 3.0, "bias_low_warning_ma": 4.0, "bias_high_warni
 
 
 def lane(number: int | None, current: float | None, sent: float | None = 1.0, **limits: float | None) -> Row:
-    return {"port": "ens0", "lane": number, "media_lanes": None, "tx_bias_ma": current, "tx_power_dbm": sent, **(limits or LIMITS)}
+    return {"port": "ens0", "lane": number, "media_lanes": None, "tx_bias_ma": current, "tx_power_dbm": sent, "temperature_c": 42.0, **(limits or LIMITS)}
 
 
 def found(*rows: Row) -> list[tuple[str, str, str | None]]:
-    return [(str(one.where), f"{one.expected}: {one.actual}", one.severity) for one in laser_bias(list(rows), CABLES)]
+    return [(str(one.where), f"{one.expected}: {one.actual}", one.severity) for one in laser_bias(list(rows), CABLES, 70)]
 
 
 def test_currents_within_the_limits_are_well() -> None:
@@ -62,3 +62,14 @@ def test_modules_without_currents_or_limits_are_not_judged() -> None:
     for rows in ([], [lane(1, None)], [lane(1, 7.5, **dict.fromkeys(LIMITS))]):
         with pytest.raises(NotApplicable):
             found(*rows)
+
+
+def test_current_of_a_hot_module_is_no_age() -> None:
+    def causes(*rows: Row) -> list[str | None]:
+        return [one.cause for one in laser_bias(list(rows), CABLES, 70)]
+
+    hot = [{**lane(number, 13.5), "temperature_c": 74.0} for number in (1, 2)]
+    assert [str(cause).partition(",")[0] for cause in causes(*hot)] == ["All lasers of this module need more current than it allows for"] * 2
+    assert causes(hot[0], {**hot[1], "tx_bias_ma": 7.5}) == [None], "a laser that ages alone"
+    assert causes(*({**row, "temperature_c": 69.0} for row in hot)) == [None, None]
+    assert causes(*({**row, "temperature_c": None} for row in hot)) == [None, None]

@@ -349,7 +349,7 @@ def uniform(firmware, software=tuple(SOFTWARE), hosts=("gpu01", "gpu02", "gpu03"
 
 def test_the_odd_software_of_a_group():
     assert uniform("28.39.1002") == []
-    assert uniform("28.38.1900") == [("gpu03", "firmware: expected 28.39.1002, as its group, got 28.38.1900, 28.39.1002")]
+    assert uniform("28.38.1900") == [("gpu03", "firmware of rocep0: expected 28.39.1002, as its group, got 28.38.1900")]
     assert uniform("28.39.1002", SOFTWARE[:1]) == [("gpu03", "nccl: expected 2.21.5, as its group, got none")]
     with pytest.raises(NotApplicable, match="one host"):
         uniform("28.39.1002", hosts=("gpu01",))

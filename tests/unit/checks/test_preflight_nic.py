@@ -132,6 +132,30 @@ def pending(*rows, settings=None):
     return list(firmware.nic_reset_pending(list(rows), FIRST, 3, "dcqcn", settings or {}))
 
 
+def alike(values, settings=None):
+    """What is found of two hosts with two NICs each, by host and device."""
+    hosts = {host: [{"device": device, "name": "PCI_WR_ORDERING", "current": values.get((host, device), "per_mkey")} for device in DEVICES] for host in HOSTS}
+    return [(one.host, str(one), one.severity) for one in firmware.nic_settings_alike(hosts, RAILS, settings or {})]
+
+
+HOSTS, DEVICES = ("gpu01", "gpu02"), ("rocep24s0", "rocep64s0")
+
+
+def test_settings_of_pcie_alike():
+    assert alike({}) == []
+    odd = "rocep64s0 PCI_WR_ORDERING: expected per_mkey, as 3 of the group's 4 NICs, got force_relax"
+    assert alike({("gpu02", "rocep64s0"): "force_relax"}) == [("gpu02", odd, None)]
+    unread = {"device": "rocep24s0", "name": "PCI_WR_ORDERING", "current": None}
+    read = {"gpu01": [{**unread, "current": "per_mkey"}], "gpu02": [unread]}
+    assert unknown(list(firmware.nic_settings_alike(read, RAILS, {})))
+    of_two_models = {(host, "rocep64s0"): "force_relax" for host in HOSTS}
+    assert alike(of_two_models) == [], "each rail has one value on all hosts"
+    ((host, words, _severity),) = alike({("gpu02", device): "force_relax" for device in DEVICES})
+    assert (host, "none of them is the usual one" in words) == (None, True)
+    with pytest.raises(NotApplicable, match="setting of PCIe"):
+        alike({("gpu02", "rocep64s0"): "force_relax"}, {"PCI_WR_ORDERING": "per_mkey"})
+
+
 def test_a_pending_reset():
     assert summary(pending(setting("SRIOV_EN", 1))) == []
     assert summary(pending(setting("SRIOV_EN", 0, 1))) == [("rocep24s0 SRIOV_EN: expected 1 (next boot), got 0 (a reset is pending)", None)]

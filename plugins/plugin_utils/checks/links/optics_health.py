@@ -20,6 +20,11 @@ from .optics import NO_LIGHT_DBM, is_copper, planned_copper
 Row = dict[str, t.Any]
 BIAS_LIMITS = ("bias_low_alarm_ma", "bias_low_warning_ma", "bias_high_warning_ma", "bias_high_alarm_ma")
 MONITORS = ("temperature_c", "rx_power_dbm", "tx_power_dbm")
+HEATED = "All lasers of this module need more current than it allows for, and the module is hot: lasers need more current the warmer they are."
+HEATED_FIX = (
+    "Cool it first: look at fans and airflow at this port, and compare with the neighbouring modules; where it is hot alone, reseat it. Read the current again "
+    "once it is cool, and replace the module where it is still too high."
+)
 LASER = "A laser of this module fails or is switched off: it receives light and sends too little."
 LASER_FIX = (
     "Look whether the port is shut or its transmitter disabled; otherwise reseat the module, then replace it. Its peer at the other end is not at fault."
@@ -63,7 +68,7 @@ def optic_health(
     fabric="roce",
     meanings=("optics",),
 )
-def laser_bias(transceivers: Rows, pod_cables: list[NearCable]) -> t.Iterator[Finding]:
+def laser_bias(transceivers: Rows, pod_cables: list[NearCable], pod_optic_temperature_warn_c: float) -> t.Iterator[Finding]:
     """The current of every laser of a planned optic is within the alarm limits of its module, and within its warning limits (outside: warn)."""
     lanes = lanes_of_light(transceivers)
     judged = 0
@@ -74,13 +79,22 @@ def laser_bias(transceivers: Rows, pod_cables: list[NearCable]) -> t.Iterator[Fi
         if planned_copper(cable) or all(row["tx_bias_ma"] is None for row in rows) or all(limit is None for limit in limits.values()):
             continue
         judged += 1
+        cause, fix = (HEATED, HEATED_FIX) if _heated(rows, limits, pod_optic_temperature_warn_c) else (None, None)
         for row in rows:
-            yield from _bias(cable["port"], row, limits)
+            yield from _bias(cable["port"], row, limits, cause, fix)
     if not judged:
         raise NotApplicable("no planned port of this node has an optic that reports its laser current and its limits")
 
 
-def _bias(port: str, row: Row, limits: t.Mapping[str, float | None]) -> t.Iterator[Finding]:
+def _heated(rows: Rows, limits: t.Mapping[str, float | None], warm: float) -> bool:
+    """Whether a module is hot and every laser of it needs more current than usual: one that ages does so alone."""
+    celsius = max((row["temperature_c"] for row in rows if row["temperature_c"] is not None), default=None)
+    high = limits["bias_high_warning_ma"] or limits["bias_high_alarm_ma"]
+    currents = [row["tx_bias_ma"] for row in rows if row["tx_bias_ma"] is not None]
+    return celsius is not None and celsius >= warm and high is not None and len(currents) > 1 and min(currents) > high
+
+
+def _bias(port: str, row: Row, limits: t.Mapping[str, float | None], cause: str | None, fix: str | None) -> t.Iterator[Finding]:
     """The current of one lane, in mA; that of a laser that is switched off is no fault of the laser."""
     where, current, sent = _lane(port, row, "laser current"), row["tx_bias_ma"], row["tx_power_dbm"]
     if current is None:
@@ -91,7 +105,7 @@ def _bias(port: str, row: Row, limits: t.Mapping[str, float | None]) -> t.Iterat
         low, high = limits[f"bias_low_{whose}_ma"], limits[f"bias_high_{whose}_ma"]
         if (low is not None and current < low and not off) or (high is not None and current > high):
             bounds = f"{'-' if low is None else f'{low:g}'} to {'-' if high is None else f'{high:g}'} mA ({whose} limits)"
-            yield Finding(where, bounds, f"{current:g} mA", severity)
+            yield Finding(where, bounds, f"{current:g} mA", severity, cause=cause, fix=fix)
             return
 
 

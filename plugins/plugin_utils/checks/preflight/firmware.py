@@ -10,8 +10,9 @@ import typing as t
 from dataclasses import dataclass
 
 from ...pod.types import Rail
-from .. import Finding, check
-from .._grouping import Rows, grouped, planned_rails
+from .. import Finding, NotApplicable, check
+from .._grouping import Rows, grouped, planned_rails, several
+from .._odd_ones import odd_ones, undecided
 from ..place import Place, at_device
 
 LOST_AT_NEXT_BOOT = (
@@ -21,6 +22,13 @@ LOST_AT_NEXT_BOOT = (
 LOST_AT_NEXT_BOOT_FIX = "Without a reset, mlxconfig -d DEVICE set {name}={value} before the next boot, and look at what wrote the other value."
 MASK_OF_PRIORITIES = re.compile(r"ROCE_CC_PRIO_MASK_P\d")
 LINK_TYPE = re.compile(r"LINK_TYPE_P\d")
+# What decides the rate of a NIC, or whether what it writes arrives in order, and has no value that is right for every host.
+COMPARED = {
+    "PCI_WR_ORDERING": "The NIC orders what it writes to memory otherwise than the others: where relaxed ordering is forced, data may arrive after the flag "
+    "that says so in programs that did not ask for it (wrong values, mismatches in collectives); where it is not, writes to GPU memory may be slow.",
+    "MAX_ACC_OUT_READ": "The NIC may have fewer or more reads of memory outstanding than the others, which limits the rate at which it sends.",
+    "ATS_ENABLED": "The NIC translates addresses itself, and the others do not, or the reverse: its way to GPU memory is another one, with another rate.",
+}
 # The number of Ethernet in LINK_TYPE_P1; InfiniBand is 1.
 ETHERNET = 2
 
@@ -119,3 +127,38 @@ def _pending(where: Place, row: dict[str, t.Any], needs: Needs) -> Finding:
         cause, fix = LOST_AT_NEXT_BOOT.format(**names), LOST_AT_NEXT_BOOT_FIX.format(name=row["name"], value=value)
         return Finding(where, f"{row['current']} (now and at the next boot)", f"{row['next_boot']} at the next boot", cause=cause, fix=fix)
     return Finding(where, f"{row['next_boot']} (next boot)", f"{row['current']} (a reset is pending)")
+
+
+@check(
+    cause="The NIC was replaced, or its firmware settings were changed or reset on this host alone.",
+    fix="Find out which value is meant, set it with mlxconfig -d DEVICE set KEY=VALUE where it differs, and reset the NIC; list it in pod_nic_settings, which "
+    "requires it from then on.",
+    fabric="roce",
+    scope="group",
+    severity="warn",
+    meanings=("firmware_settings",),
+)
+def nic_settings_alike(mlxconfig: dict[str, Rows], pod_rails: list[Rail], pod_nic_settings: dict[str, t.Any]) -> t.Iterator[Finding]:
+    """What pod_nic_settings does not say of PCIe (PCI_WR_ORDERING, MAX_ACC_OUT_READ, ATS_ENABLED) is the same on all rail NICs of a gate group."""
+    several(mlxconfig)
+    devices = {rail["device"] for rail in planned_rails(pod_rails)}
+    values: dict[str, dict[tuple[str, str], str]] = {}
+    for host, rows in mlxconfig.items():
+        for row in rows:
+            if row["name"] not in COMPARED.keys() - pod_nic_settings.keys() or row["device"] not in devices:
+                continue
+            reported = values.setdefault(row["name"], {})
+            if row["current"] is None:
+                yield Finding(at_device(row["device"], row["name"]), "a value, to be compared with the group's", "not reported", "unknown", host=host)
+            else:
+                reported[host, row["device"]] = row["current"]
+    if not values:
+        raise NotApplicable("no NIC of the group reports a setting of PCIe that pod_nic_settings does not have")
+    for name, of_nics in sorted(values.items()):
+        # Rails whose NICs are of two models may differ, as long as each rail has one value on all hosts.
+        if len({(device, value) for (_host, device), value in of_nics.items()}) == len({device for _host, device in of_nics}):
+            continue
+        yield from undecided(of_nics, Place(name, of=name), "one value")
+        for (host, device), value, usual in odd_ones(of_nics):
+            alike = sum(one == usual for one in of_nics.values())
+            yield Finding(at_device(device, name), f"{usual}, as {alike} of the group's {len(of_nics)} NICs", value, host=host, cause=COMPARED[name])

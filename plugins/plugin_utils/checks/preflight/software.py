@@ -58,9 +58,14 @@ def software_pinned(
             yield Finding(Place(item, of=item), str(wanted), "not reported", "unknown")
         elif have != [str(wanted)]:
             unknown = set(have) == {str(wanted), NOT_REPORTED}
-            odd = _nics_apart(str(wanted), ibstat, pod_rails) if item == "firmware" else {}
-            where = Place(f"{item} of {', '.join(odd)}" if odd else item, of=item)
-            yield Finding(where, str(wanted), ", ".join(sorted(set(odd.values())) if odd else have), "unknown" if unknown else None)
+            where, actual = _of_parts(item, str(wanted), ", ".join(have), ibstat, pod_rails)
+            yield Finding(where, str(wanted), actual, "unknown" if unknown else None)
+
+
+def _of_parts(item: str, wanted: str, have: str, ibstat: Rows, rails: list[Rail]) -> tuple[Place, str]:
+    """Where a host has another version than the wanted one, and which: of firmware the NICs alone that have it, where others of the host have the right one."""
+    odd = _nics_apart(wanted, ibstat, rails) if item == "firmware" else {}
+    return Place(f"{item} of {', '.join(odd)}" if odd else item, of=item), ", ".join(sorted(set(odd.values()))) if odd else have
 
 
 def _nics_apart(wanted: str, ibstat: Rows, rails: list[Rail]) -> dict[str, str]:
@@ -129,7 +134,8 @@ def software_uniform(
         elsewhere = of_other_groups(of_hosts, counts, item, hosts)
         yield from undecided(compared, Place(item, of=item), "one version", elsewhere)
         for host, value, usual in odd_ones(compared, elsewhere):
-            yield Finding(Place(item, of=item), f"{usual}, as its group", value, host=host)
+            where, actual = _of_parts(item, usual, value, ibstat.get(host) or [], pod_rails)
+            yield Finding(where, f"{usual}, as its group", actual, host=host)
 
 
 @check(
