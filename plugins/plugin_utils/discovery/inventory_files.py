@@ -16,7 +16,7 @@ from ..text.counting import counted
 from ..text.sorting import natural_key
 from .access import Access
 from .draft import Draft
-from .media import NOT_REPORTED
+from .media import NOT_REPORTED, Medium
 from .proposals import ALL
 
 Row = dict[str, t.Any]
@@ -29,6 +29,7 @@ PROPOSED = (
 )
 # Without its medium the reach of a cable is unknown.
 FILL_MEDIUM = "write dac, aec, aoc or optic into its column, and length_m of dac; without it cable_reach is unknown, which closes layer links"
+FILL_LENGTH = "write it into its column; where no module reports it either, cable_reach is unknown, which closes layer links"
 KEYS = ("device", "netdev", "members", "pci", "gpu", "leaf")
 
 
@@ -155,10 +156,20 @@ def _pod(draft: Draft, groups: t.Mapping[str, t.Sequence[str]], name: str, accep
     otherwise = [one for one in draft.proposals if decided.get(one.name, one.value) != one.value]
     reasons = [f"{one.name}: the inventory has {decided[one.name]}, and {one.value} was read ({one.read})" for one in otherwise]
     reasons += [] if groups else ["pod_gate_groups: no groups of the inventory divide gpu_hosts among them"]
-    unknown = sum(not draft.media.get(cable, NOT_REPORTED).medium for cable in draft.cables)
-    reasons += [*draft.blanks, *([f"{PLACE}: medium of {counted(unknown, 'cable')}, which neither end reports: {FILL_MEDIUM}"] if unknown else [])]
-    if any(one.medium == "optic" for one in draft.media.values()):
-        reasons.append(f"{PLACE}: length_m of fibres, which no module reports; where it is given, the headroom of switches is compared with it")
+    reasons += [*draft.blanks, *_blanks_of_cables([draft.media.get(cable, NOT_REPORTED) for cable in draft.cables])]
     if draft.models:
         lines += ["", f"# GPUs found: {printable(', '.join(f'{number} {model}' for model, number in draft.models.items()))}"]
     return "\n".join([*lines, "", "# Blanks:", *(f"# - {printable(reason)}" for reason in reasons)]) + "\n"
+
+
+def _blanks_of_cables(media: t.Sequence[Medium]) -> t.Iterator[str]:
+    """What is to be written into the wiring plan by hand. media: of each cable."""
+    unknown = sum(not one.medium for one in media)
+    if unknown:
+        yield f"{PLACE}: medium of {counted(unknown, 'cable')}, which neither end reports: {FILL_MEDIUM}"
+    # A virtual function does not read the module of its port, and not every switch reports the length.
+    without_length = sum(one.medium == "dac" and one.length_m is None for one in media)
+    if without_length:
+        yield f"{PLACE}: length_m of {counted(without_length, 'cable')} of passive copper, not reported or not alike at both ends: {FILL_LENGTH}"
+    if any(one.medium == "optic" for one in media):
+        yield f"{PLACE}: length_m of fibres, which no module reports; where it is given, the headroom of switches is compared with it"

@@ -246,6 +246,8 @@ def test_the_medium_is_what_the_modules_at_both_ends_report(near, far, cells):
     text = inventory_files(draft, {}, "mypod")
     assert text["group_vars/cabling.csv"].splitlines()[1] == f"gpu01,eth0,leaf01,Ethernet1,{cells}"
     assert ("its ends report" in "".join(draft.blanks)) == (near["media"] == "400GBASE-CR4" and far["media"] == "400GBASE-DR4")
+    blank = "length_m of 1 cable of passive copper, not reported or not alike at both ends: write it into its column"
+    assert (blank in text["group_vars/all/pod.yml"]) == (cells == "dac,")
 
 
 def test_the_inventory_says_how_its_nodes_were_reached_without_secrets():
