@@ -12,6 +12,8 @@ import pytest
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.model import Pod, Session
 
+from .first_finding import must_be_first
+
 pytestmark = pytest.mark.xdist_group("evpn_pod")
 VARIANT, VRF, LEAF, NETWORK = "rails_in_evpn", "RAILS", "leaf03", "10.53.0.0/24"
 OF_OVERLAY = ("evpn_established", "vni_up", "vteps_reached", "vxlan_mtu")
@@ -110,13 +112,13 @@ AT_SPINE, OF_VNI = "spine02 (10.0.2.7)", f"VNI of VRF {VRF}"
         (another_vni, ("vni_up", LEAF, OF_VNI), "4002", "packets arrive with a VNI that the other end does not know"),
         (without_a_device, ("vni_up", LEAF, OF_VNI), "4001 is Down", "No VXLAN device on leaf03 carries VNI 4001"),
         (vlan_interface_down, ("vni_up", LEAF, OF_VNI), "4001 is Down", "has no interface of its VLAN that is up"),
-        (loopback_not_announced, ("vteps_reached", "leaf05", "VTEP 10.255.0.3 of leaf03"), "no route", "leaf03 does not announce this loopback"),
+        (loopback_not_announced, ("vteps_reached", "leaf01", "VTEP 10.255.0.3 of leaf03"), "no route", "leaf03 does not announce this loopback"),
         (
             one_path_of_the_underlay, ("vteps_reached", LEAF, "VTEP 10.255.0.4 of leaf04"),
             "1 next hop, none over Ethernet264 (to spine02), Ethernet272 (to spine03), Ethernet280 (to spine04)", "",
         ),
         (same_vtep, ("vni_up", LEAF, "VTEP 10.255.0.4"), "also that of leaf04", "arrives at one of them alone"),
-        (route_targets_differ, ("ecmp_paths", "leaf05", "rails of leaf03"), "no route in VRF RAILS", "the route targets of the two leaves differ"),
+        (route_targets_differ, ("ecmp_paths", "leaf01", "rails of leaf03"), "no route in VRF RAILS", "the route targets of the two leaves differ"),
         (uplink_without_room_for_vxlan, ("vxlan_mtu", LEAF, "Ethernet264"), "9000", ""),
         (kernel_lost_a_vtep, ("kernel_forwards", "spine02", "10.255.0.3/32"), "no route in the kernel", ""),
     ],
@@ -127,13 +129,7 @@ def test_a_fault_is_found(
 ) -> None:  # fmt: skip
     pod = pods.pod([VARIANT])
     fault(pod)
-    found = inprocess.findings_by_place(pods.plan, pod, "routing")
-    assert found[where][0] == got and cause in found[where][1], found
-    report = pods.climb(pod, tmp_path, pod_to_layer="routing")
-    assert report["verdict"] == "no_go" and report["up_to_layer"] == "links"
-    assert all(where[0] in reason for reason in report["reasons"]), report["reasons"]
-    others = [(one["check"], its) for one in report["verdicts"] for its in one["findings"] if one["layer"] == "routing" and one["verdict"] != "skip"]
-    assert [(check, its["host"], its["where"]) for check, its in others if check != where[0] and not its.get("follows")] == []
+    must_be_first(where, got, cause, pods, pod, tmp_path)
 
 
 def test_paths_of_a_rail_are_those_to_its_vtep(pods: inprocess.Pods) -> None:

@@ -12,6 +12,8 @@ import pytest
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import answers, inprocess, layout
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.model import Pod, Session
 
+from .first_finding import must_be_first
+
 pytestmark = pytest.mark.xdist_group("rails_in_vrf")
 VRF, VARIANT = "RAILS", "rails_in_vrf"
 
@@ -140,14 +142,7 @@ def test_a_fault_is_found(
 ) -> None:  # fmt: skip
     pod = pods.pod([VARIANT])
     fault(pod)
-    found = inprocess.findings_by_place(pods.plan, pod, "routing")
-    assert found[where][0] == got and cause in found[where][1]
-    report = pods.climb(pod, tmp_path, pod_to_layer="routing")
-    assert report["verdict"] == "no_go" and report["up_to_layer"] == "links"
-    # The gates name this finding first, and every other one follows from it.
-    assert all(f"{where[0]} on {where[1]}" in reason for reason in report["reasons"]), report["reasons"]
-    others = [(one["check"], its) for one in report["verdicts"] for its in one["findings"] if one["layer"] == "routing" and one["verdict"] != "skip"]
-    assert [(check, its["host"], its["where"]) for check, its in others if check != where[0] and not its.get("follows")] == []
+    must_be_first(where, got, cause, pods, pod, tmp_path)
 
 
 def test_a_pod_without_a_vrf_is_asked_nothing_about_vrfs(tmp_path: Path) -> None:
