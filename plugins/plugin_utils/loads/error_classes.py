@@ -6,17 +6,10 @@
 from __future__ import annotations
 
 import re
-import typing as t
 
-
-class ErrorClass(t.NamedTuple):
-    """A class of errors: its name, a regular expression of the line that decides, what such an error comes from, and what to look at."""
-
-    name: str
-    pattern: str
-    cause: str
-    fix: str
-
+from .call_errors import CALL_ERRORS
+from .gpu_errors import GPU_ERRORS
+from .types import ErrorClass
 
 # What comes after it in an error of PyTorch is the last warning of NCCL, which says what failed; everything before it only says that NCCL failed.
 LAST_ERROR = re.compile(r"Last error:[ \t]*\n?(?P<line>[^\n]*)")
@@ -39,6 +32,8 @@ ERROR_CLASSES: tuple[ErrorClass, ...] = (
         "Look in the kernel's log of that time for segfault, trap and Xid, which name the library or GPU; compare driver, libraries and the program's build "
         "with a good host's; coredumpctl or gdb shows the call.",
     ),
+    *GPU_ERRORS,
+    *CALL_ERRORS,
     ErrorClass(
         "gid",
         r"RoceGetVersionNum|\bGID\b|gid_attrs|\bgid\b",

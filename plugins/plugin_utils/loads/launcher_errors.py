@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 import typing as t
 
+from .call_errors import call_error
+from .named_parts import named_parts
 from .unknown_errors import cut, explain_unknown, is_quoted, names_system_error
 
 
@@ -91,6 +93,16 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
         "Look at df -h of /tmp, /run and the cache of images (ENROOT_CACHE_PATH, ENROOT_DATA_PATH) on the host that it names; remove old images.",
     ),
     LauncherError(
+        r"error dialing backend|:10250\b|unable to upgrade connection|container not found|Error from server|kubexec|\bkubectl\b",
+        "Kubernetes did not start the launcher's daemon in the pod of a host: its API server does not reach the kubelet of that host (port 10250), or the pod "
+        "or "
+        "its container is not there any more (evicted, killed, not ready).",
+        "Find the host with the address or pod of the line (kubectl get nodes,pods -o wide); look at kubectl describe of both, at kubelet's service and log "
+        "there "
+        "and at uptime, and try port 10250 from the control plane.",
+        speaker=True,
+    ),
+    LauncherError(
         r"pyxis|enroot|failed to import|container image",
         "The launcher could not start the container: its image was not fetched or unpacked on a host, or a directory, hook or mount of it failed.",
         "Import the image by hand on the host that it names (enroot import), and look at the registry's login, the proxy, and the image's name; "
@@ -168,6 +180,8 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
 SUBJECT = re.compile(
     r"(?:on node|on host|to host|failure on|\[\[|(?:^|; )\s*(?:(?:[Rr]emote )?(?:host|node)|Host|Node):)[ :]*(?P<of>[\w.-]+)|"
     r"(?:^|: )(?P<speaker>[\w.-]+): (?:Test \w+ failure|tasks? \d)|"
+    # UCX and Open MPI, with the number of the process that speaks.
+    r"(?:^|[\s:])\[(?P<process>[A-Za-z][\w.-]*):\d+ ?(?::\d+)?\](?!\[)|"
     r"Process name: \[\[\d+,\d+\],(?P<rank>\d+)\]"
 )
 # The launcher's own end of a connection to what the line beside it names.
@@ -193,7 +207,7 @@ def host_of(words: str | None, hosts: t.Sequence[str], one_a_host: bool = False)
     named: set[str] = set()
     numbers: set[str] = set()
     for match in SUBJECT.finditer(words or ""):
-        (numbers if match["rank"] else named).add(match["rank"] or match["of"] or match["speaker"])
+        (numbers if match["rank"] else named).add(match["rank"] or match["of"] or match["speaker"] or match["process"])
     places = {int(number) for number in numbers} if one_a_host and not named else set()
     found = [host for at, host in enumerate(hosts) if at in places or any(name == host or name.startswith(f"{host}.") for name in named)]
     return found[0] if len(found) == 1 else None
@@ -221,6 +235,8 @@ def explained(text: str | None) -> tuple[str, str]:
     """Cause and fix of a launcher's refusal."""
     known = next((one for one in LAUNCHER_ERRORS if re.search(one.pattern, text or "")), None)
     cause, fix = explain_unknown(text or "", UNKNOWN_CAUSE, of_ranks=False)
+    if call := call_error(text or ""):
+        return f"{named_parts(text or '')}{call.cause}", f"Begin with this line: {cut(text or '')}. {call.fix} {AGAIN}"
     if known is None:
         return cause, f"{fix} {AGAIN}"
     if not known.speaker:

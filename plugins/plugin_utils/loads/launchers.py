@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass, field
 
-from .perftest_errors import KnownError, KnownErrors
+from .perftest_errors import CONSEQUENCE, KnownError, KnownErrors
 
 Wrap = t.Callable[[list[str]], list[str]]
 # Beside each program on a host lie the modules that it stands on; ``{name}`` is where the load engine has put a program.
@@ -51,9 +51,14 @@ LAUNCHER_ERRORS: KnownErrors = (
     KnownError("unknown", r"not enough slots available", "mpirun has fewer slots than ranks"),
     KnownError("unknown", r"can't open file", "the program is not on a host: its load did not start there, or the launcher's processes have another /tmp"),
     KnownError("unknown", r"agents where \d+ were requested", "the launcher started another number of processes than requested"),
-    KnownError("unknown", r"unable to reliably start|daemon has unexpectedly failed|lost communication", "mpirun lost a host, or never reached it"),
     KnownError(
-        "unknown", r"Job step aborted|Force Terminated|task \d+: (?:Killed|Terminated|Exited)|exited on signal|exited with non-zero", "the launcher ended early"
+        "unknown", r"unable to reliably start|daemon has unexpectedly failed|lost communication", "mpirun lost a host, or never reached it", CONSEQUENCE
+    ),
+    KnownError(
+        "unknown",
+        r"Job step aborted|Force Terminated|task \d+: (?:Killed|Terminated|Exited)|exited on signal|exited with non-zero",
+        "the launcher ended early",
+        CONSEQUENCE,
     ),
 )
 

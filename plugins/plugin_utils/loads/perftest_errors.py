@@ -10,6 +10,7 @@ import typing as t
 from dataclasses import dataclass
 
 from ..text.shortened import shortened
+from .unknown_errors import system_error
 
 # The completion statuses of ibv_wc_status (libibverbs verbs.h) that perftest ends with.
 STATUSES = {
@@ -25,6 +26,12 @@ STATUSES = {
 UNSUPPORTED_OPTION = "unsupported_option"
 # That a program lost or never reached its partner, which says nothing of either; and that it ended with an error that is known, or that no table knows.
 PARTNER, KNOWN, UNNAMED = "partner", "known", "unnamed"
+# That a launcher only says that it could not start or lost something, for which another program's line may have the reason.
+CONSEQUENCE = "consequence"
+
+
+# So much of a tool's line is printed, in characters: its beginning and its end, among which an address of a call of verbs is not lost.
+MOST_OF_A_LINE = 300
 
 
 class KnownError(t.NamedTuple):
@@ -168,7 +175,7 @@ def explain_error(*texts: str, known: KnownErrors = PERFTEST_ERRORS) -> ToolErro
         for line in lines:
             match = re.search(one.pattern, line)
             if match is not None:
-                return ToolError(one.verdict, _with_status(one.words, match), shortened(line, 200), one.kind)
+                return ToolError(one.verdict, _with_status(one.words, match), shortened(line, MOST_OF_A_LINE), one.kind)
     return None
 
 
@@ -178,7 +185,11 @@ def explained(text: str, of_gpus: bool = False) -> tuple[str, str] | None:
     of_gpus: whether the test was of GPU memory.
     """
     known = next((one for one in MEANINGS if one.of_gpus in (None, of_gpus) and re.search(one.pattern, text)), None)
-    return (known.cause, known.fix) if known else None
+    if known is None:
+        return None
+    # The number of an error of the system says which of the causes it is.
+    system = system_error(text)
+    return (f"{system.cause} {known.cause}", f"{known.fix} {system.fix}") if system else (known.cause, known.fix)
 
 
 def _with_status(words: str, match: re.Match[str]) -> str:

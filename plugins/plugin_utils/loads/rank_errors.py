@@ -10,10 +10,11 @@ import signal
 import typing as t
 
 from .connection_errors import CONNECTION_ERRORS
-from .crashes import number_of_signal, own_signal, where_crashed
+from .crashes import named_signal, number_of_signal, own_signal, where_crashed
+from .error_classes import error_class
 from .host_errors import HOST_ERRORS
 from .types import RankError
-from .unknown_errors import NOT_SHOWN, Extent, explain_unknown, names_system_error
+from .unknown_errors import ERROR_FORM, NOT_SHOWN, Extent, explain_unknown, names_system_error
 
 # A process is ended by these through a fault of its own or of its host; by SIGABRT and SIGKILL also where another rank ended first.
 OF_THE_HOST = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
@@ -113,10 +114,12 @@ def crashed(row: t.Mapping[str, t.Any]) -> HostEnd:
 
     The words are what it had printed of that: an error that is known, or the frames of its stack.
     """
-    printed, place = printed_error(row), where_crashed(row.get("text"))
+    printed, place, sign = printed_error(row), where_crashed(row.get("text")), own_signal(-row["signal"])
     if printed:
         return HostEnd(printed, *explained(printed))
-    sign = own_signal(-row["signal"])
+    if sign and (line := _classed_line(row.get("text") or "")):
+        cause, fix = explained(line)
+        return HostEnd(f"{line}{f'; {place}' if place else ''}", f"{sign.cause} {cause}", fix)
     cause, fix = (f"A rank of this host was killed. {sign.cause}", sign.fix) if sign else KILLED
     return HostEnd(place, cause, fix)
 
@@ -125,3 +128,10 @@ def first_errors(errors: t.Mapping[str, str]) -> dict[str, str]:
     """Of a run's errors by host those that came first: without those that only follow from another one, where there is any other."""
     first = {host: text for host, text in errors.items() if not follows(text)}
     return first or dict(errors)
+
+
+def _classed_line(text: str) -> str:
+    """The first line of what a rank had printed that is worded as an error and shows what part of a host it is of, beyond that the rank ended."""
+    lines = (line.strip() for line in text.splitlines())
+    said = (line for line in lines if ERROR_FORM.search(line) and not where_crashed(line) and named_signal(line) is None)
+    return next((line for line in said if (one := error_class(line)) is not None and one.name != "crash"), "")

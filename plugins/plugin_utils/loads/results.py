@@ -14,9 +14,9 @@ from ..readings import reading
 from .deciding_lines import deciding_line
 from .launcher_errors import in_names, known_line, with_subject
 from .launchers import LAUNCHER_ERRORS, STARTED_FROM_ONE_HOST, given_hosts
-from .perftest_errors import KNOWN, PERFTEST_ERRORS, UNNAMED, explain_error
+from .perftest_errors import CONSEQUENCE, KNOWN, PERFTEST_ERRORS, UNNAMED, explain_error
 from .schedule import JOBS_READING, NOT_INSTALLED, Job
-from .unknown_errors import cut, decisive_line, is_bare, names_system_error
+from .unknown_errors import ERROR_FORM, cut, decisive_line, has_a_class, is_bare, names_system_error
 
 Values = dict[str, t.Any]
 # What a site's own command is also read as.
@@ -70,6 +70,8 @@ def _ended(answer: CommandResult, lost: str | None, not_installed: bool, of_site
     if line and (explained is None or known_line(explained.line) is None):
         # That a task exited says less than the line that says why.
         return {"status": "unknown", "words": _by(tool, cut(with_subject(line, answer.stderr, answer.stdout))), "error": None}
+    if explained and explained.kind == CONSEQUENCE and (reason := _reason(answer.stderr, explained.line)):
+        return {"status": "unknown", "words": _by(tool, with_subject(reason, answer.stderr, answer.stdout)), "error": None}
     if explained:
         said = with_subject(str(explained), answer.stderr, answer.stdout) if tool in STARTED_FROM_ONE_HOST else str(explained)
         return {"status": explained.verdict, "words": said, "error": explained.kind or KNOWN}
@@ -82,6 +84,12 @@ def _ended(answer: CommandResult, lost: str | None, not_installed: bool, of_site
         line = _unnamed(answer)
         return {"status": "unknown", "words": _by(tool, line) if line else words, "error": UNNAMED}
     return {"status": "unknown" if words else "ok", "words": words, "error": NOT_INSTALLED if not_installed else None}
+
+
+def _reason(text: str, consequence: str) -> str:
+    """The first line before a consequence that has an error of the system, or whose vocabulary shows what it is of; nothing where none has."""
+    lines = text.partition(consequence)[0].splitlines()
+    return cut(next((line for line in lines if ERROR_FORM.search(line) and not is_bare(line) and has_a_class(line)), ""))
 
 
 def _unnamed(answer: CommandResult) -> str:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 import typing as t
 
@@ -13,6 +14,7 @@ from ..text.control_characters import printable
 from ..text.sorting import NUMBERS
 from .crashes import named_signal
 from .error_classes import decisive_part, error_class
+from .named_parts import named_parts
 
 LONGEST = 400
 # A program that quotes what another one printed indents it behind its own name: the innermost speaker saw the error itself.
@@ -27,6 +29,13 @@ ERROR_FORM = re.compile(
     r"unrecognized|timed out|not found|killed|core dumped|exited on signal|lost)\b"
 )
 
+# How programs print the number of an error of the system without its text.
+NUMBERED = re.compile(
+    r"\b(?i:errno)[ :=]+-?(?P<errno>\d{1,3})\b|\bMR with error=(?P<verbs>\d{1,3})\b|\b(?i:error|returned|ret|rc)[ :=]+-(?P<negative>\d{2,3})\b"
+)
+# Programs in Go print the texts in small letters, which are also those of results of CUDA and HIP.
+SMALL = re.compile(r": (?P<text>[a-z][a-z ]+)$")
+OF_GPUS = re.compile(r"(?i)\b(?:cuda|hip)")
 # Of PCI, of a network card or of IPv6, or a number as hexadecimal: some of these are letters alone.
 ADDRESS = re.compile(r"\b(?:0x[0-9a-f]+|[0-9a-f]{1,8}(?::+[0-9a-f]{1,4})+(?:\.[0-9a-f])?)\b", re.IGNORECASE)
 
@@ -101,6 +110,7 @@ SYSTEM_ERRORS: tuple[ErrorNumber, ...] = (
     ErrorNumber("Exec format error", "The program that the line names is of another architecture than this host, or is damaged (ENOEXEC).", _FILE_FIX),
     ErrorNumber("Not a directory", "A part of the path that the line names is a file here (ENOTDIR).", _FILE_FIX),
     ErrorNumber("Protocol not available", "The library or kernel of this host does not have the option that the line names (ENOPROTOOPT).", _CALL_FIX),
+    ErrorNumber("Protocol not supported", "Kernel or driver of this host are older than the call that the line names (EPROTONOSUPPORT).", _CALL_FIX),
     ErrorNumber("Invalid argument", "Kernel, driver or library of this host refuse what the call in the line was given (EINVAL).", _CALL_FIX),
 )
 UNNAMED = "The program ended with the line that is printed, which no table of this collection knows."
@@ -161,7 +171,7 @@ def _sentences(text: str) -> list[str]:
 
 def is_bare(line: str) -> bool:
     """Whether a line has an error of the system and nothing of what met it: the number may be left over from another call."""
-    one = _system_error(line)
+    one = system_error(line)
     return one is not None and re.sub(r"(?i)errno|error|\W", "", line.replace(one.text, "")) == ""
 
 
@@ -182,14 +192,14 @@ def explain_unknown(text: str, known: str = "", of_ranks: bool = True) -> tuple[
     known: what is known of it besides, to begin the cause with: which hosts have it, or who refused; of_ranks: whether it is of a program with the
     vocabulary of ``ERROR_CLASSES``, and not of what only starts one.
     """
-    found: list[t.Any] = [one for one in (named_signal(text), error_class(text) if of_ranks else None, _system_error(text)) if one is not None][:2]
+    found: list[t.Any] = [one for one in (named_signal(text), error_class(text) if of_ranks else None, system_error(text)) if one is not None][:2]
     cause, fix = (" ".join(one.cause for one in found), " ".join(one.fix for one in found)) if found else (UNNAMED, UNNAMED_FIX)
-    return f"{known}{cause}", f"Begin with this line: {cut(decisive_part(text))}. {fix}"
+    return f"{known}{named_parts(decisive_part(text))}{cause}", f"Begin with this line: {cut(decisive_part(text))}. {fix}"
 
 
 def names_system_error(text: str) -> bool:
     """Whether an error has one of the system in it."""
-    return _system_error(text) is not None
+    return system_error(text) is not None
 
 
 def has_a_class(text: str) -> bool:
@@ -225,6 +235,14 @@ def alike(text: str) -> str:
     return NUMBERS.sub("#", ADDRESS.sub("#", cut(text)))
 
 
-def _system_error(text: str) -> ErrorNumber | None:
+def system_error(text: str) -> ErrorNumber | None:
+    """The error of the system in a line, by its text or its number; None where it has none."""
     part = decisive_part(text)
-    return next((one for one in SYSTEM_ERRORS if one.text in part), None)
+    by_text = next((one for one in SYSTEM_ERRORS if one.text in part), None)
+    if by_text is None and (small := SMALL.search(part)) and not OF_GPUS.search(part):
+        by_text = next((one for one in SYSTEM_ERRORS if one.text.lower() == small["text"]), None)
+    if by_text or (found := NUMBERED.search(part)) is None:
+        return by_text
+    text = os.strerror(int(next(number for number in found.groups() if number)))
+    one = next((one for one in SYSTEM_ERRORS if one.text == text), None)
+    return one._replace(cause=f"{text}. {one.cause}") if one else None

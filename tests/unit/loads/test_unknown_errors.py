@@ -42,7 +42,7 @@ def test_a_line_is_cut_and_escaped_at_one_place() -> None:
 def test_an_error_of_the_system_has_its_own_cause(one: unknown_errors.ErrorNumber) -> None:
     line = f"qux: frob of /zap/9: {one.text}"
     cause, fix = unknown_errors.explain_unknown(line)
-    assert cause == one.cause and fix == f"Begin with this line: {line}. {one.fix}"
+    assert cause == f"It names the file /zap/9. {one.cause}" and fix == f"Begin with this line: {line}. {one.fix}"
 
 
 def test_a_number_of_an_error_alone_is_none_of_its_own() -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 import typing as t
 from dataclasses import replace
@@ -21,6 +22,8 @@ from .results import not_falling
 from .steps import LEAST_STEPS, OWN_COMMAND, timed_out
 
 Peers = dict[str, Rows]
+# How PyTorch names the rank that prints a line.
+SPEAKER = re.compile(r"\[[Rr]ank ?(\d+)\]|torchrun's summary rank (\d+)")
 NOT_HEARD = (
     "The other ranks waited in a collective, and this one logged neither that it waited nor what it had enqueued: its process had died, was stopped or "
     "stuck, or its host or its log was lost.",
@@ -78,7 +81,7 @@ def own_training_ends(
         if pod_node not in {one.host for one in named}:
             yield from (_ended(words, status) for words, status in ended if is_own(words))
         return
-    first = {} if named else _ended_first(load_jobs_of_peers or {})
+    first = {} if named else _ended_first(load_jobs_of_peers or {}, pod_gpus_per_host)
     shared = _shared(load_jobs_of_peers or {})
     if first and pod_node not in first and ended and all(follows(words) or alike(words) == shared for words, _status in ended):
         # What ended the training on another host ended it here.
@@ -91,10 +94,10 @@ def own_training_ends(
         yield from timed_out(collective_timeouts)
 
 
-def _ended_first(jobs: Peers) -> dict[str, Finding]:
-    """How the training ended on the hosts where it ended with an error of their own; jobs: the rows of load_jobs by host."""
+def _ended_first(jobs: Peers, gpus: int) -> dict[str, Finding]:
+    """How the training ended on the hosts where it ended with an error of their own; jobs: the rows of load_jobs by host; gpus: of a host."""
     ill = _ended_ill(jobs)
-    own = {host: _ended(words, status) for host, (words, status) in ill.items() if is_own(words)}
+    own = {host: replace(_ended(words, status), where=_speaker(words, gpus)) for host, (words, status) in ill.items() if is_own(words)}
     shared = _shared(jobs)
     apart = [host for host, (words, _status) in ill.items() if not follows(words) and alike(words) != shared]
     if own or shared is None or len(apart) != 1:
@@ -102,7 +105,17 @@ def _ended_first(jobs: Peers) -> dict[str, Finding]:
     (host,), (words, _status) = apart, ill[apart[0]]
     # What no table knows is a failure of nobody; that no other host ended so shows where it began.
     cause, fix = explain_unknown(words, OF_TRAINING.alone.format(host=host))
-    return {host: Finding(Place("the training"), "a normal exit", words, "unknown", cause=cause, fix=fix, judged=True)}
+    return {host: Finding(_speaker(words, gpus), "a normal exit", words, "unknown", cause=cause, fix=fix, judged=True)}
+
+
+def _speaker(words: str, gpus: int) -> Place:
+    """The rank that prints an error, with its GPU: torchrun numbers the ranks of a host in order."""
+    found = SPEAKER.search(words)
+    return _of_rank(int(found[1] or found[2]), gpus) if found else Place("the training")
+
+
+def _of_rank(rank: int, gpus: int) -> Place:
+    return at_rank(rank, f"(GPU {rank % gpus})", gpu=rank % gpus)
 
 
 def _ended_ill(jobs: Peers) -> dict[str, tuple[str, str]]:
@@ -130,7 +143,7 @@ def _then(jobs: Rows) -> str:
 
 def _named(one: Named, gpus: int, then: str = "") -> Finding:
     """A rank that others waited for, with its GPU where its host is known: torchrun numbers the ranks of a host in order."""
-    where = at_rank(one.rank, f"(GPU {one.rank % gpus})", gpu=one.rank % gpus) if one.host else at_rank(one.rank)
+    where = _of_rank(one.rank, gpus) if one.host else at_rank(one.rank)
     cause, fix = NOT_HEARD if one.silent else NEVER_ARRIVED if one.certain else UNLIKE_OTHERS
     severity = None if one.certain else "unknown"
     return Finding(where, one.expected, f"{one.words}{then}", severity, host=one.host, cause=cause, fix=fix, judged=True)

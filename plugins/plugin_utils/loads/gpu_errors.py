@@ -1,0 +1,102 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Classes of errors by the code with which CUDA, its libraries, HIP, HSA and NVML end a call: a number, a name or the words of it."""
+
+from __future__ import annotations
+
+from .types import ErrorClass
+
+# How programs word the number of an error of CUDA or HIP before it.
+_NUMBER = r"(?i:(?:cuda|hip)(?:runtime)? ?(?:driver )?(?:error|failure)[: (]+|error )(?:{0})\b(?! GPU)"
+_COMPARE = "compare driver, libraries and image with a good host's"
+_XID = "Look for Xid (of AMD amdgpu) in the kernel's log of that time and at nvidia-smi -q (amd-smi) of that GPU; "
+# The first that matches is the one.
+GPU_ERRORS: tuple[ErrorClass, ...] = (
+    ErrorClass(
+        "MPS",
+        rf"\bMPS\b|Mps[A-Z]\w+|{_NUMBER.format('80[5-9]')}",
+        "The process was led to CUDA's multi-process service (MPS) and is not served: a daemon that an earlier job or the host started runs, has ended or has "
+        "failed, or its pipe (CUDA_MPS_PIPE_DIRECTORY) is not in the job's container.",
+        "On this host look for nvidia-cuda-mps-control and nvidia-cuda-mps-server (ps) and at the daemon's log; end it (echo quit | nvidia-cuda-mps-control) "
+        "and "
+        "set the compute mode back (nvidia-smi -c DEFAULT); remove CUDA_MPS_PIPE_DIRECTORY from the job, or give its container that directory and --ipc=host.",
+    ),
+    ErrorClass(
+        "processors of a job",
+        r"(?i)cpu_?affinity|sched_setaffinity|set_mempolicy|\bcpusets?\b|\bnuma_\w+|\bmbind\b|failed to bind to (?:core|socket|numa)",
+        "The process may not run on the processors, or use the memory, that it is to be bound to: the cpuset of its job or container lacks those beside the "
+        "GPU, or a filter of its calls (seccomp) refuses the binding.",
+        "Compare taskset -cp and numactl --show inside the job with nvidia-smi topo -m; give the job the processors of both sockets (--cpuset-cpus of the "
+        "container, the scheduler's cgroup, --cpu-bind=none), and the container CAP_SYS_NICE; NCCL_IGNORE_CPU_AFFINITY=1 shows whether the rest is in order.",
+    ),
+    ErrorClass(
+        "not supported by a GPU",
+        rf"operation not supported|cudaErrorNotSupported|CUDA_ERROR_NOT_SUPPORTED|hipErrorNotSupported|NVML_ERROR_NOT_SUPPORTED|{_NUMBER.format('801')}",
+        "The GPU, as this host or guest has it, or its driver does not have what the call asks for: a vGPU without unified memory (UVM) or peer access, a GPU "
+        "in MIG mode, a missing nvidia-uvm, or an older driver.",
+        "Compare nvidia-smi -q (Virtualization Mode, MIG Mode, driver) and ls -l /dev/nvidia-uvm inside the job with a good host's; in a guest let the "
+        "hypervisor give its vGPU UVM (VMware: pciPassthruN.cfg.enable_uvm=1), or pass whole GPUs through; NCCL_CUMEM_ENABLE=0 and NCCL_NVLS_ENABLE=0 leave "
+        "out "
+        "what few GPUs have.",
+    ),
+    ErrorClass(
+        "window of a GPU",
+        rf"mapping of buffer object failed|MAP_FAILED|cudaErrorMapBufferObjectFailed|\bBAR1\b|{_NUMBER.format('20[56]')}",
+        "Memory of the GPU could not be mapped for the CPU, a NIC or another GPU: its window on the PCI bus (BAR1) is too small or used up, or the IOMMU or "
+        "the "
+        "BIOS does not place it.",
+        "Compare nvidia-smi -q -d MEMORY (BAR1) and lspci -vv of the GPU with a good host's; turn on Above 4G Decoding and Resizable BAR in the BIOS, give a "
+        "guest enough 64-bit MMIO, and end processes that hold BAR1.",
+    ),
+    ErrorClass(
+        "system below a GPU",
+        rf"OS call failed|cudaErrorOperatingSystem|CUDA_ERROR_OPERATING_SYSTEM|{_NUMBER.format('304')}",
+        "A call of the operating system failed below the GPU's driver: a device file is missing or refused in the container, a filter of calls (seccomp) or a "
+        "limit (open files, mappings, locked memory) refuses it, or /dev/shm is too small.",
+        "Run the program once with strace -f on this host for the call; compare ls -l /dev/nvidia*, ulimit -a, df of /dev/shm, seccomp and the driver inside "
+        "the job with a good host's.",
+    ),
+    ErrorClass(
+        "start of a GPU's driver",
+        rf"initialization error|driver/library version mismatch|Driver/library|cudaErrorInitializationError|CUDA_ERROR_NOT_INITIALIZED|hipErrorNotInitialized|"
+        rf"CUDA_ERROR_DEINITIALIZED|{_NUMBER.format('3|999')}|CUDA_ERROR_UNKNOWN|cudaErrorUnknown|Uninitialized",
+        "The GPU's driver did not start for the process: device files are missing in its container (/dev/nvidia-uvm, /dev/nvidiactl), the library is not that "
+        "of "
+        "the kernel's module, a GPU is in a bad state, or the process was forked after it had used the GPU.",
+        f"{_XID}run nvidia-smi and a small CUDA program inside the job and on the host, compare /proc/driver/nvidia/version with libcuda.so there, load "
+        "nvidia-uvm (nvidia-modprobe -u), and in Python start workers by spawn and not by fork.",
+    ),
+    ErrorClass(
+        "code for a GPU",
+        rf"named symbol not found|symbol not found|PTX|{_NUMBER.format('200|209|218|222|500')}|cudaErrorSymbolNotFound|shared object initialization failed",
+        "The library has no code that this GPU or driver takes: it was built for another CUDA or kind of GPU, or the driver is older than the toolkit.",
+        f"On this host {_COMPARE}, and take a build for the GPU's architecture and the driver's CUDA (nvidia-smi); clear caches of compiled kernels.",
+    ),
+    ErrorClass(
+        "result of a GPU",
+        r"CU(?:DNN|BLAS|SOLVER|SPARSE|FFT)_(?:STATUS_)?(?:EXECUTION_FAILED|EXEC_FAILED|INTERNAL_ERROR|MAPPING_ERROR)|rocblas_status_internal|MIOPEN_?\w*Error",
+        "A computation that a library gave to the GPU ended with an error: the GPU failed, its memory ran out, an operand was out of range, or an earlier "
+        "error of "
+        "the same GPU is reported here.",
+        f"{_XID}run the step again: where it fails on this GPU each time, drain the host and run the vendor's GPU diagnostics; where on any, look at memory "
+        f"and "
+        "inputs; CUDA_LAUNCH_BLOCKING=1 (AMD_SERIALIZE_KERNEL=3) shows which call failed first.",
+    ),
+    ErrorClass(
+        "handle of a GPU's library",
+        r"CU(?:DNN|BLAS|SOLVER|SPARSE|FFT)_(?:STATUS_)?(?:NOT_INITIALIZED|ALLOC_FAILED|ARCH_MISMATCH|VERSION_MISMATCH|SUBLIBRARY\w+|LOAD\w+|LICENSE\w+)",
+        "A library of the GPU did not start: the GPU has no memory left for it, or the library, CUDA and the driver are of versions that do not fit.",
+        f"See what uses the GPU's memory (nvidia-smi, fuser -v /dev/nvidia*) and end what is left over; {_COMPARE} (ldd, LD_LIBRARY_PATH, pip list).",
+    ),
+    ErrorClass(
+        "queue of an AMD GPU",
+        r"HSA_STATUS_\w+|[Qq]ueue \S+ aborting with error|HSAIL|memory aperture violation|amdgpu\b.*(?:fail|error|timeout)",
+        "The runtime of an AMD GPU (HSA) ended a queue of it: EXCEPTION and APERTURE_VIOLATION are of a kernel's memory access or of the GPU itself, "
+        "OUT_OF_RESOURCES of its memory, queues or the process's threads.",
+        "Look in the kernel's log of that time for amdgpu (page fault, ring timeout, GPU reset, RAS) and at amd-smi of that GPU; compare driver, firmware and "
+        "ROCm "
+        "with a good host's, and free memory and ulimit -u; AMD_SERIALIZE_KERNEL=3 names the kernel; where it is this GPU each time, run the vendor's "
+        "diagnostics.",
+    ),
+)
