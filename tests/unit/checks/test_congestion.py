@@ -537,11 +537,11 @@ def counted(marked_packets: int | None, queue: str = "UC3") -> list[dict[str, t.
 def test_a_switch_with_an_incast_marks() -> None:
     def marks_of(was: int | None, now: int | None, result: t.Any = FAIR, paused: int = 0, **roles: str) -> list[t.Any]:
         ends = [{**row, "peer": RECEIVER, "device": "mlx5_0"} for row in faces(**roles)]
-        return list(switches.switch_marks(counted(was), counted(now), ends, "", JOBS, result, 400, 3, frames(), frames(Ethernet1=(0, paused))))
+        return list(switches.switch_marks(counted(was), counted(now), ends, "", JOBS, result, 400, 3, 5, frames(), frames(Ethernet1=(0, paused))))
 
     assert marks_of(5, 9) == [] and marks_of(5, 9, {}) == []
     ends = [{**row, "peer": RECEIVER, "device": "mlx5_0"} for row in faces()]
-    others = list(switches.switch_marks(counted(5, "UC0"), counted(9, "UC0"), ends, "", JOBS, FAIR, 400, 3))
+    others = list(switches.switch_marks(counted(5, "UC0"), counted(9, "UC0"), ends, "", JOBS, FAIR, 400, 3, 5))
     assert len(others) == 1, "marks of another class prove nothing"
     none = [(None, "ECN: expected ECN-marked packets of the RoCE priority, got none on any port", None)]
     assert summary(marks_of(5, 5)) == none and summary(marks_of(5, 5, {}, paused=3)) == none, "a switch that pauses is congested"
@@ -553,6 +553,22 @@ def test_a_switch_with_an_incast_marks() -> None:
         marks_of(None, None)
     with pytest.raises(NotApplicable, match="no incast ends"):
         marks_of(5, 5, Ethernet3="sender")
+
+
+def test_a_switch_that_pauses_more_than_it_marks_is_where_pauses_begin() -> None:
+    ends = [{**row, "peer": RECEIVER, "device": "mlx5_0"} for row in faces()]
+
+    def begun(marked: int, sent: int, received: int = 0) -> list[str | None]:
+        pauses = frames(Ethernet1=(received, sent))
+        found = list(switches.switch_marks(counted(0), counted(marked), ends, "", JOBS, FAIR, 400, 3, 5, frames(), pauses))
+        assert all("the pauses begin here" in (one.cause or "") for one in found)
+        return [one.severity for one in found]
+
+    assert begun(100, 9_000_000) == [None]
+    assert begun(100, 90_000) == ["warn"]
+    assert begun(100, 101) == [], "pauses that stop nothing"
+    assert begun(9_000_000, 9_000_000) == [], "senders that do not slow down are marked before they are paused"
+    assert begun(100, 9_000_000, received=9_000_000) == [], "the switch passes on what another one began"
 
 
 def test_wred_drops_of_the_roce_queue_are_no_want_of_headroom() -> None:

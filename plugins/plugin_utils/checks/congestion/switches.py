@@ -36,6 +36,15 @@ LOSSY_DROPS_FIX = (
     "Compare the port's ECN thresholds and its share of the buffer (alpha) with its peers', and look at dcqcn_running and dcqcn_backs_off of its senders. "
     "Where incast_fills_link and the layers above pass with such losses, raise pod_drops_max_per_tb."
 )
+PAUSES_FIRST = (
+    "This switch sends more pauses than it marks packets, and nothing pauses it: the pauses begin here, before its queue is long enough to be marked. "
+    "The pause threshold of its lossless class (xoff, or the class's share of the shared buffer, alpha) is below or near the ECN minimum threshold, "
+    "as by the defaults of another model or release; or what it queues cannot be marked."
+)
+PAUSES_FIRST_FIX = (
+    "Compare the buffer profile of the RoCE priority group (xoff, dynamic threshold or alpha) and the ECN thresholds with those of a switch that does not "
+    "pause, and raise the pause threshold until marks come well before pauses."
+)
 MARK_INSTEAD = "Set the profile's ECN mode (SONiC: ecnconfig and WRED_PROFILE ecn=ecn_all) and bind it to the RoCE queue; on senders, see that RoCE ECN is on."
 
 
@@ -223,9 +232,9 @@ def switch_quiet(
 )
 def switch_marks(
     ecn_counters_idle: Rows, ecn_counters: Rows, pod_incasts: Rows, pod_incast_refused: str, load_jobs_of_peers: Peers, write_bw_of_peers: Peers,
-    pod_link_gbit_s: float, pod_roce_priority: int, pfc_counters_idle: Rows | None = None, pfc_counters: Rows | None = None,
+    pod_link_gbit_s: float, pod_roce_priority: int, pod_pause_max_percent: float, pfc_counters_idle: Rows | None = None, pfc_counters: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
-    """A switch at which an incast ends marks packets of the RoCE priority."""
+    """A switch at which an incast ends marks packets of the RoCE priority, and does so before it pauses."""
     rows = [row for row in incasts_of_node(pod_incasts, pod_incast_refused) if row["role"] == "receiver"]
     # Of what a bond receives, each of its leaves sends its part.
     receivers = {(row["peer"], row["device"]): int(row.get("parts", 1)) for row in rows}
@@ -236,12 +245,31 @@ def switch_marks(
         raise CannotTell("no queue reports its marked packets both before and after the load")
     if not grown:
         raise NotApplicable("this switch does not count marks; the receivers do")
+    pauses = (pfc_counters_idle or [], pfc_counters or [])
     if any(one["marked_packets"] for (_port, queue), one in grown.items() if _is_of(queue, pod_roce_priority)):
+        both_ways = port_growth(*pauses, ("rx_frames", "tx_frames"), "priority")
+        yield from _paused_first(pod_incasts, grown, both_ways, pod_roce_priority, pod_link_gbit_s, pod_pause_max_percent)
         return
-    paused = port_growth(pfc_counters_idle or [], pfc_counters or [], ("tx_frames",), "priority")
+    paused = port_growth(*pauses, ("tx_frames",), "priority")
     if not any(one["tx_frames"] for one in paused.values()):
         _must_be_congested(receivers, sent(load_jobs_of_peers, write_bw_of_peers), pod_link_gbit_s)
     yield Finding(Place("ECN"), "ECN-marked packets of the RoCE priority", "none on any port")
+
+
+def _paused_first(incasts: Rows, marks: Grown, pauses: Grown, priority: int, link: float, most: float) -> t.Iterator[Finding]:
+    """Where a switch pauses more often than it marks: who pauses since its senders do not slow down has marked nearly all packets before.
+
+    A switch that is paused itself passes on what began elsewhere.
+    """
+    marked = sum(one["marked_packets"] for (_port, queue), one in marks.items() if _is_of(queue, priority))
+    of_class = [one for (_port, queue), one in pauses.items() if _is_of(queue, priority)]
+    seconds = sum({row["round"]: row["seconds"] for row in in_group(incasts)}.values())
+    received, sent_most = (max((paused_percent(one[column], seconds, link) for one in of_class), default=0.0) for column in ("rx_frames", "tx_frames"))
+    frames = sum(one["tx_frames"] for one in of_class)
+    if frames > marked and sent_most >= most > received:
+        words = f"{frames} pauses sent (up to {sent_most:.3g} % of {seconds:g} s at one port) and {marked} packets marked"
+        severity = None if sent_most >= 100 else "warn"
+        yield Finding(Place("ECN"), "packets marked before pauses are sent", words, severity, cause=PAUSES_FIRST, fix=PAUSES_FIRST_FIX)
 
 
 def _must_be_congested(receivers: t.Mapping[End, int], rates: t.Mapping[End, t.Mapping[t.Any, t.Mapping[End, float]]], link: float) -> None:
