@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import re
-
 from .types import ErrorClass
 
 # The first that matches is the one.
@@ -43,6 +41,15 @@ CALL_ERRORS: tuple[ErrorClass, ...] = (
         "library and MTU of both ends, and test the pair in layer 4 from host and from GPU memory.",
     ),
     ErrorClass(
+        "huge pages",
+        r"(?i)huge ?(?:page|tlb)s?|\bshmget\b|\bshmmni\b|memfd_create",
+        "The host gave the program no huge pages or no segment of shared memory: none are left on that NUMA node, none were set aside, or their number is "
+        "used up.",
+        "Compare HugePages_Free in /proc/meminfo (numastat -m) and sysctl kernel.shmmni and kernel.shmall with a good host's; remove segments of ended jobs "
+        "(ipcs -m, "
+        "ipcrm), and raise vm.nr_hugepages or kernel.shmmni.",
+    ),
+    ErrorClass(
         "receiver that is not ready",
         r"(?i)\bRNR\b|receiver[- ]not[- ]ready|(?:status|error|status=|error=) ?13\b.*(?:vendor|syndrom|opcode|qp)",
         "The peer had no receive buffer posted each time that it was asked: its process was stopped, starved of processors or ended, or it could not read from "
@@ -50,8 +57,3 @@ CALL_ERRORS: tuple[ErrorClass, ...] = (
         "Begin at the peer that the line names: its process (py-spy, top), its GPU and its own error of that time; raise NCCL_IB_RETRY_CNT only after that.",
     ),
 )
-
-
-def call_error(text: str) -> ErrorClass | None:
-    """The call that a text names as what failed; None where it names none of these."""
-    return next((one for one in CALL_ERRORS if re.search(one.pattern, text)), None)

@@ -58,14 +58,6 @@ ERROR_CLASSES: tuple[ErrorClass, ...] = (
         "rest is in order.",
     ),
     ErrorClass(
-        "shared GPU memory",
-        r"(?:cuda|hip)Ipc\w+|\bIPC\b|to peer with device|cuMem(?:Import|Export|GetHandle)\w*|ShareableHandle|\bUDS\b|Proxy\w*(?:Get|Query)Fd|CallBlockingUDS",
-        "The driver did not share a GPU's memory between two processes of the host: a variable of the image (HSA_ENABLE_IPC_MODE_LEGACY), a container or "
-        "namespace (IPC, PID) of its own for each rank, MIG, a virtual machine, or another process that was set up at the same moment.",
-        "Compare the variables and image of this host's ranks with a good host's; give the ranks of a host one container, or --ipc=host and --pid=host; "
-        "NCCL_P2P_DISABLE=1 shows whether the rest is in order.",
-    ),
-    ErrorClass(
         "NVLink between hosts",
         r"MNNVL|\bIMEX\b|FABRIC\b|fabric (?:handle|state|manager)",
         "NVLink or its fabric did not serve this host's GPUs: nvidia-imex or the fabric manager does not run, or is of another version or configuration.",
@@ -185,6 +177,11 @@ def says_only_a_result(text: str) -> bool:
     line = decisive_part(text)
     rest, found = RESULT_WORDS.subn("", line)
     return found > 0 and not re.search(r"[A-Za-z]{3}", rest)
+
+
+def specific_class(text: str) -> ErrorClass | None:
+    """The class of a text that names a code of a GPU's libraries or a call of verbs, whichever program prints it; None of any other."""
+    return next((one for one in (*GPU_ERRORS, *CALL_ERRORS) if re.search(one.pattern, text)), None)
 
 
 def error_class(text: str) -> ErrorClass | None:

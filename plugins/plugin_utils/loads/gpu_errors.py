@@ -31,6 +31,15 @@ GPU_ERRORS: tuple[ErrorClass, ...] = (
         "container, the scheduler's cgroup, --cpu-bind=none), and the container CAP_SYS_NICE; NCCL_IGNORE_CPU_AFFINITY=1 shows whether the rest is in order.",
     ),
     ErrorClass(
+        "shared GPU memory",
+        r"(?:cuda|hip|cu)Ipc\w+|\bIPC\b|(?i:ipc mem ?handle)|to peer with device|cuMem(?:Import|Export|GetHandle)\w*|ShareableHandle|\bUDS\b|Proxy\w*(?:Get|"
+        r"Query)Fd|CallBlockingUDS",
+        "The driver did not share a GPU's memory between two processes of the host: a variable of the image (HSA_ENABLE_IPC_MODE_LEGACY), a container or "
+        "namespace (IPC, PID) of its own for each rank, MIG, a virtual machine, or another process that was set up at the same moment.",
+        "Compare the variables and image of this host's ranks with a good host's; give the ranks of a host one container, or --ipc=host and --pid=host; "
+        "NCCL_P2P_DISABLE=1 shows whether the rest is in order.",
+    ),
+    ErrorClass(
         "not supported by a GPU",
         rf"operation not supported|cudaErrorNotSupported|CUDA_ERROR_NOT_SUPPORTED|hipErrorNotSupported|NVML_ERROR_NOT_SUPPORTED|{_NUMBER.format('801')}",
         "The GPU, as this host or guest has it, or its driver does not have what the call asks for: a vGPU without unified memory (UVM) or peer access, a GPU "

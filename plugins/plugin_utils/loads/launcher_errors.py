@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 import typing as t
 
-from .call_errors import call_error
+from .error_classes import specific_class
 from .named_parts import named_parts
-from .unknown_errors import cut, explain_unknown, is_quoted, names_system_error
+from .unknown_errors import ERROR_FORM, cut, explain_unknown, is_quoted, names_system_error
 
 
 class LauncherError(t.NamedTuple):
@@ -22,6 +22,14 @@ class LauncherError(t.NamedTuple):
     speaker: bool = False
 
 
+# The MPI of a program speaks here: what it names of a GPU or of verbs says more.
+OF_MPI = LauncherError(
+    r"btl_(?:tcp|openib)|oob_tcp|\bUCX\b|pml_\w+|ucp_\w+|mtl_\w+|tl_ucp|TL_UCP|MPI_ERR_\w+|error occurred in MPI_",
+    "The MPI that starts the program did not connect its own processes, before any collective of NCCL: it took an interface that all hosts have with the "
+    "same address or that does not lead to the others (docker0, virbr0, a link-local one), or a NIC that it may not use.",
+    "Name the interface that all hosts share: UCX_NET_DEVICES for UCX, --mca btl_tcp_if_include and oob_tcp_if_include for Open MPI's TCP (--mca pml ob1 "
+    "--mca btl tcp,self keeps to it), and exclude docker0 and virbr0.",
+)
 # The first that matches is the one: what is specific stands before what follows from it.
 LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
     LauncherError(
@@ -117,13 +125,7 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
         "Compare the options that the pod gives to srun with scontrol show node (Gres, RealMemory, CPUTot, Features) and show partition, and gres.conf with "
         "nvidia-smi -L of the host.",
     ),
-    LauncherError(
-        r"btl_(?:tcp|openib)|oob_tcp|\bUCX\b|pml_\w+|ucp_\w+|mtl_\w+|tl_ucp|TL_UCP|MPI_ERR_\w+|error occurred in MPI_",
-        "The MPI that starts the program did not connect its own processes, before any collective of NCCL: it took an interface that all hosts have with the "
-        "same address or that does not lead to the others (docker0, virbr0, a link-local one), or a NIC that it may not use.",
-        "Name the interface that all hosts share: UCX_NET_DEVICES for UCX, --mca btl_tcp_if_include and oob_tcp_if_include for Open MPI's TCP (--mca pml ob1 "
-        "--mca btl tcp,self keeps to it), and exclude docker0 and virbr0.",
-    ),
+    OF_MPI,
     LauncherError(
         r"not enough slots|slots available",
         "The launcher has fewer slots than ranks were asked for: its host file, or its allocation, gives a host fewer than it has GPUs.",
@@ -180,8 +182,8 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
 SUBJECT = re.compile(
     r"(?:on node|on host|to host|failure on|\[\[|(?:^|; )\s*(?:(?:[Rr]emote )?(?:host|node)|Host|Node):)[ :]*(?P<of>[\w.-]+)|"
     r"(?:^|: )(?P<speaker>[\w.-]+): (?:Test \w+ failure|tasks? \d)|"
-    # UCX and Open MPI, with the number of the process that speaks.
-    r"(?:^|[\s:])\[(?P<process>[A-Za-z][\w.-]*):\d+ ?(?::\d+)?\](?!\[)|"
+    # UCX, Open MPI and Hydra, with the number of the process that speaks.
+    r"(?:^|[\s:])\[(?:proxy:\d+:\d+@(?P<proxy>[\w.-]+)|(?P<process>[A-Za-z][\w.-]*):\d+ ?(?::\d+)?)\](?!\[)|"
     r"Process name: \[\[\d+,\d+\],(?P<rank>\d+)\]"
 )
 # The launcher's own end of a connection to what the line beside it names.
@@ -196,7 +198,11 @@ def known_line(*texts: str) -> str | None:
     lines = [line.rstrip() for text in texts for line in text.splitlines()]
     # What a launcher quotes of another program comes first: that one saw the error itself.
     lines = [line.strip() for line in sorted(lines, key=lambda line: not is_quoted(line))]
-    return next((line for one in LAUNCHER_ERRORS for line in lines if re.search(one.pattern, line)), None)
+    one, said = next(((one, line) for one in LAUNCHER_ERRORS for line in lines if re.search(one.pattern, line)), (None, None))
+    if one is not OF_MPI:
+        return said
+    # That an error occurred in MPI says less than what a library below it names.
+    return next((line for line in lines if ERROR_FORM.search(line) and specific_class(line)), said)
 
 
 def host_of(words: str | None, hosts: t.Sequence[str], one_a_host: bool = False) -> str | None:
@@ -207,7 +213,7 @@ def host_of(words: str | None, hosts: t.Sequence[str], one_a_host: bool = False)
     named: set[str] = set()
     numbers: set[str] = set()
     for match in SUBJECT.finditer(words or ""):
-        (numbers if match["rank"] else named).add(match["rank"] or match["of"] or match["speaker"] or match["process"])
+        (numbers if match["rank"] else named).add(match["rank"] or match["of"] or match["speaker"] or match["process"] or match["proxy"])
     places = {int(number) for number in numbers} if one_a_host and not named else set()
     found = [host for at, host in enumerate(hosts) if at in places or any(name == host or name.startswith(f"{host}.") for name in named)]
     return found[0] if len(found) == 1 else None
@@ -235,8 +241,9 @@ def explained(text: str | None) -> tuple[str, str]:
     """Cause and fix of a launcher's refusal."""
     known = next((one for one in LAUNCHER_ERRORS if re.search(one.pattern, text or "")), None)
     cause, fix = explain_unknown(text or "", UNKNOWN_CAUSE, of_ranks=False)
-    if call := call_error(text or ""):
-        return f"{named_parts(text or '')}{call.cause}", f"Begin with this line: {cut(text or '')}. {call.fix} {AGAIN}"
+    specific = specific_class(text or "") if known in (None, OF_MPI) else None
+    if specific:
+        return f"{named_parts(text or '')}{specific.cause}", f"Begin with this line: {cut(text or '')}. {specific.fix} {AGAIN}"
     if known is None:
         return cause, f"{fix} {AGAIN}"
     if not known.speaker:

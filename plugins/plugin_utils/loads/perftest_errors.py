@@ -26,7 +26,7 @@ STATUSES = {
 UNSUPPORTED_OPTION = "unsupported_option"
 # That a program lost or never reached its partner, which says nothing of either; and that it ended with an error that is known, or that no table knows.
 PARTNER, KNOWN, UNNAMED = "partner", "known", "unnamed"
-# That a launcher only says that it could not start or lost something, for which another program's line may have the reason.
+# That a program only says what it could not do in consequence: a line before it may have the reason.
 CONSEQUENCE = "consequence"
 
 
@@ -151,7 +151,12 @@ PERFTEST_ERRORS: KnownErrors = (
     KnownError("unknown", r"cuCtxCreate|cuInit\(|cuDeviceGet", "this build cannot use CUDA here"),
     KnownError("unknown", r"init GPU context", "this build cannot use CUDA here"),
     KnownError("unknown", r"Gid index should be|Unknown rate limit", "this build refuses an option's value"),
-    KnownError("unknown", r"Couldn't allocate MR|Couldn't create QP|Failed to create|Couldn't get context", "the host refuses the memory or the queue pairs"),
+    KnownError(
+        "unknown",
+        r"Couldn't allocate MR|Couldn't create QP|Failed to create|Couldn't get context",
+        "the host refuses the memory or the queue pairs",
+        CONSEQUENCE,
+    ),
 )
 
 

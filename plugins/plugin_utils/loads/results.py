@@ -71,10 +71,12 @@ def _ended(answer: CommandResult, lost: str | None, not_installed: bool, of_site
         # That a task exited says less than the line that says why.
         return {"status": "unknown", "words": _by(tool, cut(with_subject(line, answer.stderr, answer.stdout))), "error": None}
     if explained and explained.kind == CONSEQUENCE and (reason := _reason(answer.stderr, explained.line)):
-        return {"status": "unknown", "words": _by(tool, with_subject(reason, answer.stderr, answer.stdout)), "error": None}
+        of_launcher = tool in STARTED_FROM_ONE_HOST
+        said = with_subject(reason, answer.stderr, answer.stdout) if of_launcher else reason
+        return {"status": "unknown", "words": _by(tool, said), "error": None if of_launcher else UNNAMED}
     if explained:
         said = with_subject(str(explained), answer.stderr, answer.stdout) if tool in STARTED_FROM_ONE_HOST else str(explained)
-        return {"status": explained.verdict, "words": said, "error": explained.kind or KNOWN}
+        return {"status": explained.verdict, "words": said, "error": KNOWN if explained.kind in (None, CONSEQUENCE) else explained.kind}
     if words and answer.status == "ran" and tool in STARTED_FROM_ONE_HOST and (first := decisive_line(answer.stderr)):
         # Nothing that is known: the first error, and not the last line, which follows from it.
         words = _by(tool, with_subject(first, answer.stderr))
@@ -88,7 +90,8 @@ def _ended(answer: CommandResult, lost: str | None, not_installed: bool, of_site
 
 def _reason(text: str, consequence: str) -> str:
     """The first line before a consequence that has an error of the system, or whose vocabulary shows what it is of; nothing where none has."""
-    lines = text.partition(consequence)[0].splitlines()
+    before, found, _after = text.partition(consequence)
+    lines = before.splitlines() if found else []
     return cut(next((line for line in lines if ERROR_FORM.search(line) and not is_bare(line) and has_a_class(line)), ""))
 
 

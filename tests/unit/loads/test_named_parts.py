@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.call_errors import CALL_ERRORS, call_error
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.call_errors import CALL_ERRORS
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.error_classes import specific_class
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.launcher_errors import explained, host_of
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.named_parts import named_parts
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.perftest_errors import explained as explained_test
@@ -58,8 +59,10 @@ def test_results_of_other_libraries_are_no_errors_of_the_system() -> None:
 def test_a_launcher_names_who_speaks_and_the_call_that_failed() -> None:
     hosts = ["gpu01", "gpu02", "gpu03"]
     assert host_of(HANDLE, hosts) == "gpu02" and host_of("[gpu02][[22157,1],4][btl_tcp_endpoint.c:626:qux]", hosts) is None
+    assert host_of('mpirun: [proxy:0:1@gpu03] HYDU_sock_connect (x.c:1): unable to connect from "gpu03" to "gpu01"', hosts) == "gpu03"
     cause, fix = explained(HANDLE)
     assert cause.startswith("It names the call ibv_create_ah") and "ip neigh" in fix and "UCX_NET_DEVICES" not in fix
+    assert "between two processes" in explained("UCC  ERROR ipc-cache: failed to open ipc mem handle. addr:0x7f65a8000000 len:16777216 err:201")[0]
     assert "kubelet" in explained("Error from server: error dialing backend: dial tcp 192.0.2.13:10250: i/o timeout")[0]
 
 
@@ -75,4 +78,4 @@ def test_a_rank_that_aborted_had_printed_why() -> None:
 
 @pytest.mark.parametrize("one", CALL_ERRORS, ids=lambda one: one.name)
 def test_each_call_says_what_to_do(one: object) -> None:
-    assert one.cause.endswith(".") and len(one.fix) > 60 and call_error("qux") is None  # type: ignore[attr-defined]
+    assert one.cause.endswith(".") and len(one.fix) > 60 and specific_class("qux") is None  # type: ignore[attr-defined]
