@@ -33,10 +33,10 @@ def marks(node: str, **lines: str | None) -> dict[str, t.Any]:
         ({"gpu02": LINE.replace("9d", "1c"), "gpu03": LINE}, "All 3 nodes that are asked alike have this error, so it is what they share"),
         ({"gpu02": LINE, "gpu03": None}, "2 of 3 nodes that are asked alike have this error"),
         # A switch is asked by other commands, and a host alone shows nothing.
-        ({"leaf01": None, "spine01": LINE}, "The process lacks a privilege for what the line names (EPERM)"),
-        ({}, "The process lacks a privilege for what the line names (EPERM)"),
+        ({"leaf01": None, "spine01": LINE}, "It names the PCI address 0000:9d:00.0. The process lacks a privilege for what the line names (EPERM)"),
+        ({}, "It names the PCI address 0000:9d:00.0. The process lacks a privilege for what the line names (EPERM)"),
         # Another error, and no answer that shows that the command works anywhere.
-        ({"gpu02": "qux: no such thing"}, "The process lacks a privilege for what the line names (EPERM)"),
+        ({"gpu02": "qux: no such thing"}, "It names the PCI address 0000:9d:00.0. The process lacks a privilege for what the line names (EPERM)"),
     ],
 )
 def test_which_nodes_have_an_error_decides_whose_it_is(others: dict[str, str | None], begins: str) -> None:
