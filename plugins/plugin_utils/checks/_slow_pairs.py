@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from ..loads.error_classes import specific_class
+
 # Below this part of the link, with no error counted, a NIC is in a state that only a reset ends.
 STUCK = 0.25
 STUCK_CAUSE = "The NIC is in a bad state (firmware, PCIe power management): it is below a quarter of its rate though no error was counted."
@@ -34,3 +36,9 @@ CONCURRENT_CAUSE = "It carries its rate alone and not beside others: the host's 
 CONCURRENT_FIX = (
     "For a host: PCIe width and speed, NPS and NUMA, IOMMU, power limits. For a path: how the leaf's uplinks were filled, its hash and its buffers."
 )
+
+
+def ended_ill(words: str | None) -> tuple[str, str]:
+    """Cause and fix of a test that ended with an error of its own: by the completion that its words name, where that is of a known class."""
+    named = specific_class(words or "")
+    return (named.cause, named.fix) if named else (ENDED_CAUSE, ENDED_FIX)

@@ -299,6 +299,17 @@ def test_a_test_that_ends_with_an_error_is_lost_packets_and_not_a_slow_rail(pod)
     assert (str(finding.where), finding.severity) == ("mlx5_0", None) and str(finding.cause).startswith("The test ended with this error and measured no rate")
 
 
+def test_a_test_that_the_peer_refused_leads_to_the_peers_memory_and_mtu(pod):
+    words = "a completion with an error: remote operation error (Failed status 11: wr_id 0 syndrom 0x0)"
+    pod.test("a", "b", words)
+    pod.jobs["a"][-1]["status"] = "fail"
+    pod.test("b", "c", 380.0)
+    pod.test("a", "c", words, kind="retest")
+    pod.jobs["a"][-1]["status"] = "fail"
+    (finding,) = bandwidth.write_bw_per_rail(pod.jobs["a"], pod.jobs, pod.rates, "a", RAILS[:1], **LIMITS)
+    assert "MTU" in str(finding.cause) and "both ends" in str(finding.fix)
+
+
 def test_a_receiver_without_perftest_is_named_and_not_a_firewall(pod):
     pod.test("a", "b", "the partner's side of the test could not be reached")
     pod.jobs["b"][-1].update(status="unknown", words="ib_write_bw: not found on PATH", error="not_installed")

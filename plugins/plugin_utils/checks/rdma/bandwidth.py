@@ -35,8 +35,6 @@ from .._not_measured import not_measured
 from .._slow_pairs import (
     CONCURRENT_CAUSE,
     CONCURRENT_FIX,
-    ENDED_CAUSE,
-    ENDED_FIX,
     NOT_RUN_CAUSE,
     NOT_RUN_FIX,
     ONLY_CONCURRENT,
@@ -46,6 +44,7 @@ from .._slow_pairs import (
     SLOWER_FIX,
     STUCK_CAUSE,
     STUCK_FIX,
+    ended_ill,
 )
 from ..place import at_device
 from ._minimum import Minimum, OfHostMemory, OfLink
@@ -128,7 +127,7 @@ def _of_rail(
             found = _passed_again(end, other, test, minimum.words(test), blame, grown)
             yield replace(found, actual=f"{found.actual}{beside.of(end, other)}")
         elif blame.kind == "path":
-            own = (CONCURRENT_CAUSE, CONCURRENT_FIX) if blame.concurrent else (ENDED_CAUSE, ENDED_FIX) if test.status == "fail" else (None, None)
+            own = (CONCURRENT_CAUSE, CONCURRENT_FIX) if blame.concurrent else ended_ill(test.words) if test.status == "fail" else (None, None)
             severity = None if test.status in ("ok", "fail") else "unknown"
             only = f", {ONLY_CONCURRENT}" if blame.concurrent else ""
             actual = f"{test.reported}: the path{only}, for {blame.why}{beside.of(end, other)}"
@@ -182,7 +181,7 @@ def _at_fault(end: PairEnd, test: PairTest, blame: Blame, wanted: str, stuck: bo
         return Finding(at_device(end.device), wanted, actual, severity, cause=cause, fix=fix)
     if blame.kind == "host":
         return Finding(at_device(end.device), wanted, actual, severity, cause=CONCURRENT_CAUSE, fix=CONCURRENT_FIX)
-    own = (ENDED_CAUSE, ENDED_FIX) if test.gbit_s is None else (STUCK_CAUSE, STUCK_FIX) if stuck else (None, None)
+    own = ended_ill(test.words) if test.gbit_s is None else (STUCK_CAUSE, STUCK_FIX) if stuck else (None, None)
     return Finding(at_device(end.device), wanted, f"{actual}{'; no error counter grew' if stuck else ''}", severity, cause=own[0], fix=own[1])
 
 
