@@ -16,6 +16,7 @@ from ..evaluate.origins import origins_of
 from ..evaluate.silence import OF_SILENCE
 from ..evaluate.verdicts import FindingRecord, VerdictRecord, place_of, touched_groups
 from ..run.documents import Report
+from ..text.counting import counted
 from ..text.ranges import ranges
 from .merged_texts import MOST_LISTED, NUMBER, differ_in_names, merged
 
@@ -55,6 +56,11 @@ class Entry:
     whole: bool = True
     own_words: bool = False
     judged: bool = False
+
+    @property
+    def checks_named(self) -> str:
+        """Its checks, the first three by name."""
+        return ", ".join(self.checks[:3]) + (f" and {counted(len(self.checks) - 3, 'more check')}" if len(self.checks) > 3 else "")
 
     @property
     def size(self) -> str:
@@ -208,13 +214,14 @@ def culprits(report: Report, nodes: t.Container[str], most: int = 5) -> dict[str
 
     nodes: the run's; a finding of a whole gate group is on none of them. most: how many findings of a node are named.
     """
-    found: dict[str, list[str]] = {}
+    found: dict[str, dict[str, None]] = {}
     for entry in entries(report) if report["verdict"] == "no_go" else ():
         for (host, where), expected, actual in zip(entry.places, entry.expected, entry.found):
             if host in nodes:
-                at = "" if where == host else f" at {where}"
-                found.setdefault(host, []).append(f"{entry.layer}/{entry.check}{at}: expected {expected}, got {actual}; fix: {entry.fix}")
-    return {host: [*sentences[:most], *([f"{len(sentences) - most} more findings"] if len(sentences) > most else [])] for host, sentences in found.items()}
+                # What was not read of a node is a finding of each check that needs it, in the same words.
+                what = entry.checks_named if where == host else f"{entry.check} at {where}"
+                found.setdefault(host, {})[f"{entry.layer}/{what}: expected {expected}, got {actual}; fix: {entry.fix}"] = None
+    return {host: [*list(own)[:most], *([f"{len(own) - most} more findings"] if len(own) > most else [])] for host, own in found.items()}
 
 
 def _key(record: VerdictRecord, finding: FindingRecord, entry: Entry) -> tuple[str, ...]:

@@ -79,8 +79,7 @@ def _painted(word: str, text: str, colour: bool) -> str:
 
 
 def _entry(entry: Entry, width: int) -> list[str]:
-    checks = ", ".join(entry.checks[:3]) + (f" and {len(entry.checks) - 3} more checks" if len(entry.checks) > 3 else "")
-    head = f"{entry.verdict.upper()} {entry.layer}/{checks} on {entry.where}"
+    head = f"{entry.verdict.upper()} {entry.layer}/{entry.checks_named} on {entry.where}"
     lines = _wrapped(head + entry.size, "  ", width)
     lines += _named(width, ("expected", entry.wanted), ("got", entry.actual))
     for number, one in enumerate(entry.explained_by[:MOST_EXPLAINING]):

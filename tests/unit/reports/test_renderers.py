@@ -174,6 +174,15 @@ def test_findings_with_different_fixes_are_two_entries(of_finding: bool) -> None
     assert (culprits["gpu01"][0].partition("fix: ")[2], culprits["gpu02"][0].partition("fix: ")[2]) == expected
 
 
+def test_what_no_check_could_read_of_a_node_is_one_sentence_with_their_names() -> None:
+    words = "ethtool: not found on PATH"
+    silent = [record("gpu01", check=check, actual=words, verdict="unknown", where=None) for check in ("a", "b", "c", "d")]
+    found = report(*silent)
+    found["verdict"] = "no_go"
+    (sentence,) = grouping.culprits(found, {"gpu01"})["gpu01"]
+    assert sentence.startswith(f"preflight/a, b, c and 1 more check: expected a reading to judge by, got {words}; fix: ")
+
+
 def test_a_warning_beside_a_failure_is_listed() -> None:
     both = record("gpu01", actual="300 Gb/s")
     both["findings"].append({**both["findings"][0], "where": "mlx5_1", "actual": "380 Gb/s", "severity": "warn"})
