@@ -16,8 +16,7 @@ CALL_ERRORS: tuple[ErrorClass, ...] = (
         "The loader found a library of another build than the program, or none: of verbs that is rdma-core beside MLNX_OFED, or the provider of a NIC that is "
         "of another release than libibverbs.",
         "Compare ldd of the program, LD_LIBRARY_PATH, ldconfig -p and the packages (rdma-core, libibverbs, the provider, perftest) with a good host's; remove "
-        "the "
-        "second copy, or give the image the libraries of the host's driver.",
+        "the second copy, or give the image the libraries of the host's driver.",
     ),
     ErrorClass(
         "address of a peer",
@@ -26,19 +25,16 @@ CALL_ERRORS: tuple[ErrorClass, ...] = (
         "The NIC got no hardware address for its peer: no answer to ARP or neighbour discovery, no route from this rail to that address, or a GID of another "
         "network than the peer's.",
         "From the rail's own address ping the peer that the line names (ping -I), and look at ip route get and ip neigh there; compare show_gids of both ends "
-        "with "
-        "pod_gid_index, and the VLAN and routes of that rail with a pair that works.",
+        "with pod_gid_index, and the VLAN and routes of that rail with a pair that works.",
     ),
     ErrorClass(
         "access to the peer's memory",
         r"remote (?:access|invalid request|operation) error|(?:status|error|status=|error=) ?(?:9|10|11)\b.*(?:vendor|syndrom|opcode|qp)|vendor err 13[678]\b|"
         r"syndrom 0x8[89a]\b",
         "The peer's NIC refused what this one asked of its memory: the memory was not registered for it or was freed, the ends disagree on size, rights or "
-        "MTU, "
-        "or ACS, the IOMMU or the BIOS of the peer keeps its NIC from its GPU's memory.",
+        "MTU, or ACS, the IOMMU or the BIOS of the peer keeps its NIC from its GPU's memory.",
         "Begin at the peer that the line names: its own error of that time, acs_as_expected, iommu_as_expected and gpudirect_available of layer 0; compare "
-        "driver, "
-        "library and MTU of both ends, and test the pair in layer 4 from host and from GPU memory.",
+        "driver, library and MTU of both ends, and test the pair in layer 4 from host and from GPU memory.",
     ),
     ErrorClass(
         "huge pages",
@@ -46,8 +42,7 @@ CALL_ERRORS: tuple[ErrorClass, ...] = (
         "The host gave the program no huge pages or no segment of shared memory: none are left on that NUMA node, none were set aside, or their number is "
         "used up.",
         "Compare HugePages_Free in /proc/meminfo (numastat -m) and sysctl kernel.shmmni and kernel.shmall with a good host's; remove segments of ended jobs "
-        "(ipcs -m, "
-        "ipcrm), and raise vm.nr_hugepages or kernel.shmmni.",
+        "(ipcs -m, ipcrm), and raise vm.nr_hugepages or kernel.shmmni.",
     ),
     ErrorClass(
         "receiver that is not ready",

@@ -19,8 +19,8 @@ GPU_ERRORS: tuple[ErrorClass, ...] = (
         "The process was led to CUDA's multi-process service (MPS) and is not served: a daemon that an earlier job or the host started runs, has ended or has "
         "failed, or its pipe (CUDA_MPS_PIPE_DIRECTORY) is not in the job's container.",
         "On this host look for nvidia-cuda-mps-control and nvidia-cuda-mps-server (ps) and at the daemon's log; end it (echo quit | nvidia-cuda-mps-control) "
-        "and "
-        "set the compute mode back (nvidia-smi -c DEFAULT); remove CUDA_MPS_PIPE_DIRECTORY from the job, or give its container that directory and --ipc=host.",
+        "and set the compute mode back (nvidia-smi -c DEFAULT); remove CUDA_MPS_PIPE_DIRECTORY from the job, or give its container that directory and "
+        "--ipc=host.",
     ),
     ErrorClass(
         "processors of a job",
@@ -46,15 +46,13 @@ GPU_ERRORS: tuple[ErrorClass, ...] = (
         "in MIG mode, a missing nvidia-uvm, or an older driver.",
         "Compare nvidia-smi -q (Virtualization Mode, MIG Mode, driver) and ls -l /dev/nvidia-uvm inside the job with a good host's; in a guest let the "
         "hypervisor give its vGPU UVM (VMware: pciPassthruN.cfg.enable_uvm=1), or pass whole GPUs through; NCCL_CUMEM_ENABLE=0 and NCCL_NVLS_ENABLE=0 leave "
-        "out "
-        "what few GPUs have.",
+        "out what few GPUs have.",
     ),
     ErrorClass(
         "window of a GPU",
         rf"mapping of buffer object failed|MAP_FAILED|cudaErrorMapBufferObjectFailed|\bBAR1\b|{_NUMBER.format('20[56]')}",
         "Memory of the GPU could not be mapped for the CPU, a NIC or another GPU: its window on the PCI bus (BAR1) is too small or used up, or the IOMMU or "
-        "the "
-        "BIOS does not place it.",
+        "the BIOS does not place it.",
         "Compare nvidia-smi -q -d MEMORY (BAR1) and lspci -vv of the GPU with a good host's; turn on Above 4G Decoding and Resizable BAR in the BIOS, give a "
         "guest enough 64-bit MMIO, and end processes that hold BAR1.",
     ),
@@ -71,8 +69,7 @@ GPU_ERRORS: tuple[ErrorClass, ...] = (
         rf"initialization error|driver/library version mismatch|Driver/library|cudaErrorInitializationError|CUDA_ERROR_NOT_INITIALIZED|hipErrorNotInitialized|"
         rf"CUDA_ERROR_DEINITIALIZED|{_NUMBER.format('3|999')}|CUDA_ERROR_UNKNOWN|cudaErrorUnknown|Uninitialized",
         "The GPU's driver did not start for the process: device files are missing in its container (/dev/nvidia-uvm, /dev/nvidiactl), the library is not that "
-        "of "
-        "the kernel's module, a GPU is in a bad state, or the process was forked after it had used the GPU.",
+        "of the kernel's module, a GPU is in a bad state, or the process was forked after it had used the GPU.",
         f"{_XID}run nvidia-smi and a small CUDA program inside the job and on the host, compare /proc/driver/nvidia/version with libcuda.so there, load "
         "nvidia-uvm (nvidia-modprobe -u), and in Python start workers by spawn and not by fork.",
     ),
@@ -86,11 +83,9 @@ GPU_ERRORS: tuple[ErrorClass, ...] = (
         "result of a GPU",
         r"CU(?:DNN|BLAS|SOLVER|SPARSE|FFT)_(?:STATUS_)?(?:EXECUTION_FAILED|EXEC_FAILED|INTERNAL_ERROR|MAPPING_ERROR)|rocblas_status_internal|MIOPEN_?\w*Error",
         "A computation that a library gave to the GPU ended with an error: the GPU failed, its memory ran out, an operand was out of range, or an earlier "
-        "error of "
-        "the same GPU is reported here.",
+        "error of the same GPU is reported here.",
         f"{_XID}run the step again: where it fails on this GPU each time, drain the host and run the vendor's GPU diagnostics; where on any, look at memory "
-        f"and "
-        "inputs; CUDA_LAUNCH_BLOCKING=1 (AMD_SERIALIZE_KERNEL=3) shows which call failed first.",
+        "and inputs; CUDA_LAUNCH_BLOCKING=1 (AMD_SERIALIZE_KERNEL=3) shows which call failed first.",
     ),
     ErrorClass(
         "handle of a GPU's library",
@@ -104,8 +99,7 @@ GPU_ERRORS: tuple[ErrorClass, ...] = (
         "The runtime of an AMD GPU (HSA) ended a queue of it: EXCEPTION and APERTURE_VIOLATION are of a kernel's memory access or of the GPU itself, "
         "OUT_OF_RESOURCES of its memory, queues or the process's threads.",
         "Look in the kernel's log of that time for amdgpu (page fault, ring timeout, GPU reset, RAS) and at amd-smi of that GPU; compare driver, firmware and "
-        "ROCm "
-        "with a good host's, and free memory and ulimit -u; AMD_SERIALIZE_KERNEL=3 names the kernel; where it is this GPU each time, run the vendor's "
+        "ROCm with a good host's, and free memory and ulimit -u; AMD_SERIALIZE_KERNEL=3 names the kernel; where it is this GPU each time, run the vendor's "
         "diagnostics.",
     ),
 )

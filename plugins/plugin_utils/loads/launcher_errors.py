@@ -66,8 +66,7 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
     LauncherError(
         r"user namespace",
         "The host does not let jobs create user namespaces, which enroot needs for every container: their number is limited (user.max_user_namespaces), or "
-        "the "
-        "kernel, AppArmor or a setting of slurmd forbids them.",
+        "the kernel, AppArmor or a setting of slurmd forbids them.",
         "Set user.max_user_namespaces (and user.max_mnt_namespaces) to some thousands and, on Debian and Ubuntu, kernel.unprivileged_userns_clone=1 and "
         "kernel.apparmor_restrict_unprivileged_userns=0 by sysctl; compare with enroot's requirements (enroot-check --verify) inside a job.",
     ),
@@ -103,11 +102,9 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
     LauncherError(
         r"error dialing backend|:10250\b|unable to upgrade connection|container not found|Error from server|kubexec|\bkubectl\b",
         "Kubernetes did not start the launcher's daemon in the pod of a host: its API server does not reach the kubelet of that host (port 10250), or the pod "
-        "or "
-        "its container is not there any more (evicted, killed, not ready).",
+        "or its container is not there any more (evicted, killed, not ready).",
         "Find the host with the address or pod of the line (kubectl get nodes,pods -o wide); look at kubectl describe of both, at kubelet's service and log "
-        "there "
-        "and at uptime, and try port 10250 from the control plane.",
+        "there and at uptime, and try port 10250 from the control plane.",
         speaker=True,
     ),
     LauncherError(
@@ -166,11 +163,9 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
     LauncherError(
         r"daemon has unexpectedly failed|lost communication with a remote daemon|unable to complete a TCP connection|common network\s+interfaces",
         "A daemon of mpirun started on another host and could not connect back: they share no network interface that it chose, a firewall refuses the port, "
-        "or the "
-        "daemon died there.",
+        "or the daemon died there.",
         "Name the interface that all hosts share (--mca oob_tcp_if_include and btl_tcp_if_include, of Open MPI 5 prte_if_include; exclude docker0 and "
-        "virbr0), open "
-        "the firewall between the hosts, and run the daemon's host alone.",
+        "virbr0), open the firewall between the hosts, and run the daemon's host alone.",
     ),
     LauncherError(
         r"execve|command not found|No such file or directory|could not find an executable",

@@ -57,8 +57,7 @@ MEANINGS: tuple[Meaning, ...] = (
         r"does not support the kernel ABI",
         None,
         "The library of verbs that the test found is older than the kernel's module for this NIC, so that no RDMA device is visible to it: the image's "
-        "rdma-core does "
-        "not fit the host's driver.",
+        "rdma-core does not fit the host's driver.",
         "Compare rdma-core (libibverbs and the NIC's provider) of the image with the host's, and update it, or mount the host's; then run ibv_devices again.",
     ),
     Meaning(
@@ -72,11 +71,9 @@ MEANINGS: tuple[Meaning, ...] = (
         r"Failed status (?:4|9|10)\b|local protection error|remote access error",
         True,
         "The NIC may not read or write this GPU's memory: ACS on PCIe bridges or the IOMMU redirects it, or the BIOS places the GPU's memory where the NIC "
-        "does not "
-        "reach it. From host memory the same rail is judged by write_bw_per_rail.",
+        "does not reach it. From host memory the same rail is judged by write_bw_per_rail.",
         "See acs_as_expected and iommu_as_expected of layer 0, turn ACS off on the bridges between NIC and GPU (BIOS, setpci), and compare the BIOS (MMIO "
-        "base) and "
-        "nvidia-smi topo -m with a good host's.",
+        "base) and nvidia-smi topo -m with a good host's.",
     ),
     Meaning(
         r"IB device \S+ not found|Did not detect devices",
