@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Mutation tests: ``python -m tests.mutation [FILE ...]`` mutates the modules of targets.yml, or those of them that are named.
 
-``FILE:FUNCTION`` mutates one function; ``--beside=N`` runs so many mutants at a time, as many as there are CPUs without it.
+``FILE:FUNCTION`` mutates one function, ``FILE:FIRST-LAST`` some lines and ``FILE:FIRST-`` those from one on;
+``--beside=N`` runs so many mutants at a time, as many as there are CPUs without it.
 Exits with 1 where a mutant survives that survivors.yml does not list with its reason.
 """
 
@@ -24,7 +25,7 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, Phase, settings
 
-from .runner import Outcome, Runner
+from .runner import WHOLE, Outcome, Part, Runner
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent
@@ -41,10 +42,10 @@ def accepted(outcome: Outcome) -> set[tuple[str, str]]:
     return {(one["function"], line) for one in listed.get(outcome.module, ()) for line in one["becomes"]}
 
 
-def mutate(path: Path, function: str, tests: list[str], beside: int) -> int:
+def mutate(path: Path, part: Part, tests: list[str], beside: int) -> int:
     """Run the mutants of a module, print what survived, and return how many of these are not listed."""
     begun = time.monotonic()
-    runner = Runner(path, ROOT, function, lambda words: print(words, file=sys.__stdout__, flush=True), beside)
+    runner = Runner(path, ROOT, part, lambda words: print(words, file=sys.__stdout__, flush=True), beside)
     # Each mutant's tests write directories of their own: kept, those of a thousand mutants fill a disk.
     with contextlib.redirect_stdout(io.StringIO()) as output, tempfile.TemporaryDirectory() as place:
         options = ["-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-profile=mutation"]
@@ -54,7 +55,7 @@ def mutate(path: Path, function: str, tests: list[str], beside: int) -> int:
         raise SystemExit(f"{output.getvalue()}\n{path}: pytest ended with {status!r}")
     outcome = runner.outcome
     survived = {(name, mutant.becomes) for name, mutant in outcome.survivors}
-    new, gone = survived - accepted(outcome), accepted(outcome) - survived if not function else set()
+    new, gone = survived - accepted(outcome), accepted(outcome) - survived if part == WHOLE else set()
     print(
         f"{outcome.module}: {outcome.killed} killed, {outcome.timed_out} timed out, {len(outcome.survivors)} survived, {len(new)} of them not listed,"
         f" in {time.monotonic() - begun:.0f} s",
@@ -65,10 +66,10 @@ def mutate(path: Path, function: str, tests: list[str], beside: int) -> int:
     return len(new)
 
 
-def _status(file: str, function: str, tests: list[str], beside: int) -> int:
+def _status(file: str, part: Part, tests: list[str], beside: int) -> int:
     """The exit status of one module's process; whatever stops it is printed."""
     try:
-        return int(mutate(ROOT / file, function, [str(ROOT / one) for one in tests], beside) > 0)
+        return int(mutate(ROOT / file, part, [str(ROOT / one) for one in tests], beside) > 0)
     except BaseException:
         traceback.print_exc()
         return 2
@@ -85,15 +86,15 @@ def main(words: list[str]) -> int:
     arguments = parser.parse_args(words)
     names = arguments.names
     targets: dict[str, list[str]] = yaml.safe_load((HERE / "targets.yml").read_text(encoding="utf-8"))
-    asked = [(file, name.partition(":")[2]) for file in targets for name in names or ["*"] if fnmatch.fnmatch(file, f"*{name.partition(':')[0]}")]
+    asked = [(file, Part.named(name.partition(":")[2])) for file in targets for name in names or ["*"] if fnmatch.fnmatch(file, f"*{name.partition(':')[0]}")]
     if not asked:
         raise SystemExit(f"none of {', '.join(names)} is in {HERE / 'targets.yml'}")
     bad = 0
-    for file, function in asked:
+    for file, part in asked:
         pid = os.fork()
         if pid == 0:
             # Handlers of libraries that run at exit may wait for threads that a fork does not have.
-            os._exit(_status(file, function, targets[file], arguments.beside))
+            os._exit(_status(file, part, targets[file], arguments.beside))
         bad += os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) != 0
     return int(bad > 0)
 

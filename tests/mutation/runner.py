@@ -19,6 +19,7 @@ import importlib.machinery
 import importlib.util
 import inspect
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -54,6 +55,28 @@ class Outcome:
     timed_out: int = 0
     survivors: list[tuple[str, Mutant]] = field(default_factory=list)
     untested: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Part:
+    """What of a module is mutated: the functions whose names have these words, in these lines."""
+
+    functions: str = ""
+    first: int = 1
+    last: int | None = None
+
+    @classmethod
+    def named(cls, words: str) -> Part:
+        """By ``FUNCTION``, ``FIRST-LAST`` or ``FIRST-``; everything by no words."""
+        lines = re.fullmatch(r"(\d+)-(\d*)", words)
+        return cls("", int(lines[1]), int(lines[2]) if lines[2] else None) if lines else cls(words)
+
+    def has(self, function: str, line: int) -> bool:
+        """Whether a mutant of a function at a line is of it."""
+        return self.functions in function and self.first <= line and (self.last is None or line <= self.last)
+
+
+WHOLE = Part()
 
 
 class SharedFixtures:
@@ -147,8 +170,8 @@ def _run(work: Callable[[], None]) -> t.NoReturn:
 class Runner:
     """A pytest plugin that, instead of one run of the tests, records their calls and then runs them for each mutant."""
 
-    def __init__(self, path: Path, root: Path, functions: str = "", watch: Callable[[str], None] = print, beside: int = 1) -> None:
-        self.path, self.source, self.functions, self.watch = path, path.read_text(encoding="utf-8"), functions, watch
+    def __init__(self, path: Path, root: Path, part: Part = WHOLE, watch: Callable[[str], None] = print, beside: int = 1) -> None:
+        self.path, self.source, self.part, self.watch = path, path.read_text(encoding="utf-8"), part, watch
         self.module = f"{COLLECTION}.{'.'.join(path.relative_to(root).with_suffix('').parts)}"
         self.outcome = Outcome(str(path.relative_to(root)))
         self.calls: dict[pytest.Item, set[str]] = {}
@@ -228,7 +251,7 @@ class Runner:
         spans = list(_spans(self.source))
         for mutant in sorted(mutants(self.source), key=lambda one: one.line):
             function = next((name for name, first, last in spans if first <= mutant.line <= last), "<module>")
-            if self.functions not in function:
+            if not self.part.has(function, mutant.line):
                 continue
             changed = _codes(compile(mutant.source, file, "exec"))
             differing = {name for name, code in changed.items() if original.get(name) != code}

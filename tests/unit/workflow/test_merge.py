@@ -704,22 +704,28 @@ def test_of_a_slice_that_disagrees_the_evidence_is_not_evaluated(good: list[Path
     assert read_slice(good[0], recheck=True).wrong == read_slice(good[0]).wrong != []
 
 
+def only_links(run: Path, only: str, **edit: t.Any) -> None:
+    """Let a run up to links have been one of links alone, by a ``pod_only`` whose selection is edited."""
+    (run / "verdicts" / "preflight.json").unlink()
+    change(run / "state.json", lambda state: state["gates"].pop("preflight"))
+    state_of(run, only=only, layers=["links"], focus={**asdict(parse_pod_only(RunStore(run).plan(), only)), **edit})
+
+
 @pytest.mark.parametrize(
     ("only", "recomputed"), [("links", True), ("gpu01", False), ("crc_clean", False), ("mlx5_0", False), ("preflight", False), ("", True)],
 )  # fmt: skip
 def test_gates_are_recomputed_where_whole_layers_were_evaluated(only: str, recomputed: bool, good: list[Path]) -> None:
     if only:
-        (good[0] / "verdicts" / "preflight.json").unlink()
-        change(good[0] / "state.json", lambda state: state["gates"].pop("preflight"))
-        state_of(good[0], only=only, layers=["links"], focus=asdict(parse_pod_only(RunStore(good[0]).plan(), only)))
+        only_links(good[0], only)
     one = read_slice(good[0])
     assert (bool(one.gates), one.wrong) == (recomputed, [])
 
 
 @pytest.mark.parametrize("edit", [{"nodes": ["gpu01"]}, {"check": "crc_clean"}, {"places": ["leaf01:Ethernet1"]}])
 def test_a_layer_of_some_nodes_places_or_checks_is_no_whole_one(edit: dict[str, t.Any], good: list[Path]) -> None:
-    state_of(good[0], only="links", layers=["links"], focus={**asdict(parse_pod_only(RunStore(good[0]).plan(), "links")), **edit})
-    assert read_slice(good[0]).gates == {}
+    only_links(good[0], "links", **edit)
+    one = read_slice(good[0])
+    assert (one.gates, one.wrong) == ({}, [])
 
 
 def test_the_hosts_of_a_slice_are_those_of_its_gate_groups(good: list[Path]) -> None:
