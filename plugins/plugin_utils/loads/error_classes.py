@@ -9,6 +9,7 @@ import re
 
 from .call_errors import CALL_ERRORS
 from .gpu_errors import GPU_ERRORS
+from .result_numbers import with_words
 from .types import ErrorClass
 
 # What comes after it in an error of PyTorch is the last warning of NCCL, which says what failed; everything before it only says that NCCL failed.
@@ -181,11 +182,12 @@ def says_only_a_result(text: str) -> bool:
 
 def specific_class(text: str) -> ErrorClass | None:
     """The class of a text that names a code of a GPU's libraries or a call of verbs, whichever program prints it; None of any other."""
-    return next((one for one in (*GPU_ERRORS, *CALL_ERRORS) if re.search(one.pattern, text)), None)
+    worded = with_words(text)
+    return next((one for one in (*GPU_ERRORS, *CALL_ERRORS) if re.search(one.pattern, worded)), None)
 
 
 def error_class(text: str) -> ErrorClass | None:
     """The class of an error by the line of it that decides; None where its vocabulary is of none."""
-    line = decisive_part(text)
+    line = with_words(decisive_part(text))
     classes = RESULT_CLASSES if says_only_a_result(text) else ERROR_CLASSES
     return next((one for one in classes if re.search(one.pattern, line)), None)

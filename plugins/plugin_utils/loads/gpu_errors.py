@@ -1,21 +1,19 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Classes of errors by the code with which CUDA, its libraries, HIP, HSA and NVML end a call: a number, a name or the words of it."""
+"""Classes of errors by the code with which CUDA, its libraries, HIP, HSA and NVML end a call: its name or words, those of a number by ``result_numbers``."""
 
 from __future__ import annotations
 
 from .types import ErrorClass
 
-# How programs word the number of an error of CUDA or HIP before it.
-_NUMBER = r"(?i:(?:cuda|hip)(?:runtime)? ?(?:driver )?(?:error|failure)[: (]+|error )(?:{0})\b(?! GPU)"
 _COMPARE = "compare driver, libraries and image with a good host's"
 _XID = "Look for Xid (of AMD amdgpu) in the kernel's log of that time and at nvidia-smi -q (amd-smi) of that GPU; "
 # The first that matches is the one.
 GPU_ERRORS: tuple[ErrorClass, ...] = (
     ErrorClass(
         "MPS",
-        rf"\bMPS\b|Mps[A-Z]\w+|{_NUMBER.format('80[5-9]')}",
+        r"\bMPS\b|Mps[A-Z]\w+",
         "The process was led to CUDA's multi-process service (MPS) and is not served: a daemon that an earlier job or the host started runs, has ended or has "
         "failed, or its pipe (CUDA_MPS_PIPE_DIRECTORY) is not in the job's container.",
         "On this host look for nvidia-cuda-mps-control and nvidia-cuda-mps-server (ps) and at the daemon's log; end it (echo quit | nvidia-cuda-mps-control) "
@@ -41,7 +39,7 @@ GPU_ERRORS: tuple[ErrorClass, ...] = (
     ),
     ErrorClass(
         "not supported by a GPU",
-        rf"operation not supported|cudaErrorNotSupported|CUDA_ERROR_NOT_SUPPORTED|hipErrorNotSupported|NVML_ERROR_NOT_SUPPORTED|{_NUMBER.format('801')}",
+        r"operation not supported|cudaErrorNotSupported|CUDA_ERROR_NOT_SUPPORTED|hipErrorNotSupported|NVML_ERROR_NOT_SUPPORTED",
         "The GPU, as this host or guest has it, or its driver does not have what the call asks for: a vGPU without unified memory (UVM) or peer access, a GPU "
         "in MIG mode, a missing nvidia-uvm, or an older driver.",
         "Compare nvidia-smi -q (Virtualization Mode, MIG Mode, driver) and ls -l /dev/nvidia-uvm inside the job with a good host's; in a guest let the "
@@ -50,7 +48,7 @@ GPU_ERRORS: tuple[ErrorClass, ...] = (
     ),
     ErrorClass(
         "window of a GPU",
-        rf"mapping of buffer object failed|MAP_FAILED|cudaErrorMapBufferObjectFailed|\bBAR1\b|{_NUMBER.format('20[56]')}",
+        r"mapping of buffer object failed|MAP_FAILED|cudaErrorMapBufferObjectFailed|\bBAR1\b",
         "Memory of the GPU could not be mapped for the CPU, a NIC or another GPU: its window on the PCI bus (BAR1) is too small or used up, or the IOMMU or "
         "the BIOS does not place it.",
         "Compare nvidia-smi -q -d MEMORY (BAR1) and lspci -vv of the GPU with a good host's; turn on Above 4G Decoding and Resizable BAR in the BIOS, give a "
@@ -58,7 +56,7 @@ GPU_ERRORS: tuple[ErrorClass, ...] = (
     ),
     ErrorClass(
         "system below a GPU",
-        rf"OS call failed|cudaErrorOperatingSystem|CUDA_ERROR_OPERATING_SYSTEM|{_NUMBER.format('304')}",
+        r"OS call failed|cudaErrorOperatingSystem|CUDA_ERROR_OPERATING_SYSTEM",
         "A call of the operating system failed below the GPU's driver: a device file is missing or refused in the container, a filter of calls (seccomp) or a "
         "limit (open files, mappings, locked memory) refuses it, or /dev/shm is too small.",
         "Run the program once with strace -f on this host for the call; compare ls -l /dev/nvidia*, ulimit -a, df of /dev/shm, seccomp and the driver inside "
@@ -66,8 +64,9 @@ GPU_ERRORS: tuple[ErrorClass, ...] = (
     ),
     ErrorClass(
         "start of a GPU's driver",
-        rf"initialization error|driver/library version mismatch|Driver/library|cudaErrorInitializationError|CUDA_ERROR_NOT_INITIALIZED|hipErrorNotInitialized|"
-        rf"CUDA_ERROR_DEINITIALIZED|{_NUMBER.format('3|999')}|CUDA_ERROR_UNKNOWN|cudaErrorUnknown|Uninitialized",
+        r"initialization error|driver/library version mismatch|Driver/library|cudaErrorInitializationError|CUDA_ERROR_NOT_INITIALIZED|hipErrorNotInitialized|"
+        r"CUDA_ERROR_UNKNOWN|(?:cuda|hip)ErrorUnknown|Uninitialized|NVML (?:is|has|finds|timed)\b|unknown error of NVML|"
+        r"\b[CHch](?:UDA|uda|IP|ip)\w* (?:failure|error)\b.*unknown error",
         "The GPU's driver did not start for the process: device files are missing in its container (/dev/nvidia-uvm, /dev/nvidiactl), the library is not that "
         "of the kernel's module, a GPU is in a bad state, or the process was forked after it had used the GPU.",
         f"{_XID}run nvidia-smi and a small CUDA program inside the job and on the host, compare /proc/driver/nvidia/version with libcuda.so there, load "
@@ -75,7 +74,8 @@ GPU_ERRORS: tuple[ErrorClass, ...] = (
     ),
     ErrorClass(
         "code for a GPU",
-        rf"named symbol not found|symbol not found|PTX|{_NUMBER.format('200|209|218|222|500')}|cudaErrorSymbolNotFound|shared object initialization failed",
+        r"symbol not found|PTX|cudaErrorSymbolNotFound|shared object initialization failed|kernel (?:image|source)|"
+        r"CUDA_ERROR_(?:INVALID_IMAGE|FILE_NOT_FOUND)",
         "The library has no code that this GPU or driver takes: it was built for another CUDA or kind of GPU, or the driver is older than the toolkit.",
         f"On this host {_COMPARE}, and take a build for the GPU's architecture and the driver's CUDA (nvidia-smi); clear caches of compiled kernels.",
     ),
@@ -94,8 +94,44 @@ GPU_ERRORS: tuple[ErrorClass, ...] = (
         f"See what uses the GPU's memory (nvidia-smi, fuser -v /dev/nvidia*) and end what is left over; {_COMPARE} (ldd, LD_LIBRARY_PATH, pip list).",
     ),
     ErrorClass(
+        "context of a GPU",
+        r"invalid (?:device|graphics|resource) (?:context|handle)|context is (?:destroyed|active)|driver shutting down|illegal state|device not ready|"
+        r"(?:CUDA_ERROR_|cudaError|hipError)(?:INVALID_(?:CONTEXT|HANDLE)|CONTEXT_IS_DESTROYED|DEINITIALIZED|ILLEGAL_STATE|Invalid(?:Context|ResourceHandle|Handle)|"
+        r"ContextIsDestroyed|DeviceUninitialized|Deinitialized|CudartUnloading|IllegalState)",
+        "The call had no context of a GPU, or one that had ended: a library of the process had reset it or was unloaded as the process ended, a thread had "
+        "chosen no GPU or another one, or an earlier error of the GPU had ended it.",
+        f"Read what this rank printed before the line, and {_XID[0].lower()}{_XID[1:]}where nothing came before it, {_COMPARE} (MPI, UCX, UCC and NCCL of one "
+        "CUDA), and let each process choose its GPU (cudaSetDevice, CUDA_VISIBLE_DEVICES) before MPI or NCCL begins.",
+    ),
+    ErrorClass(
+        "peers of a GPU",
+        r"peer access (?:is already|has not been) enabled|peer mapping resources|PEER_ACCESS_(?:ALREADY|NOT)|TOO_MANY_PEERS|PeerAccess(?:Already|Not)Enabled|"
+        r"TooManyPeers",
+        "Access between the GPUs of the host was not set up as the library took it for: the job sees other GPUs than its peers, another library of the process "
+        "had set it up before, or the GPU's peers are used up.",
+        "Compare CUDA_VISIBLE_DEVICES of all ranks of this host, nvidia-smi topo -p2p r inside the job and the image with a good host's; NCCL_P2P_DISABLE=1 "
+        "shows whether the rest is in order.",
+    ),
+    ErrorClass(
+        "memory that is registered with a GPU",
+        r"memory is (?:already|not) registered|HOST_MEMORY_(?:ALREADY|NOT)_REGISTERED|HostMemory(?:Already|Not)Registered|already mapped|"
+        r"registered memory region",
+        "A part of the host's memory was registered with the GPU twice or was not registered: two libraries of the process (MPI, UCX, NCCL, a data loader) "
+        "register the same buffers, or one had freed them.",
+        f"On this host {_COMPARE}; try without the caches of registered memory (NCCL_LOCAL_REGISTER=0, UCX_MEMTYPE_CACHE=n) and see which of them ends it.",
+    ),
+    ErrorClass(
+        "start of a kernel",
+        r"launch timed out|LAUNCH_(?:TIMEOUT|OUT_OF_RESOURCES)|LaunchTime[oO]ut|too many resources requested|LaunchOutOfResources|cooperative launch|"
+        r"(?i:cooperative_?launch_?too)|[Ss]tream[ _]?[Cc]aptur|stream is capturing|STREAM_CAPTURE",
+        "A kernel was not started or was ended by the driver: it asks for more registers, shared memory or blocks than this GPU has free, a watchdog of a "
+        "display ends long ones, or it was given while a graph was captured.",
+        f"On this host {_COMPARE}: the kind of GPU, MIG and MPS limits, a display server on it (nvidia-smi); NCCL_GRAPH_MIXING_SUPPORT and a run without CUDA "
+        "graphs show whether the rest is in order.",
+    ),
+    ErrorClass(
         "queue of an AMD GPU",
-        r"HSA_STATUS_\w+|[Qq]ueue \S+ aborting with error|HSAIL|memory aperture violation|amdgpu\b.*(?:fail|error|timeout)",
+        r"HSA_STATUS_\w+|ROCm runtime (?:memory )?call|[Qq]ueue \S+ aborting with error|HSAIL|memory aperture violation|amdgpu\b.*(?:fail|error|timeout)",
         "The runtime of an AMD GPU (HSA) ended a queue of it: EXCEPTION and APERTURE_VIOLATION are of a kernel's memory access or of the GPU itself, "
         "OUT_OF_RESOURCES of its memory, queues or the process's threads.",
         "Look in the kernel's log of that time for amdgpu (page fault, ring timeout, GPU reset, RAS) and at amd-smi of that GPU; compare driver, firmware and "

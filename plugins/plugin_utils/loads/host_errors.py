@@ -94,7 +94,7 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "the driver's own libcuda.so.1, which the container toolkit mounts.",
     ),
     RankError(
-        r"Cuda failure 800|CUDA_ERROR_NOT_PERMITTED|[Cc]uda failure .*operation not permitted|cuMem(?:Create|Import)\w*.*not permitted",
+        r"CUDA_ERROR_NOT_PERMITTED|[Cc]uda failure .*operation not permitted|cuMem(?:Create|Import)\w*.*not permitted",
         True,
         "CUDA refuses memory that is shared between processes or, over NVLink, between hosts: the job's container has no IMEX channel "
         "(/dev/nvidia-caps-imex-channels), nvidia-imex does not run, or the container lacks the privileges.",
@@ -147,7 +147,7 @@ HOST_ERRORS: tuple[RankError, ...] = (
     RankError(
         r"uncorrectable (?:ECC|NVLink)|Invalid access of peer GPU memory|"
         r"CUDA_ERROR_(?:ECC_UNCORRECTABLE|NVLINK_UNCORRECTABLE|CONTAINED|LAUNCH_FAILED|HARDWARE_STACK_ERROR)|hipError(?:LaunchFailure|ECCNotCorrectable)|"
-        r"unspecified launch failure|GPU is lost|fallen off the bus|cudaErrorECCUncorrectable|cudaErrorHardwareStackError",
+        r"unspecified launch failure|GPU is lost|GPU requires reset|corrupted infoROM|fallen off the bus|cudaErrorECCUncorrectable|cudaErrorHardwareStackError",
         True,
         "The rank's GPU or its NVLink failed while it computed.",
         "Look for an Xid in the kernel's log, drain the host, reset the GPU and run the vendor's diagnostics; replace it where it comes back.",
@@ -224,7 +224,7 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "Compare the fabric manager's version with the driver's and reboot the host without a job; NCCL_NVLS_ENABLE=0 shows whether the rest is in order.",
     ),
     RankError(
-        r"(?:status=|error |status )4\b|vendor err 81\b|local protection error",
+        r"(?:[Cc]ompletion .*|[Ff]ailed )(?:status=|error |status )4\b|vendor err 81\b|local protection error",
         True,
         "The host's NIC may not access the memory that it was told to: ACS on PCIe bridges or the IOMMU redirects what it reads from its GPU, or "
         "the BIOS places the GPU's memory where the NIC does not reach it.",

@@ -10,6 +10,7 @@ import typing as t
 
 from .error_classes import specific_class
 from .named_parts import named_parts
+from .result_numbers import in_words
 from .unknown_errors import ERROR_FORM, cut, explain_unknown, is_quoted, names_system_error
 
 
@@ -238,7 +239,7 @@ def explained(text: str | None) -> tuple[str, str]:
     cause, fix = explain_unknown(text or "", UNKNOWN_CAUSE, of_ranks=False)
     specific = specific_class(text or "") if known in (None, OF_MPI) else None
     if specific:
-        return f"{named_parts(text or '')}{specific.cause}", f"Begin with this line: {cut(text or '')}. {specific.fix} {AGAIN}"
+        return f"{named_parts(text or '')}{in_words(text or '')}{specific.cause}", f"Begin with this line: {cut(text or '')}. {specific.fix} {AGAIN}"
     if known is None:
         return cause, f"{fix} {AGAIN}"
     if not known.speaker:

@@ -10,6 +10,7 @@ import typing as t
 from dataclasses import dataclass
 
 from ..text.shortened import shortened
+from .result_numbers import in_words
 from .unknown_errors import system_error
 
 # The completion statuses of ibv_wc_status (libibverbs verbs.h) that perftest ends with.
@@ -191,7 +192,8 @@ def explained(text: str, of_gpus: bool = False) -> tuple[str, str] | None:
         return None
     # The number of an error of the system says which of the causes it is.
     system = system_error(text)
-    return (f"{system.cause} {known.cause}", f"{known.fix} {system.fix}") if system else (known.cause, known.fix)
+    cause = f"{in_words(text)}{known.cause}"
+    return (f"{system.cause} {cause}", f"{known.fix} {system.fix}") if system else (cause, known.fix)
 
 
 def _with_status(words: str, match: re.Match[str]) -> str:

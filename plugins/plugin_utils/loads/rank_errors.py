@@ -11,8 +11,9 @@ import typing as t
 
 from .connection_errors import CONNECTION_ERRORS
 from .crashes import named_signal, number_of_signal, own_signal, where_crashed
-from .error_classes import error_class
+from .error_classes import decisive_part, error_class
 from .host_errors import HOST_ERRORS
+from .result_numbers import in_words, with_words
 from .types import RankError
 from .unknown_errors import ERROR_FORM, NOT_SHOWN, Extent, explain_unknown, names_system_error
 
@@ -73,14 +74,15 @@ NOBODY_BEHIND = (
 
 def known_error(text: str | None) -> RankError | None:
     """What is known of an error's text; None where nothing is."""
-    return next((one for one in (*HOST_ERRORS, *CONNECTION_ERRORS) if re.search(one.pattern, text or "")), None)
+    worded = with_words(text or "")
+    return next((one for one in (*HOST_ERRORS, *CONNECTION_ERRORS) if re.search(one.pattern, worded)), None)
 
 
 def explained(text: str | None, extent: Extent = NOT_SHOWN) -> tuple[str, str]:
     """Cause and fix of an error; extent: which hosts have one that is not known (``extent_of``)."""
     known = known_error(text)
     if known and not (known.by_type and names_system_error(text or "")):
-        return known.cause, known.fix
+        return f"{in_words(decisive_part(text or ''))}{known.cause}", known.fix
     cause, fix = explain_unknown(text or "", extent.words)
     return (f"{cause} {known.cause}", f"{fix} {known.fix}") if known else (cause, fix)
 

@@ -15,6 +15,7 @@ from ..text.sorting import NUMBERS
 from .crashes import named_signal
 from .error_classes import decisive_part, error_class
 from .named_parts import named_parts
+from .result_numbers import in_words
 
 LONGEST = 400
 # A program that quotes what another one printed indents it behind its own name: the innermost speaker saw the error itself.
@@ -194,7 +195,8 @@ def explain_unknown(text: str, known: str = "", of_ranks: bool = True) -> tuple[
     """
     found: list[t.Any] = [one for one in (named_signal(text), error_class(text) if of_ranks else None, system_error(text)) if one is not None][:2]
     cause, fix = (" ".join(one.cause for one in found), " ".join(one.fix for one in found)) if found else (UNNAMED, UNNAMED_FIX)
-    return f"{known}{named_parts(decisive_part(text))}{cause}", f"Begin with this line: {cut(decisive_part(text))}. {fix}"
+    line = decisive_part(text)
+    return f"{known}{named_parts(line)}{in_words(line)}{cause}", f"Begin with this line: {cut(line)}. {fix}"
 
 
 def names_system_error(text: str) -> bool:
