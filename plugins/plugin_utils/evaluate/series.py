@@ -20,6 +20,7 @@ import yaml
 
 from ..checks.xids import of_gpu
 from ..pod.names import port_name
+from ..pod.plan import Node
 from ..readings.nic_drivers import names_of
 
 Row = t.Mapping[str, t.Any]
@@ -95,18 +96,18 @@ def readings_of_hosts(fabric: str) -> list[str]:
     return list(dict.fromkeys(one.reading for one in sources if one.kind == "host" and one.fabric in (None, fabric)))
 
 
-def series_numbers(readings: t.Mapping[str, t.Sequence[Row]], kind: str, values: t.Mapping[str, t.Any]) -> t.Iterator[SeriesNumber]:
-    """The numbers of one node; readings: its last rows by reading; kind: ``host`` or ``switch``; values: its expectations."""
+def series_numbers(readings: t.Mapping[str, t.Sequence[Row]], node: Node, judged: t.Container[str]) -> t.Iterator[SeriesNumber]:
+    """The numbers of one node; readings: its last rows by reading; judged: its ports that have limits (``judged_ports``)."""
     for one in all_series().values():
-        high, seen = float(values[one.high]) if one.high else None, set[str]()
+        high, seen = float(node.values[one.high]) if one.high else None, set[str]()
         for source in one.sources:
-            if source.kind not in (None, kind) or source.fabric not in (None, values["pod_fabric"]):
+            if source.kind not in (None, node.kind) or source.fabric not in (None, node.values["pod_fabric"]):
                 continue
             for where, value in source.values(readings):
                 name = port_name(where) if source.at in PORTS else where
                 if value is not None and name not in seen:
                     seen.add(name)
-                    yield SeriesNumber(one, name, float(value), high)
+                    yield SeriesNumber(one, name, float(value), high if name in judged or not one.of_ports else None)
 
 
 def _named(rows: t.Iterable[Row], at: str, names: tuple[str, ...]) -> t.Iterator[tuple[str, float]]:

@@ -90,7 +90,12 @@ class Repeated(t.NamedTuple):
 
 def counted(history: History, pod: str, since: float) -> t.Iterator[Counted]:
     """The counters of every place that were read at least twice since a time."""
-    booted = {(row["entry"], row["node"]): row["value"] for row in history.rows("SELECT entry, node, value FROM number WHERE metric = ?", BOOTED)}
+    # CROSS JOIN has SQLite begin with the numbers of the metric: the index of numbers has the place before the entry.
+    boots = history.rows(
+        "SELECT entry, number.node, value FROM number CROSS JOIN entry ON entry.id = number.entry WHERE entry.pod = ? AND entry.time >= ? AND metric = ?",
+        pod, since, BOOTED,
+    )  # fmt: skip
+    booted = {(row["entry"], row["node"]): row["value"] for row in boots}
     rows = history.rows(
         "SELECT metric, number.node, port, place, value, entry, entry.time, entry.source FROM number JOIN entry ON entry.id = number.entry"
         f" WHERE entry.pod = ? AND entry.time >= ? AND metric IN ({', '.join('?' * len(COUNTERS))}) ORDER BY metric, place, entry.time, entry.id",

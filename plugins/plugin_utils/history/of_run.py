@@ -17,6 +17,7 @@ from ..evaluate.series import BOOTED, BOOTED_UNIT, Row, readings_of_series, seri
 from ..evaluate.verdicts import VerdictRecord
 from ..loads.pair_tests import HOST_MEMORY, TESTED
 from ..loads.thresholds import minimum_gbit_s
+from ..pod.judged_ports import judged_ports
 from ..pod.names import port_name
 from ..pod.plan import Plan
 from ..run.documents import Report
@@ -27,7 +28,7 @@ from .entries import RUN, Entry, FindingRow, Number, Part, worst_by_node
 # By place the least and the most that a number may be, and its port.
 Limits = dict[str, tuple[float | None, float | None, str]]
 NO_LIMITS = (None, None, "")
-READINGS = readings_of_series() | {metric.reading for metric in metrics().values()} | {"software", "gpus", "transceivers"}
+READINGS = readings_of_series() | {metric.reading for metric in metrics().values()} | {"software", "gpus", "transceivers", "interface_status"}
 
 
 def entry_of_run(report: Report, plan: Plan, state: State, reader: RunReader, source: str = RUN) -> Entry:
@@ -70,7 +71,7 @@ def _findings(record: VerdictRecord) -> t.Iterator[FindingRow]:
 
 def _metrics(plan: Plan, state: State, reader: RunReader, reported: t.Mapping[str, t.Any]) -> t.Iterator[Number]:
     """The numbers that baselines compare too; the limits of light are the module's own."""
-    limits = {"light_received": _light_limits(reported), "write_bandwidth": _rate_limits(plan, reported)}
+    limits = {"light_received": _light_limits(plan, reported), "write_bandwidth": _rate_limits(plan, reported)}
     for one in reader.numbers(plan, state)[0]:
         low, high, port = limits.get(one.metric, {}).get(one.place, NO_LIMITS)
         yield Number(one.metric, one.node, port, one.place, one.value, metrics()[one.metric].unit, low, high)
@@ -89,20 +90,21 @@ def _rate_limits(plan: Plan, reported: t.Mapping[str, t.Any]) -> Limits:
     return {place: (statistics.median(its), None, "") for place, its in least.items()}
 
 
-def _light_limits(reported: t.Mapping[str, t.Any]) -> Limits:
-    """The alarm limits of each lane's module and its port, by the place that the metric ``light_received`` gives it."""
+def _light_limits(plan: Plan, reported: t.Mapping[str, t.Any]) -> Limits:
+    """The alarm limits of each lane's module, where its port is judged, and the port, by the place that the metric ``light_received`` gives it."""
     found = {}
     for node, readings in reported.get("links", {}).items():
+        judged = judged_ports(plan, node, readings.get("interface_status", ()))
         for row in readings.get("transceivers", ()):
+            port = port_name(row["port"])
             place = " ".join(str(word) for word in (node, row["port"], row["lane"]) if word is not None)
-            found[place] = (row["rx_low_alarm_dbm"], row["rx_high_alarm_dbm"], port_name(row["port"]))
+            found[place] = (row["rx_low_alarm_dbm"], row["rx_high_alarm_dbm"], port) if port in judged else (None, None, port)
     return found
 
 
 def _series(plan: Plan, reported: t.Mapping[str, t.Any]) -> t.Iterator[Number]:
     for node, readings in _last(reported).items():
-        place = plan.nodes[node]
-        for one in series_numbers(readings, place.kind, place.values):
+        for one in series_numbers(readings, plan.nodes[node], judged_ports(plan, node, readings.get("interface_status", ()))):
             port = one.where if one.series.of_ports else ""
             yield Number(one.series.name, node, port, f"{node} {one.where}", one.value, one.series.unit, None, one.high)
 

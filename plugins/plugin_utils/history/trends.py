@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether numbers of one place move towards a limit, and when they would reach it.
+"""Whether numbers of one place move towards a limit, and when they would reach it, or since when they are beyond it, whether they move or not.
 
 A straight line is fitted to the median of each day, by least squares. There is a day for a limit only where the line is better than chance: at least
 MIN_DAYS days over MIN_SPAN_DAYS, no part of the place exchanged meanwhile, and a slope whose 95 % interval (Student's t) does not contain 0. The day
@@ -51,18 +51,25 @@ class Crossed(t.NamedTuple):
     since: float
 
 
+class Slope(t.NamedTuple):
+    """The slope of a line that is better than chance, with its 95 % interval; of a logarithmic metric in decades."""
+
+    per_day: float
+    least: float
+    most: float
+
+
 @dataclass(frozen=True)
 class Trend:
-    """A line that is better than chance; per_day: its slope with its 95 % interval, of a logarithmic metric in decades; crossed: the limit behind it."""
+    """Where the numbers of a place go; slope: None where no line is better than chance, and then they are beyond the limit of ``crossed``."""
 
     metric: str
     place: str
     days: int
     last: float
-    per_day: float
-    interval: tuple[float, float]
+    slope: Slope | None
     crossing: Crossing | None
-    crossed: Crossed | None = None
+    crossed: Crossed | None
 
 
 @dataclass(frozen=True)
@@ -115,22 +122,21 @@ def fitted(points: t.Sequence[Point]) -> Line | None:
 
 
 def trend_of(metric: str, place: str, points: t.Iterable[Point]) -> Trend | None:
-    """The trend of a place's numbers, oldest first, since its parts are what they are; None where none is better than chance."""
-    logarithmic = metric in LOGARITHMIC
-    days = daily(_logarithms(points) if logarithmic else points)
-    line = fitted(days)
+    """The trend of a place's numbers, oldest first, since its parts are what they are; None where none is better than chance, and no limit is crossed."""
+    points, logarithmic = list(points), metric in LOGARITHMIC
+    days = daily(points)
+    crossed = crossed_of(days)
+    fitting = daily(_logarithms(points)) if logarithmic else days
+    line = fitted(fitting)
     if line is None or abs(line.slope) <= line.slope_error:
-        return None
-    last = days[-1]
+        return Trend(metric, place, len(days), days[-1].value, None, None, crossed) if crossed else None
+    last = fitting[-1]
     limit = last.low if line.slope < 0 else last.high
-    crossing = None if limit is None else _crossing(line, days, limit)
+    crossing = None if limit is None else _crossing(line, fitting, limit)
     if crossing is not None and logarithmic:
         crossing = Crossing(10**crossing.limit, crossing.earliest, crossing.expected, crossing.latest)
-    crossed = crossed_of(days)
-    if crossed is not None and logarithmic:
-        crossed = Crossed(10**crossed.limit, crossed.since)
-    value = 10**last.value if logarithmic else last.value
-    return Trend(metric, place, len(days), value, line.slope, (line.slope - line.slope_error, line.slope + line.slope_error), crossing, crossed)
+    slope = Slope(line.slope, line.slope - line.slope_error, line.slope + line.slope_error)
+    return Trend(metric, place, len(days), days[-1].value, slope, crossing, crossed)
 
 
 def crossed_of(days: t.Sequence[Point]) -> Crossed | None:

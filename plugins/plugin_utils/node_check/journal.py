@@ -14,6 +14,8 @@ from pathlib import Path
 
 from ..collect.types import Envelope
 from ..evaluate.series import BOOTED, BOOTED_UNIT, series_numbers
+from ..pod.judged_ports import judged_ports
+from ..pod.names import port_name
 from .node_plan import NodePlan
 from .outcome import Outcome
 from .state_directory import write_whole
@@ -68,11 +70,11 @@ def _numbers(mine: NodePlan, now: Envelope) -> list[list[t.Any]]:
     if now["asked_at"] is not None and now["uptime_seconds"] is not None:
         found.append([BOOTED, "", None, round(now["asked_at"] - now["uptime_seconds"]), BOOTED_UNIT, None, None])
     readings = {name: kept["rows"] for name, kept in now["readings"].items() if kept["status"] == "ok"}
+    judged = judged_ports(mine.plan, mine.node)
     for row in readings.get("transceivers", ()):
         if row["rx_power_dbm"] is not None:
-            limits = [row["rx_low_alarm_dbm"], row["rx_high_alarm_dbm"]]
+            limits = [row["rx_low_alarm_dbm"], row["rx_high_alarm_dbm"]] if port_name(row["port"]) in judged else [None, None]
             found.append(["light_received", row["port"], row["lane"], row["rx_power_dbm"], "dBm", *limits])
-    place = mine.plan.nodes[mine.node]
-    for one in series_numbers(readings, place.kind, place.values):
+    for one in series_numbers(readings, mine.plan.nodes[mine.node], judged):
         found.append([one.series.name, one.where, None, one.value, one.series.unit, None, one.high])
     return found

@@ -78,9 +78,11 @@ def _sections(found: Findings) -> list[Section]:
              *map(_repeated, found.repeated)],
         ),
         Section(
-            "trends", "Trends", f"Lines that are better than chance, over at least {MIN_DAYS} days in {MIN_SPAN_DAYS:g} since the parts of the place were last "
-            "exchanged. A day is an interval of 95 %, and none is named that is farther ahead than the numbers reach back.",
-            "No number moves by more than chance.", ("number", "place", "days", "last", "change a day", "limit", "reached"),
+            "trends", "Trends and limits",
+            f"Lines that are better than chance, over at least {MIN_DAYS} days in {MIN_SPAN_DAYS:g} since the parts of the place were last exchanged, and "
+            "numbers beyond a limit, whether they move or not. A day is an interval of 95 %, and none is named that is farther ahead than the numbers reach "
+            "back.",
+            "No number moves by more than chance, and none is beyond a limit.", ("number", "place", "days", "last", "change a day", "limit", "reached"),
             [_trend(one) for one in found.trends],
         ),
         Section(
@@ -106,7 +108,7 @@ def _sections(found: Findings) -> list[Section]:
 
 
 def _trend(one: Trend) -> tuple[str, ...]:
-    slope = f"{one.per_day:+.3g} ({one.interval[0]:+.3g} to {one.interval[1]:+.3g})"
+    slope = f"{one.slope.per_day:+.3g} ({one.slope.least:+.3g} to {one.slope.most:+.3g})" if one.slope else "no more than chance"
     limits = [f"{ends.limit:g}" for ends in (one.crossed, one.crossing) if ends]
     limit = limits[0] if limits else ""
     return one.metric.replace("_", " "), one.place, str(one.days), f"{one.last:.4g}", slope, limit, reached(one)

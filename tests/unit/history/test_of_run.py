@@ -83,6 +83,13 @@ def test_a_run_leaves_counters_of_ports_nics_and_gpus(kept: Kept) -> None:
     assert rows(kept.path, xids, 1) == [] and rows(kept.path, xids, 2) == [("gpu03 0000:9d:00", 1.0)]
 
 
+def test_only_ports_of_the_wiring_plan_have_limits(kept: Kept) -> None:
+    """Each switch has one further port that is up."""
+    without = rows(kept.path, "SELECT DISTINCT node, port FROM number WHERE metric = 'pre_fec_ber' AND high IS NULL")
+    assert {port for node, port in without if node.startswith("leaf")} == {"Ethernet47/1"} and len(without) == len({node for node, _port in without})
+    assert rows(kept.path, "SELECT COUNT(*) > 20 FROM number WHERE metric = 'pre_fec_ber' AND high > 0") == [(1,)]
+
+
 def test_the_node_that_turned_bad_comes_first(kept: Kept) -> None:
     found = kept.findings
     assert [one.node for one in found.risks] == ["gpu03", "gpu01"] and found.risks[0].probability == 1

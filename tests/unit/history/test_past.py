@@ -106,6 +106,16 @@ def test_a_limit_that_is_crossed_has_a_series_with_the_day_since_when(history: H
     assert limits_published(history, -9.005) == [f"gpufabric_pyramid_limit_crossed_seconds{labels} {10 * DAY}"]
 
 
+def test_a_limit_that_a_number_is_beyond_without_moving_has_a_series_and_a_row(history: History) -> None:
+    for day in range(12):
+        judged(history, day, numbers=[number(day, -3.0 if day < 9 else -12.0, port="ens1"), number(day, -3.0)], gpu01="pass")
+    found = findings_of(history, "pod", 12 * DAY_SECONDS, 2.5)
+    labels = '{pod="pod",metric="light_received",place="gpu01 ens1"}'
+    lines = [line for line in render_history_textfile(found).splitlines() if line.startswith("gpufabric_pyramid_limit_")]
+    assert lines == [f"gpufabric_pyramid_limit_crossed_seconds{labels} {10 * DAY}"]
+    assert "  light received, gpu01 ens1, 2, -12, no more than chance, -10, crossed 1970-01-11\n" in render_history_text(found, [])
+
+
 def test_a_limit_that_is_ahead_is_not_published_as_crossed(history: History) -> None:
     found = limits_published(history, -7.0)
     assert found and all(line.startswith("gpufabric_pyramid_limit_reached_seconds{") and 'bound="' in line for line in found)
@@ -148,7 +158,7 @@ def test_a_rate_of_errors_that_rises_has_a_trend(history: History) -> None:
     (trend,) = findings_of(history, "pod", 20 * DAY, 90).trends
     # Between two days it grows by 24 * (2 * day + 1) in 24 hours.
     assert (trend.metric, trend.place, trend.last) == ("link_losses_per_hour", "gpu01 ens0", 2 * 18 + 1)
-    assert trend.per_day == pytest.approx(2.0) and trend.crossing is None
+    assert trend.slope is not None and trend.slope.per_day == pytest.approx(2.0) and trend.crossing is None
 
 
 def test_a_steady_rate_of_errors_has_no_trend(history: History) -> None:

@@ -28,7 +28,7 @@ def test_a_falling_light_reaches_its_alarm_on_a_day_with_its_uncertainty() -> No
     assert trend.crossing.limit == LOW
     assert trend.crossing.earliest < 70 * DAY_SECONDS < (trend.crossing.latest or 0)
     assert abs(trend.crossing.expected / DAY_SECONDS - 70) < 2
-    assert trend.interval[0] < -0.1 < trend.interval[1] < 0
+    assert trend.slope is not None and trend.slope.least < -0.1 < trend.slope.most < 0
 
 
 def test_a_rising_number_goes_to_its_upper_limit() -> None:
@@ -85,6 +85,24 @@ def test_a_limit_is_crossed_since_the_first_day_from_which_every_one_was_beyond_
     assert (found and found.since) == (since if since is None else since * DAY_SECONDS)
 
 
+@pytest.mark.parametrize(("days", "dark_from"), [(30, 0), (30, 20), (1, 0)])
+def test_a_number_that_is_flat_beyond_its_limit_has_crossed_it_since_a_day(days: int, dark_from: int) -> None:
+    points = [Point(day * DAY_SECONDS, -12.0 if day >= dark_from else -3.0, LOW, HIGH) for day in range(days)]
+    trend = trend_of("light_received", "p", points[dark_from:])
+    assert trend is not None and (trend.slope, trend.crossing, trend.last) == (None, None, -12.0)
+    assert trend.crossed == (LOW, dark_from * DAY_SECONDS)
+
+
+def test_errors_that_ended_are_beyond_no_limit() -> None:
+    """No error at all has no exponent, and is a day all the same."""
+    rates = [1e-3, 1e-3, 0.0]
+    assert trend_of("pre_fec_ber", "p", [Point(day * DAY_SECONDS, rate, None, 2.4e-4) for day, rate in enumerate(rates)]) is None
+
+
+def test_no_numbers_have_no_trend() -> None:
+    assert trend_of("light_received", "p", []) is None
+
+
 def test_the_page_says_crossed_with_its_day() -> None:
     trend = trend_of("pre_fec_ber", "leaf01 Ethernet1", [Point(day * DAY_SECONDS, 10 ** (-6 + day / 10), None, 2.4e-4) for day in range(30)])
     assert trend is not None and trend.crossed is not None and trend.crossed.limit == pytest.approx(2.4e-4)
@@ -93,7 +111,7 @@ def test_the_page_says_crossed_with_its_day() -> None:
 
 def test_without_a_limit_there_is_a_trend_and_no_day() -> None:
     trend = trend_of("step_time", "gpu01", [Point(day * DAY_SECONDS, 100 + day + day % 2) for day in range(20)])
-    assert trend is not None and trend.crossing is None and 0.9 < trend.per_day < 1.1
+    assert trend is not None and trend.crossing is None and trend.slope is not None and 0.9 < trend.slope.per_day < 1.1
 
 
 def test_of_a_rate_of_errors_the_exponent_moves_in_a_line() -> None:

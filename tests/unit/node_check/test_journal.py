@@ -53,12 +53,14 @@ def test_a_line_is_written_where_something_changed_and_once_an_hour(tmp_path: Pa
 
 
 def test_the_history_takes_it_in(tmp_path: Path, pods: inprocess.Pods) -> None:
-    ports = {"port": "ens0", "lane": 1, "rx_power_dbm": -2.0, "rx_low_alarm_dbm": -10.0, "rx_high_alarm_dbm": 4.0}
+    lane = {"lane": 1, "rx_low_alarm_dbm": -10.0, "rx_high_alarm_dbm": 4.0}
+    port = str(pods.plan.rails()[0]["netdev"])
+    lights = [{**lane, "port": port, "rx_power_dbm": -2.0}, {**lane, "port": "ens0", "rx_power_dbm": -40.0}]
     errors = {"port": "ens0", "symbol_errors": 7, "fcs_errors": None}
     noted(
         tmp_path,
         pods,
-        answered(transceivers=[ports], interface_errors=[errors]),
+        answered(transceivers=lights, interface_errors=[errors]),
         1000.0,
         BAD,
         replace(GOOD, layer="preflight", verdict="unknown", words="no tool"),
@@ -67,8 +69,9 @@ def test_the_history_takes_it_in(tmp_path: Path, pods: inprocess.Pods) -> None:
     assert sorted((one.layer, one.verdict) for one in entry.outcomes) == [("links", "fail"), ("preflight", "unknown")]
     assert sorted((one.check, one.place, one.actual) for one in entry.findings) == [("port_errors", "", "no tool"), ("port_errors", "ens0", "7 symbol errors")]
     assert [(one.metric, one.place, one.value, one.low) for one in entry.numbers] == [
-        ("booted", "gpu03", 400.0, None), ("light_received", "gpu03 ens0 1", -2.0, -10.0), ("symbol_errors", "gpu03 ens0", 7.0, None),
-    ]  # fmt: skip
+        ("booted", "gpu03", 400.0, None), ("light_received", f"gpu03 {port} 1", -2.0, -10.0),
+        ("light_received", "gpu03 ens0 1", -40.0, None), ("symbol_errors", "gpu03 ens0", 7.0, None),
+    ], "the plan has no cable at ens0, whose light is nobody's fault"  # fmt: skip
 
 
 def test_counters_of_nics_and_xids_of_gpus_are_of_their_own_places(tmp_path: Path, pods: inprocess.Pods) -> None:

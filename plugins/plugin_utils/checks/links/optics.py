@@ -9,6 +9,7 @@ import re
 import typing as t
 from dataclasses import replace
 
+from ...pod.judged_ports import further_lanes, inactive_ports
 from ...pod.names import Rows, by_port, port_name
 from ...pod.rail_ports import rail_ports
 from ...pod.types import NearCable, Rail
@@ -47,7 +48,7 @@ def optic_rx_power(
     """Every lane of every planned optic receives optical power within the limits of the module and of the site."""
     lanes, of_peers = lanes_of_light(transceivers), lanes_of_nodes(transceivers_of_peers or {})
     optical = 0
-    shared = {port_name(row["port"]) for row in interface_status or () if row["state"] == "inactive"}
+    shared = inactive_ports(interface_status or ())
     for cable in cables_of(pod_cables):
         rows = [*lanes.get(port_name(cable["port"]), []), *_shared_lanes(port_name(cable["port"]), lanes, shared)]
         if planned_copper(cable) or (rows and all(is_copper(row) for row in rows)):
@@ -73,12 +74,9 @@ def optic_rx_power(
 
 
 def _shared_lanes(port: str, lanes: t.Mapping[str, Rows], shared: t.Container[str]) -> t.Iterator[dict[str, t.Any]]:
-    """The further lanes of a port that EOS shows as ports of their own, inactive as long as this one uses them: Ethernet3/17/2 of Ethernet3/17/1."""
-    cage, slash, first = port.rpartition("/")
-    number = int(first) + 1 if slash and first.isdigit() else 0
-    while number and (name := f"{cage}/{number}") in shared:
+    """The rows of the further lanes of a port."""
+    for number, name in further_lanes(port, shared):
         yield from ({**row, "lane": number, "present": True} for row in lanes.get(name, ()) if row["rx_power_dbm"] is not None)
-        number += 1
 
 
 def _sent_weakly(finding: Finding, cable: NearCable) -> Finding:
