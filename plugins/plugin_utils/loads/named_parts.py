@@ -12,9 +12,11 @@ import typing as t
 _LIBRARIES = r"(?:ibv|rdma|mlx5dv|ucp|uct|ucs|fi|gdr|shm|pthread|MPI|PMIx?|cublas|cudnn|cuda|cu|hip|hsa|nvml|nccl|rccl|nvrtc|rocblas)"
 _SYSTEM = r"open|connect|bind|listen|accept|mmap|ioctl|socket|fork|execve|poll|epoll_\w+|getaddrinfo|posix_fallocate|ftruncate|sched_setaffinity|mlock|stat"
 _VARIABLES = r"(?:NCCL|RCCL|UCX|UCC|OMPI|PMIX|PRTE|GLOO|TORCH|CUDA|HSA|HIP|ROCR|FI|MASTER|SLURM|RDMAV|NVSHMEM|LD|PYTORCH|ENROOT|SHARP)"
+NIC = re.compile(r"\b((?:mlx[45]_(?:bond_)?\d+|bnxt_re\d+|bnxt_re_bond\d+|ionic_\d+|irdma\d+|erdma_\d+|rocep\w+|ibp\d\w+|rdmap\w+)(?::\d+)?)\b")
+NIC_NUMBER = re.compile(r"\bNET/IB\b.*?\b(?:[Dd]ev|[Dd]evice|NIC)[ =#]+(\d+)\b(?!:\d)")
 PARTS: tuple[tuple[str, t.Pattern[str]], ...] = (
     ("the call", re.compile(rf"\b({_LIBRARIES}(?:_[a-z]\w+|[A-Z]\w+)|(?:{_SYSTEM})(?=\())(?=\(| failed| error|\b)")),
-    ("the NIC", re.compile(r"\b((?:mlx[45]_(?:bond_)?\d+|bnxt_re\d+|bnxt_re_bond\d+|ionic_\d+|irdma\d+|erdma_\d+|rocep\w+|ibp\d\w+|rdmap\w+)(?::\d+)?)\b")),
+    ("the NIC", NIC),
     ("GPU", re.compile(r"(?:\bGPU[ #-]?|cuda:|\bcudaDev |\bCUDA device )(\d+)\b(?!:)")),
     ("the PCI address", re.compile(r"\b([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])\b", re.IGNORECASE)),
     ("the address", re.compile(r"(?<![\w.])((?:\d{1,3}\.){3}\d{1,3}(?:[:<]\d+>?)?)(?![\w.])")),
@@ -26,6 +28,18 @@ NO_NAME = re.compile(
     r"\w*(?:Error|Exception|Result|Success)\w*$|nccl(?:Internal|System|Remote|Invalid|Unhandled)\w*$|.*\.(?:[ch](?:pp|c|u)?|cu|py)(?::\d+)?$|NCCL_DEBUG\w*$"
 )
 MOST = 4
+
+
+def named_nic(line: str | None) -> str | None:
+    """The RDMA device that a line names, without its port: of NCCL, UCX and verbs that of the host that speaks. None where it names none, or several."""
+    found = {match[1].partition(":")[0] for match in NIC.finditer(line or "")}
+    return found.pop() if len(found) == 1 else None
+
+
+def nic_number(line: str | None) -> int | None:
+    """The number by which NCCL's network names a NIC of its own list in a line; None where it names none."""
+    found = NIC_NUMBER.search(line or "")
+    return int(found[1]) if found else None
 
 
 def named_parts(line: str) -> str:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import typing as t
 
 from ...loads.collective_runs import NODE_NICS, items_of_kind
+from ...loads.named_parts import named_nic, nic_number
 from .. import Finding
-from ..place import Place
+from ..place import Place, at_device
 
 Rows = list[dict[str, t.Any]]
 # What the runs themselves set; any other variable that the pod does not list makes a run measure something else.
@@ -85,6 +86,14 @@ def _ports_of_numbers(log: Rows) -> dict[int, set[str]]:
         elif row["event"] == "speed" and row["nic"] is not None:
             found.setdefault(row["nic"], set()).update(str(row["device"]).split("+"))
     return found
+
+
+def place_of_warning(text: str, log: Rows) -> Place:
+    """The NIC that a warning names, by its name or by its number in NCCL's own list, else NCCL."""
+    number = nic_number(text)
+    ports = _ports_of_numbers(log).get(number, set()) if number is not None else set()
+    device = named_nic(text) or (next(iter(ports)) if len(ports) == 1 else None)
+    return at_device(device, "in NCCL's log") if device else Place("NCCL")
 
 
 def used(log: Rows) -> set[str]:

@@ -9,6 +9,7 @@ import functools
 import typing as t
 from dataclasses import dataclass, field, replace
 
+from ...loads.named_parts import named_nic
 from ...loads.rank_ends import ended_for_others, given_up_at, killed_after, killed_together, last_enqueued, ranks_behind, shows_a_fault, waited_for
 from ...loads.rank_errors import (
     ASKED_TO_END,
@@ -108,14 +109,14 @@ class RunEnds:
         by_order = self.hosts[rank // self._each] if self._each and rank // self._each < len(self.hosts) else None
         return self.homes.get(rank, by_order)
 
-    def place(self, rank: int) -> Place:
-        """A rank with its run, and with its GPU, or the rail that it is on."""
+    def place(self, rank: int, nic: str | None = None) -> Place:
+        """A rank with its run, and with its GPU, or the rail that it is on; nic: the RDMA device that its error names."""
         of_run = self._of_run
         if self.device is not None:
             return at_rank(rank, of_run, device=self.device)
-        if not self._each:
-            return at_rank(rank, of_run)
-        return at_rank(rank, f"(GPU {rank % self._each}) {of_run}".rstrip(), gpu=rank % self._each)
+        gpu = rank % self._each if self._each else None
+        parts = [*([f"GPU {gpu}"] if gpu is not None else []), *([nic] if nic else [])]
+        return at_rank(rank, f"({', '.join(parts)}) {of_run}".rstrip() if parts else of_run, gpu=gpu, device=nic)
 
     @property
     def _of_run(self) -> str:
@@ -245,7 +246,7 @@ def findings_of_run(
         severity = "fail" if is_own(row["error"]) or (one_host_fails and having.one_host) else "unknown"
         cause, fix = explained(row["error"], having)
         order = order_of_error(of_host, times) if row["error"] else Order()
-        where, words = ends.place(row["rank"]), shown(str(row["error"])) + order.words
+        where, words = ends.place(row["rank"], named_nic(row["error"])), shown(str(row["error"])) + order.words
         began_at = (ends.not_reached, "") if ends.not_reached not in (None, of_host) and not is_own(row["error"]) else None
         return Finding(where, "a normal exit", words, severity, cause=cause, fix=fix, judged=True, later=order.later, began_at=began_at)
 

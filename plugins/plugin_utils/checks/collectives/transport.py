@@ -12,12 +12,13 @@ from ...loads.rank_errors import known_error
 from ...loads.types import RankError
 from ...loads.unknown_errors import ExtentWords, alike, cut, explain_unknown, extent_of, has_a_class
 from ...pod.types import Rail
+from ...text.ranges import ranges
 from ...text.shortened import shortened
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, planned_rails
 from .._once import Peers, once_for_all_nodes
 from ..place import Place, at_device
-from ._nccl_transport import NO_RDMA_CAUSE, NO_RDMA_FIX, by_socket, devices, network_channels, staged, unlisted, used
+from ._nccl_transport import NO_RDMA_CAUSE, NO_RDMA_FIX, by_socket, devices, network_channels, place_of_warning, staged, unlisted, used
 
 NUMBER = re.compile(r"\d+")
 # What RCCL warns of by words of the kernel's command line, and layer 0 judges by what is in force (iommu_as_expected, numa_balancing_off).
@@ -191,11 +192,13 @@ def _warnings(log: Rows, allowed: t.Iterable[str], host: str, logs: Peers) -> t.
             kinds.setdefault((known_error(text), NUMBER.sub("N", text)), []).append(text)
     for (known, _form), lines in sorted(kinds.items(), key=lambda one: (one[0][0] is None, one[0][0] is not None and one[0][0].follows)):
         # Warnings that differ in numbers alone are one; the numbers of one of them (status, vendor error, errno, address) are the diagnosis.
-        got = cut(lines[0]) + (f" ({len(lines)} times, this is the first)" if len(lines) > 1 else "")
+        places = {place_of_warning(line, log) for line in lines}
+        at = ranges(sorted({place.device for place in places if place.device})) if len(places) > 1 else ""
+        got = cut(lines[0]) + (f" ({len(lines)} times{f', of {at}' if at else ''}, this is the first)" if len(lines) > 1 else "")
         informs = next(((why, remedy) for pattern, why, remedy in INFORMS if re.search(pattern, lines[0])), None)
         own = informs or ((known.cause, known.fix) if known else None)
         cause, fix = own or _unknown(host, lines[0], logs)
-        yield Finding(Place("NCCL"), "no warning", got, "warn" if informs else None, cause=cause, fix=fix)
+        yield Finding(places.pop() if len(places) == 1 else Place("NCCL"), "no warning", got, "warn" if informs else None, cause=cause, fix=fix)
 
 
 @check(

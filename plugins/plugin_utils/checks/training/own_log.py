@@ -10,13 +10,14 @@ import statistics
 import typing as t
 from dataclasses import replace
 
+from ...loads.named_parts import named_nic
 from ...loads.rank_errors import NEVER_ARRIVED, explained, follows, is_own, known_error
 from ...loads.thresholds import longest_step_ms
 from ...loads.unknown_errors import OF_TRAINING, alike, cut, explain_unknown
 from .. import Finding, NotApplicable, check
 from .._grouping import Rows
 from .._not_measured import not_measured, too_short
-from ..place import Place, at_rank
+from ..place import Place, at_device, at_rank
 from ._watchdog import Named, named_ranks
 from .results import not_falling
 from .steps import LEAST_STEPS, OWN_COMMAND, timed_out
@@ -111,11 +112,16 @@ def _ended_first(jobs: Peers, gpus: int) -> dict[str, Finding]:
 def _speaker(words: str, gpus: int) -> Place:
     """The rank that prints an error, with its GPU: torchrun numbers the ranks of a host in order."""
     found = SPEAKER.search(words)
-    return _of_rank(int(found[1] or found[2]), gpus) if found else Place("the training")
+    return _of_rank(int(found[1] or found[2]), gpus, named_nic(words)) if found else _nic_or_training(words)
 
 
-def _of_rank(rank: int, gpus: int) -> Place:
-    return at_rank(rank, f"(GPU {rank % gpus})", gpu=rank % gpus)
+def _nic_or_training(words: str) -> Place:
+    nic = named_nic(words)
+    return at_device(nic, "in the training") if nic else Place("the training")
+
+
+def _of_rank(rank: int, gpus: int, nic: str | None = None) -> Place:
+    return at_rank(rank, f"(GPU {rank % gpus}{f', {nic}' if nic else ''})", gpu=rank % gpus, device=nic)
 
 
 def _ended_ill(jobs: Peers) -> dict[str, tuple[str, str]]:
@@ -133,7 +139,7 @@ def _shared(jobs: Peers) -> str | None:
 def _ended(words: str, status: str) -> Finding:
     """How the training of the host ended, with the cause of an error that is known; one of the host itself is a failure of it."""
     cause, fix = explained(words) if is_own(words) or known_error(words) else (None, None)
-    return Finding(Place("the training"), "a normal exit", words, "fail" if is_own(words) else status, cause=cause, fix=fix, judged=is_own(words))
+    return Finding(_nic_or_training(words), "a normal exit", words, "fail" if is_own(words) else status, cause=cause, fix=fix, judged=is_own(words))
 
 
 def _then(jobs: Rows) -> str:
