@@ -59,9 +59,12 @@ class ActionModule(RunAction):
         return {"owner": self.owner, "who": lock_holder(self.store.run), "run_id": self.run_id, "seconds": seconds}
 
     def fresh(self, seconds: float) -> float:
-        """How long jobs may start after a look where the next one is planned in so many seconds; a controller that is late is late again."""
+        """How long jobs may start after a look where the next one is planned in so many seconds.
+
+        One look may be missed, as on a controller that is busy for some seconds; a controller that is late is late again.
+        """
         late = 0.0 if self.due is None else max(0.0, time.time() - self.due)
-        return seconds + self.document["sampling"] + SLACK_SECONDS + SLACK_SECONDS_A_HOST * len(self.document["jobs"]) + 2 * late
+        return seconds + self.document["tick"] + self.document["sampling"] + SLACK_SECONDS + SLACK_SECONDS_A_HOST * len(self.document["jobs"]) + 2 * late
 
     def reserved(self, _run: Path) -> dict[str, t.Any]:
         """Reserve the host for this run; all hosts are asked before one of them is loaded."""

@@ -29,11 +29,11 @@ FUTURE = "from __future__ import annotations\n"
 class Node:
     """A node with a place of its own for loads."""
 
-    def __init__(self, place: Path) -> None:
-        self.place = place
+    def __init__(self, place: Path, without: str = "") -> None:
+        self.place, self.without = place, f"del {without}\n" if without else ""
 
     def piped(self, **request: t.Any) -> subprocess.CompletedProcess[str]:
-        program = SOURCE.replace(FUTURE, f"{FUTURE}REQUEST = {json.dumps(request)!r}\n", 1)
+        program = SOURCE.replace(FUTURE, f"{FUTURE}import os\n{self.without}REQUEST = {json.dumps(request)!r}\n", 1)
         environment = {**os.environ, "TMPDIR": str(self.place)}
         return subprocess.run([sys.executable, "-SE", "-"], input=program, text=True, capture_output=True, timeout=60, check=False, env=environment)
 
@@ -119,6 +119,14 @@ def test_a_turn_begins_early_once_all_before_it_has_ended(node: Node) -> None:
 def test_a_job_is_pinned_where_one_of_the_cpus_is_its_own(cpus: str, pinned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("builtins.open", lambda *_place, **_how: io.StringIO(f"{cpus}\n"))
     assert detached._pinned(["true"], "mlx5_0") == (["taskset", "-c", cpus, "true"] if pinned else ["true"])
+
+
+def test_an_end_that_the_kernel_does_not_report_is_looked_for(tmp_path: Path) -> None:
+    node = Node(tmp_path, without="os.pidfd_open")
+    node.start(job("ends", "sleep", "0.5"), job("lasts", "sleep", "600", until=1))
+    answers = node.collect()["answers"]
+    assert {name: answers[name]["status"] for name in answers} == {"ends": "ran", "lasts": "timeout"}
+    assert 0.5 <= answers["ends"]["seconds"] < answers["lasts"]["seconds"]
 
 
 def test_a_job_without_a_turn_begins_at_its_time(node: Node) -> None:
