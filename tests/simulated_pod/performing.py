@@ -121,7 +121,8 @@ class _Step:
         program = next((word.strip("{}") for word in job.argv if re.fullmatch(r"\{\w+\}", word) and word != "{place}"), None)
         me = stack.state(host)
         if program is None and (me["own_log"] or me["own_steps"]):
-            return {"stdout": stack.own_training(me), "stderr": "".join(f"{line}\n" for line in me["own_log"]), "rc": me["own_rc"]}
+            ended = {"rc": me["own_rc"]} if me["own_ends"] else {"status": "timeout", "rc": None}
+            return {"stdout": stack.own_training(me), "stderr": "".join(f"{line}\n" for line in me["own_log"]), **ended}
         if program is None:
             return {"status": "missing", "rc": None, "stderr": f"{job.argv[0]}: not found on PATH"}
         if program == "dataset_read":

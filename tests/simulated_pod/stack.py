@@ -111,10 +111,11 @@ HEALTHY: dict[str, t.Any] = {
     # The signal that ended a dead rank, and the end of what it had printed.
     "end_signal": 9,
     "end_text": "",
-    # How many steps the site's own training prints, the lines of its standard error, and its exit status.
+    # How many steps the site's own training prints, the lines of its standard error, its exit status, and whether it ends before its limit.
     "own_steps": 0,
     "own_log": [],
     "own_rc": 0,
+    "own_ends": True,
     "reads_gbyte_s": 8.0,
     "reads_by": "direct reads",
     "reads_nothing": "",

@@ -12,6 +12,7 @@ from ..collect.responses import failure_reason, reading_result
 from ..collect.types import CommandResult, Query, ReadingResult
 from ..readings import reading
 from .deciding_lines import deciding_line
+from .last_lines import last_line
 from .launcher_errors import in_names, known_line, with_subject
 from .launchers import LAUNCHER_ERRORS, STARTED_FROM_ONE_HOST, given_hosts
 from .perftest_errors import CONSEQUENCE, KNOWN, PERFTEST_ERRORS, UNNAMED, explain_error
@@ -25,6 +26,8 @@ OWN_LOG = "collective_timeouts"
 NO_PROGRAM = 127
 # What a job that has been started ends with.
 STARTED = frozenset(("ran", "timeout", "hung", "stopped"))
+# And with these where it was ended at its limit.
+NOT_ENDED = frozenset(("timeout", "hung"))
 
 
 def job_results(jobs: t.Sequence[Job], collected: Values) -> dict[str, ReadingResult]:
@@ -52,7 +55,8 @@ def job_results(jobs: t.Sequence[Job], collected: Values) -> dict[str, ReadingRe
             ended = _ended(answer, lost[job.id], missing, OWN_LOG in job.also)
             if ended["words"]:
                 ended["words"] = in_names(ended["words"], given_hosts(job.argv), job.columns.get("hosts") or ())
-            reported[JOBS_READING].rows.append({**_blank(), **job.columns, "item": job.id, **ended, "seconds": answer.seconds})
+            last = _last(answer) if OWN_LOG in job.also else {}
+            reported[JOBS_READING].rows.append({**_blank(), **job.columns, "item": job.id, **ended, **last, "seconds": answer.seconds})
             reported[JOBS_READING].text += f"==> {job.id} <==\n{' '.join(answer.argv)}\n{answer.stdout}{answer.stderr}\n"
     return reported
 
@@ -86,6 +90,12 @@ def _ended(answer: CommandResult, lost: str | None, not_installed: bool, of_site
         line = _unnamed(answer)
         return {"status": "unknown", "words": _by(tool, line) if line else words, "error": UNNAMED}
     return {"status": "unknown" if words else "ok", "words": words, "error": NOT_INSTALLED if not_installed else None}
+
+
+def _last(answer: CommandResult) -> Values:
+    """What a command of the site had logged last that did not end in time; nothing of one that ended."""
+    found = last_line(answer.stdout, answer.stderr) if answer.status in NOT_ENDED else None
+    return {"last_line": found.line, "last_clock": found.clock, "last_period": found.period} if found else {}
 
 
 def _reason(text: str, consequence: str) -> str:

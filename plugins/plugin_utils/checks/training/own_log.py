@@ -18,6 +18,7 @@ from .. import Finding, NotApplicable, check
 from .._grouping import Rows
 from .._not_measured import not_measured, too_short
 from ..place import Place, at_device, at_rank
+from ._silent_logs import stopped_first
 from ._watchdog import Named, named_ranks
 from .results import not_falling
 from .steps import LEAST_STEPS, OWN_COMMAND, timed_out
@@ -31,6 +32,12 @@ NOT_HEARD = (
     "See whether the rank's process and host were alive at that time (its own output, the kernel's log: oom-kill, Xid), and what it did (py-spy), such as to "
     "write a checkpoint to a storage that does not take it; where it was well, its log is missing and the flight recorder's dumps of all ranks show who did "
     "not come.",
+)
+STOPPED_FIRST = (
+    "The training hung, and the log of this host stopped while those of others went on: its process stood still or was stopped, or its host, its storage or "
+    "its log was lost. Where the program holds its output back in a buffer the last lines of any host may be missing.",
+    "Begin with this host: its kernel's log at that time (Xid, oom-kill, a hung task, storage), the load and state of the rank's process (py-spy), and its "
+    "clock; with PYTHONUNBUFFERED=1 each line is written at once.",
 )
 UNLIKE_OTHERS = (
     "This rank did not do what the others did: its process was stuck, its data ended or its program took another way; or it is of another process group, "
@@ -88,9 +95,16 @@ def own_training_ends(
         # What ended the training on another host ended it here.
         yield from (replace(found, host=host) for host, found in first.items())
         return
+    silent = {} if named or first else _stopped_first(load_jobs_of_peers or {}, pod_gpus_per_host)
+    if silent and ended:
+        # Whoever logged on waited for these.
+        yield from (replace(found, host=host) for host, found in silent.items())
+        return
     if collective_timeouts:
         yield from (_named(one, pod_gpus_per_host) for one in named)
-    yield from [first[pod_node]] if pod_node in first else (replace(_ended(words, status), later=bool(named)) for words, status in ended)
+    ill = (row for row in jobs if row["status"] != "ok")
+    own = (_with_last(replace(_ended(str(row["words"]), row["status"]), later=bool(named)), row) for row in ill)
+    yield from [first[pod_node]] if pod_node in first else own
     if not named:
         yield from timed_out(collective_timeouts)
 
@@ -107,6 +121,23 @@ def _ended_first(jobs: Peers, gpus: int) -> dict[str, Finding]:
     # What no table knows is a failure of nobody; that no other host ended so shows where it began.
     cause, fix = explain_unknown(words, OF_TRAINING.alone.format(host=host))
     return {host: Finding(_speaker(words, gpus), "a normal exit", words, "unknown", cause=cause, fix=fix, judged=True)}
+
+
+def _with_last(found: Finding, job: dict[str, t.Any], before: str = "") -> Finding:
+    """A finding of a training that did not end with what the host had logged last; job: its row of load_jobs."""
+    return replace(found, actual=f"{found.actual}; it logged last{before}: {job['last_line']}") if job.get("last_line") else found
+
+
+def _stopped_first(jobs: Peers, gpus: int) -> dict[str, Finding]:
+    """The hosts whose logs stopped while those of most others went on, in a training that did not end; jobs: the rows of load_jobs by host."""
+    of_host = {host: row for host, rows in jobs.items() for row in rows if row["kind"] == "training" and row["status"] != "ok"}
+    found = {}
+    for host, seconds in stopped_first(of_host).items():
+        row, (cause, fix) = of_host[host], STOPPED_FIRST
+        where = _speaker(str(row["last_line"]), gpus)
+        ended = Finding(where, "to log on as the other hosts", str(row["words"]), "unknown", cause=cause, fix=fix, judged=True)
+        found[host] = _with_last(ended, row, f", {seconds:.0f} s before the others")
+    return found
 
 
 def _speaker(words: str, gpus: int) -> Place:
