@@ -20,6 +20,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.rails_
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.planned_pod import ROLES
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.counting import counted
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.folded_reasons import fold_reasons
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.shortened import shortened
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_base import PyramidAction, RunOnce
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.console import show
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.inventory_writer import write_changed
@@ -85,7 +86,7 @@ def _surveyed(roles: dict[str, str], task_vars: dict[str, t.Any]) -> tuple[dict[
     for node in roles:
         survey = task_vars["hostvars"][node].get("pyramid_survey")
         if not isinstance(survey, dict) or "reported" not in survey:
-            words = " ".join(str((survey or {}).get("msg", "never asked")).split())[:200]
+            words = shortened(" ".join(str((survey or {}).get("msg", "never asked")).split()), 200)
             missing_of[node] = {"": f"did not answer: {words}"}
             continue
         readings_of[node] = survey["reported"]

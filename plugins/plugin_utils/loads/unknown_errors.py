@@ -11,6 +11,7 @@ import re
 import typing as t
 
 from ..text.control_characters import printable
+from ..text.shortened import shortened
 from ..text.sorting import NUMBERS
 from .crashes import named_signal
 from .error_classes import decisive_part, error_class
@@ -18,6 +19,8 @@ from .named_parts import named_parts
 from .result_numbers import in_words
 
 LONGEST = 400
+# Less of an error beside the line that decides says nothing.
+SHORTEST = 40
 # A program that quotes what another one printed indents it behind its own name: the innermost speaker saw the error itself.
 QUOTED = re.compile(r"^(?:[\w.\[\]-]+: ?)+(?: {2,}|\t)(?P<inner>\S.*)$")
 # From this length on a line that the next one goes on with in lower case is taken for one that a program wrapped.
@@ -183,8 +186,7 @@ def is_quoted(line: str) -> bool:
 
 def cut(text: str) -> str:
     """An error on one line, as long as a finding may show it."""
-    line = " ".join(printable(text).split())
-    return line if len(line) <= LONGEST else f"{line[:LONGEST]}..."
+    return shortened(" ".join(printable(text).split()), LONGEST)
 
 
 def explain_unknown(text: str, known: str = "", of_ranks: bool = True) -> tuple[str, str]:
@@ -210,9 +212,13 @@ def has_a_class(text: str) -> bool:
 
 
 def shown(text: str) -> str:
-    """An error as a finding shows it: as it is where it is short, else the line of it that decides before how it begins."""
+    """An error as a finding shows it: as it is where it is short, else the line of it that decides, and the whole of it in what room is left."""
     line = " ".join(printable(text).split())
-    return cut(text) if len(line) <= LONGEST else cut(f"{cut(decisive_part(text))} ({line})")
+    if len(line) <= LONGEST:
+        return line
+    first = cut(decisive_part(text))
+    room = LONGEST - len(f"{first} ()")
+    return first if room < SHORTEST else f"{first} ({shortened(line, room)})"
 
 
 def extent_of(host: str, having: t.Collection[str], taking_part: t.Collection[str], only_without: bool, words: ExtentWords = OF_RUNS) -> Extent:

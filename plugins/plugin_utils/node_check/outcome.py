@@ -10,6 +10,7 @@ import typing as t
 from ..evaluate.verdicts import ORDER, Verdict
 from ..text.control_characters import printable
 from ..text.counting import counted
+from ..text.shortened import shortened
 from .node_plan import NodePlan
 
 # As node problem detectors and monitoring plugins take them; a program that could not judge ends as one that is not known.
@@ -62,8 +63,7 @@ def not_judged(words: str) -> Outcome:
 
 def _line(text: str) -> str:
     """Text on one line, no longer than a scheduler keeps."""
-    line = printable(text)
-    return line if len(line) <= LINE_LENGTH else line[: LINE_LENGTH - 3] + "..."
+    return shortened(printable(text), LINE_LENGTH)
 
 
 def _first(verdict: Verdict) -> str:

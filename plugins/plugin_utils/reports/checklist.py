@@ -17,6 +17,7 @@ from ..pod.plan import Plan
 from ..run.documents import Report, ReportGate, ReportLayer
 from ..run.reader import RunReader
 from ..text.ranges import ranges
+from ..text.shortened import shortened
 from .grouping import Entry, entries
 from .measured import in_words
 
@@ -134,7 +135,7 @@ def _command(check: Check, commands: list[KeptCommand]) -> str:
     argv = [word.rpartition("/")[2] if word.endswith(".py") else word for word in asked[0]["argv"]]
     # A switch is asked a line, not words.
     command = argv[0] if len(argv) == 1 else shlex.join(argv)
-    return (command if len(command) <= MOST_CHARACTERS else command[:MOST_CHARACTERS] + " …") + more
+    return shortened(command, MOST_CHARACTERS) + more
 
 
 def _readings(command: KeptCommand) -> set[str]:

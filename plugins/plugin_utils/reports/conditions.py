@@ -130,8 +130,8 @@ def _changed(name: str, one: ChangedExpectation) -> str:
     ending = next((ending for ending in UNITS if name.endswith(ending)), "")
     words = name.removeprefix("pod_").removesuffix(ending).replace("_", " ")
     number = isinstance(one["value"], (int, float)) and not isinstance(one["value"], bool)
-    value = f"{one['value']:g}" if number else str(one["value"]).lower() if isinstance(one["value"], bool) else str(one["value"])[:40]
-    default = f"{one['default']:g}" if number and isinstance(one["default"], (int, float)) else str(one["default"])[:40]
+    value = f"{one['value']:g}" if number else str(one["value"]).lower() if isinstance(one["value"], bool) else shortened(str(one["value"]), 40)
+    default = f"{one['default']:g}" if number and isinstance(one["default"], (int, float)) else shortened(str(one["default"]), 40)
     return f"{words} {value}{' ' + unit if unit else ''} instead of {default}"
 
 

@@ -15,6 +15,7 @@ from ..pod.cabling import Cable, CableEnd
 from ..pod.expectations import DEFAULTS
 from ..pod.plan import Plan
 from ..text.counting import some_nodes
+from ..text.shortened import shortened
 from .common_values import STEERING
 from .planned_pod import REMEDIATION
 
@@ -108,7 +109,7 @@ def _expectations(plan: Plan, earlier: Plan, first: str) -> list[str]:
         differing = [node for node, (was, now) in pairs.items() if was != now]
         if differing:
             was, now = pairs[differing[0]]
-            found.append(f"{name} of {some_nodes(differing)} was {was[:80]} and is {now[:80]}")
+            found.append(f"{name} of {some_nodes(differing)} was {shortened(was, 80)} and is {shortened(now, 80)}")
     return found
 
 

@@ -13,6 +13,7 @@ import typing as t
 from dataclasses import dataclass
 
 from ..pod.plan import Plan
+from ..text.shortened import shortened
 
 # What must be watched, on whom, and how many series each of them has by the plan.
 SIGNALS = {
@@ -85,7 +86,7 @@ def series(counted: t.Mapping[str, t.Any], stamped: t.Mapping[str, t.Any], label
 
 def _vector(answer: t.Mapping[str, t.Any]) -> t.Iterator[tuple[dict[str, str], tuple[float, str]]]:
     if answer.get("status") != "success" or answer.get("data", {}).get("resultType") != "vector":
-        raise ValueError(f"Prometheus answered {str(answer.get('error') or answer)[:200]}")
+        raise ValueError(f"Prometheus answered {shortened(str(answer.get('error') or answer), 200)}")
     for one in answer["data"]["result"]:
         yield one["metric"], (float(one["value"][0]), one["value"][1])
 

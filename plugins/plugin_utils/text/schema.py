@@ -9,6 +9,8 @@ import re
 import typing as t
 from dataclasses import dataclass
 
+from .shortened import shortened
+
 
 @dataclass(frozen=True)
 class Each:
@@ -95,5 +97,4 @@ def _first(found: t.Iterable[str | None]) -> str | None:
 
 
 def _must(field: str, words: str, value: t.Any) -> str:
-    text = repr(value)
-    return f"field {field or '(all of it)'} must {words}, not {text if len(text) <= 60 else text[:60] + '...'}"
+    return f"field {field or '(all of it)'} must {words}, not {shortened(repr(value), 60)}"

@@ -32,6 +32,7 @@ from ..run.reader import RunReader
 from ..run.resume_changes import changes_since
 from ..run.state import State, gate_state
 from ..run.store import RunStore, plan_digest
+from ..text.shortened import shortened
 from .evaluate_layer import verdicts_of_layer
 
 Key = tuple[str, str | None, str | None]
@@ -287,7 +288,7 @@ def _rechecked(one: Slice) -> list[str]:
         for key in {**now, **stored}:
             stored_verdict, come = stored.get(key), now.get(key)
             if stored_verdict is None or come is None or (stored_verdict.verdict, stored_verdict.by_group) != (come.verdict, come.by_group):
-                words = (come.words or "; ".join(map(str, come.findings)))[:160] if come else ""
+                words = shortened(come.words or "; ".join(map(str, come.findings)), 160) if come else ""
                 found.append(
                     f"{layer}: {key[0]} on {key[1] or key[2]} is {stored_verdict.verdict if stored_verdict else 'not evaluated'}, and its evidence comes to "
                     f"{come.verdict if come else 'no verdict'}{f' ({words})' if words else ''}"

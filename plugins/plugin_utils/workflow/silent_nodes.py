@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ..text.shortened import shortened
+
 Values = t.Mapping[str, t.Any]
 MOST_CHARACTERS = 300
 
@@ -16,7 +18,7 @@ def words_of(result: Values) -> str | None:
     if not (result.get("failed") or result.get("unreachable")):
         return None
     words = " ".join(str(result.get("msg", "")).split()).removeprefix("Task failed: ")
-    return ("unreachable: " if result.get("unreachable") else "") + words[:MOST_CHARACTERS]
+    return ("unreachable: " if result.get("unreachable") else "") + shortened(words, MOST_CHARACTERS)
 
 
 def silent_of(registered: object, node: str) -> str | None:

@@ -87,7 +87,9 @@ def test_no_class_hides_what_the_error_of_the_system_means() -> None:
 
 def test_a_long_error_is_shown_by_its_line_that_decides() -> None:
     long = f"{BEFORE}{'x' * 300} frob failed{BEHIND}"
-    assert unknown_errors.shown(long).startswith("xxx") and " frob failed" in unknown_errors.shown(long)
+    assert unknown_errors.shown(long).startswith("xxx") and " frob failed (" in unknown_errors.shown(long)
+    assert unknown_errors.shown(long.replace("xxx", "xxxx")).endswith(" frob failed"), "too little of the rest would be left"
+    assert len(unknown_errors.shown(long)) == unknown_errors.LONGEST
     assert unknown_errors.shown("RuntimeError: qux\nof 7") == "RuntimeError: qux of 7"
 
 

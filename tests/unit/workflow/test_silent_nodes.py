@@ -14,7 +14,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.silent_
     [
         ({"answered": True}, None),
         ({"unreachable": True, "msg": "Task failed: timed\n out"}, "unreachable: timed out"),
-        ({"failed": True, "msg": "x" * 400}, "x" * 300),
+        ({"failed": True, "msg": "x" * 400 + "end"}, "x" * 197 + " ... " + "x" * 95 + "end"),
         ({"failed": True}, ""),
     ],
 )

@@ -12,6 +12,7 @@ import json
 import typing as t
 from pathlib import Path
 
+from ...text.shortened import shortened
 from .listing import ImportFailed, ListedCable, ListedNode, Listing
 
 # By the image that a node runs: the platforms of switches; all others are hosts.
@@ -28,7 +29,7 @@ def read_air(path: Path) -> Listing:
     try:
         read = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise ImportFailed(f"it is not JSON: {str(error)[:120]}") from None
+        raise ImportFailed(f"it is not JSON: {shortened(str(error), 120)}") from None
     content = read.get("content", read) if isinstance(read, dict) else None
     if not isinstance(content, dict) or not isinstance(content.get("nodes"), dict) or not isinstance(content.get("links"), list):
         raise ImportFailed("it has no nodes and links; of a topology, export the JSON format")
@@ -39,7 +40,7 @@ def read_air(path: Path) -> Listing:
     for link in content["links"]:
         ends = [_end(one) for one in link] if isinstance(link, list) else []
         if len(ends) != 2 or None in ends:
-            found.left_out.append(f"the link {json.dumps(link)[:120]}: it does not join two nodes")
+            found.left_out.append(f"the link {shortened(json.dumps(link), 120)}: it does not join two nodes")
             continue
         found.cables.append(ListedCable(t.cast("tuple[str, str]", ends[0]), t.cast("tuple[str, str]", ends[1])))
     return found

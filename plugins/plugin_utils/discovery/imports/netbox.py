@@ -12,6 +12,7 @@ import typing as t
 from collections import Counter
 from collections.abc import Mapping
 
+from ...text.shortened import shortened
 from .listing import ImportFailed, ListedCable, ListedNode, Listing, medium_of, metres_of
 
 Record = dict[str, t.Any]
@@ -44,9 +45,9 @@ def read_netbox(url: str, token: str, filters: Mapping[str, t.Any], verify: bool
         cable_ids = sorted({one["cable"]["id"] for one in interfaces if one.get("cable")})
         cables = [row for start in range(0, len(cable_ids), 50) for row in _all(box.dcim.cables, {"id": cable_ids[start : start + 50]})]
     except pynetbox.RequestError as error:
-        raise ImportFailed(f"NetBox refused: {' '.join(str(error.error).split())[:200]}") from None
+        raise ImportFailed(f"NetBox refused: {shortened(' '.join(str(error.error).split()), 200)}") from None
     except requests.RequestException as error:
-        raise ImportFailed(f"NetBox was not reached at {url}: {' '.join(str(error).split())[:200]}") from None
+        raise ImportFailed(f"NetBox was not reached at {url}: {shortened(' '.join(str(error).split()), 200)}") from None
     found = Listing({name: _node(one) for name, one in names.items()})
     _join(found, interfaces, {one["id"]: one for one in cables})
     return found

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import yaml
 
+from ...text.shortened import shortened
 from .listing import ImportFailed, ListedNode, Listing
 
 # A host list of Slurm: names with numbers in brackets, and commas between.
@@ -46,7 +47,7 @@ def _of_yaml(text: str) -> Iterator[tuple[str, str]]:
     try:
         read = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise ImportFailed(f"it is not YAML: {' '.join(str(error).split())[:200]}") from None
+        raise ImportFailed(f"it is not YAML: {shortened(' '.join(str(error).split()), 200)}") from None
     topologies = [one for one in read if isinstance(one, dict)] if isinstance(read, list) else []
     shaped = [one for one in topologies if "tree" in one or "block" in one]
     chosen = next((one for one in shaped if one.get("cluster_default")), shaped[0] if shaped else None)

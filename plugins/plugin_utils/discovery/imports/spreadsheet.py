@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ...pod.cabling import decode
+from ...text.shortened import shortened
 from .listing import ImportFailed, ListedCable, Listing, gbit_s_of, medium_of, metres_of
 
 Table = list[list[str]]
@@ -92,7 +93,7 @@ def _workbook(path: Path, sheet: str) -> Table:
     except (InvalidFileException, zipfile.BadZipFile, KeyError, ValueError) as error:
         raise ImportFailed(f"it is no workbook: {str(error)!a:.120}") from None
     if sheet and sheet not in book.sheetnames:
-        raise ImportFailed(f"the workbook has no sheet {sheet!r}; it has {', '.join(book.sheetnames)[:200]}")
+        raise ImportFailed(f"the workbook has no sheet {sheet!r}; it has {shortened(', '.join(book.sheetnames), 200)}")
     page = book[sheet] if sheet else book[book.sheetnames[0]]
     return [["" if cell is None else f"{cell:g}" if isinstance(cell, float) else str(cell) for cell in row] for row in page.iter_rows(values_only=True)]
 
@@ -108,7 +109,7 @@ def _header(table: Table, columns: Mapping[str, str]) -> tuple[int, dict[str, in
     missing = [name for name in NEEDED if name not in best]
     first = next((cells for cells in table if any(cells)), [])
     raise ImportFailed(
-        f"no row is a header with {', '.join(missing)}; the first row is {', '.join(first)[:200]!a}. "
+        f"no row is a header with {', '.join(missing)}; the first row is {shortened(', '.join(first), 200)!a}. "
         f'Say what the columns are called, for example -e \'{{"import_columns": {{"{missing[0]}": "Device A"}}}}\''
     )
 
