@@ -34,7 +34,7 @@ OF_RANKS = (
 )  # fmt: skip
 # Longer than the house allows, each with what it may have. What a layer checks of one subject stands together.
 # A program that is piped to a host is one file.
-LONGER: dict[str, int] = {"plugins/module_utils/detached.py": 581}
+LONGER: dict[str, int] = {"plugins/module_utils/detached.py": 614}
 IMPURE = {"ansible", "datetime", "io", "os", "pathlib", "random", "socket", "subprocess", "time", "urllib"}
 KEYWORDS = set(Handler.fattributes) | set(Block.fattributes) | set(Play.fattributes)
 # Bases and parts of actions, which are no actions themselves.

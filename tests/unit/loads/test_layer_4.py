@@ -9,8 +9,8 @@ import typing as t
 from dataclasses import dataclass, replace
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Finding
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.rdma import bandwidth
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, Finding, NotApplicable
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.rdma import bandwidth, latency
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.registry import REGISTRY
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.planners import PLANNERS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.schedule import Job, Rows, Schedule, StepInput
@@ -45,10 +45,10 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> t.Any:
 class Pod:
     """The hosts of a plan after all steps of the load, at rates that a function gives."""
 
-    def __init__(self, plan: t.Any, rate: Rate) -> None:
-        self.plan, self.steps = plan, []
+    def __init__(self, plan: t.Any, rate: Rate, lost: t.Callable[[str, int], bool] = lambda _host, _step: False) -> None:
+        self.plan, self.steps, self.lost = plan, [], lost
         self.hosts = [name for name, node in plan.nodes.items() if node.role == "host"]
-        self.done: dict[str, dict[str, Rows]] = {"load_jobs": {}, "write_bw": {}}
+        self.done: dict[str, dict[str, Rows]] = {"load_jobs": {}, "write_bw": {}, "write_lat": {}}
         while (table := PLANNERS["rdma"](StepInput(plan, self.hosts, len(self.steps), {}, self.done))) is not None:
             assert len(self.steps) < 5
             self.steps.append(table)
@@ -62,7 +62,12 @@ class Pod:
                 busy[job.until, host] = busy.get((job.until, host), 0) + 1
         for host, jobs in table.jobs.items():
             for job in jobs:
-                self.done["load_jobs"].setdefault(host, []).append({**job.columns, "item": job.id, "status": "ok", "words": None, "error": None, "hosts": None})
+                row = {**job.columns, "item": job.id, "status": "ok", "words": None, "error": None, "hosts": None}
+                if job.columns["kind"] == "write_lat" and job.columns["role"] == "client" and self.lost(host, len(self.steps)):
+                    row.update(status="unknown", words="it was not reached", error="partner")
+                elif job.reading == "write_lat":
+                    self.done["write_lat"].setdefault(host, []).append({"item": job.id, "typical_us": 2.0, "average_us": 2.0})
+                self.done["load_jobs"].setdefault(host, []).append(row)
                 if job.reading == "write_bw":
                     beside = max(busy[job.until, host], busy[job.until, job.columns["peer"]])
                     self.done["write_bw"].setdefault(host, []).append({"item": job.id, "gbit_s": rate(self.running(host, job, beside))})
@@ -79,6 +84,19 @@ class Pod:
     def gpu_memory(self) -> dict[str, list[Finding]]:
         """What gpu_write_bw finds on each host."""
         return self.each(lambda host: bandwidth.gpu_write_bw(**self.asked("gpu_write_bw", host)))
+
+    def latency(self) -> dict[str, list[str]]:
+        """What write_latency finds on each host, or why it found nothing."""
+        return self.each(self.latency_of)
+
+    def latency_of(self, host: str) -> list[str]:
+        given = {"load_jobs": self.done["load_jobs"][host], "load_jobs_of_peers": self.done["load_jobs"], **self.expected("write_latency", host)}
+        try:
+            return list(map(str, latency.write_latency(**given, write_lat=self.done["write_lat"].get(host))))
+        except CannotTell as unknown:
+            return [str(unknown)]
+        except NotApplicable:
+            return []
 
     def slow_rails(self) -> list[str]:
         """The hosts that slow_rail names, gate group by gate group."""
@@ -116,6 +134,20 @@ def quiet(plan: t.Any, value: int = 0) -> Rows:
 def test_a_healthy_pod_is_measured_once_and_has_no_finding(plan) -> None:
     pod = Pod(plan, lambda _test: 380.0)
     assert pod.bandwidth() == pod.gpu_memory() == {} and len(pod.steps) == 1
+
+
+def test_a_latency_test_that_gave_no_number_once_is_made_again(plan) -> None:
+    first = Pod(plan, lambda _test: 380.0)
+    late = {row["peer"] for host in ("gpu02",) for row in first.done["load_jobs"][host] if row["kind"] == "write_lat"} | {"gpu02"}
+    pod = Pod(plan, lambda _test: 380.0, lost=lambda host, step: host in late and step == 1)
+    assert len(pod.steps) == 2 and {host for host, jobs in pod.steps[1].jobs.items() if jobs} == late
+    assert {job.columns["kind"] for jobs in pod.steps[1].jobs.values() for job in jobs} == {"write_lat"}
+    assert pod.latency() == pod.bandwidth() == {}
+
+
+def test_a_latency_test_that_gives_no_number_twice_is_unknown_at_its_host(plan) -> None:
+    pod = Pod(plan, lambda _test: 380.0, lost=lambda host, _step: host == "gpu01")
+    assert len(pod.steps) == 2 and pod.latency() == {"gpu01": ["no latency test of this host gave a number"]}
 
 
 def test_every_rail_sends_from_gpu_memory_and_receives_into_it(plan) -> None:

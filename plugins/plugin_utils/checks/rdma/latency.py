@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ...loads.pair_tests import PairTest, Peers, Rows, pair_tests
+from ...loads.pair_tests import PairTest, Peers, Rows, ends_of, pair_tests
 from ...loads.perftest_errors import explained
 from ...loads.thresholds import longest_latency_us
 from ...loads.unknown_errors import explain_unknown
@@ -31,8 +31,10 @@ def write_latency(
     if not paths:
         raise NotApplicable("its partner measured it")
     judged = [(row, paths[row["item"]]) for row in write_lat or () if row["item"] in paths]
-    measured = {row["item"] for row, _job in judged}
-    failed = [one for one in pair_tests(pod_node, load_jobs_of_peers or {}, {}, ("write_lat",), sent=True) if one.job["item"] not in measured]
+    measured = {ends_of(pod_node, job) for _row, job in judged}
+    # A test that gave no number is made twice; of two that gave none the second one says why.
+    lost = {one.ends: one for one in pair_tests(pod_node, load_jobs_of_peers or {}, {}, ("write_lat",), sent=True)}
+    failed = [one for ends, one in lost.items() if ends not in measured]
     if not judged and all(one.by == pod_node for one in failed):
         raise not_measured("no latency test of this host gave a number")
     yield from map(_without_a_number, failed)

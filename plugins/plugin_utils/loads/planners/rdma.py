@@ -12,9 +12,9 @@ import typing as t
 from ...pod.types import PodRail
 from ..pair_tests import HOST_MEMORY, REPEAT, REPEATS, RETEST, ROUND, HostMemoryRates, MinimumOf, PairEnd, PairTest, ends_of, pair_tests
 from ..pairing import Pair, as_fast_rounds, rail_rounds, reversed_rounds
-from ..perftest import gpu_memory, perftest_options
+from ..perftest import PerftestOptions, gpu_memory, perftest_options
 from ..perftest_errors import UNSUPPORTED_OPTION
-from ..schedule import JOBS_READING, Rows, Schedule, StepInput, Values
+from ..schedule import JOBS_READING, NOT_INSTALLED, Rows, Schedule, StepInput, Values
 from ..thresholds import minimum_gbit_s
 from ._pairs import Slots, rails
 
@@ -46,7 +46,7 @@ def _rounds(situation: StepInput) -> Schedule:
     slots = Slots(situation)
     if rounds:
         # First, and the first round in time: latency is measured while nothing else sends.
-        slots.add("latency", 0, rounds[0], "write_lat", perftest_options(values, tool="ib_write_lat", bytes=8, seconds=None))
+        slots.add("latency", 0, rounds[0], "write_lat", _of_latency(values))
     for number, pairs in enumerate([*rounds, *crossed]):
         slots.add(f"round {number + 1}", number, pairs, "write_bw", perftest_options(values), early=number > 0)
     of_gpus = [pair for pair in rounds[0] if all(rail["gpu"] is not None for rail in pair)] if rounds else []
@@ -61,6 +61,10 @@ def _rounds(situation: StepInput) -> Schedule:
         f"each {values['pod_write_bw_seconds']} s of ib_write_bw at traffic class {values['pod_traffic_class']}, at least {_in_words(situation, rounds)}",
     ]
     return slots.schedule(words)
+
+
+def _of_latency(values: Values) -> PerftestOptions:
+    return perftest_options(values, tool="ib_write_lat", bytes=8, seconds=None)
 
 
 def _of_link(situation: StepInput, *ends: PairEnd) -> float:
@@ -79,6 +83,9 @@ def _ends_again(situation: StepInput) -> Schedule | None:
     """Each end of a failing pair that has not passed with another host, once, alone, with a partner that passed; and GPU memory by DMA-BUF."""
     values, known = situation.values, _known(situation)
     slots, words, well = Slots(situation), [], _well(situation)
+    if lost := _lost_latencies(situation):
+        slots.add("latency again", 1, _pairs(known, lost), "write_lat", _of_latency(values))
+        words.append(f"{len(lost)} latency tests that gave no number again")
     for memory in _memories(values):
         waiting: dict[tuple[PairEnd, bool], tuple[PairEnd, PairEnd]] = {}
         failed, passed = _sorted_out(situation, memory)
@@ -176,6 +183,14 @@ def _reached(situation: StepInput, passed: t.Iterable[PairTest]) -> dict[EndInRo
 
 def _known(situation: StepInput) -> dict[PairEnd, PodRail]:
     return {PairEnd(rail["host"], rail["device"]): rail for rail in rails(situation)}
+
+
+def _lost_latencies(situation: StepInput) -> list[tuple[PairEnd, PairEnd]]:
+    """The ends of the latency tests that ended without a number, where a bandwidth test of the same ends had a rate: they are the first of all tests."""
+    jobs, _rates = _done(situation)
+    able = {one.ends for one in _of_rounds(situation, HOST_MEMORY) if one.gbit_s is not None}
+    tests = [one for host in jobs for one in pair_tests(host, jobs, {}, ("write_lat",), sent=True)]
+    return [one.ends for one in tests if one.job["status"] != "ok" and one.job["error"] not in (UNSUPPORTED_OPTION, NOT_INSTALLED) and one.ends in able]
 
 
 def _memories(values: Values) -> tuple[str, str]:
