@@ -1,7 +1,11 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which of a gate group's values is the usual one, and which are the odd ones."""
+"""Which of a gate group's values is the usual one, and which are the odd ones.
+
+A group may be of two hosts, and the other groups may differ on purpose: the commonest value is the usual one, also short of a majority, and where it is
+not clearly so the other groups decide. ``discovery/usual.py`` asks for a majority of several nodes: what it finds becomes an expectation.
+"""
 
 from __future__ import annotations
 

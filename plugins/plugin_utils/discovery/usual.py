@@ -1,7 +1,12 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The value that most nodes of a role have, and the nodes that have another one."""
+"""The value that most nodes of a role have, and the nodes that have another one.
+
+What most have becomes an expectation of the drafted inventory, so that only a majority of several nodes makes one, and nothing decides where there is
+none: a person does. ``checks/_odd_ones.py`` judges the hosts of a group that runs, of which the value that most of them share, or the other groups have,
+names the ones to look at, however few they are.
+"""
 
 from __future__ import annotations
 
