@@ -324,6 +324,7 @@ def test_every_run_that_a_slice_stands_on_is_looked_for_beside_it_alone(good: li
         ({"affects": ["rack_99"]}, "gpu01"),
         ({"group": "rack_99"}, "gpu01"),
         ({"layer": "links"}, "gpu01"),
+        ({"layer": "routing"}, "gpu01"),
         ({"host": None, "group": None}, "None"),
         ({"host": None, "layer": "links"}, "rack_01"),
     ],
@@ -336,6 +337,15 @@ def test_a_verdict_of_what_the_plan_does_not_have_is_named(edit: dict[str, t.Any
     words = f"the verdict of mtu on {name} is of another layer, or of a node or gate group that plan.json does not have"
     one = merged(good, recheck=True)
     assert one.verdict == "no_go" and any(words in reason for reason in one.reasons), one.reasons
+
+
+def test_a_verdict_of_a_gate_group_that_is_out_of_scope_is_named(good: list[Path]) -> None:
+    def add(verdicts: list[t.Any]) -> None:
+        of_gpu01 = next(record for record in verdicts if (record["check"], record["host"]) == ("mtu", "gpu01"))
+        verdicts.append({**of_gpu01, "host": "gpu03", "group": "rack_02", "affects": ["rack_02"]})
+
+    both(good[0], "preflight", add)
+    assert "preflight: the verdict of mtu on gpu03 is kept, and rack_02 is out of scope by state.json" in read_slice(good[0]).wrong
 
 
 def test_what_a_report_has_otherwise_is_named_by_its_entry(good: list[Path]) -> None:
