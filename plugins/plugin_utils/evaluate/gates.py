@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from ..checks import Check
 from ..checks.registry import REGISTRY
 from ..pod.plan import SHARED, Plan
-from .root_causes import EFFECTS, ROOTS
+from .explaining_checks import EFFECTS, ROOTS
 from .verdicts import CLOSING, ORDER, Verdict, worst
 
 OPEN, CLOSED, NOT_RUN, NOT_PROVED, NOT_REACHED, OUT_OF_SCOPE = "open", "closed", "not_run", "not_proved", "not_reached", "out_of_scope"

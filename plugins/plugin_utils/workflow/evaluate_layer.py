@@ -12,10 +12,10 @@ from pathlib import Path
 from ..collect.fabric import spread_to_nodes
 from ..evaluate.baselines import BASELINE_CHECK, judge_against_baseline, software_versions
 from ..evaluate.boot_check import BOOT_CHECK, verdicts_of_boots
+from ..evaluate.finding_places import add_places
 from ..evaluate.gates import NOT_RUN, Gate, count_nodes, decide_gates
 from ..evaluate.layer import Layer, verdicts_of_checks
 from ..evaluate.metrics import metric_values
-from ..evaluate.root_causes import add_places
 from ..evaluate.row_places import RowPlaces
 from ..evaluate.shared_causes import name_shared_groups, name_shared_leaves
 from ..evaluate.silence import explained_by_silence

@@ -9,12 +9,9 @@ import typing as t
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.place import Place, at_device, at_node, at_port
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.root_causes import (
-    EFFECTS,
-    OF_PAIRS,
-    add_explanations,
-    add_places,
-)
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.explaining_checks import EFFECTS, OF_PAIRS
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.finding_places import add_places
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.root_causes import add_explanations
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.shared_causes import name_shared_groups, name_shared_leaves
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.silence import explained_by_silence
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.verdicts import Verdict

@@ -16,7 +16,7 @@ import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Finding
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.place import at_port
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.registry import REGISTRY
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate import root_causes
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate import explaining_checks
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.root_causes import add_explanations
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.verdicts import from_record
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import DEFAULTS, DESCRIPTION
@@ -484,7 +484,7 @@ def test_what_a_lower_layer_found_explains_a_rate_of_the_same_place() -> None:
     records = [skewed, elsewhere, worn, other, slow, its]
     add_explanations(records)
     known = {name for checks in REGISTRY.values() for name in checks}
-    assert known >= root_causes.RATES | root_causes.OF_PATHS | root_causes.OF_HOSTS
+    assert known >= explaining_checks.RATES | explaining_checks.OF_PATHS | explaining_checks.OF_HOSTS
     assert [one["check"] for one in slow["findings"][0]["explained_by"]] == ["ecmp_balanced"]
     assert [one["check"] for one in its["findings"][0]["explained_by"]] == ["nic_bit_error_rate", "ecmp_balanced"]
     assert not worn["findings"][0].get("explained_by")
