@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import traceback
+import types
 import typing as t
 
 import pytest
@@ -29,6 +30,11 @@ def check_each(cases: t.Iterable[Case], check: t.Callable[[Case], object], name:
     if failed:
         pytest.fail(f"{len(failed)} of {count} cases failed\n" + "\n".join(failed), pytrace=False)
     assert count, "there is no case to check"
+
+
+def name_of_fault(one: object) -> str:
+    """What pytest calls a case that begins with the function that makes its fault: by that function alone, as ``ids``."""
+    return one.__name__ if isinstance(one, types.FunctionType) else ""
 
 
 def _result(error: BaseException) -> str:

@@ -10,8 +10,10 @@ import typing as t
 from pathlib import Path
 
 import pytest
+from ansible_collections.gpufabric.pyramid.tests.cases import name_of_fault
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.model import Pod, Rail, Tool
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod.reported import not_passed, proved
 
 pytestmark = pytest.mark.xdist_group("bonds")
 BOND, FIRST, SECOND = "bond1", "enp79s0f0np0", "enp79s0f1np1"
@@ -36,11 +38,10 @@ def leg_of(pod: Pod) -> Rail:
 
 def test_a_healthy_pod_goes(pods: inprocess.Pods, tmp_path: Path) -> None:
     report = pods.climb(pods.pod(), tmp_path)
-    assert [(one["check"], one["host"], one["words"], one["findings"]) for one in report["verdicts"] if one["verdict"] not in ("pass", "skip")] == []
+    assert not_passed(report) == []
     assert (report["verdict"], report["up_to_layer"]) == ("go", "training"), report["reasons"]
-    proved = {(one["check"], one["host"]) for one in report["verdicts"] if one["verdict"] == "pass"}
-    assert {("bond_members", "gpu02"), ("channel_members", "leaf04"), ("ecmp_balanced", "leaf04"), ("write_bw_per_rail", "gpu02")} <= proved
-    assert {("dcqcn_running", "gpu02"), ("roce_qos", "gpu02"), ("right_class", "gpu02"), ("switch_marks", "leaf04")} <= proved
+    assert {("bond_members", "gpu02"), ("channel_members", "leaf04"), ("ecmp_balanced", "leaf04"), ("write_bw_per_rail", "gpu02")} <= proved(report)
+    assert {("dcqcn_running", "gpu02"), ("roce_qos", "gpu02"), ("right_class", "gpu02"), ("switch_marks", "leaf04")} <= proved(report)
 
 
 def no_link(pod: Pod) -> None:
@@ -91,7 +92,7 @@ def taken_out(pod: Pod) -> None:
         (churned, "not in step, collecting and distributing (partner state 5), for over a minute (churned)", ""),
         (taken_out, "no member of it", "taken out of the bond"),
     ],
-    ids=lambda one: one.__name__ if callable(one) else "",
+    ids=name_of_fault,
 )
 def test_a_member_that_carries_nothing_is_named(fault: t.Callable[[Pod], None], got: str, cause: str, pods: inprocess.Pods) -> None:
     pod = pods.pod()
@@ -130,7 +131,7 @@ def by_address(pod: Pod) -> None:
         (active_backup, f"{BOND} mode", "active-backup", "one member alone carries traffic"),
         (by_address, f"{BOND} hash policy", "layer2", "alike for all flows between two hosts"),
     ],
-    ids=lambda one: one.__name__ if callable(one) else "",
+    ids=name_of_fault,
 )
 def test_a_bond_that_leaves_a_member_idle_is_named(fault: t.Callable[[Pod], None], where: str, got: str, cause: str, pods: inprocess.Pods) -> None:
     pod = pods.pod()
@@ -188,7 +189,7 @@ def crc(pod: Pod) -> None:
         (crc, "links", {("crc_clean", "gpu02", SECOND)}),
         (another_vlan, "links", {("host_vlans_alike", "leaf04", "Ethernet2/1")}),
     ],
-    ids=lambda one: one.__name__ if callable(one) else "",
+    ids=name_of_fault,
 )  # fmt: skip
 def test_a_fault_of_one_cable_is_of_its_port(fault: t.Callable[[Pod], None], layer: str, expected: set[tuple[str, str, str]], pods: inprocess.Pods) -> None:
     pod = pods.pod()
@@ -257,7 +258,7 @@ def without_dcqcn(pod: Pod) -> None:
 @pytest.mark.parametrize(
     ("fault", "expected"),
     [(without_pfc, ("roce_qos", "gpu02", f"{SECOND} PFC")), (without_dcqcn, ("dcqcn_running", "gpu02", f"{SECOND} roce_rp"))],
-    ids=lambda one: one.__name__ if callable(one) else "",
+    ids=name_of_fault,
 )
 def test_a_setting_of_one_port_is_of_that_port(fault: t.Callable[[Pod], None], expected: tuple[str, str, str], pods: inprocess.Pods) -> None:
     pod = pods.pod()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod.reported import not_passed
 
 from .conftest import ROOT
 
@@ -26,7 +27,7 @@ def pods(tmp_path_factory: pytest.TempPathFactory) -> inprocess.Pods:
 def test_a_healthy_pod_with_containers_goes(pods: inprocess.Pods, tmp_path: Path) -> None:
     """Its hosts have neither torch nor NCCL, whose version is pinned and found in the image."""
     report = pods.climb(pods.pod(["containers"]), tmp_path)
-    assert [(one["check"], one["words"], one["findings"]) for one in report["verdicts"] if one["verdict"] not in ("pass", "skip")] == []
+    assert not_passed(report) == []
     assert (report["verdict"], report["up_to_layer"]) == ("go", "training"), report["reasons"]
     proved = {one["check"] for one in report["verdicts"] if one["verdict"] == "pass"}
     assert {"container_runtime", "container_image_present", "container_image_same", "container_starts", "container_environment"} <= proved

@@ -9,8 +9,10 @@ import typing as t
 from pathlib import Path
 
 import pytest
+from ansible_collections.gpufabric.pyramid.tests.cases import name_of_fault
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.model import Pod, Session
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod.reported import not_passed, proved
 
 from .first_finding import must_be_first
 
@@ -39,11 +41,10 @@ def withdrawn(pod: Pod) -> None:
 
 def test_a_healthy_pod_goes(pods: inprocess.Pods, tmp_path: Path) -> None:
     report = pods.climb(pods.pod([VARIANT]), tmp_path)
-    assert [(one["check"], one["host"], one["words"], one["findings"]) for one in report["verdicts"] if one["verdict"] not in ("pass", "skip")] == []
+    assert not_passed(report) == []
     assert (report["verdict"], report["up_to_layer"]) == ("go", "training"), report["reasons"]
-    proved = {(one["check"], one["host"]) for one in report["verdicts"] if one["verdict"] == "pass"}
     at_both = {(check, node) for check in ("bgp_established", "evpn_established", "kernel_forwards") for node in (LEAF, "spine02")}
-    assert at_both | {(check, LEAF) for check in (*OF_OVERLAY, "ecmp_paths", "rails_in_vrf", "ecmp_balanced")} <= proved
+    assert at_both | {(check, LEAF) for check in (*OF_OVERLAY, "ecmp_paths", "rails_in_vrf", "ecmp_balanced")} <= proved(report)
 
 
 def family_not_activated(pod: Pod) -> None:
@@ -122,7 +123,7 @@ AT_SPINE, OF_VNI = "spine02 (10.0.2.7)", f"VNI of VRF {VRF}"
         (uplink_without_room_for_vxlan, ("vxlan_mtu", LEAF, "Ethernet264"), "9000", ""),
         (kernel_lost_a_vtep, ("kernel_forwards", "spine02", "10.255.0.3/32"), "no route in the kernel", ""),
     ],
-    ids=lambda one: one.__name__ if callable(one) else "",
+    ids=name_of_fault,
 )  # fmt: skip
 def test_a_fault_is_found(
     fault: t.Callable[[Pod], None], where: tuple[str, str, str], got: str, cause: str, pods: inprocess.Pods, tmp_path: Path

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible_collections.gpufabric.pyramid.tests.cases import name_of_fault
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.model import Host, Tool
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod.reported import not_passed
 
 from .conftest import ROOT, alike, more
 
@@ -61,7 +63,7 @@ def pods_of(into: Path, expectations: dict[str, t.Any]) -> inprocess.Pods:
 
 def test_a_healthy_pod_of_guests_goes_and_names_what_belongs_to_the_hypervisor(pods: inprocess.Pods, tmp_path: Path) -> None:
     report = pods.climb(pods.pod(["guests"]), tmp_path)
-    assert [(one["check"], one["words"], one["findings"]) for one in report["verdicts"] if one["verdict"] not in ("pass", "skip")] == []
+    assert not_passed(report) == []
     assert (report["verdict"], report["up_to_layer"]) == ("go", "training"), report["reasons"]
     skipped = {one["check"]: one["words"] for one in report["verdicts"] if one.get("unavailable")}
     assert set(skipped) == OF_HYPERVISOR and all(words.startswith("not available in a guest: ") for words in skipped.values())
@@ -77,7 +79,7 @@ def test_a_fault_is_found_in_guests(name: str, pods: inprocess.Pods, tmp_path: P
 
 def test_a_healthy_pod_of_virtual_functions_goes_and_names_what_it_cannot_prove(functions: inprocess.Pods, tmp_path: Path) -> None:
     report = functions.climb(functions.pod(["virtual_functions"]), tmp_path)
-    assert [(one["check"], one["words"], one["findings"]) for one in report["verdicts"] if one["verdict"] not in ("pass", "skip")] == []
+    assert not_passed(report) == []
     assert (report["verdict"], report["up_to_layer"]) == ("go", "training"), report["reasons"]
     skipped: dict[str, set[str]] = {}
     for one in report["verdicts"]:
@@ -128,7 +130,7 @@ def mute(host: Host) -> None:
             },
         ),
     ],
-    ids=lambda one: one.__name__ if callable(one) else "",
+    ids=name_of_fault,
 )
 def test_an_odd_guest_is_found(fault: t.Callable[[Host], None], wanted: dict[str, str], functions: inprocess.Pods) -> None:
     pod = functions.pod(["virtual_functions"])

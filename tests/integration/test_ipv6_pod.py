@@ -9,8 +9,10 @@ import typing as t
 from pathlib import Path
 
 import pytest
+from ansible_collections.gpufabric.pyramid.tests.cases import name_of_fault
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.model import Pod, Session
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod.reported import not_passed
 
 pytestmark = pytest.mark.xdist_group("ipv6_pod")
 Found = list[tuple[str, str, str]]
@@ -41,7 +43,7 @@ def test_a_healthy_pod_goes(pods: inprocess.Pods, tmp_path: Path) -> None:
     pod = pods.pod()
     assert not any(one.address for switch in pod.switches.values() for one in switch.sessions)
     report = pods.climb(pod, tmp_path)
-    assert [(one["check"], one["words"], one["findings"]) for one in report["verdicts"] if one["verdict"] not in ("pass", "skip")] == []
+    assert not_passed(report) == []
     assert (report["verdict"], report["up_to_layer"]) == ("go", "training"), report["reasons"]
     proved = {one["check"] for one in report["verdicts"] if one["verdict"] == "pass"}
     routing = {"bgp_established", "ecmp_paths", "kernel_forwards", "rails_reachable", "path_carries_full_size"}
@@ -97,7 +99,7 @@ def rail_silent(pod: Pod) -> None:
         (kernel_lost_a_route, "routing", ("kernel_forwards", "spine02", "fd00:33::/64")),
         (rail_silent, "routing", ("rails_reachable", "gpu03", "mlx5_4 to gpu04 mlx5_4 (fd00:35::4)")),
     ],
-    ids=lambda one: one.__name__ if callable(one) else "",
+    ids=name_of_fault,
 )
 def test_a_fault_is_found_at_its_layer(fault: t.Callable[[Pod], None], layer: str, wanted: tuple[str, str, str], pods: inprocess.Pods) -> None:
     pod = pods.pod()

@@ -13,6 +13,7 @@ import typing as t
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.incasts import incasts_among
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.pairing import rail_rounds
+from ansible_collections.gpufabric.pyramid.tests.cases import name_of_fault
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.model import Pod, Rail
 
@@ -89,7 +90,7 @@ def crc(pod: Pod) -> None:
         (session_down, "routing", ("bgp_established", "leaf04", None), ""),
         (lossy, "routing", ("rails_reachable", "gpu02", None), ""),
     ],
-    ids=lambda one: one.__name__ if callable(one) else "",
+    ids=name_of_fault,
 )
 def test_a_fault_of_one_plane_is_of_its_port(
     fault: t.Callable[[Pod], None], layer: str, place: tuple[str, str, str | None], words: str, pods: inprocess.Pods

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod.reported import not_passed
 
 from .conftest import ROOT, alike, more
 
@@ -55,7 +56,7 @@ def ionic(tmp_path_factory: pytest.TempPathFactory) -> inprocess.Pods:
 
 def test_a_healthy_pod_of_the_kernels_own_mlx5_goes(pods: inprocess.Pods, tmp_path: Path) -> None:
     report = pods.climb(pods.pod(["inbox_mlx5"]), tmp_path)
-    assert [(one["check"], one["words"], one["findings"]) for one in report["verdicts"] if one["verdict"] not in ("pass", "skip")] == []
+    assert not_passed(report) == []
     assert (report["verdict"], report["up_to_layer"]) == ("go", "training"), report["reasons"]
     skipped = {one["check"]: one["words"] for one in report["verdicts"] if one.get("unavailable")}
     assert set(skipped) == {"dcqcn_running"} and skipped["dcqcn_running"].startswith("not available on this platform: the kernel's own mlx5_core")
@@ -70,7 +71,7 @@ def test_a_fault_is_found_with_the_kernels_own_mlx5(name: str, pods: inprocess.P
 
 def test_a_healthy_pod_of_thor2_goes_and_names_what_it_cannot_prove(thor2: inprocess.Pods, tmp_path: Path) -> None:
     report = thor2.climb(thor2.pod(["thor2"]), tmp_path)
-    assert [(one["check"], one["words"], one["findings"]) for one in report["verdicts"] if one["verdict"] not in ("pass", "skip")] == []
+    assert not_passed(report) == []
     assert (report["verdict"], report["up_to_layer"]) == ("go", "training"), report["reasons"]
     assert "nic_settings not available on the platform of 8 hosts" in report["stands_on"]
     skipped = {one["check"]: one["words"] for one in report["verdicts"] if one.get("unavailable")}
@@ -96,7 +97,7 @@ def test_a_fault_is_found_with_thor2(name: str, thor2: inprocess.Pods, tmp_path:
 
 def test_a_healthy_pod_of_ionic_goes_and_names_what_it_cannot_prove(ionic: inprocess.Pods, tmp_path: Path) -> None:
     report = ionic.climb(ionic.pod(["ionic"]), tmp_path)
-    assert [(one["check"], one["words"], one["findings"]) for one in report["verdicts"] if one["verdict"] not in ("pass", "skip")] == []
+    assert not_passed(report) == []
     assert (report["verdict"], report["up_to_layer"]) == ("go", "training"), report["reasons"]
     assert report["stands_on"][:2] == [f"{check} not available on the platform of 8 hosts" for check in ("nic_settings", "right_class")]
     skipped = {one["check"] for one in report["verdicts"] if one.get("unavailable")}

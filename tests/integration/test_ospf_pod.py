@@ -9,8 +9,10 @@ import typing as t
 from pathlib import Path
 
 import pytest
+from ansible_collections.gpufabric.pyramid.tests.cases import name_of_fault
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.model import Pod, Session
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod.reported import not_passed, proved
 
 pytestmark = pytest.mark.xdist_group("ospf_pod")
 BY_BGP = {"bgp_established", "bgp_settled"}
@@ -33,11 +35,10 @@ def session(pod: Pod, switch: str, peer: str) -> Session:
 
 def test_a_healthy_pod_goes(pods: inprocess.Pods, tmp_path: Path) -> None:
     report = pods.climb(pods.pod(), tmp_path)
-    assert [(one["check"], one["host"], one["words"], one["findings"]) for one in report["verdicts"] if one["verdict"] not in ("pass", "skip")] == []
+    assert not_passed(report) == []
     assert (report["verdict"], report["up_to_layer"]) == ("go", "training"), report["reasons"]
-    proved = {(one["check"], one["host"]) for one in report["verdicts"] if one["verdict"] == "pass"}
-    assert {("ospf_full", "leaf03"), ("ospf_full", "spine02"), ("ecmp_paths", "leaf03"), ("kernel_forwards", "spine02")} <= proved
-    assert not BY_BGP & {check for check, _node in proved}
+    assert {("ospf_full", "leaf03"), ("ospf_full", "spine02"), ("ecmp_paths", "leaf03"), ("kernel_forwards", "spine02")} <= proved(report)
+    assert not BY_BGP & {check for check, _node in proved(report)}
 
 
 def test_static_routes_are_judged_by_their_paths(tmp_path: Path) -> None:
@@ -95,7 +96,7 @@ AT = ("ospf_full", "leaf03", "spine02 (Ethernet34/1)")
         (kernel_lost_a_route, ("kernel_forwards", "spine02", "10.53.0.0/24"), "no route in the kernel", ""),
         (rail_silent, ("rails_reachable", "gpu03", "mlx5_4 to gpu04 mlx5_4 (10.53.0.4)"), "100 % loss, 0 of 20", ""),
     ],
-    ids=lambda one: one.__name__ if callable(one) else "",
+    ids=name_of_fault,
 )
 def test_a_fault_is_found(fault: t.Callable[[Pod], None], where: tuple[str, str, str], got: str, cause: str, pods: inprocess.Pods) -> None:
     pod = pods.pod()

@@ -9,8 +9,10 @@ import typing as t
 from pathlib import Path
 
 import pytest
+from ansible_collections.gpufabric.pyramid.tests.cases import name_of_fault
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.model import Pod
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod.reported import not_passed, proved
 
 pytestmark = pytest.mark.xdist_group("port_channels")
 
@@ -26,11 +28,10 @@ def test_a_healthy_pod_goes(pods: inprocess.Pods, tmp_path: Path) -> None:
     pod = pods.pod()
     assert {one.port for one in pod.switches["leaf03"].sessions} == {f"Port-Channel{number}" for number in (1, 2, 3, 4)}
     report = pods.climb(pod, tmp_path)
-    assert [(one["check"], one["host"], one["words"], one["findings"]) for one in report["verdicts"] if one["verdict"] not in ("pass", "skip")] == []
+    assert not_passed(report) == []
     assert (report["verdict"], report["up_to_layer"]) == ("go", "training"), report["reasons"]
-    proved = {(one["check"], one["host"]) for one in report["verdicts"] if one["verdict"] == "pass"}
-    assert {(check, node) for check in ("channel_members", "bgp_established") for node in ("leaf03", "spine02")} <= proved
-    assert {("ecmp_paths", "leaf03"), ("ecmp_balanced", "leaf03"), ("spines_balanced", "spine02")} <= proved
+    assert {(check, node) for check in ("channel_members", "bgp_established") for node in ("leaf03", "spine02")} <= proved(report)
+    assert {("ecmp_paths", "leaf03"), ("ecmp_balanced", "leaf03"), ("spines_balanced", "spine02")} <= proved(report)
 
 
 def not_bundled(pod: Pod) -> None:
@@ -66,7 +67,7 @@ MEMBER = ("channel_members", "leaf03", "Port-Channel2 Ethernet35/1")
         (in_another, "a member of Port-Channel3", "another port-channel than the plan's"),
         (no_link, "link down in LACP negotiation", "spine02 Ethernet32 is down"),
     ],
-    ids=lambda one: one.__name__ if callable(one) else "",
+    ids=name_of_fault,
 )
 def test_a_member_that_carries_nothing_is_named(fault: t.Callable[[Pod], None], got: str, cause: str, pods: inprocess.Pods) -> None:
     pod = pods.pod()

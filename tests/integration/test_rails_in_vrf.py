@@ -9,8 +9,10 @@ import typing as t
 from pathlib import Path
 
 import pytest
+from ansible_collections.gpufabric.pyramid.tests.cases import name_of_fault
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import answers, inprocess, layout
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.model import Pod, Session
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod.reported import not_passed, proved
 
 from .first_finding import must_be_first
 
@@ -31,11 +33,10 @@ def session(pod: Pod, switch: str, peer: str) -> Session:
 
 def test_a_healthy_pod_goes(pods: inprocess.Pods, tmp_path: Path) -> None:
     report = pods.climb(pods.pod([VARIANT]), tmp_path)
-    assert [(one["check"], one["host"], one["words"], one["findings"]) for one in report["verdicts"] if one["verdict"] not in ("pass", "skip")] == []
+    assert not_passed(report) == []
     assert (report["verdict"], report["up_to_layer"]) == ("go", "training"), report["reasons"]
-    proved = {(one["check"], one["host"]) for one in report["verdicts"] if one["verdict"] == "pass"}
     at_both = [(check, node) for check in ("rails_in_vrf", "bgp_established", "bgp_settled") for node in ("leaf03", "spine02")]
-    assert {*at_both, ("ecmp_paths", "leaf03"), ("switch_neighbor_entries", "leaf03"), ("kernel_forwards", "spine02")} <= proved
+    assert {*at_both, ("ecmp_paths", "leaf03"), ("switch_neighbor_entries", "leaf03"), ("kernel_forwards", "spine02")} <= proved(report)
 
 
 def rail_port_in_another_vrf(pod: Pod) -> None:
@@ -135,7 +136,7 @@ NOT_IN_VRF = "is not in VRF RAILS (in it: the far end, "
         ),
         (kernel_lost_a_route, ("kernel_forwards", "spine02", "10.53.0.0/24"), "no route in the kernel", ""),
     ],
-    ids=lambda one: one.__name__ if callable(one) else "",
+    ids=name_of_fault,
 )  # fmt: skip
 def test_a_fault_is_found(
     fault: t.Callable[[Pod], None], where: tuple[str, str, str], got: str, cause: str, pods: inprocess.Pods, tmp_path: Path

@@ -9,8 +9,10 @@ import typing as t
 from pathlib import Path
 
 import pytest
+from ansible_collections.gpufabric.pyramid.tests.cases import name_of_fault
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.model import Pod
+from ansible_collections.gpufabric.pyramid.tests.simulated_pod.reported import not_passed, proved
 
 pytestmark = pytest.mark.xdist_group("three_tiers")
 FIRST_UNIT = {"rack_01", "rack_02"}
@@ -26,13 +28,12 @@ def pods(tmp_path_factory: pytest.TempPathFactory) -> inprocess.Pods:
 
 def test_a_healthy_pod_goes(pods: inprocess.Pods, tmp_path: Path) -> None:
     report = pods.climb(pods.pod(), tmp_path)
-    assert [(one["check"], one["host"], one["words"], one["findings"]) for one in report["verdicts"] if one["verdict"] not in ("pass", "skip")] == []
+    assert not_passed(report) == []
     assert (report["verdict"], report["up_to_layer"]) == ("go", "training"), report["reasons"]
-    proved = {(one["check"], one["host"]) for one in report["verdicts"] if one["verdict"] == "pass"}
     for node in ("leaf03", "spine02"):
-        assert {(check, node) for check in ("bgp_established", "ecmp_paths", "ecmp_balanced", "oversubscription", "qos_agrees")} <= proved
+        assert {(check, node) for check in ("bgp_established", "ecmp_paths", "ecmp_balanced", "oversubscription", "qos_agrees")} <= proved(report)
     for node in ("spine02", "superspine03"):
-        assert {(check, node) for check in ("ecmp_paths", "spines_balanced", "pauses_stay_local", "switch_drops", "cabling_as_planned")} <= proved
+        assert {(check, node) for check in ("ecmp_paths", "spines_balanced", "pauses_stay_local", "switch_drops", "cabling_as_planned")} <= proved(report)
 
 
 Found = dict[tuple[str, str, str], str]
@@ -133,7 +134,7 @@ def drops(pod: Pod) -> None:
         ),
         (drops, "congestion", {("switch_drops", "superspine01", "Ethernet16"): "90 packets of UC3"}, FIRST_UNIT),
     ],
-    ids=lambda one: one.__name__ if callable(one) else "",
+    ids=name_of_fault,
 )  # fmt: skip
 def test_a_fault_of_the_third_tier_is_found(fault: t.Callable[[Pod], None], layer: str, expected: Found, closed: set[str], pods: inprocess.Pods) -> None:
     pod = pods.pod()
@@ -182,10 +183,10 @@ def test_planes_are_judged_each_by_itself(tmp_path: Path) -> None:
     pod = pods.pod()
     verdicts = [one for layer in ("links", "routing", "congestion") for one in inprocess.judge(pods.plan, pod, layer)]
     assert [(one.check, one.host, one.words, one.findings) for one in verdicts if one.verdict not in ("pass", "skip")] == []
-    proved = {(one.check, one.host) for one in verdicts if one.verdict == "pass"}
-    assert {("ecmp_paths", "superspine02"), ("ecmp_paths", "spine06"), ("ecmp_balanced", "spine06"), ("spines_balanced", "spine06")} <= proved
+    passed = {(one.check, one.host) for one in verdicts if one.verdict == "pass"}
+    assert {("ecmp_paths", "superspine02"), ("ecmp_paths", "spine06"), ("ecmp_balanced", "spine06"), ("spines_balanced", "spine06")} <= passed
     # There is no other super-spine below which the same spines are.
-    assert ("spines_balanced", "superspine02") not in proved
+    assert ("spines_balanced", "superspine02") not in passed
     for one in pod.switches["superspine02"].sessions:
         one.state = "Active" if one.peer == "spine02" else one.state
     for one in pod.switches["spine02"].sessions:

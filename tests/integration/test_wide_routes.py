@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+from ansible_collections.gpufabric.pyramid.tests.cases import name_of_fault
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.model import Pod
 
@@ -83,7 +84,7 @@ def narrow_route_below(pod: Pod) -> None:
         (no_default, "rails of leaf01", "no route", "This switch has no route at all"),
         (narrow_route_below, "10.54.0.0/24", "1 next hop, none over Ethernet", ""),
     ],
-    ids=lambda one: one.__name__ if callable(one) else "",
+    ids=name_of_fault,
 )
 def test_what_is_too_narrow_is_found(fault: t.Callable[[Pod], None], where: str, got: str, cause: str, pods: inprocess.Pods) -> None:
     pod = pod_with(pods, DEFAULT)
