@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from .types import ErrorClass
 
+# Of whichever program's completion it is.
+RETRIES = r"[Tt]ransport retry count(?:er)?"
+RETRIES_CAUSE = "Packets of a queue pair, or their acknowledgements, were lost until its retries were used up: the path or the partner's port failed."
+RETRIES_FIX = "Look at the peer and NIC that the error names, at link flaps and drops on the way at that time, and at the same pair in layer 4."
 # The first that matches is the one.
 CALL_ERRORS: tuple[ErrorClass, ...] = (
     ErrorClass(
@@ -27,6 +31,7 @@ CALL_ERRORS: tuple[ErrorClass, ...] = (
         "From the rail's own address ping the peer that the line names (ping -I), and look at ip route get and ip neigh there; compare show_gids of both ends "
         "with pod_gid_index, and the VLAN and routes of that rail with a pair that works.",
     ),
+    ErrorClass("retries", RETRIES, RETRIES_CAUSE, RETRIES_FIX),
     ErrorClass(
         "access to the peer's memory",
         r"remote (?:access|invalid request|operation) error|(?:status|error|status=|error=) ?(?:9|10|11)\b.*(?:vendor|syndrom|opcode|qp)|vendor err 13[678]\b|"

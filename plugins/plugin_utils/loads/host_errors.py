@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from .call_errors import RETRIES, RETRIES_CAUSE, RETRIES_FIX
 from .types import RankError
 
 # The first that matches is the one: what is specific stands before what follows from it.
@@ -259,10 +260,10 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "network (--network=host).",
     ),
     RankError(
-        r"[Gg]ot completion .*(?:status=12|error 12)\b|transport retry counter",
+        rf"[Gg]ot completion .*(?:status=12|error 12)\b|{RETRIES}",
         False,
-        "Packets of a queue pair, or their acknowledgements, were lost until its retries were used up: the path or the partner's port failed.",
-        "Look at the peer and NIC that the error names, at link flaps and drops on the way at that time, and at the same pair in layer 4.",
+        RETRIES_CAUSE,
+        RETRIES_FIX,
     ),
     RankError(
         r"ModuleNotFoundError|ImportError|cannot open shared object file|undefined symbol",

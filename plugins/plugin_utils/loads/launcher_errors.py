@@ -179,7 +179,7 @@ SUBJECT = re.compile(
     r"(?:on node|on host|to host|failure on|\[\[|(?:^|; )\s*(?:(?:[Rr]emote )?(?:host|node)|Host|Node):)[ :]*(?P<of>[\w.-]+)|"
     r"(?:^|: )(?P<speaker>[\w.-]+): (?:Test \w+ failure|tasks? \d)|"
     # UCX, Open MPI and Hydra, with the number of the process that speaks.
-    r"(?:^|[\s:])\[(?:proxy:\d+:\d+@(?P<proxy>[\w.-]+)|(?P<process>[A-Za-z][\w.-]*):\d+ ?(?::\d+)?)\](?!\[)|"
+    r"(?:^|[\s:])\[(?:proxy:\d+:\d+@(?P<proxy>[\w.-]+)|(?P<process>[A-Za-z][\w.-]*):\d+ ?(?::\d+)*)\](?!\[)|"
     r"Process name: \[\[\d+,\d+\],(?P<rank>\d+)\]"
 )
 # The launcher's own end of a connection to what the line beside it names.
@@ -195,9 +195,9 @@ def known_line(*texts: str) -> str | None:
     # What a launcher quotes of another program comes first: that one saw the error itself.
     lines = [line.strip() for line in sorted(lines, key=lambda line: not is_quoted(line))]
     one, said = next(((one, line) for one in LAUNCHER_ERRORS for line in lines if re.search(one.pattern, line)), (None, None))
-    if one is not OF_MPI:
+    if one not in (None, OF_MPI):
         return said
-    # That an error occurred in MPI says less than what a library below it names.
+    # That an error occurred in MPI, or that a process ended, says less than what a library below it names.
     return next((line for line in lines if ERROR_FORM.search(line) and specific_class(line)), said)
 
 

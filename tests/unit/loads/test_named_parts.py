@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.call_errors import CALL_ERRORS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.error_classes import specific_class
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.launcher_errors import explained, host_of
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.launcher_errors import explained, host_of, known_line
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.named_parts import named_parts
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.perftest_errors import explained as explained_test
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.rank_errors import crashed
@@ -64,6 +64,14 @@ def test_a_launcher_names_who_speaks_and_the_call_that_failed() -> None:
     assert cause.startswith("It names the call ibv_create_ah") and "ip neigh" in fix and "UCX_NET_DEVICES" not in fix
     assert "between two processes" in explained("UCC  ERROR ipc-cache: failed to open ipc mem handle. addr:0x7f65a8000000 len:16777216 err:201")[0]
     assert "kubelet" in explained("Error from server: error dialing backend: dial tcp 192.0.2.13:10250: i/o timeout")[0]
+
+
+def test_a_line_of_ucx_says_more_than_that_a_process_ended() -> None:
+    line = "[gpu03:19546:0:19546] ib_mlx5_log.c:139  Transport retry count exceeded on mlx5_4:1/RoCE (synd 0x15 vend 0x81 hw_synd 0/0)"
+    assert known_line(f"{line}\nPrimary job  terminated normally, but 1 process returned\n") == line
+    assert host_of(line, ["gpu01", "gpu03"]) == "gpu03"
+    cause, fix = explained(line)
+    assert cause.startswith("It names the NIC mlx5_4:1. Packets of a queue pair") and "layer 4" in fix
 
 
 def test_a_rank_that_aborted_had_printed_why() -> None:
