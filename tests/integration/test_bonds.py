@@ -15,7 +15,7 @@ from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess,
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.model import Pod, Rail, Tool
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.reported import not_passed, proved
 
-pytestmark = pytest.mark.xdist_group("bonds")
+pytestmark = [pytest.mark.exhaustive, pytest.mark.xdist_group("bonds")]
 BOND, FIRST, SECOND = "bond1", "enp79s0f0np0", "enp79s0f1np1"
 MEMBER = ("bond_members", "gpu02", f"{BOND} {SECOND}")
 

@@ -89,6 +89,7 @@ def test_a_process_that_a_seed_leaves_is_bad_and_one_that_ran_before_it_is_not(m
                 process.wait()
 
 
+@pytest.mark.exhaustive
 def test_nodes_that_fail_in_several_ways(tmp_path: Path) -> None:
     hows = {"gpu01": "runs_out", "gpu04": "is_full", "leaf03": "is_cut", "spine02": "drops"}
     # What two hosts met closes the gates below the third request of a spine.

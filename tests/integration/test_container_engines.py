@@ -227,6 +227,7 @@ def test_what_a_killed_supervisor_left_is_removed_by_the_next_load(load: Load) -
     assert load.engine.containers() == []
 
 
+@pytest.mark.exhaustive
 def test_another_loads_container_is_left_alone(load: Load, engine: Engine) -> None:
     other = engine.run("run", "--detach", "--network=host", "--pid=host", IMAGE, "/usr/bin/sleep", "600").stdout.decode().strip()[:12]
     load.start([PYTHON, "-c", "print(1)"])

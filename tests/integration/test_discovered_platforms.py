@@ -16,6 +16,8 @@ from ansible_collections.gpufabric.pyramid.tests.simulated_pod import changes, i
 
 from .conftest import alike, more, not_well
 
+pytestmark = pytest.mark.exhaustive
+
 CONTAINERS = {"pod_container_runtime": "docker", "pod_container_image": "nvcr.io/nvidia/pytorch:25.10-py3", "pod_nccl_tests_dir": "/opt/nccl-tests/build"}
 # What the inventory that discovers has besides addresses and platforms.
 DECIDED: dict[str, dict[str, t.Any]] = {"containers": CONTAINERS}

@@ -16,7 +16,7 @@ from ansible_collections.gpufabric.pyramid.tests.simulated_pod.reported import n
 
 from .first_finding import must_be_first
 
-pytestmark = pytest.mark.xdist_group("evpn_pod")
+pytestmark = [pytest.mark.exhaustive, pytest.mark.xdist_group("evpn_pod")]
 VARIANT, VRF, LEAF, NETWORK = "rails_in_evpn", "RAILS", "leaf03", "10.53.0.0/24"
 OF_OVERLAY = ("evpn_established", "vni_up", "vteps_reached", "vxlan_mtu")
 

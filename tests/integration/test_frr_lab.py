@@ -206,7 +206,10 @@ CASES: dict[str, t.Callable[[Lab], Expected]] = {
     )
 }
 # Those of which another one ends with the same checks: more of them, and other ways to lose the one session.
-MORE, ALIKE = ("spine_links_down", "maximum_paths_1", "host_link_down"), ("tcp_179_blocked", "stuck_active", "wrong_as")
+MORE, ALIKE = (
+    ("spine_links_down", "maximum_paths_1", "host_link_down", "neighbor_shut_down", "rail_by_another", "kernel_keeps_fewer"),
+    ("tcp_179_blocked", "stuck_active", "wrong_as"),
+)
 OFTEN = [name for name in CASES if name not in MORE + ALIKE]
 
 

@@ -17,6 +17,8 @@ from ansible_collections.gpufabric.pyramid.tests.simulated_pod.reported import n
 
 from .conftest import ROOT, alike, more
 
+pytestmark = pytest.mark.exhaustive
+
 SIMULATED = ROOT / "tests" / "simulated_pod"
 OF_HYPERVISOR = {"iommu_as_expected", "acs_as_expected"}
 # Of several layers, as on bare metal.

@@ -9,9 +9,12 @@ import json
 import time
 from pathlib import Path
 
+import pytest
+
 from .conftest import Pod
 
 
+@pytest.mark.exhaustive
 def test_a_run_and_a_journal_become_a_page_and_names(tmp_path: Path) -> None:
     pod = Pod(tmp_path, racks=1, hosts_per_rack=2, spines=1, pod_history=str(tmp_path / "kept/history.db"), pod_textfile_dir=str(tmp_path))
     climb = pod.climb("-e", "pod_to_layer=preflight", "-e", "pod_depth=quick")

@@ -14,7 +14,7 @@ from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess,
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.model import Pod, Session
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.reported import not_passed
 
-pytestmark = pytest.mark.xdist_group("ipv6_pod")
+pytestmark = [pytest.mark.exhaustive, pytest.mark.xdist_group("ipv6_pod")]
 Found = list[tuple[str, str, str]]
 
 

@@ -179,6 +179,7 @@ def test_a_launcher_that_starts_nothing_is_unknown_in_its_own_words(hosts: apart
     hosts.until(lambda: not agents(hosts))
 
 
+@pytest.mark.exhaustive
 def test_a_launcher_that_ends_early_takes_its_ranks_along_and_each_host_says_so(hosts: apart.Apart, python: str) -> None:
     table = rung(plan_of(python, "srun", hosts, pod_collective_iterations=100000, pod_collective_sizes=[1048576]))
     hosts.load(table)

@@ -125,6 +125,7 @@ def test_a_full_disk_while_a_run_is_opened_leaves_nothing_and_is_named(pod: Pod,
         assert pod.climb().rc == 0
 
 
+@pytest.mark.exhaustive
 def test_a_run_whose_output_nobody_reads_releases_its_pod(pod: Pod) -> None:
     """Ansible itself hangs for good once it cannot print."""
     with started(["bash", "-c", f"{shlex.join(command(pod))} | head -1"]):

@@ -17,7 +17,7 @@ from ansible_collections.gpufabric.pyramid.tests.cases import name_of_fault
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.model import Pod, Rail
 
-pytestmark = pytest.mark.xdist_group("nic_planes")
+pytestmark = [pytest.mark.exhaustive, pytest.mark.xdist_group("nic_planes")]
 PORT = "enp94s0np0"
 
 

@@ -15,6 +15,8 @@ from ansible_collections.gpufabric.pyramid.tests.simulated_pod.reported import n
 
 from .conftest import ROOT, alike, more
 
+pytestmark = pytest.mark.exhaustive
+
 VARIANTS = ROOT / "tests" / "simulated_pod" / "variants"
 FAULTS = ROOT / "tests" / "simulated_pod" / "faults"
 # Of several layers, as the vendor's driver has them.

@@ -13,6 +13,8 @@ from ansible_collections.gpufabric.pyramid.tests.simulated_pod.model import Tool
 
 from .conftest import RACKS, Pod
 
+pytestmark = pytest.mark.exhaustive
+
 RAILS = {"pod_topology": "rail_only", "pod_underlay": "none"}
 BY_BGP = {"bgp_established", "ecmp_paths", "kernel_forwards"}
 WITHOUT = {"rails_reachable", "path_mtu", "path_carries_full_size"}

@@ -118,12 +118,14 @@ def test_the_playbook_installs_the_check_and_prints_what_the_host_says(installed
     assert modes == {"gpufabric-node-check": 0o755, "gpufabric-node-check-slurm": 0o755, "etc": 0o700, "etc/plan.json": 0o600, "state": 0o700}
 
 
+@pytest.mark.exhaustive
 def test_the_playbook_changes_nothing_when_it_is_run_again(installed: Installed) -> None:
     done = playbook(installed.place, "gpu02", node_check_slurm="drain")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "nothing changed" in done.stdout
 
 
+@pytest.mark.exhaustive
 def test_check_mode_installs_nothing(tmp_path: Path) -> None:
     pod(tmp_path)
     done = playbook(tmp_path, "gpu02", "--check", "--diff")
@@ -167,6 +169,7 @@ def test_a_broken_host_says_what_is_broken(installed: Installed, tmp_path: Path)
     assert done.stdout.strip() in again.stdout and "0 hosts of 1 passed their own check" in again.stdout
 
 
+@pytest.mark.exhaustive
 def test_what_a_host_noted_of_itself_is_taken_into_the_history(installed: Installed, tmp_path: Path) -> None:
     assert installed.program("gpu03").returncode == 0
     kept = {"pod_history": str(tmp_path / "history.db"), "pod_runs_dir": str(tmp_path / "runs")}
@@ -266,6 +269,7 @@ def test_a_broken_host_is_drained_before_the_job_and_a_healthy_one_runs_it(sched
     scheduled.slurm.until(lambda: scheduled.slurm.state()["gpu02"] == "idle", "gpu02 being idle again")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("scheduled", ["./gpufabric-node-check-slurm"], indirect=True)
 def test_no_more_hosts_are_drained_than_may_be(scheduled: Scheduled) -> None:
     """Of six hosts one may be, and another one is."""
@@ -278,6 +282,7 @@ def test_no_more_hosts_are_drained_than_may_be(scheduled: Scheduled) -> None:
     assert scheduled.comment("gpu03").endswith("(not drained, because 1 of at most 1 hosts are)")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("scheduled", ["./gpufabric-node-check-slurm"], indirect=True)
 def test_of_two_hosts_that_break_at_once_one_is_drained(scheduled: Scheduled) -> None:
     place = scheduled.installed.place
@@ -294,6 +299,7 @@ def test_of_two_hosts_that_break_at_once_one_is_drained(scheduled: Scheduled) ->
     assert sorted((states["gpu02"], states["gpu03"])) == ["drained", "idle"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("scheduled", ["./gpufabric-node-check-slurm"], indirect=True)
 def test_a_host_that_is_not_known_is_never_drained(scheduled: Scheduled) -> None:
     break_host(scheduled.installed.place, "ibstat_missing")
@@ -343,6 +349,7 @@ def test_what_slurm_runs_fails_no_prolog_where_the_program_cannot_start(lacks: s
     assert done.returncode == 0 and str(program) in (tmp_path / "slurm.sh").read_text(encoding="utf-8")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("scheduled", ["./gpufabric-node-check-slurm"], indirect=True)
 def test_what_another_owner_wrote_stays(scheduled: Scheduled) -> None:
     break_host(scheduled.installed.place, FAULT)

@@ -82,6 +82,7 @@ def reader_of(pid: int) -> int:
     return pid
 
 
+@pytest.mark.exhaustive
 def test_nodes_of_a_process_that_is_killed_are_unknown_by_name(pod, tmp_path) -> None:
     slow = tmp_path / "slow"
     slow.write_text(SLOW.format(place=tmp_path, python=sys.executable), encoding="utf-8")

@@ -14,7 +14,7 @@ from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess,
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.model import Pod, Session
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.reported import not_passed, proved
 
-pytestmark = pytest.mark.xdist_group("ospf_pod")
+pytestmark = [pytest.mark.exhaustive, pytest.mark.xdist_group("ospf_pod")]
 BY_BGP = {"bgp_established", "bgp_settled"}
 
 

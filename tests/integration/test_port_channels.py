@@ -14,7 +14,7 @@ from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess,
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.model import Pod
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.reported import not_passed, proved
 
-pytestmark = pytest.mark.xdist_group("port_channels")
+pytestmark = [pytest.mark.exhaustive, pytest.mark.xdist_group("port_channels")]
 
 
 @pytest.fixture(scope="module")

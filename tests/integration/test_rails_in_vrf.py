@@ -16,7 +16,7 @@ from ansible_collections.gpufabric.pyramid.tests.simulated_pod.reported import n
 
 from .first_finding import must_be_first
 
-pytestmark = pytest.mark.xdist_group("rails_in_vrf")
+pytestmark = [pytest.mark.exhaustive, pytest.mark.xdist_group("rails_in_vrf")]
 VRF, VARIANT = "RAILS", "rails_in_vrf"
 
 

@@ -17,6 +17,8 @@ from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess,
 
 from .slices_in_process import SWITCHES, merged, planned
 
+pytestmark = pytest.mark.exhaustive
+
 
 def climbed(into: Path, faults: t.Sequence[str] = (), kept: inprocess.Kept | None = None, **expectations: t.Any) -> tuple[Path, inprocess.Pods]:
     """The plan of a pod in three slices that share all switches, with its slices, one after another, and its seam without the faults; and who was asked."""

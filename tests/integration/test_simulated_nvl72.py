@@ -15,7 +15,7 @@ from ansible_collections.gpufabric.pyramid.tests.simulated_pod import changes, i
 
 from .conftest import RACKS, not_well
 
-pytestmark = pytest.mark.xdist_group("simulated_nvl72")
+pytestmark = [pytest.mark.exhaustive, pytest.mark.xdist_group("simulated_nvl72")]
 
 FAULTS = {name: fault for name, fault in changes.known().items() if name.startswith("nvl_")}
 EXPECTATIONS = yaml.safe_load((changes.HERE / "variants" / "gb200_trays.yml").read_text(encoding="utf-8"))["expectations"]

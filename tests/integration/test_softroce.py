@@ -80,6 +80,7 @@ def test_what_whole_machines_tell_passes_and_what_they_cannot_tell_is_unknown(ma
         assert {("mtu_uniform", "rack_01", "pass"), ("gid_index_uniform", "rack_01", "pass")} <= judged.with_verdict("pass")
 
 
+@pytest.mark.exhaustive
 def test_faults_of_rails_are_found_on_their_rails_only(machines: Lab, tmp_path: Path) -> None:
     machines.cut(4)
     machines.run("gpu01", "rdma", "link", "del", "mlx5_5")

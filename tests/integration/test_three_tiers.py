@@ -14,7 +14,7 @@ from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess,
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.model import Pod
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.reported import not_passed, proved
 
-pytestmark = pytest.mark.xdist_group("three_tiers")
+pytestmark = [pytest.mark.exhaustive, pytest.mark.xdist_group("three_tiers")]
 FIRST_UNIT = {"rack_01", "rack_02"}
 EVERY_UNIT = FIRST_UNIT | {"rack_03", "rack_04"}
 

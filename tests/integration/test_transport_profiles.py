@@ -17,6 +17,8 @@ from ansible_collections.gpufabric.pyramid.tests.simulated_pod.model import Pod
 
 from .conftest import ROOT, more
 
+pytestmark = pytest.mark.exhaustive
+
 PROFILES = {path.stem: path for path in sorted((ROOT / "inventories" / "profiles").glob("*.yml"))}
 OF_PFC = {"pfc_brief", "slow_receiver", "pauses_stay_local", "headroom_covers_cables", "pause_storms", "pauses_under_load", "switch_pauses_under_load"}
 

@@ -12,7 +12,7 @@ from ansible_collections.gpufabric.pyramid.tests.cases import name_of_fault
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.model import Pod
 
-pytestmark = pytest.mark.xdist_group("wide_routes")
+pytestmark = [pytest.mark.exhaustive, pytest.mark.xdist_group("wide_routes")]
 DEFAULT = ["0.0.0.0/0"]
 # All networks of the rails, which are 10.51.0.0/24 to 10.58.0.0/24.
 AGGREGATES = ["10.48.0.0/14", "10.52.0.0/14", "10.56.0.0/14"]

@@ -95,7 +95,7 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     return recorder
 
 
-@pytest.mark.parametrize("fabric", ["roce", "infiniband"])
+@pytest.mark.parametrize("fabric", ["roce", pytest.param("infiniband", marks=pytest.mark.exhaustive)])
 def test_checks_look_up_declared_columns_only(fabric: str, recorder: Recorder, tmp_path: Path) -> None:
     """A climb of all layers, with faults that lead checks beyond what a healthy pod shows them."""
     expectations = {"pod_name": "small", "pod_to_layer": "training", **({"pod_fabric_reader": ["gpu01", "gpu05"]} if fabric == "infiniband" else {})}

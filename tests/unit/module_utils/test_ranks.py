@@ -175,6 +175,7 @@ def test_a_rank_that_is_late_is_named(python: str, tmp_path: Path) -> None:
     assert all(last[2] > other + 300 for rank, other in last.items() if rank != 2)
 
 
+@pytest.mark.exhaustive
 def test_a_rank_that_never_comes_is_named_within_the_timeout(python: str, tmp_path: Path) -> None:
     absent = {"rank": 1, "kind": "absent", "call": "Rank", "after": 3}
     result = run(python, tmp_path, "torch_collectives", *SMALL, "--collectives", "all_reduce", fault=absent)

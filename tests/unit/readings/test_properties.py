@@ -118,7 +118,8 @@ def test_line_ends_and_colours_change_nothing() -> None:
     check_each(PAIRS, check, called)
 
 
-@pytest.mark.parametrize("junk", JUNK)
+# Fifty thousand lines for each parser take a minute.
+@pytest.mark.parametrize("junk", [pytest.param(name, marks=[pytest.mark.exhaustive] * (name == "many lines")) for name in JUNK])
 def test_junk_is_the_one_error_or_an_honest_nothing(junk: str) -> None:
     def check(pair: tuple[str, str]) -> None:
         name, platform = pair
