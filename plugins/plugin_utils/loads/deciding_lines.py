@@ -9,6 +9,7 @@ import re
 import signal
 import typing as t
 
+from .error_classes import says_only_a_result
 from .rank_errors import follows, known_error
 from .unknown_errors import ERROR_FORM, NO_ERROR, cut, has_a_class
 
@@ -16,7 +17,7 @@ from .unknown_errors import ERROR_FORM, NO_ERROR, cut, has_a_class
 AROUND_AN_ERROR = re.compile(
     r"^(?:\[\w*rank\s?\d+\]:?)?\s*(?:Traceback |File \"|raise |During handling |The above exception |frame #\d|"
     r"Failures:|<NO_OTHER_|Root Cause |\S+ FAILED$|\[\d+\]:$|(?:time|host|rank|exitcode|error_file|traceback)\s+:|\[?W\d{3,4} )|"
-    r"closing signal|distributed/elastic/|ChildFailedError|NCCL INFO|Warning: |Watchdog caught"
+    r"Last error:$|closing signal|distributed/elastic/|ChildFailedError|NCCL INFO|Warning: |Watchdog caught"
 )
 # The summary with which torchrun ends, of the rank of its host that failed first.
 SUMMARY = re.compile(
@@ -28,12 +29,23 @@ SUMMARY = re.compile(
 def deciding_line(*texts: str) -> str:
     """The first line with an error whose kind is known and that does not only follow from another one, else the first with any error; nothing of none.
 
-    Where the lines show only that a rank ended, what torchrun's summary says of the first of them.
+    One that says only the kind of NCCL's result comes after those that say what failed. Where the lines show only that a rank ended, what torchrun's
+    summary says of the first of them.
     """
-    lines = [line.strip() for text in texts for line in text.splitlines() if ERROR_FORM.search(line) and not _says_nothing(line.strip())]
+    lines = [line for text in texts for line in _lines_of_errors(text) if not _says_nothing(line)]
     own = [line for line in lines if not follows(line)]
-    known = (line for line in own if known_error(line) or has_a_class(line))
-    return cut(next((line for line in (*known, *own, *_summaries(texts), *lines)), ""))
+    worded = [line for line in own if not says_only_a_result(line)]
+    known = (line for line in worded if known_error(line) or has_a_class(line))
+    return cut(next((line for line in (*known, *worded, *own, *_summaries(texts), *lines)), ""))
+
+
+def _lines_of_errors(text: str) -> t.Iterator[str]:
+    """The lines with an error, and those that PyTorch prints below ``Last error:``, which quote NCCL's last warning in any form."""
+    before = ""
+    for line in map(str.strip, text.splitlines()):
+        if ERROR_FORM.search(line) or (line and before.endswith("Last error:")):
+            yield line
+        before = line
 
 
 def _says_nothing(line: str) -> bool:

@@ -20,8 +20,9 @@ BOILERPLATE = re.compile(
 )
 # The words of PyTorch and NCCL for the kind of a result. Where an error has no others, it does not say what failed.
 RESULT_WORDS = re.compile(
-    r"(?:\b\w+Error: )?NCCL error(?: in)?:(?: \S+\.[ch]pp:\d+,)?|unhandled (?:system|cuda) error|\(run with NCCL_DEBUG=\w+ for details\)|NCCL version [\w.+]+|"
-    r"internal error - please report this issue to the NCCL developers|invalid usage|nccl(?:System|UnhandledCuda|Internal)Error|ncclInvalid(?:Usage|Argument)|"
+    r"(?:\[\w*rank\s?\d+\]: )?(?:[\w.]*\b\w+Error: )?NCCL error(?: in)?:(?: \S+\.[ch]pp:\d+,)?|unhandled (?:system|cuda) error|"
+    r"\(run with NCCL_DEBUG=\w+ for details\)|NCCL version [\w.+]+|internal error - please report this issue to the NCCL developers|"
+    r"This usually reflects invalid usage of NCCL library|invalid usage|nccl(?:System|UnhandledCuda|Internal)Error|ncclInvalid(?:Usage|Argument)|"
     r"System call \([^)]*\)(?: or external library call)? failed(?: or device error)?|Call to CUDA(?: or HIP)? function failed|[Ii]nternal check failed"
 )
 # The first that matches is the one. The patterns are of the formats of NCCL's warnings from 2.18 to 2.30, of RCCL's, of aws-ofi-nccl's and of perftest's.

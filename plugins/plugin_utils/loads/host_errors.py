@@ -174,15 +174,23 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "diagnostics, and replace the GPU where it hangs again.",
     ),
     RankError(
-        r"no (?:CUDA|ROCm)-capable device|[Ff]ound no NVIDIA driver|invalid device ordinal|CUDA unknown error|busy or unavailable|"
+        r"no (?:CUDA|ROCm)-capable device|No CUDA GPUs are available|[Ff]ound no NVIDIA driver|invalid device ordinal|CUDA unknown error|busy or unavailable|"
         r"CUDA_ERROR_(?:NO_DEVICE|INVALID_DEVICE|DEVICE_UNAVAILABLE)|hipErrorInvalidDevice|cudaErrorDevicesUnavailable",
         True,
         "The ranks do not see the host's GPUs, or may not use them: the container or job has fewer, their device files are missing, or they are exclusive.",
         "Run nvidia-smi -L (rocminfo) inside the job; look at the container's GPU option, the scheduler's cgroup, CUDA_VISIBLE_DEVICES and compute mode.",
     ),
     RankError(
-        r"illegal memory access|Memory access fault by GPU|misaligned address|illegal instruction was encountered|device-side assert|"
-        r"CUDA_ERROR_(?:ILLEGAL_ADDRESS|ILLEGAL_INSTRUCTION|MISALIGNED_ADDRESS|INVALID_PC|ASSERT)|(?:cuda|hip)ErrorIllegal(?:Address|Instruction)",
+        r"device-side assert|CUDA_ERROR_ASSERT\b|cudaErrorAssert|\.(?:cu|hip)\w*:\d+: .*Assertion `",
+        True,
+        "A kernel of the program met what it does not accept: an index beyond its table, as of a token beyond the vocabulary or of a label beyond the classes. "
+        "Data and program do that, of which this rank had its own part; memory of the GPU or of the host that changed a value does it rarely.",
+        "Look at the assertion, and at what this rank read and computed in that step; run it with the same data on another host: where it fails there too it "
+        "is the data or the program, and where it fails here alone look for Xid and ECC errors of this GPU.",
+    ),
+    RankError(
+        r"illegal memory access|Memory access fault by GPU|misaligned address|illegal instruction was encountered|"
+        r"CUDA_ERROR_(?:ILLEGAL_ADDRESS|ILLEGAL_INSTRUCTION|MISALIGNED_ADDRESS|INVALID_PC)|(?:cuda|hip)ErrorIllegal(?:Address|Instruction)",
         True,
         "A program on the rank's GPU accessed memory that is not its own: a fault of the image's software, or of this GPU. The kernel's log has Xid "
         "31 or 13 then (of AMD a page fault of amdgpu).",

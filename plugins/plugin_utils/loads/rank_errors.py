@@ -12,6 +12,7 @@ import typing as t
 from .connection_errors import CONNECTION_ERRORS
 from .crashes import named_signal, number_of_signal, own_signal, where_crashed
 from .error_classes import decisive_part, error_class
+from .gpu_memory import of_gpu_memory
 from .host_errors import HOST_ERRORS
 from .result_numbers import in_words, with_words
 from .types import RankError
@@ -80,7 +81,7 @@ def known_error(text: str | None) -> RankError | None:
 
 def explained(text: str | None, extent: Extent = NOT_SHOWN) -> tuple[str, str]:
     """Cause and fix of an error; extent: which hosts have one that is not known (``extent_of``)."""
-    known = known_error(text)
+    known = of_gpu_memory(text or "") or known_error(text)
     if known and not (known.by_type and names_system_error(text or "")):
         return f"{in_words(decisive_part(text or ''))}{known.cause}", known.fix
     cause, fix = explain_unknown(text or "", extent.words)

@@ -34,6 +34,17 @@ Root Cause (first observed failure):
         ("RuntimeError: Broken pipe\n", "RuntimeError: Broken pipe"),
         # So does an error of no kind beside one that has a kind.
         ("the frobnicator failed\nOSError: [Errno 5] Input/output error: '/data/7'\n", "OSError: [Errno 5] Input/output error: '/data/7'"),
+        # PyTorch quotes what NCCL said below; the line above it has only the kind of the result.
+        (
+            "[rank0]: torch.distributed.DistBackendError: NCCL error in: /pytorch/torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:3135, invalid usage (run "
+            "with NCCL_DEBUG=WARN for details), NCCL version 2.28.9\n[rank0]: ncclInvalidUsage: This usually reflects invalid usage of NCCL library.\n"
+            "[rank0]: Last error:\n[rank0]: Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 60\n",
+            "[rank0]: Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 60",
+        ),
+        (
+            "torch.distributed.DistBackendError: NCCL error in: /pytorch/c10d/NCCLUtils.cpp:93, unhandled system error, NCCL version 2.28.9\nLast error:\n\n",
+            "torch.distributed.DistBackendError: NCCL error in: /pytorch/c10d/NCCLUtils.cpp:93, unhandled system error, NCCL version 2.28.9",
+        ),
         ("[W424 01:11:21.1 x.cpp:1] Warning: error is near\nW0417 10:02:11 1 y.py:8] it failed\nstep 2\n", ""),
         (SUMMARY.format(-7), "by torchrun's summary rank 27 (local rank 3) of gpu04 failed first, at 2024-03-05_07:01:51: exited on signal 7 (SIGBUS)"),
         (SUMMARY.format(3), "by torchrun's summary rank 27 (local rank 3) of gpu04 failed first, at 2024-03-05_07:01:51: exited with status 3"),
@@ -42,6 +53,12 @@ Root Cause (first observed failure):
 )
 def test_the_line_that_decides(output: str, line: str) -> None:
     assert deciding_line("", output) == line
+
+
+def test_an_error_of_nccl_without_a_reason_is_of_no_part() -> None:
+    """Its path has c10d, which is of sockets where it is not in the name of a file."""
+    words = "DistBackendError: NCCL error in: /pytorch/torch/csrc/distributed/c10d/NCCLUtils.cpp:93, invalid usage (run with NCCL_DEBUG=WARN for details)"
+    assert explained(f"torch.distributed.{words}")[0].startswith("NCCL refused what it found")
 
 
 @pytest.mark.parametrize(
