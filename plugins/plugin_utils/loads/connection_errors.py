@@ -91,6 +91,14 @@ CONNECTION_ERRORS: tuple[RankError, ...] = (
         follows=True,
     ),
     RankError(
+        r"Timed out waiting \d+ ?ms for (?:recv|send) operation",
+        False,
+        "Another rank did not take part within the time that this one waits: it is stuck or ended, or the connection to it, over TCP, carries nothing.",
+        "Begin with the rank that says something else, or with the host that says nothing (its kernel's log, the stack of its process); else compare addresses "
+        "and firewalls of the hosts for the interface of GLOO_SOCKET_IFNAME.",
+        follows=True,
+    ),
+    RankError(
         r"Connection closed by|[Cc]onnection was (?:forcibly )?(?:closed|reset)|Broken pipe|Connection reset|remote process exited|ncclRemoteError",
         False,
         "Another rank closed its connection: it ended first, and this one ended for its sake.",

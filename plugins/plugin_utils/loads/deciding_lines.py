@@ -19,6 +19,8 @@ AROUND_AN_ERROR = re.compile(
     r"Failures:|<NO_OTHER_|Root Cause |\S+ FAILED$|\[\d+\]:$|(?:time|host|rank|exitcode|error_file|traceback)\s+:|\[?W\d{3,4} )|"
     r"Last error:$|closing signal|distributed/elastic/|ChildFailedError|NCCL INFO|Warning: |Watchdog caught"
 )
+# A line of the program that a traceback of Python quotes: it is indented further than the frame above it, where Python found the program's text.
+FRAME, QUOTED_PROGRAM = re.compile(r'File "[^"]*", line \d+, in '), re.compile(r"^(?:\[\w*rank\s?\d+\]: ?)? {4,}\S")
 # The summary with which torchrun ends, of the rank of its host that failed first.
 SUMMARY = re.compile(
     r"Root Cause \(first observed failure\):\s*\[\d+\]:\s*time\s*:\s*(?P<time>\S+)\s*host\s*:\s*(?P<host>\S+)\s*"
@@ -29,21 +31,23 @@ SUMMARY = re.compile(
 def deciding_line(*texts: str) -> str:
     """The first line with an error whose kind is known and that does not only follow from another one, else the first with any error; nothing of none.
 
-    One that says only the kind of NCCL's result comes after those that say what failed. Where the lines show only that a rank ended, what torchrun's
-    summary says of the first of them.
+    One that says only the kind of NCCL's result comes after those that say what failed. Where the lines show only that another rank ended, what torchrun's
+    summary says of a rank that a signal ended; that one exited with a status says less than these lines.
     """
     lines = [line for text in texts for line in _lines_of_errors(text) if not _says_nothing(line)]
     own = [line for line in lines if not follows(line)]
     worded = [line for line in own if not says_only_a_result(line)]
     known = (line for line in worded if known_error(line) or has_a_class(line))
-    return cut(next((line for line in (*known, *worded, *own, *_summaries(texts), *lines)), ""))
+    return cut(next((line for line in (*known, *worded, *own, *_summaries(texts, by_signal=True), *lines, *_summaries(texts, by_signal=False))), ""))
 
 
 def _lines_of_errors(text: str) -> t.Iterator[str]:
-    """The lines with an error, and those that PyTorch prints below ``Last error:``, which quote NCCL's last warning in any form."""
+    """The lines with an error and those that PyTorch prints below ``Last error:``, which quote NCCL's last warning; none of the program's own text."""
     before = ""
-    for line in map(str.strip, text.splitlines()):
-        if ERROR_FORM.search(line) or (line and before.endswith("Last error:")):
+    for printed in text.splitlines():
+        line = printed.strip()
+        of_error = ERROR_FORM.search(line) or (line and before.endswith("Last error:"))
+        if of_error and not (FRAME.search(before) and QUOTED_PROGRAM.match(printed)):
             yield line
         before = line
 
@@ -52,8 +56,8 @@ def _says_nothing(line: str) -> bool:
     return bool(AROUND_AN_ERROR.search(line) or NO_ERROR.match(line))
 
 
-def _summaries(texts: t.Iterable[str]) -> t.Iterator[str]:
-    for found in (match for text in texts for match in SUMMARY.finditer(text)):
+def _summaries(texts: t.Iterable[str], by_signal: bool) -> t.Iterator[str]:
+    for found in (match for text in texts for match in SUMMARY.finditer(text) if (int(match["code"]) < 0) is by_signal):
         rank = f"rank {found['rank']} (local rank {found['local']}) of {found['host']}"
         yield f"by torchrun's summary {rank} failed first, at {found['time']}: {_end(int(found['code']))}"
 

@@ -96,8 +96,8 @@ GPU_ERRORS: tuple[ErrorClass, ...] = (
     ErrorClass(
         "context of a GPU",
         r"invalid (?:device|graphics|resource) (?:context|handle)|context is (?:destroyed|active)|driver shutting down|illegal state|device not ready|"
-        r"(?:CUDA_ERROR_|cudaError|hipError)(?:INVALID_(?:CONTEXT|HANDLE)|CONTEXT_IS_DESTROYED|DEINITIALIZED|ILLEGAL_STATE|Invalid(?:Context|ResourceHandle|Handle)|"
-        r"ContextIsDestroyed|DeviceUninitialized|Deinitialized|CudartUnloading|IllegalState)",
+        r"(?:CUDA_ERROR_|cudaError|hipError)(?:INVALID_(?:CONTEXT|HANDLE)|CONTEXT_IS_DESTROYED|DEINITIALIZED|ILLEGAL_STATE|"
+        r"Invalid(?:Context|ResourceHandle|Handle)|ContextIsDestroyed|DeviceUninitialized|Deinitialized|CudartUnloading|IllegalState)",
         "The call had no context of a GPU, or one that had ended: a library of the process had reset it or was unloaded as the process ended, a thread had "
         "chosen no GPU or another one, or an earlier error of the GPU had ended it.",
         f"Read what this rank printed before the line, and {_XID[0].lower()}{_XID[1:]}where nothing came before it, {_COMPARE} (MPI, UCX, UCC and NCCL of one "

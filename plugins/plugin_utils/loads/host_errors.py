@@ -213,7 +213,7 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "where it comes with the same batch, look at the data and the learning rate.",
     ),
     RankError(
-        r"PytorchStreamWriter failed|failed writing file|\[Errno (?:28|122)\]",
+        r"PytorchStreamWriter failed|failed writing file|\] \. unexpected pos \d+ vs \d+|basic_ios::clear: iostream error|\[Errno (?:28|122)\]",
         True,
         "The host could not write a file of the program, such as a checkpoint: its file system or quota is full, or the storage refused the write.",
         "Look at df, df -i and the quota of the path on this host, and at its client of the storage in the kernel's log of that time; try "

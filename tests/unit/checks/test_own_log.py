@@ -189,3 +189,15 @@ def test_the_one_host_that_ended_with_another_error_than_all_others_is_named() -
     # Of two, and of two hosts that end apart, none is the first.
     assert found({"a": barrier, "b": odd})["a"] == [("a", "unknown")]
     assert found({"a": barrier, "b": odd, "c": "RuntimeError: qux", "d": barrier, "e": barrier})["a"] == [("a", "unknown")]
+
+
+def test_what_was_logged_last_explains_a_training_that_did_not_end_where_it_is_known() -> None:
+    limit = "torchrun did not end in time"
+
+    def found(last: str | None) -> list[tuple[str, bool]]:
+        jobs = {"a": [{**JOB, "status": "unknown", "words": limit, "last_line": last}]}
+        return [(one.actual, "/etc/hosts" in (one.fix or "")) for one in own_training_ends(jobs["a"], [], "a", 1, {}, jobs)]
+
+    name = "[W1128 12:54:27.6 socket.cpp:764] [c10d] The IPv6 network addresses of (nosuchhost, 29701) cannot be retrieved (gai error: -3)."
+    assert found(name) == [(f"{limit}; it logged last: {name}", True)]
+    assert found("step 7 of 100") == [(f"{limit}; it logged last: step 7 of 100", False)] and found(None) == [(limit, False)]

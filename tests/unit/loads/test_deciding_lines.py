@@ -45,6 +45,18 @@ Root Cause (first observed failure):
             "torch.distributed.DistBackendError: NCCL error in: /pytorch/c10d/NCCLUtils.cpp:93, unhandled system error, NCCL version 2.28.9\nLast error:\n\n",
             "torch.distributed.DistBackendError: NCCL error in: /pytorch/c10d/NCCLUtils.cpp:93, unhandled system error, NCCL version 2.28.9",
         ),
+        # The program's own line, which a traceback quotes, is no error; a rank that ended says more than that its partner exited with a status.
+        (
+            "[rank1]: Traceback (most recent call last):\n[rank1]:   File \"/tmp/t.py\", line 8, in <module>\n[rank1]:     raise ValueError('loss is nan')\n"
+            "[rank1]: ValueError: loss is nan at step 3\n",
+            "[rank1]: ValueError: loss is nan at step 3",
+        ),
+        ('[rank1]:   File "t.py", line 8, in <module>\n[rank1]: ValueError: loss is nan\n', "[rank1]: ValueError: loss is nan"),
+        (
+            "[rank0]: RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:547] Connection closed by peer [127.0.0.1]:28351\n"
+            + SUMMARY.format(1),
+            "[rank0]: RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:547] Connection closed by peer [127.0.0.1]:28351",
+        ),
         ("[W424 01:11:21.1 x.cpp:1] Warning: error is near\nW0417 10:02:11 1 y.py:8] it failed\nstep 2\n", ""),
         (SUMMARY.format(-7), "by torchrun's summary rank 27 (local rank 3) of gpu04 failed first, at 2024-03-05_07:01:51: exited on signal 7 (SIGBUS)"),
         (SUMMARY.format(3), "by torchrun's summary rank 27 (local rank 3) of gpu04 failed first, at 2024-03-05_07:01:51: exited with status 3"),

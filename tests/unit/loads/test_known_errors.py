@@ -44,6 +44,8 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads import lau
             True,
             "GLOO_SOCKET_IFNAME",
         ),
+        ("[rank0]: RuntimeError: basic_ios::clear: iostream error", True, "quota"),
+        ("RuntimeError: [enforce fail at inline_container.cc:672] . unexpected pos 640 vs 534", True, "quota"),
         ("OSError: [Errno 28] No space left on device: '/ckpt/iter_100'", True, "quota"),
         ("NCCL WARN Message truncated : received 1024 bytes instead of 256", False, "variables"),
         ("RendezvousConnectionError: The connection to the C10d store has failed. See inner exception for details.", False, "first host"),
@@ -56,6 +58,8 @@ def test_an_error_of_a_rank(text: str, own: bool, word: str) -> None:
 
 def test_what_follows_from_an_error_is_no_error_of_its_own() -> None:
     closed, flushed = "socketProgress: Connection closed by remote peer gpu05<47861>", "Got completion from peer x with status=5 opcode=1 len=0 vendor err 249"
+    waited = "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 8000ms for recv operation to complete"
+    assert rank_errors.follows(waited) and "Another rank did not take part" in rank_errors.explained(waited)[0]
     assert rank_errors.follows(closed) and rank_errors.follows(flushed) and not rank_errors.follows(None)
     assert rank_errors.first_errors({"gpu02": closed, "gpu05": "CUDA error: unspecified launch failure"}) == {"gpu05": "CUDA error: unspecified launch failure"}
     assert rank_errors.first_errors({"gpu02": closed, "gpu03": flushed}) == {"gpu02": closed, "gpu03": flushed}

@@ -124,8 +124,12 @@ def _ended_first(jobs: Peers, gpus: int) -> dict[str, Finding]:
 
 
 def _with_last(found: Finding, job: dict[str, t.Any], before: str = "") -> Finding:
-    """A finding of a training that did not end with what the host had logged last; job: its row of load_jobs."""
-    return replace(found, actual=f"{found.actual}; it logged last{before}: {job['last_line']}") if job.get("last_line") else found
+    """A finding of a training that did not end with what the host had logged last, which explains it where it is known; job: its row of load_jobs."""
+    line = job.get("last_line")
+    if not line:
+        return found
+    cause, fix = explained(line) if found.cause is None and known_error(line) else (found.cause, found.fix)
+    return replace(found, actual=f"{found.actual}; it logged last{before}: {line}", cause=cause, fix=fix)
 
 
 def _stopped_first(jobs: Peers, gpus: int) -> dict[str, Finding]:
