@@ -77,7 +77,7 @@ read -r receives <"$SIMULATED_POD/=rates/$other"
 count_servers() {
   set -- "$SIMULATED_POD/=served/$other"/*
   servers=$#
-  if [ "$servers" -gt 1 ]; then : >"$SIMULATED_POD/=run/$SIMULATED_RUN/incast"; else : >"$SIMULATED_POD/=run/$SIMULATED_RUN/loaded"; fi
+  if [ "$servers" -gt 1 ]; then : >"$SIMULATED_POD/=run/$SIMULATED_RUN/incast"; fi
 }
 """
 BEHAVE = """active=$SIMULATED_POD/$SIMULATED_NODE/=active
@@ -91,6 +91,8 @@ set -- $found
 beside=$#
 /bin/sleep "$seconds"
 count_servers
+# Not before: of the servers of an incast the others may not have started when the first client counts them.
+if [ "$servers" -le 1 ]; then : >"$SIMULATED_POD/=run/$SIMULATED_RUN/loaded"; fi
 /usr/bin/rm -f "$active/$$"
 if [ "$memory" = gpu ]; then sends=$gpu_sends; fi
 for limit in "$receives" "$path"; do if [ "$limit" -gt 0 ] && [ "$limit" -lt "$sends" ]; then sends=$limit; fi; done
