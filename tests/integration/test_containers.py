@@ -24,6 +24,7 @@ def pods(tmp_path_factory: pytest.TempPathFactory) -> inprocess.Pods:
     return inprocess.Pods(layout.write(tmp_path_factory.mktemp("pod"), racks=2, hosts_per_rack=4, spines=4, expectations=expectations))
 
 
+@pytest.mark.exhaustive
 def test_a_healthy_pod_with_containers_goes(pods: inprocess.Pods, tmp_path: Path) -> None:
     """Its hosts have neither torch nor NCCL, whose version is pinned and found in the image."""
     report = pods.climb(pods.pod(["containers"]), tmp_path)

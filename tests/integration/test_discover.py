@@ -78,6 +78,7 @@ def test_a_simulated_pod_is_drafted_as_it_was_built(fabric: str, tmp_path: Path)
     assert not changed and {path: path.read_text() for path in before} == before
 
 
+@pytest.mark.exhaustive
 def test_check_mode_shows_and_writes_nothing(tmp_path: Path) -> None:
     source = layout.write(tmp_path / "source", racks=1, hosts_per_rack=2, spines=2, expectations={"pod_name": "small"})
     output, changed = discover(source, tmp_path / "draft", "--check", "--diff")

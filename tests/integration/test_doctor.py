@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import LAYERS
 
 from .conftest import Pod
@@ -26,6 +27,7 @@ def ready(lines: list[str]) -> dict[str, list[str]]:
     return {layer: [" ".join(words[:3]), " ".join(words[3:])] for layer, words in cells.items()}
 
 
+@pytest.mark.exhaustive
 def test_a_healthy_pod_lacks_nothing_and_what_nodes_lack_is_named(tmp_path: Path) -> None:
     pod = Pod(tmp_path)
     healthy = doctor(pod)

@@ -121,6 +121,7 @@ def switch(request: pytest.FixtureRequest) -> t.Iterator[Switch]:
         yield one
 
 
+@pytest.mark.exhaustive
 def test_one_session(switch: Switch, ask: t.Callable[..., list[Said]]) -> None:
     """Pages, wrapped echo, prompts in the text, a refusal: what comes back is the answer, the whole of it and nothing else."""
     long_command = "show " + " ".join(f"interface-of-a-long-name-{number}" for number in range(8))

@@ -25,7 +25,7 @@ from ansible_collections.gpufabric.pyramid.tests.simulated_pod.rendering import 
 from ansible_collections.gpufabric.pyramid.tests.unit.test_old_python import OLDEST, oldest_python, version_of
 
 # Its first fixture installs the check on every host, which takes a minute.
-pytestmark = pytest.mark.xdist_group("node_check")
+pytestmark = [pytest.mark.exhaustive, pytest.mark.xdist_group("node_check")]
 ROOT = Path(__file__).resolve().parents[2]
 HOSTS = ("gpu02", "gpu03")
 # Of gpu03.

@@ -38,6 +38,7 @@ def of_host(pod, host: str, **variables: object) -> None:
     (place / "own.yml").write_text(yaml.safe_dump(variables), encoding="utf-8")
 
 
+@pytest.mark.exhaustive
 def test_each_node_has_its_own_variables_and_what_is_wrong_with_them_is_its_own(pod) -> None:
     if shutil.which("ssh") is None:
         leave_out("needs ssh (Debian: openssh-client)")

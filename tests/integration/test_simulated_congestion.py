@@ -56,6 +56,7 @@ def test_a_slow_receiver_is_the_only_limit_of_its_senders() -> None:
     assert sum(incast(dataclasses.replace(PORT, takes_gbit_s=100), ALL, SECONDS).rates) == pytest.approx(100, rel=0.05)
 
 
+@pytest.mark.exhaustive
 def test_healthy_pods_of_other_noise_are_not_congested(tmp_path: Path) -> None:
     pods = inprocess.Pods(layout.write(tmp_path, racks=1, hosts_per_rack=3, spines=2, expectations={"pod_name": "tiny"}))
     for seed in range(10):
@@ -113,6 +114,7 @@ def test_a_gate_group_that_is_closed_is_not_loaded_from_others(tmp_path: Path) -
     assert not {row["peer"] for rows in jobs.values() for row in rows} & set(pods.plan.groups["rack_02"])
 
 
+@pytest.mark.exhaustive
 def test_a_fault_of_one_spine_names_it_first(tmp_path: Path) -> None:
     pods = inprocess.Pods(layout.write(tmp_path, racks=2, hosts_per_rack=4, expectations={"pod_to_layer": "congestion"}))
     for name, check in (("spine_never_marks", "qos_agrees"), ("spine_port_unused", "spines_balanced"), ("spine_avoided", "spines_balanced")):

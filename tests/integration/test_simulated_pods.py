@@ -55,6 +55,7 @@ def test_a_healthy_pod_with_noise_has_no_finding(seed: int, tmp_path: Path) -> N
     assert found == [], words
 
 
+@pytest.mark.exhaustive
 def test_noise_is_in_force_and_a_fault_in_it_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     climber = noise.Climber(tmp_path)
     add = noise.add_noise

@@ -23,7 +23,7 @@ from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess,
 from .slices_in_process import SWITCHES, merged, planned
 
 # One worker climbs the healthy pod for all of them.
-pytestmark = pytest.mark.xdist_group("sliced")
+pytestmark = [pytest.mark.exhaustive, pytest.mark.xdist_group("sliced")]
 
 
 def made(into: Path) -> Path:

@@ -105,6 +105,7 @@ def test_what_a_remedy_made_is_there_after_the_next_boot(fault: str, check: str,
     assert check not in one.verdicts()
 
 
+@pytest.mark.exhaustive
 def test_where_roce_is_lossy_no_priority_keeps_pfc_and_the_boot_sets_none(machine) -> None:
     one: Machine = machine("pfc_on_two_priorities")
     given = {**arguments(one, "roce_qos"), "pfc": False}

@@ -94,6 +94,7 @@ def called(pair: tuple[str, str]) -> str:
     return f"{pair[0]} on {pair[1]}"
 
 
+@pytest.mark.exhaustive
 def test_a_damaged_text_gives_typed_rows_or_the_one_error() -> None:
     def check(pair: tuple[str, str]) -> None:
         recorded = texts(*pair)
