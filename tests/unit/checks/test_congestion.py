@@ -569,6 +569,11 @@ def test_a_switch_that_pauses_more_than_it_marks_is_where_pauses_begin() -> None
     assert begun(100, 101) == [], "pauses that stop nothing"
     assert begun(9_000_000, 9_000_000) == [], "senders that do not slow down are marked before they are paused"
     assert begun(100, 9_000_000, received=9_000_000) == [], "the switch passes on what another one began"
+    for column in ("rx_frames", "tx_frames"):
+        silent = [{**row, column: None} for row in frames(Ethernet1=(0, 9_000_000))]
+        for was, now in ((frames(), silent), (silent, frames(Ethernet1=(0, 9_000_000)))):
+            with pytest.raises(CannotTell, match="which came first is not known"):
+                list(switches.switch_marks(counted(0), counted(100), ends, "", JOBS, FAIR, 400, 3, 5, was, now))
 
 
 def test_wred_drops_of_the_roce_queue_are_no_want_of_headroom() -> None:

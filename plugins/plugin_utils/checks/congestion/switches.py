@@ -248,6 +248,10 @@ def switch_marks(
     pauses = (pfc_counters_idle or [], pfc_counters or [])
     if any(one["marked_packets"] for (_port, queue), one in grown.items() if _is_of(queue, pod_roce_priority)):
         both_ways = port_growth(*pauses, ("rx_frames", "tx_frames"), "priority")
+        if any(_is_of(row["priority"], pod_roce_priority) for rows in pauses for row in rows) and not any(
+            _is_of(queue, pod_roce_priority) for _port, queue in both_ways
+        ):
+            raise CannotTell("no port reports its pauses of the RoCE priority both before and after the load, so that which came first is not known")
         yield from _paused_first(pod_incasts, grown, both_ways, pod_roce_priority, pod_link_gbit_s, pod_pause_max_percent)
         return
     paused = port_growth(*pauses, ("tx_frames",), "priority")
