@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import re
 
-from .types import RankError
-
 AMOUNT = r"([\d.]+) ([KMGT]iB|bytes)"
 GIB = {"bytes": 2**-30, "KiB": 2**-20, "MiB": 2**-10, "GiB": 1.0, "TiB": 2.0**10}
 # PyTorch from 2.1 on, and before.
@@ -20,23 +18,19 @@ FORMS = (
 OF_NOBODY = 0.05
 
 
-def of_gpu_memory(text: str) -> RankError | None:
-    """An error of a GPU without memory, by whose the memory was; None of another error, or where the amounts are not printed."""
+def of_gpu_memory(text: str) -> tuple[str, str] | None:
+    """Cause and fix of an error of a GPU without memory, by whose the memory was; None of another error, or where the amounts are not printed."""
     found = next((match for form in FORMS if (match := form.search(text))), None)
     if found is None:
         return None
     total, free, own = (_gib(found[name]) for name in ("total", "free", "own"))
     others = total - free - own
     if others > OF_NOBODY * total:
-        return RankError(
-            found.re.pattern,
-            True,
+        return (
             f"Other processes use {others:.3g} of the {total:.3g} GiB of the GPU's memory: those of another job, or left over from an earlier one.",
             "List what uses the GPU's memory (nvidia-smi, amd-smi process) and end it; see hosts_idle.",
         )
-    return RankError(
-        found.re.pattern,
-        True,
+    return (
         f"The rank's own process uses {own:.3g} of the GPU's {total:.3g} GiB and asks for more than the {free:.3g} GiB that are free: its model, batch or "
         "sequence is too large for this kind of GPU, or what it keeps grows.",
         "Compare the program's settings and the size of the GPU's memory with a host on which it ends well; lower batch or sequence, or divide the model over "

@@ -81,7 +81,9 @@ def known_error(text: str | None) -> RankError | None:
 
 def explained(text: str | None, extent: Extent = NOT_SHOWN) -> tuple[str, str]:
     """Cause and fix of an error; extent: which hosts have one that is not known (``extent_of``)."""
-    known = of_gpu_memory(text or "") or known_error(text)
+    if of_memory := of_gpu_memory(text or ""):
+        return of_memory
+    known = known_error(text)
     if known and not (known.by_type and names_system_error(text or "")):
         return f"{in_words(decisive_part(text or ''))}{known.cause}", known.fix
     cause, fix = explain_unknown(text or "", extent.words)
