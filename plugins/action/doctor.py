@@ -30,7 +30,8 @@ class ActionModule(PyramidAction):
         kind, platform, values = unplanned.kind, unplanned.platform, unplanned.values
         host = kind == "host"
         if KINDS.get(platform) != kind:
-            raise AnsibleActionFail(f"argument 'pod_platform' must name the platform of this {kind}, not {platform!r}; ansible_network_os does it too")
+            known = ", ".join(name for name, its_kind in KINDS.items() if its_kind == kind)
+            raise AnsibleActionFail(f"ansible_network_os or pod_platform must name the platform of this {kind}, not {platform!r}: one of {known}")
         node = unplanned.asked()
         node["items"]["python"] = [{"python": values["pod_torch_python"]}]
         names = ["installed"] if host else switch_readings(values, platform)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import typing as t
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.release import __version__ as ansible_core
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import LAYERS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.baselines import BaselineError, baseline_to_compare
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.parsing import missing_packages
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.remediation.partners import selection_with_far_ends
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors import Refused, RunError
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.files import utc_now
@@ -47,6 +49,9 @@ class ActionModule(RunOnce, PyramidAction):
         """Check inventory and plan, lock the pod's runs directory, and name the groups that take part in the first layer."""
         steered = {"pod_only": ",".join(given["only"]), "pod_to_layer": given["to_layer"], "pod_depth": given["depth"]}
         try:
+            if missing := missing_packages():
+                # Each node would be reported as one that does not answer.
+                raise Refused([f"the controller's Python, {sys.executable}, lacks {' and '.join(missing)}: pip install {' '.join(missing)}"])
             pod = pod_of(task_vars, self._loader.get_basedir(), {name: value for name, value in steered.items() if value})
             if pod.advice:
                 show(pod.advice)
@@ -70,7 +75,8 @@ class ActionModule(RunOnce, PyramidAction):
         pod_dir = Path(values["pod_runs_dir"]).expanduser().resolve() / values["pod_name"]
         replay = str(Path(values["pod_replay_from"]).expanduser().resolve()) if values["pod_replay_from"] else ""
         if replay and not (Path(replay) / "evidence").is_dir():
-            raise Refused([f"argument 'pod_replay_from': {replay} has no directory evidence"])
+            what = "has no directory evidence, so it is no run's" if Path(replay).is_dir() else "is no directory"
+            raise Refused([f"argument 'pod_replay_from': {replay} {what}"])
         focus = parse_pod_only(plan, values["pod_only"])
         scope, silent = groups_in_scope(plan, inside, focus)
         if focus is not None and given["far_ends"]:

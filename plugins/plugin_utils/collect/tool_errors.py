@@ -46,6 +46,12 @@ TOOL_ERRORS: tuple[ToolError, ...] = (
         "The GPU driver's kernel module (amdgpu) is not loaded: it was not built for the kernel that runs, or is kept from loading.",
         "Compare uname -r with dkms status, run modprobe amdgpu and read the kernel's log; build or install the module for this kernel.",
     ),
+    ToolError(
+        r"Failed to connect to (?:system (?:scope )?)?bus\b|System has not been booted with systemd|Failed to get D-Bus connection",
+        "systemd does not answer on the bus of the system: it is not what this host was booted with (a container, a chroot), or dbus does not run.",
+        "Run systemctl status by hand as the run does. Where it answers nobody, look whether process 1 is systemd (ps -p 1) and dbus runs; instead of a "
+        "container give the inventory the host that it runs on.",
+    ),
 )
 
 

@@ -46,7 +46,7 @@ class ToolErrors:
             return {}
         asked = self._asked(envelopes, self._plan.nodes[node].platform, name)
         extent = extent_of(node, asked.having.get(alike(error), set()), asked.nodes, asked.answered, OF_COMMANDS)
-        cause, fix = explain_unknown(error, extent.words)
+        cause, fix = explain_unknown(error, extent.words, of_ranks=False)
         return {"cause": cause, "fix": fix, "judged": True}
 
     def _asked(self, envelopes: t.Mapping[str, Envelope], platform: str, name: str) -> _Asked:

@@ -193,7 +193,7 @@ def explain_unknown(text: str, known: str = "", of_ranks: bool = True) -> tuple[
     """Cause and fix of an error that no table knows; the fix begins with its line.
 
     known: what is known of it besides, to begin the cause with: which hosts have it, or who refused; of_ranks: whether it is of a program with the
-    vocabulary of ``ERROR_CLASSES``, and not of what only starts one.
+    vocabulary of ``ERROR_CLASSES``, and not of what only starts one, or of a tool of the system.
     """
     found: list[t.Any] = [one for one in (named_signal(text), error_class(text) if of_ranks else None, system_error(text)) if one is not None][:2]
     cause, fix = (" ".join(one.cause for one in found), " ".join(one.fix for one in found)) if found else (UNNAMED, UNNAMED_FIX)

@@ -86,4 +86,4 @@ def node_name(name: str) -> str:
 def unknown_expectation(name: str, known: t.Iterable[str]) -> str:
     """The message for a ``pod_*`` value that is no expectation, with the names near it."""
     near = ", ".join(difflib.get_close_matches(name, known, 3, 0.75))
-    return f"{name!r} is not an expectation{near and f' (near it: {near})'}; see roles/pod/meta/argument_specs.yml"
+    return f"{name!r} is not an expectation{near and f' (near it: {near})'}; docs/expectations.md has all of them"

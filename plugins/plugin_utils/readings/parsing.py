@@ -195,9 +195,14 @@ def _query(what: Reading, platform: str, expression: str, text: str) -> list[Row
     return found
 
 
+def missing_packages() -> list[str]:
+    """The Python packages without which no output is parsed, and which the controller lacks."""
+    return [name for name, present in (("textfsm", HAS_TEXTFSM), ("jmespath", HAS_JMESPATH)) if not present]
+
+
 def preload() -> None:
     """Compile every template and expression now: a controller does it once before it forks, not once in each worker."""
-    if not (HAS_TEXTFSM and HAS_JMESPATH):
+    if missing_packages():
         # Whoever parses says what is missing.
         return
     for what in catalogue().values():

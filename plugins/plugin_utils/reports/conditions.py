@@ -53,7 +53,7 @@ def proved_in_words(report: Report) -> str:
     if not further or report["verdict"] == "not_judged":
         return f"up to layer {common}" if common else "no layer is proved for every group"
     words = [f"{ranges(groups)} up to {names[count - 1]}" for count, groups in sorted(further.items())]
-    return "; ".join([f"every group up to {common}" if common else "no layer is proved for every group", *words])
+    return "; ".join([f"every group is proved up to {common}" if common else "no layer is proved for every group", *words])
 
 
 def conditions_of(reports: t.Sequence[Conditions]) -> list[str]:

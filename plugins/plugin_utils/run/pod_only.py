@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass, field
 
 from ..checks import LAYERS
@@ -51,7 +52,10 @@ def parse_pod_only(plan: Plan, only: str) -> Selection | None:
     rail = _rail(plan, only)
     if rail is not None:
         return rail
-    raise Refused([f"argument 'pod_only' must be a node, several with commas, node:port, a rail's device, a check or a layer, not {only!r}"])
+    unknown = [node] if port else [name for name in nodes if name not in plan.nodes]
+    near = difflib.get_close_matches(unknown[0], [*plan.nodes, *LAYERS, *(check for layer in LAYERS for check in REGISTRY[layer])], 3, 0.75)
+    found = f"nothing of this pod is called {unknown[0]!r}" + (f" (near it: {', '.join(near)})" if near else "")
+    raise Refused([f"argument 'pod_only': {found}; it takes a node, several with commas, node:port, a rail's device, a check or a layer"])
 
 
 def _rail(plan: Plan, device: str) -> Selection | None:

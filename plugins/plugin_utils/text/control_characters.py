@@ -18,13 +18,15 @@ UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
 )
 SHOWN = "\ufffd"
+# ssh and the consoles of switches end lines so; a line that one of these ends shows nothing else than it has.
+RETURNS = re.compile(r"\r+(?=\n|\Z)")
 
 
 def visible(value: t.Any) -> t.Any:
-    """The value with every unseen character of its texts replaced by one that is seen."""
+    """The value with every unseen character of its texts replaced by one that is seen, and lines ended as Unix does."""
     if isinstance(value, str):
         # Nearly all texts are letters, digits and signs of ASCII, which takes no search to see.
-        return value if value.isascii() and value.isprintable() else UNSEEN.sub(SHOWN, value)
+        return value if value.isascii() and value.isprintable() else UNSEEN.sub(SHOWN, RETURNS.sub("", value))
     if isinstance(value, dict):
         return {visible(key): visible(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):

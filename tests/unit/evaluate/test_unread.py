@@ -45,6 +45,14 @@ def test_which_nodes_have_an_error_decides_whose_it_is(others: dict[str, str | N
     assert found["fix"].startswith(f"Begin with this line: {LINE}. ") and found["judged"]
 
 
+def test_a_tool_of_the_system_is_no_rank_of_a_job() -> None:
+    """Its line may have a word that the errors of ranks are told apart by."""
+    found = marks("gpu01", gpu01="qux: Connection to the socket of quxd failed: Host is down")
+    assert "ranks" not in found["cause"] and "NCCL" not in found["fix"] and "EHOSTDOWN" in found["cause"]
+    bus = marks("gpu01", gpu01="Failed to connect to bus: Host is down")
+    assert "booted with" in bus["cause"] and "EHOSTDOWN" not in bus["cause"]
+
+
 def test_a_line_of_a_tool_cannot_pass_for_one_of_the_report() -> None:
     fix = marks("gpu01", gpu01="\x1b[2Jfrob\nGO" + "x" * 5000)["fix"]
     assert "\x1b" not in fix and "\n" not in fix and len(fix) < 500

@@ -87,7 +87,7 @@ def test_a_value_as_extra_variables_give_it(name, given, value):
         ("pod_depth", "deep", "argument 'pod_depth' must be one of quick, standard, go_live, not 'deep'"),
         ("pod_name", None, "argument 'pod_name' must be a string, not null; a null is a blank of the draft that has to be filled in"),
         ("pod_gate_groups", "rack_01", "argument 'pod_gate_groups' must be a list, not 'rack_01'"),
-        ("pod_fabrik", "roce", "'pod_fabrik' is not an expectation (near it: pod_fabric); see roles/pod/meta/argument_specs.yml"),
+        ("pod_fabrik", "roce", "'pod_fabrik' is not an expectation (near it: pod_fabric); docs/expectations.md has all of them"),
     ],
 )
 def test_a_wrong_value_is_named(name, given, words):

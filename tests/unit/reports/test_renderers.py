@@ -336,10 +336,13 @@ def test_a_verdict_comes_first_then_its_reasons_then_its_conditions() -> None:
     ("reached", "words"),
     [
         ({"rack_01": 2, "rack_02": 2}, "up to layer links"),
-        ({"rack_01": 1, "rack_02": 3, "rack_03": 3, "rack_04": 2}, "every group up to preflight; rack_04 up to links; rack_02, rack_03 up to routing"),
+        (
+            {"rack_01": 1, "rack_02": 3, "rack_03": 3, "rack_04": 2},
+            "every group is proved up to preflight; rack_04 up to links; rack_02, rack_03 up to routing",
+        ),
         ({"rack_01": 0, "rack_02": 2}, "no layer is proved for every group; rack_02 up to links"),
         ({"rack_01": 0, "rack_02": 0}, "no layer is proved for every group"),
-        ({"rack_01": 2, "rack_02": 1, "rack_03": -1}, "every group up to preflight; rack_01 up to links"),
+        ({"rack_01": 2, "rack_02": 1, "rack_03": -1}, "every group is proved up to preflight; rack_01 up to links"),
     ],
 )
 def test_the_verdict_says_how_far_each_group_has_come(reached: dict[str, int], words: str) -> None:

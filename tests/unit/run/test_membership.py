@@ -207,8 +207,8 @@ def test_pod_only_of_a_layer_or_a_check(plan):
 @pytest.mark.parametrize(
     ("only", "words"),
     [
-        ("leaf99:Ethernet1", "must be a node"),
-        ("leaf99", "must be a node"), ("leaf01:Ethernet77", "has no cable on port 'Ethernet77'"), ("speed", "not 'speed'"),
+        ("leaf1:Ethernet1", "nothing of this pod is called 'leaf1' (near it: leaf01"), ("leaf01, leaf9999", "is called 'leaf9999'"),
+        ("rail_reachable", "(near it: rails_reachable"), ("leaf01:Ethernet77", "has no cable on port 'Ethernet77'"), ("zz", "'zz'; it takes a node"),
     ],
 )  # fmt: skip
 def test_pod_only_of_nothing_is_refused(plan, only, words):
