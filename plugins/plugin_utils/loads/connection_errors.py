@@ -91,6 +91,14 @@ CONNECTION_ERRORS: tuple[RankError, ...] = (
         follows=True,
     ),
     RankError(
+        r"got signal: (?:2|15)\b",
+        False,
+        "What started the training on this host was ended from outside (signal 2 or 15): by an operator, a scheduler or a launcher, at a time limit or for the "
+        "sake of another host that had ended.",
+        "Begin with the host that ended with something else; else see in the log of the scheduler or launcher of that time who ended the job and why.",
+        follows=True,
+    ),
+    RankError(
         r"Timed out waiting \d+ ?ms for (?:recv|send) operation",
         False,
         "Another rank did not take part within the time that this one waits: it is stuck or ended, or the connection to it, over TCP, carries nothing.",
@@ -99,7 +107,8 @@ CONNECTION_ERRORS: tuple[RankError, ...] = (
         follows=True,
     ),
     RankError(
-        r"Connection closed by|[Cc]onnection was (?:forcibly )?(?:closed|reset)|Broken pipe|Connection reset|remote process exited|ncclRemoteError",
+        r"Connection closed by|[Cc]onnection was (?:forcibly )?(?:closed|reset)|Broken pipe|Connection reset|remote process exited|ncclRemoteError|"
+        r"failed to recv, got 0 bytes",
         False,
         "Another rank closed its connection: it ended first, and this one ended for its sake.",
         "Look at the rank or host that the error names, and at what it ended with.",

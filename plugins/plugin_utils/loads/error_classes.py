@@ -25,6 +25,7 @@ RESULT_WORDS = re.compile(
     r"This usually reflects invalid usage of NCCL library|invalid usage|nccl(?:System|UnhandledCuda|Internal)Error|ncclInvalid(?:Usage|Argument)|"
     r"System call \([^)]*\)(?: or external library call)? failed(?: or device error)?|Call to CUDA(?: or HIP)? function failed|[Ii]nternal check failed"
 )
+SOCKETS = "sockets"
 # The first that matches is the one. The patterns are of the formats of NCCL's warnings from 2.18 to 2.30, of RCCL's, of aws-ofi-nccl's and of perftest's.
 ERROR_CLASSES: tuple[ErrorClass, ...] = (
     ErrorClass(
@@ -66,6 +67,14 @@ ERROR_CLASSES: tuple[ErrorClass, ...] = (
         "Look at systemctl status nvidia-imex and nvidia-fabricmanager and at nvidia-smi -q (Fabric) of this host; see imex_ready and fabric_state of layer 0.",
     ),
     ErrorClass(
+        "NVSHMEM",
+        r"(?i:nvshmem)\w*|\bIBGDA\b|\bib(?:rc|gda)\.cpp",
+        "NVSHMEM did not start on this host: a transport of it (IBRC, IBGDA) lacks devices or rights in the job's container or an option of the GPU driver, or "
+        "the hosts did not find each other at its bootstrap.",
+        "Read its first line before this one; compare /dev/infiniband, the container's rights, nvidia_peermem, gdrdrv and NVSHMEM's variables "
+        "(NVSHMEM_HCA_LIST, NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME) with a good host's.",
+    ),
+    ErrorClass(
         "topology",
         r"\bXML\b|\b[Tt]opo(?:logy)?\b|TOPO/|ncclTopo|Attribute \S+ of node|real path|reverse path|rev link|No path computed|"
         r"[Cc]ould(?: not|n't) find (?:a |any |the )?(?:NET|NIC|GPU|CPU|PCI|DEV|node|net|gpu|id|local path|path|intermediate)\b|"
@@ -95,7 +104,7 @@ ERROR_CLASSES: tuple[ErrorClass, ...] = (
         "firmware with a good host's; then run layer 4 for the rail that the line names.",
     ),
     ErrorClass(
-        "sockets",
+        SOCKETS,
         r"[Bb]ootstrap|[Ss]ocket|\bNet : |\b[Aa]ccept\w* fail|[Cc]onnect(?:ion)? to\b|tcp://|[Rr]endezvous|NCCL_COMM_ID|\bc10d\b|"
         r"Dist(?:Store|Network)Error|(?:clients|workers) joined|store_based_barrier|connectFullMesh",
         "The ranks did not connect to each other over TCP, which they do before any NIC is used: an interface or address that other hosts do not reach, a "

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from .call_errors import RETRIES, RETRIES_CAUSE, RETRIES_FIX
+from .program_errors import PROGRAM_ERRORS
 from .types import RankError
 
 # The first that matches is the one: what is specific stands before what follows from it.
@@ -273,11 +274,5 @@ HOST_ERRORS: tuple[RankError, ...] = (
         RETRIES_CAUSE,
         RETRIES_FIX,
     ),
-    RankError(
-        r"ModuleNotFoundError|ImportError|cannot open shared object file|undefined symbol",
-        True,
-        "The program lacks a library or module on this host: another image, Python or LD_LIBRARY_PATH than on the others.",
-        "Start the command of the evidence by hand on this host, and give all hosts the same image.",
-        by_type=True,
-    ),
+    *PROGRAM_ERRORS,
 )

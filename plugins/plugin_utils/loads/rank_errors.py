@@ -11,7 +11,7 @@ import typing as t
 
 from .connection_errors import CONNECTION_ERRORS
 from .crashes import named_signal, number_of_signal, own_signal, where_crashed
-from .error_classes import decisive_part, error_class
+from .error_classes import SOCKETS, decisive_part, error_class
 from .gpu_memory import of_gpu_memory
 from .host_errors import HOST_ERRORS
 from .result_numbers import in_words, with_words
@@ -99,6 +99,15 @@ def is_own(text: str | None) -> bool:
     """Whether an error arises within the rank's own host."""
     known = known_error(text)
     return known.own if known is not None else number_of_signal(text or "") in OF_THE_HOST
+
+
+def is_of_a_connection(text: str | None) -> bool:
+    """Whether an error is one of the connections between ranks, whose other end or path may be at fault, as where the other rank had ended."""
+    known = known_error(text)
+    if known is not None:
+        return not known.own
+    of_class = error_class(text or "")
+    return of_class is not None and of_class.name == SOCKETS
 
 
 def follows(text: str | None) -> bool:

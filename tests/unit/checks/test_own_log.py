@@ -132,6 +132,29 @@ def test_a_rank_in_an_earlier_collective_than_most_is_named_where_no_group_is_lo
     assert not any("it waited in" in words for _severity, words in silent(even).values())
 
 
+STOOD_STILL = (
+    "[rank{0}]:[E1126 02:08:00.1 ProcessGroupNCCL.cpp:1743] [PG ID 0 PG GUID 0(default_pg) Rank {0}] ProcessGroupNCCL's watchdog got stuck for 480 s. Else"
+)
+OF_OLD = "[E ProcessGroupNCCL.cpp:458] [Rank {0}] " + CAUGHT
+
+
+def test_a_rank_whose_own_watchdog_stood_still_while_others_waited_is_the_one_that_hangs() -> None:
+    wait = {rank: OF_OLD.format(rank, "", 96) for rank in range(4)}
+    found = silent({"gpu01": [wait[0], wait[1]], "gpu02": [wait[2], STOOD_STILL.format(3)]})
+    stuck = "ProcessGroupNCCL's watchdog got stuck for 480 s; then its training ended: exited with status 1"
+    assert found == {("gpu02", "rank 3 (GPU 1)"): (None, stuck)}
+    # Where most stood still it says nothing of one of them.
+    many = silent({"gpu01": [wait[0], STOOD_STILL.format(1)], "gpu02": [STOOD_STILL.format(2), STOOD_STILL.format(3)]})
+    assert not any(place.startswith("rank") and severity is None and host == "gpu02" and "(GPU" in place for (host, place), (severity, _words) in many.items())
+
+
+def test_hosts_that_lost_a_connection_to_one_that_could_not_begin_have_no_finding_of_their_own() -> None:
+    words = {"gpu01": "DistStoreError: Timed out after 601 seconds waiting for clients. 7/8 clients joined.", "gpu02": "can't open file '/x': [Errno 2] No"}
+    jobs = {host: [{**JOB, "status": "unknown", "words": one}] for host, one in {**words, "gpu03": "failed to recv, got 0 bytes"}.items()}
+    found = {host: [(one.host or host, one.actual) for one in own_training_ends(jobs[host], [], host, 2, {}, jobs)] for host in jobs}
+    assert found == {host: [("gpu02", words["gpu02"])] for host in jobs}
+
+
 def test_the_steps_of_a_training_that_did_not_end_are_not_asked_for() -> None:
     step = {"iteration": 1, "step_ms": 1.0}
     with pytest.raises(NotApplicable, match="own_training_ends"):

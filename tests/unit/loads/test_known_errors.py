@@ -49,6 +49,11 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads import lau
         ("OSError: [Errno 28] No space left on device: '/ckpt/iter_100'", True, "quota"),
         ("NCCL WARN Message truncated : received 1024 bytes instead of 256", False, "variables"),
         ("RendezvousConnectionError: The connection to the C10d store has failed. See inner exception for details.", False, "first host"),
+        ("/opt/nvshmem/src/modules/transport/ibgda/ibgda.cpp:1889: NULL value cannot allocate mlx5dv_devx_uar", True, "--privileged"),
+        ("torch.distributed.elastic.multiprocessing.api.SignalException: Process 84933 got signal: 1", True, "setsid"),
+        ("slurmstepd: error: couldn't chdir to `/root/run': No such file or directory: going to /tmp instead", True, "not mounted"),
+        ("/usr/bin/python3: can't open file '/tmp/pretrain.py': [Errno 2] No such file or directory", True, "not mounted"),
+        ("ImportError: /x/torch/lib/libtorch_cuda.so: undefined symbol: ncclCommRegister", True, "LD_LIBRARY_PATH"),
     ],
 )
 def test_an_error_of_a_rank(text: str, own: bool, word: str) -> None:
@@ -60,6 +65,8 @@ def test_what_follows_from_an_error_is_no_error_of_its_own() -> None:
     closed, flushed = "socketProgress: Connection closed by remote peer gpu05<47861>", "Got completion from peer x with status=5 opcode=1 len=0 vendor err 249"
     waited = "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 8000ms for recv operation to complete"
     assert rank_errors.follows(waited) and "Another rank did not take part" in rank_errors.explained(waited)[0]
+    ended, lost = "SignalException: Process 84933 got signal: 15", "DistNetworkError: failed to recv, got 0 bytes"
+    assert rank_errors.follows(ended) and rank_errors.follows(lost)
     assert rank_errors.follows(closed) and rank_errors.follows(flushed) and not rank_errors.follows(None)
     assert rank_errors.first_errors({"gpu02": closed, "gpu05": "CUDA error: unspecified launch failure"}) == {"gpu05": "CUDA error: unspecified launch failure"}
     assert rank_errors.first_errors({"gpu02": closed, "gpu03": flushed}) == {"gpu02": closed, "gpu03": flushed}

@@ -20,7 +20,7 @@ class Named(t.NamedTuple):
     """A rank that did not come where others waited, or that seems not to have come.
 
     host: the one that it is on, None where that is not known; expected, words: of its finding; certain: whether the logs show that it did not come, and not
-    only that it is unlike the others; silent: whether that is because it logged nothing.
+    only that it is unlike the others; silent: whether that is because it logged nothing; stuck: whether its own watchdog stood still.
     """
 
     rank: int
@@ -29,6 +29,7 @@ class Named(t.NamedTuple):
     words: str
     certain: bool = False
     silent: bool = False
+    stuck: bool = False
 
 
 def named_ranks(logs: t.Mapping[str, Rows], hosts: t.Collection[str], gpus: int) -> list[Named]:
@@ -36,7 +37,8 @@ def named_ranks(logs: t.Mapping[str, Rows], hosts: t.Collection[str], gpus: int)
 
     logs: the rows of collective_timeouts by host; hosts: those that train; gpus: how many ranks each of them has.
     """
-    return ranks_behind(logs, gpus) or _not_at_barrier(logs, hosts, gpus) or _out_of_step(logs, hosts, gpus) or ranks_silent(logs, hosts, gpus)
+    behind = ranks_behind(logs, gpus) or _not_at_barrier(logs, hosts, gpus) or _out_of_step(logs, hosts, gpus)
+    return behind or _stuck(logs, hosts, gpus) or ranks_silent(logs, hosts, gpus)
 
 
 def ranks_behind(logs: t.Mapping[str, Rows], gpus: int) -> list[Named]:
@@ -82,6 +84,24 @@ def _out_of_step(logs: t.Mapping[str, Rows], hosts: t.Collection[str], gpus: int
     expected = f"to wait in collective {usual}, as most ranks"
     several = 2 * len(early) < len(first)
     return [Named(rank, _host_of(rank, heard, hosts, gpus), expected, f"it waited in collective {one}") for rank, one in early.items() if several]
+
+
+def _stuck(logs: t.Mapping[str, Rows], hosts: t.Collection[str], gpus: int) -> list[Named]:
+    """The few ranks whose own watchdog stood still while most ranks waited in a collective; where most stood still that says nothing of one of them."""
+    rows = [row for of_host in logs.values() for row in of_host if row["rank"] is not None]
+    waits = [row for row in rows if row["event"] == "timeout" and row["sequence"] is not None]
+    stuck = {row["rank"]: row for row in reversed(rows) if row["event"] == "stuck"}
+    waiting = {row["rank"] for row in waits} - stuck.keys()
+    if not waits or len(stuck) >= len(waiting):
+        return []
+    heard, first = _heard(logs), min(row["sequence"] for row in waits)
+    expected = f"to come to collective {first}, as {len(waiting)} other ranks that waited in it"
+    return [Named(rank, _host_of(rank, heard, hosts, gpus), expected, _in_short(row["text"]), certain=True, stuck=True) for rank, row in sorted(stuck.items())]
+
+
+def _in_short(text: str) -> str:
+    """What a watchdog logged of itself without the head of its line and the advice after its first sentence."""
+    return text[text.rfind("] ") + 2 if "] " in text else 0 :].partition(". ")[0]
 
 
 def _heard(logs: t.Mapping[str, Rows]) -> dict[str, set[int]]:

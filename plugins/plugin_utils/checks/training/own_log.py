@@ -11,7 +11,7 @@ import typing as t
 from dataclasses import replace
 
 from ...loads.named_parts import named_nic
-from ...loads.rank_errors import NEVER_ARRIVED, explained, follows, is_own, known_error
+from ...loads.rank_errors import NEVER_ARRIVED, explained, follows, is_of_a_connection, is_own, known_error
 from ...loads.thresholds import longest_step_ms
 from ...loads.unknown_errors import OF_TRAINING, alike, cut, explain_unknown
 from .. import Finding, NotApplicable, check
@@ -38,6 +38,12 @@ STOPPED_FIRST = (
     "its log was lost. Where the program holds its output back in a buffer the last lines of any host may be missing.",
     "Begin with this host: its kernel's log at that time (Xid, oom-kill, a hung task, storage), the load and state of the rank's process (py-spy), and its "
     "clock; with PYTHONUNBUFFERED=1 each line is written at once.",
+)
+STUCK = (
+    "A call of CUDA or NCCL of this rank did not come back, so that its own watchdog stood still, too, while other ranks waited for it: its GPU or driver "
+    "hangs, or another thread of its process holds the lock of Python (GIL) within such a call.",
+    "Look at the kernel's log of this host at that time (Xid, a hung task) and at nvidia-smi of this GPU, and at the stacks of the process where it still "
+    "runs (py-spy dump --native); run the vendor's diagnostics where it is this GPU again. TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC only moves the time of the report.",
 )
 UNLIKE_OTHERS = (
     "This rank did not do what the others did: its process was stuck, its data ended or its program took another way; or it is of another process group, "
@@ -91,7 +97,7 @@ def own_training_ends(
         return
     first = {} if named else _ended_first(load_jobs_of_peers or {}, pod_gpus_per_host)
     shared = _shared(load_jobs_of_peers or {})
-    if first and pod_node not in first and ended and all(follows(words) or alike(words) == shared for words, _status in ended):
+    if first and pod_node not in first and ended and all(is_of_a_connection(words) or alike(words) == shared for words, _status in ended):
         # What ended the training on another host ended it here.
         yield from (replace(found, host=host) for host, found in first.items())
         return
@@ -185,7 +191,7 @@ def _then(jobs: Rows) -> str:
 def _named(one: Named, gpus: int, then: str = "") -> Finding:
     """A rank that others waited for, with its GPU where its host is known: torchrun numbers the ranks of a host in order."""
     where = _of_rank(one.rank, gpus) if one.host else at_rank(one.rank)
-    cause, fix = NOT_HEARD if one.silent else NEVER_ARRIVED if one.certain else UNLIKE_OTHERS
+    cause, fix = NOT_HEARD if one.silent else STUCK if one.stuck else NEVER_ARRIVED if one.certain else UNLIKE_OTHERS
     severity = None if one.certain else "unknown"
     return Finding(where, one.expected, f"{one.words}{then}", severity, host=one.host, cause=cause, fix=fix, judged=True)
 

@@ -1,0 +1,49 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Errors of ranks that arise within their own host: how the program was started there, its files and its libraries."""
+
+from __future__ import annotations
+
+from .types import RankError
+
+# The first that matches is the one.
+PROGRAM_ERRORS: tuple[RankError, ...] = (
+    RankError(
+        r"mlx5dv_devx_\w+|init failed for transport: IBGDA|cannot allocate buffer on the specified memory type",
+        True,
+        "NVSHMEM could not set up the transfers that GPUs begin by themselves (IBGDA) on this host: the job's container lacks devices or rights that it has "
+        "on others, or the GPU driver lacks its options or modules for them.",
+        "See whether it works in a privileged container (--privileged); if so give it /dev/infiniband and --cap-add IPC_LOCK as on the other hosts. Else "
+        "compare NVreg_EnableStreamMemOPs=1 and PeerMappingOverride=1 in /proc/driver/nvidia/params, nvidia_peermem and gdrdrv with a good host's.",
+    ),
+    RankError(
+        r"got signal: 1\b",
+        True,
+        "What started the training on this host received signal 1 (SIGHUP): the terminal or ssh session in which it had been started was closed.",
+        "Start it by the scheduler, as a unit of systemd or inside tmux; nohup alone does not keep torchrun, which handles the signal itself, unless setsid "
+        "gives it a session of its own. See in the log of sshd and systemd-logind (KillUserProcesses) what closed the session.",
+    ),
+    RankError(
+        r"couldn't chdir to|[Cc]an't open file '[^']*': \[Errno 2\]",
+        True,
+        "The job's directory or program is not on this host: its file system (home, project) is not mounted here, or the path is of another host alone.",
+        "Compare findmnt -T and ls -ld of the path on this host with another one; mount it before jobs start there (After= of slurmd's unit), or begin the "
+        "job in a directory that all hosts have (--chdir).",
+    ),
+    RankError(
+        r"undefined symbol: p?nccl\w+",
+        True,
+        "The loader finds another NCCL on this host, older than the one that PyTorch was built with: LD_LIBRARY_PATH, ld.so.conf or another package provides "
+        "it before PyTorch's own.",
+        "Run ldd on the library that the line names to see which libnccl.so.2 it takes; take that directory out of LD_LIBRARY_PATH or remove the package, "
+        "or install the NCCL that pip or the image lists for this PyTorch.",
+    ),
+    RankError(
+        r"ModuleNotFoundError|ImportError|cannot open shared object file|undefined symbol",
+        True,
+        "The program lacks a library or module on this host: another image, Python or LD_LIBRARY_PATH than on the others.",
+        "Start the command of the evidence by hand on this host, and give all hosts the same image.",
+        by_type=True,
+    ),
+)
