@@ -62,7 +62,7 @@ WHOLE: dict[str, t.Callable[[Host], str]] = {
     "gpus": gpu.nvidia_smi_q, "gpu_topology": gpu.topology, "gpu_affinity": gpu.topology,
     "nvlinks": gpu.nvlinks, "gpu_driver": gpu.driver, "pci_devices": gpu.pci_devices, "iommu_groups": gpu.iommu_groups, "iommu_devices": gpu.iommu_devices,
     "acs_control": gpu.acs, "lsmod": gpu.lsmod, "kernel_symbols": gpu.kernel_symbols, "memory_peers": gpu.memory_peers, "modules_load": gpu.modules_load,
-    "ats_control": gpu.ats, "host_clock": gpu.clock,
+    "host_clock": gpu.clock,
     "hugepages": gpu.hugepages, "software": gpu.software, "service_units": gpu.service_units, "service_limits": gpu.service_limits,
     "nic_functions": gpu.nic_functions, "neighbor_table": nic.neighbors, "sysctl": gpu.sysctl, "nccl_environment": gpu.nccl_environment,
 }  # fmt: skip
@@ -73,6 +73,7 @@ WHOLE_OF_AMD: dict[str, t.Callable[[Host], str]] = {
 OF_RAIL = {"dcqcn": nic.ecn, "qos_trust": nic.mlnx_qos, "pfc_priorities": nic.mlnx_qos, "dscp_map": nic.mlnx_qos}
 OF_RAIL |= {
     "nic_driver": nic.driver,
+    "nic_pcie_control": gpu.pcie_control,
     "pause_settings": nic.pause,
     "interface_status": nic.settings,
     "transceivers": nic.module,

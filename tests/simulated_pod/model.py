@@ -93,6 +93,12 @@ class Rail:
     lane_gbit_s: float = 106.25
     cleared_minutes: float = 10000.0
     ats: bool = False
+    # What its function's control says of PCIe, in lspci's words.
+    max_payload: int = 256
+    max_read_request: int = 4096
+    relaxed_ordering: str = "+"
+    ten_bit_tags: str = "+"
+    aspm: str = ""
     lldp_peer: str = ""
     lldp_port: str = ""
     lldp: bool = True

@@ -48,6 +48,31 @@ def odd_ones(values: t.Mapping[Key, t.Any], elsewhere: t.Mapping[t.Any, int] = N
         yield from ((key, value, usual) for key, value in values.items() if value != usual)
 
 
+def odd_rails(values: t.Mapping[tuple[str, str], t.Any]) -> t.Iterator[tuple[tuple[str, str], t.Any, t.Any]]:
+    """As ``odd_ones``, of a value of the NICs of hosts, by host and device; where none is usual ``undecided_rails`` says that.
+
+    A NIC is compared with those of the same rail, since those of other rails may be of another model or in another slot; where these do not say what is
+    usual, all rails of the group decide.
+    """
+    elsewhere = Counter(values.values())
+    for its in _by_rail(values):
+        yield from odd_ones(its, elsewhere)
+
+
+def undecided_rails(values: t.Mapping[tuple[str, str], t.Any], where: Place, one: str, unit: str = "") -> t.Iterator[Finding]:
+    """As ``undecided``, of what ``odd_rails`` compares; what is the same of several rails is one finding."""
+    elsewhere = Counter(values.values())
+    found = (finding for its in _by_rail(values) for finding in undecided(its, where, one, elsewhere, unit))
+    yield from {str(finding): finding for finding in found}.values()
+
+
+def _by_rail(values: t.Mapping[tuple[str, str], t.Any]) -> t.Iterable[dict[tuple[str, str], t.Any]]:
+    rails: dict[str, dict[tuple[str, str], t.Any]] = {}
+    for (host, device), value in values.items():
+        rails.setdefault(device, {})[host, device] = value
+    return rails.values()
+
+
 def undecided(
     values: t.Mapping[Key, t.Any], where: Place, one: str, elsewhere: t.Mapping[t.Any, int] = NO_OTHERS, unit: str = ""
 ) -> t.Iterator[Finding]:  # fmt: skip

@@ -22,7 +22,7 @@ OF_PATHS = frozenset((
     "neighbor_entries", "switch_neighbor_entries", "ib_bit_error_rate", "ib_module_temperature", "adaptive_routing_on",
 ))  # fmt: skip
 OF_HOSTS = frozenset((
-    "gpu_throttled", "gpu_clocks_uniform", "pcie_link", "nic_gpu_affinity", "numa_balancing_off", "acs_as_expected", "iommu_as_expected",
+    "gpu_throttled", "gpu_clocks_uniform", "pcie_link", "nic_pcie_alike", "nic_gpu_affinity", "numa_balancing_off", "acs_as_expected", "iommu_as_expected",
     "gpudirect_available", "ib_modules", "gpu_write_bw", "node_all_reduce", "dataset_feeds",
 ))  # fmt: skip
 SWITCHES_IN_LOAD = ("switch_links_under_load", "switch_drops_under_load", "switch_pauses_under_load")

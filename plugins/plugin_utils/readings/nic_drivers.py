@@ -28,8 +28,8 @@ PORT = ("alignment_errors", "runts", "giants", "rx_errors", "rx_drops", "tx_drop
 DEVICE = ("ecn_marked", "cnps_sent", "cnps_handled", "cnps_ignored", "sequence_errors", "timeouts", "out_of_sequence", "not_ready")
 MEANINGS = frozenset({*NETDEV, *PORT, *DEVICE})
 # What a check may need that is no counter: settings of the firmware (mlxconfig), whether DCQCN is on, and its parameters; trust, PFC and DSCP map;
-# the module and the quality of the link.
-SETTINGS = frozenset({"firmware_settings", "dcqcn_switches", "dcqcn_parameters", "qos_settings", "optics", "link_quality"})
+# the module and the quality of the link; how its function may use PCIe.
+SETTINGS = frozenset({"firmware_settings", "dcqcn_switches", "dcqcn_parameters", "qos_settings", "optics", "link_quality", "pcie_control"})
 NAMES, REASONS = Each(str), Each(str, dict)
 SHAPE = {
     "drivers": NAMES, "rank": int, "description": str, "tools": NAMES, "netdev": Each(NAMES, dict), "device": Each(NAMES, dict), "cannot_report": REASONS,

@@ -9,7 +9,7 @@ import json
 import typing as t
 from collections import Counter
 
-from ..model import Gpu, Host, Pod
+from ..model import Gpu, Host, Pod, Rail
 
 # The process of slurmd, and that of a job on a GPU that works.
 SLURMD, WORKER = 4242, 4711
@@ -19,6 +19,8 @@ ARCHITECTURE = {"NVIDIA GB200": "Blackwell"}
 SLOWDOWNS = ("SW Power Capping", "Sync Boost", "SW Thermal Slowdown", "HW Thermal Slowdown", "HW Power Braking")
 # A virtual function of ConnectX-6 Dx and later on the PCI bus.
 VIRTUAL = ("0x15b3", "0x101e")
+# ConnectX-7.
+WHOLE = ("0x15b3", "0x1021")
 
 
 def nvidia_smi_q(host: Host, loads: t.Sequence[str] = ()) -> str:
@@ -190,17 +192,18 @@ def pci_devices(host: Host) -> str:
             kind, vendor, device = ("0x120000", "0x1002", "0x74a1") if host.vendor == "amd" else ("0x030200", "0x10de", "0x2330")
             lines += _device(gpu.pci, kind, vendor, device, gpu.numa, gpu.pcie_width, 0)
     for rail in host.rails:
+        kind = "0x020700" if rail.link_layer == "InfiniBand" else "0x020000"
         if rail.virtual:
-            lines += _device(rail.pci, "0x020000", *VIRTUAL, rail.numa, 0, 0, "Unknown")
+            lines += _device(rail.pci, kind, *VIRTUAL, rail.numa, 0, 0, "Unknown")
         else:
-            lines += _device(rail.pci, "0x020000", "0x15b3", "0x1021", rail.numa, rail.pcie_width, rail.sriov_vfs, rail.pcie_speed)
+            lines += _device(rail.pci, kind, *WHOLE, rail.numa, rail.pcie_width, rail.sriov_vfs, rail.pcie_speed)
     lines += _device("0000:05:00.0", "0x020000", "0x8086", "0x1593", 0, 8, 0)
     return "\n".join([*lines, *_device("0000:15:01.0", "0x060400", "0x8086", "0x352a", 0, 16, 0)]) + "\n"
 
 
 def nic_functions(host: Host) -> str:
     """The ``find`` over the devices of sysfs' netdevs."""
-    ids = {port.netdev: VIRTUAL if port.virtual else ("0x15b3", "0x1021") for rail in host.rails for port in rail.ports}
+    ids = {port.netdev: VIRTUAL if port.virtual else WHOLE for rail in host.rails for port in rail.ports}
     ids["eno1"] = ("0x8086", "0x1593")
     return "".join(f"/sys/class/net/{netdev}/device/vendor:{own[0]}\n/sys/class/net/{netdev}/device/device:{own[1]}\n" for netdev, own in ids.items())
 
@@ -208,7 +211,7 @@ def nic_functions(host: Host) -> str:
 def _device(pci: str, kind: str, vendor: str, device: str, numa: int, width: int, vfs: int, speed: str = "32.0 GT/s PCIe") -> list[str]:
     output = {"class": kind, "vendor": vendor, "device": device, "numa_node": numa, "current_link_speed": speed, "current_link_width": width}
     output |= {"max_link_speed": "32.0 GT/s PCIe", "max_link_width": 16}
-    output |= {"sriov_numvfs": vfs, "sriov_totalvfs": 16} if kind == "0x020000" else {}
+    output |= {"sriov_numvfs": vfs, "sriov_totalvfs": 16} if kind.startswith("0x02") else {}
     return [f"/sys/bus/pci/devices/{pci}/{name}:{value}" for name, value in output.items()]
 
 
@@ -230,14 +233,32 @@ def iommu_devices(host: Host) -> str:
     return "".join(f"/sys/kernel/iommu_groups/{group}/devices/{pci}\n" for group, (pci, _kind) in enumerate(_cards(host)))
 
 
-def ats(host: Host) -> str:
-    """``lspci -vvv`` of the network cards."""
-    lines = []
-    for rail in host.rails:
-        lines += [f"{rail.pci} Ethernet controller: Mellanox Technologies MT2910 Family [ConnectX-7]", "\tControl: I/O- Mem+ BusMaster+ SpecCycle-"]
-        lines += ["\tCapabilities: [60] Express (v2) Endpoint, MSI 00", "\tCapabilities: [100 v1] Address Translation Service (ATS)"]
-        lines += ["\t\tATSCap:\tInvalidate Queue Depth: 00", f"\t\tATSCtl:\tEnable{'+' if rail.ats else '-'}, Smallest Translation Unit: 00"]
-        lines += ["\tKernel driver in use: mlx5_core", ""]
+def pcie_control(rail: Rail) -> str:
+    """``lspci -nn -vvv`` of one NIC; of a virtual function only the physical one has what its control says."""
+    name, ids = ("ConnectX Family mlx5Gen Virtual Function", VIRTUAL) if rail.virtual else ("MT2910 Family [ConnectX-7]", WHOLE)
+    vendor, device = (one.removeprefix("0x") for one in ids)
+    kind = "Infiniband controller [0207]" if rail.link_layer == "InfiniBand" else "Ethernet controller [0200]"
+    payload, read, relaxed, tags, aspm = (
+        (128, 128, "-", "-", "") if rail.virtual else (rail.max_payload, rail.max_read_request, rail.relaxed_ordering, rail.ten_bit_tags, rail.aspm)
+    )
+    lines = [
+        f"{rail.pci} {kind}: Mellanox Technologies {name} [{vendor}:{device}]",
+        "\tControl: I/O- Mem+ BusMaster+ SpecCycle-",
+        "\tCapabilities: [60] Express (v2) Endpoint, MSI 00",
+        "\t\tDevCap:\tMaxPayload 512 bytes, PhantFunc 0, Latency L0s unlimited, L1 <4us",
+        "\t\tDevCtl:\tCorrErr+ NonFatalErr+ FatalErr+ UnsupReq-",
+        f"\t\t\tRlxdOrd{relaxed} ExtTag+ PhantFunc- AuxPwr- NoSnoop+ FLReset-",
+        f"\t\t\tMaxPayload {payload} bytes, MaxReadReq {read} bytes",
+        "\t\tLnkCap:\tPort #0, Speed 32GT/s, Width x16, ASPM L1, Exit Latency L1 <4us",
+        f"\t\tLnkCtl:\tASPM {f'{aspm} Enabled' if aspm else 'Disabled'}; RCB 64 bytes, Disabled- CommClk+",
+        "\t\tDevCap2: Completion Timeout: Range ABC, TimeoutDis+ NROPrPrP- LTR-",
+        "\t\t\t 10BitTagComp+ 10BitTagReq+ OBFF Not Supported, ExtFmt- EETLPPrefix-",
+        f"\t\tDevCtl2: Completion Timeout: 50us to 50ms, TimeoutDis- LTR- 10BitTagReq{tags} OBFF Disabled,",
+        "\tCapabilities: [100 v1] Address Translation Service (ATS)",
+        "\t\tATSCap:\tInvalidate Queue Depth: 00",
+        f"\t\tATSCtl:\tEnable{'+' if rail.ats else '-'}, Smallest Translation Unit: 00",
+        f"\tKernel driver in use: {rail.driver}",
+    ]
     return "\n".join(lines) + "\n"
 
 

@@ -138,7 +138,7 @@ def test_translated_traffic_goes_straight_with_sriov():
     rails = [{"device": "mlx5_0", "netdev": "ens1np0", "pci": "0000:18:00.0"}]
 
     def judged(bridges, *cards):
-        return summary(system.acs_as_expected(bridges, "sriov", rails, [{"pci": "0000:18:00.0", "enabled": on, "supported": able} for on, able in cards]))
+        return summary(system.acs_as_expected(bridges, "sriov", rails, [{"device": "mlx5_0", "ats_enabled": on, "ats_supported": able} for on, able in cards]))
 
     on = [bridge("ReqRedir", "DirectTrans"), bridge()]
     assert judged(on, (True, True)) == []

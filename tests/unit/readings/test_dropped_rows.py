@@ -13,7 +13,6 @@ from .test_properties import PAIRS, texts
 # Every line of these is a row of its own, and nothing in the text says how many there are.
 PLANNED = [
     "arp_table",
-    "ats_control",
     "bgp_summary",
     "bonds",
     "dcqcn",

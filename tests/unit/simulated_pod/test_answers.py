@@ -36,10 +36,10 @@ def test_every_reading_of_every_node_is_rows(pods: inprocess.Pods) -> None:
                     assert reply.status in ("ok", "not_applicable") and not reply.lost, (name, reading, reply.words, reply.lost)
                     read[reading] = read.get(reading, 0) + len(reply.rows)
     silent = {name for name, rows in read.items() if not rows}
-    # A healthy pod forces no variable, has no other client of peer memory, and asks bare metal for no translation; its NVLinks end in the host; NICs of
+    # A healthy pod forces no variable and has no other client of peer memory; its NVLinks end in the host; NICs of
     # InfiniBand are no netdevs; its routes are BGP's, no cables are bundled, its rails are in the default VRF and in no overlay, and nothing runs in
     # containers.
-    nothing = {"nccl_environment", "memory_peers", "mac_table", "ats_control", "gpu_health", "imex_domain", "imex_links", "ospf_neighbors", "port_channels"}
+    nothing = {"nccl_environment", "memory_peers", "mac_table", "gpu_health", "imex_domain", "imex_links", "ospf_neighbors", "port_channels"}
     nothing |= {"bonds", "container_image", "port_vrfs", "evpn_sessions", "vnis"}
     of_netdevs = {"interface_status", "transceivers", "lldp_neighbors", "fabric_diagnosis"}
     assert len(read) > 20 and silent <= (nothing | of_netdevs if pods.directory.name == "simulated_ib" else nothing)

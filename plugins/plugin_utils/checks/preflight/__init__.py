@@ -5,6 +5,6 @@
 
 from __future__ import annotations
 
-from . import containers, firmware, gpu, hardware, identities, nic, nvlink_domain, pcie, qos, software, system, virtualization
+from . import containers, firmware, gpu, hardware, identities, nic, nic_pcie, nvlink_domain, pcie, qos, software, system, virtualization
 
-__all__ = ["containers", "firmware", "gpu", "hardware", "identities", "nic", "nvlink_domain", "pcie", "qos", "software", "system", "virtualization"]
+__all__ = ["containers", "firmware", "gpu", "hardware", "identities", "nic", "nic_pcie", "nvlink_domain", "pcie", "qos", "software", "system", "virtualization"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ...pod.types import Rail
 from .. import Finding, NotApplicable, check
 from .._grouping import Rows, grouped, planned_rails, several
-from .._odd_ones import odd_ones, undecided
+from .._odd_ones import odd_rails, undecided_rails
 from ..place import Place, at_device
 
 LOST_AT_NEXT_BOOT = (
@@ -155,10 +155,7 @@ def nic_settings_alike(mlxconfig: dict[str, Rows], pod_rails: list[Rail], pod_ni
     if not values:
         raise NotApplicable("no NIC of the group reports a setting of PCIe that pod_nic_settings does not have")
     for name, of_nics in sorted(values.items()):
-        # Rails whose NICs are of two models may differ, as long as each rail has one value on all hosts.
-        if len({(device, value) for (_host, device), value in of_nics.items()}) == len({device for _host, device in of_nics}):
-            continue
-        yield from undecided(of_nics, Place(name, of=name), "one value")
-        for (host, device), value, usual in odd_ones(of_nics):
+        yield from undecided_rails(of_nics, Place(name, of=name), "one value")
+        for (host, device), value, usual in odd_rails(of_nics):
             alike = sum(one == usual for one in of_nics.values())
             yield Finding(at_device(device, name), f"{usual}, as {alike} of the group's {len(of_nics)} NICs", value, host=host, cause=COMPARED[name])

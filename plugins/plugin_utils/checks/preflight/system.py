@@ -118,7 +118,7 @@ def sriov_enabled(pci_devices: Rows, ip_link: Rows, pod_rails: list[Rail], pod_v
     not_in_guest="the bridges above a passed-through device belong to the hypervisor; those that a guest sees are emulated",
 )
 def acs_as_expected(
-    acs_control: Rows, pod_virtualization: str, pod_rails: list[Rail], ats_control: Rows | None = None, ip_link: Rows | None = None,
+    acs_control: Rows, pod_virtualization: str, pod_rails: list[Rail], nic_pcie_control: Rows | None = None, ip_link: Rows | None = None,
     pci_devices: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """No bridge above a GPU or a rail redirects peer-to-peer traffic, unless virtual machines need it to; with SR-IOV, translated traffic goes straight."""
@@ -127,7 +127,7 @@ def acs_as_expected(
         if not any(REDIRECTING & set(row["enabled"]) for row in able):
             yield Finding(Place("ACS"), "on, for virtual machines", "off on every bridge")
         if pod_virtualization == "sriov":
-            yield from _direct(able, pod_rails, ats_control or [], ip_link)
+            yield from _direct(able, pod_rails, nic_pcie_control or [])
         return
     if not acs_control:
         yield Finding(Place("PCIe bridges"), "their ACS control", "lspci shows no bridge", "unknown")
@@ -153,18 +153,18 @@ def _above_cards(bridge: dict[str, t.Any], cards: set[str] | None) -> bool:
     return any(pci.split(":")[0] == domain and int(first, 16) <= int(pci.split(":")[1], 16) <= int(last, 16) for pci in cards)
 
 
-def _direct(able: Rows, rails: list[Rail], ats: Rows, links: Rows | None) -> t.Iterator[Finding]:
+def _direct(able: Rows, rails: list[Rail], nics: Rows) -> t.Iterator[Finding]:
     """Bridges that redirect let translated addresses pass, and the NICs translate: else GPU traffic goes through the root complex."""
     for row in able:
         if REDIRECTING & set(row["enabled"]) and "DirectTrans" not in row["enabled"]:
             yield Finding(at_pci(row["pci"]), "direct translated peer-to-peer (DirectTrans) on", "off")
-    reported = {row["pci"]: row for row in ats}
+    reported = {row["device"]: row for row in nics}
     for rail in planned_rails(rails):
-        card = reported.get(rail_pci(rail, links) or "")
+        card = reported.get(rail["device"])
         if card is None:
             yield Finding(at_device(rail["device"]), "address translation services (ATS) on", "not reported", "unknown")
-        elif not card["enabled"]:
-            yield Finding(at_device(rail["device"]), "address translation services (ATS) on", "off" if card["supported"] else "not supported")
+        elif not card["ats_enabled"]:
+            yield Finding(at_device(rail["device"]), "address translation services (ATS) on", "off" if card["ats_supported"] else "not supported")
 
 
 @check(
