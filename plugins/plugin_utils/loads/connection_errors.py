@@ -77,6 +77,21 @@ CONNECTION_ERRORS: tuple[RankError, ...] = (
         "See which host has the address of the error, set NCCL_SOCKET_IFNAME there to the interface that all hosts share, and compare firewalls.",
     ),
     RankError(
+        r"\d+/\d+ (?:clients|workers) joined",
+        False,
+        "Not all that were expected came to the first host in time, which the line counts: a host whose job was not started, failed before, or does not reach "
+        "the first host's address and port.",
+        "Begin with the host whose own output has another error, or none at all; try the first host's address and port from there; see pod_bootstrap_address.",
+    ),
+    RankError(
+        r"Failed to initialize any NET plugin",
+        True,
+        "NCCL found no network that it may use on this host: NCCL_NET names one that it lacks (IB without an RDMA device that is seen inside the job, a plugin "
+        "that is not in the image), or NCCL_IB_HCA leaves none of its NICs.",
+        "Run ibv_devices inside the job and compare NCCL_NET, NCCL_NET_PLUGIN, NCCL_IB_HCA and NCCL_IB_DISABLE with a good host's (nccl_runtime); give a "
+        "container /dev/infiniband; NCCL_DEBUG=INFO names each network and why it was not taken.",
+    ),
+    RankError(
         r"TCPStore|C10d store has failed|Rendezvous(?:Connection|Timeout)Error|client socket has timed out|"
         r"failed to connect to .*(?:MASTER|master)|The server socket has failed",
         False,

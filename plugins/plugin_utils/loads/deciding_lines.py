@@ -17,7 +17,10 @@ from .unknown_errors import ERROR_FORM, NO_ERROR, cut, has_a_class
 AROUND_AN_ERROR = re.compile(
     r"^(?:\[\w*rank\s?\d+\]:?)?\s*(?:Traceback |File \"|raise |During handling |The above exception |frame #\d|"
     r"Failures:|<NO_OTHER_|Root Cause |\S+ FAILED$|\[\d+\]:$|(?:time|host|rank|exitcode|error_file|traceback)\s+:|\[?W\d{3,4} )|"
-    r"Last error:$|closing signal|distributed/elastic/|ChildFailedError|NCCL INFO|Warning: |Watchdog caught"
+    r"Last error:$|closing signal|distributed/elastic/|ChildFailedError|NCCL INFO|Warning: |Watchdog caught|"
+    # Of PyTorch's watchdog, whose lines are read as collective_timeouts.
+    r"detected by watchdog at work|due to a collective timeout|to dump debug info|to signal dumping|"
+    r"Stack trace of the failed collective|flight recorder dump signal"
 )
 # A line of the program that a traceback of Python quotes: it is indented further than the frame above it, where Python found the program's text.
 FRAME, QUOTED_PROGRAM = re.compile(r'File "[^"]*", line \d+, in '), re.compile(r"^(?:\[\w*rank\s?\d+\]: ?)? {4,}\S")

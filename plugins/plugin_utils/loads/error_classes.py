@@ -144,11 +144,32 @@ ERROR_CLASSES: tuple[ErrorClass, ...] = (
         "checkpoint before it.",
     ),
     ErrorClass(
+        "numbers",
+        r"(?i:\b(?:loss|gradients?|grad_?norm|weights?|norm)\b.{0,40}?(?:\bnan\b|\binf(?:inity|inite)?\b|\bnot finite|\bnon-?finite))|"
+        r"(?i:\b(?:nan|inf)\b.{0,20}\bloss\b)|\bFloatingPointError\b",
+        "The training's loss or gradients are no longer numbers: the learning rate or precision let them overflow, the data has such values, or a GPU computes "
+        "wrong values. Collectives bring them to all ranks, so who prints it is not who made it.",
+        "Run the same steps again from the checkpoint before it, on other hosts: where it comes with the same batch it is data or settings; where it comes "
+        "with one host, see collectives_correct, look for ECC errors and Xid, and run the vendor's GPU diagnostics there.",
+    ),
+    ErrorClass(
+        "setting of NCCL",
+        r"Unrecognized element token|[Ii]nvalid value .*\bNCCL_|\bNCCL_\w+.*(?:[Ii]nvalid|not (?:valid|supported|recognized))",
+        "A variable of NCCL (NCCL_ALGO, NCCL_PROTO or the one that the line names) has a value that this release does not know.",
+        "Compare NCCL's variables in the job's environment and /etc/nccl.conf with a good host's (nccl_runtime), and correct or remove the value in the line.",
+    ),
+    ErrorClass(
         "program",
         r"argument is NULL|not a valid pointer|[Ii]nvalid (?:root|type|reduction|rank|device count|config|operation)|ncclGroup|revoked|already been destroyed|"
         r"\b(?:Key|Attribute|Type|Value|Index|NotImplemented|Assertion|ZeroDivision|Name|Syntax)Error\b",
         "The program itself, or its settings, made an error that no network, NIC or GPU makes: another version, image or configuration on this host.",
         "Compare image, version and settings of the program with a host on which it ends well, and read its own output before this line.",
+    ),
+    ErrorClass(
+        "exit status",
+        r"\bexited with status \d+$",
+        "The process ended itself with this status, and printed no error: the program's own exit, or one whose output went elsewhere.",
+        "Read the rank's own log on this host (torchrun --log-dir --tee 3 keeps one for each rank), and look up this status in the program.",
     ),
 )
 # Of errors that say no more than the kind of a result.

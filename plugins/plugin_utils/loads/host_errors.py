@@ -76,7 +76,7 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "Start the container with --shm-size=16g or --ipc=host (Kubernetes: emptyDir with medium Memory at /dev/shm); remove what earlier jobs left there.",
     ),
     RankError(
-        r"Too many open files",
+        r"[Tt]oo many open files|\bEMFILE\b",
         True,
         "The job's limit of open files on the rank's host is too low for the connections to all of its peers; it shows with many ranks first.",
         "Run ulimit -n inside the job and raise it as on the other hosts (LimitNOFILE of slurmd, sshd or the container runtime, docker's --ulimit nofile).",

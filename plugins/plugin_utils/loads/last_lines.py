@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import statistics
 import typing as t
@@ -12,6 +13,11 @@ import typing as t
 from .unknown_errors import alike, cut
 
 CLOCK = re.compile(r"(?<![\d:.])(?P<hour>[01]\d|2[0-3]):(?P<minute>[0-5]\d):(?P<second>[0-5]\d)(?:[.,](?P<part>\d{1,9}))?(?![\d:])")
+# What launchers print when they are ended, and what follows: of torchrun, srun, slurmstepd and mpirun.
+LAUNCHER_ENDED = re.compile(
+    r"\bReceived \S+(?: \d+)? death signal|\bsrun: (?:Job step aborted|forcing job termination|interrupt)|"
+    r"\*\*\* (?:STEP|JOB) \S+ .*CANCELLED|\bmpirun: (?:killing job|abort)"
+)
 DAY_SECONDS = 86400.0
 # Of a log only so many lines at its end say at what pace it was written.
 LINES = 2000
@@ -42,7 +48,7 @@ def seconds_apart(later: float, earlier: float) -> float:
 
 
 def _last_of(text: str) -> LastLine | None:
-    lines = [line.strip() for line in text.splitlines() if line.strip()][-LINES:]
+    lines = _of_the_program(text)[-LINES:]
     timed = [(clock, line) for line in lines if (clock := _clock(line)) is not None]
     if not timed:
         return LastLine(cut(lines[-1]), None, None) if lines else None
@@ -50,6 +56,12 @@ def _last_of(text: str) -> LastLine | None:
     same = [at for at, other in timed if alike(other) == alike(line)]
     gaps = [seconds_apart(same[number], same[number - 1]) for number in range(1, len(same))]
     return LastLine(cut(line), clock, statistics.median(gaps) if len(same) >= LEAST_LINES else None)
+
+
+def _of_the_program(text: str) -> list[str]:
+    """The lines that were printed before the launcher was ended."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return list(itertools.takewhile(lambda line: not LAUNCHER_ENDED.search(line), lines))
 
 
 def _clock(line: str) -> float | None:

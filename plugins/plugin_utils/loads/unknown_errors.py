@@ -25,8 +25,8 @@ SHORTEST = 40
 QUOTED = re.compile(r"^(?:[\w.\[\]-]+: ?)+(?: {2,}|\t)(?P<inner>\S.*)$")
 # From this length on a line that the next one goes on with in lower case is taken for one that a program wrapped.
 WRAPPED_FROM = 60
-# The level with which a program marks a line that is no error.
-NO_ERROR = re.compile(r"^\[?(?:INFO|DEBUG|NOTICE|TRACE)\b", re.IGNORECASE)
+# The level with which a program marks a line that is no error, and what the loader goes on without.
+NO_ERROR = re.compile(r"^\[?(?:INFO|DEBUG|NOTICE|TRACE)\b|^ERROR: ld\.so: .*: ignored\.$", re.IGNORECASE)
 # How programs word an error, whatever it is of.
 ERROR_FORM = re.compile(
     r"\b\w*(?:Error|Exception)\b|\b(?i:error|fatal|failed|failure|cannot|can't|could(?: not|n't)|unable|abort(?:ed|ing)?|refused?|denied|invalid|"
@@ -74,6 +74,10 @@ _PATH = "The host does not reach the address that the line names, or is refused 
 _PATH_FIX = "From this host connect to that address and port by hand; compare routes, firewalls and the service there with those of a pair that works."
 _FILE_FIX = "On the host that printed it look at what the line names as the jobs' user (ls -ld, findmnt -T), and compare it with a host without the error."
 _CALL_FIX = "Compare kernel, driver, firmware and libraries of the host that printed it with those of a host without the error, and read its kernel's log."
+_MEMORY_FIX = (
+    "Compare the limits inside the job on that host (ulimit -a, memory.max and pids.max of its cgroup) and free -g with those of a host without the error, and "
+    "look for oom-kill in its kernel's log."
+)
 # The texts are glibc's, which tools print word for word: a field of the line.
 SYSTEM_ERRORS: tuple[ErrorNumber, ...] = (
     ErrorNumber("Permission denied", "The system refuses the jobs' user what the line names (EACCES): owner, mode, mount options or a policy.", _FILE_FIX),
@@ -92,7 +96,7 @@ SYSTEM_ERRORS: tuple[ErrorNumber, ...] = (
     ErrorNumber(
         "Bad file descriptor", "The process used a file or connection that it had closed already (EBADF): an error of the program or a library.", _CALL_FIX
     ),
-    ErrorNumber("Cannot allocate memory", "The host gave the call in the line no memory (ENOMEM): a limit, or too little is left.", _CALL_FIX),
+    ErrorNumber("Cannot allocate memory", "The host gave the call in the line no memory (ENOMEM): a limit, or too little is left.", _MEMORY_FIX),
     ErrorNumber("No route to host", _PATH.format("no route, no answer to ARP, or a firewall that rejects (EHOSTUNREACH)"), _PATH_FIX),
     ErrorNumber("Network is unreachable", _PATH.format("it has no route to that network (ENETUNREACH)"), _PATH_FIX),
     ErrorNumber("Connection refused", _PATH.format("nothing listens on that port, or a firewall rejects it (ECONNREFUSED)"), _PATH_FIX),

@@ -58,6 +58,19 @@ Root Cause (first observed failure):
             "[rank0]: RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:547] Connection closed by peer [127.0.0.1]:28351",
         ),
         ("[W424 01:11:21.1 x.cpp:1] Warning: error is near\nW0417 10:02:11 1 y.py:8] it failed\nstep 2\n", ""),
+        # Nor does what PyTorch's watchdog logs, and that the launcher was ended after it; it is read as collective_timeouts.
+        (
+            "[rank0]:[E1128 15:29:01.4 ProcessGroupNCCL.cpp:689] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=13) ran for 12071 ms\n"
+            "[rank0]:[E1128 15:29:01.4 ProcessGroupNCCL.cpp:2303] [PG ID 0 Rank 0]  failure detected by watchdog at work sequence id: 13 PG status: last\n"
+            "[rank0]:[E1128 15:29:06.6 ProcessGroupNCCL.cpp:733] Stack trace of the failed collective: \n"
+            "[rank0]:[E1128 15:29:06.6 ProcessGroupNCCL.cpp:2636] [PG ID 0 Rank 0] First PG on this rank to signal dumping.\n"
+            "[rank1]:[E1128 15:32:35.2 ProcessGroupNCCL.cpp:1849] [PG ID 0 Rank 1] Observed flight recorder dump signal from another rank via TCPStore.\n"
+            "[rank0]:[E1128 15:29:07.3 ProcessGroupNCCL.cpp:1914] [Rank 0] Received a dump signal due to a collective timeout from this local rank\n"
+            "[rank0]:[E1128 15:29:07.3 ProcessGroupNCCL.cpp:1628] [Rank 0] ProcessGroupNCCL preparing to dump debug info. Include stack trace: 1\n",
+            "",
+        ),
+        ("torch.distributed.elastic.multiprocessing.api.SignalException: Process 7 got signal: 15\nKeyError: 'qux'\n", "KeyError: 'qux'"),
+        ("ERROR: ld.so: object '/opt/libfoo.so' from LD_PRELOAD cannot be preloaded (cannot open shared object file): ignored.\nstep 2\n", ""),
         (SUMMARY.format(-7), "by torchrun's summary rank 27 (local rank 3) of gpu04 failed first, at 2024-03-05_07:01:51: exited on signal 7 (SIGBUS)"),
         (SUMMARY.format(3), "by torchrun's summary rank 27 (local rank 3) of gpu04 failed first, at 2024-03-05_07:01:51: exited with status 3"),
         (SUMMARY.format(-99), "by torchrun's summary rank 27 (local rank 3) of gpu04 failed first, at 2024-03-05_07:01:51: exited on signal 99"),

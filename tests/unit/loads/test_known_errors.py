@@ -48,6 +48,18 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads import lau
         ("RuntimeError: [enforce fail at inline_container.cc:672] . unexpected pos 640 vs 534", True, "quota"),
         ("OSError: [Errno 28] No space left on device: '/ckpt/iter_100'", True, "quota"),
         ("NCCL WARN Message truncated : received 1024 bytes instead of 256", False, "variables"),
+        (
+            "DistNetworkError: The server socket has failed to bind. port: 29500, useIpv6: 0, code: -24, name: EMFILE, message: too many open files",
+            True,
+            "ulimit -n",
+        ),
+        (
+            "DistNetworkError: The server socket has failed to listen. port: 29500, code: -98, name: EADDRINUSE, message: address already in use",
+            True,
+            "ss -ltnp",
+        ),
+        ("torch.distributed.DistStoreError: Timed out after 21 seconds waiting for clients. 1/2 clients joined.", False, "not started"),
+        ("gpu01:2017:2017 [0] plugin/net.cc:379 NCCL WARN Failed to initialize any NET plugin", True, "ibv_devices"),
         ("RendezvousConnectionError: The connection to the C10d store has failed. See inner exception for details.", False, "first host"),
         ("/opt/nvshmem/src/modules/transport/ibgda/ibgda.cpp:1889: NULL value cannot allocate mlx5dv_devx_uar", True, "--privileged"),
         ("torch.distributed.elastic.multiprocessing.api.SignalException: Process 84933 got signal: 1", True, "setsid"),
@@ -62,6 +74,7 @@ def test_an_error_of_a_rank(text: str, own: bool, word: str) -> None:
 
 
 def test_what_follows_from_an_error_is_no_error_of_its_own() -> None:
+    assert rank_errors.follows("torch.distributed.elastic.multiprocessing.api.SignalException: Process 1297 got signal: 15")
     closed, flushed = "socketProgress: Connection closed by remote peer gpu05<47861>", "Got completion from peer x with status=5 opcode=1 len=0 vendor err 249"
     waited = "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 8000ms for recv operation to complete"
     assert rank_errors.follows(waited) and "Another rank did not take part" in rank_errors.explained(waited)[0]
