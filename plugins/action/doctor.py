@@ -12,7 +12,6 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.queries 
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.responses import reading_result
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.transports import query_node
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.prerequisites.lacks import Lack, host_lacks, switch_lacks, switch_readings
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import KINDS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.times import without_times
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_base import PyramidAction
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.unplanned_node import UnplannedNode
@@ -29,9 +28,8 @@ class ActionModule(PyramidAction):
         unplanned = UnplannedNode.of(task_vars, self._templar.template)
         kind, platform, values = unplanned.kind, unplanned.platform, unplanned.values
         host = kind == "host"
-        if KINDS.get(platform) != kind:
-            known = ", ".join(name for name, its_kind in KINDS.items() if its_kind == kind)
-            raise AnsibleActionFail(f"ansible_network_os or pod_platform must name the platform of this {kind}, not {platform!r}: one of {known}")
+        if wrong := unplanned.wrong_platform():
+            raise AnsibleActionFail(wrong)
         node = unplanned.asked()
         node["items"]["python"] = [{"python": values["pod_torch_python"]}]
         names = ["installed"] if host else switch_readings(values, platform)

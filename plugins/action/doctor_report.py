@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible.errors import AnsibleActionFail
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import LAYERS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.prerequisites.table import NodeAnswer, is_ready, render_prerequisites
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_base import PyramidAction, RunOnce
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.console import show
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.unplanned_node import outside_roles, unknown_expectations
 
 REGISTERED = "pyramid_doctor"
 
@@ -22,6 +24,11 @@ class ActionModule(RunOnce, PyramidAction):
         """Print the table, and return which nodes are ready for which layer."""
         answers = {str(node): _answer(str(node), task_vars) for node in task_vars["ansible_play_hosts_all"]}
         show(f"\n{render_prerequisites(answers)}\n")
+        groups = {str(name): [str(node) for node in nodes] for name, nodes in task_vars["groups"].items()}
+        for words in (*outside_roles(groups), *unknown_expectations(answers, task_vars)):
+            show(words)
+        if not groups.get("gpu_hosts"):
+            raise AnsibleActionFail("the inventory group gpu_hosts has no host")
         return {"ready": {layer: [node for node, answer in answers.items() if is_ready(answer, layer)] for layer in LAYERS}}
 
 

@@ -12,7 +12,7 @@ from ansible.errors import AnsibleActionFail
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.access import DECIDED, KEPT, access_of
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.differences import Difference, differences_of
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.draft import Draft, draft_pod
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.inventory_files import inventory_files
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.inventory_files import inventory_files, reasons_of_blanks
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.outliers import CLASS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.planned import VARIABLES, planned_of
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.discovery.proposals import ALL
@@ -25,6 +25,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.console import show
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.inventory_writer import write_changed
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.node_survey import unreported_words
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.unplanned_node import outside_roles, unknown_expectations
 
 SILENT = 12
 
@@ -45,13 +46,16 @@ class ActionModule(RunOnce, PyramidAction):
         groups = {str(name): [str(host) for host in hosts] for name, hosts in task_vars["groups"].items()}
         roles = {node: role for group, role in ROLES.items() for node in groups.get(group, ())}
         if "host" not in roles.values():
-            raise AnsibleActionFail("the inventory group gpu_hosts has no host")
+            raise AnsibleActionFail("; ".join(["the inventory group gpu_hosts has no host", *outside_roles(groups)]))
         readings_of, silent = _surveyed(roles, task_vars)
+        if unknown := unknown_expectations(roles, task_vars):
+            raise AnsibleActionFail("; ".join(unknown))
+        gate_groups = _gate_groups(groups)
         draft = draft_pod(roles, readings_of, given["fabric"], given["accept"])
         draft.blanks[:0] = silent
         differences = _differences(draft, roles, readings_of, task_vars)
         access = access_of(roles, _variables(roles, (*KEPT, *DECIDED), task_vars))
-        texts = inventory_files(draft, _gate_groups(groups), given["name"], access, given["accept"])
+        texts = inventory_files(draft, gate_groups, given["name"], access, given["accept"])
         changed = write_changed(Path(given["into"]).expanduser(), texts, self._task.check_mode)
         done = "found; nothing is written" if self._task.check_mode else f"drafted into {given['into']}"
         show(f"\n{len(draft.cables)} cables, {len(draft.switches)} switches and {len(draft.rails)} hosts {done}")
@@ -66,8 +70,11 @@ class ActionModule(RunOnce, PyramidAction):
             show(f"proposed, not adopted: {in_words(draft.unreported)}")
         for words in fold_reasons(silent, roles)[:SILENT]:
             show(f"not reported: {words}")
-        if draft.blanks and not self._task.check_mode:
-            show(f"{counted(len(draft.blanks), 'blank')} in the draft; the reasons are at the end of {Path(given['into']) / 'group_vars/all/pod.yml'}")
+        for name in draft.unmatched:
+            show(f"not accepted: {name}, since nothing of this name is proposed or out of the plan")
+        reasons = reasons_of_blanks(draft, gate_groups, access.decided)
+        if reasons and not self._task.check_mode:
+            show(f"blanks in the draft: {counted(len(reasons), 'reason')} at the end of {Path(given['into']) / 'group_vars/all/pod.yml'}")
         return {
             "changed": bool(changed),
             "diff": changed,

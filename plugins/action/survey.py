@@ -25,6 +25,8 @@ class ActionModule(PyramidAction):
     def act(self, given: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         """Ask once, and the readers of an InfiniBand fabric again, through the adapters that they turned out to have."""
         unplanned = UnplannedNode.of(task_vars, self._templar.template, pod_fabric=given["fabric"])
+        if wrong_platform := unplanned.wrong_platform():
+            raise AnsibleActionFail(wrong_platform)
         values = unplanned.values
         try:
             # It is the task's own timeout, and no run is opened that would refuse it.

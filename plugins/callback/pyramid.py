@@ -37,6 +37,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.console
 READ = "gpufabric.pyramid.read_nodes"
 GATE = "gpufabric.pyramid.gate"
 VERDICT = "gpufabric.pyramid.verdict"
+DOCTOR = "gpufabric.pyramid.doctor_report"
 
 
 class CallbackModule(CallbackBase):
@@ -88,6 +89,9 @@ class CallbackModule(CallbackBase):
         elif action == VERDICT:
             self._report = result_values["pyramid_report"]
             console.table_follows = self._report is not None
+        elif action == DOCTOR:
+            # Its table names the nodes that did not answer; Ansible counts them as reached, since their task reports that and does not fail.
+            console.table_follows = True
 
     def v2_playbook_on_stats(self, stats: t.Any) -> None:
         """The last words of a run are its table."""

@@ -20,7 +20,7 @@ from .members import members_apart
 from .outliers import Outlier, left_out, outliers_of
 from .overlay import overlay_of
 from .proposals import ALL, Proposal, proposals_of
-from .rails import rails_of
+from .rails import blanks_of, rails_of
 from .rails_by_port import WORD, fill, unreported
 from .roce_class import roce_class
 from .session_addresses import session_addresses
@@ -56,6 +56,7 @@ class Draft:
     vendor: str | None = None
     models: dict[str, int] = field(default_factory=dict)
     undecided: list[str] = field(default_factory=list)
+    unmatched: list[str] = field(default_factory=list)
 
 
 def draft_pod(roles: t.Mapping[str, str], readings: ReadingsByNode, fabric: str, accepted: t.Collection[str] = ()) -> Draft:
@@ -81,13 +82,13 @@ def draft_pod(roles: t.Mapping[str, str], readings: ReadingsByNode, fabric: str,
         result.blanks += [f"bgp_asn of {name}: it reports no AS of its own"] if fabric == "roce" and switch["asn"] is None and not underlay else []
     hosts = [name for name, role in roles.items() if role == "host"]
     for host in hosts:
-        result.rails[host], blanks = rails_of(host, readings.get(host, {}), result.cables, result.switches, fabric)
-        result.blanks += blanks
+        result.rails[host] = rails_of(host, readings.get(host, {}), result.cables, result.switches, fabric)
     result.blanks += members_apart(result.rails, readings)
     _of_gpus(result, hosts, readings)
     result.unreported = unreported(result.rails)
     if {ALL, WORD} & set(accepted):
         fill(result.rails, result.unreported)
+    result.blanks += blanks_of(result.rails)
     result.topology = _topology(result)
     result.link_gbit_s = _rate(result, readings, fabric)
     everyone = {**roles, **{name: str(switch["role"]) for name, switch in result.switches.items()}}
@@ -108,6 +109,8 @@ def draft_pod(roles: t.Mapping[str, str], readings: ReadingsByNode, fabric: str,
         result.proposals += of_vrf.proposals
         result.blanks += of_vrf.blanks
         odd += [*of_class.outliers, *of_vrf.outliers]
+    named = {ALL, *([WORD] if result.unreported else []), *(one.name for one in result.proposals), *(one.place for one in odd)}
+    result.unmatched = [name for name in accepted if name not in named]
     result.outliers = [one for one in odd if one.place not in accepted]
     result.cables = left_out(result.outliers, result.rails, result.cables)
     result.blanks += [f"{one.place}: {one.words}; if it is meant so, -e discover_accept={one.place}" for one in result.outliers]
@@ -130,7 +133,8 @@ def _own_as(own: t.Mapping[str, Rows]) -> int | None:
 def _underlay(found: Draft, readings: ReadingsByNode) -> list[Proposal]:
     """What routes where no switch has an AS of its own: OSPF where each has a neighbor, and nothing where no cable joins two switches."""
     own = [readings.get(name, {}) for name in found.switches]
-    if not own or any(map(_own_as, own)):
+    # A switch that did not answer may run anything.
+    if not own or not all(own) or any(map(_own_as, own)):
         return []
     if all(one.get("ospf_neighbors") for one in own):
         return [Proposal("pod_underlay", "ospf", "all switches have OSPF neighbors and none reports BGP")]

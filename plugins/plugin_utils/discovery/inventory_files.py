@@ -153,13 +153,17 @@ def _pod(draft: Draft, groups: t.Mapping[str, t.Sequence[str]], name: str, accep
     if draft.undecided:
         lines += ["", "# Not proposed, because the nodes do not tell; the defaults, or what is written here, are expected:"]
         lines += [f"# - {printable(words)}" for words in draft.undecided]
+    if draft.models:
+        lines += ["", f"# GPUs found: {printable(', '.join(f'{number} {model}' for model, number in draft.models.items()))}"]
+    return "\n".join([*lines, "", "# Blanks:", *(f"# - {printable(reason)}" for reason in reasons_of_blanks(draft, groups, decided))]) + "\n"
+
+
+def reasons_of_blanks(draft: Draft, groups: t.Mapping[str, t.Sequence[str]], decided: Row) -> list[str]:
+    """Why the draft has blanks, and what was read otherwise than the inventory has it; groups, decided: as the files are given them."""
     otherwise = [one for one in draft.proposals if decided.get(one.name, one.value) != one.value]
     reasons = [f"{one.name}: the inventory has {decided[one.name]}, and {one.value} was read ({one.read})" for one in otherwise]
     reasons += [] if groups else ["pod_gate_groups: no groups of the inventory divide gpu_hosts among them"]
-    reasons += [*draft.blanks, *_blanks_of_cables([draft.media.get(cable, NOT_REPORTED) for cable in draft.cables])]
-    if draft.models:
-        lines += ["", f"# GPUs found: {printable(', '.join(f'{number} {model}' for model, number in draft.models.items()))}"]
-    return "\n".join([*lines, "", "# Blanks:", *(f"# - {printable(reason)}" for reason in reasons)]) + "\n"
+    return [*reasons, *draft.blanks, *_blanks_of_cables([draft.media.get(cable, NOT_REPORTED) for cable in draft.cables])]
 
 
 def _blanks_of_cables(media: t.Sequence[Medium]) -> t.Iterator[str]:

@@ -9,6 +9,7 @@ import typing as t
 from collections.abc import Mapping, Sequence
 
 from ..pod.addressing import routed_addresses
+from ..text.ranges import ranges
 from ..text.sorting import natural_key
 from .gpus import NEAR
 
@@ -19,8 +20,8 @@ End = tuple[str, str]
 
 def rails_of(
     host: str, own: Mapping[str, Rows], cables: Sequence[tuple[End, End]], switches: t.Container[str], fabric: str
-) -> tuple[list[Rail], list[str]]:  # fmt: skip
-    """The rails in the order of their GPUs where that is reported, else of their ports, and what of them stayed blank.
+) -> list[Rail]:  # fmt: skip
+    """The rails in the order of their GPUs where that is reported, else of their ports.
 
     own: the host's rows by reading. Of a bond a rail also has ``members`` and, in their order, ``leaves``.
     """
@@ -45,10 +46,22 @@ def rails_of(
         rail = {"device": device, "netdev": netdev, "pci": place, "gpu": None, "leaf": min((leaf for _port, leaf in its), key=natural_key)}
         rail |= {"address": addresses.get(netdev)}
         rails.append(rail | ({"members": [port for port, _leaf in its], "leaves": [leaf for _port, leaf in its]} if name in bond_of.values() else {}))
-    blanks = [] if rails else [f"pod_rails of {host}: no cable to a switch was found"]
-    blanks += [f"pod_rails of {host}: no RDMA device was reported for {rail['netdev']}" for rail in rails if rail["device"] is None]
-    blanks += _give_gpus(host, rails, own.get("gpu_topology", []))
-    return sorted(rails, key=lambda rail: (rail["gpu"] is None, rail["gpu"] or 0)), blanks
+    _give_gpus(rails, own.get("gpu_topology", []))
+    return sorted(rails, key=lambda rail: (rail["gpu"] is None, rail["gpu"] or 0))
+
+
+def blanks_of(rails: Mapping[str, Sequence[Rail]]) -> list[str]:
+    """What the rails of hosts lack, in words: what several hosts lack alike is one entry."""
+    hosts_of: dict[str, list[str]] = {}
+    for host, own in rails.items():
+        without_device = [str(rail["netdev"]) for rail in own if rail["device"] is None]
+        without_gpu = [str(rail["device"] or rail["netdev"]) for rail in own if rail["gpu"] is None]
+        words = [] if own else ["no cable to a switch was found"]
+        words += [f"no RDMA device was reported for {', '.join(without_device)}"] if without_device else []
+        words += [f"the nearest GPU was not reported for {', '.join(without_gpu)}"] if without_gpu else []
+        for one in words:
+            hosts_of.setdefault(one, []).append(host)
+    return [f"pod_rails of {ranges(hosts)}: {words}" for words, hosts in hosts_of.items()]
 
 
 def ports_of(rails: Sequence[Rail]) -> list[Rail]:
@@ -60,8 +73,8 @@ def ports_of(rails: Sequence[Rail]) -> list[Rail]:
     return found
 
 
-def _give_gpus(host: str, rails: list[Rail], topology: Rows) -> list[str]:
-    """Give each rail the GPU that it is nearest to, where each GPU of those near some NICs has as many ports of these; the blanks are those that got none."""
+def _give_gpus(rails: list[Rail], topology: Rows) -> None:
+    """Give each rail the GPU that it is nearest to, where each GPU of those near some NICs has as many ports of these; the others get none."""
     ranks = {(row["device"], row["peer"]): NEAR.index(row["connection"]) for row in topology if row["connection"] in NEAR}
     gpus = sorted({gpu for gpu, _nic in ranks if gpu.startswith("GPU")}, key=lambda name: int(name[3:]))
     devices = {rail["device"]: rail for rail in rails if rail["device"]}
@@ -78,5 +91,3 @@ def _give_gpus(host: str, rails: list[Rail], topology: Rows) -> list[str]:
             for place, gpu in enumerate(whose):
                 for device in own[place * each : (place + 1) * each]:
                     devices[device]["gpu"] = int(gpu[3:])
-    blank = [str(rail["device"] or rail["netdev"]) for rail in rails if rail["gpu"] is None]
-    return [f"pod_rails of {host}: the nearest GPU was not reported for {', '.join(blank)}"] if blank else []

@@ -9,12 +9,29 @@ import typing as t
 from dataclasses import dataclass, field
 
 from ..pod.expectations import DEFAULTS
-from ..pod.names import parse_place
-from ..run.planned_pod import platform_of
+from ..pod.names import parse_place, unknown_expectation
+from ..readings import KINDS
+from ..run.planned_pod import ROLES, platform_of
+from ..text.ranges import ranges
 
 SYSTEM = "ansible_network_os"
 # Two hosts see a whole InfiniBand fabric as well as one, and one of them may be down.
 READERS = 2
+# The controller, of which Ansible itself makes a host.
+CONTROLLER = "localhost"
+
+
+def unknown_expectations(nodes: t.Iterable[str], task_vars: t.Mapping[str, t.Any]) -> list[str]:
+    """The message for each variable of some nodes that begins with ``pod_`` and is no expectation; no run is opened that would refuse it."""
+    names = {str(name) for node in nodes for name in task_vars["hostvars"][node] if str(name).startswith("pod_")}
+    return [unknown_expectation(name, DEFAULTS) for name in sorted(names - set(DEFAULTS))]
+
+
+def outside_roles(groups: t.Mapping[str, t.Sequence[str]]) -> list[str]:
+    """In words, which nodes of an inventory are in no group of nodes that are read; groups: its nodes by group."""
+    asked = {node for group in ROLES for node in groups.get(group, ())} | {CONTROLLER}
+    others = [node for node in groups.get("all", ()) if node not in asked]
+    return [f"not asked: {ranges(others)}, in none of the groups {', '.join(ROLES)}"] if others else []
 
 
 @dataclass
@@ -40,6 +57,13 @@ class UnplannedNode:
         values = {**DEFAULTS, **own, **given}
         kind = "host" if name in hosts else "switch"
         return cls(name, kind, platform_of("host" if kind == "host" else "leaf", values, system), values, hosts)
+
+    def wrong_platform(self) -> str | None:
+        """The message where no readings are known of a platform of this name."""
+        known = [platform for platform, kind in KINDS.items() if kind == self.kind]
+        if self.platform in known:
+            return None
+        return f"ansible_network_os or pod_platform must name the platform of this {self.kind}, not {self.platform!r}: one of {', '.join(known)}"
 
     def asked(self) -> dict[str, t.Any]:
         """As a query takes it."""

@@ -95,11 +95,22 @@ def test_two_neighbors_on_one_port_are_a_blank():
     assert "pod_rails of gpu01: no cable to a switch was found" in found.blanks
 
 
+def test_what_hosts_lack_alike_is_one_blank_and_none_once_it_is_accepted():
+    roles = {"gpu01": "host", "gpu02": "host", "leaf01": "leaf", "leaf02": "leaf"}
+    both = [lldp("Et1", "gpu01", "eth0"), lldp("Et2", "gpu02", "eth0")]
+    result = {"gpu01": {"ip_link": LINKS}, "gpu02": {"ip_link": LINKS}, "leaf01": switch(lldp_neighbors=both), "leaf02": switch(65102)}
+    assert [one for one in draft_pod(roles, result, "roce").blanks if one.startswith("pod_rails")] == [
+        "pod_rails of gpu01, gpu02: no RDMA device was reported for eth0", "pod_rails of gpu01, gpu02: the nearest GPU was not reported for eth0",
+    ]  # fmt: skip
+    accepted = draft_pod(roles, result, "roce", ["all", "pod_link_gbit_s", "al"])
+    assert not any(one.startswith("pod_rails") for one in accepted.blanks) and accepted.unmatched == ["al"]
+
+
 @pytest.mark.parametrize(
     ("node", "without", "blank"),
     [
         ("leaf01", "bgp_summary", "bgp_asn of leaf01: it reports no AS of its own"),
-        ("gpu01", "rdma_link", "pod_rails of gpu01: no RDMA device was reported for eth0"),
+        ("gpu01", "rdma_link", "pod_rails of gpu01: no RDMA device was reported for eth0, eth1"),
         ("gpu01", "gpu_topology", "pod_rails of gpu01: the nearest GPU was not reported for mlx5_0, mlx5_1"),
     ],
 )
@@ -338,6 +349,13 @@ def test_switches_without_bgp_whose_neighbors_are_of_ospf_propose_it():
     assert yaml.safe_load(inventory_files(draft, {}, "mypod")["hosts.yml"])["all"]["children"]["leaves"]["hosts"]["leaf01"] is None
     for other in ({**routed, "leaf02": WHOLE["leaf02"]}, {**routed, "leaf02": {**routed["leaf02"], "ospf_neighbors": []}}):
         assert "pod_underlay" not in {one.name for one in draft_pod(ROLES, other, "roce").proposals}
+
+
+def test_of_switches_that_did_not_answer_no_underlay_is_proposed():
+    roles = {name: role for name, role in ROLES.items() if name != "spine01"}
+    heard = {**WHOLE["gpu01"], "lldp_neighbors": [lldp("eth0", "leaf01", "Ethernet1"), lldp("eth1", "leaf02", "Ethernet1")]}
+    found = draft_pod(roles, {"gpu01": heard}, "roce")
+    assert len(found.cables) == 2 and "pod_underlay" not in {one.name for one in found.proposals}
 
 
 @pytest.mark.parametrize(

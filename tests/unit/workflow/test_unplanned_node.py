@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.unplanned_node import UnplannedNode
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.unplanned_node import UnplannedNode, outside_roles, unknown_expectations
 
 HOSTS = ["gpu01", "gpu02", "gpu03"]
 
@@ -24,6 +24,12 @@ def test_kind_and_platform_follow_from_group_and_variables() -> None:
     assert leaf.asked() == {"platform": "infiniband", "kind": "switch", "values": leaf.values, "items": {"rail": [], "port": []}}
 
 
+def test_a_platform_of_which_nothing_is_known_is_named() -> None:
+    assert node("gpu01").wrong_platform() is None and node("leaf01", pod_platform="frr").wrong_platform() is None
+    words = node("leaf01", pod_platform="ffr").wrong_platform() or ""
+    assert "not 'ffr': one of eos, nxos, sonic, cumulus, frr, infiniband" in words
+
+
 @pytest.mark.parametrize(
     ("readers", "devices"),
     [
@@ -34,3 +40,13 @@ def test_kind_and_platform_follow_from_group_and_variables() -> None:
 )
 def test_a_fabric_is_read_by_the_hosts_that_are_named_or_by_the_first_two(readers: list[str], devices: list[t.Any]) -> None:
     assert [node(name, pod_fabric_reader=readers).fabric_devices() for name in HOSTS] == devices
+
+
+def test_a_misspelled_group_or_variable_is_named() -> None:
+    assert outside_roles({"all": ["gpu01", "gpu02", "leaf01", "localhost"], "gpuhosts": ["gpu01", "gpu02"], "leaves": ["leaf01"]}) == [
+        "not asked: gpu01, gpu02, in none of the groups gpu_hosts, leaves, spines"
+    ]
+    assert outside_roles({"all": ["gpu01", "leaf01"], "gpu_hosts": ["gpu01"], "leaves": ["leaf01"]}) == []
+    variables = {"gpu01": {"pod_nam": "mypod", "pod_mtu": 9000, "podium": 1}, "leaf01": {"pod_nam": "mypod"}}
+    (words,) = unknown_expectations(variables, {"hostvars": variables})
+    assert words.startswith("'pod_nam' is not an expectation (near it: pod_name")
