@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the messages mean with which vendors' tools answer nothing: of a host whose GPU driver, module or device is not in order."""
+"""What the messages mean with which vendors' tools answer nothing: of a host whose GPU driver, module or device is not in order, or of a switch."""
 
 from __future__ import annotations
 
@@ -45,6 +45,13 @@ TOOL_ERRORS: tuple[ToolError, ...] = (
         r"ROCk module is NOT loaded|amdgpu not found in modules|[Dd]river not (?:initialized|loaded)",
         "The GPU driver's kernel module (amdgpu) is not loaded: it was not built for the kernel that runs, or is kept from loading.",
         "Compare uname -r with dkms status, run modprobe amdgpu and read the kernel's log; build or install the module for this kernel.",
+    ),
+    ToolError(
+        r"[Cc]ontainer \S+ is not running|No such container",
+        "The container in which this part of the switch runs is stopped: it crashed, ran out of memory or was not started. On SONiC the bgp container has the "
+        "routing, swss and syncd program the ports, lldp and pmon report neighbors and modules.",
+        "On the switch look at docker ps -a and show feature status, read the log for why it ended (syslog, show techsupport, /var/core), and start it again "
+        "(systemctl reset-failed and restart of its service, such as bgp).",
     ),
     ToolError(
         r"Failed to connect to (?:system (?:scope )?)?bus\b|System has not been booted with systemd|Failed to get D-Bus connection",

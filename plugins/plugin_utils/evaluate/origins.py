@@ -22,9 +22,12 @@ Origin = tuple[str, str, str]
 
 def name_origins(records: t.Iterable[VerdictRecord]) -> None:
     """Set ``origin`` of each finding that says where it began: the finding there that says so of no other place, if there is one."""
-    at: dict[Origin, FindingRecord] = {}
+    at: dict[Origin, t.Mapping[str, t.Any]] = {}
     told: list[tuple[str, FindingRecord]] = []
     for record in records:
+        if not record["findings"] and record["host"] and record["verdict"] == "unknown":
+            # What was not read of a node is an origin as well: it is one finding of the whole node.
+            at.setdefault((record["check"], record["host"], ""), {})
         for finding in record["findings"]:
             for place in origins_of(record["check"], finding):
                 at.setdefault(place, finding)
@@ -68,10 +71,10 @@ def origins_of(check: str, finding: FindingRecord) -> list[Origin]:
     return own if finding.get("began_at") else [*own, (check, host, "")]
 
 
-def _origin(check: str, finding: FindingRecord, at: t.Mapping[Origin, FindingRecord]) -> Origin | None:
+def _origin(check: str, finding: FindingRecord, at: t.Mapping[Origin, t.Mapping[str, t.Any]]) -> Origin | None:
     """The place at the beginning of the way; None where no finding is there, or the way leads round."""
     seen: set[Origin] = set()
-    one: FindingRecord | None = finding
+    one: t.Mapping[str, t.Any] | None = finding
     place: Origin | None = None
     while one is not None and (before := one.get("began_at")):
         place = (check, before[0], port_name(before[1]))

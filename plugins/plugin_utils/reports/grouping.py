@@ -271,7 +271,7 @@ def _findings(record: VerdictRecord) -> t.Iterator[tuple[str, FindingRecord]]:
         "expected": record["statement"].rstrip("."),
         "actual": record["words"],
         "severity": record["verdict"],
-        "host": None,
+        "host": record["host"],
         "port": None,
         "judged": record.get("judged", False),
     }

@@ -142,6 +142,23 @@ def test_sessions_of_a_switch_that_plans_none():
         list(bgp_established([], [], [{"port": "swp5", "peer": "gpu01", "peer_role": "host"}], "leaf01", {}))
 
 
+def test_a_session_without_the_address_family_of_the_rails_is_up_and_of_no_use():
+    for state in ("NoNeg", "Established (No Cap)"):
+        (found,) = bgp(sessions(session(1, state)))
+        assert "address family" in found.cause and "neighbor spine01 activate" in found.fix and found.began_at is None
+
+
+def test_the_other_end_that_told_nothing_is_where_it_began_if_no_switch_has_a_session_with_it():
+    down, own = session(1, "Active", 65009), [uplink(1, asn=65009), *(uplink(number) for number in (2, 3, 4))]
+    others = {"leaf01": sessions(down), "leaf02": sessions(down)}
+    (found,) = bgp(sessions(down), own, others)
+    assert found.began_at == ("spine01", "") and "spine01 did not tell" in found.cause
+    # Another switch has one with its AS that is up, it told of its own, or this end has none that is up either.
+    for more in ({**others, "leaf02": sessions(session(1, asn=65009))}, {**others, "spine01": [session(5)]}, {}):
+        assert bgp(sessions(down), own, more)[0].cause is None or "did not tell" not in bgp(sessions(down), own, more)[0].cause
+    assert "did not tell" not in (bgp([down], own[:1], {"leaf02": sessions(down)})[0].cause or "")
+
+
 def test_the_other_end_of_a_session_of_a_switch_that_has_none_began_at_that_switch():
     down, own = [{**one, "state": "Active"} for one in sessions()], sessions(session(1, "Active"))
     (found,) = bgp(own, of_peers={"leaf01": own, "spine01": down})

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 import typing as t
 from collections import Counter
 from dataclasses import replace
@@ -15,11 +14,17 @@ from ...pod.types import NearCable, Neighbor
 from .. import CannotTell, Finding, NotApplicable, check
 from ..place import Place
 from ._neighbors import planned_neighbor
+from ._session_states import not_agreed, why_closed
 from ._vrfs import PortVrfs, sessions_in_vrf, vrf_of
 
 Peers = dict[str, Rows]
 NONE_UP = "No session of {switch} is up, and its neighbors have others that are: the fault is at {switch} (its daemon, AS, password, addresses or filters)."
 NONE_UP_FIX = "Look at {switch} first: whether its BGP daemon runs, and its AS, passwords and addresses against the plan; the other ends need no change."
+UNREAD = (
+    "{switch} did not tell of its own sessions, and of its neighbors that did none has one with it that is up: the fault is at {switch}, whose routing does "
+    "not run."
+)
+UNREAD_FIX = "Mend what is found of {switch} in this check first; the other ends need no change."
 NO_ROUTER_ID = "0.0.0.0"
 WITHOUT_ROUTER_ID = (
     "{switch} has no router ID (it reports 0.0.0.0), as where it has no address of IPv4 to take one from: its neighbors refuse each of its sessions "
@@ -45,21 +50,6 @@ IN_OTHER_VRF_FIX = "Move the neighbor into VRF {vrf} of {switch}, below vrf {vrf
 PORT_IN_OTHER_VRF_FIX = "Put the port into VRF {got} of {switch}, as rails_in_vrf says; the session needs no change."
 CLOSED_AT_FAR_END = "{peer} keeps its end of the session at {port} closed, as the state there says; this end tries to connect and needs no change."
 CLOSED_AT_FAR_END_FIX = "Mend what is found of this session at {peer}."
-# What the state of a session says of why it is down, by a regular expression of its words.
-BY_STATE = (
-    (
-        r"Pfx|MaxPath|[Pp]refix",
-        "The neighbor sent more prefixes than this session's maximum-prefix allows, so that this end closed it and keeps it closed.",
-        "Find out which routes the neighbor announces beyond the plan (a leaked default or full table, host routes) and filter them; raise maximum-prefix "
-        "where they "
-        "are meant; then clear the session.",
-    ),
-    (
-        r"Admin|Shut",
-        "The session is shut down by configuration at this end (neighbor shutdown), such as for maintenance.",
-        "Take the shutdown out of this end's configuration (no neighbor shutdown; SONiC: config bgp startup neighbor) once the maintenance is over.",
-    ),
-)
 # A rail-only pod has no spines to route over.
 WITH_SPINES = ("pod_topology", ("rail_optimised", "top_of_rack"))
 # What only BGP shows.
@@ -100,10 +90,11 @@ def bgp_established(
         if rows is not None:
             # Of several VRFs the plan does not state which, but where the rails are in one.
             dead = _dead_end((pod_node, one["peer"]), bgp_summary_of_peers)
+            unread = _unread_end(one, bgp_summary, bgp_summary_of_peers)
             wrong = next((found for row in rows if (found := list(_session(pod_node, one, row)))), [])
             closed = _closed_at_far_end(one, pod_cables, rows, bgp_summary_of_peers)
             yield from [
-                finding if finding.severity == "unknown" or finding.cause else closed(finding) if closed
+                finding if finding.severity == "unknown" or finding.cause else closed(finding) if closed else unread(finding) if unread
                 else _blamed(finding, pod_node, dead, bgp_summary_of_peers) for finding in wrong
             ]  # fmt: skip
         elif one["address"] is not None:
@@ -130,16 +121,21 @@ def _closed_at_far_end(planned: Neighbor, cables: list[NearCable], own: Rows, of
     local = {row.get("local_asn") for row in own} - {None}
     theirs = [row for row in of_peers.get(peer, ()) if port and port_name(row["neighbor"]) == port_name(port)]
     theirs = theirs or [row for row in of_peers.get(peer, ()) if row["asn"] in local]
-    closed = [_why_closed(row["state"]) for row in theirs if row["state"] != "Established"]
-    if not port or not closed or None in closed or _why_closed(own[0]["state"]):
+    closed = [why_closed(row["state"]) for row in theirs if row["state"] != "Established"]
+    if not port or not closed or None in closed or why_closed(own[0]["state"]):
         return None
     words = CLOSED_AT_FAR_END.format(peer=peer, port=port), CLOSED_AT_FAR_END_FIX.format(peer=peer)
     return lambda finding: replace(finding, cause=words[0], fix=words[1], began_at=(peer, port))
 
 
-def _why_closed(state: str) -> tuple[str, str] | None:
-    """Cause and fix of a session that its own end keeps closed, by the words of its state; None where it would take the session."""
-    return next(((cause, fix) for pattern, cause, fix in BY_STATE if re.search(pattern, state)), None)
+def _unread_end(planned: Neighbor, own: Rows, of_peers: Peers) -> t.Callable[[Finding], Finding] | None:
+    """What blames the other end where it told nothing of its sessions, no switch has one with its AS that is up, and this one has others; else None."""
+    peer = planned["peer"]
+    told = [row for rows in (own, *of_peers.values()) for row in rows if row["state"] == "Established"]
+    if peer in of_peers or not of_peers or planned["asn"] in {None, *(row["asn"] for row in told)} or all(row["state"] != "Established" for row in own):
+        return None
+    words = UNREAD.format(switch=peer), UNREAD_FIX.format(switch=peer)
+    return lambda finding: replace(finding, cause=words[0], fix=words[1], began_at=(peer, ""))
 
 
 def _dead_end(ends: tuple[str, str], of_peers: Peers) -> str:
@@ -180,7 +176,7 @@ def _session(switch: str, planned: Neighbor, row: dict[str, t.Any]) -> t.Iterato
     if planned["asn"] is None:
         yield Finding(planned_neighbor(planned), "a planned AS (bgp_asn of the peer)", "none in the inventory", "unknown")
     elif (row["state"], row["asn"]) != ("Established", planned["asn"]):
-        cause, fix = _why_closed(row["state"]) or (None, None)
+        cause, fix = why_closed(row["state"]) or not_agreed(row["state"], planned["peer"]) or (None, None)
         if row["asn"] != planned["asn"] and row["asn"] is not None:
             # The AS that a session is configured with is a setting of this end, whatever keeps it down beside.
             names = {"switch": switch, "peer": planned["peer"], "asn": planned["asn"], "got": row["asn"]}
