@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from ..checks import Check
 from ..checks.registry import REGISTRY
 from ..pod.plan import SHARED, Plan
-from .explaining_checks import EFFECTS, ROOTS
+from .explaining_checks import EFFECTS, FOLLOWS, FOLLOWS_ON_HOST, ROOTS
 from .verdicts import CLOSING, ORDER, Verdict, worst
 
 OPEN, CLOSED, NOT_RUN, NOT_PROVED, NOT_REACHED, OUT_OF_SCOPE = "open", "closed", "not_run", "not_proved", "not_reached", "out_of_scope"
@@ -58,7 +58,7 @@ def _gate(plan: Plan, verdicts: t.Sequence[Verdict], group: str, checks: t.Seque
     if len(bad) + out >= len(plan.groups[group]):
         # A group without a host proves nothing.
         bad = {}
-    found = sorted((one for one in closing if not _is_of(one, bad)), key=lambda one: (one.on(group) != "fail", one.check in EFFECTS, one.check not in ROOTS))
+    found = _causes_first([one for one in closing if not _is_of(one, bad)], group)
     unproved = {} if checks is None or checks else {"": "the layer has no checks for this fabric"}
     # What one member needs is needed of the group, whoever is its first.
     required = [one.id for one in checks or () if any(one.is_required(plan.nodes[host].values) for host in plan.groups[group])]
@@ -70,6 +70,13 @@ def _gate(plan: Plan, verdicts: t.Sequence[Verdict], group: str, checks: t.Seque
     reasons = [_reason(plan, one, group) for one in found]
     reported = {one.check for one in found}
     return Gate(CLOSED, [*reasons, *unproved.values()], bad, [words for check, words in unproved.items() if check not in reported])
+
+
+def _causes_first(closing: t.Sequence[Verdict], group: str) -> list[Verdict]:
+    """Verdicts in the order in which they are reasons: who reads the first one alone is sent to what the others follow from."""
+    beside = {one.check for one in closing}
+    follow = {check for check in beside if beside.intersection((*FOLLOWS.get(check, ()), *FOLLOWS_ON_HOST.get(check, ())))}
+    return sorted(closing, key=lambda one: (one.on(group) != "fail", one.check in EFFECTS, one.check in follow, one.check not in ROOTS))
 
 
 def _reason(plan: Plan, verdict: Verdict, group: str) -> str:

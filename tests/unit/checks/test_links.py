@@ -446,6 +446,9 @@ def test_reach_of_passive_copper():
     for medium in ("optic", "aoc", "aec"):
         with pytest.raises(NotApplicable):
             reach(medium, 30.0)
+    # What is missing is in the plan, and no tool has to answer for it.
+    fixes = [one.fix for medium in ("", "dac") for one in optics.cable_reach([cable(medium=medium, length_m=None)], UP, 100.0, 2.0, 3.0, 5.0, [])]
+    assert "column medium of the wiring plan" in str(fixes[0]) and "column length_m" in str(fixes[-1])
 
 
 ACTIVE = "Copper cable, near and far end limiting active equalizers"

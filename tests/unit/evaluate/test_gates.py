@@ -92,6 +92,13 @@ def test_quarantine_leaves_out_as_many_as_it_may() -> None:
     assert [decide_gates(plan, [bad], ["rack_01"], None, {"rack_01": out})["rack_01"].state for out in (0, 1)] == ["open", "closed"]
 
 
+def test_what_follows_from_another_finding_is_a_later_reason_than_that(plan) -> None:
+    """Both are effects where a session is down, and pings follow from routes."""
+    lost, route = verdict("gpu01", "fail", check="rails_reachable"), verdict("leaf01", "fail", None, ("rack_01",), check="ecmp_paths")
+    (gate,) = decide_gates(plan, [lost, route], ["rack_01"], None, {}).values()
+    assert gate.reasons == ["ecmp_paths on leaf01", "rails_reachable on gpu01"]
+
+
 def test_what_seldom_is_the_cause_is_the_last_reason_of_a_closed_gate(plan) -> None:
     """Whoever reads the last lines of a run alone is sent to the switch, not to the hosts that are slow for its sake."""
     slow, unread = verdict("gpu01", "fail", check="all_reduce_bandwidth"), verdict("gpu01", "unknown", check="switch_environment")

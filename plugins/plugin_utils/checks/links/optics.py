@@ -111,6 +111,11 @@ def _lane(port: str, row: dict[str, t.Any], site: list[float], floor: float) -> 
         yield Finding(where, f"at least {floor:g} dBm (the module has no limits)", f"{power:g} dBm", severity)
 
 
+NOT_KNOWN = "Neither the wiring plan nor the module at this end says it, and how far a cable reaches depends on it; many modules of copper report nothing."
+WRITE_MEDIUM = "Write dac, aec, aoc or optic into the column medium of the wiring plan, and length_m of dac."
+WRITE_LENGTH = "Write the length of this cable in metres into the column length_m of the wiring plan."
+
+
 def _is_passive(planned: str, row: dict[str, t.Any]) -> bool:
     """Whether a cable is passive copper: by the plan, or by the module, whose own word counts more than that it was planned to be active."""
     words = str(row["media"] or "")
@@ -141,13 +146,15 @@ def cable_reach(
         row = reported.get(cable["port"]) or {"media": None, "length_m": None}
         judged += 1
         if not cable["medium"] and not row["media"]:
-            yield Finding(at_port(cable["port"]), "a known medium", "not in the plan, not reported by the module", "unknown")
+            words = "not in the plan, not reported by the module"
+            yield Finding(at_port(cable["port"]), "a known medium", words, "unknown", cause=NOT_KNOWN, fix=WRITE_MEDIUM, judged=True)
         if not _is_passive(str(cable["medium"]).lower(), row):
             judged -= bool(cable["medium"] or row["media"])
             continue
         lengths = [float(one) for one in (cable["length_m"], row["length_m"]) if one]
         if not lengths:
-            yield Finding(at_port(cable["port"]), f"at most {limit:g} m of passive copper", "length: not reported", "unknown")
+            limits = f"at most {limit:g} m of passive copper"
+            yield Finding(at_port(cable["port"]), limits, "length: not reported", "unknown", cause=NOT_KNOWN, fix=WRITE_LENGTH, judged=True)
         elif max(lengths) > limit:
             yield Finding(at_port(cable["port"]), f"at most {limit:g} m of passive copper", f"{max(lengths):g} m")
         elif fast and max(lengths) > pod_copper_warn_m:

@@ -21,7 +21,10 @@ from ._withheld import Withheld, withheld_routes
 from .sessions import ROUTED, WITH_SPINES
 
 OFF_PLAN = "The leaf announces its other rails and not this one: its port to it is down (layer 1), or the rail's address in pod_rails is off the address plan."
-OFF_PLAN_FIX = "Look at the leaf's port to this rail; then correct the rail's address in pod_rails and on the host (see address_plan), or announce its prefix."
+OFF_PLAN_FIX = (
+    "Look at the port of {leaf} to {rail} (-e pod_only={rail} judges both ends of the cable); then correct the rail's address in pod_rails and on the host "
+    "(see address_plan), or announce its prefix."
+)
 NOT_ANNOUNCED = "{leaf} does not announce the prefix of its rails, or its announcement is filtered on the way or lost with its sessions."
 NOT_ANNOUNCED_FIX = "Look at bgp_established of that leaf, then at its network statements, its rail ports and the filters of the spines."
 NOT_IMPORTED = (
@@ -237,7 +240,7 @@ def _no_routes(
         if prefixes := of_leaf.get(rail["leaf"]):
             got = f"{none}; other rails of {rail['leaf']} are reached by {', '.join(sorted(prefixes)[:3])}"
             where = Place(f"{rail['host']} {rail['device']} ({rail['address']})", peers=(rail["host"], str(rail["address"])))
-            cause, fix = OFF_PLAN, OFF_PLAN_FIX
+            cause, fix = OFF_PLAN, OFF_PLAN_FIX.format(leaf=rail["leaf"], rail=f"{rail['host']}:{rail.get('netdev') or rail['device']}")
             if beside and rail["address"] in elsewhere:
                 cause, fix, words = _elsewhere(beside, elsewhere[rail["address"]])
                 got += words
