@@ -16,9 +16,9 @@ DOCUMENTATION = """
             description: The directory of the inventory.
             vars: [{name: simulated_inventory}]
         faults:
-            description: Names of faults and variants, separated by commas.
+            description: Names of faults and variants, separated by commas. Of one the variable may be called so, too, since no one refuses its name.
             default: ""
-            vars: [{name: simulated_faults}]
+            vars: [{name: simulated_faults}, {name: simulated_fault}]
         seed:
             description: Another seed is another pod as healthy.
             type: int
