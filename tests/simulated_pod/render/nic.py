@@ -239,8 +239,7 @@ def module(rail: Rail) -> str:
         lines.append(f"\tTransmit avg optical power (Channel {lane})    : {10 ** (tx / 10):.4f} mW / {tx:.2f} dBm")
         lines.append(f"\tRcvr signal avg optical power (Channel {lane}) : {10 ** (rx / 10):.4f} mW / {rx:.2f} dBm")
     for lane in range(1, len(rail.tx_power_dbm) + 1):
-        current = rail.tx_bias_ma[lane - 1] if lane <= len(rail.tx_bias_ma) else 7.5
-        lines.append(f"\tLaser tx bias current (Channel {lane})         : {current:.3f} mA")
+        lines.append(f"\tLaser tx bias current (Channel {lane})         : {_current(rail, lane - 1):.3f} mA")
     for name, limit in (("high alarm", 13.0), ("low alarm", 3.0), ("high warning", 11.0), ("low warning", 4.0)):
         words = f"Laser bias current {name} threshold"
         lines.append(f"\t{words:<42}: {limit:.3f} mA")
@@ -276,12 +275,18 @@ def _speed(rail: Rail) -> dict[str, str]:
     return {"Physical state": "ETH_AN_FSM_ENABLE", "Speed": f"{rail.speed_gbit_s}G", "Width": "4x"}
 
 
+def _current(rail: Rail, lane: int) -> float:
+    """The current of a laser in mA, lanes from 0 on."""
+    return rail.tx_bias_ma[lane] if lane < len(rail.tx_bias_ma) else 7.5
+
+
 def _module(rail: Rail) -> dict[str, str]:
     if not rail.rx_power_dbm:
-        dark = dict.fromkeys(("Rx Power Current [dBm]", "Tx Power Current [dBm]"), "0,0,0,0 [0..0]")
+        dark = dict.fromkeys(("Bias Current [mA]", "Rx Power Current [dBm]", "Tx Power Current [dBm]"), "0,0,0,0 [0..0]")
         return {"Temperature [C]": "0 [0..0]", **dark, "Cable Technology": "Copper cable, passive, unequalized"}
     rx, tx = (",".join(f"{power:g}" for power in powers) for powers in (rail.rx_power_dbm, rail.tx_power_dbm))
-    measured = {"Rx Power Current [dBm]": f"{rx} [-8.4..6]", "Tx Power Current [dBm]": f"{tx} [-8.5..6]"}
+    bias = ",".join(f"{_current(rail, lane):.3f}" for lane in range(len(rail.tx_power_dbm)))
+    measured = {"Bias Current [mA]": f"{bias} [3..13]", "Rx Power Current [dBm]": f"{rx} [-8.4..6]", "Tx Power Current [dBm]": f"{tx} [-8.5..6]"}
     return {"Temperature [C]": f"{rail.temperature_c} [-10..80]", **measured, "Cable Technology": "850 nm VCSEL"}
 
 

@@ -10,6 +10,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Ca
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives import transport
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.congestion import infiniband as congestion
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.links import infiniband as links
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.links import infiniband_modules as modules
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.routing import capacity
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.routing import infiniband as routing
 
@@ -159,15 +160,46 @@ RAILS = [{"device": "mlx5_0"}]
     ],
 )
 def test_modules_keep_their_own_limits(values, expected):
-    assert summary(links.ib_modules(quality(**values), RAILS)) == expected
+    assert found_of_modules(**values) == expected
+
+
+def found_of_modules(site=(), **values):
+    return summary(modules.ib_modules(quality(**values), RAILS, list(site), 3, 70, 80))
+
+
+RECEIVED, SENT, CURRENT = "Rx Power Current [dBm]", "Tx Power Current [dBm]", "Bias Current [mA]"
+
+
+def test_modules_keep_the_limits_of_the_site_and_their_lanes_are_alike():
+    assert found_of_modules(site=(-3, 4)) == []
+    assert found_of_modules(site=(2, 4)) == [(f"mlx5_0 {RECEIVED}: expected 2 to 4 (site limits), got 1.8, 1.9, 1.9", None)]
+    assert found_of_modules(**{RECEIVED: "1.8,-1.3,2.2,1.9 [-10.4..6]"}) == [(f"mlx5_0 {RECEIVED}: expected lanes within 3 dB, got 3.50 dB apart", "warn")]
+    # A dark lane is no weaker one.
+    assert found_of_modules(site=(-3, 4), **{RECEIVED: "1.8,-40,2.2,1.9 [-10.4..6]"}) == [(f"mlx5_0 {RECEIVED}: expected -10.4 to 6, got -40", None)]
+    assert found_of_modules(**{"Temperature [C]": "69.9 [-10..80]"}) == []
+    assert found_of_modules(**{"Temperature [C]": "70 [-10..80]"}) == [("mlx5_0 Temperature [C]: expected below 70 (80: fail), got 70", "warn")]
+    assert found_of_modules(**{"Temperature [C]": "80 [-10..90]"}) == [("mlx5_0 Temperature [C]: expected below 70 (80: fail), got 80", None)]
+
+
+def test_lasers_keep_the_limits_of_their_current():
+    assert found_of_modules(**{CURRENT: "7.5,8.1,7.9,7.5 [3..13]"}) == []
+    (found,) = modules.ib_modules(quality(**{CURRENT: "7.5,14.2,7.9,7.5 [3..13]"}), RAILS, [], 3, 70, 80)
+    assert (str(found), found.severity) == (f"mlx5_0 {CURRENT}: expected 3 to 13, got 14.2", None)
+    assert "it ages" in found.cause and "replace the module" in found.fix
+    low = {CURRENT: "7.5,0.2,7.9,7.5 [3..13]"}
+    assert found_of_modules(**low) == [(f"mlx5_0 {CURRENT}: expected 3 to 13, got 0.2", None)]
+    assert found_of_modules(**{CURRENT: "7.5,- [3..13]"}) == [(f"mlx5_0 {CURRENT}: expected 3 to 13 on every lane, got 7.5,-", "unknown")]
+    # A laser that is switched off, modules without limits, and tools that do not report it.
+    assert found_of_modules(**low, **{SENT: "1.0,-40,1.2,0.9 [-40..6]"}) == []
+    assert found_of_modules(**{CURRENT: "0,0,0,0 [0..0]"}) == found_of_modules(**{CURRENT: None}) == []
 
 
 def test_copper_has_no_light_and_a_host_has_rails():
     copper = quality(**{"Cable Technology": "Copper cable, passive, unequalized", "Rx Power Current [dBm]": "0,0,0,0 [0..0]"})
     with pytest.raises(NotApplicable):
-        list(links.ib_modules(copper, RAILS))
+        list(modules.ib_modules(copper, RAILS, [], 3, 70, 80))
     with pytest.raises(CannotTell):
-        list(links.ib_modules(copper, []))
+        list(modules.ib_modules(copper, [], [], 3, 70, 80))
 
 
 def test_stages_of_ibdiagnet():

@@ -1,20 +1,19 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Layer 1, links: counters, bit errors and modules as InfiniBand has them."""
+"""Layer 1, links: counters, bit errors and modules of switches as InfiniBand has them."""
 
 from __future__ import annotations
 
-import re
 import typing as t
 
 from ...pod.names import Rows, by_port
-from ...pod.types import NearCable, Rail
-from .. import CannotTell, Finding, NotApplicable, check
+from ...pod.types import NearCable
+from .. import Finding, NotApplicable, check
 from .._counters import SATURATED_CAUSE, SATURATED_FIX, not_grown
 from .._once import Peers, once_for_all_nodes
 from .._planned import cables_of
-from ..place import Place, at_device, at_port
+from ..place import Place, at_port
 from ._thresholds import bit_errors_before_fec, hot
 from .errors import of_one_node
 from .optics import planned_copper
@@ -32,11 +31,6 @@ MARKED_FIX = (
 )
 # Waiting is no error, and its counter is at its end within minutes of load.
 WAITS = "PortXmitWait"
-LANE_CAUSE = "The module reports no value of a lane: it is still starting, its laser or receiver of that lane is off, or its firmware reports less than it has."
-LANE_FIX = "Run mlxlink -d DEVICE -m again; where the lane stays without a value, reseat the module, then replace it or update its firmware."
-# mlxlink writes what is measured and, in brackets, the module's own limits; copper has 0 and [0..0].
-MEASURED = re.compile(r"^(?P<values>\S+) \[(?P<low>-?\d+(?:\.\d+)?)\.\.(?P<high>-?\d+(?:\.\d+)?)\]$")
-NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
 @check(
@@ -90,39 +84,6 @@ def _growth(port: str, expected: str, now: Row, before: Row) -> t.Iterator[Findi
 
 
 @check(
-    cause="The module is too hot, or a connector is dirty or a fibre bent, so that too little light arrives.",
-    fix="Look at the airflow of the host, clean both connectors, then replace the module.",
-    fabric="infiniband",
-)
-def ib_modules(link_quality: Rows, pod_rails: list[Rail]) -> t.Iterator[Finding]:
-    """Temperature and optical power of every rail's module are within the module's own limits."""
-    optical = 0
-    for device, values in _by_rail(link_quality, pod_rails).items():
-        if "copper" in f"{values.get('Cable Technology')} {values.get('Cable Type')}".lower():
-            continue
-        optical += 1
-        for name in ("Temperature [C]", "Rx Power Current [dBm]", "Tx Power Current [dBm]"):
-            yield from _within(device, name, values.get(name) or "")
-    if not optical:
-        raise NotApplicable("every rail of this host is on copper")
-
-
-def _within(device: str, name: str, stated: str) -> t.Iterator[Finding]:
-    match = MEASURED.match(stated.strip())
-    # An optic that reports no limits has the same two as copper.
-    if match is None or float(match["low"]) == float(match["high"]):
-        yield Finding(at_device(device, f"{name}"), "a value and its limits", stated or "not reported by mlxlink", "unknown")
-        return
-    low, high = float(match["low"]), float(match["high"])
-    lanes = match["values"].split(",")
-    outside = [value for value in lanes if NUMBER.fullmatch(value) and not low <= float(value) <= high]
-    if outside:
-        yield Finding(at_device(device, f"{name}"), f"{low:g} to {high:g}", ", ".join(outside))
-    elif not all(NUMBER.fullmatch(value) for value in lanes):
-        yield Finding(at_device(device, f"{name}"), f"{low:g} to {high:g} on every lane", match["values"], "unknown", cause=LANE_CAUSE, fix=LANE_FIX)
-
-
-@check(
     cause="The link has many corrected bit errors at this end of it: dirt, a marginal module at either end, or a cable at its limit.",
     fix="Clean and reseat both ends of the cable named, then replace the cable or module; compare with the neighboring ports (ibdiagnet --get_phy_info).",
     fabric="infiniband",
@@ -165,17 +126,6 @@ def _linked(cables: list[NearCable], interface_status: Rows) -> list[NearCable]:
     """The planned cables at ports that have a link: ibdiagnet asks no others, and others are the finding of port_speed."""
     states = by_port(interface_status)
     return [cable for cable in cables_of(cables) if states.get(cable["port"], {}).get("state") == "connected"]
-
-
-def _by_rail(rows: Rows, rails: list[Rail]) -> dict[str, dict[str, str | None]]:
-    """What mlxlink says of each rail, by its own keys."""
-    if not rails:
-        raise CannotTell("pod_rails names no rail of this host")
-    reported: dict[str, dict[str, str | None]] = {rail["device"]: {} for rail in rails}
-    for row in rows:
-        if row["device"] in reported:
-            reported[row["device"]][row["name"]] = row["value"]
-    return reported
 
 
 @check(

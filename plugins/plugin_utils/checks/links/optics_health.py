@@ -25,6 +25,8 @@ HEATED_FIX = (
     "Cool it first: look at fans and airflow at this port, and compare with the neighbouring modules; where it is hot alone, reseat it. Read the current again "
     "once it is cool, and replace the module where it is still too high."
 )
+AGES = "The laser needs more current than the module allows for: it ages or is too hot, and fails soon; too little current is a failing laser driver circuit."
+AGES_FIX = "Compare with the other lanes and the module's temperature, then replace the module before its light fails."
 LASER = "A laser of this module fails or is switched off: it receives light and sends too little."
 LASER_FIX = (
     "Look whether the port is shut or its transmitter disabled; otherwise reseat the module, then replace it. Its peer at the other end is not at fault."
@@ -62,9 +64,8 @@ def optic_health(
 
 
 @check(
-    cause="The laser needs more current than the module allows for: it ages or is too hot, and fails soon; too little current is a failing laser "
-    "driver circuit.",
-    fix="Compare with the other lanes and the module's temperature, then replace the module before its light fails.",
+    cause=AGES,
+    fix=AGES_FIX,
     fabric="roce",
     meanings=("optics",),
 )
