@@ -47,7 +47,7 @@ TOOL_ERRORS: tuple[ToolError, ...] = (
         "Compare uname -r with dkms status, run modprobe amdgpu and read the kernel's log; build or install the module for this kernel.",
     ),
     ToolError(
-        r"[Cc]ontainer \S+ is not running|No such container",
+        r"(?i:container) \S+ is not running|No such container",
         "The container in which this part of the switch runs is stopped: it crashed, ran out of memory or was not started. On SONiC the bgp container has the "
         "routing, swss and syncd program the ports, lldp and pmon report neighbors and modules.",
         "On the switch look at docker ps -a and show feature status, read the log for why it ended (syslog, show techsupport, /var/core), and start it again "

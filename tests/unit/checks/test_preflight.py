@@ -90,6 +90,9 @@ def test_virtual_functions_that_a_nic_offers_and_nothing_created():
     rails = [{**RAILS[0], "pci": "0000:40:00.0"}]
     (offered,), (off,) = (list(system.sriov_enabled([{**card, "sriov_max_vfs": most}], [], rails, "sriov")) for most in (16, 0))
     assert "at boot" in offered.cause and "sriov_numvfs" in offered.fix and off.cause is None
+    no_room = [{"event": "no_room_for_functions", "device": "0000:4f:00.0"}]
+    (found,) = system.sriov_enabled([card], [], rails, "sriov", no_room)
+    assert "MMIO" in found.cause and "BIOS" in found.fix
 
 
 def test_virtual_functions_of_a_nic_that_is_not_found_are_unknown():

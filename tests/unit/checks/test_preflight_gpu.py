@@ -56,6 +56,17 @@ def test_gpus_present():
     assert summary(checks.gpus_present([], 8)) == [("GPUs: expected 8, got 0", None)]
 
 
+@pytest.mark.parametrize(("event", "words", "fix"), [("gpu_without_memory_range", "no addresses", "BIOS"), ("gpu_not_started", "RmInit", "Power-cycle")])
+def test_a_gpu_that_its_driver_left_out(event, words, fix):
+    def left(device):
+        return list(checks.gpus_present(GPUS[:1], 2, [{"event": event, "device": device}]))
+
+    (found,) = left("0000:9d:00.0")
+    assert words in found.actual and "0000:9d:00.0" in found.actual and fix in found.fix
+    # One that is reported now was started since.
+    assert left(GPUS[0]["pci"])[0].cause is None
+
+
 def links(active=18, inactive=0, numbers=(0, 1)):
     return [
         {"gpu": number, "link": link, "state": "active" if link < active else "inactive", "speed_gbyte_s": 26.562}

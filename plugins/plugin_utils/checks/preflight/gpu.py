@@ -16,6 +16,7 @@ from .._odd_ones import odd_ones, undecided
 from ..guests import GUEST
 from ..place import Place, at_device, at_gpu
 from ..xids import judged_xid, latest_recoveries
+from ._not_started import LEFT_OUT
 
 DISTANCES = ("PIX", "PXB", "PHB", "NODE", "SYS")
 FORCED = {
@@ -44,10 +45,15 @@ WITHOUT_STATE = re.compile(r"\bA[18]00\b")
     fix="Look for Xid 79 in the kernel log, then power-cycle the host; a GPU that stays missing needs repair.",
     required=True,
 )
-def gpus_present(gpus: Rows, pod_gpus_per_host: int) -> t.Iterator[Finding]:
+def gpus_present(gpus: Rows, pod_gpus_per_host: int, kernel_log: Rows | None = None) -> t.Iterator[Finding]:
     """The host has the planned number of GPUs."""
     if len(gpus) != pod_gpus_per_host:
-        yield Finding(Place("GPUs"), str(pod_gpus_per_host), str(len(gpus)))
+        reported = {str(gpu["pci"]).lower().rpartition(".")[0] for gpu in gpus if gpu.get("pci")}
+        left = {row["device"]: row["event"] for row in kernel_log or () if row["event"] in LEFT_OUT}
+        left = {device: event for device, event in left.items() if str(device).lower().rpartition(".")[0] not in reported}
+        why, (cause, fix) = LEFT_OUT[next(iter(left.values()))] if left else ("", (None, None))
+        without = f"; the driver left out {', '.join(sorted(left))}: {why}" if left else ""
+        yield Finding(Place("GPUs"), str(pod_gpus_per_host), f"{len(gpus)}{without}", cause=cause, fix=fix)
 
 
 @check(

@@ -12,6 +12,7 @@ from ...text.shortened import shortened
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, not_reported_of, planned_rails, rail_pci
 from ..place import Place, at_device, at_pci
+from ._not_started import NO_ROOM, NO_ROOM_FIX, NONE_CREATED, NONE_CREATED_FIX
 
 # systemd writes no limit as a word, releases before 239 as the largest number.
 UNLIMITED = ("infinity", "18446744073709551615")
@@ -82,24 +83,18 @@ def hugepages_reserved(hugepages: Rows, pod_hugepages_1g: int) -> t.Iterator[Fin
         yield Finding(Place("1 GiB huge pages"), str(pod_hugepages_1g), str(total))
 
 
-NONE_CREATED = (
-    "SR-IOV is on in the NIC's firmware, which offers virtual functions, and none was created: nothing creates them at boot, or it ran before the driver."
-)
-NONE_CREATED_FIX = (
-    "Write their number to /sys/class/net/NETDEV/device/sriov_numvfs at boot (a service of systemd after the driver, netplan, or the operator of SR-IOV), "
-    "before what hands them out to jobs starts."
-)
-
-
 @check(
     cause="SR-IOV is off in the BIOS, in the NIC's firmware or in the driver.",
     fix="Switch SR-IOV on in BIOS and firmware (SRIOV_EN, NUM_OF_VFS), then create the virtual functions.",
 )
-def sriov_enabled(pci_devices: Rows, ip_link: Rows, pod_rails: list[Rail], pod_virtualization: str) -> t.Iterator[Finding]:
+def sriov_enabled(
+    pci_devices: Rows, ip_link: Rows, pod_rails: list[Rail], pod_virtualization: str, kernel_log: Rows | None = None
+) -> t.Iterator[Finding]:  # fmt: skip
     """Every rail NIC has virtual functions where the pod gives them to jobs."""
     if pod_virtualization != "sriov":
         raise NotApplicable(f"pod_virtualization is {pod_virtualization}")
     reported = {row["pci"]: row for row in pci_devices}
+    no_room = any(row["event"] == "no_room_for_functions" for row in kernel_log or ())
     for rail in planned_rails(pod_rails):
         pci = rail_pci(rail, ip_link)
         row = reported.get(pci or "")
@@ -107,7 +102,8 @@ def sriov_enabled(pci_devices: Rows, ip_link: Rows, pod_rails: list[Rail], pod_v
             yield Finding(at_device(rail["device"]), "virtual functions", not_reported_of(pci), "unknown")
         elif not row["sriov_vfs"]:
             # A NIC that offers some has SR-IOV on in its firmware and in the BIOS.
-            cause, fix = (NONE_CREATED, NONE_CREATED_FIX) if row["sriov_max_vfs"] else (None, None)
+            created = (NO_ROOM, NO_ROOM_FIX) if no_room else (NONE_CREATED, NONE_CREATED_FIX)
+            cause, fix = created if row["sriov_max_vfs"] else (None, None)
             yield Finding(at_device(rail["device"]), "virtual functions", f"0 of {row['sriov_max_vfs']}", cause=cause, fix=fix)
 
 

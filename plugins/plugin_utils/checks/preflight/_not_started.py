@@ -1,0 +1,43 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Why a GPU or a virtual function is not there, by what the kernel logged when it was started."""
+
+from __future__ import annotations
+
+# By the event of the kernel's log: in words, with cause and fix.
+LEFT_OUT = {
+    "gpu_without_memory_range": (
+        "its BAR has no addresses",
+        (
+            "The BIOS, or the hypervisor of a guest, gave the GPU no range of addresses for its memory (BAR), so that the driver left it out: decoding above "
+            "4G is off, or its range for 64-bit devices (MMIO high) is too small for all GPUs.",
+            "Set Above 4G Decoding (64-bit MMIO) in the BIOS and a large MMIO high size and base as on the other hosts, compare the BIOS's version, and boot; "
+            "of a guest raise its 64-bit MMIO size (pciPassthru.64bitMMIOSizeGB). pci=realloc on the kernel command line shows whether it is that.",
+        ),
+    ),
+    "gpu_not_started": (
+        "RmInitAdapter failed",
+        (
+            "The GPU is on the PCIe bus and its driver could not start it (RmInitAdapter failed): its firmware (GSP) or power does not come up, driver and "
+            "kernel do not fit, or the GPU is broken.",
+            "Power-cycle the host, since a reboot leaves the GPU as it is; compare driver and firmware with another host's, and read the lines of NVRM before "
+            "this one; have the GPU replaced where it comes back.",
+        ),
+    ),
+}
+NONE_CREATED = (
+    "SR-IOV is on in the NIC's firmware, which offers virtual functions, and none was created: nothing creates them at boot, or it ran before the driver."
+)
+NONE_CREATED_FIX = (
+    "Write their number to /sys/class/net/NETDEV/device/sriov_numvfs at boot (a service of systemd after the driver, netplan, or the operator of SR-IOV), "
+    "before what hands them out to jobs starts."
+)
+NO_ROOM = (
+    "The kernel had no addresses left for the virtual functions that were asked for (not enough MMIO resources for SR-IOV): SR-IOV is off in the BIOS, or "
+    "its range for 64-bit devices is too small."
+)
+NO_ROOM_FIX = (
+    "Switch SR-IOV (SR-IOV Global Enable, SR-IOV of the slot) and Above 4G Decoding on in the BIOS as on the other hosts, enlarge MMIO high, boot, and create "
+    "the virtual functions again; pci=realloc on the kernel command line helps where the BIOS has no such setting."
+)
