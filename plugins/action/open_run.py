@@ -15,7 +15,6 @@ from ansible.errors import AnsibleActionFail
 from ansible.release import __version__ as ansible_core
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import LAYERS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.baselines import BaselineError, baseline_to_compare
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.parsing import missing_packages
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.remediation.partners import selection_with_far_ends
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors import Refused, RunError
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.files import utc_now
@@ -29,6 +28,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.state import
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import RunStore, collection_version
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_base import PyramidAction, RunOnce
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.console import show
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.controller_packages import missing_packages
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.publishing import PublishError, not_kept, publish_target
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.report_files import write_report
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.resuming import enter_run

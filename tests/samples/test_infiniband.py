@@ -51,11 +51,11 @@ ROWS = [
 ]
 REFUSED = [
     ("fabric_topology", "ibnetdiscover/p_format_bad_line.txt", "no rule knows"),
-    ("fabric_errors", "ibsim/fault_no_sm/ibqueryerrors.txt", "no text"),
+    ("fabric_errors", "ibsim/fault_no_sm/ibqueryerrors.txt", "printed nothing"),
     ("fabric_errors", "ibsim/fault_counters/ibqueryerrors_threshold_file.txt", "thresholds hide"),
     ("fabric_errors", "ibsim/fault_counters/ibqueryerrors_suppress_common.txt", "suppressed counters"),
     ("port_counters", "ibsim/fault_no_sm/perfquery.txt", "no rule knows"),
-    ("subnet_managers", "ibsim/fault_no_sm/saquery.txt", "no text"),
+    ("subnet_managers", "ibsim/fault_no_sm/saquery.txt", "printed nothing"),
 ]
 
 

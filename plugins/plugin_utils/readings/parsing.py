@@ -168,7 +168,7 @@ def _parse_one(what: Reading, platform: str, source: Source, text: str, item: st
         except ValueError as bad:
             raise ParseError(what.name, platform, str(bad), rows=rows) from bad
     if not rows and not (source.none is not None and re.search(source.none, text.strip())):
-        raise ParseError(what.name, platform, "no text" if not text.strip() else "no row was found in the text")
+        raise ParseError(what.name, platform, "printed nothing" if not text.strip() else "no row was found in the text")
     return rows
 
 
@@ -185,7 +185,7 @@ def _query(what: Reading, platform: str, expression: str, text: str) -> list[Row
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as bad:
-        raise ParseError(what.name, platform, f"the text is not JSON ({bad})" if text.strip() else "no text") from bad
+        raise ParseError(what.name, platform, f"the text is not JSON ({bad})" if text.strip() else "printed nothing") from bad
     try:
         found = compiled(expression)(document)
     except ValueError as bad:
@@ -195,14 +195,9 @@ def _query(what: Reading, platform: str, expression: str, text: str) -> list[Row
     return found
 
 
-def missing_packages() -> list[str]:
-    """The Python packages without which no output is parsed, and which the controller lacks."""
-    return [name for name, present in (("textfsm", HAS_TEXTFSM), ("jmespath", HAS_JMESPATH)) if not present]
-
-
 def preload() -> None:
     """Compile every template and expression now: a controller does it once before it forks, not once in each worker."""
-    if missing_packages():
+    if not (HAS_TEXTFSM and HAS_JMESPATH):
         # Whoever parses says what is missing.
         return
     for what in catalogue().values():

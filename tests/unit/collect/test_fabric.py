@@ -191,7 +191,7 @@ def test_counters_that_nobody_names_are_zero_where_all_were_asked():
         (errors(failed=1), "1 nodes of the fabric did not report their counters"),
         (errors(ports=5), "counters of 5 ports were asked, and the fabric has 6"),
         (errors()[:1], "counters of 0 ports were asked, and the fabric has 6"),
-        ("ibqueryerrors: no text", "ibqueryerrors: no text"),
+        ("ibqueryerrors: printed nothing", "ibqueryerrors: printed nothing"),
     ],
 )
 def test_counters_that_were_not_all_asked_are_unknown(table, words):

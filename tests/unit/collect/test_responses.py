@@ -61,7 +61,7 @@ def test_a_source_for_other_gpus_does_not_apply() -> None:
         ({"rc": -11}, "ibstat was ended by signal 11"),
         ({"rc": 1, "stderr": "are you root?"}, "no permission: ibstat: are you root?"),
         ({"rc": 0, "cut": True, "stdout": "x"}, "ibstat printed more than the 8 MiB that are kept"),
-        ({"rc": 0, "stdout": ""}, "ibstat: no text"),
+        ({"rc": 0, "stdout": ""}, "ibstat: printed nothing"),
         ({"rc": 0, "stdout": "hello\n"}, "ibstat: no row was found in the text"),
     ],
 )
