@@ -51,7 +51,7 @@ def gpus_present(gpus: Rows, pod_gpus_per_host: int, kernel_log: Rows | None = N
         reported = {str(gpu["pci"]).lower().rpartition(".")[0] for gpu in gpus if gpu.get("pci")}
         left = {row["device"]: row["event"] for row in kernel_log or () if row["event"] in LEFT_OUT}
         left = {device: event for device, event in left.items() if str(device).lower().rpartition(".")[0] not in reported}
-        why, (cause, fix) = LEFT_OUT[next(iter(left.values()))] if left else ("", (None, None))
+        why, (cause, fix) = LEFT_OUT[min(left.values())] if left else ("", (None, None))
         without = f"; the driver left out {', '.join(sorted(left))}: {why}" if left else ""
         yield Finding(Place("GPUs"), str(pod_gpus_per_host), f"{len(gpus)}{without}", cause=cause, fix=fix)
 
