@@ -37,6 +37,10 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+ended:
+  description: Whether the load has ended on every host. One that could not be reached counts as one on which it has not.
+  returned: success
+  type: bool
 nodes:
   description: How many hosts were contacted.
   returned: success

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import LAYERS
@@ -31,6 +32,8 @@ def test_a_healthy_pod_climbs_from_preflight_to_training(tmp_path: Path) -> None
     dataset.mkdir()
     (dataset / "shard_0.bin").write_bytes(bytes(4 << 20))
     feeds = {"pod_dataset_path": str(dataset), "pod_dataset_seconds": 1}
+    # So long that the controller looks at it in turns, which end with it.
+    feeds["pod_training_run_seconds"] = 910
     pod = Pod(tmp_path, racks=1, hosts_per_rack=3, spines=2, pod_to_layer="training", **feeds, **SHORT)
     climb = pod.climb()
     assert climb.rc == 0 and climb.report is not None, climb.output
@@ -44,5 +47,8 @@ def test_a_healthy_pod_climbs_from_preflight_to_training(tmp_path: Path) -> None
     for drawn in ("over the sizes of the scaling test", "over its own NICs only", "Training step by step", "How often a training step took how long"):
         assert drawn in page, drawn
     assert "none was run" not in page, "every check that passed says by which command"
+    planned = json.loads((climb.run / "loads" / "training" / "0.json").read_text())
+    ended = json.loads((climb.run / "readings" / "training" / "load-0" / "gpu01.json").read_text())
+    assert planned["seconds"] > 900 and ended["asked_at"] < planned["ends"], "a load that ends before its time is collected then"
     steps = sorted(path.name for path in (climb.run / "evidence" / "collectives" / "gpu01").glob("load_jobs.*"))
     assert len(steps) == 4, "alone, over 2 hosts, over 3, and each rail"
