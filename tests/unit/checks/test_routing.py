@@ -412,6 +412,9 @@ def test_pings():
     ]
     for rows in ([], [ping(0, None, 0)], [ping(average=None)], [{**ping(), "target": "10.51.0.3"}]):
         assert unknown(routing.rails_reachable(rows, [PAIR], 5.0, RAILS_OF_PAIR))
+    # What sent nothing names no tool that answers for it: the host lacks what pod_rails has.
+    (nothing,) = routing.rails_reachable([], [PAIR], 5.0, RAILS_OF_PAIR)
+    assert nothing.judged and "address_plan" in str(nothing.fix)
     with pytest.raises(CannotTell, match="no ping is planned"):
         list(routing.rails_reachable([ping()], [], 5.0, RAILS_OF_PAIR))
 

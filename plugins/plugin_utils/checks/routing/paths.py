@@ -63,6 +63,16 @@ def _leads_on(row: dict[str, t.Any]) -> bool:
     return row["next_hop"] is not None or row["protocol"] == "bgp"
 
 
+NOTHING_SENT = (
+    "It ended before it reported anything, and others of this host may have reported: the host has not the netdev or the address that pod_rails has of this "
+    "rail, or its time was up."
+)
+NOTHING_SENT_FIX = (
+    "Compare netdev and address of this rail in pod_rails with ip address on the host (address_plan of layer 0), and ping the pair by hand "
+    "(ping -I NETDEV -I ADDRESS), which prints why it sends nothing."
+)
+
+
 @check(
     cause="The rail's route, its address or policy routing on the host is wrong, or a link on the path loses packets.",
     fix="Ping the same pair by hand by the same netdev and address (ping -I NETDEV -I ADDRESS); where only that fails, correct the host's routes by "
@@ -85,7 +95,7 @@ def rails_reachable(
         row = stated.get((planned["source"], planned["target"]))
         where = _pair(planned)
         if row is None or not row["sent"]:
-            yield Finding(where, "no loss", "no response from ping", "unknown")
+            yield Finding(where, "no loss", "no response from ping", "unknown", cause=NOTHING_SENT, fix=NOTHING_SENT_FIX, judged=True)
         elif row["received"] < row["sent"]:
             yield Finding(where, "no loss", f"{row['loss_percent']:g} % loss, {row['received']} of {row['sent']}", cause=cause, fix=fix)
         elif row["rtt_avg_ms"] is None:
@@ -200,6 +210,6 @@ def path_carries_full_size(
         row = stated.get((planned["source"], planned["target"]))
         where = _pair(planned)
         if row is None or not row["flows"]:
-            yield Finding(where, "every flow answered", "no response from the probe", "unknown")
+            yield Finding(where, "every flow answered", "no response from the probe", "unknown", cause=NOTHING_SENT, fix=NOTHING_SENT_FIX, judged=True)
         elif row["answered"] < row["flows"]:
             yield Finding(where, f"{row['flows']} flows of {row['size_bytes']} bytes answered", f"{row['answered']}")
