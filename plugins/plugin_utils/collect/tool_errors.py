@@ -47,6 +47,12 @@ TOOL_ERRORS: tuple[ToolError, ...] = (
         "Compare uname -r with dkms status, run modprobe amdgpu and read the kernel's log; build or install the module for this kernel.",
     ),
     ToolError(
+        r"failed to connect to any daemons|error reading from bgpd|bgpd is not running",
+        "The routing daemons of the switch (FRR) do not run: they crashed, were not started, or the one for BGP is not switched on.",
+        "On the switch look at systemctl status frr (SONiC: docker exec bgp supervisorctl status), at bgpd=yes in /etc/frr/daemons, and at the log and core "
+        "files for why they ended; start them again.",
+    ),
+    ToolError(
         r"(?i:container) \S+ is not running|No such container",
         "The container in which this part of the switch runs is stopped: it crashed, ran out of memory or was not started. On SONiC the bgp container has the "
         "routing, swss and syncd program the ports, lldp and pmon report neighbors and modules.",

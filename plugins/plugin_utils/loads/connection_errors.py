@@ -106,7 +106,7 @@ CONNECTION_ERRORS: tuple[RankError, ...] = (
         follows=True,
     ),
     RankError(
-        r"got signal: (?:2|15)\b",
+        r"got signal: (?:2|15)\b|CANCELLED AT .* DUE TO (?:TIME LIMIT|PREEMPTION)",
         False,
         "What started the training on this host was ended from outside (signal 2 or 15): by an operator, a scheduler or a launcher, at a time limit or for the "
         "sake of another host that had ended.",

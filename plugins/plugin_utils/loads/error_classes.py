@@ -104,6 +104,18 @@ ERROR_CLASSES: tuple[ErrorClass, ...] = (
         "firmware with a good host's; then run layer 4 for the rail that the line names.",
     ),
     ErrorClass(
+        "service outside the pod",
+        # The exceptions themselves: what a client logs of an attempt that it repeats ends nothing.
+        r"(?:^|: )(?:[a-z_][\w.]*\.)?(?:(?:HfHub)?HTTPError|SSL(?:CertVerification)?Error|MaxRetryError|CommError|(?:Gated|Disabled)RepoError|"
+        r"RepositoryNotFoundError|LocalEntryNotFoundError|(?:Connect|Read)Timeout)\b",
+        "A service outside the pod (a hub of models, a log of experiments, an object store) did not give this host what the program asked it for: too many "
+        "requests at once (429), no token or a wrong one (401, 403), no way out (proxy, firewall, DNS), or a certificate that the host's clock or its list of "
+        "authorities does not accept.",
+        "From this host ask the address of the line by hand (curl -v) with the job's proxy and token, and compare its clock (timedatectl) and "
+        "ca-certificates with another one's; let one host fetch it before the job to a file system that all share, and run the job offline "
+        "(HF_HUB_OFFLINE=1, WANDB_MODE=offline).",
+    ),
+    ErrorClass(
         SOCKETS,
         r"[Bb]ootstrap|[Ss]ocket|\bNet : |\b[Aa]ccept\w* fail|[Cc]onnect(?:ion)? to\b|tcp://|[Rr]endezvous|NCCL_COMM_ID|\bc10d\b|"
         r"Dist(?:Store|Network)Error|(?:clients|workers) joined|store_based_barrier|connectFullMesh",
@@ -160,7 +172,8 @@ ERROR_CLASSES: tuple[ErrorClass, ...] = (
     ),
     ErrorClass(
         "program",
-        r"argument is NULL|not a valid pointer|[Ii]nvalid (?:root|type|reduction|rank|device count|config|operation)|ncclGroup|revoked|already been destroyed|"
+        r"argument is NULL|not a valid pointer|re-initialize CUDA in forked|"
+        r"[Ii]nvalid (?:root|type|reduction|rank|device count|config|operation)|ncclGroup|revoked|already been destroyed|"
         r"\b(?:Key|Attribute|Type|Value|Index|NotImplemented|Assertion|ZeroDivision|Name|Syntax)Error\b",
         "The program itself, or its settings, made an error that no network, NIC or GPU makes: another version, image or configuration on this host.",
         "Compare image, version and settings of the program with a host on which it ends well, and read its own output before this line.",

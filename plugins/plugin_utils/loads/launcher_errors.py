@@ -40,6 +40,11 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
         "what else runs there.",
     ),
     LauncherError(
+        r"DUE TO (?:TIME LIMIT|PREEMPTION)",
+        "Slurm ended the job: its time was up, or a job of higher priority took its hosts.",
+        "Give the job more time (--time, the partition's limit) or a partition or quality of service that is not preempted; sacct -j has how it ended.",
+    ),
+    LauncherError(
         r"[Nn]ode failure on|DUE TO NODE FAILURE|NODE_FAIL",
         "Slurm's controller lost the host while the job ran: the host crashed, booted or hung, its management network was lost, or its slurmd stopped.",
         "On the host that it names look at uptime, at slurmd's service and log and the kernel's log of the boot before, and at its BMC; scontrol show node has "

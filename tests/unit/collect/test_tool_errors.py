@@ -17,6 +17,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.tool_err
         ("Unable to determine the device handle for GPU0000:9D:00.0: Unknown Error", "bus"),
         ("No devices were found", "lspci"),
         ("ROCk module is NOT loaded, possibly no GPU devices", "amdgpu"),
+        ("Exiting: failed to connect to any daemons.", "/etc/frr/daemons"),
         ("Error response from daemon: Container dfa7901af190 is not running", "show feature status"),
     ],
 )

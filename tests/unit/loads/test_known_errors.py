@@ -79,7 +79,8 @@ def test_what_follows_from_an_error_is_no_error_of_its_own() -> None:
     waited = "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 8000ms for recv operation to complete"
     assert rank_errors.follows(waited) and "Another rank did not take part" in rank_errors.explained(waited)[0]
     ended, lost = "SignalException: Process 84933 got signal: 15", "DistNetworkError: failed to recv, got 0 bytes"
-    assert rank_errors.follows(ended) and rank_errors.follows(lost)
+    cancelled = "slurmstepd: error: *** STEP 4711.0 ON gpu01 CANCELLED AT 2024-03-05T07:01:51 DUE TO TIME LIMIT ***"
+    assert all(rank_errors.follows(text) for text in (ended, lost, cancelled))
     assert rank_errors.follows(closed) and rank_errors.follows(flushed) and not rank_errors.follows(None)
     assert rank_errors.first_errors({"gpu02": closed, "gpu05": "CUDA error: unspecified launch failure"}) == {"gpu05": "CUDA error: unspecified launch failure"}
     assert rank_errors.first_errors({"gpu02": closed, "gpu03": flushed}) == {"gpu02": closed, "gpu03": flushed}
@@ -92,6 +93,7 @@ def test_what_follows_from_an_error_is_no_error_of_its_own() -> None:
         ("write /run/enroot/.squashfs: No space left on device", "df -h"),
         ("[ERROR] Command not found: nvidia-container-cli, see https://github.com/NVIDIA/libnvidia-container", "libnvidia-container"),
         ("srun: error: Unable to allocate resources: Unable to contact slurm controller (connect failure)", "slurmctld"),
+        ("slurmstepd: error: *** STEP 4711.0 ON gpu01 CANCELLED AT 2024-03-05T07:01:51 DUE TO TIME LIMIT ***", "--time"),
         ("mpi/pmix_v3: pmixp_coll_ring_reset_if_to: gpu01 [0]: collective timeout seq=0", "firewall"),
         ("srun: error: slurm_receive_msgs: [[gpu05]:6818] failed: Socket timed out on send/recv operation", "munge"),
         ("An ORTE daemon has unexpectedly failed after launch", "oob_tcp_if_include"),
