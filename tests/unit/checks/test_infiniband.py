@@ -191,7 +191,8 @@ def test_lasers_keep_the_limits_of_their_current():
     assert found_of_modules(**{CURRENT: "7.5,- [3..13]"}) == [(f"mlx5_0 {CURRENT}: expected 3 to 13 on every lane, got 7.5,-", "unknown")]
     # A laser that is switched off, modules without limits, and tools that do not report it.
     assert found_of_modules(**low, **{SENT: "1.0,-40,1.2,0.9 [-40..6]"}) == []
-    assert found_of_modules(**{CURRENT: "0,0,0,0 [0..0]"}) == found_of_modules(**{CURRENT: None}) == []
+    assert found_of_modules(**{CURRENT: "0,0,0,0 [0..0]"}) == found_of_modules(**{CURRENT: "N/A"}) == found_of_modules() == []
+    assert found_of_modules(**{CURRENT: None}) == [(f"mlx5_0 {CURRENT}: expected a value and its limits, got no value in what mlxlink prints", "unknown")]
 
 
 def test_copper_has_no_light_and_a_host_has_rails():

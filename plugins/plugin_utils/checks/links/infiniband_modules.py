@@ -60,6 +60,8 @@ def ib_modules(
             yield from _light(device, light, pod_optic_rx_range_dbm, pod_optic_lane_spread_db)
         if (current := measured[CURRENT]) is not None:
             yield from _current(device, current, measured[SENT])
+        elif CURRENT in values and values[CURRENT] is None:
+            yield Finding(at_device(device, CURRENT), "a value and its limits", "no value in what mlxlink prints", "unknown")
     if not optical:
         raise NotApplicable("every rail of this host is on copper")
 

@@ -104,7 +104,8 @@ def nic_pcie_alike(
 
 
 def _not_reported(rows: t.Mapping[tuple[str, str], dict[str, t.Any]], hosts: t.Iterable[str], devices: t.Iterable[str]) -> t.Iterator[Finding]:
-    printed = [(column, setting.name) for column, setting in SETTINGS.items() if setting.always_printed]
+    # A NIC whose model is not known has no others to be compared with.
+    printed = [(column, setting.name) for column, setting in SETTINGS.items() if setting.always_printed] + [("model", "the model")]
     for host in hosts:
         for device in devices:
             row = rows.get((host, device), {})
