@@ -81,7 +81,8 @@ CONNECTION_ERRORS: tuple[RankError, ...] = (
         False,
         "Not all that were expected came to the first host in time, which the line counts: a host whose job was not started, failed before, or does not reach "
         "the first host's address and port.",
-        "Begin with the host whose own output has another error, or none at all; try the first host's address and port from there; see pod_bootstrap_address.",
+        "Begin with the host whose own output has another error, or none at all; try the first host's address and port from there; see pod_bootstrap_address "
+        "and the firewall of the first host.",
     ),
     RankError(
         r"Failed to initialize any NET plugin",
