@@ -31,7 +31,7 @@ PLATFORMS: dict[str, tuple[dict[str, t.Any], list[str]]] = {
     "bonds": ({"bonds": True}, []),
     "bonds_of_one_leaf": ({"bonds": True, "one_leaf": True}, []),
     "two_nic_planes": ({"nic_planes": 2}, []),
-    "four_nic_planes": ({"nic_planes": 4}, []),
+    "four_nic_planes": ({"nic_planes": 4, "spines": 4}, []),
     "ospf": ({"expectations": {"pod_underlay": "ospf"}}, []),
     "infiniband": ({"fabric": "infiniband", "expectations": {"pod_fabric_reader": ["gpu01", "gpu04"]}}, []),
     "inbox_mlx5": ({}, ["inbox_mlx5"]),

@@ -171,7 +171,12 @@ def rails_of_planes(planes: int) -> list[dict[str, t.Any]]:
 
 
 def in_planes(cables: str, spines: int, planes: int) -> str:
-    """The wiring plan without what joins its planes: one leaf after the other is in the next plane, and each plane has as many spines, in their order."""
+    """The wiring plan without what joins its planes: one leaf after the other is in the next plane, and each plane has as many spines, in their order.
+
+    Raises ValueError where a plane has no spine.
+    """
+    if spines % planes:
+        raise ValueError(f"{planes} planes need the same number of spines each, and there are {spines}")
     found = []
     for line in cables.splitlines():
         ends = re.match(r"leaf(\d+),[^,]+,spine(\d+),", line)
