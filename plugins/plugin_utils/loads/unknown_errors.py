@@ -215,6 +215,11 @@ def has_a_class(text: str) -> bool:
     return names_system_error(text) or error_class(text) is not None
 
 
+def is_error(text: str) -> bool:
+    """Whether a text has an error in it, whether or not anything is known of it."""
+    return ERROR_FORM.search(text) is not None or has_a_class(text)
+
+
 def shown(text: str) -> str:
     """An error as a finding shows it: as it is where it is short, else the line of it that decides, and the whole of it in what room is left."""
     line = " ".join(printable(text).split())

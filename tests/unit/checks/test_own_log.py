@@ -159,8 +159,12 @@ def test_the_steps_of_a_training_that_did_not_end_are_not_asked_for() -> None:
     step = {"iteration": 1, "step_ms": 1.0}
     with pytest.raises(NotApplicable, match="own_training_ends"):
         list(own_steps_steady({"a": [step]}, 0, 5.0, 5.0, {"a": [dict(JOB)]}))
-    with pytest.raises(CannotTell):
+    with pytest.raises(NotApplicable, match="not started"):
+        list(own_steps_steady({"a": []}, 0, 5.0, 5.0, {"a": []}))
+    with pytest.raises(CannotTell, match="after 0 of warm-up"):
         list(own_steps_steady({"a": [step]}, 0, 5.0, 5.0, {"a": [{**JOB, "status": "ok"}]}))
+    with pytest.raises(CannotTell, match="no line of the logs is a step"):
+        list(own_steps_steady({"a": []}, 0, 5.0, 5.0, {"a": [{**JOB, "status": "ok"}]}))
 
 
 def test_an_error_of_a_host_that_only_waited_is_not_lost() -> None:
@@ -212,6 +216,16 @@ def test_the_one_host_that_ended_with_another_error_than_all_others_is_named() -
     # Of two, and of two hosts that end apart, none is the first.
     assert found({"a": barrier, "b": odd})["a"] == [("a", "unknown")]
     assert found({"a": barrier, "b": odd, "c": "RuntimeError: qux", "d": barrier, "e": barrier})["a"] == [("a", "unknown")]
+
+
+def test_an_error_that_no_table_knows_has_a_cause_and_is_no_failure_of_the_host() -> None:
+    def found(words: str, last: str | None = None) -> list[tuple[str | None, bool]]:
+        jobs = {"a": [{**JOB, "status": "unknown", "words": words, "last_line": last}]}
+        return [(one.severity, (words.partition(": ")[2] or "py-spy") in (one.fix or "")) for one in own_training_ends(jobs["a"], [], "a", 1, {}, jobs)]
+
+    assert found("torchrun exited with status 1: [rank1]: KeyError: 'model.layers.3.weight'") == [("unknown", True)]
+    assert found("torchrun exited with status 1: RuntimeError: frobnication refused") == [("unknown", True)]
+    assert found("torchrun did not end in time", "12:31:08 step 7") == [("unknown", True)]
 
 
 def test_what_was_logged_last_explains_a_training_that_did_not_end_where_it_is_known() -> None:

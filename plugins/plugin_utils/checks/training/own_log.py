@@ -13,8 +13,8 @@ from dataclasses import replace
 from ...loads.named_parts import named_nic
 from ...loads.rank_errors import NEVER_ARRIVED, explained, follows, is_of_a_connection, is_own, known_error
 from ...loads.thresholds import longest_step_ms
-from ...loads.unknown_errors import OF_TRAINING, alike, cut, explain_unknown
-from .. import Finding, NotApplicable, check
+from ...loads.unknown_errors import OF_TRAINING, alike, cut, explain_unknown, is_error
+from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows
 from .._not_measured import not_measured, too_short
 from ..place import Place, at_device, at_rank
@@ -45,6 +45,16 @@ STUCK = (
     "Look at the kernel's log of this host at that time (Xid, a hung task) and at nvidia-smi of this GPU, and at the stacks of the process where it still "
     "runs (py-spy dump --native); run the vendor's diagnostics where it is this GPU again. TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC only moves the time of the report.",
 )
+NOT_AT_ITS_END = (
+    "The training was still running when its time was over: it hung after its last line, or the time of this run is too short for it.",
+    "See by the time of its last line whether it went on. Where it did, allow more time (pod_training_run_seconds) or fewer steps; where it did not, run it "
+    "again and see what its processes wait for (py-spy dump), and look at the kernel's log (Xid) and at its storage.",
+)
+NO_STEPS = (
+    "The training ended well, and no line of its log has the form that is read as a step, which is that of Megatron-LM: iteration 3/ 100 | elapsed time per "
+    "iteration (ms): 512.3 | lm loss: 2.1E+00 |.",
+    "Let one rank print its steps in that form, or run the layer without pod_training_command, which times its own.",
+)
 UNLIKE_OTHERS = (
     "This rank did not do what the others did: its process was stuck, its data ended or its program took another way; or it is of another process group, "
     "which its log does not name.",
@@ -56,13 +66,18 @@ UNLIKE_OTHERS = (
 def _steps(logs: Peers, warmup: int, jobs: Peers | None) -> dict[str, Rows]:
     """The steps after the warm-up, by the host that printed them.
 
-    Raises CannotTell where no host printed enough of them, and NotApplicable where the training did not end, for which own_training_ends has the reason.
+    Raises CannotTell where no host printed enough of them, and NotApplicable where the training did not start or end, for which own_training_ends has the
+    reason.
     """
     reported = {host: sorted(rows, key=lambda row: row["iteration"])[warmup:] for host, rows in logs.items()}
     most = max((len(rows) for rows in reported.values()), default=0)
-    ended_ill = any(row["kind"] == "training" and row["status"] != "ok" for rows in (jobs or {}).values() for row in rows)
-    if most < LEAST_STEPS and ended_ill:
+    ends = [row["status"] for rows in (jobs or {}).values() for row in rows if row["kind"] == "training"]
+    if jobs and not ends:
+        raise NotApplicable("the training was not started, for the reason that own_training_ends names")
+    if most < LEAST_STEPS and any(status != "ok" for status in ends):
         raise NotApplicable("the training did not end, for the reason that own_training_ends names, and its log has too few steps")
+    if ends and not any(logs.values()):
+        raise CannotTell("no line of the logs is a step", *NO_STEPS)
     if most < LEAST_STEPS:
         raise too_short(f"the logs have {most} steps after {warmup} of warm-up, {LEAST_STEPS} are needed")
     return {host: rows for host, rows in reported.items() if len(rows) >= LEAST_STEPS}
@@ -134,7 +149,7 @@ def _with_last(found: Finding, job: dict[str, t.Any], before: str = "") -> Findi
     line = job.get("last_line")
     if not line:
         return found
-    cause, fix = explained(line) if found.cause is None and known_error(line) else (found.cause, found.fix)
+    cause, fix = (found.cause, found.fix) if found.cause is not None else explained(line) if known_error(line) else NOT_AT_ITS_END
     return replace(found, actual=f"{found.actual}; it logged last{before}: {line}", cause=cause, fix=fix)
 
 
@@ -178,8 +193,8 @@ def _shared(jobs: Peers) -> str | None:
 
 
 def _ended(words: str, status: str) -> Finding:
-    """How the training of the host ended, with the cause of an error that is known; one of the host itself is a failure of it."""
-    cause, fix = explained(words) if is_own(words) or known_error(words) else (None, None)
+    """How the training of the host ended, with the cause of its error where it has one; an error of the host itself is a failure of it."""
+    cause, fix = explained(words) if known_error(words) or is_error(words) else (None, None)
     return Finding(_nic_or_training(words), "a normal exit", words, "fail" if is_own(words) else status, cause=cause, fix=fix, judged=is_own(words))
 
 
