@@ -63,11 +63,12 @@ def test_seeds_without_processes() -> None:
 def test_a_false_go_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A seed whose fault the collection does not see, here because it is put into no pod, is bad."""
     bench = in_process.Bench(tmp_path / "bench")
-    number = next(one for one in range(1000) if in_process.kind_of(one) == "fault")
     healthy = inprocess.Pods.pod
     monkeypatch.setattr(inprocess.Pods, "pod", lambda pods, _names=(), seed=1: healthy(pods, (), seed))
-    outcome = in_process.run_seed(number, bench, tmp_path)
-    assert "fault" in outcome.met and [words.partition(":")[0] for words in outcome.wrong] == ["FALSE GO"]
+    # Some faults of the catalogue close no gate.
+    outcomes = (in_process.run_seed(one, bench, tmp_path) for one in range(1000) if in_process.kind_of(one) == "fault")
+    outcome = next(one for one in outcomes if "fault" in one.met)
+    assert [words.partition(":")[0] for words in outcome.wrong] == ["FALSE GO"]
 
 
 def test_a_process_that_a_seed_leaves_is_bad_and_one_that_ran_before_it_is_not(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,7 +65,7 @@ def test_a_refusal_of_a_hostile_wiring_plan_is_shown_whole_and_acts_on_no_termin
     ("survey", "words"),
     [
         ({"pod_name": "../../elsewhere"}, "must be letters, digits"),
-        ({"pod_only": "{{ lookup('pipe', 'touch acted_upon') }}"}, "must be a node, "),
+        ({"pod_only": "{{ lookup('pipe', 'touch acted_upon') }}"}, "nothing of this pod is called"),
         alike({"pod_to_layer": "links; touch acted_upon"}, "argument 'pod_to_layer' must be"),
         more({"pod_ping_count": "1; touch acted_upon"}, "argument 'pod_ping_count' must be"),
     ],
