@@ -85,7 +85,8 @@ def _ended(answer: CommandResult, lost: str | None, not_installed: bool, of_site
         # Nothing that is known: the first error, and not the last line, which follows from it.
         words = _by(tool, with_subject(first, answer.stderr))
     if of_site and answer.status == "ran" and (answer.rc or 0) > 0 and (first := deciding_line(answer.stderr, answer.stdout)):
-        words = f"{answer.argv[0]} exited with status {answer.rc}: {first}"
+        # Without the path of the program, which is no file of the error.
+        words = f"{tool} exited with status {answer.rc}: {first}"
     if words and answer.status == "ran" and answer.rc and tool.startswith("ib_"):
         line = _unnamed(answer)
         return {"status": "unknown", "words": _by(tool, line) if line else words, "error": UNNAMED}

@@ -219,13 +219,17 @@ def test_the_one_host_that_ended_with_another_error_than_all_others_is_named() -
 
 
 def test_an_error_that_no_table_knows_has_a_cause_and_is_no_failure_of_the_host() -> None:
-    def found(words: str, last: str | None = None) -> list[tuple[str | None, bool]]:
+    def found(words: str, last: str | None = None) -> list[tuple[str, str | None, bool]]:
         jobs = {"a": [{**JOB, "status": "unknown", "words": words, "last_line": last}]}
-        return [(one.severity, (words.partition(": ")[2] or "py-spy") in (one.fix or "")) for one in own_training_ends(jobs["a"], [], "a", 1, {}, jobs)]
+        return [
+            (str(one.where), one.severity, (words.partition(": ")[2] or "py-spy") in (one.fix or ""))
+            for one in own_training_ends(jobs["a"], [], "a", 2, {}, jobs)
+        ]
 
-    assert found("torchrun exited with status 1: [rank1]: KeyError: 'model.layers.3.weight'") == [("unknown", True)]
-    assert found("torchrun exited with status 1: RuntimeError: frobnication refused") == [("unknown", True)]
-    assert found("torchrun did not end in time", "12:31:08 step 7") == [("unknown", True)]
+    assert found("torchrun exited with status 1: [rank1]: KeyError: 'model.layers.3.weight'") == [("rank 1 (GPU 1)", "unknown", True)]
+    assert found("torchrun exited with status 1: RuntimeError: frobnication refused") == [("the training", "unknown", True)]
+    assert found("torchrun exited with status 1: [rank1]: RuntimeError: Broken pipe") == [("the training", "unknown", False)]
+    assert found("torchrun did not end in time", "12:31:08 step 7") == [("the training", "unknown", True)]
 
 
 def test_what_was_logged_last_explains_a_training_that_did_not_end_where_it_is_known() -> None:

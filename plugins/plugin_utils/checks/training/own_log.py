@@ -124,7 +124,7 @@ def own_training_ends(
     if collective_timeouts:
         yield from (_named(one, pod_gpus_per_host) for one in named)
     ill = (row for row in jobs if row["status"] != "ok")
-    own = (_with_last(replace(_ended(str(row["words"]), row["status"]), later=bool(named)), row) for row in ill)
+    own = (_with_last(replace(_of_speaker(str(row["words"]), row["status"], pod_gpus_per_host), later=bool(named)), row) for row in ill)
     yield from [first[pod_node]] if pod_node in first else own
     if not named:
         yield from timed_out(collective_timeouts)
@@ -133,7 +133,7 @@ def own_training_ends(
 def _ended_first(jobs: Peers, gpus: int) -> dict[str, Finding]:
     """How the training ended on the hosts where it ended with an error of their own; jobs: the rows of load_jobs by host; gpus: of a host."""
     ill = _ended_ill(jobs)
-    own = {host: replace(_ended(words, status), where=_speaker(words, gpus)) for host, (words, status) in ill.items() if is_own(words)}
+    own = {host: _of_speaker(words, status, gpus) for host, (words, status) in ill.items() if is_own(words)}
     shared = _shared(jobs)
     apart = [host for host, (words, _status) in ill.items() if not follows(words) and alike(words) != shared]
     if own or shared is None or len(apart) != 1:
@@ -196,6 +196,12 @@ def _ended(words: str, status: str) -> Finding:
     """How the training of the host ended, with the cause of its error where it has one; an error of the host itself is a failure of it."""
     cause, fix = explained(words) if known_error(words) or is_error(words) else (None, None)
     return Finding(_nic_or_training(words), "a normal exit", words, "fail" if is_own(words) else status, cause=cause, fix=fix, judged=is_own(words))
+
+
+def _of_speaker(words: str, status: str, gpus: int) -> Finding:
+    """As ``_ended``, at the rank that prints the error; one that follows from another rank's is none of the rank that prints it."""
+    found = _ended(words, status)
+    return found if follows(words) else replace(found, where=_speaker(words, gpus))
 
 
 def _then(jobs: Rows) -> str:
