@@ -70,6 +70,14 @@ CONNECTION_ERRORS: tuple[RankError, ...] = (
         "hosts with pod_gid_index.",
     ),
     RankError(
+        r"\bConnectionRefusedError\b",
+        False,
+        "Nothing listens at an address that the program itself connects to from Python (a service of data, logs, models or scheduling), or a firewall refuses "
+        "it. The connections between ranks are not made so.",
+        "See in the traceback above this line which address it is; connect to it by hand from this host and from another one (nc -vz), and see whether its "
+        "service runs.",
+    ),
+    RankError(
         r"(?i)connect to \S+ ?(?:<\d+>)? ?failed|socketStartConnect|connection refused|no route to host",
         False,
         "A rank could not connect to the address that another one announced: NCCL_SOCKET_IFNAME or the order of interfaces chose one that other hosts do not "

@@ -9,7 +9,7 @@ import re
 import signal
 import typing as t
 
-from .error_classes import says_only_a_result
+from .error_classes import SPEAKER, says_only_a_result
 from .rank_errors import follows, known_error
 from .unknown_errors import ERROR_FORM, NO_ERROR, cut, has_a_class
 
@@ -20,10 +20,16 @@ AROUND_AN_ERROR = re.compile(
     r"Last error:$|closing signal|distributed/elastic/|ChildFailedError|NCCL INFO|Warning: |Watchdog caught|"
     # Of PyTorch's watchdog, whose lines are read as collective_timeouts.
     r"detected by watchdog at work|due to a collective timeout|to dump debug info|to signal dumping|"
-    r"Stack trace of the failed collective|flight recorder dump signal"
+    r"Stack trace of the failed collective|flight recorder dump signal|"
+    # Of PyTorch's workers, whose own traceback follows.
+    r"Caught \w+ in (?:DataLoader worker|pin memory thread|replica)"
 )
+# What Python's faulthandler says of a signal, which torchrun's summary says with the rank.
+OF_A_SIGNAL = re.compile(r"^Fatal Python error: ")
 # A line of the program that a traceback of Python quotes: it is indented further than the frame above it, where Python found the program's text.
 FRAME, QUOTED_PROGRAM = re.compile(r'File "[^"]*", line \d+, in '), re.compile(r"^(?:\[\w*rank\s?\d+\]: ?)? {4,}\S")
+# Python prints an exception of a library with its module, whatever its name is.
+QUALIFIED = re.compile(r"^(?:\[\w*rank\s?\d+\]: )?(?:[a-z_]\w*\.)+[A-Z]\w*[a-z]\w*: \S")
 # The summary with which torchrun ends, of the rank of its host that failed first.
 SUMMARY = re.compile(
     r"Root Cause \(first observed failure\):\s*\[\d+\]:\s*time\s*:\s*(?P<time>\S+)\s*host\s*:\s*(?P<host>\S+)\s*"
@@ -38,20 +44,23 @@ def deciding_line(*texts: str) -> str:
     summary says of a rank that a signal ended; that one exited with a status says less than these lines.
     """
     lines = [line for text in texts for line in _lines_of_errors(text) if not _says_nothing(line)]
-    own = [line for line in lines if not follows(line)]
+    own = [line for line in lines if not follows(line) and not OF_A_SIGNAL.match(line)]
     worded = [line for line in own if not says_only_a_result(line)]
     known = (line for line in worded if known_error(line) or has_a_class(line))
     return cut(next((line for line in (*known, *worded, *own, *_summaries(texts, by_signal=True), *lines, *_summaries(texts, by_signal=False))), ""))
 
 
 def _lines_of_errors(text: str) -> t.Iterator[str]:
-    """The lines with an error and those that PyTorch prints below ``Last error:``, which quote NCCL's last warning; none of the program's own text."""
-    before = ""
-    for printed in text.splitlines():
+    """The lines with an error and those that PyTorch prints below ``Last error:``, which quote NCCL's last warning; none of the program's own text.
+
+    An error that ends with a colon has what it announces behind it, from the next line.
+    """
+    before, printed_lines = "", text.splitlines()
+    for printed, following in zip(printed_lines, [*printed_lines[1:], ""]):
         line = printed.strip()
-        of_error = ERROR_FORM.search(line) or (line and before.endswith("Last error:"))
+        of_error = ERROR_FORM.search(line) or QUALIFIED.match(line) or (line and before.endswith("Last error:"))
         if of_error and not (FRAME.search(before) and QUOTED_PROGRAM.match(printed)):
-            yield line
+            yield f"{line} {SPEAKER.sub('', following).strip()}" if line.endswith(":") and not AROUND_AN_ERROR.search(line) else line
         before = line
 
 

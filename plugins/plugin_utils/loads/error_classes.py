@@ -9,6 +9,7 @@ import re
 
 from .call_errors import CALL_ERRORS
 from .gpu_errors import GPU_ERRORS
+from .pytorch_errors import PYTORCH_ERRORS
 from .result_numbers import with_words
 from .types import ErrorClass
 
@@ -18,9 +19,11 @@ LAST_ERROR = re.compile(r"Last error:[ \t]*\n?(?P<line>[^\n]*)")
 BOILERPLATE = re.compile(
     r"^\s*(?:Exception raised from |frame #\d|CUDA kernel errors might|For debugging consider|Compile with `|Search for `|Traceback |ncclResult|$)"
 )
+# PyTorch begins each line of a rank that ended with its number.
+SPEAKER = re.compile(r"^\[\w*rank\s?\d+\]: ")
 # The words of PyTorch and NCCL for the kind of a result. Where an error has no others, it does not say what failed.
 RESULT_WORDS = re.compile(
-    r"(?:\[\w*rank\s?\d+\]: )?(?:[\w.]*\b\w+Error: )?NCCL error(?: in)?:(?: \S+\.[ch]pp:\d+,)?|unhandled (?:system|cuda) error|"
+    r"(?:[\w.]*\b\w+Error: )?NCCL error(?: in)?:(?: \S+\.[ch]pp:\d+,)?|unhandled (?:system|cuda) error|"
     r"\(run with NCCL_DEBUG=\w+ for details\)|NCCL version [\w.+]+|internal error - please report this issue to the NCCL developers|"
     r"This usually reflects invalid usage of NCCL library|invalid usage|nccl(?:System|UnhandledCuda|Internal)Error|ncclInvalid(?:Usage|Argument)|"
     r"System call \([^)]*\)(?: or external library call)? failed(?: or device error)?|Call to CUDA(?: or HIP)? function failed|[Ii]nternal check failed"
@@ -35,6 +38,7 @@ ERROR_CLASSES: tuple[ErrorClass, ...] = (
         "Look in the kernel's log of that time for segfault, trap and Xid, which name the library or GPU; compare driver, libraries and the program's build "
         "with a good host's; coredumpctl or gdb shows the call.",
     ),
+    *PYTORCH_ERRORS,
     *GPU_ERRORS,
     *CALL_ERRORS,
     ErrorClass(
@@ -220,7 +224,7 @@ def decisive_part(text: str) -> str:
 def says_only_a_result(text: str) -> bool:
     """Whether an error of NCCL says no more than the kind of its result, so that only NCCL's log has the reason."""
     line = decisive_part(text)
-    rest, found = RESULT_WORDS.subn("", line)
+    rest, found = RESULT_WORDS.subn("", SPEAKER.sub("", line))
     return found > 0 and not re.search(r"[A-Za-z]{3}", rest)
 
 

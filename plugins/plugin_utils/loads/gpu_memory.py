@@ -31,7 +31,7 @@ def of_gpu_memory(text: str) -> tuple[str, str] | None:
             "List what uses the GPU's memory (nvidia-smi, amd-smi process) and end it; see hosts_idle.",
         )
     return (
-        f"The rank's own process uses {own:.3g} of the GPU's {total:.3g} GiB and asks for more than the {free:.3g} GiB that are free: its model, batch or "
+        f"The rank's own process uses {own:.3g} of the GPU's {total:.3g} GiB and asks for more than the {found['free']} that are free: its model, batch or "
         "sequence is too large for this kind of GPU, or what it keeps grows.",
         "Compare the program's settings and the size of the GPU's memory with a host on which it ends well; lower batch or sequence, or divide the model over "
         "more GPUs; PyTorch's memory snapshot shows what holds it.",

@@ -49,6 +49,14 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "(mlxconfig) and boot.",
     ),
     RankError(
+        r"DataLoader worker .*killed by signal: Killed",
+        True,
+        "A worker that loads data was killed (signal 9): the kernel or the job's limit of memory did that where the workers use up the memory of the host, or "
+        "someone ended it.",
+        "Look for oom-kill in the kernel's log of that time and at memory.max and memory.events of the job's cgroup; lower num_workers or prefetch_factor, or "
+        "give the job more memory.",
+    ),
+    RankError(
         r"insufficient shared memory|DataLoader worker .*(?:Bus error|killed by signal)",
         True,
         "A worker that loads data was killed: the host or container has too little shared memory in /dev/shm, or too little memory.",
@@ -143,8 +151,8 @@ HOST_ERRORS: tuple[RankError, ...] = (
     RankError(
         r"(?i)(?:CUDA|HIP)\b.*out of memory|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY|hipErrorOutOfMemory",
         True,
-        "The GPU has too little free memory: another process, or one left over from an earlier job, uses it.",
-        "List what uses the GPU's memory (nvidia-smi, amd-smi process) and end it; see hosts_idle; of the pod's own load lower its sizes.",
+        "The GPU has too little free memory: another process, one left over from an earlier job, or the rank's own program uses it.",
+        "List what uses the GPU's memory (nvidia-smi, amd-smi process); end what is not of this job (hosts_idle), or lower the program's sizes.",
     ),
     RankError(
         r"uncorrectable (?:ECC|NVLink)|Invalid access of peer GPU memory|"
@@ -250,7 +258,7 @@ HOST_ERRORS: tuple[RankError, ...] = (
     RankError(
         r"gai error|getaddrinfo|Name or service not known|[Tt]emporary failure in name resolution",
         True,
-        "This host does not resolve the name under which the ranks meet, and others do.",
+        "This host does not resolve a name that the program uses: that of the host where the ranks meet, or of a service outside (data, models, logs).",
         "Compare /etc/hosts, resolv.conf and DNS of this host (getent hosts NAME) with those of the others; or set pod_bootstrap_address to an address.",
     ),
     RankError(

@@ -40,6 +40,12 @@ PROGRAM_ERRORS: tuple[RankError, ...] = (
         "or install the NCCL that pip or the image lists for this PyTorch.",
     ),
     RankError(
+        r"cannot open shared object file: No such file",
+        True,
+        "The program lacks the library that the line names on this host: its image lacks it or has another release, or LD_LIBRARY_PATH does not lead to it.",
+        "Compare ldd of the program, ldconfig -p and LD_LIBRARY_PATH inside the job with a good host's, and give all hosts the same image.",
+    ),
+    RankError(
         r"ModuleNotFoundError|ImportError|cannot open shared object file|undefined symbol",
         True,
         "The program lacks a library or module on this host: another image, Python or LD_LIBRARY_PATH than on the others.",

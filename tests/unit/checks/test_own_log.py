@@ -148,6 +148,27 @@ def test_a_rank_whose_own_watchdog_stood_still_while_others_waited_is_the_one_th
     assert not any(place.startswith("rank") and severity is None and host == "gpu02" and "(GPU" in place for (host, place), (severity, _words) in many.items())
 
 
+# PyTorch 2.11 and NCCL 2.28 on two GPUs, which gathered tensors of different sizes: that of rank 0 ended.
+SIZES = (
+    "[rank{0}]:[E1128 19:47:31.9 ProcessGroupNCCL.cpp:2303] [PG ID 0 PG GUID 0(default_pg) Rank {0}]  failure detected by watchdog at work sequence id: {1} "
+    "PG status: last enqueued work: {1}, last completed work: {2}"
+)
+
+
+def test_a_rank_in_which_a_collective_did_not_end_that_had_ended_in_the_others_is_named() -> None:
+    found = silent({"gpu01": [SIZES.format(0, 2, 1), SIZES.format(1, 1, -1)]})
+    words = "it hung in collective 1, which it had enqueued; then its training ended: exited with status 1"
+    assert found == {("gpu01", "rank 1 (GPU 1)"): ("unknown", words)}
+    # Where all had come as far it is none of them, and where most had not completed it one that had is not to blame.
+    for completed in ((1, 1, 1), (2, 1, 1)):
+        lines = [SIZES.format(rank, 2, done) for rank, done in enumerate(completed)]
+        assert not any("it hung in" in words for _severity, words in silent({"gpu01": lines[:2], "gpu02": lines[2:]}).values())
+    # A rank that logs nothing comes first: what did not end in another one followed from that.
+    lines = [f"{(HEAD + CAUGHT).format(rank, ALL, 2)}\n{SIZES.format(rank, 2, done)}" for rank, done in enumerate((1, 0, 1))]
+    (place,) = silent({"gpu01": lines[:2], "gpu02": lines[2:]})
+    assert place == ("gpu02", "rank 3 (GPU 1)")
+
+
 def test_hosts_that_lost_a_connection_to_one_that_could_not_begin_have_no_finding_of_their_own() -> None:
     words = {"gpu01": "DistStoreError: Timed out after 601 seconds waiting for clients. 7/8 clients joined.", "gpu02": "can't open file '/x': [Errno 2] No"}
     jobs = {host: [{**JOB, "status": "unknown", "words": one}] for host, one in {**words, "gpu03": "failed to recv, got 0 bytes"}.items()}

@@ -69,6 +69,29 @@ Root Cause (first observed failure):
             "[rank0]:[E1128 15:29:07.3 ProcessGroupNCCL.cpp:1628] [Rank 0] ProcessGroupNCCL preparing to dump debug info. Include stack trace: 1\n",
             "",
         ),
+        # What NCCL says below it names what failed, also behind the number of a rank.
+        (
+            "[rank1]: torch.distributed.DistBackendError: NCCL error in: /pytorch/torch/csrc/distributed/c10d/NCCLUtils.cpp:93, unhandled cuda error (run with "
+            "NCCL_DEBUG=INFO for details), NCCL version 2.28.9\n[rank1]: ncclUnhandledCudaError: Call to CUDA function failed.\n[rank1]: Last error:\n"
+            "[rank1]: Cuda failure 'out of memory'\n",
+            "[rank1]: Cuda failure 'out of memory'",
+        ),
+        # An exception of a library that no word calls an error, what an error announces, and the error of a worker of PyTorch.
+        (
+            "[rank1]: triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: 1048576\n" + SUMMARY.format(1),
+            "[rank1]: triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: 1048576",
+        ),
+        (
+            "[rank0]: RuntimeError: Error(s) in loading state_dict for Linear:\n[rank0]: \tsize mismatch for weight: copying a param\n",
+            "[rank0]: RuntimeError: Error(s) in loading state_dict for Linear: size mismatch for weight: copying a param",
+        ),
+        ("[rank1]: KeyError: Caught KeyError in DataLoader worker process 0.\n[rank1]: KeyError: 'shard_7'\n", "[rank1]: KeyError: 'shard_7'"),
+        # Of a signal torchrun's summary says which rank it ended.
+        (
+            "Fatal Python error: Aborted\n\nThread 0x00007fdfa5fa26c0 (most recent call first):\n  <no Python frame>\n" + SUMMARY.format(-6),
+            "by torchrun's summary rank 27 (local rank 3) of gpu04 failed first, at 2024-03-05_07:01:51: exited on signal 6 (SIGABRT)",
+        ),
+        ("Fatal Python error: Aborted\n", "Fatal Python error: Aborted"),
         ("torch.distributed.elastic.multiprocessing.api.SignalException: Process 7 got signal: 15\nKeyError: 'qux'\n", "KeyError: 'qux'"),
         ("ERROR: ld.so: object '/opt/libfoo.so' from LD_PRELOAD cannot be preloaded (cannot open shared object file): ignored.\nstep 2\n", ""),
         (SUMMARY.format(-7), "by torchrun's summary rank 27 (local rank 3) of gpu04 failed first, at 2024-03-05_07:01:51: exited on signal 7 (SIGBUS)"),

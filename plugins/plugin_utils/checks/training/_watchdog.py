@@ -20,7 +20,8 @@ class Named(t.NamedTuple):
     """A rank that did not come where others waited, or that seems not to have come.
 
     host: the one that it is on, None where that is not known; expected, words: of its finding; certain: whether the logs show that it did not come, and not
-    only that it is unlike the others; silent: whether that is because it logged nothing; stuck: whether its own watchdog stood still.
+    only that it is unlike the others; silent: whether that is because it logged nothing; stuck: whether its own watchdog stood still; unfinished: whether it
+    came, and what it came to did not end in it.
     """
 
     rank: int
@@ -30,6 +31,7 @@ class Named(t.NamedTuple):
     certain: bool = False
     silent: bool = False
     stuck: bool = False
+    unfinished: bool = False
 
 
 def named_ranks(logs: t.Mapping[str, Rows], hosts: t.Collection[str], gpus: int) -> list[Named]:
@@ -38,7 +40,7 @@ def named_ranks(logs: t.Mapping[str, Rows], hosts: t.Collection[str], gpus: int)
     logs: the rows of collective_timeouts by host; hosts: those that train; gpus: how many ranks each of them has.
     """
     behind = ranks_behind(logs, gpus) or _not_at_barrier(logs, hosts, gpus) or _out_of_step(logs, hosts, gpus)
-    return behind or _stuck(logs, hosts, gpus) or ranks_silent(logs, hosts, gpus)
+    return behind or _stuck(logs, hosts, gpus) or ranks_silent(logs, hosts, gpus) or _not_completed(logs, hosts, gpus)
 
 
 def ranks_behind(logs: t.Mapping[str, Rows], gpus: int) -> list[Named]:
@@ -84,6 +86,20 @@ def _out_of_step(logs: t.Mapping[str, Rows], hosts: t.Collection[str], gpus: int
     expected = f"to wait in collective {usual}, as most ranks"
     several = 2 * len(early) < len(first)
     return [Named(rank, _host_of(rank, heard, hosts, gpus), expected, f"it waited in collective {one}") for rank, one in early.items() if several]
+
+
+def _not_completed(logs: t.Mapping[str, Rows], hosts: t.Collection[str], gpus: int) -> list[Named]:
+    """The few ranks in which a collective did not end that it had for the others of its group, all of which had enqueued it."""
+    rows = [row for of_host in logs.values() for row in of_host if row["group"] is not None and row["completed"] is not None and row["rank"] is not None]
+    heard, found = _heard(logs), []
+    for group in sorted({row["group"] for row in rows}):
+        last = {row["rank"]: max(row["completed"], 0) for row in rows if row["group"] == group}
+        ended = statistics.mode(sorted(last.values(), reverse=True))
+        few = {rank: done for rank, done in sorted(last.items()) if done < ended}
+        if 2 * len(few) <= len(last):
+            expected, words = f"to complete collective {ended} of process group {group}, as the others", "it hung in collective {}, which it had enqueued"
+            found += [Named(rank, _host_of(rank, heard, hosts, gpus), expected, words.format(done + 1), unfinished=True) for rank, done in few.items()]
+    return found
 
 
 def _stuck(logs: t.Mapping[str, Rows], hosts: t.Collection[str], gpus: int) -> list[Named]:

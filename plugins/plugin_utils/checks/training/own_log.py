@@ -55,6 +55,12 @@ NO_STEPS = (
     "iteration (ms): 512.3 | lm loss: 2.1E+00 |.",
     "Let one rank print its steps in that form, or run the layer without pod_training_command, which times its own.",
 )
+UNFINISHED = (
+    "A collective ended in the other ranks and not in this one, which had come to it: the ranks called it with different sizes or types, data to this rank's "
+    "GPU did not arrive (its NIC, a path, NVLink), or its GPU stopped.",
+    "Compare what the ranks called (TORCH_DISTRIBUTED_DEBUG=DETAIL, the flight recorder's dumps have sizes and types); look at this host for Xid, and at its "
+    "NICs for retransmissions and links that went down at that time; then run layer 5, whose ranks all call the same.",
+)
 UNLIKE_OTHERS = (
     "This rank did not do what the others did: its process was stuck, its data ended or its program took another way; or it is of another process group, "
     "which its log does not name.",
@@ -212,7 +218,7 @@ def _then(jobs: Rows) -> str:
 def _named(one: Named, gpus: int, then: str = "") -> Finding:
     """A rank that others waited for, with its GPU where its host is known: torchrun numbers the ranks of a host in order."""
     where = _of_rank(one.rank, gpus) if one.host else at_rank(one.rank)
-    cause, fix = NOT_HEARD if one.silent else STUCK if one.stuck else NEVER_ARRIVED if one.certain else UNLIKE_OTHERS
+    cause, fix = NOT_HEARD if one.silent else STUCK if one.stuck else UNFINISHED if one.unfinished else NEVER_ARRIVED if one.certain else UNLIKE_OTHERS
     severity = None if one.certain else "unknown"
     return Finding(where, one.expected, f"{one.words}{then}", severity, host=one.host, cause=cause, fix=fix, judged=True)
 
