@@ -9,17 +9,17 @@ import random
 from pathlib import Path
 
 import pytest
-import yaml
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.yaml_text import from_yaml
 from ansible_collections.gpufabric.pyramid.tests.chaos import noise
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout, model
 
 from .conftest import ROOT, Pod, alike, more
 
 HERE = ROOT / "tests" / "simulated_pod"
-EVERY = {path.stem: yaml.safe_load(path.read_text()) for path in sorted((HERE / "faults").glob("*.yml"))}
+EVERY = {path.stem: from_yaml(path.read_text()) for path in sorted((HERE / "faults").glob("*.yml"))}
 # What needs real loads is not judged in process.
 FAULTS = {name: fault for name, fault in EVERY.items() if not fault.get("loads")}
-VARIANTS = {path.stem: yaml.safe_load(path.read_text()) for path in sorted((HERE / "variants").glob("*.yml"))}
+VARIANTS = {path.stem: from_yaml(path.read_text()) for path in sorted((HERE / "variants").glob("*.yml"))}
 # What needs real processes, other expectations, or hides a whole node is not mixed.
 # A boot is found by what keeps the responses of a run, which is not part of judging a layer.
 MIXED = [

@@ -16,7 +16,7 @@ import functools
 import typing as t
 from pathlib import Path
 
-import yaml
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.yaml_text import from_yaml
 
 from .model import Pod, Tool
 
@@ -36,7 +36,7 @@ def files() -> dict[str, Path]:
 @functools.cache
 def known() -> dict[str, dict[str, t.Any]]:
     """Every fault and variant by name."""
-    return {name: yaml.safe_load(path.read_text(encoding="utf-8")) for name, path in files().items() if path.parent != INCIDENTS}
+    return {name: from_yaml(path.read_text(encoding="utf-8")) for name, path in files().items() if path.parent != INCIDENTS}
 
 
 def apply(pod: Pod, names: t.Sequence[str]) -> None:
@@ -49,7 +49,7 @@ def apply(pod: Pod, names: t.Sequence[str]) -> None:
         name, _at, node = asked.partition("@")
         if name not in all_files:
             raise KeyError(unknown_name(name, all_files))
-        own = yaml.safe_load(all_files[name].read_text(encoding="utf-8"))["changes"]
+        own = from_yaml(all_files[name].read_text(encoding="utf-8"))["changes"]
         for change in moved(own, node) if node else own:
             _change(pod, name, change)
 

@@ -17,7 +17,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import yaml
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.yaml_text import from_yaml
 
 from ...plugins.plugin_utils.checks import LAYERS
 from ...plugins.plugin_utils.reports import grouping
@@ -101,7 +101,7 @@ class Incident:
 
 def load(path: Path) -> Incident:
     """The incident of a file."""
-    raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+    raw = from_yaml(path.read_text(encoding="utf-8"))
     expect = raw.pop("expect")
     first = First(**expect["first"]) if expect.get("first") else None
     also = tuple(First(**one) for one in expect.get("also", ()))

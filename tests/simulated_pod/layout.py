@@ -16,6 +16,7 @@ from pathlib import Path
 
 import yaml
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.cabling import PLACE
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.yaml_text import from_yaml
 
 INVENTORIES = Path(__file__).resolve().parents[2] / "inventories"
 OF_FABRIC = {"roce": INVENTORIES / "simulated", "infiniband": INVENTORIES / "simulated_ib"}
@@ -108,7 +109,7 @@ def _leaf_port(platform: str, number: int) -> str:
 def rails_of_units(hosts_per_unit: int) -> list[dict[str, t.Any]]:
     """The rails of a pod whose leaves are those of a unit of so many hosts: leaf and network follow from a host's number."""
     first = f"8 * ((host_number | int - 1) // {hosts_per_unit})"
-    raw = yaml.safe_load((SIMULATED / "group_vars" / "gpu_hosts.yml").read_text(encoding="utf-8"))["pod_rails"]
+    raw = from_yaml((SIMULATED / "group_vars" / "gpu_hosts.yml").read_text(encoding="utf-8"))["pod_rails"]
     return [
         {
             **rail,
@@ -121,7 +122,7 @@ def rails_of_units(hosts_per_unit: int) -> list[dict[str, t.Any]]:
 
 def rails_of_bonds() -> list[dict[str, t.Any]]:
     """Four rails, each a bond (LACP) of two ports, which lead to a pair of leaves."""
-    raw = yaml.safe_load((SIMULATED / "group_vars" / "gpu_hosts.yml").read_text(encoding="utf-8"))["pod_rails"]
+    raw = from_yaml((SIMULATED / "group_vars" / "gpu_hosts.yml").read_text(encoding="utf-8"))["pod_rails"]
     return [
         {
             **raw[2 * number],
@@ -166,7 +167,7 @@ def at_one_leaf(cables: str) -> str:
 
 def rails_of_planes(planes: int) -> list[dict[str, t.Any]]:
     """Eight rails, of which each so many are the ports of one NIC, for the first of as many GPUs."""
-    raw = yaml.safe_load((SIMULATED / "group_vars" / "gpu_hosts.yml").read_text(encoding="utf-8"))["pod_rails"]
+    raw = from_yaml((SIMULATED / "group_vars" / "gpu_hosts.yml").read_text(encoding="utf-8"))["pod_rails"]
     return [{**rail, "gpu": planes * (number // planes)} for number, rail in enumerate(raw)]
 
 
@@ -187,7 +188,7 @@ def in_planes(cables: str, spines: int, planes: int) -> str:
 
 def rails_of_ipv6() -> list[dict[str, t.Any]]:
     """The rails of a pod of IPv6 alone: a network a leaf."""
-    raw = yaml.safe_load((SIMULATED / "group_vars" / "gpu_hosts.yml").read_text(encoding="utf-8"))["pod_rails"]
+    raw = from_yaml((SIMULATED / "group_vars" / "gpu_hosts.yml").read_text(encoding="utf-8"))["pod_rails"]
     return [{**rail, "address": f"fd00:{50 + number:x}::{{{{ '%x' | format(host_number | int) }}}}/64"} for number, rail in enumerate(raw, 1)]
 
 
@@ -230,7 +231,7 @@ def write(
     rails = {key: values.pop(key) for key in ("pod_rails",) if key in values}
     (into / "group_vars" / "all" / "size.yml").write_text(yaml.safe_dump(values), encoding="utf-8")
     if rails:
-        raw = yaml.safe_load((into / "group_vars" / "gpu_hosts.yml").read_text(encoding="utf-8"))
+        raw = from_yaml((into / "group_vars" / "gpu_hosts.yml").read_text(encoding="utf-8"))
         (into / "group_vars" / "gpu_hosts.yml").write_text(yaml.safe_dump({**raw, **rails}), encoding="utf-8")
     return into
 

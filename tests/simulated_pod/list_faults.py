@@ -11,6 +11,7 @@ import typing as t
 from pathlib import Path
 
 import yaml
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.yaml_text import from_yaml
 
 HERE = Path(__file__).parent
 
@@ -30,7 +31,7 @@ def main() -> int:
         paths = sorted((HERE / folder).glob("*.yml"))
         width = max(len(path.stem) for path in paths)
         for path in paths:
-            fault = yaml.safe_load(path.read_text(encoding="utf-8"))
+            fault = from_yaml(path.read_text(encoding="utf-8"))
             print(f"  {path.stem:<{width}}  {fault['description']}{_options(fault)}")
     return 0
 

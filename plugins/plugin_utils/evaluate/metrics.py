@@ -18,8 +18,7 @@ import typing as t
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import yaml
-
+from ..text.yaml_text import from_yaml
 from .row_places import Axis, Row, RowPlaces
 
 # Iglewicz and Hoaglin (1993): a modified z-score beyond 3.5 is an outlier; 0.6745 makes the MAD a standard deviation.
@@ -68,7 +67,7 @@ class MetricValue:
 @functools.cache
 def metrics() -> dict[str, Metric]:
     """Every declared metric by name."""
-    raw = yaml.safe_load(Path(__file__).with_suffix(".yml").read_text(encoding="utf-8"))
+    raw = from_yaml(Path(__file__).with_suffix(".yml").read_text(encoding="utf-8"))
     return {name: _metric(name, spec) for name, spec in raw.items()}
 
 

@@ -16,12 +16,11 @@ import typing as t
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
 from ..checks.xids import of_gpu
 from ..pod.names import port_name
 from ..pod.plan import Node
 from ..readings.nic_drivers import names_of
+from ..text.yaml_text import from_yaml
 
 Row = t.Mapping[str, t.Any]
 GPU, PORTS = "GPU", ("port", "netdev")
@@ -81,7 +80,7 @@ class SeriesNumber(t.NamedTuple):
 @functools.cache
 def all_series() -> dict[str, Series]:
     """Every declared series by name."""
-    raw = yaml.safe_load(Path(__file__).with_suffix(".yml").read_text(encoding="utf-8"))
+    raw = from_yaml(Path(__file__).with_suffix(".yml").read_text(encoding="utf-8"))
     return {name: Series(name, **{**spec, "sources": tuple(Source(**one) for one in spec["sources"])}) for name, spec in raw.items()}
 
 

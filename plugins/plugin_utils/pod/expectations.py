@@ -13,8 +13,7 @@ import typing as t
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import yaml
-
+from ..text.yaml_text import from_yaml
 from .names import unknown_expectation
 from .planned_expectations import PLANNED
 
@@ -118,9 +117,9 @@ class Specification:
 
 
 def _specified() -> dict[str, Specification]:
-    options = yaml.safe_load((ROLE / "meta" / "argument_specs.yml").read_text(encoding="utf-8"))["argument_specs"]["expectations"]["options"]
-    defaults = yaml.safe_load((ROLE / "defaults" / "main.yml").read_text(encoding="utf-8"))
-    bounds = {name: Bounds.of(raw) for name, raw in yaml.safe_load((ROLE / "meta" / "bounds.yml").read_text(encoding="utf-8")).items()}
+    options = from_yaml((ROLE / "meta" / "argument_specs.yml").read_text(encoding="utf-8"))["argument_specs"]["expectations"]["options"]
+    defaults = from_yaml((ROLE / "defaults" / "main.yml").read_text(encoding="utf-8"))
+    bounds = {name: Bounds.of(raw) for name, raw in from_yaml((ROLE / "meta" / "bounds.yml").read_text(encoding="utf-8")).items()}
     return {
         name: Specification(
             name, option["type"], option.get("elements"), tuple(option.get("choices", ())), defaults[name] is None, tuple(option["description"]),

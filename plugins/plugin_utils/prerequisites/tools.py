@@ -10,9 +10,8 @@ import typing as t
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
 from ..text.schema import Each, shape_error
+from ..text.yaml_text import from_yaml
 
 FILE = Path(__file__).with_name("tools.yml")
 TORCH = "torch"
@@ -43,7 +42,7 @@ def tools() -> t.Mapping[str, Tool]:
 
     Raises ValueError where the file is not of its form.
     """
-    raw = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    raw = from_yaml(FILE.read_text(encoding="utf-8"))
     if wrong := shape_error(raw, Each(Each(str, dict), dict)):
         raise ValueError(f"{FILE.name}: {wrong}")
     return {name: Tool(one.get("debian", ""), one.get("rhel", ""), one.get("from", ""), one.get("root", "")) for name, one in raw.items()}

@@ -13,8 +13,7 @@ import typing as t
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import yaml
-
+from ..text.yaml_text import from_yaml
 from .nic_drivers import counter_patterns, names_of
 
 HERE = Path(__file__).parent
@@ -188,7 +187,7 @@ def _sources(name: str, platform: str, raw: t.Any) -> tuple[Source, ...]:
 
 
 def _load(path: Path) -> Reading:
-    raw = yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    raw = from_yaml(path.read_text(encoding="utf-8"))
     columns = []
     for column, kind in raw["columns"].items():
         match = COLUMN.match(kind)

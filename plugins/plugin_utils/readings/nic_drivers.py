@@ -14,9 +14,8 @@ import typing as t
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
 from ..text.schema import Each, Maybe, shape_error
+from ..text.yaml_text import from_yaml
 
 HERE = Path(__file__).parent
 NETDEV = (
@@ -136,7 +135,7 @@ def _whole(driver: str, version: str | None) -> Form:
 
 
 def _load(path: Path) -> NicDriver:
-    raw = yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    raw = from_yaml(path.read_text(encoding="utf-8"))
     wrong = shape_error(raw, SHAPE)
     strange = [] if wrong else [*set(raw["netdev"]).difference(NETDEV, PORT), *set(raw["device"]).difference(DEVICE), *set(raw).difference(SHAPE)]
     reasons = [] if wrong else [name for one in (raw, raw["inbox"], raw["virtual"]) if one for name in one["cannot_report"]]

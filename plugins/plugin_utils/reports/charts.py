@@ -24,11 +24,10 @@ import typing as t
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import yaml
-
 from ..collect.types import Row
 from ..evaluate.row_places import Axis, RowPlaces
 from ..run.reader import RunReader
+from ..text.yaml_text import from_yaml
 
 Drawn = dict[str, t.Any]
 MOST_LINES = 12
@@ -66,7 +65,7 @@ class Chart:
 @functools.cache
 def charts() -> tuple[Chart, ...]:
     """Every declared chart."""
-    raw = yaml.safe_load(Path(__file__).with_suffix(".yml").read_text(encoding="utf-8"))
+    raw = from_yaml(Path(__file__).with_suffix(".yml").read_text(encoding="utf-8"))
     return tuple(Chart(name=name, **spec) for name, spec in raw.items())
 
 

@@ -19,12 +19,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import yaml
-
 from ..evaluate.row_places import Axis, Row, RowPlaces
 from ..loads.thresholds import known_node_busbw, longest_latency_us, longest_step_ms, minimum_busbw, minimum_gbit_s, within_tolerance
 from ..run.documents import Measured
 from ..run.reader import RunReader
+from ..text.yaml_text import from_yaml
 
 Values = Mapping[str, t.Any]
 # A change of the median below this part of it is none.
@@ -83,7 +82,7 @@ class Declared:
 @functools.cache
 def declared() -> tuple[Declared, ...]:
     """Every declared number."""
-    raw = yaml.safe_load(Path(__file__).with_suffix(".yml").read_text(encoding="utf-8"))
+    raw = from_yaml(Path(__file__).with_suffix(".yml").read_text(encoding="utf-8"))
     return tuple(Declared(check=check, **{**spec, "of": tuple(spec["of"])}) for check, spec in raw.items())
 
 

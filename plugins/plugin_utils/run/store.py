@@ -11,13 +11,12 @@ import json
 import typing as t
 from pathlib import Path
 
-import yaml
-
 from ..collect.responses import kept_rows
 from ..collect.types import KeptCommand, KeptEnvelope, KeptReading, NodeStatus, ReadingResult
 from ..evaluate.verdicts import EvaluatedLayer
 from ..pod.plan import Plan
 from ..readings import reading
+from ..text.yaml_text import from_yaml
 from .files import json_text, utc_now, write_json, write_private
 from .membership import POD_ONLY_SOAK_SECONDS, no_load_reason, participants, ping_partners
 from .reader import BASELINE, RunReader
@@ -40,7 +39,7 @@ def collection_version() -> str:
     manifest = ROOT / "MANIFEST.json"
     if manifest.is_file():
         return str(json.loads(manifest.read_text(encoding="utf-8"))["collection_info"]["version"])
-    return str(yaml.safe_load((ROOT / "galaxy.yml").read_text(encoding="utf-8"))["version"])
+    return str(from_yaml((ROOT / "galaxy.yml").read_text(encoding="utf-8"))["version"])
 
 
 def plan_digest(text: str) -> str:

@@ -9,7 +9,6 @@ import typing as t
 from pathlib import Path
 
 import pytest
-import yaml
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.registry import REGISTRY
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.types import Envelope
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.layer import ANSWERED, verdicts_of_checks
@@ -17,6 +16,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.nic_pla
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.verdicts import Verdict
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.node_check import judging
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.node_check.node_plan import NodePlan, load_node_plan, node_plan_text
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.yaml_text import from_yaml
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.model import Pod
 
@@ -32,7 +32,7 @@ def of_hosts() -> list[str]:
     for path in sorted(FAULTS.glob("*.yml")):
         if path.stem in NOT_ITS_OWN:
             continue
-        fault = yaml.safe_load(path.read_text(encoding="utf-8"))
+        fault = from_yaml(path.read_text(encoding="utf-8"))
         if fault["expect"]["layer"] in judging.LAYERS and any("host" in change for change in fault["changes"]) and not fault.get("expectations"):
             found.append(path.stem)
     return found
@@ -42,7 +42,7 @@ def of_infiniband() -> list[str]:
     """The faults of a host of an InfiniBand fabric in the two layers."""
     found = []
     for path in sorted((FAULTS.parent / "faults_infiniband").glob("*.yml")):
-        fault = yaml.safe_load(path.read_text(encoding="utf-8"))
+        fault = from_yaml(path.read_text(encoding="utf-8"))
         if fault["expect"]["layer"] in judging.LAYERS and any("host" in change for change in fault["changes"]) and not fault.get("expectations"):
             found.append(path.stem)
     return found
@@ -85,7 +85,7 @@ def test_every_host_of_a_healthy_pod_is_well(pods: inprocess.Pods) -> None:
 @pytest.mark.parametrize("name", of_hosts())
 def test_a_host_judges_a_fault_as_a_climb_does(name: str, pods: inprocess.Pods) -> None:
     pod = pods.pod([name])
-    fault = yaml.safe_load((FAULTS / f"{name}.yml").read_text(encoding="utf-8"))
+    fault = from_yaml((FAULTS / f"{name}.yml").read_text(encoding="utf-8"))
     node = next(change["host"] for change in fault["changes"] if "host" in change)
     node = node if node in pods.plan.nodes else "gpu03"
     _mine, verdicts = own(pods, pod, node)
@@ -103,7 +103,7 @@ def fabric(tmp_path_factory: pytest.TempPathFactory) -> inprocess.Pods:
 @pytest.fixture(scope="module")
 def ionic(tmp_path_factory: pytest.TempPathFactory) -> inprocess.Pods:
     """A pod whose NICs cannot report all that checks ask for."""
-    expectations = yaml.safe_load((FAULTS.parent / "variants" / "ionic.yml").read_text(encoding="utf-8"))["expectations"]
+    expectations = from_yaml((FAULTS.parent / "variants" / "ionic.yml").read_text(encoding="utf-8"))["expectations"]
     place = tmp_path_factory.mktemp("ionic")
     return inprocess.Pods(layout.write(place, racks=2, hosts_per_rack=4, spines=4, expectations={"pod_name": "small", **expectations}))
 
@@ -125,7 +125,7 @@ def test_a_host_of_a_fabric_judges_itself_and_not_the_fabric(fabric: inprocess.P
 
 @pytest.mark.parametrize("name", of_infiniband())
 def test_a_host_of_a_fabric_judges_a_fault_as_a_climb_does(name: str, fabric: inprocess.Pods) -> None:
-    fault = yaml.safe_load((FAULTS.parent / "faults_infiniband" / f"{name}.yml").read_text(encoding="utf-8"))
+    fault = from_yaml((FAULTS.parent / "faults_infiniband" / f"{name}.yml").read_text(encoding="utf-8"))
     must_agree(fabric, fabric.pod([name]), next(change["host"] for change in fault["changes"] if "host" in change))
 
 

@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
-import yaml
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import ParseError, catalogue, parse
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.yaml_text import from_yaml
 from ansible_collections.gpufabric.pyramid.tests.cases import check_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +20,7 @@ RECORDINGS = Path(__file__).parents[2] / "recordings"
 
 def gives_rows(case: Path) -> bool:
     """Whether a recording is of rows, not of an error."""
-    expected = yaml.safe_load(case.with_suffix(".yml").read_text(encoding="utf-8"))
+    expected = from_yaml(case.with_suffix(".yml").read_text(encoding="utf-8"))
     return "error" not in expected and bool(expected["rows"])
 
 

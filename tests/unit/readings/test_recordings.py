@@ -9,10 +9,10 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import ParseError, catalogue, parse
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.catalogue import HERE
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.parsing import parse_source
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.yaml_text import from_yaml
 
 RECORDINGS = Path(__file__).parents[2] / "recordings"
 CASES = sorted(RECORDINGS.glob("*/*/*.txt"))
@@ -25,7 +25,7 @@ def recorded(case: Path) -> tuple[str, str]:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case.relative_to(RECORDINGS)))
 def test_recording_gives_its_rows(case: Path) -> None:
     name, platform = recorded(case)
-    expected = yaml.safe_load(case.with_suffix(".yml").read_text(encoding="utf-8"))
+    expected = from_yaml(case.with_suffix(".yml").read_text(encoding="utf-8"))
     text = case.read_text(encoding="utf-8")
     if "error" in expected:
         with pytest.raises(ParseError) as caught:
