@@ -53,11 +53,13 @@ setup: $(RUN_STAMP) ## Make .venv with everything that a run needs
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 
-# The link lets ansible-core and pytest import this checkout as gpufabric.pyramid, from any directory.
+# The links let ansible-core and pytest import this checkout as gpufabric.pyramid: the first from any directory; the second, which ansible.cfg names, before
+# one that is installed below ~/.ansible/collections.
 $(RUN_STAMP): requirements.txt | .venv/bin/uv
 	$(UV) -r requirements.txt
 	collections=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/ansible_collections; \
 		mkdir -p "$$collections/gpufabric"; ln -sfn ../../../../../.. "$$collections/gpufabric/pyramid"
+	mkdir -p .venv/collections/ansible_collections/gpufabric; ln -sfn ../../../.. .venv/collections/ansible_collections/gpufabric/pyramid
 	touch $@
 
 $(DEV_STAMP): requirements-dev.txt $(RUN_STAMP)

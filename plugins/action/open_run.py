@@ -29,6 +29,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_base import PyramidAction, RunOnce
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.console import show
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.controller_packages import missing_packages
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.playbooks_of_another_copy import playbooks_of_another_copy
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.publishing import PublishError, not_kept, publish_target
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.report_files import write_report
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.resuming import enter_run
@@ -52,6 +53,8 @@ class ActionModule(RunOnce, PyramidAction):
             if missing := missing_packages():
                 # Each node would be reported as one that does not answer.
                 raise Refused([f"the controller's Python, {sys.executable}, lacks {' and '.join(missing)}: pip install {' '.join(missing)}"])
+            if another := playbooks_of_another_copy(Path(self._loader.get_basedir())):
+                raise Refused([another])
             pod = pod_of(task_vars, self._loader.get_basedir(), {name: value for name, value in steered.items() if value})
             if pod.advice:
                 show(pod.advice)

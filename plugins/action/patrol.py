@@ -35,6 +35,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.patrolling i
 )
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.provenance import starter
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.run_directory import latest_run
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import ROOT
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.counting import counted
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow import patrol_keeper
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_base import PyramidAction
@@ -43,6 +44,8 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.handed_
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.history import history_file
 
 Values = dict[str, t.Any]
+# By their path: by name, those of another copy of the collection may be found first.
+PLAYBOOKS = ROOT / "playbooks"
 # How often Slurm is asked for jobs that wait; the hold lapses by itself 20 to 25 s after the last time.
 LOOK_SECONDS = 3
 # How long the end of a validation takes at most.
@@ -202,8 +205,8 @@ def _start_keeper(hosts: list[str], place: Path, *, validate: bool = True) -> su
         (place / name).unlink(missing_ok=True)
     request = {
         "parent": os.getppid(), "born": patrol_keeper.started(os.getppid()), "directory": str(Path.cwd()),
-        "run": [program, "gpufabric.pyramid.validate", "--limit", ",".join([*hosts, "leaves", "spines"]), *given] if validate else [],
-        "end": [program, "gpufabric.pyramid.end_loads", "--limit", ",".join(hosts), *given],
+        "run": [program, str(PLAYBOOKS / "validate.yml"), "--limit", ",".join([*hosts, "leaves", "spines"]), *given] if validate else [],
+        "end": [program, str(PLAYBOOKS / "end_loads.yml"), "--limit", ",".join(hosts), *given],
         "output": str(place / "output.txt"), "running": str(place / "running.json"), "result": str(place / "result.json"),
     }  # fmt: skip
     nothing, argv = subprocess.DEVNULL, [sys.executable, "-ISE", str(Path(patrol_keeper.__file__))]

@@ -34,12 +34,17 @@ OF_READING = (
 
 
 @functools.cache
-def collection_version() -> str:
-    """The collection's version."""
-    manifest = ROOT / "MANIFEST.json"
-    if manifest.is_file():
-        return str(json.loads(manifest.read_text(encoding="utf-8"))["collection_info"]["version"])
-    return str(from_yaml((ROOT / "galaxy.yml").read_text(encoding="utf-8"))["version"])
+def collection_version(root: Path = ROOT) -> str:
+    """The version of the collection in a directory, this one by default."""
+    return str(collection_info(root)["version"])
+
+
+def collection_info(root: Path) -> Values:
+    """What the collection in a directory says of itself, installed or as a clone; nothing where there is none."""
+    installed, clone = root / "MANIFEST.json", root / "galaxy.yml"
+    if installed.is_file():
+        return t.cast(Values, json.loads(installed.read_text(encoding="utf-8"))["collection_info"])
+    return t.cast(Values, from_yaml(clone.read_text(encoding="utf-8"))) if clone.is_file() else {}
 
 
 def plan_digest(text: str) -> str:
