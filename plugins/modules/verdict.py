@@ -56,7 +56,7 @@ reasons:
   type: list
   elements: str
 culprits:
-  description: Of a no-go, the hosts and switches with findings, and their findings as sentences.
+  description: Of a no-go, the hosts and switches with findings, each with the checks and its own places.
   returned: success
   type: dict
 publish:

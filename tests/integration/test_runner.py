@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import typing as t
 from pathlib import Path
@@ -60,6 +61,11 @@ def test_a_no_go_is_a_failed_job_that_says_why(private: Path) -> None:
     assert artifacts["pyramid_closed_gates"] == {"preflight": ["rack_01", "rack_02"]}
     report = json.loads(Path(artifacts["pyramid_report"]).read_text(encoding="utf-8"))
     assert report["verdict"] == "no_go"
+    # Each host that fails says of which checks, where on itself and in which report; what it is about stands there once.
+    failed = {event["event_data"]["host"]: event["event_data"]["res"]["msg"] for event in run.events if event["event"] == "runner_on_failed"}
+    place = re.escape(report["run_id"])
+    assert set(failed) == {"gpu01", "gpu02", "gpu03", "gpu04"}
+    assert all(re.fullmatch(rf"NO-GO for \w+: preflight/gpus_present at [^;]+; .*see report {place}", words) for words in failed.values()), failed
     assert {one["host"] for one in report["verdicts"] if one["check"] == "gpus_present" and one["verdict"] == "fail"} == {"gpu01", "gpu02", "gpu03", "gpu04"}
 
 

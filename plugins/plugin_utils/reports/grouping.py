@@ -210,18 +210,19 @@ def _by_check(findings: t.Iterable[tuple[str, str, str]]) -> list[str]:
 
 
 def culprits(report: Report, nodes: t.Container[str], most: int = 5) -> dict[str, list[str]]:
-    """The hosts and switches that findings of a no-go are on, each with what was found there; none of another verdict.
+    """The hosts and switches that findings of a no-go are on, each with the checks and its own places; none of another verdict.
 
-    nodes: the run's; a finding of a whole gate group is on none of them. most: how many findings of a node are named.
+    What was expected and got, the cause and the fix are in the entries, once for all nodes that have them alike. nodes: the run's; a finding of a whole
+    gate group is on none of them. most: how many checks of a node are named.
     """
-    found: dict[str, dict[str, None]] = {}
+    found: dict[str, dict[str, dict[str, None]]] = {}
     for entry in entries(report) if report["verdict"] == "no_go" else ():
-        for (host, where), expected, actual in zip(entry.places, entry.expected, entry.found):
+        for host, where in entry.places:
             if host in nodes:
-                # What was not read of a node is a finding of each check that needs it, in the same words.
-                what = entry.checks_named if where == host else f"{entry.check} at {where}"
-                found.setdefault(host, {})[f"{entry.layer}/{what}: expected {expected}, got {actual}; fix: {entry.fix}"] = None
-    return {host: [*list(own)[:most], *([f"{len(own) - most} more findings"] if len(own) > most else [])] for host, own in found.items()}
+                places = found.setdefault(host, {}).setdefault(f"{entry.layer}/{entry.checks_named}", {})
+                places |= {where: None} if where != host else {}
+    named = {host: [f"{check} at {ranges(list(places))}" if places else check for check, places in own.items()] for host, own in found.items()}
+    return {host: [*own[:most], *([counted(len(own) - most, "more check")] if len(own) > most else [])] for host, own in named.items()}
 
 
 def _key(record: VerdictRecord, finding: FindingRecord, entry: Entry) -> tuple[str, ...]:

@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -66,3 +69,33 @@ def test_the_recap_counts_nodes_only_where_no_table_follows(
     terminal.set_options()
     terminal.v2_playbook_on_stats(stats)
     assert capsys.readouterr().out.partition("PLAY RECAP")[2].strip("* \n") == counted
+
+
+def played(directory: Path, *arguments: str) -> str:
+    """What a playbook prints in which a task fails on every host with words of the playbook's own, and one on leaf01 with those of a module."""
+    tasks = [
+        {"ansible.builtin.fail": {"msg": "NO-GO: links/port_speed at {{ inventory_hostname }}"}, "when": "inventory_hostname in groups.gpu"},
+        {"ansible.builtin.copy": {"src": "/nowhere/at/all", "dest": "/nowhere"}, "when": "inventory_hostname == 'leaf01'"},
+    ]
+    (directory / "play.yml").write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": tasks}]), encoding="utf-8")
+    nodes = {"gpu": {"hosts": {f"gpu{number:02}": None for number in (*range(1, 11), 12)}}, "switches": {"hosts": {"leaf01": None}}}
+    (directory / "hosts.json").write_text(json.dumps({"all": {"children": nodes}}), encoding="utf-8")
+    environment = {**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_STDOUT_CALLBACK": "gpufabric.pyramid.terminal", "ANSIBLE_LOCALHOST_WARNING": "false"}
+    command = [str(Path(sys.executable).with_name("ansible-playbook")), "play.yml", "-i", "hosts.json", "-c", "local", *arguments]
+    done = subprocess.run(command, cwd=directory, env=environment, text=True, capture_output=True, timeout=120, check=False)
+    assert done.returncode == 2, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_what_a_playbook_says_of_many_nodes_is_a_line_for_each(tmp_path: Path) -> None:
+    text = played(tmp_path)
+    lines = [line for line in text.splitlines() if "port_speed" in line]
+    assert sorted(lines) == [f"fatal: [gpu{number:02}]: NO-GO: links/port_speed at gpu{number:02}" for number in (*range(1, 11), 12)], text
+    # What a module says of a failure is Ansible's, with the place that it comes from.
+    assert text.count("Origin: ") == 1 and text.count("FAILED! => {") == 1, text
+    recap = [line.partition(" : ")[0].strip() for line in text.partition("PLAY RECAP")[2].splitlines() if " : " in line]
+    assert recap == ["gpu01-gpu10, gpu12", "leaf01"], text
+
+
+def test_with_more_verbosity_a_failure_is_ansibles_own(tmp_path: Path) -> None:
+    assert played(tmp_path, "-vv").count("FAILED! => {") == 12
