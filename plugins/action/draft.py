@@ -92,8 +92,9 @@ def _surveyed(roles: dict[str, str], task_vars: dict[str, t.Any]) -> tuple[dict[
     missing_of: dict[str, dict[str, str]] = {}
     for node in roles:
         survey = task_vars["hostvars"][node].get("pyramid_survey")
-        if not isinstance(survey, dict) or "reported" not in survey:
-            words = shortened(" ".join(str((survey or {}).get("msg", "never asked")).split()), 200)
+        if not isinstance(survey, dict) or "reported" not in survey or survey["silent"]:
+            found = survey or {}
+            words = shortened(" ".join(str(found.get("silent") or found.get("msg", "never asked")).split()), 200)
             missing_of[node] = {"": f"did not answer: {words}"}
             continue
         readings_of[node] = survey["reported"]

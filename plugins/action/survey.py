@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible.errors import AnsibleActionFail
+from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.queries import queries_for
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.responses import reading_result
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.transports import query_node
@@ -18,7 +18,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.unplann
 
 
 class ActionModule(PyramidAction):
-    """All readings that report who is cabled to whom; what a node does not report is kept with its words, and fails nothing."""
+    """All readings that report who is cabled to whom; what a node does not report is kept with its words, and that it is not reached, and neither fails."""
 
     ARGUMENTS: t.ClassVar[dict[str, t.Any]] = {"fabric": {"type": "str", "choices": list(HOST), "required": True}}
 
@@ -33,8 +33,12 @@ class ActionModule(PyramidAction):
             of_type(SPECIFIED["pod_read_timeout_seconds"], values["pod_read_timeout_seconds"])
         except WrongValue as wrong:
             raise AnsibleActionFail(str(wrong)) from None
-        reported, missing = survey_node(unplanned, given["fabric"], lambda node, names: self._ask(node, names, task_vars))
-        return {"reported": reported, "unreported": missing}
+        try:
+            reported, missing = survey_node(unplanned, given["fabric"], lambda node, names: self._ask(node, names, task_vars))
+        except AnsibleConnectionFailure as error:
+            # The draft names all nodes that are not reached, in a line for each error.
+            return {"silent": str(error), "reported": {}, "unreported": {}}
+        return {"silent": "", "reported": reported, "unreported": missing}
 
     def _ask(self, node: dict[str, t.Any], names: t.Sequence[str], task_vars: dict[str, t.Any]) -> tuple[dict[str, t.Any], dict[str, str]]:
         asks, _apart = queries_for(names, node)

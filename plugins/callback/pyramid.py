@@ -37,7 +37,8 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.console
 READ = "gpufabric.pyramid.read_nodes"
 GATE = "gpufabric.pyramid.gate"
 VERDICT = "gpufabric.pyramid.verdict"
-DOCTOR = "gpufabric.pyramid.doctor_report"
+# They name the nodes that did not answer; Ansible counts these as reached, since their tasks report that and do not fail.
+NAME_SILENT_NODES = ("gpufabric.pyramid.doctor_report", "gpufabric.pyramid.draft")
 
 
 class CallbackModule(CallbackBase):
@@ -89,8 +90,7 @@ class CallbackModule(CallbackBase):
         elif action == VERDICT:
             self._report = result_values["pyramid_report"]
             console.table_follows = self._report is not None
-        elif action == DOCTOR:
-            # Its table names the nodes that did not answer; Ansible counts them as reached, since their task reports that and does not fail.
+        elif action in NAME_SILENT_NODES:
             console.table_follows = True
 
     def v2_playbook_on_stats(self, stats: t.Any) -> None:

@@ -14,7 +14,7 @@ description:
   - >-
     Reads from a GPU host or a switch everything that shows how a pod is cabled: its neighbors by LLDP, its adapters and netdevs, the MAC
     addresses that a switch has learned, its own AS, and on InfiniBand the discovery of the whole fabric by a few hosts.
-  - A reading that fails does not fail the task; it is kept with the words of its tool.
+  - A reading that fails does not fail the task; it is kept with the words of its tool. Nor does a node that is not reached.
 extends_documentation_fragment: [gpufabric.pyramid.step, gpufabric.pyramid.reads]
 options:
   fabric:
@@ -32,6 +32,10 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+silent:
+  description: Why the node was not reached; empty where it was.
+  returned: success
+  type: str
 reported:
   description: The rows of each reading that the node reported, by reading; see docs/readings.md.
   returned: success

@@ -36,7 +36,7 @@ def discover(source: Path, into: Path, *arguments: str) -> tuple[str, bool]:
     command = [str(Path(sys.executable).with_name("ansible-playbook")), "playbooks/discover.yml", "-i", str(source), "-e", f"discover_into={into}", *arguments]
     done = subprocess.run(command, cwd=ROOT, env={**os.environ, "ANSIBLE_NOCOLOR": "1"}, text=True, capture_output=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout, bool(re.search(r"changed=[1-9]", done.stdout))
+    return done.stdout + done.stderr, bool(re.search(r"changed=[1-9]", done.stdout))
 
 
 def cables(path: Path) -> Cables:
@@ -83,6 +83,17 @@ def test_check_mode_shows_and_writes_nothing(tmp_path: Path) -> None:
     source = layout.write(tmp_path / "source", racks=1, hosts_per_rack=2, spines=2, expectations={"pod_name": "small"})
     output, changed = discover(source, tmp_path / "draft", "--check", "--diff")
     assert changed and not (tmp_path / "draft").exists() and "+gpu01,enp24s0np0,leaf01,Ethernet1/1," in output
+
+
+@pytest.mark.exhaustive
+def test_a_node_that_is_not_reached_is_named_once_with_its_error(tmp_path: Path) -> None:
+    source = layout.write(tmp_path / "source", racks=1, hosts_per_rack=4, spines=2, expectations={"pod_name": "small"})
+    output, _changed = discover(source, tmp_path / "draft", "-e", "simulated_faults=host_unreachable,leaf_unreachable")
+    errors = {"gpu03": "ssh: connect to host gpu03 port 22: No route to host", "leaf03": "Connection timed out"}
+    for node, error in errors.items():
+        lines = [line for line in output.splitlines() if error in line]
+        assert lines == [f"not reported: {node}: did not answer: Failed to connect to the host via ssh: {error}"], output
+    assert "UNREACHABLE" not in output and "unreachable=1" not in output and "nothing changed, failed or was unreachable" not in output
 
 
 def reached(source: Path) -> list[str]:

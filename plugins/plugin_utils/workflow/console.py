@@ -14,7 +14,7 @@ from ..text.control_characters import visible
 DOCUMENTS = ("json", "jsonl")
 # Set by the progress callback in Ansible's main process, which task workers are copies of.
 progress_shown = False
-# Set there too, once the run has a verdict: its table comes after everything else, and says of every node what the recap could only say of some.
+# Set there too, once a table has said or will say of every node what the recap could only say of some.
 table_follows = False
 
 
