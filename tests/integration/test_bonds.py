@@ -279,3 +279,45 @@ def test_a_bond_that_carries_no_more_than_one_port_is_slow(pods: inprocess.Pods,
     its = {(one["check"], finding["host"] or one["host"], finding["where"]) for one in report["verdicts"] for finding in one["findings"]}
     assert ("write_bw_per_rail", "gpu02", "mlx5_bond_1") in its
     assert {host for _check, host, _where in its} == {"gpu02"}
+
+
+@pytest.fixture(scope="module")
+def under_sonic(tmp_path_factory: pytest.TempPathFactory) -> inprocess.Pods:
+    """The same pod under leaves of SONiC."""
+    into, expectations = tmp_path_factory.mktemp("sonic"), {"pod_name": "small", "pod_to_layer": "training"}
+    return inprocess.Pods(layout.write(into, racks=2, hosts_per_rack=4, spines=4, expectations=expectations, bonds=True, leaf_platform="sonic"))
+
+
+def test_a_healthy_pod_under_sonic_goes(under_sonic: inprocess.Pods, tmp_path: Path) -> None:
+    report = under_sonic.climb(under_sonic.pod(), tmp_path)
+    assert not_passed(report) == []
+    assert (report["verdict"], report["up_to_layer"]) == ("go", "training"), report["reasons"]
+    assert {("bond_members", "gpu02"), ("channel_members", "leaf04"), ("write_bw_per_rail", "gpu02"), ("switch_marks", "leaf04")} <= proved(report)
+
+
+def deselected(pod: Pod) -> None:
+    """teamd of the leaf gets no LACP from the host's port."""
+    leg_of(pod).lacp_states, pod.port("leaf04", "Ethernet8").unbundled = (63, 5), "deselected"
+
+
+def out_of_its_channel(pod: Pod) -> None:
+    leg_of(pod).lacp_partner, leg_of(pod).aggregator, leg_of(pod).lacp_states = "00:00:00:00:00:00", 2, (69, 1)
+    pod.port("leaf04", "Ethernet8").unbundled = "alone"
+
+
+@pytest.mark.parametrize(
+    ("fault", "got", "cause"),
+    [
+        (deselected, "not in step, collecting and distributing (partner state 5)", ""),
+        (out_of_its_channel, "no LACP partner", "the port at leaf04 Ethernet8 is in no port-channel"),
+    ],
+    ids=name_of_fault,
+)
+def test_a_member_that_sonic_does_not_use_is_named_at_both_ends(
+    fault: t.Callable[[Pod], None], got: str, cause: str, under_sonic: inprocess.Pods
+) -> None:  # fmt: skip
+    pod = under_sonic.pod()
+    fault(pod)
+    its = inprocess.findings_by_place(under_sonic.plan, pod, "links")
+    assert its[MEMBER][0] == got and cause in its[MEMBER][1]
+    assert set(its) == {MEMBER, ("channel_members", "leaf04", "PortChannel102 Ethernet8")}

@@ -29,6 +29,7 @@ PLATFORMS: dict[str, tuple[dict[str, t.Any], list[str]]] = {
     "ipv6": ({"ipv6": True}, []),
     "channels": ({"members": 2}, []),
     "bonds": ({"bonds": True}, []),
+    "bonds_under_sonic": ({"bonds": True, "leaf_platform": "sonic"}, []),
     "bonds_of_one_leaf": ({"bonds": True, "one_leaf": True}, []),
     "two_nic_planes": ({"nic_planes": 2}, []),
     "four_nic_planes": ({"nic_planes": 4, "spines": 4}, []),

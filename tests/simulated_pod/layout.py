@@ -135,8 +135,12 @@ def rails_of_bonds() -> list[dict[str, t.Any]]:
     ]
 
 
-def bonded(cables: str, rails: list[dict[str, t.Any]]) -> str:
-    """The wiring plan whose host ports are those of bonds: rows of rail by rail become those of member by member."""
+def bonded(cables: str, rails: list[dict[str, t.Any]], leaf_platform: str = "eos") -> str:
+    """The wiring plan whose host ports are those of bonds: rows of rail by rail become those of member by member.
+
+    leaf_platform: eos or sonic, by which its port-channels are named.
+    """
+    channel = "PortChannel" if leaf_platform == "sonic" else "Port-Channel"
     ports = {netdev: (port, rail["netdev"]) for rail, pair in zip(rails, zip(NETDEVS[::2], NETDEVS[1::2])) for netdev, port in zip(pair, rail["members"])}
     lines = cables.splitlines()
     found = [lines[0] + ",a_channel,b_channel"]
@@ -145,7 +149,7 @@ def bonded(cables: str, rails: list[dict[str, t.Any]]) -> str:
         if cells[0].startswith("gpu"):
             number = int(cells[0].removeprefix("gpu"))
             port, bond = ports[cells[1]]
-            cells = [cells[0], port, *cells[2:], bond, f"Port-Channel{100 + number}"]
+            cells = [cells[0], port, *cells[2:], bond, f"{channel}{100 + number}"]
         else:
             cells += ["", ""]
         found.append(",".join(cells))
@@ -224,7 +228,7 @@ def write(
         racks * hosts_per_rack, spines, netdevs, leaf_platform, per_unit, members
     )  # fmt: skip
     cables = over_super_spines(cables, spines, super_spines, units, planes) if units else cables
-    cables = bonded(cables, values["pod_rails"]) if bonds else cables
+    cables = bonded(cables, values["pod_rails"], leaf_platform) if bonds else cables
     cables = at_one_leaf(cables) if one_leaf else cables
     cables = in_planes(cables, spines, nic_planes) if nic_planes else cables
     (into / PLACE).write_text(re.sub(r"10\.0\.\d+\.\d+", "", cables) if ipv6 else cables, encoding="utf-8")

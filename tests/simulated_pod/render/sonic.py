@@ -49,7 +49,14 @@ def status(switch: Switch) -> str:
                 "off",
             ]
         )
+    for name, members in channels(switch).items():
+        speed, oper = sum(one.speed_gbit_s for one in members), "up" if any(_selected(one) for one in members) else "down"
+        rows.append([name, "N/A", f"{speed}G", members[0].mtu, "N/A", "N/A", "routed" if members[0].address else "trunk", oper, "up", "N/A", "N/A"])
     return table(["Interface", "Lanes", "Speed", "MTU", "FEC", "Alias", "Vlan", "Oper", "Admin", "Type", "Asym PFC"], rows)
+
+
+def _selected(member: Port) -> bool:
+    return member.state == "connected" and not member.unbundled
 
 
 def port_channels(switch: Switch) -> str:
@@ -57,7 +64,7 @@ def port_channels(switch: Switch) -> str:
     lines = ["Flags: A - active, I - inactive, Up - up, Dw - Down, N/A - not available,", "       S - selected, D - deselected, * - not synced"]
     rows = []
     for name, members in channels(switch).items():
-        words = [f"{one.name}({'S' if one.state == 'connected' and not one.unbundled else 'D'})" for one in members if one.unbundled != "alone"]
+        words = [f"{one.name}({'S' if _selected(one) else 'D'})" for one in members if one.unbundled != "alone"]
         up = "Up" if any("(S)" in word for word in words) else "Dw"
         rows.append([name.removeprefix("PortChannel"), name, f"LACP(A)({up})", " ".join(words) or "N/A"])
     return "\n".join(lines) + "\n" + table(["No.", "Team Dev", "Protocol", "Ports"], rows, left=(1, 2, 3))
