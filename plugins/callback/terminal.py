@@ -14,8 +14,8 @@ author: The gpufabric.pyramid authors (@gpufabric)
 description:
   - As the default callback of Ansible, but where O(display_ok_hosts) is off it keeps silent about included files too, which would name
     every host at every sample of a load.
-  - A failure that a playbook words itself, by C(ansible.builtin.fail) or C(ansible.builtin.assert), is one line for each host, without the lines of the
-    playbook that it comes from; with C(-vv) it is as the default's.
+  - A failure that a playbook words itself, by C(ansible.builtin.fail) or C(ansible.builtin.assert), and one of a task of this collection, such as a refused
+    run, is printed once for each host, without the lines of the playbook that it comes from; with C(-vv) it is as the default's.
   - The recap names the hosts on which something changed, failed or was not reached, those with the same counts in one line, and counts the others; where
     P(gpufabric.pyramid.pyramid#callback) prints the table of a run after it, it counts none.
 extends_documentation_fragment: [default_callback, result_format_callback]
@@ -36,8 +36,9 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow import 
 
 SHOWN = ("changed", "failures", "dark", "rescued", "ignored")
 COUNTED = ("ok", "skipped", *SHOWN)
-# Their messages are for people, and whole.
+# Their messages, and those of this collection's own tasks, are for people, and whole.
 WORDED = ("ansible.builtin.fail", "ansible.builtin.assert")
+OWN = "gpufabric.pyramid."
 VERBOSE = 2
 
 
@@ -59,9 +60,9 @@ class CallbackModule(Default):
             super().v2_playbook_on_include(included_file)
 
     def v2_runner_on_failed(self, result: t.Any, ignore_errors: bool = False) -> None:
-        """As the default's; of a failure that the playbook words, its words alone, which each of many hosts may have."""
+        """As the default's; of a failure that the playbook or this collection words, its words alone, which each of many hosts may have."""
         task, words = result._task, result._result.get("msg")
-        if task.action not in WORDED or task.loop or ignore_errors or not words or self._display.verbosity >= VERBOSE:
+        if not (task.action in WORDED or task.action.startswith(OWN)) or task.loop or ignore_errors or not words or self._display.verbosity >= VERBOSE:
             super().v2_runner_on_failed(result, ignore_errors)
             return
         if self._last_task_banner != task._uuid:

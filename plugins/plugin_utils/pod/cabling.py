@@ -125,7 +125,7 @@ def _line_of(data: bytes, at: int) -> int:
     return data.count(b"\n", 0, at) + 1
 
 
-def read_cabling(text: str, nodes: t.Container[str], hosts: t.Container[str] = ()) -> tuple[list[Cable], list[str]]:
+def read_cabling(text: str, nodes: t.Collection[str], hosts: t.Container[str] = ()) -> tuple[list[Cable], list[str]]:
     """The cables of a plan, and the messages of what is wrong in it, each with its line; many of one kind are folded.
 
     nodes: the inventory's names; a cable to any other node is wrong. hosts: those whose bonds may end at several leaves.
@@ -179,7 +179,7 @@ def _wrong_header(columns: t.Sequence[str]) -> str | None:
     return f"the column {', '.join(twice)} is there more than once" if twice else None
 
 
-def _problems(row: dict[str, t.Any], nodes: t.Container[str], used: dict[tuple[str, str], int]) -> list[tuple[str, str]]:
+def _problems(row: dict[str, t.Any], nodes: t.Collection[str], used: dict[tuple[str, str], int]) -> list[tuple[str, str]]:
     """What is wrong in a row: the kind of each mistake, and its words."""
     empty = [column for column in NEEDED[:4] if not (row[column] or "").strip()]
     if empty:
@@ -193,11 +193,17 @@ def _problems(row: dict[str, t.Any], nodes: t.Container[str], used: dict[tuple[s
     (a, b) = ends = [(row[f"{side}_node"].strip(), row[f"{side}_port"].strip()) for side in "ab"]
     if a in used and used[a] == used.get(b):
         return [("cable", f"the cable of line {used[a]} again: {a[0]}:{a[1]} to {b[0]}:{b[1]}")]
-    problems = [("node", f"node {node} is not in the inventory") for node in dict.fromkeys(node for node, _port in ends) if node not in nodes]
+    problems = [("node", _unknown(node, nodes)) for node in dict.fromkeys(node for node, _port in ends) if node not in nodes]
     problems += [("port", f"port {node}:{port} is already used in line {used[node, port]}") for node, port in ends if (node, port) in used]
     if a == b:
         problems.append(("ends", "both ends are the same port"))
     return problems + [(column, words) for column in NUMBERS if (words := _wrong_number(row, column))]
+
+
+def _unknown(node: str, nodes: t.Collection[str]) -> str:
+    """The message of a node that the inventory lacks, with the one that differs in capital letters alone."""
+    meant = next((one for one in nodes if one.lower() == node.lower()), None)
+    return f"node {node} is not in the inventory" + (f", which has {meant}: capital letters count" if meant else "")
 
 
 def _wrong_number(row: dict[str, t.Any], column: str) -> str | None:

@@ -582,6 +582,8 @@ def test_a_rail_that_nobody_pings_is_unknown():
     assert summary(routing.rails_reachable([ping()], [PAIR], 5.0, [*RAILS_OF_PAIR, lonely])) == [
         ("mlx5_5: expected a ping to a rail of another host, got none is planned: pod_rails has no address of it", "unknown")
     ]
+    (finding,) = routing.rails_reachable([ping()], [PAIR], 5.0, [*RAILS_OF_PAIR, lonely])
+    assert "does not say which address" in str(finding.cause) and "pod_rails" in str(finding.fix)
     with_address = {**lonely, "address": "10.55.0.1/24"}
     assert summary(routing.rails_reachable([ping()], [PAIR], 5.0, [*RAILS_OF_PAIR, with_address])) == [
         ("mlx5_5: expected a ping to a rail of another host, got none is planned: no other host under test has an address of such a rail", "unknown")

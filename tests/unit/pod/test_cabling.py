@@ -28,6 +28,7 @@ def test_a_plan_is_read_with_its_lengths_and_addresses() -> None:
     [
         ("gpu01,ens1,leaf01,Ethernet1,dac,2\ngpu02,ens1,leaf01,Ethernet1,dac,2\n", ["line 3: port leaf01:Ethernet1 is already used in line 2"]),
         ("gpu09,ens1,leaf01,Ethernet1,dac,2\n", ["line 2: node gpu09 is not in the inventory"]),
+        ("GPU01,ens1,leaf01,Ethernet1,dac,2\n", ["line 2: node GPU01 is not in the inventory, which has gpu01: capital letters count"]),
         ("gpu01,,leaf01,Ethernet1,dac,2\n", ["line 2: a_port is empty"]),
         ("gpu01,ens1,leaf01,Ethernet1,dac,two\n", ["line 2: length_m must be a number of metres, not 'two'"]),
         ("gpu01,ens1,leaf01,Ethernet1,dac,2\nleaf01,Ethernet1,gpu01,ens1,dac,2\n", ["line 3: the cable of line 2 again: leaf01:Ethernet1 to gpu01:ens1"]),

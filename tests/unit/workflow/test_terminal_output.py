@@ -72,13 +72,14 @@ def test_the_recap_counts_nodes_only_where_no_table_follows(
 
 
 def played(directory: Path, *arguments: str) -> str:
-    """What a playbook prints in which a task fails on every host with words of the playbook's own, and one on leaf01 with those of a module."""
+    """What a playbook prints in which a task fails on every GPU host with the playbook's words, one on leaf01 with a module's, one on spine01 with ours."""
     tasks = [
         {"ansible.builtin.fail": {"msg": "NO-GO: links/port_speed at {{ inventory_hostname }}"}, "when": "inventory_hostname in groups.gpu"},
         {"ansible.builtin.copy": {"src": "/nowhere/at/all", "dest": "/nowhere"}, "when": "inventory_hostname == 'leaf01'"},
+        {"gpufabric.pyramid.compare": {"old": "/nowhere"}, "when": "inventory_hostname == 'spine01'"},
     ]
     (directory / "play.yml").write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": tasks}]), encoding="utf-8")
-    nodes = {"gpu": {"hosts": {f"gpu{number:02}": None for number in (*range(1, 11), 12)}}, "switches": {"hosts": {"leaf01": None}}}
+    nodes = {"gpu": {"hosts": {f"gpu{number:02}": None for number in (*range(1, 11), 12)}}, "switches": {"hosts": {"leaf01": None, "spine01": None}}}
     (directory / "hosts.json").write_text(json.dumps({"all": {"children": nodes}}), encoding="utf-8")
     environment = {**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_STDOUT_CALLBACK": "gpufabric.pyramid.terminal", "ANSIBLE_LOCALHOST_WARNING": "false"}
     command = [str(Path(sys.executable).with_name("ansible-playbook")), "play.yml", "-i", "hosts.json", "-c", "local", *arguments]
@@ -91,11 +92,13 @@ def test_what_a_playbook_says_of_many_nodes_is_a_line_for_each(tmp_path: Path) -
     text = played(tmp_path)
     lines = [line for line in text.splitlines() if "port_speed" in line]
     assert sorted(lines) == [f"fatal: [gpu{number:02}]: NO-GO: links/port_speed at gpu{number:02}" for number in (*range(1, 11), 12)], text
+    (refused,) = [line for line in text.splitlines() if "missing required arguments" in line]
+    assert refused.startswith("fatal: [spine01]: ") and "FAILED" not in refused, text
     # What a module says of a failure is Ansible's, with the place that it comes from.
     assert text.count("Origin: ") == 1 and text.count("FAILED! => {") == 1, text
     recap = [line.partition(" : ")[0].strip() for line in text.partition("PLAY RECAP")[2].splitlines() if " : " in line]
-    assert recap == ["gpu01-gpu10, gpu12", "leaf01"], text
+    assert recap == ["gpu01-gpu10, gpu12", "leaf01", "spine01"], text
 
 
 def test_with_more_verbosity_a_failure_is_ansibles_own(tmp_path: Path) -> None:
-    assert played(tmp_path, "-vv").count("FAILED! => {") == 12
+    assert played(tmp_path, "-vv").count("FAILED! => {") == 13

@@ -110,12 +110,20 @@ def _pair(planned: dict[str, t.Any]) -> Place:
     return at_device(planned["device"], to, peers=(planned["peer"], planned["target"]))
 
 
+# Cause and fix of a rail without an address in the plan.
+UNADDRESSED = (
+    "The inventory does not say which address this rail has, so that no other rail can be asked whether it reaches it.",
+    "Give the rail its address in pod_rails (playbooks/discover.yml reads it from the host), then run layer routing again.",
+)
+
+
 def _unpinged(rails: list[Rail], devices: t.Container[str]) -> t.Iterator[Finding]:
     """Rails of which no ping is planned: the pings of the others would pass for them."""
     for rail in rails:
         if rail["device"] not in devices:
             why = "no other host under test has an address of such a rail" if rail.get("address") else "pod_rails has no address of it"
-            yield Finding(at_device(rail["device"]), "a ping to a rail of another host", f"none is planned: {why}", "unknown")
+            cause, fix = (None, None) if rail.get("address") else UNADDRESSED
+            yield Finding(at_device(rail["device"]), "a ping to a rail of another host", f"none is planned: {why}", "unknown", cause=cause, fix=fix)
 
 
 @check(
