@@ -14,6 +14,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.transpor
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.prerequisites.lacks import Lack, host_lacks, switch_lacks, switch_readings
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.times import without_times
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_base import PyramidAction
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.silent_nodes import reason_of
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.unplanned_node import UnplannedNode
 
 # A response of these words is a fact about the node, and no command that it refused or lacks.
@@ -40,7 +41,7 @@ class ActionModule(PyramidAction):
         try:
             response = query_node(self, node, asks, task_vars)
         except AnsibleConnectionFailure as error:
-            return {"kind": kind, "silent": str(error), "lacks": []}
+            return {"kind": kind, "silent": reason_of(str(error)), "lacks": []}
         if not response.answered:
             return {"kind": kind, "silent": response.words, "lacks": []}
         answers = {ask.reading.name: (ask, reading_result(ask, platform, response.answers[ask.reading.name])) for ask in asks}

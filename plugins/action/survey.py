@@ -14,6 +14,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.transpor
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import SPECIFIED, WrongValue, of_type
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_base import PyramidAction
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.node_survey import HOST, survey_node
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.silent_nodes import reason_of
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.unplanned_node import UnplannedNode
 
 
@@ -37,7 +38,7 @@ class ActionModule(PyramidAction):
             reported, missing = survey_node(unplanned, given["fabric"], lambda node, names: self._ask(node, names, task_vars))
         except AnsibleConnectionFailure as error:
             # The draft names all nodes that are not reached, in a line for each error.
-            return {"silent": str(error), "reported": {}, "unreported": {}}
+            return {"silent": reason_of(str(error)), "reported": {}, "unreported": {}}
         return {"silent": "", "reported": reported, "unreported": missing}
 
     def _ask(self, node: dict[str, t.Any], names: t.Sequence[str], task_vars: dict[str, t.Any]) -> tuple[dict[str, t.Any], dict[str, str]]:

@@ -5,20 +5,34 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 from ..text.shortened import shortened
 
 Values = t.Mapping[str, t.Any]
 MOST_CHARACTERS = 300
+# What ssh says of a host key that it keeps is no reason, and Ansible's words for a client that ended at once stand before ssh's own.
+SSH = "Failed to connect to the host via ssh: "
+NO_REASON = (
+    (re.compile(r"Warning: Permanently added \S+ \([^)]*\) to the list of known hosts\.\s*"), ""),
+    (re.compile(r'Data could not be sent to remote host "[^"]*"\. Make sure this host can be reached over ssh: (?=\S)'), SSH),
+)
+
+
+def reason_of(words: str) -> str:
+    """Why a node was not reached, in one line."""
+    line = " ".join(words.split()).removeprefix("Task failed: ")
+    for pattern, instead in NO_REASON:
+        line = pattern.sub(instead, line)
+    return line
 
 
 def words_of(result: Values) -> str | None:
     """Why a task got nothing from its node; None where it did."""
     if not (result.get("failed") or result.get("unreachable")):
         return None
-    words = " ".join(str(result.get("msg", "")).split()).removeprefix("Task failed: ")
-    return ("unreachable: " if result.get("unreachable") else "") + shortened(words, MOST_CHARACTERS)
+    return ("unreachable: " if result.get("unreachable") else "") + shortened(reason_of(str(result.get("msg", ""))), MOST_CHARACTERS)
 
 
 def silent_of(registered: object, node: str) -> str | None:

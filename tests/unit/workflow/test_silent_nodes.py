@@ -6,7 +6,10 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.silent_nodes import silent_of, words_of
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.silent_nodes import reason_of, silent_of, words_of
+
+ADDED = "Warning: Permanently added '[192.0.2.7]:22' (ED25519) to the list of known hosts.\r\n"
+DENIED = "Failed to connect to the host via ssh: admin@192.0.2.7: Permission denied (publickey)."
 
 
 @pytest.mark.parametrize(
@@ -26,3 +29,21 @@ def test_a_node_is_silent_where_its_reading_or_the_whole_task_failed() -> None:
     assert silent_of({"silent": {"gpu01": "no route"}}, "gpu01") == "no route" and silent_of({"silent": {"gpu01": "no route"}}, "gpu02") is None
     assert silent_of({"failed": True, "msg": "run has lost the lock"}, "gpu02") == "run has lost the lock"
     assert silent_of(None, "gpu02") is None
+
+
+@pytest.mark.parametrize(
+    ("printed", "reason"),
+    [
+        (f"Failed to connect to the host via ssh: {ADDED}admin@192.0.2.7: Permission denied (publickey).", DENIED),
+        (
+            f'Task failed: Data could not be sent to remote host "192.0.2.7". Make sure this host can be reached over ssh: {ADDED}'
+            "admin@192.0.2.7: Permission denied (publickey).",
+            DENIED,
+        ),
+        ('Data could not be sent to remote host "192.0.2.7". Make sure this host can be reached over ssh: ', None),
+        ("Failed to connect to the host via ssh: Connection timed out", None),
+    ],
+)
+def test_a_refused_login_is_the_reason(printed: str, reason: str | None) -> None:
+    assert reason_of(printed) == (reason or printed.strip())
+    assert words_of({"unreachable": True, "msg": printed}) == f"unreachable: {reason or printed.strip()}"
