@@ -31,6 +31,14 @@ CONNECTION_ERRORS: tuple[RankError, ...] = (
         "or replace the NIC.",
     ),
     RankError(
+        r"port is used by SM\b",
+        True,
+        "A subnet manager runs on this port of the host, and SHARP takes no port that a subnet manager uses; without it switches aggregate for none of the "
+        "job's hosts.",
+        "Move the subnet manager to a host or port that carries no job (UFM, a switch, a management node; opensm -g GUID), or take the port out of the job's "
+        "(NCCL_IB_HCA); then run the layer again.",
+    ),
+    RankError(
         r"SHARP|[Ss]harp_|CollNet",
         False,
         "Switches do not aggregate: the aggregation manager (sharp_am) does not run, has no resource left for a job of this size, or refuses these ports.",
@@ -120,6 +128,20 @@ CONNECTION_ERRORS: tuple[RankError, ...] = (
         "What started the training on this host was ended from outside (signal 2 or 15): by an operator, a scheduler or a launcher, at a time limit or for the "
         "sake of another host that had ended.",
         "Begin with the host that ended with something else; else see in the log of the scheduler or launcher of that time who ended the job and why.",
+        follows=True,
+    ),
+    RankError(
+        r"NCCL communicator was aborted",
+        False,
+        "PyTorch's watchdog had aborted this rank's communicator before the call, since another rank did not come to a collective or had ended.",
+        "Begin with the rank that did not come, or that ended first; of this one see what its watchdog logged as the reason.",
+        follows=True,
+    ),
+    RankError(
+        r"\brank \d+ died from signal 15\b",
+        False,
+        "PALS (mpiexec under PBS) ended this rank with signal 15 after another one had ended.",
+        "Begin with the host that ended with something else.",
         follows=True,
     ),
     RankError(

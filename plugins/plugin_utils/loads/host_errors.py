@@ -57,9 +57,10 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "give the job more memory.",
     ),
     RankError(
-        r"insufficient shared memory|DataLoader worker .*(?:Bus error|killed by signal)",
+        r"insufficient shared memory|DataLoader worker .*(?:Bus error|killed by signal|exited unexpectedly)",
         True,
-        "A worker that loads data was killed: the host or container has too little shared memory in /dev/shm, or too little memory.",
+        "A worker that loads data was killed: the host or container has too little shared memory in /dev/shm, or too little memory. One that exited may also "
+        "have had an error of its own, which it printed before.",
         "Start the container with --shm-size=16g or --ipc=host (Kubernetes: emptyDir with medium Memory at /dev/shm); then look for oom-kill in the "
         "kernel's log.",
     ),
@@ -78,9 +79,9 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "Give all ranks of a host one container, or start them with --ipc=host; look for what clears /dev/shm (RemoveIPC of systemd-logind, an epilogue).",
     ),
     RankError(
-        r"shared memory segment|/dev/shm\b",
+        r"shared memory segment|/dev/shm\b|failed to allocate receive FIFO|uct_iface_open\((?:posix|sysv)\b",
         True,
-        "The rank's host or container has too little shared memory for NCCL's segments in /dev/shm; a container's default is 64 MB.",
+        "The rank's host or container has too little shared memory for the segments of NCCL or MPI in /dev/shm; a container's default is 64 MB.",
         "Start the container with --shm-size=16g or --ipc=host (Kubernetes: emptyDir with medium Memory at /dev/shm); remove what earlier jobs left there.",
     ),
     RankError(
@@ -112,10 +113,10 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "imex_ready of layer 0, and try --cap-add SYS_PTRACE; NCCL_MNNVL_ENABLE=0 and NCCL_CUMEM_ENABLE=0 show whether the rest is in order.",
     ),
     RankError(
-        r"No HIP GPUs|/dev/kfd|hipErrorNoDevice",
+        r"No HIP GPUs|/dev/kfd|hipError(?:NoDevice|InvalidDevice)",
         True,
-        "The ranks do not see the host's AMD GPUs: their container has no /dev/kfd and /dev/dri, or its user is not in the groups that own them "
-        "(render, video).",
+        "The ranks do not see the host's AMD GPUs, or fewer than there are ranks: their container has no /dev/kfd and /dev/dri, or not all of it, its user is "
+        "not in the groups that own them (render, video), or a variable (HIP_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES) hides some.",
         "Run rocminfo inside the job; start the container with --device /dev/kfd --device /dev/dri --group-add video --group-add render (by the "
         "host's numbers), and compare ls -ln /dev/kfd /dev/dri with a good host's.",
     ),
@@ -184,7 +185,7 @@ HOST_ERRORS: tuple[RankError, ...] = (
     ),
     RankError(
         r"no (?:CUDA|ROCm)-capable device|No CUDA GPUs are available|[Ff]ound no NVIDIA driver|invalid device ordinal|CUDA unknown error|busy or unavailable|"
-        r"CUDA_ERROR_(?:NO_DEVICE|INVALID_DEVICE|DEVICE_UNAVAILABLE)|hipErrorInvalidDevice|cudaErrorDevicesUnavailable",
+        r"CUDA_ERROR_(?:NO_DEVICE|INVALID_DEVICE|DEVICE_UNAVAILABLE)|cudaErrorDevicesUnavailable",
         True,
         "The ranks do not see the host's GPUs, or may not use them: the container or job has fewer, their device files are missing, or they are exclusive.",
         "Run nvidia-smi -L (rocminfo) inside the job; look at the container's GPU option, the scheduler's cgroup, CUDA_VISIBLE_DEVICES and compute mode.",
@@ -224,7 +225,8 @@ HOST_ERRORS: tuple[RankError, ...] = (
     RankError(
         r"PytorchStreamWriter failed|failed writing file|\] \. unexpected pos \d+ vs \d+|basic_ios::clear: iostream error|\[Errno (?:28|122)\]",
         True,
-        "The host could not write a file of the program, such as a checkpoint: its file system or quota is full, or the storage refused the write.",
+        "The host could not write a file of the program, such as a checkpoint: its file system has no space or inodes left, a quota is used up, or the storage "
+        "refused the write.",
         "Look at df, df -i and the quota of the path on this host, and at its client of the storage in the kernel's log of that time; try "
         "checkpoints again where they fail once.",
     ),

@@ -10,6 +10,7 @@ import typing as t
 
 from .error_classes import specific_class
 from .named_parts import named_parts
+from .rank_errors import known_error
 from .result_numbers import in_words
 from .unknown_errors import ERROR_FORM, cut, explain_unknown, is_quoted, names_system_error
 
@@ -31,6 +32,14 @@ OF_MPI = LauncherError(
     "Name the interface that all hosts share: UCX_NET_DEVICES for UCX, --mca btl_tcp_if_include and oob_tcp_if_include for Open MPI's TCP (--mca pml ob1 "
     "--mca btl tcp,self keeps to it), and exclude docker0 and virbr0.",
 )
+# A program of nccl-tests speaks here: where the kind of error in its line is known, that says more.
+OF_TESTS = LauncherError(
+    r"Test (?:NCCL|RCCL|CUDA|HIP) failure",
+    "The launcher started the ranks, and one of nccl-tests or rccl-tests failed on the host with whose name its line begins; the launcher then ended the "
+    "others.",
+    "Run the same program on that host alone, with NCCL_DEBUG=WARN; where the collection's own ranks end well, compare its NCCL and CUDA (ldd, "
+    "LD_LIBRARY_PATH) with theirs and with another host's.",
+)
 # The first that matches is the one: what is specific stands before what follows from it.
 LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
     LauncherError(
@@ -50,13 +59,7 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
         "On the host that it names look at uptime, at slurmd's service and log and the kernel's log of the boot before, and at its BMC; scontrol show node has "
         "the reason and slurmctld's log the time.",
     ),
-    LauncherError(
-        r"Test (?:NCCL|RCCL|CUDA|HIP) failure",
-        "The launcher started the ranks, and one of nccl-tests or rccl-tests failed on the host with whose name its line begins; the launcher then ended the "
-        "others.",
-        "Run the same program on that host alone, with NCCL_DEBUG=WARN; where the collection's own ranks end well, compare its NCCL and CUDA (ldd, "
-        "LD_LIBRARY_PATH) with theirs and with another host's.",
-    ),
+    OF_TESTS,
     LauncherError(
         r"PMI\w*_(?:KVS_)?\w+ returned -?\d|Fatal error in P?MPI_Init",
         "The MPI that the program was built with did not get the addresses of its other ranks from the launcher that started it: the two are of different MPIs "
@@ -128,6 +131,24 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
         "Compare the options that the pod gives to srun with scontrol show node (Gres, RealMemory, CPUTot, Features) and show partition, and gres.conf with "
         "nvidia-smi -L of the host.",
     ),
+    LauncherError(
+        r"failed to allocate receive FIFO|uct_iface_open\((?:posix|sysv)\b|not enough space for \S*(?:vader|sm)_segment|shared memory initialization",
+        "The MPI that starts the program found too little shared memory for its processes on one host: a container has 64 MB at /dev/shm unless it is given "
+        "more, or earlier jobs left their segments there.",
+        "On the host that it names look at df -h /dev/shm inside the job and at ipcs -l; start the container with --shm-size=16g or --ipc=host (Kubernetes: "
+        "emptyDir with medium Memory at /dev/shm), and remove what earlier jobs left there.",
+    ),
+    LauncherError(
+        r"[Cc]ouldn't forward RPC|[Nn]o reply from \S+ after \d+ ?s\b|shepherd died from signal",
+        "PALS, which starts a job on its hosts under PBS, had no answer from its daemon (palsd) on the host that the line names as child, or lost it there: "
+        "the host crashed, hangs or booted, or its management network is lost. The host that reports it only passes requests on.",
+        "On that host look at uptime, palsd's service and log and the kernel's log of that time, and at what pbsnodes has of it; take it out of the job.",
+    ),
+    LauncherError(
+        r"\brank \d+ (?:exited with code [1-9]|died from signal (?!15\b))",
+        "A rank ended by itself on the host with whose name the line begins; PALS (mpiexec under PBS) then ended the others with signal 15.",
+        "Read what that rank printed before this line, and look at its host's kernel log of that time (Xid, oom-kill, segfault).",
+    ),
     OF_MPI,
     LauncherError(
         r"not enough slots|slots available",
@@ -181,8 +202,8 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
 )
 # How a launcher, or what it started, words which host its line is about; rank: the number of the process, where Open MPI names no host.
 SUBJECT = re.compile(
-    r"(?:on node|on host|to host|failure on|\[\[|(?:^|; )\s*(?:(?:[Rr]emote )?(?:host|node)|Host|Node):)[ :]*(?P<of>[\w.-]+)|"
-    r"(?:^|: )(?P<speaker>[\w.-]+): (?:Test \w+ failure|tasks? \d)|"
+    r"(?:on node|on host|to host|failure on|to child|[Nn]o reply from|\[\[|(?:^|; )\s*(?:(?:[Rr]emote )?(?:host|node)|Host|Node):)[ :]*(?P<of>[\w.-]+)|"
+    r"(?:^|: )(?P<speaker>[\w.-]+): (?:Test \w+ failure|tasks? \d|shepherd died|rank \d+ (?:exited|died))|"
     # UCX, Open MPI and Hydra, with the number of the process that speaks.
     r"(?:^|[\s:])\[(?:proxy:\d+:\d+@(?P<proxy>[\w.-]+)|(?P<process>[A-Za-z][\w.-]*):\d+ ?(?::\d+)*)\](?!\[)|"
     r"Process name: \[\[\d+,\d+\],(?P<rank>\d+)\]"
@@ -220,6 +241,12 @@ def host_of(words: str | None, hosts: t.Sequence[str], one_a_host: bool = False)
     return found[0] if len(found) == 1 else None
 
 
+def reported_of(words: str | None, hosts: t.Sequence[str]) -> str | None:
+    """The host of a job of which a line of a launcher reports something that is known; None of any other line."""
+    known = any(re.search(one.pattern, words or "") for one in LAUNCHER_ERRORS)
+    return host_of(words, hosts) if known else None
+
+
 def with_subject(line: str, *texts: str) -> str:
     """A line of a launcher's output with the first other one that says which host it is about, where it does not say so itself, and the exit code there."""
     if SUBJECT.search(line):
@@ -242,7 +269,10 @@ def explained(text: str | None) -> tuple[str, str]:
     """Cause and fix of a launcher's refusal."""
     known = next((one for one in LAUNCHER_ERRORS if re.search(one.pattern, text or "")), None)
     cause, fix = explain_unknown(text or "", UNKNOWN_CAUSE, of_ranks=False)
-    specific = specific_class(text or "") if known in (None, OF_MPI) else None
+    of_test = known_error(text) if known is OF_TESTS else None
+    if of_test is not None and of_test.own:
+        return f"{OF_TESTS.cause} {of_test.cause}", f"Begin with this line: {cut(text or '')}. {of_test.fix} {AGAIN}"
+    specific = specific_class(text or "") if known in (None, OF_MPI, OF_TESTS) else None
     if specific:
         return f"{named_parts(text or '')}{in_words(text or '')}{specific.cause}", f"Begin with this line: {cut(text or '')}. {specific.fix} {AGAIN}"
     if known is None:

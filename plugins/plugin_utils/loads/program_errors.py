@@ -46,6 +46,14 @@ PROGRAM_ERRORS: tuple[RankError, ...] = (
         "Compare ldd of the program, ldconfig -p and LD_LIBRARY_PATH inside the job with a good host's, and give all hosts the same image.",
     ),
     RankError(
+        r"cuDNN version (?:incompatibility|mismatch)|CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH",
+        True,
+        "The loader finds another cuDNN on this host than the one that PyTorch was built with, or parts of two: LD_LIBRARY_PATH, ld.so.conf or another "
+        "package provides it before PyTorch's own.",
+        "Run LD_DEBUG=libs python3 -c 'import torch; torch.backends.cudnn.version()' on this host to see which libcudnn it takes; take that directory out of "
+        "LD_LIBRARY_PATH or remove the package, and give all hosts the cuDNN that pip or the image lists for this PyTorch.",
+    ),
+    RankError(
         r"ModuleNotFoundError|ImportError|cannot open shared object file|undefined symbol",
         True,
         "The program lacks a library or module on this host: another image, Python or LD_LIBRARY_PATH than on the others.",

@@ -72,6 +72,23 @@ NOBODY_BEHIND = (
     "runs by themselves.",
 )
 
+NOT_SET_UP_ALIKE = (
+    "NCCL of {host} is not set up as that of the other hosts: {unlike}. Ranks whose network plugin, version or variables differ connect and may then wait "
+    "for each other without an end; no run over several hosts finishes with it, and its partners finish runs without it.",
+    "Give this host the image, plugin (LD_LIBRARY_PATH, NCCL_NET_PLUGIN), release of NCCL and variables of the others, and run the layer again; where it hangs "
+    "then too, look at its GPUs, NICs and path (the kernel's log, nvidia-smi, layer 4 for each of its rails).",
+)
+SET_ON_ALL = (
+    "All hosts set {variables} (environment, image or nccl.conf), which the pod does not list and which may stop every run. ",
+    "First remove it from the environment, the image and nccl.conf (/etc/nccl.conf, ~/.nccl.conf), and run the layer again. ",
+)
+
+
+def why_never_finishes(host: str, unlike: t.Sequence[str]) -> tuple[str, str]:
+    """Cause and fix where no run over several hosts finishes with a host; unlike: what NCCL of it has otherwise than that of the others, in words."""
+    cause, fix = NOT_SET_UP_ALIKE if unlike else NEVER_FINISHES
+    return (cause.format(host=host, unlike="; ".join(unlike)) if unlike else cause), fix
+
 
 def known_error(text: str | None) -> RankError | None:
     """What is known of an error's text; None where nothing is."""

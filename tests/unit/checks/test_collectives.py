@@ -16,6 +16,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectiv
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives.correctness import (
     COLLECTIVES,
     collectives_correct,
+    no_wrong_values,
     peer_to_peer,
     ranks_as_asked,
 )
@@ -582,3 +583,17 @@ def test_an_error_that_names_only_its_kind_has_the_warning_of_its_own_rank_as_it
         assert found(error, log)[0] == error
     # An error that says more than its kind has its reason.
     assert found("RuntimeError: qux of 7", warning)[0] == "RuntimeError: qux of 7"
+
+
+def test_values_that_are_wrong_by_nccl_tests_alone_and_on_all_hosts_accuse_none() -> None:
+    good = {"item": "node", "size_bytes": 8, "wrong": 0, "in_place_wrong": 0, "out_of_bounds": 0, "max_error": None}
+    bad, right = {**good, "wrong": 2}, {"item": "node", "rank": 0, "collective": "all_reduce", "size_bytes": 8, "wrong": 0}
+
+    def fix(of_others: Rows, by_torch: int = 0) -> str | None:
+        rates = {"a": [right], "b": [{**right, "wrong": by_torch}]}
+        (found,) = no_wrong_values([right], [bad], rates, {"a": [bad], "b": of_others})
+        return found.fix
+
+    assert "Take no host out" in (fix([bad]) or "") and fix([good]) is None is fix([bad], by_torch=1)
+    # Of one host alone that ran them nothing shows that others would count the same.
+    assert fix([]) is None

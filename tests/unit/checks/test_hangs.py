@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Finding
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives._nccl_transport import unlike_others
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives._runs import ends_of_runs
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives.correctness import _with_set_up
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives.ended_ranks import RunEnds, findings_of_run
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.collective_runs import collective_runs
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.rank_errors import NEVER_ENQUEUED, NEVER_FINISHES
@@ -110,6 +112,32 @@ def test_the_host_with_which_no_run_finishes_is_named_where_two_partners_finish_
     told = replace(of_ranks(4, 4), never_finishes="gpu01")
     (found,) = told.hung({0}, True, never)
     assert (found.host, found.severity, found.cause, found.fix) == ("gpu01", "unknown", *NEVER_FINISHES)
+
+
+def test_a_run_that_no_rank_finishes_has_how_nccl_is_set_up_where_that_may_be_why() -> None:
+    def log(plugin: str | None, **variables: str) -> list[dict[str, t.Any]]:
+        rows = [{"event": "network", "name": None, "value": "IB"}, *([{"event": "plugin", "name": None, "value": plugin}] if plugin else [])]
+        return [{**row, "item": "r"} for row in (*rows, *({"event": "variable", "name": name, "value": value} for name, value in variables.items()))]
+
+    logs = {"a": log("/opt/x.so"), "b": log("/opt/x.so"), "c": log("/opt/x.so"), "d": log(None, NCCL_ALGO="Tree", NCCL_SOCKET_IFNAME="bond0")}
+    assert unlike_others("d", logs) == ["NCCL_ALGO Tree, of the others none", "the network's plugin none, of the others /opt/x.so"]
+    # A host is unlike others only where most of these are alike, and one without a log is not known.
+    assert unlike_others("a", logs) == [] == unlike_others("d", {"d": logs["d"]}) == unlike_others("e", logs)
+    told = replace(of_ranks(4, 4), never_finishes="gpu01", unlike=["the network's plugin none, of the others /opt/x.so"])
+    (found,) = told.hung({0}, True, never)
+    assert (found.host, found.severity) == ("gpu01", "unknown") and "plugin none, of the others /opt/x.so" in str(found.cause)
+    (found,) = replace(of_ranks(4, 4), variables=["NCCL_ALGO=Tree"]).hung({0}, True, never)
+    assert found.host is None and str(found.cause).startswith("All hosts set NCCL_ALGO=Tree ") and str(found.fix).startswith("First remove it")
+
+
+def test_the_settings_of_a_run_are_those_that_all_of_its_hosts_have_and_the_pod_does_not_list() -> None:
+    ends = replace(of_ranks(4, 4), hosts=["a", "b"])
+    row = {"event": "variable", "item": "r", "name": "NCCL_ALGO", "value": "Tree"}
+    logs = {"a": [row, {**row, "name": "NCCL_PROTO", "value": "LL"}], "b": [row]}
+    assert _with_set_up(ends, logs, {}, {}).variables == ["NCCL_ALGO=Tree"]
+    assert _with_set_up(ends, logs, {}, {"NCCL_ALGO": "Tree"}).variables == []
+    behind = of_ranks(4, 3)
+    assert _with_set_up(behind, logs, {}, {}) is behind
 
 
 CLOSED = "socketProgress: Connection closed by remote peer"

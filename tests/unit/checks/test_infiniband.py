@@ -306,16 +306,28 @@ OTHER = {"item": "all", "event": "network", "text": None}
     ],
 )
 def test_sharp_is_used_where_it_is_wanted_and_only_there(wanted, log, expected):
-    assert summary(transport.sharp_used(log, JOBS, wanted)) == expected
+    assert summary(transport.sharp_used(log, JOBS, wanted, "gpu01")) == expected
+
+
+def test_the_host_whose_own_port_sharp_refuses_turns_it_off_for_the_others():
+    text = "device mlx5_0 port 1 is not valid (port is used by SM)"
+    refused = [REFUSED, {"item": "all", "event": "sharp_error", "text": text}]
+    (own,) = transport.sharp_used(refused, JOBS, True, "gpu02")
+    assert (own.where.device, own.actual, own.began_at) == ("mlx5_0", text, None) and "subnet manager" in own.cause
+    (other,) = transport.sharp_used([OTHER], JOBS, True, "gpu01", {"gpu01": [OTHER], "gpu02": refused})
+    assert other.began_at == ("gpu02", "")
+    # What is refused by a service for all of them begins at none of them.
+    (other,) = transport.sharp_used([OTHER], JOBS, True, "gpu01", {"gpu01": [OTHER], "gpu02": [REFUSED]})
+    assert other.began_at is None
 
 
 def test_of_sharp_nothing_is_reported_where_nobody_wants_it_or_nothing_is_reported():
     with pytest.raises(NotApplicable, match="pod_sharp is false"):
-        list(transport.sharp_used([OTHER], JOBS, False))
+        list(transport.sharp_used([OTHER], JOBS, False, "gpu01"))
     with pytest.raises(NotApplicable, match="no run had several hosts"):
-        list(transport.sharp_used([CONNECTED], JOBS[1:], True))
+        list(transport.sharp_used([CONNECTED], JOBS[1:], True, "gpu01"))
     with pytest.raises(CannotTell):
-        list(transport.sharp_used([], JOBS, True))
+        list(transport.sharp_used([], JOBS, True, "gpu01"))
 
 
 def up(*ports):

@@ -145,7 +145,8 @@ def test_a_rank_whose_own_watchdog_stood_still_while_others_waited_is_the_one_th
     assert found == {("gpu02", "rank 3 (GPU 1)"): (None, stuck)}
     # Where most stood still it says nothing of one of them.
     many = silent({"gpu01": [wait[0], STOOD_STILL.format(1)], "gpu02": [STOOD_STILL.format(2), STOOD_STILL.format(3)]})
-    assert not any(place.startswith("rank") and severity is None and host == "gpu02" and "(GPU" in place for (host, place), (severity, _words) in many.items())
+    assert not any(place.startswith("rank") for _host, place in many)
+    assert many["gpu02", "the watchdogs of the ranks"] == ("unknown", "those of 3 ranks stood still at once")
 
 
 # PyTorch 2.11 and NCCL 2.28 on two GPUs, which gathered tensors of different sizes: that of rank 0 ended.
@@ -222,6 +223,36 @@ def test_hosts_whose_training_ended_for_the_sake_of_another_say_what_ended_it_th
     # Without an error of its own on any host each says how it ended, and so does one with another error.
     assert found(LOST, LOST) == [("a", None, "unknown", LOST), ("b", None, "unknown", LOST)]
     assert found("Terminated", own) == [("a", None, "unknown", "Terminated"), ("b", None, "fail", own)]
+
+
+def test_what_a_launcher_reports_of_another_host_is_no_finding_of_the_host_that_prints_it() -> None:
+    printed = "run.sh exited with status 255: launch failed on b: Couldn't forward RPC launch(5d) to child c: Resource temporarily unavailable"
+
+    def found(ends: dict[str, str]) -> dict[str, list[tuple[str | None, str | None]]]:
+        jobs = {host: [{**JOB, "status": "unknown", "words": words}] for host, words in ends.items()}
+        return {host: [(one.host or host, one.severity) for one in own_training_ends(jobs[host], [], host, 1, {}, jobs)] for host in jobs}
+
+    limit = "run.sh did not end in time"
+    assert found({"a": printed, "b": limit, "c": limit, "d": limit}) == {host: [("c", "unknown")] for host in "abcd"}
+    # What the host itself ended with says more, and a launcher's line of its own host is a finding there.
+    own = "CUDA error: an illegal memory access was encountered"
+    assert found({"a": printed, "b": limit, "c": own, "d": limit})["a"] == [("c", "fail")]
+    assert found({"c": printed, "b": limit, "d": limit})["c"] == [("c", "fail")]
+
+
+def test_the_rank_that_horovod_names_is_of_the_host_that_its_number_leads_to() -> None:
+    listed = ["Stalled ranks:", "3: [horovod_allreduce.0, horovod_allreduce.1]"]
+    assert {(key, severity) for key, (severity, _words) in silent({"gpu01": listed, "gpu02": []}).items()} == {(("gpu02", "rank 3 (GPU 1)"), "unknown")}
+    # Where most ranks are listed none of them is the one to look at.
+    many = [f"{rank}: [horovod_allreduce.0]" for rank in (1, 2, 3)]
+    assert not any(place.startswith("rank") and host == "gpu02" for host, place in silent({"gpu01": many, "gpu02": []}))
+
+
+def test_a_rank_that_others_waited_for_is_named_where_their_communicators_were_aborted() -> None:
+    reason = "[Rank {0}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLGATHER, Timeout(ms)=10) ran for 11 milliseconds."
+    lines = {rank: f"RuntimeError: NCCL communicator was aborted on rank {rank}.  Original reason for failure was: {reason.format(rank)}" for rank in (1, 2, 3)}
+    found = silent({"gpu01": [lines[1]], "gpu02": [lines[2], lines[3]]})
+    assert {(key, severity) for key, (severity, _words) in found.items()} == {(("gpu01", "rank 0 (GPU 0)"), "unknown")}
 
 
 def test_the_one_host_that_ended_with_another_error_than_all_others_is_named() -> None:

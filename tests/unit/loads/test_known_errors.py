@@ -70,6 +70,9 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads import lau
         ("slurmstepd: error: couldn't chdir to `/root/run': No such file or directory: going to /tmp instead", True, "not mounted"),
         ("/usr/bin/python3: can't open file '/tmp/pretrain.py': [Errno 2] No such file or directory", True, "not mounted"),
         ("ImportError: /x/torch/lib/libtorch_cuda.so: undefined symbol: ncclCommRegister", True, "LD_LIBRARY_PATH"),
+        ("RuntimeError: cuDNN version incompatibility: PyTorch was compiled  against (8, 5, 0) but found runtime version (8, 3, 3).", True, "libcudnn"),
+        ("RuntimeError: cuDNN error: CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH", True, "libcudnn"),
+        ("RuntimeError: DataLoader worker (pid(s) 4711, 4712) exited unexpectedly", True, "printed before"),
     ],
 )
 def test_an_error_of_a_rank(text: str, own: bool, word: str) -> None:
@@ -85,6 +88,8 @@ def test_what_follows_from_an_error_is_no_error_of_its_own() -> None:
     ended, lost = "SignalException: Process 84933 got signal: 15", "DistNetworkError: failed to recv, got 0 bytes"
     cancelled = "slurmstepd: error: *** STEP 4711.0 ON gpu01 CANCELLED AT 2024-03-05T07:01:51 DUE TO TIME LIMIT ***"
     assert all(rank_errors.follows(text) for text in (ended, lost, cancelled))
+    aborted, ended_by_pals = "RuntimeError: NCCL communicator was aborted on rank 3.  Original reason for failure was: x", "gpu02: rank 8 died from signal 15"
+    assert rank_errors.follows(aborted) and rank_errors.follows(ended_by_pals) and not rank_errors.follows("gpu02: rank 8 died from signal 11")
     assert rank_errors.follows(closed) and rank_errors.follows(flushed) and not rank_errors.follows(None)
     assert rank_errors.first_errors({"gpu02": closed, "gpu05": "CUDA error: unspecified launch failure"}) == {"gpu05": "CUDA error: unspecified launch failure"}
     assert rank_errors.first_errors({"gpu02": closed, "gpu03": flushed}) == {"gpu02": closed, "gpu03": flushed}
@@ -101,6 +106,13 @@ def test_what_follows_from_an_error_is_no_error_of_its_own() -> None:
         ("mpi/pmix_v3: pmixp_coll_ring_reset_if_to: gpu01 [0]: collective timeout seq=0", "firewall"),
         ("srun: error: slurm_receive_msgs: [[gpu05]:6818] failed: Socket timed out on send/recv operation", "munge"),
         ("An ORTE daemon has unexpectedly failed after launch", "oob_tcp_if_include"),
+        ("[1.1] [gpu05:412  :0]       mm_iface.c:799  UCX  ERROR   mm_iface failed to allocate receive FIFO", "/dev/shm"),
+        ("ucp_worker.c:1413 UCX  ERROR uct_iface_open(posix/memory) failed: Out of memory", "/dev/shm"),
+        # What the program that failed says of it is known.
+        ("gpu04: Test CUDA failure common.cu:1045 'unknown error'", "nvidia-uvm"),
+        ("gpu04: Test CUDA failure common.cu:941 'system not yet initialized'", "nvidia-fabricmanager"),
+        ("gpu05: Test HIP failure common.cu:1129 'hipErrorInvalidDevice'", "/dev/kfd"),
+        ("gpu05: Test NCCL failure common.cu:303 'remote process exited or there was a network error / '", "LD_LIBRARY_PATH"),
     ],
 )
 def test_a_refusal_of_a_launcher(text: str, word: str) -> None:
@@ -151,6 +163,11 @@ def test_a_complaint_of_perftest(text: str, of_gpus: bool, word: str) -> None:
         ("a node failed while Slurm ran the job (srun: error: Node failure on gpu02)", "gpu02"),
         ("mpirun noticed that process rank 3 with PID 1167 on node gpu02 (10.51.0.2) exited on signal 11", "gpu02"),
         ("mpirun: could not execute an executable: Executable: /x; Node: gpu02", "gpu02"),
+        # PALS: the host that passes a request on is not the one that it is about.
+        ("launch failed on gpu01: Couldn't forward RPC launch(5d3f) to child gpu02: Resource temporarily unavailable", "gpu02"),
+        ("ping failed on gpu01: No reply from gpu02 after 97s", "gpu02"),
+        ("gpu02: shepherd died from signal 9", "gpu02"),
+        ("gpu02: rank 8 exited with code 1", "gpu02"),
         # The number of a process is that of a host where each host has one.
         ("Process name: [[12167,1],1]", None),
         ("failed on node gpu022: Job credential expired", None),
@@ -159,6 +176,15 @@ def test_a_complaint_of_perftest(text: str, of_gpus: bool, word: str) -> None:
 )
 def test_the_host_that_a_launchers_line_is_about(words: str | None, host: str | None) -> None:
     assert launcher_errors.host_of(words, ["gpu01", "gpu02"]) == host
+
+
+def test_what_a_launcher_reports_of_a_host_is_told_from_what_only_names_one() -> None:
+    hosts = ["gpu01", "gpu02"]
+    assert launcher_errors.reported_of("run.sh exited with status 1: srun: error: gpu02: task 9: Out Of Memory", hosts) == "gpu02"
+    assert launcher_errors.reported_of("gpu02: rank 9 died from signal 11", hosts) == "gpu02"
+    # With signal 15 PALS ends all others.
+    assert launcher_errors.reported_of("gpu02: rank 9 died from signal 15", hosts) is None
+    assert launcher_errors.reported_of("the frobnicator on node gpu02", hosts) is None is launcher_errors.reported_of(None, hosts)
 
 
 def test_the_number_of_a_process_leads_to_its_host_where_each_host_has_one() -> None:

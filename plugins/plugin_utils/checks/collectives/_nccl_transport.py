@@ -19,6 +19,8 @@ OWN = {"NCCL_COLLNET_ENABLE", "NCCL_DEBUG", "NCCL_DEBUG_FILE", "NCCL_DEBUG_SUBSY
 OWN_OVER_NICS = {"NCCL_NVLS_ENABLE", "NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE"}
 # What says how ranks find each other and what they write, and changes no rate.
 WITHOUT_EFFECT = {"NCCL_SOCKET_IFNAME", "NCCL_SOCKET_FAMILY", "NCCL_CONF_FILE", "NCCL_HOSTID", "NCCL_ASYNC_ERROR_HANDLING", "NCCL_BLOCKING_WAIT"}
+# What of NCCL's log must be the same on all hosts of a run, by its event, as it is called.
+SET_UP = {"version": "NCCL", "network": "the network", "plugin": "the network's plugin"}
 NO_RDMA_CAUSE = (
     "NCCL found no RDMA device that it may use, and went over TCP: no active port, no /dev/infiniband or too low a memlock limit for the job, "
     "NCCL_IB_DISABLE or NCCL_IB_HCA, an image without libibverbs or its driver, or a network plugin that did not load."
@@ -48,6 +50,30 @@ def unlisted(log: Rows, jobs: Rows, listed: t.Mapping[str, t.Any]) -> list[tuple
 def forced(log: Rows | None, jobs: Rows, listed: t.Mapping[str, t.Any]) -> list[str]:
     """Those of them that may change a rate, as ``NAME=VALUE``."""
     return [f"{name}={value}" for name, value in unlisted(log or [], jobs, listed) if name not in WITHOUT_EFFECT]
+
+
+def unlike_others(host: str, logs: t.Mapping[str, Rows]) -> list[str]:
+    """In words what NCCL of a host has otherwise than more than half of the other hosts; logs: the rows of nccl_log by host."""
+    mine = _set_up(logs.get(host, []))
+    others = [_set_up(log) for other, log in logs.items() if other != host and log]
+    found = []
+    for what in sorted({*mine, *(name for one in others for name in one)} if mine else ()):
+        values = [one.get(what, "none") for one in others]
+        usual = max(values, key=values.count, default="none")
+        if 2 * values.count(usual) > len(values) and mine.get(what, "none") != usual:
+            found.append(f"{what} {mine.get(what, 'none')}, of the others {usual}")
+    return found
+
+
+def _set_up(log: Rows) -> dict[str, str]:
+    """What NCCL of a host runs with: its version, its network and that one's plugin, and each variable that may change a run."""
+    found: dict[str, set[str]] = {}
+    for row in log:
+        if row["event"] in SET_UP:
+            found.setdefault(SET_UP[row["event"]], set()).add(str(row["value"]))
+        elif row["event"] == "variable" and row["name"] not in OWN | OWN_OVER_NICS | WITHOUT_EFFECT:
+            found.setdefault(str(row["name"]), set()).add(str(row["value"]))
+    return {what: ", ".join(sorted(values)) for what, values in found.items()}
 
 
 def of_another_setting(where: Place, expected: str, actual: str, variables: t.Sequence[str]) -> Finding:

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import functools
 import statistics
 import typing as t
+from dataclasses import replace
 
 from ...loads.collective_runs import LAUNCHER, RAIL, RANK, TABLE
 from ...loads.launcher_errors import explained as explained_refusal
@@ -16,6 +18,7 @@ from .. import Finding, NotApplicable, check
 from .._grouping import Rows
 from .._not_measured import NO_RATES, NO_RESULT, no_result, not_measured
 from ..place import Place, at_rank
+from ._nccl_transport import forced, unlike_others
 from ._reasons import with_reasons
 from ._runs import ends_of_runs, error_times, of_run
 from .ended_ranks import RunEnds, extent_of_error, findings_of_run
@@ -30,6 +33,12 @@ IMPOSSIBLE_CAUSE = (
     "than twice. So the table is damaged (ranks wrote into each other's lines), or this is another program or a changed one."
 )
 IMPOSSIBLE_FIX = "Read the last lines of the table in the evidence, compare all_reduce_perf with that of another host, and run it again."
+WRONG_IN_TESTS = (
+    "nccl-tests count wrong values on all hosts alike, and torch's collectives count none on any: it is the release of NCCL that nccl-tests use, a plugin of "
+    "it or their build, and no single host.",
+    "Run nccl-tests with the release of NCCL that torch brings (LD_LIBRARY_PATH; the log begins with the version), then with NCCL_PROTO=Simple and without the "
+    "network plugin: what ends it is the culprit; keep jobs off that release. Take no host out for it.",
+)
 # What every rank must have proved; the barrier is what each timed call begins with.
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all")
 
@@ -43,7 +52,7 @@ COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_t
 def collectives_correct(
     collective_results: Rows, collective_ranks: Rows, collective_hangs: Rows, pod_collective_backend: str, pod_node: str, load_jobs: Rows | None = None,
     load_jobs_of_peers: Peers | None = None, collective_ranks_of_peers: Peers | None = None, collective_hangs_of_peers: Peers | None = None,
-    nccl_log: Rows | None = None, nccl_log_of_peers: Peers | None = None,
+    nccl_log: Rows | None = None, nccl_log_of_peers: Peers | None = None, pod_nccl_environment: dict[str, t.Any] | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Every collective gives every rank the exact result, in every data type and size tested."""
     if not collective_ranks:
@@ -51,8 +60,9 @@ def collectives_correct(
     if any(row["outcome"] != "done" for row in collective_ranks):
         jobs = load_jobs_of_peers or {pod_node: load_jobs or []}
         ranks, hangs = collective_ranks_of_peers or {pod_node: collective_ranks}, collective_hangs_of_peers or {pod_node: collective_hangs}
-        reasons = with_reasons(ranks, nccl_log_of_peers or {pod_node: nccl_log or []})
-        yield from _ended(reasons[pod_node], load_jobs or [], (jobs, reasons, hangs), pod_node)
+        logs = nccl_log_of_peers or {pod_node: nccl_log or []}
+        reasons, set_up = with_reasons(ranks, logs), functools.partial(_with_set_up, logs=logs, jobs=jobs, listed=pod_nccl_environment or {})
+        yield from _ended(reasons[pod_node], load_jobs or [], (jobs, reasons, hangs), pod_node, set_up)
     for row in collective_results:
         where = at_rank(row["rank"], f"{row['collective']} of {row['count']} {row['dtype']}")
         if row["wrong"]:
@@ -62,8 +72,22 @@ def collectives_correct(
     yield from _unproved(collective_results, collective_ranks, pod_collective_backend)
 
 
-def _ended(own: Rows, own_jobs: Rows, of_peers: tuple[Peers, Peers, Peers], host: str) -> t.Iterator[Finding]:
-    """Findings of the runs of a host in which a rank of it ended ill; of_peers: the rows of load_jobs, collective_ranks and collective_hangs by host."""
+def _with_set_up(ends: RunEnds, logs: Peers, jobs: Peers, listed: t.Mapping[str, t.Any]) -> RunEnds:
+    """A run that hung with how NCCL is set up on its hosts; logs, jobs: the rows of nccl_log and load_jobs by host; listed: the variables of the pod."""
+    if not ends.hangs or ends.missing:
+        return ends
+    of_hosts = [set(forced(logs.get(host, []), jobs.get(host, []), listed)) for host in ends.hosts]
+    common = set.intersection(*of_hosts) if of_hosts else set()
+    return replace(ends, unlike=unlike_others(ends.never_finishes, logs) if ends.never_finishes else (), variables=sorted(common))
+
+
+def _ended(
+    own: Rows, own_jobs: Rows, of_peers: tuple[Peers, Peers, Peers], host: str, set_up: t.Callable[[RunEnds], RunEnds]
+) -> t.Iterator[Finding]:  # fmt: skip
+    """Findings of the runs of a host in which a rank of it ended ill.
+
+    of_peers: the rows of load_jobs, collective_ranks and collective_hangs by host; set_up: adds to a run how NCCL is set up on its hosts.
+    """
     jobs, ranks, hangs = of_peers
     runs = {row["item"]: of_run(row) for row in own_jobs}
     for item in dict.fromkeys(row["item"] for row in own if row["outcome"] != "done"):
@@ -71,7 +95,7 @@ def _ended(own: Rows, own_jobs: Rows, of_peers: tuple[Peers, Peers, Peers], host
         alone = RunEnds(item, (), rows, [row for row in hangs.get(host, ()) if row["item"] == item])
         ends = alone if run is None else ends_of_runs(jobs, ranks, hangs).get((*run, item), alone)
         times = error_times(jobs, ranks).get(run, {}) if run is not None else {}
-        yield from findings_of_run(ends, rows, host, times, lambda of_host, error: extent_of_error(of_host, error, jobs, ranks))
+        yield from findings_of_run(set_up(ends), rows, host, times, lambda of_host, error: extent_of_error(of_host, error, jobs, ranks))
 
 
 def _unproved(results: Rows, ranks: Rows, backend: str) -> t.Iterator[Finding]:
@@ -106,7 +130,9 @@ def refusals(jobs: t.Mapping[str, Rows]) -> dict[tuple[t.Any, ...], str]:
     required=True,
     needs="load",
 )
-def no_wrong_values(collective_rates: Rows, nccl_tests: Rows | None = None) -> t.Iterator[Finding]:
+def no_wrong_values(
+    collective_rates: Rows, nccl_tests: Rows | None = None, collective_rates_of_peers: Peers | None = None, nccl_tests_of_peers: Peers | None = None
+) -> t.Iterator[Finding]:
     """No value of any timed size is wrong, and every size was verified."""
     if not collective_rates and not nccl_tests:
         raise no_result(NO_RATES)
@@ -115,13 +141,24 @@ def no_wrong_values(collective_rates: Rows, nccl_tests: Rows | None = None) -> t
             yield Finding(
                 Place(f"{row['item']}: rank {row['rank']} {row['collective']} of {row['size_bytes']} bytes"), "no wrong value", f"{row['wrong']} wrong"
             )
+    cause, fix = WRONG_IN_TESTS if _in_tests_of_all(collective_rates_of_peers or {}, nccl_tests_of_peers or {}) else (None, None)
     for row in nccl_tests or ():
         where = Place(f"{row['item']}: nccl-tests at {row['size_bytes']} bytes")
-        bad = (row["wrong"] or 0) + (row["in_place_wrong"] or 0) + (row["out_of_bounds"] or 0)
+        bad = _wrong_in_table(row)
         if bad:
-            yield Finding(where, "no wrong value", f"{bad} wrong")
+            yield Finding(where, "no wrong value", f"{bad} wrong", cause=cause, fix=fix)
         elif row["wrong"] is None and row["max_error"] is None and row["size_bytes"]:
             yield Finding(where, "validated values", "not validated", "unknown")
+
+
+def _in_tests_of_all(rates: Peers, tables: Peers) -> bool:
+    """Whether nccl-tests count wrong values on each of several hosts that ran them, and torch on none; rates, tables: rows of both by host."""
+    wrong = [any(_wrong_in_table(row) for row in rows) for rows in tables.values() if rows]
+    return len(wrong) > 1 and all(wrong) and not any(row["wrong"] for rows in rates.values() for row in rows)
+
+
+def _wrong_in_table(row: dict[str, t.Any]) -> int:
+    return int((row["wrong"] or 0) + (row["in_place_wrong"] or 0) + (row["out_of_bounds"] or 0))
 
 
 @check(

@@ -17,13 +17,14 @@ from ...loads.rank_errors import (
     KILLED_TOGETHER,
     NEVER_ARRIVED,
     NEVER_ENQUEUED,
-    NEVER_FINISHES,
     NOBODY_BEHIND,
+    SET_ON_ALL,
     crashed,
     explained,
     follows,
     is_own,
     known_error,
+    why_never_finishes,
 )
 from ...loads.unknown_errors import NOT_SHOWN, Extent, alike, cut, extent_of, shown
 from .. import Finding
@@ -43,7 +44,8 @@ class RunEnds:
 
     ranks, hangs: its rows of collective_ranks and collective_hangs, or of those of training; homes: the hosts of the ranks that are reported;
     never_finishes: its host with which no run over several hosts finishes, where there is one; not_reached: that with which every run ends for its partners
-    alone, with errors that do not arise within their own hosts.
+    alone, with errors that do not arise within their own hosts; unlike: what NCCL of never_finishes has otherwise than that of others, in words;
+    variables: those that all hosts set and the pod does not list.
     """
 
     item: str
@@ -54,6 +56,8 @@ class RunEnds:
     homes: t.Mapping[int, str] = field(default_factory=dict)
     never_finishes: str | None = None
     not_reached: str | None = None
+    unlike: t.Sequence[str] = ()
+    variables: t.Sequence[str] = ()
 
     @functools.cached_property
     def after_others(self) -> frozenset[int]:
@@ -196,9 +200,17 @@ class RunEnds:
         last = set(self._enqueued.values()) if self.waiting <= self._enqueued.keys() else set()
         by = f"every rank had enqueued it (collective {last.pop()} by PyTorch's flight recorder)" if len(last) == 1 else "every rank arrived"
         alike = "; NCCL's RAS reports that all are alike" if any(row.get("ras_behind") == [] == row.get("ras_missing") for row in self.hangs) else ""
-        host, (cause, fix) = self.never_finishes, NEVER_FINISHES if self.never_finishes else NOBODY_BEHIND
+        host, (cause, fix) = self.never_finishes, self._why_none_finishes()
         without = f"; no run over several hosts with {host} finishes, those of its partners without it do" if host else ""
-        return Finding(where, expected, f"{by} and none finished{without}{self._ras or alike}", "unknown", host, cause=cause, fix=fix, judged=True)
+        words = f"{by} and none finished{without}{self._ras or alike}"
+        return Finding(where, expected, words, "unknown", host, cause=cause, fix=fix, judged=True)
+
+    def _why_none_finishes(self) -> tuple[str, str]:
+        """Cause and fix where nobody was missing, by how NCCL is set up where that may be why."""
+        if self.never_finishes:
+            return why_never_finishes(self.never_finishes, self.unlike)
+        before = tuple(words.format(variables=", ".join(self.variables)) if self.variables else "" for words in SET_ON_ALL)
+        return before[0] + NOBODY_BEHIND[0], before[1] + NOBODY_BEHIND[1]
 
     def _signs_of_life(self, rank: int) -> str:
         """Whether its process answered when the others asked for it; nothing where that is not known."""

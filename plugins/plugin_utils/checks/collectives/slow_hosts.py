@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from ...loads.bisection import Group
 from ...loads.collective_runs import LADDER, SEARCH, CollectiveRun, bisection_of, hosts_at_fault, restoring_probes, run_passed
-from ...loads.rank_errors import NEVER_FINISHES, NOBODY_BEHIND, HostEnd, end_by_error, explained
+from ...loads.rank_errors import NOBODY_BEHIND, HostEnd, end_by_error, explained, why_never_finishes
 from ...loads.thresholds import expected_busbw
 from ...loads.unknown_errors import ALL, cut
 from ...pod.types import Rail
@@ -18,7 +18,7 @@ from .. import Finding, NotApplicable, check
 from .._by_time import order_of_error
 from .._grouping import Rows
 from ..place import Place, at_node
-from ._nccl_transport import forced, of_another_setting, unlisted
+from ._nccl_transport import forced, of_another_setting, unlike_others, unlisted
 from ._runs import error_times, of_run, probes_of_several_hosts, runs_of_all_hosts
 from .bandwidth import Peers, ladder_values, passed_again
 from .correctness import refusals
@@ -36,7 +36,7 @@ LAUNCHER_FIX = "Fix what ranks_as_asked names of the launcher (its login to the 
 def slow_node(
     load_jobs_of_peers: Peers, collective_rates_of_peers: Peers, collective_ranks_of_peers: Peers, pod_node: str, pod_rails: list[Rail], pod_link_gbit_s: float,
     pod_all_reduce_busbw_gbyte_s: dict[str, t.Any], pod_all_reduce_percent: float, pod_busbw_tolerance_percent: float,
-    pod_nccl_environment: dict[str, t.Any], nccl_log: Rows | None = None,
+    pod_nccl_environment: dict[str, t.Any], nccl_log: Rows | None = None, nccl_log_of_peers: Peers | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """No host or path makes collectives slow: a host is named where it is slow with partners that are fast without it."""
     values = ladder_values(pod_rails, pod_link_gbit_s, pod_all_reduce_busbw_gbyte_s, pod_all_reduce_percent, pod_busbw_tolerance_percent)
@@ -63,7 +63,7 @@ def slow_node(
             yield replace(_of_error(at_node("the host"), f"a run with {partners} that ends well", errors, beside), later=later)
         else:
             variables = forced(nccl_log, jobs, pod_nccl_environment)
-            cause, fix = NEVER_FINISHES if hung else (None, None)
+            cause, fix = why_never_finishes(pod_node, unlike_others(pod_node, nccl_log_of_peers or {})) if hung else (None, None)
             yield of_another_setting(*words, variables) if variables else Finding(*words, cause=cause, fix=fix)
     again = passed_again(found, probes_of_several_hosts(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers), values)
     not_started = {frozenset(run[3:]) for run in refusals(load_jobs_of_peers) if run[0] in (LADDER, SEARCH)}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ...loads.named_parts import named_nic
 from ...loads.rank_errors import known_error
 from ...loads.types import RankError
 from ...loads.unknown_errors import ExtentWords, alike, cut, explain_unknown, extent_of, has_a_class
@@ -228,7 +229,7 @@ def no_nccl_warnings(
     fabric="infiniband",
     needs="load",
 )
-def sharp_used(nccl_log: Rows, load_jobs: Rows, pod_sharp: bool) -> t.Iterator[Finding]:
+def sharp_used(nccl_log: Rows, load_jobs: Rows, pod_sharp: bool, pod_node: str, nccl_log_of_peers: Peers | None = None) -> t.Iterator[Finding]:
     """Collectives between hosts are aggregated in the switches where pod_sharp is true, and only there."""
     if not pod_sharp:
         if not any(row["event"] == "sharp" for row in nccl_log):
@@ -236,8 +237,23 @@ def sharp_used(nccl_log: Rows, load_jobs: Rows, pod_sharp: bool) -> t.Iterator[F
         yield Finding(Place("SHARP"), "none, as pod_sharp is false", "channels over CollNet: the rates are those of another algorithm", "warn")
         return
     log = _between_hosts(nccl_log, load_jobs)
-    refused = [row for row in log if row["event"] == "sharp_error" or (row["event"] == "warning" and re.search(OF_SHARP, str(row["text"])))]
-    if refused:
-        yield Finding(Place("SHARP"), "channels over CollNet", shortened(str(refused[0]["text"]), 200))
+    own = _refused(log)
+    # A host whose own part is refused turns SHARP off for all hosts of its runs.
+    culprit = None if own else next((host for host, rows in (nccl_log_of_peers or {}).items() if host != pod_node and any(map(_is_own, _refused(rows)))), None)
+    if own:
+        text = next((one for one in own if _is_own(one)), own[0])
+        known, nic = known_error(text), named_nic(text)
+        where = at_device(nic, "for SHARP") if nic else Place("SHARP")
+        yield Finding(where, "channels over CollNet", shortened(text, 200), cause=known.cause if known else None, fix=known.fix if known else None)
     elif not any(row["event"] == "sharp" for row in log):
-        yield Finding(Place("SHARP"), "channels over CollNet", "none in NCCL's log")
+        yield Finding(Place("SHARP"), "channels over CollNet", "none in NCCL's log", began_at=(culprit, "") if culprit else None)
+
+
+def _refused(log: Rows) -> list[str]:
+    """What the log says of SHARP that was refused."""
+    return [str(row["text"]) for row in log if row["event"] == "sharp_error" or (row["event"] == "warning" and re.search(OF_SHARP, str(row["text"])))]
+
+
+def _is_own(text: str) -> bool:
+    known = known_error(text)
+    return known is not None and known.own

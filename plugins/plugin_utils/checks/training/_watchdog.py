@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which rank the others waited for, by what PyTorch's watchdog logs of each rank: the collectives that it had enqueued, or nothing at all."""
+"""Which rank the others waited for, by what PyTorch's watchdog logs of each rank, the collectives that it had enqueued or nothing at all, or Horovod of it."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Named(t.NamedTuple):
 
 
 def named_ranks(logs: t.Mapping[str, Rows], hosts: t.Collection[str], gpus: int) -> list[Named]:
-    """The ranks that the others waited for: that had not enqueued the collective, that a monitored barrier names, or else that are unlike the others.
+    """The ranks that the others waited for: that had not enqueued the collective, that a monitored barrier or Horovod names, or that are unlike the others.
 
     logs: the rows of collective_timeouts by host; hosts: those that train; gpus: how many ranks each of them has.
     """
-    behind = ranks_behind(logs, gpus) or _not_at_barrier(logs, hosts, gpus) or _out_of_step(logs, hosts, gpus)
+    behind = ranks_behind(logs, gpus) or _not_at_barrier(logs, hosts, gpus) or _not_submitted(logs, hosts, gpus) or _out_of_step(logs, hosts, gpus)
     return behind or _stuck(logs, hosts, gpus) or ranks_silent(logs, hosts, gpus) or _not_completed(logs, hosts, gpus)
 
 
@@ -70,6 +70,19 @@ def _not_at_barrier(logs: t.Mapping[str, Rows], hosts: t.Collection[str], gpus: 
     ranks = sorted({int(rank) for row in found for rank in row["missing"].split(",")})
     words = "rank 0 waited for it in monitoredBarrier in vain"
     return [Named(rank, _host_of(rank, heard, hosts, gpus), "to come to monitoredBarrier", words) for rank in ranks]
+
+
+def _not_submitted(logs: t.Mapping[str, Rows], hosts: t.Collection[str], gpus: int) -> list[Named]:
+    """The ranks of which Horovod's first rank logged that they had not submitted what others had; none where these are more than half of all.
+
+    Horovod's launchers number the ranks by the hosts in order.
+    """
+    rows = {row["rank"]: row for of_host in logs.values() for row in of_host if row["event"] == "not_submitted"}
+    if 2 * len(rows) > len(hosts) * gpus:
+        return []
+    by_order = dict(enumerate(hosts))
+    expected = "to submit its part of the collectives, as the other ranks"
+    return [Named(rank, by_order.get(rank // gpus), expected, f"Horovod's first rank waited for it: {row['text']}") for rank, row in sorted(rows.items())]
 
 
 def _out_of_step(logs: t.Mapping[str, Rows], hosts: t.Collection[str], gpus: int) -> list[Named]:
@@ -115,14 +128,21 @@ def _stuck(logs: t.Mapping[str, Rows], hosts: t.Collection[str], gpus: int) -> l
     return [Named(rank, _host_of(rank, heard, hosts, gpus), expected, _in_short(row["text"]), certain=True, stuck=True) for rank, row in sorted(stuck.items())]
 
 
+def stuck_together(logs: t.Mapping[str, Rows]) -> set[int]:
+    """The ranks whose own watchdog stood still, where these are most of all that logged anything; none otherwise."""
+    rows = [row for of_host in logs.values() for row in of_host if row["rank"] is not None]
+    stuck = {row["rank"] for row in rows if row["event"] == "stuck"}
+    return stuck if len(stuck) > 1 and 2 * len(stuck) > len({row["rank"] for row in rows}) else set()
+
+
 def _in_short(text: str) -> str:
     """What a watchdog logged of itself without the head of its line and the advice after its first sentence."""
     return text[text.rfind("] ") + 2 if "] " in text else 0 :].partition(". ")[0]
 
 
 def _heard(logs: t.Mapping[str, Rows]) -> dict[str, set[int]]:
-    """The ranks of which each host's log has a line."""
-    return {host: {row["rank"] for row in rows if row["rank"] is not None} for host, rows in logs.items()}
+    """The ranks of which each host's log has a line of their own."""
+    return {host: {row["rank"] for row in rows if row["rank"] is not None and row["event"] != "not_submitted"} for host, rows in logs.items()}
 
 
 def _of_group(group: str, rows: Rows) -> list[tuple[int, int, int, str]]:

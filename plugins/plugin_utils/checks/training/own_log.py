@@ -10,6 +10,8 @@ import statistics
 import typing as t
 from dataclasses import replace
 
+from ...loads.launcher_errors import explained as explained_refusal
+from ...loads.launcher_errors import reported_of
 from ...loads.named_parts import named_nic
 from ...loads.rank_errors import NEVER_ARRIVED, explained, follows, is_of_a_connection, is_own, known_error
 from ...loads.thresholds import longest_step_ms
@@ -18,55 +20,15 @@ from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows
 from .._not_measured import not_measured, too_short
 from ..place import Place, at_device, at_rank
+from ._own_causes import NO_STEPS, NOT_AT_ITS_END, NOT_HEARD, STOPPED_FIRST, STUCK, STUCK_TOGETHER, UNFINISHED, UNLIKE_OTHERS
 from ._silent_logs import stopped_first
-from ._watchdog import Named, named_ranks
+from ._watchdog import Named, named_ranks, stuck_together
 from .results import not_falling
 from .steps import LEAST_STEPS, OWN_COMMAND, timed_out
 
 Peers = dict[str, Rows]
 # How PyTorch names the rank that prints a line.
 SPEAKER = re.compile(r"\[[Rr]ank ?(\d+)\]|torchrun's summary rank (\d+)")
-NOT_HEARD = (
-    "The other ranks waited in a collective, and this one logged neither that it waited nor what it had enqueued: its process had died, was stopped or "
-    "stuck, or its host or its log was lost.",
-    "See whether the rank's process and host were alive at that time (its own output, the kernel's log: oom-kill, Xid), and what it did (py-spy), such as to "
-    "write a checkpoint to a storage that does not take it; where it was well, its log is missing and the flight recorder's dumps of all ranks show who did "
-    "not come.",
-)
-STOPPED_FIRST = (
-    "The training hung, and the log of this host stopped while those of others went on: its process stood still or was stopped, or its host, its storage or "
-    "its log was lost. Where the program holds its output back in a buffer the last lines of any host may be missing.",
-    "Begin with this host: its kernel's log at that time (Xid, oom-kill, a hung task, storage), the load and state of the rank's process (py-spy), and its "
-    "clock; with PYTHONUNBUFFERED=1 each line is written at once.",
-)
-STUCK = (
-    "A call of CUDA or NCCL of this rank did not come back, so that its own watchdog stood still, too, while other ranks waited for it: its GPU or driver "
-    "hangs, or another thread of its process holds the lock of Python (GIL) within such a call.",
-    "Look at the kernel's log of this host at that time (Xid, a hung task) and at nvidia-smi of this GPU, and at the stacks of the process where it still "
-    "runs (py-spy dump --native); run the vendor's diagnostics where it is this GPU again. TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC only moves the time of the report.",
-)
-NOT_AT_ITS_END = (
-    "The training was still running when its time was over: it hung after its last line, or the time of this run is too short for it.",
-    "See by the time of its last line whether it went on. Where it did, allow more time (pod_training_run_seconds) or fewer steps; where it did not, run it "
-    "again and see what its processes wait for (py-spy dump), and look at the kernel's log (Xid) and at its storage.",
-)
-NO_STEPS = (
-    "The training ended well, and no line of its log has the form that is read as a step, which is that of Megatron-LM: iteration 3/ 100 | elapsed time per "
-    "iteration (ms): 512.3 | lm loss: 2.1E+00 |.",
-    "Let one rank print its steps in that form, or run the layer without pod_training_command, which times its own.",
-)
-UNFINISHED = (
-    "A collective ended in the other ranks and not in this one, which had come to it: the ranks called it with different sizes or types, data to this rank's "
-    "GPU did not arrive (its NIC, a path, NVLink), or its GPU stopped.",
-    "Compare what the ranks called (TORCH_DISTRIBUTED_DEBUG=DETAIL, the flight recorder's dumps have sizes and types); look at this host for Xid, and at its "
-    "NICs for retransmissions and links that went down at that time; then run layer 5, whose ranks all call the same.",
-)
-UNLIKE_OTHERS = (
-    "This rank did not do what the others did: its process was stuck, its data ended or its program took another way; or it is of another process group, "
-    "which its log does not name.",
-    "See what the rank's process did at that time (py-spy, its own output, its data) and its host's kernel log; TORCH_NCCL_TRACE_BUFFER_SIZE and a newer "
-    "PyTorch log the process group and what each rank had enqueued.",
-)
 
 
 def _steps(logs: Peers, warmup: int, jobs: Peers | None) -> dict[str, Rows]:
@@ -118,7 +80,8 @@ def own_training_ends(
         return
     first = {} if named else _ended_first(load_jobs_of_peers or {}, pod_gpus_per_host)
     shared = _shared(load_jobs_of_peers or {})
-    if first and pod_node not in first and ended and all(is_of_a_connection(words) or alike(words) == shared for words, _status in ended):
+    of_others = pod_node in _reported(load_jobs_of_peers or {}) or all(is_of_a_connection(words) or alike(words) == shared for words, _status in ended)
+    if first and pod_node not in first and ended and of_others:
         # What ended the training on another host ended it here.
         yield from (replace(found, host=host) for host, found in first.items())
         return
@@ -132,14 +95,34 @@ def own_training_ends(
     ill = (row for row in jobs if row["status"] != "ok")
     own = (_with_last(replace(_of_speaker(str(row["words"]), row["status"], pod_gpus_per_host), later=bool(named)), row) for row in ill)
     yield from [first[pod_node]] if pod_node in first else own
-    if not named:
+    together = stuck_together(logs)
+    if not named and together:
+        words = f"those of {len(together)} ranks stood still at once"
+        yield Finding(Place("the watchdogs of the ranks"), "to go on", words, "unknown", cause=STUCK_TOGETHER[0], fix=STUCK_TOGETHER[1], judged=True)
+    elif not named:
         yield from timed_out(collective_timeouts)
 
 
+def _reported(jobs: Peers) -> dict[str, str]:
+    """By the hosts whose training ended with what a launcher reports of another host of it: that other one; jobs: the rows of load_jobs by host."""
+    found = {host: reported_of(words, list(jobs)) for host, (words, _status) in _ended_ill(jobs).items()}
+    return {host: other for host, other in found.items() if other not in (None, host)}
+
+
+def _by_launcher(words: str) -> Finding:
+    cause, fix = explained_refusal(words)
+    return Finding(Place("the training"), "a normal exit", words, "unknown", cause=cause, fix=fix, judged=True)
+
+
 def _ended_first(jobs: Peers, gpus: int) -> dict[str, Finding]:
-    """How the training ended on the hosts where it ended with an error of their own; jobs: the rows of load_jobs by host; gpus: of a host."""
-    ill = _ended_ill(jobs)
-    own = {host: _of_speaker(words, status, gpus) for host, (words, status) in ill.items() if is_own(words)}
+    """How the training ended on the hosts where it ended with an error of their own, else on those of which a launcher on another host reports it.
+
+    jobs: the rows of load_jobs by host; gpus: of a host.
+    """
+    ill, reported = _ended_ill(jobs), _reported(jobs)
+    own = {host: _of_speaker(words, status, gpus) for host, (words, status) in ill.items() if host not in reported and is_own(words)}
+    if not own and reported:
+        return {other: _by_launcher(ill[host][0]) for host, other in reported.items()}
     shared = _shared(jobs)
     apart = [host for host, (words, _status) in ill.items() if not follows(words) and alike(words) != shared]
     if own or shared is None or len(apart) != 1:

@@ -89,7 +89,7 @@ def gpus_under_load(gpus_idle: Rows, gpus: Rows, pod_pcie_width: int) -> t.Itera
 
 @check(
     cause="The GPU was too hot, or power brake slowed it down, while it computed; every step waits for the slowest GPU.",
-    fix="Look at fans, air baffles, inlet temperature and power supplies of the host, and compare temperatures under load (nvidia-smi dmon) with another host.",
+    fix="Look at cooling (fans, air baffles, inlet temperature) and power supplies of the host; compare temperatures under load (nvidia-smi dmon).",
     layers=OF_RANKS,
     when=("pod_gpu_vendor", ("nvidia",)),
 )
