@@ -301,7 +301,7 @@ def answered(pod: Pod, name: str, one: Query, printed: dict[tuple[str, ...], ans
         if argv[0] in missing:
             answer.status, answer.stderr = "missing", f"{argv[0]}: not found on PATH"
         elif one.reading.name in answers.SCRIPTED:
-            answer.stdout, answer.rc = _scripted(pod, name, one.reading.name, item)
+            answer.stdout, answer.stderr, answer.rc = _scripted(pod, name, one.reading.name, item)
         else:
             output = printed[tuple(argv)]
             answer.stdout, answer.stderr, answer.rc = _stdout(output, layer, phase), output.stderr, output.rc
@@ -325,18 +325,22 @@ def _stdout(output: answers.Printed, layer: str, phase: str) -> str:
     return output.stdout if output.later is None or (phase == "before" and layer not in LOADED) else output.later
 
 
-def _scripted(pod: Pod, name: str, reading: str, item: dict[str, t.Any]) -> tuple[str, int]:
+def _scripted(pod: Pod, name: str, reading: str, item: dict[str, t.Any]) -> tuple[str, str, int]:
     """As the shell texts of ``answers.scripts`` say it."""
     rail = next((one for one in pod.hosts[name].rails if one.address == item["source"]), None)
     if rail is None:
-        return "", 2
+        return "", "", 2
+    if words := next((words for begin, words in rail.ping_errors.items() if item["target"].startswith(begin)), None):
+        cannot = f"cannot probe from {item['source']} to {item['target']}: {words.rpartition(': ')[2]}\n"
+        return ("", cannot, 1) if reading == "path_probes" else ("", f"{words}\n", 2)
     if reading == "path_probes":
         size = item["size"] or rail.mtu
         output = {"source": item["source"], "target": item["target"], "size_bytes": size, "flows": item["flows"], "answered": item["flows"] - rail.flows_lost}
-        return str(output).replace("'", '"') + "\n", 0
+        return str(output).replace("'", '"') + "\n", "", 0
     count, loss = item["count"], rail.loss_to.get(item["target"], rail.loss_percent)
     received = count - count * loss // 100
     text = f"PING {item['target']} ({item['target']}) from {item['source']} {item['netdev']}: 56(84) bytes of data.\n\n"
     text += f"--- {item['target']} ping statistics ---\n"
     text += f"{count} packets transmitted, {received} received, {loss}% packet loss, time {count * 20}ms\n"
-    return text + (f"rtt min/avg/max/mdev = {rail.rtt_ms:.3f}/{rail.rtt_ms:.3f}/{rail.rtt_ms:.3f}/0.004 ms\n\n" if received else "\n"), 0 if received else 1
+    text += f"rtt min/avg/max/mdev = {rail.rtt_ms:.3f}/{rail.rtt_ms:.3f}/{rail.rtt_ms:.3f}/0.004 ms\n\n" if received else "\n"
+    return text, "", 0 if received else 1

@@ -104,6 +104,8 @@ class Rail:
     lldp: bool = True
     loss_percent: int = 0
     loss_to: dict[str, int] = field(default_factory=dict)
+    # What ping says instead of sending, by the beginning of the target's address.
+    ping_errors: dict[str, str] = field(default_factory=dict)
     # The MAC addresses that its host has for those that it reaches without a router.
     neighbors: dict[str, str] = field(default_factory=dict)
     rtt_ms: float = 0.0
@@ -244,6 +246,8 @@ class Host:
     # Whether its tools are run by root, to whom alone the kernel tells what LACP has agreed.
     by_root: bool = True
     perftest_gpu: bool = True
+    # Ports at which somebody else listens, so that no server of perftest can.
+    taken_ports: list[int] = field(default_factory=list)
     stack: dict[str, t.Any] = field(default_factory=dict)
 
     kind = "host"

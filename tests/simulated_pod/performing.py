@@ -32,6 +32,11 @@ def results(pod: Pod, schedule: Schedule, tested: Tested) -> dict[str, dict[str,
     return {host: job_results(jobs, {"answers": {job.id: performed.answer(host, job) for job in jobs}, "ended": "all"}) for host, jobs in schedule.jobs.items()}
 
 
+def port(job: Job) -> int:
+    """The port of one end of a test."""
+    return int(job.argv[job.argv.index("-p") + 1])
+
+
 class _Step:
     """One step of a load: what each of its jobs prints."""
 
@@ -59,8 +64,8 @@ class _Step:
         if missing_tool(peer, tool):
             return {"status": "timeout", "rc": None} if job.columns["role"] == "server" else {"rc": 1, "stderr": no_server(job.argv)}
         if job.columns["role"] == "server":
-            return {}
-        if any((bent := self._bent(peer, server)) and bent.rc for server in self._servers(host, job)):
+            return {"rc": 1, "stderr": f"Couldn't listen to port {port(job)}\n"} if port(job) in host.taken_ports else {}
+        if any(((bent := self._bent(peer, server)) and bent.rc) or port(server) in peer.taken_ports for server in self._servers(host, job)):
             return {"rc": 1, "stderr": no_server(job.argv)}
         far = next(one for one in peer.rails if one.device == job.columns["peer_device"])
         return {"stdout": self._table(host, rail, far, job)}

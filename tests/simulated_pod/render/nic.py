@@ -409,6 +409,7 @@ def ping(host: Host) -> str:
     lines += [f'"{rail.netdev} {rail.address}") loss={rail.loss_percent}; rtt={rail.rtt_ms:.3f} ;;' for rail in host.rails]
     lines += ['*) echo "ping: bind: Cannot assign requested address" >&2; exit 2 ;;', "esac", 'case "$source>$target" in']
     lines += [f'"{rail.address}>{target}") loss={loss} ;;' for rail in host.rails for target, loss in rail.loss_to.items()]
+    lines += [f'"{rail.address}>{begin}"*) echo "{words}" >&2; exit 2 ;;' for rail in host.rails for begin, words in rail.ping_errors.items()]
     lines += ["esac", "received=$((count - count * loss / 100))"]
     lines.append(
         'printf \'PING %s (%s) from %s %s: 56(84) bytes of data.\\n\\n--- %s ping statistics ---\\n\' "$target" "$target" "$source" "$netdev" "$target"'
@@ -423,6 +424,9 @@ def probe(host: Host) -> str:
     lines = ["source=$3; target=$5; size=$7; flows=$9; lost=0; mtu=9000", 'case "$source" in']
     lines += [f"{rail.address}) lost={rail.flows_lost}; mtu={rail.mtu} ;;" for rail in host.rails]
     lines += ['*) echo "cannot probe from $source to $target: Cannot assign requested address" >&2; exit 1 ;;', "esac"]
+    refused = [(rail.address, begin, words.rpartition(": ")[2]) for rail in host.rails for begin, words in rail.ping_errors.items()]
+    cases = [f'"{address}>{begin}"*) echo "cannot probe from $source to $target: {words}" >&2; exit 1 ;;' for address, begin, words in refused]
+    lines += ['case "$source>$target" in', *cases, "esac"] if cases else []
     lines.append('if [ "$size" = 0 ]; then size=$mtu; fi')
     lines.append('printf \'{"source": "%s", "target": "%s", "size_bytes": %s, \' "$source" "$target" "$size"')
     return "\n".join([*lines, 'printf \'"flows": %s, "answered": %s}\\n\' "$flows" "$((flows - lost))"', "exit 0"]) + "\n"

@@ -134,7 +134,7 @@ def sonic_queues(switch: Switch, value: Value) -> str:
 
 def sonic_groups(switch: Switch, value: Value) -> str:
     """``show priority-group drop counters``."""
-    rows = [[port.name, *(value(port, "dropped_in") if group == switch.priority else 0 for group in QUEUES)] for port in listed(switch)]
+    rows = [[port.name, *(value(port, "dropped_in" if group == switch.priority else f"dropped_in_{group}") for group in QUEUES)] for port in listed(switch)]
     return "Ingress PG dropped packets:\n" + table(["Port", *(f"PG{group}" for group in QUEUES)], rows)
 
 
