@@ -153,7 +153,7 @@ FEW = frozenset(("pcie_error", "ras_error", "memory_error"))
 # Those of a device that is no GPU and no rail, such as a management controller, stop no job.
 OF_OTHERS = frozenset(("pcie_error", "dma_refused"))
 # Of these a line of the log says which error it is.
-LOG_PREFIX = {"module_error": "Port module event[error]: ", "nic_limit": "): "}
+LOG_PREFIX = {"module_error": "Port module event[error]: ", "nic_limit": "): ", "nic_failed": ": "}
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ def reading_result(ask: Query, platform: str, answers: t.Sequence[CommandResult]
     named = item_labels(ask)
     whole = bool(answers) and answers[0].source.foreach is None
     for label, answer in [(None, answers[0])] if whole else zip(named, answers):
-        pieces.append((f"==> {label} <==\n" if label else "") + answer.stdout)
+        pieces.append((f"==> {label} <==\n" if label else "") + _text(answer))
         words = failure_reason(answer)
         result.error = result.error or failure_line(answer)
         if words is None:
@@ -76,13 +76,21 @@ def _parsed(ask: Query, platform: str, answer: CommandResult, label: str | None)
     Raises ParseError, the first source's.
     """
     same = [source for source in ask.sources if source is not answer.source and source.command == answer.source.command]
+    text = _text(answer)
     try:
-        return parse_source(ask.reading, platform, answer.source, answer.stdout, label)
+        return parse_source(ask.reading, platform, answer.source, text, label)
     except ParseError:
         for source in same:
             with contextlib.suppress(ParseError):
-                return parse_source(ask.reading, platform, source, answer.stdout, label)
+                return parse_source(ask.reading, platform, source, text, label)
         raise
+
+
+def _text(answer: CommandResult) -> str:
+    """What an answer says: what the tool printed, and what it printed beside it where that is part of it."""
+    if not answer.source.stderr or not answer.stderr:
+        return answer.stdout
+    return answer.stdout + ("" if answer.stdout.endswith("\n") or not answer.stdout else "\n") + answer.stderr
 
 
 def failure_reason(answer: CommandResult) -> str | None:

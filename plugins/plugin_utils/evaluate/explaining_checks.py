@@ -15,6 +15,7 @@ RATES = frozenset((
 # What slows a path of the network, and what slows a host; a host's own is no explanation of another's rate.
 OF_PATHS = frozenset((
     "cable_reach", "crc_clean", "errors_clean", "link_flaps", "nic_link_flaps", "bit_error_rate", "nic_bit_error_rate", "symbol_error_rate", "ib_errors_clean",
+    "hosts_receive_cleanly",
     "host_vlans_alike", "optic_rx_power", "port_speed", "oversubscription", "ecmp_paths", "kernel_forwards", "tree_complete", "rtt_uniform", "rails_in_vrf",
     "path_mtu", "ecmp_balanced", "pfc_brief", "slow_receiver", "no_drops", "switch_drops", "switch_discards", "xmit_discards", "pauses_stay_local",
     "waits_stay_local", "qos_agrees", "dscp_agrees", "ecn_marks_under_load", "switch_marks", "spine_marks", "spines_balanced", "dcqcn_backs_off",

@@ -11,7 +11,10 @@ from ..pod.names import port_name
 from .verdicts import FindingRecord, VerdictRecord, place_of
 
 # Of checks that see the effect of what another check finds: that check; the others see the same as at the place where it began.
-SEEN_BY = {"errors_clean": "crc_clean", "optic_rx_power": "optic_health", "ecmp_paths": "prefixes_announced", "collectives_correct": "slow_node"}
+SEEN_BY = {
+    "errors_clean": "crc_clean", "optic_rx_power": "optic_health", "ecmp_paths": "prefixes_announced", "collectives_correct": "slow_node",
+    "nic_bit_error_rate": "hosts_receive_cleanly", "symbol_error_rate": "hosts_receive_cleanly",
+}  # fmt: skip
 # What another check finds at its beginning, where that alone explains it: notifications that the sender's leaf drops are no fault of its NIC.
 BEGINS_AT = {"dcqcn_backs_off": "other_classes_kept"}
 # Pauses, and rates beside a sender that does not slow down, are of nodes that have no part in what they come from.

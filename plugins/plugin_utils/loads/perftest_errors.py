@@ -77,6 +77,21 @@ MEANINGS: tuple[Meaning, ...] = (
         "base) and nvidia-smi topo -m with a good host's.",
     ),
     Meaning(
+        r"Failed status 11\b|remote operation error",
+        True,
+        "The far end's NIC could not do what was asked of it, so that the error is of that host and is printed by the near one: it did not reach the memory of "
+        "its GPU (ACS, the IOMMU, where the BIOS places it), or its driver or firmware failed.",
+        "On the host that all failing tests have in common read the kernel's log, see acs_as_expected, iommu_as_expected and gpudirect_available of layer 0, "
+        "and compare BIOS (MMIO base), driver and firmware with a host that is well.",
+    ),
+    Meaning(
+        r"Couldn't listen to port",
+        None,
+        "Another process of the host listens at the port of the test: a server of perftest that somebody left behind, or another service. This proves nothing "
+        "of the network.",
+        "Find it on that host (ss -ltnp) and end it if it is nobody's, or give the tests other ports with pod_perftest_port.",
+    ),
+    Meaning(
         r"IB device \S+ not found|Did not detect devices",
         None,
         "The test ran where the RDMA device is not visible: in a container that was not given it, under another name since a renaming, or without a driver.",

@@ -460,6 +460,18 @@ def test_drops_are_reported_with_what_the_pauses_say() -> None:
     assert [one.severity for one in dropped(3, way="in", Ethernet1=8)] == [None]
     assert [one.severity for one in dropped(None, way="in", Ethernet1=8)] == ["warn"]
     assert {one.severity for one in dropped(4, way="in", Ethernet1=8)} == {"unknown"}
+
+
+def test_what_the_load_loses_in_another_priority_group_is_a_drop_of_the_load() -> None:
+    def found(count: int) -> list[t.Any]:
+        quiet, mine = drops("UC3"), drops(3, "priority_group")
+        was, now = [*mine, *drops(7, "priority_group")], [*mine, *drops(7, "priority_group", Ethernet1=count)]
+        return list(switches.switch_drops(quiet, quiet, was, now, faces(), "", CABLES, 3, 0, frames(), frames()))
+
+    (one,) = found(10_000)
+    assert str(one) == "Ethernet1/1: expected no packet dropped on the way in, got 10000 packets of priority group 7"
+    assert "priority group" in one.cause and "TC_TO_PRIORITY_GROUP_MAP" in one.fix
+    assert found(9_999) == [], "of fewer other_classes_kept warns"
     missing = list(switches.switch_drops(drops()[1:], drops()[1:], drops(3, "priority_group"), drops(3, "priority_group"), faces(), "", CABLES, 3, 0))
     assert summary(missing) == [(None, "Ethernet1/1 drops on the way out: expected drop counter, got not reported", "unknown")]
 

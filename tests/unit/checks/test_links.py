@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, Finding, NotApplicable
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.links import errors, lost_links, optics, optics_health, ports
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.links import behind_leaf, errors, lost_links, optics, optics_health, ports
 
 
 def summary(findings):
@@ -606,6 +606,33 @@ def test_nic_bit_error_rate():
         assert judged(rows) == [("rocep1: expected at most 1e-06 before FEC, got not reported", "unknown")]
     with pytest.raises(CannotTell):
         list(errors.nic_bit_error_rate(quality(), [], 1e-6, 1e-5))
+
+
+def test_a_leaf_that_most_nics_behind_it_receive_badly_from():
+    def judged(bad, elsewhere=0, behind=4, warn=1e-6, most=1e-4, value="5E-4"):
+        rails = [{"host": f"gpu{number}", "device": "rocep1", "leaf": "leaf01"} for number in range(behind)]
+        of_peers = {}
+        for number in range(behind):
+            own = quality(**{"Raw Physical BER": value if number < bad else "2E-9"})
+            other = [{**row, "device": "rocep2"} for row in quality(**{"Raw Physical BER": value if number < elsewhere else "2E-9"})]
+            of_peers[f"gpu{number}"] = own + other
+        return list(behind_leaf.hosts_receive_cleanly(of_peers, rails, "leaf01", warn, most))
+
+    (found,) = judged(3)
+    assert (
+        str(found) == "leaf01: expected at most 1e-06 before FEC at most NICs behind it, got 3 of 4 receive more, up to 0.0005; of the pod's other NICs 0 of 4"
+    )
+    assert found.where.whole and found.severity is None and "leaf01 sends badly" in found.cause and "leaf01" in found.fix
+    assert [one.severity for one in judged(3, value="5E-6")] == ["warn"]
+    assert judged(2) == judged(0) == [], "half of them may be cables"
+    assert judged(4, elsewhere=3) == [], "where most of the pod is so it is not this leaf"
+    with pytest.raises(NotApplicable):
+        judged(2, behind=2)
+
+
+def test_bit_errors_of_a_nic_began_at_a_leaf_that_sends_badly():
+    (one,) = errors.nic_bit_error_rate(quality(**{"Raw Physical BER": "2E-5"}), RAILS, 1e-6, 1e-5)
+    assert one.began_at == (RAILS[0]["leaf"], "")
 
 
 def test_symbol_error_rate():

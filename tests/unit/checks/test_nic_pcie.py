@@ -10,6 +10,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Ca
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.preflight.nic_pcie import SETTINGS, nic_pcie_alike
 
 HOSTS, DEVICES = ("gpu01", "gpu02", "gpu03", "gpu04"), ("mlx5_0", "mlx5_1")
+PCI = {"mlx5_0": "0000:18:00.0", "mlx5_1": "0000:40:00.0"}
 RAILS = [{"device": device, "netdev": f"{device}np0", "gpu": 0, "leaf": "leaf01"} for device in DEVICES]
 USUAL = {
     "model": "15b3:1021", "max_payload_bytes": 256, "max_read_request_bytes": 4096, "relaxed_ordering": True, "ten_bit_tags": True, "aspm": "none",
@@ -18,7 +19,7 @@ USUAL = {
 
 def rows(odd=None, hosts=HOSTS, **every):
     """The rows of hosts; odd: other values by host and device; every: other values of all."""
-    return {host: [{"device": device, **USUAL, **every, **(odd or {}).get((host, device), {})} for device in DEVICES] for host in hosts}
+    return {host: [{"device": device, "pci": PCI[device], **USUAL, **every, **(odd or {}).get((host, device), {})} for device in DEVICES] for host in hosts}
 
 
 def judged(given, gbit_s=400, least=None):
@@ -39,7 +40,8 @@ def test_a_nic_that_is_worse_than_the_others_fails_and_one_that_is_better_is_a_w
     assert judged(rows()) == []
     (found,) = nic_pcie_alike(rows({("gpu03", "mlx5_1"): {column: value}}), RAILS, 400, None)
     assert (found.host, found.severity, found.cause, found.fix) == ("gpu03", None, SETTINGS[column].cause, SETTINGS[column].fix)
-    assert str(found) == f"mlx5_1 {words}"
+    # With the address that the setpci of its fix asks for.
+    assert str(found) == f"mlx5_1 at 0000:40:00.0, {words}" and found.where.pci == "0000:40:00.0"
     better = judged(rows({("gpu03", "mlx5_1"): {column: USUAL[column]}}, **{column: value}), gbit_s=100)
     assert [(host, severity) for host, _words, severity in better] == [("gpu03", "warn")]
 
@@ -102,5 +104,5 @@ def _until_not_applicable(given):
 def test_what_the_plan_says_of_read_requests_decides():
     assert judged(rows(max_read_request_bytes=512), least=512) == []
     found = judged(rows({("gpu03", "mlx5_1"): {"max_read_request_bytes": 2048}}), least=4096)
-    assert found == [("gpu03", "mlx5_1 MaxReadReq: expected 4096 bytes or more, got 2048 bytes", None)]
+    assert found == [("gpu03", "mlx5_1 at 0000:40:00.0, MaxReadReq: expected 4096 bytes or more, got 2048 bytes", None)]
     assert len(judged(rows(max_read_request_bytes=512), least=4096)) == len(HOSTS) * len(DEVICES)

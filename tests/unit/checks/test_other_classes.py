@@ -37,6 +37,15 @@ def test_drops_by_queue() -> None:
     assert kept(queues(), queues(UC6=12)) == [("Ethernet0: expected no CNP dropped, got 3 packets of UC6", "fail")]
 
 
+def test_drops_by_priority_group() -> None:
+    def found(count: int) -> list[tuple[str, str | None]]:
+        was, now = ([{"port": "Ethernet0", "priority_group": group, "dropped_packets": own} for group in (3, 7)] for own in (5, 5 + count))
+        return [(str(one), one.severity) for one in other_classes_kept(CABLES, 3, 48, queues(), queues(), None, None, CLASSES, was, now)]
+
+    assert found(2) == [("Ethernet0: expected no packet of another class dropped, got 2 packets that came in in priority group 7", None)]
+    assert found(10_000) == [], "so many are the load's own, which switch_drops finds"
+
+
 def test_drops_by_pool() -> None:
     assert kept(None, None, pools(), pools()) == []
     assert kept(None, None, pools(), pools(60, 5)) == [

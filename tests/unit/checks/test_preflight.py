@@ -178,6 +178,12 @@ def test_a_module_that_the_kernel_refuses_is_another_cause_than_one_that_is_not_
     assert text in refused.actual and "refuses it" in refused.cause and "dkms" in refused.fix
     (missing,) = found([], [])
     assert missing.cause is None and "is not loaded" in missing.actual
+    # Not every kernel says which module it was.
+    for device in ("nvidia_peermem", None):
+        (unsigned,) = found([], [{**log[0], "event": "module_unsigned", "device": device, "text": "Loading of unsigned module is rejected"}])
+        assert "unsigned module" in unsigned.actual and "Secure Boot" in unsigned.cause and "mokutil" in unsigned.fix
+    (other,) = found([], [{**log[0], "event": "module_unsigned", "device": "zfs"}])
+    assert other.cause is None, "another module is none of it"
     assert found(LOADED, log) == [], "it was loaded since"
 
 

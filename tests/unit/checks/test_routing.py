@@ -251,6 +251,19 @@ def test_a_session_without_routes_is_why_a_next_hop_is_missing():
         assert bare.cause is None and bare.actual == "3 next hops in the forwarding table, none over swp2 (to spine02)"
 
 
+def test_routes_that_a_neighbor_brings_and_that_are_not_used():
+    received = [{**session(number), "prefixes_received": 7 if number == 2 else 8} for number in (1, 2, 3, 4)]
+    neighbors = [uplink(number) for number in (1, 2, 3, 4)]
+
+    def found(hops, rows=received):
+        return next(ecmp.ecmp_paths(route("10.52.0.0/24", hops), "leaf", "rail_optimised", WAYS, RAILS, "ipv4", neighbors, "bgp", rows))
+
+    one = found((1, 3, 4))
+    assert "spine02" in one.cause and "inaccessible" in one.cause and "clear the session" in one.fix and "maximum-paths" in one.fix
+    assert found((1, 3)).cause is None, "of several the check's own cause says more"
+    assert found((1, 3, 4), [row for row in received if row["neighbor"] != received[1]["neighbor"]]).cause is None, "its session is down"
+
+
 def test_a_spine_in_maintenance_is_why_a_next_hop_is_missing():
     three = route("10.52.0.0/24", (1, 3, 4))
     received = [{**session(number), "prefixes_received": 1 if number == 2 else 8} for number in (1, 2, 3, 4)]
@@ -399,7 +412,7 @@ RAILS_OF_PAIR = [{"device": PAIR["device"], "netdev": "ens0np0", "gpu": 0, "leaf
 
 def ping(received=20, average=0.05, sent=20):
     loss = 100 - 100 * received / sent if sent else 0
-    return {"source": PAIR["source"], "target": PAIR["target"], "sent": sent, "received": received, "loss_percent": loss, "rtt_avg_ms": average}
+    return {"source": PAIR["source"], "target": PAIR["target"], "sent": sent, "received": received, "loss_percent": loss, "rtt_avg_ms": average, "error": None}
 
 
 def test_pings():
@@ -417,6 +430,32 @@ def test_pings():
     assert nothing.judged and "address_plan" in str(nothing.fix)
     with pytest.raises(CannotTell, match="no ping is planned"):
         list(routing.rails_reachable([ping()], [], 5.0, RAILS_OF_PAIR))
+
+
+@pytest.mark.parametrize(
+    ("error", "word"),
+    [
+        ("Network is unreachable", "ip rule"),
+        ("Cannot assign requested address", "address_plan"),
+        ("Operation not permitted", "nft list ruleset"),
+        ("No buffer space available", "transmit queue"),
+        ("Invalid argument", "by hand"),
+    ],
+)
+def test_what_the_kernel_says_of_a_ping_that_it_does_not_send_is_the_finding(error, word):
+    for row, lost in ((ping(0, None, None), "nothing was sent"), (ping(0, None), "100 % loss, 0 of 20"), (ping(16), "20 % loss, 16 of 20")):
+        (found,) = routing.rails_reachable([{**row, "error": error}], [PAIR], 5.0, RAILS_OF_PAIR)
+        assert (found.actual, found.severity) == (f"{lost}: {error}", None) and word in f"{found.cause} {found.fix}"
+    assert summary(routing.rails_reachable([{**ping(), "error": error}], [PAIR], 5.0, RAILS_OF_PAIR)) == [], "all were answered"
+
+
+def test_a_ping_that_a_host_without_routes_does_not_answer_began_there():
+    def found(error):
+        return next(
+            routing.rails_reachable([ping(0, None)], [PAIR], 5.0, RAILS_OF_PAIR, None, {"gpu01": [ping(0, None)], "gpu02": [{**ping(), "error": error}]})
+        )
+
+    assert found("Network is unreachable").began_at == ("gpu02", "") and found(None).began_at is None
 
 
 def probe(answered, flows=16):

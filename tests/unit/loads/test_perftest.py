@@ -38,6 +38,8 @@ def test_no_complaint_is_none() -> None:
         ("Failed to modify QP 72 to RTR", False, "ARP"),
         ("Failed to modify QP 72 to RTS", False, "ready to send"),
         ("Port number 1 state is Down", True, "went down"),
+        ("Failed status 11: wr_id 0 syndrom 0x89", True, "far end"),
+        ("Couldn't listen to port 18515", False, "listens at the port"),
     ],
 )
 def test_a_complaint_has_the_cause_of_the_memory_that_was_tested(text: str, of_gpus: bool, cause: str) -> None:

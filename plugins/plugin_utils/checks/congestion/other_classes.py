@@ -15,6 +15,7 @@ from .. import Finding, NotApplicable, check
 from .._counters import port_growth
 from .._planned import cables_of
 from ..place import at_port
+from ._priority_groups import OF_THE_LOAD, dropped_in_others
 
 # A queue of unicast, or of all packets, by the names that platforms give it; its number is the traffic class.
 QUEUE = re.compile(r"^(?:UC|ALL)?(\d+)$", re.IGNORECASE)
@@ -33,12 +34,14 @@ LOST_FIX = "Give the traffic class of CNPs (pod_cnp_dscp) strict priority and bu
 def other_classes_kept(
     pod_cables: list[NearCable], pod_roce_priority: int, pod_cnp_dscp: int, queue_drops_idle: Rows | None = None, queue_drops: Rows | None = None,
     other_class_drops_idle: Rows | None = None, other_class_drops: Rows | None = None, dscp_classes: Rows | None = None,
+    ingress_drops_idle: Rows | None = None, ingress_drops: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Under load no planned port drops packets of another class than RoCE; a dropped CNP is a fail."""
     queues = _Queues(queue_drops_idle or [], queue_drops or [], pod_roce_priority)
     together = _grown(other_class_drops_idle or [], other_class_drops or [])
     if not queues.by_class and not other_class_drops:
         raise NotApplicable("this switch does not count drops by class")
+    groups = port_growth(ingress_drops_idle or [], ingress_drops or [], ("dropped_packets",), "priority_group")
     of_cnp = {row["traffic_class"] for row in dscp_classes or () if pod_cnp_dscp in row["dscp"]} - {pod_roce_priority}
     for cable in cables_of(pod_cables):
         port = cable["port"]
@@ -47,6 +50,10 @@ def other_classes_kept(
                 yield Finding(at_port(port, f"drops of {queue or 'a queue'}"), "drop counter", "not reported", "unknown")
             elif count:
                 yield _dropped(port, f"{counted(count, 'packet')} of {queue}", _number(queue) in of_cnp)
+        for group, count in dropped_in_others(groups, port, pod_roce_priority):
+            # What must be the load's is switch_drops' own finding.
+            if count < OF_THE_LOAD:
+                yield _dropped(port, f"{counted(count, 'packet')} that came in in priority group {group}", False)
         for name, of_them in (("non_roce_in", False), ("cnp_out", True)) if other_class_drops is not None else ():
             grown = together.get((port_name(port), name))
             if grown is None:

@@ -37,6 +37,14 @@ from ..place import at_device, at_port
 LOST = (SEQUENCE_ERRORS, TIMEOUTS)
 LOST_CAUSE = "More packets are lost than pod_drops_max_per_tb allows: ECN marking starts too late, senders do not slow down, or a switch has too little buffer."
 LOST_FIX = "Look at switch_drops of the leaf and spines, then at the ECN thresholds of the port that drops and at DCQCN of the senders (dcqcn_backs_off)."
+DISCARDED = (
+    "The NIC received these packets whole and discarded them: its receive buffer was full, since the host takes them more slowly than they come (PCIe, memory, "
+    "the IOMMU) and the NIC did not pause its leaf in time (PFC of the priority is off, or the buffer of the priority is too small)."
+)
+DISCARDED_FIX = (
+    "Compare the NIC's receive buffers and their priorities (mlnx_qos -i NETDEV: buffer_size, prio2buffer) and PFC with the other rails; then pcie_link, "
+    "nic_pcie_alike and iommu_as_expected of layer 0, which say why a host takes packets slowly."
+)
 
 
 @check(
@@ -144,7 +152,7 @@ def no_drops(
             if discarded is None:
                 yield Finding(at_port(port["netdev"], "discards"), "discard counter", "not reported", "unknown")
             elif too_many(discarded, port["netdev"]):
-                yield Finding(at_port(port["netdev"]), f"{few} discarded", str(discarded), cause=cause, fix=fix)
+                yield Finding(at_port(port["netdev"]), f"{few} discarded", str(discarded), cause=cause or DISCARDED, fix=fix or DISCARDED_FIX)
         lost = {named(mine, names): pick(mine, names) for names in LOST for mine in (devices.get(rail["device"]),)}
         for name, count in lost.items():
             if count is None:

@@ -17,9 +17,10 @@ from .. import CannotTell, Finding, NotApplicable, check
 from .._counters import incasts_of_node, port_growth
 from .._not_measured import no_result
 from ..place import Place, at_port
+from ._priority_groups import is_of
 from .load import End, sent
 from .marks import CONGESTED
-from .switches import _is_of, _of_class
+from .switches import _of_class
 from .uplinks import UNUSED, fair_ratio
 
 Peers = dict[str, Rows]
@@ -111,7 +112,7 @@ def _marks_of(was: Peers, now: Peers, nodes: t.Iterable[str], priority: int) -> 
             grown = port_growth(was.get(node, []), now.get(node, []), ("marked_packets",), "queue")
         except CannotTell:
             continue
-        of_class = [one["marked_packets"] for (_port, queue), one in grown.items() if _is_of(queue, priority)]
+        of_class = [one["marked_packets"] for (_port, queue), one in grown.items() if is_of(queue, priority)]
         found += [sum(of_class)] if of_class else []
     return found
 

@@ -15,11 +15,11 @@ from .._counters import at_most, faces, in_group, incasts_of_node, judge_most, p
 from .._not_measured import no_result
 from .._planned import cables_of
 from ..place import Place, at_port
+from ._priority_groups import Grown, is_of, lost_in_another_group
 from .load import End, sent
 from .marks import CONGESTED
 
 Peers = dict[str, Rows]
-Grown = dict[tuple[str, t.Any], dict[str, int]]
 PAUSED_BY = "{end} pauses this port without any load: a NIC whose host or firmware hangs sends pauses without end."
 PAUSED_BY_FIX = "Reset that NIC or power-cycle its host ({end}), and switch the PFC watchdog on at the switch, so that one NIC cannot stop the fabric."
 PASSED_ON = "{peer} pauses this {own}, whose buffers fill, so that it pauses its other ports without congestion of their own."
@@ -68,7 +68,7 @@ def switch_drops(
     cause, fix = (LOSSY_DROPS, LOSSY_DROPS_FIX) if pod_drops_max_per_tb else (None, None)
     moved = sent_bytes(interface_bytes_idle, interface_bytes)
     by_wred = port_growth(ecn_counters_idle or [], ecn_counters or [], ("wred_dropped_packets",), "queue")
-    of_class = [row for row in (*(ecn_counters_idle or ()), *(ecn_counters or ())) if _is_of(row["queue"], pod_roce_priority)]
+    of_class = [row for row in (*(ecn_counters_idle or ()), *(ecn_counters or ())) if is_of(row["queue"], pod_roce_priority)]
     counts_wred = any(row["wred_dropped_packets"] is not None for row in of_class)
     for cable in cables_of(pod_cables):
         mine = _of_class(by_wred, cable["port"], pod_roce_priority)
@@ -95,16 +95,13 @@ def switch_drops(
                     if not pod_drops_max_per_tb:
                         words += f", {_with_pauses(paused, port_name(cable['port']), pfc_counters is not None)}"
                     yield Finding(at_port(cable["port"]), f"{few} dropped on the way {way}", words, severity, cause=cause, fix=fix)
+            if way == "in":
+                yield from lost_in_another_group(dropped, cable["port"], pod_roce_priority, few)
 
 
 def _of_class(grown: Grown, port: str, priority: int) -> list[tuple[t.Any, dict[str, int]]]:
     """What a port's counters of the RoCE priority, or of all, grew by, each with its queue; nothing where it has reported none before and after."""
-    return [(queue, one) for (where, queue), one in grown.items() if where == port_name(port) and _is_of(queue, priority)]
-
-
-def _is_of(queue: t.Any, priority: int) -> bool:
-    """Whether a queue's name (``UC3``, ``ALL3``, ``3``), a priority group's number or the lack of either is of the RoCE priority."""
-    return queue is None or str(queue).upper() in {f"{kind}{priority}" for kind in ("", "UC", "ALL")}
+    return [(queue, one) for (where, queue), one in grown.items() if where == port_name(port) and is_of(queue, priority)]
 
 
 def _with_pauses(paused: Grown, port: str, reported: bool) -> str:
@@ -246,10 +243,10 @@ def switch_marks(
     if not grown:
         raise NotApplicable("this switch does not count marks; the receivers do")
     pauses = (pfc_counters_idle or [], pfc_counters or [])
-    if any(one["marked_packets"] for (_port, queue), one in grown.items() if _is_of(queue, pod_roce_priority)):
+    if any(one["marked_packets"] for (_port, queue), one in grown.items() if is_of(queue, pod_roce_priority)):
         both_ways = port_growth(*pauses, ("rx_frames", "tx_frames"), "priority")
-        if any(_is_of(row["priority"], pod_roce_priority) for rows in pauses for row in rows) and not any(
-            _is_of(queue, pod_roce_priority) for _port, queue in both_ways
+        if any(is_of(row["priority"], pod_roce_priority) for rows in pauses for row in rows) and not any(
+            is_of(queue, pod_roce_priority) for _port, queue in both_ways
         ):
             raise CannotTell("no port reports its pauses of the RoCE priority both before and after the load, so that which came first is not known")
         yield from _paused_first(pod_incasts, grown, both_ways, pod_roce_priority, pod_link_gbit_s, pod_pause_max_percent)
@@ -265,8 +262,8 @@ def _paused_first(incasts: Rows, marks: Grown, pauses: Grown, priority: int, lin
 
     A switch that is paused itself passes on what began elsewhere.
     """
-    marked = sum(one["marked_packets"] for (_port, queue), one in marks.items() if _is_of(queue, priority))
-    of_class = [one for (_port, queue), one in pauses.items() if _is_of(queue, priority)]
+    marked = sum(one["marked_packets"] for (_port, queue), one in marks.items() if is_of(queue, priority))
+    of_class = [one for (_port, queue), one in pauses.items() if is_of(queue, priority)]
     seconds = sum({row["round"]: row["seconds"] for row in in_group(incasts)}.values())
     received, sent_most = (max((paused_percent(one[column], seconds, link) for one in of_class), default=0.0) for column in ("rx_frames", "tx_frames"))
     frames = sum(one["tx_frames"] for one in of_class)

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from . import bonds, channels, errors, infiniband, infiniband_modules, lost_links, optics, optics_health, ports, switch_ports, switch_state, vlans
+from . import behind_leaf, bonds, channels, errors, infiniband, infiniband_modules, lost_links, optics, optics_health, ports, switch_ports, switch_state, vlans
 
 __all__ = [
-    "bonds", "channels", "errors", "infiniband", "infiniband_modules", "lost_links", "optics", "optics_health", "ports",
+    "behind_leaf", "bonds", "channels", "errors", "infiniband", "infiniband_modules", "lost_links", "optics", "optics_health", "ports",
     "switch_ports", "switch_state", "vlans",
 ]  # fmt: skip

@@ -162,12 +162,12 @@ def _ber(
             yield from bit_errors_before_fec(port, row["pre_fec_ber"], expected, pod_pre_fec_ber_warn, pod_pre_fec_ber_max)
 
 
-def _bit_errors(rows: Rows, device: str) -> dict[str, str]:
+def bit_errors_of(rows: Rows, device: str) -> dict[str, str]:
     """What mlxlink says of a rail's bit errors, by name."""
     return {row["name"]: row["value"] for row in rows if row["device"] == device and row["value"] is not None and row["section"] == BIT_ERRORS}
 
 
-def _rate(reported: dict[str, str], *names: str) -> float | None:
+def first_rate(reported: dict[str, str], *names: str) -> float | None:
     """The first of these values that is a number; mlxlink writes none at all as 15E-255."""
     for name in names:
         with contextlib.suppress(KeyError, ValueError):
@@ -187,11 +187,12 @@ def nic_bit_error_rate(link_quality: Rows, pod_rails: list[Rail], pod_pre_fec_be
     if not pod_rails:
         raise CannotTell("pod_rails names no rail of this host")
     for port in rail_ports(pod_rails):
-        rate = _rate(_bit_errors(link_quality, port_label(port)), *RAW_RATES)
+        rate = first_rate(bit_errors_of(link_quality, port_label(port)), *RAW_RATES)
+        expected = f"at most {pod_pre_fec_ber_warn:g} before FEC"
         if rate is None:
-            yield Finding(_at(port), f"at most {pod_pre_fec_ber_warn:g} before FEC", "not reported", "unknown")
+            yield Finding(_at(port), expected, "not reported", "unknown")
         elif rate > pod_pre_fec_ber_warn:
-            yield Finding(_at(port), f"at most {pod_pre_fec_ber_warn:g} before FEC", f"{rate:g}", None if rate > pod_pre_fec_ber_max else "warn")
+            yield Finding(_at(port), expected, f"{rate:g}", None if rate > pod_pre_fec_ber_max else "warn", began_at=_sent_by(port))
 
 
 @check(
@@ -205,13 +206,14 @@ def symbol_error_rate(link_quality: Rows, pod_rails: list[Rail], pod_symbol_ber_
         raise CannotTell("pod_rails names no rail of this host")
     short = []
     for port in rail_ports(pod_rails):
-        reported = _bit_errors(link_quality, port_label(port))
-        minutes, rate = _rate(reported, "Time Since Last Clear [Min]"), _rate(reported, *SYMBOL_RATES)
+        reported = bit_errors_of(link_quality, port_label(port))
+        minutes, rate = first_rate(reported, "Time Since Last Clear [Min]"), first_rate(reported, *SYMBOL_RATES)
         if minutes is None or rate is None:
             yield Finding(_at(port), f"at most {pod_symbol_ber_max:g} after FEC", "not reported", "unknown")
-        elif rate > pod_symbol_ber_max and _rate(reported, "Symbol Errors", "Effective Physical Errors") != 0:
+        elif rate > pod_symbol_ber_max and first_rate(reported, "Symbol Errors", "Effective Physical Errors") != 0:
             severity = None if minutes >= pod_ber_min_minutes else "warn"
-            yield Finding(_at(port), f"at most {pod_symbol_ber_max:g} after FEC", f"{rate:g} in {minutes:g} minutes", severity)
+            words = f"{rate:g} in {minutes:g} minutes"
+            yield Finding(_at(port), f"at most {pod_symbol_ber_max:g} after FEC", words, severity, began_at=_sent_by(port))
         elif minutes < pod_ber_min_minutes:
             short.append((port, f"{minutes:g} minutes"))
     if len(short) == len(rail_ports(pod_rails)):
@@ -219,6 +221,12 @@ def symbol_error_rate(link_quality: Rows, pod_rails: list[Rail], pod_symbol_ber_
         raise NotApplicable(f"counted for less than the {pod_ber_min_minutes} minutes needed for {pod_symbol_ber_max:g}: {times}")
     for port, time in short:
         yield Finding(_at(port), f"counted for {pod_ber_min_minutes} minutes", time, "warn")
+
+
+def _sent_by(port: RailPort) -> tuple[str, str] | None:
+    """The leaf that sends to a port, where it began if most NICs behind that leaf have it."""
+    leaf = port.get("leaf")
+    return (leaf, "") if leaf else None
 
 
 def _at(port: RailPort) -> Place:

@@ -22,7 +22,13 @@ DAY_SECONDS = 86400
 # Links that are lost within this time of each other have one cause, from MANY_LINKS on.
 TOGETHER_SECONDS = 1.0
 LOST_TOGETHER = "{number} links of {hosts} hosts were lost within a second: one common cause, such as a leaf that restarted, and not {number} cables."
-LOST_BY_HOST = "{number} links of {host} were lost within a second: one common cause on the host, such as a reset of its NICs or their driver."
+LOST_BY_HOST = "{number} links of {host} were lost within a second: one common cause on the host, and not {number} cables."
+
+BY_HOST_FIX = (
+    "Look at the kernel log of {host} at {time} and at its journal, before any cable: firmware or a driver that was reset or loaded again, or a service "
+    "that set the ports anew, since some drivers take a link down for new classes, buffers or addresses (lldpad and its DCB messages, mlnx_qos in a script, "
+    "systemd-networkd, NetworkManager, netplan apply)."
+)
 
 
 @check(
@@ -88,7 +94,7 @@ def _common_loss(node: str, rail: RailPort, lost: Rows, logs: dict[str, Rows]) -
     links, time = {(host, netdev) for _at, host, netdev in of_losses[0]}, lost[0]["time"]
     hosts = {host for host, _netdev in links}
     if len(hosts) == 1:
-        return LOST_BY_HOST.format(number=len(links), host=node), f"Look at the kernel log of {node} at {time} for a reset of the NICs, before any cable."
+        return LOST_BY_HOST.format(number=len(links), host=node), BY_HOST_FIX.format(host=node, time=time)
     cause = LOST_TOGETHER.format(number=len(links), hosts=len(hosts))
     return cause, f"Look at the log of {rail.get('leaf') or 'the leaf'} at {time} (restart, line card, power, a configuration change), before any cable."
 

@@ -17,6 +17,7 @@ from ..place import Place, at_device
 
 # By host and device.
 Values = dict[tuple[str, str], t.Any]
+OfNics = t.Mapping[tuple[str, str], dict[str, t.Any]]
 READS = "max_read_request_bytes"
 # The value after a reset, with which a NIC of so many Gb/s needs more reads at once than it can have.
 SMALL_READS, FAST_GBIT_S = 512, 200
@@ -32,8 +33,9 @@ class Setting(t.NamedTuple):
 
 
 READS_FIX = (
-    "Set it at every boot: setpci -s ADDRESS CAP_EXP+8.w (68.w of ConnectX) has it in its highest hexadecimal digit, 5 for 4096 bytes and 2 for 512, and "
-    "the other three digits stay as they are. Where a service of the vendor does so (as on DGX OS), find out why it did not run; some BIOSes have a setting."
+    "Set it at every boot: setpci -s ADDRESS CAP_EXP+8.w (68.w of ConnectX; ADDRESS is the NIC's, pci in pod_rails) has it in its highest hexadecimal digit, 5 "
+    "for 4096 bytes and 2 for 512, and the other three digits stay as they are. Where a service of the vendor does so (as on DGX OS), find out why it did "
+    "not run; some BIOSes have a setting."
 )
 SETTINGS = {
     READS: Setting(
@@ -55,7 +57,8 @@ SETTINGS = {
         True,
         "Relaxed ordering is off in the function's control (DevCtl), so that writes wait for those before them, whatever the NIC's firmware and libraries "
         "ask for: slow to memory of another socket and to GPUs behind a root complex.",
-        "Switch relaxed ordering on in the BIOS as on the others; setpci -s ADDRESS CAP_EXP+8.w=10:10 sets it until the next boot.",
+        "Switch relaxed ordering on in the BIOS as on the others; setpci -s ADDRESS CAP_EXP+8.w=10:10 (ADDRESS is the NIC's, pci in "
+        "pod_rails) sets it until the next boot.",
     ),
     "ten_bit_tags": Setting(
         "10BitTagReq",
@@ -93,17 +96,17 @@ def nic_pcie_alike(
     yield from _not_reported(rows, nic_pcie_control, devices)
     reads = {nic: row[READS] for nic, row in rows.items() if row[READS] is not None}
     if pod_nic_max_read_request_bytes is not None:
-        yield from _too_small(reads, pod_nic_max_read_request_bytes)
+        yield from _too_small(reads, rows, pod_nic_max_read_request_bytes)
     elif pod_link_gbit_s >= FAST_GBIT_S:
         yield from _usually_small(reads, rows, pod_link_gbit_s)
     several(nic_pcie_control)
     for column in SETTINGS:
         if column != READS or pod_nic_max_read_request_bytes is None:
             for of_model in _by_model(rows, column):
-                yield from _unlike(column, of_model)
+                yield from _unlike(column, of_model, rows)
 
 
-def _not_reported(rows: t.Mapping[tuple[str, str], dict[str, t.Any]], hosts: t.Iterable[str], devices: t.Iterable[str]) -> t.Iterator[Finding]:
+def _not_reported(rows: OfNics, hosts: t.Iterable[str], devices: t.Iterable[str]) -> t.Iterator[Finding]:
     # A NIC whose model is not known has no others to be compared with.
     printed = [(column, setting.name) for column, setting in SETTINGS.items() if setting.always_printed] + [("model", "the model")]
     for host in hosts:
@@ -114,15 +117,20 @@ def _not_reported(rows: t.Mapping[tuple[str, str], dict[str, t.Any]], hosts: t.I
                 yield Finding(at_device(device), f"{', '.join(missing)} of its PCIe control", "not reported", "unknown", host=host)
 
 
-def _too_small(reads: Values, least: int) -> t.Iterator[Finding]:
+def _at(rows: OfNics, nic: tuple[str, str], of: str) -> Place:
+    """A setting of a NIC, with the address that setpci asks for."""
+    address = rows[nic]["pci"]
+    return Place(f"{nic[1]} at {address}, {of}", device=nic[1], of=of, pci=address)
+
+
+def _too_small(reads: Values, rows: OfNics, least: int) -> t.Iterator[Finding]:
     setting = SETTINGS[READS]
-    for (host, device), value in reads.items():
+    for nic, value in reads.items():
         if value < least:
-            where = at_device(device, setting.name)
-            yield Finding(where, f"{least} bytes or more", f"{value} bytes", host=host, cause=setting.cause, fix=setting.fix)
+            yield Finding(_at(rows, nic, setting.name), f"{least} bytes or more", f"{value} bytes", host=nic[0], cause=setting.cause, fix=setting.fix)
 
 
-def _usually_small(reads: Values, rows: t.Mapping[tuple[str, str], dict[str, t.Any]], link_gbit_s: float) -> t.Iterator[Finding]:
+def _usually_small(reads: Values, rows: OfNics, link_gbit_s: float) -> t.Iterator[Finding]:
     """The one finding of small read requests that are usual, so that no NIC differs from the others by them."""
     name = SETTINGS[READS].name
     apart: set[tuple[str, str]] = set()
@@ -137,7 +145,7 @@ def _usually_small(reads: Values, rows: t.Mapping[tuple[str, str], dict[str, t.A
         yield Finding(Place(name, of=name), f"more than {SMALL_READS} bytes at {link_gbit_s:g} Gb/s", actual, "warn", cause=SMALL_CAUSE, fix=SMALL_FIX)
 
 
-def _by_model(rows: t.Mapping[tuple[str, str], dict[str, t.Any]], column: str) -> t.Iterable[Values]:
+def _by_model(rows: OfNics, column: str) -> t.Iterable[Values]:
     """The values of a column that were reported, of the NICs of each model."""
     models: dict[str | None, Values] = {}
     for nic, row in rows.items():
@@ -146,19 +154,19 @@ def _by_model(rows: t.Mapping[tuple[str, str], dict[str, t.Any]], column: str) -
     return models.values()
 
 
-def _unlike(column: str, values: Values) -> t.Iterator[Finding]:
+def _unlike(column: str, values: Values, rows: OfNics) -> t.Iterator[Finding]:
     """What differs among NICs of one model; what is better than the usual value is a warning, since it slows nothing down."""
     setting = SETTINGS[column]
     said = {nic: _said(column, value) for nic, value in values.items()}
     for finding in undecided_rails(said, Place(setting.name, of=setting.name), "one value"):
         yield replace(finding, cause=setting.cause, fix=setting.fix)
-    for (host, device), value, usual in odd_rails(values):
+    for nic, value, usual in odd_rails(values):
         expected = f"{_said(column, usual)}, as {sum(one == usual for one in values.values())} of the group's {len(values)} NICs of its model"
-        where = at_device(device, setting.name)
+        where = _at(rows, nic, setting.name)
         if _worth(value) < _worth(usual):
-            yield Finding(where, expected, _said(column, value), host=host, cause=setting.cause, fix=setting.fix)
+            yield Finding(where, expected, _said(column, value), host=nic[0], cause=setting.cause, fix=setting.fix)
         else:
-            yield Finding(where, expected, _said(column, value), "warn", host=host)
+            yield Finding(where, expected, _said(column, value), "warn", host=nic[0])
 
 
 def _worth(value: int | bool | str) -> int:

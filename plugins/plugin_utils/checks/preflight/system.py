@@ -8,11 +8,11 @@ from __future__ import annotations
 import typing as t
 
 from ...pod.types import Rail
-from ...text.shortened import shortened
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, not_reported_of, planned_rails, rail_pci
 from ..place import Place, at_device, at_pci
 from ._not_started import NO_ROOM, NO_ROOM_FIX, NONE_CREATED, NONE_CREATED_FIX
+from ._peer_memory import NoPeers, refused_module
 
 # systemd writes no limit as a word, releases before 239 as the largest number.
 UNLIMITED = ("infinity", "18446744073709551615")
@@ -29,11 +29,6 @@ NOT_REGISTERED = (
     "The module is loaded, and RDMA drivers do not know it: they were restarted or replaced after it (openibd restart, an update), or it is built for others."
 )
 NOT_REGISTERED_FIX = "Load {module} again (modprobe -r, then modprobe) now that the RDMA drivers run; where it stays so, build it for them anew (dkms)."
-REFUSED = "The module is on disk and was built against other RDMA drivers than are loaded (MLNX_OFED or DOCA installed after it): the kernel refuses it."
-REFUSED_FIX = (
-    "Build the GPU driver's modules again against the installed RDMA drivers (dkms, or reinstall the GPU driver after OFED) and load it; "
-    "loading it as it is fails (Invalid argument). Or use DMA-BUF."
-)
 # ACS features that send peer-to-peer traffic up to the root complex.
 REDIRECTING = {"ReqRedir", "CmpltRedir", "UpstreamFwd"}
 
@@ -181,23 +176,14 @@ def gpudirect_available(
     if pod_gpudirect == "peermem" or (pod_gpudirect == "either" and dmabuf is not None):
         if peermem is not None:
             also = f"; {dmabuf}" if pod_gpudirect == "either" else ""
-            refused = _refused(lsmod, kernel_log or [], pod_gpu_vendor)
+            refused = refused_module(lsmod, kernel_log or [], PEER_MODULES[pod_gpu_vendor])
             wanted = "peer memory" if pod_gpudirect == "peermem" else "peer memory or DMA-BUF"
-            why = peermem if refused is None else NoPeers(refused, None, REFUSED, REFUSED_FIX)
+            why = peermem if refused is None else refused
             yield Finding(Place("GPUDirect"), wanted, why.words + also, why.severity, cause=why.cause, fix=why.fix)
         elif pod_gpu_vendor == "nvidia" and not any(row["module"].replace("-", "_") == "nvidia_peermem" for row in modules_load):
             yield Finding(Place("nvidia_peermem"), "loaded at boot (modules-load.d)", "loaded now, and not at the next boot", "warn")
     elif pod_gpudirect == "dmabuf" and dmabuf is not None:
         yield Finding(Place("GPUDirect"), "DMA-BUF", dmabuf)
-
-
-class NoPeers(t.NamedTuple):
-    """Why NICs have no peer memory: words, the severity where that is not known, and cause and fix where they are not those of the check."""
-
-    words: str
-    severity: str | None = None
-    cause: str | None = None
-    fix: str | None = None
 
 
 def _peermem(lsmod: Rows, symbols: Rows, peers: Rows | None, vendor: str) -> NoPeers | None:
@@ -219,15 +205,6 @@ def _peermem(lsmod: Rows, symbols: Rows, peers: Rows | None, vendor: str) -> NoP
     if peers is None or (not peers and vendor != "nvidia"):
         return NoPeers("clients of ib_core's peer memory: not reported", "unknown")
     return None
-
-
-def _refused(lsmod: Rows, log: Rows, vendor: str) -> str | None:
-    """What the kernel wrote when it last refused the module, or None where it did not, or has it by now."""
-    names = PEER_MODULES[vendor]
-    if {row["module"] for row in lsmod} & set(names):
-        return None
-    lines = [row["text"] for row in log if row["event"] == "module_refused" and str(row["device"]).replace("-", "_") in names]
-    return f"the kernel refused the module: {shortened(lines[-1], 200)}" if lines else None
 
 
 def _dmabuf(symbols: Rows, driver: Rows) -> str | None:

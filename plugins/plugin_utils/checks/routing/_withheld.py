@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Neighbors whose session is up and brings no or few routes: a policy keeps them back, or the neighbor is in maintenance."""
+"""Neighbors whose session is up and brings no or few routes (a policy, maintenance), or routes that are not used all the same."""
 
 from __future__ import annotations
 
@@ -29,6 +29,15 @@ MAINTENANCE_FIX = (
     "maps with those of the others."
 )
 
+UNUSED = (
+    "The session with {peer} is Established and brings about as many routes as the others, and no next hop goes over it: the routing daemon still takes its "
+    "next hop for inaccessible (after a link that was down for a moment), or maximum-paths or as-path multipath-relax leave this path out."
+)
+UNUSED_FIX = (
+    "Look at such a prefix in show bgp (inaccessible, or not multipath), at show ip nht, and ping the next hop: where that answers, clear the session with "
+    "{peer} (clear bgp) and update the daemon; else set maximum-paths to the number of uplinks or more, and bestpath as-path multipath-relax."
+)
+
 
 class Withheld(t.NamedTuple):
     """What neighbors keep back: what is found, in words, with cause and fix."""
@@ -40,9 +49,7 @@ class Withheld(t.NamedTuple):
 
 def withheld_routes(rows: Rows, neighbors: list[Neighbor]) -> Withheld | None:
     """What the planned neighbors keep back whose session is Established and brings no route or far fewer than others; None where none does."""
-    received = {port_name(row["neighbor"]): row["prefixes_received"] for row in rows if row["state"] == "Established"}
-    given = {one["peer"]: received.get(port_name(one["port"]), received.get(str(one["address"]))) for one in neighbors}
-    numbers = {peer: number for peer, number in given.items() if number is not None}
+    numbers = _brought(rows, neighbors)
     most = max(numbers.values(), default=0)
     few = {peer: number for peer, number in sorted(numbers.items()) if FEW_OF_OTHERS * number < most}
     if not few:
@@ -53,3 +60,18 @@ def withheld_routes(rows: Rows, neighbors: list[Neighbor]) -> Withheld | None:
     brings = f"{number} prefix{'' if number == 1 else 'es'}"
     cause = MAINTENANCE.format(peers=peers, few=brings, most=most)
     return Withheld(f"the session with {peers} is Established and brings {brings}, others bring {most}", cause, MAINTENANCE_FIX.format(peers=peers))
+
+
+def unused_routes(rows: Rows, neighbors: list[Neighbor], missing: t.Sequence[str]) -> tuple[str, str] | None:
+    """Cause and fix where the one neighbor that no next hop goes over brings about as many routes as the others."""
+    numbers = _brought(rows, neighbors)
+    if len(missing) != 1 or not numbers.get(missing[0]) or FEW_OF_OTHERS * numbers[missing[0]] < max(numbers.values()):
+        return None
+    return UNUSED.format(peer=missing[0]), UNUSED_FIX.format(peer=missing[0])
+
+
+def _brought(rows: Rows, neighbors: list[Neighbor]) -> dict[str, int]:
+    """How many routes each planned neighbor brings whose session is Established, where that is reported."""
+    received = {port_name(row["neighbor"]): row["prefixes_received"] for row in rows if row["state"] == "Established"}
+    given = {one["peer"]: received.get(port_name(one["port"]), received.get(str(one["address"]))) for one in neighbors}
+    return {peer: number for peer, number in given.items() if number is not None}

@@ -17,7 +17,7 @@ from ..place import Place
 from ._overlay import EVPN, OverlayTable, underlay_table
 from ._routes import HAS_NETADDR, Hop, Key, RouteTable, unused_ports
 from ._vrfs import DEFAULT, session_names, sessions_in_vrf, vrf_of, vrf_of_rails
-from ._withheld import Withheld, withheld_routes
+from ._withheld import Withheld, unused_routes, withheld_routes
 from .sessions import ROUTED, WITH_SPINES
 
 OFF_PLAN = "The leaf announces its other rails and not this one: its port to it is down (layer 1), or the rail's address in pod_rails is off the address plan."
@@ -133,9 +133,10 @@ def ecmp_paths(
     sessions = sessions_in_vrf(bgp_summary or [], pod_neighbors, port_vrfs, pod_rail_vrf)
     of_none = (NO_WAY_UP, NO_WAY_UP_FIX) if pod_rail_vrf else _unplanned_vrf(sessions, pod_neighbors) or (NO_WAY_UP, NO_WAY_UP_FIX)
     yield from _no_routes(without, of_leaf, pod_ways, None if found or overlay else of_none, peers, beside)
-    withheld = withheld_routes(sessions, pod_neighbors) if pod_underlay == "bgp" else None
+    sessions = sessions if pod_underlay == "bgp" else []
+    withheld = withheld_routes(sessions, pod_neighbors)
     for key, rails in found.items():
-        if narrow := _narrow(table, key, rails, pod_ways, pod_neighbors, withheld, pod_underlay, beside):
+        if narrow := _narrow(table, key, rails, pod_ways, pod_neighbors, withheld, pod_underlay, beside, sessions):
             # What is behind a port of a super-spine is one scalable unit, and the others go on.
             port = next((one["port"] for one in pod_neighbors if one["peer"] in narrow.where.missing), None) if pod_role == SUPER_SPINE else None
             yield replace(narrow, where=replace(narrow.where, port=port)) if port else narrow
@@ -170,11 +171,11 @@ class _Beside:
 
 def _narrow(
     table: RouteTable, key: Key, rails: list[PodRail], ways: t.Mapping[str, list[str]], neighbors: list[Neighbor],
-    withheld: Withheld | None, underlay: str, beside: _Beside | None = None,
+    withheld: Withheld | None, underlay: str, beside: _Beside | None = None, sessions: Rows | None = None,
 ) -> Finding | None:  # fmt: skip
     """The finding of a route that has another number of next hops than ports lead to its rails.
 
-    withheld: what neighbors of the leaf keep back; beside: the routes of other VRFs, where the rails are in one.
+    withheld: what neighbors of the leaf keep back; beside: the routes of other VRFs, where the rails are in one; sessions: those of BGP.
     """
     wanted = dict.fromkeys(port for leaf in dict.fromkeys(leaf for rail in rails for leaf in leaves_of(rail)) for port in ways.get(leaf, ()))
     hops, shown = table.next_hops(key)
@@ -184,6 +185,8 @@ def _narrow(
     got = f"{len(hops)} next hop{'' if len(hops) == 1 else 's'} in the {shown}{f' of VRF {beside.vrf}' if beside else ''}{unused}"
     got += f"; {withheld.words}" if withheld else ""
     cause, fix = _why_narrow(table, key, rails, withheld, underlay)
+    if cause is None:
+        cause, fix = unused_routes(sessions or [], neighbors, missing) or (None, None)
     if beside and not withheld and (other := beside.wide(key[1], len(wanted))):
         got += f"; {len(wanted)} in VRF {other}"
         cause, fix = (words.format(vrf=beside.vrf, other=other) for words in (NARROW_IN_VRF, NARROW_IN_VRF_FIX))

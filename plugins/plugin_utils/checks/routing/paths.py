@@ -14,9 +14,10 @@ from ...pod.names import Rows, by_port
 from ...pod.types import NearCable, Rail
 from .. import PAIR, CannotTell, Finding, NotApplicable, check
 from .._kernel_events import NEIGHBORS_FULL, NEIGHBORS_FULL_FIX
-from .._once import Peers, once_for_all_nodes
+from .._once import NO_PEERS, Peers, once_for_all_nodes
 from .._planned import cables_of
 from ..place import Place, at_device, at_port
+from ._not_sent import senders_of_nothing, why_not_sent
 from ._overlay import EVPN
 from ._vrfs import DEFAULT, vrf_of
 from .sessions import ROUTED
@@ -82,7 +83,7 @@ NOTHING_SENT_FIX = (
     hosts=PAIR,
 )
 def rails_reachable(
-    pings: Rows, pod_pings: Rows, pod_ping_rtt_max_ms: float, pod_rails: list[Rail], kernel_log: Rows | None = None
+    pings: Rows, pod_pings: Rows, pod_ping_rtt_max_ms: float, pod_rails: list[Rail], kernel_log: Rows | None = None, pings_of_peers: Peers | None = None
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Every planned ping between rails loses no packet, with at most {pod_ping_rtt_max_ms} ms on average."""
     if not pod_pings:
@@ -94,10 +95,15 @@ def rails_reachable(
     for planned in pod_pings:
         row = stated.get((planned["source"], planned["target"]))
         where = _pair(planned)
-        if row is None or not row["sent"]:
+        if row is not None and row["error"] is not None and (not row["sent"] or row["received"] < row["sent"]):
+            lost = f"{row['loss_percent']:g} % loss, {row['received']} of {row['sent']}" if row["sent"] else "nothing was sent"
+            own = why_not_sent(row["error"])
+            yield Finding(where, "no loss", f"{lost}: {row['error']}", cause=own.cause, fix=own.fix)
+        elif row is None or not row["sent"]:
             yield Finding(where, "no loss", "no response from ping", "unknown", cause=NOTHING_SENT, fix=NOTHING_SENT_FIX, judged=True)
         elif row["received"] < row["sent"]:
-            yield Finding(where, "no loss", f"{row['loss_percent']:g} % loss, {row['received']} of {row['sent']}", cause=cause, fix=fix)
+            began_at = (planned["peer"], "") if planned["peer"] in senders_of_nothing(pings_of_peers or NO_PEERS) else None
+            yield Finding(where, "no loss", f"{row['loss_percent']:g} % loss, {row['received']} of {row['sent']}", cause=cause, fix=fix, began_at=began_at)
         elif row["rtt_avg_ms"] is None:
             yield Finding(where, f"at most {pod_ping_rtt_max_ms:g} ms", "no round-trip time", "unknown")
         elif row["rtt_avg_ms"] > pod_ping_rtt_max_ms:
