@@ -57,6 +57,12 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "give the job more memory.",
     ),
     RankError(
+        r"DataLoader worker .*exited unexpectedly with exit code",
+        True,
+        "A worker that loads data ended itself with the status in the line: the program, or a library that it loads data with, and no signal.",
+        "Read what the worker printed before this line; run the program with num_workers=0 and the same data, which shows the error itself.",
+    ),
+    RankError(
         r"insufficient shared memory|DataLoader worker .*(?:Bus error|killed by signal|exited unexpectedly)",
         True,
         "A worker that loads data was killed: the host or container has too little shared memory in /dev/shm, or too little memory. One that exited may also "
