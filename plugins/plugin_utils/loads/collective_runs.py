@@ -6,16 +6,18 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..text.sorting import natural_key
 from .bisection import Bisection, Group
 from .launcher_errors import host_of
+from .probes import changed_by
 from .rank_ends import ended_for_others, given_up_at, killed_after, ranks_behind, shows_a_fault
 from .rank_errors import KILLED, NEVER_ARRIVED, NEVER_ENQUEUED, HostEnd, end_by_error, first_errors, is_own, printed_error
 from .scaling_ladder import MAX_SEARCHES, next_step
 from .schedule import NOT_INSTALLED
 from .thresholds import known_node_busbw, minimum_busbw, within_tolerance
+from .unknown_errors import shown
 
 Rows = list[dict[str, t.Any]]
 Peers = t.Mapping[str, Rows]
@@ -176,7 +178,7 @@ def _of_jobs(rows: t.Iterable[dict[str, t.Any]]) -> dict[str, Rows]:
 
 def _words(row: dict[str, t.Any]) -> str:
     ended = f"was ended by signal {row['signal']}" if row["signal"] else str(row["outcome"])
-    return f"{ended}: {row['error']}" if row["error"] else f"{ended} at {row['last']}" if row["last"] else ended
+    return f"{ended}: {shown(row['error'])}" if row["error"] else f"{ended} at {row['last']}" if row["last"] else ended
 
 
 def _add(run: CollectiveRun, host: str, rows: Rows) -> None:
@@ -255,6 +257,16 @@ def bisection_of(found: t.Sequence[CollectiveRun], values: t.Mapping[str, t.Any]
     """Who is to blame for the rungs that failed; no one where none did."""
     step = next_step(hosts_passed_alone(found), groups_passed(found, values), MAX_SEARCHES, hosts_at_fault(found))
     return step.found or Bisection()
+
+
+def probe_passed_alone(run: CollectiveRun, device: str | None, values: t.Mapping[str, t.Any]) -> bool:
+    """Whether a probe of a host alone reaches what is expected of the host; as ``slow_alone`` otherwise."""
+    return run.top is not None and not run.trouble and not slow_alone(replace(run, kind=NODE), device, values)
+
+
+def restored_by(tried: t.Mapping[str, CollectiveRun], well: t.Callable[[CollectiveRun], bool]) -> frozenset[str]:
+    """The variables of the probes that restore a rate; well: whether a probe's run reaches what is expected."""
+    return changed_by(name for name, run in tried.items() if well(run))
 
 
 def restoring_probes(tried: t.Mapping[str, CollectiveRun], well: t.Callable[[CollectiveRun], bool]) -> list[str]:

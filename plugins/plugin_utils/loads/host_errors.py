@@ -177,9 +177,10 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "ranks of each host with its GPUs.",
     ),
     RankError(
-        r"XML Import|[Xx]ml\.cc|NCCL_(?:GRAPH|TOPO)_FILE|Could not find (?:NET|GPU)\b.*(?:id|topology|rank)",
+        r"XML (?:Import|Parse)|[Xx]ml\.cc|NCCL_(?:GRAPH|TOPO)_FILE|Could not find (?:NET|GPU)\b.*(?:id|topology|rank)",
         True,
-        "NCCL reads a graph or topology file that is not of this machine: NCCL_GRAPH_FILE or NCCL_TOPO_FILE of the environment, the image or /etc/nccl.conf.",
+        "NCCL reads a graph or topology file that is damaged or not of this machine: NCCL_GRAPH_FILE or NCCL_TOPO_FILE of the environment, the image or "
+        "/etc/nccl.conf, or a guest's own (/var/run/nvidia-topologyd/virtualTopology.xml).",
         "Remove NCCL_GRAPH_FILE, which is for experiments; let NCCL_TOPO_FILE name the file of this kind of machine, or remove it; see nccl_runtime.",
     ),
     RankError(

@@ -14,7 +14,7 @@ from ..text.control_characters import printable
 from ..text.shortened import shortened
 from ..text.sorting import NUMBERS
 from .crashes import named_signal
-from .error_classes import decisive_part, error_class
+from .error_classes import BOILERPLATE, decisive_part, error_class
 from .named_parts import named_parts
 from .result_numbers import in_words
 
@@ -221,8 +221,9 @@ def is_error(text: str) -> bool:
 
 
 def shown(text: str) -> str:
-    """An error as a finding shows it: as it is where it is short, else the line of it that decides, and the whole of it in what room is left."""
-    line = " ".join(printable(text).split())
+    """An error as a finding shows it, without PyTorch's boilerplate: as it is where it is short, else the line that decides, and of the rest what has room."""
+    said = [line for line in text.splitlines() if not BOILERPLATE.match(line)]
+    line = " ".join(printable("\n".join(said) or text).split())
     if len(line) <= LONGEST:
         return line
     first = cut(decisive_part(text))

@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, Finding, NotProved
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks._not_measured import NO_RESULT
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives import bandwidth
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives._nccl_transport import cause_of_rate
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives._nccl_transport import cause_of_rate, restored
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives.bandwidth import node_all_reduce, node_nics_all_reduce
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.collectives.correctness import (
     COLLECTIVES,
@@ -33,6 +33,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.training.
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.training.steps import slow_rank, step_outliers, step_time_stable
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.collective_runs import LADDER, NODE, PROBE, SEARCH, CollectiveRun
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.launcher_errors import explained as explained_refusal
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.probes import changed_by
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.rank_errors import NEVER_ARRIVED, explained
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import typed
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.parsing import parse
@@ -597,3 +598,9 @@ def test_values_that_are_wrong_by_nccl_tests_alone_and_on_all_hosts_accuse_none(
     assert "Take no host out" in (fix([bad]) or "") and fix([good]) is None is fix([bad], by_torch=1)
     # Of one host alone that ran them nothing shows that others would count the same.
     assert fix([]) is None
+
+
+def test_of_several_variables_the_one_whose_probe_restores_the_rate_is_the_cause() -> None:
+    variables = ["NCCL_NVLS_ENABLE=0", "NCCL_P2P_DISABLE=1"]
+    assert restored(variables, changed_by(["NCCL_P2P_DISABLE=0"])) == ["NCCL_P2P_DISABLE=1"]
+    assert restored(variables, changed_by([])) == restored(variables, changed_by(["no topology file"])) == variables

@@ -110,6 +110,10 @@ def test_a_long_error_is_shown_by_its_line_that_decides() -> None:
     assert unknown_errors.shown(long.replace("xxx", "xxxx")).endswith(" frob failed"), "too little of the rest would be left"
     assert len(unknown_errors.shown(long)) == unknown_errors.LONGEST
     assert unknown_errors.shown("RuntimeError: qux\nof 7") == "RuntimeError: qux of 7"
+    boilerplate = (
+        "\nSearch for `cudaErrorMemoryAllocation' in https://example.org\nCUDA kernel errors might be reported later\nCompile with `TORCH_USE_CUDA_DSA`"
+    )
+    assert unknown_errors.shown(f"AcceleratorError: CUDA error: out of memory{boilerplate}") == "AcceleratorError: CUDA error: out of memory"
 
 
 @pytest.mark.parametrize("one", (*error_classes.ERROR_CLASSES, *error_classes.RESULT_CLASSES), ids=lambda one: one.name)

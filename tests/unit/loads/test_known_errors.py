@@ -23,6 +23,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads import lau
         ("OpenBLAS blas_thread_init: pthread_create failed for thread 50 of 64: Resource temporarily unavailable", True, "ulimit -u"),
         ("DataLoader worker (pid 4711) is killed by signal: Bus error", True, "/dev/shm"),
         ("DataLoader worker (pid 1155) is killed by signal: Killed.", True, "oom-kill"),
+        ("DistBackendError: NCCL error in: /pytorch/NCCLUtils.cpp:93, internal error\nLast error:\nXML Parse : Unexpected EOF", True, "NCCL_TOPO_FILE"),
         ("RuntimeError: DataLoader worker (pid 1089) exited unexpectedly with exit code 3. Details are lost due to multiprocessing.", True, "ended itself"),
         ("[rank1]: ConnectionRefusedError: [Errno 111] Connection refused", False, "from Python"),
         ("[rank1]: OSError: libcudart.so.11.0: cannot open shared object file: No such file or directory", True, "ldd"),

@@ -52,6 +52,11 @@ def forced(log: Rows | None, jobs: Rows, listed: t.Mapping[str, t.Any]) -> list[
     return [f"{name}={value}" for name, value in unlisted(log or [], jobs, listed) if name not in WITHOUT_EFFECT]
 
 
+def restored(variables: t.Sequence[str], changed: t.Container[str]) -> list[str]:
+    """Of some variables, as ``NAME=VALUE``, those which a probe changed that restored the rate; all of them where none did."""
+    return [one for one in variables if one.partition("=")[0] in changed] or list(variables)
+
+
 def unlike_others(host: str, logs: t.Mapping[str, Rows]) -> list[str]:
     """In words what NCCL of a host has otherwise than more than half of the other hosts; logs: the rows of nccl_log by host."""
     mine = _set_up(logs.get(host, []))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 from dataclasses import replace
+from functools import partial
 
 from ...loads.bisection import Group
 from ...loads.collective_runs import (
@@ -18,11 +19,12 @@ from ...loads.collective_runs import (
     collective_runs,
     hosts_passed_alone,
     items_of_kind,
+    probe_passed_alone,
     probe_runs,
     rail_runs,
+    restored_by,
     restoring_probes,
     run_passed,
-    slow_alone,
 )
 from ...loads.launcher_errors import explained as explained_refusal
 from ...loads.rank_errors import explained
@@ -36,7 +38,7 @@ from .._beside import Counted, of_node
 from .._grouping import Rows, several, typical
 from .._not_measured import NO_RESULT, RUN_ENDED, no_result, not_measured
 from ..place import Place
-from ._nccl_transport import NO_RDMA_CAUSE, NO_RDMA_FIX, by_socket, cause_of_rate, forced, network_channels, of_another_setting, why_slow
+from ._nccl_transport import NO_RDMA_CAUSE, NO_RDMA_FIX, by_socket, cause_of_rate, forced, network_channels, of_another_setting, restored, why_slow
 from ._runs import probes_of_several_hosts, runs_of_all_hosts
 
 Peers = dict[str, Rows]
@@ -103,10 +105,10 @@ def node_all_reduce(
             "pod_busbw_tolerance_percent": pod_busbw_tolerance_percent,
         }  # fmt: skip
         probes = probe_runs({pod_node: load_jobs}, {pod_node: collective_rates}, {pod_node: collective_ranks}, pod_node)
-        tried = restoring_probes(probes, lambda run: run.top is not None and not run.trouble and not slow_alone(replace(run, kind=NODE), device, values))
-        words = "; ".join([f"{own.top:.4g} GB/s", *why_slow(log, [], None), *tried])
+        well = partial(probe_passed_alone, device=device, values=values)
+        words = "; ".join([f"{own.top:.4g} GB/s", *why_slow(log, [], None), *restoring_probes(probes, well)])
         where, wanted = Place("all-reduce of the host alone"), f"{minimum:.4g} GB/s busbw or more"
-        variables = forced(log, load_jobs, pod_nccl_environment)
+        variables = restored(forced(log, load_jobs, pod_nccl_environment), restored_by(probes, well))
         yield of_another_setting(where, wanted, words, variables) if variables else Finding(where, wanted, words)
 
 
@@ -201,7 +203,8 @@ def all_reduce_bandwidth(
         log = [row for row in nccl_log or () if row["item"] in name]
         logged = why_slow(log, [rail["device"] for rail in pod_rails], pod_traffic_class if pod_fabric == "roce" else None)
         own = cause_of_rate(log, [rail["device"] for rail in pod_rails]) or ((LOGGED_CAUSE, None) if log and logged else (None, None))
-        low = _low(run, values, logged + tried, own, forced(log, load_jobs_of_peers.get(pod_node, []), pod_nccl_environment))
+        variables = forced(log, load_jobs_of_peers.get(pod_node, []), pod_nccl_environment)
+        low = _low(run, values, logged + tried, own, restored(variables, restored_by(probes, lambda run: run_passed(run, values))))
         yield replace(low, actual=f"{low.actual}{counted.of_host(pod_node, pod_rails)}")
     together = max((len(run.hosts) for run in mine if run_passed(run, values)), default=1)
     left = [host for host in hosts_passed_alone(found) if host not in state.suspects]

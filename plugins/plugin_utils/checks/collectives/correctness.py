@@ -13,7 +13,7 @@ from dataclasses import replace
 from ...loads.collective_runs import LAUNCHER, RAIL, RANK, TABLE
 from ...loads.launcher_errors import explained as explained_refusal
 from ...loads.launcher_errors import host_of
-from ...loads.unknown_errors import cut
+from ...loads.unknown_errors import shown
 from .. import Finding, NotApplicable, check
 from .._grouping import Rows
 from .._not_measured import NO_RATES, NO_RESULT, no_result, not_measured
@@ -268,7 +268,7 @@ def peer_to_peer(
         raise NotApplicable("the host has fewer than two GPUs" if pod_gpus_per_host < 2 else "gloo has no copies between GPUs")
     ended = next((row["error"] for row in collective_ranks or () if row["error"]), None)
     if not gpu_copies and ended:
-        raise not_measured(f"no copy was measured: {cut(ended)}")
+        raise not_measured(f"no copy was measured: {shown(ended)}")
     reported = {(row["gpu"], row["peer"]): row for row in gpu_copies}
     middle = statistics.median(row["gbyte_s"] for row in gpu_copies) if gpu_copies else 0.0
     minimum = max(pod_copy_min_gbyte_s or 0.0, middle * pod_median_percent / 100)

@@ -29,6 +29,7 @@ from ..collective_runs import (
 )
 from ..containers import tests_over_hosts
 from ..launchers import PROGRAM_MODULES
+from ..probes import PROBES, PROBES_ALONE
 from ..scaling_ladder import MAX_SEARCHES, group_sizes, groups_of_size, launch_count, next_step
 from ..schedule import JOBS_READING, Schedule, StepInput, Values
 from ._ranks import Run, add, one_word
@@ -41,20 +42,6 @@ PROGRAMS = ["torch_collectives", *PROGRAM_MODULES["torch_collectives"]]
 QUICK: Values = {"dtypes": "", "collectives": "all_reduce"}
 # Of what no gloo has: copies between GPUs, and their clocks.
 OF_GPUS: Values = {"copies": None, "clocks": None}
-# What each probe changes where a rung breaks although every rail carries its rate: what restores the rate names the cause.
-PROBES: dict[str, dict[str, str]] = {
-    "NCCL_ALGO=Ring": {"NCCL_ALGO": "Ring"},
-    "NCCL_NVLS_ENABLE=0": {"NCCL_NVLS_ENABLE": "0"},
-    # NCCL warns of a file that is not there, and looks at the machine itself.
-    "no topology file": {"NCCL_TOPO_FILE": "/nonexistent"},
-    "4 queue pairs a connection": {"NCCL_IB_QPS_PER_CONNECTION": "4"},
-}
-# And where a host alone is slow: variables that take its GPUs off NVLink, and what NCCL chooses within a host.
-PROBES_ALONE: dict[str, dict[str, str]] = {
-    "NCCL_P2P_DISABLE=0": {"NCCL_P2P_DISABLE": "0"},
-    "NCCL_NVLS_ENABLE=0": {"NCCL_NVLS_ENABLE": "0"},
-    "no topology file": {"NCCL_TOPO_FILE": "/nonexistent"},
-}
 # So many hosts are probed alone, side by side: that all of a pod are slow has one reason.
 MOST_PROBED_ALONE = 32
 # What lets a rank see one GPU only.
