@@ -628,6 +628,8 @@ def test_a_leaf_that_most_nics_behind_it_receive_badly_from():
     assert judged(4, elsewhere=3) == [], "where most of the pod is so it is not this leaf"
     with pytest.raises(NotApplicable):
         judged(2, behind=2)
+    with pytest.raises(CannotTell, match="not reported"):
+        judged(4, value=None)
 
 
 def test_bit_errors_of_a_nic_began_at_a_leaf_that_sends_badly():

@@ -418,12 +418,13 @@ def ping(received=20, average=0.05, sent=20):
 def test_pings():
     where = "mlx5_0 to gpu02 mlx5_0 (10.51.0.2)"
     assert summary(routing.rails_reachable([ping()], [PAIR], 5.0, RAILS_OF_PAIR)) == []
-    assert summary(routing.rails_reachable([ping(16)], [PAIR], 5.0, RAILS_OF_PAIR)) == [(f"{where}: expected no loss, got 20 % loss, 16 of 20", None)]
+    lossy = {**ping(16), "loss_percent": None}
+    assert summary(routing.rails_reachable([lossy], [PAIR], 5.0, RAILS_OF_PAIR)) == [(f"{where}: expected no loss, got 20 % loss, 16 of 20", None)]
     assert summary(routing.rails_reachable([ping(0, None)], [PAIR], 5.0, RAILS_OF_PAIR)) == [(f"{where}: expected no loss, got 100 % loss, 0 of 20", None)]
     assert summary(routing.rails_reachable([ping(average=7.5)], [PAIR], 5.0, RAILS_OF_PAIR)) == [
         (f"{where}: expected at most 5 ms on average, got 7.5 ms", None)
     ]
-    for rows in ([], [ping(0, None, 0)], [ping(average=None)], [{**ping(), "target": "10.51.0.3"}]):
+    for rows in ([], [ping(0, None, 0)], [ping(average=None)], [{**ping(), "received": None}], [{**ping(), "target": "10.51.0.3"}]):
         assert unknown(routing.rails_reachable(rows, [PAIR], 5.0, RAILS_OF_PAIR))
     # What sent nothing names no tool that answers for it: the host lacks what pod_rails has.
     (nothing,) = routing.rails_reachable([], [PAIR], 5.0, RAILS_OF_PAIR)

@@ -10,7 +10,7 @@ import typing as t
 from ...pod.names import Rows
 from ...pod.rail_ports import leaves_of
 from ...pod.types import PodRail
-from .. import Finding, NotApplicable, check
+from .. import CannotTell, Finding, NotApplicable, check
 from .._once import Peers, once_for_all_nodes
 from ..place import at_node
 from .errors import RAW_RATES, bit_errors_of, first_rate
@@ -30,16 +30,14 @@ FIX = (
 
 
 @once_for_all_nodes
-def _rates(link_quality_of_peers: Peers) -> dict[Nic, float]:
-    """The bit error rate before FEC that each NIC reports."""
+def _rates(link_quality_of_peers: Peers) -> dict[Nic, float | None]:
+    """The bit error rate before FEC of each NIC that reports on its link; None where it does not report that rate."""
     return {(host, device): rate for host, rows in link_quality_of_peers.items() for device, rate in _of_host(rows)}
 
 
-def _of_host(rows: Rows) -> t.Iterator[tuple[str, float]]:
+def _of_host(rows: Rows) -> t.Iterator[tuple[str, float | None]]:
     for device in dict.fromkeys(row["device"] for row in rows if row["device"]):
-        rate = first_rate(bit_errors_of(rows, device), *RAW_RATES)
-        if rate is not None:
-            yield device, rate
+        yield device, first_rate(bit_errors_of(rows, device), *RAW_RATES)
 
 
 @check(
@@ -55,9 +53,11 @@ def hosts_receive_cleanly(
     # A bond receives from two leaves.
     behind = {(rail["host"], rail["device"]) for rail in pod_leaf_rails if leaves_of(rail) == [pod_node]}
     every = _rates(link_quality_of_peers)
-    rates, others = [rate for nic, rate in every.items() if nic in behind], [rate for nic, rate in every.items() if nic not in behind]
+    if len(behind & every.keys()) < LEAST_NICS:
+        raise NotApplicable(f"fewer than {LEAST_NICS} NICs behind it report on their links")
+    rates, others = ([rate for nic, rate in every.items() if rate is not None and (nic in behind) is its] for its in (True, False))
     if len(rates) < LEAST_NICS:
-        raise NotApplicable(f"fewer than {LEAST_NICS} NICs behind it report a bit error rate")
+        raise CannotTell("the bit error rate before FEC of the NICs behind it: not reported")
     bad, elsewhere = ([rate for rate in its if rate > pod_pre_fec_ber_warn] for its in (rates, others))
     if not _most(bad, rates) or not others or _most(elsewhere, others):
         # Where most of the pod is so, it is not this leaf.

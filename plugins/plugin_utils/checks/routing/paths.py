@@ -74,6 +74,14 @@ NOTHING_SENT_FIX = (
 )
 
 
+def _lost(row: dict[str, t.Any]) -> str | None:
+    """What a ping lost, in words, empty where it lost nothing; None where it sent nothing or did not report what came back."""
+    sent, received = row["sent"], row["received"]
+    if not sent or received is None:
+        return None
+    return f"{100 - 100 * received / sent:g} % loss, {received} of {sent}" if received < sent else ""
+
+
 @check(
     cause="The rail's route, its address or policy routing on the host is wrong, or a link on the path loses packets.",
     fix="Ping the same pair by hand by the same netdev and address (ping -I NETDEV -I ADDRESS); where only that fails, correct the host's routes by "
@@ -95,15 +103,15 @@ def rails_reachable(
     for planned in pod_pings:
         row = stated.get((planned["source"], planned["target"]))
         where = _pair(planned)
-        if row is not None and row["error"] is not None and (not row["sent"] or row["received"] < row["sent"]):
-            lost = f"{row['loss_percent']:g} % loss, {row['received']} of {row['sent']}" if row["sent"] else "nothing was sent"
+        lost = _lost(row) if row else None
+        if row is not None and row["error"] is not None and lost != "":
             own = why_not_sent(row["error"])
-            yield Finding(where, "no loss", f"{lost}: {row['error']}", cause=own.cause, fix=own.fix)
-        elif row is None or not row["sent"]:
+            yield Finding(where, "no loss", f"{lost or 'nothing was sent'}: {row['error']}", cause=own.cause, fix=own.fix)
+        elif row is None or lost is None:
             yield Finding(where, "no loss", "no response from ping", "unknown", cause=NOTHING_SENT, fix=NOTHING_SENT_FIX, judged=True)
-        elif row["received"] < row["sent"]:
+        elif lost:
             began_at = (planned["peer"], "") if planned["peer"] in senders_of_nothing(pings_of_peers or NO_PEERS) else None
-            yield Finding(where, "no loss", f"{row['loss_percent']:g} % loss, {row['received']} of {row['sent']}", cause=cause, fix=fix, began_at=began_at)
+            yield Finding(where, "no loss", lost, cause=cause, fix=fix, began_at=began_at)
         elif row["rtt_avg_ms"] is None:
             yield Finding(where, f"at most {pod_ping_rtt_max_ms:g} ms", "no round-trip time", "unknown")
         elif row["rtt_avg_ms"] > pod_ping_rtt_max_ms:
