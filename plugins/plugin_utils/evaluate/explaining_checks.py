@@ -117,7 +117,7 @@ FOLLOWS_ON_HOST = {
 # So is what is found of a link, where neither its cable nor its module is found to be the cause.
 EFFECTS = frozenset((*RATES, *FOLLOWS, *FOLLOWS_ON_HOST)) - {*SESSIONS, "prefixes_announced", "optic_health", *BITS_LOST} | {"nic_link_flaps"}
 # What others of its layer follow from, and which follows from none of them: named first.
-ROOTS = frozenset(("rails_in_vrf",))
+ROOTS = frozenset(("rails_in_vrf", "hosts_receive_cleanly"))
 # Of these only a finding of the whole host explains: a slow path is what is left where no host is named.
 OF_WHOLE_HOST = frozenset(("slow_node",))
 # Of these it is only what is of the same device.

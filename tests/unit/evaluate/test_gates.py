@@ -97,6 +97,9 @@ def test_what_follows_from_another_finding_is_a_later_reason_than_that(plan) -> 
     lost, route = verdict("gpu01", "fail", check="rails_reachable"), verdict("leaf01", "fail", None, ("rack_01",), check="ecmp_paths")
     (gate,) = decide_gates(plan, [lost, route], ["rack_01"], None, {}).values()
     assert gate.reasons == ["ecmp_paths on leaf01", "rails_reachable on gpu01"]
+    errors, leaf = verdict("gpu01", "fail", check="nic_bit_error_rate"), verdict("leaf01", "fail", None, ("rack_01",), check="hosts_receive_cleanly")
+    (gate,) = decide_gates(plan, [errors, leaf], ["rack_01"], None, {}).values()
+    assert gate.reasons == ["hosts_receive_cleanly on leaf01", "nic_bit_error_rate on gpu01"]
 
 
 def test_what_seldom_is_the_cause_is_the_last_reason_of_a_closed_gate(plan) -> None:
