@@ -29,6 +29,7 @@ import typing as t
 from ansible import constants as C
 from ansible.playbook.task_include import TaskInclude
 from ansible.plugins.callback.default import CallbackModule as Default
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.control_characters import visible
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.counting import counted
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.ranges import ranges
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.sorting import natural_key
@@ -67,7 +68,9 @@ class CallbackModule(Default):
             return
         if self._last_task_banner != task._uuid:
             self._print_task_banner(task)
-        self._display.display(f"fatal: [{self.host_label(result)}]: {words}", color=C.COLOR_ERROR, stderr=self.get_option("display_failed_stderr"))
+        # What a node or a tool said may be in it.
+        shown = visible(str(words))
+        self._display.display(f"fatal: [{self.host_label(result)}]: {shown}", color=C.COLOR_ERROR, stderr=self.get_option("display_failed_stderr"))
 
     def v2_playbook_on_stats(self, stats: t.Any) -> None:
         """The recap of the hosts that have something to report."""

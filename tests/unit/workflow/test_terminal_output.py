@@ -71,10 +71,10 @@ def test_the_recap_counts_nodes_only_where_no_table_follows(
     assert capsys.readouterr().out.partition("PLAY RECAP")[2].strip("* \n") == counted
 
 
-def played(directory: Path, *arguments: str) -> str:
+def played(directory: Path, *arguments: str, words: str = "NO-GO: links/port_speed at {{ inventory_hostname }}") -> str:
     """What a playbook prints in which a task fails on every GPU host with the playbook's words, one on leaf01 with a module's, one on spine01 with ours."""
     tasks = [
-        {"ansible.builtin.fail": {"msg": "NO-GO: links/port_speed at {{ inventory_hostname }}"}, "when": "inventory_hostname in groups.gpu"},
+        {"ansible.builtin.fail": {"msg": words}, "when": "inventory_hostname in groups.gpu"},
         {"ansible.builtin.copy": {"src": "/nowhere/at/all", "dest": "/nowhere"}, "when": "inventory_hostname == 'leaf01'"},
         {"gpufabric.pyramid.compare": {"old": "/nowhere"}, "when": "inventory_hostname == 'spine01'"},
     ]
@@ -102,3 +102,8 @@ def test_what_a_playbook_says_of_many_nodes_is_a_line_for_each(tmp_path: Path) -
 
 def test_with_more_verbosity_a_failure_is_ansibles_own(tmp_path: Path) -> None:
     assert played(tmp_path, "-vv").count("FAILED! => {") == 13
+
+
+def test_a_failure_reaches_no_terminal_with_what_acts_on_it(tmp_path: Path) -> None:
+    text = played(tmp_path, words="NO-GO: \x1b[2Jport")
+    assert "NO-GO: \ufffd[2Jport" in text and "\x1b[2J" not in text
