@@ -26,6 +26,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport PYTHONDONTWRITEBYTECODE
 RUN_STAMP := .venv/.requirements
 DEV_STAMP := .venv/.requirements-dev
+OWN_LINK := .venv/collections/ansible_collections/gpufabric/pyramid
 COPY := .build/ansible_collections/gpufabric/pyramid
 # Many tests wait more than they compute, so there are two workers for each core; those that share a lab stay with one.
 WORKERS ?= $(shell echo $$(($$(nproc 2>/dev/null || echo 1) * 2)))
@@ -53,13 +54,17 @@ setup: $(RUN_STAMP) ## Make .venv with everything that a run needs
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 
-# The links let ansible-core and pytest import this checkout as gpufabric.pyramid: the first from any directory; the second, which ansible.cfg names, before
-# one that is installed below ~/.ansible/collections.
-$(RUN_STAMP): requirements.txt | .venv/bin/uv
+# ansible.cfg names this link before what is installed below ~/.ansible/collections.
+$(OWN_LINK): | .venv/bin/uv
+	mkdir -p $(@D)
+	ln -sfn ../../../.. $@
+
+# The link that it makes lets ansible-core and pytest import this checkout as gpufabric.pyramid, from any directory.
+# OWN_LINK is made where it is missing, also in a checkout that was set up without it.
+$(RUN_STAMP): requirements.txt | .venv/bin/uv $(OWN_LINK)
 	$(UV) -r requirements.txt
 	collections=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/ansible_collections; \
 		mkdir -p "$$collections/gpufabric"; ln -sfn ../../../../../.. "$$collections/gpufabric/pyramid"
-	mkdir -p .venv/collections/ansible_collections/gpufabric; ln -sfn ../../../.. .venv/collections/ansible_collections/gpufabric/pyramid
 	touch $@
 
 $(DEV_STAMP): requirements-dev.txt $(RUN_STAMP)
