@@ -100,6 +100,18 @@ def pod(tmp_path: Path) -> Pod:
     return Pod(tmp_path, **SMALLEST)
 
 
+# Set-ups that take a climb or more: the tests that share one stay with one worker, which makes it once.
+SHARED = {"healthy", "slices"}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Group the tests of each shared set-up, as a mark in each of them would."""
+    for item in items:
+        for name in SHARED.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.xdist_group(name))
+
+
 @pytest.fixture(scope="session")
 def healthy(tmp_path_factory: pytest.TempPathFactory) -> tuple[Pod, Climb]:
     """A pod that nobody changes, with a whole healthy climb."""
