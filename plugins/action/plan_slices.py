@@ -48,8 +48,8 @@ class ActionModule(OnController, PyramidAction):
         try:
             pod = pod_of(_of_a_node(task_vars), self._loader.get_basedir())
             version = collection_version()
-            sliced = slice_pod(pod.plan, given["number"], expectations_digest(pod.plan, pod.cabling, version), version, utc_now())
             layers = layers_to_run(pod.values)
+            sliced = slice_pod(pod.plan, given["number"], expectations_digest(pod.plan, pod.cabling, version), version, utc_now(), layers)
             wrong = [f"argument {name!r} must not be set: a slice is a whole run" for name in ("pod_only", "pod_replay_from") if pod.values[name]]
             if layers[0] != "preflight":
                 wrong.append("argument 'pod_from_layer' must be preflight: no slice has an earlier run to continue from")
@@ -65,7 +65,7 @@ class ActionModule(OnController, PyramidAction):
         whole = [layer for layer in WHOLE_LAYERS if layer in layers] if given["whole"] and loads and len(sliced.slices) > 1 else []
         runs = [
             *(("slices", name, _limit(groups), "") for name, groups in sliced.slices.items()),
-            *(("seams", name, _limit(groups), "") for name, groups in sliced.seams.items() if "routing" in layers),
+            *(("seams", name, _limit(groups), "") for name, groups in sliced.seams.items()),
             *(("whole", layer, "", layer) for layer in whole),
         ]
         found = [{**_run(place, *one), **_followers(one, runs)} for one in runs]

@@ -44,6 +44,12 @@ def test_slices_are_shown_before_anything_runs(pod: Pod) -> None:
     assert "seam_1: 6 hosts of rack_01, rack_02" in ended.output and not pod.runs.exists()
 
 
+def test_below_routing_slices_are_merged_without_a_seam(pod: Pod) -> None:
+    ended, record = sliced(pod, pod_to_layer="preflight")
+    assert ended.rc == 0 and (record["verdict"], record["reasons"], record["up_to_layer"]) == ("go", [], "preflight"), ended.output
+    assert list(record["coverage"]["pairs"]) == [0, 0] and "largest run: hosts 3 of 6" in ended.output
+
+
 def test_a_healthy_pod_in_slices_is_a_go(pod: Pod) -> None:
     ended, record = sliced(pod)
     assert ended.rc == 0 and (record["verdict"], record["reasons"], record["up_to_layer"]) == ("go", [], "routing"), ended.output

@@ -15,6 +15,7 @@ import typing as t
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from ..checks import LAYERS
 from ..loads.pairing import rail_rounds
 from ..pod.plan import Plan
 from ..pod.rail_ports import leaves_of
@@ -78,10 +79,10 @@ def run_of_plan(place: Path) -> Path:
     return place.parent.parent / f"{DIRECTORY}-{place.name}"
 
 
-def slice_pod(plan: Plan, number: int, digest: str, version: str, planned: str) -> Sliced:
+def slice_pod(plan: Plan, number: int, digest: str, version: str, planned: str, layers: t.Container[str] = LAYERS) -> Sliced:
     """The pod in so many slices, with its seams.
 
-    Raises Refused where there are fewer gate groups.
+    layers: those that are run; below routing nothing is tested between slices, and there are no seams. Raises Refused where there are fewer gate groups.
     """
     if not 1 <= number <= len(plan.groups):
         raise Refused([f"argument 'number' must be from 1 to the number of gate groups, which is {len(plan.groups)}, not {number}"])
@@ -93,7 +94,7 @@ def slice_pod(plan: Plan, number: int, digest: str, version: str, planned: str) 
     readers = {switch: [name for name, groups in slices.items() if served & set(groups)] for switch, served in behind.items()}
     sliced.owners = {switch: names[0] for switch, names in readers.items()}
     sliced.shared = [switch for switch, names in readers.items() if len(names) > 1]
-    sliced.seams = _seams(plan, sliced)
+    sliced.seams = _seams(plan, sliced) if "routing" in layers else {}
     return sliced
 
 

@@ -140,7 +140,6 @@ def coverage_of(runs: SlicedRuns, needed: t.Sequence[str]) -> Coverage:
     unproved = _not_in(runs, needed, (OPEN,))
     found.missing += [words for _name, words in unproved]
     if not wanted or "routing" not in needed:
-        found.pairs = (len(wanted), len(wanted))
         return found
     met, rails = set[frozenset[str]](), set[int]()
     for name in runs.seams.keys() - {name for name, _words in unproved}:

@@ -82,6 +82,12 @@ def test_rails_that_are_not_pinged_need_no_seam_for_each_pair(tmp_path: Path) ->
     assert list(sliced.seams) == ["seam_1"]
 
 
+def test_below_routing_nothing_is_tested_between_slices(tmp_path: Path) -> None:
+    whole = plan(tmp_path)
+    assert slice_pod(whole, 2, "d", "v", TIME, ["preflight", "links"]).seams == {}
+    assert slice_pod(whole, 2, "d", "v", TIME, ["preflight", "links", "routing"]).seams == slice_pod(whole, 2, "d", "v", TIME).seams != {}
+
+
 def test_one_slice_has_no_seam(tmp_path: Path) -> None:
     assert slice_pod(plan(tmp_path), 1, "d", "v", TIME).seams == {}
 

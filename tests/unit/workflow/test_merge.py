@@ -534,7 +534,7 @@ def merged_plan(place: Path, recheck: bool = False) -> Merged:
 def test_planned_slices_that_are_all_well_are_a_go(sliced_pod: Path) -> None:
     one = merged_plan(sliced_pod)
     assert (one.verdict, one.reasons, one.rechecked) == ("go", [], False)
-    assert one.coverage is not None and one.coverage.pairs == (1, 1)
+    assert one.coverage is not None and one.coverage.words() == "largest run: hosts 2 of 2", "below routing a seam tests nothing"
     assert one.owners == {switch: f"{owner}/latest" for switch, owner in read_json(sliced_pod / FILE)["owners"].items()} and len(one.owners) == 10
 
 
@@ -584,7 +584,7 @@ def test_a_group_that_one_judge_did_not_reach_is_not_passed(states: tuple[str, s
 
 def test_a_go_is_recorded_with_its_coverage_and_a_no_go_without(sliced_pod: Path) -> None:
     one = merged_plan(sliced_pod)
-    assert one.record("pod", "now", "1", [])["coverage"]["pairs"] == (1, 1)
+    assert one.record("pod", "now", "1", [])["coverage"]["hosts"] == (2, 2)
     shutil.rmtree(sliced_pod / "seam_1")
     assert merged_plan(sliced_pod).record("pod", "now", "1", [])["coverage"] is None
 
