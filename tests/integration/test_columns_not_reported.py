@@ -46,6 +46,7 @@ NOWHERE: dict[tuple[str, str, str], tuple[str, str]] = {
         ("errors_clean", "interface_errors", column): ("pass", "the platform has no such counter; the others are judged, the CRC errors by crc_clean")
         for column in ("fcs_errors", "runts", "giants", "rx_errors", "tx_errors")
     },
+    ("hosts_keep_links", "kernel_log", "time"): ("skip", "a log without times does not say what came together; link_flaps judges each host"),
     ("bit_error_rate", "fec_counters", "rate_column"): ("pass", "a rate shows that the release has them"),
     ("switch_drops", "ecn_counters", "wred_dropped_packets"): ("pass", "the platform counts no drops by WRED; all drops of the queue are judged"),
     ("switch_marks", "ecn_counters", "marked_packets"): ("skip", "the platform counts no marks; ecn_marks_under_load judges what the receivers count"),
@@ -75,6 +76,7 @@ NOWHERE: dict[tuple[str, str, str], tuple[str, str]] = {
 # (check, reading, column) of which any row may lack it, with the reason.
 ANYWHERE: dict[tuple[str, str, str], str] = {
     ("adaptive_routing_on", "adaptive_routing", "enabled"): "a switch without a row cannot do it; where it is planned that is unknown",
+    ("hosts_keep_links", "kernel_log", "time"): ("skip", "a log without times does not say what came together; link_flaps judges each host"),
     ("bit_error_rate", "fec_counters", "rate_column"): "a rate shows that the release has them",
     ("cable_reach", "transceivers", "length_m"): "few modules report a length; that of the plan is judged, and neither of them is unknown",
 }

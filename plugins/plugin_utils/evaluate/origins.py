@@ -14,6 +14,7 @@ from .verdicts import FindingRecord, VerdictRecord, place_of
 SEEN_BY = {
     "errors_clean": "crc_clean", "optic_rx_power": "optic_health", "ecmp_paths": "prefixes_announced", "collectives_correct": "slow_node",
     "nic_bit_error_rate": "hosts_receive_cleanly", "symbol_error_rate": "hosts_receive_cleanly",
+    "link_flaps": "hosts_keep_links", "nic_link_flaps": "hosts_keep_links",
 }  # fmt: skip
 # What another check finds at its beginning, where that alone explains it: notifications that the sender's leaf drops are no fault of its NIC.
 BEGINS_AT = {"dcqcn_backs_off": "other_classes_kept"}

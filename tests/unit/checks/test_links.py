@@ -492,6 +492,62 @@ def test_links_that_are_lost_in_one_second_have_one_cause():
     assert "4 links of gpu01 were lost within a second" in own.cause and "kernel log of gpu01" in own.fix
 
 
+def kept_links(logs, before=None, counts=None):
+    """What hosts_keep_links finds of leaf01, which has eight NICs behind it."""
+    rails = [{"host": f"gpu0{number}", "device": "rocep1", "netdev": "ens1np0", "leaf": "leaf01", "index": 0} for number in range(1, 9)]
+    clocks = {host: [{"time": "2026-06-15T12:00:00+0000"}] for host in logs}
+    errors_now, errors_before = counts or ({}, {})
+    before = {host: rows[:1] for host, rows in logs.items()} if before is None else before
+    return list(behind_leaf.hosts_keep_links(logs, before, rails, "leaf01", 2, 5, 30, clocks, errors_now, errors_before))
+
+
+def test_links_that_the_hosts_of_a_leaf_lose_together_are_the_leafs():
+    four = {f"gpu0{number}": lost_at(5 + number % 2) for number in range(1, 5)}
+    others = {f"gpu0{number}": lost_at() for number in range(5, 9)}
+    (leaf,) = kept_links(four | others)
+    assert (str(leaf.where), leaf.severity) == ("leaf01", None) and leaf.actual == "4 links of 4 hosts lost together at 2026-06-15T03:00:05+00:00"
+    assert "leaf01 or one of its line cards restarted" in leaf.cause and "Read the log of leaf01 at 2026-06-15T03:00:05" in leaf.fix
+    # Three may be three cables, and links of one host, or more elsewhere, are not lost by this leaf.
+    assert not kept_links({**four, "gpu04": lost_at(40)} | others)
+    assert not kept_links({"gpu01": [row for number in range(1, 9) for row in lost_at(5, netdev=f"ens{number}np0")]} | others)
+    assert not kept_links({host: [*rows, *lost_at(5, netdev="ens2np0"), *lost_at(5, netdev="ens3np0")] for host, rows in four.items()})
+
+
+def test_links_lost_together_before_the_soak_count_by_the_day():
+    def of_day(*seconds):
+        logs = {f"gpu0{number}": lost_at(*seconds) for number in range(1, 5)}
+        return [(one.severity, one.actual) for one in kept_links(logs, logs)]
+
+    assert of_day(5) == []
+    assert of_day(5, 20) == [("warn", "4 links of 4 hosts lost together at 2026-06-15T03:00:20+00:00, 2 times in 24 h")]
+    assert [severity for severity, _words in of_day(5, 15, 25, 35, 45)] == [None]
+    # One of them is lost alone in the soak.
+    earlier = {f"gpu0{number}": lost_at(5) for number in range(1, 5)}
+    assert kept_links({**earlier, "gpu01": lost_at(5, 40)}, earlier) == []
+
+
+def test_links_lost_together_are_not_known_without_names_or_times():
+    logs = {f"gpu0{number}": lost_at(5) for number in range(1, 5)}
+    with pytest.raises(CannotTell, match="netdev"):
+        kept_links({host: [{**row, "device": None} for row in rows] for host, rows in logs.items()})
+    with pytest.raises(NotApplicable, match="no times"):
+        kept_links({host: [{**row, "time": None} for row in rows] for host, rows in logs.items()})
+    (one,) = kept_links(logs, {host: lost_at(1) for host in logs})
+    assert one.severity == "unknown" and one.actual.endswith("perhaps in the soak: logs lost lines")
+
+
+def test_links_that_only_nics_count_as_lost_are_the_leafs_where_most_behind_it_are():
+    def of_nics(lost, elsewhere=()):
+        names = [*(f"gpu0{number}" for number in range(1, 9)), *elsewhere]
+        logs = {host: lost_at() for host in names}
+        now = {host: losses(1 + (host in elsewhere or int(host[3:]) <= lost)) for host in names}
+        return [one.actual for one in kept_links(logs, None, (now, {host: losses(1) for host in names}))]
+
+    assert of_nics(5) == ["5 links of 5 hosts lost together for the time of the soak"]
+    assert of_nics(4) == []
+    assert of_nics(5, [f"gpu{number}" for number in range(10, 15)]) == []
+
+
 def test_a_link_that_is_also_lost_alone_has_a_fault_of_its_own():
     peers = {"gpu01": lost_at(5, 20, 40), **{f"gpu0{number}": lost_at(5) for number in range(2, 5)}}
     now = peers["gpu01"]

@@ -192,7 +192,7 @@ def nic_bit_error_rate(link_quality: Rows, pod_rails: list[Rail], pod_pre_fec_be
         if rate is None:
             yield Finding(_at(port), expected, "not reported", "unknown")
         elif rate > pod_pre_fec_ber_warn:
-            yield Finding(_at(port), expected, f"{rate:g}", None if rate > pod_pre_fec_ber_max else "warn", began_at=_sent_by(port))
+            yield Finding(_at(port), expected, f"{rate:g}", None if rate > pod_pre_fec_ber_max else "warn", began_at=sent_by(port))
 
 
 @check(
@@ -213,7 +213,7 @@ def symbol_error_rate(link_quality: Rows, pod_rails: list[Rail], pod_symbol_ber_
         elif rate > pod_symbol_ber_max and first_rate(reported, "Symbol Errors", "Effective Physical Errors") != 0:
             severity = None if minutes >= pod_ber_min_minutes else "warn"
             words = f"{rate:g} in {minutes:g} minutes"
-            yield Finding(_at(port), f"at most {pod_symbol_ber_max:g} after FEC", words, severity, began_at=_sent_by(port))
+            yield Finding(_at(port), f"at most {pod_symbol_ber_max:g} after FEC", words, severity, began_at=sent_by(port))
         elif minutes < pod_ber_min_minutes:
             short.append((port, f"{minutes:g} minutes"))
     if len(short) == len(rail_ports(pod_rails)):
@@ -223,8 +223,8 @@ def symbol_error_rate(link_quality: Rows, pod_rails: list[Rail], pod_symbol_ber_
         yield Finding(_at(port), f"counted for {pod_ber_min_minutes} minutes", time, "warn")
 
 
-def _sent_by(port: RailPort) -> tuple[str, str] | None:
-    """The leaf that sends to a port, where it began if most NICs behind that leaf have it."""
+def sent_by(port: RailPort) -> tuple[str, str] | None:
+    """The leaf at the other end of a port, where it began if most NICs behind that leaf have it."""
     leaf = port.get("leaf")
     return (leaf, "") if leaf else None
 

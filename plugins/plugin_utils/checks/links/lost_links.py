@@ -16,14 +16,15 @@ from .. import CannotTell, Finding, check
 from .._counters import RESET_CAUSE, RESET_FIX
 from .._kernel_events import LOG_CAUSE, LOG_FIX, logged_since
 from ..place import Place, at_port
-from .errors import MANY_LINKS, of_one_node
+from ._lost_together import links_of, lost_together
+from .errors import of_one_node, sent_by
 
 DAY_SECONDS = 86400
-# Links that are lost within this time of each other have one cause, from MANY_LINKS on.
-TOGETHER_SECONDS = 1.0
 LOST_TOGETHER = "{number} links of {hosts} hosts were lost within a second: one common cause, such as a leaf that restarted, and not {number} cables."
 LOST_BY_HOST = "{number} links of {host} were lost within a second: one common cause on the host, and not {number} cables."
-
+BY_HOSTS_FIX = (
+    "Look at the log of {leaf} at {time} (restart, line card, power, a configuration change), and at what was run on all of these hosts then, before any cable."
+)
 BY_HOST_FIX = (
     "Look at the kernel log of {host} at {time} and at its journal, before any cable: firmware or a driver that was reset or loaded again, or a service "
     "that set the ports anew, since some drivers take a link down for new classes, buffers or addresses (lldpad and its DCB messages, mlnx_qos in a script, "
@@ -48,7 +49,7 @@ def link_flaps(
     if not any(row["event"] == "boot" for row in kernel_log):
         # The soak can be judged without them, the time before it cannot.
         yield Finding(Place("kernel log"), "all lines since the boot", "its first lines were overwritten", "warn")
-    since, period = _watched(kernel_log, host_clock or [], pod_flaps_settle_minutes)
+    since, period = watched(kernel_log, host_clock or [], pod_flaps_settle_minutes)
     unnamed = len(_losses(kernel_log, None))
     if unnamed:
         yield Finding(Place("kernel log"), "the netdev of every lost link", f"not reported of {unnamed}", "unknown")
@@ -58,15 +59,15 @@ def link_flaps(
     for rail in rail_ports(pod_rails):
         lost = _losses(fresh, rail["netdev"]) if complete or _dated_alike(kernel_log, kernel_log_before) else []
         recent = [row for row in _losses(kernel_log, rail["netdev"]) if since is None or (epoch_seconds(row["time"]) or 0) >= since]
-        why, mend = _common_loss(pod_node, rail, lost or recent, kernel_log_of_peers)
+        common = _common_loss(pod_node, rail, lost or recent, kernel_log_of_peers)
         if lost:
-            yield Finding(at_port(rail["netdev"]), "no link loss in the soak", counted(len(lost), "link loss"), cause=why, fix=mend)
+            yield Finding(at_port(rail["netdev"]), "no link loss in the soak", counted(len(lost), "link loss"), **common)
         elif len(recent) >= pod_flaps_max:
             # Without times, losses of weeks ago would stop a pod.
             words = f"fewer than {pod_flaps_max} link losses {period}"
-            yield Finding(at_port(rail["netdev"]), words, str(len(recent)), None if since else "warn", cause=why, fix=mend)
+            yield Finding(at_port(rail["netdev"]), words, str(len(recent)), None if since else "warn", **common)
         elif len(recent) >= pod_flaps_warn:
-            yield Finding(at_port(rail["netdev"]), f"fewer than {pod_flaps_warn} link losses {period}", str(len(recent)), "warn", cause=why, fix=mend)
+            yield Finding(at_port(rail["netdev"]), f"fewer than {pod_flaps_warn} link losses {period}", str(len(recent)), "warn", **common)
 
 
 def _dated_alike(now: Rows, before: Rows) -> bool:
@@ -74,36 +75,29 @@ def _dated_alike(now: Rows, before: Rows) -> bool:
     return len({epoch_seconds(row["time"]) is None for row in (*now, *before)}) < 2
 
 
-def _common_loss(node: str, rail: RailPort, lost: Rows, logs: dict[str, Rows]) -> tuple[str, str] | tuple[None, None]:
-    """Cause and fix of losses of a rail that all came with those of others within a second; (None, None) where any is its own."""
-    dated = [
-        (at, host, row["device"]) for host, rows in logs.items() for row in rows
-        if row["event"] == "link_down" and row["device"] and (at := epoch_seconds(row["time"])) is not None
-    ]  # fmt: skip
-    together: list[list[tuple[float, str, str]]] = []
-    for one in sorted(dated):
-        if together and one[0] - together[-1][-1][0] <= TOGETHER_SECONDS:
-            together[-1].append(one)
-        else:
-            together.append([one])
-    many = [cluster for cluster in together if len({(host, netdev) for _at, host, netdev in cluster}) >= MANY_LINKS]
-    of_losses = [next((cluster for cluster in many if (epoch_seconds(row["time"]), node, rail["netdev"]) in cluster), None) for row in lost]
+def _common_loss(node: str, rail: RailPort, lost: Rows, logs: dict[str, Rows]) -> dict[str, t.Any]:
+    """Cause, fix and beginning of losses of a rail that all came with those of others within a second; nothing where any is its own."""
+    many = lost_together(logs)
+    of_losses = [next((cluster for cluster in many if (epoch_seconds(row["time"]), (node, rail["netdev"])) in cluster), None) for row in lost]
     if not of_losses or of_losses[0] is None or None in of_losses:
         # A link that is also lost alone has a fault of its own.
-        return None, None
-    links, time = {(host, netdev) for _at, host, netdev in of_losses[0]}, lost[0]["time"]
+        return {}
+    links, time = links_of(of_losses[0]), lost[0]["time"]
     hosts = {host for host, _netdev in links}
     if len(hosts) == 1:
-        return LOST_BY_HOST.format(number=len(links), host=node), BY_HOST_FIX.format(host=node, time=time)
-    cause = LOST_TOGETHER.format(number=len(links), hosts=len(hosts))
-    return cause, f"Look at the log of {rail.get('leaf') or 'the leaf'} at {time} (restart, line card, power, a configuration change), before any cable."
+        return {"cause": LOST_BY_HOST.format(number=len(links), host=node), "fix": BY_HOST_FIX.format(host=node, time=time)}
+    return {
+        "cause": LOST_TOGETHER.format(number=len(links), hosts=len(hosts)),
+        "fix": BY_HOSTS_FIX.format(leaf=rail.get("leaf") or "the leaf", time=time),
+        "began_at": sent_by(rail),
+    }
 
 
 def _losses(log: Rows, netdev: str | None) -> Rows:
     return [row for row in log if row["event"] == "link_down" and row["device"] == netdev]
 
 
-def _watched(log: Rows, clock: Rows, settle_minutes: int) -> tuple[float | None, str]:
+def watched(log: Rows, clock: Rows, settle_minutes: int) -> tuple[float | None, str]:
     """From when on a lost link counts, and that period in words; None where the log's lines or the host have no time."""
     times = [epoch_seconds(row["time"]) for row in log if row["event"] in ("boot", "link_down")]
     now = epoch_seconds(clock[0]["time"]) if clock else None
@@ -140,7 +134,8 @@ def _losses_counted(ports: list[RailPort], interface_errors: Rows, interface_err
         elif count < before:
             yield Finding(place, expected, "counters were reset (link_losses)", "unknown", cause=RESET_CAUSE, fix=RESET_FIX)
         elif count > before:
-            yield Finding(place, expected, f"{counted(count - before, 'link loss')} (link_losses {before}, then {count})")
+            words = f"{counted(count - before, 'link loss')} (link_losses {before}, then {count})"
+            yield Finding(place, expected, words, began_at=sent_by(rail))
 
 
 def _counted(row: dict[str, t.Any] | None) -> int | None:
