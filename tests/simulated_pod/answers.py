@@ -201,7 +201,8 @@ def _printed(pod: Pod, plan: Plan, name: str, reading: str, item: dict[str, t.An
         text, rc = MANAGED[reading](pod)
         return Printed(text, rc=rc, stderr="" if rc == 0 else "Query SA failed: Connection timed out\n")
     if reading == "fabric_errors":
-        return Printed(ib.ibqueryerrors(pod, False), ib.ibqueryerrors(pod, True), incast=ib.ibqueryerrors(pod, True, moved(pod, plan).ports), rc=1)
+        loaded = ib.ibqueryerrors(pod, True, moved(pod, plan).ports)
+        return Printed(ib.ibqueryerrors(pod, False), ib.ibqueryerrors(pod, True), incast=loaded, rc=1, stderr=ib.ibqueryerrors_beside(pod))
     if reading == "gpu_health":
         return Printed(amd.metric(host), **_after_loads(lambda loads: amd.metric(host, loads)))
     if reading == "gpus" and host.vendor == "nvidia" and any(gpu.grow_in for gpu in host.gpus):

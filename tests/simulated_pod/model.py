@@ -417,6 +417,8 @@ class Pod:
     seed: int
     fabric: str = "roce"
     managers: list[str] = field(default_factory=lambda: ["master", "standby"])
+    # Nodes of InfiniBand, by their descriptions or names, that do not answer when their counters are asked for.
+    no_counters: list[str] = field(default_factory=list)
     diagnosed: dict[str, int] = field(default_factory=lambda: {"Discovery": 0, "Speed / Width checks": 0, "Partitions": 0, "Routing": 0})
     loaded: list[str] | None = None
     moved: t.Any = None

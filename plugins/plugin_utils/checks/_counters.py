@@ -43,6 +43,14 @@ FRAMES_FIX = (
 )
 RESET_CAUSE = "Counters went back between the two readings: they were cleared, or the driver, port or node was reset."
 RESET_FIX = "Find out what cleared or reset them (a script, an operator, a driver that was reloaded), then evaluate the layer again."
+NOT_ASKED = (
+    "The port's node did not answer when the subnet's reader asked for its counters (ibqueryerrors names it): the firmware of that NIC or "
+    "switch is busy or hangs, or its answers are lost on their way."
+)
+NOT_ASKED_FIX = (
+    "Ask it alone (perfquery LID PORT, smpquery nodeinfo LID). Where that has no answer, either, reset the NIC (mlxfwreset) or reboot the switch, and renew "
+    "its firmware; where it has one, run the layer again."
+)
 SATURATED_CAUSE = "The counter is at its maximum, from an earlier fault or never cleared, and counts no further: its growth is not known."
 SATURATED_FIX = "Clear the counters of that port (perfquery -R), then evaluate the layer again."
 

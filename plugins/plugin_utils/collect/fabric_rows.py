@@ -96,19 +96,32 @@ def fabric_neighbors(fabric: Fabric, ports: t.Mapping[str, FabricPort]) -> Rows:
 
 
 def link_errors(fabric: Fabric, ports: t.Mapping[str, FabricPort]) -> Rows:
-    """The error counters of each port; a port that ibqueryerrors does not name has none above zero, if all were asked."""
-    for view in {port.view for port in ports.values()}:
-        _all_were_asked(view, fabric.tables["fabric_errors"][view], fabric.tables["fabric_links"].get(view, []))
+    """The error counters of each port; a port that ibqueryerrors does not name has none above zero, if all were asked.
+
+    What did not answer has no row.
+    """
+    silent = {view: _not_answering(view, fabric.tables["fabric_errors"][view]) for view in {port.view for port in ports.values()}}
+    for view, lids in silent.items():
+        _others_were_asked(view, fabric.tables["fabric_errors"][view], fabric.tables["fabric_links"].get(view, []), lids)
+    ports = {name: port for name, port in ports.items() if port.row["lid"] not in silent[port.view]}
     values = {(view, guid_of(row["guid"]), row["port"], row["counter"]): row["value"] for view, rows in fabric.tables["fabric_errors"].items() for row in rows}
     return [_errors(port, values) for port in ports.values()]
 
 
-def _all_were_asked(view: t.Any, errors: Rows, links: Rows) -> None:
-    totals = {row["counter"]: row["value"] for row in errors if row["node"] is None}
-    if totals.get("queries_failed"):
-        raise ValueError(f"{view.reader} {view.via}: {totals['queries_failed']} nodes of the fabric did not report their counters")
-    if totals.get("ports_checked", 0) < len(links):
-        raise ValueError(f"{view.reader} {view.via}: counters of {totals.get('ports_checked', 0)} ports were asked, and the fabric has {len(links)}")
+def _not_answering(view: t.Any, errors: Rows) -> set[int]:
+    """The LIDs of the nodes that did not answer; ValueError where one of them is not named."""
+    failed = sum(row["value"] for row in errors if row["counter"] == "queries_failed")
+    named = [row["value"] for row in errors if row["counter"] == "query_failed"]
+    if failed > len(named):
+        raise ValueError(f"{view.reader} {view.via}: {failed} nodes of the fabric did not report their counters")
+    return set(named)
+
+
+def _others_were_asked(view: t.Any, errors: Rows, links: Rows, silent: set[int]) -> None:
+    asked = sum(row["value"] for row in errors if row["counter"] == "ports_checked")
+    others = sum(row["lid"] not in silent for row in links)
+    if asked < others:
+        raise ValueError(f"{view.reader} {view.via}: counters of {asked} ports were asked, and the fabric has {others}")
 
 
 def _errors(port: FabricPort, values: t.Mapping[tuple[t.Any, ...], int]) -> Row:

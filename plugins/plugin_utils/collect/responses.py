@@ -88,9 +88,9 @@ def _parsed(ask: Query, platform: str, answer: CommandResult, label: str | None)
 
 def _text(answer: CommandResult) -> str:
     """What an answer says: what the tool printed, and what it printed beside it where that is part of it."""
-    if not answer.source.stderr or not answer.stderr:
-        return answer.stdout
-    return answer.stdout + ("" if answer.stdout.endswith("\n") or not answer.stdout else "\n") + answer.stderr
+    wanted = answer.source.stderr
+    beside = "".join(line for line in answer.stderr.splitlines(keepends=True) if wanted and re.search(wanted, line))
+    return answer.stdout + ("\n" if beside and answer.stdout and not answer.stdout.endswith("\n") else "") + beside
 
 
 def failure_reason(answer: CommandResult) -> str | None:

@@ -53,7 +53,7 @@ class Source:
     template, jmespath: how its text becomes rows; exactly one of the two. A text that ends in a template's state ``Until...`` is cut off.
     none: a regular expression; text it matches (``^$``: no text at all) says that there is nothing, so no rows is an answer.
     rc: the exit statuses with which its text is an answer.
-    stderr: what the tool prints on its standard error is part of its text, behind the rest.
+    stderr: a regular expression: the lines that it finds on the tool's standard error are part of its text, behind the rest.
     when: expectations and the values they need for this source to apply; ``{not: VALUE}`` is any other value.
     needs: a program that the command starts by itself, without which it is not tried.
     exclusive: commands of one node with the same value after substitution never run side by side.
@@ -89,7 +89,7 @@ class Source:
     jmespath: str | None = None
     none: str | None = None
     rc: tuple[int, ...] = (0,)
-    stderr: bool = False
+    stderr: str | None = None
     when: dict[str, t.Any] = field(default_factory=dict)
     needs: str | None = None
     exclusive: str | None = None

@@ -38,6 +38,11 @@ class End:
     number: int
     part: Rail | Port
 
+    @property
+    def node(self) -> str:
+        """The name by which its node is known: a switch's own, or host and device."""
+        return self.name.removeprefix("MF0;").partition(":")[0]
+
 
 class Fabric:
     """The fabric's ports, and who is at the other end of each."""
@@ -134,25 +139,32 @@ def ibqueryerrors(pod: Pod, later: bool, loaded: t.Mapping[tuple[str, str], t.Ma
     fabric = Fabric(pod)
     blocks: dict[str, list[str]] = {}
     ends = list(fabric.ends())
-    for end in ends:
+    asked = [end for end in ends if end.node not in pod.no_counters]
+    for end in asked:
         values = {name: end.part.counters.get(name, 0) + (end.part.grow.get(name, 0) if later else 0) for name in COUNTERS}
         if loaded is not None and isinstance(end.part, Port):
-            switch = end.name.removeprefix("MF0;").partition(":")[0]
-            values["PortXmitWait"] += loaded.get((switch, end.part.name), {}).get("tx_bytes", 0) // BYTES_A_TICK
+            values["PortXmitWait"] += loaded.get((end.node, end.part.name), {}).get("tx_bytes", 0) // BYTES_A_TICK
             values |= {name: values[name] + more for name, more in end.part.grow_loaded.items()}
         result = " ".join(f"[{name} == {value}]" for name, value in values.items() if value)
         if result:
             head = f'Errors for "{end.name}"' if isinstance(end.part, Rail) else f'Errors for {end.guid} "{end.name}"'
             blocks.setdefault(head, []).append(f"   GUID {end.port_guid} port {end.number}: {result}")
-    nodes = len(fabric.switches) + sum(isinstance(end.part, Rail) for end in ends)
+    nodes = len({end.node for end in ends})
     lines = [line for head, ports in blocks.items() for line in (head, *ports)]
     lines += ["", f"## Summary: {nodes} nodes checked, {len(blocks)} bad nodes found"]
     lines += [
-        f"##          {len(ends)} ports checked, {sum(map(len, blocks.values()))} ports have errors beyond threshold",
+        f"##          {len(asked)} ports checked, {sum(map(len, blocks.values()))} ports have errors beyond threshold",
         "## Thresholds: ",
+        *([f"##          {len(pod.no_counters)} PMA query failures"] if pod.no_counters else []),
         "## Suppressed:",
     ]
     return "\n".join(lines) + "\n"
+
+
+def ibqueryerrors_beside(pod: Pod) -> str:
+    """What ibqueryerrors prints on its standard error of nodes that do not answer."""
+    silent = {end.node: end for end in reversed(list(Fabric(pod).ends())) if end.node in pod.no_counters}
+    return "".join(f"ibwarn: [4711] query_cap_mask: classportinfo query failed on {end.name}, Lid {end.lid} port {end.number}\n" for end in silent.values())
 
 
 def sminfo(pod: Pod) -> tuple[str, int]:

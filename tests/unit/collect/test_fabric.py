@@ -200,6 +200,20 @@ def test_counters_that_were_not_all_asked_are_unknown(table, words):
     assert output["status"] == "unknown" and words in output["words"] and not output["rows"]
 
 
+def test_a_node_that_does_not_report_its_counters_is_unknown_by_name():
+    def failed(lid):
+        return {"via": "mlx5_0", "guid": None, "node": "gpu02 mlx5_0", "port": 1, "counter": "query_failed", "value": lid}
+
+    table = links()
+    for row in table:
+        row["lid"] = 7 if row["node"] == "gpu02 mlx5_0" else 1
+    result = spread(plan_of(pod_fabric_reader=["gpu01"]), gpu01=envelope(fabric_links=table, fabric_errors=[*errors(ports=5, failed=1), failed(7)]))
+    assert rows(result, "gpu02", "link_errors") == {} and list(rows(result, "leaf01", "link_errors")) == ["1", "2", "33"]
+    # One that no link is of says nothing of another port that was not asked.
+    result = spread(plan_of(pod_fabric_reader=["gpu01"]), gpu01=envelope(fabric_links=table, fabric_errors=[*errors(ports=5, failed=1), failed(99)]))
+    assert "counters of 5 ports were asked" in result["leaf01"]["readings"]["link_errors"]["words"]
+
+
 def test_sharp_nodes_are_no_neighbors():
     row = {"via": "mlx5_0", "kind": "switch", "guid": "a1", "port_guid": None, "node": "leaf01", "ports": 41, "width": "4x", "speed": "HDR"}
     peer = {"peer_kind": "adapter", "peer_guid": "c0", "peer_port_guid": "c1", "peer_port": 1}

@@ -10,7 +10,7 @@ import typing as t
 from ...pod.names import Rows, by_port, port_name
 from ...pod.types import NearCable
 from .. import Finding, NotApplicable, check
-from .._counters import SATURATED_CAUSE, SATURATED_FIX, difference, faces, incasts_of_node
+from .._counters import NOT_ASKED, NOT_ASKED_FIX, SATURATED_CAUSE, SATURATED_FIX, difference, faces, incasts_of_node
 from .._planned import cables_of
 from ..place import at_port
 
@@ -31,7 +31,7 @@ def switch_discards(link_errors_idle: Rows, link_errors: Rows, pod_incasts: Rows
     for cable in cables_of(pod_cables):
         port, expected = cable["port"], f"no packet discarded on the way to {cable['peer']} {cable['peer_port']}"
         if port not in was or port not in now:
-            yield Finding(at_port(port), expected, "no counters of this port", "unknown")
+            yield Finding(at_port(port), expected, "no counters of this port", "unknown", cause=NOT_ASKED, fix=NOT_ASKED_FIX)
             continue
         if DISCARDS in {*was[port]["saturated"], *now[port]["saturated"]}:
             yield Finding(at_port(port), expected, f"{DISCARDS} is saturated: clear it", "unknown", cause=SATURATED_CAUSE, fix=SATURATED_FIX)

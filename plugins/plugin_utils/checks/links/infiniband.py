@@ -10,7 +10,7 @@ import typing as t
 from ...pod.names import Rows, by_port
 from ...pod.types import NearCable
 from .. import Finding, NotApplicable, check
-from .._counters import SATURATED_CAUSE, SATURATED_FIX, not_grown
+from .._counters import NOT_ASKED, NOT_ASKED_FIX, SATURATED_CAUSE, SATURATED_FIX, not_grown
 from .._once import Peers, once_for_all_nodes
 from .._planned import cables_of
 from ..place import Place, at_port
@@ -49,7 +49,7 @@ def ib_errors_clean(
     for cable in cables_of(pod_cables):
         port, expected = cable["port"], f"no growth of errors on the link to {cable['peer']} {cable['peer_port']}"
         if port not in now or port not in then:
-            yield Finding(at_port(port), expected, "no counters of this port", "unknown")
+            yield Finding(at_port(port), expected, "no counters of this port", "unknown", cause=NOT_ASKED, fix=NOT_ASKED_FIX)
         else:
             yield from _growth(port, expected, now[port], then[port])
             if not explained:
