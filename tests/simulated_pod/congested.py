@@ -96,7 +96,7 @@ def _over_ports(result: Moved, host: Host, rail: Rail) -> None:
 
 def busy(host: Host) -> bool:
     """Whether its GPUs work for somebody, so that it is not loaded."""
-    return any(gpu.working for gpu in host.gpus)
+    return not host.loaded_at_work and any(gpu.working for gpu in host.gpus)
 
 
 def _reacts(rail: Rail) -> bool:

@@ -229,6 +229,8 @@ class Host:
     job_services: list[str] = field(default_factory=lambda: ["slurmd.service", "containerd.service"])
     memlock: str = "infinity"
     memlock_running: str = ""
+    # Whether pod_load_busy_hosts is true of it.
+    loaded_at_work: bool = False
     gpu_users: list[str] = field(default_factory=list)
     fabric_manager: str = "active"
     management_address: str = "10.0.255.1"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..loads.idle_test import busy_reason
+from ..loads.idle_test import busy_reason, gpus_at_work, words_of_work
 from ..pod.names import Rows
 from ..pod.types import Rail
 from . import CannotTell, Finding, check
@@ -15,6 +15,8 @@ from ._counters import RX_BYTES, growth, of_rails, pick
 from .place import at_node, at_port
 
 PRIORITIES = range(8)
+SHARED = "Processes of others ran on the host's GPUs while it was loaded (pod_load_busy_hosts is true): what was measured there they had a part of."
+SHARED_FIX = "Drain the host, wait for these processes to end (nvidia-smi, fuser -v /dev/nvidia*), and run the layer again before any rate of it is believed."
 # A part of what was sent is retransmitted or cut off at the ends of the test; half of it in another class is not explained by that.
 LEAST_SHARE = 0.5
 OTHER_CLASS = (
@@ -38,6 +40,9 @@ def hosts_idle(
 ) -> t.Iterator[Finding]:  # fmt: skip
     """A host is loaded only while it is idle: its GPUs run nothing and its NICs carry nothing."""
     if pod_load_busy_hosts:
+        # It is loaded all the same, and what it then reaches is not what it can.
+        if working := gpus_at_work(gpus_idle or [], pod_idle_agents):
+            yield Finding(at_node("the host"), "no job", words_of_work(working), "warn", cause=SHARED, fix=SHARED_FIX)
         return
     if pod_gpus_per_host and gpus_idle is None:
         raise CannotTell("GPU processes: not reported")

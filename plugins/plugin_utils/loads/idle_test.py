@@ -17,6 +17,8 @@ IDLE_COUNTERS = {"roce": "nic_counters", "infiniband": "rdma_port_counters"}
 IDLE_READINGS: dict[str, dict[str, tuple[str, ...]]] = {fabric: {"before": (name,), "idle": ("gpus", name)} for fabric, name in IDLE_COUNTERS.items()}
 # What a NIC has sent and received, by any name that it gives it, and how many bytes each count is.
 BYTES = {**dict.fromkeys((*names_of("rx_bytes"), *names_of("tx_bytes")), 1), "port_xmit_data": 4, "port_rcv_data": 4}
+# So many names of processes are printed.
+MOST_NAMES = 3
 # Where a counter of 32 bits stops.
 STOPPED = 0xFFFFFFFF
 
@@ -31,9 +33,8 @@ def busy_reason(gpus: Rows, before: Rows, idle: Rows, seconds: int, most_gbit_s:
     unreported = [f"GPU{gpu['gpu']}" for gpu in gpus if gpu["processes"] is None]
     if unreported:
         return f"{', '.join(unreported)} {'does' if len(unreported) == 1 else 'do'} not report processes"
-    processes = [f"GPU{gpu['gpu']}" for gpu in gpus if gpu["processes"] > _agents(gpu, agents)]
-    if processes:
-        return f"{', '.join(processes)} run{'s' if len(processes) == 1 else ''} processes"
+    if working := gpus_at_work(gpus, agents):
+        return words_of_work(working)
     was, now = _bytes(before), _bytes(idle)
     both = was.keys() & now.keys()
     unread = {_nic(row) for row in (*before, *idle)} - {nic for nic, _name in both}
@@ -48,10 +49,29 @@ def busy_reason(gpus: Rows, before: Rows, idle: Rows, seconds: int, most_gbit_s:
     return None
 
 
+def gpus_at_work(gpus: Rows, agents: t.Collection[str] = ()) -> dict[int, list[str]]:
+    """The GPUs that run processes other than agents, with the names of these where they are reported."""
+    return {gpu["gpu"]: [one for one in _names(gpu) if not _is_agent(one, agents)] for gpu in gpus if (gpu["processes"] or 0) > _agents(gpu, agents)}
+
+
+def words_of_work(working: t.Mapping[int, t.Sequence[str]]) -> str:
+    """What runs on some GPUs, in words."""
+    names = list(dict.fromkeys(name for its in working.values() for name in its))
+    named = f" ({', '.join(names[:MOST_NAMES])}{' and others' if len(names) > MOST_NAMES else ''})" if names else ""
+    return f"{', '.join(f'GPU{gpu}' for gpu in working)} run{'s' if len(working) == 1 else ''} processes{named}"
+
+
+def _names(gpu: dict[str, t.Any]) -> list[str]:
+    return [str(name).split()[0].rpartition("/")[2] for name in gpu.get("process_names") or () if str(name).strip()]
+
+
+def _is_agent(name: str, agents: t.Collection[str]) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in agents)
+
+
 def _agents(gpu: dict[str, t.Any], agents: t.Collection[str]) -> int:
     """How many processes of a GPU are agents."""
-    names = [str(name).split()[0].rpartition("/")[2] for name in gpu.get("process_names") or () if str(name).strip()]
-    return sum(any(fnmatch.fnmatchcase(name, pattern) for pattern in agents) for name in names)
+    return sum(_is_agent(name, agents) for name in _names(gpu))
 
 
 def _nic(row: dict[str, t.Any]) -> str:

@@ -197,6 +197,16 @@ def test_a_library_that_cannot_find_the_module_is_no_fault_of_the_host(version: 
     assert ("too old" in (found.cause or "")) == old and ("2.23" in (found.fix or "")) == old
 
 
+def test_a_library_that_does_not_take_dma_buf_is_told_from_a_missing_module() -> None:
+    log = [
+        {"item": "run", "event": "version", "value": "2.27.3+cuda12.9"},
+        {"item": "run", "event": "channel", "name": "NET/IB/0", "gdr": False, "gpu": 0},
+    ]
+    for module, only in (("nvidia_uvm", True), ("nvidia_peermem", False), ("nv_peer_mem", False)):
+        (found,) = gpudirect_used(log, [{"item": "run", "hosts": ["gpu01", "gpu02"]}], "either", [{"module": module}], [])
+        assert ("DMA-BUF is the only way" in (found.cause or "") and "NCCL 2.27.3" in (found.cause or "")) == only
+
+
 def trained(rank: int, part: str | None = None, slow: tuple[int, ...] = (10, 20, 30), late: float = 1400.0) -> Rows:
     """Forty steps of a rank, some of them longer by a part of its own, or (None) by waiting for another."""
     rows = []
@@ -434,6 +444,13 @@ def test_the_pairs_of_a_gpu_with_narrow_links_have_a_cause_of_their_own() -> Non
     ]  # fmt: skip
     found = list(peer_to_peer(copies, 4, "nccl", None, 90.0))
     assert len(found) == 3 and all("fewer lanes" in (one.cause or "") for one in found)
+    # What others run on a GPU takes a part of its links, and says nothing of any of them.
+    at_work = [{"gpu": 0, "processes": 2, "process_names": ["/usr/bin/python3 train.py", "dcgmi"]}, {"gpu": 1, "processes": 0, "process_names": []}]
+    shared = list(peer_to_peer(copies, 4, "nccl", None, 90.0, None, at_work, ["dcgm*"]))
+    assert [one.severity for one in shared] == ["unknown"] * 3 and shared[0].actual == "190 GB/s, while GPU0 runs processes (python3)"
+    assert all("Processes of others" in (one.cause or "") for one in shared)
+    idle = [{"gpu": 0, "processes": 1, "process_names": ["dcgmi"]}]
+    assert [one.severity for one in peer_to_peer(copies, 4, "nccl", None, 90.0, None, idle, ["dcgm*"])] == [None] * 3
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,14 @@ def test_a_busy_host_is_named_with_what_it_does():
     assert idle(0, 0, None, pod_gpus_per_host=0) == []
 
 
+def test_what_runs_on_a_host_that_is_loaded_all_the_same_is_named():
+    gpus = [{"gpu": 3, "processes": 2, "process_names": ["/usr/bin/python3 train.py", "vllm"]}, {"gpu": 4, "processes": 0, "process_names": []}]
+    (one,) = hosts_idle(carried(0), carried(0), **{**IDLE, "pod_load_busy_hosts": True}, gpus_idle=gpus)
+    assert (one.severity, one.actual) == ("warn", "GPU3 runs processes (python3, vllm)") and "pod_load_busy_hosts" in (one.cause or "")
+    agents = {**IDLE, "pod_load_busy_hosts": True, "pod_idle_agents": ["python3", "vllm"]}
+    assert not list(hosts_idle(carried(0), carried(0), **agents, gpus_idle=gpus))
+
+
 def test_processes_that_are_not_reported_are_not_none():
     result = hosts_idle(carried(0), carried(0), **IDLE, gpus_idle=[{"gpu": 0, "processes": 0}, {"gpu": 1, "processes": None}])
     assert [one.actual for one in result] == ["GPU1 does not report processes"]
@@ -61,7 +69,8 @@ def test_agents_of_monitoring_are_no_work():
         return busy_reason([gpu], carried(0), carried(0), 5, 0.5, ["nv-hostengine", "dcgm-*"])
 
     assert summary(2, "/usr/bin/nv-hostengine -n", "dcgm-exporter") is None
-    assert summary(2, "/usr/bin/nv-hostengine", "python3") == summary(2, "nv-hostengine") == "GPU0 runs processes"
+    assert summary(2, "/usr/bin/nv-hostengine", "python3") == "GPU0 runs processes (python3)"
+    assert summary(2, "nv-hostengine") == "GPU0 runs processes"
 
 
 def test_an_infiniband_port_is_idle_by_its_own_counters_in_words_of_four_bytes():

@@ -11,12 +11,14 @@ import typing as t
 from dataclasses import replace
 
 from ...loads.collective_runs import LAUNCHER, RAIL, RANK, TABLE
+from ...loads.idle_test import gpus_at_work, words_of_work
 from ...loads.launcher_errors import explained as explained_refusal
 from ...loads.launcher_errors import host_of
 from ...loads.unknown_errors import shown
 from .. import Finding, NotApplicable, check
 from .._grouping import Rows
 from .._not_measured import NO_RATES, NO_RESULT, no_result, not_measured
+from .._under_load import SHARED, SHARED_FIX
 from ..place import Place, at_rank
 from ._nccl_transport import forced, unlike_others
 from ._reasons import with_reasons
@@ -261,7 +263,7 @@ def arrivals_even(collective_rates: Rows, pod_late_rank_ms: float) -> t.Iterator
 )
 def peer_to_peer(
     gpu_copies: Rows, pod_gpus_per_host: int, pod_collective_backend: str, pod_copy_min_gbyte_s: float | None,
-    pod_median_percent: float, collective_ranks: Rows | None = None,
+    pod_median_percent: float, collective_ranks: Rows | None = None, gpus_idle: Rows | None = None, pod_idle_agents: t.Sequence[str] = (),
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Every pair of GPUs of a host copies directly, at a similar rate, and with the right values."""
     if pod_gpus_per_host < 2 or pod_collective_backend == "gloo":
@@ -270,6 +272,7 @@ def peer_to_peer(
     if not gpu_copies and ended:
         raise not_measured(f"no copy was measured: {shown(ended)}")
     reported = {(row["gpu"], row["peer"]): row for row in gpu_copies}
+    working = gpus_at_work(gpus_idle or [], pod_idle_agents)
     middle = statistics.median(row["gbyte_s"] for row in gpu_copies) if gpu_copies else 0.0
     minimum = max(pod_copy_min_gbyte_s or 0.0, middle * pod_median_percent / 100)
     for pair in [(one, two) for one in range(pod_gpus_per_host) for two in range(pod_gpus_per_host) if one != two]:
@@ -282,6 +285,11 @@ def peer_to_peer(
             yield Finding(where, "no wrong value", f"{row['wrong']} wrong")
         elif row["gbyte_s"] < minimum:
             wanted = f"{minimum:.4g} GB/s or more, the median of the host's pairs is {middle:.4g}"
-            yield Finding(where, wanted, f"{row['gbyte_s']:.4g} GB/s", cause=NARROW_CAUSE, fix=NARROW_FIX)
-        elif row["latency_us"] > SLOW_US:
+            shared = {gpu: names for gpu, names in working.items() if gpu in pair}
+            if shared:
+                words = f"{row['gbyte_s']:.4g} GB/s, while {words_of_work(shared)}"
+                yield Finding(where, wanted, words, "unknown", cause=SHARED, fix=SHARED_FIX, judged=True)
+            else:
+                yield Finding(where, wanted, f"{row['gbyte_s']:.4g} GB/s", cause=NARROW_CAUSE, fix=NARROW_FIX)
+        elif row["latency_us"] > SLOW_US and not working.keys() & set(pair):
             yield Finding(where, f"{SLOW_US:g} µs or less", f"{row['latency_us']:.3g} µs", "warn")

@@ -62,6 +62,15 @@ OLD_LIBRARY = (
 )
 OLD_LIBRARY_FIX = "Use NCCL 2.23 or later in the image of the jobs, or DMA-BUF (the open GPU kernel driver)."
 
+ONLY_DMABUF = (
+    "nvidia_peermem is not loaded here, so that DMA-BUF is the only way to GPU memory, and {library} did not take it: it takes NCCL 2.13 or later, the open "
+    "GPU kernel driver, a kernel from 5.12 on with RDMA drivers that have it, and NCCL_DMABUF_ENABLE that is not 0."
+)
+ONLY_DMABUF_FIX = (
+    "Load nvidia_peermem (modprobe, and modules-load.d), which every library can take; or give the jobs an NCCL, UCX or MPI that takes DMA-BUF, and look for "
+    "NCCL_DMABUF_ENABLE=0 in their environment and nccl.conf."
+)
+
 
 def _between_hosts(log: Rows, jobs: Rows) -> Rows:
     """The log of the runs over several hosts.
@@ -116,7 +125,9 @@ def all_rails_used(nccl_log: Rows, load_jobs: Rows, pod_rails: list[Rail]) -> t.
     remedy="kernel_module",
     needs="load",
 )
-def gpudirect_used(nccl_log: Rows, load_jobs: Rows, pod_gpudirect: str, lsmod: Rows | None = None, memory_peers: Rows | None = None) -> t.Iterator[Finding]:
+def gpudirect_used(
+    nccl_log: Rows, load_jobs: Rows, pod_gpudirect: str, lsmod: Rows | None = None, memory_peers: Rows | None = None, pod_gpu_vendor: str = "nvidia"
+) -> t.Iterator[Finding]:  # fmt: skip
     """Every channel between hosts goes from GPU to NIC directly."""
     if pod_gpudirect == "none":
         raise NotApplicable("pod_gpudirect is none")
@@ -130,8 +141,10 @@ def gpudirect_used(nccl_log: Rows, load_jobs: Rows, pod_gpudirect: str, lsmod: R
         versions = sorted({str(row["value"]) for row in nccl_log if row["event"] == "version"})
         words += f", by NCCL {', '.join(versions)}" if versions else ""
         old = _cannot_probe(nccl_log, lsmod or [], memory_peers) if len(staged(log)) == len(channels) else None
-        cause = None if old is None else OLD_LIBRARY.format(version=old)
-        yield Finding(Place("channels"), "GDRDMA on all", words, cause=cause, fix=None if old is None else OLD_LIBRARY_FIX)
+        cause, fix = (OLD_LIBRARY.format(version=old), OLD_LIBRARY_FIX) if old else (None, None)
+        if not old and lsmod and pod_gpu_vendor == "nvidia" and not any(row["module"] in ("nvidia_peermem", "nv_peer_mem") for row in lsmod):
+            cause, fix = ONLY_DMABUF.format(library=f"NCCL {', '.join(versions)}" if versions else "NCCL"), ONLY_DMABUF_FIX
+        yield Finding(Place("channels"), "GDRDMA on all", words, cause=cause, fix=fix)
 
 
 def _cannot_probe(log: Rows, modules: Rows, peers: Rows | None) -> str | None:

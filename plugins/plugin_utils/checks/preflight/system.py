@@ -160,7 +160,8 @@ def _direct(able: Rows, rails: list[Rail], nics: Rows) -> t.Iterator[Finding]:
 
 @check(
     cause="The NICs cannot reach GPU memory, so that every byte is copied through the host and collectives run at half their rate.",
-    fix="Load nvidia_peermem (built by dkms for a new kernel) and list it in /etc/modules-load.d, or use the open GPU driver with a kernel that has DMA-BUF.",
+    fix="Load nvidia_peermem (built by dkms for a new kernel) and list it in /etc/modules-load.d: every library takes it. Or use the open GPU driver with a "
+    "kernel that has DMA-BUF, which takes libraries that know it (NCCL 2.13 or later).",
     required="pod_gpudirect",
     remedy="kernel_module",
 )
