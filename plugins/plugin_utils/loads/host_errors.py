@@ -97,7 +97,27 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "Run ulimit -n inside the job and raise it as on the other hosts (LimitNOFILE of slurmd, sshd or the container runtime, docker's --ulimit nofile).",
     ),
     RankError(
-        r"pthread_create failed|Thread creation failed|start new thread|Resource temporarily unavailable",
+        r"\bmlock(?:all|2)?\b.*(?:Resource temporarily unavailable|Cannot allocate memory|Operation not permitted|fail)",
+        True,
+        "The process may not lock the memory that it asked for: the job's limit of locked memory is too low on the rank's host.",
+        "Run ulimit -l inside the job and set it to unlimited: LimitMEMLOCK=infinity of slurmd, sshd or the container runtime, --ulimit memlock=-1 of a "
+        "container.",
+    ),
+    RankError(
+        r"\bio_(?:setup|queue_init)\b",
+        True,
+        "The kernel has no asynchronous request (libaio) left for this process: programs of the host hold fs.aio-max-nr of them together.",
+        "Compare /proc/sys/fs/aio-nr with /proc/sys/fs/aio-max-nr on this host; raise it (sysctl fs.aio-max-nr=1048576), and end what earlier jobs left there.",
+    ),
+    RankError(
+        r"unable to lock file|\b(?:flock|lockf|fcntl)\b.*(?:Resource temporarily unavailable|No locks available|Function not implemented)",
+        True,
+        "The file that the line names could not be locked on this host: another process holds it, or the file system is mounted without locks here.",
+        "Find who holds it (lslocks, fuser -v); compare the mount's options with another host's (findmnt -T: flock of Lustre, nolock of NFS); where files are "
+        "only read, HDF5_USE_FILE_LOCKING=FALSE leaves HDF5's locks out.",
+    ),
+    RankError(
+        r"pthread_create\b.*fail|Thread creation failed|start new thread|\b(?:v?fork|clone3?)\b.*Resource temporarily unavailable",
         True,
         "The job's limit of processes and threads is too low on the rank's host (ulimit -u, TasksMax of the unit, or the container's limit of processes).",
         "Run ulimit -u inside the job and look at pids.max of its cgroup; raise LimitNPROC and TasksMax of slurmd or the container runtime "

@@ -96,6 +96,13 @@ SYSTEM_ERRORS: tuple[ErrorNumber, ...] = (
     ErrorNumber(
         "Bad file descriptor", "The process used a file or connection that it had closed already (EBADF): an error of the program or a library.", _CALL_FIX
     ),
+    ErrorNumber(
+        "Resource temporarily unavailable",
+        "What the call in the line needs is used up or not ready for now (EAGAIN): processes or threads, locked memory, a lock that another process holds, or "
+        "a connection that has nothing yet. The line does not say which.",
+        "See which call failed (the traceback above the line, strace -f); compare ulimit -u and ulimit -l, pids.max of the job's cgroup and lslocks with "
+        "those of a host without the error.",
+    ),
     ErrorNumber("Cannot allocate memory", "The host gave the call in the line no memory (ENOMEM): a limit, or too little is left.", _MEMORY_FIX),
     ErrorNumber("No route to host", _PATH.format("no route, no answer to ARP, or a firewall that rejects (EHOSTUNREACH)"), _PATH_FIX),
     ErrorNumber("Network is unreachable", _PATH.format("it has no route to that network (ENETUNREACH)"), _PATH_FIX),

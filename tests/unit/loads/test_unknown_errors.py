@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads import unknown_errors
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads import rank_errors, unknown_errors
 
 
 @pytest.mark.parametrize(
@@ -43,6 +43,13 @@ def test_an_error_of_the_system_has_its_own_cause(one: unknown_errors.ErrorNumbe
     line = f"qux: frob of /zap/9: {one.text}"
     cause, fix = unknown_errors.explain_unknown(line)
     assert cause == f"It names the file /zap/9. {one.cause}" and fix == f"Begin with this line: {line}. {one.fix}"
+
+
+@pytest.mark.parametrize("line", ["BlockingIOError: [Errno 11] Resource temporarily unavailable", "frob: recv() failed: errno 11"])
+def test_a_resource_that_is_not_available_is_no_limit_of_threads_where_no_line_names_the_call(line: str) -> None:
+    cause, fix = rank_errors.explained(line)
+    assert "EAGAIN" in cause and "does not say which" in cause and fix.startswith(f"Begin with this line: {line}")
+    assert not rank_errors.is_own(line)
 
 
 def test_a_number_of_an_error_alone_is_none_of_its_own() -> None:
