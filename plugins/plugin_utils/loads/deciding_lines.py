@@ -11,6 +11,7 @@ import typing as t
 
 from .error_classes import SPEAKER, says_only_a_result
 from .rank_errors import follows, known_error
+from .speakers import without_launcher
 from .unknown_errors import ERROR_FORM, NO_ERROR, cut, has_a_class
 
 # What Python, PyTorch's launcher and libraries print around an error: where it passed, warnings, and that something ended.
@@ -55,7 +56,7 @@ def _lines_of_errors(text: str) -> t.Iterator[str]:
 
     An error that ends with a colon has what it announces behind it, from the next line.
     """
-    before, printed_lines = "", text.splitlines()
+    before, printed_lines = "", [without_launcher(line) for line in text.splitlines()]
     for printed, following in zip(printed_lines, [*printed_lines[1:], ""]):
         line = printed.strip()
         of_error = ERROR_FORM.search(line) or QUALIFIED.match(line) or (line and before.endswith("Last error:"))

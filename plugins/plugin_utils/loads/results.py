@@ -17,6 +17,7 @@ from .launcher_errors import in_names, known_line, with_subject
 from .launchers import LAUNCHER_ERRORS, STARTED_FROM_ONE_HOST, given_hosts
 from .perftest_errors import CONSEQUENCE, KNOWN, PERFTEST_ERRORS, UNNAMED, explain_error
 from .schedule import JOBS_READING, NOT_INSTALLED, Job
+from .speakers import speakers
 from .unknown_errors import ERROR_FORM, cut, decisive_line, has_a_class, is_bare, names_system_error
 
 Values = dict[str, t.Any]
@@ -55,8 +56,8 @@ def job_results(jobs: t.Sequence[Job], collected: Values) -> dict[str, ReadingRe
             ended = _ended(answer, lost[job.id], missing, OWN_LOG in job.also)
             if ended["words"]:
                 ended["words"] = in_names(ended["words"], given_hosts(job.argv), job.columns.get("hosts") or ())
-            last = _last(answer) if OWN_LOG in job.also else {}
-            reported[JOBS_READING].rows.append({**_blank(), **job.columns, "item": job.id, **ended, **last, "seconds": answer.seconds})
+            own = {**_last(answer), "speakers": speakers(answer.stdout, answer.stderr)} if OWN_LOG in job.also else {}
+            reported[JOBS_READING].rows.append({**_blank(), **job.columns, "item": job.id, **ended, **own, "seconds": answer.seconds})
             reported[JOBS_READING].text += f"==> {job.id} <==\n{' '.join(answer.argv)}\n{answer.stdout}{answer.stderr}\n"
     return reported
 

@@ -237,7 +237,25 @@ def test_what_a_launcher_reports_of_another_host_is_no_finding_of_the_host_that_
     # What the host itself ended with says more, and a launcher's line of its own host is a finding there.
     own = "CUDA error: an illegal memory access was encountered"
     assert found({"a": printed, "b": limit, "c": own, "d": limit})["a"] == [("c", "fail")]
-    assert found({"c": printed, "b": limit, "d": limit})["c"] == [("c", "fail")]
+    assert found({"c": printed, "b": limit, "d": limit})["c"] == [("c", "unknown")]
+
+
+def test_an_error_of_a_rank_that_the_launcher_of_another_host_prints_is_of_the_host_of_the_rank() -> None:
+    own, limit = "run.sh exited with status 1: [rank5]: RuntimeError: CUDA error: an illegal memory access was encountered", "run.sh did not end in time"
+
+    def found(said: dict[str, list[str]], words: str = own) -> dict[str, list[tuple[str | None, str | None, str]]]:
+        ends = {"a": words, "b": limit, "c": limit}
+        jobs = {host: [{**JOB, "status": "unknown", "words": ends[host], "speakers": said.get(host, [])}] for host in ends}
+        return {host: [(one.host or host, one.severity, str(one.where)) for one in own_training_ends(jobs[host], [], host, 2, {}, jobs)] for host in jobs}
+
+    on_c = {host: [("c", "fail", "rank 5 (GPU 1)")] for host in "abc"}
+    assert found({"a": ["0", "5=c"]}) == on_c and found({"a": ["0", "5"], "c": ["4"]}) == on_c
+    # An error that is no fault of a host by itself is of that rank's host, too.
+    assert found({"a": ["0", "5=c"]}, "run.sh exited with status 1: [rank5]: KeyError: 'qux'")["b"] == [("c", "unknown", "rank 5 (GPU 1)")]
+    # Where no line says on which host it is, nobody is accused of a failure.
+    assert found({"a": ["0", "5"]})["a"] == [("a", "unknown", "rank 5 (GPU 1)")]
+    # A host that prints its own ranks alone has whatever numbers its launcher gave it.
+    assert found({"a": ["4", "5"]})["a"] == [("a", "fail", "rank 5 (GPU 1)")]
 
 
 def test_the_rank_that_horovod_names_is_of_the_host_that_its_number_leads_to() -> None:

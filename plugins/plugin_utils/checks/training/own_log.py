@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 import statistics
 import typing as t
 from dataclasses import replace
@@ -21,14 +20,14 @@ from .._grouping import Rows
 from .._not_measured import not_measured, too_short
 from ..place import Place, at_device, at_rank
 from ._own_causes import NO_STEPS, NOT_AT_ITS_END, NOT_HEARD, STOPPED_FIRST, STUCK, STUCK_TOGETHER, UNFINISHED, UNLIKE_OTHERS
+from ._printed_ranks import SPEAKER, PrintedRanks, printed_ranks
 from ._silent_logs import stopped_first
 from ._watchdog import Named, named_ranks, stuck_together
 from .results import not_falling
 from .steps import LEAST_STEPS, OWN_COMMAND, timed_out
 
 Peers = dict[str, Rows]
-# How PyTorch names the rank that prints a line.
-SPEAKER = re.compile(r"\[[Rr]ank ?(\d+)\]|torchrun's summary rank (\d+)")
+OF_NO_KNOWN_HOST = "this log has lines of ranks of several hosts, and none that says on which host this rank is"
 
 
 def _steps(logs: Peers, warmup: int, jobs: Peers | None) -> dict[str, Rows]:
@@ -78,9 +77,11 @@ def own_training_ends(
         if pod_node not in {one.host for one in named}:
             yield from (_ended(words, status) for words, status in ended if is_own(words))
         return
-    first = {} if named else _ended_first(load_jobs_of_peers or {}, pod_gpus_per_host)
+    ranks = printed_ranks(load_jobs_of_peers or {pod_node: load_jobs}, pod_gpus_per_host)
+    first = {} if named else _ended_first(load_jobs_of_peers or {}, pod_gpus_per_host, ranks)
     shared = _shared(load_jobs_of_peers or {})
-    of_others = pod_node in _reported(load_jobs_of_peers or {}) or all(is_of_a_connection(words) or alike(words) == shared for words, _status in ended)
+    only_prints = pod_node in _reported(load_jobs_of_peers or {}) or pod_node in ranks.elsewhere
+    of_others = only_prints or all(is_of_a_connection(words) or alike(words) == shared for words, _status in ended)
     if first and pod_node not in first and ended and of_others:
         # What ended the training on another host ended it here.
         yield from (replace(found, host=host) for host, found in first.items())
@@ -93,7 +94,7 @@ def own_training_ends(
     if collective_timeouts:
         yield from (_named(one, pod_gpus_per_host) for one in named)
     ill = (row for row in jobs if row["status"] != "ok")
-    own = (_with_last(replace(_of_speaker(str(row["words"]), row["status"], pod_gpus_per_host), later=bool(named)), row) for row in ill)
+    own = (_with_last(replace(_end_of(pod_node, str(row["words"]), row["status"], pod_gpus_per_host, ranks), later=bool(named)), row) for row in ill)
     yield from [first[pod_node]] if pod_node in first else own
     together = stuck_together(logs)
     if not named and together:
@@ -114,15 +115,24 @@ def _by_launcher(words: str) -> Finding:
     return Finding(Place("the training"), "a normal exit", words, "unknown", cause=cause, fix=fix, judged=True)
 
 
-def _ended_first(jobs: Peers, gpus: int) -> dict[str, Finding]:
+def _end_of(host: str, words: str, status: str, gpus: int, ranks: PrintedRanks) -> Finding:
+    """As ``_of_speaker``, of what a host printed last: the error of a rank of which its log does not show the host is a failure of nobody."""
+    found = _of_speaker(words, status, gpus)
+    return replace(found, severity="unknown", actual=f"{found.actual}; {OF_NO_KNOWN_HOST}") if host in ranks.nowhere else found
+
+
+def _ended_first(jobs: Peers, gpus: int, ranks: PrintedRanks) -> dict[str, Finding]:
     """How the training ended on the hosts where it ended with an error of their own, else on those of which a launcher on another host reports it.
 
-    jobs: the rows of load_jobs by host; gpus: of a host.
+    jobs: the rows of load_jobs by host; gpus: of a host; ranks: where those are that these hosts printed lines of.
     """
     ill, reported = _ended_ill(jobs), _reported(jobs)
-    own = {host: _of_speaker(words, status, gpus) for host, (words, status) in ill.items() if host not in reported and is_own(words)}
+    ended = {host: _end_of(host, words, status, gpus, ranks) for host, (words, status) in ill.items()}
+    own = {ranks.elsewhere.get(host, host): ended[host] for host, (words, _status) in ill.items() if host not in reported and is_own(words)}
     if not own and reported:
         return {other: _by_launcher(ill[host][0]) for host, other in reported.items()}
+    if not own and (printed := {home: ended[host] for host, home in ranks.elsewhere.items() if not follows(ill[host][0])}):
+        return printed
     shared = _shared(jobs)
     apart = [host for host, (words, _status) in ill.items() if not follows(words) and alike(words) != shared]
     if own or shared is None or len(apart) != 1:

@@ -1,0 +1,38 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""On which host the rank is with whose line a training ended: the launcher of one host may print those of all."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ...loads.speakers import homes, of_several_hosts
+from .._grouping import Rows
+
+Peers = dict[str, Rows]
+# How PyTorch names the rank that prints a line.
+SPEAKER = re.compile(r"\[[Rr]ank ?(\d+)\]|torchrun's summary rank (\d+)")
+
+
+class PrintedRanks(t.NamedTuple):
+    """The hosts whose training ended with a line of a rank that their launcher printed for another host: that one, and those whose rank is of no known host."""
+
+    elsewhere: dict[str, str]
+    nowhere: frozenset[str]
+
+
+def printed_ranks(jobs: Peers, gpus: int) -> PrintedRanks:
+    """Where the ranks are with whose lines the training of the hosts ended; jobs: the rows of load_jobs by host; gpus: of a host."""
+    said = {host: list(row.get("speakers") or ()) for host, rows in jobs.items() for row in rows if row["kind"] == "training"}
+    of_blocks, elsewhere, nowhere = homes(said, list(jobs), gpus), {}, set()
+    ended = {host: str(row["words"]) for host, rows in jobs.items() for row in rows if row["kind"] == "training" and row["status"] != "ok"}
+    for host, words in ended.items():
+        found = SPEAKER.search(words)
+        home = of_blocks.get(int(found[1] or found[2]) // gpus) if found else host
+        if home is None and of_several_hosts(said.get(host, ()), gpus):
+            nowhere.add(host)
+        elif home not in (None, host):
+            elsewhere[host] = str(home)
+    return PrintedRanks(elsewhere, frozenset(nowhere))

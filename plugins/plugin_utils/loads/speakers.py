@@ -1,0 +1,64 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which ranks a log has lines of, and on which hosts these are, as far as its lines tell: a launcher prints those of other hosts, too."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+# What launchers put before each line that a rank printed: pdsh and clush the host, mpirun the number of the process.
+BY_LAUNCHER = re.compile(r"^(?:(?P<host>[A-Za-z][\w.-]*): ?)?(?:\[[^\]\n]{1,40}\]<std(?:err|out)>: ?)?(?=\[\w*rank\s?\d+\]:)")
+RANK = re.compile(r"\[\w*rank\s?(?P<rank>\d+)\]:")
+# NCCL begins its lines with the host, and says of each communicator of all ranks which of them is there; torchrun has both in its summary.
+NAMED = re.compile(
+    r"(?m)^(?:\[\w*rank\s?\d+\]: ?)?(?P<host>[A-Za-z][\w.-]*):\d+:\d+ \[\d+\] NCCL INFO (?:.*\s)?rank (?P<rank>\d+) n[Rr]anks\b|"
+    r"^\s*host\s*:\s*(?P<of>\S+)\s*\n\s*rank\s*:\s*(?P<first>\d+) \(local_rank: \d+\)"
+)
+# A job of more ranks on one host's output is told by these as well.
+MOST = 4096
+
+
+def without_launcher(line: str) -> str:
+    """A line that a rank printed, without what a launcher put before it."""
+    found = BY_LAUNCHER.match(line)
+    return line[found.end() :] if found else line
+
+
+def speakers(*texts: str) -> list[str]:
+    """The ranks that lines of a log are of, each as its number, with ``=HOST`` behind it where a line names the host that it is on."""
+    found: dict[int, str] = {}
+    for text in texts:
+        for line in text.splitlines():
+            if (begins := BY_LAUNCHER.match(line)) and (rank := RANK.match(line, begins.end())):
+                found[int(rank["rank"])] = begins["host"] or found.get(int(rank["rank"]), "")
+        for named in NAMED.finditer(text):
+            found[int(named["rank"] or named["first"])] = named["host"] or named["of"]
+    return [f"{rank}={host}" if host else str(rank) for rank, host in sorted(found.items())[:MOST]]
+
+
+def homes(said: t.Mapping[str, t.Sequence[str]], hosts: t.Collection[str], gpus: int) -> dict[int, str]:
+    """The host of each block of ranks, as many as a host has GPUs, by the block's number; none of a block of which two are told.
+
+    said: ``speakers`` of each host's log; hosts: those of the job. A log in which all ranks are of one block is of its own host.
+    """
+    found: dict[int, set[str]] = {}
+    for printer, some in said.items():
+        told = dict(_of(one) for one in some)
+        blocks = {rank // gpus for rank in told}
+        for rank, host in told.items():
+            home = next((one for one in hosts if host == one or host.startswith(f"{one}.")), None) if host else printer if len(blocks) == 1 else None
+            if home is not None:
+                found.setdefault(rank // gpus, set()).add(home)
+    return {block: next(iter(of)) for block, of in found.items() if len(of) == 1}
+
+
+def of_several_hosts(said: t.Sequence[str], gpus: int) -> bool:
+    """Whether a log has lines of ranks of more than one host; said: its ``speakers``."""
+    return len({_of(one)[0] // gpus for one in said}) > 1
+
+
+def _of(one: str) -> tuple[int, str]:
+    rank, _equals, host = one.partition("=")
+    return int(rank), host
