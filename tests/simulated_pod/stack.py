@@ -78,6 +78,9 @@ HEALTHY: dict[str, t.Any] = {
     "variable_by": "environment",
     "warning": "",
     "nccl": "2.28.9+cuda13.0",
+    # What ranks have of nccl.conf or of libraries below NCCL, in NCCL's own words, and whether NCCL gets as far as its log.
+    "settings": [],
+    "logs": True,
     # More lines of NCCL's log as it writes them ("NCCL INFO …", "NCCL WARN …"), in runs of so many hosts.
     "log_lines": [],
     "log_from_hosts": 1,
@@ -413,8 +416,10 @@ def printed(program: str, reported: dict[str, t.Any], run: t.Sequence[Host]) -> 
     me = run[int(reported["host_index"])]
     given = dict(one.split("=", 1) for one in reported["variable"])
     lines = log({**me, "variables": given}, len(run), "NCCL_P2P_DISABLE" in given).splitlines() if program == "torch_collectives" else []
+    whole = document(program, reported, run)
+    lines = [*me["settings"], *(lines if me["logs"] or whole["outcome"] == "complete" else ())]
     text = ",\n".join(json.dumps(line) for line in lines)
-    return json.dumps(document(program, reported, run))[:-1] + f', "log": [\n{text}\n]}}\n'
+    return json.dumps(whole)[:-1] + f', "log": [\n{text}\n]}}\n'
 
 
 def main() -> int:

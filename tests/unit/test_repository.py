@@ -30,7 +30,8 @@ HEADER = [
 MAX_LINES = 300
 # The programs of ranks need torch, which every host that trains has, and lie beside each other on a host.
 OF_RANKS = (
-    "flight_recorder", "gpu_copies", "launched", "nccl_ras", "one_rank", "ranks", "small_gpt", "tensor_cores", "torch", "torch_collectives", "training_step",
+    "flight_recorder", "gpu_copies", "launched", "nccl_ras", "one_rank", "ranks", "settings_in_force", "small_gpt", "tensor_cores", "torch",
+    "torch_collectives", "training_step",
 )  # fmt: skip
 # Longer than the house allows, each with what it may have. What a layer checks of one subject stands together.
 # A program that is piped to a host is one file.

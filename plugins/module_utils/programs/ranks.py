@@ -28,8 +28,9 @@ try:
     import flight_recorder
     import launched
     import one_rank
+    import settings_in_force
 except ImportError:
-    from ansible_collections.gpufabric.pyramid.plugins.module_utils.programs import flight_recorder, launched, one_rank
+    from ansible_collections.gpufabric.pyramid.plugins.module_utils.programs import flight_recorder, launched, one_rank, settings_in_force
 
 END_GRACE_SECONDS = 3.0
 OTHERS_GRACE_SECONDS = 8.0
@@ -157,7 +158,8 @@ class Agent:
             **reported,
         }
         # A line of the log is a line of the text, so that what reads logs can read it here.
-        log = ",\n".join(json.dumps(line) for line in _log(options.log))
+        lines = [*(settings_in_force.settings(_environment(options)) if options.backend == "nccl" else ()), *_log(options.log)]
+        log = ",\n".join(json.dumps(line) for line in lines)
         text = json.dumps(document)[:-1] + f', "log": [\n{log}\n]}}\n'
         if options.document:
             launched.write(options.document, text)

@@ -13,8 +13,8 @@ from .perftest_errors import CONSEQUENCE, KnownError, KnownErrors
 Wrap = t.Callable[[list[str]], list[str]]
 # Beside each program on a host lie the modules that it stands on; ``{name}`` is where the load engine has put a program.
 PROGRAM_MODULES = {
-    "torch_collectives": ("ranks", "one_rank", "flight_recorder", "nccl_ras", "launched", "gpu_copies", "tensor_cores"),
-    "training_step": ("ranks", "one_rank", "flight_recorder", "nccl_ras", "launched", "small_gpt", "tensor_cores"),
+    "torch_collectives": ("ranks", "one_rank", "flight_recorder", "nccl_ras", "settings_in_force", "launched", "gpu_copies", "tensor_cores"),
+    "training_step": ("ranks", "one_rank", "flight_recorder", "nccl_ras", "settings_in_force", "launched", "small_gpt", "tensor_cores"),
 }
 # What a process needs of the launcher's own environment to find its libraries.
 KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "HOME")

@@ -82,6 +82,8 @@ SET_ON_ALL = (
     "All hosts set {variables} (environment, image or nccl.conf), which the pod does not list and which may stop every run. ",
     "First remove it from the environment, the image and nccl.conf (/etc/nccl.conf, ~/.nccl.conf), and run the layer again. ",
 )
+SET_OTHERWISE = "{host} is set up otherwise than the other hosts: {unlike}."
+ALIKE_FIRST = "Give all hosts the same variables and release of NCCL (the environment, the image, /etc/nccl.conf, ~/.nccl.conf), and run the layer again."
 
 
 def why_never_finishes(host: str, unlike: t.Sequence[str]) -> tuple[str, str]:

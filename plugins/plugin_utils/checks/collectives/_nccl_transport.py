@@ -19,6 +19,8 @@ OWN = {"NCCL_COLLNET_ENABLE", "NCCL_DEBUG", "NCCL_DEBUG_FILE", "NCCL_DEBUG_SUBSY
 OWN_OVER_NICS = {"NCCL_NVLS_ENABLE", "NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE"}
 # What says how ranks find each other and what they write, and changes no rate.
 WITHOUT_EFFECT = {"NCCL_SOCKET_IFNAME", "NCCL_SOCKET_FAMILY", "NCCL_CONF_FILE", "NCCL_HOSTID", "NCCL_ASYNC_ERROR_HANDLING", "NCCL_BLOCKING_WAIT"}
+# Whose variables a pod lists; those of the libraries below them may differ from pod to pod and say something only where a run fails.
+LIBRARIES = ("NCCL_", "RCCL_")
 # What of NCCL's log must be the same on all hosts of a run, by its event, as it is called.
 SET_UP = {"version": "NCCL", "network": "the network", "plugin": "the network's plugin"}
 NO_RDMA_CAUSE = (
@@ -44,7 +46,8 @@ def unlisted(log: Rows, jobs: Rows, listed: t.Mapping[str, t.Any]) -> list[tuple
     """The variables, with their values, that NCCL found and the pod does not list; jobs: of the host that the log is of."""
     over_nics = items_of_kind(jobs, NODE_NICS)
     found = {(row["name"], row["value"]) for row in log if row["event"] == "variable" and not (row["item"] in over_nics and row["name"] in OWN_OVER_NICS)}
-    return sorted((str(name), str(value)) for name, value in found if name not in OWN and str(listed.get(name)) != str(value))
+    own = {(str(name), str(value)) for name, value in found if name not in OWN and str(name).startswith(LIBRARIES)}
+    return sorted((name, value) for name, value in own if str(listed.get(name)) != value)
 
 
 def forced(log: Rows | None, jobs: Rows, listed: t.Mapping[str, t.Any]) -> list[str]:

@@ -23,6 +23,7 @@ from ..place import Place, at_rank
 from ._nccl_transport import forced, unlike_others
 from ._reasons import with_reasons
 from ._runs import ends_of_runs, error_times, of_run
+from ._settings import odd_hosts
 from .ended_ranks import RunEnds, extent_of_error, findings_of_run
 
 Peers = t.Mapping[str, Rows]
@@ -75,12 +76,14 @@ def collectives_correct(
 
 
 def _with_set_up(ends: RunEnds, logs: Peers, jobs: Peers, listed: t.Mapping[str, t.Any]) -> RunEnds:
-    """A run that hung with how NCCL is set up on its hosts; logs, jobs: the rows of nccl_log and load_jobs by host; listed: the variables of the pod."""
-    if not ends.hangs or ends.missing:
+    """A run with how NCCL is set up on its hosts; logs, jobs: the rows of nccl_log and load_jobs by host; listed: the variables of the pod."""
+    if not ends.hosts or ends.missing:
         return ends
     of_hosts = [set(forced(logs.get(host, []), jobs.get(host, []), listed)) for host in ends.hosts]
     common = set.intersection(*of_hosts) if of_hosts else set()
-    return replace(ends, unlike=unlike_others(ends.never_finishes, logs) if ends.never_finishes else (), variables=sorted(common))
+    unlike = unlike_others(ends.never_finishes, logs) if ends.hangs and ends.never_finishes else ()
+    odd = {host: words for host, words in odd_hosts(logs, jobs).items() if host in ends.hosts and len(ends.hosts) > 1}
+    return replace(ends, unlike=unlike, variables=sorted(common), odd=odd)
 
 
 def _ended(

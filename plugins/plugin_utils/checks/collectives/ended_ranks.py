@@ -31,6 +31,7 @@ from .. import Finding
 from .._by_time import Order, order_of_error
 from .._grouping import Rows
 from ..place import Place, at_rank
+from ._settings import odd_beside, with_settings
 
 Row = t.Mapping[str, t.Any]
 Peers = t.Mapping[str, Rows]
@@ -45,7 +46,7 @@ class RunEnds:
     ranks, hangs: its rows of collective_ranks and collective_hangs, or of those of training; homes: the hosts of the ranks that are reported;
     never_finishes: its host with which no run over several hosts finishes, where there is one; not_reached: that with which every run ends for its partners
     alone, with errors that do not arise within their own hosts; unlike: what NCCL of never_finishes has otherwise than that of others, in words;
-    variables: those that all hosts set and the pod does not list.
+    variables: those that all hosts set and the pod does not list; odd: its hosts whose variables or release of NCCL differ from those of most hosts, in words.
     """
 
     item: str
@@ -58,6 +59,7 @@ class RunEnds:
     not_reached: str | None = None
     unlike: t.Sequence[str] = ()
     variables: t.Sequence[str] = ()
+    odd: t.Mapping[str, t.Sequence[str]] = field(default_factory=dict)
 
     @functools.cached_property
     def after_others(self) -> frozenset[int]:
@@ -259,7 +261,9 @@ def findings_of_run(
         cause, fix = explained(row["error"], having)
         order = order_of_error(of_host, times) if row["error"] else Order()
         where, words = ends.place(row["rank"], named_nic(row["error"])), shown(str(row["error"])) + order.words
-        began_at = (ends.not_reached, "") if ends.not_reached not in (None, of_host) and not is_own(row["error"]) else None
+        own_error, elsewhere = is_own(row["error"]), ends.not_reached or odd_beside(of_host, ends.odd)
+        began_at = (elsewhere, "") if elsewhere not in (None, of_host) and not own_error else None
+        cause, fix = with_settings(of_host, ends.odd, ends.variables, own_error, (cause, fix))
         return Finding(where, "a normal exit", words, severity, cause=cause, fix=fix, judged=True, later=order.later, began_at=began_at)
 
     yield from ends.hung(mine, bool(ends.waiting & mine), of_error)

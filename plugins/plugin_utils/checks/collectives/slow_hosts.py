@@ -20,6 +20,7 @@ from .._grouping import Rows
 from ..place import Place, at_node
 from ._nccl_transport import forced, of_another_setting, unlike_others, unlisted
 from ._runs import error_times, of_run, probes_of_several_hosts, runs_of_all_hosts
+from ._settings import odd_hosts, with_settings
 from .bandwidth import Peers, ladder_values, passed_again
 from .correctness import refusals
 
@@ -60,7 +61,10 @@ def slow_node(
             beside = "".join(f"; {name}={value} is set here" for name, value in unlisted(nccl_log or [], jobs, pod_nccl_environment))
             times = error_times(load_jobs_of_peers, collective_ranks_of_peers).values()
             later = own is not None and any(order_of_error(pod_node, one).later for one in times)
-            yield replace(_of_error(at_node("the host"), f"a run with {partners} that ends well", errors, beside), later=later)
+            ended = _of_error(at_node("the host"), f"a run with {partners} that ends well", errors, beside)
+            odd = odd_hosts(nccl_log_of_peers or {}, load_jobs_of_peers)
+            said = with_settings(pod_node, odd, (), own is not None, (str(ended.cause), str(ended.fix)))
+            yield replace(ended, later=later, cause=said[0], fix=said[1])
         else:
             variables = forced(nccl_log, jobs, pod_nccl_environment)
             cause, fix = why_never_finishes(pod_node, unlike_others(pod_node, nccl_log_of_peers or {})) if hung else (None, None)
@@ -76,7 +80,8 @@ def slow_node(
         probes = probes_of_several_hosts(load_jobs_of_peers, collective_rates_of_peers, collective_ranks_of_peers)
         tried = restoring_probes(probes, lambda run: run_passed(run, values))
         mine = [run.group for run in found if run.kind in (LADDER, SEARCH) and pod_node in run.hosts]
-        yield _all_alike(sum(map(len, state.open)), tried, _ended(found, mine))
+        everywhere = forced(nccl_log, load_jobs_of_peers.get(pod_node, []), pod_nccl_environment)
+        yield _all_alike(sum(map(len, state.open)), tried, _ended(found, mine), everywhere)
 
 
 def _ended(found: t.Iterable[CollectiveRun], groups: t.Sequence[Group]) -> dict[str, HostEnd]:
@@ -124,12 +129,15 @@ def _not_started(host: str, partners: t.Container[str], jobs: Peers) -> str | No
     return next((reported[run] for run in mine), None) if mine and all(run in reported for run in mine) else None
 
 
-def _all_alike(hosts: int, tried: list[str], errors: t.Mapping[str, HostEnd]) -> Finding:
-    """That no host stands out, since none passed with another, and what the probes changed; errors: those with which a host's runs ended."""
+def _all_alike(hosts: int, tried: list[str], errors: t.Mapping[str, HostEnd], variables: t.Sequence[str]) -> Finding:
+    """That no host stands out, since none passed with another, and what the probes changed.
+
+    errors: those with which a host's runs ended; variables: those that the host sets and the pod does not list.
+    """
     if errors:
         end = next(iter(errors.values()))
         words = f"no pair of these {hosts} hosts came to its end, they are alike: {cut(end.words)}"
-        cause, fix = explained(end.words, ALL)
+        cause, fix = with_settings("", {}, variables, False, explained(end.words, ALL))
         return Finding(Place("all hosts"), "a pair of hosts whose run ends well", words, "unknown", cause=cause, fix=fix)
     words = "; ".join([f"no pair of these {hosts} hosts passed: they are alike", *tried])
     cause = "What slows them down is common to all of them (a variable or an image, a firmware setting, the fabric), not one host."
