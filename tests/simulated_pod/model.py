@@ -177,6 +177,8 @@ class Gpu:
     iommu: str = "identity"
     present: bool = True
     working: bool = False
+    # Another container's process works on it, which the tool does not list here.
+    working_unlisted: bool = False
     # What the loads of a layer add, by layer and name: ``lost``, ``ecc_uncorrected``, or one of SLOWDOWNS in microseconds.
     grow_in: dict[str, dict[str, int]] = field(default_factory=dict)
     reports_slowdowns: bool = True

@@ -19,6 +19,9 @@ IDLE_READINGS: dict[str, dict[str, tuple[str, ...]]] = {fabric: {"before": (name
 BYTES = {**dict.fromkeys((*names_of("rx_bytes"), *names_of("tx_bytes")), 1), "port_xmit_data": 4, "port_rcv_data": 4}
 # So many names of processes are printed.
 MOST_NAMES = 3
+# A GPU that is used so much, with more memory than a driver at rest takes, runs something, whether its tool lists it or not. Alone, the first is
+# reported of idle GPUs without persistence mode, and the second of programs that wait.
+LEAST_UTILIZATION_PERCENT, LEAST_MEMORY_MIB = 20, 256
 # Where a counter of 32 bits stops.
 STOPPED = 0xFFFFFFFF
 
@@ -51,7 +54,13 @@ def busy_reason(gpus: Rows, before: Rows, idle: Rows, seconds: int, most_gbit_s:
 
 def gpus_at_work(gpus: Rows, agents: t.Collection[str] = ()) -> dict[int, list[str]]:
     """The GPUs that run processes other than agents, with the names of these where they are reported."""
-    return {gpu["gpu"]: [one for one in _names(gpu) if not _is_agent(one, agents)] for gpu in gpus if (gpu["processes"] or 0) > _agents(gpu, agents)}
+    found: dict[int, list[str]] = {}
+    for gpu in gpus:
+        if (gpu["processes"] or 0) > _agents(gpu, agents):
+            found[gpu["gpu"]] = [one for one in _names(gpu) if not _is_agent(one, agents)]
+        elif (gpu.get("utilization_percent") or 0) >= LEAST_UTILIZATION_PERCENT and (gpu.get("memory_used_mib") or 0) >= LEAST_MEMORY_MIB:
+            found[gpu["gpu"]] = [f"not listed here: utilisation {gpu['utilization_percent']} %, {gpu['memory_used_mib']} MiB in use"]
+    return found
 
 
 def words_of_work(working: t.Mapping[int, t.Sequence[str]]) -> str:

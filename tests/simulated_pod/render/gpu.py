@@ -73,6 +73,9 @@ def _gpu(gpu: Gpu, loads: t.Sequence[str]) -> list[str]:
     ]
     if gpu.reports_slowdowns:
         lines += ["    Clocks Event Reasons Counters", *(pair(8, name, f"{grown[name]} us") for name in SLOWDOWNS)]
+    busy = gpu.working or gpu.working_unlisted
+    lines += ["    FB Memory Usage", pair(8, "Total", "81559 MiB"), pair(8, "Used", f"{5120 if busy else 0} MiB")]
+    lines += ["    Utilization", pair(8, "GPU", f"{100 if busy else 0} %"), pair(8, "Memory", "0 %")]
     lines += [
         "    ECC Mode",
         pair(8, "Current", "Enabled"),

@@ -73,6 +73,27 @@ def test_agents_of_monitoring_are_no_work():
     assert summary(2, "nv-hostengine") == "GPU0 runs processes"
 
 
+@pytest.mark.parametrize(
+    ("percent", "mib", "expected"),
+    [
+        (97, 1123, "GPU0 runs processes (not listed here: utilisation 97 %, 1123 MiB in use)"),
+        (100, 0, None),  # as an idle GPU without persistence mode reports
+        (0, 70000, None),
+        (20, 256, "GPU0 runs processes (not listed here: utilisation 20 %, 256 MiB in use)"),
+        (19, 256, None),
+        (20, 255, None),
+        (None, 1123, None),
+        (97, None, None),
+    ],
+)
+def test_a_gpu_is_at_work_by_its_utilisation_where_its_processes_are_not_listed(percent: int | None, mib: int | None, expected: str | None):
+    gpu = {"gpu": 0, "processes": 0, "process_names": [], "utilization_percent": percent, "memory_used_mib": mib}
+    assert busy_reason([gpu], carried(0), carried(0), 5, 0.5) == expected
+    # An agent that is listed hides nothing.
+    agent = {**gpu, "processes": 1, "process_names": ["nv-hostengine"]}
+    assert busy_reason([agent], carried(0), carried(0), 5, 0.5, ["nv-hostengine"]) == expected
+
+
 def test_an_infiniband_port_is_idle_by_its_own_counters_in_words_of_four_bytes():
     def summary(was: int, now: int) -> str | None:
         before, after = ([{"device": "mlx5_0", "name": "port_xmit_data", "value": value}] for value in (was, now))
