@@ -9,6 +9,7 @@ import functools
 import io
 import json
 import re
+import textwrap
 import typing as t
 
 from .catalogue import HERE, KINDS, Reading, Source, catalogue, reading
@@ -122,8 +123,8 @@ def _parse_text(what: Reading, platform: str, source: Source, stdout: str, item:
 
 
 def _undressed(text: str) -> str:
-    """A switch's text without the command that a terminal echoed before it, and the prompt after it."""
-    return LAST_PROMPT.sub("\n", ECHO.sub("", text, count=1))
+    """A switch's text without the command that a terminal echoed before it, the prompt after it, and what indents all of its lines alike, as in a document."""
+    return LAST_PROMPT.sub("\n", textwrap.dedent(ECHO.sub("", textwrap.dedent(text), count=1)))
 
 
 def _must_differ(what: Reading, platform: str, rows: list[Row]) -> None:

@@ -17,7 +17,8 @@ LIMITS = {"bias_low_alarm_ma": 3.0, "bias_low_warning_ma": 4.0, "bias_high_warni
 
 
 def lane(number: int | None, current: float | None, sent: float | None = 1.0, **limits: float | None) -> Row:
-    return {"port": "ens0", "lane": number, "media_lanes": None, "tx_bias_ma": current, "tx_power_dbm": sent, "temperature_c": 42.0, **(limits or LIMITS)}
+    module = {"port": "ens0", "media": None, "media_lanes": None, "temperature_c": 42.0, **(limits or LIMITS)}
+    return {**module, "lane": number, "tx_bias_ma": current, "tx_power_dbm": sent}
 
 
 def found(*rows: Row) -> list[tuple[str, str, str | None]]:
@@ -62,6 +63,11 @@ def test_modules_without_currents_or_limits_are_not_judged() -> None:
     for rows in ([], [lane(1, None)], [lane(1, 7.5, **dict.fromkeys(LIMITS))]):
         with pytest.raises(NotApplicable):
             found(*rows)
+
+
+def test_copper_that_tells_currents_has_no_laser() -> None:
+    with pytest.raises(NotApplicable):
+        found({**lane(1, 0.0, None), "media": "Copper cable unequalized"})
 
 
 def test_current_of_a_hot_module_is_no_age() -> None:

@@ -50,3 +50,9 @@ def test_a_text_that_comes_twice_is_an_error() -> None:
     with pytest.raises(ParseError, match="two rows of Et1/1") as caught:
         parse("queue_drops", "eos", TABLE + TABLE.partition("\n")[2])
     assert len(caught.value.rows) == 4
+
+
+@pytest.mark.parametrize("before", ["", "leaf01#show interfaces counters discards\n", "    leaf01#show interfaces counters discards\n"])
+@pytest.mark.parametrize("indent", ["    ", "\t\t"])
+def test_what_indents_all_lines_alike_is_no_part_of_a_text(before: str, indent: str) -> None:
+    assert parse("queue_drops", "eos", before + "".join(f"{indent}{line}\n" for line in TABLE.splitlines())) == parse("queue_drops", "eos", TABLE)

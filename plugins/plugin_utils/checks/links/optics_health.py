@@ -77,7 +77,7 @@ def laser_bias(transceivers: Rows, pod_cables: list[NearCable], pod_optic_temper
         rows = lanes.get(port_name(cable["port"]), [])
         # Limits are those of a module, whichever lane they are reported with; 0 mA is written where there is none.
         limits = {name: next((row[name] for row in rows if row[name]), None) for name in BIAS_LIMITS}
-        if planned_copper(cable) or all(row["tx_bias_ma"] is None for row in rows) or all(limit is None for limit in limits.values()):
+        if planned_copper(cable) or all(row["tx_bias_ma"] is None or is_copper(row) for row in rows) or all(limit is None for limit in limits.values()):
             continue
         judged += 1
         cause, fix = (HEATED, HEATED_FIX) if _heated(rows, limits, pod_optic_temperature_warn_c) else (None, None)
