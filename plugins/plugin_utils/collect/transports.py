@@ -228,7 +228,7 @@ def _uptime_seconds(one: Query, platform: str, answers: list[CommandResult]) -> 
     if parsed.status != "ok" or len(parsed.rows) != 1:
         return None
     row = parsed.rows[0]
-    return float(((row["days"] * 24 + row["hours"]) * 60 + row["minutes"]) * 60 + row["seconds"])
+    return float((((row["weeks"] * 7 + row["days"]) * 24 + row["hours"]) * 60 + row["minutes"]) * 60 + row["seconds"])
 
 
 def _run_command(send: t.Callable[[str, int], t.Any], source: t.Any, command: str) -> CommandResult:
