@@ -41,10 +41,11 @@ def merged(raw: list[Row], by: list[str]) -> list[Row]:
             raise ValueError(f"a row lacks its {nameless[0]}")
         row = rows.setdefault(tuple(one[key] for key in by), dict.fromkeys(one, ""))
         for column, stated in one.items():
-            value = "" if stated is None else stated
-            if value != "" and row[column] not in ("", value):
-                raise ValueError(f"{' '.join(one[key] for key in by)} has two values of {column}, {row[column]} and {value}")
-            row[column] = row[column] or value
+            if stated in (None, ""):
+                continue
+            if row[column] not in ("", stated):
+                raise ValueError(f"{' '.join(one[key] for key in by)} has two values of {column}, {row[column]} and {stated}")
+            row[column] = stated
     columns_of: dict[str, tuple[str, set[str]]] = {}
     for key, row in rows.items():
         columns = {column for column, value in row.items() if value != ""}

@@ -10,13 +10,17 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.cells i
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.row_transforms import merged
 
 
-def piece(port: str, **result: str) -> dict:
+def piece(port: str, **result: str | int) -> dict:
     return {"port": port, "runts": "", "giants": ""} | result
 
 
 def test_pieces_of_a_port_become_one_row() -> None:
     raw = [piece("Eth1/1", runts="0"), piece("Eth1/2", runts="7"), piece("Eth1/1", giants="1"), piece("Eth1/2", giants="--")]
     assert merged(raw, ["port"]) == [piece("Eth1/1", runts="0", giants="1"), piece("Eth1/2", runts="7", giants="--")]
+
+
+def test_a_number_of_nothing_is_a_number() -> None:
+    assert merged([piece("Eth1/1", runts=0), piece("Eth1/1", giants=0)], ["port"]) == [piece("Eth1/1", runts=0, giants=0)]
 
 
 def test_ports_of_another_kind_may_tell_less() -> None:
