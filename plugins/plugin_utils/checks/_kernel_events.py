@@ -92,8 +92,30 @@ EVENTS: dict[str, Event] = {
         "Read the log's line; reseat or replace the module or cable of the rail.",
     ),
     "nic_failed": Event(
-        None, "a NIC whose firmware responds", "the firmware stopped or reported a fatal error", "The NIC's firmware stopped, or reported a fatal error.",
+        None, "a NIC whose firmware responds", "the firmware stopped or reported a fatal error",
+        "The NIC's firmware stopped, answered its driver's commands too late or never (timeout), or reported a fatal error.",
         "Collect the firmware's dump (devlink health), power-cycle the host, update the firmware, and replace the NIC where it comes back.",
+    ),
+    "nic_not_started": Event(
+        None, "every NIC taken by its driver", "the NIC's driver could not start it",
+        "The driver found the NIC on the PCIe bus and gave it up as it was probed, so that it has no network and no RDMA device: the driver and the NIC's "
+        "firmware do not fit (an older driver of the kernel, a newer firmware), the firmware does not respond, or memory or addresses were not granted.",
+        "Read the driver's lines before this one; compare driver (modinfo, ofed_info -s) and firmware (mstflint -d PCI query) with another host's, bring them "
+        "to the same releases, and power-cycle the host; replace the NIC where it comes back.",
+    ),
+    "slot_lost": Event(
+        None, "a PCIe link in every slot", "the slot lost its PCIe link or its card",
+        "The PCIe link of the slot went down without an order, and the kernel removed the card that is in it: its seat, its power, a riser or cable, or the "
+        "card itself, which reset or died.",
+        "Power-cycle the host (a boot may leave the slot off), reseat the card and its riser; read the log of the management controller (ipmitool sel) for "
+        "power of the slot; then move the card to another slot to see whether the fault follows it.",
+    ),
+    "task_hung": Event(
+        "warn", "no task that hangs in the kernel", "a task hung in the kernel",
+        "A process hung in the kernel for minutes and cannot be killed: a driver (its RDMA or storage transport) or a file system waits for hardware or a "
+        "server that does not answer. What the process holds stays in use.",
+        "Read the call trace below the line, which names the driver; look whether it is still there (ps, state D); where the server is back and it is, boot "
+        "the host, and bring the driver to the release of the other hosts.", place="kernel",
     ),
     "peermem_error": Event(
         "warn", "no error of nvidia-peermem", "error of nvidia-peermem", "nvidia-peermem could not register or release GPU memory for the RDMA stack.",
@@ -151,9 +173,9 @@ EVENTS: dict[str, Event] = {
 # Of one device so many corrected errors of a kind are normal.
 FEW = frozenset(("pcie_error", "ras_error", "memory_error"))
 # Those of a device that is no GPU and no rail, such as a management controller, stop no job.
-OF_OTHERS = frozenset(("pcie_error", "dma_refused"))
+OF_OTHERS = frozenset(("pcie_error", "dma_refused", "slot_lost", "nic_not_started"))
 # Of these a line of the log says which error it is.
-LOG_PREFIX = {"module_error": "Port module event[error]: ", "nic_limit": "): ", "nic_failed": ": "}
+LOG_PREFIX = {"module_error": "Port module event[error]: ", "nic_limit": "): ", "nic_failed": ": ", "task_hung": "INFO: "}
 
 
 @dataclass(frozen=True)
@@ -163,11 +185,13 @@ class Devices:
     places: dict[str, Place] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, rails: list[Rail], gpus: Rows | None, links: Rows | None = None) -> Devices:
-        """From a host's rails and what it reports of its GPUs."""
+    def of(cls, rails: list[Rail], gpus: Rows | None, links: Rows | None = None, bridges: Rows | None = None) -> Devices:
+        """From a host's rails and what it reports of its GPUs; a bridge (row of ``acs_control``) above one of them alone is taken for it."""
         places = {str(gpu["pci"]).rpartition(".")[0]: at_gpu(gpu["gpu"]) for gpu in gpus or () if gpu["pci"]}
         places |= {str(rail["netdev"]).lower(): at_device(str(rail["device"])) for rail in rails if rail.get("netdev")}
-        return cls(places | {pci.rpartition(".")[0]: at_device(str(rail["device"])) for rail in rails if (pci := rail_pci(rail, links))})
+        places |= {pci.rpartition(".")[0]: at_device(str(rail["device"])) for rail in rails if (pci := rail_pci(rail, links))}
+        above = ((bridge["pci"].rpartition(".")[0], _below(bridge, places)) for bridge in bridges or ())
+        return cls({slot: places[cards[0]] for slot, cards in above if len(cards) == 1} | places)
 
     def place(self, device: str | None) -> Place:
         """Of a GPU or rail by its name, of another device by its address or netdev."""
@@ -178,6 +202,16 @@ class Devices:
     def known(self, device: str | None) -> bool:
         """Whether it is a GPU or a rail's NIC."""
         return _slot(device or "") in self.places
+
+
+def _below(bridge: dict[str, t.Any], slots: t.Iterable[str]) -> list[str]:
+    """Those of some slots that are on the buses below a bridge; none where its buses are not known."""
+    first, last = bridge.get("first_bus"), bridge.get("last_bus")
+    if first is None or last is None:
+        return []
+    domain = bridge["pci"].partition(":")[0]
+    cards = [slot for slot in slots if slot.count(":") == 2 and slot.partition(":")[0] == domain]
+    return [slot for slot in cards if int(first, 16) <= int(slot.split(":")[1], 16) <= int(last, 16)]
 
 
 def _slot(device: str) -> str:

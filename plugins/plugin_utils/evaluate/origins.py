@@ -16,8 +16,9 @@ SEEN_BY = {
     "nic_bit_error_rate": "hosts_receive_cleanly", "symbol_error_rate": "hosts_receive_cleanly",
     "link_flaps": "hosts_keep_links", "nic_link_flaps": "hosts_keep_links",
 }  # fmt: skip
-# What another check finds at its beginning, where that alone explains it: notifications that the sender's leaf drops are no fault of its NIC.
-BEGINS_AT = {"dcqcn_backs_off": "other_classes_kept"}
+# What another check finds at its beginning, where that alone explains it: notifications that the sender's leaf drops are no fault of its NIC, nor is what
+# a switch drops one of the hosts that send it again.
+BEGINS_AT = {"dcqcn_backs_off": "other_classes_kept", "no_drops": "switch_drops"}
 # Pauses, and rates beside a sender that does not slow down, are of nodes that have no part in what they come from.
 SPREADING = frozenset(("pauses_stay_local", "pfc_brief", "fair_share"))
 # Check, host and port; without a port a finding anywhere on the host.
@@ -43,7 +44,7 @@ def name_origins(records: t.Iterable[VerdictRecord]) -> None:
 
 def name_beginning(check: str, finding: FindingRecord, explaining: t.Sequence[tuple[str, FindingRecord]]) -> None:
     """Set ``origin`` of a finding that only another check's (check, finding) explain wholly, where it is declared to begin at these."""
-    if explaining and all(one == BEGINS_AT.get(check) for one, _its in explaining):
+    if explaining and not finding.get("cause") and all(one == BEGINS_AT.get(check) for one, _its in explaining):
         first, its = explaining[0]
         finding["origin"] = (first, its["host"] or "", port_name(place_of(its).port or ""))
 

@@ -39,7 +39,7 @@ def incasts_by_host(planned: Incasts) -> dict[str, list[Values]]:
     rows: dict[str, list[Values]] = {}
     for pair in planned.pairs:
         for role, own, peer in (("sender", pair["sender"], pair["receiver"]), ("receiver", pair["receiver"], pair["sender"])):
-            ends = {"device": own["device"], "peer": peer["host"], "peer_device": peer["device"]}
+            ends = {"device": own["device"], "peer": peer["host"], "peer_device": peer["device"], "peer_leaves": leaves_of(peer)}
             row = {"round": pair["round"], "role": role, **ends, "cross": pair["cross"], "qps": pair["qps"], "seconds": pair["seconds"]}
             row |= {"across": pair["across"], "beside": pair.get("beside") if role == "receiver" else None}
             rows.setdefault(own["host"], []).append(row)

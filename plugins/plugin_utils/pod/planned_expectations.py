@@ -24,7 +24,8 @@ PLANNED = {
     "pod_tier_cables": "Of a spine all cables of leaves to spines, of a super-spine of spines: lower, lower_port, upper, upper_port, upper_address, gbit_s.",
     "pod_pings": "The pings planned from a host: source, target, peer, device, peer_device, cross (over the spines).",
     "pod_path_probes": "The full-size probes planned from a host: source, target, peer, device, peer_device, cross.",
-    "pod_incasts": "The incasts: of a host a row for each test it takes part in (round, role, device, peer, peer_device, cross, across, qps, seconds), "
+    "pod_incasts": "The incasts: of a host a row for each test it takes part in (round, role, device, peer, peer_device, peer_leaves, cross, across, "
+    "qps, seconds), "
     "of a switch a row for each port and round (role, peer, flows, offered, share).",
     "pod_incast_refused": "Why no incast is planned for the node, in words; empty where one is.",
 }

@@ -185,9 +185,12 @@ def macs(switch: Switch) -> str:
 def arp(switch: Switch) -> str:
     """``show ip arp``: hosts behind the VLAN's interface, with the port that each was learned on."""
     lines = ["Address         Age (sec)  Hardware Addr   Interface"]
+    # A leaf that routes its ports learns no MAC address on any.
+    bridged = any(port.learned for port in listed(switch) if port.peer_role == "host")
     for port in listed(switch):
         if port.peer_role == "host":
-            lines.append(f"{port.host_address:<16} 0:02:11  {dotted(port.peer_mac)}  Vlan10, {port.channel or port.name}")
+            learned_on = (port.channel or port.name) if port.learned or not bridged else "not learned"
+            lines.append(f"{port.host_address:<16} 0:02:11  {dotted(port.peer_mac)}  Vlan10, {learned_on}")
         elif port.peer_mac:
             lines.append(f"{port.peer_address:<16} 0:01:07  {dotted(port.peer_mac)}  {port.channel or port.name}")
     return "\n".join(dict.fromkeys(lines)) + "\n"

@@ -10,7 +10,16 @@ import typing as t
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotApplicable
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.congestion import load, marks, notifications, pauses, settings, switches, uplinks
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.congestion import (
+    learned,
+    load,
+    marks,
+    notifications,
+    pauses,
+    settings,
+    switches,
+    uplinks,
+)
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import catalogue
 
 HOSTS = ("gpu01", "gpu02", "gpu03")
@@ -711,3 +720,27 @@ def test_infiniband_waits_and_does_not_discard() -> None:
     words = "mlx5_0: expected no packet discarded, got 3, and port_xmit_wait grew by 9000"
     assert found(counters(port_xmit_wait=9000, port_xmit_discards=3)) == [(None, words, None)]
     assert found([]) == [(None, "mlx5_0 port_xmit_discards: expected counter, got not reported", "unknown")]
+
+
+def test_a_nic_that_its_leaf_has_in_no_mac_table_is_flooded_to() -> None:
+    macs = {f"gpu0{number}": f"b83f.d204.000{number}" for number in range(1, 5)}
+    rails = [{"host": host, "device": "mlx5_0", "netdev": "ens0", "leaf": "leaf05", "address": f"10.0.0.{host[-1]}", "index": 0} for host in macs]
+    arp = [{"address": f"10.0.0.{host[-1]}", "mac": mac, "interface": "Vlan10"} for host, mac in macs.items()]
+    load = [{"port": f"Et{host[-1]}", "peer": host, "device": "mlx5_0", "role": "idle" if host == "gpu04" else "sender"} for host in macs]
+
+    def found(*unknown: str) -> list[str]:
+        table = [{"mac": mac, "port": f"Et{host[-1]}", "vlan": "10"} for host, mac in macs.items() if host not in unknown]
+        return [str(one) for one in learned.hosts_learned(load, "", rails, "leaf05", arp, table)]
+
+    assert found() == found("gpu04") == []
+    assert found("gpu02") == ["Et2: expected an entry of gpu02 mlx5_0 in the MAC table, got none of b83fd2040002"]
+    # A leaf that routes its ports learns none, and where most are missing it is not one NIC.
+    for unknown in (macs, ["gpu01", "gpu02"]):
+        with pytest.raises(NotApplicable):
+            found(*unknown)
+
+
+def test_what_a_sender_sends_again_is_of_its_receivers_leaf() -> None:
+    sent = [{**incast("sender"), "peer_leaves": ["leaf05"]}, {**incast("receiver"), "peer_leaves": ["leaf07"]}]
+    (found,) = pauses.no_drops(nic(), nic(), rdma(), rdma(packet_seq_err=1), sent, "", RAILS, 3, 0, False)
+    assert found.where.peers == ("leaf05",)

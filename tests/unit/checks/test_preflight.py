@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotApplicable
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.preflight import system
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.preflight import hardware, system
 
 GPU, NIC, BRIDGE = "0000:19:00.0", "0000:18:00.0", "0000:17:00.0"
 RAILS = [{"device": "mlx5_0", "netdev": "ens1np0", "gpu": 0, "leaf": "leaf01"}]
@@ -83,6 +83,27 @@ def test_huge_pages():
 def test_virtual_functions(vfs, words):
     cards = [pci(NIC, "0x020000", sriov_vfs=vfs, sriov_max_vfs=16)]
     assert [str(one) for one in system.sriov_enabled(cards, LINKS, RAILS, "sriov")] == words
+
+
+def test_a_nic_with_fewer_virtual_functions_than_the_others_of_its_host():
+    def found(*counts):
+        rails = [{"device": f"mlx5_{number}", "netdev": f"ens{number}np0", "gpu": 0, "leaf": "leaf01", "pci": f"0000:4{number}:00.0"} for number in range(4)]
+        cards = [pci(rail["pci"], "0x020000", sriov_vfs=vfs, sriov_max_vfs=64) for rail, vfs in zip(rails, counts)]
+        return summary(system.sriov_enabled(cards, [], rails, "sriov"))
+
+    assert found(64, 64, 61, 64) == [("mlx5_2: expected 64 virtual functions, as 3 of 4 rails of the host have, got 61", "warn")]
+    assert found(64, 64, 64, 64) == found(8, 8, 64, 64) == found(8, 8, 8, 64) == []
+
+
+def test_a_slot_above_one_nic_alone_is_that_nic():
+    def lost(first, last):
+        log = [{"event": "slot_lost", "device": "0000:17:01.0", "severity": None, "code": None, "recovery": None, "text": "", "time": None}]
+        bridges = [{"pci": "0000:17:01.0", "first_bus": first, "last_bus": last, "supported": True, "enabled": []}]
+        gpus = [{"gpu": 3, "pci": GPU}]
+        return [(str(one.where), one.severity) for one in hardware.hardware_log(log, RAILS, 5, gpus, LINKS, bridges)]
+
+    assert lost("18", "18") == [("mlx5_0", None)]
+    assert lost("18", "19") == lost("1a", "1f") == lost(None, None) == [("0000:17:01.0", "warn")]
 
 
 def test_virtual_functions_that_a_nic_offers_and_nothing_created():

@@ -47,6 +47,10 @@ def test_rails_present():
     assert summary(nic.rails_present(PORTS, LINKS, RAILS)) == []
     down = [port("rocep24s0", state="Down", physical_state="Polling"), PORTS[1]]
     assert summary(nic.rails_present(down, LINKS, RAILS)) == [("rocep24s0: expected Active and LinkUp, got Down and Polling", None)]
+    # What is off at this end is no matter of a cable or a leaf.
+    for physical, named in (("Polling", "port of leaf01"), ("Disabled", "ibportstate")):
+        (found,) = nic.rails_present([{**PORTS[0], "state": "Down", "physical_state": physical}, *PORTS[1:]], LINKS, RAILS)
+        assert named in found.fix and ("switched off at this end" in found.cause) == (physical == "Disabled")
     assert summary(nic.rails_present(PORTS[1:], LINKS, RAILS)) == [("rocep24s0: expected Active and LinkUp, got no such RDMA device", None)]
     assert summary(nic.rails_present(PORTS, LINKS[1:], RAILS)) == [("rocep24s0: expected Active and LinkUp, got no RDMA link of that device", None)]
     swapped = [link("rocep24s0", "ens2np0"), link("rocep64s0", "ens1np0")]

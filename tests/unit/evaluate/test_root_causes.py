@@ -613,3 +613,13 @@ def test_where_a_nic_does_not_react_besides_nothing_of_it_is_counted_to_a_leaf()
     assert origins(deaf, sender("gpu01", "leaf03"), pauses, drops) == [None, ("other_classes_kept", "leaf03", "Ethernet0"), None, None]
     # Drops of another class are a warning, and no reason for a NIC that does not react.
     assert origins(sender("gpu01", "leaf03"), recorded("other_classes_kept", "warn", "leaf03", "Ethernet0"))[0] is None
+
+
+@pytest.mark.parametrize(
+    ("cause", "leaf", "begun"),
+    [("", "leaf05", ("switch_drops", "leaf05", "Ethernet0")), ("Its receive buffer is too small.", "leaf05", None), ("", "leaf07", None)],
+)
+def test_what_hosts_send_again_began_where_a_switch_dropped_it(cause: str, leaf: str, begun: tuple[str, ...] | None) -> None:
+    drops, again = recorded("switch_drops", "fail", "leaf05", "Ethernet0"), recorded("no_drops", "fail", where="mlx5_0")
+    again["findings"][0] |= {"cause": cause, "place": {"device": "mlx5_0", "of": "packet_seq_err", "peers": [leaf]}}
+    assert origins(again, drops)[0] == begun

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from . import across, alike, headroom, infiniband, load, marks, notifications, other_classes, pauses, settings, spines, switches, uplinks, watchdog
+from . import across, alike, headroom, infiniband, learned, load, marks, notifications, other_classes, pauses, settings, spines, switches, uplinks, watchdog
 
 __all__ = [
     "across",
     "alike",
     "headroom",
     "infiniband",
+    "learned",
     "load",
     "marks",
     "notifications",

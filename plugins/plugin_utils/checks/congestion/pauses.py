@@ -153,14 +153,15 @@ def no_drops(
                 yield Finding(at_port(port["netdev"], "discards"), "discard counter", "not reported", "unknown")
             elif too_many(discarded, port["netdev"]):
                 yield Finding(at_port(port["netdev"]), f"{few} discarded", str(discarded), cause=cause or DISCARDED, fix=fix or DISCARDED_FIX)
+        # Where a receiver's leaf dropped them.
+        leaves = {leaf for row in pod_incasts if (row["role"], row["device"]) == ("sender", rail["device"]) for leaf in row.get("peer_leaves") or ()}
         lost = {named(mine, names): pick(mine, names) for names in LOST for mine in (devices.get(rail["device"]),)}
         for name, count in lost.items():
             if count is None:
                 yield Finding(at_device(rail["device"], f"{name}"), "counter", "not reported", "unknown")
             elif too_many(count):
-                yield Finding(
-                    at_device(rail["device"], f"{name}"), f"{few} sent again" if pod_drops_max_per_tb else "no growth", str(count), cause=cause, fix=fix
-                )
+                where = at_device(rail["device"], f"{name}", peers=tuple(sorted(leaves)))
+                yield Finding(where, f"{few} sent again" if pod_drops_max_per_tb else "no growth", str(count), cause=cause, fix=fix)
         order = pick(devices.get(rail["device"]), OUT_OF_ORDER)
         if order and not any(lost.values()) and not (pod_adaptive_routing or pod_drops_max_per_tb):
             yield Finding(at_device(rail["device"], "out_of_sequence"), "no growth, unless routing is adaptive", str(order), "warn")

@@ -41,3 +41,11 @@ NO_ROOM_FIX = (
     "Switch SR-IOV (SR-IOV Global Enable, SR-IOV of the slot) and Above 4G Decoding on in the BIOS as on the other hosts, enlarge MMIO high, boot, and create "
     "the virtual functions again; pci=realloc on the kernel command line helps where the BIOS has no such setting."
 )
+FEWER_CREATED = (
+    "This NIC has fewer virtual functions than the host's others: fewer were asked for, some could not be made (addresses, NUM_OF_VFS of its firmware), or "
+    "some are in a container or guest that did not give them back."
+)
+FEWER_CREATED_FIX = (
+    "Compare sriov_numvfs, NUM_OF_VFS (mlxconfig) and the kernel's log with the host's other NICs, and look for functions in use elsewhere (lspci beside "
+    "ip link); then write 0 and the number to sriov_numvfs again while no job has one."
+)

@@ -37,11 +37,12 @@ FABRIC_LINES = (
     kind="host",
 )
 def hardware_log(
-    kernel_log: Rows, pod_rails: list[Rail], pod_pcie_corrected_max: int, gpus: Rows | None = None, ip_link: Rows | None = None
+    kernel_log: Rows, pod_rails: list[Rail], pod_pcie_corrected_max: int, gpus: Rows | None = None, ip_link: Rows | None = None,
+    acs_control: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Since boot the kernel logged no failed NIC, NVSwitch or GPU, refused DMA or uncorrected PCIe error, at most {pod_pcie_corrected_max} corrected ones."""
     rows = [row for row in kernel_log if row["event"] in EVENTS]
-    yield from judged_events(rows, Devices.of(pod_rails, gpus, ip_link), pod_pcie_corrected_max, "since the boot", past=True)
+    yield from judged_events(rows, Devices.of(pod_rails, gpus, ip_link, acs_control), pod_pcie_corrected_max, "since the boot", past=True)
 
 
 @check(

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import typing as t
+from collections import Counter
 
 from ...pod.types import Rail
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, not_reported_of, planned_rails, rail_pci
 from ..place import Place, at_device, at_pci
-from ._not_started import NO_ROOM, NO_ROOM_FIX, NONE_CREATED, NONE_CREATED_FIX
+from ._not_started import FEWER_CREATED, FEWER_CREATED_FIX, NO_ROOM, NO_ROOM_FIX, NONE_CREATED, NONE_CREATED_FIX
 from ._peer_memory import NoPeers, refused_module
 
 # systemd writes no limit as a word, releases before 239 as the largest number.
@@ -85,11 +86,14 @@ def hugepages_reserved(hugepages: Rows, pod_hugepages_1g: int) -> t.Iterator[Fin
 def sriov_enabled(
     pci_devices: Rows, ip_link: Rows, pod_rails: list[Rail], pod_virtualization: str, kernel_log: Rows | None = None
 ) -> t.Iterator[Finding]:  # fmt: skip
-    """Every rail NIC has virtual functions where the pod gives them to jobs."""
+    """Every rail NIC has virtual functions where the pod gives them to jobs, and as many as most rails of its host."""
     if pod_virtualization != "sriov":
         raise NotApplicable(f"pod_virtualization is {pod_virtualization}")
     reported = {row["pci"]: row for row in pci_devices}
     no_room = any(row["event"] == "no_room_for_functions" for row in kernel_log or ())
+    pcis = [rail_pci(rail, ip_link) for rail in planned_rails(pod_rails)]
+    counts = Counter(reported[pci]["sriov_vfs"] for pci in pcis if pci in reported and reported[pci]["sriov_vfs"])
+    usual, times = counts.most_common(1)[0] if counts else (0, 0)
     for rail in planned_rails(pod_rails):
         pci = rail_pci(rail, ip_link)
         row = reported.get(pci or "")
@@ -100,6 +104,9 @@ def sriov_enabled(
             created = (NO_ROOM, NO_ROOM_FIX) if no_room else (NONE_CREATED, NONE_CREATED_FIX)
             cause, fix = created if row["sriov_max_vfs"] else (None, None)
             yield Finding(at_device(rail["device"]), "virtual functions", f"0 of {row['sriov_max_vfs']}", cause=cause, fix=fix)
+        elif row["sriov_vfs"] < usual and 2 * times > len(pcis):
+            words = f"{usual} virtual functions, as {times} of {len(pcis)} rails of the host have"
+            yield Finding(at_device(rail["device"]), words, str(row["sriov_vfs"]), "warn", cause=FEWER_CREATED, fix=FEWER_CREATED_FIX)
 
 
 @check(

@@ -212,8 +212,14 @@ def _states(rows: Rows) -> str:
 # How much longer ago than the probes began a session may be that was shut while they ran.
 FAILOVER_AROUND_SECONDS = 60.0
 # Causes of sessions that came up a short time ago, by how many of a switch or of the pod did.
-RESTARTED = "All sessions of {switch} came up a short time ago: the switch, its BGP daemon or its configuration was restarted."
-RESTARTED_FIX = "Find out in the log of {switch} why it restarted; where that was intended, evaluate the layer again once {seconds} s have passed."
+RESTARTED = (
+    "All sessions of {switch} came up a short time ago: the switch, its BGP daemon or its configuration was restarted; or its processor or BGP daemon was busy "
+    "for longer than the hold time (a change of policy over all peers, a soft clear), so that no peer of it got a keepalive."
+)
+RESTARTED_FIX = (
+    "Read the log of {switch} for the time: a restart and its reason, Hold Timer Expired to all neighbors at once, a change of configuration; against that "
+    "set a hold time that the daemon keeps. Where a restart was intended, evaluate the layer again once {seconds} s have passed."
+)
 BROUGHT_UP = "All sessions of every switch came up a short time ago: the whole pod was brought up or its routing was restarted."
 BROUGHT_UP_FIX = "Where that was intended, evaluate the layer again once {seconds} s have passed; otherwise look in the switches' logs for what they share."
 
