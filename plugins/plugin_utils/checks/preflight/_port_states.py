@@ -36,7 +36,7 @@ OF_PORT_STATES = {
 }
 
 
-def of_port_state(state: str | None, physical_state: str | None, leaf: str, device: str) -> dict[str, str]:
-    """Cause and fix of a port that is not Active, by its states; nothing where these say no more."""
-    cause, fix = OF_PORT_STATES.get(physical_state or "") or OF_PORT_STATES.get(state or "") or ("", "")
-    return {"cause": cause, "fix": fix.format(leaf=leaf or "the leaf", device=device)} if cause else {}
+def of_port_state(state: str | None, physical_state: str | None, leaf: str, device: str) -> tuple[str | None, str | None]:
+    """Cause and fix of a port that is not Active, by its states; None where these say no more."""
+    cause, fix = OF_PORT_STATES.get(physical_state or "") or OF_PORT_STATES.get(state or "") or (None, None)
+    return cause, fix and fix.format(leaf=leaf or "the leaf", device=device)

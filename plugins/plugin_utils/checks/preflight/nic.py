@@ -68,9 +68,9 @@ def rails_present(ibstat: Rows, rdma_link: Rows, pod_rails: list[Rail]) -> t.Ite
         if not rows or link is None:
             yield Finding(at_device(rail["device"]), "Active and LinkUp", "no such RDMA device" if not rows else "no RDMA link of that device")
         elif (rows[0]["state"], rows[0]["physical_state"]) != ("Active", "LinkUp"):
-            own = of_port_state(rows[0]["state"], rows[0]["physical_state"], rail.get("leaf", ""), rail["device"])
+            cause, fix = of_port_state(rows[0]["state"], rows[0]["physical_state"], rail.get("leaf", ""), rail["device"])
             got = f"{rows[0]['state']} and {rows[0]['physical_state']}"
-            yield Finding(at_device(rail["device"]), "Active and LinkUp", got, **own)
+            yield Finding(at_device(rail["device"]), "Active and LinkUp", got, cause=cause, fix=fix)
         elif rail.get("netdev") and link["netdev"] not in (None, rail["netdev"], *members_of(rail)):
             # A bond's RDMA device is of one of its members.
             yield Finding(at_device(rail["device"]), f"netdev {rail['netdev']}", link["netdev"], cause=RENAMED_CAUSE, fix=RENAMED_FIX)
