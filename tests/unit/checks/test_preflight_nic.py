@@ -44,23 +44,25 @@ LINKS = [link("rocep24s0", "ens1np0"), link("rocep64s0", "ens2np0"), link("mlx5_
 
 
 def test_rails_present():
-    assert summary(nic.rails_present(PORTS, LINKS, RAILS)) == []
+    assert summary(nic.rails_present(PORTS, LINKS, RAILS, "roce")) == []
     down = [port("rocep24s0", state="Down", physical_state="Polling"), PORTS[1]]
-    assert summary(nic.rails_present(down, LINKS, RAILS)) == [("rocep24s0: expected Active and LinkUp, got Down and Polling", None)]
-    # What is off at this end is no matter of a cable or a leaf.
-    for physical, named in (("Polling", "port of leaf01"), ("Disabled", "ibportstate")):
-        (found,) = nic.rails_present([{**PORTS[0], "state": "Down", "physical_state": physical}, *PORTS[1:]], LINKS, RAILS)
-        assert named in found.fix and ("switched off at this end" in found.cause) == (physical == "Disabled")
-    assert summary(nic.rails_present(PORTS[1:], LINKS, RAILS)) == [("rocep24s0: expected Active and LinkUp, got no such RDMA device", None)]
-    assert summary(nic.rails_present(PORTS, LINKS[1:], RAILS)) == [("rocep24s0: expected Active and LinkUp, got no RDMA link of that device", None)]
+    assert summary(nic.rails_present(down, LINKS, RAILS, "roce")) == [("rocep24s0: expected Active and LinkUp, got Down and Polling", None)]
+    # Of InfiniBand it is told apart what is off at this end; drivers of Ethernet say Disabled of every port without a carrier.
+    for fabric, physical, named, off in (
+        ("infiniband", "Polling", "port of leaf01", False), ("infiniband", "Disabled", "ibportstate", True), ("roce", "Disabled", "port of leaf01", False),
+    ):  # fmt: skip
+        (found,) = nic.rails_present([{**PORTS[0], "state": "Down", "physical_state": physical}, *PORTS[1:]], LINKS, RAILS, fabric)
+        assert named in found.fix and ("switched off at this end" in found.cause) == off
+    assert summary(nic.rails_present(PORTS[1:], LINKS, RAILS, "roce")) == [("rocep24s0: expected Active and LinkUp, got no such RDMA device", None)]
+    assert summary(nic.rails_present(PORTS, LINKS[1:], RAILS, "roce")) == [("rocep24s0: expected Active and LinkUp, got no RDMA link of that device", None)]
     swapped = [link("rocep24s0", "ens2np0"), link("rocep64s0", "ens1np0")]
-    assert all("another order" in found.cause for found in nic.rails_present(PORTS, swapped, RAILS))
-    assert [one[0] for one in summary(nic.rails_present(PORTS, swapped, RAILS))] == [
+    assert all("another order" in found.cause for found in nic.rails_present(PORTS, swapped, RAILS, "roce"))
+    assert [one[0] for one in summary(nic.rails_present(PORTS, swapped, RAILS, "roce"))] == [
         "rocep24s0: expected netdev ens1np0, got ens2np0",
         "rocep64s0: expected netdev ens2np0, got ens1np0",
     ]
     with pytest.raises(CannotTell):
-        list(nic.rails_present(PORTS, LINKS, []))
+        list(nic.rails_present(PORTS, LINKS, [], "roce"))
 
 
 def device(name, **values):

@@ -14,29 +14,42 @@ NO_LINK_FIX = (
     "and open it again: shutdown, no shutdown or startup). Then compare rate, FEC and autonegotiation of both ends (mlxlink -d {device}, ethtool --show-fec; "
     "show interfaces of the leaf); then swap cable and optic with a rail that is up."
 )
+# On Ethernet drivers say Disabled of every port without a carrier, whichever end it is.
+NO_CARRIER_CAUSE = (
+    f"{NO_LINK_CAUSE[:-1]}; or it is off at the host's end: its netdev is set down, a bond has not come up over ports that have links, or its slot lost the "
+    "PCIe link."
+)
+NO_CARRIER_FIX = (
+    "See whether it is off here: ip link shows NO-CARRIER of one that waits for the other end, and no UP of one that is set down (ip link set up; a bond down "
+    f"and up). {NO_LINK_FIX}"
+)
 DISABLED_CAUSE = (
-    "The port is switched off at this end (Disabled; one whose far end is off is Polling): its netdev was set down, or a bond never came up over its ports; it "
-    "was disabled by hand (ibportstate, mlxlink); or its driver gave the NIC up, or its slot lost the PCIe link."
+    "The port is switched off at this end (Disabled; one whose far end is off is Polling): it was disabled by hand (ibportstate, mlxlink), or its driver has "
+    "not started it."
 )
 DISABLED_FIX = (
-    "Read hardware_log and the kernel's log of the NIC first. Then set it up: ip link set NETDEV up (a bond down, then up, once its ports have links), "
-    "mlxlink -d {device} -a UP, or on InfiniBand ibportstate LID PORT enable; and look for what set it down (the journal, netplan, NetworkManager, a script)."
+    "Enable it: ibportstate LID PORT enable, or mlxlink -d {device} -a UP; then look at the kernel's log of the NIC and for what disabled it (a script, a "
+    "shell's history)."
 )
 INITIALIZING_CAUSE = (
     "The link is up, and no subnet manager has configured the port: none is master in this subnet, or it does not reach or does not accept this port (its log, "
     "a partition or a GUID that it refuses)."
 )
 INITIALIZING_FIX = "See subnet_manager_up; run sminfo from this port and read the log of the master subnet manager for its GUID; then have it sweep again."
-# The states of a port (IBTA 14.2.5.6) that say more than that it is not Active: on Ethernet no port initialises. By the physical state where that says more.
+# By the fabric, the states of a port (IBTA 14.2.5.6) or its physical ones that say more than that it is not Active: on Ethernet no port initialises.
 OF_PORT_STATES = {
-    "Disabled": (DISABLED_CAUSE, DISABLED_FIX),
-    "Down": (NO_LINK_CAUSE, NO_LINK_FIX),
-    "Initializing": (INITIALIZING_CAUSE, INITIALIZING_FIX),
-    "Init": (INITIALIZING_CAUSE, INITIALIZING_FIX),
+    "roce": {"Down": (NO_CARRIER_CAUSE, NO_CARRIER_FIX)},
+    "infiniband": {
+        "Disabled": (DISABLED_CAUSE, DISABLED_FIX),
+        "Down": (NO_LINK_CAUSE, NO_LINK_FIX),
+        "Initializing": (INITIALIZING_CAUSE, INITIALIZING_FIX),
+        "Init": (INITIALIZING_CAUSE, INITIALIZING_FIX),
+    },
 }
 
 
-def of_port_state(state: str | None, physical_state: str | None, leaf: str, device: str) -> tuple[str | None, str | None]:
+def of_port_state(fabric: str, state: str | None, physical_state: str | None, leaf: str, device: str) -> tuple[str | None, str | None]:
     """Cause and fix of a port that is not Active, by its states; None where these say no more."""
-    cause, fix = OF_PORT_STATES.get(physical_state or "") or OF_PORT_STATES.get(state or "") or (None, None)
+    known = OF_PORT_STATES[fabric]
+    cause, fix = known.get(physical_state or "") or known.get(state or "") or (None, None)
     return cause, fix and fix.format(leaf=leaf or "the leaf", device=device)

@@ -60,7 +60,7 @@ RENAMED_FIX = "Compare rdma link and the PCI addresses with pod_rails; bring bac
     fix="Look for the device with lspci, load its driver, then look at the cable and the leaf's port.",
     required=True,
 )
-def rails_present(ibstat: Rows, rdma_link: Rows, pod_rails: list[Rail]) -> t.Iterator[Finding]:
+def rails_present(ibstat: Rows, rdma_link: Rows, pod_rails: list[Rail], pod_fabric: str) -> t.Iterator[Finding]:
     """Every rail's RDMA device is present, Active and LinkUp, and on its planned netdev."""
     ports, links = grouped(ibstat, "device"), grouped(rdma_link, "device")
     for rail in planned_rails(pod_rails):
@@ -68,7 +68,7 @@ def rails_present(ibstat: Rows, rdma_link: Rows, pod_rails: list[Rail]) -> t.Ite
         if not rows or link is None:
             yield Finding(at_device(rail["device"]), "Active and LinkUp", "no such RDMA device" if not rows else "no RDMA link of that device")
         elif (rows[0]["state"], rows[0]["physical_state"]) != ("Active", "LinkUp"):
-            cause, fix = of_port_state(rows[0]["state"], rows[0]["physical_state"], rail.get("leaf", ""), rail["device"])
+            cause, fix = of_port_state(pod_fabric, rows[0]["state"], rows[0]["physical_state"], rail.get("leaf", ""), rail["device"])
             got = f"{rows[0]['state']} and {rows[0]['physical_state']}"
             yield Finding(at_device(rail["device"]), "Active and LinkUp", got, cause=cause, fix=fix)
         elif rail.get("netdev") and link["netdev"] not in (None, rail["netdev"], *members_of(rail)):
