@@ -53,6 +53,14 @@ def test_rails_present():
     ):  # fmt: skip
         (found,) = nic.rails_present([{**PORTS[0], "state": "Down", "physical_state": physical}, *PORTS[1:]], LINKS, RAILS, fabric)
         assert named in found.fix and ("switched off at this end" in found.cause) == off
+    # Rails of several leaves have one text, so that they are one finding; of most of a host it is the host's.
+    many = [{"device": f"mlx5_{number}", "netdev": f"ens{number}np0", "gpu": number, "leaf": f"leaf0{number}"} for number in range(1, 9)]
+    links = [{**LINKS[0], "device": rail["device"], "netdev": rail["netdev"]} for rail in many]
+    for number, named, other in ((1, "leaf01", "Most rails"), (2, "the leaf", "leaf01"), (5, "Most rails of this host are down (5 of 8)", "leaf01")):
+        states = [("Down", "Polling") if place < number else ("Active", "LinkUp") for place in range(8)]
+        rows = [{**PORTS[0], "device": rail["device"], "state": one, "physical_state": two} for rail, (one, two) in zip(many, states)]
+        texts = {f"{found.cause} {found.fix}" for found in nic.rails_present(rows, links, many, "roce")}
+        assert len(texts) == 1 and named in texts.copy().pop() and other not in texts.pop()
     assert summary(nic.rails_present(PORTS[1:], LINKS, RAILS, "roce")) == [("rocep24s0: expected Active and LinkUp, got no such RDMA device", None)]
     assert summary(nic.rails_present(PORTS, LINKS[1:], RAILS, "roce")) == [("rocep24s0: expected Active and LinkUp, got no RDMA link of that device", None)]
     swapped = [link("rocep24s0", "ens2np0"), link("rocep64s0", "ens1np0")]

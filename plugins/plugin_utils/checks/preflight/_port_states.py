@@ -11,7 +11,7 @@ NO_LINK_CAUSE = (
 )
 NO_LINK_FIX = (
     "Look at the port of {leaf} for it: shut or errdisabled; its module in low power, not ready or with its lasers off although the port is not shut (shut it "
-    "and open it again: shutdown, no shutdown or startup). Then compare rate, FEC and autonegotiation of both ends (mlxlink -d {device}, ethtool --show-fec; "
+    "and open it again: shutdown, no shutdown or startup). Then compare rate, FEC and autonegotiation of both ends (mlxlink -d DEVICE, ethtool --show-fec; "
     "show interfaces of the leaf); then swap cable and optic with a rail that is up."
 )
 # On Ethernet drivers say Disabled of every port without a carrier, whichever end it is.
@@ -28,8 +28,16 @@ DISABLED_CAUSE = (
     "not started it."
 )
 DISABLED_FIX = (
-    "Enable it: ibportstate LID PORT enable, or mlxlink -d {device} -a UP; then look at the kernel's log of the NIC and for what disabled it (a script, a "
+    "Enable it: ibportstate LID PORT enable, or mlxlink -d DEVICE -a UP; then look at the kernel's log of the NIC and for what disabled it (a script, a "
     "shell's history)."
+)
+MOST_CAUSE = (
+    "Most rails of this host are down ({number} of {all}): one common cause of the host, and not each cable: its NICs' driver did not start or was restarted "
+    "(openibd, a kernel without it), their firmware or settings are others than those of the other hosts, or all of its ports are shut at the leaves."
+)
+MOST_FIX = (
+    "Look at hardware_log, software_uniform and software_pinned of this host (driver, firmware), at its kernel's log from the boot on and at the services that "
+    "set up its NICs; bring driver and firmware to those of the other hosts and power-cycle it; then look at its ports at the leaves."
 )
 INITIALIZING_CAUSE = (
     "The link is up, and no subnet manager has configured the port: none is master in this subnet, or it does not reach or does not accept this port (its log, "
@@ -48,8 +56,8 @@ OF_PORT_STATES = {
 }
 
 
-def of_port_state(fabric: str, state: str | None, physical_state: str | None, leaf: str, device: str) -> tuple[str | None, str | None]:
-    """Cause and fix of a port that is not Active, by its states; None where these say no more."""
+def of_port_state(fabric: str, state: str | None, physical_state: str | None, leaf: str) -> tuple[str | None, str | None]:
+    """Cause and fix of a port that is not Active, by its states; None where these say no more. leaf: that of all such ports of the host, empty for several."""
     known = OF_PORT_STATES[fabric]
     cause, fix = known.get(physical_state or "") or known.get(state or "") or (None, None)
-    return cause, fix and fix.format(leaf=leaf or "the leaf", device=device)
+    return cause, fix and fix.format(leaf=leaf or "the leaf")

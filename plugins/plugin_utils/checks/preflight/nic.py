@@ -17,7 +17,7 @@ from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, grouped, not_reported, planned_rails, several
 from .._odd_ones import odd_ones, undecided
 from ..place import Place, at_device, at_gpu, at_port
-from ._port_states import of_port_state
+from ._port_states import MOST_CAUSE, MOST_FIX, of_port_state
 
 try:
     import netaddr
@@ -37,6 +37,8 @@ SHIFTED_FIX = (
 SELF_ASSIGNED = netaddr.IPNetwork("169.254.0.0/16") if HAS_NETADDR else ()
 NO_LEASE_CAUSE = "The rail has an address that the host gave itself (169.254.0.0/16): no DHCP server answered it, or its configuration was not applied."
 NO_LEASE_FIX = "Renew the lease (networkctl renew, dhclient) and look why it was lost: the DHCP server, its relay on the leaf; or give it a static address."
+# Of so many rails of a host, if they are most of them, one common cause is looked for.
+MANY_RAILS = 4
 # Kepler, Maxwell and Pascal come before Volta.
 OLD_GPU = re.compile(r"\b(?:[KMP]\d{1,4}m?|GTX \d+|TITAN (?:X|Xp|Z))\b")
 
@@ -63,17 +65,26 @@ RENAMED_FIX = "Compare rdma link and the PCI addresses with pod_rails; bring bac
 def rails_present(ibstat: Rows, rdma_link: Rows, pod_rails: list[Rail], pod_fabric: str) -> t.Iterator[Finding]:
     """Every rail's RDMA device is present, Active and LinkUp, and on its planned netdev."""
     ports, links = grouped(ibstat, "device"), grouped(rdma_link, "device")
-    for rail in planned_rails(pod_rails):
+    rails = planned_rails(pod_rails)
+    down = [rail for rail in rails if (rows := ports.get(rail["device"])) and _states(rows[0]) != ("Active", "LinkUp")]
+    leaves = {rail.get("leaf", "") for rail in down}
+    for rail in rails:
         rows, link = ports.get(rail["device"]), links.get(rail["device"], [None])[0]
         if not rows or link is None:
             yield Finding(at_device(rail["device"]), "Active and LinkUp", "no such RDMA device" if not rows else "no RDMA link of that device")
-        elif (rows[0]["state"], rows[0]["physical_state"]) != ("Active", "LinkUp"):
-            cause, fix = of_port_state(pod_fabric, rows[0]["state"], rows[0]["physical_state"], rail.get("leaf", ""), rail["device"])
-            got = f"{rows[0]['state']} and {rows[0]['physical_state']}"
-            yield Finding(at_device(rail["device"]), "Active and LinkUp", got, cause=cause, fix=fix)
+        elif rail in down:
+            state, physical_state = _states(rows[0])
+            cause, fix = of_port_state(pod_fabric, state, physical_state, leaves.copy().pop() if len(leaves) == 1 else "")
+            if len(down) >= MANY_RAILS and 2 * len(down) > len(rails) and state == "Down":
+                cause, fix = MOST_CAUSE.format(number=len(down), all=len(rails)), MOST_FIX
+            yield Finding(at_device(rail["device"]), "Active and LinkUp", f"{state} and {physical_state}", cause=cause, fix=fix)
         elif rail.get("netdev") and link["netdev"] not in (None, rail["netdev"], *members_of(rail)):
             # A bond's RDMA device is of one of its members.
             yield Finding(at_device(rail["device"]), f"netdev {rail['netdev']}", link["netdev"], cause=RENAMED_CAUSE, fix=RENAMED_FIX)
+
+
+def _states(row: dict[str, t.Any]) -> tuple[str | None, str | None]:
+    return row["state"], row["physical_state"]
 
 
 @check(
