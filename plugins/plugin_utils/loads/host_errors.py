@@ -109,7 +109,8 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "diagnostics, and replace the GPU where it hangs again.",
     ),
     RankError(
-        r"no (?:CUDA|ROCm)-capable device|No CUDA GPUs are available|[Ff]ound no NVIDIA driver|invalid device ordinal|CUDA unknown error|busy or unavailable|"
+        r"no (?:CUDA|ROCm)-capable device|No CUDA GPUs are available|[Ff]ound no NVIDIA driver|invalid device ordinal|Invalid device id|CUDA unknown error|"
+        r"busy or unavailable|"
         r"CUDA_ERROR_(?:NO_DEVICE|INVALID_DEVICE|DEVICE_UNAVAILABLE)|cudaErrorDevicesUnavailable",
         True,
         "The ranks do not see the host's GPUs, or may not use them: the container or job has fewer, their device files are missing, or they are exclusive.",
@@ -179,8 +180,10 @@ HOST_ERRORS: tuple[RankError, ...] = (
     RankError(
         r"failed to (?:listen|bind)|EADDRINUSE|Address already in use",
         True,
-        "The port at which the ranks meet is in use on this host: a process of an earlier job is left over, or another job took it.",
-        "Find who holds the port of the error (ss -ltnp) and end it where it is of an earlier job; see hosts_idle; else choose another port.",
+        "The port at which the ranks meet is in use on this host: a process of an earlier job is left over, another job took it, or the system gave it to a "
+        "connection that goes out.",
+        "Find who holds the port of the error (ss -tanp) and end it where it is of an earlier job; see hosts_idle; else choose another port, and none within "
+        "sysctl net.ipv4.ip_local_port_range, of which the system takes any (or reserve it: net.ipv4.ip_local_reserved_ports).",
     ),
     RankError(
         r"gai error|getaddrinfo|Name or service not known|[Tt]emporary failure in name resolution",

@@ -21,6 +21,8 @@ LAUNCHER_ENDED = re.compile(
 DAY_SECONDS = 86400.0
 # Of a log only so many lines at its end say at what pace it was written.
 LINES = 2000
+# So many forms of lines before the last one say where a log stopped that another one went past, each by its beginning.
+FORMS, FORM_LENGTH = 20, 120
 # From so many lines of one form on a program is taken to log it again and again.
 LEAST_LINES = 3
 
@@ -40,6 +42,19 @@ def last_line(*texts: str) -> LastLine | None:
     """The last line of what a program printed, of several streams that of the latest time; None of nothing."""
     found = [one for text in texts if (one := _last_of(text)) is not None]
     return max(found, key=lambda one: -1.0 if one.clock is None else one.clock, default=None)
+
+
+def forms_before(*texts: str) -> list[str]:
+    """The forms of the lines that a program had printed before its last one, the latest first, each once: without numbers, and without that of the last."""
+    last = last_line(*texts)
+    lines = [line for text in texts for line in _of_the_program(text)[-LINES:]]
+    forms = dict.fromkeys(form(line) for line in reversed(lines))
+    return [one for one in forms if last is not None and one != form(last.line)][:FORMS]
+
+
+def form(line: str) -> str:
+    """What a line has in common with those of other hosts and steps: its text without numbers and addresses, cut."""
+    return alike(line)[:FORM_LENGTH]
 
 
 def seconds_apart(later: float, earlier: float) -> float:

@@ -32,6 +32,23 @@ PROGRAM_ERRORS: tuple[RankError, ...] = (
         "job in a directory that all hosts have (--chdir).",
     ),
     RankError(
+        r"as PyTorch extensions root|torch_extensions/\S*/lock\b",
+        True,
+        "The program compiles an extension of PyTorch at its start, or waits for another process that does: a lock that a killed process left in the "
+        "directory of extensions makes all later ones wait without an end.",
+        "Remove the directory that the line names (TORCH_EXTENSIONS_DIR) where no process compiles, and start again; compile the extensions into the image "
+        "(DeepSpeed: DS_BUILD_OPS=1), or give each host a directory of its own.",
+    ),
+    RankError(
+        r"Failed to find C compiler|fatal error: Python\.h|Ninja is required to load|nvcc\b.*(?:not found|No such file)|"
+        r"CUDA_HOME environment variable is not set",
+        True,
+        "The program compiles code when it runs (Triton, extensions of PyTorch), and what that needs is not here: a C compiler, the headers of Python, ninja "
+        "or nvcc.",
+        "Install what the line names in the image (gcc, python3-dev, ninja, the CUDA toolkit) or let CC and CUDA_HOME lead to it; compare the image with a "
+        "host's where it runs.",
+    ),
+    RankError(
         r"undefined symbol: p?nccl\w+",
         True,
         "The loader finds another NCCL on this host, older than the one that PyTorch was built with: LD_LIBRARY_PATH, ld.so.conf or another package provides "

@@ -38,6 +38,22 @@ PYTORCH_ERRORS: tuple[ErrorClass, ...] = (
         "Compare the kind of GPU with that of hosts on which it runs; lower the kernel's block sizes or num_stages, or let it be tuned on this GPU.",
     ),
     ErrorClass(
+        "attention without a kernel",
+        r"[Nn]o dot product attention (?:backend|support)|No (?:available kernel|execution plans support|valid engine configs)",
+        "No kernel for the attention fits what the program asks for: the releases of cuDNN, FlashAttention and Transformer Engine (or PyTorch) in this image, "
+        "the kind of GPU, and the shapes, types and mask of the model leave none.",
+        "Compare cuDNN, flash-attn and Transformer Engine (pip list) and the kind of GPU with a host on which it runs; NVTE_DEBUG=1 NVTE_DEBUG_LEVEL=2 prints "
+        "why each one is left out, and NVTE_FUSED_ATTN, NVTE_FLASH_ATTN and NVTE_UNFUSED_ATTN allow or forbid one.",
+    ),
+    ErrorClass(
+        "index of a dataset",
+        r"(?:index[-_]cache|GPTDataset|(?:doc|document|sample|shuffle)_i(?:dx|ndex)\.npy|[Mm]emory [Mm]ap for \S+ is not found)",
+        "The index of the dataset is missing or cut for this rank: one rank of the job builds it for all, in a directory that is of its own host alone, or "
+        "that the others read before it was written to the end.",
+        "Put the directory of the index (--data-cache-path) on a file system that all hosts share, or build it on each host before the job; compare it on the "
+        "first host and on this one (ls -l), and begin again after it was built.",
+    ),
+    ErrorClass(
         "slow data",
         r"DataLoader timed out after",
         "No worker that loads data brought its batch within the time that the program allows: the storage is slow or hangs, or the workers have too few "

@@ -12,7 +12,7 @@ from ..collect.responses import failure_reason, reading_result
 from ..collect.types import CommandResult, Query, ReadingResult
 from ..readings import reading
 from .deciding_lines import deciding_line
-from .last_lines import last_line
+from .last_lines import forms_before, last_line
 from .launcher_errors import in_names, known_line, with_subject
 from .launchers import LAUNCHER_ERRORS, STARTED_FROM_ONE_HOST, given_hosts
 from .perftest_errors import CONSEQUENCE, KNOWN, PERFTEST_ERRORS, UNNAMED, explain_error
@@ -72,8 +72,9 @@ def _ended(answer: CommandResult, lost: str | None, not_installed: bool, of_site
     known = LAUNCHER_ERRORS if tool in STARTED_FROM_ONE_HOST else PERFTEST_ERRORS if tool.startswith("ib_") else ()
     explained = explain_error(answer.stderr, answer.stdout, known=known) if words and answer.status in ("ran", "timeout") else None
     line = known_line(answer.stderr, answer.stdout) if words and tool in STARTED_FROM_ONE_HOST else None
-    if line and (explained is None or known_line(explained.line) is None):
-        # That a task exited says less than the line that says why.
+    of_consequence = explained is not None and explained.kind == CONSEQUENCE and line is not None and line not in explained.line
+    if line and (explained is None or known_line(explained.line) is None or of_consequence):
+        # That a task exited, or that a host was lost, says less than the line that says why.
         return {"status": "unknown", "words": _by(tool, cut(with_subject(line, answer.stderr, answer.stdout))), "error": None}
     if explained and explained.kind == CONSEQUENCE and (reason := _reason(answer.stderr, explained.line)):
         of_launcher = tool in STARTED_FROM_ONE_HOST
@@ -97,7 +98,10 @@ def _ended(answer: CommandResult, lost: str | None, not_installed: bool, of_site
 def _last(answer: CommandResult) -> Values:
     """What a command of the site had logged last that did not end in time; nothing of one that ended."""
     found = last_line(answer.stdout, answer.stderr) if answer.status in NOT_ENDED else None
-    return {"last_line": found.line, "last_clock": found.clock, "last_period": found.period} if found else {}
+    if found is None:
+        return {}
+    before = forms_before(answer.stdout, answer.stderr)
+    return {"last_line": found.line, "last_clock": found.clock, "last_period": found.period, "before_last": before}
 
 
 def _reason(text: str, consequence: str) -> str:

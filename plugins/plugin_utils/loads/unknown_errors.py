@@ -89,7 +89,12 @@ SYSTEM_ERRORS: tuple[ErrorNumber, ...] = (
     ErrorNumber("Input/output error", "The device or file system that the line names failed to read or write (EIO).", _CALL_FIX),
     ErrorNumber("Stale file handle", "The server no longer knows what the line names (ESTALE): the export or file system was made again.", _FILE_FIX),
     ErrorNumber("Operation not supported", "Kernel or driver of the host do not have the call that the line names (EOPNOTSUPP).", _CALL_FIX),
-    ErrorNumber("Bad address", "Kernel or driver of the host do not accept the memory that the call in the line was given (EFAULT).", _CALL_FIX),
+    ErrorNumber(
+        "Bad address",
+        "Kernel or driver of the host do not accept the memory that the call in the line was given (EFAULT); where it reads or writes a file it is the client "
+        "of that file system (NFS, FUSE).",
+        _CALL_FIX,
+    ),
     ErrorNumber(
         "Function not implemented", "The kernel of the host, or what filters its calls, does not have the call that the line names (ENOSYS).", _CALL_FIX
     ),

@@ -288,6 +288,20 @@ def test_the_one_host_that_ended_with_another_error_than_all_others_is_named() -
     assert found({"a": barrier, "b": odd, "c": "RuntimeError: qux", "d": barrier, "e": barrier})["a"] == [("a", "unknown")]
 
 
+def test_the_few_whose_connections_were_lost_ended_for_the_sake_of_the_many_that_ended_alike() -> None:
+    missing = "FileNotFoundError: [Errno 2] No such file or directory: '/cache/GPTDataset-train-document_index.npy'"
+
+    def found(ends: dict[str, str]) -> dict[str, set[tuple[str | None, str | None]]]:
+        jobs = {host: [{**JOB, "status": "unknown", "words": words}] for host, words in ends.items()}
+        return {host: {(one.host or host, one.severity) for one in own_training_ends(jobs[host], [], host, 1, {}, jobs)} for host in jobs}
+
+    many = {(host, "unknown") for host in "bcd"}
+    assert found({"a": LOST, "b": missing, "c": missing, "d": missing})["a"] == many
+    # Where the many lost connections, too, they say no more than the one.
+    refused = "ConnectionRefusedError: [Errno 111] Connection refused"
+    assert found({"a": LOST, "b": refused, "c": refused, "d": refused})["a"] == {("a", "unknown")}
+
+
 def test_an_error_that_no_table_knows_has_a_cause_and_is_no_failure_of_the_host() -> None:
     def found(words: str, last: str | None = None) -> list[tuple[str, str | None, bool]]:
         jobs = {"a": [{**JOB, "status": "unknown", "words": words, "last_line": last}]}

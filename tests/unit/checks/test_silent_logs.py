@@ -10,7 +10,7 @@ import typing as t
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.training._silent_logs import stopped_first
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.training.own_log import own_training_ends
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.last_lines import LastLine, last_line, seconds_apart
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.last_lines import LastLine, forms_before, last_line, seconds_apart
 
 STEPS = [f"[rank8] 2026-06-15 12:31:{second:02}.500 step {second} loss 2.{second}" for second in range(0, 10, 2)]
 
@@ -51,6 +51,23 @@ def job(clock: float | None, period: float | None = 2.0) -> dict[str, t.Any]:
 )
 def test_a_log_that_stopped_while_most_others_went_on(jobs: dict[str, dict[str, t.Any]], found: dict[str, float]) -> None:
     assert stopped_first(jobs) == found
+
+
+def test_a_log_that_stopped_at_a_line_which_most_others_went_past_has_stopped_at_whatever_pace_it_was_written() -> None:
+    saving, saved = "12:31:08 saving step 7", ["# saved step #", "# saving step #"]
+
+    def jobs(before: list[str], last: str = saving, clock: float = 100.0) -> dict[str, dict[str, t.Any]]:
+        others = {host: {**job(at, None), "last_line": "12:35:40 main loop", "before_last": before} for host, at in (("b", 340.0), ("c", 341.0))}
+        return {"a": {**job(clock, None), "last_line": last}, **others}
+
+    assert stopped_first(jobs(saved)) == {"a": 241.0}
+    # A line that the others did not have before their last one, or that they had just then, shows nothing.
+    assert (
+        stopped_first(jobs(["# saved step #"])) == {}
+        and stopped_first(jobs(saved, "12:31:08 main loop")) == {}
+        and stopped_first(jobs(saved, clock=335.0)) == {}
+    )
+    assert forms_before("12:31:08 saving step 7\n12:31:09 saving step 8\n12:31:10 main loop\n", "a warning\n") == ["a warning", "# saving step #"]
 
 
 def test_every_host_of_a_hang_names_the_one_whose_log_stopped_first() -> None:

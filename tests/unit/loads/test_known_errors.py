@@ -21,6 +21,9 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads import lau
         ("/pytorch/IndexKernel.cu:111: operator(): block: [0,0,0], thread: [0,0,0] Assertion `index < sizes[i]` failed.", True, "vocabulary"),
         ("Got completion from peer 192.0.2.6<33397> with status=4 opcode=1 len=1 vendor err 81 (Send)", True, "ACS"),
         ("OpenBLAS blas_thread_init: pthread_create failed for thread 50 of 64: Resource temporarily unavailable", True, "ulimit -u"),
+        ("[rank15]: AssertionError: Invalid device id", True, "nvidia-smi -L"),
+        ("[rank0]: RuntimeError: Failed to find C compiler. Please specify via CC environment variable", True, "python3-dev"),
+        ("Using /root/.cache/torch_extensions/py311_cu124 as PyTorch extensions root...", True, "TORCH_EXTENSIONS_DIR"),
         ("bash: fork: retry: Resource temporarily unavailable", True, "ulimit -u"),
         ("mlockall: Resource temporarily unavailable", True, "ulimit -l"),
         ("io_setup(128) failed: Resource temporarily unavailable", True, "aio-max-nr"),
@@ -66,7 +69,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads import lau
         (
             "DistNetworkError: The server socket has failed to listen. port: 29500, code: -98, name: EADDRINUSE, message: address already in use",
             True,
-            "ss -ltnp",
+            "ss -tanp",
         ),
         ("torch.distributed.DistStoreError: Timed out after 21 seconds waiting for clients. 1/2 clients joined.", False, "not started"),
         ("gpu01:2017:2017 [0] plugin/net.cc:379 NCCL WARN Failed to initialize any NET plugin", True, "ibv_devices"),
@@ -114,6 +117,12 @@ def test_what_follows_from_an_error_is_no_error_of_its_own() -> None:
         ("An ORTE daemon has unexpectedly failed after launch", "oob_tcp_if_include"),
         ("[1.1] [gpu05:412  :0]       mm_iface.c:799  UCX  ERROR   mm_iface failed to allocate receive FIFO", "/dev/shm"),
         ("ucp_worker.c:1413 UCX  ERROR uct_iface_open(posix/memory) failed: Out of memory", "/dev/shm"),
+        # No space left on a device is none of a disk where the device is a cgroup.
+        ("slurmstepd-gpu06: error: write value '3' to '/sys/fs/cgroup/cpuset/slurm/job_6/step_0/cgroup.procs' failed: No space left on device", "slurmd -C"),
+        ("srun: error: Task launch for StepId=12.4 failed on node gpu04: Unable to layout tasks on given cpus", "--cpu-bind=none"),
+        ("[gpu03:149416] [[41203,0],1] ORTE_ERROR_LOG: Error in file util/session_dir.c at line 107", "TMPDIR"),
+        ("bash: line 1: orted: command not found", "--prefix"),
+        ("command terminated with exit code 137", "OOMKilled"),
         # What the program that failed says of it is known.
         ("gpu04: Test CUDA failure common.cu:1045 'unknown error'", "nvidia-uvm"),
         ("gpu04: Test CUDA failure common.cu:941 'system not yet initialized'", "nvidia-fabricmanager"),

@@ -10,7 +10,7 @@ import statistics
 import typing as t
 from dataclasses import replace
 
-from ...loads.collective_runs import LAUNCHER, RAIL, RANK, TABLE
+from ...loads.collective_runs import RAIL, RANK, TABLE
 from ...loads.idle_test import gpus_at_work, words_of_work
 from ...loads.launcher_errors import explained as explained_refusal
 from ...loads.launcher_errors import host_of
@@ -25,6 +25,7 @@ from ._reasons import with_reasons
 from ._runs import ends_of_runs, error_times, of_run
 from ._settings import odd_hosts
 from .ended_ranks import RunEnds, extent_of_error, findings_of_run
+from .refusals import only_refused, refusals, refused
 
 Peers = t.Mapping[str, Rows]
 # A copy of four bytes as torch starts it takes 15 µs over NVLink, of which the link has a few.
@@ -119,16 +120,6 @@ def _unproved(results: Rows, ranks: Rows, backend: str) -> t.Iterator[Finding]:
                 yield Finding(Place(f"{row['item']}: rank {row['rank']} {name}"), "a result", "none", "unknown")
 
 
-def refused(load_jobs: Rows) -> Rows:
-    """The launchers that did not start their ranks, or ended early."""
-    return [row for row in load_jobs if row["role"] == LAUNCHER and row["status"] != "ok"]
-
-
-def refusals(jobs: t.Mapping[str, Rows]) -> dict[tuple[t.Any, ...], str]:
-    """What the launcher of each run reported that did not start its ranks, by ``of_run``; jobs: the rows of load_jobs by host."""
-    return {of_run(row): str(row["words"]) for rows in jobs.values() for row in refused(rows)}
-
-
 @check(
     cause="A GPU, NIC, cable or switch changes data, or the driver does.",
     fix="Take the host out of the pod at once; run the vendor's GPU diagnostics and look at uncorrected errors of its links.",
@@ -187,7 +178,7 @@ def ranks_as_asked(
     all_hosts = {row["item"]: row["hosts"] or () for row in load_jobs}
     for row in refused(load_jobs):
         cause, fix = explained_refusal(row["words"])
-        about = host_of(row["words"], row["hosts"] or (), one_a_host=True)
+        about = host_of(row["words"], row["hosts"] or (), one_a_host=True) or only_refused(load_jobs_of_peers or {})
         yield Finding(Place(row["item"]), "ranks on all of its hosts", str(row["words"]), "unknown", host=about, cause=cause, fix=fix, judged=about is not None)
     by_launcher = refusals(load_jobs_of_peers or {})
     not_started = {row["item"]: by_launcher[of_run(row)] for row in load_jobs if row["role"] == RANK and of_run(row) in by_launcher}
@@ -195,16 +186,19 @@ def ranks_as_asked(
         rows = [row for row in collective_ranks if row["item"] == item]
         tables = [row for row in nccl_tests or () if row["item"] == item]
         if not rows and not tables:
-            yield _none_started(item, ranks, not_started.get(item), all_hosts[item])
+            yield _none_started(item, ranks, not_started.get(item), all_hosts[item], only_refused(load_jobs_of_peers or {}))
         elif rows and (len(rows), {row["ranks"] for row in rows}) != (ranks, {hosts * ranks}):
             reported = f"{len(rows)} here, of {', '.join(map(str, sorted({row['ranks'] for row in rows})))}"
             yield Finding(Place(item), f"{ranks} ranks of this host, of {hosts * ranks}", reported)
         yield from _table(item, tables, hosts * ranks)
 
 
-def _none_started(item: str, ranks: int, why: str | None, hosts: t.Sequence[str]) -> Finding:
-    """That a host has no rank of a run: where the launcher reported why it started none (why), that is the reason on each of the run's hosts."""
-    about, (cause, fix) = host_of(why, hosts, one_a_host=True), explained_refusal(why) if why else (None, None)
+def _none_started(item: str, ranks: int, why: str | None, hosts: t.Sequence[str], only: str | None) -> Finding:
+    """That a host has no rank of a run: where the launcher reported why it started none (why), that is the reason on each of the run's hosts.
+
+    only: the host with which alone none is started, as ``only_refused``.
+    """
+    about, (cause, fix) = host_of(why, hosts, one_a_host=True) or (only if why else None), explained_refusal(why) if why else (None, None)
     expected = f"{ranks} ranks of this host"
     return Finding(Place(item), expected, why or "not reported", "unknown", about, cause=cause, fix=fix, judged=about is not None)
 

@@ -22,7 +22,7 @@ from ._nccl_transport import forced, of_another_setting, unlike_others, unlisted
 from ._runs import error_times, of_run, probes_of_several_hosts, runs_of_all_hosts
 from ._settings import odd_hosts, with_settings
 from .bandwidth import Peers, ladder_values, passed_again
-from .correctness import refusals
+from .refusals import refusals
 
 LAUNCHER_CAUSE = "The launcher on this host started no rank on another, so nothing is known of the host's rate."
 LAUNCHER_FIX = "Fix what ranks_as_asked names of the launcher (its login to the other hosts, its list of hosts), then run layer 5 again."

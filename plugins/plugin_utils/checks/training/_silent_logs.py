@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import typing as t
+from collections import Counter
 
-from ...loads.last_lines import seconds_apart
+from ...loads.last_lines import form, seconds_apart
 
 Row = t.Mapping[str, t.Any]
 # Logs that end within so many seconds of each other end together.
@@ -21,8 +22,8 @@ ZONE_SECONDS = 900.0
 def stopped_first(jobs: t.Mapping[str, Row]) -> dict[str, float]:
     """The hosts whose log stopped while those of most others went on, with how many seconds before these; none where that is not clear.
 
-    jobs: the row of load_jobs of the training by host. A host that had not logged at a regular pace may have had nothing to log, and one that
-    is late by a multiple of a quarter of an hour may have its clock in another zone.
+    jobs: the row of load_jobs of the training by host. A host that had not logged at a regular pace may have had nothing to log, unless its last line is one
+    that the others went past, and one that is late by a multiple of a quarter of an hour may have its clock in another zone.
     """
     clocks = {host: row["last_clock"] for host, row in jobs.items() if row.get("last_clock") is not None}
     if not clocks:
@@ -31,10 +32,19 @@ def stopped_first(jobs: t.Mapping[str, Row]) -> dict[str, float]:
     latest = max(clocks.values(), key=lambda clock: seconds_apart(clock, some))
     behind = {host: seconds_apart(latest, clock) for host, clock in clocks.items()}
     going_on = [host for host, seconds in behind.items() if seconds <= TOGETHER_SECONDS]
-    stopped = {host: seconds for host, seconds in behind.items() if _has_stopped(seconds, jobs[host].get("last_period"))}
+    passed = _passed_by([jobs[host] for host in going_on])
+    stopped = {host: seconds for host, seconds in behind.items() if _has_stopped(seconds, jobs[host].get("last_period"), jobs[host], passed)}
     return stopped if len(going_on) >= 2 and 2 * len(going_on) > len(jobs) else {}
 
 
-def _has_stopped(behind: float, period: float | None) -> bool:
+def _passed_by(going_on: t.Sequence[Row]) -> set[str]:
+    """The forms of lines that most of the hosts which went on had logged before their last one: they went past it, whatever the pace of their logs."""
+    counted = Counter(one for row in going_on for one in row.get("before_last") or ())
+    return {one for one, number in counted.items() if 2 * number > len(going_on)}
+
+
+def _has_stopped(behind: float, period: float | None, job: Row, passed: t.Container[str]) -> bool:
     of_zone = behind > ZONE_SECONDS / 2 and abs(behind - round(behind / ZONE_SECONDS) * ZONE_SECONDS) <= TOGETHER_SECONDS
-    return period is not None and behind > max(TOGETHER_SECONDS, PERIODS * period) and not of_zone
+    if behind <= TOGETHER_SECONDS or of_zone:
+        return False
+    return form(str(job["last_line"])) in passed or (period is not None and behind > PERIODS * period)

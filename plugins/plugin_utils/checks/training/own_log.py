@@ -134,6 +134,10 @@ def _ended_first(jobs: Peers, gpus: int, ranks: PrintedRanks) -> dict[str, Findi
     if not own and (printed := {home: ended[host] for host, home in ranks.elsewhere.items() if not follows(ill[host][0])}):
         return printed
     shared = _shared(jobs)
+    most = [host for host, (words, _status) in ill.items() if alike(words) == shared and not follows(words) and not is_of_a_connection(words)]
+    if not own and most and all(follows(words) for host, (words, _status) in ill.items() if host not in most):
+        # The few whose connections were lost ended for the sake of the many.
+        return {host: ended[host] for host in most}
     apart = [host for host, (words, _status) in ill.items() if not follows(words) and alike(words) != shared]
     if own or shared is None or len(apart) != 1:
         return own
@@ -158,6 +162,8 @@ def _stopped_first(jobs: Peers, gpus: int) -> dict[str, Finding]:
     found = {}
     for host, seconds in stopped_first(of_host).items():
         row, (cause, fix) = of_host[host], STOPPED_FIRST
+        if known_error(row["last_line"]):
+            cause, fix = (" ".join(pair) for pair in zip(explained(row["last_line"]), STOPPED_FIRST))
         where = _speaker(str(row["last_line"]), gpus)
         ended = Finding(where, "to log on as the other hosts", str(row["words"]), "unknown", cause=cause, fix=fix, judged=True)
         found[host] = _with_last(ended, row, f", {seconds:.0f} s before the others")

@@ -17,8 +17,8 @@ from .._by_time import times_by_host
 from .._grouping import Rows
 from .._not_measured import not_measured, too_short
 from .._once import Peers, once_for_all_nodes
-from ..collectives.correctness import refused
 from ..collectives.ended_ranks import RunEnds, extent_of_error, findings_of_run
+from ..collectives.refusals import refused
 from ..place import Place, at_rank
 from ._late_parts import PARTS, Late, late_parts, of_ranks, without
 
