@@ -44,14 +44,20 @@ def homes(said: t.Mapping[str, t.Sequence[str]], hosts: t.Collection[str], gpus:
     said: ``speakers`` of each host's log; hosts: those of the job. A log in which all ranks are of one block is of its own host.
     """
     found: dict[int, set[str]] = {}
+    known = set(hosts)
     for printer, some in said.items():
         told = dict(_of(one) for one in some)
         blocks = {rank // gpus for rank in told}
         for rank, host in told.items():
-            home = next((one for one in hosts if host == one or host.startswith(f"{one}.")), None) if host else printer if len(blocks) == 1 else None
+            home = _known(host, known) if host else printer if len(blocks) == 1 else None
             if home is not None:
                 found.setdefault(rank // gpus, set()).add(home)
     return {block: next(iter(of)) for block, of in found.items() if len(of) == 1}
+
+
+def _known(host: str, known: t.Container[str]) -> str | None:
+    """The host of a job by a name that may have the domain behind it."""
+    return next((name for at, one in enumerate(f"{host}.") if one == "." and (name := host[:at]) in known), None)
 
 
 def of_several_hosts(said: t.Sequence[str], gpus: int) -> bool:

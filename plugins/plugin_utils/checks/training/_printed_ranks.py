@@ -9,9 +9,8 @@ import re
 import typing as t
 
 from ...loads.speakers import homes, of_several_hosts
-from .._grouping import Rows
+from .._once import Peers, once_for_all_nodes
 
-Peers = dict[str, Rows]
 # How PyTorch names the rank that prints a line.
 SPEAKER = re.compile(r"\[[Rr]ank ?(\d+)\]|torchrun's summary rank (\d+)")
 
@@ -23,6 +22,7 @@ class PrintedRanks(t.NamedTuple):
     nowhere: frozenset[str]
 
 
+@once_for_all_nodes
 def printed_ranks(jobs: Peers, gpus: int) -> PrintedRanks:
     """Where the ranks are with whose lines the training of the hosts ended; jobs: the rows of load_jobs by host; gpus: of a host."""
     said = {host: list(row.get("speakers") or ()) for host, rows in jobs.items() for row in rows if row["kind"] == "training"}
