@@ -39,6 +39,13 @@ CONNECTION_ERRORS: tuple[RankError, ...] = (
         "(NCCL_IB_HCA); then run the layer again.",
     ),
     RankError(
+        r"NET/OFI\b.*completed with error.*(?:\berr: 113\b|No route to host)",
+        False,
+        "EFA drops what one of the two hosts sends to the other: their security groups do not admit all traffic of their own group in both directions.",
+        "Give both hosts a security group with a rule for all traffic from itself and one for all traffic to itself, each with the group as source and target, "
+        "and not an address range; then run fi_pingpong -p efa between the two.",
+    ),
+    RankError(
         r"SHARP|[Ss]harp_|CollNet",
         False,
         "Switches do not aggregate: the aggregation manager (sharp_am) does not run, has no resource left for a job of this size, or refuses these ports.",

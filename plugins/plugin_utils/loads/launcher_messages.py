@@ -99,7 +99,21 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
         "is silent.",
     ),
     LauncherError(
-        r"[Mm]unge|Invalid authentication credential|Protocol authentication error",
+        r"Framework: psec|\bpsec_base\w*|PMIX_MCA_psec",
+        "The PMIx of the image lacks the plugin by which the launcher's PMIx asks ranks to prove who they are (psec, such as munge): munge itself may be in "
+        "order.",
+        "Set PMIX_MCA_psec=native for the ranks, or install PMIx with that plugin and libmunge in the image; mount /run/munge into the container where munge "
+        "is to be used.",
+    ),
+    LauncherError(
+        r"Framework: \w+|requested component was not found",
+        "The MPI or PMIx that was started lacks the component that the lines name, which a variable or file asks for, or a library that it needs: another "
+        "build than the one that it was set up for.",
+        "Look for what names the component (OMPI_MCA_*, PMIX_MCA_*, PRTE_MCA_*, openmpi-mca-params.conf), compare ompi_info or pmix_info inside the job with a "
+        "good host's, and install the library, or name another component.",
+    ),
+    LauncherError(
+        r"(?<!Component: )[Mm]unge|Invalid authentication credential|Protocol authentication error",
         "The launcher's requests are not accepted: munge does not run on a host, its key differs, or a clock is wrong.",
         "Run munge -n | ssh HOST unmunge to each host; start munge, give all hosts one /etc/munge/munge.key, and compare clocks.",
     ),
@@ -109,6 +123,13 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
         "slurm.conf says, or its cgroup above has none), or the kernel has no more cgroups. No space left on device is of the cgroup then, and of no disk.",
         "On the host that it names compare slurmd -C with its line in slurm.conf, cpuset.cpus.effective along the path of the line, and /proc/cgroups; restart "
         "slurmd there after that, and remove cgroups of ended jobs.",
+    ),
+    LauncherError(
+        r"Plugin initialization failed",
+        "slurmstepd could not start one of its plugins on the host, mostly that of cgroups: it was built for another version of cgroups than the host has, or "
+        "without what it needs (dbus), or a setting of cgroup.conf does not fit the host.",
+        "On the host that it names read slurmd's log, which names the plugin; compare stat -fc %T /sys/fs/cgroup (cgroup2fs or tmpfs), cgroup.conf and Slurm's "
+        "version and plugins (cgroup_v2.so) with a good host's.",
     ),
     LauncherError(
         r"layout tasks|distribute tasks|bind_type:",

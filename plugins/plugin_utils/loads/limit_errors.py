@@ -12,9 +12,10 @@ LIMIT_ERRORS: tuple[RankError, ...] = (
     RankError(
         r"ibv_reg_(?:dmabuf_)?mr\w*\b.*Cannot allocate memory|[Uu]nable to register memory",
         True,
-        "The rank's host refuses to register memory for RDMA: the job's limit of locked memory is too low, or the host has too little memory left.",
+        "The rank's host refuses to register memory for RDMA: the job's limit of locked memory is too low, the host has too little memory left, or the NIC has "
+        "no more memory keys, which its kernel's log then has (CREATE_MKEY, status limits exceeded).",
         "Run ulimit -l inside the job and set it to unlimited: LimitMEMLOCK=infinity of slurmd, sshd or the container runtime, --ulimit memlock=-1 of a "
-        "container; then compare the host's free memory and the kernel's log with a good host's.",
+        "container; then compare the host's free memory, its kernel's log and rdma resource show mr with a good host's.",
     ),
     RankError(
         r"ibv_reg_(?:dmabuf_)?mr\w*\b.*(?:failed|error)",

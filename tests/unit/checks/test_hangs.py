@@ -164,6 +164,9 @@ def test_a_host_with_which_all_others_end_with_an_error_is_where_that_began() ->
         assert not_reached(error, "ABCd", "Ad", "Bd", "ac", "bc") == {"ABCd": "d", "Ad": "d", "Bd": "d"}
     # One partner is not enough; nor one that no run finishes with, or an error of the host that has it.
     assert set(not_reached(TIMED_OUT, "Ad", "ac", "bc").values()) == {None} == set(not_reached(TIMED_OUT, "Ad", "Ae", "bc").values())
+    # Where it has the error, too, it is the one of them that finishes no run; of two such ones neither is known to be it.
+    assert set(not_reached(TIMED_OUT, "AD", "BD", "ac", "bc").values()) == {"d"}
+    assert set(not_reached(TIMED_OUT, "AD", "bc").values()) == {None} == set(not_reached(TIMED_OUT, "AD", "ac", "bc").values())
     assert set(not_reached("CUDA error: an illegal memory access was encountered", "Ad", "Bd", "ac", "bc").values()) == {None}
 
 

@@ -32,6 +32,8 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads import lau
         ("DataLoader worker (pid 1155) is killed by signal: Killed.", True, "oom-kill"),
         ("DistBackendError: NCCL error in: /pytorch/NCCLUtils.cpp:93, internal error\nLast error:\nXML Parse : Unexpected EOF", True, "NCCL_TOPO_FILE"),
         ("RuntimeError: DataLoader worker (pid 1089) exited unexpectedly with exit code 3. Details are lost due to multiprocessing.", True, "ended itself"),
+        ("NET/OFI Request 0x7f (SEND) completed with error: err: 113, prov_errno: 4127, strerror: No route to host", False, "security group"),
+        ("Call to ibv_reg_mr_iova2 failed with error Cannot allocate memory", True, "memory keys"),
         ("[rank1]: ConnectionRefusedError: [Errno 111] Connection refused", False, "from Python"),
         ("[rank1]: OSError: libcudart.so.11.0: cannot open shared object file: No such file or directory", True, "ldd"),
         ("[rank1]: socket.gaierror: [Errno -3] Temporary failure in name resolution", True, "service outside"),
@@ -117,6 +119,9 @@ def test_what_follows_from_an_error_is_no_error_of_its_own() -> None:
         ("An ORTE daemon has unexpectedly failed after launch", "oob_tcp_if_include"),
         ("[1.1] [gpu05:412  :0]       mm_iface.c:799  UCX  ERROR   mm_iface failed to allocate receive FIFO", "/dev/shm"),
         ("ucp_worker.c:1413 UCX  ERROR uct_iface_open(posix/memory) failed: Out of memory", "/dev/shm"),
+        # Munge is only named where the plugin for it is missing.
+        ("Framework: psec", "PMIX_MCA_psec=native"),
+        ("srun: error: Task launch for StepId=34.0 failed on node gpu03: Plugin initialization failed", "cgroup_v2.so"),
         # No space left on a device is none of a disk where the device is a cgroup.
         ("slurmstepd-gpu06: error: write value '3' to '/sys/fs/cgroup/cpuset/slurm/job_6/step_0/cgroup.procs' failed: No space left on device", "slurmd -C"),
         ("srun: error: Task launch for StepId=12.4 failed on node gpu04: Unable to layout tasks on given cpus", "--cpu-bind=none"),
@@ -139,6 +144,11 @@ def test_a_launcher_that_says_nothing_that_is_known() -> None:
     assert launcher_errors.known_line("srun: error: gpu05: task 0: Exited with exit code 1", "") is None
     cause, fix = launcher_errors.explained("mpirun: ssh: connect to host gpu05 port 22: No route to host")
     assert "EHOSTUNREACH" in cause and fix.startswith("Begin with this line: mpirun: ssh: connect to host gpu05")
+
+
+def test_the_plugin_that_is_missing_is_told_before_what_it_would_have_asked() -> None:
+    box = "A requested component was not found, or was unable to be opened.  This\n\nHost:      gpu02\nFramework: psec\nComponent: munge\n"
+    assert launcher_errors.known_line(box) == "Framework: psec"
 
 
 def test_what_a_launcher_quotes_of_another_program_says_more_than_the_launcher() -> None:

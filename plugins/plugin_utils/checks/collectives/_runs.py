@@ -69,14 +69,19 @@ def _never_finish(ends: t.Collection[RunEnds]) -> set[str]:
 
 
 def _not_reached(ends: t.Collection[RunEnds]) -> set[str]:
-    """The hosts with which runs over several hosts end with an error on all of the others and none of their own, and which others finish such runs without."""
+    """The hosts with which runs over several hosts end with errors that no host has of its own, and which others finish such runs without.
+
+    Such a host has no error itself, or it finishes no run over several hosts.
+    """
     several, finished = _over_several(ends)
     partners: dict[str, set[str]] = {}
     for one in several:
         errors = {one.homes[row["rank"]]: row["error"] for row in one.ranks if row["outcome"] == "error"}
         silent = set(one.hosts) - errors.keys()
-        if len(silent) == 1 and finished.issuperset(errors) and not any(map(is_own, errors.values())):
-            partners.setdefault(silent.pop(), set()).update(errors)
+        never = set(one.hosts) - finished
+        about = silent if len(silent) == 1 and finished.issuperset(errors) else never if len(never) == 1 else set()
+        if errors and about and not any(map(is_own, errors.values())):
+            partners.setdefault(next(iter(about)), set()).update(set(errors) - about)
     return {host for host, beside in partners.items() if len(beside) >= CONFIRMED}
 
 
