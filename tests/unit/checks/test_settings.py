@@ -39,11 +39,13 @@ def test_the_host_whose_settings_differ_from_those_of_most_is_odd() -> None:
 def test_an_error_has_the_settings_that_differ_before_what_is_not_known_and_behind_what_is() -> None:
     differs = {"b": ["NCCL_NET Socket, of the others none"]}
     said = "b is set up otherwise than the other hosts: NCCL_NET Socket, of the others none."
-    assert with_settings("b", differs, (), True, WORDS)[0] == f"It failed. {said}" and with_settings("b", differs, (), False, WORDS)[0] == f"{said} It failed."
-    # An error that may be another host's is told of that one, and one of the host itself is not.
-    assert with_settings("a", differs, (), False, WORDS)[0] == f"{said} It failed." and with_settings("a", differs, (), True, WORDS) == WORDS
-    assert with_settings("a", {}, ("NCCL_NET=Socket",), False, WORDS)[0].startswith("All hosts set NCCL_NET=Socket")
-    assert with_settings("a", {}, ("NCCL_NET=Socket",), True, WORDS) == WORDS
+    assert with_settings("b", None, differs, (), True, WORDS)[0] == f"It failed. {said}"
+    assert with_settings("b", None, differs, (), False, WORDS)[0] == f"{said} It failed."
+    # An error that the runs show to have begun at that host is told of it; that one differs is no reason by itself.
+    assert with_settings("a", "b", differs, (), False, WORDS)[0] == f"{said} It failed." and with_settings("a", "b", differs, (), True, WORDS) == WORDS
+    assert with_settings("a", None, differs, (), False, WORDS) == WORDS
+    assert with_settings("a", None, {}, ("NCCL_NET=Socket",), False, WORDS)[0].startswith("All hosts set NCCL_NET=Socket")
+    assert with_settings("a", None, {}, ("NCCL_NET=Socket",), True, WORDS) == WORDS
 
 
 def test_variables_of_other_libraries_are_none_that_a_pod_lists() -> None:

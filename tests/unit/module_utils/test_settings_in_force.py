@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -29,6 +32,17 @@ def test_the_users_file_comes_before_that_of_the_system_and_the_environment_befo
     assert [(row["event"], row["name"], row["value"]) for row in rows] == [
         ("variable", "FI_PROVIDER", "tcp"), ("variable", "NCCL_IB_HCA", "mlx5_0"), ("variable", "NCCL_NET", "Socket"),
     ]  # fmt: skip
+
+
+def test_the_document_of_a_run_that_ended_before_nccl_began_has_them(files: Path) -> None:
+    (files / ".nccl.conf").write_text("NCCL_IB_HCA=mlx5_0\n", encoding="utf-8")
+    program = Path(settings_in_force.__file__).parent / "torch_collectives.py"
+    limits = ["--timeout", "3", "--start-timeout", "3", "--deadline", "15"]
+    # Nothing listens there, and without GPUs no rank gets as far as NCCL.
+    argv = [sys.executable, str(program), "--backend", "nccl", "--ranks-per-host", "1", "--host-index", "1", "--hosts", "2", "--master", "127.0.0.1:9", *limits]
+    ended = subprocess.run(argv, env={**os.environ, "HOME": str(files), "FI_PROVIDER": "tcp"}, capture_output=True, text=True, timeout=60, check=False)
+    found = {(row["name"], row["value"]) for row in parse("nccl_log", "linux", ended.stdout) if row["event"] == "variable"}
+    assert ended.returncode == 1 and found >= {("FI_PROVIDER", "tcp"), ("NCCL_IB_HCA", "mlx5_0")}
 
 
 def test_another_file_that_the_environment_names_stands_for_the_users(files: Path) -> None:

@@ -48,21 +48,18 @@ def _settings(log: t.Iterable[dict[str, t.Any]]) -> dict[str, str]:
     return {name: ", ".join(sorted(values)) for name, values in found.items()}
 
 
-def odd_beside(host: str, odd: Odd) -> str | None:
-    """The one host that is set up otherwise than the others, where that is another one than this."""
-    return next(iter(odd), None) if len(odd) == 1 and host not in odd else None
+def with_settings(host: str, began_at: str | None, odd: Odd, of_all: t.Sequence[str], own: bool, words: tuple[str, str]) -> tuple[str, str]:
+    """Cause and fix (words) of an error of a host with what differs in its settings, or in those of the host at which its runs show that it began.
 
-
-def with_settings(host: str, odd: Odd, of_all: t.Sequence[str], own: bool, words: tuple[str, str]) -> tuple[str, str]:
-    """Cause and fix (words) of an error of a host with what differs in its settings or, where the error may be another's (own: it is not), in that one's.
-
-    odd: the hosts of the run that are set up otherwise; of_all: the variables that all of them set and the pod does not list.
+    odd: the hosts of the run that are set up otherwise; of_all: the variables that all of them set and the pod does not list; own: whether the error arises
+    within the host. That another host is set up otherwise is by itself no reason.
     """
-    (cause, fix), other = words, None if own else odd_beside(host, odd)
+    cause, fix = words
     if host in odd and own:
         return f"{cause} {_otherwise(host, odd)}", f"{fix} {ALIKE_FIRST}"
-    if host in odd or other:
-        return f"{_otherwise(other or host, odd)} {cause}", f"{ALIKE_FIRST} {fix}"
+    about = host if host in odd else began_at
+    if about in odd and not own:
+        return f"{_otherwise(str(about), odd)} {cause}", f"{ALIKE_FIRST} {fix}"
     if of_all and not own:
         before, first = (one.format(variables=", ".join(of_all)) for one in SET_ON_ALL)
         return before + cause, first + fix

@@ -31,7 +31,7 @@ from .. import Finding
 from .._by_time import Order, order_of_error
 from .._grouping import Rows
 from ..place import Place, at_rank
-from ._settings import odd_beside, with_settings
+from ._settings import with_settings
 
 Row = t.Mapping[str, t.Any]
 Peers = t.Mapping[str, Rows]
@@ -261,9 +261,11 @@ def findings_of_run(
         cause, fix = explained(row["error"], having)
         order = order_of_error(of_host, times) if row["error"] else Order()
         where, words = ends.place(row["rank"], named_nic(row["error"])), shown(str(row["error"])) + order.words
-        own_error, elsewhere = is_own(row["error"]), ends.not_reached or odd_beside(of_host, ends.odd)
-        began_at = (elsewhere, "") if elsewhere not in (None, of_host) and not own_error else None
-        cause, fix = with_settings(of_host, ends.odd, ends.variables, own_error, (cause, fix))
+        own_error = is_own(row["error"])
+        began_at = (ends.not_reached, "") if ends.not_reached not in (None, of_host) and not own_error else None
+        # What all hosts set explains no error that some of them do not have.
+        of_all = ends.variables if having.all_hosts else ()
+        cause, fix = with_settings(of_host, ends.not_reached, ends.odd, of_all, own_error, (cause, fix))
         return Finding(where, "a normal exit", words, severity, cause=cause, fix=fix, judged=True, later=order.later, began_at=began_at)
 
     yield from ends.hung(mine, bool(ends.waiting & mine), of_error)

@@ -63,7 +63,7 @@ def slow_node(
             later = own is not None and any(order_of_error(pod_node, one).later for one in times)
             ended = _of_error(at_node("the host"), f"a run with {partners} that ends well", errors, beside)
             odd = odd_hosts(nccl_log_of_peers or {}, load_jobs_of_peers)
-            said = with_settings(pod_node, odd, (), own is not None, (str(ended.cause), str(ended.fix)))
+            said = with_settings(pod_node, pod_node, odd, (), own is not None, (str(ended.cause), str(ended.fix)))
             yield replace(ended, later=later, cause=said[0], fix=said[1])
         else:
             variables = forced(nccl_log, jobs, pod_nccl_environment)
@@ -137,7 +137,7 @@ def _all_alike(hosts: int, tried: list[str], errors: t.Mapping[str, HostEnd], va
     if errors:
         end = next(iter(errors.values()))
         words = f"no pair of these {hosts} hosts came to its end, they are alike: {cut(end.words)}"
-        cause, fix = with_settings("", {}, variables, False, explained(end.words, ALL))
+        cause, fix = with_settings("", None, {}, variables, False, explained(end.words, ALL))
         return Finding(Place("all hosts"), "a pair of hosts whose run ends well", words, "unknown", cause=cause, fix=fix)
     words = "; ".join([f"no pair of these {hosts} hosts passed: they are alike", *tried])
     cause = "What slows them down is common to all of them (a variable or an image, a firmware setting, the fabric), not one host."
