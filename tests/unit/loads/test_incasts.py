@@ -170,6 +170,7 @@ def test_both_ends_of_a_test_agree() -> None:
                 "device": row["peer_device"],
                 "peer": host,
                 "peer_device": row["device"],
+                "peer_leaves": [f"leaf{row['device'].removeprefix('mlx5_')}"],
                 "role": {"sender": "receiver", "receiver": "sender"}[row["role"]],
             }
             assert {**row, **mirrored} in rows[row["peer"]]
