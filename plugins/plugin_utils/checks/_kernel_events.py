@@ -174,6 +174,8 @@ EVENTS: dict[str, Event] = {
 FEW = frozenset(("pcie_error", "ras_error", "memory_error"))
 # Those of a device that is no GPU and no rail, such as a management controller, stop no job.
 OF_OTHERS = frozenset(("pcie_error", "dma_refused", "slot_lost", "nic_not_started"))
+# What a device may have overcome since, a slot by a reset of its NIC's firmware; where it has not, other checks see it: a NIC that is missing is no rail.
+OVERCOME = frozenset(("nic_overheated", "module_error", "gpu_reset", "cpu_stuck", "slot_lost"))
 # Of these a line of the log says which error it is.
 LOG_PREFIX = {"module_error": "Port module event[error]: ", "nic_limit": "): ", "nic_failed": ": ", "task_hung": "INFO: "}
 
@@ -256,4 +258,4 @@ def _severity(event: str, how: Event, severity: str | None, known: bool, past: b
         return "warn"
     if severity in how.serious:
         return None
-    return "warn" if how.severity == "warn" or (past and event in ("nic_overheated", "module_error", "gpu_reset", "cpu_stuck")) else None
+    return "warn" if how.severity == "warn" or (past and event in OVERCOME) else None
