@@ -16,6 +16,7 @@ from ..checks.place import at_node
 from ..checks.registry import REGISTRY
 from ..collect.types import Envelope, Row, reading_of
 from ..loads.incast_expectations import incast_expectations
+from ..loads.schedule import JOBS_READING
 from ..pod.plan import Plan
 from ..readings import catalogue
 from .boots import Boot, boot_of, booted_since, earliest
@@ -271,8 +272,14 @@ def _reading_rows(envelopes: t.Mapping[str, Envelope], layer: Layer, node: str, 
         return reading["rows"]
     if optional:
         return None
-    status, words = ("unknown", f"{name} was never read") if reading is None else (reading["status"], reading["words"])
+    status, words = ("unknown", _never_read(envelopes, node, name)) if reading is None else (reading["status"], reading["words"])
     raise _NotRead("skip", words) if status == "not_applicable" else _NotRead("unknown", words, **layer.errors.marks_of(envelopes, node, name, words))
+
+
+def _never_read(envelopes: t.Mapping[str, Envelope], node: str, name: str) -> str:
+    """Why a reading is not there: of a load that the node had no part in, what is kept in place of its jobs says it."""
+    jobs = reading_of(envelopes, node, JOBS_READING) if catalogue()[name].load else None
+    return jobs["words"] if jobs is not None and jobs["status"] == "unknown" else f"{name} was never read"
 
 
 def _judged(

@@ -81,6 +81,21 @@ def test_a_reading_that_is_not_there(declare, output, verdict, words) -> None:
     assert (found.verdict, found.words) == (verdict, words)
 
 
+def test_a_load_that_a_host_had_no_part_in_has_its_reason_in_each_check(declare) -> None:
+    def rates(collective_rates):
+        return []
+
+    def ports(ip_link):
+        return []
+
+    declare(rates)
+    declare(ports)
+    why = {"status": "unknown", "words": "it was not loaded: GPU0 runs processes", "rows": [], "evidence": None}
+    found = judge({"gpu01": envelope(load_jobs=why)})
+    assert [found[name, "gpu01"].words for name in ("rates", "ports")] == [why["words"], "ip_link was never read"]
+    assert judge({"gpu01": envelope(load_jobs=[])})["rates", "gpu01"].words == "collective_rates was never read"
+
+
 @pytest.mark.parametrize(("required", "verdict"), [(False, "skip"), (True, "unknown"), ("pod_hugepages_1g", "skip")])
 def test_a_platform_without_the_reading_skips_unless_it_is_required_and_another_kind_has_no_row(declare, required, verdict) -> None:
     def fec(pfc_watchdog):
