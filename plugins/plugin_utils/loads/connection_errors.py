@@ -85,10 +85,10 @@ CONNECTION_ERRORS: tuple[RankError, ...] = (
         "hosts with pod_gid_index.",
     ),
     RankError(
-        r"\bConnectionRefusedError\b",
+        r"\bConnectionRefusedError\b|ConnectionPool\(host=|NewConnectionError|\bexceptions\.\w*(?:Connection|Timeout)\w*\b.*connect",
         False,
-        "Nothing listens at an address that the program itself connects to from Python (a service of data, logs, models or scheduling), or a firewall refuses "
-        "it. The connections between ranks are not made so.",
+        "Nothing listens or answers at an address that the program itself connects to from Python (a service of data, logs, models or scheduling), or a "
+        "firewall refuses it. The connections between ranks are not made so.",
         "See in the traceback above this line which address it is; connect to it by hand from this host and from another one (nc -vz), and see whether its "
         "service runs.",
     ),

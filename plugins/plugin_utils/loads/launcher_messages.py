@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import typing as t
 
+from .limit_errors import OOM, OOM_CAUSE, OOM_FIX
+
 
 class LauncherError(t.NamedTuple):
     """A refusal: a regular expression of its text, cause and fix; speaker: it only shows which program speaks, so the fix begins with its line."""
@@ -36,10 +38,64 @@ OF_TESTS = LauncherError(
 # The first that matches is the one: what is specific stands before what follows from it.
 LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
     LauncherError(
-        r"oom[_-]kill|OOM Killed|Out Of Memory",
-        "The kernel killed tasks of the job for want of memory: the limit of the job or of its container, or the host's memory, was used up.",
-        "Look at the memory that the job was given (scontrol show job, --mem=0 for all of the host's), at oom-kill in the kernel's log of the host, and at "
-        "what else runs there.",
+        rf"{OOM}|Out Of Memory",
+        OOM_CAUSE,
+        OOM_FIX,
+    ),
+    LauncherError(
+        r"max locked memory|\bmemlock\b",
+        "The job's limit of locked memory is too low on a host for what the library of MPI gives the NIC.",
+        "Run ulimit -l by the launcher on each host, since a login may have another limit; LimitMEMLOCK=infinity of slurmd, sshd or the container runtime, "
+        "--ulimit memlock=-1 of a container.",
+    ),
+    LauncherError(
+        r"confirm allocation|Invalid job id specified|already (?:completing|completed)",
+        "The allocation in which the launcher was to start has ended (time limit, cancelled), or SLURM_JOB_ID of its environment is left over from another.",
+        "See squeue -j and sacct -j of that number; unset SLURM_JOB_ID, or take a new allocation.",
+    ),
+    LauncherError(
+        r"Invalid job credential|credential revoked",
+        "slurmd of a host does not accept the launcher's credential: its clock, or its key (munge.key, slurm.key), is another than the controller's, or the "
+        "job is not its own any more.",
+        "On the host that it names run munge -n | unmunge across hosts, compare its clock and the keys, and read slurmd's log.",
+    ),
+    LauncherError(
+        r"Task launch for .*(?:Communication connection failure|Unable to connect)|Communication connection failure",
+        "The launcher does not reach slurmd of a host: it is down or hangs, its port (6818) is refused by a firewall, or its name leads to another address.",
+        "On the host that it names look at slurmd's service and log; try its port from the launcher's host; compare NodeAddr of scontrol show node with its "
+        "address.",
+    ),
+    LauncherError(
+        r"could not select device driver|unknown or invalid runtime name: nvidia|unresolvable CDI devices",
+        "Docker or Podman of a host has no way to give GPUs to a container: the NVIDIA Container Toolkit is not installed there or not configured.",
+        "Install nvidia-container-toolkit, run nvidia-ctk runtime configure (nvidia-ctk cdi generate for CDI), restart the runtime, and compare docker info "
+        "with a good host's.",
+    ),
+    LauncherError(
+        r"attempt to run as root|allow-run-as-root",
+        "Open MPI refuses to start its processes as root.",
+        "Start it as another user, or set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 (Open MPI 5 also PRTE_ALLOW_RUN_AS_ROOT and its "
+        "_CONFIRM) where the launcher starts.",
+    ),
+    LauncherError(
+        r"tried to bind a (?:new )?process|binding more processes than cpus",
+        "mpirun could not bind its processes to processors of a host: the job's cgroup or container has fewer than the host, or than the command asks for.",
+        "Compare nproc and taskset -pc $$ inside the job with a good host's; --bind-to none shows whether the rest is in order.",
+    ),
+    LauncherError(
+        r"sudo: (?:a password is required|a terminal is required|no tty present|sorry)|is not allowed to (?:execute|run sudo)",
+        "sudo of a host asks for a password, or refuses the command, where nobody answers.",
+        "Compare sudo -n -l of the user on that host with another one's, and give it the same rule (NOPASSWD).",
+    ),
+    LauncherError(
+        r"can ?not load PMIx library|PMIx library .*(?:mismatch|not found)",
+        "Slurm's plugin for PMIx does not find libpmix on a host, or finds another release than it was built with.",
+        "On that host run ldd on Slurm's mpi_pmix*.so and srun --mpi=list; install the PMIx that the other hosts have.",
+    ),
+    LauncherError(
+        r"PML \S+ cannot be selected",
+        "Open MPI has not the way between its processes that it was told to take: it was built without UCX, or UCX finds no device inside the job on a host.",
+        "Run ompi_info and ucx_info -d inside the job there; compare /dev/infiniband with a good host's; or leave the choice to Open MPI (no --mca pml).",
     ),
     LauncherError(
         r"terminated with exit code 137\b",
@@ -164,6 +220,12 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
         speaker=True,
     ),
     LauncherError(
+        r"(?:unable|failed) to pull|pull access denied|manifest unknown|dial tcp|toomanyrequests|x509: certificate",
+        "The image was not fetched on a host: its registry is not reached or not resolved there, refuses it (login, too many requests), or has no such image.",
+        "Pull it by hand on that host as the same user; compare proxy, DNS and certificates with a host where it works; or fetch it once to a file system that "
+        "all share.",
+    ),
+    LauncherError(
         r"pyxis|enroot|failed to import|container image",
         "The launcher could not start the container: its image was not fetched or unpacked on a host, or a directory, hook or mount of it failed.",
         "Import the image by hand on the host that it names (enroot import), and look at the registry's login, the proxy, and the image's name; "
@@ -235,7 +297,8 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
         "port 6818.",
     ),
     LauncherError(
-        r"daemon has unexpectedly failed|lost communication with a remote daemon|unable to complete a TCP connection|common network\s+interfaces",
+        r"daemon has unexpectedly failed|lost communication with a remote daemon|unable to complete a TCP connection|common network\s+interfaces|"
+        r"failed to TCP connect to a peer",
         "A daemon of mpirun started on another host and could not connect back: they share no network interface that it chose, a firewall refuses the port, "
         "or the daemon died there.",
         "Name the interface that all hosts share (--mca oob_tcp_if_include and btl_tcp_if_include, of Open MPI 5 prte_if_include; exclude docker0 and "
@@ -245,5 +308,21 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
         r"execve|command not found|No such file or directory|could not find an executable",
         "The launcher reached the host and did not find the program there: another image, path or Python than on the first host.",
         "Run the command of the evidence by hand on the host that it names; give all hosts the same image and PATH.",
+    ),
+    LauncherError(
+        r"step creation (?:temporarily|still) disabled|create step .*nodes are busy",
+        "Another step of the same allocation has its processors, GPUs or memory, and Slurm starts none beside it: such as the shell or playbook that runs "
+        "inside that step.",
+        "See squeue --steps -j JOB; start with --overlap, or from outside the step (salloc alone, LaunchParameters=use_interactive_step).",
+    ),
+    LauncherError(
+        r"tasks? [\d,-]+: Killed\b",
+        "Tasks of a host were killed (signal 9): by the kernel for want of memory, by the scheduler at a limit, or since tasks of another host had ended.",
+        "Look at oom-kill in the kernel's log of the host that it names, at the job's memory and time (sacct -j), and at which host's tasks ended first.",
+    ),
+    LauncherError(
+        r"unable to reliably start one or more daemons|unable to launch on|daemon failed",
+        "mpirun could not start its daemon on a host: the login there failed, or the MPI or a library of it is not there or at another path.",
+        "Read the lines before this one; run ssh HOST orted --version (Open MPI 5: prted) without a terminal for each host.",
     ),
 )

@@ -7,8 +7,22 @@ from __future__ import annotations
 
 from .types import RankError
 
+OOM = r"oom[_-]kill|OOM[ -]?Killed|Out [Oo]f [Mm]emory: Killed"
+OOM_CAUSE = "The kernel killed tasks of the job for want of memory: the limit of the job or of its container, or the host's memory, was used up."
+OOM_FIX = (
+    "Look at the memory that the job was given (scontrol show job, --mem=0 for all of the host's), at oom-kill in the kernel's log of the host, and at "
+    "what else runs there."
+)
 # The first that matches is the one: what is specific stands before what follows from it.
 LIMIT_ERRORS: tuple[RankError, ...] = (
+    RankError(OOM, True, OOM_CAUSE, OOM_FIX),
+    RankError(
+        r"\binotify\b.*(?:limit|No space left|Too many open files)|\binotify_(?:init|add_watch)",
+        True,
+        "The user's processes on this host watch as many files, or have as many watchers, as the kernel lets them (fs.inotify.max_user_watches, "
+        "max_user_instances). No space left on device is of that then, and of no disk.",
+        "Compare sysctl fs.inotify on this host with another one's and raise it; end what earlier jobs left there.",
+    ),
     RankError(
         r"ibv_reg_(?:dmabuf_)?mr\w*\b.*Cannot allocate memory|[Uu]nable to register memory",
         True,

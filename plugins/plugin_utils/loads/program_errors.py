@@ -40,11 +40,11 @@ PROGRAM_ERRORS: tuple[RankError, ...] = (
         "(DeepSpeed: DS_BUILD_OPS=1), or give each host a directory of its own.",
     ),
     RankError(
-        r"Failed to find C compiler|fatal error: Python\.h|Ninja is required to load|nvcc\b.*(?:not found|No such file)|"
-        r"CUDA_HOME environment variable is not set",
+        r"Failed to find C compiler|fatal error: \S+\.(?:h|hpp|cuh): No such file|Ninja is required to load|nvcc\b.*(?:not found|No such file)|"
+        r"CUDA_HOME environment variable is not set|Error building extension|error: command '\S*(?:cc|c\+\+)[^']*' failed",
         True,
-        "The program compiles code when it runs (Triton, extensions of PyTorch), and what that needs is not here: a C compiler, the headers of Python, ninja "
-        "or nvcc.",
+        "The program compiles code when it runs (Triton, extensions of PyTorch), and what that needs is not here or does not fit: a C compiler, the headers of "
+        "Python or CUDA, ninja or nvcc.",
         "Install what the line names in the image (gcc, python3-dev, ninja, the CUDA toolkit) or let CC and CUDA_HOME lead to it; compare the image with a "
         "host's where it runs.",
     ),
