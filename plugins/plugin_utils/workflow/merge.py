@@ -25,6 +25,7 @@ from ..run.common_values import STEERING
 from ..text.counting import counted
 from ..text.folded_reasons import fold_reasons
 from .kept_slice import Slice
+from .over_slices import found_over_slices
 from .sliced import Coverage, SlicedRuns, coverage_of, stopped_reasons, whole_reasons
 
 Document = dict[str, t.Any]
@@ -119,6 +120,7 @@ def merge_slices(slices: t.Sequence[Slice], now: datetime, max_age_minutes: floa
     merged.reasons = list(dict.fromkeys(merged.reasons))
     merged.up_to_layer = _up_to(merged, needed)
     merged.stands_on = conditions_of([one.report for one in slices])
+    merged.reasons = merged.reasons or found_over_slices(slices)
     if not merged.reasons:
         merged.reasons = [*_not_proved(merged), *_limits(slices, needed)]
         merged.verdict = "no_fault_seen" if merged.reasons else "go"

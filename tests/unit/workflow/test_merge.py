@@ -538,6 +538,21 @@ def test_planned_slices_that_are_all_well_are_a_go(sliced_pod: Path) -> None:
     assert one.owners == {switch: f"{owner}/latest" for switch, owner in read_json(sliced_pod / FILE)["owners"].items()} and len(one.owners) == 10
 
 
+def test_what_two_slices_have_in_common_is_found_where_they_meet(tmp_path: Path) -> None:
+    """Each of the two NICs is the only one of its slice with that MAC address."""
+    places = made(tmp_path / "slices", "links", ["mac_twice"], hosts_per_rack=4)
+    assert [read_slice(place).report["verdict"] for place in places] == ["no_fault_seen"] * 2, "no slice sees it"
+    one = merged(places)
+    assert one.verdict == "no_go" and len(one.reasons) == 2, one.reasons
+    assert any(reason.startswith("identities_unique on gpu05, ") and "b8:3f:d2:02:00:02" in reason and "gpu02" in reason for reason in one.reasons)
+
+
+def test_hosts_without_evidence_are_not_compared_and_no_go(good: list[Path]) -> None:
+    (good[1] / "readings" / "preflight" / "now" / "gpu03.json").unlink()
+    one = merged(good)
+    assert one.verdict == "no_go" and one.reasons == ["gpu03: no evidence of preflight to compare with the hosts of other slices"]
+
+
 def test_an_owner_that_is_no_slice_answers_for_no_switch(sliced_pod: Path) -> None:
     change(sliced_pod / FILE, lambda document: document["owners"].update(spine01="slice_9"))
     one = merged_plan(sliced_pod)

@@ -1,0 +1,65 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What no slice sees by itself: the checks of layer 0 that compare a host with all others, over the evidence of all slices of a pod."""
+
+from __future__ import annotations
+
+import datetime
+import typing as t
+
+from ..checks.registry import REGISTRY
+from ..collect.types import Envelope
+from ..evaluate.layer import Layer, verdicts_of_checks
+from ..evaluate.waivers import waivers
+from ..run.errors import RunError
+from ..run.store import RunStore
+from ..text.ranges import ranges
+from ..text.shortened import shortened
+from .kept_slice import Slice
+
+LAYER = "preflight"
+CLOSING = ("fail", "unknown")
+
+
+def found_over_slices(slices: t.Sequence[Slice]) -> list[str]:
+    """Why a pod is not as well as each of its slices: what a host fails beside those of other slices, and hosts without evidence to compare.
+
+    slices: those of which every gate is passable, so that no slice has such a finding itself.
+    """
+    if len(slices) < 2:
+        return []
+    try:
+        evidence, lacking = _evidence(slices)
+        found = [f"{ranges(sorted(lacking))}: no evidence of {LAYER} to compare with the hosts of other slices"] if lacking else []
+        return [*found, *_findings(slices[0], evidence)]
+    except (RunError, OSError, KeyError, TypeError, ValueError) as error:
+        return [f"the evidence of the slices cannot be compared at {LAYER}: {type(error).__name__}: {error}"]
+
+
+def _evidence(slices: t.Sequence[Slice]) -> tuple[dict[str, Envelope], set[str]]:
+    """The responses of all hosts that were judged, each from the run on which its gate stands, and the hosts without one."""
+    evidence: dict[str, Envelope] = {}
+    lacking: set[str] = set()
+    for one in slices:
+        judged_in = [group for group, scope in one.state.scope.items() if scope == "in"]
+        for judge in {id(run): run for group in judged_in if (run := one.judge(LAYER, group)) is not None}.values():
+            answers = RunStore(judge.run).answers(LAYER, "now")
+            hosts = [host for host in judge.state.members.get(LAYER, []) if judge.plan.nodes[host].kind == "host"]
+            evidence |= {host: answers[host] for host in hosts if host in answers}
+            lacking |= {host for host in hosts if host not in answers}
+    return evidence, lacking - evidence.keys()
+
+
+def _findings(one: Slice, evidence: t.Mapping[str, Envelope]) -> t.Iterator[str]:
+    values = next(iter(one.plan.nodes.values())).values
+    today = datetime.datetime.now(datetime.UTC).date()
+    for check in REGISTRY[LAYER].values():
+        # A host's own check leaves these out for the same reason: they are about what other hosts report.
+        if not (check.of_pod and check.scope == "node" and check.kinds <= {"host"}):
+            continue
+        layer = Layer(LAYER, one.plan, list(evidence), list(evidence), evidence, {}, {}, waivers(values["pod_waivers"]), today, check.id)
+        for verdict in verdicts_of_checks(layer):
+            if verdict.check == check.id and verdict.verdict in CLOSING:
+                words = shortened(verdict.words or "; ".join(map(str, verdict.findings)), 300)
+                yield f"{check.id} on {verdict.host}, beside the hosts of other slices: {words}"
