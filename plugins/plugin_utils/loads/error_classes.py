@@ -92,7 +92,7 @@ ERROR_CLASSES: tuple[ErrorClass, ...] = (
     ),
     ErrorClass(
         "agreement",
-        r"[Mm]ismatch|(?<!pickle data was )[Tt]runcated|\d bytes instead of|identical|not all ranks|differs? from|mixed local|already checked in|"
+        r"[Mm]ismatch|[Tt]runcated|\d bytes instead of|identical|not all ranks|differs? from|mixed local|already checked in|"
         r"incompatible (?:devices|with the local)",
         "The ranks of the run do not agree with each other: another version, variable, number of NICs or kind of NIC on one host, or ranks of two jobs that "
         "met at one port.",

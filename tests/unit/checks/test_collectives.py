@@ -504,7 +504,7 @@ def test_a_launcher_that_refuses_has_its_own_cause() -> None:
         ("Host key verification failed.", "cannot log in", "known_hosts"),
         ("srun: error: Invalid account or account/partition combination specified", "not allowed", "sacctmgr"),
         ("slurmstepd: error: execve(): python3: No such file or directory", "did not find the program", "same image"),
-        ("slurmstepd: error: mpi/pmix_v4: PMIx library not found", "no common way", "--mpi=list"),
+        ("slurmstepd: error: mpi/pmix_v4: PMIx library not found", "does not find libpmix", "--mpi=list"),
     ],
 )
 def test_what_a_launcher_refuses_for_is_told_with_its_fix(words: str, cause: str, fix: str) -> None:
