@@ -89,7 +89,7 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
     ),
     LauncherError(
         r"can ?not load PMIx library|PMIx library .*(?:mismatch|not found)",
-        "Slurm's plugin for PMIx does not find libpmix on a host, or finds another release than it was built with.",
+        "The launcher's plugin for PMIx does not find libpmix on a host, or finds another release than it was built with.",
         "On that host run ldd on Slurm's mpi_pmix*.so and srun --mpi=list; install the PMIx that the other hosts have.",
     ),
     LauncherError(
