@@ -16,14 +16,13 @@ from ..checks.place import at_node
 from ..checks.registry import REGISTRY
 from ..collect.types import Envelope, Row, reading_of
 from ..loads.incast_expectations import incast_expectations
-from ..loads.schedule import JOBS_READING
 from ..pod.plan import Plan
 from ..readings import catalogue
 from .boots import Boot, boot_of, booted_since, earliest
 from .guests import not_in_guest
 from .nic_platforms import NicPlatforms
 from .shared_nodes import by_group
-from .unread import ToolErrors, unparsed_readings
+from .unread import ToolErrors, never_read, unparsed_readings
 from .verdicts import Verdict, settle, undecided
 from .waivers import Waiver
 
@@ -272,14 +271,8 @@ def _reading_rows(envelopes: t.Mapping[str, Envelope], layer: Layer, node: str, 
         return reading["rows"]
     if optional:
         return None
-    status, words = ("unknown", _never_read(envelopes, node, name)) if reading is None else (reading["status"], reading["words"])
+    status, words = ("unknown", never_read(envelopes, node, name)) if reading is None else (reading["status"], reading["words"])
     raise _NotRead("skip", words) if status == "not_applicable" else _NotRead("unknown", words, **layer.errors.marks_of(envelopes, node, name, words))
-
-
-def _never_read(envelopes: t.Mapping[str, Envelope], node: str, name: str) -> str:
-    """Why a reading is not there: of a load that the node had no part in, what is kept in place of its jobs says it."""
-    jobs = reading_of(envelopes, node, JOBS_READING) if catalogue()[name].load else None
-    return jobs["words"] if jobs is not None and jobs["status"] == "unknown" else f"{name} was never read"
 
 
 def _judged(

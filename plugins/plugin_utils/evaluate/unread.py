@@ -11,6 +11,7 @@ from ..checks import Check, Finding, NotMeasured
 from ..checks.place import Place
 from ..collect.tool_errors import known_tool_error
 from ..collect.types import Envelope, reading_of
+from ..loads.schedule import JOBS_READING
 from ..loads.unknown_errors import OF_COMMANDS, alike, explain_unknown, extent_of
 from ..pod.plan import Plan
 from ..readings import catalogue
@@ -77,3 +78,9 @@ def unparsed_readings(in_phase: t.Callable[[str], t.Mapping[str, Envelope]], che
             found[name] = reading["words"]
     host = node if check.scope == "group" else None
     return [Finding(Place(name), "a response of a known form", words, check.unparsed, host=host) for name, words in found.items()]
+
+
+def never_read(envelopes: t.Mapping[str, Envelope], node: str, name: str) -> str:
+    """Why a reading is not there: of a load that the node had no part in, what is kept in place of its jobs says it."""
+    jobs = reading_of(envelopes, node, JOBS_READING) if catalogue()[name].load else None
+    return jobs["words"] if jobs is not None and jobs["status"] == "unknown" else f"{name} was never read"

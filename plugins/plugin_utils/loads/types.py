@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What planners of loads pass on, a test of an incast, and what is known of an error of ranks or of a class of errors."""
+"""What planners of loads pass on, a test of an incast, and what is known of an error of ranks, of a launcher or of a class of errors."""
 
 from __future__ import annotations
 
@@ -24,6 +24,15 @@ class RankError(t.NamedTuple):
     fix: str
     follows: bool = False
     by_type: bool = False
+
+
+class LauncherError(t.NamedTuple):
+    """A launcher's refusal: a regular expression of its text, cause and fix; speaker: it only shows which program speaks, so the fix begins with its line."""
+
+    pattern: str
+    cause: str
+    fix: str
+    speaker: bool = False
 
 
 class ErrorClass(t.NamedTuple):

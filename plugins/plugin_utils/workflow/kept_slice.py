@@ -71,15 +71,9 @@ class Slice:
         stored = gate_state(self.state, layer, group)
         if stored != OPEN:
             return stored
-        judge = self.judge(layer, group)
+        by = self.state.gates[layer][group]["run"]
+        judge = self if by == self.state.run_id else self.earlier.get(by)
         return judge.gates.get(layer, {}).get(group, NOT_REACHED) if judge else NOT_REACHED
-
-    def judge(self, layer: str, group: str) -> Slice | None:
-        """The run on which a gate stands: this one, or one that it was resumed on; None where that is not there."""
-        gate = self.state.gates.get(layer, {}).get(group)
-        if gate is None:
-            return None
-        return self if gate["run"] == self.state.run_id else self.earlier.get(gate["run"])
 
 
 def read_slice(run: Path, recheck: bool = False, reported: bool = True) -> Slice:

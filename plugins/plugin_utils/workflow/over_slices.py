@@ -43,12 +43,18 @@ def _evidence(slices: t.Sequence[Slice]) -> tuple[dict[str, Envelope], set[str]]
     lacking: set[str] = set()
     for one in slices:
         judged_in = [group for group, scope in one.state.scope.items() if scope == "in"]
-        for judge in {id(run): run for group in judged_in if (run := one.judge(LAYER, group)) is not None}.values():
+        for judge in {id(run): run for group in judged_in if (run := _judge(one, group)) is not None}.values():
             answers = RunStore(judge.run).answers(LAYER, "now")
             hosts = [host for host in judge.state.members.get(LAYER, []) if judge.plan.nodes[host].kind == "host"]
             evidence |= {host: answers[host] for host in hosts if host in answers}
             lacking |= {host for host in hosts if host not in answers}
     return evidence, lacking - evidence.keys()
+
+
+def _judge(one: Slice, group: str) -> Slice | None:
+    """The run on which a group's gate stands: this one, or an earlier one that it was resumed on."""
+    gate = one.state.gates.get(LAYER, {}).get(group)
+    return one if gate is None or gate["run"] == one.state.run_id else one.earlier.get(gate["run"])
 
 
 def _findings(one: Slice, evidence: t.Mapping[str, Envelope]) -> t.Iterator[str]:
