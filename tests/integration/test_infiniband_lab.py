@@ -66,8 +66,12 @@ EXPECTED: dict[str, dict[str, tuple[Found, list[str], list[str]]]] = {
         "links": (
             on("answered", "unknown", "spine02")
             | on("cabling_as_planned", "unknown", *LEAVES)
-            | on("ib_errors_clean", "unknown", *HOSTS, *LEAVES, "spine01", "spine03", "spine04"),
-            ["no switch of this name or GUID is in the fabric that gpu01 mlx5_0, gpu09 mlx5_0 sees", "nodes of the fabric did not report their counters"],
+            # Every fourth host was reached over the spine that is dead.
+            | on("ib_errors_clean", "unknown", *HOSTS[1::4]),
+            [
+                "no switch of this name or GUID is in the fabric that gpu01 mlx5_0, gpu09 mlx5_0 sees",
+                "gpu02 mlx5_1: expected no growth of errors on the link to leaf02 2, got no counters of this port",
+            ],
             RACKS,
         ),
         "routing": (
