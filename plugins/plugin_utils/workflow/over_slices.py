@@ -12,6 +12,7 @@ from ..checks import Check
 from ..checks.registry import REGISTRY
 from ..collect.types import Envelope
 from ..evaluate.layer import Layer, verdicts_of_checks
+from ..evaluate.verdicts import Verdict
 from ..evaluate.waivers import waivers
 from ..run.errors import RunError
 from ..run.reader import RunReader
@@ -76,8 +77,11 @@ def _findings(one: Slice, check: Check, evidence: t.Mapping[str, Envelope]) -> l
     values = next(iter(one.plan.nodes.values())).values
     today = datetime.datetime.now(datetime.UTC).date()
     layer = Layer(LAYER, one.plan, list(evidence), list(evidence), evidence, {}, {}, waivers(values["pod_waivers"]), today, check.id)
-    found = [verdict for verdict in verdicts_of_checks(layer) if verdict.check == check.id and verdict.verdict in CLOSING]
-    return [
-        f"{check.id} on {verdict.host}, beside the hosts of other slices: {shortened(verdict.words or '; '.join(map(str, verdict.findings)), 300)}"
-        for verdict in found
-    ]
+    return [_in_words(verdict) for verdict in verdicts_of_checks(layer) if verdict.check == check.id and verdict.verdict in CLOSING]
+
+
+def _in_words(verdict: Verdict) -> str:
+    """A verdict with its fix, since no slice's report has either."""
+    words = shortened(verdict.words or "; ".join(map(str, verdict.findings)), 300)
+    fix = next((one.fix for one in verdict.findings if one.fix), verdict.fix)
+    return f"{verdict.check} on {verdict.host}, beside the hosts of other slices: {words}. {fix}"

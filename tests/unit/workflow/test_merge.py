@@ -545,6 +545,7 @@ def test_what_two_slices_have_in_common_is_found_where_they_meet(tmp_path: Path)
     one = merged(places)
     assert one.verdict == "no_go" and len(one.reasons) == 2, one.reasons
     assert any(reason.startswith("identities_unique on gpu05, ") and "b8:3f:d2:02:00:02" in reason and "gpu02" in reason for reason in one.reasons)
+    assert all("Compare the MAC address with what is printed on the NIC" in reason for reason in one.reasons)
 
 
 def test_hosts_without_evidence_are_not_compared_and_no_go(good: list[Path]) -> None:
