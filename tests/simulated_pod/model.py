@@ -89,6 +89,10 @@ class Rail:
     temperature_c: int = 45
     module_temperature_c: float = 42.5
     link_layer: str = "Ethernet"
+    # Whether the module that makes an RDMA device of it is loaded; without it there is the netdev alone.
+    rdma: bool = True
+    # What an InfiniBand fabric calls it, where it is not its host and device.
+    node_description: str = ""
     lanes: int = 4
     lane_gbit_s: float = 106.25
     cleared_minutes: float = 10000.0
@@ -219,6 +223,8 @@ class Host:
     modules_load: list[str] = field(default_factory=lambda: ["nvidia-peermem"])
     dmabuf: bool = False
     gpu_link: str = "NV18"
+    # Of AMD: into how many devices the compute partition splits each GPU (SPX: 1, CPX of an MI300X: 8).
+    partitions: int = 1
     # systemd's word for it where it is a virtual machine; the bridges above its cards and their IOMMU are the machine's below then.
     hypervisor: str = ""
     iommu_groups: bool = True

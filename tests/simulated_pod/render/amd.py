@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import typing as t
 from collections import Counter
+from dataclasses import replace
 
 from ..model import Gpu, Host
 from .gpu import WORKER, listed_peers
@@ -77,4 +78,7 @@ def software(host: Host) -> str:
 
 
 def _present(host: Host) -> list[Gpu]:
-    return [gpu for gpu in host.gpus if gpu.present]
+    """The devices that the driver lists: each partition of a GPU is one, a function of the GPU's slot."""
+    parts = range(host.partitions)
+    present = [gpu for gpu in host.gpus if gpu.present]
+    return [replace(gpu, index=gpu.index * len(parts) + part, pci=f"{gpu.pci[:-1]}{part}") for gpu in present for part in parts]

@@ -50,15 +50,19 @@ class Fabric:
     def __init__(self, pod: Pod) -> None:
         self.pod = pod
         self.adapters: list[End] = []
+        self.by_name: dict[str, End] = {}
         for host in pod.hosts.values():
             for rail in host.rails:
                 own = guid(rail.mac)
-                self.adapters.append(End(own, own, f"{host.name} {rail.device}", 100 + len(self.adapters), 1, rail))
+                known = f"{host.name} {rail.device}"
+                end = End(own, own, rail.node_description or known, 100 + len(self.adapters), 1, rail)
+                self.adapters.append(end)
+                if rail.state == "Active":
+                    self.by_name[known] = end
         self.switches: dict[str, tuple[End, list[End]]] = {}
         for number, switch in enumerate(pod.switches.values(), 1):
             if not switch.unreachable:
                 self.switches[switch.name] = self._switch(switch, number)
-        self.by_name = {end.name: end for end in self.adapters if end.part.state == "Active"}
         self.by_name |= {f"{name} {port.number}": port for name, (_node, ports) in self.switches.items() for port in ports}
 
     def _switch(self, switch: Switch, number: int) -> tuple[End, list[End]]:

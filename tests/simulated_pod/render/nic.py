@@ -21,11 +21,16 @@ def guid(mac: str) -> str:
     return "0x" + (mac[:8] + ":ff:fe:" + mac[9:]).replace(":", "")
 
 
+def with_rdma(host: Host) -> list[Rail]:
+    """The rails of which there is an RDMA device."""
+    return [rail for rail in host.rails if rail.rdma]
+
+
 def ibstat(host: Host) -> str:
     """``ibstat``: rails, and the NICs of storage and management between them, in alphabetical order."""
     blocks = {
         rail.device: _ca(rail.device, rail.part, rail.firmware, rail.state, rail.physical_state, rail.speed_gbit_s, guid(rail.mac), rail.link_layer)
-        for rail in host.rails
+        for rail in with_rdma(host)
     }
     for number, device in enumerate(MANAGEMENT):
         up = number == 0
@@ -55,14 +60,14 @@ def rdma_link(host: Host) -> str:
     rows = [
         {"ifindex": 3 + rail.index, "ifname": rail.device, "port": 1, "state": "ACTIVE" if rail.state == "Active" else "DOWN",
          "physical_state": words[rail.physical_state], "netdev": rail.ports[0].netdev, "netdev_index": 4 + rail.index}
-        for rail in host.rails
+        for rail in with_rdma(host)
     ]  # fmt: skip
     return json.dumps(rows) + "\n"
 
 
 def devinfo(host: Host) -> str:
     """``ibv_devinfo``."""
-    return "\n".join(_hca(rail) for rail in host.rails) + "\n"
+    return "\n".join(_hca(rail) for rail in with_rdma(host)) + "\n"
 
 
 def _hca(rail: Rail) -> str:
@@ -80,7 +85,7 @@ def gids(host: Host) -> str:
     """``show_gids`` of MLNX_OFED."""
     lines = ["DEV\tPORT\tINDEX\tGID\t\t\t\t\tIPv4  \t\tVER\tDEV", "---\t----\t-----\t---\t\t\t\t\t------------  \t---\t---"]
     number = 0
-    for rail in host.rails:
+    for rail in with_rdma(host):
         raw = "fe80" + "0" * 12 + guid(rail.mac)[2:]
         local = ":".join(raw[i : i + 4] for i in range(0, 32, 4))
         entries = [(local, ""), (local, "")]
