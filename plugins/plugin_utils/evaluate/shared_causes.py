@@ -12,9 +12,13 @@ from .verdicts import FindingRecord, VerdictRecord
 
 # Of how many hosts all must have the same finding at one leaf for the leaf to be named.
 LEAST_HOSTS = 3
-LEAF_SLOW = "All {hosts} hosts are slow on {leaf} with each other, and pass on other leaves: they share {leaf} there, or a setting of these rails' NICs."
+LEAF_SLOW = (
+    "All {hosts} hosts are slow on {leaf} with each other, or nothing of theirs arrives there, and they pass on other leaves: they share {leaf} there, or a "
+    "setting of these rails' NICs."
+)
 LEAF_SLOW_FIX = (
-    "Compare {leaf} with {other}: release, rate and FEC of its ports, buffers, policers, PFC watchdog and its log; then the firmware and settings of these "
+    "Compare {leaf} with {other}: release, rate and FEC of its ports, buffers, filters (an ACL that drops RoCE, which is UDP to "
+    "port 4791, lets pings pass), policers, PFC watchdog and its log; then the firmware and settings of these "
     "rails' NICs with those of the others."
 )
 LEAF_MAPS = (

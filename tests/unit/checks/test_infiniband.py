@@ -208,6 +208,15 @@ def test_stages_of_ibdiagnet():
     assert summary(links.fabric_diagnosed(rows)) == [("Routing: expected no error, got 2 errors and 0 warnings", None)]
 
 
+def test_a_stage_of_ibdiagnet_says_what_its_errors_come_from():
+    def cause(stage):
+        return next(iter(links.fabric_diagnosed([{"stage": stage, "warnings": 0, "errors": 1}]))).cause
+
+    for stage, word in (("Routing", "credit loop"), ("Bad GUIDs/LIDs Check", "one LID"), ("Partition Keys", "partitions"), ("Subnet Manager", "master")):
+        assert word in cause(stage), stage
+    assert cause("Link State Active Check") is None
+
+
 def manager(state="master", guid="0x1"):
     return {"lid": 1, "guid": guid, "activity": 7, "priority": 14, "state": state}
 

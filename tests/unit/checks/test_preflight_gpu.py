@@ -264,6 +264,12 @@ def test_affinity():
     ]
 
 
+def test_affinity_where_the_firmware_names_no_numa_node():
+    found = affinity(rows=[{**row, "numa_node": -1} for row in cards()])
+    assert {(str(one).partition("got ")[2], one.severity, one.judged) for one in found} == {("the kernel knows the node of neither", "unknown", True)}
+    assert all("BIOS" in str(one.cause) for one in found)
+
+
 def test_affinity_that_is_not_reported_is_unknown():
     assert summary(affinity(rows=cards(numa=-1))) == [("rocep0 and GPU 0: expected one NUMA node, got not reported for the NIC", "unknown")]
     assert unknown(affinity(pairs=[]))

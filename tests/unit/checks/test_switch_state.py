@@ -56,6 +56,20 @@ def test_power_supplies_and_fans() -> None:
             list(switch_environment(nothing, nothing, nothing))
 
 
+def test_the_same_supply_of_many_switches_is_a_feed() -> None:
+    def cause(*lost: str, others: int = 0, both: bool = True) -> str | None:
+        well = part("OK", name="PSU1") if both else []
+        of_peers = {leaf: [*well, *part("powerLoss", name="PSU2")] for leaf in lost}
+        of_peers |= {f"spine{number:02}": [*part("OK", name="PSU1"), *part("OK", name="PSU2")] for number in range(others)}
+        return next(iter(switch_environment(of_peers[lost[0]], None, None, of_peers))).cause
+
+    assert "of 3 of 5 switches is not ok (leaf01-leaf03)" in str(cause("leaf01", "leaf02", "leaf03", others=2))
+    # Few of many break by themselves, and a switch with a single supply would not answer without its feed.
+    assert cause("leaf01", "leaf02", others=0) is None
+    assert cause("leaf01", "leaf02", "leaf03", others=4) is None
+    assert cause("leaf01", "leaf02", "leaf03", both=False) is None
+
+
 def test_temperatures() -> None:
     assert summary(switch_environment(None, None, heat(95))) == [("temperature ASIC: expected below 95 degrees C, got 95", "warn")]
     assert summary(switch_environment(None, None, heat(105))) == [("temperature ASIC: expected below 105 degrees C, got 105", None)]

@@ -14,6 +14,7 @@ from .._counters import NOT_ASKED, NOT_ASKED_FIX, SATURATED_CAUSE, SATURATED_FIX
 from .._once import Peers, once_for_all_nodes
 from .._planned import cables_of
 from ..place import Place, at_port
+from ._fabric_stages import of_stage
 from ._thresholds import bit_errors_before_fec, hot
 from .errors import of_one_node
 from .optics import planned_copper
@@ -138,4 +139,5 @@ def fabric_diagnosed(fabric_diagnosis: Rows) -> t.Iterator[Finding]:
     """Every stage of ibdiagnet ends without an error, where it is installed."""
     for row in fabric_diagnosis:
         if row["errors"]:
-            yield Finding(Place(row["stage"]), "no error", f"{row['errors']} errors and {row['warnings']} warnings")
+            cause, fix = of_stage(row["stage"])
+            yield Finding(Place(row["stage"]), "no error", f"{row['errors']} errors and {row['warnings']} warnings", cause=cause, fix=fix)

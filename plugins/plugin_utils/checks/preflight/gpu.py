@@ -36,6 +36,16 @@ FORCED = {
     "NCCL_BUFFSIZE": "changes the buffers",
     "NCCL_TOPO_FILE": "replaces the detected topology",
 }
+# What the kernel says where the firmware names no NUMA node of a device.
+NO_NODE = -1
+NO_NODE_CAUSE = (
+    "The kernel knows the NUMA node of neither device (numa_node is -1): the BIOS names none in its tables (ACPI _PXM and SRAT), as with NUMA switched off "
+    "(node interleaving) or after it was set to its defaults or updated. Ranks, interrupts and buffers are then bound to any socket."
+)
+NO_NODE_FIX = (
+    "Compare the BIOS's NUMA settings (node interleaving, NPS, sub-NUMA clustering, SRAT) and its version with another host's and with numactl -H, set them "
+    "alike and boot; of a guest, have its hypervisor give it the NUMA topology of the devices."
+)
 # Before Hopper a GPU reports no fabric state; the fabric manager's unit is what there is.
 WITHOUT_STATE = re.compile(r"\bA[18]00\b")
 
@@ -222,8 +232,10 @@ def nic_gpu_affinity(
 
 
 def _same_node(where: Place, gpu: int | None, nic: int | None) -> t.Iterator[Finding]:
-    if gpu in (None, -1) or nic in (None, -1):
-        yield Finding(where, "one NUMA node", f"not reported for the {'GPU' if gpu in (None, -1) else 'NIC'}", "unknown")
+    if gpu == nic == NO_NODE:
+        yield Finding(where, "one NUMA node", "the kernel knows the node of neither", "unknown", cause=NO_NODE_CAUSE, fix=NO_NODE_FIX, judged=True)
+    elif gpu in (None, NO_NODE) or nic in (None, NO_NODE):
+        yield Finding(where, "one NUMA node", f"not reported for the {'GPU' if gpu in (None, NO_NODE) else 'NIC'}", "unknown")
     elif gpu != nic:
         yield Finding(where, "one NUMA node", f"NUMA nodes {nic} and {gpu}")
 
