@@ -31,7 +31,8 @@ MEANINGS = frozenset({*NETDEV, *PORT, *DEVICE})
 SETTINGS = frozenset({"firmware_settings", "dcqcn_switches", "dcqcn_parameters", "qos_settings", "optics", "link_quality", "pcie_control"})
 NAMES, REASONS = Each(str), Each(str, dict)
 SHAPE = {
-    "drivers": NAMES, "rank": int, "description": str, "tools": NAMES, "netdev": Each(NAMES, dict), "device": Each(NAMES, dict), "cannot_report": REASONS,
+    "drivers": NAMES, "rank": int, "description": str, "tools": NAMES, "rdma_module": Maybe(str),
+    "netdev": Each(NAMES, dict), "device": Each(NAMES, dict), "cannot_report": REASONS,
     "map_is_trust": bool, "generations": Maybe({"vendor_ids": Each(int), "least": str, "too_old": Each(str, dict)}),
     "inbox": Maybe({"version": str, "map_is_trust": bool, "cannot_report": REASONS}),
     "virtual": Maybe({"vendor": str, "devices": NAMES, "cannot_report": REASONS}),
@@ -43,6 +44,7 @@ class NicDriver:
     """One table.
 
     name: its file's; drivers: what the kernel calls them; tools: the programs that read or set its NICs.
+    rdma_module: the kernel's module that makes RDMA devices of its NICs, beside the driver itself.
     rank: where counters of two drivers' names are reported together, those of the lower one are taken.
     cannot_report: by meaning (of a counter or of SETTINGS), why no version of the driver reports it.
     inbox: of a driver that also comes with the kernel: a regular expression of that one's versions, and what it cannot report besides; or None.
@@ -56,6 +58,7 @@ class NicDriver:
     rank: int
     description: str
     tools: tuple[str, ...]
+    rdma_module: str | None
     netdev: t.Mapping[str, tuple[str, ...]]
     device: t.Mapping[str, tuple[str, ...]]
     cannot_report: t.Mapping[str, str]
@@ -115,6 +118,11 @@ def forms_of(drivers: t.Iterable[t.Mapping[str, t.Any]], functions: t.Iterable[t
     return {row["netdev"]: form_of(row["driver"], row["version"], row["netdev"] in virtual) for row in drivers}
 
 
+def rdma_module_of(driver: str) -> str | None:
+    """The kernel's module that makes an RDMA device of a NIC with a driver; None of a driver without a table."""
+    return next((one.rdma_module for one in nic_drivers() if driver in one.drivers), None)
+
+
 @functools.cache
 def form_of(driver: str, version: str | None, virtual: bool = False) -> Form:
     """The form of a driver that a NIC reports, whole or as a virtual function; one without a table can report everything, as far as is known."""
@@ -149,6 +157,7 @@ def _load(path: Path) -> NicDriver:
         raw["rank"],
         raw["description"],
         tuple(raw["tools"]),
+        raw["rdma_module"],
         **counters,
         cannot_report=raw["cannot_report"],
         inbox=raw["inbox"],

@@ -18,6 +18,7 @@ from ..evaluate.layer import Layer, verdicts_of_checks
 from ..evaluate.metrics import metric_values
 from ..evaluate.row_places import RowPlaces
 from ..evaluate.shared_causes import name_shared_groups, name_shared_leaves
+from ..evaluate.shared_ends import name_shared_ends
 from ..evaluate.silence import explained_by_silence
 from ..evaluate.verdicts import Verdict
 from ..evaluate.waivers import waivers
@@ -66,6 +67,7 @@ def evaluate_layer(run: Path, layer: str, silent_words: t.Callable[[str], str | 
     add_places(plan, records)
     name_shared_leaves(plan, records)
     name_shared_groups(plan, records)
+    name_shared_ends(plan, records)
     counts, explained = count_nodes(plan, verdicts, in_scope), explained_by_silence(plan, verdicts)
     store.keep_verdicts(layer, {"verdicts": records, "counts": counts, "explained": explained})
     store.keep_state(state)

@@ -43,6 +43,14 @@ PORTS = [port("rocep24s0"), port("rocep64s0"), MANAGEMENT]
 LINKS = [link("rocep24s0", "ens1np0"), link("rocep64s0", "ens2np0"), link("mlx5_1", "eno1", state="Down")]
 
 
+def test_a_nic_without_an_rdma_device_lacks_its_module():
+    drivers = [{"netdev": rail["netdev"], "driver": driver} for rail, driver in zip(RAILS, ("bnxt_en", "fm10k"))]
+    ours, unknown_driver = nic.rails_present([MANAGEMENT], [], RAILS, "roce", drivers)
+    assert str(ours) == "rocep24s0: expected Active and LinkUp, got no such RDMA device" and "bnxt_re is not loaded" in ours.cause
+    assert unknown_driver.cause is None
+    assert [one.cause for one in nic.rails_present([MANAGEMENT], [], RAILS, "roce")] == [None, None]
+
+
 def test_rails_present():
     assert summary(nic.rails_present(PORTS, LINKS, RAILS, "roce")) == []
     down = [port("rocep24s0", state="Down", physical_state="Polling"), PORTS[1]]

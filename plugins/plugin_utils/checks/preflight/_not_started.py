@@ -1,9 +1,14 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Why a GPU or a virtual function is not there, by what the kernel logged when it was started."""
+"""Why a GPU, a virtual function or an RDMA device is not there, by what the kernel has instead."""
 
 from __future__ import annotations
+
+import typing as t
+
+from ...pod.types import Rail
+from ...readings.nic_drivers import rdma_module_of
 
 # By the event of the kernel's log: in words, with cause and fix.
 LEFT_OUT = {
@@ -49,3 +54,21 @@ FEWER_CREATED_FIX = (
     "Compare sriov_numvfs, NUM_OF_VFS (mlxconfig) and the kernel's log with the host's other NICs, and look for functions in use elsewhere (lspci beside "
     "ip link); then write 0 and the number to sriov_numvfs again while no job has one."
 )
+WITHOUT_RDMA = (
+    "The NIC is there and its Ethernet driver ({driver}) runs its netdev, and no RDMA device was made of it: the module {module} is not loaded, was not "
+    "built for this kernel (DKMS), was refused, or RDMA is off in the NIC's firmware."
+)
+WITHOUT_RDMA_FIX = (
+    "Look whether the module is there and loaded (modprobe {module}, lsmod, dkms status, uname -r) and what the kernel's log says of it; install the vendor's "
+    "driver for this kernel, or boot the kernel of the other hosts; then compare whether the NIC's firmware has RDMA on (its setting of RoCE)."
+)
+
+
+def without_rdma(rail: Rail, drivers: t.Iterable[dict[str, t.Any]]) -> tuple[str | None, str | None]:
+    """Cause and fix of a rail without an RDMA device whose netdev has a driver (rows of ``nic_driver``); None where it has none."""
+    driver = next((row["driver"] for row in drivers if row["netdev"] == rail.get("netdev")), "")
+    module = rdma_module_of(driver)
+    if not module:
+        return None, None
+    words = {"driver": driver, "module": module}
+    return WITHOUT_RDMA.format(**words), WITHOUT_RDMA_FIX.format(**words)

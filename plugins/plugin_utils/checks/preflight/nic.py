@@ -17,6 +17,7 @@ from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, grouped, not_reported, planned_rails, several
 from .._odd_ones import odd_ones, undecided
 from ..place import Place, at_device, at_gpu, at_port
+from ._not_started import without_rdma
 from ._port_states import MOST_CAUSE, MOST_FIX, of_port_state
 
 try:
@@ -62,7 +63,7 @@ RENAMED_FIX = "Compare rdma link and the PCI addresses with pod_rails; bring bac
     fix="Look for the device with lspci, load its driver, then look at the cable and the leaf's port.",
     required=True,
 )
-def rails_present(ibstat: Rows, rdma_link: Rows, pod_rails: list[Rail], pod_fabric: str) -> t.Iterator[Finding]:
+def rails_present(ibstat: Rows, rdma_link: Rows, pod_rails: list[Rail], pod_fabric: str, nic_driver: Rows | None = None) -> t.Iterator[Finding]:
     """Every rail's RDMA device is present, Active and LinkUp, and on its planned netdev."""
     ports, links = grouped(ibstat, "device"), grouped(rdma_link, "device")
     rails = planned_rails(pod_rails)
@@ -71,7 +72,9 @@ def rails_present(ibstat: Rows, rdma_link: Rows, pod_rails: list[Rail], pod_fabr
     for rail in rails:
         rows, link = ports.get(rail["device"]), links.get(rail["device"], [None])[0]
         if not rows or link is None:
-            yield Finding(at_device(rail["device"]), "Active and LinkUp", "no such RDMA device" if not rows else "no RDMA link of that device")
+            cause, fix = without_rdma(rail, nic_driver or ()) if not rows else (None, None)
+            actual = "no such RDMA device" if not rows else "no RDMA link of that device"
+            yield Finding(at_device(rail["device"]), "Active and LinkUp", actual, cause=cause, fix=fix)
         elif rail in down:
             state, physical_state = _states(rows[0])
             cause, fix = of_port_state(pod_fabric, state, physical_state, leaves.copy().pop() if len(leaves) == 1 else "")
