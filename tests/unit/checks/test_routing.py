@@ -113,6 +113,15 @@ def test_a_session_that_the_other_end_keeps_closed_began_there(state, theirs, cl
     assert not closed or "spine01 keeps its end of the session at swp1 closed" in found.cause
 
 
+@pytest.mark.parametrize(("known_as", "absent"), [(65101, True), (65109, False)])
+def test_a_session_that_the_other_end_does_not_have_began_there(known_as, absent):
+    # An AS that none of the others expects is the fault of this end.
+    of_peers = {"leaf01": own(*sessions()), "spine01": [session(5, asn=65102)], "spine02": [session(6, asn=known_as)]}
+    found = bgp(own(*sessions(session(1, "Active"))), of_peers=of_peers)[0]
+    assert found.began_at == (("spine01", "swp1") if absent else None)
+    assert not absent or "has none at swp1" in found.cause
+
+
 def test_unnumbered_sessions_are_found_by_their_port():
     neighbors = [uplink(number, None) for number in (1, 2, 3, 4)]
     assert bgp(sessions(name="swp{}"), neighbors) == []

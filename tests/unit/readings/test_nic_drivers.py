@@ -48,7 +48,7 @@ def test_names_are_by_rank_and_without_repeats() -> None:
 
 def test_a_table_with_an_unknown_meaning_is_refused(tmp_path: Path) -> None:
     text = "drivers: [x]\nrank: 5\ndescription: x\ntools: []\n"
-        text += "rdma_module: x\nnetdev: {pauses: [a]}\ndevice: {}\ncannot_report: {}\ninbox: null\nmap_is_trust: false\n"
+    text += "rdma_module: x\nnetdev: {pauses: [a]}\ndevice: {}\ncannot_report: {}\ninbox: null\nmap_is_trust: false\n"
     text += "generations: null\nvirtual: null\n"
     path = tmp_path / "x.yml"
     path.write_text(text)

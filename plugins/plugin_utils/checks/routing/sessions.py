@@ -14,27 +14,26 @@ from ...pod.types import NearCable, Neighbor
 from .. import CannotTell, Finding, NotApplicable, check
 from ..place import Place
 from ._neighbors import planned_neighbor
+from ._session_far_ends import at_far_end, unread_end
 from ._session_states import not_agreed, why_closed
 from ._vrfs import PortVrfs, sessions_in_vrf, vrf_of
 
 Peers = dict[str, Rows]
 NONE_UP = "No session of {switch} is up, and its neighbors have others that are: the fault is at {switch} (its daemon, AS, password, addresses or filters)."
 NONE_UP_FIX = "Look at {switch} first: whether its BGP daemon runs, and its AS, passwords and addresses against the plan; the other ends need no change."
-UNREAD = (
-    "{switch} did not tell of its own sessions, and of its neighbors that did none has one with it that is up: the fault is at {switch}, whose routing does "
-    "not run."
-)
-UNREAD_FIX = "Mend what is found of {switch} in this check first; the other ends need no change."
 NO_ROUTER_ID = "0.0.0.0"
 WITHOUT_ROUTER_ID = (
     "{switch} has no router ID (it reports 0.0.0.0), as where it has no address of IPv4 to take one from: its neighbors refuse each of its sessions "
     "with a bad BGP identifier."
 )
 WITHOUT_ROUTER_ID_FIX = "Set a router ID of its own on {switch} (bgp router-id; any 32-bit number that no other router has); the other ends need no change."
-NOT_CONFIGURED = "{switch} has no session to {peer} in its configuration, or has it under another address or port than the plan: the link is not looked at."
+NOT_CONFIGURED = (
+    "{switch} has no session to {peer} in its configuration, or has it under another address or port than the plan: the link is not looked at. Where it takes "
+    "its neighbors from a range (bgp listen range), it has as many as its listen limit allows (100 in FRR), or the range or its AS leaves {peer} out."
+)
 NOT_CONFIGURED_FIX = (
     "Add the neighbor to the BGP configuration of {switch} (address or port, remote-as {asn}, peer group and policy as its other sessions have), or correct "
-    "the address of the plan; then evaluate the layer again."
+    "the address of the plan; where neighbors are dynamic raise bgp listen limit or widen the range. Then evaluate the layer again."
 )
 OTHER_AS = "{switch} is configured with AS {got} for {peer}, and the plan has AS {asn}: the neighbor refuses the session (bad peer AS) at each try."
 OTHER_AS_FIX = "Set remote-as {asn} for {peer} on {switch}, or correct bgp_asn of {peer} in the inventory where the plan is wrong; then clear the session."
@@ -48,8 +47,6 @@ IN_OTHER_VRF = (
 )
 IN_OTHER_VRF_FIX = "Move the neighbor into VRF {vrf} of {switch}, below vrf {vrf} of its BGP configuration, with its address family and policy."
 PORT_IN_OTHER_VRF_FIX = "Put the port into VRF {got} of {switch}, as rails_in_vrf says; the session needs no change."
-CLOSED_AT_FAR_END = "{peer} keeps its end of the session at {port} closed, as the state there says; this end tries to connect and needs no change."
-CLOSED_AT_FAR_END_FIX = "Mend what is found of this session at {peer}."
 # A rail-only pod has no spines to route over.
 WITH_SPINES = ("pod_topology", ("rail_optimised", "top_of_rack"))
 # What only BGP shows.
@@ -90,9 +87,9 @@ def bgp_established(
         if rows is not None:
             # Of several VRFs the plan does not state which, but where the rails are in one.
             dead = _dead_end((pod_node, one["peer"]), bgp_summary_of_peers)
-            unread = _unread_end(one, bgp_summary, bgp_summary_of_peers)
+            unread = unread_end(one, bgp_summary, bgp_summary_of_peers)
             wrong = next((found for row in rows if (found := list(_session(pod_node, one, row)))), [])
-            closed = _closed_at_far_end(one, pod_cables, rows, bgp_summary_of_peers)
+            closed = at_far_end(one, pod_cables, rows, bgp_summary_of_peers)
             yield from [
                 finding if finding.severity == "unknown" or finding.cause else closed(finding) if closed else unread(finding) if unread
                 else _blamed(finding, pod_node, dead, bgp_summary_of_peers) for finding in wrong
@@ -109,33 +106,6 @@ def bgp_established(
         yield from (_not_configured(pod_node, one) for one in absent)
         by_as = [one for one in by_as if one not in absent]
     yield from _by_as(by_as, rest)
-
-
-def _closed_at_far_end(planned: Neighbor, cables: list[NearCable], own: Rows, of_peers: Peers) -> t.Callable[[Finding], Finding] | None:
-    """What blames the other end of a session of which that end says that it keeps it closed; None where it does not say so.
-
-    That end calls it by its port or has it with this switch's AS; of several with this AS all that are down must be kept closed.
-    """
-    peer = planned["peer"]
-    port = next((cable.get("peer_channel") or cable["peer_port"] for cable in cables if planned["port"] in (cable["port"], cable.get("channel"))), "")
-    local = {row.get("local_asn") for row in own} - {None}
-    theirs = [row for row in of_peers.get(peer, ()) if port and port_name(row["neighbor"]) == port_name(port)]
-    theirs = theirs or [row for row in of_peers.get(peer, ()) if row["asn"] in local]
-    closed = [why_closed(row["state"]) for row in theirs if row["state"] != "Established"]
-    if not port or not closed or None in closed or why_closed(own[0]["state"]):
-        return None
-    words = CLOSED_AT_FAR_END.format(peer=peer, port=port), CLOSED_AT_FAR_END_FIX.format(peer=peer)
-    return lambda finding: replace(finding, cause=words[0], fix=words[1], began_at=(peer, port))
-
-
-def _unread_end(planned: Neighbor, own: Rows, of_peers: Peers) -> t.Callable[[Finding], Finding] | None:
-    """What blames the other end where it told nothing of its sessions, no switch has one with its AS that is up, and this one has others; else None."""
-    peer = planned["peer"]
-    told = [row for rows in (own, *of_peers.values()) for row in rows if row["state"] == "Established"]
-    if peer in of_peers or not of_peers or planned["asn"] in {None, *(row["asn"] for row in told)} or all(row["state"] != "Established" for row in own):
-        return None
-    words = UNREAD.format(switch=peer), UNREAD_FIX.format(switch=peer)
-    return lambda finding: replace(finding, cause=words[0], fix=words[1], began_at=(peer, ""))
 
 
 def _dead_end(ends: tuple[str, str], of_peers: Peers) -> str:
