@@ -56,6 +56,24 @@ def test_gpus_present():
     assert summary(checks.gpus_present([], 8)) == [("GPUs: expected 8, got 0", None)]
 
 
+def parts(number):
+    """Two GPUs of which each is so many devices."""
+    return [gpu(slot * number + part, pci=f"0000:{slot}9:00.{part}", name="AMD Instinct MI300X") for slot in (0, 1) for part in range(number)]
+
+
+def test_gpus_that_are_split_into_partitions():
+    (found,) = checks.gpus_present(parts(4), 2)
+    assert found.actual == "8" and found.cause.startswith("2 GPUs are split into 8 devices") and "SPX" in found.fix
+    (found,) = checks.gpus_present(parts(1), 3)
+    assert found.cause is None
+    # The second GPU of the plan is the fifth device.
+    rows = [*cards(), *[pci(one["pci"], numa=number // 4) for number, one in enumerate(parts(4))]]
+    rows = [{**row, "numa_node": 1} if row["pci"] == "0000:18:00.0" else row for row in rows]
+    assert affinity(rows=rows, pairs=[], vendor="amd", gpus=parts(4)) == []
+    # Only the first device of a slot is on the bus.
+    assert list(pcie.pcie_link(cards(), parts(4), RAILS, 16, 400.0)) == []
+
+
 @pytest.mark.parametrize(("event", "words", "fix"), [("gpu_without_memory_range", "no addresses", "BIOS"), ("gpu_not_started", "RmInit", "Power-cycle")])
 def test_a_gpu_that_its_driver_left_out(event, words, fix):
     def left(device):

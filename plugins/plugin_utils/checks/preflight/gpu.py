@@ -17,6 +17,7 @@ from ..guests import GUEST
 from ..place import Place, at_device, at_gpu
 from ..xids import judged_xid, latest_recoveries
 from ._not_started import LEFT_OUT
+from ._partitions import first_devices, split
 
 DISTANCES = ("PIX", "PXB", "PHB", "NODE", "SYS")
 FORCED = {
@@ -61,7 +62,7 @@ def gpus_present(gpus: Rows, pod_gpus_per_host: int, kernel_log: Rows | None = N
         reported = {str(gpu["pci"]).lower().rpartition(".")[0] for gpu in gpus if gpu.get("pci")}
         left = {row["device"]: row["event"] for row in kernel_log or () if row["event"] in LEFT_OUT}
         left = {device: event for device, event in left.items() if str(device).lower().rpartition(".")[0] not in reported}
-        why, (cause, fix) = LEFT_OUT[min(left.values())] if left else ("", (None, None))
+        why, (cause, fix) = LEFT_OUT[min(left.values())] if left else ("", split(gpus))
         without = f"; the driver left out {', '.join(sorted(left))}: {why}" if left else ""
         yield Finding(Place("GPUs"), str(pod_gpus_per_host), f"{len(gpus)}{without}", cause=cause, fix=fix)
 
@@ -219,6 +220,8 @@ def nic_gpu_affinity(
     node_of = {row["pci"]: row["numa_node"] for row in pci_devices}
     of_gpu = {gpu["gpu"]: node_of.get(gpu["pci"]) for gpu in gpus or ()}
     of_gpu |= {row["gpu"]: row["numa_node"] for row in gpu_affinity or () if row["numa_node"] is not None}
+    if split(gpus or [])[0]:
+        of_gpu = {number: of_gpu.get(device) for number, device in enumerate(first_devices(gpus or []))}
     for rail in planned_rails(pod_rails):
         where = at_device(rail["device"], f"and GPU {rail['gpu']}", gpu=int(rail["gpu"]))
         connection = pairs.get((f"GPU{rail['gpu']}", rail["device"]))

@@ -13,6 +13,7 @@ from ...readings.nic_drivers import is_virtual_function
 from .. import CannotTell, Finding, check
 from .._grouping import Rows, not_reported_of, planned_rails, rail_pci
 from ..place import Place, at_device, at_gpu
+from ._partitions import first_devices
 
 # What is left of a PCIe lane's rate by its encoding, of 128 in 130 bits or of FLITs.
 ENCODED = 0.98
@@ -29,7 +30,9 @@ def pcie_link(
     reported = {row["pci"]: row for row in pci_devices}
     if not gpus:
         raise CannotTell("GPUs: not reported")
-    wanted = [(at_gpu(gpu["gpu"]), gpu["pci"], False) for gpu in gpus]
+    # A partition of a GPU has no link of its own.
+    others = {gpu["gpu"] for gpu in gpus if gpu["pci"]}.difference(first_devices(gpus))
+    wanted = [(at_gpu(gpu["gpu"]), gpu["pci"], False) for gpu in gpus if gpu["gpu"] not in others]
     wanted += [(at_device(rail["device"]), rail_pci(rail, ip_link), True) for rail in planned_rails(pod_rails)]
     wanted = [one for one in wanted if not _is_virtual(reported.get(one[1] or ""))]
     best = max((reported[pci]["link_speed_gt_s"] or 0.0 for _where, pci, is_nic in wanted if is_nic and pci in reported), default=0.0)
