@@ -29,6 +29,8 @@ ALL_BYTES = (*RX_ALL, *TX_ALL)
 MARKED, NOTIFIED = names_of("ecn_marked"), names_of("cnps_sent")
 CNPS, IGNORED = names_of("cnps_handled"), names_of("cnps_ignored")
 SEQUENCE_ERRORS, TIMEOUTS, OUT_OF_ORDER = names_of("sequence_errors"), names_of("timeouts"), names_of("out_of_sequence")
+# Packets whose own checksum (ICRC) is wrong in a frame whose checksum is right.
+DAMAGED = names_of("damaged_payloads")
 # What grows where a link or a path loses data.
 LOST_ON_THE_WAY = (
     *SEQUENCE_ERRORS, *TIMEOUTS, *OUT_OF_ORDER, *names_of("not_ready"), *BIT_ERRORS, *SYMBOL_ERRORS, *DISCARDS, *names_of("tx_errors"),

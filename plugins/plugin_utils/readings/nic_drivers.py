@@ -24,7 +24,7 @@ NETDEV = (
 )  # fmt: skip
 # Of a port's errors that interface_errors has a column of, and no load is judged by.
 PORT = ("alignment_errors", "runts", "giants", "rx_errors", "rx_drops", "tx_drops")
-DEVICE = ("ecn_marked", "cnps_sent", "cnps_handled", "cnps_ignored", "sequence_errors", "timeouts", "out_of_sequence", "not_ready")
+DEVICE = ("ecn_marked", "cnps_sent", "cnps_handled", "cnps_ignored", "sequence_errors", "timeouts", "out_of_sequence", "not_ready", "damaged_payloads")
 MEANINGS = frozenset({*NETDEV, *PORT, *DEVICE})
 # What a check may need that is no counter: settings of the firmware (mlxconfig), whether DCQCN is on, and its parameters; trust, PFC and DSCP map;
 # the module and the quality of the link; how its function may use PCIe.

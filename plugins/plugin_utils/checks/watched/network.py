@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import typing as t
+from dataclasses import replace
 
 from ...pod.names import Rows
 from ...pod.rail_ports import rail_ports
@@ -14,6 +15,7 @@ from ...text.counting import counted
 from .. import Finding, NotApplicable, check
 from .._counters import (
     BIT_ERRORS,
+    DAMAGED,
     DISCARDS,
     LINK_LOST,
     OUT_OF_ORDER,
@@ -43,6 +45,16 @@ LEAST_BYTES = 1e9
 IB_LINK_LOST = ("link_downed", "link_error_recovery")
 IB_ERRORS = ("symbol_error", "port_rcv_errors", "local_link_integrity_errors", "excessive_buffer_overrun_errors")
 DATA_UNIT = 4
+
+
+DAMAGED_CAUSE = (
+    "What arrived in frames with a right checksum has a wrong one of RoCE's own (ICRC): it was changed within a node of the path, between its ports, and no "
+    "cable did that. A switch's or NIC's memory is bad, or something on the way rewrites fields that ICRC covers (NAT, a tunnel, a filter that edits)."
+)
+DAMAGED_FIX = (
+    "See which rails count it: one alone, then its NIC or the switch it shares with no other; several, then the leaf or spine on all of their paths. Look at "
+    "parity and ECC errors in that switch's log (packet memory), take it out of the paths, and replace it; keep jobs off until then, their data is at risk."
+)
 
 
 def _known(counts: t.Mapping[str, int | None]) -> dict[str, int]:
@@ -117,10 +129,16 @@ def losses_under_load(
         # Where the driver counts both as one, it is one error.
         if len({named(devices.get(rail["device"]), names) for names in sent_again.values()}) < len(sent_again):
             known.pop(TIMEOUTS[0], None)
+        if damaged := pick(devices.get(rail["device"]), DAMAGED):
+            grown = {named(devices.get(rail["device"]), DAMAGED): damaged}
+            found = _errors(at_device(rail["device"]), "no packet with a wrong ICRC", grown, moved_bytes(nics.get(rail["netdev"])), pod_load_errors_max_per_tb)
+            yield from (replace(one, cause=DAMAGED_CAUSE, fix=DAMAGED_FIX) for one in found)
+            # Its receiver drops it and asks for it again, which is what else is counted.
+            known = {"discards": known.get("discards", 0)}
         limits = (max(pod_load_errors_max_per_tb, pod_drops_max_per_tb), pod_drops_max_per_tb)
         yield from _errors(at_device(rail["device"]), "no packet discarded or sent again", known, moved_bytes(nics.get(rail["netdev"])), *limits)
         order = pick(devices.get(rail["device"]), OUT_OF_ORDER)
-        if order and not any(known.values()) and not (pod_adaptive_routing or pod_drops_max_per_tb):
+        if order and not damaged and not any(known.values()) and not (pod_adaptive_routing or pod_drops_max_per_tb):
             yield Finding(at_device(rail["device"], "out_of_sequence"), f"no growth {SINCE}, unless routing is adaptive", str(order), "warn")
 
 
