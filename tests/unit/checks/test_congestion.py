@@ -277,15 +277,19 @@ def test_a_receiver_that_pauses_the_fabric_is_slow() -> None:
     assert [one.severity for one in slow(tx_prio3_pause=None)] == ["unknown"]
 
 
-def lost(**grown: int | None) -> list[t.Any]:
+def lost(per_tb: float = 0, **grown: int | None) -> list[t.Any]:
     mine, its = ({name: grown[name] for name in grown if name in table} for table in (NIC, RDMA))
-    return list(pauses.no_drops(nic(), nic(**mine), rdma(), rdma(**its), [incast("sender")], "", RAILS, 3, 0, False))
+    return list(pauses.no_drops(nic(), nic(**mine), rdma(), rdma(**its), [incast("sender")], "", RAILS, 3, per_tb, False))
 
 
 def test_no_packet_is_lost() -> None:
     assert lost() == []
     assert summary(lost(rx_prio3_discards=2, rx_discards_phy=1)) == [(None, "ens0: expected no packet discarded, got 3", None)]
     assert summary(lost(packet_seq_err=2, out_of_sequence=2)) == [(None, "mlx5_0 packet_seq_err: expected no growth, got 2", None)]
+    # What is sent again has no cause of its own, with pauses or without, so that the switch which drops it is its place; the NIC's discards are its own.
+    for per_tb in (0, 1):
+        assert [one.cause for one in lost(per_tb, packet_seq_err=10**9)] == [None]
+        assert ["receive buffer was full" in str(one.cause) for one in lost(per_tb, rx_prio3_discards=10**9)] == [True]
     assert [one.severity for one in lost(out_of_sequence=5)] == ["warn"]
     assert [one.severity for one in lost(local_ack_timeout_err=None)] == ["unknown"]
     assert [one.severity for one in pauses.no_drops([], [], rdma(), rdma(), [incast("sender")], "", RAILS, 3, 0, False)] == ["unknown"]

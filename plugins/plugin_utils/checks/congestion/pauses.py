@@ -35,8 +35,6 @@ from .._counters import (
 from ..place import at_device, at_port
 
 LOST = (SEQUENCE_ERRORS, TIMEOUTS)
-LOST_CAUSE = "More packets are lost than pod_drops_max_per_tb allows: ECN marking starts too late, senders do not slow down, or a switch has too little buffer."
-LOST_FIX = "Look at switch_drops of the leaf and spines, then at the ECN thresholds of the port that drops and at DCQCN of the senders (dcqcn_backs_off)."
 DISCARDED = (
     "The NIC received these packets whole and discarded them: its receive buffer was full, since the host takes them more slowly than they come (PCIe, memory, "
     "the IOMMU) and the NIC did not pause its leaf in time (PFC of the priority is off, or the buffer of the priority is too small)."
@@ -127,8 +125,10 @@ def slow_receiver(
 
 
 @check(
-    cause="Packets were lost in the fabric or in the NIC: too little headroom behind pauses, a drop threshold below that of pauses, or no PFC.",
-    fix="Look at the finding of switch_drops on the leaf; without one, at the NIC's receive buffers (mlnx_qos) and at the links' errors.",
+    cause="Packets were lost in the fabric or in the NIC: too little headroom behind pauses, a drop threshold below that of pauses, or no PFC; without pauses "
+    "more than pod_drops_max_per_tb allows, since ECN marks too late, senders do not slow down, or a switch has too little buffer.",
+    fix="Look at the finding of switch_drops on the leaf and spines; without one, at the NIC's receive buffers (mlnx_qos) and at the links' errors; without "
+    "pauses also at the ECN thresholds of the port that drops and at DCQCN of the senders (dcqcn_backs_off).",
     fabric="roce",
     required=True,
 )
@@ -141,7 +141,6 @@ def no_drops(
     nics = of_rails(growth(nic_counters_idle, nic_counters, "netdev"), pod_rails)
     devices = growth(rdma_counters_idle, rdma_counters, "device")
     few = f"at most {pod_drops_max_per_tb:g} packets per TB" if pod_drops_max_per_tb else "no packet"
-    cause, fix = (LOST_CAUSE, LOST_FIX) if pod_drops_max_per_tb else (None, None)
     for rail in pod_rails:
 
         def too_many(count: int, netdev: str = rail["netdev"]) -> bool:
@@ -152,7 +151,7 @@ def no_drops(
             if discarded is None:
                 yield Finding(at_port(port["netdev"], "discards"), "discard counter", "not reported", "unknown")
             elif too_many(discarded, port["netdev"]):
-                yield Finding(at_port(port["netdev"]), f"{few} discarded", str(discarded), cause=cause or DISCARDED, fix=fix or DISCARDED_FIX)
+                yield Finding(at_port(port["netdev"]), f"{few} discarded", str(discarded), cause=DISCARDED, fix=DISCARDED_FIX)
         # Where a receiver's leaf dropped them.
         leaves = {leaf for row in pod_incasts if (row["role"], row["device"]) == ("sender", rail["device"]) for leaf in row.get("peer_leaves") or ()}
         lost = {named(mine, names): pick(mine, names) for names in LOST for mine in (devices.get(rail["device"]),)}
@@ -161,7 +160,7 @@ def no_drops(
                 yield Finding(at_device(rail["device"], f"{name}"), "counter", "not reported", "unknown")
             elif too_many(count):
                 where = at_device(rail["device"], f"{name}", peers=tuple(sorted(leaves)))
-                yield Finding(where, f"{few} sent again" if pod_drops_max_per_tb else "no growth", str(count), cause=cause, fix=fix)
+                yield Finding(where, f"{few} sent again" if pod_drops_max_per_tb else "no growth", str(count))
         order = pick(devices.get(rail["device"]), OUT_OF_ORDER)
         if order and not any(lost.values()) and not (pod_adaptive_routing or pod_drops_max_per_tb):
             yield Finding(at_device(rail["device"], "out_of_sequence"), "no growth, unless routing is adaptive", str(order), "warn")
