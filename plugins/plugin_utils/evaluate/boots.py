@@ -59,6 +59,11 @@ def earliest(boots: t.Iterable[Boot]) -> Boot:
     return min(boots, key=lambda one: one.asked_at or 0.0)
 
 
+def began(boots: t.Iterable[Boot]) -> float | None:
+    """When the node's latest boot began, in seconds since the epoch; None where it does not report for how long it has been up."""
+    return max((one.asked_at - one.uptime_seconds for one in boots if one.asked_at is not None and one.uptime_seconds is not None), default=None)
+
+
 def booted_since(first: Boot, boots: t.Iterable[Boot]) -> bool | None:
     """Whether a node booted between its first response and any of the others; None where they do not report."""
     found = [has_booted(first, one) for one in boots]

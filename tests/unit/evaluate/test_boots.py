@@ -83,6 +83,21 @@ def test_a_boot_that_is_not_reported_is_no_fault_of_text_captured_by_hand_and_ea
     assert [one.host for one in verdicts_of_boots(layer, {}, without_the_first)] == ["gpu02", "gpu03"]
 
 
+def test_many_nodes_that_booted_together_have_one_cause() -> None:
+    def causes(**uptimes: float) -> dict[str, bool]:
+        layer = Layer("links", small_plan(), list(uptimes), [], {}, {}, {}, (), date(2026, 6, 15))
+        status = {"answered": True, "contacted": True, "boot_id": None}
+        before = {node: {**status, "uptime_seconds": DAY, "asked_at": 0.0} for node in uptimes}
+        after = {node: {**status, "uptime_seconds": uptime, "asked_at": DAY} for node, uptime in uptimes.items()}
+        found = verdicts_of_boots(layer, {}, [before, after])  # type: ignore[list-item]
+        return {str(one.host): "power feed" in one.cause for one in found}
+
+    together = {"leaf01": 600.0, "leaf02": 640.0, "gpu01": 700.0}
+    assert causes(**together, gpu02=5000.0) == {"leaf01": True, "leaf02": True, "gpu01": True, "gpu02": False}
+    assert causes(leaf01=600.0, leaf02=640.0) == {"leaf01": False, "leaf02": False}
+    assert causes(leaf01=600.0, leaf02=640.0, gpu01=900.0) == {"leaf01": False, "leaf02": False, "gpu01": False}
+
+
 class Run:
     """A run of the small plan in a directory, its layers held one after the other; nodes respond with nothing but their boot."""
 
