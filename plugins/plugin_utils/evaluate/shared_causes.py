@@ -37,8 +37,18 @@ GROUP_SLOW_FIX = (
     "Compare a host with one of {other}: BIOS profile (maximum performance, C-states, PCIe and NUMA settings), kernel command line, CPU governor, NIC firmware "
     "and settings; then the leaves of both."
 )
+LEAF_LOSES = (
+    "Under load all {hosts} hosts have packets that are lost or damaged on {leaf}, and none on other leaves: {leaf} drops what it should keep (buffers, "
+    "headroom, PFC), or damages it where a wrong ICRC is counted (errors of its packet memory), or a setting of these rails' NICs differs."
+)
+LEAF_LOSES_FIX = (
+    "Compare {leaf} with {other}: its drop counters, buffers, PFC and ECN of the RoCE priority, and parity or ECC errors of its memory in its log, with which "
+    "it is taken out of the paths and replaced; then the firmware and settings of these rails' NICs with those of the others."
+)
 # The checks whose findings are of single rails, with cause and fix where those of a leaf share it.
-OF_LEAVES = {"write_bw_per_rail": (LEAF_SLOW, LEAF_SLOW_FIX), "right_class": (LEAF_MAPS, LEAF_MAPS_FIX)}
+OF_LEAVES = {
+    "write_bw_per_rail": (LEAF_SLOW, LEAF_SLOW_FIX), "right_class": (LEAF_MAPS, LEAF_MAPS_FIX), "losses_under_load": (LEAF_LOSES, LEAF_LOSES_FIX),
+}  # fmt: skip
 
 
 def name_shared_leaves(plan: Plan, records: t.Sequence[VerdictRecord]) -> None:

@@ -419,13 +419,13 @@ def test_a_switch_explains_the_groups_that_its_finding_is_about(verdict: str, ex
     assert explaining(recorded("all_reduce_bandwidth", "fail"), of_port) == ["crc_clean"] * explains
 
 
-def of_leaf(plan: t.Any, slow: dict[str, list[str]], severity: str = "fail") -> dict[str, str | None]:
+def of_leaf(plan: t.Any, slow: dict[str, list[str]], severity: str = "fail", check: str = "write_bw_per_rail") -> dict[str, str | None]:
     """The cause of each finding, by host and rail; slow: the rails of each of four hosts."""
     records = []
     for number in range(1, 5):
         host = f"gpu0{number}"
         findings = [{"host": host, **placed(rail), "severity": severity} for rail in slow.get(host, [])]
-        records.append({"check": "write_bw_per_rail", "host": host, "verdict": severity if findings else "pass", "findings": findings})
+        records.append({"check": check, "host": host, "verdict": severity if findings else "pass", "findings": findings})
     add_places(plan, records)  # type: ignore[arg-type]
     name_shared_leaves(plan, records)  # type: ignore[arg-type]
     return {f"{one['host']} {one['where']}": one.get("cause") for record in records for one in record["findings"]}  # type: ignore[attr-defined]
@@ -435,6 +435,8 @@ def test_a_leaf_is_named_where_all_of_its_hosts_are_slow_on_it_and_well_elsewher
     every = [f"gpu0{number}" for number in range(1, 5)]
     found = of_leaf(plan, {host: ["mlx5_0"] for host in every})
     assert len(found) == 4 and all("leaf01" in (cause or "") for cause in found.values())
+    lost = of_leaf(plan, {host: ["mlx5_0"] for host in every}, check="losses_under_load")
+    assert all("lost or damaged on leaf01" in (cause or "") for cause in lost.values())
     # One of them is well there, all leaves are slow, or nothing was measured: it is not the leaf that is known to be.
     assert set(of_leaf(plan, {host: ["mlx5_0"] for host in every[:3]}).values()) == {None}
     assert set(of_leaf(plan, {host: ["mlx5_0", "mlx5_1"] for host in every}).values()) == {None}
