@@ -90,6 +90,9 @@ HEALTHY: dict[str, t.Any] = {
     "tests_percent": 100.0,
     "tests_wrong": 0,
     "tests_lone": False,
+    # What its launcher puts before each line, and lines that libraries print after the table's heading.
+    "tests_prefix": "",
+    "tests_lines": [],
     "step_ms": 650.0,
     "jitter_percent": 0.4,
     "outlier_times": 1.0,
@@ -114,9 +117,11 @@ HEALTHY: dict[str, t.Any] = {
     # The signal that ended a dead rank, and the end of what it had printed.
     "end_signal": 9,
     "end_text": "",
-    # How many steps the site's own training prints, the lines of its standard error, its exit status, and whether it ends before its limit.
+    # How many steps the site's own training prints, the lines of its standard error, what its launcher puts before each step, its exit status, and
+    # whether it ends before its limit.
     "own_steps": 0,
     "own_log": [],
+    "own_prefix": "",
     "own_rc": 0,
     "own_ends": True,
     "reads_gbyte_s": 8.0,
@@ -234,7 +239,7 @@ def document(program: str, reported: dict[str, t.Any], run: t.Sequence[Host]) ->
 def own_training(me: Host) -> str:
     """The steps that the site's own training prints on a host, as Megatron-LM writes them."""
     return "".join(
-        f" iteration {step:8}/     500 | consumed samples: {step * 256:12} | elapsed time per iteration (ms): {me['step_ms']:.1f} | "
+        f"{me['own_prefix']} iteration {step:8}/     500 | consumed samples: {step * 256:12} | elapsed time per iteration (ms): {me['step_ms']:.1f} | "
         f"lm loss: {10.0 / (1 + step * 0.05):E} | number of skipped iterations:   0 | number of nan iterations:   0 |\n"
         for step in range(1, me["own_steps"] + 1)
     )
@@ -375,7 +380,7 @@ def table(argv: t.Sequence[str], run: t.Sequence[Host], ranks: int, over_nics: b
     text += "agg iters: 1 validation: 1 graph: 0 unalign: 0\n#\n# Using devices\n"
     for rank, name, device in members[:world]:
         text += f"#  Rank {rank:2} Group  0 Pid   {2702 + rank} on {name:>10} device {device:2} [0000:{6 + device:02x}:00] NVIDIA H200\n"
-    text += "#\n" + HEADER
+    text += "#\n" + HEADER + "".join(f"{line}\n" for line in run[0]["tests_lines"])
     size = first
     while size <= last:
         busbw = rate(run, over_nics) * part * size / (size + (6 << 20))
@@ -383,7 +388,8 @@ def table(argv: t.Sequence[str], run: t.Sequence[Host], ranks: int, over_nics: b
         row = f"{size / algbw / 1e3:>8.2f} {algbw:>7.2f} {busbw if world > 1 else 0.0:>7.2f} {wrong:>7}"
         text += f"{size:>12} {size // 4:>13}     float     sum      -1 {row} {row}\n"
         size *= factor
-    return text + f"# Out of bounds values : 0 OK\n# Avg bus bandwidth    : {rate(run, over_nics):.4f}\n#\n# Collective test concluded: all_reduce_perf\n#\n"
+    text += f"# Out of bounds values : 0 OK\n# Avg bus bandwidth    : {rate(run, over_nics):.4f}\n#\n# Collective test concluded: all_reduce_perf\n#\n"
+    return "".join(f"{run[0]['tests_prefix']}{line}\n" for line in text.splitlines())
 
 
 def log(me: Host, hosts: int, over_nics: bool) -> str:
