@@ -152,6 +152,23 @@ CONNECTION_ERRORS: tuple[RankError, ...] = (
         follows=True,
     ),
     RankError(
+        r"mismatch in rank count from procs",
+        False,
+        "Ranks came to NCCL's bootstrap with two different numbers of ranks, which the line names: they were started with another WORLD_SIZE (number of hosts "
+        "or of ranks a host), or two jobs meet at one address and port. The first rank prints it, and it does not show which rank differs.",
+        "Compare WORLD_SIZE, RANK, --nnodes and --nproc-per-node of all hosts as their ranks have them, and the number of GPUs that each sees; give each job a "
+        "port of its own (MASTER_PORT).",
+    ),
+    RankError(
+        r"JAX distributed service detected fatal errors|stopped sending heartbeats|The tasks have crashed\. Check the task logs",
+        False,
+        "JAX's coordination service had no heartbeat of another task, and ended all others: the process of that task hung, was killed or ended, or its host "
+        "was lost.",
+        "Begin with the host of the task that the line names: uptime, its kernel's log (Xid, oom-kill), where its process waits (py-spy dump); "
+        "heartbeat_timeout_seconds of jax.distributed.initialize is how long a pause may be.",
+        follows=True,
+    ),
+    RankError(
         r"Timed out waiting \d+ ?ms for (?:recv|send) operation",
         False,
         "Another rank did not take part within the time that this one waits: it is stuck or ended, or the connection to it, over TCP, carries nothing.",

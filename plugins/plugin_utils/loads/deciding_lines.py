@@ -10,6 +10,7 @@ import signal
 import typing as t
 
 from .error_classes import SPEAKER, says_only_a_result
+from .launcher_errors import OF_NCCL
 from .rank_errors import follows, known_error
 from .speakers import without_launcher
 from .unknown_errors import ERROR_FORM, NO_ERROR, cut, has_a_class
@@ -59,7 +60,7 @@ def _lines_of_errors(text: str) -> t.Iterator[str]:
     before, printed_lines = "", [without_launcher(line) for line in text.splitlines()]
     for printed, following in zip(printed_lines, [*printed_lines[1:], ""]):
         line = printed.strip()
-        of_error = ERROR_FORM.search(line) or QUALIFIED.match(line) or (line and before.endswith("Last error:"))
+        of_error = ERROR_FORM.search(line) or QUALIFIED.match(line) or (OF_NCCL.search(line) and known_error(line)) or (line and before.endswith("Last error:"))
         if of_error and not (FRAME.search(before) and QUOTED_PROGRAM.match(printed)):
             yield f"{line} {SPEAKER.sub('', following).strip()}" if line.endswith(":") and not AROUND_AN_ERROR.search(line) else line
         before = line

@@ -199,6 +199,13 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "the RDMA device plugin).",
     ),
     RankError(
+        r"ifa != nullptr|\bUnable to find address for: ",
+        True,
+        "Gloo, with which PyTorch and Horovod connect their processes over TCP, found no interface of the name in the line with an address on this host: "
+        "GLOO_SOCKET_IFNAME names one that the host or its container lacks, or is no name (it takes names alone, neither an address nor NCCL's ^).",
+        "Compare GLOO_SOCKET_IFNAME (HOROVOD_GLOO_IFACE) with ip address inside the job; set it to the interface that this host has towards the others.",
+    ),
+    RankError(
         r"no socket interface found|No interface found|Bootstrap : no |Socket creation failed ?: Address family",
         True,
         "NCCL found no interface for its first connections: NCCL_SOCKET_IFNAME names one that this host or its container lacks, or the container has the "

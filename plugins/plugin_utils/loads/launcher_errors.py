@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 import typing as t
 
-from .error_classes import specific_class
+from .error_classes import error_class, says_only_a_result, specific_class
 from .launcher_messages import LAUNCHER_ERRORS, OF_MPI, OF_TESTS
 from .named_parts import named_parts
+from .rank_errors import explained as explained_of_rank
 from .rank_errors import known_error
 from .result_numbers import in_words
 from .unknown_errors import ERROR_FORM, cut, explain_unknown, is_quoted, names_system_error
@@ -18,14 +19,18 @@ from .unknown_errors import ERROR_FORM, cut, explain_unknown, is_quoted, names_s
 # How a launcher, or what it started, words which host its line is about; rank: the number of the process, where Open MPI names no host.
 SUBJECT = re.compile(
     r"(?:on node|on host|to host|failure on|to child|[Nn]o reply from|\[\[|(?:^|; )\s*(?:(?:[Rr]emote )?(?:host|node)|Host|Node):)[ :]*(?P<of>[\w.-]+)|"
-    r"(?:^|: )(?P<speaker>[\w.-]+): (?:Test \w+ failure|tasks? \d|shepherd died|rank \d+ (?:exited|died))|"
-    # UCX, Open MPI and Hydra, with the number of the process that speaks.
+    r"(?:^|: )(?P<speaker>[\w.-]+): (?:Test \w+ failure|tasks? \d|shepherd died|rank \d+ (?:exited|died)|\[[\d :,-]+\] \[ERROR\] \[launch\.py)|"
+    # NCCL, UCX, Open MPI and Hydra, with the number of the process that speaks.
+    r"(?:^|: )(?P<rank_of>[A-Za-z][\w.-]*):\d+:\d+ \[\d+\] |"
     r"(?:^|[\s:])\[(?:proxy:\d+:\d+@(?P<proxy>[\w.-]+)|(?P<process>[A-Za-z][\w.-]*):\d+ ?(?::\d+)*)\](?!\[)|"
     r"Process name: \[\[\d+,\d+\],(?P<rank>\d+)\]"
 )
 # The launcher's own end of a connection to what the line beside it names.
 OWN_END = re.compile(r"^\s*(?:HNP|[Ll]ocal) (?:daemon|host|node)\b")
 EXIT_CODE = re.compile(r"^\s*Exit code: +\d+")
+# A warning of NCCL, which a rank prints, and the result that a program of nccl-tests ends with.
+OF_NCCL = re.compile(r"\bNCCL WARN ")
+RESULT_OF_TEST = re.compile(r"Test (?:NCCL|RCCL) failure \S+ '(?P<words>[^']*)'")
 UNKNOWN_CAUSE = "The launcher itself reports why it started no ranks, or not on all hosts. "
 AGAIN = "Then run the layer again; this says nothing about the network or the GPUs."
 
@@ -36,6 +41,9 @@ def known_line(*texts: str) -> str | None:
     # What a launcher quotes of another program comes first: that one saw the error itself.
     lines = [line.strip() for line in sorted(lines, key=lambda line: not is_quoted(line))]
     one, said = next(((one, line) for one in LAUNCHER_ERRORS for line in lines if re.search(one.pattern, line)), (None, None))
+    if one is OF_TESTS and (result := RESULT_OF_TEST.search(said or "")) and says_only_a_result(result["words"]):
+        # Of what kind NCCL's result is says less than the warning before it, where that is known.
+        return next((line for line in lines if OF_NCCL.search(line) and (known_error(line) or error_class(line))), said)
     if one not in (None, OF_MPI):
         return said
     # That an error occurred in MPI, or that a process ended, says less than what a library below it names.
@@ -50,7 +58,7 @@ def host_of(words: str | None, hosts: t.Sequence[str], one_a_host: bool = False)
     named: set[str] = set()
     numbers: set[str] = set()
     for match in SUBJECT.finditer(words or ""):
-        (numbers if match["rank"] else named).add(match["rank"] or match["of"] or match["speaker"] or match["process"] or match["proxy"])
+        (numbers if match["rank"] else named).add(next(filter(None, match.groups())))
     places = {int(number) for number in numbers} if one_a_host and not named else set()
     found = [host for at, host in enumerate(hosts) if at in places or any(name == host or name.startswith(f"{host}.") for name in named)]
     return found[0] if len(found) == 1 else None
@@ -83,6 +91,8 @@ def in_names(words: str, given: t.Sequence[str], hosts: t.Sequence[str]) -> str:
 def explained(text: str | None) -> tuple[str, str]:
     """Cause and fix of a launcher's refusal."""
     known = next((one for one in LAUNCHER_ERRORS if re.search(one.pattern, text or "")), None)
+    if known is None and OF_NCCL.search(text or ""):
+        return explained_of_rank(text)
     cause, fix = explain_unknown(text or "", UNKNOWN_CAUSE, of_ranks=False)
     of_test = known_error(text) if known is OF_TESTS else None
     if of_test is not None and of_test.own:

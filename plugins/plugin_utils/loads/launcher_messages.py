@@ -32,7 +32,32 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
         OOM_CAUSE,
         OOM_FIX,
     ),
+    LauncherError(
+        r"\bUCX\b.*\bdevice '[^']+' is not available",
+        "UCX is told to use a device that the host does not have: UCX_NET_DEVICES, or a file of settings, names NICs as they are called on another host, or "
+        "the container has no /dev/infiniband.",
+        "On the host that it names compare ucx_info -d and ibdev2netdev inside the job with UCX_NET_DEVICES; leave it to UCX to choose, or set the names of "
+        "each host's own NICs; give all hosts the same names (udev).",
+    ),
     *SET_UP_ERRORS,
+    LauncherError(
+        r"\bexits with return code = -9\b",
+        "A rank of the host was killed (signal 9) without an error of the program: by the kernel for want of memory, by a scheduler at a limit, or by hand. "
+        "DeepSpeed's launcher of that host then ended the others.",
+        "Look for oom-kill in the kernel's log of the host that it names and at the job's limit of memory (memory.max of its cgroup): offloading and loading a "
+        "checkpoint on all ranks at once take as much again for each rank.",
+    ),
+    LauncherError(
+        r"\bexits with return code = -\d+",
+        "A rank of the host was ended by a signal, of the number in the line (11 and 7 are crashes, 6 an abort of a library). DeepSpeed's launcher of that "
+        "host then ended the others.",
+        "Read what that rank printed before this line, and look at its host's kernel log of that time (Xid, segfault).",
+    ),
+    LauncherError(
+        r"PBS: job killed: walltime\b|TERM_RUNLIMIT",
+        "The scheduler ended the job, since its time was up.",
+        "Give the job more time (walltime of PBS, -W of LSF, the queue's limit), and see why it took longer than before: compare its steps.",
+    ),
     LauncherError(
         r"terminated with exit code 137\b",
         "What the launcher had started in the pod or container of a host was killed (137 is 128 and signal 9): at its limit of memory, by an eviction, or with "

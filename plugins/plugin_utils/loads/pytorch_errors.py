@@ -54,6 +54,14 @@ PYTORCH_ERRORS: tuple[ErrorClass, ...] = (
         "first host and on this one (ls -l), and begin again after it was built.",
     ),
     ErrorClass(
+        "loss scale",
+        r"loss scale already at minimum",
+        "The gradients were no numbers or too large for fp16 in step after step, until the loss scale could not be lowered any more: that is of the model, "
+        "its settings and data. One GPU that computes wrong values looks the same, since all ranks share the gradients.",
+        "Train in bf16 where the GPUs have it, or raise the scale at its start (initial_scale_power, hysteresis), lower the learning rate and clip gradients; "
+        "where the same job ran well elsewhere see collectives_correct and the first rank whose gradient is no number.",
+    ),
+    ErrorClass(
         "slow data",
         r"DataLoader timed out after",
         "No worker that loads data brought its batch within the time that the program allows: the storage is slow or hangs, or the workers have too few "

@@ -15,6 +15,7 @@ from .deciding_lines import deciding_line
 from .last_lines import forms_before, last_line
 from .launcher_errors import in_names, known_line, with_subject
 from .launchers import LAUNCHER_ERRORS, STARTED_FROM_ONE_HOST, given_hosts
+from .line_labels import in_ranks, of_quoted_ranks, unlabelled
 from .perftest_errors import CONSEQUENCE, KNOWN, PERFTEST_ERRORS, UNNAMED, explain_error
 from .schedule import JOBS_READING, NOT_INSTALLED, Job
 from .speakers import speakers
@@ -43,7 +44,8 @@ def job_results(jobs: t.Sequence[Job], collected: Values) -> dict[str, ReadingRe
         named.setdefault(job.reading or "", []).append((job, answer))
         printed = answer if job.reading else _log(job, answer, collected)
         for name in job.also:
-            named.setdefault(name, []).append((job, replace(printed, source=_source(name))))
+            said = _in_ranks(job, printed) if name == OWN_LOG else printed
+            named.setdefault(name, []).append((job, replace(said, source=_source(name))))
     for name, pairs in named.items():
         lost = dict.fromkeys([job.id for job, _answer_of in pairs], None) if not name else {}
         if name:
@@ -53,10 +55,12 @@ def job_results(jobs: t.Sequence[Job], collected: Values) -> dict[str, ReadingRe
             if name != (job.reading or ""):
                 continue
             missing = collected.get("answers", {}).get(job.id, {}).get("status") == "missing" or (job.runtime != "" and answer.rc == NO_PROGRAM)
-            ended = _ended(answer, lost[job.id], missing, OWN_LOG in job.also)
+            of_site = OWN_LOG in job.also
+            said = _in_ranks(job, answer) if of_site else answer
+            ended = _ended(said, lost[job.id], missing, of_site)
             if ended["words"]:
                 ended["words"] = in_names(ended["words"], given_hosts(job.argv), job.columns.get("hosts") or ())
-            own = {**_last(answer), "speakers": speakers(answer.stdout, answer.stderr)} if OWN_LOG in job.also else {}
+            own = {**_last(said), "speakers": speakers(said.stdout, said.stderr)} if of_site else {}
             reported[JOBS_READING].rows.append({**_blank(), **job.columns, "item": job.id, **ended, **own, "seconds": answer.seconds})
             reported[JOBS_READING].text += f"==> {job.id} <==\n{' '.join(answer.argv)}\n{answer.stdout}{answer.stderr}\n"
     return reported
@@ -69,6 +73,8 @@ def _ended(answer: CommandResult, lost: str | None, not_installed: bool, of_site
     """
     words = failure_reason(answer) or lost
     tool = answer.argv[0].rpartition("/")[2]
+    if tool in STARTED_FROM_ONE_HOST:
+        answer = replace(answer, stdout=unlabelled(answer.stdout), stderr=unlabelled(answer.stderr))
     known = LAUNCHER_ERRORS if tool in STARTED_FROM_ONE_HOST else PERFTEST_ERRORS if tool.startswith("ib_") else ()
     explained = explain_error(answer.stderr, answer.stdout, known=known) if words and answer.status in ("ran", "timeout") else None
     line = known_line(answer.stderr, answer.stdout) if words and tool in STARTED_FROM_ONE_HOST else None
@@ -86,7 +92,8 @@ def _ended(answer: CommandResult, lost: str | None, not_installed: bool, of_site
     if words and answer.status == "ran" and tool in STARTED_FROM_ONE_HOST and (first := decisive_line(answer.stderr)):
         # Nothing that is known: the first error, and not the last line, which follows from it.
         words = _by(tool, with_subject(first, answer.stderr))
-    if of_site and answer.status == "ran" and (answer.rc or 0) > 0 and (first := deciding_line(answer.stderr, answer.stdout)):
+    texts = [of_quoted_ranks(text) for text in (answer.stderr, answer.stdout)]
+    if of_site and answer.status == "ran" and (answer.rc or 0) > 0 and (first := deciding_line(*texts)):
         # Without the path of the program, which is no file of the error.
         words = f"{tool} exited with status {answer.rc}: {first}"
     if words and answer.status == "ran" and answer.rc and tool.startswith("ib_"):
@@ -143,6 +150,12 @@ def _log(job: Job, answer: CommandResult, collected: Values) -> CommandResult:
         return answer
     text = "".join(f"{piece.rstrip()}\n" for piece in (raw["stdout"], raw["stderr"]) if piece.strip())
     return replace(answer, status="ran", rc=0, stdout=text) if text else answer
+
+
+def _in_ranks(job: Job, answer: CommandResult) -> CommandResult:
+    """What a command of the site printed with the ranks and hosts that the labels of its launcher tell."""
+    hosts = len(job.columns.get("hosts") or ()) or 1
+    return replace(answer, stdout=in_ranks(answer.stdout, hosts), stderr=in_ranks(answer.stderr, hosts))
 
 
 class _Any:

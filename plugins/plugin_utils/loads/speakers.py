@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 import typing as t
 
-# What launchers put before each line that a rank printed: pdsh and clush the host, mpirun the number of the process.
-BY_LAUNCHER = re.compile(r"^(?:(?P<host>[A-Za-z][\w.-]*): ?)?(?:\[[^\]\n]{1,40}\]<std(?:err|out)>: ?)?(?=\[\w*rank\s?\d+\]:)")
+# What pdsh and clush put before each line that a rank printed: the host.
+BY_LAUNCHER = re.compile(r"^(?:(?P<host>[A-Za-z][\w.-]*): ?)?(?=\[\w*rank\s?\d+\]:)")
 RANK = re.compile(r"\[\w*rank\s?(?P<rank>\d+)\]:")
 # NCCL begins its lines with the host, and says of each communicator of all ranks which of them is there; torchrun has both in its summary.
 NAMED = re.compile(

@@ -15,7 +15,6 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.speakers i
     [
         ("step 1\n[rank3]: KeyError: 'qux'\n[rank1]: x\n", ["1", "3"]),
         ("gpu02: [rank9]: KeyError: 'qux'\ngpu01: [rank1]: x\ngpu02: step 1\n", ["1=gpu01", "9=gpu02"]),
-        ("[1,9]<stderr>:[rank9]: KeyError: 'qux'\n", ["9"]),
         ("gpu02:411:411 [1] NCCL INFO comm 0x55 rank 9 nranks 16 cudaDev 1 nvmlDev 1\n", ["9=gpu02"]),
         ("  time      : 2024-03-05_07:01:51\n  host      : gpu04\n  rank      : 27 (local_rank: 3)\n", ["27=gpu04"]),
         ("step 1\n", []),

@@ -14,7 +14,7 @@ from ...loads.launcher_errors import reported_of
 from ...loads.named_parts import named_nic
 from ...loads.rank_errors import NEVER_ARRIVED, explained, follows, is_of_a_connection, is_own, known_error
 from ...loads.thresholds import longest_step_ms
-from ...loads.unknown_errors import OF_TRAINING, alike, cut, explain_unknown, is_error
+from ...loads.unknown_errors import OF_TRAINING, Extent, alike, cut, is_error
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows
 from .._not_measured import not_measured, too_short
@@ -101,7 +101,9 @@ def own_training_ends(
         words = f"those of {len(together)} ranks stood still at once"
         yield Finding(Place("the watchdogs of the ranks"), "to go on", words, "unknown", cause=STUCK_TOGETHER[0], fix=STUCK_TOGETHER[1], judged=True)
     elif not named:
-        yield from timed_out(collective_timeouts)
+        # That a call failed is said by an end whose error is known.
+        said = any(known_error(words) for words, _status in ended)
+        yield from timed_out(row for row in collective_timeouts if not (said and row["event"] == "failed"))
 
 
 def _reported(jobs: Peers) -> dict[str, str]:
@@ -142,8 +144,9 @@ def _ended_first(jobs: Peers, gpus: int, ranks: PrintedRanks) -> dict[str, Findi
     if own or shared is None or len(apart) != 1:
         return own
     (host,), (words, _status) = apart, ill[apart[0]]
-    # What no table knows is a failure of nobody; that no other host ended so shows where it began.
-    cause, fix = explain_unknown(words, OF_TRAINING.alone.format(host=host))
+    # What no table knows is a failure of nobody; that no other host ended so shows where it began. Where it ended with no error the others may say why.
+    of_others = next((end for end, _status in ill.values() if alike(end) == shared), "")
+    cause, fix = explained(words if is_error(words) else of_others, Extent(OF_TRAINING.alone.format(host=host)))
     return {host: Finding(_speaker(words, gpus), "a normal exit", words, "unknown", cause=cause, fix=fix, judged=True)}
 
 

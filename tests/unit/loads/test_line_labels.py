@@ -1,0 +1,78 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The labels of mpirun --tag-output and srun -l, and the ranks whose errors other ranks print."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.launcher_errors import explained, known_line, reported_of
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.line_labels import in_ranks, of_quoted_ranks, unlabelled
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.rank_errors import follows, is_own, known_error
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.speakers import speakers
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.unknown_errors import explain_unknown
+
+
+@pytest.mark.parametrize(
+    ("text", "without"),
+    [
+        ("[1,9]<stderr>:KeyError: 'qux'\n", "KeyError: 'qux'\n"),
+        ("[prterun-gpu01-411@1,9]<stdout>: x\n", "x\n"),
+        ("Sun May 27 12:24:33 2018[1,61]<stdout>:x\n", "x\n"),
+        (" 9: x\n10: \n10: y\nsrun: error: gpu02: task 10: Killed\n", "x\n\ny\nsrun: error: gpu02: task 10: Killed\n"),
+        # A clock, a few numbered lines, and a rank of PyTorch are no labels.
+        ("12:05 step 1\n12:06:07 step 2\n", "12:05 step 1\n12:06:07 step 2\n"),
+        ("chapters\n1: one\nstep\nstep\n", "chapters\n1: one\nstep\nstep\n"),
+        ("[rank3]: x\n", "[rank3]: x\n"),
+    ],
+)
+def test_the_labels_of_launchers_are_taken_off(text: str, without: str) -> None:
+    assert unlabelled(text) == without
+
+
+def test_tasks_beyond_the_number_of_hosts_are_ranks() -> None:
+    log = "18: KeyError: 'qux'\n17: [rank17]: x\nsrun: error: gpu03: tasks 16-18,20: Exited with exit code 1\n"
+    assert in_ranks(log, 8).splitlines()[:2] == ["gpu03: [rank18]: KeyError: 'qux'", "gpu03: [rank17]: x"]
+    assert speakers(in_ranks(log, 8)) == ["17=gpu03", "18=gpu03"]
+    # One task a host starts the ranks of it.
+    assert in_ranks("2: [rank18]: x\n2: y\nsrun: error: gpu03: task 2: Killed\n", 8).splitlines()[:2] == ["gpu03: [rank18]: x", "gpu03: y"]
+    assert speakers(in_ranks("[1,9]<stderr>:KeyError: 'qux'\n", 8)) == ["9"]
+
+
+def test_an_error_that_ranks_hand_on_is_of_the_rank_that_met_it() -> None:
+    log = "[rank0]: Traceback (most recent call last): (RANK 28)\n[rank0]:   File x\n[rank0]: OSError: x\n[rank0]: end\n"
+    assert of_quoted_ranks(log).splitlines()[1:] == ["[rank28]:   File x", "[rank28]: OSError: x", "[rank0]: end"]
+
+
+def test_what_nccl_warned_of_says_more_than_the_kind_of_its_result() -> None:
+    warning = "gpu02:72593:73427 [7] create_nccl_ofi_component:459 NCCL WARN NET/OFI Couldn't open AV. RC: -22, ERROR: Invalid argument"
+    assert known_line(f"{warning}\ngpu02: Test NCCL failure common.cu:777 'unhandled system error'\n") == warning
+    assert "libfabric" in explained(warning)[1]
+    worded = "gpu02: Test CUDA failure common.cu:777 'out of memory'"
+    assert known_line(f"{warning}\n{worded}\n") == worded
+
+
+def test_deepspeed_names_the_host_whose_rank_was_killed() -> None:
+    line = "gpu05: [2023-08-31 10:12:05,245] [ERROR] [launch.py:321:sigkill_handler] ['python', 'train.py'] exits with return code = -9"
+    assert reported_of(line, ["gpu01", "gpu05"]) == "gpu05" and "oom-kill" in explained(line)[1]
+    assert "segfault" in explained(line.replace("-9", "-11"))[1]
+
+
+@pytest.mark.parametrize(
+    ("line", "word", "own", "after"),
+    [
+        ("ifa != nullptr. Unable to find address for: bond1", "GLOO_SOCKET_IFNAME", True, False),
+        ("NCCL WARN Bootstrap Root : mismatch in rank count from procs 64 : 56", "WORLD_SIZE", False, False),
+        ("The following tasks are unhealthy (stopped sending heartbeats):", "heartbeat", False, True),
+    ],
+)
+def test_errors_of_the_start_of_ranks(line: str, word: str, own: bool, after: bool) -> None:
+    known = known_error(line)
+    assert known is not None and word in known.cause + known.fix
+    assert (is_own(line), follows(line)) == (own, after)
+
+
+def test_what_schedulers_and_libraries_say_of_settings() -> None:
+    assert "UCX_NET_DEVICES" in explained("UCX  WARN  network device 'mlx5_3:1' is not available, please use one or more of")[1]
+    assert "walltime" in explained("=>> PBS: job killed: walltime 7210 exceeded limit 7200")[1]
+    assert "bf16" in explain_unknown("Exception: Current loss scale already at minimum - cannot decrease scale anymore. Exiting run.")[1]
