@@ -14,7 +14,7 @@ from ...loads.launcher_errors import reported_of
 from ...loads.named_parts import named_nic
 from ...loads.rank_errors import NEVER_ARRIVED, explained, follows, is_of_a_connection, is_own, known_error
 from ...loads.thresholds import longest_step_ms
-from ...loads.unknown_errors import OF_TRAINING, Extent, alike, cut, is_error
+from ...loads.unknown_errors import OF_TRAINING, Extent, alike, cut, explain_unknown, is_error, names_system_error
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows
 from .._not_measured import not_measured, too_short
@@ -146,7 +146,10 @@ def _ended_first(jobs: Peers, gpus: int, ranks: PrintedRanks) -> dict[str, Findi
     (host,), (words, _status) = apart, ill[apart[0]]
     # What no table knows is a failure of nobody; that no other host ended so shows where it began. Where it ended with no error the others may say why.
     of_others = next((end for end, _status in ill.values() if alike(end) == shared), "")
-    cause, fix = explained(words if is_error(words) else of_others, Extent(OF_TRAINING.alone.format(host=host)))
+    alone = Extent(OF_TRAINING.alone.format(host=host))
+    said = words if is_error(words) else of_others
+    # An error of the system in the line says more than what is known of its other words.
+    cause, fix = explain_unknown(said, alone.words) if names_system_error(said) else explained(said, alone)
     return {host: Finding(_speaker(words, gpus), "a normal exit", words, "unknown", cause=cause, fix=fix, judged=True)}
 
 
