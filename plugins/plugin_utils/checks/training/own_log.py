@@ -14,7 +14,7 @@ from ...loads.launcher_errors import reported_of
 from ...loads.named_parts import named_nic
 from ...loads.rank_errors import NEVER_ARRIVED, explained, follows, is_of_a_connection, is_own, known_error
 from ...loads.thresholds import longest_step_ms
-from ...loads.unknown_errors import OF_TRAINING, Extent, alike, cut, explain_unknown, is_error, names_system_error
+from ...loads.unknown_errors import OF_TRAINING, alike, cut, explain_unknown, is_error, names_system_error
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows
 from .._not_measured import not_measured, too_short
@@ -146,10 +146,12 @@ def _ended_first(jobs: Peers, gpus: int, ranks: PrintedRanks) -> dict[str, Findi
     (host,), (words, _status) = apart, ill[apart[0]]
     # What no table knows is a failure of nobody; that no other host ended so shows where it began. Where it ended with no error the others may say why.
     of_others = next((end for end, _status in ill.values() if alike(end) == shared), "")
-    alone = Extent(OF_TRAINING.alone.format(host=host))
-    said = words if is_error(words) else of_others
+    alone = OF_TRAINING.alone.format(host=host)
     # An error of the system in the line says more than what is known of its other words.
-    cause, fix = explain_unknown(said, alone.words) if names_system_error(said) else explained(said, alone)
+    cause, fix = explain_unknown(words, alone) if names_system_error(words) or not known_error(words) else explained(words)
+    if not is_error(words) and known_error(of_others):
+        of_cause, fix = explained(of_others)
+        cause = f"{alone}It printed no error. Of what the other hosts ended with: {of_cause}"
     return {host: Finding(_speaker(words, gpus), "a normal exit", words, "unknown", cause=cause, fix=fix, judged=True)}
 
 
