@@ -24,11 +24,11 @@ FIX = "Find out why it booted, then start from preflight: what the gates below p
 MANY_BOOTS = 3
 TOGETHER = (
     "{number} nodes booted within a minute of each other ({nodes}): one cause of all of them, and not of each. They share a power feed (a PDU, a breaker, a "
-    "circuit of the room), or somebody, an update or a controller booted them."
+    "circuit of the room), somebody, an update or a controller booted them, or what ran on all of them made them crash."
 )
 TOGETHER_FIX = (
     "Look at the feed, PDU and breaker that these nodes share, and at who or what booted nodes at that time (show reboot-cause, show system reset-reason, the "
-    "management controllers' logs); then start from preflight."
+    "management controllers' logs, crash dumps); then start from preflight."
 )
 
 

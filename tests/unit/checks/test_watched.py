@@ -93,6 +93,14 @@ def test_a_wrong_icrc_is_no_loss_on_the_way() -> None:
     assert "ICRC" in judged[0].cause
 
 
+def test_more_losses_than_wrong_icrcs_are_losses_too() -> None:
+    idle = {"packet_seq_err": 2, "local_ack_timeout_err": 0, "out_of_sequence": 0, "rx_icrc_encapsulated": 1}
+    grown = {**idle, "rx_icrc_encapsulated": 3, "out_of_sequence": 2, "packet_seq_err": 40002}
+    discards = {"rx_prio3_discards": 0, **MOVED}
+    judged = list(network.losses_under_load(nic(discards), nic(discards), nic(idle, key="device"), nic(grown, key="device"), RAILS[:1], 3, **LOSSLESS))
+    assert found(judged) == [("mlx5_0", "rx_icrc_encapsulated +2 in 0 TB", "warn"), ("mlx5_0", "packet_seq_err +40000 in 0 TB", None)]
+
+
 def test_a_lossy_transport_loses_as_much_as_is_planned_and_no_more() -> None:
     idle, lost = {"packet_seq_err": 2, "local_ack_timeout_err": 0, "out_of_sequence": 0}, {"packet_seq_err": 2002, "out_of_sequence": 9}
     discards = {"rx_prio3_discards": 0, **MOVED}

@@ -21,7 +21,10 @@ UNREAD = (
 UNREAD_FIX = "Mend what is found of {switch} in this check first; the other ends need no change."
 CLOSED_AT_FAR_END = "{peer} keeps its end of the session at {port} closed, as the state there says; this end tries to connect and needs no change."
 CLOSED_AT_FAR_END_FIX = "Mend what is found of this session at {peer}."
-ABSENT_AT_FAR_END = "{peer} told of its sessions and has none at {port} and none with the AS of this end, which tries to connect and needs no change."
+ABSENT_AT_FAR_END = (
+    "{peer} told of its sessions and has none at {port} and none with the AS of this end, which tries to connect: it is not configured there, or {peer} takes "
+    "sessions of a range and did not take this one (limit, password, filter)."
+)
 
 
 def at_far_end(planned: Neighbor, cables: list[NearCable], own: Rows, of_peers: Peers) -> t.Callable[[Finding], Finding] | None:
