@@ -15,10 +15,9 @@ LABEL = re.compile(r"^ {0,6}(?P<task>\d{1,7}):(?: |$)")
 BY_SRUN = re.compile(r"^(?:srun|slurmstepd\S*|salloc|sbatch|\+)[: ]")
 # On which host tasks were, where srun says how they ended.
 ENDED = re.compile(r"(?m)^srun: error: (?P<host>[A-Za-z][\w.-]*): tasks? (?P<tasks>[\d,-]+): ")
-OF_A_RANK = re.compile(r"^\[\w*rank\s?\d+\]:")
+OF_A_RANK = re.compile(r"^\[\w*rank\s?\d+\]: ?")
 # PyTorch's checkpoints hand the error of a rank to all others, which print it with its number.
 QUOTED = re.compile(r"Traceback \(most recent call last\): \(RANK (?P<rank>\d+)\)")
-OWN_RANK = re.compile(r"^(?:\[\w*rank\s?\d+\]: ?)?")
 
 
 class Labelled(t.NamedTuple):
@@ -77,7 +76,7 @@ def of_quoted_ranks(text: str) -> str:
             lines.append(line)
             rank = found["rank"] if found else None
             continue
-        own = line[OWN_RANK.match(line).end() :]  # type: ignore[union-attr]
+        own = OF_A_RANK.sub("", line)
         lines.append(f"[rank{rank}]: {own}")
         # What is not indented is the error itself, after which others follow.
         rank = rank if own[:1].isspace() else None

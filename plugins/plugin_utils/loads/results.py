@@ -92,8 +92,7 @@ def _ended(answer: CommandResult, lost: str | None, not_installed: bool, of_site
     if words and answer.status == "ran" and tool in STARTED_FROM_ONE_HOST and (first := decisive_line(answer.stderr)):
         # Nothing that is known: the first error, and not the last line, which follows from it.
         words = _by(tool, with_subject(first, answer.stderr))
-    texts = [of_quoted_ranks(text) for text in (answer.stderr, answer.stdout)]
-    if of_site and answer.status == "ran" and (answer.rc or 0) > 0 and (first := deciding_line(*texts)):
+    if of_site and answer.status == "ran" and (answer.rc or 0) > 0 and (first := deciding_line(*map(of_quoted_ranks, (answer.stderr, answer.stdout)))):
         # Without the path of the program, which is no file of the error.
         words = f"{tool} exited with status {answer.rc}: {first}"
     if words and answer.status == "ran" and answer.rc and tool.startswith("ib_"):

@@ -17,7 +17,7 @@ from ..guests import GUEST
 from ..place import Place, at_device, at_gpu
 from ..xids import judged_xid, latest_recoveries
 from ._not_started import LEFT_OUT
-from ._partitions import first_devices, split
+from ._partitions import first_devices, of_slots, split
 
 DISTANCES = ("PIX", "PXB", "PHB", "NODE", "SYS")
 FORCED = {
@@ -59,7 +59,7 @@ WITHOUT_STATE = re.compile(r"\bA[18]00\b")
 def gpus_present(gpus: Rows, pod_gpus_per_host: int, kernel_log: Rows | None = None) -> t.Iterator[Finding]:
     """The host has the planned number of GPUs."""
     if len(gpus) != pod_gpus_per_host:
-        reported = {str(gpu["pci"]).lower().rpartition(".")[0] for gpu in gpus if gpu.get("pci")}
+        reported = of_slots(gpus)
         left = {row["device"]: row["event"] for row in kernel_log or () if row["event"] in LEFT_OUT}
         left = {device: event for device, event in left.items() if str(device).lower().rpartition(".")[0] not in reported}
         why, (cause, fix) = LEFT_OUT[min(left.values())] if left else ("", split(gpus))
