@@ -32,9 +32,9 @@ SIZE = {"racks": 4, "hosts_per_rack": 8, "spines": 4}
 
 
 @contextlib.contextmanager
-def eapi(inventory: Path) -> t.Iterator[None]:
+def eapi(inventory: Path, leaves: list[str]) -> t.Iterator[None]:
     """The leaves' eAPI, as a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.eapi", str(inventory), str(FIRST_PORT), *LEAVES]
+    command = [sys.executable, "-m", "benchmarks.eapi", str(inventory), str(FIRST_PORT), *leaves]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         try:
             if server.stdout is None or server.stdout.readline() != "ready\n":
@@ -44,11 +44,11 @@ def eapi(inventory: Path) -> t.Iterator[None]:
             server.terminate()
 
 
-def over_eapi(inventory: Path) -> Path:
+def over_eapi(inventory: Path, leaves: list[str]) -> Path:
     """The same inventory, with the leaves reached by their API."""
     other = inventory.parent / "inventory_eapi"
     shutil.copytree(inventory, other)
-    for number, name in enumerate(LEAVES):
+    for number, name in enumerate(leaves):
         own = {"ansible_connection": "ansible.netcommon.httpapi", "ansible_network_os": "arista.eos.eos", "ansible_host": "127.0.0.1"}
         own |= {"ansible_httpapi_port": FIRST_PORT + number, "ansible_httpapi_use_ssl": True, "ansible_httpapi_validate_certs": False}
         own |= {"ansible_user": "admin", "ansible_password": "none"}
@@ -56,11 +56,11 @@ def over_eapi(inventory: Path) -> Path:
     return other
 
 
-def anta(program: str, inventory: Path, plan: Plan) -> list[str]:
+def anta(program: str, inventory: Path, plan: Plan, leaves: list[str]) -> list[str]:
     """ANTA's command line, with its inventory and catalog written beside ours; every leaf has tests of its own neighbours."""
-    hosts = [{"name": name, "host": "127.0.0.1", "port": FIRST_PORT + number, "tags": [name]} for number, name in enumerate(LEAVES)]
+    hosts = [{"name": name, "host": "127.0.0.1", "port": FIRST_PORT + number, "tags": [name]} for number, name in enumerate(leaves)]
     catalog: dict[str, list[t.Any]] = {"anta.tests.interfaces": [], "anta.tests.connectivity": []}
-    for leaf in LEAVES:
+    for leaf in leaves:
         cables = [cable.seen_from(leaf) for cable in plan.at[leaf]]
         tagged = {"filters": {"tags": [leaf]}}
         states = [{"name": near.port, "status": "up"} for near, _far in cables]
@@ -92,16 +92,17 @@ def spent(command: list[str]) -> tuple[float, float]:
     return time.monotonic() - began, usage.ru_utime + usage.ru_stime
 
 
-def main(rounds: int = 3) -> None:
-    """Run both in turn and print medians and ratios."""
-    with nodes(LEAVES, **SIZE) as inventory, eapi(inventory):
-        options = ["-e", "pod_depth=quick", "-e", f"pod_only={','.join(LEAVES)}"]
+def main(rounds: int = 3, number: int = len(LEAVES)) -> None:
+    """Run both in turn, for the first leaves, and print medians and ratios."""
+    leaves = LEAVES[:number]
+    with nodes(leaves, **SIZE) as inventory, eapi(inventory, leaves):
+        options = ["-e", "pod_depth=quick", "-e", f"pod_only={','.join(leaves)}"]
         contenders = {
             name: [PLAYBOOK, "playbooks/validate.yml", "-i", str(place), *options]
-            for name, place in {"this collection": inventory, "over eAPI": over_eapi(inventory)}.items()
+            for name, place in {"this collection": inventory, "over eAPI": over_eapi(inventory, leaves)}.items()
         }
         if program := shutil.which("anta"):
-            contenders["ANTA"] = anta(program, inventory, plan_of(inventory))
+            contenders["ANTA"] = anta(program, inventory, plan_of(inventory), leaves)
         else:
             print("ANTA is not measured: it is not on PATH; benchmarks/requirements.txt has it")
         taken: dict[str, list[tuple[float, float]]] = {name: [] for name in contenders}
@@ -115,4 +116,4 @@ def main(rounds: int = 3) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 3)
+    main(*(int(argument) for argument in sys.argv[1:]))

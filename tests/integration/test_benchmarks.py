@@ -30,7 +30,7 @@ SMALLEST: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = 
     "parsing": ((), (), ("interface_status on eos", "interface_errors on sonic", "loading every reading")),
     "reading": (("1", "2", "5"), ("sshd", "pdsh"), ("this collection", "a task a command", "pdsh")),
     "slices": (("16", "2", "1"), (), ("plan", "slice_1")),
-    "switches": (("1",), ("sshd", "openssl"), ("this collection", "over eAPI")),
+    "switches": (("1", "2"), ("sshd", "openssl"), ("this collection", "over eAPI")),
 }
 # What the others are run by.
 PARTS = {"canned", "eapi", "sshd_nodes"}

@@ -17,8 +17,6 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import 
 from ansible_collections.gpufabric.pyramid.tests.cases import check_each
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import changes, inprocess, layout
 
-from .conftest import alike
-
 pytestmark = pytest.mark.exhaustive
 
 Row = dict[str, t.Any]
@@ -26,7 +24,7 @@ Row = dict[str, t.Any]
 Rows = list[Row] | dict[str, list[Row]]
 # Faults that need loads, or commands that wait for each other, are not evaluated in process.
 FAULTS = {name: fault for name, fault in changes.known().items() if "expect" in fault and not fault.get("loads") and not fault.get("processes")}
-FABRICS = ("roce", "infiniband", alike("nvl72"))
+FABRICS = ("roce", "infiniband", "nvl72")
 # By how the name of a fault begins, the pod that it is of; the others are of the RoCE pod.
 OF_POD = {"ib_": "infiniband", "nvl_": "nvl72"}
 TRAYS = changes.known()["gb200_trays"]["expectations"]
@@ -146,17 +144,27 @@ def calls(plan: t.Any, pod: t.Any, layer: str, patch: pytest.MonkeyPatch) -> lis
     return seen
 
 
-def found(directory: Path, fabric: str, patch: pytest.MonkeyPatch) -> Iterator[Call]:
-    """Every evaluation that finds something, for each fault of a fabric, in the layers where the fault is expected."""
+def of_each_check(names: t.Iterable[str]) -> list[str]:
+    """Those of some faults, in their order, that trip a check which none before them trips."""
+    tripped: set[str] = set()
+    firsts = []
+    for name in names:
+        checks = set(FAULTS[name]["expect"]["checks"])
+        firsts += [name] if checks - tripped else []
+        tripped |= checks
+    return firsts
+
+
+def found(directory: Path, fabric: str, names: t.Iterable[str], patch: pytest.MonkeyPatch) -> Iterator[Call]:
+    """Every evaluation that finds something, for some faults of a fabric, in the layers where each of them is expected."""
     settings: dict[str, t.Any] = {
         "pod_name": "small",
         **({"pod_fabric_reader": ["gpu01", "gpu05"]} if fabric == "infiniband" else TRAYS if fabric == "nvl72" else {}),
     }
     made: dict[str, inprocess.Pods] = {}
     healthy: dict[tuple[str, str], list[tuple[Check, dict[str, t.Any]]]] = {}
-    for name, fault in FAULTS.items():
-        if fabric != next((kind for start, kind in OF_POD.items() if name.startswith(start)), "roce"):
-            continue
+    for name in names:
+        fault = FAULTS[name]
         expectations = {**settings, **fault.get("expectations", {})}
         key = repr(expectations)
         if key not in made:
@@ -230,6 +238,20 @@ def must_not_pass(case: Case) -> None:
     assert came_to in allowed, f"came to {came_to}"
 
 
+def faults_of(fabric: str) -> list[str]:
+    return [name for name in FAULTS if fabric == next((kind for start, kind in OF_POD.items() if name.startswith(start)), "roce")]
+
+
 @pytest.mark.parametrize("fabric", FABRICS)
 def test_a_column_that_is_not_reported_does_not_turn_a_finding_into_a_pass(fabric: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    check_each((case for call in found(tmp_path, fabric, monkeypatch) for case in cases(call)), must_not_pass)
+    """For a fault of each check."""
+    names = of_each_check(faults_of(fabric))
+    check_each((case for call in found(tmp_path, fabric, names, monkeypatch) for case in cases(call)), must_not_pass)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("fabric", FABRICS)
+def test_nor_does_it_with_any_other_fault(fabric: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    every = faults_of(fabric)
+    names = sorted({*every} - {*of_each_check(every)})
+    check_each((case for call in found(tmp_path, fabric, names, monkeypatch) for case in cases(call)), must_not_pass)
