@@ -28,7 +28,7 @@ class Fault:
 
     inject: puts it into a fabric that is up, or wires the fabric anew; heal: takes it back where the fabric need not start again.
     missing: what shows that it is not in force; None where it is. during: it comes during the soak. swept: the manager sees it and
-    routes the subnet anew; until it is done, what is sent to a LID may arrive nowhere.
+    routes the subnet anew; until it is done, what is sent to a LID may arrive nowhere. before: makes what it takes away in the soak.
     """
 
     inject: t.Callable[[Lab], None]
@@ -36,6 +36,13 @@ class Fault:
     heal: t.Callable[[Lab], None] | None = None
     during: bool = False
     swept: bool = False
+    before: t.Callable[[Lab], None] | None = None
+
+    def prepare(self, lab: Lab, name: str) -> None:
+        """Make what it takes away, which a fabric that was started anew has lost, and await that it is there."""
+        if self.before is not None:
+            self.before(lab)
+            poll(60, lambda: f"{name} is in force before its time" if self.missing(lab) is None else None, f"what {name} takes away")
 
     def force(self, lab: Lab, name: str) -> None:
         """Put it in force, and await that it is."""
@@ -182,7 +189,7 @@ FAULTS: dict[str, Fault] = {
     ),
     "counters_reset": Fault(
         counted("leaf06", 4, "SymbolErrorCounter", 0), counts("leaf06", 4, "SymbolErrorCounter", 0),
-        counted("leaf06", 4, "SymbolErrorCounter", 7), during=True,
+        counted("leaf06", 4, "SymbolErrorCounter", 7), during=True, before=counted("leaf06", 4, "SymbolErrorCounter", 7),
     ),
     "one_lane": Fault(rewired(option("leaf01", 3, ONE_LANE)), says("leaf01", 3, r"1X\s+53\.125 Gbps Active")),
     "fdr_link": Fault(rewired(option("gpu05 mlx5_4", 1, FDR)), says("gpu05 mlx5_4", 1, r"4X\s+14\.0625 Gbps Active")),
@@ -199,6 +206,7 @@ FAULTS: dict[str, Fault] = {
 def ready(lab: Lab, name: str) -> t.Iterator[t.Callable[[], None] | None]:
     """A fault in force for as long as the context lasts; gives what puts it in force where it comes during the soak."""
     fault = FAULTS[name]
+    fault.prepare(lab, name)
     if not fault.during:
         fault.force(lab, name)
     try:
