@@ -384,6 +384,9 @@ class Switch:
     spares: dict[str, str] = field(default_factory=dict)
     priority: int = 3
     marking: bool = True
+    # Whether its queue has thresholds of ECN at all, and whether it counts what it marks.
+    thresholds: bool = True
+    counts_marks: bool = True
     ecn_mode_told: bool = True
     ecn_min_bytes: int = 150_000
     ecn_max_bytes: int = 1_500_000

@@ -12,13 +12,15 @@ RATES = frozenset((
     "node_nics_all_reduce", "all_reduce_bandwidth", "rail_all_reduce", "efficiency", "curve_rises", "slow_node", "nccl_tests_bandwidth", "arrivals_even",
     "step_time_stable", "step_outliers", "slow_rank", "step_time_expected", "mfu", "own_steps_steady", "own_step_time_expected",
 ))  # fmt: skip
+# What says of a switch that it marks nothing: what it counts itself, or what its receivers do.
+OF_MARKS = ("switch_marks", "receivers_are_marked")
 # What slows a path of the network, and what slows a host; a host's own is no explanation of another's rate.
 OF_PATHS = frozenset((
     "cable_reach", "crc_clean", "errors_clean", "link_flaps", "nic_link_flaps", "bit_error_rate", "nic_bit_error_rate", "symbol_error_rate", "ib_errors_clean",
     "hosts_receive_cleanly", "hosts_keep_links",
     "host_vlans_alike", "optic_rx_power", "port_speed", "oversubscription", "ecmp_paths", "kernel_forwards", "tree_complete", "rtt_uniform", "rails_in_vrf",
     "path_mtu", "ecmp_balanced", "pfc_brief", "slow_receiver", "no_drops", "switch_drops", "switch_discards", "xmit_discards", "pauses_stay_local",
-    "waits_stay_local", "qos_agrees", "dscp_agrees", "ecn_marks_under_load", "switch_marks", "spine_marks", "spines_balanced", "dcqcn_backs_off",
+    "waits_stay_local", "qos_agrees", "dscp_agrees", "ecn_marks_under_load", *OF_MARKS, "spine_marks", "spines_balanced", "dcqcn_backs_off",
     "fair_share", "incast_fills_link", "across_fair_share", "across_fills_uplinks", "write_bw_per_rail", "slow_rail",
     "neighbor_entries", "switch_neighbor_entries", "ib_bit_error_rate", "ib_module_temperature", "adaptive_routing_on",
 ))  # fmt: skip
@@ -27,7 +29,7 @@ OF_HOSTS = frozenset((
     "gpudirect_available", "ib_modules", "gpu_write_bw", "node_all_reduce", "dataset_feeds", "hosts_idle",
 ))  # fmt: skip
 SWITCHES_IN_LOAD = ("switch_links_under_load", "switch_drops_under_load", "switch_pauses_under_load")
-PAUSING = ("dcqcn_backs_off", "slow_receiver", "ecn_marks_under_load", "switch_marks", "spine_marks")
+PAUSING = ("dcqcn_backs_off", "slow_receiver", "ecn_marks_under_load", *OF_MARKS, "spine_marks")
 SESSIONS = ("bgp_established", "evpn_established", "vteps_reached")
 OVERLAY = ("evpn_established", "vni_up", "vteps_reached")
 # What follows from another finding of the same layer: of a session that is down, of a sender or receiver that stops the others.
@@ -47,7 +49,7 @@ FOLLOWS = {
     "path_carries_full_size": ("path_mtu", "vxlan_mtu", "bgp_established", "ospf_full", "prefixes_announced", "rails_in_vrf"),
     "pauses_stay_local": PAUSING,
     "pfc_brief": PAUSING,
-    "ecn_marks_under_load": ("switch_marks",),
+    "ecn_marks_under_load": OF_MARKS,
     # Notifications that a leaf drops reach no sender on it, and who does not slow down takes the share of others.
     "dcqcn_backs_off": ("other_classes_kept",),
     "fair_share": ("dcqcn_backs_off",),
@@ -98,6 +100,8 @@ FOLLOWS_ON_HOST = {
     "optic_health": ("switch_environment",),
     # The kernel's log says why a port is not up.
     "rails_present": ("hardware_log",),
+    # The setting without which it marks nothing.
+    **dict.fromkeys(OF_MARKS, ("qos_agrees",)),
     # A setting that was made, and waits for a reset.
     "nic_settings": ("nic_reset_pending",),
     # Another driver has another firmware and another release.
@@ -115,15 +119,15 @@ FOLLOWS_ON_HOST = {
 # What is seldom the cause itself: of several reasons for a closed gate these are named last.
 # A session that is down, or a VTEP without its paths, is the cause itself where nothing of its port, its VNI or its underlay is.
 # So is what is found of a link, where neither its cable nor its module is found to be the cause.
-EFFECTS = frozenset((*RATES, *FOLLOWS, *FOLLOWS_ON_HOST)) - {*SESSIONS, "prefixes_announced", "optic_health", *BITS_LOST} | {"nic_link_flaps"}
+EFFECTS = frozenset((*RATES, *FOLLOWS, *FOLLOWS_ON_HOST)) - {*SESSIONS, *OF_MARKS, "prefixes_announced", "optic_health", *BITS_LOST} | {"nic_link_flaps"}
 # What others of its layer follow from, and which follows from none of them: named first.
 ROOTS = frozenset(("rails_in_vrf", "hosts_receive_cleanly", "hosts_keep_links"))
 # Of these only a finding of the whole host explains: a slow path is what is left where no host is named.
 OF_WHOLE_HOST = frozenset(("slow_node",))
 # Of these it is only what is of the same device.
 OF_DEVICES = frozenset(("slow_rail", "rails_reachable", "gpu_write_bw", "nic_gpu_affinity", "rails_present", *BITS_LOST))
-# Of a module only its temperature has these causes and effects: what its lasers send arrives at the other end.
-OF_HEAT = "temperature"
+# Of these only what is of one part has these causes and effects: what the lasers of a module send arrives at the other end, and PFC marks nothing.
+OF_PART = {"optic_health": "temperature", "qos_agrees": "ECN"}
 # Of these it is only what is of the same pair of rails.
 OF_SAME_PAIR = frozenset(("path_carries_full_size",))
 # Of these it is only what is of the same setting of the same device, and of these only what is said of some parts of the software.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..pod.names import port_name
+from .explaining_checks import OF_MARKS
 from .verdicts import FindingRecord, VerdictRecord, place_of
 
 # Of checks that see the effect of what another check finds: that check; the others see the same as at the place where it began.
@@ -16,9 +17,12 @@ SEEN_BY = {
     "nic_bit_error_rate": "hosts_receive_cleanly", "symbol_error_rate": "hosts_receive_cleanly",
     "link_flaps": "hosts_keep_links", "nic_link_flaps": "hosts_keep_links",
 }  # fmt: skip
-# What another check finds at its beginning, where that alone explains it: notifications that the sender's leaf drops are no fault of its NIC, nor is what
-# a switch drops one of the hosts that send it again.
-BEGINS_AT = {"dcqcn_backs_off": "other_classes_kept", "no_drops": "switch_drops"}
+# What other checks find at its beginning, where these alone explain it: notifications that the sender's leaf drops are no fault of its NIC, nor is what
+# a switch drops one of the hosts that send it again, nor is what a leaf does not mark one of the receivers on it.
+BEGINS_AT = {
+    "dcqcn_backs_off": ("other_classes_kept",), "no_drops": ("switch_drops",), "ecn_marks_under_load": OF_MARKS,
+    **dict.fromkeys(OF_MARKS, ("qos_agrees",)),
+}  # fmt: skip
 # Pauses, and rates beside a sender that does not slow down, are of nodes that have no part in what they come from.
 SPREADING = frozenset(("pauses_stay_local", "pfc_brief", "fair_share"))
 # Check, host and port; without a port a finding anywhere on the host.
@@ -44,19 +48,32 @@ def name_origins(records: t.Iterable[VerdictRecord]) -> None:
 
 def name_beginning(check: str, finding: FindingRecord, explaining: t.Sequence[tuple[str, FindingRecord]]) -> None:
     """Set ``origin`` of a finding that only another check's (check, finding) explain wholly, where it is declared to begin at these."""
-    if explaining and not finding.get("cause") and all(one == BEGINS_AT.get(check) for one, _its in explaining):
+    if explaining and not finding.get("cause") and all(one in BEGINS_AT.get(check, ()) for one, _its in explaining):
         first, its = explaining[0]
         finding["origin"] = (first, its["host"] or "", port_name(place_of(its).port or ""))
 
 
 def name_shared_origins(behind: t.Sequence[tuple[FindingRecord, t.Sequence[tuple[str, FindingRecord]]]]) -> None:
     """Set ``origin`` of findings that others (check, finding) explain wholly and that began where all of those began; so of what follows from them."""
+    _follow_up([pair for pair in behind if pair[0].get("origin")])
     waiting = [pair for pair in behind if not pair[0].get("origin")]
     while waiting:
         named = [(finding, origin) for finding, explaining in waiting if (origin := _shared_origin(explaining))]
         for finding, origin in named:
             finding["origin"] = origin
         waiting = [pair for pair in waiting if not pair[0].get("origin")] if named else []
+
+
+def _follow_up(begun: t.Sequence[tuple[FindingRecord, t.Sequence[tuple[str, FindingRecord]]]]) -> None:
+    """Where what others were said to begin at began elsewhere itself, let these begin there, too; no way is longer than there are findings on it."""
+    for _step in begun:
+        moved = False
+        for finding, explaining in begun:
+            its = next((its for check, its in explaining if finding["origin"] in origins_of(check, its)), None)
+            if its is not None and (before := its.get("origin")) and before != finding["origin"]:
+                finding["origin"], moved = before, True
+        if not moved:
+            return
 
 
 def _shared_origin(explaining: t.Sequence[tuple[str, FindingRecord]]) -> Origin | None:

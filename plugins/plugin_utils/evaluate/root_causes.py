@@ -14,9 +14,9 @@ from .explaining_checks import (
     FOLLOWS_ON_HOST,
     IN_LOAD,
     OF_DEVICES,
-    OF_HEAT,
     OF_HOSTS,
     OF_PAIRS,
+    OF_PART,
     OF_PATHS,
     OF_SAME_PAIR,
     OF_SETTINGS,
@@ -98,7 +98,7 @@ def add_explanations(records: t.Sequence[VerdictRecord]) -> None:
 def _at_its_place(check: str, explaining_check: str, its: FindingRecord, finding: FindingRecord) -> bool:
     """Whether a finding on the same host, of another check, is where it may explain one of a check."""
     explaining, place = place_of(its), place_of(finding)
-    if (check == "optic_health" and place.of != OF_HEAT) or (explaining_check == "optic_health" and explaining.of != OF_HEAT):
+    if any(name in OF_PART and one.of != OF_PART[name] for name, one in ((check, place), (explaining_check, explaining))):
         return False
     if check in OF_SAME_PAIR:
         return explaining == place

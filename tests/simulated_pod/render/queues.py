@@ -34,8 +34,9 @@ def eos_pauses(switch: Switch, value: Value) -> str:
 
 def eos_marks(switch: Switch, value: Value) -> str:
     """``show qos interfaces ecn counters queue | json``."""
+    counts = switch.thresholds and switch.counts_marks
     marked = {
-        port.name: {"queueCounters": {str(queue): str(value(port, "marked")) if queue == switch.priority else "-" for queue in QUEUES}}
+        port.name: {"queueCounters": {str(queue): str(value(port, "marked")) if counts and queue == switch.priority else "-" for queue in QUEUES}}
         for port in listed(switch)
     }
     return _json("intfQueueCounters", marked)
@@ -80,6 +81,8 @@ def eos_maps(switch: Switch) -> str:
 
 def eos_thresholds(switch: Switch) -> str:
     """``show running-config section random-detect``."""
+    if not switch.thresholds:
+        return ""
     thresholds = f"minimum-threshold {switch.ecn_min_bytes} bytes maximum-threshold {switch.ecn_max_bytes} bytes max-mark-probability 100 weight 0"
     lines = ["qos profile ROCE", "   qos trust dscp", "   !", f"   uc-tx-queue {switch.priority}"]
     return "\n".join([*lines, f"      random-detect {'ecn' if switch.marking else 'drop'} {thresholds}"]) + "\n"

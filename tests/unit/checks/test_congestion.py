@@ -18,6 +18,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.congestio
     pauses,
     settings,
     switches,
+    unmarked,
     uplinks,
 )
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import catalogue
@@ -578,6 +579,42 @@ def test_a_switch_with_an_incast_marks() -> None:
         marks_of(None, None)
     with pytest.raises(NotApplicable, match="no incast ends"):
         marks_of(5, 5, Ethernet3="sender")
+
+
+def test_a_switch_that_counts_no_marks_is_judged_by_its_receivers() -> None:
+    ends = [{**row, "peer": RECEIVER, "device": "mlx5_0"} for row in faces()]
+    elsewhere = {"gpu04": {"np_ecn_marked_roce_packets": 9}}
+    sends = {"gpu01": [*JOBS["gpu01"], {**job("gpu01", peer="gpu04"), "item": "elsewhere"}]}
+    profile = {"profile": "P", "port": None, "queue": 3, "traffic_classes": []}
+
+    def judged(now: t.Any = None, result: t.Any = FAIR, paused: int = 3, **more: t.Any) -> list[t.Any]:
+        nics = {host: rdma(**(elsewhere if now is None else now).get(host, {})) for host in (*HOSTS, "gpu04")}
+        given = {"ecn_counters_idle": counted(None), "ecn_counters": counted(None), "pod_incasts": ends, **more}
+        rated = {**result, "gpu01": [*result["gpu01"], {"item": "elsewhere", "gbit_s": 100.0}]}
+        return list(
+            unmarked.receivers_are_marked(
+                dict.fromkeys(nics, rdma()), nics, pod_incast_refused="", load_jobs_of_peers={**JOBS, **sends}, write_bw_of_peers=rated, pod_cables=CABLES,
+                pod_link_gbit_s=400, pod_roce_priority=3, pfc_counters_idle=frames(), pfc_counters=frames(Ethernet1=(0, paused)), **given,
+            )
+        )  # fmt: skip
+
+    def why(*given: t.Any, **more: t.Any) -> str:
+        with pytest.raises(NotApplicable) as skipped:
+            judged(*given, **more)
+        return str(skipped.value)
+
+    none = [(None, "ECN: expected ECN-marked packets at its receivers, got none at gpu03 mlx5_0, and it sent 3 pauses", None)]
+    assert summary(judged()) == none and judged()[0].cause is None
+    # What the settings say decides where nobody counts a mark, and is the cause where it is no failure by itself.
+    bare, drops_all = judged({}, ecn_settings=[]), judged({}, ecn_settings=[{**profile, "marking": False}])
+    assert summary(bare) == summary(drops_all) == none and "no ECN thresholds" in bare[0].cause and drops_all[0].cause is None
+    assert why({}) == why({}, ecn_settings=[{**profile, "marking": True}]) == unmarked.UNKNOWN_WHOSE
+    assert "counts its marks itself" in why(ecn_counters=counted(4))
+    assert "ecn_marks_under_load" in why(MARKED) and "ecn_marks_under_load" in why({RECEIVER: {"np_ecn_marked_roce_packets": None}})
+    # Where it takes part across gate groups, spines mark for it as well.
+    assert why(pod_incasts=[*ends, *({**row, "across": True} for row in ends)]) == unmarked.NO_RECEIVER
+    with pytest.raises(CannotTell, match="no congestion was made: its receivers received 60 of 400 Gb/s at most"):
+        judged(paused=0, result=rates(30.0, 30.0))
 
 
 def test_a_switch_that_pauses_more_than_it_marks_is_where_pauses_begin() -> None:

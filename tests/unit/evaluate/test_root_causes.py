@@ -625,3 +625,16 @@ def test_what_hosts_send_again_began_where_a_switch_dropped_it(cause: str, leaf:
     drops, again = recorded("switch_drops", "fail", "leaf05", "Ethernet0"), recorded("no_drops", "fail", where="mlx5_0")
     again["findings"][0] |= {"cause": cause, "place": {"device": "mlx5_0", "of": "packet_seq_err", "peers": [leaf]}}
     assert origins(again, drops)[0] == begun
+
+
+def test_what_a_leaf_does_not_mark_begins_at_its_setting_and_is_no_receiver_of_its() -> None:
+    setting, marks = recorded("qos_agrees", "fail", "leaf03", "ECN"), recorded("switch_marks", "fail", "leaf03", "ECN")
+    setting["findings"][0]["place"], marks["findings"][0]["place"] = {"of": "ECN"}, {}
+    unmarked, pauses = recorded("ecn_marks_under_load", "fail", "gpu03", "mlx5_4"), recorded("pauses_stay_local", "fail", "spine01", "Ethernet16")
+    unmarked["findings"][0]["leaf"] = "leaf03"
+    assert origins(unmarked, pauses, marks, setting) == [("qos_agrees", "leaf03", "")] * 3 + [None]
+    # PFC at one of its ports is another setting.
+    setting["findings"][0] |= {"place": {"of": "PFC", "port": "Ethernet3/1"}}
+    for record in (unmarked, pauses, marks):
+        record["findings"][0].pop("origin")
+    assert origins(unmarked, pauses, marks, setting) == [("switch_marks", "leaf03", "")] * 2 + [None] * 2

@@ -5,7 +5,24 @@
 
 from __future__ import annotations
 
-from . import across, alike, headroom, infiniband, learned, load, marks, notifications, other_classes, pauses, settings, spines, switches, uplinks, watchdog
+from . import (
+    across,
+    alike,
+    headroom,
+    infiniband,
+    learned,
+    load,
+    marks,
+    notifications,
+    other_classes,
+    pauses,
+    settings,
+    spines,
+    switches,
+    unmarked,
+    uplinks,
+    watchdog,
+)
 
 __all__ = [
     "across",
@@ -21,6 +38,7 @@ __all__ = [
     "settings",
     "spines",
     "switches",
+    "unmarked",
     "uplinks",
     "watchdog",
 ]

@@ -58,7 +58,7 @@ def qos_agrees(
             words = f"on {named(far)} there"
             yield Finding(at_port(cable["port"], "PFC"), f"{expected} at {end} too", words, cause=expected.cause, fix=expected.fix)
     if ecn_settings is not None:
-        yield from _marking(ecn_settings, pod_cables, pod_roce_priority)
+        yield from of_marking(ecn_settings, pod_cables, pod_roce_priority)
 
 
 def _lossless(rows: Rows) -> dict[str, list[int]]:
@@ -68,16 +68,20 @@ def _lossless(rows: Rows) -> dict[str, list[int]]:
     return found
 
 
-def _marking(settings: Rows, cables: list[NearCable], priority: int) -> t.Iterator[Finding]:
+def of_marking(settings: Rows, cables: list[NearCable], priority: int) -> t.Iterator[Finding]:
     """Profiles of which one must mark, or settings of ports that all must."""
     of_class = [row for row in settings if row["queue"] in (None, priority)]
     if not of_class:
-        yield Finding(Place("ECN"), f"marking in queue {priority}", "no thresholds are configured for it", "warn", cause=UNMARKED, fix=UNMARKED_FIX)
+        yield Finding(Place("ECN", of="ECN"), f"marking in queue {priority}", "no thresholds are configured for it", "warn", cause=UNMARKED, fix=UNMARKED_FIX)
     profiles = [row for row in of_class if row["port"] is None]
     if profiles and not any(row["marking"] for row in of_class):
         names = ", ".join(str(row["profile"]) for row in profiles)
         yield Finding(
-            Place("ECN"), "a profile that marks", f"{names} drop{'s' if len(profiles) == 1 else ''} instead: marking is not enabled", cause=DROPS, fix=DROPS_FIX
+            Place("ECN", of="ECN"),
+            "a profile that marks",
+            f"{names} drop{'s' if len(profiles) == 1 else ''} instead: marking is not enabled",
+            cause=DROPS,
+            fix=DROPS_FIX,
         )
     reported = by_port([row for row in of_class if row["port"] is not None])
     for cable in cables:
