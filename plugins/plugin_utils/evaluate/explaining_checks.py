@@ -34,6 +34,7 @@ SESSIONS = ("bgp_established", "evpn_established", "vteps_reached")
 OVERLAY = ("evpn_established", "vni_up", "vteps_reached")
 # What follows from another finding of the same layer: of a session that is down, of a sender or receiver that stops the others.
 FOLLOWS = {
+    "rails_present": ("hosts_have_links",),
     "channel_members": ("port_speed",),
     "bond_members": ("port_speed", "cabling_as_planned"),
     "bgp_established": ("rails_in_vrf",),
@@ -121,7 +122,7 @@ FOLLOWS_ON_HOST = {
 # So is what is found of a link, where neither its cable nor its module is found to be the cause.
 EFFECTS = frozenset((*RATES, *FOLLOWS, *FOLLOWS_ON_HOST)) - {*SESSIONS, *OF_MARKS, "prefixes_announced", "optic_health", *BITS_LOST} | {"nic_link_flaps"}
 # What others of its layer follow from, and which follows from none of them: named first.
-ROOTS = frozenset(("rails_in_vrf", "hosts_receive_cleanly", "hosts_keep_links"))
+ROOTS = frozenset(("hosts_have_links", "rails_in_vrf", "hosts_receive_cleanly", "hosts_keep_links"))
 # Of these only a finding of the whole host explains: a slow path is what is left where no host is named.
 OF_WHOLE_HOST = frozenset(("slow_node",))
 # Of these it is only what is of the same device.
@@ -135,7 +136,7 @@ OF_SETTINGS = frozenset(("nic_settings",))
 OF_SOFTWARE = {"software_pinned": ("firmware", "ofed"), "software_uniform": ("firmware", "ofed")}
 OF_SAME_LAYER = frozenset(name for follows in (FOLLOWS, FOLLOWS_ON_HOST) for names in follows.values() for name in names)
 # Of these, what is found on a switch explains only the rails on that leaf.
-ON_THE_LEAF = frozenset(("ecn_marks_under_load", "dcqcn_backs_off"))
+ON_THE_LEAF = frozenset(("rails_present", "ecn_marks_under_load", "dcqcn_backs_off"))
 EXPLAINING = OF_PATHS | OF_HOSTS | OF_SAME_LAYER
 # Of these a finding at a rail is of what this rail sent or received alone.
 OF_PAIRS = frozenset(("rails_reachable", "write_bw_per_rail", "slow_rail", "gpu_write_bw", "write_latency", "fair_share", "incast_fills_link"))

@@ -18,13 +18,12 @@ def add_places(plan: Plan, records: t.Iterable[VerdictRecord]) -> None:
     Findings of many hosts that share a leaf have one root. What is of a bond as a whole is on none of its leaves, what is of its member on the member's.
     """
     rails = {(rail["host"], name): rail for rail in plan.rails() for name in (rail["device"], rail["netdev"], *rail.get("members", ())) if name}
-    ends = [pair for cable in plan.cables for pair in ((cable.a, cable.b), (cable.b, cable.a))]
-    far = {(near.node, near.port): end.node for near, end in ends}
-    peers: dict[tuple[str, str | None], str] = {(near.node, near.port): end.node for near, end in ends if plan.nodes[end.node].kind == "host"}
     for record in records:
         for finding in record["findings"]:
             place, host = place_of(finding), finding["host"] or ""
             rail = rails.get((host, place.interface or ""))
-            one_leaf = far.get((host, place.interface or "")) if rail and "members" in rail else rail["leaf"] if rail else None
+            behind, far = plan.far_end(host, place.interface), plan.far_end(host, place.port)
+            of_member = behind.node if behind is not None else None
+            one_leaf = of_member if rail and "members" in rail else rail["leaf"] if rail else None
             finding["leaf"], finding["rail"] = one_leaf, rail["device"] if rail else None
-            finding["peer"] = peers.get((host, place.port))
+            finding["peer"] = far.node if far is not None and plan.nodes[far.node].kind == "host" else None

@@ -93,12 +93,16 @@ def verdicts_of_checks(layer: Layer) -> list[Verdict]:
     peers = _of_peers(layer)
     verdicts = []
     evaluated = []
+    # Switches of which nothing is read are judged by what others report of them.
+    unasked = set()
     for node in layer.members:
         answered = _answered(layer, node)
         verdicts.append(answered)
         # A host of which nothing was asked, or nothing came, is judged too: what was left out is named, and what is missing is unknown.
-        if answered.verdict == "pass" or (answered.verdict == "skip" and layer.plan.nodes[node].kind == "host"):
+        if answered.verdict in ("pass", "skip"):
             evaluated.append(node)
+        if answered.verdict == "skip" and layer.plan.nodes[node].kind == "switch":
+            unasked.add(node)
     asked = {name for check in layer.checks() for name in check.expectations}
     meshes = layer.plan.meshes(layer.partners, layer.members) if asked & {"pod_pings", "pod_path_probes"} else {}
     incasts = incast_expectations(layer.plan, _loading(layer)) if "pod_incasts" in asked else {}
@@ -106,7 +110,7 @@ def verdicts_of_checks(layer: Layer) -> list[Verdict]:
     for node in evaluated:
         values = {**layer.plan.nodes[node].values, **layer.plan.planned(node), **incasts.get(node, {}), "pod_not_asked": not_asked}
         values |= {"pod_pings": meshes[node]["ping"], "pod_path_probes": meshes[node]["path_probe"]} if node in meshes else {}
-        own = [one for one in layer.checks() if one.scope == "node" and layer.plan.nodes[node].kind in one.kinds]
+        own = [one for one in layer.checks() if one.scope == "node" and layer.plan.nodes[node].kind in one.kinds and not (node in unasked and one.asked)]
         verdicts += [_of_node(layer, check, node, values, peers) for check in own]
     for group, hosts in layer.plan.groups.items():
         members = [host for host in hosts if host in evaluated]

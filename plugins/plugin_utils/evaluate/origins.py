@@ -20,7 +20,7 @@ SEEN_BY = {
 # What other checks find at its beginning, where these alone explain it: notifications that the sender's leaf drops are no fault of its NIC, nor is what
 # a switch drops one of the hosts that send it again, nor is what a leaf does not mark one of the receivers on it.
 BEGINS_AT = {
-    "dcqcn_backs_off": ("other_classes_kept",), "no_drops": ("switch_drops",), "ecn_marks_under_load": OF_MARKS,
+    "rails_present": ("hosts_have_links",), "dcqcn_backs_off": ("other_classes_kept",), "no_drops": ("switch_drops",), "ecn_marks_under_load": OF_MARKS,
     **dict.fromkeys(OF_MARKS, ("qos_agrees",)),
 }  # fmt: skip
 # Pauses, and rates beside a sender that does not slow down, are of nodes that have no part in what they come from.
@@ -47,9 +47,13 @@ def name_origins(records: t.Iterable[VerdictRecord]) -> None:
 
 
 def name_beginning(check: str, finding: FindingRecord, explaining: t.Sequence[tuple[str, FindingRecord]]) -> None:
-    """Set ``origin`` of a finding that only another check's (check, finding) explain wholly, where it is declared to begin at these."""
-    if explaining and not finding.get("cause") and all(one in BEGINS_AT.get(check, ()) for one, _its in explaining):
-        first, its = explaining[0]
+    """Set ``origin`` of a finding that only other checks' (check, finding) explain wholly, where it is declared to begin at these.
+
+    One with a cause of its own begins only at one that names its host.
+    """
+    own = [(one, its) for one, its in explaining if not finding.get("cause") or finding["host"] in place_of(its).peers]
+    if own and all(one in BEGINS_AT.get(check, ()) for one, _its in explaining):
+        first, its = own[0]
         finding["origin"] = (first, its["host"] or "", port_name(place_of(its).port or ""))
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from ..text.sorting import natural_key
 from .addressing import bare
-from .cabling import Cable
+from .cabling import Cable, CableEnd
 from .meshes import both_ways, ping_mesh
 from .names import NodePort, parse_place
 from .rail_ports import leaves_of, members_of
@@ -60,10 +60,14 @@ class Plan:
         for cable in self.cables:
             self.at[cable.a.node].append(cable)
             self.at[cable.b.node].append(cable)
-        self._far = {(near.node, near.port): far.node for cable in self.cables for near, far in ((cable.a, cable.b), (cable.b, cable.a))}
+        self._far = {(near.node, near.port): far for cable in self.cables for near, far in ((cable.a, cable.b), (cable.b, cable.a))}
         self._behind: dict[str, frozenset[str]] = {}
         self._rail_gbit_s: dict[str, dict[str, float]] = {}
         self._uppers: dict[str, frozenset[str]] = {}
+
+    def far_end(self, node: str, port: str | None) -> CableEnd | None:
+        """What a node's port is cabled to, by the wiring plan; None where no cable is planned there."""
+        return self._far.get((node, port or ""))
 
     def behind(self, node: str) -> frozenset[str]:
         """The gate groups that a whole node serves: a host its own, a leaf those of its hosts, a spine those of its leaves, a super-spine of its spines."""
@@ -228,11 +232,11 @@ class Plan:
             "index": index,
             "device": rail["device"],
             "netdev": netdev,
-            "leaf": self._far.get((host, netdev), self._far.get((host, rail["device"]), planned)),
+            "leaf": far.node if (far := self.far_end(host, netdev) or self.far_end(host, rail["device"])) else planned,
             "address": bare(str(rail.get("address") or "")) or None,
         }
         members = members_of(rail)
-        leaves = sorted({self._far[host, member] for member in members if (host, member) in self._far}, key=natural_key)
+        leaves = sorted({far.node for member in members if (far := self.far_end(host, member))}, key=natural_key)
         if leaves:
             found |= {"leaf": leaves[0], "leaves": leaves, "members": members}
         if plane := self.planes.get(found["leaf"]):

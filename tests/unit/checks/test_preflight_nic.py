@@ -8,8 +8,8 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotApplicable
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.preflight import firmware, nic
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, Finding, NotApplicable
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.preflight import behind_leaf, firmware, nic
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.preflight import qos as quality
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.registry import REGISTRY
 
@@ -438,3 +438,34 @@ def test_a_guest_with_a_whole_nic_among_virtual_functions_is_odd() -> None:
     found = nic.nic_driver_uniform(dict.fromkeys(of_group, drivers), rails, of_group)
     expected = "expected driver mlx5_core, virtual function, as its group, got mlx5_core"
     assert [(one.host, str(one)) for one in found] == [("gpu03", f"ens1: {expected}"), ("gpu04", f"all 2 rails: {expected}")]
+
+
+def behind(*down: tuple[str, str], hosts: int = 6, rails: int = 4, unknown: bool = False, leaf: str = "leaf1") -> list[Finding]:
+    """What a leaf is found to share where NICs (host, device) have no link; rail N of each host is at leaf N."""
+    every = [
+        {"host": f"gpu{host}", "device": f"mlx5_{rail}", "netdev": f"ens{rail}", "leaf": f"leaf{rail}", "index": rail}
+        for host in range(1, hosts + 1) for rail in range(1, rails + 1)
+    ]  # fmt: skip
+    reported: dict[str, list[dict[str, t.Any]]] = {}
+    for rail in every:
+        state = None if unknown else "Down" if (rail["host"], rail["device"]) in down else "Active"
+        reported.setdefault(rail["host"], []).append({"device": rail["device"], "state": state})
+    own, others = ([rail for rail in every if (rail["leaf"] == leaf) is there] for there in (True, False))
+    cables = [{"port": f"Ethernet{rail['host'][3:]}/1", "peer": rail["host"], "peer_port": rail["netdev"]} for rail in own]
+    return list(behind_leaf.hosts_have_links(reported, own, others, cables, leaf))
+
+
+def test_links_of_several_hosts_that_are_down_at_one_leaf() -> None:
+    three = [(f"gpu{number}", "mlx5_1") for number in (1, 2, 3)]
+    found = behind(*three)
+    assert [str(one) for one in found] == [f"Ethernet{number}/1: expected a link to gpu{number} mlx5_1, got down at gpu{number} mlx5_1" for number in (1, 2, 3)]
+    assert found[0].where.peers == ("gpu1",) and "at its ports Ethernet1/1-Ethernet3/1" in str(found[0].cause) and "leaf1" in str(found[0].fix)
+    assert behind(*three[:2]) == [], "two cables may be bad at once"
+    assert behind(*three, leaf="leaf2") == [], "what is down is at another leaf"
+    whole = [("gpu3", f"mlx5_{rail}") for rail in (2, 3, 4)]
+    assert behind(*three, *whole) == [], "most links of one of the hosts are down"
+    assert behind(*three, *((f"gpu{number}", "mlx5_2") for number in (1, 2, 3))) == [], "as many are down at another leaf"
+    assert behind(*three, rails=1) == [], "nothing shows that these hosts are on"
+    for told in ({"hosts": 2}, {"unknown": True}):
+        with pytest.raises(NotApplicable, match="rails_present judges"):
+            behind(**told)

@@ -638,3 +638,11 @@ def test_what_a_leaf_does_not_mark_begins_at_its_setting_and_is_no_receiver_of_i
     for record in (unmarked, pauses, marks):
         record["findings"][0].pop("origin")
     assert origins(unmarked, pauses, marks, setting) == [("switch_marks", "leaf03", "")] * 2 + [None] * 2
+
+
+@pytest.mark.parametrize(("named", "begun"), [("gpu03", ("hosts_have_links", "leaf03", "Ethernet3/1")), ("gpu04", None)])
+def test_a_rail_without_a_link_begins_at_a_leaf_that_names_its_host(named: str, begun: tuple[str, ...] | None) -> None:
+    rail, leaf = recorded("rails_present", "fail", "gpu03", "mlx5_4"), recorded("hosts_have_links", "fail", "leaf03", "Ethernet3/1")
+    rail["findings"][0] |= {"leaf": "leaf03", "cause": "The cable or optic is out."}
+    leaf["findings"][0]["place"] = {"port": "Ethernet3/1", "peers": [named]}
+    assert origins(rail, leaf)[0] == begun

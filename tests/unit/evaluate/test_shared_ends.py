@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The switch that several links share which are down at both ends."""
+"""The switch that several links share which are down."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.shared_
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.cabling import Cable, CableEnd
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.plan import Node, Plan
 
+HOSTS = ("gpu01", "gpu02", "gpu03")
 LEAVES, SPINES = ("leaf01", "leaf02", "leaf03", "leaf04"), ("spine01", "spine02")
 
 
 def pod() -> Plan:
-    """Four leaves, each with a cable to each of two spines."""
+    """Four leaves, each with a cable to each of two spines, and three hosts, each with a cable to each of two leaves."""
     nodes = {name: Node(name, "leaf" if name in LEAVES else "spine", "eos", None, {"pod_rails": [], "pod_fabric": "roce"}) for name in (*LEAVES, *SPINES)}
     cables = [
         Cable(CableEnd(leaf, f"Ethernet3{up}/1"), CableEnd(spine, f"Ethernet{down}"), "optic", 30, 0)
         for down, leaf in enumerate(LEAVES, 1) for up, spine in enumerate(SPINES, 1)
     ]  # fmt: skip
-    return Plan(nodes, {}, cables)
+    nodes |= {name: Node(name, "host", "linux", "rack_01", {"pod_rails": [], "pod_fabric": "roce"}) for name in HOSTS}
+    rails = [Cable(CableEnd(leaf, f"Ethernet{host[-1]}/1"), CableEnd(host, f"ens{leaf[-1]}"), "copper", 2, 0) for host in HOSTS for leaf in LEAVES[:2]]
+    return Plan(nodes, {"rack_01": list(HOSTS)}, [*cables, *rails])
 
 
 def blamed(*down: tuple[str, str], **actual: str) -> dict[str, t.Any]:
@@ -49,3 +52,22 @@ def test_what_is_not_shared_by_one_switch() -> None:
     assert set(blamed(*three[:2]).values()) == {False}
     assert set(blamed(*three, ("leaf01", "spine02")).values()) == {False}
     assert set(blamed(*three, spine01="disabled").values()) == {False}
+
+
+def of_hosts(*down: tuple[str, str], **actual: str) -> list[tuple[str, bool]]:
+    """The leaf's ports to hosts that are down, and whether its finding there has a cause of its own."""
+    found: dict[str, list[dict[str, t.Any]]] = {}
+    for leaf, host in down:
+        place = at_port(f"Ethernet{host[-1]}/1")
+        finding = {"host": leaf, "severity": "fail", "actual": actual.get(leaf, "notconnect"), "place": place.record(), "where": str(place)}
+        found.setdefault(leaf, []).append(finding)
+    name_shared_ends(pod(), [{"check": "port_speed", "host": leaf, "findings": its} for leaf, its in found.items()])  # type: ignore[typeddict-item]
+    return [(leaf, "3 of 3 links of leaf01 to hosts" in str(one.get("cause"))) for leaf, its in found.items() for one in its]
+
+
+def test_the_leaf_that_links_of_several_hosts_share() -> None:
+    three = [("leaf01", host) for host in HOSTS]
+    assert of_hosts(*three) == [("leaf01", True)] * 3
+    assert of_hosts(*three[:2]) == [("leaf01", False)] * 2, "two cables may be bad at once"
+    assert of_hosts(*three, leaf01="disabled") == [("leaf01", False)] * 3, "the port says so itself"
+    assert of_hosts(*three, ("leaf02", "gpu01"))[:3] == [("leaf01", False)] * 3, "a host of which all links are down may be off"

@@ -5,6 +5,21 @@
 
 from __future__ import annotations
 
-from . import containers, firmware, gpu, hardware, identities, nic, nic_pcie, nvlink_domain, pcie, qos, software, system, virtualization
+from . import behind_leaf, containers, firmware, gpu, hardware, identities, nic, nic_pcie, nvlink_domain, pcie, qos, software, system, virtualization
 
-__all__ = ["containers", "firmware", "gpu", "hardware", "identities", "nic", "nic_pcie", "nvlink_domain", "pcie", "qos", "software", "system", "virtualization"]
+__all__ = [
+    "behind_leaf",
+    "containers",
+    "firmware",
+    "gpu",
+    "hardware",
+    "identities",
+    "nic",
+    "nic_pcie",
+    "nvlink_domain",
+    "pcie",
+    "qos",
+    "software",
+    "system",
+    "virtualization",
+]
