@@ -31,6 +31,16 @@ def test_errors_since_the_driver_was_loaded(change: dict[str, t.Any], judged: li
     assert [(one.actual, one.severity) for one in amd_gpu_errors(1, [{**GOOD, **change}])] == judged
 
 
+@pytest.mark.parametrize("untold", [None, 0])
+def test_errors_of_gpus_that_are_split_into_partitions_are_those_of_their_first_ones(untold: int | None) -> None:
+    gpus = [{"gpu": number, "pci": f"0000:0{number // 4}:00.{number % 4}"} for number in range(8)]
+    health = [{**GOOD, "gpu": number, "uncorrected": untold if number % 4 else 0} for number in range(8)]
+    assert list(amd_gpu_errors(2, health, gpus)) == []
+    assert [str(one) for one in amd_gpu_errors(2, [*health[:5], {**health[5], "uncorrected": 3}], gpus)] == ["GPU 5: expected no uncorrected error, got 3"]
+    assert [str(one) for one in amd_gpu_errors(2, health[:4], gpus)] == ["GPUs: expected error counters of 2, got of 1"]
+    assert [one.severity for one in amd_gpu_errors(2, [{**health[0], "uncorrected": None}, *health[1:]], gpus)] == ["unknown"]
+
+
 @pytest.mark.parametrize(
     ("change", "judged"),
     [

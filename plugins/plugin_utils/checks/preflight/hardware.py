@@ -17,6 +17,7 @@ from .._kernel_events import EVENTS, Devices, judged_events
 from .._odd_ones import odd_ones, undecided
 from .._once import NO_PEERS, Peers, once_for_all_nodes
 from ..place import Place, at_gpu, at_port
+from ._partitions import first_devices, split
 
 # Judged by dcqcn_running.
 OF_DCQCN_RUNNING = ("enable", "cnp_dscp")
@@ -97,14 +98,19 @@ def fabric_health(gpus: Rows, pod_nvlink_domain: str) -> t.Iterator[Finding]:
     kind="host",
     when=("pod_gpu_vendor", ("amd",)),
 )
-def amd_gpu_errors(pod_gpus_per_host: int, gpu_health: Rows | None = None) -> t.Iterator[Finding]:
+def amd_gpu_errors(pod_gpus_per_host: int, gpu_health: Rows | None = None, gpus: Rows | None = None) -> t.Iterator[Finding]:
     """No AMD GPU has counted an uncorrected or deferred error since its driver was loaded."""
     if gpu_health is None:
         raise NotApplicable("errors of AMD GPUs: not reported (amd-smi)")
-    if len(gpu_health) != pod_gpus_per_host:
-        yield Finding(Place("GPUs"), f"error counters of {pod_gpus_per_host}", f"of {len(gpu_health)}", "unknown")
+    # Of a GPU that is split into partitions the first one counts for all.
+    first = set(first_devices(gpus or [])) if split(gpus or [])[0] else {row["gpu"] for row in gpu_health}
+    number = len({row["gpu"] for row in gpu_health} & first)
+    if number != pod_gpus_per_host:
+        yield Finding(Place("GPUs"), f"error counters of {pod_gpus_per_host}", f"of {number}", "unknown")
     for row in gpu_health:
         for name in ("uncorrected", "deferred"):
+            if row[name] is None and row["gpu"] not in first:
+                continue
             if row[name] is None:
                 yield Finding(at_gpu(row["gpu"]), f"no {name} error", "not reported", "unknown")
             elif row[name]:
