@@ -11,8 +11,8 @@ import typing as t
 
 from .error_classes import SPEAKER, says_only_a_result
 from .launcher_errors import OF_NCCL
+from .line_labels import OF_A_RANK, of_host
 from .rank_errors import follows, known_error
-from .speakers import without_launcher
 from .unknown_errors import ERROR_FORM, NO_ERROR, cut, has_a_class
 
 # What Python, PyTorch's launcher and libraries print around an error: where it passed, warnings, and that something ended.
@@ -25,6 +25,15 @@ AROUND_AN_ERROR = re.compile(
     r"Stack trace of the failed collective|flight recorder dump signal|"
     # Of PyTorch's workers, whose own traceback follows.
     r"Caught \w+ in (?:DataLoader worker|pin memory thread|replica)"
+)
+# With which lines launchers end of whose ranks one failed, whatever the script or pipe around them exits with: of pdsh and clush, Slurm, torchrun, DeepSpeed,
+# Open MPI and Horovod.
+RANKS_FAILED = re.compile(
+    r"(?m)^(?:pdsh@\S+: \S+: \w+ exited with exit code [1-9]|clush: \S+: exited with exit code [1-9]|"
+    r"srun: error: \S+: tasks? [\d,-]+: (?!Exited with exit code 0)|slurmstepd: error: \*\*\* (?:STEP|JOB) \S+ .*CANCELLED|"
+    r".*Root Cause \(first observed failure\):|.*\[launch\.py:\d+:\w+\] .* exits with return code = -?[1-9]|"
+    r"(?:mpirun|prterun|mpiexec) (?:detected that one or more processes exited with non-zero|noticed that process rank \d+ .*exited on signal)|"
+    r".*Horovod detected that one or more processes exited with non-zero)"
 )
 # What Python's faulthandler says of a signal, which torchrun's summary says with the rank.
 OF_A_SIGNAL = re.compile(r"^Fatal Python error: ")
@@ -39,30 +48,49 @@ SUMMARY = re.compile(
 )
 
 
-def deciding_line(*texts: str) -> str:
+def says_that_ranks_failed(*texts: str) -> bool:
+    """Whether a launcher says in what it printed that a rank of it failed."""
+    return any(RANKS_FAILED.search(text) for text in texts)
+
+
+class Decided(t.NamedTuple):
+    """The line that says why a training ended, nothing of none; host: the name of the host that a launcher put before it."""
+
+    line: str = ""
+    host: str | None = None
+
+
+def deciding_line(*texts: str, names: t.Container[str] = ()) -> Decided:
     """The first line with an error whose kind is known and that does not only follow from another one, else the first with any error; nothing of none.
 
     One that says only the kind of NCCL's result comes after those that say what failed. Where the lines show only that another rank ended, what torchrun's
-    summary says of a rank that a signal ended; that one exited with a status says less than these lines.
+    summary says of a rank that a signal ended; that one exited with a status says less than these lines. names: those of hosts that launchers have put
+    before lines.
     """
-    lines = [line for text in texts for line in _lines_of_errors(text) if not _says_nothing(line)]
-    own = [line for line in lines if not follows(line) and not OF_A_SIGNAL.match(line)]
-    worded = [line for line in own if not says_only_a_result(line)]
-    known = (line for line in worded if known_error(line) or has_a_class(line))
-    return cut(next((line for line in (*known, *worded, *own, *_summaries(texts, by_signal=True), *lines, *_summaries(texts, by_signal=False))), ""))
+    printed = [[of_host(line, names) for line in text.splitlines()] for text in texts]
+    lines = [one for some in printed for one in _lines_of_errors(some) if not _says_nothing(one.line)]
+    own = [one for one in lines if not follows(one.line) and not OF_A_SIGNAL.match(one.line)]
+    worded = [one for one in own if not says_only_a_result(one.line)]
+    known = (one for one in worded if known_error(one.line) or has_a_class(one.line))
+    texts = tuple("".join(f"{line}\n" for _host, line in some) for some in printed)
+    first = next((one for one in (*known, *worded, *own, *_summaries(texts, by_signal=True), *lines, *_summaries(texts, by_signal=False))), Decided())
+    # The number of a rank says on which host it is, as far as that is known.
+    shown = f"{first.host}: {first.line}" if first.host and not OF_A_RANK.match(first.line) else first.line
+    return Decided(cut(shown), first.host)
 
 
-def _lines_of_errors(text: str) -> t.Iterator[str]:
+def _lines_of_errors(printed_lines: t.Sequence[tuple[str | None, str]]) -> t.Iterator[Decided]:
     """The lines with an error and those that PyTorch prints below ``Last error:``, which quote NCCL's last warning; none of the program's own text.
 
     An error that ends with a colon has what it announces behind it, from the next line.
     """
-    before, printed_lines = "", [without_launcher(line) for line in text.splitlines()]
-    for printed, following in zip(printed_lines, [*printed_lines[1:], ""]):
+    before = ""
+    for (host, printed), (_host, following) in zip(printed_lines, [*printed_lines[1:], (None, "")]):
         line = printed.strip()
         of_error = ERROR_FORM.search(line) or QUALIFIED.match(line) or (OF_NCCL.search(line) and known_error(line)) or (line and before.endswith("Last error:"))
         if of_error and not (FRAME.search(before) and QUOTED_PROGRAM.match(printed)):
-            yield f"{line} {SPEAKER.sub('', following).strip()}" if line.endswith(":") and not AROUND_AN_ERROR.search(line) else line
+            announced = line.endswith(":") and not AROUND_AN_ERROR.search(line)
+            yield Decided(f"{line} {SPEAKER.sub('', following).strip()}" if announced else line, host)
         before = line
 
 
@@ -70,10 +98,10 @@ def _says_nothing(line: str) -> bool:
     return bool(AROUND_AN_ERROR.search(line) or NO_ERROR.match(line))
 
 
-def _summaries(texts: t.Iterable[str], by_signal: bool) -> t.Iterator[str]:
+def _summaries(texts: t.Iterable[str], by_signal: bool) -> t.Iterator[Decided]:
     for found in (match for text in texts for match in SUMMARY.finditer(text) if (int(match["code"]) < 0) is by_signal):
         rank = f"rank {found['rank']} (local rank {found['local']}) of {found['host']}"
-        yield f"by torchrun's summary {rank} failed first, at {found['time']}: {_end(int(found['code']))}"
+        yield Decided(f"by torchrun's summary {rank} failed first, at {found['time']}: {_end(int(found['code']))}")
 
 
 def _end(code: int) -> str:

@@ -1,18 +1,51 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The labels that launchers put before each line of a process (mpirun --tag-output, srun -l), and the ranks whose errors other ranks print."""
+"""The labels that launchers put before each line of a process (pdsh, mpirun --tag-output, srun -l), and the ranks whose errors other ranks print."""
 
 from __future__ import annotations
 
 import re
 import typing as t
+from collections import Counter
 
-# Open MPI: the job and the process, behind the time where that is asked for.
-TAG = re.compile(r"^(?:\w{3} \w{3} +\d+ [\d:]{8} \d{4} ?)?\[(?:[\w.-]+@)?\d+,(?P<task>\d+)\]<std(?:out|err|diag)>: ?")
-# Slurm: the number of the task, in as many columns as the largest one has. A time of day has no space behind the colon.
-LABEL = re.compile(r"^ {0,6}(?P<task>\d{1,7}):(?: |$)")
+from ..text.sorting import NUMBERS
+
+
+class Label(t.NamedTuple):
+    """What a launcher puts before a line.
+
+    Its groups are task, the number of the process, and host; counted: whether it is one only where most lines have it.
+    """
+
+    pattern: re.Pattern[str]
+    counted: bool = False
+
+
+_CLOCK = r"^(?:\w{3} \w{3} +\d+ [\d:]{8} \d{4} ?)?"
+# Taken off before what a program prints itself, such as the rank of PyTorch.
+LABELS: tuple[Label, ...] = (
+    # Open MPI: the job and the process, of its release 5 also the host and the process's number there, of SageMaker the host's name in it.
+    Label(re.compile(rf"{_CLOCK}\[(?:[\w.-]+@)?\d+,(?:mpirank:)?(?P<task>\d+)(?:,[\w.-]+)?\](?:\[(?P<host>[\w.-]+):\d+\])?<std(?:out|err|diag)>: ?")),
+    # Horovod's own launcher.
+    Label(re.compile(rf"{_CLOCK}\[(?P<task>\d+)\]<std(?:out|err)>: ?")),
+    # torchrun --tee: the number of the rank on its host.
+    Label(re.compile(r"^\[default\d+\]: ?")),
+    # Ray: what runs, and where it is not the host that prints it the address.
+    Label(re.compile(r"^(?:\x1b\[\d+m)?\((?:[\w.:<>-]+ )?pid=\d+(?:, ip=(?P<host>[\w.]+))?\)(?:\x1b\[0m)? ?")),
+    # kubectl logs --prefix.
+    Label(re.compile(r"^\[pod/(?P<host>[\w.-]+)/[\w.-]+\] ")),
+    # Slurm: the number of the task, in as many columns as the largest one has. A time of day has no space behind the colon.
+    Label(re.compile(r"^ {0,6}(?P<task>\d{1,7}):(?: |$)"), counted=True),
+    # MPICH and Intel MPI (-l, -prepend-rank).
+    Label(re.compile(r"^\[(?P<task>\d{1,7})\] "), counted=True),
+)
 BY_SRUN = re.compile(r"^(?:srun|slurmstepd\S*|salloc|sbatch|\+)[: ]")
+# What pdsh and clush put before each line that a host printed, and of these the names by which a job may know no host.
+_ADDRESS = r"(?:\d{1,3}\.){3}\d{1,3}"
+_NAME = rf"(?P<host>[A-Za-z][\w.-]*|{_ADDRESS})"
+BY_NAME, BEFORE_A_RANK = re.compile(rf"^{_NAME}:(?: |$|(?=\[))"), re.compile(rf"^{_NAME}: ?(?=\[\w*rank\s?\d+\]:)")
+IS_ADDRESS, HAS_A_NUMBER = re.compile(_ADDRESS), re.compile(r"[A-Za-z][\w.-]*\d")
 # On which host tasks were, where srun says how they ended.
 ENDED = re.compile(r"(?m)^srun: error: (?P<host>[A-Za-z][\w.-]*): tasks? (?P<tasks>[\d,-]+): ")
 OF_A_RANK = re.compile(r"^\[\w*rank\s?\d+\]: ?")
@@ -21,22 +54,51 @@ QUOTED = re.compile(r"Traceback \(most recent call last\): \(RANK (?P<rank>\d+)\
 
 
 class Labelled(t.NamedTuple):
-    """A line without its label; task: the number that the label has, None of a line without one."""
+    """A line without its label; task, host: what the label has, each None where it has none."""
 
     task: int | None
+    host: str | None
     line: str
 
 
-def labelled(text: str) -> list[Labelled]:
-    """The lines of a text without the labels of launchers; numbers are labels only where most lines have one."""
-    lines = text.splitlines()
-    of_processes = [line for line in lines if line.strip() and not BY_SRUN.match(line)]
-    numbered = 2 * sum(LABEL.match(line) is not None for line in of_processes) > len(of_processes)
-    return [_labelled(line, TAG.match(line) or (LABEL.match(line) if numbered else None)) for line in lines]
+def known_host(name: str, hosts: t.Container[str]) -> str | None:
+    """The host of a job by a name that may have the domain behind it."""
+    return next((short for at, one in enumerate(f"{name}.") if one == "." and (short := name[:at]) in hosts), None)
 
 
-def _labelled(line: str, label: re.Match[str] | None) -> Labelled:
-    return Labelled(int(label["task"]), line[label.end() :]) if label else Labelled(None, line)
+def names_before_lines(texts: t.Iterable[str], hosts: t.Container[str]) -> frozenset[str]:
+    """The names of hosts that are put before lines: those of the job and addresses, and any that differ by a number alone where most lines begin with one."""
+    lines = [line for text in texts for line in text.splitlines() if line.strip()]
+    counted = Counter(found["host"] for line in lines if (found := BY_NAME.match(line)))
+    sure = {name for name in counted if known_host(name, hosts) or IS_ADDRESS.fullmatch(name)}
+    sure |= {found["host"] for line in lines if (found := BEFORE_A_RANK.match(line))}
+    forms: dict[str, set[str]] = {}
+    for name in filter(HAS_A_NUMBER.match, counted):
+        forms.setdefault(NUMBERS.sub("#", name), set()).add(name)
+    most = (names for names in forms.values() if len(names) > 1 and 2 * sum(counted[name] for name in names) > len(lines))
+    return frozenset(sure.union(*most))
+
+
+def of_host(line: str, names: t.Container[str]) -> tuple[str | None, str]:
+    """The name of the host that is before a line, None of none, and the line behind it; names: ``names_before_lines``."""
+    found = BY_NAME.match(line)
+    return (found["host"], line[found.end() :]) if found and found["host"] in names else (None, line)
+
+
+def labelled(text: str, names: t.Container[str] = ()) -> list[Labelled]:
+    """The lines of a text without the labels of launchers; names: ``names_before_lines``."""
+    lines = [of_host(line, names) for line in text.splitlines()]
+    of_processes = [line for _host, line in lines if line.strip() and not BY_SRUN.match(line)]
+    labels = [one.pattern for one in LABELS if not one.counted or 2 * sum(one.pattern.match(line) is not None for line in of_processes) > len(of_processes)]
+    return [_labelled(host, line, labels) for host, line in lines]
+
+
+def _labelled(host: str | None, line: str, labels: t.Iterable[re.Pattern[str]]) -> Labelled:
+    found = next((match for pattern in labels if (match := pattern.match(line))), None)
+    if found is None:
+        return Labelled(None, host, line)
+    parts = found.groupdict()
+    return Labelled(int(parts["task"]) if parts.get("task") else None, parts.get("host") or host, line[found.end() :])
 
 
 def unlabelled(text: str) -> str:
@@ -44,20 +106,21 @@ def unlabelled(text: str) -> str:
     return "".join(f"{one.line}\n" for one in labelled(text))
 
 
-def in_ranks(text: str, hosts: int) -> str:
+def in_ranks(text: str, hosts: t.Sequence[str]) -> str:
     """A text whose lines begin with what launchers and PyTorch call host and rank (``gpu03: [rank18]: ``) where the labels tell these.
 
-    hosts: how many there are; tasks of no more than that are one a host, and start the ranks.
+    hosts: those of the job; tasks of no more than that are one a host, and start the ranks.
     """
-    lines = labelled(text)
+    lines = labelled(text, names_before_lines([text], hosts))
     of_tasks = {task: found["host"] for found in ENDED.finditer(text) for task in _numbers(found["tasks"])}
-    are_ranks = max((one.task for one in lines if one.task is not None), default=-1) >= hosts
-    return "".join(f"{line if task is None else _of_task(task, line, of_tasks.get(task), are_ranks)}\n" for task, line in lines)
+    are_ranks = max((one.task for one in lines if one.task is not None), default=-1) >= len(hosts)
+    return "".join(f"{_in_rank(one, of_tasks, are_ranks)}\n" for one in lines)
 
 
-def _of_task(task: int, line: str, host: str | None, is_rank: bool) -> str:
-    rank = f"[rank{task}]: " if is_rank and line.strip() and not OF_A_RANK.match(line) else ""
-    return f"{host}: {rank}{line}" if host else f"{rank}{line}"
+def _in_rank(one: Labelled, of_tasks: t.Mapping[int, str], are_ranks: bool) -> str:
+    rank = f"[rank{one.task}]: " if are_ranks and one.task is not None and one.line.strip() and not OF_A_RANK.match(one.line) else ""
+    host = one.host or (of_tasks.get(one.task) if one.task is not None else None)
+    return f"{host}: {rank}{one.line}" if host else f"{rank}{one.line}"
 
 
 def _numbers(ranges: str) -> t.Iterator[int]:
@@ -67,7 +130,7 @@ def _numbers(ranges: str) -> t.Iterator[int]:
         yield from range(int(first or 0), int(last or first or 0) + 1)
 
 
-def of_quoted_ranks(text: str) -> str:
+def of_quoted_ranks(text: str, names: t.Container[str] = ()) -> str:
     """A text in which the lines of an error that ranks hand to each other begin with the rank that met it, and not with the one that prints it."""
     lines, rank = [], None
     for line in text.splitlines():
@@ -76,7 +139,7 @@ def of_quoted_ranks(text: str) -> str:
             lines.append(line)
             rank = found["rank"] if found else None
             continue
-        own = OF_A_RANK.sub("", line)
+        own = OF_A_RANK.sub("", of_host(line, names)[1])
         lines.append(f"[rank{rank}]: {own}")
         # What is not indented is the error itself, after which others follow.
         rank = rank if own[:1].isspace() else None

@@ -11,17 +11,19 @@ from dataclasses import replace
 from ..collect.responses import failure_reason, reading_result
 from ..collect.types import CommandResult, Query, ReadingResult
 from ..readings import reading
-from .deciding_lines import deciding_line
+from .deciding_lines import Decided, deciding_line, says_that_ranks_failed
 from .last_lines import forms_before, last_line
 from .launcher_errors import in_names, known_line, with_subject
 from .launchers import LAUNCHER_ERRORS, STARTED_FROM_ONE_HOST, given_hosts
-from .line_labels import in_ranks, of_quoted_ranks, unlabelled
+from .line_labels import in_ranks, names_before_lines, of_quoted_ranks, unlabelled
 from .perftest_errors import CONSEQUENCE, KNOWN, PERFTEST_ERRORS, UNNAMED, explain_error
 from .schedule import JOBS_READING, NOT_INSTALLED, Job
 from .speakers import speakers
 from .unknown_errors import ERROR_FORM, cut, decisive_line, has_a_class, is_bare, names_system_error
 
 Values = dict[str, t.Any]
+# A script or a pipe (tee) may end with 0 whatever it had started ended with.
+OF_A_LAUNCHER = ", though its launcher says that ranks failed"
 # What a site's own command is also read as.
 OWN_LOG = "collective_timeouts"
 # With this status docker and podman say that the image lacks the program.
@@ -44,7 +46,7 @@ def job_results(jobs: t.Sequence[Job], collected: Values) -> dict[str, ReadingRe
         named.setdefault(job.reading or "", []).append((job, answer))
         printed = answer if job.reading else _log(job, answer, collected)
         for name in job.also:
-            said = _in_ranks(job, printed) if name == OWN_LOG else printed
+            said = _without_labels(job, printed) if name == OWN_LOG else printed
             named.setdefault(name, []).append((job, replace(said, source=_source(name))))
     for name, pairs in named.items():
         lost = dict.fromkeys([job.id for job, _answer_of in pairs], None) if not name else {}
@@ -56,25 +58,25 @@ def job_results(jobs: t.Sequence[Job], collected: Values) -> dict[str, ReadingRe
                 continue
             missing = collected.get("answers", {}).get(job.id, {}).get("status") == "missing" or (job.runtime != "" and answer.rc == NO_PROGRAM)
             of_site = OWN_LOG in job.also
-            said = _in_ranks(job, answer) if of_site else answer
-            ended = _ended(said, lost[job.id], missing, of_site)
+            said = _without_labels(job, answer)
+            names = names_before_lines((said.stdout, said.stderr), job.columns.get("hosts") or ()) if of_site else frozenset()
+            ended = _ended(said, lost[job.id], missing, of_site, names)
             if ended["words"]:
                 ended["words"] = in_names(ended["words"], given_hosts(job.argv), job.columns.get("hosts") or ())
-            own = {**_last(said), "speakers": speakers(said.stdout, said.stderr)} if of_site else {}
+            own = {**_last(said), "speakers": speakers(said.stdout, said.stderr, names=names)} if of_site else {}
             reported[JOBS_READING].rows.append({**_blank(), **job.columns, "item": job.id, **ended, **own, "seconds": answer.seconds})
             reported[JOBS_READING].text += f"==> {job.id} <==\n{' '.join(answer.argv)}\n{answer.stdout}{answer.stderr}\n"
     return reported
 
 
-def _ended(answer: CommandResult, lost: str | None, not_installed: bool, of_site: bool) -> Values:
+def _ended(answer: CommandResult, lost: str | None, not_installed: bool, of_site: bool, names: t.Container[str]) -> Values:
     """``status`` (``ok``, ``fail`` or ``unknown``), ``words`` (the tool's own where it is known what they mean) and ``error`` (the kind).
 
-    not_installed: the host has no such program; of_site: it is a command of the site, with a log of many lines.
+    not_installed: the host has no such program; of_site: it is a command of the site, with a log of many lines, whose ``words_of`` is the host by whose name
+    the line of them is labelled; names: those of such labels.
     """
     words = failure_reason(answer) or lost
     tool = answer.argv[0].rpartition("/")[2]
-    if tool in STARTED_FROM_ONE_HOST:
-        answer = replace(answer, stdout=unlabelled(answer.stdout), stderr=unlabelled(answer.stderr))
     known = LAUNCHER_ERRORS if tool in STARTED_FROM_ONE_HOST else PERFTEST_ERRORS if tool.startswith("ib_") else ()
     explained = explain_error(answer.stderr, answer.stdout, known=known) if words and answer.status in ("ran", "timeout") else None
     line = known_line(answer.stderr, answer.stdout) if words and tool in STARTED_FROM_ONE_HOST else None
@@ -92,13 +94,21 @@ def _ended(answer: CommandResult, lost: str | None, not_installed: bool, of_site
     if words and answer.status == "ran" and tool in STARTED_FROM_ONE_HOST and (first := decisive_line(answer.stderr)):
         # Nothing that is known: the first error, and not the last line, which follows from it.
         words = _by(tool, with_subject(first, answer.stderr))
-    if of_site and answer.status == "ran" and (answer.rc or 0) > 0 and (first := deciding_line(*map(of_quoted_ranks, (answer.stderr, answer.stdout)))):
+    decided = _decided(answer, names) if of_site else Decided()
+    if decided.line:
         # Without the path of the program, which is no file of the error.
-        words = f"{tool} exited with status {answer.rc}: {first}"
+        words = f"{tool} exited with status {answer.rc}{'' if answer.rc else OF_A_LAUNCHER}: {decided.line}"
     if words and answer.status == "ran" and answer.rc and tool.startswith("ib_"):
         line = _unnamed(answer)
         return {"status": "unknown", "words": _by(tool, line) if line else words, "error": UNNAMED}
-    return {"status": "unknown" if words else "ok", "words": words, "error": NOT_INSTALLED if not_installed else None}
+    return {"status": "unknown" if words else "ok", "words": words, "words_of": decided.host, "error": NOT_INSTALLED if not_installed else None}
+
+
+def _decided(answer: CommandResult, names: t.Container[str]) -> Decided:
+    """The line that says why a command of the site failed; nothing of one that ended well, or in which no line does."""
+    texts = [of_quoted_ranks(text, names) for text in (answer.stderr, answer.stdout)]
+    failed = answer.status == "ran" and ((answer.rc or 0) > 0 or (answer.rc == 0 and says_that_ranks_failed(*texts)))
+    return deciding_line(*texts, names=names) if failed else Decided()
 
 
 def _last(answer: CommandResult) -> Values:
@@ -151,10 +161,14 @@ def _log(job: Job, answer: CommandResult, collected: Values) -> CommandResult:
     return replace(answer, status="ran", rc=0, stdout=text) if text else answer
 
 
-def _in_ranks(job: Job, answer: CommandResult) -> CommandResult:
-    """What a command of the site printed with the ranks and hosts that the labels of its launcher tell."""
-    hosts = len(job.columns.get("hosts") or ()) or 1
-    return replace(answer, stdout=in_ranks(answer.stdout, hosts), stderr=in_ranks(answer.stderr, hosts))
+def _without_labels(job: Job, answer: CommandResult) -> CommandResult:
+    """What a job printed without the labels of its launcher, of a command of the site with the ranks and hosts that these tell; other jobs have none."""
+    if OWN_LOG in job.also:
+        hosts = list(job.columns.get("hosts") or [""])
+        return replace(answer, stdout=in_ranks(answer.stdout, hosts), stderr=in_ranks(answer.stderr, hosts))
+    if answer.argv[0].rpartition("/")[2] in STARTED_FROM_ONE_HOST:
+        return replace(answer, stdout=unlabelled(answer.stdout), stderr=unlabelled(answer.stderr))
+    return answer
 
 
 class _Any:

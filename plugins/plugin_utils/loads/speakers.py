@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 import typing as t
 
-# What pdsh and clush put before each line that a rank printed: the host.
-BY_LAUNCHER = re.compile(r"^(?:(?P<host>[A-Za-z][\w.-]*): ?)?(?=\[\w*rank\s?\d+\]:)")
+from .line_labels import known_host, of_host
+
 RANK = re.compile(r"\[\w*rank\s?(?P<rank>\d+)\]:")
 # NCCL begins its lines with the host, and says of each communicator of all ranks which of them is there; torchrun has both in its summary.
 NAMED = re.compile(
@@ -20,20 +20,18 @@ NAMED = re.compile(
 MOST = 4096
 
 
-def without_launcher(line: str) -> str:
-    """A line that a rank printed, without what a launcher put before it."""
-    found = BY_LAUNCHER.match(line)
-    return line[found.end() :] if found else line
+def speakers(*texts: str, names: t.Container[str] = ()) -> list[str]:
+    """The ranks that lines of a log are of, each as its number, with ``=HOST`` behind it where a line names the host that it is on.
 
-
-def speakers(*texts: str) -> list[str]:
-    """The ranks that lines of a log are of, each as its number, with ``=HOST`` behind it where a line names the host that it is on."""
+    names: those of hosts that launchers have put before lines (``names_before_lines``).
+    """
     found: dict[int, str] = {}
     for text in texts:
-        for line in text.splitlines():
-            if (begins := BY_LAUNCHER.match(line)) and (rank := RANK.match(line, begins.end())):
-                found[int(rank["rank"])] = begins["host"] or found.get(int(rank["rank"]), "")
-        for named in NAMED.finditer(text):
+        lines = [of_host(line, names) for line in text.splitlines()]
+        for host, line in lines:
+            if rank := RANK.match(line):
+                found[int(rank["rank"])] = host or found.get(int(rank["rank"]), "")
+        for named in NAMED.finditer("".join(f"{line}\n" for _host, line in lines)):
             found[int(named["rank"] or named["first"])] = named["host"] or named["of"]
     return [f"{rank}={host}" if host else str(rank) for rank, host in sorted(found.items())[:MOST]]
 
@@ -49,15 +47,10 @@ def homes(said: t.Mapping[str, t.Sequence[str]], hosts: t.Collection[str], gpus:
         told = dict(_of(one) for one in some)
         blocks = {rank // gpus for rank in told}
         for rank, host in told.items():
-            home = _known(host, known) if host else printer if len(blocks) == 1 else None
+            home = known_host(host, known) if host else printer if len(blocks) == 1 else None
             if home is not None:
                 found.setdefault(rank // gpus, set()).add(home)
     return {block: next(iter(of)) for block, of in found.items() if len(of) == 1}
-
-
-def _known(host: str, known: t.Container[str]) -> str | None:
-    """The host of a job by a name that may have the domain behind it."""
-    return next((name for at, one in enumerate(f"{host}.") if one == "." and (name := host[:at]) in known), None)
 
 
 def of_several_hosts(said: t.Sequence[str], gpus: int) -> bool:

@@ -326,3 +326,12 @@ def test_what_was_logged_last_explains_a_training_that_did_not_end_where_it_is_k
     name = "[W1128 12:54:27.6 socket.cpp:764] [c10d] The IPv6 network addresses of (nosuchhost, 29701) cannot be retrieved (gai error: -3)."
     assert found(name) == [(f"{limit}; it logged last: {name}", True)]
     assert found("step 7 of 100") == [(f"{limit}; it logged last: step 7 of 100", False)] and found(None) == [(limit, False)]
+
+
+def test_an_own_error_that_one_host_prints_for_another_is_of_that_other_beside_a_rank_that_others_waited_for() -> None:
+    logs = {"gpu01": [*waits(0), *waits(1)], "gpu02": [*waits(2), *told(3, 63)], "gpu03": [*waits(4), *waits(5)]}
+    rows = {host: parse("collective_timeouts", "linux", "\n".join(["step 1", *lines])) for host, lines in logs.items()}
+    jobs = {host: [dict(JOB)] for host in rows}
+    jobs["gpu01"] = [{**JOB, "words": "gpu03: RuntimeError: CUDA error: uncorrectable ECC error encountered", "words_of": "gpu03"}]
+    found = list(own_training_ends(jobs["gpu01"], rows["gpu01"], "gpu01", 2, rows, jobs))
+    assert {(one.host, one.severity) for one in found} == {("gpu02", None), ("gpu03", "fail")}

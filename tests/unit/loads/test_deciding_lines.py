@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads import crashes
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.deciding_lines import deciding_line
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.deciding_lines import deciding_line, says_that_ranks_failed
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.rank_errors import explained, is_own
 
 SUMMARY = """torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
@@ -100,7 +100,7 @@ Root Cause (first observed failure):
     ],
 )
 def test_the_line_that_decides(output: str, line: str) -> None:
-    assert deciding_line("", output) == line
+    assert deciding_line("", output).line == line
 
 
 def test_an_error_of_nccl_without_a_reason_is_of_no_part() -> None:
@@ -133,3 +133,21 @@ def test_an_error_of_the_system_says_more_than_the_type_of_an_exception() -> Non
     cause, fix = explained("ImportError: /home/x/.triton/cache/a.so: cannot stat shared object: Stale file handle")
     assert cause.index("ESTALE") < cause.index("lacks a library") and "findmnt" in fix
     assert "ENOENT" not in explained("ModuleNotFoundError: No module named 'qux'")[0]
+
+
+@pytest.mark.parametrize(
+    ("line", "failed"),
+    [
+        ("pdsh@gpu01: gpu06: ssh exited with exit code 1", True),
+        ("clush: gpu06: exited with exit code 1", True),
+        ("srun: error: gpu03: tasks 16-18,20: Killed", True),
+        ("slurmstepd: error: *** STEP 6457.0 ON gpu01 CANCELLED AT 2024-03-05T07:01:51 DUE TO NODE FAILURE ***", True),
+        ("mpirun noticed that process rank 9 with PID 0 on node gpu02 exited on signal 9 (Killed).", True),
+        ("gpu03: " + SUMMARY.splitlines()[5], True),
+        # What a program says of itself, and a task that ended well, do not end a run.
+        ("RuntimeError: frobnication refused, trying again", False),
+        ("srun: error: gpu03: task 3: Exited with exit code 0", False),
+    ],
+)
+def test_a_launcher_says_that_a_rank_failed_whatever_a_script_ends_with(line: str, failed: bool) -> None:
+    assert says_that_ranks_failed("", f"step 1\n{line}\n") is failed

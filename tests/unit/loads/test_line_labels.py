@@ -1,16 +1,18 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The labels of mpirun --tag-output and srun -l, and the ranks whose errors other ranks print."""
+"""The labels of pdsh, mpirun --tag-output and srun -l, and the ranks whose errors other ranks print."""
 
 from __future__ import annotations
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.launcher_errors import explained, known_line, reported_of
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.line_labels import in_ranks, of_quoted_ranks, unlabelled
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.line_labels import in_ranks, names_before_lines, of_quoted_ranks, unlabelled
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.rank_errors import follows, is_own, known_error
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.speakers import speakers
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.unknown_errors import explain_unknown
+
+HOSTS = [f"gpu{number:02}" for number in range(1, 9)]
 
 
 @pytest.mark.parametrize(
@@ -20,6 +22,11 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.unknown_er
         ("[prterun-gpu01-411@1,9]<stdout>: x\n", "x\n"),
         ("Sun May 27 12:24:33 2018[1,61]<stdout>:x\n", "x\n"),
         (" 9: x\n10: \n10: y\nsrun: error: gpu02: task 10: Killed\n", "x\n\ny\nsrun: error: gpu02: task 10: Killed\n"),
+        ("Fri Sep 25 16:52:36 2020[0]<stderr>:x\n[1]<stdout>:y\n", "x\ny\n"),
+        ("[default3]:[rank3]: x\n", "[rank3]: x\n"),
+        ("\x1b[36m(RayTrainWorker pid=12)\x1b[0m x\n", "x\n"),
+        ("[0] x\n[18] y\n", "x\ny\n"),
+        ("step\n[18] y\n", "step\n[18] y\n"),
         # A clock, a few numbered lines, and a rank of PyTorch are no labels.
         ("12:05 step 1\n12:06:07 step 2\n", "12:05 step 1\n12:06:07 step 2\n"),
         ("chapters\n1: one\nstep\nstep\n", "chapters\n1: one\nstep\nstep\n"),
@@ -32,11 +39,43 @@ def test_the_labels_of_launchers_are_taken_off(text: str, without: str) -> None:
 
 def test_tasks_beyond_the_number_of_hosts_are_ranks() -> None:
     log = "18: KeyError: 'qux'\n17: [rank17]: x\nsrun: error: gpu03: tasks 16-18,20: Exited with exit code 1\n"
-    assert in_ranks(log, 8).splitlines()[:2] == ["gpu03: [rank18]: KeyError: 'qux'", "gpu03: [rank17]: x"]
-    assert speakers(in_ranks(log, 8)) == ["17=gpu03", "18=gpu03"]
+    assert in_ranks(log, HOSTS).splitlines()[:2] == ["gpu03: [rank18]: KeyError: 'qux'", "gpu03: [rank17]: x"]
+    assert speakers(in_ranks(log, HOSTS), names=HOSTS) == ["17=gpu03", "18=gpu03"]
     # One task a host starts the ranks of it.
-    assert in_ranks("2: [rank18]: x\n2: y\nsrun: error: gpu03: task 2: Killed\n", 8).splitlines()[:2] == ["gpu03: [rank18]: x", "gpu03: y"]
-    assert speakers(in_ranks("[1,9]<stderr>:KeyError: 'qux'\n", 8)) == ["9"]
+    assert in_ranks("2: [rank18]: x\n2: y\nsrun: error: gpu03: task 2: Killed\n", HOSTS).splitlines()[:2] == ["gpu03: [rank18]: x", "gpu03: y"]
+    assert speakers(in_ranks("[1,9]<stderr>:KeyError: 'qux'\n", HOSTS)) == ["9"]
+
+
+@pytest.mark.parametrize(
+    ("line", "read"),
+    [
+        ("gpu03: KeyError: 'qux'", "gpu03: KeyError: 'qux'"),
+        ("gpu03: [default2]:[rank18]: x", "gpu03: [rank18]: x"),
+        ("[prterun-gpu01-411@1,18][gpu03:2711]<stderr>: x", "gpu03: [rank18]: x"),
+        ("[1,mpirank:18,algo-3]<stderr>:x", "[rank18]: x"),
+        ("(RayTrainWorker pid=12, ip=10.0.0.3) x", "10.0.0.3: x"),
+        ("[pod/gpu03/pytorch] x", "gpu03: x"),
+    ],
+)
+def test_what_a_label_tells_is_kept_before_the_line(line: str, read: str) -> None:
+    assert in_ranks(f"{line}\n", HOSTS) == f"{read}\n"
+
+
+@pytest.mark.parametrize(
+    ("log", "names"),
+    [
+        ("gpu03.site: x\nKeyError: 'qux'\n", {"gpu03.site"}),
+        # Names that the job does not know: addresses, and what most lines have.
+        ("10.0.0.3: x\nstep\nstep\n", {"10.0.0.3"}),
+        ("worker-1: x\nworker-2: y\n", {"worker-1", "worker-2"}),
+        ("worker-1: x\nstep\nstep\nworker-2: y\n", set()),
+        ("INFO: x\nWARNING: y\n", set()),
+        # NCCL's own lines begin with the host and a number.
+        ("gpu03:411:411 [1] NCCL INFO x\n", set()),
+    ],
+)
+def test_the_names_of_hosts_before_lines(log: str, names: set[str]) -> None:
+    assert names_before_lines([log], HOSTS) == names
 
 
 def test_an_error_that_ranks_hand_on_is_of_the_rank_that_met_it() -> None:

@@ -74,4 +74,4 @@ def test_the_cause_says_the_number_in_words() -> None:
     assert "fabric manager" in explained("RuntimeError: CUDA runtime error: 802")[0] and "render" in explained("HIP failure 100")[0]
     assert explained_test("cuCtxCreate() error=101")[0].startswith("Number 101 is: invalid device ordinal. ")  # type: ignore[index]
     # Of all lines that a training printed the one with a number that says something.
-    assert deciding_line("step 1\nRuntimeError: the step failed\nCUDA driver error: 719\n") == "CUDA driver error: 719"
+    assert deciding_line("step 1\nRuntimeError: the step failed\nCUDA driver error: 719\n").line == "CUDA driver error: 719"

@@ -295,3 +295,17 @@ def test_a_training_that_was_not_found_has_no_log() -> None:
     missing = {"argv": job.argv, "rc": None, "stdout": "", "stderr": "/opt/train/run.sh: not found on PATH", "seconds": 0.0, "cut": False}
     read = job_results([job], {"answers": {job.id: {**missing, "status": "missing"}}, "ended": "all"})
     assert read["collective_timeouts"].status == "unknown" and read[JOBS_READING].rows[0]["status"] == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "words", "host"),
+    [
+        ("gpu06: KeyError: 'qux'\npdsh@gpu01: gpu06: ssh exited with exit code 1\n", "unknown", "ranks failed: gpu06: KeyError: 'qux'", "gpu06"),
+        ("gpu06: KeyError: 'qux', which is passed over\n", "ok", None, None),
+    ],
+)
+def test_a_command_of_a_site_that_ends_with_0_has_failed_where_its_launcher_says_so(text, status, words, host):
+    job = Job("own", ["/opt/run.sh"], 0, 60, {"kind": "training", "hosts": ["gpu01", "gpu06"]}, also=("collective_timeouts",))
+    answer = {"status": "ran", "argv": list(job.argv), "rc": 0, "stdout": "step 1\n", "stderr": text, "seconds": 1.0, "cut": False}
+    (row,) = job_results([job], {"answers": {"own": answer}})[JOBS_READING].rows
+    assert (row["status"], row["words_of"]) == (status, host) and (words or "") in (row["words"] or "")

@@ -21,7 +21,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.speakers i
     ],
 )
 def test_the_ranks_of_a_log(log: str, told: list[str]) -> None:
-    assert speakers(log) == told
+    assert speakers(log, names=("gpu01", "gpu02")) == told
 
 
 def test_a_block_of_ranks_is_on_the_host_that_a_line_names_or_that_logs_no_other() -> None:
@@ -39,4 +39,4 @@ def test_a_line_of_a_traceback_behind_the_name_of_its_host_is_no_error() -> None
         "gpu02: [rank9]:     raise RuntimeError('cannot read')\n"
         "gpu02: [rank9]: OSError: [Errno 5] Input/output error: '/data/7'\n"
     )
-    assert deciding_line(log) == "[rank9]: OSError: [Errno 5] Input/output error: '/data/7'"
+    assert deciding_line(log, names={"gpu02"}) == ("[rank9]: OSError: [Errno 5] Input/output error: '/data/7'", "gpu02")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ...loads.line_labels import known_host
 from ...loads.speakers import homes, of_several_hosts
 from .._once import Peers, once_for_all_nodes
 
@@ -27,11 +28,12 @@ def printed_ranks(jobs: Peers, gpus: int) -> PrintedRanks:
     """Where the ranks are with whose lines the training of the hosts ended; jobs: the rows of load_jobs by host; gpus: of a host."""
     said = {host: list(row.get("speakers") or ()) for host, rows in jobs.items() for row in rows if row["kind"] == "training"}
     of_blocks, elsewhere, nowhere = homes(said, list(jobs), gpus), {}, set()
-    ended = {host: str(row["words"]) for host, rows in jobs.items() for row in rows if row["kind"] == "training" and row["status"] != "ok"}
-    for host, words in ended.items():
-        found = SPEAKER.search(words)
-        home = of_blocks.get(int(found[1] or found[2]) // gpus) if found else host
-        if home is None and of_several_hosts(said.get(host, ()), gpus):
+    ended = {host: row for host, rows in jobs.items() for row in rows if row["kind"] == "training" and row["status"] != "ok"}
+    for host, row in ended.items():
+        found, name = SPEAKER.search(str(row["words"])), row.get("words_of")
+        home = known_host(name, jobs) if name else None
+        home = home or (of_blocks.get(int(found[1] or found[2]) // gpus) if found else None if name else host)
+        if home is None and (name or of_several_hosts(said.get(host, ()), gpus)):
             nowhere.add(host)
         elif home not in (None, host):
             elsewhere[host] = str(home)

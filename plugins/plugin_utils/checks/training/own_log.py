@@ -69,15 +69,15 @@ def own_training_ends(
     logs = collective_timeouts_of_peers or {pod_node: collective_timeouts}
     named = named_ranks(logs, jobs[0].get("hosts") or list(logs), pod_gpus_per_host)
     ended = [(str(row["words"]), row["status"]) for row in jobs if row["status"] != "ok"]
+    ranks = printed_ranks(load_jobs_of_peers or {pod_node: load_jobs}, pod_gpus_per_host)
     if any(one.host is not None for one in named):
         # Whoever waited for a rank of another host says the same of it, so that no host which only waited has a finding of its own.
         of_peers = load_jobs_of_peers or {pod_node: load_jobs}
         if ended or collective_timeouts:
             yield from (_named(one, pod_gpus_per_host, _then(of_peers.get(one.host, []))) for one in named if one.host is not None)
-        if pod_node not in {one.host for one in named}:
-            yield from (_ended(words, status) for words, status in ended if is_own(words))
+        if ranks.elsewhere.get(pod_node, pod_node) not in {one.host for one in named}:
+            yield from (replace(_ended(words, status), host=ranks.elsewhere.get(pod_node)) for words, status in ended if is_own(words))
         return
-    ranks = printed_ranks(load_jobs_of_peers or {pod_node: load_jobs}, pod_gpus_per_host)
     first = {} if named else _ended_first(load_jobs_of_peers or {}, pod_gpus_per_host, ranks)
     shared = _shared(load_jobs_of_peers or {})
     only_prints = pod_node in _reported(load_jobs_of_peers or {}) or pod_node in ranks.elsewhere
