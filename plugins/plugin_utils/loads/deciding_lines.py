@@ -13,6 +13,7 @@ from .error_classes import SPEAKER, says_only_a_result
 from .launcher_errors import OF_NCCL
 from .line_labels import OF_A_RANK, of_host
 from .rank_errors import follows, known_error
+from .remarks import is_of_a_command, is_remark, is_warning, without_settings
 from .unknown_errors import ERROR_FORM, NO_ERROR, cut, has_a_class
 
 # What Python, PyTorch's launcher and libraries print around an error: where it passed, warnings, and that something ended.
@@ -69,11 +70,13 @@ def deciding_line(*texts: str, names: t.Container[str] = ()) -> Decided:
     """
     printed = [[of_host(line, names) for line in text.splitlines()] for text in texts]
     lines = [one for some in printed for one in _lines_of_errors(some) if not _says_nothing(one.line)]
-    own = [one for one in lines if not follows(one.line) and not OF_A_SIGNAL.match(one.line)]
+    of_own = [one for one in lines if not follows(one.line) and not OF_A_SIGNAL.match(one.line)]
+    own = [one for one in of_own if not is_of_a_command(one.line)]
     worded = [one for one in own if not says_only_a_result(one.line)]
     known = (one for one in worded if known_error(one.line) or has_a_class(one.line))
     texts = tuple("".join(f"{line}\n" for _host, line in some) for some in printed)
-    first = next((one for one in (*known, *worded, *own, *_summaries(texts, by_signal=True), *lines, *_summaries(texts, by_signal=False))), Decided())
+    last = (*_summaries(texts, by_signal=True), *of_own, *lines, *_summaries(texts, by_signal=False))
+    first = next((one for one in (*known, *worded, *own, *last)), Decided())
     # The number of a rank says on which host it is, as far as that is known.
     shown = f"{first.host}: {first.line}" if first.host and not OF_A_RANK.match(first.line) else first.line
     return Decided(cut(shown), first.host)
@@ -87,7 +90,12 @@ def _lines_of_errors(printed_lines: t.Sequence[tuple[str | None, str]]) -> t.Ite
     before = ""
     for (host, printed), (_host, following) in zip(printed_lines, [*printed_lines[1:], (None, "")]):
         line = printed.strip()
-        of_error = ERROR_FORM.search(line) or QUALIFIED.match(line) or (OF_NCCL.search(line) and known_error(line)) or (line and before.endswith("Last error:"))
+        of_error = (
+            ERROR_FORM.search(without_settings(line))
+            or QUALIFIED.match(line)
+            or (OF_NCCL.search(line) and known_error(line))
+            or (line and before.endswith("Last error:"))
+        )
         if of_error and not (FRAME.search(before) and QUOTED_PROGRAM.match(printed)):
             announced = line.endswith(":") and not AROUND_AN_ERROR.search(line)
             yield Decided(f"{line} {SPEAKER.sub('', following).strip()}" if announced else line, host)
@@ -95,7 +103,7 @@ def _lines_of_errors(printed_lines: t.Sequence[tuple[str | None, str]]) -> t.Ite
 
 
 def _says_nothing(line: str) -> bool:
-    return bool(AROUND_AN_ERROR.search(line) or NO_ERROR.match(line))
+    return bool(AROUND_AN_ERROR.search(line) or NO_ERROR.match(line)) or is_remark(line) or is_warning(line)
 
 
 def _summaries(texts: t.Iterable[str], by_signal: bool) -> t.Iterator[Decided]:

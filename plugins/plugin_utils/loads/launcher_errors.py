@@ -13,6 +13,7 @@ from .launcher_messages import LAUNCHER_ERRORS, OF_MPI, OF_TESTS
 from .named_parts import named_parts
 from .rank_errors import explained as explained_of_rank
 from .rank_errors import known_error
+from .remarks import is_remark, without_settings
 from .result_numbers import in_words
 from .unknown_errors import ERROR_FORM, cut, explain_unknown, is_quoted, names_system_error
 
@@ -35,11 +36,15 @@ UNKNOWN_CAUSE = "The launcher itself reports why it started no ranks, or not on 
 AGAIN = "Then run the layer again; this says nothing about the network or the GPUs."
 
 
-def known_line(*texts: str) -> str | None:
-    """The line of a launcher's output that says why it refused, by the most specific entry that knows one; None where none does."""
-    lines = [line.rstrip() for text in texts for line in text.splitlines()]
+def known_line(*texts: str, worded: bool = False) -> str | None:
+    """The line of a launcher's output that says why it refused, by the most specific entry that knows one; None where none does.
+
+    worded: whether only lines count that are worded as an error, as where the output has the log of a site's program in it.
+    """
+    lines = [line.rstrip() for text in texts for line in text.splitlines() if not is_remark(line)]
     # What a launcher quotes of another program comes first: that one saw the error itself.
     lines = [line.strip() for line in sorted(lines, key=lambda line: not is_quoted(line))]
+    lines = [line for line in lines if ERROR_FORM.search(without_settings(line))] if worded else lines
     one, said = next(((one, line) for one in LAUNCHER_ERRORS for line in lines if re.search(one.pattern, line)), (None, None))
     if one is OF_TESTS and (result := RESULT_OF_TEST.search(said or "")) and says_only_a_result(result["words"]):
         # Of what kind NCCL's result is says less than the warning before it, where that is known.

@@ -17,6 +17,7 @@ from .launcher_errors import in_names, known_line, with_subject
 from .launchers import LAUNCHER_ERRORS, STARTED_FROM_ONE_HOST, given_hosts
 from .line_labels import in_ranks, names_before_lines, of_quoted_ranks, unlabelled
 from .perftest_errors import CONSEQUENCE, KNOWN, PERFTEST_ERRORS, UNNAMED, explain_error
+from .rank_errors import follows, known_error
 from .schedule import JOBS_READING, NOT_INSTALLED, Job
 from .speakers import speakers
 from .unknown_errors import ERROR_FORM, cut, decisive_line, has_a_class, is_bare, names_system_error
@@ -77,9 +78,15 @@ def _ended(answer: CommandResult, lost: str | None, not_installed: bool, of_site
     """
     words = failure_reason(answer) or lost
     tool = answer.argv[0].rpartition("/")[2]
+    decided = _decided(answer, names) if of_site else Decided()
+    of_a_rank = known_error(decided.line) is not None and not follows(decided.line)
+    if decided.line and (of_a_rank or tool not in STARTED_FROM_ONE_HOST):
+        # Without the path of the program, which is no file of the error.
+        words = f"{tool} exited with status {answer.rc}{'' if answer.rc else OF_A_LAUNCHER}: {decided.line}"
+        return {"status": "unknown", "words": words, "words_of": decided.host, "error": NOT_INSTALLED if not_installed else None}
     known = LAUNCHER_ERRORS if tool in STARTED_FROM_ONE_HOST else PERFTEST_ERRORS if tool.startswith("ib_") else ()
     explained = explain_error(answer.stderr, answer.stdout, known=known) if words and answer.status in ("ran", "timeout") else None
-    line = known_line(answer.stderr, answer.stdout) if words and tool in STARTED_FROM_ONE_HOST else None
+    line = known_line(answer.stderr, answer.stdout, worded=of_site) if words and tool in STARTED_FROM_ONE_HOST else None
     of_consequence = explained is not None and explained.kind == CONSEQUENCE and line is not None and line not in explained.line
     if line and (explained is None or known_line(explained.line) is None or of_consequence):
         # That a task exited, or that a host was lost, says less than the line that says why.
@@ -94,14 +101,10 @@ def _ended(answer: CommandResult, lost: str | None, not_installed: bool, of_site
     if words and answer.status == "ran" and tool in STARTED_FROM_ONE_HOST and (first := decisive_line(answer.stderr)):
         # Nothing that is known: the first error, and not the last line, which follows from it.
         words = _by(tool, with_subject(first, answer.stderr))
-    decided = _decided(answer, names) if of_site else Decided()
-    if decided.line:
-        # Without the path of the program, which is no file of the error.
-        words = f"{tool} exited with status {answer.rc}{'' if answer.rc else OF_A_LAUNCHER}: {decided.line}"
     if words and answer.status == "ran" and answer.rc and tool.startswith("ib_"):
         line = _unnamed(answer)
         return {"status": "unknown", "words": _by(tool, line) if line else words, "error": UNNAMED}
-    return {"status": "unknown" if words else "ok", "words": words, "words_of": decided.host, "error": NOT_INSTALLED if not_installed else None}
+    return {"status": "unknown" if words else "ok", "words": words, "error": NOT_INSTALLED if not_installed else None}
 
 
 def _decided(answer: CommandResult, names: t.Container[str]) -> Decided:
