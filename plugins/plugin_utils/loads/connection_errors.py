@@ -50,6 +50,7 @@ CONNECTION_ERRORS: tuple[RankError, ...] = (
         False,
         "Switches do not aggregate: the aggregation manager (sharp_am) does not run, has no resource left for a job of this size, or refuses these ports.",
         "Look at sharp_am's status and log beside the master subnet manager, at the trees and quotas that other jobs hold, and at NCCL_COLLNET_ENABLE.",
+        worded=True,
     ),
     RankError(
         r"[Mm]ismatched NCCL version|NCCL version mismatch",
@@ -100,7 +101,7 @@ CONNECTION_ERRORS: tuple[RankError, ...] = (
         "See which host has the address of the error, set NCCL_SOCKET_IFNAME there to the interface that all hosts share, and compare firewalls.",
     ),
     RankError(
-        r"\d+/\d+ (?:clients|workers) joined",
+        r"\b(\d+)/(?!\1\b)\d+ (?:clients|workers) joined",
         False,
         "Not all that were expected came to the first host in time, which the line counts: a host whose job was not started, failed before, or does not reach "
         "the first host's address and port.",
@@ -121,6 +122,7 @@ CONNECTION_ERRORS: tuple[RankError, ...] = (
         False,
         "The ranks did not meet at the first host: its name or address is not reached from here, its port is refused or in use.",
         "Try the address and port of the error from this host; see pod_bootstrap_address, name resolution and the firewall of the first host.",
+        worded=True,
     ),
     RankError(
         r"[Gg]ot completion .*(?:status=5|error 5)\b|vendor err 249\b",

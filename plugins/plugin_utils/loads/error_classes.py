@@ -221,6 +221,12 @@ def decisive_part(text: str) -> str:
     return next((line.strip() for line in before.splitlines() if not BOILERPLATE.match(line)), text.strip())
 
 
+def without_boilerplate(text: str) -> str:
+    """An error of several lines without those that PyTorch adds to every one, which name what may be tried and not what failed; all of one without others."""
+    lines = text.splitlines()
+    return "\n".join(line for line in lines if not BOILERPLATE.match(line)) or text if len(lines) > 1 else text
+
+
 def says_only_a_result(text: str) -> bool:
     """Whether an error of NCCL says no more than the kind of its result, so that only NCCL's log has the reason."""
     line = decisive_part(text)

@@ -19,6 +19,7 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "it, and no variable names an interface.",
         "Let the host's name lead to its address (getent hosts $(hostname), /etc/hosts inside the container), or set GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME "
         "to the interface that all hosts share.",
+        worded=True,
     ),
     *LIMIT_ERRORS,
     RankError(
@@ -43,6 +44,7 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "not in the groups that own them (render, video), or a variable (HIP_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES) hides some.",
         "Run rocminfo inside the job; start the container with --device /dev/kfd --device /dev/dri --group-add video --group-add render (by the "
         "host's numbers), and compare ls -ln /dev/kfd /dev/dri with a good host's.",
+        worded=True,
     ),
     RankError(
         r"(?:initialize NVML|nvmlInit\w*\(\) failed): Unknown Error",
@@ -80,7 +82,7 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "List what uses the GPU's memory (nvidia-smi, amd-smi process); end what is not of this job (hosts_idle), or lower the program's sizes.",
     ),
     RankError(
-        r"uncorrectable (?:ECC|NVLink)|Invalid access of peer GPU memory|"
+        r"(?<!\b0 )uncorrectable (?:ECC|NVLink)(?! errors?: 0)|Invalid access of peer GPU memory|"
         r"CUDA_ERROR_(?:ECC_UNCORRECTABLE|NVLINK_UNCORRECTABLE|CONTAINED|LAUNCH_FAILED|HARDWARE_STACK_ERROR)|hipError(?:LaunchFailure|ECCNotCorrectable)|"
         r"unspecified launch failure|GPU is lost|GPU requires reset|corrupted infoROM|fallen off the bus|cudaErrorECCUncorrectable|cudaErrorHardwareStackError",
         True,
@@ -95,7 +97,7 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "ranks of each host with its GPUs.",
     ),
     RankError(
-        r"XML (?:Import|Parse)|[Xx]ml\.cc|NCCL_(?:GRAPH|TOPO)_FILE|Could not find (?:NET|GPU)\b.*(?:id|topology|rank)",
+        r"XML (?:Import|Parse)|[Xx]ml\.cc|NCCL_(?:GRAPH|TOPO)_FILE\b(?!=| set by environment)|Could not find (?:NET|GPU)\b.*(?:id|topology|rank)",
         True,
         "NCCL reads a graph or topology file that is damaged or not of this machine: NCCL_GRAPH_FILE or NCCL_TOPO_FILE of the environment, the image or "
         "/etc/nccl.conf, or a guest's own (/var/run/nvidia-topologyd/virtualTopology.xml).",
@@ -117,7 +119,7 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "Run nvidia-smi -L (rocminfo) inside the job; look at the container's GPU option, the scheduler's cgroup, CUDA_VISIBLE_DEVICES and compute mode.",
     ),
     RankError(
-        r"device-side assert|CUDA_ERROR_ASSERT\b|cudaErrorAssert|\.(?:cu|hip)\w*:\d+: .*Assertion `",
+        r"device-side assert(?!ions)|CUDA_ERROR_ASSERT\b|cudaErrorAssert|\.(?:cu|hip)\w*:\d+: .*Assertion `",
         True,
         "A kernel of the program met what it does not accept: an index beyond its table, as of a token beyond the vocabulary or of a label beyond the classes. "
         "Data and program do that, of which this rank had its own part; memory of the GPU or of the host that changed a value does it rarely.",
@@ -168,6 +170,7 @@ HOST_ERRORS: tuple[RankError, ...] = (
         True,
         "NCCL could not set up NVLS, the multicast of NVSwitches: fabric manager, driver and NCCL do not fit, or an earlier job still uses its resources.",
         "Compare the fabric manager's version with the driver's and reboot the host without a job; NCCL_NVLS_ENABLE=0 shows whether the rest is in order.",
+        worded=True,
     ),
     RankError(
         r"(?:[Cc]ompletion .*|[Ff]ailed )(?:status=|error |status )4\b|vendor err 81\b|local protection error",
@@ -190,6 +193,7 @@ HOST_ERRORS: tuple[RankError, ...] = (
         True,
         "This host does not resolve a name that the program uses: that of the host where the ranks meet, or of a service outside (data, models, logs).",
         "Compare /etc/hosts, resolv.conf and DNS of this host (getent hosts NAME) with those of the others; or set pod_bootstrap_address to an address.",
+        worded=True,
     ),
     RankError(
         r"(?:Unable|[Cc]ould not|[Ff]ailed) to open (?:device )?(?:mlx|bnxt|ionic|irdma|rocep|uverbs)|ibv_open_device",
@@ -197,6 +201,7 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "The container or job may not open this NIC: its device file /dev/infiniband/uverbsN is missing or refused, or the image's driver does not fit.",
         "Compare ls -l /dev/infiniband and ibv_devinfo inside the container with the host's; give it every rail's device (--device /dev/infiniband, "
         "the RDMA device plugin).",
+        worded=True,
     ),
     RankError(
         r"ifa != nullptr|\bUnable to find address for: ",

@@ -94,12 +94,14 @@ LIMIT_ERRORS: tuple[RankError, ...] = (
         True,
         "The rank's host or container has too little shared memory for the segments of NCCL or MPI in /dev/shm; a container's default is 64 MB.",
         "Start the container with --shm-size=16g or --ipc=host (Kubernetes: emptyDir with medium Memory at /dev/shm); remove what earlier jobs left there.",
+        worded=True,
     ),
     RankError(
         r"[Tt]oo many open files|\bEMFILE\b",
         True,
         "The job's limit of open files on the rank's host is too low for the connections to all of its peers; it shows with many ranks first.",
         "Run ulimit -n inside the job and raise it as on the other hosts (LimitNOFILE of slurmd, sshd or the container runtime, docker's --ulimit nofile).",
+        worded=True,
     ),
     RankError(
         r"\bmlock(?:all|2)?\b.*(?:Resource temporarily unavailable|Cannot allocate memory|Operation not permitted|fail)",
@@ -113,6 +115,7 @@ LIMIT_ERRORS: tuple[RankError, ...] = (
         True,
         "The kernel has no asynchronous request (libaio) left for this process: programs of the host hold fs.aio-max-nr of them together.",
         "Compare /proc/sys/fs/aio-nr with /proc/sys/fs/aio-max-nr on this host; raise it (sysctl fs.aio-max-nr=1048576), and end what earlier jobs left there.",
+        worded=True,
     ),
     RankError(
         r"unable to lock file|\b(?:flock|lockf|fcntl)\b.*(?:Resource temporarily unavailable|No locks available|Function not implemented)",

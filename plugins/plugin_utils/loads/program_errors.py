@@ -16,6 +16,7 @@ PROGRAM_ERRORS: tuple[RankError, ...] = (
         "on others, or the GPU driver lacks its options or modules for them.",
         "See whether it works in a privileged container (--privileged); if so give it /dev/infiniband and --cap-add IPC_LOCK as on the other hosts. Else "
         "compare NVreg_EnableStreamMemOPs=1 and PeerMappingOverride=1 in /proc/driver/nvidia/params, nvidia_peermem and gdrdrv with a good host's.",
+        worded=True,
     ),
     RankError(
         r"got signal: 1\b",

@@ -11,9 +11,10 @@ import typing as t
 
 from .connection_errors import CONNECTION_ERRORS
 from .crashes import named_signal, number_of_signal, own_signal, where_crashed
-from .error_classes import SOCKETS, decisive_part, error_class
+from .error_classes import SOCKETS, decisive_part, error_class, without_boilerplate
 from .gpu_memory import of_gpu_memory
 from .host_errors import HOST_ERRORS
+from .remarks import without_settings
 from .result_numbers import in_words, with_words
 from .types import RankError
 from .unknown_errors import ERROR_FORM, NOT_SHOWN, Extent, explain_unknown, names_system_error
@@ -94,8 +95,9 @@ def why_never_finishes(host: str, unlike: t.Sequence[str]) -> tuple[str, str]:
 
 def known_error(text: str | None) -> RankError | None:
     """What is known of an error's text; None where nothing is."""
-    worded = with_words(text or "")
-    return next((one for one in (*HOST_ERRORS, *CONNECTION_ERRORS) if re.search(one.pattern, worded)), None)
+    said = with_words(without_boilerplate(text or ""))
+    found = (one for one in (*HOST_ERRORS, *CONNECTION_ERRORS) if re.search(one.pattern, said))
+    return next((one for one in found if not one.worded or ERROR_FORM.search(without_settings(said))), None)
 
 
 def explained(text: str | None, extent: Extent = NOT_SHOWN) -> tuple[str, str]:

@@ -15,7 +15,7 @@ class RankError(t.NamedTuple):
 
     own: it arises within the rank's own host; one that does not (no answer of another rank, a path) does not show by itself at which end of the
     connection the fault is. follows: it only says that another error came before it. by_type: only the type of the exception is known, so that an error of
-    the system in its line says more.
+    the system in its line says more. worded: its pattern is a name that healthy lines have, too, so that only a line that is worded as an error is of it.
     """
 
     pattern: str
@@ -24,6 +24,7 @@ class RankError(t.NamedTuple):
     fix: str
     follows: bool = False
     by_type: bool = False
+    worded: bool = False
 
 
 class LauncherError(t.NamedTuple):

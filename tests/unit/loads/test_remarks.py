@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.deciding_lines import deciding_line
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.launcher_errors import known_line
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.rank_errors import known_error
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.remarks import is_of_a_command
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.yaml_text import from_yaml
 
@@ -62,3 +63,35 @@ def test_of_the_log_of_a_site_only_errors_are_a_launchers(line: str) -> None:
 
 def test_a_remark_is_no_launchers_reason() -> None:
     assert known_line("[1718.12] [gpu01:411  :0]          parser.c:2036 UCX  WARN  unused environment variable: UCX_HOME\n") is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "gpu01:411:500 [0] NCCL INFO NCCL_TOPO_FILE set by environment to /opt/topo.xml",
+        "gpu01:411:500 [0] NCCL INFO CollNet enabled with 4 nodes",
+        "gpu01:411:500 [0] NCCL INFO Plugin Path : /opt/hpcx/nccl_rdma_sharp_plugin/lib/libnccl-net.so",
+        "gpu01:411:500 [0] NCCL INFO Created multicast object for NVLS",
+        "opened /dev/kfd with 8 agents",
+        "using /dev/shm for the cache of the dataset",
+        "TCPStore listening on 10.0.0.1:29500",
+        "[rank0] 64/64 workers joined",
+        "NVSHMEM transport IBGDA initialized with mlx5dv_devx_create_qp",
+        "getaddrinfo gpu01 -> 10.0.0.1",
+        "libaio io_setup 1024",
+        "local=127.0.0.1 remote=10.0.0.2",
+        "volatile uncorrectable ECC errors: 0",
+        "ibv_open_device mlx5_0",
+        "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.",
+    ],
+)
+def test_a_name_in_a_healthy_line_is_no_error_that_is_known(line: str) -> None:
+    # Of a training that does not end the last line is explained where it is known.
+    assert known_error(line) is None
+
+
+def test_what_pytorch_adds_to_every_error_of_cuda_is_not_what_failed() -> None:
+    added = "CUDA kernel errors might be reported later\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"
+    known = known_error(f"CUDA error: an illegal memory access was encountered\n{added}")
+    assert known is not None and "Xid 31" in known.fix + known.cause and known_error(f"CUDA error: frobnication\n{added}") is None
+    assert known_error("CUDA error: device-side assert triggered") is not None and known_error("7/64 workers joined") is not None
