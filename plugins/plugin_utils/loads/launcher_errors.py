@@ -32,6 +32,11 @@ EXIT_CODE = re.compile(r"^\s*Exit code: +\d+")
 # A warning of NCCL, which a rank prints, and the result that a program of nccl-tests ends with.
 OF_NCCL = re.compile(r"\bNCCL WARN ")
 RESULT_OF_TEST = re.compile(r"Test (?:NCCL|RCCL) failure \S+ '(?P<words>[^']*)'")
+# How lines begin that a scheduler, a launcher or what starts containers prints, and no rank.
+SPOKEN = re.compile(
+    r"(?:^|: )(?:(?:error: )?(?:srun|salloc|sbatch|slurmstepd|mpirun|mpiexec|prterun|orterun|pyxis|docker|podman|ssh|jsrun)(?:\.\w+)?: |pdsh@\S+: |"
+    r"=>> PBS: |TERM_[A-Z_]+: |\[(?:proxy|mpiexec)[:@])"
+)
 UNKNOWN_CAUSE = "The launcher itself reports why it started no ranks, or not on all hosts. "
 AGAIN = "Then run the layer again; this says nothing about the network or the GPUs."
 
@@ -73,6 +78,11 @@ def reported_of(words: str | None, hosts: t.Sequence[str]) -> str | None:
     """The host of a job of which a line of a launcher reports something that is known; None of any other line."""
     known = any(re.search(one.pattern, words or "") for one in LAUNCHER_ERRORS)
     return host_of(words, hosts) if known else None
+
+
+def refused_by_launcher(words: str | None) -> bool:
+    """Whether a line is one that a launcher or scheduler prints itself, and whose reason is known."""
+    return SPOKEN.search(words or "") is not None and any(re.search(one.pattern, words or "") for one in LAUNCHER_ERRORS)
 
 
 def with_subject(line: str, *texts: str) -> str:

@@ -59,6 +59,17 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
         "Give the job more time (walltime of PBS, -W of LSF, the queue's limit), and see why it took longer than before: compare its steps.",
     ),
     LauncherError(
+        r"TERM_(?:MEMLIMIT|SWAP)\b",
+        "LSF ended the job, since it used more memory than it may.",
+        "Compare Max Memory of its report with its limit (bsub -M, rusage[mem], the queue's limit) and with free -g of its hosts; see whether LSF counts it by "
+        "host or by job (LSB_JOB_MEMLIMIT, LSB_MEMLIMIT_ENFORCE).",
+    ),
+    LauncherError(
+        r"TERM_[A-Z_]+: ",
+        "LSF ended the job for the reason in the line: a job of higher priority, the end of the queue's window, its load or another limit, or an operator.",
+        "See bhist -l and bjobs -l of the job for who ended it and when, and the limits and windows of its queue (bqueues -l).",
+    ),
+    LauncherError(
         r"terminated with exit code 137\b",
         "What the launcher had started in the pod or container of a host was killed (137 is 128 and signal 9): at its limit of memory, by an eviction, or with "
         "its host.",

@@ -283,3 +283,20 @@ def test_a_launchers_line_that_names_no_host_is_followed_by_one_that_does() -> N
 )
 def test_what_slurm_and_mpi_refuse(line: str, word: str) -> None:
     assert launcher_errors.known_line(line) == line and word in " ".join(launcher_errors.explained(line))
+
+
+@pytest.mark.parametrize(
+    ("line", "cause"),
+    [
+        ("run.sh exited with status 140: TERM_RUNLIMIT: job killed after reaching LSF run time limit.", "its time was up"),
+        ("run.sh exited with status 137: TERM_MEMLIMIT: job killed after reaching LSF memory usage limit.", "more memory"),
+        ("run.sh exited with status 130: TERM_PREEMPT: job killed after preemption.", "higher priority"),
+        ("run.sh exited with status 1: srun: error: Unable to create step for job 7: Invalid partition name specified", "is not allowed"),
+        # What a rank prints is no line of a launcher, whatever words it has.
+        ("run.sh exited with status 1: [rank3]: OSError: [Errno 2] No such file or directory: '/data/7'", None),
+        ("run.sh exited with status 1: KeyError: 'TERM_RUNLIMIT'", None),
+    ],
+)
+def test_a_line_that_a_scheduler_prints_in_a_log_is_explained_as_its_own(line: str, cause: str | None) -> None:
+    assert launcher_errors.refused_by_launcher(line) is (cause is not None)
+    assert cause is None or cause in launcher_errors.explained(line)[0]

@@ -10,7 +10,7 @@ import typing as t
 from dataclasses import replace
 
 from ...loads.launcher_errors import explained as explained_refusal
-from ...loads.launcher_errors import reported_of
+from ...loads.launcher_errors import refused_by_launcher, reported_of
 from ...loads.named_parts import named_nic
 from ...loads.rank_errors import NEVER_ARRIVED, explained, follows, is_of_a_connection, is_own, known_error
 from ...loads.thresholds import longest_step_ms
@@ -148,7 +148,7 @@ def _ended_first(jobs: Peers, gpus: int, ranks: PrintedRanks) -> dict[str, Findi
     of_others = next((end for end, _status in ill.values() if alike(end) == shared), "")
     alone = OF_TRAINING.alone.format(host=host)
     # An error of the system in the line says more than what is known of its other words.
-    cause, fix = explain_unknown(words, alone) if names_system_error(words) or not known_error(words) else explained(words)
+    cause, fix = _why(words) if refused_by_launcher(words) or (known_error(words) and not names_system_error(words)) else explain_unknown(words, alone)
     if not is_error(words) and known_error(of_others):
         of_cause, fix = explained(of_others)
         cause = f"{alone}It printed no error. Of what the other hosts ended with: {of_cause}"
@@ -207,8 +207,15 @@ def _shared(jobs: Peers) -> str | None:
 
 def _ended(words: str, status: str) -> Finding:
     """How the training of the host ended, with the cause of its error where it has one; an error of the host itself is a failure of it."""
-    cause, fix = explained(words) if known_error(words) or is_error(words) else (None, None)
+    cause, fix = _why(words)
     return Finding(_nic_or_training(words), "a normal exit", words, "fail" if is_own(words) else status, cause=cause, fix=fix, judged=is_own(words))
+
+
+def _why(words: str) -> tuple[str | None, str | None]:
+    """Cause and fix of what a training ended with: a rank's error that is known, else its launcher's or scheduler's, else one that is not known."""
+    if refused_by_launcher(words) and not known_error(words):
+        return explained_refusal(words)
+    return explained(words) if known_error(words) or is_error(words) else (None, None)
 
 
 def _of_speaker(words: str, status: str, gpus: int) -> Finding:
