@@ -60,7 +60,7 @@ class Expected:
 class Incident:
     """One file of ``tests/incidents``; its keys are described in the README of the simulated pod.
 
-    expectations: pod_* values besides those of the small pod; pod: arguments of ``layout.write``.
+    expectations: pod_* values besides those of the small pod; pod: arguments of ``layout.write``; begins: the layer at which the run begins (pod_from_layer).
     """
 
     name: str
@@ -77,6 +77,7 @@ class Incident:
     expectations: dict[str, t.Any] = field(default_factory=dict)
     pod: dict[str, t.Any] = field(default_factory=dict)
     of_ranks: bool = False
+    begins: str = ""
 
     @property
     def from_layer(self) -> str:
@@ -84,7 +85,7 @@ class Incident:
 
         One that must stay green is a go only where all layers are climbed.
         """
-        return self.expect.first.layer if self.of_ranks and self.expect.first else ""
+        return self.begins or (self.expect.first.layer if self.of_ranks and self.expect.first else "")
 
     @property
     def top(self) -> str:

@@ -32,7 +32,7 @@ CLASS_FIX = "Compare pod_traffic_class with pod_roce_dscp, the NIC's trust mode 
     fabric="roce",
     required=True,
     needs="load",
-    layers=("congestion", "rdma"),
+    layers=("congestion", "rdma", "collectives", "training"),
 )
 def hosts_idle(
     nic_counters_before: Rows, nic_counters_idle: Rows, pod_load_busy_hosts: bool, pod_gpus_per_host: int, pod_idle_seconds: int, pod_idle_gbit_s: float,

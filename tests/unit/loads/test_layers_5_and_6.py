@@ -123,7 +123,8 @@ class Fleet:
 
 
 # What is read around the loads is judged in tests/integration/test_watched_loads.py: here only the loads respond.
-WATCHED = {name for layer in ("collectives", "training") for name, check in REGISTRY[layer].items() if ".checks.watched." in check.judge.__module__}
+AROUND = (".checks.watched.", ".checks._under_load")
+WATCHED = {name for layer in ("collectives", "training") for name, check in REGISTRY[layer].items() if any(one in check.judge.__module__ for one in AROUND)}
 
 
 def judged(layer: str, plan: Plan, fleet: Fleet) -> list[t.Any]:
