@@ -171,6 +171,22 @@ CONNECTION_ERRORS: tuple[RankError, ...] = (
         follows=True,
     ),
     RankError(
+        r"actor is dead because its node has died",
+        False,
+        "Ray lost the node on which a worker ran: the host was lost, its raylet ended, or its heartbeats did not come in time. The line before it with ip "
+        "names the host; who prints it only waited for the worker.",
+        "On the host with that ip look at uptime, at the end of raylet.out and gcs_server.out below /tmp/ray/session_latest/logs and at its kernel's log "
+        "(oom-kill, Xid); compare ray list nodes with the hosts of the job.",
+    ),
+    RankError(
+        r"actor is dead because its worker process has died",
+        False,
+        "The process of a worker of Ray ended without an error of the program: it was killed for want of memory, crashed, or was ended by ray stop. The line "
+        "before it with ip names its host; who prints it only waited for the worker.",
+        "On the host with that ip look at oom-kill, segfault and Xid in its kernel's log of that time, at the worker's own log below "
+        "/tmp/ray/session_latest/logs, and at the memory limit of its container.",
+    ),
+    RankError(
         r"Timed out waiting \d+ ?ms for (?:recv|send) operation",
         False,
         "Another rank did not take part within the time that this one waits: it is stuck or ended, or the connection to it, over TCP, carries nothing.",

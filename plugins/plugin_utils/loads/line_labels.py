@@ -35,6 +35,8 @@ LABELS: tuple[Label, ...] = (
     Label(re.compile(r"^(?:\x1b\[\d+m)?\((?:[\w.:<>-]+ )?pid=\d+(?:, ip=(?P<host>[\w.]+))?\)(?:\x1b\[0m)? ?")),
     # kubectl logs --prefix.
     Label(re.compile(r"^\[pod/(?P<host>[\w.-]+)/[\w.-]+\] ")),
+    # docker compose, and schedulers of containers.
+    Label(re.compile(r"^(?P<host>(?:\d+\.)?[A-Za-z][\w.-]*\d) +\| "), counted=True),
     # Slurm: the number of the task, in as many columns as the largest one has. A time of day has no space behind the colon.
     Label(re.compile(r"^ {0,6}(?P<task>\d{1,7}):(?: |$)"), counted=True),
     # MPICH and Intel MPI (-l, -prepend-rank).
@@ -48,6 +50,8 @@ BY_NAME, BEFORE_A_RANK = re.compile(rf"^{_NAME}:(?: |$|(?=\[))"), re.compile(rf"
 IS_ADDRESS, HAS_A_NUMBER = re.compile(_ADDRESS), re.compile(r"[A-Za-z][\w.-]*\d")
 # On which host tasks were, where srun says how they ended.
 ENDED = re.compile(r"(?m)^srun: error: (?P<host>[A-Za-z][\w.-]*): tasks? (?P<tasks>[\d,-]+): ")
+# How NCCL, and UCX and Open MPI, begin their lines: with the host and the number of the process.
+OF_A_PROCESS = re.compile(r"(?:\[[\d.]+\] )?(?:(?P<nccl>[A-Za-z][\w.-]*):\d+:\d+ \[\d+\] |\[(?P<other>[A-Za-z][\w.-]*):\d+ *(?::\d+)?\] )")
 OF_A_RANK = re.compile(r"^\[\w*rank\s?\d+\]: ?")
 # PyTorch's checkpoints hand the error of a rank to all others, which print it with its number.
 QUOTED = re.compile(r"Traceback \(most recent call last\): \(RANK (?P<rank>\d+)\)")
@@ -64,6 +68,12 @@ class Labelled(t.NamedTuple):
 def known_host(name: str, hosts: t.Container[str]) -> str | None:
     """The host of a job by a name that may have the domain behind it."""
     return next((short for at, one in enumerate(f"{name}.") if one == "." and (short := name[:at]) in hosts), None)
+
+
+def named_process(line: str) -> str | None:
+    """The host that NCCL, UCX or Open MPI name with their process at the beginning of a line; None of any other line."""
+    found = OF_A_PROCESS.match(line)
+    return found["nccl"] or found["other"] if found else None
 
 
 def names_before_lines(texts: t.Iterable[str], hosts: t.Container[str]) -> frozenset[str]:

@@ -15,7 +15,7 @@ from .deciding_lines import Decided, deciding_line, says_that_ranks_failed
 from .last_lines import forms_before, last_line
 from .launcher_errors import in_names, known_line, with_subject
 from .launchers import LAUNCHER_ERRORS, STARTED_FROM_ONE_HOST, given_hosts
-from .line_labels import in_ranks, names_before_lines, of_quoted_ranks, unlabelled
+from .line_labels import OF_A_RANK, in_ranks, known_host, named_process, names_before_lines, of_quoted_ranks, unlabelled
 from .perftest_errors import CONSEQUENCE, KNOWN, PERFTEST_ERRORS, UNNAMED, explain_error
 from .rank_errors import follows, known_error
 from .schedule import JOBS_READING, NOT_INSTALLED, Job
@@ -60,25 +60,28 @@ def job_results(jobs: t.Sequence[Job], collected: Values) -> dict[str, ReadingRe
             missing = collected.get("answers", {}).get(job.id, {}).get("status") == "missing" or (job.runtime != "" and answer.rc == NO_PROGRAM)
             of_site = OWN_LOG in job.also
             said = _without_labels(job, answer)
-            names = names_before_lines((said.stdout, said.stderr), job.columns.get("hosts") or ()) if of_site else frozenset()
-            ended = _ended(said, lost[job.id], missing, of_site, names)
+            hosts = job.columns.get("hosts") or ()
+            names = names_before_lines((said.stdout, said.stderr), hosts) if of_site else frozenset()
+            ended = _ended(said, lost[job.id], missing, of_site, names, hosts)
             if ended["words"]:
-                ended["words"] = in_names(ended["words"], given_hosts(job.argv), job.columns.get("hosts") or ())
+                ended["words"] = in_names(ended["words"], given_hosts(job.argv), hosts)
             own = {**_last(said), "speakers": speakers(said.stdout, said.stderr, names=names)} if of_site else {}
             reported[JOBS_READING].rows.append({**_blank(), **job.columns, "item": job.id, **ended, **own, "seconds": answer.seconds})
             reported[JOBS_READING].text += f"==> {job.id} <==\n{' '.join(answer.argv)}\n{answer.stdout}{answer.stderr}\n"
     return reported
 
 
-def _ended(answer: CommandResult, lost: str | None, not_installed: bool, of_site: bool, names: t.Container[str]) -> Values:
+def _ended(
+    answer: CommandResult, lost: str | None, not_installed: bool, of_site: bool, names: t.Container[str], hosts: t.Container[str]
+) -> Values:  # fmt: skip
     """``status`` (``ok``, ``fail`` or ``unknown``), ``words`` (the tool's own where it is known what they mean) and ``error`` (the kind).
 
     not_installed: the host has no such program; of_site: it is a command of the site, with a log of many lines, whose ``words_of`` is the host by whose name
-    the line of them is labelled; names: those of such labels.
+    the line of them is labelled; names: those of such labels; hosts: those of the job.
     """
     words = failure_reason(answer) or lost
     tool = answer.argv[0].rpartition("/")[2]
-    decided = _decided(answer, names) if of_site else Decided()
+    decided = _decided(answer, names, hosts) if of_site else Decided()
     of_a_rank = known_error(decided.line) is not None and not follows(decided.line)
     if decided.line and (of_a_rank or tool not in STARTED_FROM_ONE_HOST):
         # Without the path of the program, which is no file of the error.
@@ -107,11 +110,14 @@ def _ended(answer: CommandResult, lost: str | None, not_installed: bool, of_site
     return {"status": "unknown" if words else "ok", "words": words, "error": NOT_INSTALLED if not_installed else None}
 
 
-def _decided(answer: CommandResult, names: t.Container[str]) -> Decided:
-    """The line that says why a command of the site failed; nothing of one that ended well, or in which no line does."""
+def _decided(answer: CommandResult, names: t.Container[str], hosts: t.Container[str]) -> Decided:
+    """The line that says why a command of the site failed, and of which of its hosts; nothing of one that ended well, or in which no line does."""
     texts = [of_quoted_ranks(text, names) for text in (answer.stderr, answer.stdout)]
     failed = answer.status == "ran" and ((answer.rc or 0) > 0 or (answer.rc == 0 and says_that_ranks_failed(*texts)))
-    return deciding_line(*texts, names=names) if failed else Decided()
+    decided = deciding_line(*texts, names=names) if failed else Decided()
+    # A host that the job knows by another name is told by no line of its own.
+    of_process = known_host(named_process(OF_A_RANK.sub("", decided.line)) or "", hosts)
+    return decided._replace(host=decided.host or of_process)
 
 
 def _last(answer: CommandResult) -> Values:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import typing as t
 
-from .line_labels import known_host, of_host
+from .line_labels import known_host, named_process, of_host
 
 RANK = re.compile(r"\[\w*rank\s?(?P<rank>\d+)\]:")
 # NCCL begins its lines with the host, and says of each communicator of all ranks which of them is there; torchrun has both in its summary.
@@ -30,7 +30,7 @@ def speakers(*texts: str, names: t.Container[str] = ()) -> list[str]:
         lines = [of_host(line, names) for line in text.splitlines()]
         for host, line in lines:
             if rank := RANK.match(line):
-                found[int(rank["rank"])] = host or found.get(int(rank["rank"]), "")
+                found[int(rank["rank"])] = host or named_process(line[rank.end() :].lstrip()) or found.get(int(rank["rank"]), "")
         for named in NAMED.finditer("".join(f"{line}\n" for _host, line in lines)):
             found[int(named["rank"] or named["first"])] = named["host"] or named["of"]
     return [f"{rank}={host}" if host else str(rank) for rank, host in sorted(found.items())[:MOST]]

@@ -30,7 +30,7 @@ NO_ERROR = re.compile(r"^\[?(?:INFO|DEBUG|NOTICE|TRACE)\b|^ERROR: ld\.so: .*: ig
 # How programs word an error, whatever it is of.
 ERROR_FORM = re.compile(
     r"\b\w*(?:Error|Exception)\b|\b(?i:error|fatal|failed|failure|cannot|can't|could(?: not|n't)|unable|abort(?:ed|ing)?|refused?|denied|invalid|"
-    r"unrecognized|timed out|not found|killed|core dumped|exited on signal|lost|exceeded)\b"
+    r"unrecognized|timed out|not found|killed|core dumped|exited on signal|lost|exceeded|is dead because)\b"
 )
 
 # How programs print the number of an error of the system without its text.

@@ -335,3 +335,10 @@ def test_an_own_error_that_one_host_prints_for_another_is_of_that_other_beside_a
     jobs["gpu01"] = [{**JOB, "words": "gpu03: RuntimeError: CUDA error: uncorrectable ECC error encountered", "words_of": "gpu03"}]
     found = list(own_training_ends(jobs["gpu01"], rows["gpu01"], "gpu01", 2, rows, jobs))
     assert {(one.host, one.severity) for one in found} == {("gpu02", None), ("gpu03", "fail")}
+
+
+def test_the_ranks_that_the_first_releases_of_horovod_call_missing_are_named() -> None:
+    line = "worker.1  | Stalled ops:Loss/all_reduce/HorovodAllreduce_mul_1_0 [missing ranks: 3, 4]"
+    found = silent({"gpu01": [line], "gpu02": [], "gpu03": []})
+    assert {("gpu02", "rank 3 (GPU 1)"), ("gpu03", "rank 4 (GPU 0)")} <= found.keys()
+    assert not any(host == "gpu01" and "rank" in place for host, place in found)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads import launcher_errors, launchers, perftest_errors, rank_errors
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.deciding_lines import deciding_line
 
 
 @pytest.mark.parametrize(
@@ -300,3 +301,10 @@ def test_what_slurm_and_mpi_refuse(line: str, word: str) -> None:
 def test_a_line_that_a_scheduler_prints_in_a_log_is_explained_as_its_own(line: str, cause: str | None) -> None:
     assert launcher_errors.refused_by_launcher(line) is (cause is not None)
     assert cause is None or cause in launcher_errors.explained(line)[0]
+
+
+def test_what_ray_says_of_a_lost_worker_is_of_no_host_that_prints_it() -> None:
+    line = "The actor is dead because its node has died. Node Id: 677df2a9"
+    assert deciding_line(f"ray.exceptions.RayActorError: The actor died unexpectedly before finishing this task.\n\tpid: 6420\n{line}\n").line == line
+    known = rank_errors.known_error(line)
+    assert known is not None and not known.own and "raylet" in known.fix

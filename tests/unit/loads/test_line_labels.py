@@ -7,7 +7,13 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.launcher_errors import explained, known_line, reported_of
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.line_labels import in_ranks, names_before_lines, of_quoted_ranks, unlabelled
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.line_labels import (
+    in_ranks,
+    named_process,
+    names_before_lines,
+    of_quoted_ranks,
+    unlabelled,
+)
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.rank_errors import follows, is_own, known_error
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.speakers import speakers
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.unknown_errors import explain_unknown
@@ -55,10 +61,28 @@ def test_tasks_beyond_the_number_of_hosts_are_ranks() -> None:
         ("[1,mpirank:18,algo-3]<stderr>:x", "[rank18]: x"),
         ("(RayTrainWorker pid=12, ip=10.0.0.3) x", "10.0.0.3: x"),
         ("[pod/gpu03/pytorch] x", "gpu03: x"),
+        ("1469.worker.1  | x", "1469.worker.1: x"),
     ],
 )
 def test_what_a_label_tells_is_kept_before_the_line(line: str, read: str) -> None:
     assert in_ranks(f"{line}\n", HOSTS) == f"{read}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "host"),
+    [
+        ("[gpu04:70259] *** Process received signal ***", "gpu04"),
+        ("gpu02:3070:3090 [4] include/shm.h:42 NCCL WARN Cuda failure 'invalid argument'", "gpu02"),
+        ("[1702077406.818122] [gpu02:130602:0]     ucp_context.c:1774 UCX  ERROR x", "gpu02"),
+        ("[1702077406.818122] [gpu02:411  :0]     ucp_context.c:1774 UCX  ERROR x", "gpu02"),
+        ("[gpu02] x", None),
+        ("[config.py:1003:print] x", None),
+        ("KeyError: 'gpu02:3:4 [1] x'", None),
+    ],
+)
+def test_libraries_name_the_host_of_the_process_that_speaks(line: str, host: str | None) -> None:
+    assert named_process(line) == host
+    assert speakers(f"[rank9]: {line}\n") == [f"9={host}" if host else "9"]
 
 
 @pytest.mark.parametrize(

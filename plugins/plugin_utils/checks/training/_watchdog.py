@@ -65,7 +65,7 @@ def _to_enqueue(sequence: int, group: str) -> str:
 
 def _not_at_barrier(logs: t.Mapping[str, Rows], hosts: t.Collection[str], gpus: int) -> list[Named]:
     """The ranks of which rank 0 logged that they did not come to a barrier that is monitored."""
-    found = [row for rows in logs.values() for row in rows if row["missing"]]
+    found = [row for rows in logs.values() for row in rows if row["missing"] and row["event"] != "not_submitted"]
     heard = _heard(logs)
     ranks = sorted({int(rank) for row in found for rank in row["missing"].split(",")})
     words = "rank 0 waited for it in monitoredBarrier in vain"
@@ -77,12 +77,17 @@ def _not_submitted(logs: t.Mapping[str, Rows], hosts: t.Collection[str], gpus: i
 
     Horovod's launchers number the ranks by the hosts in order.
     """
-    rows = {row["rank"]: row for of_host in logs.values() for row in of_host if row["event"] == "not_submitted"}
+    rows = {rank: row for of_host in logs.values() for row in of_host if row["event"] == "not_submitted" for rank in _missing(row)}
     if 2 * len(rows) > len(hosts) * gpus:
         return []
     by_order = dict(enumerate(hosts))
     expected = "to submit its part of the collectives, as the other ranks"
     return [Named(rank, by_order.get(rank // gpus), expected, f"Horovod's first rank waited for it: {row['text']}") for rank, row in sorted(rows.items())]
+
+
+def _missing(row: t.Mapping[str, t.Any]) -> list[int]:
+    """The ranks that one line of Horovod names: by itself, or in a list."""
+    return [int(rank) for rank in row["missing"].split(",")] if row["missing"] else [row["rank"]]
 
 
 def _out_of_step(logs: t.Mapping[str, Rows], hosts: t.Collection[str], gpus: int) -> list[Named]:
