@@ -30,11 +30,14 @@ OF_HOSTS = frozenset((
 ))  # fmt: skip
 SWITCHES_IN_LOAD = ("switch_links_under_load", "switch_drops_under_load", "switch_pauses_under_load")
 PAUSING = ("dcqcn_backs_off", "slow_receiver", "ecn_marks_under_load", *OF_MARKS, "spine_marks")
+# What says of a host, or of a leaf's port, that it lost a link under load.
+LOSING_LINKS = ("links_under_load", "log_under_load", "switch_links_under_load")
 SESSIONS = ("bgp_established", "evpn_established", "vteps_reached")
 OVERLAY = ("evpn_established", "vni_up", "vteps_reached")
 # What follows from another finding of the same layer: of a session that is down, of a sender or receiver that stops the others.
 FOLLOWS = {
     "rails_present": ("hosts_have_links",),
+    **dict.fromkeys(LOSING_LINKS, ("hosts_keep_links_under_load",)),
     "channel_members": ("port_speed",),
     "bond_members": ("port_speed", "cabling_as_planned"),
     "bgp_established": ("rails_in_vrf",),
@@ -120,9 +123,11 @@ FOLLOWS_ON_HOST = {
 # What is seldom the cause itself: of several reasons for a closed gate these are named last.
 # A session that is down, or a VTEP without its paths, is the cause itself where nothing of its port, its VNI or its underlay is.
 # So is what is found of a link, where neither its cable nor its module is found to be the cause.
-EFFECTS = frozenset((*RATES, *FOLLOWS, *FOLLOWS_ON_HOST)) - {*SESSIONS, *OF_MARKS, "prefixes_announced", "optic_health", *BITS_LOST} | {"nic_link_flaps"}
+EFFECTS = frozenset((*RATES, *FOLLOWS, *FOLLOWS_ON_HOST)) - {*SESSIONS, *OF_MARKS, *LOSING_LINKS, "prefixes_announced", "optic_health", *BITS_LOST} | {
+    "nic_link_flaps"
+}
 # What others of its layer follow from, and which follows from none of them: named first.
-ROOTS = frozenset(("hosts_have_links", "rails_in_vrf", "hosts_receive_cleanly", "hosts_keep_links"))
+ROOTS = frozenset(("hosts_have_links", "hosts_keep_links_under_load", "rails_in_vrf", "hosts_receive_cleanly", "hosts_keep_links"))
 # Of these only a finding of the whole host explains: a slow path is what is left where no host is named.
 OF_WHOLE_HOST = frozenset(("slow_node",))
 # Of these it is only what is of the same device.
@@ -136,7 +141,7 @@ OF_SETTINGS = frozenset(("nic_settings",))
 OF_SOFTWARE = {"software_pinned": ("firmware", "ofed"), "software_uniform": ("firmware", "ofed")}
 OF_SAME_LAYER = frozenset(name for follows in (FOLLOWS, FOLLOWS_ON_HOST) for names in follows.values() for name in names)
 # Of these, what is found on a switch explains only the rails on that leaf.
-ON_THE_LEAF = frozenset(("rails_present", "ecn_marks_under_load", "dcqcn_backs_off"))
+ON_THE_LEAF = frozenset(("rails_present", *LOSING_LINKS, "ecn_marks_under_load", "dcqcn_backs_off"))
 EXPLAINING = OF_PATHS | OF_HOSTS | OF_SAME_LAYER
 # Of these a finding at a rail is of what this rail sent or received alone.
 OF_PAIRS = frozenset(("rails_reachable", "write_bw_per_rail", "slow_rail", "gpu_write_bw", "write_latency", "fair_share", "incast_fills_link"))

@@ -80,7 +80,7 @@ def add_explanations(records: t.Sequence[VerdictRecord]) -> None:
         for finding in record["findings"] if follows or follows_on_host else ():
             beside = [pair for group in record["affects"] for pair in in_layer.get((record["layer"], group), ()) if pair[0]["check"] in follows]
             beside = [(one, its) for one, its in beside if one["severity"] in FOUND or finding.get("judged")]
-            beside = [pair for pair in beside if record["check"] not in ON_THE_LEAF or pair[0]["host"] == finding.get("leaf")]
+            beside = [(one, its) for one, its in beside if record["check"] not in ON_THE_LEAF or _is_of_leaf(its, finding)]
             known = [(one, its) for one, its in on_host.get((record["layer"], finding["host"]), ()) if one["check"] in follows_on_host]
             known = [(one, its) for one, its in known if _at_its_place(record["check"], one["check"], its, finding)]
             same = [*beside, *((one, its) for one, its in known if _may_explain(one, its, finding))]
@@ -93,6 +93,14 @@ def add_explanations(records: t.Sequence[VerdictRecord]) -> None:
                 name_beginning(record["check"], *behind[-1])
             finding["explained_by"] = _first([*below[: MOST_EXPLAINING - bool(same)], *(one for one, _its in same)])
     name_shared_origins(behind)
+
+
+def _is_of_leaf(its: FindingRecord, finding: FindingRecord) -> bool:
+    """Whether a finding is of the leaf of another one's rail, or of the leaf itself; where it names hosts, of this host or port."""
+    if its["host"] == finding["host"]:
+        return place_of(its).port == place_of(finding).port
+    peers = place_of(its).peers
+    return its["host"] == finding.get("leaf") and (not peers or finding["host"] in peers)
 
 
 def _at_its_place(check: str, explaining_check: str, its: FindingRecord, finding: FindingRecord) -> bool:

@@ -9,7 +9,7 @@ import typing as t
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, Finding, NotApplicable
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.watched import host, network
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.watched import behind_leaf, host, network
 
 Rows = list[dict[str, t.Any]]
 RAILS = [{"device": "mlx5_0", "netdev": "rail0", "pci": "0000:18:00.0"}, {"device": "mlx5_3", "netdev": "rail1", "pci": "0000:40:00.0"}]
@@ -234,3 +234,33 @@ def test_a_driver_that_counts_no_slowdown_is_no_pass() -> None:
     silent = {**HEALTHY, "hw_thermal_slowdown_us": None, "sw_thermal_slowdown_us": None, "hw_power_brake_us": None}
     with pytest.raises(NotApplicable, match="not reported by this driver"):
         list(host.gpu_slowdown_under_load([silent], [silent], 1))
+
+
+def kept(*lost: str, hosts: int = 6, **more: int | None) -> list[Finding]:
+    """What leaf1 is found to share where NICs (gpu1, gpu2 ...) lose their links to it; more: of these the count after the load."""
+    rails = [
+        {"host": f"gpu{host}", "device": f"mlx5_{rail}", "netdev": f"ens{rail}", "leaf": f"leaf{rail}", "index": rail}
+        for host in range(1, hosts + 1) for rail in (1, 2)
+    ]  # fmt: skip
+    readings: list[dict[str, list[dict[str, t.Any]]]] = [{}, {}]
+    for rail in rails:
+        after = more.get(rail["host"], 5 if rail["host"] in lost else 4) if rail["leaf"] == "leaf1" else 4
+        for reading, count in zip(readings, (4, after)):
+            rows = [] if count is None else [{"netdev": rail["netdev"], "name": "link_down_events_phy", "value": count}]
+            reading.setdefault(rail["host"], []).extend(rows)
+    own, others = ([rail for rail in rails if (rail["leaf"] == "leaf1") is there] for there in (True, False))
+    cables = [{"port": f"Ethernet{rail['host'][3:]}/1", "peer": rail["host"], "peer_port": rail["netdev"]} for rail in own]
+    return list(behind_leaf.hosts_keep_links_under_load(*readings, own, others, cables, "leaf1"))  # type: ignore[arg-type]
+
+
+def test_links_that_several_hosts_lose_to_one_leaf_under_load() -> None:
+    found = kept("gpu1", "gpu2", "gpu3")
+    assert [(str(one.where), one.where.peers, one.actual) for one in found] == [
+        (f"Ethernet{number}/1", (f"gpu{number}",), f"lost at gpu{number} mlx5_1") for number in (1, 2, 3)
+    ]
+    assert "leaf1" in str(found[0].cause) and "Ethernet1/1-Ethernet3/1" in str(found[0].fix)
+    assert kept("gpu1", "gpu2") == [], "two cables may be bad at once"
+    # Counters that went back say nothing of their host, and one that lacks them is not counted.
+    assert kept("gpu1", "gpu2", gpu3=0) == kept("gpu1", "gpu2", gpu3=None) == []
+    with pytest.raises(NotApplicable, match="links_under_load judges"):
+        kept(hosts=3, gpu3=None)

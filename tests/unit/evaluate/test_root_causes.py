@@ -646,3 +646,14 @@ def test_a_rail_without_a_link_begins_at_a_leaf_that_names_its_host(named: str, 
     rail["findings"][0] |= {"leaf": "leaf03", "cause": "The cable or optic is out."}
     leaf["findings"][0]["place"] = {"port": "Ethernet3/1", "peers": [named]}
     assert origins(rail, leaf)[0] == begun
+
+
+def test_a_link_lost_under_load_begins_at_its_leaf_and_another_port_of_that_leaf_does_not() -> None:
+    leaf = recorded("hosts_keep_links_under_load", "fail", "leaf03", "Ethernet3/1")
+    leaf["findings"][0]["place"] = {"port": "Ethernet3/1", "peers": ["gpu03"]}
+    own = [recorded("switch_links_under_load", "fail", "leaf03", port) for port in ("Ethernet3/1", "Ethernet7/1")]
+    hosts = [recorded("links_under_load", "fail", host, "enp79s0np0") for host in ("gpu03", "gpu07")]
+    for record in hosts:
+        record["findings"][0]["leaf"] = "leaf03"
+    begun = ("hosts_keep_links_under_load", "leaf03", "Ethernet3/1")
+    assert origins(*own, *hosts, leaf) == [begun, None, begun, None, None]

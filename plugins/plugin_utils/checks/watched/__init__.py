@@ -5,6 +5,6 @@
 
 from __future__ import annotations
 
-from . import amd, host, network, switches
+from . import amd, behind_leaf, host, network, switches
 
-__all__ = ["amd", "host", "network", "switches"]
+__all__ = ["amd", "behind_leaf", "host", "network", "switches"]

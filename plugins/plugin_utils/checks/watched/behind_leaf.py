@@ -1,0 +1,63 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Links of several hosts that are lost at one leaf under load."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...pod.types import NearCable, PodRail
+from .. import CannotTell, Finding, NotApplicable, check
+from .._at_one_leaf import LEAST_HOSTS, Behind, Nic
+from .._counters import LINK_LOST, growth, pick
+from .._once import Peers, once_for_all_nodes
+from ._layers import LOADED, SINCE
+
+CAUSE = (
+    "Links of {number} hosts to {leaf} were lost under load, at its ports {ports}, and most others of these hosts were not: what they share is {leaf}, and not "
+    "{number} NICs or cables. It or one of its line cards restarted, is too hot or lacks power under load, or its ports were set anew."
+)
+FIX = (
+    "Read the log of {leaf} for the time of the load, and what its ports {ports} have in common: restart and its reason (show reboot-cause, show system "
+    "reset-reason), line cards, power supplies, temperatures, a daemon of its ports (syncd, xcvrd) that ended, a change of configuration. Where it has "
+    "nothing, look at what was run on all of these hosts."
+)
+
+
+@once_for_all_nodes
+def _lost(counters_idle: Peers, counters: Peers) -> dict[tuple[str, str], bool | None]:
+    """Whether each netdev that is reported lost its link between two readings; None where it does not count that, or its counters went back."""
+    found: dict[tuple[str, str], bool | None] = {}
+    for host, rows in counters.items():
+        try:
+            grown = growth(list(counters_idle.get(host, [])), rows, "netdev")
+        except CannotTell:
+            continue
+        for netdev, its in grown.items():
+            lost = pick(its, LINK_LOST)
+            found[host, netdev] = None if lost is None else lost > 0
+    return found
+
+
+@check(
+    cause="The leaf or one of its line cards restarted or was set anew under load, so that several hosts lost their links to it.",
+    fix="Read the leaf's log for the time of the load, before any NIC or cable.",
+    fabric="roce",
+    kind="switch",
+    layers=LOADED,
+    needs="load",
+)
+def hosts_keep_links_under_load(
+    nic_counters_idle_of_peers: Peers, nic_counters_of_peers: Peers, pod_leaf_rails: list[PodRail], pod_remote_rails: list[PodRail],
+    pod_cables: list[NearCable], pod_node: str,
+) -> t.Iterator[Finding]:  # fmt: skip
+    """Under load several hosts do not lose their links to one leaf alone."""
+    of_netdevs = _lost(nic_counters_idle_of_peers, nic_counters_of_peers)
+    behind = Behind.of(pod_node, pod_leaf_rails, pod_remote_rails, pod_cables)
+    lost: dict[Nic, bool | None] = {
+        (rail["host"], rail["device"]): of_netdevs.get((rail["host"], str(rail["netdev"]))) for rail in (*behind.rails, *behind.others)
+    }
+    if behind.hosts(lost) < LEAST_HOSTS:
+        raise NotApplicable(f"fewer than {LEAST_HOSTS} hosts with a rail at this switch count lost links, which links_under_load judges host by host")
+    yield from behind.shared(lost, f"the link to {{nic}} kept {SINCE}", "lost at {nic}", CAUSE, FIX)
