@@ -211,7 +211,7 @@ class Plan:
         return failover_pairs(self.rails(hosts), link["leaf"]) if link else []
 
     def _rails_at(self, leaf: str, there: bool) -> list[PodRail]:
-        return [rail for rail in self.rails() if (leaf in leaves_of(rail)) == there and rail["address"]]
+        return [rail for rail in self.rails() if (leaf in leaves_of(rail)) == there and (rail["address"] or self.nodes[leaf].values["pod_fabric"] != "roce")]
 
     def rails(self, hosts: t.Container[str] | None = None) -> list[PodRail]:
         """Every rail of every host (of ``hosts``): host, index, device, leaf (by the wiring plan, else as the rail says), address without its prefix length.

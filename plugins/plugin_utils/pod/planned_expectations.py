@@ -16,7 +16,7 @@ PLANNED = {
     "pod_neighbors": "The neighbors of a switch by the wiring plan: port (or port-channel), peer, address (None where the plan has none), asn.",
     "pod_rail_gbit_s": "By host and RDMA device, the Gb/s of every rail of the pod: its cable's by the wiring plan, else its host's pod_link_gbit_s.",
     "pod_remote_rails": "Rails on other leaves: host, device, address, leaf; what the ECMP routes of a leaf, and of any switch below super-spines, lead to.",
-    "pod_leaf_rails": "The rails on a leaf that have an address, as pod_remote_rails has those of others.",
+    "pod_leaf_rails": "The rails on a leaf that have an address (on InfiniBand all), as pod_remote_rails has those of others.",
     "pod_plane_spines": "The spines of a leaf's plane on an InfiniBand pod, over any number of leaves by the wiring plan; of a spine the super-spines.",
     "pod_uplinks": "How many cables of a switch lead to the next tier: of a leaf to spines, of a spine to super-spines.",
     "pod_ways": "By other leaf, the ports and port-channels of a leaf (with super-spines: of any switch) that lead to it over the fewest switches.",

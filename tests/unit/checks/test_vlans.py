@@ -12,12 +12,24 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import No
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.links.vlans import host_vlans_alike
 
 
-def judged(*vlans: str | None, rails: int = 1) -> list[tuple[str, str | None]]:
-    """What is found of ports with these VLANs, one to each host's rail in turn, and of an uplink."""
+def judged(*vlans: str | None, rails: int = 1, others: t.Sequence[tuple[str | None, ...]] = ()) -> list[tuple[str, str | None]]:
+    """What is found of ports with these VLANs, one to each host's rail in turn, and of an uplink; others: the VLANs of the same ports of other leaves."""
     cables = [{"port": f"Ethernet{n}/1", "peer": f"gpu0{n // rails}", "peer_port": f"ens{n % rails}", "peer_role": "host"} for n in range(len(vlans))]
     cables.append({"port": "Ethernet33/1", "peer": "spine01", "peer_port": "Ethernet0", "peer_role": "spine"})
     rows = [{"port": f"Et{n}/1", "vlan": vlan} for n, vlan in enumerate(vlans)] + [{"port": "Et33/1", "vlan": "routed"}]
-    return [(str(one), one.severity) for one in host_vlans_alike(rows, t.cast(t.Any, cables))]
+    of_peers = {f"leaf{number}": [{"port": f"Et{n}/1", "vlan": vlan} for n, vlan in enumerate(its)] for number, its in enumerate(others)}
+    return [(str(one), one.severity) for one in host_vlans_alike(rows, of_peers, t.cast(t.Any, cables), list(of_peers))]
+
+
+def test_more_than_half_are_the_usual_ones_where_other_leaves_have_one_vlan_at_these_ports() -> None:
+    split, one = ("10", "1", "10", "1", "10"), ("20",) * 5
+    assert [words.partition(":")[0] for words, _severity in judged(*split, others=[one, one, ("10", "10", "10", "10", "30"), ("5", "5")])] == [
+        "Ethernet1/1", "Ethernet3/1"
+    ]  # fmt: skip
+    # Where half of the others are divided as well, where too few are known, and where no VLAN has more than half.
+    for vlans, others in ((split, [one, one, split, split]), (split, [one, one]), (split, [one, one, (None,) * 5]), (("10", "10", "1", "1"), [one[:4]] * 3)):
+        with pytest.raises(NotApplicable, match="divided among several VLANs"):
+            judged(*vlans, others=others)
 
 
 def test_ports_of_one_vlan_pass_and_the_odd_one_is_named() -> None:
