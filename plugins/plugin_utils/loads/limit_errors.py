@@ -101,7 +101,6 @@ LIMIT_ERRORS: tuple[RankError, ...] = (
         True,
         "The job's limit of open files on the rank's host is too low for the connections to all of its peers; it shows with many ranks first.",
         "Run ulimit -n inside the job and raise it as on the other hosts (LimitNOFILE of slurmd, sshd or the container runtime, docker's --ulimit nofile).",
-        worded=True,
     ),
     RankError(
         r"\bmlock(?:all|2)?\b.*(?:Resource temporarily unavailable|Cannot allocate memory|Operation not permitted|fail)",

@@ -19,6 +19,8 @@ from .result_numbers import in_words, with_words
 from .types import RankError
 from .unknown_errors import ERROR_FORM, NOT_SHOWN, Extent, explain_unknown, names_system_error
 
+# What a library marks as a warning or error is one, whatever its words.
+WORDED = re.compile(r"\bWARN\b|\bERROR\b|\bfailure\b")
 # A process is ended by these through a fault of its own or of its host; by SIGABRT and SIGKILL also where another rank ended first.
 OF_THE_HOST = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
 
@@ -97,7 +99,7 @@ def known_error(text: str | None) -> RankError | None:
     """What is known of an error's text; None where nothing is."""
     said = with_words(without_boilerplate(text or ""))
     found = (one for one in (*HOST_ERRORS, *CONNECTION_ERRORS) if re.search(one.pattern, said))
-    return next((one for one in found if not one.worded or ERROR_FORM.search(without_settings(said))), None)
+    return next((one for one in found if not one.worded or WORDED.search(said) or ERROR_FORM.search(without_settings(said))), None)
 
 
 def explained(text: str | None, extent: Extent = NOT_SHOWN) -> tuple[str, str]:
