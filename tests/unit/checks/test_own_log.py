@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotApplicable
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.training.own_log import own_steps_steady, own_training_ends
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.training.own_log import own_training_ends
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.training.own_steps import own_steps_steady
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import parse
 
 HEAD = "[rank{0}]:[E1126 02:10:00.123456789 ProcessGroupNCCL.cpp:1785] [PG ID 0 PG GUID {1} Rank 0] "

@@ -1,11 +1,10 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Layer 6, training: what the log of a site's own training says. One of its ranks prints the steps, and they are those of all."""
+"""Layer 6, training: how the site's own training ended, by what it printed and its launcher said."""
 
 from __future__ import annotations
 
-import statistics
 import typing as t
 from dataclasses import replace
 
@@ -13,41 +12,19 @@ from ...loads.launcher_errors import explained as explained_refusal
 from ...loads.launcher_errors import refused_by_launcher, reported_of
 from ...loads.named_parts import named_nic
 from ...loads.rank_errors import NEVER_ARRIVED, explained, follows, is_of_a_connection, is_own, known_error
-from ...loads.thresholds import longest_step_ms
 from ...loads.unknown_errors import OF_TRAINING, alike, cut, explain_unknown, is_error, names_system_error
-from .. import CannotTell, Finding, NotApplicable, check
+from .. import Finding, check
 from .._grouping import Rows
-from .._not_measured import not_measured, too_short
+from .._not_measured import not_measured
 from ..place import Place, at_device, at_rank
-from ._own_causes import NO_STEPS, NOT_AT_ITS_END, NOT_HEARD, STOPPED_FIRST, STUCK, STUCK_TOGETHER, UNFINISHED, UNLIKE_OTHERS
+from ._own_causes import NOT_AT_ITS_END, NOT_HEARD, STOPPED_FIRST, STUCK, STUCK_TOGETHER, UNFINISHED, UNLIKE_OTHERS
 from ._printed_ranks import SPEAKER, PrintedRanks, printed_ranks
 from ._silent_logs import stopped_first
 from ._watchdog import Named, named_ranks, stuck_together
-from .results import not_falling
-from .steps import LEAST_STEPS, OWN_COMMAND, timed_out
+from .steps import OWN_COMMAND, timed_out
 
 Peers = dict[str, Rows]
 OF_NO_KNOWN_HOST = "this log has lines of ranks of several hosts, and none that says on which host this rank is"
-
-
-def _steps(logs: Peers, warmup: int, jobs: Peers | None) -> dict[str, Rows]:
-    """The steps after the warm-up, by the host that printed them.
-
-    Raises CannotTell where no host printed enough of them, and NotApplicable where the training did not start or end, for which own_training_ends has the
-    reason.
-    """
-    reported = {host: sorted(rows, key=lambda row: row["iteration"])[warmup:] for host, rows in logs.items()}
-    most = max((len(rows) for rows in reported.values()), default=0)
-    ends = [row["status"] for rows in (jobs or {}).values() for row in rows if row["kind"] == "training"]
-    if jobs and not ends:
-        raise NotApplicable("the training was not started, for the reason that own_training_ends names")
-    if most < LEAST_STEPS and any(status != "ok" for status in ends):
-        raise NotApplicable("the training did not end, for the reason that own_training_ends names, and its log has too few steps")
-    if ends and not any(logs.values()):
-        raise CannotTell("no line of the logs is a step", *NO_STEPS)
-    if most < LEAST_STEPS:
-        raise too_short(f"the logs have {most} steps after {warmup} of warm-up, {LEAST_STEPS} are needed")
-    return {host: rows for host, rows in reported.items() if len(rows) >= LEAST_STEPS}
 
 
 @check(
@@ -235,69 +212,3 @@ def _named(one: Named, gpus: int, then: str = "") -> Finding:
     cause, fix = NOT_HEARD if one.silent else STUCK if one.stuck else UNFINISHED if one.unfinished else NEVER_ARRIVED if one.certain else UNLIKE_OTHERS
     severity = None if one.certain else "unknown"
     return Finding(where, one.expected, f"{one.words}{then}", severity, host=one.host, cause=cause, fix=fix, judged=True)
-
-
-@check(
-    cause="Something disturbs the steps of the site's own training: congestion, a slow rank, throttling, storage, a noisy neighbour.",
-    fix="Run the layer without pod_training_command: the built-in training separates computation, data and network, for each rank.",
-    required=True,
-    needs="load",
-    kind="host",
-    when=(OWN_COMMAND, True),
-)
-def own_steps_steady(
-    training_log_of_peers: Peers, pod_training_warmup_steps: int, pod_step_variation_percent: float, pod_step_outlier_times: float,
-    load_jobs_of_peers: Peers | None = None,
-) -> t.Iterator[Finding]:  # fmt: skip
-    """By its own log, the step time varies by at most {pod_step_variation_percent} percent, and none is above {pod_step_outlier_times} times the mean."""
-    for host, rows in _steps(training_log_of_peers, pod_training_warmup_steps, load_jobs_of_peers).items():
-        times = [row["step_ms"] for row in rows]
-        mean = statistics.mean(times)
-        variation = statistics.pstdev(times) / mean * 100
-        if variation > pod_step_variation_percent:
-            yield Finding(
-                Place(f"log of {host}", peers=(host,)), f"a variation of at most {pod_step_variation_percent:g} %", f"{variation:.3g} % of {mean:.4g} ms"
-            )
-        longest = max(rows, key=lambda row: row["step_ms"])
-        if longest["step_ms"] > pod_step_outlier_times * mean:
-            most = f"at most {pod_step_outlier_times:g} times {mean:.4g} ms"
-            yield Finding(Place(f"log of {host}, step {longest['iteration']}", peers=(host,)), most, f"{longest['step_ms']:.4g} ms")
-
-
-@check(
-    cause="Training diverges: wrong data on the way, a broken GPU, numbers out of range, or settings that do not suit the model.",
-    fix="Run the layer without pod_training_command, which compares the ranks' parameters, and the vendor's GPU diagnostics.",
-    required=True,
-    needs="load",
-    kind="host",
-    when=(OWN_COMMAND, True),
-)
-def own_loss_falls(training_log_of_peers: Peers, pod_training_warmup_steps: int, load_jobs_of_peers: Peers | None = None) -> t.Iterator[Finding]:
-    """By its own log, after the warm-up the loss is a number in every step and falls, and no step is skipped."""
-    for host, rows in _steps(training_log_of_peers, pod_training_warmup_steps, load_jobs_of_peers).items():
-        bad = next((row for row in rows if row["loss"] is None or row["nan_iterations"] or row["skipped_iterations"]), None)
-        if bad is not None:
-            ill = "skipped, or no number" if bad["nan_iterations"] or bad["skipped_iterations"] else bad["loss_word"] or "none"
-            yield Finding(Place(f"log of {host}, step {bad['iteration']}", peers=(host,)), "a loss that is a number", str(ill))
-            continue
-        yield from not_falling(Place(f"log of {host}", peers=(host,)), rows)
-
-
-@check(
-    cause="The site's own training is slower than before or than expected.",
-    fix="Run the layer without pod_training_command: mfu_cause names which of computation, data and network it is.",
-    needs="load",
-    kind="host",
-    when=("pod_step_seconds", True),
-)
-def own_step_time_expected(
-    training_log_of_peers: Peers, pod_training_command: list[str], pod_training_warmup_steps: int, pod_step_seconds: float | None,
-    pod_step_tolerance_percent: float, load_jobs_of_peers: Peers | None = None,
-) -> t.Iterator[Finding]:  # fmt: skip
-    """By its own log the mean step time is at most {pod_step_tolerance_percent} percent above pod_step_seconds."""
-    if not pod_training_command or pod_step_seconds is None:
-        raise NotApplicable("pod_training_command is not set")
-    for host, rows in _steps(training_log_of_peers, pod_training_warmup_steps, load_jobs_of_peers).items():
-        mean, most = statistics.mean(row["step_ms"] for row in rows), longest_step_ms(pod_step_seconds, pod_step_tolerance_percent)
-        if mean > most:
-            yield Finding(Place(f"log of {host}", peers=(host,)), f"at most {most:.4g} ms", f"{mean:.4g} ms")
