@@ -24,7 +24,10 @@ PodsOf = t.Callable[..., inprocess.Pods]
 # One of each layer; the others are exhaustive.
 OFTEN = {"link_lost_in_bandwidth_tests", "class_of_collectives_wrong", "xid_in_training"}
 # These, at each kind of node and load, and the others only in `make long`.
-MORE = {"amd_hot_in_collectives", "gpu_braked_in_collectives", "nic_hot_in_training", "leaf_drops_in_all_reduce", "spine_drops_in_bandwidth_tests"}
+MORE = {
+    "amd_hot_in_collectives", "gpu_braked_in_collectives", "leaf_drops_in_all_reduce", "links_of_a_leaf_lost_in_bandwidth_tests", "nic_hot_in_training",
+    "spine_drops_in_bandwidth_tests",
+}  # fmt: skip
 
 
 def marks_of(name: str) -> list[pytest.MarkDecorator]:
