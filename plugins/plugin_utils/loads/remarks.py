@@ -12,6 +12,8 @@ _RANK = r"(?:\[\w*rank\s?\d+\]:? ?)?"
 _TIME = r"[\[(]?\d[\d:.,TZ/+-]*(?: \d[\d:.,TZ+-]*)*[\])]?[\s|,:-]*"
 # glog's (PyTorch, JAX), those of TensorFlow and NeMo, and those of Python's logging in the orders in which programs print them.
 _LEVEL = r"^\W{{0,3}}{rank}(?:\[?{letter}(?:\d{{3,4}} | \w+\.cpp:)|{time}{letter} \w+/|\[NeMo {letter} |(?:wandb: )?\W?(?:{time})?[\[(|]?\s?(?:{words})\b(?!=))"
+# Within so many characters of its beginning a line has its level.
+BEFORE_A_LEVEL = 200
 BELOW_A_WARNING = re.compile(_LEVEL.format(rank=_RANK, letter="I", time=_TIME, words="INFO|DEBUG|NOTICE|TRACE"))
 WARNING = re.compile(_LEVEL.format(rank=_RANK, letter="W", time=_TIME, words="WARN|WARNING|Warning"))
 # One setting or figure: a variable, a key of JSON or YAML, an argument of Megatron-LM, each with a value of one word, and how often or how much.
@@ -37,12 +39,12 @@ HARMLESS = re.compile(
 
 def is_remark(line: str) -> bool:
     """Whether a line that may have the words of an error is of none: logged below a warning, a command that a shell repeats, or known to be harmless."""
-    return bool(BELOW_A_WARNING.match(line) or OF_A_SHELL.match(line) or HARMLESS.search(line))
+    return bool(BELOW_A_WARNING.match(line, 0, BEFORE_A_LEVEL) or OF_A_SHELL.match(line) or HARMLESS.search(line))
 
 
 def is_warning(line: str) -> bool:
     """Whether a program logged a line as a warning."""
-    return WARNING.match(line) is not None
+    return WARNING.match(line, 0, BEFORE_A_LEVEL) is not None
 
 
 def is_of_a_command(line: str) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from ..collect.responses import failure_reason, reading_result
 from ..collect.types import CommandResult, Query, ReadingResult
 from ..readings import reading
+from ..text.shortened import with_bounded_lines
 from .deciding_lines import Decided, deciding_line, says_that_ranks_failed
 from .last_lines import forms_before, last_line
 from .launcher_errors import in_names, known_line, with_subject
@@ -171,7 +172,11 @@ def _log(job: Job, answer: CommandResult, collected: Values) -> CommandResult:
 
 
 def _without_labels(job: Job, answer: CommandResult) -> CommandResult:
-    """What a job printed without the labels of its launcher, of a command of the site with the ranks and hosts that these tell; other jobs have none."""
+    """What a job printed without the labels of its launcher, of a command of the site with the ranks and hosts that these tell; other jobs have none.
+
+    Its lines are bounded, whatever the job.
+    """
+    answer = replace(answer, stdout=with_bounded_lines(answer.stdout), stderr=with_bounded_lines(answer.stderr))
     if OWN_LOG in job.also:
         hosts = list(job.columns.get("hosts") or [""])
         return replace(answer, stdout=in_ranks(answer.stdout, hosts), stderr=in_ranks(answer.stderr, hosts))

@@ -309,3 +309,13 @@ def test_a_command_of_a_site_that_ends_with_0_has_failed_where_its_launcher_says
     answer = {"status": "ran", "argv": list(job.argv), "rc": 0, "stdout": "step 1\n", "stderr": text, "seconds": 1.0, "cut": False}
     (row,) = job_results([job], {"answers": {"own": answer}})[JOBS_READING].rows
     assert (row["status"], row["words_of"]) == (status, host) and (words or "") in (row["words"] or "")
+
+
+@pytest.mark.parametrize("part", [".", "a.", "1:", "1-"])
+def test_an_error_in_a_line_of_a_million_characters_is_found(part: str) -> None:
+    """Patterns that take the square of a line's length would take hours."""
+    job = Job("own", ["/opt/run.sh"], 0, 60, {"kind": "training", "hosts": ["gpu01", "gpu06"]}, also=("collective_timeouts",))
+    text = f"1{part * 1_000_000} [rank3]: RuntimeError: no kernel image is available for execution on the device\n"
+    answer = {"status": "ran", "argv": list(job.argv), "rc": 1, "stdout": "step 1\n", "stderr": text, "seconds": 1.0, "cut": False}
+    (row,) = job_results([job], {"answers": {"own": answer}})[JOBS_READING].rows
+    assert row["words"].endswith("no kernel image is available for execution on the device")

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.shortened import shortened
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.shortened import LONGEST_LINE, shortened, with_bounded_lines
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,11 @@ def test_a_long_text_keeps_its_beginning_and_its_end(words: str, found: str) -> 
 def test_what_an_error_ends_with_is_kept() -> None:
     line = "NCCL WARN Call to posix_fallocate failed: " + "x" * 300 + ": No space left on device"
     assert shortened(line, 200).startswith("NCCL WARN Call") and shortened(line, 200).endswith("No space left on device")
+
+
+def test_only_the_longest_lines_lack_their_middle() -> None:
+    text = "first\r\n" + "Error: " + "." * LONGEST_LINE + " refused\n" + "last"
+    first, long, last = with_bounded_lines(text).splitlines()
+    assert (first, last) == ("first", "last")
+    assert len(long) == LONGEST_LINE and long.startswith("Error: ...") and long.endswith(". refused")
+    assert with_bounded_lines("a" * LONGEST_LINE) == "a" * LONGEST_LINE and with_bounded_lines("") == ""
