@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import typing as t
 
 from ..loads.incasts import INCAST
@@ -74,6 +75,15 @@ def growth(was: Rows, now: Rows, key: str) -> Counters:
     for nic, counters in by_name(now, key).items():
         grown[nic] = {name: difference(value, old[nic][name], f"{nic} {name}") for name, value in counters.items() if name in old.get(nic, {})}
     return grown
+
+
+def growth_of_hosts(was: t.Mapping[str, Rows], now: t.Mapping[str, Rows], key: str) -> dict[str, Counters]:
+    """``growth`` of each host; without one of which a counter went back."""
+    found = {}
+    for host, rows in now.items():
+        with contextlib.suppress(CannotTell):
+            found[host] = growth(was.get(host, []), rows, key)
+    return found
 
 
 def of_rails(grown: Counters, rails: t.Iterable[Rail]) -> Counters:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..pod.names import port_name
-from .explaining_checks import LOSING_LINKS, OF_MARKS
+from .explaining_checks import FOLLOWS, FOLLOWS_ON_HOST, LOSING_LINKS, OF_MARKS
 from .verdicts import FindingRecord, VerdictRecord, place_of
 
 # Of checks that see the effect of what another check finds: that check; the others see the same as at the place where it began.
@@ -19,11 +19,8 @@ SEEN_BY = {
 }  # fmt: skip
 # What other checks find at its beginning, where these alone explain it: notifications that the sender's leaf drops are no fault of its NIC, nor is what
 # a switch drops one of the hosts that send it again, what a leaf does not mark one of the receivers on it, nor a link that several hosts lost to it.
-BEGINS_AT = {
-    "rails_present": ("hosts_have_links",), **dict.fromkeys(LOSING_LINKS, ("hosts_keep_links_under_load",)),
-    "dcqcn_backs_off": ("other_classes_kept",), "no_drops": ("switch_drops",),
-    "ecn_marks_under_load": OF_MARKS, **dict.fromkeys(OF_MARKS, ("qos_agrees",)),
-}  # fmt: skip
+BEGINS_AT = {check: FOLLOWS[check] for check in ("rails_present", *LOSING_LINKS, "dcqcn_backs_off", "no_drops", "ecn_marks_under_load")}
+BEGINS_AT |= {check: FOLLOWS_ON_HOST[check] for check in OF_MARKS}
 # Pauses, and rates beside a sender that does not slow down, are of nodes that have no part in what they come from.
 SPREADING = frozenset(("pauses_stay_local", "pfc_brief", "fair_share"))
 # Check, host and port; without a port a finding anywhere on the host.

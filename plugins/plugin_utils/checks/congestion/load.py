@@ -33,10 +33,10 @@ from .._counters import (
     total,
 )
 from .._not_measured import no_result
+from .._once import Peers
 from .._under_load import CLASS_FIX, OTHER_CLASS, in_class
 from ..place import Place, at_device, at_port
 
-Peers = dict[str, Rows]
 End = tuple[str, str]
 ALL_INCASTS = (INCAST, ACROSS)
 IDLE_EVENTS = (MARKED, NOTIFIED, CNPS, SEQUENCE_ERRORS, TIMEOUTS)

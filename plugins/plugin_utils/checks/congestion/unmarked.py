@@ -11,14 +11,14 @@ from ...loads.incasts import INCAST
 from ...pod.names import Rows
 from ...pod.types import NearCable
 from .. import CannotTell, Finding, NotApplicable, check
-from .._counters import MARKED, growth, in_group, incasts_of_node, pick, port_growth
+from .._counters import MARKED, growth_of_hosts, in_group, incasts_of_node, pick, port_growth
+from .._once import Peers, once_for_all_nodes
 from ..place import Place
 from ._priority_groups import is_of
 from .load import End, sent
 from .marks import CONGESTED
 from .settings import of_marking
 
-Peers = dict[str, Rows]
 NO_RECEIVER = "no incast ends at this switch whose receiver takes part in none across gate groups, in which spines mark"
 UNKNOWN_WHOSE = "its receivers count no mark on other switches, either, or nobody does: whether it does not mark or they do not count is not known"
 
@@ -42,11 +42,12 @@ def receivers_are_marked(
     if not ends:
         raise NotApplicable(NO_RECEIVER)
     rates = sent(load_jobs_of_peers, write_bw_of_peers, kinds=(INCAST,))
-    counts = _marks_of(rates.keys() | ends.keys(), rdma_counters_idle_of_peers, rdma_counters_of_peers)
+    marks = _marks(rdma_counters_idle_of_peers, rdma_counters_of_peers)
+    counts = {end: marks.get(end) for end in rates.keys() | ends.keys()}
     mine = [counts[end] for end in ends]
     if any(mine) or None in mine:
         raise NotApplicable("each receiver is judged by ecn_marks_under_load")
-    wrong = next(of_marking(ecn_settings or [], pod_cables, pod_roce_priority), None) if ecn_settings is not None else None
+    wrong = next(of_marking(ecn_settings, pod_cables, pod_roce_priority), None) if ecn_settings is not None else None
     wrong = wrong if wrong is None or wrong.severity != "unknown" else None
     if wrong is None and not _counted_elsewhere(ends, counts):
         raise NotApplicable(UNKNOWN_WHOSE)
@@ -67,15 +68,11 @@ def _receivers(incasts: Rows) -> dict[End, int]:
     return {end: int(row.get("parts", 1)) for row in in_group(rows) if (end := (row["peer"], row["device"])) not in crossed}
 
 
-def _marks_of(ends: t.Iterable[End], was: Peers, now: Peers) -> dict[End, int | None]:
-    """How many marked packets each receiver counted; None where it does not report them, or its counter went back."""
-    grown = {}
-    for host in {host for host, _device in ends}:
-        try:
-            grown[host] = growth(was.get(host, []), now.get(host, []), "device")
-        except CannotTell:
-            grown[host] = {}
-    return {(host, device): pick(grown[host].get(device), MARKED) for host, device in ends}
+@once_for_all_nodes
+def _marks(idle: Peers, now: Peers) -> dict[End, int | None]:
+    """How many marked packets each NIC counted; None where it does not report them; without a host of which a counter went back."""
+    grown = growth_of_hosts(idle, now, "device")
+    return {(host, device): pick(its, MARKED) for host, nics in grown.items() for device, its in nics.items()}
 
 
 def _counted_elsewhere(ends: t.Container[End], counts: t.Mapping[End, int | None]) -> bool:

@@ -12,12 +12,11 @@ from ...loads.thresholds import longest_step_ms
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows
 from .._not_measured import too_short
+from .._once import Peers
 from ..place import Place
 from ._own_causes import NO_STEPS
 from .results import not_falling
 from .steps import LEAST_STEPS, OWN_COMMAND
-
-Peers = dict[str, Rows]
 
 
 def _steps(logs: Peers, warmup: int, jobs: Peers | None) -> dict[str, Rows]:

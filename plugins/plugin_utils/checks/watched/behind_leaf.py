@@ -8,9 +8,9 @@ from __future__ import annotations
 import typing as t
 
 from ...pod.types import NearCable, PodRail
-from .. import CannotTell, Finding, NotApplicable, check
+from .. import Finding, NotApplicable, check
 from .._at_one_leaf import LEAST_HOSTS, Behind, Nic
-from .._counters import LINK_LOST, growth, pick
+from .._counters import LINK_LOST, growth_of_hosts, pick
 from .._once import Peers, once_for_all_nodes
 from ._layers import LOADED, SINCE
 
@@ -28,16 +28,9 @@ FIX = (
 @once_for_all_nodes
 def _lost(counters_idle: Peers, counters: Peers) -> dict[tuple[str, str], bool | None]:
     """Whether each netdev that is reported lost its link between two readings; None where it does not count that, or its counters went back."""
-    found: dict[tuple[str, str], bool | None] = {}
-    for host, rows in counters.items():
-        try:
-            grown = growth(list(counters_idle.get(host, [])), rows, "netdev")
-        except CannotTell:
-            continue
-        for netdev, its in grown.items():
-            lost = pick(its, LINK_LOST)
-            found[host, netdev] = None if lost is None else lost > 0
-    return found
+    grown = growth_of_hosts(counters_idle, counters, "netdev")
+    lost = {(host, netdev): pick(its, LINK_LOST) for host, nics in grown.items() for netdev, its in nics.items()}
+    return {end: None if number is None else number > 0 for end, number in lost.items()}
 
 
 @check(
