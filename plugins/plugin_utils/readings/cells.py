@@ -40,10 +40,11 @@ def cell(column: Column, value: t.Any) -> t.Any:
     """
     if isinstance(value, str):
         value = value.strip()
-        if value and column.stated and value in NOT_STATED:
-            return None
-        if (column.type != "str" and value in NOT_STATED) or value == "":
-            value = None
+        if value in NOT_STATED:
+            if value and column.stated:
+                return None
+            if column.type != "str" or not value:
+                value = None
     if value is None or (value == [] and column.type not in ("list", "ints")):
         if column.type in ("list", "ints"):
             return None if column.optional else []
@@ -58,6 +59,8 @@ def cell(column: Column, value: t.Any) -> t.Any:
 
 def _int(value: t.Any) -> int:
     if isinstance(value, str):
+        if value.isdecimal():
+            return int(value)
         if WHOLE.match(value):
             value = f"{float(value):.0f}"
         return int(value.replace(",", ""), 0) if value.lower().startswith("0x") else int(value.replace(",", ""))

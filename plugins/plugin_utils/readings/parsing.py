@@ -12,7 +12,7 @@ import re
 import textwrap
 import typing as t
 
-from .catalogue import HERE, KINDS, Reading, Source, catalogue, reading
+from .catalogue import HERE, KINDS, Column, Reading, Source, catalogue, reading
 from .cells import cell
 from .jmespath_functions import HAS_JMESPATH, compiled
 from .parsed_texts import ParsedTexts
@@ -87,7 +87,7 @@ def parse(name: str, platform: str, stdout: str, item: str | None = None) -> lis
 
 def split_sections(text: str) -> list[tuple[str | None, str]]:
     """Pieces of a text by its ``==> item <==`` headings; (None, text) where it has none."""
-    parts = SECTION.split(text)
+    parts = SECTION.split(text) if "==> " in text else [text]
     if len(parts) == 1:
         return [(None, text)]
     pairs: list[tuple[str | None, str]] = [(None, parts[0])] if parts[0].strip() else []
@@ -106,7 +106,10 @@ def parse_source(what: Reading, platform: str, source: Source, stdout: str, item
 def _parse_text(what: Reading, platform: str, source: Source, stdout: str, item: str | None) -> list[Row]:
     if len(stdout) > MAX_TEXT:
         raise ParseError(what.name, platform, f"{len(stdout)} characters are more than any {source.tool} prints")
-    text = re.sub(r"\r+\n?", "\n", ANSI.sub("", stdout))
+    text = ANSI.sub("", stdout)
+    # Patterns that begin with a repetition or a line's start are tried at each character, and most texts have neither.
+    if "\r" in text:
+        text = re.sub(r"\r+\n?", "\n", text)
     if "\0" in text:
         raise ParseError(what.name, platform, "the text holds binary data")
     switch = KINDS[platform] == "switch"
@@ -149,6 +152,7 @@ def _parse_one(what: Reading, platform: str, source: Source, text: str, item: st
     lacking = [column for column in source.reported if all(values.get(column) in (None, "") for values in raw)]
     if raw and lacking and error is None:
         raise ParseError(what.name, platform, f"the text ends before it reports {lacking[0]}: it is cut off")
+    cells = _cells(what, source)
     for values in raw:
         if source.omit and values.get(source.omit):
             continue
@@ -156,7 +160,7 @@ def _parse_one(what: Reading, platform: str, source: Source, text: str, item: st
             named = zip(source.item.split(">"), item.split(">"))
             values.update({column: value for column, value in named if not values.get(column)})
         try:
-            rows.append(_typed(what, source, values))
+            rows.append(_typed(cells, values))
         except ValueError as bad:
             # A row that the end of the text cut off lacks columns, and the line that ended it says more.
             why, line = error or (str(bad), None)
@@ -177,8 +181,8 @@ def _raw_rows(what: Reading, platform: str, source: Source, text: str) -> tuple[
     if source.jmespath is not None:
         return _query(what, platform, source.jmespath, text), None
     if source.lines is not None:
-        pieces = (match[0] for match in re.finditer(source.lines, text, re.MULTILINE))
-        text = "\n".join(ESCAPED.sub(r"\1", piece) if source.strings else piece for piece in pieces)
+        text = "\n".join(match[0] for match in re.finditer(source.lines, text, re.MULTILINE))
+        text = ESCAPED.sub(r"\1", text) if source.strings else text
     return _template_rows(source.template or "", text)
 
 
@@ -258,14 +262,27 @@ def _pivot(raw: list[Row], how: dict[str, t.Any]) -> list[Row]:
     return list(rows.values())
 
 
-def _typed(what: Reading, source: Source, values: Row) -> Row:
+class _Cell(t.NamedTuple):
+    """How a source fills a column: its value where the text has none, the column whose value it has then, and what words mean."""
+
+    column: Column
+    constant: t.Any
+    other: str | None
+    mapping: dict[str, str] | None
+
+
+def _cells(what: Reading, source: Source) -> list[tuple[str, _Cell]]:
+    names = ((one.name, one) for one in what.columns)
+    return [(name, _Cell(one, source.constant.get(name), source.copy.get(name), source.map.get(name))) for name, one in names]
+
+
+def _typed(cells: list[tuple[str, _Cell]], values: Row) -> Row:
     row: Row = {}
-    for column in what.columns:
-        value = values.get(column.name, source.constant.get(column.name))
-        if column.name in source.copy and value in (None, ""):
-            value = values.get(source.copy[column.name])
-        mapping = source.map.get(column.name)
+    for name, (column, constant, other, mapping) in cells:
+        value = values.get(name, constant)
+        if other is not None and value in (None, ""):
+            value = values.get(other)
         if mapping is not None and isinstance(value, str):
             value = mapping.get(" ".join(value.split()), value)
-        row[column.name] = cell(column, value)
+        row[name] = cell(column, value)
     return row
