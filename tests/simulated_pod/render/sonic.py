@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import re
 import typing as t
 
 from ..model import Port, Session, Switch
@@ -323,13 +322,8 @@ def _learned(switch: Switch) -> list[tuple[str, list[Session]]]:
         return [(prefix, its[: switch.paths.get(prefix, switch.paths.get("*", len(its)))]) for prefix, its in ways.items() if its]
     if switch.role == "leaf":
         return [(prefix, up[: switch.paths.get(prefix, switch.paths.get("*", len(up)))]) for prefix in switch.prefixes if up]
-    return [(_prefix_of(one.peer, switch.ipv6), [one]) for one in up]
-
-
-def _prefix_of(leaf: str, ipv6: bool) -> str:
-    """The prefix of the rails on a leaf, by the number in its name."""
-    number = 50 + int(re.sub(r"\D", "", leaf))
-    return f"fd00:{number:x}::/64" if ipv6 else f"10.{number}.0.0/24"
+    announced = {leaf: prefix for prefix, leaf in switch.at_leaf.items()}
+    return [(announced[one.peer], [one]) for one in up if one.peer in announced]
 
 
 def kernel_routes(switch: Switch) -> str:
