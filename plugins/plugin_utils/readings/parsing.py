@@ -27,9 +27,10 @@ except ImportError:
 
 ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|[=>])")
 PROMPT = r"[\w.@:~()/-]+[#>$]"
-# Some texts begin with the name of a command as their heading, so that one without a prompt is an echo only before JSON.
+# Some texts begin with the name of a command as their heading, so that one without a prompt is an echo only before JSON, or where all else is indented.
 COMMAND = r"(?:sudo )?(?:show|nv|net|vtysh|ip|lldpctl) .*\n"
-ECHO = re.compile(rf"\A\s*(?:{PROMPT} ?{COMMAND}|{COMMAND}(?=\s*[\[{{]))")
+INDENTED = r"(?:[ \t]*\n|[ \t]+\S.*(?:\n|\Z))+\Z"
+ECHO = re.compile(rf"\A\s*(?:{PROMPT} ?{COMMAND}|{COMMAND}(?=\s*[\[{{]|{INDENTED}))")
 LAST_PROMPT = re.compile(rf"(?:\n{PROMPT}[^\S\n]*(?:exit|logout)?[^\S\n]*)+\s*\Z")
 PAGER = re.compile(r"^[^\S\n]*-{2,3} ?\(?more\b.*-{2,3}", re.MULTILINE | re.IGNORECASE)
 # What no whole answer of a switch holds, wherever it stands.

@@ -40,6 +40,11 @@ def test_the_name_of_a_command_that_heads_a_table_stays() -> None:
         parse("bgp_summary", "cumulus", OTHER_FAMILY)
 
 
+def test_a_command_above_lines_that_are_all_indented_is_no_part_of_a_text() -> None:
+    text = "show interfaces counters discards\n\n" + "".join(f"      {line}\n" for line in TABLE.splitlines())
+    assert parse("queue_drops", "eos", text) == parse("queue_drops", "eos", TABLE)
+
+
 @pytest.mark.parametrize("pager", [" --More-- ", "--More--(50%)", "---(more 12%)---", "\x1b[7m--More--\x1b[27m"])
 def test_a_text_that_a_pager_stopped_is_an_error(pager: str) -> None:
     with pytest.raises(ParseError, match="a pager stopped the text"):
