@@ -80,6 +80,7 @@ TRUSTED = [
     "pfc_counters",
     "pfc_watchdog",
     "port_counters",
+    "power_supplies",
     "queue_drops",
     "rdma_counters",
     "rdma_port_counters",
