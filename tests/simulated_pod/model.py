@@ -41,6 +41,8 @@ class Rail:
     prefix_length: int
     mac: str
     firmware: str
+    # What ip tells of its address besides (tentative, dadfailed).
+    address_flags: list[str] = field(default_factory=list)
     distance: str = "PXB"
     part: str = "MT4129"
     part_id: int = 4129
@@ -432,6 +434,8 @@ class Pod:
     managers: list[str] = field(default_factory=lambda: ["master", "standby"])
     # Nodes of InfiniBand, by their descriptions or names, that do not answer when their counters are asked for.
     no_counters: list[str] = field(default_factory=list)
+    # Adapters of InfiniBand that the plan does not know, by their descriptions, and the port of a switch that each is at.
+    outside: dict[str, str] = field(default_factory=dict)
     diagnosed: dict[str, int] = field(default_factory=lambda: {"Discovery": 0, "Speed / Width checks": 0, "Partitions": 0, "Routing": 0})
     loaded: list[str] | None = None
     moved: t.Any = None

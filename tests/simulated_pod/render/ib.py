@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import typing as t
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..model import Pod, Port, Rail, Switch
 from .nic import guid
@@ -63,6 +63,8 @@ class Fabric:
         for number, switch in enumerate(pod.switches.values(), 1):
             if not switch.unreachable:
                 self.switches[switch.name] = self._switch(switch, number)
+        for number, (description, place) in enumerate(pod.outside.items(), 1):
+            self._outside(description, *place.split(), number)
         self.by_name |= {f"{name} {port.number}": port for name, (_node, ports) in self.switches.items() for port in ports}
 
     def _switch(self, switch: Switch, number: int) -> tuple[End, list[End]]:
@@ -70,6 +72,18 @@ class Fabric:
         description = f"MF0;{switch.name}:{MODEL}/U1"
         ports = [End(own, own, description, number, int(port.name), port) for port in switch.ports if port.listed]
         return End(own, own, description, number, 0, ports[0].part), ports
+
+    def _outside(self, description: str, switch: str, port: str, number: int) -> None:
+        """An adapter that no host of the pod has, at a port that the plan does not use."""
+        node, ports = self.switches[switch]
+        rail, far = self.adapters[0].part, ports[0].part
+        assert isinstance(rail, Rail) and isinstance(far, Port)
+        name, _space, device = description.partition(" ")
+        own = f"0x9c0591030011{number:04x}"
+        adapter = replace(rail, lldp_peer=switch, lldp_port=port, state="Active")
+        self.adapters.append(End(own, own, description, 900 + number, 1, adapter))
+        self.by_name[description] = self.adapters[-1]
+        ports.append(replace(node, number=int(port), part=replace(far, name=port, lldp_peer=name, lldp_port=device, counters={}, grow={})))
 
     def ends(self) -> t.Iterator[End]:
         """Every port, adapters first."""
