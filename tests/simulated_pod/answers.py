@@ -222,7 +222,10 @@ def _printed(pod: Pod, plan: Plan, name: str, reading: str, item: dict[str, t.An
     if reading == "path_responder":
         return Printed('{"port": 4792, "pid": 4711, "seconds": 120}\n')
     ports = [port for one in host.rails for port in one.ports]
-    rail = next((port for port in ports if port.netdev == item.get("item")), None) or next(one for one in host.rails if one.netdev == item["netdev"])
+    rail = next((port for port in ports if port.netdev == item.get("item")), None) or next((one for one in host.rails if one.netdev == item["netdev"]), None)
+    if rail is None:
+        # Its netdev has another name on this host.
+        return Printed("", rc=1, stderr="netlink error: No such device\n")
     if reading == "bonds":
         return Printed(_to_user(nic.bond(rail)) if not host.by_root else nic.bond(rail))
     if (form := inbox.OF_FORM.get((reading, argv[argv[0] == "python3"]))) and not (argv[0] == "grep" and "/debug/" not in argv[-1]):

@@ -22,6 +22,7 @@ class Finding:
     judged: of an unknown, that it follows from what was read, so that cause and fix apply; otherwise something was not reported.
     later: another one of its check came first by time, so that it is named behind that one.
     began_at: node and port at which this began, so that the finding there, if there is one, explains it; no port: any finding of the check on that node.
+    unread: of an unknown, that a reading of this rail is missing, where those of others are there: it follows from the rail that is not there.
     """
 
     where: Place
@@ -36,6 +37,7 @@ class Finding:
     judged: bool = False
     later: bool = False
     began_at: tuple[str, str] | None = None
+    unread: bool = False
 
     def __post_init__(self) -> None:
         # A row's cell is of any type, which no type checker sees; here it is the check that broke, and not the evaluation.

@@ -22,7 +22,7 @@ from .boots import Boot, boot_of, booted_since, earliest
 from .guests import not_in_guest
 from .nic_platforms import NicPlatforms
 from .shared_nodes import by_group
-from .unread import ToolErrors, never_read, unparsed_readings
+from .unread import ToolErrors, lost_of_rails, never_read, unparsed_readings
 from .verdicts import Verdict, settle, undecided
 from .waivers import Waiver
 
@@ -31,10 +31,10 @@ OWN_OF_RAIL = ("address", "pci", "leaf")
 
 
 class _NotRead(Exception):
-    """A check cannot be judged because of a reading; verdict and words say why."""
+    """A check cannot be judged because of a reading; verdict and words say why; of_rails: the rails alone that it is missing of."""
 
-    def __init__(self, verdict: str, words: str, **marks: t.Any) -> None:
-        self.verdict, self.words, self.marks = verdict, words, marks
+    def __init__(self, verdict: str, words: str, of_rails: t.Sequence[Finding] = (), **marks: t.Any) -> None:
+        self.verdict, self.words, self.of_rails, self.marks = verdict, words, of_rails, marks
         super().__init__(words)
 
 
@@ -188,6 +188,8 @@ def _of_node(layer: Layer, check: Check, node: str, values: t.Mapping[str, t.Any
     try:
         given = _rows(layer, check, node, values)
     except _NotRead as unread:
+        if unread.of_rails:
+            return settle(blank, check, list(unread.of_rails), layer.waivers, layer.today)
         return replace(blank, verdict=unread.verdict, words=unread.words, **unread.marks)
     given |= {parameter: peers[parameter] for _phase, _name, parameter in check.of_peers}
     given |= {name: values[name] for name in check.expectations}
@@ -218,9 +220,16 @@ def _of_group(layer: Layer, check: Check, group: str, hosts: list[str], beside: 
     if len(skipped) == len(hosts):
         return replace(blank, verdict="skip", words=skipped[0].words, **skipped[0].marks)
     given |= {parameter: peers[parameter] for _phase, _name, parameter in check.of_peers} | {name: values[name] for name in check.expectations}
-    lost = [Finding(at_node(host), "a reading", why.words, "unknown", host=host, **why.marks) for host, why in unread.items() if why.verdict != "skip"]
+    lost = [one for host, why in unread.items() if why.verdict != "skip" for one in _lost_of(host, why)]
     unparsed = [one for host in hosts if host not in unread for one in unparsed_readings(layer.in_phase, check, host)]
     return _judged(layer, check, blank, given, lost, beside, unparsed)
+
+
+def _lost_of(host: str, why: _NotRead) -> list[Finding]:
+    """What a group's check says of a host of which a reading is missing."""
+    if why.of_rails:
+        return [replace(one, host=host) for one in why.of_rails]
+    return [Finding(at_node(host), "a reading", why.words, "unknown", host=host, **why.marks)]
 
 
 def _comparable(value: t.Any) -> str:
@@ -276,7 +285,10 @@ def _reading_rows(envelopes: t.Mapping[str, Envelope], layer: Layer, node: str, 
     if optional:
         return None
     status, words = ("unknown", never_read(envelopes, node, name)) if reading is None else (reading["status"], reading["words"])
-    raise _NotRead("skip", words) if status == "not_applicable" else _NotRead("unknown", words, **layer.errors.marks_of(envelopes, node, name, words))
+    if status == "not_applicable":
+        raise _NotRead("skip", words)
+    marks = layer.errors.marks_of(envelopes, node, name, words)
+    raise _NotRead("unknown", words, lost_of_rails(layer.plan, node, reading, marks), **marks)
 
 
 def _judged(

@@ -34,7 +34,9 @@ class NicPlatforms:
         """
         place = self._plan.nodes[node]
         own = self._forms(node) if place.group is not None else []
-        if not own or len({one.name for one in own}) > 1 or len(own) < len(rail_ports(place.values.get("pod_rails") or ())):
+        # Rails that are not there have no driver: they are findings of their own, and the others are judged by theirs.
+        unknown = len(rail_ports(place.values.get("pod_rails") or ())) - len(own)
+        if not own or len({one.name for one in own}) > 1 or (unknown > 0 and unknown > len(self._lost(node))):
             return ""
         lacking = [own[0].cannot_report[one] for one in meanings if one in own[0].cannot_report]
         excused = lacking and (self.usual_of(str(place.group)) == own[0].name or (own[0].virtual and is_guest(self._now, node)))
@@ -47,6 +49,11 @@ class NicPlatforms:
             name, count = next(iter(of_group.most_common(1)), ("", 0))
             self._usual[group] = name if count * 2 > sum(of_group.values()) else ""
         return self._usual[group]
+
+    def _lost(self, host: str) -> t.Mapping[str, str]:
+        """The rails of a host whose driver could not be read."""
+        reading = reading_of(self._now, host, "nic_driver")
+        return reading.get("lost", {}) if reading is not None else {}
 
     def _forms(self, host: str) -> list[Form]:
         """The form of the driver of each rail of a host, as far as it is reported."""

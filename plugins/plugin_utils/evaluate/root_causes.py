@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..checks import LAYERS
+from .absent_rails import name_absent_rails
 from .explaining_checks import (
     EXPLAINING,
     FOLLOWS,
@@ -93,6 +94,7 @@ def add_explanations(records: t.Sequence[VerdictRecord]) -> None:
                 name_beginning(record["check"], *behind[-1])
             finding["explained_by"] = _first([*below[: MOST_EXPLAINING - bool(same)], *(one for one, _its in same)])
     name_shared_origins(behind)
+    name_absent_rails(records)
 
 
 def _is_of_leaf(its: FindingRecord, finding: FindingRecord) -> bool:

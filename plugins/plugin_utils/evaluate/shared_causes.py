@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import typing as t
+from collections import Counter
 
 from ..pod.plan import Plan
-from .verdicts import FindingRecord, VerdictRecord
+from .verdicts import VerdictRecord, place_of
 
 # Of how many hosts all must have the same finding at one leaf for the leaf to be named.
 LEAST_HOSTS = 3
@@ -45,10 +46,50 @@ LEAF_LOSES_FIX = (
     "Compare {leaf} with {other}: its drop counters, buffers, PFC and ECN of the RoCE priority, and parity or ECC errors of its memory in its log, with which "
     "it is taken out of the paths and replaced; then the firmware and settings of these rails' NICs with those of the others."
 )
-# The checks whose findings are of single rails, with cause and fix where those of a leaf share it.
+LEAF_LOSES_PINGS = (
+    "All {hosts} hosts lose pings on {leaf}, and none that do not pass it: {leaf} drops them or its links to the spines do, whether it counts them or not, and "
+    "not {hosts} hosts."
+)
+LEAF_LOSES_PINGS_FIX = (
+    "Look at {leaf}: drops and errors of its ports, parity or ECC errors of its memory in its log, its load and what it filters or polices, compared with "
+    "{other}; see whether pings between two hosts on it are lost too, else shut one of its uplinks after the other and ping again. Where it counts nothing, "
+    "take it out of the paths and reset or replace it."
+)
+LEAF_LOSES_FLOWS = (
+    "Of all {hosts} hosts large packets are lost on {leaf}, and none that do not pass it: one of its uplinks, or the port of a spine to it, has a smaller MTU "
+    "or loses packets, whether it counts them or not."
+)
+LEAF_LOSES_FLOWS_FIX = (
+    "Compare MTU, drops and errors of every uplink of {leaf}, and of the spines' ports to it, with those of {other}. Where nothing differs, shut one uplink "
+    "after the other and run layer routing again: without the bad one all flows are answered (one bad uplink of four loses a quarter)."
+)
+LEAF_LATE = (
+    "All {hosts} hosts that measured it have a longer latency on {leaf}, and none on other leaves: {leaf} forwards another way (store and forward, a detour), "
+    "its ports have another rate or error correction, or a queue of it is not empty; or these rails' NICs are set up otherwise."
+)
+LEAF_LATE_FIX = (
+    "Compare {leaf} with {other}: its forwarding mode (cut-through), release, rate and FEC of its ports, and its queues while the pod is idle; then ASPM, "
+    "firmware and settings of these rails' NICs with those of the others."
+)
+
+
+class _OfLeaf(t.NamedTuple):
+    """Cause and fix where the findings of a leaf share it, and their severity."""
+
+    cause: str
+    fix: str
+    severity: str = "fail"
+
+
+# The checks whose findings are of single rails.
 OF_LEAVES = {
-    "write_bw_per_rail": (LEAF_SLOW, LEAF_SLOW_FIX), "right_class": (LEAF_MAPS, LEAF_MAPS_FIX), "losses_under_load": (LEAF_LOSES, LEAF_LOSES_FIX),
-}  # fmt: skip
+    "write_bw_per_rail": _OfLeaf(LEAF_SLOW, LEAF_SLOW_FIX),
+    "right_class": _OfLeaf(LEAF_MAPS, LEAF_MAPS_FIX),
+    "losses_under_load": _OfLeaf(LEAF_LOSES, LEAF_LOSES_FIX),
+    "rails_reachable": _OfLeaf(LEAF_LOSES_PINGS, LEAF_LOSES_PINGS_FIX),
+    "path_carries_full_size": _OfLeaf(LEAF_LOSES_FLOWS, LEAF_LOSES_FLOWS_FIX),
+    "write_latency": _OfLeaf(LEAF_LATE, LEAF_LATE_FIX, "warn"),
+}
 
 
 def name_shared_leaves(plan: Plan, records: t.Sequence[VerdictRecord]) -> None:
@@ -56,8 +97,8 @@ def name_shared_leaves(plan: Plan, records: t.Sequence[VerdictRecord]) -> None:
 
     What the findings are on is known (``add_places``). records: of one layer.
     """
-    for check, (cause, fix) in OF_LEAVES.items():
-        _name_shared_leaf(plan, [record for record in records if record["check"] == check and record["verdict"] in ("pass", "warn", "fail")], cause, fix)
+    for check, shared in OF_LEAVES.items():
+        _name_shared_leaf(plan, [record for record in records if record["check"] == check and record["verdict"] in ("pass", "warn", "fail")], shared)
 
 
 def name_shared_groups(plan: Plan, records: t.Sequence[VerdictRecord]) -> None:
@@ -79,20 +120,27 @@ def name_shared_groups(plan: Plan, records: t.Sequence[VerdictRecord]) -> None:
                 finding["cause"], finding["fix"] = GROUP_SLOW.format(group=group, hosts=len(hosts), other=well[0]), GROUP_SLOW_FIX.format(other=well[0])
 
 
-def _name_shared_leaf(plan: Plan, judged: t.Sequence[VerdictRecord], cause: str, fix: str) -> None:
+def _name_shared_leaf(plan: Plan, judged: t.Sequence[VerdictRecord], shared: _OfLeaf) -> None:
+    bad = [one for record in judged for one in record["findings"] if one["severity"] == shared.severity and one.get("leaf")]
+    if not bad:
+        return
     hosts_of: dict[str, set[str]] = {}
+    leaf_of: dict[str, str] = {}
     judged_hosts = {record["host"] for record in judged}
     for rail in plan.rails():
         if rail["leaf"] and rail["host"] in judged_hosts:
             hosts_of.setdefault(rail["leaf"], set()).add(rail["host"])
-    slow: dict[str, list[FindingRecord]] = {}
-    for finding in (one for record in judged for one in record["findings"]):
-        leaf = finding.get("leaf")
-        if finding["severity"] == "fail" and leaf is not None:
-            slow.setdefault(leaf, []).append(finding)
-    for leaf, findings in slow.items():
-        hosts = {finding["host"] for finding in findings}
-        well = [other for other, its in hosts_of.items() if other not in slow and its & hosts]
+        if rail["address"]:
+            leaf_of[rail["address"]] = rail["leaf"]
+    # A packet to another rail passes that rail's leaf, too, where the finding names it by its address.
+    left = [(one, {str(one["leaf"]), *(leaf_of[peer] for peer in place_of(one).peers if leaf_of.get(peer))}) for one in bad]
+    # The leaf that most of them pass explains them first, and others what is left.
+    for leaf, _number in Counter(leaf for _one, on in left for leaf in sorted(on)).most_common():
+        mine = [one for one, on in left if leaf in on]
+        hosts = {one["host"] for one in mine if one["leaf"] == leaf}
+        elsewhere = {leaf, *(other for one, on in left for other in on if leaf not in on)}
+        well = [other for other, its in hosts_of.items() if other not in elsewhere and its & hosts]
         if len(hosts) >= LEAST_HOSTS and hosts == hosts_of.get(leaf) and well:
-            for finding in findings:
-                finding["cause"], finding["fix"] = cause.format(leaf=leaf, hosts=len(hosts)), fix.format(leaf=leaf, other=well[0])
+            for one in mine:
+                one["cause"], one["fix"] = shared.cause.format(leaf=leaf, hosts=len(hosts)), shared.fix.format(leaf=leaf, other=well[0])
+            left = [(one, on) for one, on in left if leaf not in on]

@@ -10,10 +10,11 @@ import typing as t
 from ..checks import Check, Finding, NotMeasured
 from ..checks.place import Place
 from ..collect.tool_errors import known_tool_error
-from ..collect.types import Envelope, reading_of
+from ..collect.types import Envelope, KeptReading, reading_of
 from ..loads.schedule import JOBS_READING
 from ..loads.unknown_errors import OF_COMMANDS, alike, explain_unknown, extent_of
 from ..pod.plan import Plan
+from ..pod.rail_ports import rail_ports
 from ..readings import catalogue
 
 
@@ -64,6 +65,20 @@ class ToolErrors:
             if reading["status"] == "unknown":
                 having.setdefault(alike(reading.get("error", "")), set()).add(node)
         return _Asked(list(read), any(reading["status"] == "ok" for reading in read.values()), having)
+
+
+def lost_of_rails(plan: Plan, node: str, reading: KeptReading | None, marks: t.Mapping[str, t.Any]) -> list[Finding]:
+    """A finding for each rail of a host of which a reading is missing, where nothing else is and other rails have theirs; nothing where it is more than that.
+
+    marks: what such a verdict says besides its words.
+    """
+    ports = rail_ports(plan.nodes[node].values.get("pod_rails") or ())
+    places = {name: Place(name, device=None if name == port["netdev"] else name, port=port["netdev"] if name == port["netdev"] else None)
+              for port in ports for name in (port["netdev"], port["device"]) if name}  # fmt: skip
+    lost = reading.get("lost", {}) if reading is not None else {}
+    if not lost or len(lost) >= len(ports) or not lost.keys() <= places.keys():
+        return []
+    return [Finding(places[name], "a reading to judge by", words, "unknown", unread=True, **marks) for name, words in lost.items()]
 
 
 def unparsed_readings(in_phase: t.Callable[[str], t.Mapping[str, Envelope]], check: Check, node: str) -> list[Finding]:

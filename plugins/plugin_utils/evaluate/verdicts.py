@@ -34,7 +34,8 @@ class _FindingFields(t.TypedDict, total=False):
     peer: the host behind the switch port that it is on.
 
     cause, fix: the finding's own, where it has some; judged: its words come with a cause of their own; follows: what explains it in its own layer is of the
-    same nodes and leaves nothing of it over; later: another one of its check came first by time; began_at: node and port at which it began;
+    same nodes and leaves nothing of it over; later: another one of its check came first by time;
+    unread: a reading of its rail is missing; began_at: node and port at which it began;
     origin: check, host and port of the finding there, which explains it.
     """
 
@@ -48,6 +49,7 @@ class _FindingFields(t.TypedDict, total=False):
     fix: str | None
     judged: bool
     later: bool
+    unread: bool
     began_at: tuple[str, str]
     origin: tuple[str, str, str]
     explained_by: list[ExplainingRecord]
@@ -175,6 +177,8 @@ class Verdict:
         ]
         for finding in (recorded for recorded, one in zip(found, self.findings) if one.later):
             finding["later"] = True
+        for finding in (recorded for recorded, one in zip(found, self.findings) if one.unread):
+            finding["unread"] = True
         for finding, one in zip(found, self.findings):
             if one.began_at is not None:
                 finding["began_at"] = one.began_at
@@ -205,7 +209,7 @@ def _finding(one: FindingRecord) -> Finding:
     return Finding(
         place_of(one), one["expected"], one["actual"], one["severity"], one["host"], one.get("value"),
         bool(one.get("waiver_expired")), cause=one.get("cause"), fix=one.get("fix"), judged=bool(one.get("judged")), later=bool(one.get("later")),
-        began_at=(passed[0], passed[1]) if (passed := one.get("began_at")) else None,
+        began_at=(passed[0], passed[1]) if (passed := one.get("began_at")) else None, unread=bool(one.get("unread")),
     )  # fmt: skip
 
 

@@ -102,6 +102,7 @@ class Plan:
         planned: Values = {"pod_node": node, "pod_role": place.role, "pod_cables": cables, "pod_pings": [], "pod_path_probes": [], "pod_not_asked": []}
         planned |= {"pod_incasts": [], "pod_incast_refused": ""}
         planned["pod_neighbors"] = self._neighbors(cables) if _routes(place) else []
+        planned["pod_asn"] = place.asn if _routes(place) else None
         planned["pod_same_role"] = self._same_role(place) if place.kind == "switch" else []
         planned["pod_same_group"] = [name for name in self.groups.get(place.group or "", ()) if name != node] if place.kind == "host" else []
         planned["pod_uplinks"] = sum(place.kind == "switch" and cable["peer_role"] == above(place.role) for cable in cables)

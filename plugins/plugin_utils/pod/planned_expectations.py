@@ -14,6 +14,7 @@ PLANNED = {
     "pod_not_asked": "The nodes that do not take part in the layer, such as hosts of a gate group that a layer below has closed: nothing is read of them.",
     "pod_cables": "The node's cables by the wiring plan: port, peer, peer_port, peer_role, medium, length_m, gbit_s, channel, peer_channel (None: not stated).",
     "pod_neighbors": "The neighbors of a switch by the wiring plan: port (or port-channel), peer, address (None where the plan has none), asn.",
+    "pod_asn": "The AS of a switch, as bgp_asn of the inventory has it; None of other nodes, and where it has none.",
     "pod_rail_gbit_s": "By host and RDMA device, the Gb/s of every rail of the pod: its cable's by the wiring plan, else its host's pod_link_gbit_s.",
     "pod_remote_rails": "Rails on other leaves: host, device, address, leaf; what the ECMP routes of a leaf, and of any switch below super-spines, lead to.",
     "pod_leaf_rails": "The rails on a leaf that have an address (on InfiniBand all), as pod_remote_rails has those of others.",

@@ -25,11 +25,11 @@ def ranges(names: t.Sequence[str]) -> str:
 
 
 def _span(first: str, last: str) -> str:
-    """Names from the first to the last; of names of several words the number alone."""
-    if " " not in first:
-        return f"{first}-{last}"
+    """Names from the first to the last; of names of several words, and where more numbers follow (the port of a slot), the number alone."""
     a, b = NUMBERS.split(first), NUMBERS.split(last)
     at = next(number for number in range(len(a)) if a[number] != b[number])
+    if " " not in first and not any(piece.isdigit() for piece in a[at + 1 :]):
+        return f"{first}-{last}"
     return "".join([*a[:at], f"{a[at]}-{b[at]}", *a[at + 1 :]])
 
 

@@ -389,7 +389,11 @@ def ip_address(host: Host) -> str:
     rows = [{"ifindex": 2, "ifname": "eno1", "operstate": "UP", "addr_info": [{"family": "inet", "local": host.management_address, "prefixlen": 16}]}]
     for rail in host.rails:
         inet = "inet6" if ":" in rail.address else "inet"
-        family = [{"family": inet, "local": rail.address, "prefixlen": rail.prefix_length, "scope": "global", **dict.fromkeys(rail.address_flags, True)}] if rail.address else []
+        family = (
+            [{"family": inet, "local": rail.address, "prefixlen": rail.prefix_length, "scope": "global", **dict.fromkeys(rail.address_flags, True)}]
+            if rail.address
+            else []
+        )
         if inet == "inet6":
             family.append({"family": "inet6", "local": f"fe80::{rail.mac[9:].replace(':', '')[:4]}:{rail.index + 1:x}", "prefixlen": 64, "scope": "link"})
         rows.append({"ifindex": 4 + rail.index, "ifname": rail.netdev, "operstate": "UP", "addr_info": family})

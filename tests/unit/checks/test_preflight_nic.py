@@ -370,6 +370,20 @@ def test_a_vlan_on_a_rail_is_none_of_its_addresses():
     assert summary(nic.gid_index([{**gid(3), "netdev": "ens1np0"}, {**gid(5), "netdev": "ens1np0.100"}], FIRST, 3, "ipv4")) == []
 
 
+def test_a_netdev_of_a_name_that_the_plan_does_not_know_is_told_before_its_state():
+    def found(netdev, state="Active"):
+        port = {"device": "rocep24s0", "state": state, "physical_state": "LinkUp" if state == "Active" else "Disabled"}
+        link = {"device": "rocep24s0", "port": 1, "state": state, "physical_state": None, "netdev": netdev}
+        (one,) = nic.rails_present([port], [link], FIRST, "roce")
+        return one
+
+    for one in (found("ens1"), found("ens1", "Down")):
+        assert (str(one), one.where.of) == ("rocep24s0: expected netdev ens1np0, got ens1", "netdev")
+        assert "called ens1 on the host and not ens1np0" in str(one.cause) and "/sys/class/net/ens1 " in str(one.fix)
+    # Without a netdev the state is what is known.
+    assert str(found(None, "Down")).endswith("got Down and Disabled")
+
+
 def test_the_odd_gid_index_of_a_group():
     pod = {"gpu01": [gid()], "gpu02": [gid()], "gpu03": [gid(5)]}
     assert [(one.host, str(one)) for one in nic.gid_index_uniform(pod, FIRST, "ipv4")] == [("gpu03", "rocep24s0: expected GID index 3, as its group, got 5")]
@@ -378,8 +392,8 @@ def test_the_odd_gid_index_of_a_group():
         list(nic.gid_index_uniform({"gpu01": [gid()]}, FIRST, "ipv4"))
 
 
-def address(netdev, text, length=24, family="inet"):
-    return {"netdev": netdev, "family": family, "address": text, "prefix_length": length}
+def address(netdev, text, length=24, family="inet", at_another_node=False):
+    return {"netdev": netdev, "family": family, "address": text, "prefix_length": length, "at_another_node": at_another_node}
 
 
 def test_address_plan():
@@ -402,8 +416,24 @@ def test_the_address_plan_of_ipv6():
     local, planned = address("ens1np0", "fe80::1", 64, "inet6"), address("ens1np0", "fd00:51::1", 64, "inet6")
     assert summary(nic.address_plan([local, planned, address("eno1", "fe80::1", 64, "inet6")], rail, "ipv6")) == []
     assert summary(nic.address_plan([local], rail, "ipv6")) == [("ens1np0: expected fd00:51::1/64, got no IPv6 address", None)]
+    # The kernel has it, and found it at another node; what it found of its local address is not what the plan is about.
+    (taken,) = nic.address_plan([local, address("ens1np0", "fd00:51::1", 64, "inet6", True)], rail, "ipv6")
+    assert str(taken) == "ens1np0: expected fd00:51::1/64 in use, got dadfailed: not in use"
+    assert "Another node on the link has fd00:51::1" in str(taken.cause) and "ndisc6 fd00:51::1 ens1np0" in str(taken.fix)
+    assert summary(nic.address_plan([address("ens1np0", "fe80::1", 64, "inet6", True), planned], rail, "ipv6")) == []
     # However the plan writes it.
     assert summary(nic.address_plan([planned], [{**rail[0], "address": "FD00:51:0::1/64"}], "ipv6")) == []
+
+
+def test_an_address_that_another_host_has_names_that_host():
+    peers = {"gpu01": [address("ens1np0", "10.51.0.2")], "gpu02": [address("ens7np0", "10.51.0.1")]}
+    (found,) = nic.address_plan(peers["gpu01"], FIRST, "ipv4", peers, "gpu01")
+    assert "10.51.0.1 is set at gpu02 ens7np0" in str(found.cause) and "DHCP" in str(found.cause) and "MAC addresses" in str(found.fix)
+    # It is nowhere, on this host alone, or this rail has it too, with another prefix length.
+    for own, others in (("10.51.0.2", []), ("10.51.0.2", [address("ens2np0", "10.51.0.1")]), ("10.51.0.1", peers["gpu02"])):
+        rows = [address("ens1np0", own, 24 if own.endswith("2") else 16), *([] if others is peers["gpu02"] else others)]
+        (off,) = nic.address_plan(rows, FIRST, "ipv4", {"gpu01": rows, **({"gpu02": others} if others is peers["gpu02"] else {})}, "gpu01")
+        assert off.cause is None
 
 
 def test_an_address_that_the_host_gave_itself_is_a_lost_lease():
@@ -459,7 +489,7 @@ def test_links_of_several_hosts_that_are_down_at_one_leaf() -> None:
     three = [(f"gpu{number}", "mlx5_1") for number in (1, 2, 3)]
     found = behind(*three)
     assert [str(one) for one in found] == [f"Ethernet{number}/1: expected a link to gpu{number} mlx5_1, got down at gpu{number} mlx5_1" for number in (1, 2, 3)]
-    assert found[0].where.peers == ("gpu1",) and "at its ports Ethernet1/1-Ethernet3/1" in str(found[0].cause) and "leaf1" in str(found[0].fix)
+    assert found[0].where.peers == ("gpu1",) and "at its ports Ethernet1-3/1" in str(found[0].cause) and "leaf1" in str(found[0].fix)
     assert behind(*three[:2]) == [], "two cables may be bad at once"
     assert behind(*three, leaf="leaf2") == [], "what is down is at another leaf"
     whole = [("gpu3", f"mlx5_{rail}") for rail in (2, 3, 4)]

@@ -90,6 +90,38 @@ def test_the_end_of_which_no_session_is_up_is_named(others, switch):
     assert found.began_at in (None, (switch, ""))
 
 
+def running(asn, *rows):
+    return [{**row, "local_asn": asn} for row in rows]
+
+
+def test_a_switch_that_runs_with_another_as_is_named_by_its_own_report():
+    planned, leaf02 = [uplink(number) for number in (1, 2, 3, 4)], {"leaf02": running(65102, session(1))}
+
+    def found(rows, of_peers, asn=65101):
+        return list(bgp_established(rows, planned, UPLINKS, "leaf01", of_peers, pod_asn=asn))
+
+    (copied,) = found(running(65102, *sessions()), leaf02)
+    assert str(copied) == "its own AS: expected AS 65101, got AS 65102" and "that of leaf02 too" in copied.cause and "router bgp 65101" in copied.fix
+    (wrong,) = found(running(65109, *sessions()), leaf02)
+    assert "configuration of another switch" in wrong.cause and wrong.began_at is None
+    # Of one VRF it is the planned one; and what is not reported, or not planned, says nothing.
+    assert found([*running(65101, session(1)), *running(65102, *sessions()[1:])], leaf02) == []
+    assert found(sessions(), leaf02) == found(running(65102, *sessions()), leaf02, asn=None) == []
+    # Its sessions that are down follow from it.
+    _own, down = found(running(65109, *sessions(session(1, "Active"))), {})
+    assert (down.where.port, down.began_at) == ("swp1", ("leaf01", ""))
+
+
+def test_a_neighbor_that_runs_with_another_as_is_where_its_sessions_are_at_fault():
+    planned = [uplink(number) for number in (1, 2, 3, 4)]
+    for state in ("Active", "Established"):
+        rows = sessions(session(1, state, 65000 if state == "Active" else 65999))
+        (found,) = bgp_established(rows, planned, UPLINKS, "leaf01", {"spine01": running(65999, session(9, state, 65101))})
+        assert found.began_at == ("spine01", "") and "spine01 runs BGP with AS 65999, and the plan has AS 65000" in found.cause
+    (other,) = bgp_established(sessions(session(1, "Active")), planned, UPLINKS, "leaf01", {"spine01": running(65000, session(9, "Active", 65101))})
+    assert "runs BGP with" not in str(other.cause)
+
+
 def own(*rows):
     return [{**row, "local_asn": 65101} for row in rows]
 
@@ -523,6 +555,9 @@ def test_a_leaf_may_take_more_than_its_host_sends():
     assert summary(routing.path_mtu(size("ens1np0", 9000), {"leaf01": size("Et1/1", 1500)}, LEAF, "host")) == [
         ("ens1np0: expected at most the MTU of leaf01 Ethernet1/1, 1500, got 9000", None)
     ]
+    (of_host,) = routing.path_mtu(size("ens1np0", 9000), {"leaf01": size("Et1/1", 1500)}, LEAF, "host")
+    (of_leaf,) = routing.path_mtu(size("Et1/1", 1500), {"gpu01": size("ens1np0", 9000)}, HOST, "leaf")
+    assert of_host.began_at == ("leaf01", "Ethernet1/1") and of_leaf.began_at is None
 
 
 def test_an_mtu_that_is_not_reported_is_unknown():

@@ -443,6 +443,39 @@ def test_a_leaf_is_named_where_all_of_its_hosts_are_slow_on_it_and_well_elsewher
     assert set(of_leaf(plan, {host: ["mlx5_0"] for host in every}, "unknown").values()) == {None}
 
 
+def lost_pings(pairs: dict[str, list[tuple[str, str]]]) -> list[t.Any]:
+    """A record of lost pings for each host: from which rails to which addresses."""
+    return [
+        {
+            "check": "rails_reachable", "host": host, "verdict": "fail" if its else "pass", "findings": [
+                {"host": host, "where": device, "place": {"device": device, "peers": ["gpu09", address]}, "severity": "fail"} for device, address in its
+            ],
+        }
+        for host, its in pairs.items()
+    ]  # fmt: skip
+
+
+def test_a_leaf_that_loses_pings_is_named_in_those_that_other_rails_send_to_it(plan) -> None:
+    every = [f"gpu0{number}" for number in range(1, 5)]
+    on_leaf, from_others = ("mlx5_0", "10.50.0.9"), ("mlx5_1", "10.50.0.1")
+    records = lost_pings({host: [on_leaf, from_others] for host in every})
+    add_places(plan, records)
+    name_shared_leaves(plan, records)
+    assert all("lose pings on leaf01" in one["cause"] and "leaf02" in one["fix"] for record in records for one in record["findings"])
+    # What the other leaf loses among its own rails is no ping of this leaf.
+    records = lost_pings({host: [on_leaf, ("mlx5_1", "10.51.0.1")] for host in every})
+    add_places(plan, records)
+    name_shared_leaves(plan, records)
+    assert not any("cause" in one for record in records for one in record["findings"])
+
+
+@pytest.mark.parametrize(("check", "severity", "words"), [("path_carries_full_size", "fail", "large packets"), ("write_latency", "warn", "longer latency")])
+def test_a_leaf_is_named_in_findings_of_its_severity(plan, check: str, severity: str, words: str) -> None:
+    slow = {f"gpu0{number}": ["mlx5_0"] for number in range(1, 5)}
+    assert all(words in (cause or "") and "leaf01" in (cause or "") for cause in of_leaf(plan, slow, severity, check).values())
+    assert set(of_leaf(plan, slow, "warn" if severity == "fail" else "fail", check).values()) == {None}
+
+
 def slow_on(leaf: str | None, *hosts: str, severity: str = "fail") -> list[t.Any]:
     """A record of a slow rail for each host, on a leaf."""
     findings = [{"host": host, "where": "mlx5_0", "severity": severity, "leaf": leaf, "cause": None, "fix": None} for host in hosts]

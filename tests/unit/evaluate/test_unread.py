@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.unread import ToolErrors
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.unread import ToolErrors, lost_of_rails
 
 from ..conftest import small_plan
 
@@ -64,3 +64,23 @@ def test_what_a_table_knows_and_what_a_load_lacks_keep_their_own_words() -> None
     load = {"gpu01": {**nodes(gpu01=LINE)["gpu01"], "readings": {"write_bw": {"status": "unknown", "words": LINE, "error": LINE}}}}
     assert "Begin with this line" not in ToolErrors(small_plan()).marks_of(load, "gpu01", "write_bw", LINE)["fix"]
     assert marks("gpu01", gpu01="") == {}
+
+
+@pytest.mark.parametrize(
+    ("lost", "on"),
+    [
+        ({"ens1": "ethtool exited with status 71"}, [("ens1", None, "ens1")]),
+        ({"mlx5_1": "lspci exited with status 1"}, [("mlx5_1", "mlx5_1", None)]),
+        # The tool itself, all rails, and what is no rail of the plan.
+        ({"": "ethtool: not found"}, []),
+        ({"ens0": "ethtool: not found", "ens1": "ethtool: not found"}, []),
+        ({"ens7": "ethtool exited with status 71"}, []),
+        ({}, []),
+    ],
+)
+def test_a_reading_that_is_missing_of_one_rail_is_a_finding_there(lost: dict[str, str], on: list[tuple[str, str | None, str | None]]) -> None:
+    reading: t.Any = {"status": "unknown", "words": "", "rows": [], "lost": lost, "evidence": None, "unparsed": False}
+    found = lost_of_rails(small_plan(), "gpu01", reading, {"cause": "A cause.", "fix": None, "judged": True})
+    assert [(one.where.text, one.where.device, one.where.port) for one in found] == on
+    assert all(one.unread and one.severity == "unknown" and one.cause == "A cause." and one.actual in lost.values() for one in found)
+    assert lost_of_rails(small_plan(), "gpu01", None, {}) == []

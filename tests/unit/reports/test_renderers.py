@@ -65,7 +65,9 @@ def report(*records: dict[str, t.Any], groups: t.Sequence[str] = ("rack_01", "ra
         (["gpu01", "gpu02", "gpu03"], "gpu01-gpu03"),
         (["gpu01", "gpu02"], "gpu01, gpu02"),
         (["gpu10", "gpu9", "gpu8", "x"], "gpu8-gpu10, x"),
-        (["Ethernet1/1", "Ethernet2/1", "Ethernet3/1"], "Ethernet1/1-Ethernet3/1"),
+        (["Ethernet1/1", "Ethernet2/1", "Ethernet3/1"], "Ethernet1-3/1"),
+        # What runs from 1/1 to 1/3 is one slot's.
+        (["Ethernet1/1", "Ethernet1/2", "Ethernet1/3"], "Ethernet1/1-Ethernet1/3"),
         (list("acegik"), "a, c, e, g and 2 more"),
         (["rail mlx5_3", "rail mlx5_4", "rail mlx5_5"], "rail mlx5_3-5"),
         (["tests of 2, group 1: srun", "tests of 2, group 2: srun", "tests of 2, group 3: srun"], "tests of 2, group 1-3: srun"),

@@ -68,6 +68,11 @@ def _of_hardware(
         yield Finding(Place(what), "of every host of the pod", f"not reported by {', '.join(lacking)}", "unknown")
 
 
+def owners_of_addresses(of_peers: Peers) -> Owners:
+    """Which hosts have an address, and on which netdev; worked out once for all hosts of a layer."""
+    return _owners(of_peers, "address", "netdev")[0]
+
+
 def _owners(of_peers: Peers, column: str, name: str) -> tuple[Owners, list[str]]:
     """Who has which address, and who reports none; worked out once for all hosts of a layer, which are given the same rows of peers."""
     kept = _KEPT.get(column)

@@ -13,12 +13,14 @@ from ...pod.addressing import IN_WORDS, KERNEL_FAMILY, gid_family, is_link_local
 from ...pod.rail_ports import members_of, rail_ports
 from ...pod.types import Rail
 from ...readings.nic_drivers import forms_of, generations_of
+from ...text.ranges import ranges
 from .. import CannotTell, Finding, NotApplicable, check
 from .._grouping import Rows, grouped, not_reported, planned_rails, several
 from .._odd_ones import odd_ones, undecided
 from ..place import Place, at_device, at_gpu, at_port
 from ._not_started import without_rdma
 from ._port_states import MOST_CAUSE, MOST_FIX, of_port_state
+from .identities import Peers, owners_of_addresses
 
 try:
     import netaddr
@@ -38,6 +40,19 @@ SHIFTED_FIX = (
 SELF_ASSIGNED = netaddr.IPNetwork("169.254.0.0/16") if HAS_NETADDR else ()
 NO_LEASE_CAUSE = "The rail has an address that the host gave itself (169.254.0.0/16): no DHCP server answered it, or its configuration was not applied."
 NO_LEASE_FIX = "Renew the lease (networkctl renew, dhclient) and look why it was lost: the DHCP server, its relay on the leaf; or give it a static address."
+TAKEN_CAUSE = "Another node on the link has {address} already: the kernel found it so when the address was set (dadfailed), and sends nothing from it."
+TAKEN_FIX = (
+    "Find the other node by its MAC address (ndisc6 {address} {netdev}, or the neighbor table of the leaf) and give it its own address; "
+    "then delete {address} from {netdev} and add it again (ip -6 address), which tries it anew."
+)
+AT_OTHERS_CAUSE = (
+    "{address} is set at {others}, and this rail has another one: the addresses of the two were exchanged, or one host has the configuration of the other "
+    "(its number or name in the inventory, a cloned image, a DHCP reservation for the wrong MAC address)."
+)
+AT_OTHERS_FIX = (
+    "Compare host name, MAC addresses and addresses of both with pod_rails, and give each its own, persistently; then clear their entries in the leaf's "
+    "neighbor table."
+)
 # Of so many rails of a host, if they are most of them, one common cause is looked for.
 MANY_RAILS = 4
 # Kepler, Maxwell and Pascal come before Volta.
@@ -54,6 +69,15 @@ OF_SUBNET_FIX = (
 )
 
 
+NAMED_ANEW_CAUSE = (
+    "The netdev of this NIC is called {netdev} on the host and not {planned}: what is set up by name (address, MTU, classes, PFC) is not applied to it. "
+    "Predictable names change with the release of systemd (its naming scheme), kernel and driver (np0 is the port that the driver tells, or tells too late), a "
+    "card in another slot, or a .link file that was lost."
+)
+NAMED_ANEW_FIX = (
+    "Compare udevadm info /sys/class/net/{netdev} with the same of another host; pin the name by PCI address or MAC address (a .link file of systemd), apply "
+    "it (udevadm trigger, or a boot) and set up the netdev again. Where the new name is to stay, correct pod_rails and what is set up by name."
+)
 RENAMED_CAUSE = "The host numbers its NICs in another order than the plan (a card was added or replaced, a naming rule lost): this is another rail's NIC."
 RENAMED_FIX = "Compare rdma link and the PCI addresses with pod_rails; bring back the names (udev rules, persistent naming) or the order of the cards."
 
@@ -75,15 +99,33 @@ def rails_present(ibstat: Rows, rdma_link: Rows, pod_rails: list[Rail], pod_fabr
             cause, fix = without_rdma(rail, nic_driver or ()) if not rows else (None, None)
             actual = "no such RDMA device" if not rows else "no RDMA link of that device"
             yield Finding(at_device(rail["device"]), "Active and LinkUp", actual, cause=cause, fix=fix)
+        elif rail.get("netdev") and link["netdev"] not in (None, rail["netdev"], *members_of(rail)):
+            # A bond's RDMA device is of one of its members.
+            yield _on_another_netdev(rail, link["netdev"], rails)
         elif rail in down:
             state, physical_state = _states(rows[0])
             cause, fix = of_port_state(pod_fabric, state, physical_state, leaves.copy().pop() if len(leaves) == 1 else "")
             if len(down) >= MANY_RAILS and 2 * len(down) > len(rails) and state == "Down":
                 cause, fix = MOST_CAUSE.format(number=len(down), all=len(rails)), MOST_FIX
             yield Finding(at_device(rail["device"]), "Active and LinkUp", f"{state} and {physical_state}", cause=cause, fix=fix)
-        elif rail.get("netdev") and link["netdev"] not in (None, rail["netdev"], *members_of(rail)):
-            # A bond's RDMA device is of one of its members.
-            yield Finding(at_device(rail["device"]), f"netdev {rail['netdev']}", link["netdev"], cause=RENAMED_CAUSE, fix=RENAMED_FIX)
+
+
+def _at_others(address: str, have: t.Sequence[t.Any], of_peers: Peers, node: str) -> tuple[str, str] | None:
+    """Cause and fix of a rail that has another address than its own, which other hosts have; None where nobody has it, or this rail has it too."""
+    owners = owners_of_addresses(of_peers)
+    others = [f"{host} {netdev}" for host, netdev in owners.get(address, ()) if host != node]
+    if not others or any(str(one.ip) == address for one in have) or not have:
+        return None
+    return AT_OTHERS_CAUSE.format(address=address, others=ranges(others)), AT_OTHERS_FIX
+
+
+def _on_another_netdev(rail: Rail, netdev: str, rails: list[Rail]) -> Finding:
+    """A rail whose RDMA device is of a netdev that is another rail's, or that the plan does not know."""
+    if netdev in {port["netdev"] for port in rail_ports(rails)}:
+        return Finding(at_device(rail["device"]), f"netdev {rail['netdev']}", netdev, cause=RENAMED_CAUSE, fix=RENAMED_FIX)
+    words = {"netdev": netdev, "planned": rail["netdev"]}
+    where = Place(rail["device"], device=rail["device"], of="netdev")
+    return Finding(where, f"netdev {rail['netdev']}", netdev, cause=NAMED_ANEW_CAUSE.format(**words), fix=NAMED_ANEW_FIX.format(**words))
 
 
 def _states(row: dict[str, t.Any]) -> tuple[str | None, str | None]:
@@ -237,8 +279,10 @@ def gid_index_uniform(gids: dict[str, Rows], pod_rails: list[Rail], pod_address_
     fix="Give the rail its planned address with its prefix length, persistently.",
     fabric="roce",
 )
-def address_plan(ip_address: Rows, pod_rails: list[Rail], pod_address_family: str) -> t.Iterator[Finding]:
-    """Every rail that has a planned address has it, with its prefix length."""
+def address_plan(
+    ip_address: Rows, pod_rails: list[Rail], pod_address_family: str, ip_address_of_peers: Peers | None = None, pod_node: str = ""
+) -> t.Iterator[Finding]:
+    """Every rail that has a planned address has it, with its prefix length, and may use it."""
     with_address = [rail for rail in planned_rails(pod_rails) if rail.get("address")]
     if not with_address:
         raise NotApplicable("pod_rails has no addresses")
@@ -254,8 +298,14 @@ def address_plan(ip_address: Rows, pod_rails: list[Rail], pod_address_family: st
         exact = [one for one in have if one.ip == wanted.ip and ("/" not in str(rail["address"]) or one.prefixlen == wanted.prefixlen)]
         if not exact:
             own = (NO_LEASE_CAUSE, NO_LEASE_FIX) if have and all(one.ip in SELF_ASSIGNED for one in have) else (None, None)
+            own = _at_others(str(wanted.ip), have, ip_address_of_peers or {}, pod_node) or own
             got = ", ".join(map(str, have)) or f"no {IN_WORDS[pod_address_family]} address"
             yield Finding(at_port(rail["netdev"]), str(rail["address"]), got, cause=own[0], fix=own[1])
+        elif any(row["at_another_node"] and netaddr.IPAddress(row["address"]) == wanted.ip for row in reported[rail["netdev"]]):
+            words = {"address": str(wanted.ip), "netdev": rail["netdev"]}
+            yield Finding(
+                at_port(rail["netdev"]), f"{wanted} in use", "dadfailed: not in use", cause=TAKEN_CAUSE.format(**words), fix=TAKEN_FIX.format(**words)
+            )
     places = {(row["address"], row["netdev"]) for row in routed}
     for address, number in Counter(address for address, _netdev in sorted(places)).items():
         yield from [Finding(Place(address), "on one netdev", "on several")] * (number > 1)

@@ -205,7 +205,9 @@ def path_mtu(interface_mtu: Rows, interface_mtu_of_peers: dict[str, Rows], pod_c
             # The other end has less than the ports of the pod, and the finding is its own.
             continue
         elif near > far if pod_role == "host" else near != far:
-            yield Finding(at_port(cable["port"]), f"{'at most ' if pod_role == 'host' else ''}the MTU of {end}, {far}", str(near))
+            # That of a host is judged by layer 0: what a leaf has less than it began at the leaf's port.
+            began_at = (cable["peer"], cable["peer_port"]) if pod_role == "host" else None
+            yield Finding(at_port(cable["port"]), f"{'at most ' if pod_role == 'host' else ''}the MTU of {end}, {far}", str(near), began_at=began_at)
     if not judged:
         raise NotApplicable("MTU of the peers: not reported")
 

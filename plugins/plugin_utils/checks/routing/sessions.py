@@ -14,6 +14,7 @@ from ...pod.types import NearCable, Neighbor
 from .. import CannotTell, Finding, NotApplicable, check
 from ..place import Place
 from ._neighbors import planned_neighbor
+from ._own_as import behind_wrong_as, own_as
 from ._session_far_ends import at_far_end, unread_end
 from ._session_states import not_agreed, why_closed
 from ._vrfs import PortVrfs, sessions_in_vrf, vrf_of
@@ -64,7 +65,7 @@ ROUTED = ("pod_underlay", ("bgp", "ospf", "static"))
 )
 def bgp_established(
     bgp_summary: Rows, pod_neighbors: list[Neighbor], pod_cables: list[NearCable], pod_node: str, bgp_summary_of_peers: Peers,
-    pod_rail_vrf: str = "", port_vrfs: Rows | None = None,
+    pod_rail_vrf: str = "", port_vrfs: Rows | None = None, pod_asn: int | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Every planned BGP neighbor is Established with its planned AS, in the VRF of its port where the rails are in one."""
     if not pod_neighbors and any(cable["peer_role"] != "host" for cable in pod_cables):
@@ -72,6 +73,7 @@ def bgp_established(
         raise CannotTell("bgp_asn of this switch is not in the inventory, so no neighbor is planned")
     if not pod_neighbors:
         raise NotApplicable("no cable to another switch is planned")
+    yield from own_as(pod_node, pod_asn, bgp_summary, bgp_summary_of_peers)
     named: dict[str, Rows] = {}
     for row in bgp_summary:
         named.setdefault(port_name(row["neighbor"]), []).append(row)
@@ -89,6 +91,10 @@ def bgp_established(
             dead = _dead_end((pod_node, one["peer"]), bgp_summary_of_peers)
             unread = unread_end(one, bgp_summary, bgp_summary_of_peers)
             wrong = next((found for row in rows if (found := list(_session(pod_node, one, row)))), [])
+            closed = behind_wrong_as(pod_node, pod_asn, one, bgp_summary, bgp_summary_of_peers)
+            if closed is not None:
+                yield from map(closed, wrong)
+                continue
             closed = at_far_end(one, pod_cables, rows, bgp_summary_of_peers)
             yield from [
                 finding if finding.severity == "unknown" or finding.cause else closed(finding) if closed else unread(finding) if unread
