@@ -20,6 +20,7 @@ from ..evaluate.row_places import RowPlaces
 from ..evaluate.shared_causes import name_shared_groups, name_shared_leaves
 from ..evaluate.shared_ends import name_shared_ends
 from ..evaluate.silence import explained_by_silence
+from ..evaluate.silent_switches import name_silent_switches
 from ..evaluate.verdicts import Verdict
 from ..evaluate.waivers import waivers
 from ..pod.plan import Plan
@@ -68,6 +69,7 @@ def evaluate_layer(run: Path, layer: str, silent_words: t.Callable[[str], str | 
     name_shared_leaves(plan, records)
     name_shared_groups(plan, records)
     name_shared_ends(plan, records)
+    name_silent_switches(plan, records)
     counts, explained = count_nodes(plan, verdicts, in_scope), explained_by_silence(plan, verdicts)
     store.keep_verdicts(layer, {"verdicts": records, "counts": counts, "explained": explained})
     store.keep_state(state)

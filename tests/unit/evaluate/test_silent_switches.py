@@ -1,0 +1,52 @@
+# Copyright (c) 2026, the gpufabric.pyramid authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether a switch that does not answer is down, or its management alone."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.silent_switches import name_silent_switches
+
+from ..conftest import small_plan
+
+
+def answered(host: str) -> t.Any:
+    return {
+        "check": "answered",
+        "host": host,
+        "verdict": "unknown",
+        "findings": [{"host": host, "where": host, "severity": "unknown", "actual": "unreachable"}],
+    }
+
+
+def speed(leaf: str, verdict: str, *ports: str, actual: str = "notconnect") -> t.Any:
+    findings = [{"host": leaf, "where": port, "place": {"port": port}, "severity": verdict, "actual": actual} for port in ports]
+    return {"check": "port_speed", "host": leaf, "verdict": verdict, "findings": findings}
+
+
+@pytest.mark.parametrize(
+    ("leaves", "words"),
+    [
+        # Ethernet33 leads to spine01, Ethernet34 to spine02.
+        ([speed("leaf01", "fail", "Ethernet33"), speed("leaf02", "fail", "Ethernet33")], "All 2 links of spine01 are down"),
+        ([speed("leaf01", "pass"), speed("leaf02", "fail", "Ethernet34")], "All 2 links of spine01 are up"),
+        ([speed("leaf01", "pass"), speed("leaf02", "fail", "Ethernet33")], None),
+        ([speed("leaf01", "fail", "Ethernet33"), speed("leaf02", "fail", "Ethernet33", actual="disabled")], None),
+        # Too few of them answered, or none was judged.
+        ([speed("leaf01", "fail", "Ethernet33")], None),
+        ([speed("leaf01", "unknown"), speed("leaf02", "unknown")], None),
+    ],
+)
+def test_the_other_ends_tell_whether_a_silent_switch_is_down(leaves: list[t.Any], words: str | None) -> None:
+    record = answered("spine01")
+    name_silent_switches(small_plan(), [record, *leaves])
+    assert (record["findings"][0].get("cause") or "").startswith(words or "") and bool(record["findings"][0].get("fix")) == (words is not None)
+
+
+def test_a_host_that_does_not_answer_has_other_causes() -> None:
+    record = answered("gpu01")
+    name_silent_switches(small_plan(), [record, speed("leaf01", "fail", "Ethernet1"), speed("leaf02", "fail", "Ethernet1")])
+    assert "cause" not in record["findings"][0]
