@@ -24,6 +24,8 @@ RX_PAUSES, TX_PAUSES = names_of("rx_pauses"), names_of("tx_pauses")
 RX_PAUSED_US, TX_PAUSED_US = names_of("rx_paused_us"), names_of("tx_paused_us")
 DISCARDS = names_of("discards")
 LINK_LOST, BIT_ERRORS, SYMBOL_ERRORS = names_of("link_losses"), names_of("bit_errors"), names_of("symbol_errors")
+# Of InfiniBand, whose links are trained again where Ethernet's are lost.
+IB_LINK_LOST = ("link_downed", "link_error_recovery")
 RX_ALL, TX_ALL = names_of("rx_bytes"), names_of("tx_bytes")
 ALL_BYTES = (*RX_ALL, *TX_ALL)
 # Of RDMA devices: marks and notifications at the receiver, notifications that arrive at the sender, and what is lost.

@@ -31,13 +31,14 @@ OF_HOSTS = frozenset((
 SWITCHES_IN_LOAD = ("switch_links_under_load", "switch_drops_under_load", "switch_pauses_under_load")
 PAUSING = ("dcqcn_backs_off", "slow_receiver", "ecn_marks_under_load", *OF_MARKS, "spine_marks")
 # What says of a host, or of a leaf's port, that it lost a link under load.
-LOSING_LINKS = ("links_under_load", "log_under_load", "switch_links_under_load")
+LOSING_LINKS = ("links_under_load", "ib_ports_under_load", "log_under_load", "switch_links_under_load")
+KEEPING_LINKS = ("hosts_keep_links_under_load", "ib_hosts_keep_links_under_load")
 SESSIONS = ("bgp_established", "evpn_established", "vteps_reached")
 OVERLAY = ("evpn_established", "vni_up", "vteps_reached")
 # What follows from another finding of the same layer: of a session that is down, of a sender or receiver that stops the others.
 FOLLOWS = {
     "rails_present": ("hosts_have_links",),
-    **dict.fromkeys(LOSING_LINKS, ("hosts_keep_links_under_load",)),
+    **dict.fromkeys(LOSING_LINKS, KEEPING_LINKS),
     "channel_members": ("port_speed",),
     "bond_members": ("port_speed", "cabling_as_planned"),
     "bgp_established": ("rails_in_vrf",),
@@ -127,7 +128,7 @@ EFFECTS = frozenset((*RATES, *FOLLOWS, *FOLLOWS_ON_HOST)) - {*SESSIONS, *OF_MARK
     "nic_link_flaps"
 }
 # What others of its layer follow from, and which follows from none of them: named first.
-ROOTS = frozenset(("hosts_have_links", "hosts_keep_links_under_load", "rails_in_vrf", "hosts_receive_cleanly", "hosts_keep_links"))
+ROOTS = frozenset(("hosts_have_links", *KEEPING_LINKS, "rails_in_vrf", "hosts_receive_cleanly", "hosts_keep_links"))
 # Of these only a finding of the whole host explains: a slow path is what is left where no host is named.
 OF_WHOLE_HOST = frozenset(("slow_node",))
 # Of these it is only what is of the same device.

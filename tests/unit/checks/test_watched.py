@@ -264,3 +264,32 @@ def test_links_that_several_hosts_lose_to_one_leaf_under_load() -> None:
     assert kept("gpu1", "gpu2", gpu3=0) == kept("gpu1", "gpu2", gpu3=None) == []
     with pytest.raises(NotApplicable, match="links_under_load judges"):
         kept(hosts=3, gpu3=None)
+
+
+def ib_kept(lost: dict[str, dict[str, int]], hosts: int = 6) -> list[Finding]:
+    """What leaf1 of InfiniBand is found to share; lost: by host what its port at that leaf counts after the load."""
+    rails = [
+        {"host": f"gpu{host}", "device": f"mlx5_{rail}", "netdev": None, "leaf": f"leaf{rail}", "index": rail}
+        for host in range(1, hosts + 1)
+        for rail in (1, 2)
+    ]
+    before = {"link_downed": 4, "link_error_recovery": 2}
+    readings: list[dict[str, list[dict[str, t.Any]]]] = [{}, {}]
+    for rail in rails:
+        after = lost.get(str(rail["host"]), before) if rail["leaf"] == "leaf1" else before
+        for reading, counts in zip(readings, (before, after)):
+            rows = [{"device": rail["device"], "name": name, "value": value} for name, value in counts.items()]
+            reading.setdefault(str(rail["host"]), []).extend(rows)
+    own, others = ([rail for rail in rails if (rail["leaf"] == "leaf1") is there] for there in (True, False))
+    cables = [{"port": str(rail["host"])[3:], "peer": rail["host"], "peer_port": rail["device"]} for rail in own]
+    return list(behind_leaf.ib_hosts_keep_links_under_load(*readings, own, others, cables, "leaf1"))  # type: ignore[arg-type]
+
+
+def test_infiniband_links_that_several_hosts_lose_to_one_leaf_under_load() -> None:
+    downed, trained = {"link_downed": 5, "link_error_recovery": 2}, {"link_downed": 4, "link_error_recovery": 3}
+    found = ib_kept({"gpu1": downed, "gpu2": trained, "gpu3": downed})
+    assert [(one.where.port, one.actual) for one in found] == [(str(number), f"lost at gpu{number} mlx5_1") for number in (1, 2, 3)]
+    assert "what they share is leaf1" in str(found[0].cause)
+    assert ib_kept({"gpu1": downed, "gpu2": downed}) == ib_kept({"gpu1": downed, "gpu2": downed, "gpu3": {"symbol_error": 9}}) == []
+    with pytest.raises(NotApplicable, match="ib_ports_under_load judges"):
+        ib_kept({"gpu3": {"symbol_error": 9}}, hosts=3)

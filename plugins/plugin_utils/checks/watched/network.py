@@ -17,6 +17,7 @@ from .._counters import (
     BIT_ERRORS,
     DAMAGED,
     DISCARDS,
+    IB_LINK_LOST,
     LINK_LOST,
     OUT_OF_ORDER,
     RX_BYTES,
@@ -42,7 +43,6 @@ PRIORITIES = range(8)
 # Below this a rail has carried no load whose class could be judged.
 LEAST_BYTES = 1e9
 # Of an InfiniBand port, by the kernel's names: what stops a link, and what loses a packet.
-IB_LINK_LOST = ("link_downed", "link_error_recovery")
 IB_ERRORS = ("symbol_error", "port_rcv_errors", "local_link_integrity_errors", "excessive_buffer_overrun_errors")
 DATA_UNIT = 4
 
