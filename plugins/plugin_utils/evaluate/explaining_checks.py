@@ -91,6 +91,7 @@ FOLLOWS_ON_HOST = {
     # A rail that fails from host memory, too.
     "gpu_write_bw": ("write_bw_per_rail",),
     "across_fair_share": ("slow_receiver",),
+    "incast_fills_link": ("slow_receiver",),
     "collectives_correct": GPUS_IN_LOAD,
     "no_nccl_timeouts": GPUS_IN_LOAD,
     "slow_node": ("collectives_correct", "ranks_as_asked", "gpu_clocks_in_collectives", *GPUS_IN_LOAD, *RAILS_IN_LOAD),
@@ -132,7 +133,7 @@ ROOTS = frozenset(("hosts_have_links", *KEEPING_LINKS, "rails_in_vrf", "hosts_re
 # Of these only a finding of the whole host explains: a slow path is what is left where no host is named.
 OF_WHOLE_HOST = frozenset(("slow_node",))
 # Of these it is only what is of the same device.
-OF_DEVICES = frozenset(("slow_rail", "rails_reachable", "gpu_write_bw", "nic_gpu_affinity", "rails_present", *BITS_LOST))
+OF_DEVICES = frozenset(("slow_rail", "incast_fills_link", "rails_reachable", "gpu_write_bw", "nic_gpu_affinity", "rails_present", *BITS_LOST))
 # Of these only what is of one part has these causes and effects: what the lasers of a module send arrives at the other end, and PFC marks nothing.
 OF_PART = {"optic_health": "temperature", "qos_agrees": "ECN"}
 # Of these it is only what is of the same pair of rails.

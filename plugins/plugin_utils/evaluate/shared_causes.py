@@ -9,7 +9,7 @@ import typing as t
 from collections import Counter
 
 from ..pod.plan import Plan
-from .verdicts import VerdictRecord, place_of
+from .verdicts import FindingRecord, VerdictRecord, place_of
 
 # Of how many hosts all must have the same finding at one leaf for the leaf to be named.
 LEAST_HOSTS = 3
@@ -71,6 +71,22 @@ LEAF_LATE_FIX = (
     "Compare {leaf} with {other}: its forwarding mode (cut-through), release, rate and FEC of its ports, and its queues while the pod is idle; then ASPM, "
     "firmware and settings of these rails' NICs with those of the others."
 )
+LEAF_DAMAGES = (
+    "The NICs of all {hosts} hosts receive damaged frames (CRC) from {leaf}, and none from other leaves, and nothing says that {leaf} received them so: it "
+    "damages them itself (its memory, its ASIC), or sends badly on all of these ports (drivers and tuning of its lanes, its modules), and not {hosts} cables."
+)
+LEAF_DAMAGES_FIX = (
+    "Look at {leaf} and compare it with {other}: parity and ECC errors in its log, output errors of its ports, media settings and release, the kind of its "
+    "modules; reset or replace it. Touch cables and optics of the hosts only if another leaf's port at the same cable is clean."
+)
+SLOT_SLOW = (
+    "The NIC of this rail pauses {leaf} on all {hosts} hosts, and no other rail of theirs does: what they share is this NIC's place in the host (its slot, "
+    "riser or PCIe switch, the socket and memory beside it, a BIOS setting of that slot) or its firmware and settings, and not one host."
+)
+SLOT_SLOW_FIX = (
+    "Compare this rail with another of the same host: pcie_link, nic_pcie_alike, acs_as_expected, nic_gpu_affinity, firmware and mlxconfig of the NIC, BIOS "
+    "settings of its slot; then what the host does beside the NIC (GPUs, memory) there. {leaf} and {other} need no change."
+)
 
 
 class _OfLeaf(t.NamedTuple):
@@ -86,6 +102,8 @@ OF_LEAVES = {
     "write_bw_per_rail": _OfLeaf(LEAF_SLOW, LEAF_SLOW_FIX),
     "right_class": _OfLeaf(LEAF_MAPS, LEAF_MAPS_FIX),
     "losses_under_load": _OfLeaf(LEAF_LOSES, LEAF_LOSES_FIX),
+    "crc_clean": _OfLeaf(LEAF_DAMAGES, LEAF_DAMAGES_FIX),
+    "slow_receiver": _OfLeaf(SLOT_SLOW, SLOT_SLOW_FIX),
     "rails_reachable": _OfLeaf(LEAF_LOSES_PINGS, LEAF_LOSES_PINGS_FIX),
     "path_carries_full_size": _OfLeaf(LEAF_LOSES_FLOWS, LEAF_LOSES_FLOWS_FIX),
     "write_latency": _OfLeaf(LEAF_LATE, LEAF_LATE_FIX, "warn"),
@@ -121,7 +139,7 @@ def name_shared_groups(plan: Plan, records: t.Sequence[VerdictRecord]) -> None:
 
 
 def _name_shared_leaf(plan: Plan, judged: t.Sequence[VerdictRecord], shared: _OfLeaf) -> None:
-    bad = [one for record in judged for one in record["findings"] if one["severity"] == shared.severity and one.get("leaf")]
+    bad = [one for record in judged for one in record["findings"] if _is_own(one) and one["severity"] == shared.severity]
     if not bad:
         return
     hosts_of: dict[str, set[str]] = {}
@@ -144,3 +162,8 @@ def _name_shared_leaf(plan: Plan, judged: t.Sequence[VerdictRecord], shared: _Of
             for one in mine:
                 one["cause"], one["fix"] = shared.cause.format(leaf=leaf, hosts=len(hosts)), shared.fix.format(leaf=leaf, other=well[0])
             left = [(one, on) for one, on in left if leaf not in on]
+
+
+def _is_own(finding: FindingRecord) -> bool:
+    """Whether a finding is of a rail at a leaf, and says of no other place that it began there."""
+    return bool(finding.get("leaf")) and not finding.get("began_at")

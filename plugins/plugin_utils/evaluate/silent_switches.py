@@ -9,10 +9,12 @@ import typing as t
 
 from ..pod.cabling import CableEnd
 from ..pod.plan import Plan
+from ..text.ranges import ranges
 from .layer import ANSWERED
 from .shared_ends import CHECK, WAITING
 from .verdicts import FindingRecord, VerdictRecord, place_of
 
+_Told = t.Mapping[t.Optional[str], t.Sequence[FindingRecord]]  # noqa: UP045
 # One link may be down beside a management that does not answer.
 LEAST_LINKS = 2
 IS_DOWN = (
@@ -27,22 +29,56 @@ IS_UP = (
     "login, or the processor behind them."
 )
 IS_UP_FIX = "Log in to {switch} by hand as the run does (same user, same key), and by its console; look at its management port and VRF, its AAA and its load."
+NOT_ASKED = (
+    "All {number} links of {switches} are down at their other ends, and nothing was asked of {switches}, whose gate groups a layer below had closed: it is the "
+    "power of a rack or row (a feed, a PDU), or what else they share with the hosts behind them, and not {number} cables or optics."
+)
+NOT_ASKED_FIX = "Look at the power of {switches} and of the hosts behind them, by PDU and console; touch no cable or optic before they are up again."
 
 
 def name_silent_switches(plan: Plan, records: t.Sequence[VerdictRecord]) -> None:
-    """Say in the finding of a switch that does not answer whether it is down. What findings are on is known. records: of one layer."""
-    told = {record["host"]: record["findings"] for record in records if record["check"] == CHECK and record["verdict"] in ("pass", "warn", "fail")}
+    """Say in the finding of a switch that does not answer whether it is down, and in those at the other ends of switches that were not asked that these are.
+
+    What findings are on is known. records: of one layer.
+    """
+    judged = [record for record in records if record["check"] == CHECK and record["verdict"] in ("pass", "warn", "fail")]
+    told = {record["host"]: record["findings"] for record in judged}
     for record in records:
         switch = record["host"] or ""
         if record["check"] != ANSWERED or record["verdict"] != "unknown" or switch not in plan.nodes or plan.nodes[switch].kind != "switch":
             continue
-        ends = [end for cable in plan.at[switch] if (end := cable.seen_from(switch)[1]).node in told]
-        down = [end for end in ends if any(_says_down(end, finding) for finding in told[end.node])]
+        ends = _ends(plan, switch, told)
+        down = _down(ends, told)
         if len(ends) < LEAST_LINKS or len(down) not in (0, len(ends)):
             continue
         cause, fix = (IS_DOWN, IS_DOWN_FIX) if down else (IS_UP, IS_UP_FIX)
         for finding in record["findings"]:
             finding["cause"], finding["fix"] = cause.format(switch=switch, number=len(ends)), fix.format(switch=switch)
+
+    _name_those_not_asked(plan, {record["host"] for record in records}, told)
+
+
+def _name_those_not_asked(plan: Plan, asked: t.Container[str | None], told: _Told) -> None:
+    """All of them at once, since they have one cause."""
+    dark: dict[str, list[FindingRecord]] = {}
+    for node in plan.nodes.values():
+        ends = _ends(plan, node.name, told) if node.kind == "switch" and node.name not in asked else []
+        if len(ends) >= LEAST_LINKS and len(down := _down(ends, told)) == len(ends):
+            dark[node.name] = down
+    found = [finding for its in dark.values() for finding in its]
+    words = {"switches": ranges(list(dark)), "number": len(found)}
+    for finding in found:
+        finding["cause"], finding["fix"] = NOT_ASKED.format(**words), NOT_ASKED_FIX.format(**words)
+
+
+def _ends(plan: Plan, switch: str, told: _Told) -> list[CableEnd]:
+    """The other ends of its cables that are judged."""
+    return [end for cable in plan.at[switch] if (end := cable.seen_from(switch)[1]).node in told]
+
+
+def _down(ends: t.Sequence[CableEnd], told: _Told) -> list[FindingRecord]:
+    """Of each end that has no link the finding that says so."""
+    return [finding for end in ends if (finding := next((one for one in told[end.node] if _says_down(end, one)), None)) is not None]
 
 
 def _says_down(end: CableEnd, finding: FindingRecord) -> bool:

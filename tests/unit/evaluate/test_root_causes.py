@@ -469,11 +469,22 @@ def test_a_leaf_that_loses_pings_is_named_in_those_that_other_rails_send_to_it(p
     assert not any("cause" in one for record in records for one in record["findings"])
 
 
-@pytest.mark.parametrize(("check", "severity", "words"), [("path_carries_full_size", "fail", "large packets"), ("write_latency", "warn", "longer latency")])
+@pytest.mark.parametrize(("check", "severity", "words"), [
+        ("path_carries_full_size", "fail", "large packets"), ("write_latency", "warn", "longer latency"), ("crc_clean", "fail", "damaged frames"),
+        ("slow_receiver", "fail", "pauses leaf01 on all 4 hosts"),
+    ],
+)  # fmt: skip
 def test_a_leaf_is_named_in_findings_of_its_severity(plan, check: str, severity: str, words: str) -> None:
     slow = {f"gpu0{number}": ["mlx5_0"] for number in range(1, 5)}
     assert all(words in (cause or "") and "leaf01" in (cause or "") for cause in of_leaf(plan, slow, severity, check).values())
     assert set(of_leaf(plan, slow, "warn" if severity == "fail" else "fail", check).values()) == {None}
+
+
+def test_what_began_elsewhere_is_not_the_leafs(plan) -> None:
+    records = [{**record, "check": "crc_clean"} for record in slow_on("leaf01", "gpu01", "gpu02", "gpu03", "gpu04")]
+    for record in records:
+        record["findings"][0]["began_at"] = ("leaf02", "Ethernet9")
+    assert blamed(plan, records) == []
 
 
 def slow_on(leaf: str | None, *hosts: str, severity: str = "fail") -> list[t.Any]:

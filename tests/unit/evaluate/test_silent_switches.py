@@ -46,6 +46,18 @@ def test_the_other_ends_tell_whether_a_silent_switch_is_down(leaves: list[t.Any]
     assert (record["findings"][0].get("cause") or "").startswith(words or "") and bool(record["findings"][0].get("fix")) == (words is not None)
 
 
+def test_the_other_ends_of_switches_that_were_not_asked_have_one_cause() -> None:
+    leaves = [speed("leaf01", "fail", "Ethernet33", "Ethernet34"), speed("leaf02", "fail", "Ethernet33", "Ethernet34")]
+    name_silent_switches(small_plan(), leaves)
+    found = [one for record in leaves for one in record["findings"]]
+    assert len({one["cause"] for one in found}) == 1 and found[0]["cause"].startswith("All 4 links of spine01, spine02 are down")
+    # One that is asked, or of which one link is up, is not dark.
+    for more in (answered("spine01"), speed("spine01", "pass")):
+        leaves = [speed("leaf01", "fail", "Ethernet33", "Ethernet34"), speed("leaf02", "fail", "Ethernet33")]
+        name_silent_switches(small_plan(), [*leaves, more])
+        assert not any("cause" in one for record in leaves for one in record["findings"])
+
+
 def test_a_host_that_does_not_answer_has_other_causes() -> None:
     record = answered("gpu01")
     name_silent_switches(small_plan(), [record, speed("leaf01", "fail", "Ethernet1"), speed("leaf02", "fail", "Ethernet1")])
