@@ -23,6 +23,15 @@ HOST_ERRORS: tuple[RankError, ...] = (
     ),
     *LIMIT_ERRORS,
     RankError(
+        r"RequestTimeTooSkewed|Clock skew too great|KRB_AP_ERR_SKEW|Signature not yet current|Request date header too old|certificate is not yet valid|"
+        r"in a reasonable timeframe",
+        True,
+        "A service refused this host for the time that its request or its certificate has: the clock of this host is minutes apart from the service's, or the "
+        "request waited here that long before it was sent.",
+        "Compare the clock with another host's (date -u, chronyc tracking, timedatectl) and start its time service (chronyd, systemd-timesyncd, ntpd); where "
+        "it is right, let the program ask for fewer files at once.",
+    ),
+    RankError(
         r"stub library|CUDA_ERROR_STUB_LIBRARY",
         True,
         "The loader finds the stub of the driver's library, which is for linking alone: LD_LIBRARY_PATH of the image or job leads to CUDA's directory stubs.",

@@ -12,8 +12,8 @@ from ...loads.line_labels import known_host
 from ...loads.speakers import homes, of_several_hosts
 from .._once import Peers, once_for_all_nodes
 
-# How PyTorch names the rank that prints a line.
-SPEAKER = re.compile(r"\[[Rr]ank ?(\d+)\]|torchrun's summary rank (\d+)")
+# How PyTorch names the rank that prints a line, and launchers (torchrun, that of Composer) the one that ended.
+SPEAKER = re.compile(r"\[[Rr]ank ?(\d+)\]|(?:torchrun's summary rank |\blauncher:Rank |\bGlobal rank )(\d+)")
 
 
 class PrintedRanks(t.NamedTuple):
