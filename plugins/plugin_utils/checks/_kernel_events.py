@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the kernel logs of GPUs, NVSwitches, NICs and their PCIe links, judged alike since the boot and under load."""
+"""What the kernel logs of GPUs, NVSwitches, NICs, their PCIe links, memory and disks, judged alike since the boot and under load."""
 
 from __future__ import annotations
 
@@ -117,6 +117,13 @@ EVENTS: dict[str, Event] = {
         "Read the call trace below the line, which names the driver; look whether it is still there (ps, state D); where the server is back and it is, boot "
         "the host, and bring the driver to the release of the other hosts.", place="kernel",
     ),
+    "disk_error": Event(
+        None, "no error of a disk", "errors of the disk {device}",
+        "A disk of this host did not read or write what it was told, or its controller no longer answered; a file system on it may now be read-only. What lies "
+        "on it (checkpoints, data, images, logs) fails with an input/output error.",
+        "Read the lines of the kernel's log; look at smartctl -a or nvme smart-log of the disk and at its PCIe link, move what the jobs write elsewhere, and "
+        "replace the disk.", place="disks",
+    ),
     "peermem_error": Event(
         "warn", "no error of nvidia-peermem", "error of nvidia-peermem", "nvidia-peermem could not register or release GPU memory for the RDMA stack.",
         "Compare the driver's version with that of the module, load it again, or use DMA-BUF instead.",
@@ -174,8 +181,9 @@ EVENTS: dict[str, Event] = {
 FEW = frozenset(("pcie_error", "ras_error", "memory_error"))
 # Those of a device that is no GPU and no rail, such as a management controller, stop no job.
 OF_OTHERS = frozenset(("pcie_error", "dma_refused", "slot_lost", "nic_not_started"))
-# What a device may have overcome since, a slot by a reset of its NIC's firmware; where it has not, other checks see it: a NIC that is missing is no rail.
-OVERCOME = frozenset(("nic_overheated", "module_error", "gpu_reset", "cpu_stuck", "slot_lost"))
+# What a device may have overcome since, a slot by a reset of its NIC's firmware, or what stops no load, as of a disk; where it has not, and one needs it, other
+# checks see it: a NIC that is missing is no rail.
+OVERCOME = frozenset(("nic_overheated", "module_error", "gpu_reset", "cpu_stuck", "slot_lost", "disk_error"))
 # Of these a line of the log says which error it is.
 LOG_PREFIX = {"module_error": "Port module event[error]: ", "nic_limit": "): ", "nic_failed": ": ", "task_hung": "INFO: "}
 

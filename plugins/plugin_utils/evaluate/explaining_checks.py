@@ -94,6 +94,7 @@ FOLLOWS_ON_HOST = {
     "incast_fills_link": ("slow_receiver",),
     "collectives_correct": GPUS_IN_LOAD,
     "no_nccl_timeouts": GPUS_IN_LOAD,
+    "own_training_ends": GPUS_IN_LOAD,
     "slow_node": ("collectives_correct", "ranks_as_asked", "gpu_clocks_in_collectives", *GPUS_IN_LOAD, *RAILS_IN_LOAD),
     "container_image_present": ("container_runtime",),
     "container_image_same": ("container_runtime", "container_image_present"),

@@ -53,7 +53,8 @@ KILLED_FROM_OUTSIDE = OwnSignal(
 )
 # How launchers and shells word the signal that ended a process: its number, its name, or the C library's words for it.
 WORDED = re.compile(
-    r"(?:exited on|ended by|[Tt]erminated by|killed by|[Ss]ignal:?) ?(?:signal )?(?P<number>\d+)\b|(?:exit ?|return )code\s*[:=]? ?-(?P<exit>\d+)\b|\bexited with code -(?P<code>\d+)\b|\b(?P<name>SIG[A-Z]{3,4})\b|"
+    r"(?:exited on|ended by|[Tt]erminated by|killed by|[Ss]ignal:?) ?(?:signal )?(?P<number>\d+)\b|"
+    r"(?:exit ?|return |exited with )code\s*[:=]? ?-(?P<exit>\d+)\b|\b(?P<name>SIG[A-Z]{3,4})\b|"
     r"(?P<words>Segmentation fault|Bus error|Illegal instruction(?! was)|Floating point exception)"
 )
 OF_WORDS = {
@@ -75,7 +76,7 @@ def number_of_signal(text: str) -> int | None:
     if found is None:
         return None
     name = getattr(signal, found["name"], None) if found["name"] else OF_WORDS.get(found["words"] or "")
-    number = int(found["number"] or found["exit"] or found["code"] or name or 0)
+    number = int(found["number"] or found["exit"] or name or 0)
     return number if number == signal.SIGKILL or number in OWN_SIGNALS else None
 
 

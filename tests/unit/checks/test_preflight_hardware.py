@@ -39,6 +39,7 @@ def logged(event: str, device: str | None, severity: str | None = None) -> dict[
         (logged("dma_refused", "0000:03:00.0"), "warn"),
         (logged("queue_timeout", "rail0"), "warn"),
         (logged("neighbors_full", None), "warn"),
+        (logged("disk_error", "nvme2"), "warn"),
         (logged("nic_limit", "0000:18:00.0"), "warn"),
     ],
 )
