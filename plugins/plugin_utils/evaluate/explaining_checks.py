@@ -72,6 +72,10 @@ FOLLOWS = {
     "nccl_tests_bandwidth": ("ranks_as_asked",),
     "measures_agree": ("ranks_as_asked",),
 }
+# What judges the one run of a layer, of all hosts, by the check that says of which host a rank ended it: nothing of any host is measured then.
+JUDGE_THE_RUN = {
+    "no_nccl_timeouts": frozenset(("step_time_stable", "step_outliers", "step_time_expected", "slow_rank", "mfu", "loss_falls", "ranks_agree")),
+}
 # What is read just before and after the loads of a layer: what happened to a host's GPUs in them, and on its rails.
 GPUS_IN_LOAD = ("gpu_slowdown_under_load", "amd_slowdown_under_load", "gpus_under_load", "amd_gpus_under_load", "log_under_load")
 RAILS_IN_LOAD = ("links_under_load", "losses_under_load", "pauses_under_load", "ib_ports_under_load")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..pod.names import port_name
-from .explaining_checks import FOLLOWS, FOLLOWS_ON_HOST, LOSING_LINKS, OF_MARKS
+from .explaining_checks import FOLLOWS, FOLLOWS_ON_HOST, JUDGE_THE_RUN, LOSING_LINKS, OF_MARKS
 from .verdicts import FindingRecord, VerdictRecord, place_of
 
 # Of checks that see the effect of what another check finds: that check; the others see the same as at the place where it began.
@@ -42,6 +42,21 @@ def name_origins(records: t.Iterable[VerdictRecord]) -> None:
     for check, finding in told:
         if (origin := _origin(check, finding, at)) is not None:
             finding["origin"] = origin
+
+
+def name_end_of_run(records: t.Sequence[VerdictRecord]) -> None:
+    """Set ``origin`` of each verdict without findings that could not be given since a rank of some host had ended the run: what another check says of that rank.
+
+    Where a finding of the same layer explains that one it is this finding (``explained_by``).
+    """
+    for check, judging in JUDGE_THE_RUN.items():
+        found = ((record["layer"], one) for record in records if record["check"] == check for one in record["findings"] if one["severity"] == "fail")
+        for layer, first in [(layer, one) for layer, one in found if not one.get("later")][:1]:
+            why = next((one for one in first.get("explained_by") or () if one["layer"] == layer), None)
+            origin = (why["check"], why["host"] or "", "") if why else (check, first["host"] or "", "")
+            for record in records:
+                if record["layer"] == layer and record["check"] in judging and record["verdict"] == "unknown" and not record["findings"]:
+                    record["origin"] = origin
 
 
 def name_beginning(check: str, finding: FindingRecord, explaining: t.Sequence[tuple[str, FindingRecord]]) -> None:

@@ -26,7 +26,7 @@ from .explaining_checks import (
     ON_THE_LEAF,
     RATES,
 )
-from .origins import SPREADING, name_beginning, name_origins, name_shared_origins
+from .origins import SPREADING, name_beginning, name_end_of_run, name_origins, name_shared_origins
 from .verdicts import ExplainingRecord, FindingRecord, VerdictRecord, place_of, touched_groups
 
 FOUND = ("fail", "warn")
@@ -95,6 +95,7 @@ def add_explanations(records: t.Sequence[VerdictRecord]) -> None:
             finding["explained_by"] = _first([*below[: MOST_EXPLAINING - bool(same)], *(one for one, _its in same)])
     name_shared_origins(behind)
     name_absent_rails(records)
+    name_end_of_run(records)
 
 
 def _is_of_leaf(its: FindingRecord, finding: FindingRecord) -> bool:

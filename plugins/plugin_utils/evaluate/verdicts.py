@@ -78,10 +78,11 @@ class WaivedRecord(t.TypedDict):
 
 
 class _VerdictFields(t.TypedDict, total=False):
-    """Fields that records of an older version lack."""
+    """Fields that records of an older version lack; origin: of an unknown without findings, check, host and port of the finding that explains it."""
 
     unavailable: bool
     judged: bool
+    origin: tuple[str, str, str]
 
 
 class VerdictRecord(_VerdictFields):

@@ -276,6 +276,8 @@ def _findings(record: VerdictRecord) -> t.Iterator[tuple[str, FindingRecord]]:
         "port": None,
         "judged": record.get("judged", False),
     }
+    if "origin" in record:
+        whole["origin"] = record["origin"]
     for finding in record["findings"] or [whole]:
         yield finding["host"] or record["host"] or record["group"] or "", finding
 

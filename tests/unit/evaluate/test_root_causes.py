@@ -701,3 +701,25 @@ def test_a_link_lost_under_load_begins_at_its_leaf_and_another_port_of_that_leaf
         record["findings"][0]["leaf"] = "leaf03"
     begun = ("hosts_keep_links_under_load", "leaf03", "Ethernet3/1")
     assert origins(*own, *hosts, leaf) == [begun, None, begun, None, None]
+
+
+@pytest.mark.parametrize(
+    ("severity", "logged", "begun"),
+    [
+        ("fail", False, ("no_nccl_timeouts", "gpu06", "")),
+        # What explains why the rank ended is where it began.
+        ("fail", True, ("log_under_load", "gpu06", "")),
+        # Where nobody is known to have ended the run, each host says for itself that nothing was measured.
+        ("unknown", False, None),
+    ],
+)
+def test_what_a_run_that_a_rank_ended_did_not_measure_begins_at_that_rank(severity: str, logged: bool, begun: tuple[str, ...] | None) -> None:
+    ended, log = recorded("no_nccl_timeouts", severity, "gpu06", "rank 43"), recorded("log_under_load", "fail", "gpu06", "memory")
+    steps, whole = recorded("step_time_stable", "unknown", "gpu01"), recorded("ranks_agree", "unknown", "gpu01")
+    steps |= {"verdict": "unknown", "findings": []}
+    whole["verdict"] = "unknown"
+    records = [steps, whole, ended, *([log] if logged else [])]
+    for record in records:
+        record["layer"] = "training"
+    add_explanations(records)
+    assert steps.get("origin") == begun and "origin" not in whole

@@ -10,9 +10,10 @@ import typing as t
 
 from .. import CannotTell, Finding, check
 from .._grouping import Rows
+from .._not_measured import no_result
 from .._once import Peers
 from ..place import Place, at_rank
-from .steps import OWN_COMMAND, enough
+from .steps import NO_STEPS, OWN_COMMAND, enough
 
 # A checksum in float64 of three steps; what is further from one process is another computation.
 SAME = 1e-6
@@ -54,6 +55,8 @@ def ranks_agree(training_agreement_of_peers: Peers, training_ranks: Rows, pod_no
     """All ranks end with finite parameters, gradients and optimizer state, equal where they must be, as with one process."""
     mine = training_agreement_of_peers.get(pod_node, [])
     if not any(row["what"] == "parameters" for row in mine):
+        if not any(row["outcome"] == "done" for row in training_ranks):
+            raise no_result(NO_STEPS)
         raise CannotTell("final state of the ranks: not reported")
     for row in training_ranks:
         if row["outcome"] == "done" and (row["rank"], "parameters") not in {(one["rank"], one["what"]) for one in mine}:

@@ -12,10 +12,10 @@ import typing as t
 from ...loads.rank_errors import ENDED_FOR_OTHERS
 from ...loads.thresholds import longest_step_ms
 from ...loads.unknown_errors import cut
-from .. import CannotTell, Finding, NotApplicable, check
+from .. import Finding, NotApplicable, check
 from .._by_time import times_by_host
 from .._grouping import Rows
-from .._not_measured import not_measured, too_short
+from .._not_measured import no_result, not_measured, too_short
 from .._once import Peers, once_for_all_nodes
 from ..collectives.ended_ranks import RunEnds, extent_of_error, findings_of_run
 from ..collectives.refusals import refused
@@ -23,6 +23,8 @@ from ..place import Place, at_rank
 from ._late_parts import PARTS, Late, late_parts, of_ranks, without
 
 LEAST_STEPS = 10
+# The same words in each check of a training that ended before: the report shows them once.
+NO_STEPS = "no steps were reported"
 # A site's own training, where it is set, reports no ranks.
 OWN_COMMAND = "pod_training_command"
 WAITED = "No rank's own data or computation grew in those steps: all waited in communication, as for a retransmission, a link that was reset, or congestion."
@@ -36,6 +38,8 @@ def enough(steps: Rows) -> dict[int, Rows]:
     """
     ranks = of_ranks(steps)
     fewest = min((sum(row["steps"] for row in rows) for rows in ranks.values()), default=0)
+    if not fewest:
+        raise no_result(NO_STEPS)
     if fewest < LEAST_STEPS:
         raise too_short(f"{fewest} steps were reported, {LEAST_STEPS} are needed")
     return ranks
@@ -160,7 +164,7 @@ def slow_rank(
         mine.setdefault(row["rank"], {})[row["step"]] = row
     medians = _medians(training_steps_of_peers)
     if not medians or not mine:
-        raise NotApplicable("with sharded parameters the parts of a step are not reported") if mine else CannotTell("steps: not reported")
+        raise NotApplicable("with sharded parameters the parts of a step are not reported") if mine else no_result(NO_STEPS)
     for rank in sorted(mine):
         behind = [_behind(row, medians[step]) for step, row in mine[rank].items() if row["compute_ms"] is not None]
         slow = [one for one in behind if one["percent"] > pod_slow_rank_percent]
