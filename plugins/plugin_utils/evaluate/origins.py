@@ -45,7 +45,7 @@ def name_origins(records: t.Iterable[VerdictRecord]) -> None:
 
 
 def name_end_of_run(records: t.Sequence[VerdictRecord]) -> None:
-    """Set ``origin`` of each verdict without findings that could not be given since a rank of some host had ended the run: what another check says of that rank.
+    """Set ``origin`` of each verdict without findings that could not be given since a rank of a host had ended the run: what another check says of that rank.
 
     Where a finding of the same layer explains that one it is this finding (``explained_by``).
     """

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 import typing as t
 
-from .line_labels import known_host, named_process, of_host
+from .host_names import HostNames
+from .line_labels import named_process, of_host
 
 RANK = re.compile(r"\[\w*rank\s?(?P<rank>\d+)\]:")
 # NCCL begins its lines with the host, and says of each communicator of all ranks which of them is there; torchrun has both in its summary.
@@ -36,18 +37,17 @@ def speakers(*texts: str, names: t.Container[str] = ()) -> list[str]:
     return [f"{rank}={host}" if host else str(rank) for rank, host in sorted(found.items())[:MOST]]
 
 
-def homes(said: t.Mapping[str, t.Sequence[str]], hosts: t.Collection[str], gpus: int) -> dict[int, str]:
+def homes(said: t.Mapping[str, t.Sequence[str]], hosts: HostNames, gpus: int) -> dict[int, str]:
     """The host of each block of ranks, as many as a host has GPUs, by the block's number; none of a block of which two are told.
 
     said: ``speakers`` of each host's log; hosts: those of the job. A log in which all ranks are of one block is of its own host.
     """
     found: dict[int, set[str]] = {}
-    known = set(hosts)
     for printer, some in said.items():
         told = dict(_of(one) for one in some)
         blocks = {rank // gpus for rank in told}
         for rank, host in told.items():
-            home = known_host(host, known) if host else printer if len(blocks) == 1 else None
+            home = hosts.host(host) if host else printer if len(blocks) == 1 else None
             if home is not None:
                 found.setdefault(rank // gpus, set()).add(home)
     return {block: next(iter(of)) for block, of in found.items() if len(of) == 1}

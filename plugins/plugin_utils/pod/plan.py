@@ -14,6 +14,7 @@ from .addressing import bare
 from .cabling import Cable, CableEnd
 from .meshes import both_ways, ping_mesh
 from .names import NodePort, parse_place
+from .of_rails import addresses_of_hosts, rates_of_rails
 from .rail_ports import leaves_of, members_of
 from .tiers import SPINE, SUPER_SPINE, above, below, is_above, tier_cable
 from .types import NearCable, Neighbor, Ping, PodRail, TierCable
@@ -63,6 +64,7 @@ class Plan:
         self._far = {(near.node, near.port): far for cable in self.cables for near, far in ((cable.a, cable.b), (cable.b, cable.a))}
         self._behind: dict[str, frozenset[str]] = {}
         self._rail_gbit_s: dict[str, dict[str, float]] = {}
+        self._host_addresses: dict[str, tuple[str, str | None]] = {}
         self._uppers: dict[str, frozenset[str]] = {}
 
     def far_end(self, node: str, port: str | None) -> CableEnd | None:
@@ -117,7 +119,9 @@ class Plan:
 
     def of_all(self) -> Values:
         """The planned expectations that are the same for every node, and for every gate group."""
-        return {"pod_rail_gbit_s": self.rail_gbit_s()}
+        if not self._host_addresses:
+            self._host_addresses = addresses_of_hosts(self.rails(), self.nodes)
+        return {"pod_rail_gbit_s": self.rail_gbit_s(), "pod_host_addresses": self._host_addresses}
 
     def near(self, node: str, cable: Cable) -> NearCable:
         """A cable as one of its nodes sees it: its port, and what is at the other end."""
@@ -247,13 +251,7 @@ class Plan:
     def rail_gbit_s(self) -> dict[str, dict[str, float]]:
         """By host and RDMA device the link rate of every rail in Gb/s: its cable's, else its host's ``pod_link_gbit_s``; of a bond that of all members."""
         if not self._rail_gbit_s:
-            rated = {(near.node, near.port): cable.gbit_s for cable in self.cables for near in (cable.a, cable.b)}
-            for rail in self.rails():
-                host, device = rail["host"], rail["device"]
-                link = float(self.nodes[host].values["pod_link_gbit_s"])
-                own = rated.get((host, rail["netdev"] or ""), rated.get((host, device)))
-                of_members = sum(float(rated.get((host, member)) or link) for member in members_of(rail))
-                self._rail_gbit_s.setdefault(host, {})[device] = of_members or float(own or link)
+            self._rail_gbit_s = rates_of_rails(self.rails(), self.cables, self.nodes)
         return self._rail_gbit_s
 
     def meshes(self, partners: t.Collection[str], members: t.Collection[str] | None = None) -> dict[str, dict[str, list[Ping]]]:

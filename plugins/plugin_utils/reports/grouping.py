@@ -33,8 +33,8 @@ class Entry:
     checks: every check it is a finding of; places: ``host where`` of each finding it stands for; expected, found: the texts of each, in this order;
     explained: findings of other nodes that follow from it, as ``check on places``; explains: how many they are;
     explaining: findings at the same places that explain it, as verdict, layer, check, what of the host and what was got, with their hosts;
-    follows: one of its own layer does; whole: and leaves nothing of any of them over; own_words: cause and fix are of a finding and not of its check;
-    judged: one of its findings follows from what was read.
+    follows: one of its own layer does that weighs as much; whole: and leaves nothing of any of them over;
+    own_words: cause and fix are of a finding and not of its check; judged: one of its findings follows from what was read.
     """
 
     layer: str
@@ -185,7 +185,9 @@ def _add(entry: Entry, record: VerdictRecord, host: str, finding: FindingRecord)
     entry.checks = list(dict.fromkeys([*entry.checks, record["check"]]))
     entry.leaves.add(finding.get("leaf"))
     entry.places.append(place)
-    entry.follows |= finding.get("later", False) or any(one["layer"] == record["layer"] for one in finding.get("explained_by") or ())
+    entry.follows |= finding.get("later", False) or any(
+        one["layer"] == record["layer"] and one["severity"] in ("fail", finding["severity"]) for one in finding.get("explained_by") or ()
+    )
     entry.judged |= bool(finding.get("judged")) and finding["where"] is not None
     entry.whole &= finding.get("follows", False)
     entry.own_words |= bool(finding.get("cause"))

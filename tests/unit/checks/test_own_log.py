@@ -343,3 +343,36 @@ def test_the_ranks_that_the_first_releases_of_horovod_call_missing_are_named() -
     found = silent({"gpu01": [line], "gpu02": [], "gpu03": []})
     assert {("gpu02", "rank 3 (GPU 1)"), ("gpu03", "rank 4 (GPU 0)")} <= found.keys()
     assert not any(host == "gpu01" and "rank" in place for host, place in found)
+
+
+def lost(host: str, address: str) -> str:
+    return f"run.sh exited with status 1: {host}:982:1255 [2] NCCL WARN NET/IB : Got completion from peer {address}<55921> with status=12 vendor err 129 (Send)"
+
+
+ADDRESSES = {f"10.53.0.{number}": (f"gpu0{number}", "mlx5_4") for number in range(1, 6)}
+
+
+@pytest.mark.parametrize(
+    ("ends", "found"),
+    [
+        # Most lost their connections to the same host, which lost its own to one of them.
+        ({"gpu01": 3, "gpu02": 3, "gpu03": 1, "gpu04": 3}, {host: {("gpu03", "mlx5_4 in the training")} for host in ("gpu01", "gpu02", "gpu03", "gpu04")}),
+        # Two that name each other, and a ring in which each names its neighbor, accuse nobody else.
+        ({"gpu01": 2, "gpu02": 1}, {"gpu01": {("gpu01", "the training")}, "gpu02": {("gpu02", "the training")}}),
+        ({"gpu01": 2, "gpu02": 3, "gpu03": 1}, {host: {(host, "the training")} for host in ("gpu01", "gpu02", "gpu03")}),
+    ],
+)
+def test_the_host_to_which_most_others_lost_their_connections_is_named_by_its_address(ends: dict[str, int], found: dict[str, set[tuple[str, str]]]) -> None:
+    jobs = {host: [{**JOB, "status": "unknown", "words": lost(host, f"10.53.0.{number}")}] for host, number in ends.items()}
+    judged_by = {host: own_training_ends(jobs[host], [], host, 2, {}, jobs, pod_host_addresses=ADDRESSES) for host in jobs}
+    named = {host: {(one.host or host, str(one.where)) for one in its} for host, its in judged_by.items()}
+    assert named == found
+
+
+def test_an_error_behind_an_address_is_of_the_host_that_has_it() -> None:
+    words = "run.sh exited with status 1: 10.53.0.2: ValueError: the batch of this worker is empty"
+    jobs = {"gpu01": [{**JOB, "words": words, "words_of": "10.53.0.2"}], "gpu02": [{**JOB, "words": "run.sh did not end in time"}]}
+    found = {one.host or host for host in jobs for one in own_training_ends(jobs[host], [], host, 2, {}, jobs, pod_host_addresses=ADDRESSES)}
+    assert found == {"gpu02"}
+    (unknown,) = own_training_ends(jobs["gpu01"], [], "gpu01", 2, {}, jobs)
+    assert unknown.host is None and "of no known host" not in unknown.actual and "none that says on which host" in unknown.actual

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.deciding_lines import deciding_line
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.host_names import HostNames
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.speakers import homes, of_several_hosts, speakers
 
 
@@ -26,9 +27,9 @@ def test_the_ranks_of_a_log(log: str, told: list[str]) -> None:
 
 def test_a_block_of_ranks_is_on_the_host_that_a_line_names_or_that_logs_no_other() -> None:
     hosts = ["gpu01", "gpu02", "gpu03"]
-    assert homes({"gpu01": ["1", "9=gpu02.site"], "gpu03": ["17", "18"]}, hosts, 8) == {1: "gpu02", 2: "gpu03"}
+    assert homes({"gpu01": ["1", "9=gpu02.site"], "gpu03": ["17", "18"]}, HostNames(hosts, {}), 8) == {1: "gpu02", 2: "gpu03"}
     # Of two that are told, and of a log of several hosts that names none, neither is known.
-    assert homes({"gpu01": ["1"], "gpu02": ["2"]}, hosts, 8) == {} and homes({"gpu01": ["1", "9"]}, hosts, 8) == {}
+    assert homes({"gpu01": ["1"], "gpu02": ["2"]}, HostNames(hosts, {}), 8) == {} and homes({"gpu01": ["1", "9"]}, HostNames(hosts, {}), 8) == {}
     assert of_several_hosts(["1", "9"], 8) and not of_several_hosts(["1", "7=gpu01"], 8)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ...loads.line_labels import known_host
+from ...loads.host_names import Addressed, HostNames
 from ...loads.speakers import homes, of_several_hosts
 from .._once import Peers, once_for_all_nodes
 
@@ -24,14 +24,15 @@ class PrintedRanks(t.NamedTuple):
 
 
 @once_for_all_nodes
-def printed_ranks(jobs: Peers, gpus: int) -> PrintedRanks:
-    """Where the ranks are with whose lines the training of the hosts ended; jobs: the rows of load_jobs by host; gpus: of a host."""
+def printed_ranks(jobs: Peers, gpus: int, addresses: t.Mapping[str, Addressed]) -> PrintedRanks:
+    """Where the ranks are with whose lines the training of the hosts ended; jobs: the rows of load_jobs by host; gpus: of a host; addresses: of the hosts."""
+    names = HostNames(jobs, addresses)
     said = {host: list(row.get("speakers") or ()) for host, rows in jobs.items() for row in rows if row["kind"] == "training"}
-    of_blocks, elsewhere, nowhere = homes(said, list(jobs), gpus), {}, set()
+    of_blocks, elsewhere, nowhere = homes(said, names, gpus), {}, set()
     ended = {host: row for host, rows in jobs.items() for row in rows if row["kind"] == "training" and row["status"] != "ok"}
     for host, row in ended.items():
         found, name = SPEAKER.search(str(row["words"])), row.get("words_of")
-        home = known_host(name, jobs) if name else None
+        home = names.host(name) if name else None
         home = home or (of_blocks.get(int(found[1] or found[2]) // gpus) if found else None if name else host)
         if home is None and (name or of_several_hosts(said.get(host, ()), gpus)):
             nowhere.add(host)

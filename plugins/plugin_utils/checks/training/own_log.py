@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import typing as t
 from dataclasses import replace
+from types import MappingProxyType
 
+from ...loads.host_names import Addressed, HostNames
 from ...loads.launcher_errors import explained as explained_refusal
 from ...loads.launcher_errors import refused_by_launcher, reported_of
 from ...loads.named_parts import named_nic
@@ -17,6 +19,7 @@ from .. import Finding, check
 from .._grouping import Rows
 from .._not_measured import not_measured
 from ..place import Place, at_device, at_rank
+from ._lost_peers import LostPeer, lost_peer
 from ._own_causes import NOT_AT_ITS_END, NOT_HEARD, STOPPED_FIRST, STUCK, STUCK_TOGETHER, UNFINISHED, UNLIKE_OTHERS
 from ._printed_ranks import SPEAKER, PrintedRanks, printed_ranks
 from ._silent_logs import stopped_first
@@ -24,6 +27,7 @@ from ._watchdog import Named, named_ranks, stuck_together
 from .steps import OWN_COMMAND, timed_out
 
 Peers = dict[str, Rows]
+NO_ADDRESSES: t.Mapping[str, Addressed] = MappingProxyType({})
 OF_NO_KNOWN_HOST = "this log has lines of ranks of several hosts, and none that says on which host this rank is"
 
 
@@ -37,7 +41,7 @@ OF_NO_KNOWN_HOST = "this log has lines of ranks of several hosts, and none that 
 )
 def own_training_ends(
     load_jobs: Rows, collective_timeouts: Rows, pod_node: str, pod_gpus_per_host: int, collective_timeouts_of_peers: Peers | None = None,
-    load_jobs_of_peers: Peers | None = None,
+    load_jobs_of_peers: Peers | None = None, pod_host_addresses: t.Mapping[str, Addressed] = NO_ADDRESSES,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """The site's own training completes on the host, and none of its collectives hangs."""
     jobs = [row for row in load_jobs if row["kind"] == "training"]
@@ -46,7 +50,8 @@ def own_training_ends(
     logs = collective_timeouts_of_peers or {pod_node: collective_timeouts}
     named = named_ranks(logs, jobs[0].get("hosts") or list(logs), pod_gpus_per_host)
     ended = [(str(row["words"]), row["status"]) for row in jobs if row["status"] != "ok"]
-    ranks = printed_ranks(load_jobs_of_peers or {pod_node: load_jobs}, pod_gpus_per_host)
+    names = HostNames(load_jobs_of_peers or {pod_node: load_jobs}, pod_host_addresses)
+    ranks = printed_ranks(load_jobs_of_peers or {pod_node: load_jobs}, pod_gpus_per_host, pod_host_addresses)
     if any(one.host is not None for one in named):
         # Whoever waited for a rank of another host says the same of it, so that no host which only waited has a finding of its own.
         of_peers = load_jobs_of_peers or {pod_node: load_jobs}
@@ -55,7 +60,7 @@ def own_training_ends(
         if ranks.elsewhere.get(pod_node, pod_node) not in {one.host for one in named}:
             yield from (replace(_ended(words, status), host=ranks.elsewhere.get(pod_node)) for words, status in ended if is_own(words))
         return
-    first = {} if named else _ended_first(load_jobs_of_peers or {}, pod_gpus_per_host, ranks)
+    first = {} if named else _ended_first(load_jobs_of_peers or {}, pod_gpus_per_host, ranks, names)
     shared = _shared(load_jobs_of_peers or {})
     only_prints = pod_node in _reported(load_jobs_of_peers or {}) or pod_node in ranks.elsewhere
     of_others = only_prints or all(is_of_a_connection(words) or alike(words) == shared for words, _status in ended)
@@ -100,10 +105,11 @@ def _end_of(host: str, words: str, status: str, gpus: int, ranks: PrintedRanks) 
     return replace(found, severity="unknown", actual=f"{found.actual}; {OF_NO_KNOWN_HOST}") if host in ranks.nowhere else found
 
 
-def _ended_first(jobs: Peers, gpus: int, ranks: PrintedRanks) -> dict[str, Finding]:
+def _ended_first(jobs: Peers, gpus: int, ranks: PrintedRanks, names: HostNames) -> dict[str, Finding]:
     """How the training ended on the hosts where it ended with an error of their own, else on those of which a launcher on another host reports it.
 
-    jobs: the rows of load_jobs by host; gpus: of a host; ranks: where those are that these hosts printed lines of.
+    jobs: the rows of load_jobs by host; gpus: of a host; ranks: where those are that these hosts printed lines of; names:
+    those of the hosts.
     """
     ill, reported = _ended_ill(jobs), _reported(jobs)
     ended = {host: _end_of(host, words, status, gpus, ranks) for host, (words, status) in ill.items()}
@@ -117,6 +123,10 @@ def _ended_first(jobs: Peers, gpus: int, ranks: PrintedRanks) -> dict[str, Findi
     if not own and most and all(follows(words) for host, (words, _status) in ill.items() if host not in most):
         # The few whose connections were lost ended for the sake of the many.
         return {host: ended[host] for host in most}
+    lost = lost_peer({host: words for host, (words, _status) in ill.items()}, names) if not own else None
+    of_lost = ill.get(lost.host, ("", ""))[0] if lost else ""
+    if lost and (not is_error(of_lost) or follows(of_lost) or names.peers(of_lost)):
+        return {lost.host: _lost(lost, of_lost)}
     apart = [host for host, (words, _status) in ill.items() if not follows(words) and alike(words) != shared]
     if own or shared is None or len(apart) != 1:
         return own
@@ -130,6 +140,14 @@ def _ended_first(jobs: Peers, gpus: int, ranks: PrintedRanks) -> dict[str, Findi
         of_cause, fix = explained(of_others)
         cause = f"{alone}It printed no error. Of what the other hosts ended with: {of_cause}"
     return {host: Finding(_speaker(words, gpus), "a normal exit", words, "unknown", cause=cause, fix=fix, judged=True)}
+
+
+def _lost(lost: LostPeer, words: str) -> Finding:
+    """The host to which most others lost their connections; words: what it ended with itself."""
+    cause, fix = explained(lost.words)
+    where = at_device(lost.device, "in the training") if lost.device else Place("the training")
+    own = f"{words}; {lost.by[0]}" if words else lost.by[0]
+    return Finding(where, "connections that last", f"{own}: {lost.words}", "unknown", cause=f"{lost.said}{cause}", fix=fix, judged=True)
 
 
 def _with_last(found: Finding, job: dict[str, t.Any], before: str = "") -> Finding:
