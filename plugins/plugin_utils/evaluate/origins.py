@@ -50,8 +50,11 @@ def name_end_of_run(records: t.Sequence[VerdictRecord]) -> None:
     Where a finding of the same layer explains that one it is this finding (``explained_by``).
     """
     for check, judging in JUDGE_THE_RUN.items():
-        found = ((record["layer"], one) for record in records if record["check"] == check for one in record["findings"] if one["severity"] == "fail")
-        for layer, first in [(layer, one) for layer, one in found if not one.get("later")][:1]:
+        found = [(record["layer"], one) for record in records if record["check"] == check for one in record["findings"]]
+        own = [(layer, one) for layer, one in found if not one.get("later") and not one.get("began_at")]
+        # Of what no table calls a failure it is that of the one host at which all others began.
+        only = own if len(own) < len(found) and len({one["host"] for _layer, one in own}) == 1 else []
+        for layer, first in ([(layer, one) for layer, one in own if one["severity"] == "fail"] or only)[:1]:
             why = next((one for one in first.get("explained_by") or () if one["layer"] == layer), None)
             origin = (why["check"], why["host"] or "", "") if why else (check, first["host"] or "", "")
             for record in records:

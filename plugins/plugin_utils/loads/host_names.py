@@ -8,11 +8,14 @@ from __future__ import annotations
 import ipaddress
 import re
 import typing as t
+from types import MappingProxyType
 
 from .line_labels import known_host
 
 # Host and, where the address is of a rail, the rail's RDMA device.
 Addressed = tuple[str, "str | None"]
+# One object, so that what is computed with it is kept.
+NO_ADDRESSES: t.Mapping[str, Addressed] = MappingProxyType({})
 # How NCCL, RCCL and Gloo name the other end of a connection of theirs: by its host's name or address, or by the GID of its rail. The store at which ranks
 # meet is named otherwise: that all lose it says only that its host ended, too.
 PEER = re.compile(

@@ -723,3 +723,11 @@ def test_what_a_run_that_a_rank_ended_did_not_measure_begins_at_that_rank(severi
         record["layer"] = "training"
     add_explanations(records)
     assert steps.get("origin") == begun and "origin" not in whole
+
+
+def test_what_a_run_did_not_measure_begins_at_the_one_host_at_which_all_that_ended_began() -> None:
+    steps = recorded("step_time_stable", "unknown", "gpu01") | {"verdict": "unknown", "findings": []}
+    lost, of_other = recorded("no_nccl_timeouts", "unknown", "gpu05", "rank 34"), recorded("no_nccl_timeouts", "unknown", "gpu01", "rank 2")
+    of_other["findings"][0]["began_at"] = ("gpu05", "")
+    add_explanations([steps, of_other, lost])
+    assert steps["origin"] == ("no_nccl_timeouts", "gpu05", "")

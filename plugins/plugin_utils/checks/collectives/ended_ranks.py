@@ -45,7 +45,8 @@ class RunEnds:
 
     ranks, hangs: its rows of collective_ranks and collective_hangs, or of those of training; homes: the hosts of the ranks that are reported;
     never_finishes: its host with which no run over several hosts finishes, where there is one; not_reached: that with which every run ends for its partners
-    alone, with errors that do not arise within their own hosts; unlike: what NCCL of never_finishes has otherwise than that of others, in words;
+    alone, with errors that do not arise within their own hosts, or to which most others of the one run lost their connections, as not_reached_words says;
+    unlike: what NCCL of never_finishes has otherwise than that of others, in words;
     variables: those that all hosts set and the pod does not list; odd: its hosts whose variables or release of NCCL differ from those of most hosts, in words.
     """
 
@@ -57,6 +58,7 @@ class RunEnds:
     homes: t.Mapping[int, str] = field(default_factory=dict)
     never_finishes: str | None = None
     not_reached: str | None = None
+    not_reached_words: str = ""
     unlike: t.Sequence[str] = ()
     variables: t.Sequence[str] = ()
     odd: t.Mapping[str, t.Sequence[str]] = field(default_factory=dict)
@@ -266,6 +268,7 @@ def findings_of_run(
         # What all hosts set explains no error that some of them do not have.
         of_all = ends.variables if having.all_hosts else ()
         cause, fix = with_settings(of_host, ends.not_reached, ends.odd, of_all, own_error, (cause, fix))
+        cause = f"{ends.not_reached_words}{cause}" if ends.not_reached == of_host and not own_error else cause
         return Finding(where, "a normal exit", words, severity, cause=cause, fix=fix, judged=True, later=order.later, began_at=began_at)
 
     yield from ends.hung(mine, bool(ends.waiting & mine), of_error)

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import typing as t
 from dataclasses import replace
-from types import MappingProxyType
 
-from ...loads.host_names import Addressed, HostNames
+from ...loads.host_names import NO_ADDRESSES, Addressed, HostNames
 from ...loads.launcher_errors import explained as explained_refusal
 from ...loads.launcher_errors import refused_by_launcher, reported_of
 from ...loads.named_parts import named_nic
@@ -27,7 +26,6 @@ from ._watchdog import Named, named_ranks, stuck_together
 from .steps import OWN_COMMAND, timed_out
 
 Peers = dict[str, Rows]
-NO_ADDRESSES: t.Mapping[str, Addressed] = MappingProxyType({})
 OF_NO_KNOWN_HOST = "this log has lines of ranks of several hosts, and none that says on which host this rank is"
 
 

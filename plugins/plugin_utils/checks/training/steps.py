@@ -9,6 +9,7 @@ import math
 import statistics
 import typing as t
 
+from ...loads.host_names import NO_ADDRESSES, Addressed, HostNames
 from ...loads.rank_errors import ENDED_FOR_OTHERS
 from ...loads.thresholds import longest_step_ms
 from ...loads.unknown_errors import cut
@@ -21,6 +22,7 @@ from ..collectives.ended_ranks import RunEnds, extent_of_error, findings_of_run
 from ..collectives.refusals import refused
 from ..place import Place, at_rank
 from ._late_parts import PARTS, Late, late_parts, of_ranks, without
+from ._lost_peers import lost_peer
 
 LEAST_STEPS = 10
 # The same words in each check of a training that ended before: the report shows them once.
@@ -217,11 +219,17 @@ def step_time_expected(training_steps: Rows, pod_step_seconds: float | None, pod
 
 
 @once_for_all_nodes
-def _ends(jobs: Peers, ranks: Peers, hangs: Peers) -> RunEnds:
-    """What became of the ranks of the training; jobs, ranks, hangs: the rows of load_jobs, training_ranks and training_hangs by host."""
+def _ends(jobs: Peers, ranks: Peers, hangs: Peers, addresses: t.Mapping[str, Addressed]) -> RunEnds:
+    """What became of the ranks of the training.
+
+    jobs, ranks, hangs: the rows of load_jobs, training_ranks and training_hangs by host; addresses: of the hosts.
+    """
     of_ranks, of_hangs = ([row for rows in of_peers.values() for row in rows] for of_peers in (ranks, hangs))
     hosts: list[str] = next((row["hosts"] for rows in jobs.values() for row in rows if row["kind"] == "training" and row["hosts"]), [])
-    return RunEnds("", hosts, of_ranks, of_hangs, homes={row["rank"]: host for host, rows in ranks.items() for row in rows})
+    errors = {host: error for host, rows in ranks.items() if (error := next((str(row["error"]) for row in rows if row["error"]), None))}
+    lost = lost_peer(errors, HostNames(ranks, addresses))
+    homes = {row["rank"]: host for host, rows in ranks.items() for row in rows}
+    return RunEnds("", hosts, of_ranks, of_hangs, homes=homes, not_reached=lost.host if lost else None, not_reached_words=lost.said if lost else "")
 
 
 def _ended(rank: int, ends: RunEnds) -> Finding:
@@ -242,7 +250,7 @@ def _ended(rank: int, ends: RunEnds) -> Finding:
 def no_nccl_timeouts(
     load_jobs: Rows, training_ranks: Rows, training_hangs: Rows, pod_node: str, pod_gpus_per_host: int, collective_timeouts: Rows | None = None,
     training_ranks_of_peers: t.Mapping[str, Rows] | None = None, training_hangs_of_peers: t.Mapping[str, Rows] | None = None,
-    load_jobs_of_peers: t.Mapping[str, Rows] | None = None,
+    load_jobs_of_peers: t.Mapping[str, Rows] | None = None, pod_host_addresses: t.Mapping[str, Addressed] = NO_ADDRESSES,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """No collective of the training hangs, and every rank completes."""
     launchers = refused(load_jobs)
@@ -252,7 +260,7 @@ def no_nccl_timeouts(
     # All hosts train in one run; where nothing is wrong here, what became of the others is not asked for.
     if training_hangs or any(row["outcome"] != "done" for row in training_ranks):
         peers = training_ranks_of_peers or {pod_node: training_ranks}
-        ends = _ends(load_jobs_of_peers or {pod_node: load_jobs}, peers, training_hangs_of_peers or {pod_node: training_hangs})
+        ends = _ends(load_jobs_of_peers or {pod_node: load_jobs}, peers, training_hangs_of_peers or {pod_node: training_hangs}, pod_host_addresses)
         yield from findings_of_run(ends, training_ranks, pod_node, times_by_host(peers), lambda host, error: extent_of_error(host, error, {}, peers), False)
         if not any(row["outcome"] in ("killed", "error") for row in training_ranks):
             yield from (_ended(row["rank"], ends) for row in training_ranks if row["outcome"] == "ended" and row["rank"] not in ends.missing)
