@@ -151,7 +151,7 @@ def _busy(responses: dict[str, dict[str, t.Any]], host: str, values: dict[str, t
                 return f"whether it is idle is not known: {why}"
             rows[phase, name] = reading["rows"]
     counters = (rows[phase, IDLE_COUNTERS[values["pod_fabric"]]] for phase in ("before", "idle"))
-    return busy_reason(rows["idle", "gpus"], *counters, values["pod_idle_seconds"], values["pod_idle_gbit_s"], values["pod_idle_agents"])
+    return busy_reason(rows["idle", "gpus"], *counters, values["pod_idle_seconds"], values["pod_idle_gbit_s"], values["pod_idle_agents"], values["pod_fabric"])
 
 
 def _keep_refused(store: RunStore, layer: str, refused: dict[str, str]) -> None:

@@ -17,6 +17,7 @@ from .place import at_node, at_port
 PRIORITIES = range(8)
 SHARED = "Processes of others ran on the host's GPUs while it was loaded (pod_load_busy_hosts is true): what was measured there they had a part of."
 SHARED_FIX = "Drain the host, wait for these processes to end (nvidia-smi, fuser -v /dev/nvidia*), and run the layer again before any rate of it is believed."
+GPUS_UNREPORTED = "GPU processes: not reported"
 # A part of what was sent is retransmitted or cut off at the ends of the test; half of it in another class is not explained by that.
 LEAST_SHARE = 0.5
 OTHER_CLASS = (
@@ -26,27 +27,46 @@ OTHER_CLASS = (
 CLASS_FIX = "Compare pod_traffic_class with pod_roce_dscp, the NIC's trust mode and its DSCP map (mlnx_qos -i NETDEV), and the switches' maps."
 
 
-@check(
-    cause="A job runs on the host, or traffic of another source uses its NICs.",
-    fix="Drain the host and wait for its jobs to end; or, where its users agree, set pod_load_busy_hosts: true.",
-    fabric="roce",
-    required=True,
-    needs="load",
-    layers=("congestion", "rdma", "collectives", "training"),
-)
+BUSY_CAUSE = "A job runs on the host, or traffic of another source uses its NICs."
+BUSY_FIX = "Drain the host and wait for its jobs to end; or, where its users agree, set pod_load_busy_hosts: true."
+LOADED = ("congestion", "rdma", "collectives", "training")
+
+
+@check(cause=BUSY_CAUSE, fix=BUSY_FIX, fabric="roce", required=True, needs="load", layers=LOADED)
 def hosts_idle(
     nic_counters_before: Rows, nic_counters_idle: Rows, pod_load_busy_hosts: bool, pod_gpus_per_host: int, pod_idle_seconds: int, pod_idle_gbit_s: float,
     pod_idle_agents: list[str], gpus_idle: Rows | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """A host is loaded only while it is idle: its GPUs run nothing and its NICs carry nothing."""
     if pod_load_busy_hosts:
-        # It is loaded all the same, and what it then reaches is not what it can.
-        if working := gpus_at_work(gpus_idle or [], pod_idle_agents):
-            yield Finding(at_node("the host"), "no job", words_of_work(working), "warn", cause=SHARED, fix=SHARED_FIX)
-        return
+        return _loaded_all_the_same(gpus_idle, pod_idle_agents)
     if pod_gpus_per_host and gpus_idle is None:
-        raise CannotTell("GPU processes: not reported")
-    words = busy_reason(gpus_idle or [], nic_counters_before, nic_counters_idle, pod_idle_seconds, pod_idle_gbit_s, pod_idle_agents)
+        raise CannotTell(GPUS_UNREPORTED)
+    return _busy(busy_reason(gpus_idle or [], nic_counters_before, nic_counters_idle, pod_idle_seconds, pod_idle_gbit_s, pod_idle_agents))
+
+
+@check(cause=BUSY_CAUSE, fix=BUSY_FIX, fabric="infiniband", required=True, needs="load", layers=LOADED)
+def ib_hosts_idle(
+    rdma_port_counters_before: Rows, rdma_port_counters_idle: Rows, pod_load_busy_hosts: bool, pod_gpus_per_host: int, pod_idle_seconds: int,
+    pod_idle_gbit_s: float, pod_idle_agents: list[str], gpus_idle: Rows | None = None,
+) -> t.Iterator[Finding]:  # fmt: skip
+    """A host is loaded only while it is idle: its GPUs run nothing and its InfiniBand ports carry nothing."""
+    if pod_load_busy_hosts:
+        return _loaded_all_the_same(gpus_idle, pod_idle_agents)
+    if pod_gpus_per_host and gpus_idle is None:
+        raise CannotTell(GPUS_UNREPORTED)
+    return _busy(
+        busy_reason(gpus_idle or [], rdma_port_counters_before, rdma_port_counters_idle, pod_idle_seconds, pod_idle_gbit_s, pod_idle_agents, "infiniband")
+    )
+
+
+def _loaded_all_the_same(gpus: Rows | None, agents: list[str]) -> t.Iterator[Finding]:
+    """A busy host that is loaded all the same: what it then reaches is not what it can."""
+    if working := gpus_at_work(gpus or [], agents):
+        yield Finding(at_node("the host"), "no job", words_of_work(working), "warn", cause=SHARED, fix=SHARED_FIX)
+
+
+def _busy(words: str | None) -> t.Iterator[Finding]:
     if words is not None:
         yield Finding(at_node("the host"), "no job and no traffic", words)
 

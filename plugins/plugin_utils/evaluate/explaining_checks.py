@@ -26,7 +26,7 @@ OF_PATHS = frozenset((
 ))  # fmt: skip
 OF_HOSTS = frozenset((
     "gpu_throttled", "gpu_clocks_uniform", "pcie_link", "nic_pcie_alike", "nic_gpu_affinity", "numa_balancing_off", "acs_as_expected", "iommu_as_expected",
-    "gpudirect_available", "ib_modules", "gpu_write_bw", "node_all_reduce", "dataset_feeds", "hosts_idle",
+    "gpudirect_available", "ib_modules", "gpu_write_bw", "node_all_reduce", "dataset_feeds", "hosts_idle", "ib_hosts_idle",
 ))  # fmt: skip
 SWITCHES_IN_LOAD = ("switch_links_under_load", "switch_drops_under_load", "switch_pauses_under_load")
 PAUSING = ("dcqcn_backs_off", "slow_receiver", "ecn_marks_under_load", *OF_MARKS, "spine_marks")

@@ -14,6 +14,8 @@ Rows = list[dict[str, t.Any]]
 # What shows it, by the phase in which it is read; every layer that loads hosts asks for it.
 # An InfiniBand port has no netdev whose driver would count; its own counters are read.
 IDLE_COUNTERS = {"roce": "nic_counters", "infiniband": "rdma_port_counters"}
+# The column by which its rows name a NIC.
+NIC_COLUMN = {"roce": "netdev", "infiniband": "device"}
 IDLE_READINGS: dict[str, dict[str, tuple[str, ...]]] = {fabric: {"before": (name,), "idle": ("gpus", name)} for fabric, name in IDLE_COUNTERS.items()}
 # What a NIC has sent and received, by any name that it gives it, and how many bytes each count is.
 BYTES = {**dict.fromkeys((*names_of("rx_bytes"), *names_of("tx_bytes")), 1), "port_xmit_data": 4, "port_rcv_data": 4}
@@ -26,29 +28,32 @@ LEAST_UTILIZATION_PERCENT, LEAST_MEMORY_MIB = 20, 256
 STOPPED = 0xFFFFFFFF
 
 
-def busy_reason(gpus: Rows, before: Rows, idle: Rows, seconds: int, most_gbit_s: float, agents: t.Collection[str] = ()) -> str | None:
+def busy_reason(
+    gpus: Rows, before: Rows, idle: Rows, seconds: int, most_gbit_s: float, agents: t.Collection[str] = (), fabric: str = "roce"
+) -> str | None:  # fmt: skip
     """Why a host is not idle, or None.
 
     agents: names of programs (patterns) that hold a GPU without work, such as those of monitoring.
 
-    gpus: the rows of ``gpus``; before, idle: the rows of the fabric's ``IDLE_COUNTERS``, read ``seconds`` apart.
+    gpus: the rows of ``gpus``; before, idle: the rows of the ``fabric``'s ``IDLE_COUNTERS``, read ``seconds`` apart.
     """
     unreported = [f"GPU{gpu['gpu']}" for gpu in gpus if gpu["processes"] is None]
     if unreported:
         return f"{', '.join(unreported)} {'does' if len(unreported) == 1 else 'do'} not report processes"
     if working := gpus_at_work(gpus, agents):
         return words_of_work(working)
-    was, now = _bytes(before), _bytes(idle)
+    nic = NIC_COLUMN[fabric]
+    was, now = _bytes(before, nic), _bytes(idle, nic)
     both = was.keys() & now.keys()
-    unread = {_nic(row) for row in (*before, *idle)} - {nic for nic, _name in both}
+    unread = {str(row[nic]) for row in (*before, *idle)} - {name for name, _counter in both}
     if unread or not both:
         return f"no byte counter was read twice on {', '.join(sorted(unread)) or 'its NICs'}"
-    for nic, name in sorted(both):
-        rate = (now[nic, name] - was[nic, name]) * 8 / 1e9 / max(seconds, 1)
+    for of_nic, name in sorted(both):
+        rate = (now[of_nic, name] - was[of_nic, name]) * 8 / 1e9 / max(seconds, 1)
         if rate < 0:
-            return f"{nic} {name} went back between two readings, so that its traffic is not known"
+            return f"{of_nic} {name} went back between two readings, so that its traffic is not known"
         if rate > most_gbit_s:
-            return f"{nic} carries {rate:.2f} Gb/s ({name}), and an idle NIC at most {most_gbit_s:g}"
+            return f"{of_nic} carries {rate:.2f} Gb/s ({name}), and an idle NIC at most {most_gbit_s:g}"
     return None
 
 
@@ -83,9 +88,5 @@ def _agents(gpu: dict[str, t.Any], agents: t.Collection[str]) -> int:
     return sum(_is_agent(name, agents) for name in _names(gpu))
 
 
-def _nic(row: dict[str, t.Any]) -> str:
-    return str(row["netdev"] if "netdev" in row else row["device"])
-
-
-def _bytes(rows: Rows) -> dict[tuple[str, str], int]:
-    return {(_nic(row), row["name"]): row["value"] * BYTES[row["name"]] for row in rows if row["name"] in BYTES and row["value"] != STOPPED}
+def _bytes(rows: Rows, nic: str) -> dict[tuple[str, str], int]:
+    return {(str(row[nic]), row["name"]): row["value"] * BYTES[row["name"]] for row in rows if row["name"] in BYTES and row["value"] != STOPPED}

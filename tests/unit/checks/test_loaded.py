@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks._under_load import hosts_idle
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks._under_load import hosts_idle, ib_hosts_idle
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.idle_test import busy_reason
 
 IDLE = {"pod_idle_agents": [], "pod_load_busy_hosts": False, "pod_gpus_per_host": 8, "pod_idle_seconds": 5, "pod_idle_gbit_s": 0.5}
@@ -37,6 +37,19 @@ def test_what_runs_on_a_host_that_is_loaded_all_the_same_is_named():
     assert (one.severity, one.actual) == ("warn", "GPU3 runs processes (python3, vllm)") and "pod_load_busy_hosts" in (one.cause or "")
     agents = {**IDLE, "pod_load_busy_hosts": True, "pod_idle_agents": ["python3", "vllm"]}
     assert not list(hosts_idle(carried(0), carried(0), **agents, gpus_idle=gpus))
+
+
+def test_a_port_of_infiniband_is_busy_by_its_own_counters():
+    def carried(words: int) -> list[dict[str, object]]:
+        return [{"device": "mlx5_0", "name": "port_rcv_data", "value": words}]
+
+    def idle(now: int, processes: int = 0, **other: object) -> list[str | None]:
+        return [one.actual for one in ib_hosts_idle(carried(0), carried(now), **{**IDLE, **other}, gpus_idle=[{"gpu": 0, "processes": processes}])]
+
+    assert idle(1000) == [] == idle(10**12, pod_load_busy_hosts=True) and idle(0, 2) == ["GPU0 runs processes"]
+    assert idle(10**9) == ["mlx5_0 carries 6.40 Gb/s (port_rcv_data), and an idle NIC at most 0.5"]
+    with pytest.raises(CannotTell, match="GPU processes: not reported"):
+        list(ib_hosts_idle(carried(0), carried(0), **IDLE))
 
 
 def test_processes_that_are_not_reported_are_not_none():
@@ -97,7 +110,7 @@ def test_a_gpu_is_at_work_by_its_utilisation_where_its_processes_are_not_listed(
 def test_an_infiniband_port_is_idle_by_its_own_counters_in_words_of_four_bytes():
     def summary(was: int, now: int) -> str | None:
         before, after = ([{"device": "mlx5_0", "name": "port_xmit_data", "value": value}] for value in (was, now))
-        return busy_reason([{"gpu": 0, "processes": 0}], before, after, 5, 0.5)
+        return busy_reason([{"gpu": 0, "processes": 0}], before, after, 5, 0.5, fabric="infiniband")
 
     assert summary(7, 7 + 70_000_000) is None
     assert summary(7, 7 + 100_000_000) == "mlx5_0 carries 0.64 Gb/s (port_xmit_data), and an idle NIC at most 0.5"
