@@ -36,6 +36,9 @@ BESIDE := -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 # Looked for by the tests alone, and once: what they leave changes the answer.
 PLACE = $(shell free=$$( (df --output=avail -k /dev/shm; grep MemAvailable /proc/meminfo) 2>/dev/null | grep -oE '[0-9]+' | sort -n | head -1); \
 	[ -w /dev/shm ] && [ "$${free:-0}" -gt 14000000 ] && echo /dev/shm || echo "$${TMPDIR:-/tmp}")/gpf-$(shell echo "$(CURDIR)" | cksum | cut -d ' ' -f 1)
+# The tests of some marks: those that run beside others, and those that need the machine for themselves.
+side_by_side = place=$(PLACE) && $(BIN)/pytest $(BESIDE) --basetemp=$$place -m "not alone and $(1)" $(PYTEST_ARGS) && rm -rf $$place
+one_by_one = $(BIN)/pytest -m "alone and $(1)" tests/integration $(PYTEST_ARGS)
 UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
 
 # ansible-core 2.19 runs on these; the first one found makes .venv.
@@ -98,16 +101,20 @@ check: $(DEV_STAMP) ## Run the linters and the sanity tests, side by side
 # What was left out, and why, is pytest's short summary at the end; with CI=true a real fabric that is left out is a failure.
 .PHONY: test
 test: $(DEV_STAMP) ## Run the tests: every layer, each lab and every fault in it once
-	place=$(PLACE) && $(BIN)/pytest $(BESIDE) --basetemp=$$place -m "not alone and not exhaustive" $(PYTEST_ARGS) && rm -rf $$place
-	$(BIN)/pytest -m "alone and not exhaustive" tests/integration $(PYTEST_ARGS)
+	$(call side_by_side,not exhaustive)
+	$(call one_by_one,not exhaustive)
 
+# Those that run one by one come last and together: the machines that they boot are booted once.
 .PHONY: test-all
-test-all: check test exhaustive ## Run all that must hold: linters and sanity, the tests of `make test`, then the exhaustive and slow ones
+test-all: check ## Run all that must hold: linters and sanity, the tests of `make test`, the exhaustive and slow ones
+	$(call side_by_side,not exhaustive)
+	$(call side_by_side,exhaustive and not long)
+	$(call one_by_one,not long)
 
 .PHONY: exhaustive
 exhaustive: $(DEV_STAMP) ## Run the exhaustive and slow tests alone, which `make test` leaves out
-	place=$(PLACE) && $(BIN)/pytest $(BESIDE) --basetemp=$$place -m "exhaustive and not alone and not long" $(PYTEST_ARGS) && rm -rf $$place
-	$(BIN)/pytest -m "exhaustive and alone" tests/integration $(PYTEST_ARGS)
+	$(call side_by_side,exhaustive and not long)
+	$(call one_by_one,exhaustive)
 
 .PHONY: long
 long: $(DEV_STAMP) ## Run what is too long for each change: incidents as whole playbooks, figures of large pods

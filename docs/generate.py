@@ -20,7 +20,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import LA
 
 # Besides its constant: it imports every layer's checks, which fills REGISTRY.
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.boot_check import BOOT_CHECK
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.layer import ANSWERED
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.layer_input import ANSWERED
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import DEFAULTS, PLANNED, SPECIFIED, Bounds, Specification
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.prerequisites.tools import tools
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import KINDS, Column, Reading, Source, catalogue

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import LAYERS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.registry import REGISTRY
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.layer import ANSWERED
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.layer_input import ANSWERED
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.files import read_json
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import RunStore
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import layout

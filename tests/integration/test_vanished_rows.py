@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.layer import Layer, verdicts_of_checks
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.layer import verdicts_of_checks
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.layer_input import Layer
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
 
 Row = dict[str, t.Any]

@@ -13,7 +13,7 @@ from ..checks.place import at_node
 from ..collect.types import Envelope
 from ..text.ranges import ranges
 from .boots import TOLERANCE_SECONDS, began, boot_of, booted_since, earliest, recorded_boot
-from .layer import Layer
+from .layer_input import Layer
 from .verdicts import Verdict
 
 BOOT_CHECK = "same_boot"

@@ -5,87 +5,21 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import typing as t
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from ..checks import CannotTell, Check, Finding, NotApplicable, NotProved
 from ..checks.needed_readings import needed_readings
 from ..checks.place import at_node
-from ..checks.registry import REGISTRY
-from ..collect.types import Envelope, Row, reading_of
+from ..collect.types import reading_of
 from ..loads.incast_expectations import incast_expectations
-from ..pod.plan import Plan
-from ..readings import catalogue
-from .boots import Boot, boot_of, booted_since, earliest
-from .guests import not_in_guest
-from .nic_platforms import NicPlatforms
+from .layer_input import ANSWERED, Layer, NotRead, rows_of_check
 from .shared_nodes import by_group
-from .unread import ToolErrors, lost_of_rails, never_read, unparsed_readings
+from .unread import unparsed_readings
 from .verdicts import Verdict, settle, undecided
-from .waivers import Waiver
 
-ANSWERED = "answered"
 OWN_OF_RAIL = ("address", "pci", "leaf")
-
-
-class _NotRead(Exception):
-    """A check cannot be judged because of a reading; verdict and words say why; of_rails: the rails alone that it is missing of."""
-
-    def __init__(self, verdict: str, words: str, of_rails: t.Sequence[Finding] = (), **marks: t.Any) -> None:
-        self.verdict, self.words, self.of_rails, self.marks = verdict, words, of_rails, marks
-        super().__init__(words)
-
-
-@dataclass
-class Layer:
-    """All that judges one layer.
-
-    now, before: the envelopes of ``read`` by node; a node without one was never read.
-    members: the nodes that take part in this layer.
-    partners: the hosts that members ping; more than the members where ``pod_only`` names some.
-    silent: why a node did not answer, in the words of whoever tried.
-    only: a check, or None for all of them.
-    idle, during: what was read just before the loads, and all samples that were taken during them, as envelopes.
-    unloaded: why nothing is loaded in this run, or nothing.
-    helpers: hosts that are loaded with the members and not judged; group checks compare the members with them.
-    left_out: members that the run was not started for (outside --limit), so that nothing is known of them; usual_drivers: as of ``NicPlatforms``.
-    """
-
-    name: str
-    plan: Plan
-    members: t.Sequence[str]
-    partners: t.Sequence[str]
-    now: t.Mapping[str, Envelope]
-    before: t.Mapping[str, Envelope]
-    silent: t.Mapping[str, str]
-    waivers: t.Sequence[Waiver]
-    today: datetime.date
-    only: str | None = None
-    idle: t.Mapping[str, Envelope] = field(default_factory=dict)
-    during: t.Mapping[str, Envelope] = field(default_factory=dict)
-    unloaded: str = ""
-    helpers: t.Sequence[str] = ()
-    left_out: t.Container[str] = ()
-    usual_drivers: t.Mapping[str, str] | None = None
-
-    def __post_init__(self) -> None:
-        self.nics = NicPlatforms(self.plan, self.now, self.usual_drivers)
-        self.errors = ToolErrors(self.plan)
-
-    @property
-    def fabric(self) -> str:
-        """The pod's fabric; every node has the same."""
-        return str(next(iter(self.plan.nodes.values())).values["pod_fabric"])
-
-    def in_phase(self, phase: str) -> t.Mapping[str, Envelope]:
-        """The envelopes of a phase."""
-        return {"before": self.before, "idle": self.idle, "during": self.during, "now": self.now}[phase]
-
-    def checks(self) -> list[Check]:
-        """The layer's checks that fit the pod's fabric."""
-        return [one for one in REGISTRY[self.name].values() if one.fabric in (None, self.fabric) and self.only in (None, one.id)]
 
 
 def verdicts_of_checks(layer: Layer) -> list[Verdict]:
@@ -186,8 +120,8 @@ def _of_node(layer: Layer, check: Check, node: str, values: t.Mapping[str, t.Any
     if words := _too_few(layer, check, layer.plan.affects(node)):
         return replace(blank, verdict="skip", words=words, too_few=True)
     try:
-        given = _rows(layer, check, node, values)
-    except _NotRead as unread:
+        given = rows_of_check(layer, check, node, values)
+    except NotRead as unread:
         if unread.of_rails:
             return settle(blank, check, list(unread.of_rails), layer.waivers, layer.today)
         return replace(blank, verdict=unread.verdict, words=unread.words, **unread.marks)
@@ -209,12 +143,12 @@ def _of_group(layer: Layer, check: Check, group: str, hosts: list[str], beside: 
     if differing:
         return replace(blank, verdict="unknown", words=f"members of {group} have different {', '.join(differing)}")
     given: dict[str, t.Any] = {parameter: {} for _phase, _name, parameter in check.asked}
-    unread: dict[str, _NotRead] = {}
+    unread: dict[str, NotRead] = {}
     for host in (*hosts, *beside):
         try:
-            for parameter, rows in _rows(layer, check, host, layer.plan.nodes[host].values).items():
+            for parameter, rows in rows_of_check(layer, check, host, layer.plan.nodes[host].values).items():
                 given[parameter][host] = rows
-        except _NotRead as reason:
+        except NotRead as reason:
             unread |= {host: reason} if host in hosts else {}
     skipped = [why for why in unread.values() if why.verdict == "skip"]
     if len(skipped) == len(hosts):
@@ -225,7 +159,7 @@ def _of_group(layer: Layer, check: Check, group: str, hosts: list[str], beside: 
     return _judged(layer, check, blank, given, lost, beside, unparsed)
 
 
-def _lost_of(host: str, why: _NotRead) -> list[Finding]:
+def _lost_of(host: str, why: NotRead) -> list[Finding]:
     """What a group's check says of a host of which a reading is missing."""
     if why.of_rails:
         return [replace(one, host=host) for one in why.of_rails]
@@ -247,48 +181,6 @@ def _blank(layer: Layer, check: Check, group: str | None, host: str | None, affe
         layer.name, check.id, group, host, "unknown", tuple(sorted(affects)), check.stated(values),
         cause=check.cause, fix=check.fix, remedy=check.remedy, evidence=evidence, required=check.is_required(values),
     )  # fmt: skip
-
-
-def _rows(layer: Layer, check: Check, node: str, values: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """The rows of a check's parameters as one node reported them.
-
-    Raises _NotRead where a needed one is missing.
-    """
-    nics = layer.nics.not_available(node, check.meanings) if check.meanings else ""
-    if reason := nics or not_in_guest(layer.now, node, check):
-        raise _NotRead("skip", reason, unavailable=True)
-    if layer.unloaded and (check.needs == "load" or check.in_phase("idle") or check.in_phase("during")):
-        raise _NotRead("skip", layer.unloaded, left_out=True)
-    if check.needs == "soak" and values["pod_depth"] == "quick":
-        raise _NotRead("skip", "no soak at depth quick", left_out=True)
-    platform = layer.plan.nodes[node].platform
-    if lacking := [name for _phase, name, at in check.asked if at not in check.optional and platform not in catalogue()[name].platforms_that_report]:
-        # What is needed of a group is needed of each of its switches: what the others report does not stand for this one.
-        raise _NotRead("unknown" if check.is_required(values) else "skip", f"platform {platform} has no reading {lacking[0]}")
-    given, boots = dict[str, t.Any](), list[Boot]()
-    for phase, name, parameter in check.asked:
-        envelopes = layer.in_phase(phase)
-        given[parameter] = _reading_rows(envelopes, layer, node, name, parameter in check.optional)
-        if given[parameter] is not None and not catalogue()[name].load and (boot := boot_of(envelopes[node])) is not None and boot not in boots:
-            boots.append(boot)
-    booted = booted_since(earliest(boots), boots) if len(boots) > 1 else False
-    if booted is not False:
-        why = "counters were reset: the node has booted between two readings" if booted else "whether the node has booted between two readings is not known"
-        raise _NotRead("unknown", why)
-    return given
-
-
-def _reading_rows(envelopes: t.Mapping[str, Envelope], layer: Layer, node: str, name: str, optional: bool) -> list[Row] | None:
-    reading = reading_of(envelopes, node, name)
-    if reading is not None and reading["status"] == "ok":
-        return reading["rows"]
-    if optional:
-        return None
-    status, words = ("unknown", never_read(envelopes, node, name)) if reading is None else (reading["status"], reading["words"])
-    if status == "not_applicable":
-        raise _NotRead("skip", words)
-    marks = layer.errors.marks_of(envelopes, node, name, words)
-    raise _NotRead("unknown", words, lost_of_rails(layer.plan, node, reading, marks), **marks)
 
 
 def _judged(

@@ -9,7 +9,7 @@ import typing as t
 
 from ..pod.plan import Plan
 from ..pod.rail_ports import leaves_of
-from .layer import ANSWERED
+from .layer_input import ANSWERED
 from .verdicts import Verdict
 
 # What follows from a far end that is off: states of links, sessions and paths. Errors, rates and settings at the same place are faults of their own.

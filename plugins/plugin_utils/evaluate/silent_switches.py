@@ -10,7 +10,7 @@ import typing as t
 from ..pod.cabling import CableEnd
 from ..pod.plan import Plan
 from ..text.ranges import ranges
-from .layer import ANSWERED
+from .layer_input import ANSWERED
 from .shared_ends import CHECK, WAITING
 from .verdicts import FindingRecord, VerdictRecord, place_of
 

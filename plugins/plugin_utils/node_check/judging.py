@@ -14,7 +14,8 @@ from ..checks.registry import REGISTRY
 from ..collect.queries import queries_for
 from ..collect.responses import kept_rows, reading_result
 from ..collect.types import CommandResult, Envelope, KeptReading, Query, ReadingResult
-from ..evaluate.layer import Layer, verdicts_of_checks
+from ..evaluate.layer import verdicts_of_checks
+from ..evaluate.layer_input import Layer
 from ..evaluate.series import readings_of_hosts
 from ..evaluate.verdicts import Verdict
 from ..pod.plan import Plan

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from ..checks.place import Place
 from ..checks.registry import REGISTRY
 from ..evaluate.boot_check import BOOT_CHECK
-from ..evaluate.layer import ANSWERED
+from ..evaluate.layer_input import ANSWERED
 from ..evaluate.origins import origins_of
 from ..evaluate.silence import OF_SILENCE
 from ..evaluate.verdicts import FindingRecord, VerdictRecord, place_of, touched_groups

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ..checks import Finding
 from ..evaluate.boot_check import BOOT_CHECK
-from ..evaluate.layer import ANSWERED
+from ..evaluate.layer_input import ANSWERED
 from ..evaluate.verdicts import Verdict, worst
 
 

@@ -14,7 +14,8 @@ from ..evaluate.baselines import BASELINE_CHECK, judge_against_baseline, softwar
 from ..evaluate.boot_check import BOOT_CHECK, verdicts_of_boots
 from ..evaluate.finding_places import add_places
 from ..evaluate.gates import NOT_RUN, Gate, count_nodes, decide_gates
-from ..evaluate.layer import Layer, verdicts_of_checks
+from ..evaluate.layer import verdicts_of_checks
+from ..evaluate.layer_input import Layer
 from ..evaluate.metrics import metric_values
 from ..evaluate.row_places import RowPlaces
 from ..evaluate.shared_causes import name_shared_groups, name_shared_leaves

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from ..checks import LAYERS
 from ..evaluate.gates import CLOSED, NOT_REACHED, OPEN, PASSABLE, Gate, decide_gates
-from ..evaluate.layer import ANSWERED, Layer
+from ..evaluate.layer_input import ANSWERED, Layer
 from ..evaluate.shared_nodes import by_group
 from ..evaluate.verdicts import ORDER, EvaluatedLayer, Verdict, VerdictRecord, from_record, worst
 from ..pod.plan import Plan

@@ -11,7 +11,8 @@ import typing as t
 from ..checks import Check
 from ..checks.registry import REGISTRY
 from ..collect.types import Envelope
-from ..evaluate.layer import Layer, verdicts_of_checks
+from ..evaluate.layer import verdicts_of_checks
+from ..evaluate.layer_input import Layer
 from ..evaluate.verdicts import Verdict
 from ..evaluate.waivers import waivers
 from ..run.errors import RunError

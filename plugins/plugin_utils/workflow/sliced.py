@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..evaluate.gates import OPEN, PASSABLE
-from ..evaluate.layer import ANSWERED
+from ..evaluate.layer_input import ANSWERED
 from ..pod.plan import Plan
 from ..pod.tiers import SPINE, SUPER_SPINE
 from ..run.errors import RunError

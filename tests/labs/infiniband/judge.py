@@ -20,7 +20,8 @@ from ....plugins.plugin_utils.collect.queries import queries_for, query_commands
 from ....plugins.plugin_utils.collect.responses import reading_result
 from ....plugins.plugin_utils.collect.transports import _node_response
 from ....plugins.plugin_utils.evaluate.gates import decide_gates
-from ....plugins.plugin_utils.evaluate.layer import Envelope, Layer, verdicts_of_checks
+from ....plugins.plugin_utils.evaluate.layer import verdicts_of_checks
+from ....plugins.plugin_utils.evaluate.layer_input import Envelope, Layer
 from ....plugins.plugin_utils.evaluate.verdicts import Verdict
 from ....plugins.plugin_utils.pod.plan import Plan
 from ...simulated_pod.planned import plan_of

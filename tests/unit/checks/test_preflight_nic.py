@@ -9,7 +9,7 @@ import typing as t
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, Finding, NotApplicable
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.preflight import behind_leaf, firmware, nic
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.preflight import behind_leaf, firmware, nic, nic_addresses
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.preflight import qos as quality
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.registry import REGISTRY
 
@@ -348,26 +348,26 @@ LOCAL = "fe80:0000:0000:0000:0eee:bdff:fe00:0001"
 
 def test_gid_index():
     others = [gid(0, None, "v1", text=LOCAL), gid(1, None, text=LOCAL), gid(2, version="v1"), gid(name="mlx5_1"), gid(5, name="mlx5_1")]
-    assert summary(nic.gid_index([*others, gid()], FIRST, None, "ipv4")) == []
-    assert summary(nic.gid_index([*others, gid()], FIRST, 3, "ipv4")) == []
-    shifted = list(nic.gid_index([gid(3, None, text=LOCAL), gid(5)], FIRST, 3, "ipv4"))
+    assert summary(nic_addresses.gid_index([*others, gid()], FIRST, None, "ipv4")) == []
+    assert summary(nic_addresses.gid_index([*others, gid()], FIRST, 3, "ipv4")) == []
+    shifted = list(nic_addresses.gid_index([gid(3, None, text=LOCAL), gid(5)], FIRST, 3, "ipv4"))
     assert summary(shifted) == [(f"rocep24s0: expected GID index 3, got 5: the index moved from 3 to 5, and 3 is {LOCAL}", None)]
     assert "shifted the GID table" in shifted[0].cause
-    assert summary(nic.gid_index(others, FIRST, 3, "ipv4")) == [("rocep24s0: expected one IPv4 RoCE v2 GID, got 0", None)]
-    assert summary(nic.gid_index([gid(3), gid(5)], FIRST, 3, "ipv4")) == [("rocep24s0: expected one IPv4 RoCE v2 GID, got 2", None)]
+    assert summary(nic_addresses.gid_index(others, FIRST, 3, "ipv4")) == [("rocep24s0: expected one IPv4 RoCE v2 GID, got 0", None)]
+    assert summary(nic_addresses.gid_index([gid(3), gid(5)], FIRST, 3, "ipv4")) == [("rocep24s0: expected one IPv4 RoCE v2 GID, got 2", None)]
 
 
 def test_the_gid_of_ipv6_is_that_of_the_rails_own_routed_address():
     local, own = gid(1, None, text=LOCAL), gid(3, None, text="fd00:0051:0000:0000:0000:0000:0000:0001")
     mapped, of_vlan = gid(5), {**gid(7, None, text="fd00:0099:0000:0000:0000:0000:0000:0001"), "netdev": "ens1np0.100"}
-    assert summary(nic.gid_index([local, own, mapped, of_vlan], FIRST, 3, "ipv6")) == []
-    assert summary(nic.gid_index([local, mapped], FIRST, 3, "ipv6")) == [("rocep24s0: expected one IPv6 RoCE v2 GID, got 0", None)]
+    assert summary(nic_addresses.gid_index([local, own, mapped, of_vlan], FIRST, 3, "ipv6")) == []
+    assert summary(nic_addresses.gid_index([local, mapped], FIRST, 3, "ipv6")) == [("rocep24s0: expected one IPv6 RoCE v2 GID, got 0", None)]
     temporary = {**own, "index": 5, "gid": "fd00:0051:0000:0000:aaaa:0000:0000:0001"}
-    assert summary(nic.gid_index([local, own, temporary], FIRST, 3, "ipv6")) == [("rocep24s0: expected one IPv6 RoCE v2 GID, got 2", None)]
+    assert summary(nic_addresses.gid_index([local, own, temporary], FIRST, 3, "ipv6")) == [("rocep24s0: expected one IPv6 RoCE v2 GID, got 2", None)]
 
 
 def test_a_vlan_on_a_rail_is_none_of_its_addresses():
-    assert summary(nic.gid_index([{**gid(3), "netdev": "ens1np0"}, {**gid(5), "netdev": "ens1np0.100"}], FIRST, 3, "ipv4")) == []
+    assert summary(nic_addresses.gid_index([{**gid(3), "netdev": "ens1np0"}, {**gid(5), "netdev": "ens1np0.100"}], FIRST, 3, "ipv4")) == []
 
 
 def test_a_netdev_of_a_name_that_the_plan_does_not_know_is_told_before_its_state():
@@ -386,10 +386,12 @@ def test_a_netdev_of_a_name_that_the_plan_does_not_know_is_told_before_its_state
 
 def test_the_odd_gid_index_of_a_group():
     pod = {"gpu01": [gid()], "gpu02": [gid()], "gpu03": [gid(5)]}
-    assert [(one.host, str(one)) for one in nic.gid_index_uniform(pod, FIRST, "ipv4")] == [("gpu03", "rocep24s0: expected GID index 3, as its group, got 5")]
-    assert unknown(nic.gid_index_uniform({"gpu01": [gid()], "gpu02": []}, FIRST, "ipv4"))
+    assert [(one.host, str(one)) for one in nic_addresses.gid_index_uniform(pod, FIRST, "ipv4")] == [
+        ("gpu03", "rocep24s0: expected GID index 3, as its group, got 5")
+    ]
+    assert unknown(nic_addresses.gid_index_uniform({"gpu01": [gid()], "gpu02": []}, FIRST, "ipv4"))
     with pytest.raises(NotApplicable, match="one host"):
-        list(nic.gid_index_uniform({"gpu01": [gid()]}, FIRST, "ipv4"))
+        list(nic_addresses.gid_index_uniform({"gpu01": [gid()]}, FIRST, "ipv4"))
 
 
 def address(netdev, text, length=24, family="inet", at_another_node=False):
@@ -399,47 +401,49 @@ def address(netdev, text, length=24, family="inet", at_another_node=False):
 def test_address_plan():
     local = address("ens1np0", "fe80::1", 64, "inet6")
     good = [local, address("ens1np0", "10.51.0.1"), address("ens2np0", "10.52.0.1"), address("eno1", "192.0.2.1")]
-    assert summary(nic.address_plan(good, RAILS, "ipv4")) == []
-    assert summary(nic.address_plan(good[:1], FIRST, "ipv4")) == [("ens1np0: expected 10.51.0.1/24, got no IPv4 address", None)]
-    assert summary(nic.address_plan([address("ens1np0", "10.51.0.1", 16)], FIRST, "ipv4")) == [("ens1np0: expected 10.51.0.1/24, got 10.51.0.1/16", None)]
-    assert summary(nic.address_plan([address("ens1np0", "10.51.0.1"), address("eno1", "10.51.0.1")], FIRST, "ipv4")) == [
+    assert summary(nic_addresses.address_plan(good, RAILS, "ipv4")) == []
+    assert summary(nic_addresses.address_plan(good[:1], FIRST, "ipv4")) == [("ens1np0: expected 10.51.0.1/24, got no IPv4 address", None)]
+    assert summary(nic_addresses.address_plan([address("ens1np0", "10.51.0.1", 16)], FIRST, "ipv4")) == [
+        ("ens1np0: expected 10.51.0.1/24, got 10.51.0.1/16", None)
+    ]
+    assert summary(nic_addresses.address_plan([address("ens1np0", "10.51.0.1"), address("eno1", "10.51.0.1")], FIRST, "ipv4")) == [
         ("10.51.0.1: expected on one netdev, got on several", None)
     ]
     # Of one netdev with two prefix lengths the kernel tells two rows.
-    assert summary(nic.address_plan([address("ens1np0", "10.51.0.1"), address("ens1np0", "10.51.0.1", 32)], FIRST, "ipv4")) == []
+    assert summary(nic_addresses.address_plan([address("ens1np0", "10.51.0.1"), address("ens1np0", "10.51.0.1", 32)], FIRST, "ipv4")) == []
     with pytest.raises(NotApplicable):
-        list(nic.address_plan(good, [{**RAILS[0], "address": None}], "ipv4"))
+        list(nic_addresses.address_plan(good, [{**RAILS[0], "address": None}], "ipv4"))
 
 
 def test_the_address_plan_of_ipv6():
     rail = [{**RAILS[0], "address": "fd00:51::1/64"}]
     local, planned = address("ens1np0", "fe80::1", 64, "inet6"), address("ens1np0", "fd00:51::1", 64, "inet6")
-    assert summary(nic.address_plan([local, planned, address("eno1", "fe80::1", 64, "inet6")], rail, "ipv6")) == []
-    assert summary(nic.address_plan([local], rail, "ipv6")) == [("ens1np0: expected fd00:51::1/64, got no IPv6 address", None)]
+    assert summary(nic_addresses.address_plan([local, planned, address("eno1", "fe80::1", 64, "inet6")], rail, "ipv6")) == []
+    assert summary(nic_addresses.address_plan([local], rail, "ipv6")) == [("ens1np0: expected fd00:51::1/64, got no IPv6 address", None)]
     # The kernel has it, and found it at another node; what it found of its local address is not what the plan is about.
-    (taken,) = nic.address_plan([local, address("ens1np0", "fd00:51::1", 64, "inet6", True)], rail, "ipv6")
+    (taken,) = nic_addresses.address_plan([local, address("ens1np0", "fd00:51::1", 64, "inet6", True)], rail, "ipv6")
     assert str(taken) == "ens1np0: expected fd00:51::1/64 in use, got dadfailed: not in use"
     assert "Another node on the link has fd00:51::1" in str(taken.cause) and "ndisc6 fd00:51::1 ens1np0" in str(taken.fix)
-    assert summary(nic.address_plan([address("ens1np0", "fe80::1", 64, "inet6", True), planned], rail, "ipv6")) == []
+    assert summary(nic_addresses.address_plan([address("ens1np0", "fe80::1", 64, "inet6", True), planned], rail, "ipv6")) == []
     # However the plan writes it.
-    assert summary(nic.address_plan([planned], [{**rail[0], "address": "FD00:51:0::1/64"}], "ipv6")) == []
+    assert summary(nic_addresses.address_plan([planned], [{**rail[0], "address": "FD00:51:0::1/64"}], "ipv6")) == []
 
 
 def test_an_address_that_another_host_has_names_that_host():
     peers = {"gpu01": [address("ens1np0", "10.51.0.2")], "gpu02": [address("ens7np0", "10.51.0.1")]}
-    (found,) = nic.address_plan(peers["gpu01"], FIRST, "ipv4", peers, "gpu01")
+    (found,) = nic_addresses.address_plan(peers["gpu01"], FIRST, "ipv4", peers, "gpu01")
     assert "10.51.0.1 is set at gpu02 ens7np0" in str(found.cause) and "DHCP" in str(found.cause) and "MAC addresses" in str(found.fix)
     # It is nowhere, on this host alone, or this rail has it too, with another prefix length.
     for own, others in (("10.51.0.2", []), ("10.51.0.2", [address("ens2np0", "10.51.0.1")]), ("10.51.0.1", peers["gpu02"])):
         rows = [address("ens1np0", own, 24 if own.endswith("2") else 16), *([] if others is peers["gpu02"] else others)]
-        (off,) = nic.address_plan(rows, FIRST, "ipv4", {"gpu01": rows, **({"gpu02": others} if others is peers["gpu02"] else {})}, "gpu01")
+        (off,) = nic_addresses.address_plan(rows, FIRST, "ipv4", {"gpu01": rows, **({"gpu02": others} if others is peers["gpu02"] else {})}, "gpu01")
         assert off.cause is None
 
 
 def test_an_address_that_the_host_gave_itself_is_a_lost_lease():
-    (found,) = nic.address_plan([address("ens1np0", "169.254.11.7", 16)], FIRST, "ipv4")
+    (found,) = nic_addresses.address_plan([address("ens1np0", "169.254.11.7", 16)], FIRST, "ipv4")
     assert "no DHCP server" in found.cause and "lease" in found.fix
-    (off,) = nic.address_plan([address("ens1np0", "169.254.11.7", 16), address("ens1np0", "10.99.0.1")], FIRST, "ipv4")
+    (off,) = nic_addresses.address_plan([address("ens1np0", "169.254.11.7", 16), address("ens1np0", "10.99.0.1")], FIRST, "ipv4")
     assert off.cause is None
 
 

@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.boot_check import verdicts_of_boots
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.boots import Boot, boot_of, booted_since, earliest, has_booted
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.gates import Gate
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.layer import Layer
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.layer_input import Layer
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors import Refused
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.membership import close_below, enter_first_layer, record_gates
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.state import State

@@ -14,7 +14,8 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import Ca
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.place import Place, at_device, at_port
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate import layer as layer_module
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.gates import decide_gates
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.layer import Layer, verdicts_of_checks
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.layer import verdicts_of_checks
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.layer_input import Layer
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.shared_nodes import by_group
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.verdicts import Verdict
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import catalogue

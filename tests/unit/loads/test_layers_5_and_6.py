@@ -15,7 +15,8 @@ import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.registry import REGISTRY
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.training import steps
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.layer import ANSWERED, Envelope, Layer, verdicts_of_checks
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.layer import verdicts_of_checks
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.layer_input import ANSWERED, Envelope, Layer
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads import scaling_ladder
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.collective_runs import LADDER, LAUNCHER, PROBE, RAIL, TABLE
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.launchers import STARTED_FROM_ONE_HOST

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.registry import REGISTRY
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.types import Envelope
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.layer import ANSWERED, verdicts_of_checks
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.layer import verdicts_of_checks
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.layer_input import ANSWERED
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.nic_platforms import NicPlatforms
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.verdicts import Verdict
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.node_check import judging

@@ -5,7 +5,23 @@
 
 from __future__ import annotations
 
-from . import behind_leaf, containers, firmware, gpu, hardware, identities, nic, nic_pcie, nvlink_domain, pcie, qos, software, system, virtualization
+from . import (
+    behind_leaf,
+    containers,
+    firmware,
+    gpu,
+    hardware,
+    identities,
+    nic,
+    nic_addresses,
+    nic_pcie,
+    nvlink_domain,
+    pcie,
+    qos,
+    software,
+    system,
+    virtualization,
+)
 
 __all__ = [
     "behind_leaf",
@@ -15,6 +31,7 @@ __all__ = [
     "hardware",
     "identities",
     "nic",
+    "nic_addresses",
     "nic_pcie",
     "nvlink_domain",
     "pcie",
