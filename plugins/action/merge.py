@@ -24,7 +24,8 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.control_cha
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.folded_reasons import fold_reasons
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.action_base import OnController, PyramidAction
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.console import show
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.kept_slice import Slice, read_slice
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.kept_slice import Slice
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.lean_slices import read_slices
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.merge import (
     Merged,
     headline,
@@ -70,7 +71,7 @@ class ActionModule(OnController, PyramidAction):
                 found, pod, source = list(planned.runs().values()), planned.plan.pod, given["plan"]
                 merged = merge_sliced(planned, *settings)
             else:
-                found = [read_slice(Path(path), given["recheck"]) for path in given["runs"]]
+                found = read_slices(map(Path, given["runs"]), given["recheck"])
                 pod, source = found[0].report["pod"], found[0].run / "report.json"
                 merged = merge_slices(found, *settings)
             if not NAME.fullmatch(pod):

@@ -21,10 +21,10 @@ from ..evaluate.gates import CLOSED, OPEN, OUT_OF_SCOPE, PASSABLE
 from ..reports.conditions import VERDICT_WORDS, conditions_in_words, conditions_of
 from ..reports.junit import clean, text_of, verdict_suite
 from ..reports.markdown import escaped
-from ..run.common_values import STEERING
 from ..text.counting import counted
 from ..text.folded_reasons import fold_reasons
 from .kept_slice import Slice
+from .lean_slices import same_plan
 from .over_slices import found_over_slices
 from .sliced import Coverage, SlicedRuns, coverage_of, stopped_reasons, whole_reasons
 
@@ -135,7 +135,7 @@ def _unfit(one: Slice, first: Slice, now: datetime, max_age_minutes: float, vers
             yield f"{run} has another {key} than run {first.name}: {report.get(key)!r}, not {first.report.get(key)!r}"
     if one.state.layers != first.state.layers and not whole:
         yield f"{run} was run with other layers than run {first.name}"
-    if _planned(one) != _planned(first):
+    if not same_plan(one.plan, first.plan):
         yield f"{run} has another plan.json than run {first.name}"
     if report["version"] != version:
         yield f"{run} was evaluated by version {report['version']} of the collection, and this is {version}; merge with the version that evaluated them"
@@ -162,15 +162,6 @@ def _age(one: Slice, now: datetime, max_age_minutes: float) -> t.Iterator[str]:
         yield f"{run} was opened {-60 * age:.0f} s after the time of this merge: the clocks of the controllers disagree"
     elif age > max_age_minutes:
         yield f"{run} was opened {age:.0f} minutes ago, and {max_age_minutes:g} are allowed"
-
-
-def _planned(one: Slice) -> t.Any:
-    """The plan without what only steers a run."""
-    nodes = {
-        name: (node.role, node.platform, node.group, node.asn, {key: value for key, value in node.values.items() if key not in STEERING})
-        for name, node in one.plan.nodes.items()
-    }
-    return nodes, one.plan.groups, one.plan.cables
 
 
 def _needed(slices: t.Sequence[Slice]) -> list[str]:

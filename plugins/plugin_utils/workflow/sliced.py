@@ -21,6 +21,7 @@ from ..pod.tiers import SPINE, SUPER_SPINE
 from ..run.errors import RunError
 from ..run.slicing import WHOLE_LAYERS, Sliced, only_spines, pinged_and_loaded, read_plan_of_slices, slices_loaded, slices_pinged
 from .kept_slice import Slice, read_slice
+from .lean_slices import lean
 
 # What a spine's own counters say of it under incasts across gate groups.
 SPINE_CHECK = "spines_balanced"
@@ -79,7 +80,7 @@ def read_sliced(path: Path, recheck: bool) -> SlicedRuns:
             if not needed and not place.exists():
                 continue
             try:
-                into[name] = read_slice(place, recheck)
+                into[name] = lean(read_slice(place, recheck), found.runs().values())
                 into[name].part = name
             except RunError as error:
                 found.wrong.append(f"{name} has no run that can be read: {error}")

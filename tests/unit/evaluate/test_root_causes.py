@@ -469,11 +469,15 @@ def test_a_leaf_that_loses_pings_is_named_in_those_that_other_rails_send_to_it(p
     assert not any("cause" in one for record in records for one in record["findings"])
 
 
-@pytest.mark.parametrize(("check", "severity", "words"), [
-        ("path_carries_full_size", "fail", "large packets"), ("write_latency", "warn", "longer latency"), ("crc_clean", "fail", "damaged frames"),
+@pytest.mark.parametrize(
+    ("check", "severity", "words"),
+    [
+        ("path_carries_full_size", "fail", "large packets"),
+        ("write_latency", "warn", "longer latency"),
+        ("crc_clean", "fail", "damaged frames"),
         ("slow_receiver", "fail", "pauses leaf01 on all 4 hosts"),
     ],
-)  # fmt: skip
+)
 def test_a_leaf_is_named_in_findings_of_its_severity(plan, check: str, severity: str, words: str) -> None:
     slow = {f"gpu0{number}": ["mlx5_0"] for number in range(1, 5)}
     assert all(words in (cause or "") and "leaf01" in (cause or "") for cause in of_leaf(plan, slow, severity, check).values())

@@ -23,6 +23,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.slicing impo
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.state import gate_state
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import RunStore, collection_version, plan_digest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.kept_slice import read_slice
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.lean_slices import read_slices
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.merge import (
     Merged,
     headline,
@@ -84,7 +85,7 @@ def bad(failed: Path, tmp_path: Path) -> list[Path]:
 
 
 def merged(places: t.Sequence[Path], recheck: bool = False, minutes: float = 60, later: float = 0) -> Merged:
-    found = [read_slice(place, recheck) for place in places]
+    found = read_slices(places, recheck)
     return merge_slices(found, datetime.now(UTC) + timedelta(minutes=later), minutes, collection_version(), recheck)
 
 
@@ -525,6 +526,18 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def sliced_pod(planned: Path, tmp_path: Path) -> Path:
     """A copy to change."""
     return Path(shutil.copytree(planned, tmp_path / "planned"))
+
+
+def test_a_merge_keeps_one_plan_of_all_runs_and_no_verdict_on_a_host(sliced_pod: Path, good: list[Path]) -> None:
+    runs = read_sliced(sliced_pod / FILE, False).runs()
+    assert len(runs) > 2 and len({id(one.plan) for one in runs.values()}) == 1
+    kept = [record for one in runs.values() for judged in one.judged.values() for record in judged["verdicts"]]
+    assert kept and {one.plan.nodes[record["host"] or ""].kind for one in runs.values() for record in kept} == {"switch"}
+    assert not [record for one in runs.values() for record in one.report["verdicts"] if record["verdict"] == "pass" and not record["findings"]]
+    # One that expects something else keeps its own.
+    change(good[1] / "plan.json", lambda plan: plan["common"].update(pod_mtu=1500))
+    own, other = read_slices(good[:2], False)
+    assert own.plan is not other.plan and {node.values["pod_mtu"] for node in other.plan.nodes.values()} == {1500}
 
 
 def merged_plan(place: Path, recheck: bool = False) -> Merged:
