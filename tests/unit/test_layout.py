@@ -76,8 +76,8 @@ def test_what_is_private_to_a_package_stays_there() -> None:
 
 def test_the_rules_see_an_import_that_runs_up() -> None:
     """The rules above pass where nothing is imported; this is what they see in one file."""
-    found = imports_of(ROOT / "evaluate" / "layer.py")
-    assert Import("evaluate.layer", "pod", "pod.plan.Plan") in found
+    found = imports_of(ROOT / "evaluate" / "layer_input.py")
+    assert Import("evaluate.layer_input", "pod", "pod.plan.Plan") in found
     assert LEVEL["pod"] > LEVEL["evaluate"] > LEVEL["run"]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..pod.cabling import CableEnd
-from ..pod.plan import Plan
+from ..pod.plan import Node, Plan
 from ..text.ranges import ranges
 from .layer_input import ANSWERED
 from .shared_ends import CHECK, WAITING
@@ -45,11 +45,12 @@ def name_silent_switches(plan: Plan, records: t.Sequence[VerdictRecord]) -> None
     told = {record["host"]: record["findings"] for record in judged}
     for record in records:
         switch = record["host"] or ""
-        if record["check"] != ANSWERED or record["verdict"] != "unknown" or switch not in plan.nodes or plan.nodes[switch].kind != "switch":
+        if record["check"] != ANSWERED or record["verdict"] != "unknown" or switch not in plan.nodes or not _is_logged_in_to(plan.nodes[switch]):
             continue
         ends = _ends(plan, switch, told)
         down = _down(ends, told)
-        if len(ends) < LEAST_LINKS or len(down) not in (0, len(ends)):
+        is_up = not any(place_of(finding).port == end.port for end in ends for finding in told[end.node])
+        if len(ends) < LEAST_LINKS or not (is_up or len(down) == len(ends)):
             continue
         cause, fix = (IS_DOWN, IS_DOWN_FIX) if down else (IS_UP, IS_UP_FIX)
         for finding in record["findings"]:
@@ -69,6 +70,11 @@ def _name_those_not_asked(plan: Plan, asked: t.Container[str | None], told: _Tol
     words = {"switches": ranges(list(dark)), "number": len(found)}
     for finding in found:
         finding["cause"], finding["fix"] = NOT_ASKED.format(**words), NOT_ASKED_FIX.format(**words)
+
+
+def _is_logged_in_to(node: Node) -> bool:
+    """Whether a node is a switch that is asked itself: one of InfiniBand answers by its agent, for whose silence hosts that read the fabric have words."""
+    return node.kind == "switch" and node.values["pod_fabric"] == "roce"
 
 
 def _ends(plan: Plan, switch: str, told: _Told) -> list[CableEnd]:

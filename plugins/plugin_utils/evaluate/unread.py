@@ -73,8 +73,9 @@ def lost_of_rails(plan: Plan, node: str, reading: KeptReading | None, marks: t.M
     marks: what such a verdict says besides its words.
     """
     ports = rail_ports(plan.nodes[node].values.get("pod_rails") or ())
-    places = {name: Place(name, device=None if name == port["netdev"] else name, port=port["netdev"] if name == port["netdev"] else None)
-              for port in ports for name in (port["netdev"], port["device"]) if name}  # fmt: skip
+    # A rail of InfiniBand has no netdev.
+    places = {port["device"]: Place(port["device"], device=port["device"]) for port in ports if port.get("device")}
+    places |= {port["netdev"]: Place(port["netdev"], port=port["netdev"]) for port in ports if port.get("netdev")}
     lost = reading.get("lost", {}) if reading is not None else {}
     if not lost or len(lost) >= len(ports) or not lost.keys() <= places.keys():
         return []

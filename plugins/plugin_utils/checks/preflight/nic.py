@@ -75,7 +75,7 @@ def rails_present(ibstat: Rows, rdma_link: Rows, pod_rails: list[Rail], pod_fabr
 
 def _on_another_netdev(rail: Rail, netdev: str, rails: list[Rail]) -> Finding:
     """A rail whose RDMA device is of a netdev that is another rail's, or that the plan does not know."""
-    if netdev in {port["netdev"] for port in rail_ports(rails)}:
+    if netdev in {port.get("netdev") for port in rail_ports(rails)}:
         return Finding(at_device(rail["device"]), f"netdev {rail['netdev']}", netdev, cause=RENAMED_CAUSE, fix=RENAMED_FIX)
     words = {"netdev": netdev, "planned": rail["netdev"]}
     where = Place(rail["device"], device=rail["device"], of="netdev")
