@@ -41,8 +41,9 @@ def verdicts_of_checks(layer: Layer) -> list[Verdict]:
     meshes = layer.plan.meshes(layer.partners, layer.members) if asked & {"pod_pings", "pod_path_probes"} else {}
     incasts = incast_expectations(layer.plan, _loading(layer)) if "pod_incasts" in asked else {}
     not_asked = [node for node in layer.plan.nodes if node not in layer.members and node not in layer.now] if "pod_not_asked" in asked else []
+    apart = {"pod_not_asked": not_asked, "pod_closed_switches": _closed_switches(layer) if "pod_closed_switches" in asked else []}
     for node in evaluated:
-        values = {**layer.plan.nodes[node].values, **layer.plan.planned(node), **incasts.get(node, {}), "pod_not_asked": not_asked}
+        values = {**layer.plan.nodes[node].values, **layer.plan.planned(node), **incasts.get(node, {}), **apart}
         values |= {"pod_pings": meshes[node]["ping"], "pod_path_probes": meshes[node]["path_probe"]} if node in meshes else {}
         own = [one for one in layer.checks() if one.scope == "node" and layer.plan.nodes[node].kind in one.kinds and not (node in unasked and one.asked)]
         verdicts += [_of_node(layer, check, node, values, peers) for check in own]
@@ -52,6 +53,12 @@ def verdicts_of_checks(layer: Layer) -> list[Verdict]:
             beside = [host for host in hosts if host not in members and host in layer.helpers]
             verdicts += [_of_group(layer, check, group, members, beside, peers) for check in layer.checks() if check.scope == "group"]
     return verdicts
+
+
+def _closed_switches(layer: Layer) -> list[str]:
+    """The switches behind which no gate group takes part; where ``pod_only`` names nodes, the groups of their partners do."""
+    groups = {layer.plan.nodes[node].group for node in (*layer.members, *layer.partners)}
+    return [node.name for node in layer.plan.nodes.values() if node.kind == "switch" and not layer.plan.affects(node.name) & groups]
 
 
 def _loading(layer: Layer) -> list[str]:

@@ -101,8 +101,8 @@ class Plan:
         """The planned expectations of a node that judge it; see planned_expectations.py."""
         place = self.nodes[node]
         cables = [self.near(node, cable) for cable in self.at[node]]
-        planned: Values = {"pod_node": node, "pod_role": place.role, "pod_cables": cables, "pod_pings": [], "pod_path_probes": [], "pod_not_asked": []}
-        planned |= {"pod_incasts": [], "pod_incast_refused": ""}
+        planned: Values = {"pod_node": node, "pod_role": place.role, "pod_cables": cables, "pod_pings": [], "pod_path_probes": []}
+        planned |= {"pod_incasts": [], "pod_incast_refused": "", "pod_not_asked": [], "pod_closed_switches": []}
         planned["pod_neighbors"] = self._neighbors(cables) if _routes(place) else []
         planned["pod_asn"] = place.asn if _routes(place) else None
         planned["pod_same_role"] = self._same_role(place) if place.kind == "switch" else []

@@ -124,8 +124,8 @@ def test_a_neighbor_that_runs_with_another_as_is_where_its_sessions_are_at_fault
 
 def test_a_session_with_a_switch_that_takes_no_part_is_not_judged():
     planned, down = [uplink(number) for number in (1, 2, 3, 4)], sessions(session(1, "Active"))
-    assert list(bgp_established(down, planned, UPLINKS, "leaf01", {}, pod_not_asked=["spine01"])) == []
-    assert len(list(bgp_established(down, planned, UPLINKS, "leaf01", {}, pod_not_asked=["spine02"]))) == 1
+    assert list(bgp_established(down, planned, UPLINKS, "leaf01", {}, pod_closed_switches=["spine01"])) == []
+    assert len(list(bgp_established(down, planned, UPLINKS, "leaf01", {}, pod_closed_switches=["spine02"]))) == 1
 
 
 def own(*rows):

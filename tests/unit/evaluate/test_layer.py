@@ -18,6 +18,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.layer i
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.layer_input import Layer
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.shared_nodes import by_group
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.verdicts import Verdict
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.plan import Plan
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import catalogue
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.scope import groups_in_scope
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.state import State
@@ -662,6 +663,23 @@ def test_nodes_that_take_no_part_are_not_asked_and_silent_members_are(declare) -
     declare(port)
     judge({"gpu01": envelope(interface_status=[])}, silent={"gpu02": "no route"}, members=("gpu01", "gpu02"))
     assert given == [[name for name in small_plan().nodes if name not in ("gpu01", "gpu02")]] and given[0]
+
+
+def test_switches_of_closed_groups_are_those_behind_which_nobody_takes_part_and_not_those_that_pod_only_leaves_out(declare) -> None:
+    given: list[list[str]] = []
+
+    def port(interface_status, pod_closed_switches):
+        given.append(pod_closed_switches)
+        return []
+
+    declare(port)
+    whole = small_plan()
+    # Each leaf is of one rack.
+    apart = {("gpu01", "leaf02"), ("gpu02", "leaf02"), ("gpu03", "leaf01"), ("gpu04", "leaf01")}
+    plan = Plan(whole.nodes, whole.groups, [cable for cable in whole.cables if (cable.a.node, cable.b.node) not in apart])
+    for partners in (["gpu01"], HOSTS):
+        verdicts_of_checks(layer_of({"gpu01": envelope(interface_status=[])}, ["gpu01"], plan=plan, partners=partners))
+    assert given == [["leaf02"], []]
 
 
 def test_the_pings_of_a_node_are_those_of_its_mesh(declare) -> None:

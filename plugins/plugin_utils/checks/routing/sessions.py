@@ -65,7 +65,7 @@ ROUTED = ("pod_underlay", ("bgp", "ospf", "static"))
 )
 def bgp_established(
     bgp_summary: Rows, pod_neighbors: list[Neighbor], pod_cables: list[NearCable], pod_node: str, bgp_summary_of_peers: Peers,
-    pod_rail_vrf: str = "", port_vrfs: Rows | None = None, pod_asn: int | None = None, pod_not_asked: t.Sequence[str] = (),
+    pod_rail_vrf: str = "", port_vrfs: Rows | None = None, pod_asn: int | None = None, pod_closed_switches: t.Sequence[str] = (),
 ) -> t.Iterator[Finding]:  # fmt: skip
     """Every planned BGP neighbor is Established with its planned AS, in the VRF of its port where the rails are in one."""
     if not pod_neighbors and any(cable["peer_role"] != "host" for cable in pod_cables):
@@ -79,7 +79,7 @@ def bgp_established(
         named.setdefault(port_name(row["neighbor"]), []).append(row)
     by_as: list[Neighbor] = []
     for one in pod_neighbors:
-        if one["peer"] in pod_not_asked:
+        if one["peer"] in pod_closed_switches:
             # It serves gate groups alone that a layer below has closed; whatever keeps the session down is judged with them.
             continue
         rows = named.get(port_name(one["port"])) or named.get(str(one["address"]))
