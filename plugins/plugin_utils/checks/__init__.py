@@ -29,6 +29,8 @@ __all__ = [
     "CannotTell", "Check", "Finding", "Judge", "NotApplicable", "NotMeasured", "NotProved", "Required", "When", "Whens", "check",
 ]  # fmt: skip
 LAYERS = ("preflight", "links", "routing", "congestion", "rdma", "collectives", "training")
+# Those that load the pod.
+LOADED = LAYERS[LAYERS.index("congestion") :]
 SEVERITIES = ("fail", "warn", "unknown")
 # How many hosts must take part for a check to have a subject, in all that climbs or in each gate group: a pair, or two senders and a receiver.
 PAIR, INCAST = (2, "pod"), (3, "group")

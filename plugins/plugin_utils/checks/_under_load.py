@@ -10,14 +10,13 @@ import typing as t
 from ..loads.idle_test import busy_reason, gpus_at_work, words_of_work
 from ..pod.names import Rows
 from ..pod.types import Rail
-from . import CannotTell, Finding, check
+from . import LOADED, CannotTell, Finding, check
 from ._counters import RX_BYTES, growth, of_rails, pick
 from .place import at_node, at_port
 
 PRIORITIES = range(8)
 SHARED = "Processes of others ran on the host's GPUs while it was loaded (pod_load_busy_hosts is true): what was measured there they had a part of."
 SHARED_FIX = "Drain the host, wait for these processes to end (nvidia-smi, fuser -v /dev/nvidia*), and run the layer again before any rate of it is believed."
-GPUS_UNREPORTED = "GPU processes: not reported"
 # A part of what was sent is retransmitted or cut off at the ends of the test; half of it in another class is not explained by that.
 LEAST_SHARE = 0.5
 OTHER_CLASS = (
@@ -29,7 +28,6 @@ CLASS_FIX = "Compare pod_traffic_class with pod_roce_dscp, the NIC's trust mode 
 
 BUSY_CAUSE = "A job runs on the host, or traffic of another source uses its NICs."
 BUSY_FIX = "Drain the host and wait for its jobs to end; or, where its users agree, set pod_load_busy_hosts: true."
-LOADED = ("congestion", "rdma", "collectives", "training")
 
 
 @check(cause=BUSY_CAUSE, fix=BUSY_FIX, fabric="roce", required=True, needs="load", layers=LOADED)
@@ -40,9 +38,7 @@ def hosts_idle(
     """A host is loaded only while it is idle: its GPUs run nothing and its NICs carry nothing."""
     if pod_load_busy_hosts:
         return _loaded_all_the_same(gpus_idle, pod_idle_agents)
-    if pod_gpus_per_host and gpus_idle is None:
-        raise CannotTell(GPUS_UNREPORTED)
-    return _busy(busy_reason(gpus_idle or [], nic_counters_before, nic_counters_idle, pod_idle_seconds, pod_idle_gbit_s, pod_idle_agents))
+    return _idle("roce", gpus_idle, pod_gpus_per_host, nic_counters_before, nic_counters_idle, pod_idle_seconds, pod_idle_gbit_s, pod_idle_agents)
 
 
 @check(cause=BUSY_CAUSE, fix=BUSY_FIX, fabric="infiniband", required=True, needs="load", layers=LOADED)
@@ -53,11 +49,8 @@ def ib_hosts_idle(
     """A host is loaded only while it is idle: its GPUs run nothing and its InfiniBand ports carry nothing."""
     if pod_load_busy_hosts:
         return _loaded_all_the_same(gpus_idle, pod_idle_agents)
-    if pod_gpus_per_host and gpus_idle is None:
-        raise CannotTell(GPUS_UNREPORTED)
-    return _busy(
-        busy_reason(gpus_idle or [], rdma_port_counters_before, rdma_port_counters_idle, pod_idle_seconds, pod_idle_gbit_s, pod_idle_agents, "infiniband")
-    )
+    counters = (rdma_port_counters_before, rdma_port_counters_idle)
+    return _idle("infiniband", gpus_idle, pod_gpus_per_host, *counters, pod_idle_seconds, pod_idle_gbit_s, pod_idle_agents)
 
 
 def _loaded_all_the_same(gpus: Rows | None, agents: list[str]) -> t.Iterator[Finding]:
@@ -66,7 +59,13 @@ def _loaded_all_the_same(gpus: Rows | None, agents: list[str]) -> t.Iterator[Fin
         yield Finding(at_node("the host"), "no job", words_of_work(working), "warn", cause=SHARED, fix=SHARED_FIX)
 
 
-def _busy(words: str | None) -> t.Iterator[Finding]:
+def _idle(
+    fabric: str, gpus: Rows | None, gpus_per_host: int, before: Rows, idle: Rows, seconds: int, most_gbit_s: float, agents: list[str]
+) -> t.Iterator[Finding]:  # fmt: skip
+    """Why a host is not idle; before, idle: the rows of the fabric's counters, read so many seconds apart."""
+    if gpus_per_host and gpus is None:
+        raise CannotTell("GPU processes: not reported")
+    words = busy_reason(gpus or [], before, idle, seconds, most_gbit_s, agents, fabric)
     if words is not None:
         yield Finding(at_node("the host"), "no job and no traffic", words)
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
-LOADED = ("congestion", "rdma", "collectives", "training")
+from .. import LOADED
+
 ABOVE_INCASTS, OF_RANKS = LOADED[1:], LOADED[2:]
 SINCE = "under load"

@@ -12,11 +12,11 @@ from ...pod.names import Rows
 from ...pod.rail_ports import rail_ports
 from ...pod.types import Rail
 from ...text.counting import counted
-from .. import CannotTell, Finding, NotApplicable, check
+from .. import LOADED, CannotTell, Finding, NotApplicable, check
 from .._grouping import planned_rails
 from .._kernel_events import LOG_CAUSE, LOG_FIX, Devices, judged_events, logged_since
 from ..place import Place, at_gpu, at_port
-from ._layers import ABOVE_INCASTS, LOADED, OF_RANKS, SINCE
+from ._layers import ABOVE_INCASTS, OF_RANKS, SINCE
 
 SLOWDOWNS = {"hw_thermal_slowdown_us": "hot", "sw_thermal_slowdown_us": "close to its temperature limit", "hw_power_brake_us": "slowed down by power brake"}
 

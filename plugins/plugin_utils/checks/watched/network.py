@@ -12,7 +12,7 @@ from ...pod.names import Rows
 from ...pod.rail_ports import rail_ports
 from ...pod.types import Rail
 from ...text.counting import counted
-from .. import Finding, NotApplicable, check
+from .. import LOADED, Finding, NotApplicable, check
 from .._counters import (
     BIT_ERRORS,
     DAMAGED,
@@ -37,7 +37,7 @@ from .._counters import (
 )
 from .._grouping import planned_rails
 from ..place import Place, at_device, at_port
-from ._layers import ABOVE_INCASTS, LOADED, OF_RANKS, SINCE
+from ._layers import ABOVE_INCASTS, OF_RANKS, SINCE
 
 PRIORITIES = range(8)
 # Below this a rail has carried no load whose class could be judged.
