@@ -31,7 +31,7 @@ def lean(one: Slice, others: t.Iterable[Slice]) -> Slice:
     known = [other.plan for other in others]
     for run in (one, *one.earlier.values()):
         run.judged = {layer: _of_switches(run.plan, judged) for layer, judged in run.judged.items()}
-        run.report = t.cast("Report", {**run.report, "verdicts": [record for record in run.report["verdicts"] if _says_more(record)]})
+        run.report = t.cast(Report, {**run.report, "verdicts": [record for record in run.report["verdicts"] if _says_more(record)]})
         run.plan = next((plan for plan in known if same_plan(plan, run.plan)), run.plan)
         known.append(run.plan)
     return one
