@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.host_commands import program_source
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.programs import run_program
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.containers import files_of
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.planners import PLANNERS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.results import job_results
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.schedule import JOBS_READING, load_schedule
@@ -85,6 +86,7 @@ class ActionModule(RunAction):
             **self.kept,
             jobs=[job.asked() for job in schedule.jobs[self.name]],
             programs={name: program_source(name) for name in schedule.programs},
+            files=files_of(schedule.jobs[self.name]),
         )
         if reply.get("refused"):
             return {"failed": True, "msg": reply["refused"]}

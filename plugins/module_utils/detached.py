@@ -43,8 +43,8 @@ RESERVED_BYTES, SHOWN = 4096, 120
 # What every process of a load carries in its environment: it identifies those that no record names yet, and those that left their session.
 MARK = "GPUFABRIC_PYRAMID_LOAD"
 JOB = "GPUFABRIC_PYRAMID_JOB"
-# The labels of its containers, as ``programs/containers.py`` gives them, and for how long a runtime may list or remove some.
-LABELS, RUNTIME_SECONDS = ("gpufabric.pyramid.load", "gpufabric.pyramid.job"), 10
+# The labels of its containers, as in ``programs/containers.py``, which runtimes keep them by labels, and for how long one may list or remove some.
+LABELS, LABELLING, RUNTIME_SECONDS = ("gpufabric.pyramid.load", "gpufabric.pyramid.job"), ("docker", "podman"), 10
 HUNG = "hung in the kernel or in the container runtime"
 NEVER = {"status": "never", "rc": None, "stdout": "", "stderr": "", "seconds": 0.0, "attempts": 0, "cut": False, "began": None}
 BESIDE = {"/usr/local/bin": "/usr/local/sbin", "/usr/bin": "/usr/sbin", "/bin": "/sbin"}
@@ -57,13 +57,13 @@ def answer(request):
     it lasts); start, watch and collect renew it where they have it. ``start``: end what earlier loads of the same ``owner`` (the pod's place on its
     controller) left, then start this one; a running load of another owner makes it refuse. It has ``beside`` (only a load of the same name is a leftover,
     whatever else runs), ``run_id``, ``start_in`` (seconds until the schedule begins), ``lease`` (seconds, or None), ``fresh`` (seconds without a further
-    watch after which no job starts, or None), ``programs`` (name to source text, for arguments that refer to them as ``{name}``) and ``jobs``.
+    watch after which no job starts, or None), ``programs`` (name to source text, for arguments that refer to them as ``{name}``), ``files`` (file name
+    to text, beside them) and ``jobs``.
     ``clear``: end every load of an ``owner`` whose run is over, and give the host back where it is reserved for one; returns ``ended``, what still ran.
     ``watch``: renew the lease, and wait at most ``wait`` seconds for the end. ``collect``: also end what still runs, and remove the load. ``end``: end it now.
     A job: ``id``, ``argv``, ``at`` and ``until`` (seconds of the schedule), ``again`` (words on standard error with which it is tried again), ``near`` (an RDMA
-    device whose CPUs it is pinned to, or None), ``runtime`` (docker or podman where it starts containers, else
-    nothing), ``turn`` (None, or a number: it starts before its time where every job that the schedule has before its turn has ended here), ``environment``
-    (added to this one's) and ``without`` (beginnings of names that are removed from it).
+    device whose CPUs it is pinned to, or None), ``runtime`` (docker, podman or enroot where it starts containers, else nothing), ``turn`` (None, or a number:
+    it starts before its time where every job before its turn has ended), ``environment`` (added to this one's) and ``without`` (beginnings of names removed).
     Returns ``refused`` (words, or None) of reserve, release and start, and ``ended_leftovers`` of start; of the others ``ended`` (why, or None while it runs),
     ``jobs`` and ``done`` (how many there are, and have ended); of collect also ``boot_id``, ``uptime_seconds`` and ``answers`` by id: ``status`` (ran,
     missing, denied, timeout, hung, stopped or never), ``argv``, ``rc``, ``stdout``, ``stderr``, ``seconds``, ``began``, ``attempts``, ``cut``.
@@ -249,8 +249,8 @@ def _start(base, request):
             shutil.rmtree(place, ignore_errors=True)
     place = os.path.join(base, request["load"])
     os.mkdir(place, 0o700)
-    for name, text in request.get("programs", {}).items():
-        with open(os.path.join(place, name + ".py"), "w", encoding="utf-8") as file:
+    for name, text in {**{f"{name}.py": text for name, text in request.get("programs", {}).items()}, **request.get("files", {})}.items():
+        with open(os.path.join(place, name), "w", encoding="utf-8") as file:
             file.write(text)
     _renew(place, request)
     _detach(place, request)
@@ -304,7 +304,7 @@ def _supervise(place, request, writer):
     for name in ("running", "answers", "output"):
         os.mkdir(os.path.join(place, name), 0o700)
     record = {key: request[key] for key in ("owner", "run_id", "load")}
-    runtimes = sorted({job["runtime"] for job in request["jobs"] if job.get("runtime")})
+    runtimes = sorted({job["runtime"] for job in request["jobs"] if job.get("runtime") in LABELLING})
     _write(os.path.join(place, "record.json"), dict(record, supervisor=_who(os.getpid()), jobs=len(request["jobs"]), runtimes=runtimes))
     os.write(writer, b".")
     os.close(writer)

@@ -13,15 +13,13 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.gpufabric.pyramid.plugins.module_utils import detached
 from ansible_collections.gpufabric.pyramid.plugins.module_utils.programs import containers
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.host_commands import program_source
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.containers import in_container, runtime_of
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.containers import in_container
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.launchers import (
     PROGRAM_MODULES,
     Launch,
@@ -29,47 +27,24 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.launchers 
     agent_argv_by_launcher,
     agent_argv_on_host,
 )
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import DEFAULTS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings.parsing import parse
 
 from ..labs.containers.engines import IMAGE, Docker, Engine, Podman, started
+from ..labs.containers.loads import PYTHON, Load, of, row, values
 from ..ports import claimed
 from .conftest import more
 
 # Stores of podman share the locks of their containers, whatever their directories: a new one frees those of its neighbour.
 pytestmark = pytest.mark.xdist_group("container_engines")
 
-PYTHON = "/usr/bin/python3"
 # What the two say where nothing gives GPUs to a container.
 WITHOUT_GPUS = {"podman": "nvidia.com/gpu=all", "docker": "could not select device driver"}
-SOURCE = Path(detached.__file__).read_text(encoding="utf-8")
-FUTURE = "from __future__ import annotations\n"
-Row = dict[str, t.Any]
 
 
 @pytest.fixture(scope="module", params=[Podman, more(Docker)])
 def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Engine]:
     """One of these tests alone."""
     yield from started(request.param, tmp_path_factory.mktemp(request.param.name))
-
-
-def values(engine: Engine) -> Row:
-    """The expectations of a host with this engine."""
-    return {**DEFAULTS, "pod_container_runtime": engine.name, "pod_container_image": IMAGE, "pod_collective_backend": "gloo"}
-
-
-def row(environment: t.Mapping[str, str], runtime: str, image: str = IMAGE, python: str = PYTHON, backend: str = "gloo") -> Row:
-    """What the program says of this host, as the reading has it."""
-    command = [sys.executable, "-SE", containers.__file__, "--runtime", runtime, "--image", image, "--python", python, "--vendor", "nvidia"]
-    command += ["--backend", backend, "--nccl-tests=/opt/nccl-tests"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=True, env=environment)
-    (only,) = parse("container_image", "linux", done.stdout)
-    return only
-
-
-def of(engine: Engine, **more: str) -> Row:
-    """The row of a host with this engine."""
-    return row(engine.environment, engine.name, **more)
 
 
 def test_a_host_with_the_image_says_what_is_in_it(engine: Engine) -> None:
@@ -87,7 +62,7 @@ def test_what_a_host_lacks_is_told_apart(engine: Engine) -> None:
     # No GPU is here, nor a specification that names one.
     without = of(engine, backend="nccl")
     assert without["start"] == "no_gpus" and WITHOUT_GPUS[engine.name] in without["words"]
-    assert row({**engine.environment, "PATH": str(engine.place)}, engine.name)["state"] == "missing" and engine.containers() == []
+    assert row({**engine.environment, "PATH": str(engine.place)}, engine.name, IMAGE)["state"] == "missing" and engine.containers() == []
 
 
 def test_why_docker_does_not_answer_is_told_by_its_socket(tmp_path: Path) -> None:
@@ -96,12 +71,12 @@ def test_why_docker_does_not_answer_is_told_by_its_socket(tmp_path: Path) -> Non
     client.write_text("#!/bin/sh\necho no >&2\nexit 1\n", encoding="utf-8")
     client.chmod(0o755)
     environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "DOCKER_HOST": f"unix://{place}"}
-    assert row(environment, "docker")["state"] == "stopped"
+    assert row(environment, "docker", IMAGE)["state"] == "stopped"
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(place))
-        assert row(environment, "docker")["state"] == "stopped"
+        assert row(environment, "docker", IMAGE)["state"] == "stopped"
         server.listen()
-        assert row(environment, "docker")["state"] == "failed"
+        assert row(environment, "docker", IMAGE)["state"] == "failed"
     if os.geteuid() == 0:
         with tempfile.TemporaryDirectory() as open_to_all, socket.socket(socket.AF_UNIX) as server:
             Path(open_to_all).chmod(0o755)
@@ -116,43 +91,6 @@ def socket_state_of_nobody(host: str) -> str:
     text = Path(containers.__file__).read_text(encoding="utf-8").partition("def main")[0]
     command = [sys.executable, "-SE", "-c", f"{text}\nos.setuid(65534)\nprint(_socket_state())"]
     return subprocess.run(command, capture_output=True, text=True, timeout=30, check=True, env={"DOCKER_HOST": host}).stdout.strip()
-
-
-class Load:
-    """Loads on this machine, as a run starts them, with an engine of their own."""
-
-    def __init__(self, engine: Engine, place: Path) -> None:
-        self.engine, self.place, self.values = engine, place, values(engine)
-        self.environment = {**engine.environment, "TMPDIR": str(place)}
-
-    def say(self, do: str, **more: t.Any) -> Row:
-        program = SOURCE.replace(FUTURE, f"{FUTURE}REQUEST = {json.dumps({'do': do, 'load': 'one', **more})!r}\n", 1)
-        command = [sys.executable, "-SE", "-"]
-        done = subprocess.run(command, input=program, text=True, capture_output=True, timeout=90, check=True, env=self.environment)
-        answer: Row = json.loads(done.stdout)["detached"]
-        return answer
-
-    def start(self, argv: list[str], until: float = 60.0, programs: t.Sequence[str] = ()) -> None:
-        """Start a command in a container."""
-        job = {"id": "a", "argv": in_container(self.values, argv), "at": 0, "until": until, "again": [], "turn": None}
-        job["runtime"] = runtime_of(self.values)
-        sources = {name: program_source(name) for name in programs}
-        reply = self.say("start", owner="here", run_id="r1", start_in=0, lease=60, fresh=None, jobs=[job], programs=sources)
-        assert reply["refused"] is None
-
-    def running(self) -> list[str]:
-        """The containers of a load that has started, awaited."""
-        until = time.monotonic() + 60
-        while not (found := self.engine.containers()):
-            assert time.monotonic() < until, "no container started"
-            time.sleep(0.1)
-        return found
-
-    @property
-    def record(self) -> Row:
-        text = (self.place / f"gpufabric.pyramid-{os.getuid()}" / "loads" / "one" / "record.json").read_text(encoding="utf-8")
-        record: Row = json.loads(text)
-        return record
 
 
 @pytest.fixture

@@ -36,9 +36,9 @@ def test_a_healthy_pod_with_containers_goes(pods: inprocess.Pods, tmp_path: Path
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("name", ["slow_sender", "gpu_slowed_in_training"])
-def test_a_fault_is_found_where_loads_run_in_containers(pods: inprocess.Pods, name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("runtime", "name"), [("containers", "slow_sender"), ("containers_of_enroot", "gpu_slowed_in_training")])
+def test_a_fault_is_found_where_loads_run_in_containers(pods: inprocess.Pods, runtime: str, name: str, tmp_path: Path) -> None:
     expected = yaml.safe_load((ROOT / "tests" / "simulated_pod" / "faults" / f"{name}.yml").read_text(encoding="utf-8"))["expect"]
-    report = pods.climb(pods.pod(["containers", name]), tmp_path)
+    report = pods.climb(pods.pod([runtime, name]), tmp_path)
     found = {one["check"] for one in report["verdicts"] if one["layer"] == expected["layer"] and one["verdict"] not in ("pass", "skip")}
     assert report["verdict"] == "no_go" and found == set(expected["checks"])

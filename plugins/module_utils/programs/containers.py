@@ -16,6 +16,7 @@ import json
 import os
 import shutil
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -32,6 +33,13 @@ HELP = ("Run 'docker ", "See 'docker ")
 SOCKET = "unix:///var/run/docker.sock"
 # What shows an AMD GPU to a container, by the documentation of ROCm, and what lets RCCL map the memory of other processes.
 OF_AMD = ("--device=/dev/kfd", "--device=/dev/dri", "--cap-add=SYS_PTRACE", "--security-opt=seccomp=unconfined")
+# What enroot runs in place of the image's own script, whose words would be read as the load's; it finds its directory by the variable that every load has.
+RC_FILE, RC = "enroot.rc", 'cd "$GPUFABRIC_PYRAMID_LOAD" && exec "$@"\n'
+# NVIDIA's hook of enroot gives a container the driver's libraries by these, and images set them for themselves.
+HOOK_OF_GPUS = ("NVIDIA_VISIBLE_DEVICES=all", "NVIDIA_DRIVER_CAPABILITIES=compute,utility")
+WITHOUT_HOOK = ("NVIDIA_VISIBLE_DEVICES=void",)
+# How a squashfs begins: its magic number, and how many files and folders it holds.
+SQUASHFS, BEGINNING = b"hsqs", struct.Struct("<4sI")
 # What a container of the image says of itself: torch's own library, where it brings one, and the loader's, which nccl-tests takes.
 # The version of RCCL is in the name of its file.
 PROBE = r"""
@@ -54,7 +62,14 @@ if sys.argv[2] == "amd":
     versions = [os.path.realpath(one).rpartition("librccl.so.")[2] for one in glob.glob("/opt/rocm*/lib/librccl.so.1")]
 limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
 gpus = glob.glob("/dev/nvidia[0-9]*") if sys.argv[2] == "nvidia" else glob.glob("/dev/dri/render*")
+if sys.argv[2:] == ["nvidia", "enroot"]:
+    # It shows the host's whole /dev; what its hook brings is the driver's library.
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        gpus = []
 print(json.dumps({
+    "variables": sorted("%s=%s" % one for one in os.environ.items() if one[0].startswith(("NCCL_", "RCCL_"))),
     "torch": torch, "nccl": sorted({one for one in versions if one}), "memlock": "unlimited" if limit == resource.RLIM_INFINITY else str(limit),
     "gpus": len(gpus), "rdma": len(glob.glob("/dev/infiniband/uverbs*")),
     "nccl_tests": os.access(os.path.join(sys.argv[1], "all_reduce_perf"), os.X_OK) if sys.argv[1] else None,
@@ -68,9 +83,16 @@ def wrapped(
 ) -> list[str]:  # fmt: skip
     """The argument list that runs a command in a container of an image, with the host's network, memory and processes.
 
-    runtime: docker or podman; place: the directory of the load, mounted at the same path; gpus: nvidia, amd or nothing; rdma: whether it gets the RDMA devices;
-    job: of the load; environment: NAME=VALUE; passed: names of variables that it takes from whoever starts it.
+    runtime: docker, podman or enroot; place: the directory of the load, mounted at the same path, where enroot finds ``RC_FILE``; gpus: nvidia, amd or nothing;
+    rdma: whether it gets the RDMA devices; job: of the load; environment: NAME=VALUE, for enroot the load's directory among them; passed: names of variables
+    that it takes from whoever starts it.
     """
+    variables = ("PYTHONDONTWRITEBYTECODE=1", *environment, *passed)
+    if runtime == "enroot":
+        # It shares the host's network, processes, memory, devices and limits unless it is told otherwise.
+        hook = HOOK_OF_GPUS if gpus == "nvidia" else WITHOUT_HOOK
+        words = [runtime, "start", "--rc", os.path.join(place, RC_FILE), "--mount", f"{place}:{place}"]
+        return [*words, *(word for one in (*hook, *variables) for word in ("--env", one)), image, *argv]
     words = [runtime, "run", "--rm", "--pull=never", "--network=host", "--ipc=host", "--pid=host", "--user=0:0", "--log-driver=none"]
     words += ["--ulimit=memlock=-1", "--security-opt=label=disable", f"--volume={place}:{place}", f"--workdir={place}"]
     words += [f"--label={LOAD}={place}", f"--label={JOB}={job}"]
@@ -78,7 +100,7 @@ def wrapped(
         words += ["--gpus=all"] if runtime == "docker" else ["--device=nvidia.com/gpu=all"]
     words += OF_AMD if gpus == "amd" else ()
     words += ["--device=/dev/infiniband"] if rdma else []
-    for one in ("PYTHONDONTWRITEBYTECODE=1", *environment, *passed):
+    for one in variables:
         words += ["--env", one]
     return [*words, f"--entrypoint={argv[0]}", image, *argv[1:]]
 
@@ -132,9 +154,8 @@ class Host:
         except (ValueError, LookupError, TypeError):
             raise NoAnswer("image inspect: what it printed is no answer") from None
         variables = (one.get("Config") or {}).get("Env") or []
-        forced = [each for each in variables if each.startswith(("NCCL_", "RCCL_")) and not each.startswith(("NCCL_VERSION=", "RCCL_VERSION="))]
         digests = sorted({each.rpartition("@")[2] for each in one.get("RepoDigests") or ()})
-        return {"id": f"sha256:{number}" if number else None, "digests": digests, "variables": forced}
+        return {"id": f"sha256:{number}" if number else None, "digests": digests, "variables": _of_nccl(variables)}
 
     def held(self, name):
         """Whether the host has the image of a name, and what is known of it, or of another build by the same name."""
@@ -149,13 +170,18 @@ class Host:
     def started(self, place, gpus, rdma):
         """Exit status, output and words of a container that looks at what it has."""
         options = self.options
-        argv = [options.python, os.path.join(place, "probe.py"), options.nccl_tests, options.vendor]
-        done = self.ask(wrapped(self.runtime, options.image, argv, place, gpus, rdma), RUN_SECONDS)
-        if done[0] is None:
+        argv = [options.python, os.path.join(place, "probe.py"), options.nccl_tests, options.vendor, self.runtime]
+        done = self.ask(wrapped(self.runtime, options.image, argv, place, gpus, rdma, environment=(f"GPUFABRIC_PYRAMID_LOAD={place}",)), RUN_SECONDS)
+        if done[0] is None and self.runtime != "enroot":
             _code, ids, _words = self.ask([self.runtime, "ps", "--all", "--quiet", "--filter", f"label={LOAD}={place}"])
             for words in (["kill"], ["rm", "--force"]) if ids.split() else ():
                 self.ask([self.runtime, *words, *ids.split()])
         return done
+
+    @staticmethod
+    def refused(_code, _output):
+        """Whether the runtime itself refused to start a container, where its exit status does not tell."""
+        return False
 
     def start(self, place):
         """How a container starts, what it says of itself, and the words of the runtime.
@@ -165,7 +191,7 @@ class Host:
         options = self.options
         gpus, rdma = options.vendor if options.backend == "nccl" else "", options.backend == "nccl"
         code, output, words = self.started(place, gpus, rdma)
-        if code in (NOT_STARTED, *NO_PROGRAM):
+        if code in (NOT_STARTED, *NO_PROGRAM) or self.refused(code, output):
             # Podman ends with the same status where the image lacks a program and where nothing names the GPUs: what is left out tells which it is.
             for lacking, less in (("no_gpus", ("", rdma)), ("no_rdma", (gpus, False)), ("no_gpus", ("", False))):
                 other, _output, said = self.started(place, *less) if less != (gpus, rdma) else (code, "", words)
@@ -191,13 +217,58 @@ class Host:
         if row["present"]:
             place = tempfile.mkdtemp(prefix="gpufabric.pyramid-")
             try:
-                with open(os.path.join(place, "probe.py"), "w", encoding="utf-8") as file:
-                    file.write(PROBE)
+                for name, text in (("probe.py", PROBE), (RC_FILE, RC)):
+                    with open(os.path.join(place, name), "w", encoding="utf-8") as file:
+                        file.write(text)
                 row["start"], found, row["words"] = self.start(place)
-                row.update(found, library="rccl" if self.options.vendor == "amd" else "nccl")
+                variables = found.pop("variables", None)
+                row = {"variables": None if variables is None else _of_nccl(variables), **row, **found}
+                row["library"] = "rccl" if self.options.vendor == "amd" else "nccl"
             finally:
                 shutil.rmtree(place, ignore_errors=True)
         return row
+
+
+class EnrootHost(Host):
+    """A host with enroot, which has no daemon and no store of names: an image is a file."""
+
+    def state(self):
+        """Whether enroot is there: ok, missing or failed; its version or its words."""
+        if shutil.which(self.runtime) is None:
+            return "missing", f"{self.runtime}: not found on PATH"
+        code, output, words = self.ask([self.runtime, "version"])
+        return ("ok", output.strip()) if code == 0 and output.strip() else ("failed", words)
+
+    def image(self, name):
+        """The image in a file: how many inodes its squashfs has, since a file has no id and two imports of one image differ; None where there is none.
+
+        Raises NoAnswer where the file cannot be read, or is no squashfs.
+        """
+        try:
+            with open(name, "rb") as file:
+                beginning = file.read(BEGINNING.size)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as failed:
+            raise NoAnswer(str(failed)) from None
+        if len(beginning) < BEGINNING.size or not beginning.startswith(SQUASHFS):
+            raise NoAnswer(f"{name} is no squashfs image")
+        return {"id": f"squashfs of {BEGINNING.unpack(beginning)[1]} inodes", "digests": []}
+
+    def held(self, name):
+        """Whether the host has the file, and what is known of it."""
+        image = self.image(name)
+        return {"present": image is not None, **(image or {})}
+
+    @staticmethod
+    def refused(code, output):
+        """Whether enroot ended before the program began: it does so with status 1, as programs do, which then have printed nothing."""
+        return code not in (0, None) and not output
+
+
+def _of_nccl(variables):
+    """Of variables (NAME=VALUE) those that set NCCL or RCCL; images of vendors have the version in one."""
+    return [each for each in variables if each.startswith(("NCCL_", "RCCL_")) and not each.startswith(("NCCL_VERSION=", "RCCL_VERSION="))]
 
 
 def _socket_state():
@@ -216,7 +287,9 @@ def main():
     parser = argparse.ArgumentParser()
     for name in ("runtime", "image", "python", "vendor", "backend", "nccl-tests"):
         parser.add_argument(f"--{name}", default="")
-    sys.stdout.write(json.dumps({"rows": [Host(parser.parse_args()).row()]}) + "\n")
+    options = parser.parse_args()
+    host = EnrootHost(options) if options.runtime == "enroot" else Host(options)
+    sys.stdout.write(json.dumps({"rows": [host.row()]}) + "\n")
 
 
 if __name__ == "__main__":

@@ -65,7 +65,8 @@ def parser(description):
 
 def _place():
     """Which process this is, and of how many, as its launcher says."""
-    return next(((os.environ[a], os.environ[b]) for a, b in PLACES if a in os.environ and b in os.environ), ("0", "1"))
+    # Some container runtimes set what they are to pass on and do not have to nothing.
+    return next(((os.environ[a], os.environ[b]) for a, b in PLACES if os.environ.get(a) and os.environ.get(b)), ("0", "1"))
 
 
 def run(path, options, work):

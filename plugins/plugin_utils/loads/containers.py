@@ -8,8 +8,9 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
-from ...module_utils.programs.containers import wrapped
+from ...module_utils.programs.containers import RC, RC_FILE, wrapped
 from .launchers import STARTED_FROM_ONE_HOST
+from .schedule import Job
 
 ON_THE_HOST = "none"
 # What launchers tell a process of its place, which a container does not have of itself.
@@ -56,6 +57,11 @@ def in_container(
 def tests_over_hosts(launcher: str, runtime: str) -> bool:
     """Whether nccl-tests run over several hosts: a launcher on them starts its ranks, and each must reach it, which it cannot from a container."""
     return launcher in STARTED_FROM_ONE_HOST and runtime == ON_THE_HOST
+
+
+def files_of(jobs: t.Iterable[Job]) -> dict[str, str]:
+    """The files that a host must have beside the programs of these jobs, by name: what enroot runs in place of an image's own script."""
+    return {RC_FILE: RC} if any(job.runtime == "enroot" for job in jobs) else {}
 
 
 def runtime_of(values: t.Mapping[str, t.Any]) -> str:

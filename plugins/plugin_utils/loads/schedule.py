@@ -25,7 +25,7 @@ class Job:
     id: its name, unique on the host; argv; at, until: seconds of the schedule; again: words with which it is tried again;
     near: the RDMA device whose CPUs it runs on; turn: None, or a number: it may start before its time, once all that its host does
     before this turn has ended; reading: what its output is read as, or None, and also: what else it is read as;
-    runtime: docker or podman where it starts containers, which are removed where they outlive it;
+    runtime: docker, podman or enroot where it starts containers, which are removed where they outlive it;
     columns: what ``load_jobs`` has of it besides how it ended (the columns of that reading); environment: what it has besides the host's own,
     of which it has nothing that begins with one of ``without``.
     """

@@ -38,6 +38,7 @@ REMEDIATION = (
     "pod_scheduler", "pod_scheduler_host", "pod_scheduler_node", "pod_readmit_reasons", "pod_remediate_max", "pod_allow_nic_reset", "pod_allow_reboot",
     "pod_remediate_to_layer", "pod_patrol_hosts", "pod_patrol_free_hosts", "pod_patrol_minutes", "pod_patrol_partition", "pod_patrol_qos",
 )  # fmt: skip
+FILE = re.compile(r"/[\w.@+/~-]+", re.ASCII)
 IMAGE = re.compile(r"[a-zA-Z0-9][\w.-]*(?::\d+)?(?:/[\w.-]+)*(?::\w[\w.-]{0,127})?(?:@sha256:[\da-f]{64})?", re.ASCII)
 GUID = re.compile(r"^(?:0x)?[\da-fA-F]{16}$")
 
@@ -240,7 +241,9 @@ def _containers(plan: Plan) -> list[str]:
     if (runtime == "none") != (image == ""):
         stated = f"pod_container_runtime {runtime!r} and pod_container_image {image!r}"
         wrong.append(f"arguments 'pod_container_runtime' and 'pod_container_image' go together, not {stated}")
-    if image and not IMAGE.fullmatch(image):
+    if image and runtime == "enroot" and not FILE.fullmatch(image):
+        wrong.append(f"argument 'pod_container_image' must be the path of a squashfs file with pod_container_runtime 'enroot', not {image!r}")
+    elif image and runtime != "enroot" and not IMAGE.fullmatch(image):
         wrong.append(f"argument 'pod_container_image' must be NAME, NAME:TAG or NAME@sha256:DIGEST, not {image!r}")
     if runtime != "none" and values["pod_launcher"] == "kubernetes":
         wrong.append(

@@ -41,6 +41,7 @@ class Engine:
     """A runtime with a store below a directory; environment: with which it is started, by whomever."""
 
     name = ""
+    image = IMAGE
     needs: tuple[str, ...] = ()
 
     def __init__(self, place: Path) -> None:

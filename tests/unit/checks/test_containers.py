@@ -51,6 +51,7 @@ def test_a_runtime_of_which_nothing_is_reported_is_unknown() -> None:
     [
         ({"start": "no_gpus", "words": "no"}, "GPUs in a container", None, "container toolkit is missing"),
         ({"start": "no_gpus", "words": "no", "runtime": "podman"}, "GPUs in a container", None, "No CDI specification"),
+        ({"start": "no_gpus", "words": "no", "runtime": "enroot"}, "GPUs in a container", None, "nvidia-container-cli is missing"),
         ({"start": "no_gpus", "words": "no", "vendor": "amd"}, "GPUs in a container", None, "/dev/kfd"),
         ({"start": "no_rdma", "words": "no"}, "RDMA devices in a container", None, "ib_uverbs is not loaded"),
         ({"start": "no_program", "words": "no"}, "python3", None, "no such Python"),
@@ -91,6 +92,18 @@ def test_an_image_of_which_the_runtime_does_not_answer_is_unknown() -> None:
     assert (found.severity, found.actual) == ("unknown", "no answer within 10 s") and "store is locked" in (found.cause or "")
     with pytest.raises(CannotTell, match="not known whether"):
         list(containers.container_starts([silent], 8, "nvidia", "nccl", "python3", "", False))
+
+
+def test_an_image_that_is_a_file_has_causes_of_its_own() -> None:
+    of_file: Setting = {"runtime": "enroot"}
+    (found,) = containers.container_image_present([{**ABSENT, **of_file}], "/shared/a.sqsh")
+    assert "not mounted" in (found.cause or "") and "copy the file" in (found.fix or "")
+    (found,) = containers.container_image_present([{**ABSENT, **of_file, "present": None, "words": "/shared/a.sqsh is no squashfs image"}], "/shared/a.sqsh")
+    assert found.severity == "unknown" and "its copy broke off" in (found.cause or "")
+    usual: Setting = {**of_file, "id": "squashfs of 90 inodes", "digests": []}
+    hosts = of_hosts(gpu01=usual, gpu02={**usual, "id": "squashfs of 91 inodes"}, gpu03=usual)
+    (found,) = containers.container_image_same(hosts, "gpu02")
+    assert found.actual == "squashfs of 91 inodes" and "Copy one file to all hosts" in (found.fix or "")
 
 
 def of_hosts(**rows: Setting) -> dict[str, list[Setting]]:

@@ -10,7 +10,7 @@ import typing as t
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.module_utils import detached
 from ansible_collections.gpufabric.pyramid.plugins.module_utils.programs import containers as program
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.containers import OF_LAUNCHERS, in_container
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.containers import OF_LAUNCHERS, files_of, in_container
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.planners import PLANNERS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.results import job_results
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.schedule import JOBS_READING, Job, Rows, StepInput
@@ -60,6 +60,29 @@ def test_a_container_has_what_a_load_needs_of_its_host(values: Values, own: set[
     assert ALIKE | own <= set(words) and ("--gpus=all" in words) == ("--gpus=all" in own)
     given = [words[at + 1] for at, word in enumerate(words) if word == "--env"]
     assert {"NCCL_IB_TC=106", f"{detached.MARK}={{place}}", f"{detached.JOB}={{job}}"} <= set(given)
+
+
+def test_a_container_of_enroot_has_what_a_load_needs_of_its_host() -> None:
+    values = {**DEFAULTS, **DOCKER, "pod_container_runtime": "enroot", "pod_container_image": "/shared/torch.sqsh"}
+    argv = in_container(values, ["python3", "-W", "ignore", "{training_step}"], {"NCCL_IB_TC": "106"})
+    at = argv.index("/shared/torch.sqsh")
+    assert argv[:6] == ["enroot", "start", "--rc", "{place}/enroot.rc", "--mount", "{place}:{place}"] and argv[at + 1 :] == [
+        "python3",
+        "-W",
+        "ignore",
+        "{training_step}",
+    ]
+    assert set(argv[6:at:2]) == {"--env"} and len(argv[6:at]) % 2 == 0
+    marks = {"NCCL_IB_TC=106", f"{detached.MARK}={{place}}", f"{detached.JOB}={{job}}"}
+    assert marks | set(program.HOOK_OF_GPUS) <= set(argv[7:at:2])
+    # Images ask for the GPUs themselves, and a host that has none could not start them.
+    without = in_container({**values, "pod_collective_backend": "gloo"}, ["python3"])
+    assert set(program.WITHOUT_HOOK) <= set(without) and not set(program.HOOK_OF_GPUS) & set(without)
+
+
+def test_only_hosts_that_start_containers_of_enroot_get_the_script_that_it_runs() -> None:
+    of_runtime = {runtime: [Job("a", [], 0.0, 9.0, {}, runtime=runtime)] for runtime in ("", "docker", "podman", "enroot")}
+    assert {runtime: files_of(jobs) for runtime, jobs in of_runtime.items()} == {"": {}, "docker": {}, "podman": {}, "enroot": {program.RC_FILE: program.RC}}
 
 
 def test_hosts_without_gpus_need_none_in_a_container() -> None:

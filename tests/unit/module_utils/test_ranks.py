@@ -97,6 +97,17 @@ Alone(argparse.Namespace(timeout=60.0, start_timeout=60.0)).run(None)
 """
 
 
+def test_a_variable_of_a_launcher_that_a_container_has_empty_is_not_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Enroot passes on what it is told to, and sets it to nothing where it is not set."""
+    for names in ranks.PLACES:
+        for name in names:
+            monkeypatch.setenv(name, "")
+    assert ranks._place() == ("0", "1")
+    monkeypatch.setenv("SLURM_PROCID", "3")
+    monkeypatch.setenv("SLURM_NTASKS", "4")
+    assert ranks._place() == ("3", "4")
+
+
 def test_a_rank_with_an_error_leaves_before_its_interpreter_ends() -> None:
     """There a thread of its own that is in torch would abort it."""
     place = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1", "PYTHONPATH": str(PROGRAMS)}

@@ -98,7 +98,8 @@ def test_a_node_of_two_roles_or_of_another_role_than_its_gate_group_is_refused(g
         (changed(pod_container_runtime="docker", pod_container_image="--privileged"), "must be NAME, NAME:TAG or NAME@sha256:DIGEST, not '--privileged'"),
         (changed(pod_container_runtime="docker", pod_container_image="a b"), "must be NAME, NAME:TAG or NAME@sha256:DIGEST, not 'a b'"),
         (changed(pod_container_runtime="docker", pod_container_image="a", pod_launcher="kubernetes"), "must be 'none' with pod_launcher 'kubernetes'"),
-        (changed(pod_container_runtime="enroot", pod_container_image="a"), "must be one of none, docker, podman, not 'enroot'"),
+        (changed(pod_container_runtime="enroot", pod_container_image="a/b:1"), "must be the path of a squashfs file with pod_container_runtime 'enroot', not"),
+        (changed(pod_container_runtime="pyxis", pod_container_image="a"), "must be one of none, docker, podman, enroot, not 'pyxis'"),
         (changed(pod_waivers=[{"check": "crc_clean"}]), "argument 'pod_waivers': waiver 1 lacks host"),
         (changed(pod_waivers=[{"check": "none", "host": "a", "where": "b", "reason": "c", "until": "2026-01-01"}]), "which does not exist"),
     ],
@@ -111,6 +112,11 @@ def test_what_is_not_described_whole_is_refused(given: Inventory, words: str) ->
 def test_an_image_may_have_a_registry_a_tag_and_a_digest(image: str) -> None:
     plan, _waivers = planned_pod(changed(pod_container_runtime="podman", pod_container_image=image), CABLING)
     assert plan.nodes["gpu01"].values["pod_container_image"] == image
+
+
+def test_an_image_of_enroot_is_a_file() -> None:
+    plan, _waivers = planned_pod(changed(pod_container_runtime="enroot", pod_container_image="/shared/nvidia+pytorch+25.10-py3.sqsh"), CABLING)
+    assert plan.nodes["gpu01"].values["pod_container_image"] == "/shared/nvidia+pytorch+25.10-py3.sqsh"
 
 
 def test_expectations_of_the_run_are_one_value() -> None:

@@ -12,7 +12,7 @@ from .._grouping import Rows
 from .._once import Peers, once_for_all_nodes
 from ..place import Place
 
-IN_CONTAINERS = ("pod_container_runtime", ("docker", "podman"))
+IN_CONTAINERS = ("pod_container_runtime", ("docker", "podman", "enroot"))
 # Why a runtime does not answer, and what mends it, by the state that its reading has.
 RUNTIMES = {
     "missing": ("The runtime is not installed on the host, or is not on the PATH of the user that a run logs in as.", "Install it as on the other hosts."),
@@ -31,6 +31,11 @@ WITHOUT_GPUS = {
         "No CDI specification names nvidia.com/gpu=all, or it names files of another driver than is installed.",
         "nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml, and again after each update of the driver.",
     ),
+    "enroot": (
+        "Enroot's hook does not give the driver's libraries to a container: nvidia-container-cli is missing or fails with this driver, or the hook "
+        "98-nvidia.sh is not in enroot's hooks.d.",
+        "Install libnvidia-container-tools and enroot's hook 98-nvidia.sh, and run nvidia-container-cli info on the host.",
+    ),
     "amd": ("A container is not given /dev/kfd and /dev/dri: amdgpu is not loaded, or the runtime refuses devices.", "Load amdgpu, and look at /dev/kfd."),
 }
 WITHOUT_RDMA = (
@@ -46,6 +51,19 @@ NO_ANSWER = (
     "The runtime answers its version and not whether it has the image: its store is locked by another command, damaged, or on a disk that hangs.",
     "Run image inspect on the host with the name in pod_container_image as the user that a run logs in as; look at the runtime's log and at its disk.",
 )
+# What of an image that is a file, as enroot has it, is otherwise.
+FILE_UNREAD = (
+    "The image's file cannot be read by the user that a run logs in as, or it is no squashfs image: its copy broke off, or the shared file system fails.",
+    "Look at the file with unsquashfs -s as that user, and copy it again, or import it again (enroot import).",
+)
+FILE_ABSENT = (
+    "The image's file was not brought to this host, or the shared file system that holds it is not mounted there; a run imports nothing.",
+    "Mount the file system, or copy the file that pod_container_image names to this host, as on the others.",
+)
+FILE_DIFFERS = (
+    "The file at this path is of another build of the image than on most hosts: it was imported before or after a tag moved.",
+    "Copy one file to all hosts, and name it by its version.",
+)
 NOT_THERE = "the image is not on this host, or it is not known whether: see container_image_present"
 
 
@@ -58,6 +76,11 @@ def _row(rows: Rows) -> dict[str, t.Any]:
     if row is None:
         raise CannotTell("the container runtime does not answer: see container_runtime")
     return row
+
+
+def _of_file(row: dict[str, t.Any], words: tuple[str, str]) -> tuple[str, str] | None:
+    """Cause and fix for an image that is a file, where this host's runtime takes files."""
+    return words if row["runtime"] == "enroot" else None
 
 
 @check(
@@ -86,13 +109,14 @@ def container_image_present(container_image: Rows, pod_container_image: str) -> 
     """The host has the image in whose containers loads run."""
     row = _row(container_image)
     if row["present"] is None:
-        cause, fix = NO_ANSWER
+        cause, fix = _of_file(row, FILE_UNREAD) or NO_ANSWER
         yield Finding(Place("image"), pod_container_image, row["words"] or "not reported", "unknown", cause=cause, fix=fix)
     elif not row["present"] and row["id"]:
-        cause = "The host has another build of the image by the same name: it was pulled before or after the tag moved."
-        yield Finding(Place("image"), pod_container_image, f"another one by this name: {', '.join(row['digests'] or [row['id']])}", cause=cause)
+        by_tag = "The host has another build of the image by the same name: it was pulled before or after the tag moved."
+        yield Finding(Place("image"), pod_container_image, f"another one by this name: {', '.join(row['digests'] or [row['id']])}", cause=by_tag)
     elif not row["present"]:
-        yield Finding(Place("image"), pod_container_image, "not on this host")
+        words = _of_file(row, FILE_ABSENT) or (None, None)
+        yield Finding(Place("image"), pod_container_image, "not on this host", cause=words[0], fix=words[1])
 
 
 @check(
@@ -118,7 +142,9 @@ def container_image_same(container_image_of_peers: Peers, pod_node: str) -> t.It
         raise CannotTell(f"no image is on most hosts: the most frequent is on {len(usual.hosts)} of {hosts}")
     if pod_node not in usual.hosts:
         (mine,) = (image for image in images if pod_node in image.hosts)
-        yield Finding(Place("image"), f"{', '.join(sorted(usual.names))}, as {len(usual.hosts)} of {hosts} hosts", ", ".join(sorted(mine.names)))
+        usually = f"{', '.join(sorted(usual.names))}, as {len(usual.hosts)} of {hosts} hosts"
+        words = _of_file(row, FILE_DIFFERS) or (None, None)
+        yield Finding(Place("image"), usually, ", ".join(sorted(mine.names)), cause=words[0], fix=words[1])
 
 
 class _Image(t.NamedTuple):
