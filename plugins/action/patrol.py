@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import typing as t
+from dataclasses import dataclass
 from pathlib import Path
 
 from ansible import context
@@ -46,10 +47,26 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.history
 Values = dict[str, t.Any]
 # By their path: by name, those of another copy of the collection may be found first.
 PLAYBOOKS = ROOT / "playbooks"
-# How often Slurm is asked for jobs that wait; the hold lapses by itself 20 to 25 s after the last time.
+# How often the scheduler is asked for jobs that wait; the hold lapses by itself where it was not renewed, in Slurm 20 to 25 s after the last time.
 LOOK_SECONDS = 3
 # How long the end of a validation takes at most.
 KEEPER_SECONDS = patrol_keeper.END_SECONDS + 5
+
+
+@dataclass(frozen=True)
+class Scheduler:
+    """From what a patrol takes hosts: the module that asks it, what it calls a job and itself, and the names of the settings (``pod_patrol_*``) of a hold."""
+
+    module: str
+    job: str
+    name: str
+    settings: tuple[str, ...]
+
+
+SCHEDULERS = {
+    "slurm": Scheduler("slurm_hold", "job", "Slurm", ("minutes", "partition", "qos")),
+    "kubernetes": Scheduler("kubernetes_hold", "pod", "Kubernetes", ("minutes", "namespace", "image", "priority_class")),
+}
 
 
 class ActionModule(PyramidAction):
@@ -71,15 +88,15 @@ class ActionModule(PyramidAction):
             raise AnsibleActionFail(str(error)) from None
 
     def _patrolled(self, pod: Pod, task_vars: Values) -> Values:
-        self.vars, self.values = task_vars, pod.values
+        self.vars, self.values, self.scheduler = task_vars, pod.values, SCHEDULERS[pod.values["pod_scheduler"]]
         inside = [str(name) for name in task_vars["ansible_play_hosts_all"] if name in pod.plan.nodes and pod.plan.nodes[name].role == "host"]
-        self.slurm_name = {name: pod.plan.nodes[name].values["pod_scheduler_node"] or name for name in inside}
+        self.node_name = {name: pod.plan.nodes[name].values["pod_scheduler_node"] or name for name in inside}
         place = Path(pod.values["pod_runs_dir"]).expanduser().resolve() / pod.values["pod_name"]
-        looked = self._slurm(inside, state="looked_at")
-        name_of = {slurm: name for name, slurm in self.slurm_name.items()}
-        idle = {name_of[slurm]: seconds for slurm, seconds in looked["idle"].items()}
+        looked = self._asked(inside, state="looked_at")
+        name_of = {node: name for name, node in self.node_name.items()}
+        idle = {name_of[node]: seconds for node, seconds in looked["idle"].items()}
         choice = self._chosen(pod, idle, place / DIRECTORY)
-        nothing = _why_not(looked["waiting"], idle, choice)
+        nothing = self._waiting(looked["waiting"], "waits for nodes") or ("" if choice.hosts else f"{counted(len(idle), 'host')} idle, which is too few")
         for group, why in choice.left.items():
             show(f"{group} is left out: {why}\n")
         if nothing or self._task.check_mode:
@@ -104,12 +121,12 @@ class ActionModule(PyramidAction):
 
     def _validated(self, hosts: list[str], place: Path) -> Values:
         """Hold the hosts, run the validation, and give them back whatever comes."""
-        settings = {name: self.values[f"pod_patrol_{name}"] for name in ("minutes", "partition", "qos")}
-        held = self._slurm(hosts, state="held", **settings)
+        settings = {name: self.values[f"pod_patrol_{name}"] for name in self.scheduler.settings}
+        held = self._asked(hosts, state="held", **settings)
         if not held["held"]:
-            show(f"no host is validated: Slurm did not give {', '.join(hosts)} at once\n")
+            show(f"no host is validated: {self.scheduler.name} did not give {', '.join(hosts)} at once\n")
             return _outcome([], "the hosts were not to be had any more")
-        show(f"job {held['job']} of Slurm holds {', '.join(hosts)}\n")
+        show(f"{self.scheduler.job} {held['job']} of {self.scheduler.name} holds {', '.join(hosts)}\n")
         before = _runs(place, self.values)
         # First as if it were interrupted: what ends this process ends it at once.
         keep_interrupted(place, {*interrupted_hosts(place), *hosts})
@@ -126,7 +143,7 @@ class ActionModule(PyramidAction):
                     # It was killed itself: what it had started is not given back with the hosts.
                     _start_keeper(hosts, place, validate=False).wait(KEEPER_SECONDS)
         finally:
-            self._slurm(hosts, state="released", job=held["job"])
+            self._asked(hosts, state="released", job=held["job"])
         return self._concluded(hosts, place, before, why, time.monotonic() - since)
 
     def _watched(self, hosts: list[str], job: str, keeper: subprocess.Popen[str]) -> str:
@@ -134,13 +151,13 @@ class ActionModule(PyramidAction):
         controller = os.getppid()
         while True:
             try:
-                looked = self._slurm(hosts, state="renewed", job=job)
+                looked = self._asked(hosts, state="renewed", job=job)
             except AnsibleActionFail as error:
                 return str(error)
             if looked["waiting"]:
-                return f"job {', '.join(looked['waiting'][:3])} of Slurm asks for nodes"
+                return self._waiting(looked["waiting"], "asks for nodes")
             if not looked["held"]:
-                return f"job {job} of Slurm does not hold the hosts any more"
+                return f"{self.scheduler.job} {job} of {self.scheduler.name} does not hold the hosts any more"
             try:
                 keeper.wait(LOOK_SECONDS)
                 return ""
@@ -164,13 +181,17 @@ class ActionModule(PyramidAction):
         show(f"{', '.join(hosts)}: {report['verdict'] or 'no verdict'}; {run / 'report.html' if report['verdict'] else place / 'output.txt'}\n")
         return _outcome(hosts, "", verdict=report["verdict"], report=str(run / "report.json") if report["verdict"] else "")
 
-    def _slurm(self, hosts: t.Iterable[str], **arguments: t.Any) -> Values:
-        """What the module ``slurm_hold`` returns.
+    def _waiting(self, jobs: list[str], what: str) -> str:
+        """Which jobs wait, in words; nothing where none does."""
+        return f"{self.scheduler.job} {', '.join(jobs[:3])} of {self.scheduler.name} {what}" if jobs else ""
+
+    def _asked(self, hosts: t.Iterable[str], **arguments: t.Any) -> Values:
+        """What the module of the scheduler returns.
 
         Raises AnsibleActionFail where it fails.
         """
-        given = {"nodes": [self.slurm_name[name] for name in hosts], **arguments}
-        result: Values = self._execute_module(module_name="gpufabric.pyramid.slurm_hold", module_args=given, task_vars=self.vars)
+        given = {"nodes": [self.node_name[name] for name in hosts], **arguments}
+        result: Values = self._execute_module(module_name=f"gpufabric.pyramid.{self.scheduler.module}", module_args=given, task_vars=self.vars)
         if result.get("failed") or "waiting" not in result:
             raise AnsibleActionFail(f"the scheduler was not asked: {result.get('msg', 'no output')}")
         return result
@@ -178,20 +199,16 @@ class ActionModule(PyramidAction):
 
 def _refusals(values: Values) -> t.Iterator[str]:
     """Why no host can be validated by a patrol, whichever is idle."""
-    if values["pod_scheduler"] != "slurm":
-        yield f"argument 'pod_scheduler' must be slurm, not {values['pod_scheduler']}: a patrol takes idle hosts from Slurm"
+    if values["pod_scheduler"] not in SCHEDULERS:
+        yield f"argument 'pod_scheduler' must be slurm or kubernetes, not {values['pod_scheduler']}: a patrol takes idle hosts from one of them"
+    if values["pod_scheduler"] == "kubernetes" and not values["pod_patrol_image"]:
+        yield "argument 'pod_patrol_image' must be set: the pods by which a patrol holds hosts of Kubernetes need an image with a shell"
     if words := no_load_reason(values, check_mode=False):
         yield f"a patrol is about loads, and there is {words}"
-    if values["pod_launcher"] == "srun":
-        yield "argument 'pod_launcher' must not be srun: its jobs would wait for the hosts that the patrol holds"
+    if values["pod_launcher"] in ("srun", "kubernetes"):
+        yield f"argument 'pod_launcher' must not be {values['pod_launcher']}: its jobs would wait for the hosts that the patrol holds"
     if values["pod_only"]:
         yield "argument 'pod_only' must not be set: a patrol names the hosts"
-
-
-def _why_not(waiting: list[str], idle: t.Mapping[str, float], choice: Choice) -> str:
-    if waiting:
-        return f"job {', '.join(waiting[:3])} of Slurm waits for nodes"
-    return "" if choice.hosts else f"{counted(len(idle), 'host')} idle, which is too few"
 
 
 def _start_keeper(hosts: list[str], place: Path, *, validate: bool = True) -> subprocess.Popen[str]:

@@ -11,8 +11,9 @@ short_description: Validate idle hosts, and give way to jobs
 version_added: 0.2.0
 author: [The gpufabric.pyramid authors (@gpufabric)]
 description:
-  - Takes idle hosts of the pod from Slurm, those of an interrupted patrol first, then those with the highest risk of the pod's history, or the longest idle.
-  - Holds them by a job of the lowest priority, and validates them by C(playbooks/validate.yml).
+  - Takes idle hosts of the pod from Slurm or Kubernetes, those of an interrupted patrol first, then those with the highest risk of the pod's history, or the
+    longest idle.
+  - Holds them by a job of the lowest priority, or by pods, and validates them by C(playbooks/validate.yml).
   - Ends the validation and what it loaded, and gives the hosts back, as soon as a job asks for nodes, the hold is lost or the playbook ends. The hosts come
     first next time.
   - Neither drains nor reserves a host. What it finds is in the report and in the pod's history.

@@ -33,6 +33,7 @@ DESCRIPTION = frozenset({
     "pod_all_reduce_busbw_gbyte_s", "pod_training_strategy", "pod_training_size", "pod_training_command", "pod_dataset_path", "pod_scheduler",
     "pod_scheduler_host", "pod_scheduler_node", "pod_readmit_reasons", "pod_remediate_max", "pod_remediate_to_layer", "pod_allow_nic_reset",
     "pod_allow_reboot", "pod_patrol_hosts", "pod_patrol_free_hosts", "pod_patrol_minutes", "pod_patrol_partition", "pod_patrol_qos",
+    "pod_patrol_namespace", "pod_patrol_image", "pod_patrol_priority_class",
     "pod_perftest_port", "pod_prometheus_url", "pod_grafana_url", "pod_telemetry_fresh_seconds", "pod_telemetry_signals",
 })  # fmt: skip
 
