@@ -139,16 +139,17 @@ def causes(report: Report) -> str:
     return "\n".join(entry.cause for entry in grouping.entries(report, ("fail", "unknown", "warn")))
 
 
-def must_be_in_force(pods: inprocess.Pods, name: str) -> None:
-    """The nodes that say something else than in the healthy pod are those that the fault's changes name."""
-    healthy, faulty = pods.pod(), pods.pod([name])
+def must_be_in_force(pods: inprocess.Pods, name: str) -> inprocess.Pod:
+    """The nodes that say something else than in the healthy pod are those that the fault's changes name; returns the pod with the fault."""
+    healthy, faulty = pods.healthy, pods.pod([name])
     differ = {node for node in pods.plan.nodes if healthy.nodes[node] != faulty.nodes[node] and tells(pods, healthy, node) != tells(pods, faulty, node)}
     named = {changes.node_of(change) for change in FAULTS[name]["changes"]}
     if faulty.failover != healthy.failover:
         # What the operator does is of no node.
         assert (named, differ) == ({""}, set()), "the fault is not there alone"
-        return
-    assert named - {"*"} <= differ if "*" in named else named == differ, "the fault is not in force, or not there alone"
+    else:
+        assert named - {"*"} <= differ if "*" in named else named == differ, "the fault is not in force, or not there alone"
+    return faulty
 
 
 def tells(pods: inprocess.Pods, pod: inprocess.Pod, node: str) -> list[object]:
@@ -178,8 +179,7 @@ def test_an_uplink_that_is_shut_in_a_healthy_pod_is_no_finding(pods_of: PodsOf, 
 @pytest.mark.parametrize("name", [name for name in FAULTS if name not in REAL_ONLY])
 def test_a_fault_is_found_where_it_is(name: str, pods_of: PodsOf, tmp_path) -> None:
     pods = pods_of(**FAULTS[name].get("expectations", {}))
-    must_be_in_force(pods, name)
-    must_find(pods.climb(pods.pod([name]), tmp_path), name)
+    must_find(pods.climb(must_be_in_force(pods, name), tmp_path), name)
 
 
 @pytest.mark.exhaustive

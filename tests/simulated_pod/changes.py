@@ -28,6 +28,7 @@ INCIDENTS = HERE.parent / "incidents"
 PARTS = {"rail": ("rails", "index"), "leg": ("legs", "netdev"), "gpu": ("gpus", "index"), "port": ("ports", "name"), "session": ("sessions", "peer")}
 
 
+@functools.cache
 def files() -> dict[str, Path]:
     """The file of every fault, variant and incident by its name."""
     return {path.stem: path for path in sorted([*(one for folder in FOLDERS for one in (HERE / folder).glob("*.yml")), *INCIDENTS.glob("*.yml")])}

@@ -49,7 +49,11 @@ class Moved:
 
     def add(self, kind: str, place: Place, **grown: float) -> None:
         """Let some counters of a place grow."""
-        getattr(self, kind).setdefault(place, Counter()).update({name: round(value) for name, value in grown.items() if round(value)})
+        table = getattr(self, kind)
+        counters = table[place] if place in table else table.setdefault(place, Counter())
+        for name, value in grown.items():
+            if whole := round(value):
+                counters[name] += whole
 
 
 def moved(pod: Pod, plan: Plan) -> Moved:

@@ -9,6 +9,7 @@ import collections
 import dataclasses
 import datetime
 import functools
+import pickle
 import time
 import typing as t
 from dataclasses import replace
@@ -34,7 +35,7 @@ from ...plugins.plugin_utils.run.pod_only import parse_pod_only
 from ...plugins.plugin_utils.run.shared_readings import shared_phase
 from ...plugins.plugin_utils.run.state import State
 from ...plugins.plugin_utils.run.store import RunStore, collection_version
-from ...plugins.plugin_utils.workflow.evaluate_layer import evaluate_layer
+from ...plugins.plugin_utils.workflow.evaluate_layer import hold_gates
 from ...plugins.plugin_utils.workflow.report_files import write_report
 from ...plugins.plugin_utils.workflow.resuming import enter_run
 from . import answers, changes, failing_over, healthy, loaded, performing, wiring
@@ -56,6 +57,14 @@ LONG_AGO, FRESH_SECONDS = 1_700_000_000.0, 5.0
 Replies = dict[str, ReadingResult]
 Hold = t.Callable[[Path, str, t.Callable[[str], str | None]], object]
 Kept = dict[tuple[str, ...], Replies]
+# What nodes of the latest plans said that were judged without a climb.
+_JUDGED: collections.deque[tuple[Plan, Kept]] = collections.deque(maxlen=8)
+
+
+def _hold(run: Path, layer: str, silent_words: t.Callable[[str], str | None]) -> dict[str, str]:
+    """Hold a gate; the report of a run under way is for who watches it, and the last one is written anyway."""
+    book = RunStore(run)
+    return hold_gates(book, book.plan(), book.state(), layer, silent_words)
 
 
 def pod_of(directory: Path, names: t.Sequence[str] = (), seed: int = 1) -> tuple[Plan, Pod]:
@@ -73,17 +82,26 @@ class Pods:
         self.directory = directory
         self.plan, self.wiring = plan_of(directory), wiring.load(directory)
         self._kept: Kept = {} if kept is None else kept
+        # The healthy pod of each seed: a copy costs a fifth of making it.
+        self._healthy: dict[int, bytes] = {}
         # How often each node was asked in a phase of a layer, in all climbs.
         self.asked: collections.Counter[tuple[str, str, str]] = collections.Counter()
 
     def pod(self, names: t.Sequence[str] = (), seed: int = 1) -> Pod:
         """The pod with some faults and variants in force."""
-        pod = healthy.pod(self.wiring, seed)
+        if seed not in self._healthy:
+            self._healthy[seed] = pickle.dumps(healthy.pod(self.wiring, seed))
+        pod: Pod = pickle.loads(self._healthy[seed])
         changes.apply(pod, names)
         return pod
 
+    @functools.cached_property
+    def healthy(self) -> Pod:
+        """The pod without any fault, which nobody climbs or changes."""
+        return self.pod()
+
     def climb(
-        self, pod: Pod, into: Path, hold: Hold = evaluate_layer, groups: t.Sequence[str] = (), earlier: Path | None = None, from_layer: str = "",
+        self, pod: Pod, into: Path, hold: Hold = _hold, groups: t.Sequence[str] = (), earlier: Path | None = None, from_layer: str = "",
         only: str = "", **steering: t.Any,
     ) -> dict[str, t.Any]:  # fmt: skip
         """The report of a whole climb: answers kept, gates held and all of it written by the code of a run.
@@ -108,8 +126,9 @@ class Pods:
                 pod.loaded, pod.moved = [name for name in book.state().members.get(layer, ()) if name in pod.hosts], None
             silent = _silent(plan, pod, layer)
             speaking = [name for name in book.state().members.get(layer, ()) if name not in silent]
+            items = functools.cache(lambda name: book.node(name)["items"])
             for phase in PHASES_OF_LOADED if layer in LOADED else PHASES.get(layer, SOAKED):
-                read, shared = functools.partial(self._read, book, plan, pod, layer, phase, responses), shared_phase(into, layer, phase)
+                read, shared = functools.partial(self._read, book, plan, pod, layer, phase, responses, items), shared_phase(into, layer, phase)
                 for _node in read(speaking) if shared is None else shared.results(speaking, read, lambda _words: None):
                     pass
             if layer in PHASES:
@@ -126,11 +145,19 @@ class Pods:
         return write_report(book, plan, state)
 
     def _read(
-        self, book: RunStore, plan: Plan, pod: Pod, layer: str, phase: str, responses: dict[str, int], nodes: t.Sequence[str]
+        self,
+        book: RunStore,
+        plan: Plan,
+        pod: Pod,
+        layer: str,
+        phase: str,
+        responses: dict[str, int],
+        items: t.Callable[[str], dict[str, t.Any]],
+        nodes: t.Sequence[str],
     ) -> t.Iterator[tuple[str, dict[str, t.Any]]]:
         """Each of some nodes, once what it says in a phase is kept."""
         for name in nodes:
-            replies = _output(plan, pod, layer, name, phase, book.node(name)["items"], self._kept)
+            replies = _output(plan, pod, layer, name, phase, items(name), self._kept)
             self.asked[layer, phase, name] += any(reply.status != "not_applicable" for reply in replies.values())
             book.keep_answers(layer, name, phase, replies, _booted(pod, name, replies, responses), [])
             yield name, {}
@@ -231,15 +258,25 @@ def outcome(plan: Plan, pod: Pod, layer: str, members: t.Sequence[str] | None = 
     meshes = plan.meshes(partners)
     silent = _silent(plan, pod, layer)
     phases = PHASES.get(layer, SOAKED)
+    kept = _kept_of(plan)
     output: dict[str, dict[str, Envelope]] = {phase: {} for phase in (*phases, "idle")}
     for name in members:
         items = {**plan.items(name), **meshes.get(name, {})}
         for phase in phases if name not in silent else ():
-            output[phase][name] = {**ANSWERED, "readings": _outcome(_output(plan, pod, layer, name, phase, items, {}))}
+            output[phase][name] = {**ANSWERED, "readings": _outcome(_output(plan, pod, layer, name, phase, items, kept))}
     for name, replies in (loaded.incasts(pod, plan, partners) if layer in PHASES else {}).items():
         output["now"].get(name, {"readings": {}})["readings"].update(_outcome(replies))
     spread = {phase: spread_to_nodes(plan, outcome, members) for phase, outcome in output.items()}
     return Layer(layer, plan, members, partners, spread["now"], spread["before"], silent, (), TODAY, idle=spread["idle"])
+
+
+def _kept_of(plan: Plan) -> Kept:
+    """What nodes of a plan have said."""
+    for one, kept in _JUDGED:
+        if one is plan:
+            return kept
+    _JUDGED.append((plan, {}))
+    return _JUDGED[-1][1]
 
 
 def _outcome(replies: Replies) -> dict[str, t.Any]:

@@ -39,13 +39,20 @@ PHASES = ("before", "idle", "now")
 
 
 def evaluate_layer(run: Path, layer: str, silent_words: t.Callable[[str], str | None]) -> tuple[dict[str, t.Any], dict[str, str]]:
-    """Evaluate a layer and decide its gates.
+    """Evaluate a layer, decide its gates and report what is known by now.
 
     silent_words: why a node left no answer, or None.
     Returns what the plays need to know (as ``RunStore.facts_for_plays``), and each group's gate.
     """
     store = RunStore(run)
     plan, state = store.plan(), store.state()
+    gates = hold_gates(store, plan, state, layer, silent_words)
+    write_report(store, plan, state)
+    return store.facts_for_plays(plan, state), gates
+
+
+def hold_gates(store: RunStore, plan: Plan, state: State, layer: str, silent_words: t.Callable[[str], str | None]) -> dict[str, str]:
+    """Evaluate a layer and decide its gates: all of ``evaluate_layer`` but the report."""
     groups = groups_at_layer(plan, state, layer)
     if state.plans_only:
         return _not_evaluated(store, plan, state, layer, groups)
@@ -74,8 +81,7 @@ def evaluate_layer(run: Path, layer: str, silent_words: t.Callable[[str], str | 
     counts, explained = count_nodes(plan, verdicts, in_scope), explained_by_silence(plan, verdicts)
     store.keep_verdicts(layer, {"verdicts": records, "counts": counts, "explained": explained})
     store.keep_state(state)
-    write_report(store, plan, state)
-    return store.facts_for_plays(plan, state), {group: gate.state for group, gate in gates.items()}
+    return {group: gate.state for group, gate in gates.items()}
 
 
 def _record_sources(state: State, layer: Layer) -> None:
@@ -87,14 +93,13 @@ def _record_sources(state: State, layer: Layer) -> None:
                 state.shared[node] = source
 
 
-def _not_evaluated(store: RunStore, plan: Plan, state: State, layer: str, groups: t.Sequence[str]) -> tuple[dict[str, t.Any], dict[str, str]]:
-    """As ``evaluate_layer``, where nothing was read: every gate is one that was not run, and every group goes on to the next layer's plan."""
+def _not_evaluated(store: RunStore, plan: Plan, state: State, layer: str, groups: t.Sequence[str]) -> dict[str, str]:
+    """As ``hold_gates``, where nothing was read: every gate is one that was not run, and every group goes on to the next layer's plan."""
     record_gates(plan, state, layer, {group: Gate(NOT_RUN, ["check mode: nothing was read and nothing evaluated"]) for group in groups}, utc_now())
     if above := state.layers[state.layers.index(layer) + 1 :]:
         store.keep_items(plan, state, above[0])
     store.keep_state(state)
-    write_report(store, plan, state)
-    return store.facts_for_plays(plan, state), dict.fromkeys(groups, NOT_RUN)
+    return dict.fromkeys(groups, NOT_RUN)
 
 
 def verdicts_of_layer(store: RunStore, plan: Plan, state: State, layer: str, silent_words: t.Callable[[str], str | None]) -> tuple[Layer, list[Verdict]]:

@@ -12,11 +12,11 @@ import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.registry import REGISTRY
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.types import Envelope
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.layer import verdicts_of_checks
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.layer_input import ANSWERED
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.layer_input import ANSWERED, Layer
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.nic_platforms import NicPlatforms
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.verdicts import Verdict
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.node_check import judging
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.node_check.node_plan import NodePlan, load_node_plan, node_plan_text
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.node_check.node_plan import load_node_plan, node_plan_text
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.yaml_text import from_yaml
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod.model import Pod
@@ -49,23 +49,30 @@ def of_infiniband() -> list[str]:
     return found
 
 
-def own(pods: inprocess.Pods, pod: Pod, node: str, well: Pod | None = None) -> tuple[NodePlan, list[Verdict]]:
-    """A host's verdicts of itself, from what its commands print; well: the pod when the plan was written."""
-    usual = NicPlatforms(pods.plan, inprocess.outcome(pods.plan, well or pods.pod(), "preflight").now).usual_of(str(pods.plan.nodes[node].group))
+def own(pods: inprocess.Pods, said: list[Layer], node: str, well: Pod | None = None) -> list[Verdict]:
+    """A host's verdicts of itself, from what its commands print in each layer; well: the pod when the plan was written."""
+    usual = NicPlatforms(pods.plan, inprocess.outcome(pods.plan, well or pods.healthy, "preflight").now).usual_of(str(pods.plan.nodes[node].group))
     mine = load_node_plan(node_plan_text(pods.plan, node, ID, "0.0.0", (), usual), ID)
     now, before = {}, {}
-    for layer in judging.LAYERS:
-        outcome = inprocess.outcome(pods.plan, pod, layer)
-        for phase, into in ((outcome.now, now), (outcome.before, before)):
+    for layer in said:
+        for phase, into in ((layer.now, now), (layer.before, before)):
             into.update(phase[node]["readings"] if node in phase else {})
     envelopes: list[Envelope] = [t.cast("Envelope", {**inprocess.ANSWERED, "readings": readings}) for readings in (now, before)]
-    return mine, judging.own_verdicts(mine, *envelopes, inprocess.TODAY)
+    return judging.own_verdicts(mine, *envelopes, inprocess.TODAY)
 
 
-def climbed(pods: inprocess.Pods, pod: Pod, node: str) -> list[Verdict]:
+def climbed(said: list[Layer], node: str) -> list[Verdict]:
     """The verdicts of a climb on one host, but of checks that are about other nodes too."""
-    judged = [one for layer in judging.LAYERS for one in verdicts_of_checks(inprocess.outcome(pods.plan, pod, layer)) if one.host == node]
+    judged = [one for layer in said for one in verdicts_of_checks(layer) if one.host == node]
     return [one for one in judged if one.check == ANSWERED or not REGISTRY[one.layer][one.check].of_pod]
+
+
+def must_agree(pods: inprocess.Pods, pod: Pod, node: str, well: Pod | None = None) -> list[Verdict]:
+    """A host's own verdicts, which are those of a climb."""
+    said = [inprocess.outcome(pods.plan, pod, layer) for layer in judging.LAYERS]
+    verdicts = own(pods, said, node, well)
+    assert compared(verdicts) == compared(climbed(said, node))
+    return verdicts
 
 
 def compared(verdicts: list[Verdict]) -> list[tuple[object, ...]]:
@@ -77,8 +84,9 @@ def compared(verdicts: list[Verdict]) -> list[tuple[object, ...]]:
 
 
 def test_every_host_of_a_healthy_pod_is_well(pods: inprocess.Pods) -> None:
+    said = [inprocess.outcome(pods.plan, pods.healthy, layer) for layer in judging.LAYERS]
     for node in pods.plan.groups["rack_01"]:
-        _mine, verdicts = own(pods, pods.pod(), node)
+        verdicts = own(pods, said, node)
         assert [one for one in verdicts if one.verdict not in ("pass", "skip")] == []
         assert sum(one.verdict == "pass" for one in verdicts) > 25
 
@@ -88,9 +96,7 @@ def test_a_host_judges_a_fault_as_a_climb_does(name: str, pods: inprocess.Pods) 
     pod = pods.pod([name])
     fault = from_yaml((FAULTS / f"{name}.yml").read_text(encoding="utf-8"))
     node = next(change["host"] for change in fault["changes"] if "host" in change)
-    node = node if node in pods.plan.nodes else "gpu03"
-    _mine, verdicts = own(pods, pod, node)
-    assert compared(verdicts) == compared(climbed(pods, pod, node))
+    must_agree(pods, pod, node if node in pods.plan.nodes else "gpu03")
 
 
 @pytest.fixture(scope="module")
@@ -107,13 +113,6 @@ def ionic(tmp_path_factory: pytest.TempPathFactory) -> inprocess.Pods:
     expectations = from_yaml((FAULTS.parent / "variants" / "ionic.yml").read_text(encoding="utf-8"))["expectations"]
     place = tmp_path_factory.mktemp("ionic")
     return inprocess.Pods(layout.write(place, racks=2, hosts_per_rack=4, spines=4, expectations={"pod_name": "small", **expectations}))
-
-
-def must_agree(pods: inprocess.Pods, pod: Pod, node: str, well: Pod | None = None) -> list[Verdict]:
-    """A host's own verdicts, which are those of a climb."""
-    _mine, verdicts = own(pods, pod, node, well)
-    assert compared(verdicts) == compared(climbed(pods, pod, node))
-    return verdicts
 
 
 @pytest.mark.parametrize("node", ["gpu01", "gpu02"])

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import catalogue
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run import files
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors import RunError
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.files import read_json, write_json, write_private, write_private_files
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.lock import LOCK, STALE_SECONDS, process_identity, release_lock, require_lock
@@ -213,6 +214,16 @@ def test_files_that_say_the_same_are_written_together_or_not_at_all(tmp_path: Pa
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"report.json": "no_go", "report.md": "no_go"}
+
+
+def test_what_a_killed_process_left_is_not_written_over(tmp_path: Path) -> None:
+    """A process of a container has the number of an earlier one."""
+    number = next(files._NUMBERS)
+    left = {tmp_path / f".report.json.{os.getpid()}.{number + ahead}" for ahead in range(1, 4)}
+    for path in left:
+        path.write_text("half of")
+    write_private(tmp_path / "report.json", "no_go")
+    assert {path: path.read_text() for path in tmp_path.iterdir()} == {tmp_path / "report.json": "no_go", **dict.fromkeys(left, "half of")}
 
 
 def test_the_latest_run_is_one_that_reported(pod: Path, other) -> None:
