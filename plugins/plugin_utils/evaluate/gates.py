@@ -29,6 +29,7 @@ class Gate:
 
     unproved: the reasons that no finding reports, because no node was evaluated.
     too_few: of a gate that is not proved, each check that takes more hosts than take part, or more than the platform reports, and why.
+    found: of the reasons that findings report, the check and the node, or the gate group of a check that judges one; by reason.
     """
 
     state: str
@@ -36,6 +37,7 @@ class Gate:
     quarantined: dict[str, str] = field(default_factory=dict)
     unproved: list[str] = field(default_factory=list)
     too_few: list[tuple[str, str]] = field(default_factory=list)
+    found: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 
 def decide_gates(
@@ -67,9 +69,10 @@ def _gate(plan: Plan, verdicts: t.Sequence[Verdict], group: str, checks: t.Seque
     if not found and not unproved:
         state = NOT_RUN if untried else NOT_PROVED if few else OPEN
         return Gate(state, untried or [f"{check}: {words}" for check, words in few], bad, too_few=[] if untried else few)
-    reasons = [_reason(plan, one, group) for one in found]
+    reasons = {_reason(plan, one, group): (one.check, one.host or one.group or "") for one in found}
     reported = {one.check for one in found}
-    return Gate(CLOSED, [*reasons, *unproved.values()], bad, [words for check, words in unproved.items() if check not in reported])
+    unreported = [words for check, words in unproved.items() if check not in reported]
+    return Gate(CLOSED, [*reasons, *unproved.values()], bad, unreported, found=reasons)
 
 
 def _causes_first(closing: t.Sequence[Verdict], group: str) -> list[Verdict]:

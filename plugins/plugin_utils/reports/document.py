@@ -11,7 +11,7 @@ from pathlib import Path
 from ..checks import LAYERS
 from ..evaluate.gates import NOT_PROVED, NOT_REACHED, NOT_RUN, OUT_OF_SCOPE, count_nodes
 from ..evaluate.root_causes import add_explanations
-from ..evaluate.verdicts import EvaluatedLayer
+from ..evaluate.verdicts import CLOSING, EvaluatedLayer, VerdictRecord
 from ..pod.plan import SHARED, Plan
 from ..run.documents import Conditions, Report, ReportGate, ReportLayer
 from ..run.errors import RunError
@@ -42,7 +42,7 @@ def build_report(plan: Plan, state: State, judged: t.Mapping[str, EvaluatedLayer
     add_explanations(records)
     left_out = any(record["left_out"] for record in records)
     expired = any(finding.get("waiver_expired") for record in records for finding in record["findings"])
-    verdict, reasons = run_outcome(state, left_out, expired)
+    verdict, reasons = run_outcome(state, left_out, expired, _following(records))
     conditions: Conditions = {
         "resumed": resumed_from(state), "shared_readings": shared_readings(state), "changed_expectations": changed_expectations(plan), "verdicts": records,
         "quarantined": state.quarantined,
@@ -75,6 +75,16 @@ def build_report(plan: Plan, state: State, judged: t.Mapping[str, EvaluatedLayer
     }
     # The records are clean already, and are most of it.
     return t.cast("Report", {**visible(report), "verdicts": records})
+
+
+def _following(records: t.Iterable[VerdictRecord]) -> set[tuple[str, str, str]]:
+    """The layer, check and node (or gate group) of each verdict all of whose findings that close a gate follow from other ones of its layer."""
+    found = set()
+    for record in records:
+        closing = [one for one in record["findings"] if one["severity"] in CLOSING]
+        if closing and all(one.get("follows") or one.get("origin") for one in closing):
+            found.add((record["layer"], record["check"], record["host"] or record["group"] or ""))
+    return found
 
 
 def up_to_layer(plan: Plan, state: State) -> str | None:

@@ -11,10 +11,14 @@ from ..evaluate.verdicts import VerdictRecord
 
 
 class GateRecord(t.TypedDict):
-    """A ``Gate`` in the state; too_few: check and reason; time: when it was decided, ISO 8601 in UTC; run: the id of the run that decided it."""
+    """A ``Gate`` in the state.
+
+    found: check and node by reason; too_few: check and reason; time: when it was decided, ISO 8601 in UTC; run: the id of the run that decided it.
+    """
 
     state: str
     reasons: list[str]
+    found: t.NotRequired[dict[str, list[str]]]
     unproved: list[str]
     too_few: list[list[str]]
     time: str

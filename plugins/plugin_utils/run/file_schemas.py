@@ -67,7 +67,10 @@ REPORT = {
     "changed_expectations": Each({"default": object, "value": object, "nodes": int}, dict),
     "verdicts": Each(RECORD),
 }
-GATE = {"state": OneOf(DECIDED), "reasons": LIST_OF_TEXT, "unproved": LIST_OF_TEXT, "too_few": Each(Cells((str, str))), "time": str, "run": str}
+GATE = {
+    "state": OneOf(DECIDED), "reasons": LIST_OF_TEXT, "found": MayLack(Each(Cells((str, str)), dict)), "unproved": LIST_OF_TEXT,
+    "too_few": Each(Cells((str, str))), "time": str, "run": str,
+}  # fmt: skip
 # Where another slice read a switch: ``SharedSource``.
 SOURCE = {"slice": str, "run": str, "read": str, "age_seconds": float}
 STATE = {

@@ -106,8 +106,8 @@ def record_gates(plan: Plan, state: State, layer: str, gates: t.Mapping[str, Gat
     """Record a layer's gates, and which nodes continue past them."""
     state.gates[layer] = {
         group: {
-            "state": gate.state, "reasons": gate.reasons, "unproved": gate.unproved, "too_few": [list(one) for one in gate.too_few], "time": time,
-            "run": state.run_id,
+            "state": gate.state, "reasons": gate.reasons, "found": {reason: list(one) for reason, one in gate.found.items()}, "unproved": gate.unproved,
+            "too_few": [list(one) for one in gate.too_few], "time": time, "run": state.run_id,
         }
         for group, gate in gates.items()
     }  # fmt: skip

@@ -16,16 +16,25 @@ from .state import State, gate_state
 SHOWN = 3
 
 
-def _closed_gate(state: State, group: str) -> str:
-    """Why a group failed: its lowest closed layer, the first reason there, what no finding reports, and how many reasons more there are."""
+# The layer, check and node (or gate group) of each verdict whose findings other findings of the same layer explain.
+Following = t.Container[tuple[str, str, str]]
+
+
+def _closed_gate(state: State, group: str, following: Following) -> str:
+    """Why a group failed: its lowest closed layer, the first reason there, what no finding reports, how many reasons more there are, and how many follow."""
     # Those of an earlier run too, which a reboot since may have closed.
     closed = [layer for layer in LAYERS if gate_state(state, layer, group) == CLOSED]
-    gates = [state.gates[layer][group] for layer in closed]
-    reasons = list(dict.fromkeys(reason for gate in gates for reason in gate["reasons"]))
-    unproved = list(dict.fromkeys(reason for gate in gates for reason in gate.get("unproved", ())))
-    shown = list(dict.fromkeys((*reasons[:1], *unproved)))[:SHOWN]
-    more = len(reasons) - len(shown)
-    return f"{group} failed layer {closed[0]}: {'; '.join(shown)}" + (f"; and {counted(more, 'more reason')}" if more > 0 else "")
+    gates = [(layer, state.gates[layer][group]) for layer in closed]
+    reasons = list(dict.fromkeys(reason for _layer, gate in gates for reason in gate["reasons"]))
+    unproved = list(dict.fromkeys(reason for _layer, gate in gates for reason in gate.get("unproved", ())))
+    explained = {reason for layer, gate in gates for reason, (check, node) in gate.get("found", {}).items() if (layer, check, node) in following}
+    lowest = gates[0][1]["reasons"]
+    first = [reason for reason in lowest if reason not in explained and reason not in unproved] or lowest
+    shown = list(dict.fromkeys((*first[:1], *unproved)))[:SHOWN]
+    left = [reason for reason in reasons if reason not in shown]
+    follow = sum(reason in explained for reason in left)
+    words = [counted(len(left) - follow, "more reason")] * (len(left) > follow) + [f"{counted(follow, 'reason')} that other findings explain"] * bool(follow)
+    return f"{group} failed layer {closed[0]}: {'; '.join(shown)}" + (f"; and {' and '.join(words)}" if words else "")
 
 
 def _not_proved(state: State, groups: t.Iterable[str]) -> list[str]:
@@ -40,14 +49,14 @@ def _not_proved(state: State, groups: t.Iterable[str]) -> list[str]:
     return [f"{layer} does not prove {', '.join(checks)}: {why}" for (layer, why), checks in found.items()]
 
 
-def run_outcome(state: State, left_out: bool, expired: bool) -> tuple[str, list[str]]:
+def run_outcome(state: State, left_out: bool, expired: bool, following: Following = frozenset()) -> tuple[str, list[str]]:
     """``go``, ``no_fault_seen`` or ``no_go``, and why it is not ``go``; in check mode ``not_judged`` once the run has ended."""
     if state.check_mode and state.finished:
         return "not_judged", ["check mode evaluates nothing"]
     judged = {group: [gate_state(state, layer, group) for layer in state.layers] for group, where in state.scope.items() if where != "out"}
     closed = [group for group, states in judged.items() if CLOSED in states]
     short = [group for group, states in judged.items() if group not in closed and not set(states) <= set(PASSABLE)]
-    reasons = [_closed_gate(state, group) for group in closed] + [f"{group} did not reach every layer" for group in short]
+    reasons = [_closed_gate(state, group, following) for group in closed] + [f"{group} did not reach every layer" for group in short]
     if not state.finished or not judged:
         reasons.append("the run has not ended" if not state.finished else "no gate group was evaluated")
     reasons += [f"{host} is quarantined by {out['check']}" for host, out in state.quarantined.items()]

@@ -98,6 +98,23 @@ def test_three_reasons_of_a_group_are_shown_and_the_others_counted() -> None:
     assert words(["u1"], ["u1"]) == "u1"
 
 
+def test_reasons_that_other_findings_explain_are_counted_apart_and_never_the_first() -> None:
+    found = {"ber on gpu01": ["ber", "gpu01"], "fec on leaf01": ["fec", "leaf01"], "ber on gpu02": ["ber", "gpu02"]}
+    gate = {"state": "closed", "reasons": [*found, "no pass"], "found": found, "unproved": ["no pass"]}
+    state = both("open", gate)
+
+    def words(following: set[tuple[str, str, str]]) -> str:
+        return run_outcome(state, False, False, following)[1][0].partition(": ")[2]
+
+    assert words(set()) == "ber on gpu01; no pass; and 2 more reasons"
+    behind = {("links", "ber", "gpu01"), ("links", "ber", "gpu02")}
+    assert words(behind) == "fec on leaf01; no pass; and 2 reasons that other findings explain"
+    assert words(behind - {("links", "ber", "gpu02")}) == "fec on leaf01; no pass; and 1 more reason and 1 reason that other findings explain"
+    # One of another layer explains none of this one, and where all follow the first of them stands.
+    assert words({("preflight", "fec", "leaf01")}) == words(set())
+    assert words({("links", *one) for one in map(tuple, found.values())}).startswith("ber on gpu01; no pass; and 2 reasons that")
+
+
 def test_what_a_go_lacks_is_listed() -> None:
     twice = run({"preflight": {"rack_01": "not_run"}, "links": {"rack_01": "not_run"}})
     assert outcome(twice) == ("no_fault_seen", ["preflight, links were not run"])
