@@ -136,5 +136,5 @@ class _Step:
         if "--document" in job.argv and any(self._instead(first, one) for one in self._launchers(first, job)):
             return {"rc": 2, "stderr": NOTHING_STARTED}
         options = stack.options(job.argv[job.argv.index(f"{{{program}}}") + 1 :])
-        text = stack.printed(program, options, run)
-        return {"stdout": text, "rc": 0 if json.loads(text)["outcome"] == "complete" else 1}
+        text, rc = stack.printed(program, options, run)
+        return {"stdout": text, "rc": rc}

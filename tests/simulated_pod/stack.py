@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
+import functools
 import hashlib
 import json
 import os
@@ -151,8 +152,8 @@ def state(host: t.Any) -> Host:
     return {**HEALTHY, **rails, "name": host.name, "gdr": direct, "launcher_fails": fails, **host.stack}
 
 
-def options(argv: t.Sequence[str]) -> dict[str, t.Any]:
-    """What the program was told."""
+@functools.cache
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser()
     for name, default in (("host-index", "0"), ("hosts", "1"), ("ranks-per-host", "8"), ("master", ""), ("job", ""), ("sizes", ""), ("steps", "100")):
         parser.add_argument(f"--{name}", default=default)
@@ -162,7 +163,12 @@ def options(argv: t.Sequence[str]) -> dict[str, t.Any]:
     parser.add_argument("--copies", action="store_true")
     parser.add_argument("--clocks", action="store_true")
     parser.add_argument("--warmup", default="10")
-    known, _other = parser.parse_known_args(argv)
+    return parser
+
+
+def options(argv: t.Sequence[str]) -> dict[str, t.Any]:
+    """What the program was told."""
+    known, _other = _parser().parse_known_args(argv)
     return vars(known)
 
 
@@ -417,15 +423,15 @@ def log(me: Host, hosts: int, over_nics: bool) -> str:
     return "".join(f"{me['name']}:100:101 {line if line.startswith('[') else '[0] ' + line}\n" for line in lines)
 
 
-def printed(program: str, reported: dict[str, t.Any], run: t.Sequence[Host]) -> str:
-    """The document as it is printed, with NCCL's log a line a line."""
+def printed(program: str, reported: dict[str, t.Any], run: t.Sequence[Host]) -> tuple[str, int]:
+    """The document as it is printed, with NCCL's log a line a line, and the exit status."""
     me = run[int(reported["host_index"])]
     given = dict(one.split("=", 1) for one in reported["variable"])
     lines = log({**me, "variables": given}, len(run), "NCCL_P2P_DISABLE" in given).splitlines() if program == "torch_collectives" else []
     whole = document(program, reported, run)
     lines = [*me["settings"], *(lines if me["logs"] or whole["outcome"] == "complete" else ())]
     text = ",\n".join(json.dumps(line) for line in lines)
-    return json.dumps(whole)[:-1] + f', "log": [\n{text}\n]}}\n'
+    return json.dumps(whole)[:-1] + f', "log": [\n{text}\n]}}\n', 0 if whole["outcome"] == "complete" else 1
 
 
 def main() -> int:
@@ -445,8 +451,9 @@ def main() -> int:
     if run[0]["launcher_fails"] and "--document" in sys.argv:
         sys.stderr.write("the launcher started nothing on this host within 60 s\n")
         return 2
-    sys.stdout.write(printed(program, reported, run))
-    return 0 if document(program, reported, run)["outcome"] == "complete" else 1
+    text, rc = printed(program, reported, run)
+    sys.stdout.write(text)
+    return rc
 
 
 if __name__ == "__main__":

@@ -97,8 +97,8 @@ class Fleet:
         if program == "dataset_read":
             told_of = stack.dataset(job.argv[job.argv.index("--path") + 1], self.hosts[host])
             return {**result, "stdout": json.dumps(told_of), "rc": 1 if told_of["error"] else 0}
-        text = stack.printed(program, stack.options(job.argv[4:]), [self.hosts[name] for name in job.columns["hosts"]])
-        return {**result, "stdout": text, "rc": 0 if json.loads(text)["outcome"] == "complete" else 1}
+        text, rc = stack.printed(program, stack.options(job.argv[4:]), [self.hosts[name] for name in job.columns["hosts"]])
+        return {**result, "stdout": text, "rc": rc}
 
     def table(self, host: str, job: Job) -> dict[str, t.Any]:
         """What one run of nccl-tests prints."""
