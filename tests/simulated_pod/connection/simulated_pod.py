@@ -86,10 +86,10 @@ class Connection(Local):
     def set_options(self, task_keys: Any = None, var_options: Any = None, direct: Any = None) -> None:
         """As every connection's, and no task runs with a fault that does not exist: a node whose answers fail would look as if it were down."""
         super().set_options(task_keys=task_keys, var_options=var_options, direct=direct)
-        if unknown := [name for name in _names(self.get_option("faults")) if name.partition("@")[0] not in _fault_names()]:
+        if unknown := [name for name in _names(self.get_option("faults")) if not _is_fault(name.partition("@")[0])]:
             from ansible_collections.gpufabric.pyramid.tests.simulated_pod import changes
 
-            raise AnsibleError("simulated_faults: " + " ".join(changes.unknown_name(name.partition("@")[0], _fault_names()) for name in unknown))
+            raise AnsibleError("simulated_faults: " + " ".join(changes.unknown_name(name.partition("@")[0], changes.files()) for name in unknown))
 
     def _connect(self) -> Connection:
         connection = super()._connect()
@@ -204,10 +204,10 @@ def kept(place: Path, inventory: Path, faults: str, seed: int) -> Path:
     return _rendered(place, inventory, _names(faults), seed, True)
 
 
-def _fault_names() -> set[str]:
-    """The names that ``changes.files`` has, without what it imports."""
+def _is_fault(name: str) -> bool:
+    """Whether ``changes.files`` has a name, without what it imports; each task of each node asks, and the folders have a thousand files."""
     folders = (HERE / "faults", HERE / "faults_infiniband", HERE / "faults_nvl72", HERE / "variants", HERE.parent / "incidents")
-    return {path.stem for folder in folders for path in folder.glob("*.yml")}
+    return "/" not in name and any((folder / f"{name}.yml").is_file() for folder in folders)
 
 
 def _names(faults: str) -> list[str]:
