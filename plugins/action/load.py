@@ -111,8 +111,9 @@ class ActionModule(RunAction):
         if countdown:
             countdown.end()
         reply = self.send(do="collect", wait=COLLECT_SECONDS, **self.kept)
-        jobs = load_schedule(self.document).jobs[self.name]
-        replies = job_results(jobs, reply)
+        schedule = load_schedule(self.document)
+        jobs = schedule.jobs[self.name]
+        replies = job_results(jobs, reply, schedule.addresses)
         response = {
             "answered": True,
             "words": "",

@@ -15,7 +15,7 @@ from ansible import constants as C
 from ansible import context
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.collect.types import ReadingResult
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.idle_test import IDLE_COUNTERS, IDLE_READINGS, busy_reason
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.planners import PLANNERS, not_loadable
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.planners import PLANNERS, not_loadable, plan_step
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.schedule import JOBS_READING, Rows, Schedule, StepInput, load_schedule
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.membership import load_helpers, no_load_reason
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import RunStore
@@ -51,7 +51,7 @@ class ActionModule(RunOnce, RunAction):
         if given["reserved"]:
             return _reserved(store, layer)
         situation, refused, unloaded = _situation(store, layer, step)
-        schedule = PLANNERS[layer](situation) or Schedule()
+        schedule = plan_step(layer, situation) or Schedule()
         refused = {} if step else refused
         if not (schedule.jobs or refused or (unloaded and not step)):
             return nothing

@@ -25,7 +25,7 @@ from ...plugins.plugin_utils.evaluate.gates import decide_gates
 from ...plugins.plugin_utils.evaluate.layer import verdicts_of_checks
 from ...plugins.plugin_utils.evaluate.layer_input import Envelope, Layer
 from ...plugins.plugin_utils.evaluate.verdicts import Verdict
-from ...plugins.plugin_utils.loads.planners import PLANNERS
+from ...plugins.plugin_utils.loads.planners import plan_step
 from ...plugins.plugin_utils.loads.schedule import Rows, StepInput
 from ...plugins.plugin_utils.pod.cabling import PLACE, located
 from ...plugins.plugin_utils.pod.plan import Plan
@@ -183,7 +183,7 @@ class Pods:
             for host, readings in book.loaded(layer).items():
                 for name, one in readings.items():
                     done.setdefault(name, {})[host] = one["rows"]
-            schedule = PLANNERS[layer](StepInput(plan, hosts, step, idle, done))
+            schedule = plan_step(layer, StepInput(plan, hosts, step, idle, done))
             if schedule is None or not schedule.jobs:
                 return
             for host, replies in performing.results(pod, schedule, tested).items():

@@ -29,7 +29,10 @@ def results(pod: Pod, schedule: Schedule, tested: Tested) -> dict[str, dict[str,
     tested: the rails (host and device) that have sent in an earlier step; those of this one are added.
     """
     performed = _Step(pod, schedule, tested)
-    return {host: job_results(jobs, {"answers": {job.id: performed.answer(host, job) for job in jobs}, "ended": "all"}) for host, jobs in schedule.jobs.items()}
+    return {
+        host: job_results(jobs, {"answers": {job.id: performed.answer(host, job) for job in jobs}, "ended": "all"}, schedule.addresses)
+        for host, jobs in schedule.jobs.items()
+    }
 
 
 def port(job: Job) -> int:

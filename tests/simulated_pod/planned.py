@@ -20,7 +20,7 @@ from ...plugins.plugin_utils.run.planned_pod import ROLES, Inventory, planned_po
 from . import changes, healthy, wiring
 from .model import Pod
 
-ALSO = ("bgp_asn", "ansible_network_os")
+ALSO = ("bgp_asn", "ansible_network_os", "ansible_host")
 
 
 @compiled_once()

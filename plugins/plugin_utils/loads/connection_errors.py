@@ -132,7 +132,7 @@ CONNECTION_ERRORS: tuple[RankError, ...] = (
         follows=True,
     ),
     RankError(
-        r"got signal: (?:2|15)\b|CANCELLED AT .* DUE TO (?:TIME LIMIT|PREEMPTION)",
+        r"got signal: (?:2|15)\b",
         False,
         "What started the training on this host was ended from outside (signal 2 or 15): by an operator, a scheduler or a launcher, at a time limit or for the "
         "sake of another host that had ended.",
@@ -169,22 +169,6 @@ CONNECTION_ERRORS: tuple[RankError, ...] = (
         "Begin with the host of the task that the line names: uptime, its kernel's log (Xid, oom-kill), where its process waits (py-spy dump); "
         "heartbeat_timeout_seconds of jax.distributed.initialize is how long a pause may be.",
         follows=True,
-    ),
-    RankError(
-        r"actor is dead because its node has died",
-        False,
-        "Ray lost the node on which a worker ran: the host was lost, its raylet ended, or its heartbeats did not come in time. The line before it with ip "
-        "names the host; who prints it only waited for the worker.",
-        "On the host with that ip look at uptime, at the end of raylet.out and gcs_server.out below /tmp/ray/session_latest/logs and at its kernel's log "
-        "(oom-kill, Xid); compare ray list nodes with the hosts of the job.",
-    ),
-    RankError(
-        r"actor is dead because its worker process has died",
-        False,
-        "The process of a worker of Ray ended without an error of the program: it was killed for want of memory, crashed, or was ended by ray stop. The line "
-        "before it with ip names its host; who prints it only waited for the worker.",
-        "On the host with that ip look at oom-kill, segfault and Xid in its kernel's log of that time, at the worker's own log below "
-        "/tmp/ray/session_latest/logs, and at the memory limit of its container.",
     ),
     RankError(
         r"Timed out waiting \d+ ?ms for (?:recv|send) operation",

@@ -55,10 +55,13 @@ KILLED_FROM_OUTSIDE = OwnSignal(
 WORDED = re.compile(
     r"(?:exited on|ended by|[Tt]erminated by|killed by|[Ss]ignal:?) ?(?:signal )?(?P<number>\d+)\b|"
     r"(?:exit ?|return |exited with )code\s*[:=]? ?-(?P<exit>\d+)\b|\b(?P<name>SIG[A-Z]{3,4})\b|"
+    # Of a shell, which says so of what it had started.
+    r"line \d+: +\d+ (?P<shell>Killed|Aborted)\b|: (?P<alone>Killed|Aborted)$|"
     r"(?P<words>Segmentation fault|Bus error|Illegal instruction(?! was)|Floating point exception)"
 )
 OF_WORDS = {
     "Segmentation fault": signal.SIGSEGV, "Bus error": signal.SIGBUS, "Illegal instruction": signal.SIGILL, "Floating point exception": signal.SIGFPE,
+    "Killed": signal.SIGKILL, "Aborted": signal.SIGABRT,
 }  # fmt: skip
 # What a shell returns of a process that a signal ended is this and the signal.
 OF_A_SHELL = 128
@@ -75,7 +78,7 @@ def number_of_signal(text: str) -> int | None:
     found = WORDED.search(text)
     if found is None:
         return None
-    name = getattr(signal, found["name"], None) if found["name"] else OF_WORDS.get(found["words"] or "")
+    name = getattr(signal, found["name"], None) if found["name"] else OF_WORDS.get(found["words"] or found["shell"] or found["alone"] or "")
     number = int(found["number"] or found["exit"] or name or 0)
     return number if number == signal.SIGKILL or number in OWN_SIGNALS else None
 

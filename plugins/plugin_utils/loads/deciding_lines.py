@@ -10,17 +10,17 @@ import signal
 import typing as t
 
 from .error_classes import SPEAKER, says_only_a_result
-from .launcher_errors import OF_NCCL
-from .line_labels import OF_A_RANK, of_host
+from .launcher_errors import OF_NCCL, is_message, is_spoken, known_line, refused_by_launcher, with_subject
 from .rank_errors import follows, known_error
 from .remarks import is_of_a_command, is_remark, is_warning, without_settings
-from .unknown_errors import ERROR_FORM, NO_ERROR, cut, has_a_class
+from .site_log import Said
+from .unknown_errors import ERROR_FORM, NO_ERROR, cut, has_a_class, names_system_error
 
 # What Python, PyTorch's launcher and libraries print around an error: where it passed, warnings, and that something ended.
 AROUND_AN_ERROR = re.compile(
     r"^(?:\[\w*rank\s?\d+\]:?)?\s*(?:Traceback |File \"|raise |During handling |The above exception |frame #\d|"
     r"Failures:|<NO_OTHER_|Root Cause |\S+ FAILED$|\[\d+\]:$|(?:time|host|rank|exitcode|error_file|traceback)\s+:|\[?W\d{3,4} )|"
-    r"Last error:$|closing signal|distributed/elastic/|ChildFailedError|NCCL INFO|Warning: |Watchdog caught|"
+    r"Last error:$|srun: Job step aborted|closing signal|distributed/elastic/|ChildFailedError|NCCL INFO|Warning: |Watchdog caught|"
     # Of PyTorch's watchdog, whose lines are read as collective_timeouts.
     r"detected by watchdog at work|due to a collective timeout|to dump debug info|to signal dumping|"
     r"Stack trace of the failed collective|flight recorder dump signal|"
@@ -48,6 +48,11 @@ SUMMARY = re.compile(
     r"rank\s*:\s*(?P<rank>\d+) \(local_rank: (?P<local>\d+)\)\s*exitcode\s*:\s*(?P<code>-?\d+)"
 )
 
+# How PyTorch and launchers, such as that of Composer, name the rank that a line is of.
+SPEAKING = re.compile(r"\[[Rr]ank ?(\d+)\]|(?:\blauncher:Rank |\bGlobal rank )(\d+)")
+# The line above and below a message of Open MPI and PRRTE, which has no more lines than that.
+RULE, MOST_OF_A_MESSAGE = re.compile(r"^-{40,}$"), 40
+
 
 def says_that_ranks_failed(*texts: str) -> bool:
     """Whether a launcher says in what it printed that a rank of it failed."""
@@ -55,61 +60,107 @@ def says_that_ranks_failed(*texts: str) -> bool:
 
 
 class Decided(t.NamedTuple):
-    """The line that says why a training ended, nothing of none; host: the name of the host that a launcher put before it."""
+    """The line that says why a training ended, nothing of none; host: the name of the host that a launcher put before it; rank: the one that it is of."""
 
     line: str = ""
     host: str | None = None
+    rank: int | None = None
 
 
-def deciding_line(*texts: str, names: t.Container[str] = ()) -> Decided:
+def deciding_line(*logs: t.Sequence[Said]) -> Decided:
     """The first line with an error whose kind is known and that does not only follow from another one, else the first with any error; nothing of none.
 
-    One that says only the kind of NCCL's result comes after those that say what failed. Where the lines show only that another rank ended, what torchrun's
-    summary says of a rank that a signal ended; that one exited with a status says less than these lines. names: those of hosts that launchers have put
-    before lines.
+    What a launcher prints of itself comes after what its ranks say, by the most specific of its messages. A line that says only the kind of NCCL's result
+    comes after those that say what failed. Where the lines show only that another rank ended, what torchrun's summary says of a rank that a signal ended; that
+    one exited with a status says less than these lines.
     """
-    printed = [[of_host(line, names) for line in text.splitlines()] for text in texts]
-    lines = [one for some in printed for one in _lines_of_errors(some) if not _says_nothing(one.line)]
+    lines = [one for log in logs for one in _lines_of_errors(log) if not _says_nothing(one.line)]
     of_own = [one for one in lines if not follows(one.line) and not OF_A_SIGNAL.match(one.line)]
     own = [one for one in of_own if not is_of_a_command(one.line)]
     worded = [one for one in own if not says_only_a_result(one.line)]
-    known = (one for one in worded if known_error(one.line) or has_a_class(one.line))
-    texts = tuple("".join(f"{line}\n" for _host, line in some) for some in printed)
-    last = (*_summaries(texts, by_signal=True), *of_own, *lines, *_summaries(texts, by_signal=False))
-    first = next((one for one in (*known, *worded, *own, *last)), Decided())
+    known = (one for one in worded if _is_known(one.line))
+    of_launcher = _by_launcher(worded)
+    last = (*_summaries(logs, by_signal=True), *of_own, *lines, *_summaries(logs, by_signal=False))
+    first = next((one for one in (*known, *of_launcher, *worded, *own, *last)), Decided())
     # The number of a rank says on which host it is, as far as that is known.
-    shown = f"{first.host}: {first.line}" if first.host and not OF_A_RANK.match(first.line) else first.line
-    return Decided(cut(shown), first.host)
+    shown = f"{first.host}: {first.line}" if first.host and first.rank is None else first.line
+    return first._replace(line=cut(shown))
 
 
-def _lines_of_errors(printed_lines: t.Sequence[tuple[str | None, str]]) -> t.Iterator[Decided]:
+def speaking_rank(line: str) -> int | None:
+    """The rank that a line is of, by what PyTorch and launchers call it there; None where they name none."""
+    found = SPEAKING.search(line)
+    return int(found[1] or found[2]) if found else None
+
+
+def _is_known(line: str) -> bool:
+    """Whether the kind of an error is known; the vocabulary of what ranks print says nothing of a launcher's own lines."""
+    return known_error(line) is not None or (names_system_error(line) if is_spoken(line) else has_a_class(line))
+
+
+def _by_launcher(lines: t.Sequence[Decided]) -> t.Iterator[Decided]:
+    """The most specific of a launcher's own messages whose reason is known."""
+    spoken = {one.line: one for one in lines if refused_by_launcher(one.line)}
+    said = known_line("\n".join(spoken), worded=True)
+    if said is not None:
+        yield next(one for line, one in spoken.items() if line.strip() == said)
+
+
+def _lines_of_errors(log: t.Sequence[Said]) -> t.Iterator[Decided]:
     """The lines with an error and those that PyTorch prints below ``Last error:``, which quote NCCL's last warning; none of the program's own text.
 
-    An error that ends with a colon has what it announces behind it, from the next line.
+    An error that ends with a colon has what it announces behind it, from the next line; a message of several lines has the host behind it that it is about.
     """
     before = ""
-    for (host, printed), (_host, following) in zip(printed_lines, [*printed_lines[1:], (None, "")]):
-        line = printed.strip()
+    texts = [one.line for one in log]
+    boxes = _boxes(texts)
+    for at, (said, following) in enumerate(zip(log, [*texts[1:], ""])):
+        line = said.line.strip()
         of_error = (
             ERROR_FORM.search(without_settings(line))
             or QUALIFIED.match(line)
             or (OF_NCCL.search(line) and known_error(line))
             or (line and before.endswith("Last error:"))
         )
-        if of_error and not (FRAME.search(before) and QUOTED_PROGRAM.match(printed)):
+        box = next((box for box in boxes if at in box), None)
+        # The prose of a message says what may be the reason, and not what is.
+        of_prose = box is not None and at != box[0] and not is_message(line)
+        if of_error and not of_prose and not (FRAME.search(before) and QUOTED_PROGRAM.match(said.line)):
             announced = line.endswith(":") and not AROUND_AN_ERROR.search(line)
-            yield Decided(f"{line} {SPEAKER.sub('', following).strip()}" if announced else line, host)
+            whole = f"{line} {SPEAKER.sub('', following).strip()}" if announced else line
+            about = [texts[one] for one in box] if box else _details(texts, at) or (_of_launchers(texts) if refused_by_launcher(line) else [])
+            yield Decided(with_subject(whole, "\n".join(about)) if about else whole, said.host, speaking_rank(line) if said.rank is None else said.rank)
         before = line
+
+
+def _boxes(lines: t.Sequence[str]) -> list[range]:
+    """The messages of Open MPI that stand between two lines of dashes, as the numbers of their lines."""
+    rules = [at for at, line in enumerate(lines) if RULE.match(line)]
+    return [range(top + 1, end) for top, end in zip(rules[::2], rules[1::2]) if 1 < end - top < MOST_OF_A_MESSAGE]
+
+
+def _details(lines: t.Sequence[str], at: int) -> list[str]:
+    """The indented lines just before a line, which Ray prints of an actor before it says why that died."""
+    first = at
+    while first and at - first < MOST_OF_A_MESSAGE and lines[first - 1].startswith("\t"):
+        first -= 1
+    return list(lines[first:at])
+
+
+def _of_launchers(lines: t.Sequence[str]) -> list[str]:
+    return [line for line in lines if is_spoken(line)]
 
 
 def _says_nothing(line: str) -> bool:
     return bool(AROUND_AN_ERROR.search(line) or NO_ERROR.match(line)) or is_remark(line) or is_warning(line)
 
 
-def _summaries(texts: t.Iterable[str], by_signal: bool) -> t.Iterator[Decided]:
+def _summaries(logs: t.Iterable[t.Sequence[Said]], by_signal: bool) -> t.Iterator[Decided]:
+    texts = ("".join(f"{one.line}\n" for one in log) for log in logs)
     for found in (match for text in texts for match in SUMMARY.finditer(text) if (int(match["code"]) < 0) is by_signal):
         rank = f"rank {found['rank']} (local rank {found['local']}) of {found['host']}"
-        yield Decided(f"by torchrun's summary {rank} failed first, at {found['time']}: {_end(int(found['code']))}")
+        words = f"by torchrun's summary {rank} failed first, at {found['time']}: {_end(int(found['code']))}"
+        yield Decided(words, found["host"], int(found["rank"]))
 
 
 def _end(code: int) -> str:

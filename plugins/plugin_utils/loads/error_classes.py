@@ -108,6 +108,22 @@ ERROR_CLASSES: tuple[ErrorClass, ...] = (
         "firmware with a good host's; then run layer 4 for the rail that the line names.",
     ),
     ErrorClass(
+        "credentials",
+        r"ExpiredToken\w*|InvalidAccessKeyId|SignatureDoesNotMatch|InvalidClientTokenId|ExpiredSignature|[Tt]oken (?:has|is) expired|(?:Default|No|Partial)"
+        r"CredentialsError|Unable to locate credentials|Reauthentication is needed|invalid_grant",
+        "A service of storage does not accept the credentials that the program has: they expired while it ran, since a session of hours was given a token for "
+        "less, or are missing on this host or those of another account.",
+        "See how long the token lives and who renews it (aws sts get-caller-identity, the role of the host or of its service account, IMDS from inside the "
+        "container); give the job credentials that the client renews itself, and no copy of a token in its environment.",
+    ),
+    ErrorClass(
+        "too many requests",
+        r"\bSlowDown\b|Too Many Requests|Throttling(?:Exception)?\b|RequestLimitExceeded|ServerBusy|reduce your request rate",
+        "A service outside the pod refused requests since it had too many at once: all ranks read or write the same bucket or hub in the same step.",
+        "Let fewer ranks ask at once and others later (retries with a pause that grows), spread objects over prefixes, or let one rank of each host fetch for "
+        "all of it; ask for a higher limit.",
+    ),
+    ErrorClass(
         "service outside the pod",
         # The exceptions themselves: what a client logs of an attempt that it repeats ends nothing.
         r"(?:^|: )(?:[a-z_][\w.]*\.)?(?:(?:HfHub)?HTTPError|SSL(?:CertVerification)?Error|MaxRetryError|CommError|(?:Gated|Disabled)RepoError|"

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from .call_errors import RETRIES, RETRIES_CAUSE, RETRIES_FIX
+from .container_errors import CONTAINER_ERRORS
 from .limit_errors import LIMIT_ERRORS
 from .program_errors import PROGRAM_ERRORS
 from .types import RankError
@@ -21,7 +22,16 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "to the interface that all hosts share.",
         worded=True,
     ),
+    *CONTAINER_ERRORS,
     *LIMIT_ERRORS,
+    RankError(
+        r"accessing SQLite database|\bmiopen\S*u(?:f|p)?db\b",
+        True,
+        "MIOpen could not use the database of convolutions that it keeps in the user's home (~/.config/miopen, ~/.cache/miopen): the file system there does "
+        "not lock files on this host, is full or read-only, or ranks of several hosts write one file at once.",
+        "Let each host have its own on a local disk (MIOPEN_USER_DB_PATH and MIOPEN_CUSTOM_CACHE_DIR, such as below /tmp); compare the mount's options of the "
+        "home with another host's (findmnt -T: flock of Lustre, nolock of NFS), df and quota there.",
+    ),
     RankError(
         r"RequestTimeTooSkewed|Clock skew too great|KRB_AP_ERR_SKEW|Signature not yet current|Request date header too old|certificate is not yet valid|"
         r"in a reasonable timeframe",

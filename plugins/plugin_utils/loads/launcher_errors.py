@@ -19,7 +19,8 @@ from .unknown_errors import ERROR_FORM, cut, explain_unknown, is_quoted, names_s
 
 # How a launcher, or what it started, words which host its line is about; rank: the number of the process, where Open MPI names no host.
 SUBJECT = re.compile(
-    r"(?:on node|on host|to host|failure on|to child|[Nn]o reply from|\[\[|(?:^|; )\s*(?:(?:[Rr]emote )?(?:host|node)|Host|Node):)[ :]*(?P<of>[\w.-]+)|"
+    r"(?:on node|on host|to host|failure on|to child|[Nn]o reply from|(?:^|[\t; ])ip:|\[\[|"
+    r"(?:^|; )\s*(?:(?:[Rr]emote )?(?:host|node)|Host|Node):)[ :]*(?P<of>[\w.-]+)|"
     r"(?:^|: )(?P<speaker>[\w.-]+): (?:Test \w+ failure|tasks? \d|shepherd died|rank \d+ (?:exited|died)|\[[\d :,-]+\] \[ERROR\] \[launch\.py)|"
     # NCCL, UCX, Open MPI and Hydra, with the number of the process that speaks.
     r"(?:^|: )(?P<rank_of>[A-Za-z][\w.-]*):\d+:\d+ \[\d+\] |"
@@ -35,7 +36,7 @@ RESULT_OF_TEST = re.compile(r"Test (?:NCCL|RCCL) failure \S+ '(?P<words>[^']*)'"
 # How lines begin that a scheduler, a launcher or what starts containers prints, and no rank.
 SPOKEN = re.compile(
     r"(?:^|: )(?:(?:error: )?(?:srun|salloc|sbatch|slurmstepd|mpirun|mpiexec|prterun|orterun|pyxis|docker|podman|ssh|jsrun)(?:\.\w+)?: |pdsh@\S+: |"
-    r"=>> PBS: |TERM_[A-Z_]+: |\[(?:proxy|mpiexec)[:@])"
+    r"=>> PBS: |TERM_[A-Z_]+: |\[(?:proxy|mpiexec)[:@]|(?:An )?(?:ORTE|PRTE) |The actor is dead because )"
 )
 UNKNOWN_CAUSE = "The launcher itself reports why it started no ranks, or not on all hosts. "
 AGAIN = "Then run the layer again; this says nothing about the network or the GPUs."
@@ -76,13 +77,22 @@ def host_of(words: str | None, hosts: t.Sequence[str], one_a_host: bool = False)
 
 def reported_of(words: str | None, hosts: t.Sequence[str]) -> str | None:
     """The host of a job of which a line of a launcher reports something that is known; None of any other line."""
-    known = any(re.search(one.pattern, words or "") for one in LAUNCHER_ERRORS)
-    return host_of(words, hosts) if known else None
+    return host_of(words, hosts) if is_message(words or "") else None
+
+
+def is_message(line: str) -> bool:
+    """Whether a line has something that a launcher is known to print."""
+    return any(re.search(one.pattern, line) for one in LAUNCHER_ERRORS)
+
+
+def is_spoken(line: str) -> bool:
+    """Whether a launcher or scheduler prints a line itself, or what starts containers."""
+    return SPOKEN.search(line) is not None
 
 
 def refused_by_launcher(words: str | None) -> bool:
     """Whether a line is one that a launcher or scheduler prints itself, and whose reason is known."""
-    return SPOKEN.search(words or "") is not None and any(re.search(one.pattern, words or "") for one in LAUNCHER_ERRORS)
+    return is_spoken(words or "") and is_message(words or "")
 
 
 def with_subject(line: str, *texts: str) -> str:
@@ -93,14 +103,6 @@ def with_subject(line: str, *texts: str) -> str:
     other = next((one.strip() for one in lines if SUBJECT.search(one) and not OWN_END.search(one)), None)
     code = next((one.strip() for one in lines if EXIT_CODE.search(one)), None)
     return "; ".join(one for one in (line, other, code) if one)
-
-
-def in_names(words: str, given: t.Sequence[str], hosts: t.Sequence[str]) -> str:
-    """What a launcher printed with the name of each host before what the launcher was given for it, such as an address; both in the same order."""
-    for name, host in zip(given, hosts):
-        if name != host:
-            words = re.sub(rf"(?<![\w.:-]){re.escape(name)}(?![\w-]|\.\w|:\w)", lambda match, host=host: f"{host} ({match[0]})", words)  # type: ignore[misc]
-    return words
 
 
 def explained(text: str | None) -> tuple[str, str]:

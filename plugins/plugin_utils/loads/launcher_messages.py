@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from .container_errors import CONTAINER_ERRORS
 from .limit_errors import OOM, OOM_CAUSE, OOM_FIX
 from .set_up_messages import SET_UP_ERRORS
 from .types import LauncherError
@@ -39,7 +40,22 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
         "On the host that it names compare ucx_info -d and ibdev2netdev inside the job with UCX_NET_DEVICES; leave it to UCX to choose, or set the names of "
         "each host's own NICs; give all hosts the same names (udev).",
     ),
+    *(LauncherError(one.pattern, one.cause, one.fix) for one in CONTAINER_ERRORS),
     *SET_UP_ERRORS,
+    LauncherError(
+        r"actor is dead because its node has died|marked dead because the detector has missed",
+        "Ray lost the node on which a worker ran: the host was lost, its raylet ended, or its heartbeats did not come in time. The line before it with ip "
+        "names the host; who prints it only waited for the worker.",
+        "On the host with that ip look at uptime, at the end of raylet.out and gcs_server.out below /tmp/ray/session_latest/logs and at its kernel's log "
+        "(oom-kill, Xid); compare ray list nodes with the hosts of the job.",
+    ),
+    LauncherError(
+        r"actor is dead because its worker process has died",
+        "The process of a worker of Ray ended without an error of the program: it was killed for want of memory, crashed, or was ended by ray stop. The line "
+        "before it with ip names its host; who prints it only waited for the worker.",
+        "On the host with that ip look at oom-kill, segfault and Xid in its kernel's log of that time, at the worker's own log below "
+        "/tmp/ray/session_latest/logs, and at the memory limit of its container.",
+    ),
     LauncherError(
         r"\bexits with return code = -9\b",
         "A rank of the host was killed (signal 9) without an error of the program: by the kernel for want of memory, by a scheduler at a limit, or by hand. "
@@ -54,9 +70,15 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
         "Read what that rank printed before this line, and look at its host's kernel log of that time (Xid, segfault).",
     ),
     LauncherError(
-        r"PBS: job killed: walltime\b|TERM_RUNLIMIT",
+        r"DUE TO PREEMPTION",
+        "Slurm ended the job to give its nodes to another one of higher priority (preemption).",
+        "See sacct -j of the job and the priority and PreemptMode of its partition and QOS; let the program save at the signal that comes before (--signal), "
+        "and run it where it is not preempted.",
+    ),
+    LauncherError(
+        r"PBS: job killed: walltime\b|TERM_RUNLIMIT|DUE TO TIME LIMIT",
         "The scheduler ended the job, since its time was up.",
-        "Give the job more time (walltime of PBS, -W of LSF, the queue's limit), and see why it took longer than before: compare its steps.",
+        "Give the job more time (--time of Slurm, walltime of PBS, -W of LSF, the queue's limit), and see why it took longer than before: compare its steps.",
     ),
     LauncherError(
         r"TERM_(?:MEMLIMIT|SWAP)\b",

@@ -33,6 +33,7 @@ LAUNCHER_ERRORS: KnownErrors = (
     KnownError("unknown", r"Invalid account or account/partition|Invalid partition|Invalid qos", "Slurm refuses the account, partition or QOS of the job"),
     KnownError("unknown", r"[Nn]ode failure on|NODE_FAIL", "a node failed while Slurm ran the job"),
     KnownError("unknown", r"No route to host|Connection timed out|Connection refused", "a host is not reached by the one that starts the ranks"),
+    KnownError("unknown", r"Memory required by task is not available", "Slurm has not the memory in this job that the step asks for"),
     KnownError("unknown", r"Immediate execution impossible|Requested nodes are busy", "Slurm did not give the nodes in time: they are busy, drained or down"),
     KnownError("unknown", r"Invalid node name|invalid node name", "Slurm knows no node of that name: set pod_scheduler_node"),
     KnownError(

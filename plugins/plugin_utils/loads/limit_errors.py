@@ -97,7 +97,22 @@ LIMIT_ERRORS: tuple[RankError, ...] = (
         worded=True,
     ),
     RankError(
-        r"[Tt]oo many open files|\bEMFILE\b",
+        r"unable to mmap \d+ bytes\b.*Cannot allocate memory",
+        True,
+        "The process has as many maps of memory as the kernel lets one have (vm.max_map_count): its loaders hand it each tensor as a file of shared memory. "
+        "Cannot allocate memory is of that then, and of no memory that is short.",
+        "Compare sysctl vm.max_map_count of this host with another one's and raise it (such as to 1048576), and count the lines of /proc/PID/maps; let loaders "
+        "hand over fewer and larger tensors.",
+    ),
+    RankError(
+        r"[Tt]oo many open files in system|\bENFILE\b",
+        True,
+        "All processes of the host together have as many files open as its kernel lets them (fs.file-max).",
+        "Compare /proc/sys/fs/file-nr and fs.file-max of this host with another one's, see who has them open (lsof), and raise fs.file-max.",
+    ),
+    RankError(
+        # Python receives a file from another process, and its limit has no number left for it.
+        r"[Tt]oo many open files|\bEMFILE\b|\d items of ancdata",
         True,
         "The job's limit of open files on the rank's host is too low for the connections to all of its peers; it shows with many ranks first.",
         "Run ulimit -n inside the job and raise it as on the other hosts (LimitNOFILE of slurmd, sshd or the container runtime, docker's --ulimit nofile).",

@@ -1,15 +1,12 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The labels that launchers put before each line of a process (pdsh, mpirun --tag-output, srun -l), and the ranks whose errors other ranks print."""
+"""The labels that launchers put before each line of a process (pdsh, mpirun --tag-output, srun -l)."""
 
 from __future__ import annotations
 
 import re
 import typing as t
-from collections import Counter
-
-from ..text.sorting import NUMBERS
 
 
 class Label(t.NamedTuple):
@@ -46,15 +43,13 @@ BY_SRUN = re.compile(r"^(?:srun|slurmstepd\S*|salloc|sbatch|\+)[: ]")
 # What pdsh and clush put before each line that a host printed, and of these the names by which a job may know no host.
 _ADDRESS = r"(?:\d{1,3}\.){3}\d{1,3}"
 _NAME = rf"(?P<host>[A-Za-z][\w.-]*|{_ADDRESS})"
-BY_NAME, BEFORE_A_RANK = re.compile(rf"^{_NAME}:(?: |$|(?=\[))"), re.compile(rf"^{_NAME}: ?(?=\[\w*rank\s?\d+\]:)")
-IS_ADDRESS, HAS_A_NUMBER = re.compile(_ADDRESS), re.compile(r"[A-Za-z][\w.-]*\d")
-# On which host tasks were, where srun says how they ended.
-ENDED = re.compile(r"(?m)^srun: error: (?P<host>[A-Za-z][\w.-]*): tasks? (?P<tasks>[\d,-]+): ")
+BY_NAME = re.compile(rf"^{_NAME}:(?: |$|(?=\[))")
+# The same of a line of PyTorch.
+BEFORE_A_RANK = re.compile(rf"^{_NAME}: ?(?=\[\w*rank\s?\d+\]:)")
+IS_ADDRESS = re.compile(_ADDRESS)
 # How NCCL, and UCX and Open MPI, begin their lines: with the host and the number of the process.
 OF_A_PROCESS = re.compile(r"(?:\[[\d.]+\] )?(?:(?P<nccl>[A-Za-z][\w.-]*):\d+:\d+ \[\d+\] |\[(?P<other>[A-Za-z][\w.-]*):\d+ *(?::\d+)?\] )")
-OF_A_RANK = re.compile(r"^\[\w*rank\s?\d+\]: ?")
-# PyTorch's checkpoints hand the error of a rank to all others, which print it with its number.
-QUOTED = re.compile(r"Traceback \(most recent call last\): \(RANK (?P<rank>\d+)\)")
+OF_A_RANK = re.compile(r"^\[\w*rank\s?(?P<rank>\d+)\]: ?")
 
 
 class Labelled(t.NamedTuple):
@@ -76,27 +71,14 @@ def named_process(line: str) -> str | None:
     return found["nccl"] or found["other"] if found else None
 
 
-def names_before_lines(texts: t.Iterable[str], hosts: t.Container[str]) -> frozenset[str]:
-    """The names of hosts that are put before lines: those of the job and addresses, and any that differ by a number alone where most lines begin with one."""
-    lines = [line for text in texts for line in text.splitlines() if line.strip()]
-    counted = Counter(found["host"] for line in lines if (found := BY_NAME.match(line)))
-    sure = {name for name in counted if known_host(name, hosts) or IS_ADDRESS.fullmatch(name)}
-    sure |= {found["host"] for line in lines if (found := BEFORE_A_RANK.match(line))}
-    forms: dict[str, set[str]] = {}
-    for name in filter(HAS_A_NUMBER.match, counted):
-        forms.setdefault(NUMBERS.sub("#", name), set()).add(name)
-    most = (names for names in forms.values() if len(names) > 1 and 2 * sum(counted[name] for name in names) > len(lines))
-    return frozenset(sure.union(*most))
-
-
 def of_host(line: str, names: t.Container[str]) -> tuple[str | None, str]:
-    """The name of the host that is before a line, None of none, and the line behind it; names: ``names_before_lines``."""
+    """The name of the host that is before a line, None of none, and the line behind it; names: those that are put before lines."""
     found = BY_NAME.match(line)
     return (found["host"], line[found.end() :]) if found and found["host"] in names else (None, line)
 
 
 def labelled(text: str, names: t.Container[str] = ()) -> list[Labelled]:
-    """The lines of a text without the labels of launchers; names: ``names_before_lines``."""
+    """The lines of a text without the labels of launchers; names: those that are put before lines."""
     lines = [of_host(line, names) for line in text.splitlines()]
     of_processes = [line for _host, line in lines if line.strip() and not BY_SRUN.match(line)]
     labels = [one.pattern for one in LABELS if not one.counted or 2 * sum(one.pattern.match(line) is not None for line in of_processes) > len(of_processes)]
@@ -114,43 +96,3 @@ def _labelled(host: str | None, line: str, labels: t.Iterable[re.Pattern[str]]) 
 def unlabelled(text: str) -> str:
     """A text without the labels of launchers."""
     return "".join(f"{one.line}\n" for one in labelled(text))
-
-
-def in_ranks(text: str, hosts: t.Sequence[str]) -> str:
-    """A text whose lines begin with what launchers and PyTorch call host and rank (``gpu03: [rank18]: ``) where the labels tell these.
-
-    hosts: those of the job; tasks of no more than that are one a host, and start the ranks.
-    """
-    lines = labelled(text, names_before_lines([text], hosts))
-    of_tasks = {task: found["host"] for found in ENDED.finditer(text) for task in _numbers(found["tasks"])}
-    are_ranks = max((one.task for one in lines if one.task is not None), default=-1) >= len(hosts)
-    return "".join(f"{_in_rank(one, of_tasks, are_ranks)}\n" for one in lines)
-
-
-def _in_rank(one: Labelled, of_tasks: t.Mapping[int, str], are_ranks: bool) -> str:
-    rank = f"[rank{one.task}]: " if are_ranks and one.task is not None and one.line.strip() and not OF_A_RANK.match(one.line) else ""
-    host = one.host or (of_tasks.get(one.task) if one.task is not None else None)
-    return f"{host}: {rank}{one.line}" if host else f"{rank}{one.line}"
-
-
-def _numbers(ranges: str) -> t.Iterator[int]:
-    """The numbers of ranges such as ``16-18,23``."""
-    for part in filter(None, ranges.split(",")):
-        first, _dash, last = part.partition("-")
-        yield from range(int(first or 0), int(last or first or 0) + 1)
-
-
-def of_quoted_ranks(text: str, names: t.Container[str] = ()) -> str:
-    """A text in which the lines of an error that ranks hand to each other begin with the rank that met it, and not with the one that prints it."""
-    lines, rank = [], None
-    for line in text.splitlines():
-        found = QUOTED.search(line)
-        if found or rank is None:
-            lines.append(line)
-            rank = found["rank"] if found else None
-            continue
-        own = OF_A_RANK.sub("", of_host(line, names)[1])
-        lines.append(f"[rank{rank}]: {own}")
-        # What is not indented is the error itself, after which others follow.
-        rank = rank if own[:1].isspace() else None
-    return "".join(f"{line}\n" for line in lines)

@@ -12,18 +12,22 @@ from ..collect.responses import failure_reason, reading_result
 from ..collect.types import CommandResult, Query, ReadingResult
 from ..readings import reading
 from ..text.shortened import with_bounded_lines
-from .deciding_lines import Decided, deciding_line, says_that_ranks_failed
+from .deciding_lines import Decided, deciding_line, says_that_ranks_failed, speaking_rank
+from .host_names import HostNames
 from .last_lines import forms_before, last_line
-from .launcher_errors import in_names, known_line, with_subject
+from .launcher_errors import known_line, with_subject
 from .launchers import LAUNCHER_ERRORS, STARTED_FROM_ONE_HOST, given_hosts
-from .line_labels import OF_A_RANK, in_ranks, known_host, named_process, names_before_lines, of_quoted_ranks, unlabelled
+from .line_labels import OF_A_RANK, named_process, unlabelled
 from .perftest_errors import CONSEQUENCE, KNOWN, PERFTEST_ERRORS, UNNAMED, explain_error
 from .rank_errors import follows, known_error
 from .schedule import JOBS_READING, NOT_INSTALLED, Job
+from .site_log import Said, as_text, of_quoted_ranks, said_lines
 from .speakers import speakers
 from .unknown_errors import ERROR_FORM, cut, decisive_line, has_a_class, is_bare, names_system_error
 
 Values = dict[str, t.Any]
+# What a command of the site printed, to standard output and to standard error.
+Streams = t.Sequence[t.Sequence[Said]]
 # A script or a pipe (tee) may end with 0 whatever it had started ended with.
 OF_A_LAUNCHER = ", though its launcher says that ranks failed"
 # What a site's own command is also read as.
@@ -36,10 +40,10 @@ STARTED = frozenset(("ran", "timeout", "hung", "stopped"))
 NOT_ENDED = frozenset(("timeout", "hung"))
 
 
-def job_results(jobs: t.Sequence[Job], collected: Values) -> dict[str, ReadingResult]:
+def job_results(jobs: t.Sequence[Job], collected: Values, addresses: t.Mapping[str, str] | None = None) -> dict[str, ReadingResult]:
     """What a host's jobs gave, by reading: each reading's rows, and one row of ``load_jobs`` for every job.
 
-    collected: what the program on the host collected, ``answers`` by the job's id, and ``ended``.
+    collected: what the program on the host collected, ``answers`` by the job's id, and ``ended``; addresses: of ``Schedule``.
     """
     reported: dict[str, ReadingResult] = {JOBS_READING: ReadingResult("ok", text="")}
     named: dict[str, list[tuple[Job, CommandResult]]] = {}
@@ -48,8 +52,8 @@ def job_results(jobs: t.Sequence[Job], collected: Values) -> dict[str, ReadingRe
         named.setdefault(job.reading or "", []).append((job, answer))
         printed = answer if job.reading else _log(job, answer, collected)
         for name in job.also:
-            said = _without_labels(job, printed) if name == OWN_LOG else printed
-            named.setdefault(name, []).append((job, replace(said, source=_source(name))))
+            text = as_text(_said(printed, _names(job, addresses))[0]) if name == OWN_LOG else printed.stdout
+            named.setdefault(name, []).append((job, replace(printed, source=_source(name), stdout=text)))
     for name, pairs in named.items():
         lost = dict.fromkeys([job.id for job, _answer_of in pairs], None) if not name else {}
         if name:
@@ -59,38 +63,33 @@ def job_results(jobs: t.Sequence[Job], collected: Values) -> dict[str, ReadingRe
             if name != (job.reading or ""):
                 continue
             missing = collected.get("answers", {}).get(job.id, {}).get("status") == "missing" or (job.runtime != "" and answer.rc == NO_PROGRAM)
-            of_site = OWN_LOG in job.also
-            said = _without_labels(job, answer)
-            hosts = job.columns.get("hosts") or ()
-            names = names_before_lines((said.stdout, said.stderr), hosts) if of_site else frozenset()
-            ended = _ended(said, lost[job.id], missing, of_site, names, hosts)
-            if ended["words"]:
-                ended["words"] = in_names(ended["words"], given_hosts(job.argv), hosts)
-            own = {**_last(said), "speakers": speakers(said.stdout, said.stderr, names=names)} if of_site else {}
+            names = _names(job, addresses)
+            said = _said(answer, names) if OWN_LOG in job.also else None
+            ended = _ended(_without_labels(answer, said), lost[job.id], missing, said)
+            ended |= {"words": names.in_words(ended["words"] or "") or None, "words_of": names.host(ended.get("words_of") or "") or ended.get("words_of")}
+            own = {**_last(answer, said), "speakers": speakers(*said)} if said else {}
             reported[JOBS_READING].rows.append({**_blank(), **job.columns, "item": job.id, **ended, **own, "seconds": answer.seconds})
             reported[JOBS_READING].text += f"==> {job.id} <==\n{' '.join(answer.argv)}\n{answer.stdout}{answer.stderr}\n"
     return reported
 
 
-def _ended(
-    answer: CommandResult, lost: str | None, not_installed: bool, of_site: bool, names: t.Container[str], hosts: t.Container[str]
-) -> Values:  # fmt: skip
+def _ended(answer: CommandResult, lost: str | None, not_installed: bool, log: Streams | None) -> Values:
     """``status`` (``ok``, ``fail`` or ``unknown``), ``words`` (the tool's own where it is known what they mean) and ``error`` (the kind).
 
-    not_installed: the host has no such program; of_site: it is a command of the site, with a log of many lines, whose ``words_of`` is the host by whose name
-    the line of them is labelled; names: those of such labels; hosts: those of the job.
+    not_installed: the host has no such program; log: that of a command of the site, whose ``words_of`` and ``words_rank`` are the host and the rank that
+    its line is of.
     """
     words = failure_reason(answer) or lost
     tool = answer.argv[0].rpartition("/")[2]
-    decided = _decided(answer, names, hosts) if of_site else Decided()
+    decided = _decided(answer, log) if log else Decided()
     of_a_rank = known_error(decided.line) is not None and not follows(decided.line)
     if decided.line and (of_a_rank or tool not in STARTED_FROM_ONE_HOST):
         # Without the path of the program, which is no file of the error.
         words = f"{tool} exited with status {answer.rc}{'' if answer.rc else OF_A_LAUNCHER}: {decided.line}"
-        return {"status": "unknown", "words": words, "words_of": decided.host, "error": NOT_INSTALLED if not_installed else None}
+        return {"status": "unknown", "words": words, "words_of": decided.host, "words_rank": decided.rank, "error": NOT_INSTALLED if not_installed else None}
     known = LAUNCHER_ERRORS if tool in STARTED_FROM_ONE_HOST else PERFTEST_ERRORS if tool.startswith("ib_") else ()
     explained = explain_error(answer.stderr, answer.stdout, known=known) if words and answer.status in ("ran", "timeout") else None
-    line = known_line(answer.stderr, answer.stdout, worded=of_site) if words and tool in STARTED_FROM_ONE_HOST else None
+    line = known_line(answer.stderr, answer.stdout, worded=log is not None) if words and tool in STARTED_FROM_ONE_HOST else None
     of_consequence = explained is not None and explained.kind == CONSEQUENCE and line is not None and line not in explained.line
     if line and (explained is None or known_line(explained.line) is None or of_consequence):
         # That a task exited, or that a host was lost, says less than the line that says why.
@@ -111,23 +110,24 @@ def _ended(
     return {"status": "unknown" if words else "ok", "words": words, "error": NOT_INSTALLED if not_installed else None}
 
 
-def _decided(answer: CommandResult, names: t.Container[str], hosts: t.Container[str]) -> Decided:
+def _decided(answer: CommandResult, said: Streams) -> Decided:
     """The line that says why a command of the site failed, and of which of its hosts; nothing of one that ended well, or in which no line does."""
-    texts = [of_quoted_ranks(text, names) for text in (answer.stderr, answer.stdout)]
-    failed = answer.status == "ran" and ((answer.rc or 0) > 0 or (answer.rc == 0 and says_that_ranks_failed(*texts)))
-    decided = deciding_line(*texts, names=names) if failed else Decided()
-    # A host that the job knows by another name is told by no line of its own.
-    of_process = known_host(named_process(OF_A_RANK.sub("", decided.line)) or "", hosts)
-    return decided._replace(host=decided.host or of_process)
+    logs = [of_quoted_ranks(lines) for lines in reversed(said)]
+    failed = answer.status == "ran" and ((answer.rc or 0) > 0 or (answer.rc == 0 and says_that_ranks_failed(answer.stderr, answer.stdout)))
+    decided = deciding_line(*logs) if failed else Decided()
+    return decided._replace(host=decided.host or named_process(OF_A_RANK.sub("", decided.line)))
 
 
-def _last(answer: CommandResult) -> Values:
+def _last(answer: CommandResult, said: Streams | None) -> Values:
     """What a command of the site had logged last that did not end in time; nothing of one that ended."""
-    found = last_line(answer.stdout, answer.stderr) if answer.status in NOT_ENDED else None
+    texts = [as_text(lines) for lines in said or ()]
+    found = last_line(*texts) if answer.status in NOT_ENDED else None
     if found is None:
         return {}
-    before = forms_before(answer.stdout, answer.stderr)
-    return {"last_line": found.line, "last_clock": found.clock, "last_period": found.period, "before_last": before}
+    before = forms_before(*texts)
+    return {
+        "last_line": found.line, "last_rank": speaking_rank(found.line), "last_clock": found.clock, "last_period": found.period, "before_last": before,
+    }  # fmt: skip
 
 
 def _reason(text: str, consequence: str) -> str:
@@ -171,15 +171,26 @@ def _log(job: Job, answer: CommandResult, collected: Values) -> CommandResult:
     return replace(answer, status="ran", rc=0, stdout=text) if text else answer
 
 
-def _without_labels(job: Job, answer: CommandResult) -> CommandResult:
+def _names(job: Job, addresses: t.Mapping[str, str] | None) -> HostNames:
+    """The hosts of a job by all that its launcher may call them: what it was given for each, and their addresses."""
+    hosts = list(job.columns.get("hosts") or ())
+    given = {name: host for name, host in zip(given_hosts(job.argv), hosts) if name != host}
+    return HostNames(hosts, {name: (host, None) for name, host in {**(addresses or {}), **given}.items()})
+
+
+def _said(answer: CommandResult, names: HostNames) -> Streams:
+    """The lines of a command of the site, of its standard output and error, with the hosts and ranks that they are of; they are bounded."""
+    return said_lines([with_bounded_lines(text) for text in (answer.stdout, answer.stderr)], names)
+
+
+def _without_labels(answer: CommandResult, said: Streams | None) -> CommandResult:
     """What a job printed without the labels of its launcher, of a command of the site with the ranks and hosts that these tell; other jobs have none.
 
     Its lines are bounded, whatever the job.
     """
+    if said:
+        return replace(answer, stdout=as_text(said[0]), stderr=as_text(said[1]))
     answer = replace(answer, stdout=with_bounded_lines(answer.stdout), stderr=with_bounded_lines(answer.stderr))
-    if OWN_LOG in job.also:
-        hosts = list(job.columns.get("hosts") or [""])
-        return replace(answer, stdout=in_ranks(answer.stdout, hosts), stderr=in_ranks(answer.stderr, hosts))
     if answer.argv[0].rpartition("/")[2] in STARTED_FROM_ONE_HOST:
         return replace(answer, stdout=unlabelled(answer.stdout), stderr=unlabelled(answer.stderr))
     return answer

@@ -55,13 +55,15 @@ class Job:
 class Schedule:
     """One step: the jobs of every host, how long they take together (seconds), and the words that announce it.
 
-    programs: source texts that arguments name as ``{name}``; sampled: whether counters are read meanwhile.
+    programs: source texts that arguments name as ``{name}``; sampled: whether counters are read meanwhile; addresses: by what a log may call a host that is
+    not its name, the host.
     """
 
     jobs: dict[str, list[Job]] = field(default_factory=dict)
     words: list[str] = field(default_factory=list)
     programs: list[str] = field(default_factory=list)
     sampled: bool = False
+    addresses: dict[str, str] = field(default_factory=dict)
 
     @property
     def seconds(self) -> float:
@@ -77,7 +79,7 @@ def load_schedule(document: Values) -> Schedule:
     """The schedule that ``dump`` wrote."""
     tuples = ("again", "also", "without")
     jobs = {host: [Job(**{**one, **{name: tuple(one[name]) for name in tuples}}) for one in its] for host, its in document["jobs"].items()}
-    return Schedule(jobs, *(document[key] for key in ("words", "programs", "sampled")))
+    return Schedule(jobs, *(document[key] for key in ("words", "programs", "sampled", "addresses")))
 
 
 @dataclass

@@ -16,6 +16,13 @@ SET_UP_ERRORS: tuple[LauncherError, ...] = (
         "--ulimit memlock=-1 of a container.",
     ),
     LauncherError(
+        r"Memory required by task is not available",
+        "The allocation has not the memory that the step asks for: another step of the same job holds it, or the job was given less than a step takes by "
+        "default (DefMemPerNode, DefMemPerCPU).",
+        "See squeue --steps -j JOB for what else runs in it; give the job all memory of its nodes (--mem=0 of sbatch or salloc), or the steps beside each "
+        "other --overlap or --mem each.",
+    ),
+    LauncherError(
         r"confirm allocation|Invalid job id specified|already (?:completing|completed)",
         "The allocation in which the launcher was to start has ended (time limit, cancelled), or SLURM_JOB_ID of its environment is left over from another.",
         "See squeue -j and sacct -j of that number; unset SLURM_JOB_ID, or take a new allocation.",

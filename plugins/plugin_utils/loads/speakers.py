@@ -9,9 +9,9 @@ import re
 import typing as t
 
 from .host_names import HostNames
-from .line_labels import named_process, of_host
+from .line_labels import OF_A_RANK, named_process
+from .site_log import Said
 
-RANK = re.compile(r"\[\w*rank\s?(?P<rank>\d+)\]:")
 # NCCL begins its lines with the host, and says of each communicator of all ranks which of them is there; torchrun has both in its summary.
 NAMED = re.compile(
     r"(?m)^(?:\[\w*rank\s?\d+\]: ?)?(?P<host>[A-Za-z][\w.-]*):\d+:\d+ \[\d+\] NCCL INFO (?:.*\s)?rank (?P<rank>\d+) n[Rr]anks\b|"
@@ -21,18 +21,14 @@ NAMED = re.compile(
 MOST = 4096
 
 
-def speakers(*texts: str, names: t.Container[str] = ()) -> list[str]:
-    """The ranks that lines of a log are of, each as its number, with ``=HOST`` behind it where a line names the host that it is on.
-
-    names: those of hosts that launchers have put before lines (``names_before_lines``).
-    """
+def speakers(*logs: t.Sequence[Said]) -> list[str]:
+    """The ranks that lines of a log are of, each as its number, with ``=HOST`` behind it where a line names the host that it is on."""
     found: dict[int, str] = {}
-    for text in texts:
-        lines = [of_host(line, names) for line in text.splitlines()]
-        for host, line in lines:
-            if rank := RANK.match(line):
-                found[int(rank["rank"])] = host or named_process(line[rank.end() :].lstrip()) or found.get(int(rank["rank"]), "")
-        for named in NAMED.finditer("".join(f"{line}\n" for _host, line in lines)):
+    for lines in logs:
+        for one in lines:
+            if one.rank is not None:
+                found[one.rank] = one.host or named_process(OF_A_RANK.sub("", one.line).lstrip()) or found.get(one.rank, "")
+        for named in NAMED.finditer("".join(f"{one.line}\n" for one in lines)):
             found[int(named["rank"] or named["first"])] = named["host"] or named["of"]
     return [f"{rank}={host}" if host else str(rank) for rank, host in sorted(found.items())[:MOST]]
 

@@ -28,7 +28,16 @@ def rates_of_rails(rails: t.Iterable[PodRail], cables: t.Iterable[Cable], nodes:
     return found
 
 
+def names_of_hosts(nodes: t.Mapping[str, Node]) -> dict[str, str]:
+    """By what a launcher or Ansible may call a host that is not its name (``ansible_host``, ``pod_bootstrap_address``), the host; none that several have."""
+    found: dict[str, set[str]] = {}
+    for node in nodes.values():
+        for name in {node.address, str(node.values.get("pod_bootstrap_address") or "")} - {"", node.name}:
+            found.setdefault(name, set()).add(node.name)
+    return {name: hosts.pop() for name, hosts in found.items() if len(hosts) == 1 and name not in nodes}
+
+
 def addresses_of_hosts(rails: t.Iterable[PodRail], nodes: t.Mapping[str, Node]) -> dict[str, tuple[str, str | None]]:
     """By address, the host and the device of the rail that has it; of where the host itself is reached no device."""
-    of_hosts = {str(address): (node.name, None) for node in nodes.values() if (address := node.values.get("pod_bootstrap_address"))}
+    of_hosts: dict[str, tuple[str, str | None]] = {name: (host, None) for name, host in names_of_hosts(nodes).items()}
     return of_hosts | {rail["address"]: (rail["host"], rail["device"]) for rail in rails if rail["address"]}

@@ -27,7 +27,7 @@ Values = dict[str, t.Any]
 
 @dataclass(frozen=True)
 class Node:
-    """One node: its role (host, leaf, spine, super_spine), platform, gate group (None for a switch) and typed expectations."""
+    """One node: its role (host, leaf, spine, super_spine), platform, gate group (None for a switch) and typed expectations; address: its ansible_host."""
 
     name: str
     role: str
@@ -35,6 +35,7 @@ class Node:
     group: str | None
     values: Values
     asn: int | None = None
+    address: str = ""
 
     @property
     def kind(self) -> str:

@@ -13,7 +13,7 @@ PLANNED = {
     "pod_same_group": "The other hosts of a host's gate group.",
     "pod_not_asked": "The nodes that do not take part in the layer, such as hosts of a gate group that a layer below has closed: nothing is read of them.",
     "pod_closed_switches": "The switches all of whose gate groups a layer below has closed, or are out of scope: none of them takes part in the layer.",
-    "pod_host_addresses": "By address, the host and the RDMA device of the rail that has it, of every host; no device where it is pod_bootstrap_address.",
+    "pod_host_addresses": "By address, the host and the RDMA device of the rail that has it, of every host; no device of ansible_host, pod_bootstrap_address.",
     "pod_cables": "The node's cables by the wiring plan: port, peer, peer_port, peer_role, medium, length_m, gbit_s, channel, peer_channel (None: not stated).",
     "pod_neighbors": "The neighbors of a switch by the wiring plan: port (or port-channel), peer, address (None where the plan has none), asn.",
     "pod_asn": "The AS of a switch, as bgp_asn of the inventory has it; None of other nodes, and where it has none.",

@@ -92,6 +92,8 @@ PLAN = {
     "common": dict,
     "nodes": Each(Cells((OneOf(TIERS), str, Maybe(str), Maybe(int), dict)), dict, NAME.pattern),
     "groups": Each(LIST_OF_TEXT, dict),
+    # Runs of version 0.4.0 have none.
+    "addresses": MayLack(Each(str, dict, NAME.pattern)),
     "cables": Each(Cells((str, str, Maybe(str), str, str, Maybe(str), str, Maybe(float), int, Maybe(float), Maybe(str), Maybe(str)))),
 }
 READING = {"status": str, "words": str, "rows": Each(dict)}

@@ -18,7 +18,9 @@ from .compiled_templates import compiled_once
 from .errors import Refused
 from .planned_pod import ROLES, Inventory, nodes_of, planned_pod
 
-ALSO = ("bgp_asn", "ansible_network_os")
+ALSO = ("bgp_asn", "ansible_network_os", "ansible_host")
+# What cannot be templated of these ends a connection, and no run.
+OF_A_CONNECTION = ("ansible_host",)
 
 
 @compiled_once()
@@ -40,6 +42,8 @@ def inventory_of(task_vars: t.Mapping[str, t.Any], steered: t.Mapping[str, t.Any
                 try:
                     variables[node][str(name)] = own[name]
                 except AnsibleError as error:
+                    if name in OF_A_CONNECTION:
+                        continue
                     wrong.append(f"{name} of {node} cannot be templated: {error}")
         variables[node].update(steered or {})
     if wrong:

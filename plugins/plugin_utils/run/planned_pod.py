@@ -46,7 +46,7 @@ GUID = re.compile(r"^(?:0x)?[\da-fA-F]{16}$")
 
 @dataclass(frozen=True)
 class Inventory:
-    """What Ansible knows: groups with their nodes, each node's ``pod_*`` and ``bgp_asn``, and its ``ansible_network_os``."""
+    """What Ansible knows: groups with their nodes, each node's ``pod_*`` and ``bgp_asn``, and its ``ansible_network_os`` and ``ansible_host``."""
 
     groups: t.Mapping[str, t.Sequence[str]]
     variables: t.Mapping[str, t.Mapping[str, t.Any]]
@@ -190,7 +190,8 @@ def _nodes(
             asn = None
             wrong.append(f"bgp_asn of {name} must be an autonomous system, not {stated!r}")
         platform = platform_of(role, values[name], str(inventory.variables[name].get("ansible_network_os") or ""))
-        nodes[name] = Node(name, role, platform, group_of.get(name), values[name], asn)
+        address = str(inventory.variables[name].get("ansible_host") or "") if role == "host" else ""
+        nodes[name] = Node(name, role, platform, group_of.get(name), values[name], asn, address)
     return nodes, wrong
 
 

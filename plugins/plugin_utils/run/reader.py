@@ -51,8 +51,9 @@ class RunReader:
         if self._plan is not None:
             return self._plan
         kept_file = read_json(self.run / "plan.json")
+        addresses = kept_file.get("addresses", {})
         nodes = {
-            name: Node(name, role, platform, group, {**kept_file["common"], **own}, asn)
+            name: Node(name, role, platform, group, {**kept_file["common"], **own}, asn, addresses.get(name, ""))
             for name, (role, platform, group, asn, own) in kept_file["nodes"].items()
         }
         return Plan(nodes, kept_file["groups"], [Cable.of_cells(cells) for cells in kept_file["cables"]])

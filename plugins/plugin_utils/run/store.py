@@ -62,7 +62,8 @@ class RunStore(RunReader):
             name: [node.role, node.platform, node.group, node.asn, {key: value for key, value in node.values.items() if value != common[key]}]
             for name, node in plan.nodes.items()
         }
-        text = json_text({"common": common, "nodes": nodes, "groups": plan.groups, "cables": [cable.cells for cable in plan.cables]})
+        cables, addresses = [cable.cells for cable in plan.cables], {name: node.address for name, node in plan.nodes.items() if node.address}
+        text = json_text({"common": common, "nodes": nodes, "groups": plan.groups, "cables": cables, "addresses": addresses})
         write_private(self.run / "plan.json", text)
         state.plan_digest = plan_digest(text)
         self.keep_items(plan, state, next(iter(state.members)))

@@ -12,6 +12,7 @@ import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import CannotTell, NotApplicable
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.training.own_log import own_training_ends
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.training.own_steps import own_steps_steady
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.deciding_lines import speaking_rank
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import parse
 
 HEAD = "[rank{0}]:[E1126 02:10:00.123456789 ProcessGroupNCCL.cpp:1785] [PG ID 0 PG GUID {1} Rank 0] "
@@ -246,7 +247,9 @@ def test_an_error_of_a_rank_that_the_launcher_of_another_host_prints_is_of_the_h
 
     def found(said: dict[str, list[str]], words: str = own) -> dict[str, list[tuple[str | None, str | None, str]]]:
         ends = {"a": words, "b": limit, "c": limit}
-        jobs = {host: [{**JOB, "status": "unknown", "words": ends[host], "speakers": said.get(host, [])}] for host in ends}
+        jobs = {
+            host: [{**JOB, "status": "unknown", "words": ends[host], "words_rank": speaking_rank(ends[host]), "speakers": said.get(host, [])}] for host in ends
+        }
         return {host: [(one.host or host, one.severity, str(one.where)) for one in own_training_ends(jobs[host], [], host, 2, {}, jobs)] for host in jobs}
 
     on_c = {host: [("c", "fail", "rank 5 (GPU 1)")] for host in "abc"}
@@ -305,7 +308,7 @@ def test_the_few_whose_connections_were_lost_ended_for_the_sake_of_the_many_that
 
 def test_an_error_that_no_table_knows_has_a_cause_and_is_no_failure_of_the_host() -> None:
     def found(words: str, last: str | None = None) -> list[tuple[str, str | None, bool]]:
-        jobs = {"a": [{**JOB, "status": "unknown", "words": words, "last_line": last}]}
+        jobs = {"a": [{**JOB, "status": "unknown", "words": words, "words_rank": speaking_rank(words), "last_line": last}]}
         return [
             (str(one.where), one.severity, (words.partition(": ")[2] or "py-spy") in (one.fix or ""))
             for one in own_training_ends(jobs["a"], [], "a", 2, {}, jobs)

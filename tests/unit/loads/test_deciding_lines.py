@@ -8,7 +8,9 @@ from __future__ import annotations
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads import crashes
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.deciding_lines import deciding_line, says_that_ranks_failed
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.host_names import HostNames
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.rank_errors import explained, is_own
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.site_log import said_lines
 
 SUMMARY = """torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
 ============================================================
@@ -100,7 +102,42 @@ Root Cause (first observed failure):
     ],
 )
 def test_the_line_that_decides(output: str, line: str) -> None:
-    assert deciding_line("", output).line == line
+    assert deciding_line(*said_lines(["", output], HostNames([]))).line == line
+
+
+LOST = """--------------------------------------------------------------------------
+ORTE has lost communication with a remote daemon.
+
+  HNP daemon   : [[64112,0],0] on node gpu01
+  Remote daemon: [[64112,0],1] on node 192.0.2.15
+
+This is usually due to either a failure of the TCP network
+connection to the node, or possibly an internal failure of
+the daemon itself. We cannot recover from this failure, and
+therefore will terminate the job.
+--------------------------------------------------------------------------
+"""
+NO_CONTAINER = """slurmstepd: error: pyxis: container start failed with error code: 1
+slurmstepd: error: pyxis:     nvidia-container-cli: device error: 5: unknown device
+slurmstepd: error: spank: required plugin spank_pyxis.so: task_init() failed with rc=-1
+srun: error: gpu04: task 3: Exited with exit code 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("log", "line"),
+    [
+        # The prose of a message is no error, and the host that it is about stands in another line of it.
+        (LOST, "ORTE has lost communication with a remote daemon.; Remote daemon: [[64112,0],1] on node gpu05 (192.0.2.15)"),
+        # What is known of a launcher's line is taken from its own messages, and not from the vocabulary of what ranks print ("plugin").
+        (NO_CONTAINER, NO_CONTAINER.splitlines()[1] + "; " + NO_CONTAINER.splitlines()[3]),
+        (f"[rank3]: KeyError: 'qux'\n{NO_CONTAINER}", "[rank3]: KeyError: 'qux'"),
+        ("run.sh: line 14: 2702 Killed   torchrun train.py\n", "run.sh: line 14: 2702 Killed torchrun train.py"),
+    ],
+)
+def test_a_message_of_a_launcher_is_taken_whole(log: str, line: str) -> None:
+    names = HostNames(["gpu01", "gpu05"], {"192.0.2.15": ("gpu05", None)})
+    assert names.in_words(deciding_line(*said_lines([log], names)).line) == " ".join(line.split())
 
 
 def test_an_error_of_nccl_without_a_reason_is_of_no_part() -> None:
@@ -121,6 +158,8 @@ def test_an_error_of_nccl_without_a_reason_is_of_no_part() -> None:
         ("traceback : Signal 6 (SIGABRT) received by PID 65957", 6),
         ("[gpu02:11] Signal: Segmentation fault (11)", 11),
         ("exited on signal 9 (Killed)", 9),
+        ("run.sh exited with status 137: run.sh: line 14: 2702 Killed torchrun train.py", 9),
+        ("run.sh exited with status 134: Aborted", 6),
         ("exited on signal 15 (Terminated)", None),
         ("CUDA error: an illegal instruction was encountered", None),
         ("SIGNAL of 11 GPUs", None),

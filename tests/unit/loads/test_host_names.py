@@ -50,3 +50,16 @@ def test_a_host_by_its_name_or_address(name: str, host: str | None) -> None:
 )
 def test_the_other_ends_that_a_line_names(line: str, peers: dict[str, set[str]]) -> None:
     assert NAMES.peers(line) == peers
+
+
+def test_words_name_the_host_beside_its_address_but_not_that_of_a_rail() -> None:
+    names = HostNames(
+        ["gpu01", "gpu02"], {"192.0.2.2": ("gpu02", None), "bmc-7.site": ("gpu01", None), "10.51.0.2": ("gpu02", "mlx5_0"), "192.0.2.9": ("gpu09", None)}
+    )
+    assert names.in_words("ssh: connect to host 192.0.2.2 port 22: Connection timed out") == (
+        "ssh: connect to host gpu02 (192.0.2.2) port 22: Connection timed out"
+    )
+    assert names.in_words("Connection to bmc-7.site closed by remote host.") == "Connection to gpu01 (bmc-7.site) closed by remote host."
+    # The rail of an address says more than its host; another host of the pod is none of the job.
+    alike = "from peer 10.51.0.2<55921>, 192.0.2.21, 192.0.2.9, 192.0.2.2:29500, /data/192.0.2.2/x"
+    assert names.in_words(alike) == alike.replace(" 192.0.2.2:29500", " gpu02 (192.0.2.2):29500")

@@ -8,6 +8,8 @@ from __future__ import annotations
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads import launcher_errors, launchers, perftest_errors, rank_errors
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.deciding_lines import deciding_line
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.host_names import HostNames
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.site_log import said_lines
 
 
 @pytest.mark.parametrize(
@@ -16,6 +18,14 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.deciding_l
         ("NCCL WARN Cuda failure 'CUDA driver is a stub library'", True, "stubs"),
         ("alloc.h:155 NCCL WARN Cuda failure 800 'operation not permitted'", True, "IMEX"),
         ("RuntimeError: No HIP GPUs are available", True, "/dev/kfd"),
+        ("MIOpen(HIP): Error [SQLiteBase] sqlite_db.cpp:220: Internal error while accessing SQLite database: locking protocol", True, "MIOPEN_USER_DB_PATH"),
+        ("RuntimeError: pidfd_getfd: Operation not permitted", True, "SYS_PTRACE"),
+        ("RuntimeError: unable to mmap 2048 bytes from file </torch_59534_12_84>: Cannot allocate memory (12)", True, "vm.max_map_count"),
+        ("RuntimeError: received 0 items of ancdata", True, "ulimit -n"),
+        ("OSError: [Errno 23] Too many open files in system: '/data/7'", True, "fs.file-max"),
+        ("nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.8, please update your driver to a newer version", True, "software_uniform"),
+        ("nvidia-container-cli: initialization error: nvml error: driver/library version mismatch: unknown", True, "reboot the host"),
+        ("RuntimeError: NVML_SUCCESS == DriverAPI::get()->nvmlInit_v2_() INTERNAL ASSERT FAILED at x", True, "reboot the host"),
         ("botocore.exceptions.ClientError: An error occurred (RequestTimeTooSkewed) when calling the GetObject operation", True, "chronyc"),
         ("google.auth.exceptions.RefreshError: invalid_grant: Token must be a short-lived token and in a reasonable timeframe", True, "chronyc"),
         ("SSL: CERTIFICATE_VERIFY_FAILED certificate verify failed: certificate is not yet valid", True, "chronyc"),
@@ -114,8 +124,7 @@ def test_what_follows_from_an_error_is_no_error_of_its_own() -> None:
     waited = "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 8000ms for recv operation to complete"
     assert rank_errors.follows(waited) and "Another rank did not take part" in rank_errors.explained(waited)[0]
     ended, lost = "SignalException: Process 84933 got signal: 15", "DistNetworkError: failed to recv, got 0 bytes"
-    cancelled = "slurmstepd: error: *** STEP 4711.0 ON gpu01 CANCELLED AT 2024-03-05T07:01:51 DUE TO TIME LIMIT ***"
-    assert all(rank_errors.follows(text) for text in (ended, lost, cancelled))
+    assert all(rank_errors.follows(text) for text in (ended, lost))
     aborted, ended_by_pals = "RuntimeError: NCCL communicator was aborted on rank 3.  Original reason for failure was: x", "gpu02: rank 8 died from signal 15"
     assert rank_errors.follows(aborted) and rank_errors.follows(ended_by_pals) and not rank_errors.follows("gpu02: rank 8 died from signal 11")
     assert rank_errors.follows(closed) and rank_errors.follows(flushed) and not rank_errors.follows(None)
@@ -131,6 +140,12 @@ def test_what_follows_from_an_error_is_no_error_of_its_own() -> None:
         ("[ERROR] Command not found: nvidia-container-cli, see https://github.com/NVIDIA/libnvidia-container", "libnvidia-container"),
         ("srun: error: Unable to allocate resources: Unable to contact slurm controller (connect failure)", "slurmctld"),
         ("slurmstepd: error: *** STEP 4711.0 ON gpu01 CANCELLED AT 2024-03-05T07:01:51 DUE TO TIME LIMIT ***", "--time"),
+        ("slurmstepd: error: *** STEP 4711.0 ON gpu01 CANCELLED AT 2024-03-05T07:01:51 DUE TO PREEMPTION ***", "PreemptMode"),
+        ("srun: error: Unable to create step for job 29986033: Memory required by task is not available", "squeue --steps"),
+        ("slurmstepd: error: pyxis:     nvidia-container-cli: device error: 5: unknown device", "Xid 79"),
+        ("slurmstepd: error: pyxis:     enroot-mount: failed to mount: /scratch/models at /tmp/x/models: No such file or directory", "findmnt"),
+        ("The actor is dead because its node has died. Node Id: 677df2a9; ip: gpu06 (192.0.2.16)", "raylet.out"),
+        ("The actor is dead because its worker process has died.", "oom-kill"),
         ("mpi/pmix_v3: pmixp_coll_ring_reset_if_to: gpu01 [0]: collective timeout seq=0", "firewall"),
         ("srun: error: slurm_receive_msgs: [[gpu05]:6818] failed: Socket timed out on send/recv operation", "munge"),
         ("An ORTE daemon has unexpectedly failed after launch", "oob_tcp_if_include"),
@@ -259,7 +274,8 @@ def test_the_launchers_own_end_is_not_what_its_line_is_about() -> None:
 
 def test_a_host_is_named_beside_what_the_launcher_was_given_for_it() -> None:
     given, hosts = launchers.given_hosts(["/usr/bin/mpirun", "--host", "10.51.0.4:8,10.51.0.41:8,gpu06:8", "-np", "24"]), ["gpu04", "gpu41", "gpu06"]
-    assert launcher_errors.in_names("process rank 3 on node 10.51.0.4 exited, not 10.51.0.40 of gpu06.", given, hosts) == (
+    names = HostNames(hosts, {name: (host, None) for name, host in zip(given, hosts)})
+    assert names.in_words("process rank 3 on node 10.51.0.4 exited, not 10.51.0.40 of gpu06.") == (
         "process rank 3 on node gpu04 (10.51.0.4) exited, not 10.51.0.40 of gpu06."
     )
     assert launchers.given_hosts(["srun", "--nodes=2", "--nodelist=n4,n41"]) == ["n4", "n41"]
@@ -308,6 +324,7 @@ def test_a_line_that_a_scheduler_prints_in_a_log_is_explained_as_its_own(line: s
 
 def test_what_ray_says_of_a_lost_worker_is_of_no_host_that_prints_it() -> None:
     line = "The actor is dead because its node has died. Node Id: 677df2a9"
-    assert deciding_line(f"ray.exceptions.RayActorError: The actor died unexpectedly before finishing this task.\n\tpid: 6420\n{line}\n").line == line
-    known = rank_errors.known_error(line)
-    assert known is not None and not known.own and "raylet" in known.fix
+    printed = f"ray.exceptions.RayActorError: The actor died unexpectedly before finishing this task.\n\tpid: 6420\n\tip: 192.0.2.7\n{line}\n"
+    assert deciding_line(*said_lines([printed], HostNames([]))).line == f"{line}; ip: 192.0.2.7"
+    assert not rank_errors.is_own(line) and "raylet" in launcher_errors.explained(line)[1]
+    assert launcher_errors.reported_of(f"run.sh exited with status 1: {line}; ip: gpu06 (192.0.2.16)", ["gpu05", "gpu06"]) == "gpu06"

@@ -6,19 +6,24 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.host_names import HostNames
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.launcher_errors import explained, known_line, reported_of
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.line_labels import (
-    in_ranks,
-    named_process,
-    names_before_lines,
-    of_quoted_ranks,
-    unlabelled,
-)
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.line_labels import named_process, unlabelled
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.rank_errors import follows, is_own, known_error
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.site_log import Said, as_text, names_before_lines, of_quoted_ranks, said_lines
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.speakers import speakers
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.unknown_errors import explain_unknown
 
 HOSTS = [f"gpu{number:02}" for number in range(1, 9)]
+NAMES = HostNames(HOSTS, {"192.0.2.13": ("gpu03", None)})
+
+
+def said(log: str) -> list[Said]:
+    return said_lines([log], NAMES)[0]
+
+
+def in_ranks(log: str) -> str:
+    return as_text(said(log))
 
 
 @pytest.mark.parametrize(
@@ -45,11 +50,11 @@ def test_the_labels_of_launchers_are_taken_off(text: str, without: str) -> None:
 
 def test_tasks_beyond_the_number_of_hosts_are_ranks() -> None:
     log = "18: KeyError: 'qux'\n17: [rank17]: x\nsrun: error: gpu03: tasks 16-18,20: Exited with exit code 1\n"
-    assert in_ranks(log, HOSTS).splitlines()[:2] == ["gpu03: [rank18]: KeyError: 'qux'", "gpu03: [rank17]: x"]
-    assert speakers(in_ranks(log, HOSTS), names=HOSTS) == ["17=gpu03", "18=gpu03"]
+    assert in_ranks(log).splitlines()[:2] == ["gpu03: [rank18]: KeyError: 'qux'", "gpu03: [rank17]: x"]
+    assert speakers(said(log)) == ["17=gpu03", "18=gpu03"]
     # One task a host starts the ranks of it.
-    assert in_ranks("2: [rank18]: x\n2: y\nsrun: error: gpu03: task 2: Killed\n", HOSTS).splitlines()[:2] == ["gpu03: [rank18]: x", "gpu03: y"]
-    assert speakers(in_ranks("[1,9]<stderr>:KeyError: 'qux'\n", HOSTS)) == ["9"]
+    assert in_ranks("2: [rank18]: x\n2: y\nsrun: error: gpu03: task 2: Killed\n").splitlines()[:2] == ["gpu03: [rank18]: x", "gpu03: y"]
+    assert speakers(said("[1,9]<stderr>:KeyError: 'qux'\n")) == ["9"]
 
 
 @pytest.mark.parametrize(
@@ -61,11 +66,14 @@ def test_tasks_beyond_the_number_of_hosts_are_ranks() -> None:
         ("[1,mpirank:18,algo-3]<stderr>:x", "[rank18]: x"),
         ("(RayTrainWorker pid=12, ip=10.0.0.3) x", "10.0.0.3: x"),
         ("[pod/gpu03/pytorch] x", "gpu03: x"),
+        # What the inventory has as its address is its name in all that is read of the log.
+        ("192.0.2.13: x", "gpu03: x"),
+        ("(RayTrainWorker pid=12, ip=192.0.2.13) x", "gpu03: x"),
         ("1469.worker.1  | x", "1469.worker.1: x"),
     ],
 )
 def test_what_a_label_tells_is_kept_before_the_line(line: str, read: str) -> None:
-    assert in_ranks(f"{line}\n", HOSTS) == f"{read}\n"
+    assert in_ranks(f"{line}\n") == f"{read}\n"
 
 
 @pytest.mark.parametrize(
@@ -82,7 +90,7 @@ def test_what_a_label_tells_is_kept_before_the_line(line: str, read: str) -> Non
 )
 def test_libraries_name_the_host_of_the_process_that_speaks(line: str, host: str | None) -> None:
     assert named_process(line) == host
-    assert speakers(f"[rank9]: {line}\n") == [f"9={host}" if host else "9"]
+    assert speakers(said(f"[rank9]: {line}\n")) == [f"9={host}" if host else "9"]
 
 
 @pytest.mark.parametrize(
@@ -99,12 +107,12 @@ def test_libraries_name_the_host_of_the_process_that_speaks(line: str, host: str
     ],
 )
 def test_the_names_of_hosts_before_lines(log: str, names: set[str]) -> None:
-    assert names_before_lines([log], HOSTS) == names
+    assert names_before_lines([log], NAMES) == names
 
 
 def test_an_error_that_ranks_hand_on_is_of_the_rank_that_met_it() -> None:
     log = "[rank0]: Traceback (most recent call last): (RANK 28)\n[rank0]:   File x\n[rank0]: OSError: x\n[rank0]: end\n"
-    assert of_quoted_ranks(log).splitlines()[1:] == ["[rank28]:   File x", "[rank28]: OSError: x", "[rank0]: end"]
+    assert as_text(of_quoted_ranks(said(log))).splitlines()[1:] == ["[rank28]:   File x", "[rank28]: OSError: x", "[rank0]: end"]
 
 
 def test_what_nccl_warned_of_says_more_than_the_kind_of_its_result() -> None:

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.deciding_lines import deciding_line
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.host_names import HostNames
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.launcher_errors import known_line
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.rank_errors import known_error
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.remarks import is_of_a_command
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.site_log import said_lines
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.text.yaml_text import from_yaml
 
 # What a training prints in which nothing fails.
@@ -22,8 +24,8 @@ LAST = "[rank19]: frobnicator.NotFrobnicated: qux"
 
 @pytest.mark.parametrize("line", LINES)
 def test_no_line_of_a_healthy_training_says_why_one_ended(line: str) -> None:
-    assert deciding_line(f"{line}\n{LAST}\n", f"[rank3]: {line}\n").line == LAST
-    assert deciding_line(f"{line}\n").line == "" or is_of_a_command(line)
+    assert deciding_line(*said_lines([f"{line}\n{LAST}\n", f"[rank3]: {line}\n"], HostNames([]))).line == LAST
+    assert deciding_line(*said_lines([f"{line}\n"], HostNames([]))).line == "" or is_of_a_command(line)
 
 
 @pytest.mark.parametrize(
@@ -43,13 +45,13 @@ def test_no_line_of_a_healthy_training_says_why_one_ended(line: str) -> None:
     ],
 )
 def test_what_says_an_error_is_none_of_them(line: str) -> None:
-    assert deciding_line(f"step 1\n{line}\n").line == " ".join(line.split())
+    assert deciding_line(*said_lines([f"step 1\n{line}\n"], HostNames([]))).line == " ".join(line.split())
 
 
 def test_what_a_command_of_a_script_prints_comes_after_what_the_training_prints() -> None:
     log = "mkdir: cannot create directory '/ckpt': Permission denied\n"
-    assert deciding_line(f"{log}{LAST}\n").line == LAST
-    assert deciding_line(f"{log}RuntimeError: Broken pipe\n").line == log.strip()
+    assert deciding_line(*said_lines([f"{log}{LAST}\n"], HostNames([]))).line == LAST
+    assert deciding_line(*said_lines([f"{log}RuntimeError: Broken pipe\n"], HostNames([]))).line == log.strip()
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.deciding_lines import deciding_line
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.error_classes import specific_class
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.host_names import HostNames
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.perftest_errors import explained as explained_test
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.rank_errors import explained, is_own, known_error
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.result_numbers import (
@@ -18,6 +19,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.result_num
     named_result,
     with_words,
 )
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.site_log import said_lines
 
 
 @pytest.mark.parametrize(
@@ -74,4 +76,4 @@ def test_the_cause_says_the_number_in_words() -> None:
     assert "fabric manager" in explained("RuntimeError: CUDA runtime error: 802")[0] and "render" in explained("HIP failure 100")[0]
     assert explained_test("cuCtxCreate() error=101")[0].startswith("Number 101 is: invalid device ordinal. ")  # type: ignore[index]
     # Of all lines that a training printed the one with a number that says something.
-    assert deciding_line("step 1\nRuntimeError: the step failed\nCUDA driver error: 719\n").line == "CUDA driver error: 719"
+    assert deciding_line(*said_lines(["step 1\nRuntimeError: the step failed\nCUDA driver error: 719\n"], HostNames([]))).line == "CUDA driver error: 719"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.deciding_lines import deciding_line
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.host_names import HostNames
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.site_log import said_lines
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.speakers import homes, of_several_hosts, speakers
 
 
@@ -22,7 +23,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.speakers i
     ],
 )
 def test_the_ranks_of_a_log(log: str, told: list[str]) -> None:
-    assert speakers(log, names=("gpu01", "gpu02")) == told
+    assert speakers(*said_lines([log], HostNames(["gpu01", "gpu02"]))) == told
 
 
 def test_a_block_of_ranks_is_on_the_host_that_a_line_names_or_that_logs_no_other() -> None:
@@ -40,4 +41,4 @@ def test_a_line_of_a_traceback_behind_the_name_of_its_host_is_no_error() -> None
         "gpu02: [rank9]:     raise RuntimeError('cannot read')\n"
         "gpu02: [rank9]: OSError: [Errno 5] Input/output error: '/data/7'\n"
     )
-    assert deciding_line(log, names={"gpu02"}) == ("[rank9]: OSError: [Errno 5] Input/output error: '/data/7'", "gpu02")
+    assert deciding_line(*said_lines([log], HostNames(["gpu02"]))) == ("[rank9]: OSError: [Errno 5] Input/output error: '/data/7'", "gpu02", 9)

@@ -5,15 +5,11 @@
 
 from __future__ import annotations
 
-import re
 import typing as t
 
 from ...loads.host_names import Addressed, HostNames
 from ...loads.speakers import homes, of_several_hosts
 from .._once import Peers, once_for_all_nodes
-
-# How PyTorch names the rank that prints a line, and launchers (torchrun, that of Composer) the one that ended.
-SPEAKER = re.compile(r"\[[Rr]ank ?(\d+)\]|(?:torchrun's summary rank |\blauncher:Rank |\bGlobal rank )(\d+)")
 
 
 class PrintedRanks(t.NamedTuple):
@@ -31,9 +27,9 @@ def printed_ranks(jobs: Peers, gpus: int, addresses: t.Mapping[str, Addressed]) 
     of_blocks, elsewhere, nowhere = homes(said, names, gpus), {}, set()
     ended = {host: row for host, rows in jobs.items() for row in rows if row["kind"] == "training" and row["status"] != "ok"}
     for host, row in ended.items():
-        found, name = SPEAKER.search(str(row["words"])), row.get("words_of")
+        rank, name = row.get("words_rank"), row.get("words_of")
         home = names.host(name) if name else None
-        home = home or (of_blocks.get(int(found[1] or found[2]) // gpus) if found else None if name else host)
+        home = home or (of_blocks.get(rank // gpus) if rank is not None else None if name else host)
         if home is None and (name or of_several_hosts(said.get(host, ()), gpus)):
             nowhere.add(host)
         elif home not in (None, host):

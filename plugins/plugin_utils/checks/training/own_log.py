@@ -20,12 +20,22 @@ from .._not_measured import not_measured
 from ..place import Place, at_device, at_rank
 from ._lost_peers import LostPeer, lost_peer
 from ._own_causes import NOT_AT_ITS_END, NOT_HEARD, STOPPED_FIRST, STUCK, STUCK_TOGETHER, UNFINISHED, UNLIKE_OTHERS
-from ._printed_ranks import SPEAKER, PrintedRanks, printed_ranks
+from ._printed_ranks import PrintedRanks, printed_ranks
 from ._silent_logs import stopped_first
 from ._watchdog import Named, named_ranks, stuck_together
 from .steps import OWN_COMMAND, timed_out
 
 Peers = dict[str, Rows]
+
+
+class End(t.NamedTuple):
+    """How a training ended on a host that did not end well: in words, as a status, and of which rank the words are, None where that is not known."""
+
+    words: str
+    status: str
+    rank: int | None
+
+
 OF_NO_KNOWN_HOST = "this log has lines of ranks of several hosts, and none that says on which host this rank is"
 
 
@@ -47,7 +57,7 @@ def own_training_ends(
         raise not_measured("not started")
     logs = collective_timeouts_of_peers or {pod_node: collective_timeouts}
     named = named_ranks(logs, jobs[0].get("hosts") or list(logs), pod_gpus_per_host)
-    ended = [(str(row["words"]), row["status"]) for row in jobs if row["status"] != "ok"]
+    ended = [_end(row) for row in jobs if row["status"] != "ok"]
     names = HostNames(load_jobs_of_peers or {pod_node: load_jobs}, pod_host_addresses)
     ranks = printed_ranks(load_jobs_of_peers or {pod_node: load_jobs}, pod_gpus_per_host, pod_host_addresses)
     if any(one.host is not None for one in named):
@@ -56,12 +66,12 @@ def own_training_ends(
         if ended or collective_timeouts:
             yield from (_named(one, pod_gpus_per_host, _then(of_peers.get(one.host, []))) for one in named if one.host is not None)
         if ranks.elsewhere.get(pod_node, pod_node) not in {one.host for one in named}:
-            yield from (replace(_ended(words, status), host=ranks.elsewhere.get(pod_node)) for words, status in ended if is_own(words))
+            yield from (replace(_ended(end), host=ranks.elsewhere.get(pod_node)) for end in ended if is_own(end.words))
         return
     first = {} if named else _ended_first(load_jobs_of_peers or {}, pod_gpus_per_host, ranks, names)
     shared = _shared(load_jobs_of_peers or {})
     only_prints = pod_node in _reported(load_jobs_of_peers or {}) or pod_node in ranks.elsewhere
-    of_others = only_prints or all(is_of_a_connection(words) or alike(words) == shared for words, _status in ended)
+    of_others = only_prints or all(is_of_a_connection(end.words) or alike(end.words) == shared for end in ended)
     if first and pod_node not in first and ended and of_others:
         # What ended the training on another host ended it here.
         yield from (replace(found, host=host) for host, found in first.items())
@@ -74,7 +84,7 @@ def own_training_ends(
     if collective_timeouts:
         yield from (_named(one, pod_gpus_per_host) for one in named)
     ill = (row for row in jobs if row["status"] != "ok")
-    own = (_with_last(replace(_end_of(pod_node, str(row["words"]), row["status"], pod_gpus_per_host, ranks), later=bool(named)), row) for row in ill)
+    own = (_with_last(replace(_end_of(pod_node, _end(row), pod_gpus_per_host, ranks), later=bool(named)), row) for row in ill)
     yield from [first[pod_node]] if pod_node in first else own
     together = stuck_together(logs)
     if not named and together:
@@ -82,13 +92,13 @@ def own_training_ends(
         yield Finding(Place("the watchdogs of the ranks"), "to go on", words, "unknown", cause=STUCK_TOGETHER[0], fix=STUCK_TOGETHER[1], judged=True)
     elif not named:
         # That a call failed is said by an end whose error is known.
-        said = any(known_error(words) for words, _status in ended)
+        said = any(known_error(end.words) for end in ended)
         yield from timed_out(row for row in collective_timeouts if not (said and row["event"] == "failed"))
 
 
 def _reported(jobs: Peers) -> dict[str, str]:
     """By the hosts whose training ended with what a launcher reports of another host of it: that other one; jobs: the rows of load_jobs by host."""
-    found = {host: reported_of(words, list(jobs)) for host, (words, _status) in _ended_ill(jobs).items()}
+    found = {host: reported_of(end.words, list(jobs)) for host, end in _ended_ill(jobs).items()}
     return {host: other for host, other in found.items() if other not in (None, host)}
 
 
@@ -97,9 +107,9 @@ def _by_launcher(words: str) -> Finding:
     return Finding(Place("the training"), "a normal exit", words, "unknown", cause=cause, fix=fix, judged=True)
 
 
-def _end_of(host: str, words: str, status: str, gpus: int, ranks: PrintedRanks) -> Finding:
+def _end_of(host: str, end: End, gpus: int, ranks: PrintedRanks) -> Finding:
     """As ``_of_speaker``, of what a host printed last: the error of a rank of which its log does not show the host is a failure of nobody."""
-    found = _of_speaker(words, status, gpus)
+    found = _of_speaker(end, gpus)
     return replace(found, severity="unknown", actual=f"{found.actual}; {OF_NO_KNOWN_HOST}") if host in ranks.nowhere else found
 
 
@@ -110,34 +120,34 @@ def _ended_first(jobs: Peers, gpus: int, ranks: PrintedRanks, names: HostNames) 
     those of the hosts.
     """
     ill, reported = _ended_ill(jobs), _reported(jobs)
-    ended = {host: _end_of(host, words, status, gpus, ranks) for host, (words, status) in ill.items()}
-    own = {ranks.elsewhere.get(host, host): ended[host] for host, (words, _status) in ill.items() if host not in reported and is_own(words)}
+    ended = {host: _end_of(host, end, gpus, ranks) for host, end in ill.items()}
+    own = {ranks.elsewhere.get(host, host): ended[host] for host, end in ill.items() if host not in reported and is_own(end.words)}
     if not own and reported:
-        return {other: _by_launcher(ill[host][0]) for host, other in reported.items()}
-    if not own and (printed := {home: ended[host] for host, home in ranks.elsewhere.items() if not follows(ill[host][0])}):
+        return {other: _by_launcher(ill[host].words) for host, other in reported.items()}
+    if not own and (printed := {home: ended[host] for host, home in ranks.elsewhere.items() if not follows(ill[host].words)}):
         return printed
     shared = _shared(jobs)
-    most = [host for host, (words, _status) in ill.items() if alike(words) == shared and not follows(words) and not is_of_a_connection(words)]
-    if not own and most and all(follows(words) for host, (words, _status) in ill.items() if host not in most):
+    most = [host for host, end in ill.items() if alike(end.words) == shared and not follows(end.words) and not is_of_a_connection(end.words)]
+    if not own and most and all(follows(end.words) for host, end in ill.items() if host not in most):
         # The few whose connections were lost ended for the sake of the many.
         return {host: ended[host] for host in most}
-    lost = lost_peer({host: words for host, (words, _status) in ill.items()}, names) if not own else None
-    of_lost = ill.get(lost.host, ("", ""))[0] if lost else ""
+    lost = lost_peer({host: end.words for host, end in ill.items()}, names) if not own else None
+    of_lost = ill[lost.host].words if lost and lost.host in ill else ""
     if lost and (not is_error(of_lost) or follows(of_lost) or names.peers(of_lost)):
         return {lost.host: _lost(lost, of_lost)}
-    apart = [host for host, (words, _status) in ill.items() if not follows(words) and alike(words) != shared]
+    apart = [host for host, end in ill.items() if not follows(end.words) and alike(end.words) != shared]
     if own or shared is None or len(apart) != 1:
         return own
-    (host,), (words, _status) = apart, ill[apart[0]]
+    (host,), (words, _status, rank) = apart, ill[apart[0]]
     # What no table knows is a failure of nobody; that no other host ended so shows where it began. Where it ended with no error the others may say why.
-    of_others = next((end for end, _status in ill.values() if alike(end) == shared), "")
+    of_others = next((end.words for end in ill.values() if alike(end.words) == shared), "")
     alone = OF_TRAINING.alone.format(host=host)
     # An error of the system in the line says more than what is known of its other words.
     cause, fix = _why(words) if refused_by_launcher(words) or (known_error(words) and not names_system_error(words)) else explain_unknown(words, alone)
     if not is_error(words) and known_error(of_others):
         of_cause, fix = explained(of_others)
         cause = f"{alone}It printed no error. Of what the other hosts ended with: {of_cause}"
-    return {host: Finding(_speaker(words, gpus), "a normal exit", words, "unknown", cause=cause, fix=fix, judged=True)}
+    return {host: Finding(_speaker(rank, words, gpus), "a normal exit", words, "unknown", cause=cause, fix=fix, judged=True)}
 
 
 def _lost(lost: LostPeer, words: str) -> Finding:
@@ -165,16 +175,15 @@ def _stopped_first(jobs: Peers, gpus: int) -> dict[str, Finding]:
         row, (cause, fix) = of_host[host], STOPPED_FIRST
         if known_error(row["last_line"]):
             cause, fix = (" ".join(pair) for pair in zip(explained(row["last_line"]), STOPPED_FIRST))
-        where = _speaker(str(row["last_line"]), gpus)
+        where = _speaker(row.get("last_rank"), str(row["last_line"]), gpus)
         ended = Finding(where, "to log on as the other hosts", str(row["words"]), "unknown", cause=cause, fix=fix, judged=True)
         found[host] = _with_last(ended, row, f", {seconds:.0f} s before the others")
     return found
 
 
-def _speaker(words: str, gpus: int) -> Place:
-    """The rank that prints an error, with its GPU: torchrun numbers the ranks of a host in order."""
-    found = SPEAKER.search(words)
-    return _of_rank(int(found[1] or found[2]), gpus, named_nic(words)) if found else _nic_or_training(words)
+def _speaker(rank: int | None, words: str, gpus: int) -> Place:
+    """The rank whose line an error is, with its GPU: torchrun numbers the ranks of a host in order."""
+    return _of_rank(rank, gpus, named_nic(words)) if rank is not None else _nic_or_training(words)
 
 
 def _nic_or_training(words: str) -> Place:
@@ -186,22 +195,27 @@ def _of_rank(rank: int, gpus: int, nic: str | None = None) -> Place:
     return at_rank(rank, f"(GPU {rank % gpus}{f', {nic}' if nic else ''})", gpu=rank % gpus, device=nic)
 
 
-def _ended_ill(jobs: Peers) -> dict[str, tuple[str, str]]:
-    """How the training ended on the hosts where it did not end well, in words and as a status."""
-    return {host: (str(row["words"]), row["status"]) for host, rows in jobs.items() for row in rows if row["kind"] == "training" and row["status"] != "ok"}
+def _ended_ill(jobs: Peers) -> dict[str, End]:
+    """How the training ended on the hosts where it did not end well."""
+    return {host: _end(row) for host, rows in jobs.items() for row in rows if row["kind"] == "training" and row["status"] != "ok"}
+
+
+def _end(row: t.Mapping[str, t.Any]) -> End:
+    return End(str(row["words"]), row["status"], row.get("words_rank"))
 
 
 def _shared(jobs: Peers) -> str | None:
     """What more than half of several hosts ended with alike, of which each says only that another one did not go on; None where they ended otherwise."""
-    ends = [alike(words) for words, _status in _ended_ill(jobs).values()]
+    ends = [alike(end.words) for end in _ended_ill(jobs).values()]
     most = max(ends, key=ends.count, default=None)
     return most if most is not None and 2 * ends.count(most) > len(ends) and 1 < ends.count(most) < len(ends) else None
 
 
-def _ended(words: str, status: str) -> Finding:
+def _ended(end: End) -> Finding:
     """How the training of the host ended, with the cause of its error where it has one; an error of the host itself is a failure of it."""
-    cause, fix = _why(words)
-    return Finding(_nic_or_training(words), "a normal exit", words, "fail" if is_own(words) else status, cause=cause, fix=fix, judged=is_own(words))
+    cause, fix = _why(end.words)
+    own = is_own(end.words)
+    return Finding(_nic_or_training(end.words), "a normal exit", end.words, "fail" if own else end.status, cause=cause, fix=fix, judged=own)
 
 
 def _why(words: str) -> tuple[str | None, str | None]:
@@ -211,10 +225,10 @@ def _why(words: str) -> tuple[str | None, str | None]:
     return explained(words) if known_error(words) or is_error(words) else (None, None)
 
 
-def _of_speaker(words: str, status: str, gpus: int) -> Finding:
+def _of_speaker(end: End, gpus: int) -> Finding:
     """As ``_ended``, at the rank that prints the error; one that follows from another rank's is none of the rank that prints it."""
-    found = _ended(words, status)
-    return found if follows(words) else replace(found, where=_speaker(words, gpus))
+    found = _ended(end)
+    return found if follows(end.words) else replace(found, where=_speaker(end.rank, end.words, gpus))
 
 
 def _then(jobs: Rows) -> str:
