@@ -23,7 +23,7 @@ SHORT = {
 }
 # What a healthy pod of this size has no subject for.
 WITHOUT = {"efficiency", "sharp_used", "step_time_expected", "mfu", "nccl_tests_bandwidth", "measures_agree"}
-WITHOUT |= {"own_training_ends", "own_steps_steady", "own_loss_falls", "own_step_time_expected"}
+WITHOUT |= {"own_training_ends", "own_steps_steady", "own_loss_falls", "own_step_time_expected", "own_ranks_keep_up"}
 WITHOUT |= {"clique_all_reduce", "amd_gpus_under_load", "amd_slowdown_under_load", "ib_ports_under_load"}
 WITHOUT |= {"ib_hosts_idle", "ib_hosts_keep_links_under_load"}
 

@@ -66,6 +66,9 @@ FOLLOWS = {
     # The longest steps are what makes the time of a step vary; their finding names the step.
     "step_time_stable": ("step_outliers", *SWITCHES_IN_LOAD),
     "step_outliers": SWITCHES_IN_LOAD,
+    # All ranks wait for the slow one in every step.
+    "own_steps_steady": ("own_ranks_keep_up",),
+    "own_step_time_expected": ("own_ranks_keep_up",),
     "all_reduce_bandwidth": SWITCHES_IN_LOAD,
     # A rail's run whose ranks ended ill has no rate.
     "rail_all_reduce": ("collectives_correct",),

@@ -32,6 +32,8 @@ HOSTS = 32
 BY_TESTS = ("nccl_tests_bandwidth", "measures_agree")
 # The checks of a site's own training, by its log.
 BY_LOG = ("own_training_ends", "own_steps_steady", "own_loss_falls", "own_step_time_expected")
+# One that judges a report that not every training prints.
+BY_REPORT = ("own_ranks_keep_up",)
 DATASET: dict[str, t.Any] = {"pod_dataset_path": "/data/tokens", "pod_dataset_read_gbyte_s": 4, "pod_dataset_gbyte": 20000}
 OWN: dict[str, t.Any] = {"pod_training_command": ["/opt/train/run.sh", "--steps", "40"]}
 TESTS: dict[str, t.Any] = {"pod_nccl_tests_dir": "/opt/nccl-tests/build"}
@@ -226,7 +228,7 @@ def test_a_healthy_pod_passes_layer_6() -> None:
     verdicts = judged("training", plan, Fleet(plan, {}))
     assert not_well(verdicts) == {}
     passed = {one.check for one in verdicts if one.verdict == "pass"}
-    assert passed == set(REGISTRY["training"]) - {"step_time_expected", "mfu", "dataset_feeds", *BY_LOG, *WATCHED} | {ANSWERED}
+    assert passed == set(REGISTRY["training"]) - {"step_time_expected", "mfu", "dataset_feeds", *BY_LOG, *BY_REPORT, *WATCHED} | {ANSWERED}
 
 
 ILL: dict[str, tuple[dict[str, t.Any], Checks, str, str]] = {
@@ -585,6 +587,7 @@ def test_a_sites_own_training_is_judged_by_its_log() -> None:
     assert {one.host for one in verdicts if one.check == "own_steps_steady" and one.verdict == "pass"} == set(pod.nodes)
 
 
+REPORT = "  Rank=3 Node=gpu01 Score=0.61\nSTRAGGLER DETECTION WARNING: Some GPUs have worse relative performance. Affected ranks: [3]\n"
 WATCHDOG = "[Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=12, OpType=ALLREDUCE, Timeout(ms)=600000) ran for 600029 milliseconds\n"
 
 
@@ -592,6 +595,12 @@ WATCHDOG = "[Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqN
     ("ill", "check", "words"),
     [
         ({"step_ms": lambda step: 2400.0 if step % 2 else 3000.0}, "own_steps_steady", "a variation of at most 5 %"),
+        ({"step_ms": lambda step: 2400.0 + 60 * step}, "own_steps_steady", "steps take longer and longer, from"),
+        (
+            {"printed": {"gpu02": REPORT}},
+            "own_ranks_keep_up",
+            "rank 3 (GPU 3): expected to keep up with the others, got slower than the other ranks, score 0.61 of 1",
+        ),
         ({"step_ms": lambda step: 24000.0 if step == 30 else 2400.0}, "own_steps_steady", "step 30"),
         ({"loss": lambda step: "nan" if step == 30 else f"{10 / (1 + step):.6E}"}, "own_loss_falls", "step 30: expected a loss that is a number"),
         ({"loss": lambda step: f"{step:.6E}"}, "own_loss_falls", "a loss that falls"),

@@ -85,6 +85,7 @@ TRUSTED = [
     "rdma_counters",
     "rdma_port_counters",
     "service_units",
+    "straggler_reports",
     "subnet_managers",
     "temperatures",
     "tensor_activity",

@@ -5,6 +5,6 @@
 
 from __future__ import annotations
 
-from . import efficiency, gpu_clocks, own_log, own_steps, results, steps, storage
+from . import efficiency, gpu_clocks, own_log, own_ranks, own_steps, results, steps, storage
 
-__all__ = ["efficiency", "gpu_clocks", "own_log", "own_steps", "results", "steps", "storage"]
+__all__ = ["efficiency", "gpu_clocks", "own_log", "own_ranks", "own_steps", "results", "steps", "storage"]

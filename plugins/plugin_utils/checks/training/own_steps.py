@@ -14,9 +14,12 @@ from .._grouping import Rows
 from .._not_measured import too_short
 from .._once import Peers
 from ..place import Place
-from ._own_causes import NO_STEPS
+from ._own_causes import LONGER_AND_LONGER, NO_STEPS
 from .results import not_falling
 from .steps import LEAST_STEPS, OWN_COMMAND
+
+# So many of all steps must be longer than an earlier one; noise alone makes half of them so.
+MOST_OF_STEPS = 0.9
 
 
 def _steps(logs: Peers, warmup: int, jobs: Peers | None) -> dict[str, Rows]:
@@ -39,6 +42,20 @@ def _steps(logs: Peers, warmup: int, jobs: Peers | None) -> dict[str, Rows]:
     return {host: rows for host, rows in reported.items() if len(rows) >= LEAST_STEPS}
 
 
+def takes_longer_and_longer(times: t.Sequence[float]) -> bool:
+    """Whether nearly every step takes longer than the one a quarter of the run before it: then no step stands out, and all of them grow."""
+    apart = max(1, len(times) // 4)
+    later = [one > before for before, one in zip(times, times[apart:])]
+    return sum(later) >= MOST_OF_STEPS * len(later)
+
+
+def _grown(times: t.Sequence[float]) -> str:
+    part = max(1, len(times) // 4)
+    return (
+        f"steps take longer and longer, from {statistics.mean(times[:part]):.4g} ms in the first quarter to {statistics.mean(times[-part:]):.4g} ms in the last"
+    )
+
+
 @check(
     cause="Something disturbs the steps of the site's own training: congestion, a slow rank, throttling, storage, a noisy neighbour.",
     fix="Run the layer without pod_training_command: the built-in training separates computation, data and network, for each rank.",
@@ -57,9 +74,9 @@ def own_steps_steady(
         mean = statistics.mean(times)
         variation = statistics.pstdev(times) / mean * 100
         if variation > pod_step_variation_percent:
-            yield Finding(
-                Place(f"log of {host}", peers=(host,)), f"a variation of at most {pod_step_variation_percent:g} %", f"{variation:.3g} % of {mean:.4g} ms"
-            )
+            grown, (cause, fix) = (f"; {_grown(times)}", LONGER_AND_LONGER) if takes_longer_and_longer(times) else ("", (None, None))
+            expected, got = f"a variation of at most {pod_step_variation_percent:g} %", f"{variation:.3g} % of {mean:.4g} ms{grown}"
+            yield Finding(Place(f"log of {host}", peers=(host,)), expected, got, cause=cause, fix=fix)
         longest = max(rows, key=lambda row: row["step_ms"])
         if longest["step_ms"] > pod_step_outlier_times * mean:
             most = f"at most {pod_step_outlier_times:g} times {mean:.4g} ms"

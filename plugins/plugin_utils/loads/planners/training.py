@@ -85,4 +85,4 @@ def _site(situation: StepInput, host: str, first: float, long: float) -> Job:
     argv = [str(word) for word in situation.plan.nodes[host].values["pod_training_command"]]
     columns = {"kind": NAME, "round": len(situation.hosts), "hosts": situation.hosts, "step": 0, "role": "rank"}
     # How it ended is its exit status: one rank of all prints the steps, and a hang is reported by a command that fails.
-    return Job(NAME, argv, first, first + long, columns, also=("collective_timeouts", "training_log"), turn=1 if first else None)
+    return Job(NAME, argv, first, first + long, columns, also=("collective_timeouts", "training_log", "straggler_reports"), turn=1 if first else None)
