@@ -94,7 +94,8 @@ CONNECTION_ERRORS: tuple[RankError, ...] = (
         "service runs.",
     ),
     RankError(
-        r"(?i)connect to \S+ ?(?:<\d+>)? ?failed|socketStartConnect|connection refused|no route to host",
+        # What ssh says of its port is a launcher's.
+        r"(?i)connect to \S+ ?(?:<\d+>)? ?failed|socketStartConnect|(?<!port 22: )(?:connection refused|no route to host)",
         False,
         "A rank could not connect to the address that another one announced: NCCL_SOCKET_IFNAME or the order of interfaces chose one that other hosts do not "
         "reach (docker0, a private network), or a firewall refuses the connection.",
@@ -179,7 +180,8 @@ CONNECTION_ERRORS: tuple[RankError, ...] = (
         follows=True,
     ),
     RankError(
-        r"Connection closed by|[Cc]onnection was (?:forcibly )?(?:closed|reset)|Broken pipe|Connection reset|remote process exited|ncclRemoteError|"
+        r"Connection closed by|Socket recv failed while polling for opId|[Cc]onnection was (?:forcibly )?(?:closed|reset)|"
+        r"Broken pipe|Connection reset|remote process exited|ncclRemoteError|"
         r"failed to recv, got 0 bytes",
         False,
         "Another rank closed its connection: it ended first, and this one ended for its sake.",

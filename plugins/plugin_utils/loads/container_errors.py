@@ -34,7 +34,7 @@ CONTAINER_ERRORS: tuple[RankError, ...] = (
         "kernel's log, and write the list again (nvidia-ctk cdi generate) where CDI is used.",
     ),
     RankError(
-        r"failed to mount: |error mounting \"|bind source path does not exist|mount destination .* doesn't exist",
+        r"failed to mount: |error mounting \\?\"|bind source path does not exist|mount destination .* doesn't exist",
         True,
         "What the container is to mount is not there on the host, or not the jobs' user's to read: its file system is not mounted, the path is of other hosts "
         "alone, or the server maps root to nobody (root_squash).",

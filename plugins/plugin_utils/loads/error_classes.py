@@ -23,7 +23,7 @@ BOILERPLATE = re.compile(
 SPEAKER = re.compile(r"^\[\w*rank\s?\d+\]: ")
 # The words of PyTorch and NCCL for the kind of a result. Where an error has no others, it does not say what failed.
 RESULT_WORDS = re.compile(
-    r"(?:[\w.]*\b\w+Error: )?NCCL error(?: in)?:(?: \S+\.[ch]pp:\d+,)?|unhandled (?:system|cuda) error|"
+    r"(?:[\w.]*\b\w+Error: )?NCCL [Ee]rror(?: in| \d+)?:(?: \S+\.[ch]pp:\d+,)?|unhandled (?:system|cuda) error|"
     r"\(run with NCCL_DEBUG=\w+ for details\)|NCCL version [\w.+]+|internal error - please report this issue to the NCCL developers|"
     r"This usually reflects invalid usage of NCCL library|invalid usage|nccl(?:System|UnhandledCuda|Internal)Error|ncclInvalid(?:Usage|Argument)|"
     r"System call \([^)]*\)(?: or external library call)? failed(?: or device error)?|Call to CUDA(?: or HIP)? function failed|[Ii]nternal check failed"
@@ -41,6 +41,12 @@ ERROR_CLASSES: tuple[ErrorClass, ...] = (
     *PYTORCH_ERRORS,
     *GPU_ERRORS,
     *CALL_ERRORS,
+    ErrorClass(
+        "GDRCopy",
+        r"\bgdr_(?:open|pin|map)\w*|\bgdrdrv\b|GDRCOPY",
+        "GDRCopy, by which the processor writes to the GPU's memory, does not start: its module gdrdrv is not loaded, or the container has no /dev/gdrdrv.",
+        "Compare lsmod | grep gdrdrv and ls -l /dev/gdrdrv on the host and inside the job with a good host's; NCCL runs without it (NCCL_GDRCOPY_ENABLE=0).",
+    ),
     ErrorClass(
         "gid",
         r"RoceGetVersionNum|\bGID\b|gid_attrs|\bgid\b",
@@ -169,7 +175,8 @@ ERROR_CLASSES: tuple[ErrorClass, ...] = (
     ),
     ErrorClass(
         "file",
-        r"Unpickling|EOFError|JSONDecode|unexpected (?:EOF|end of)|[Cc]orrupt|[Cc]hecksum|central directory|BadZip|[Hh]eader ?[Tt]oo|SafetensorError|Arrow\w+|"
+        r"Unpickling|UnicodeDecodeError|mmap length is greater|cannot mmap an empty file|"
+        r"EOFError|JSONDecode|unexpected (?:EOF|end of)|[Cc]orrupt|[Cc]hecksum|central directory|BadZip|[Hh]eader ?[Tt]oo|SafetensorError|Arrow\w+|"
         r"(?:not enough|truncated) data",
         "A file that the program read is cut or damaged: a checkpoint or piece of the dataset that was not written to its end, or a copy of it on this host.",
         "Compare size and checksum of the file that the line names with another host's, look at the storage's client in the kernel's log, and take the "

@@ -178,7 +178,7 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "checkpoints again where they fail once.",
     ),
     RankError(
-        r"no kernel image is available|CUDA_ERROR_(?:NO_BINARY_FOR_GPU|UNSUPPORTED_PTX_VERSION)|unsupported toolchain|"
+        r"no kernel image is available|TensileLibrary\S*|invalid kernel file|CUDA_ERROR_(?:NO_BINARY_FOR_GPU|UNSUPPORTED_PTX_VERSION)|unsupported toolchain|"
         r"hipErrorNoBinaryForGpu|invalid device function",
         True,
         "The image has no code for this kind of GPU.",

@@ -175,7 +175,7 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
         "slurmd there after that, and remove cgroups of ended jobs.",
     ),
     LauncherError(
-        r"Plugin initialization failed",
+        r"Plugin initialization failed|Failed to invoke task plugins",
         "slurmstepd could not start one of its plugins on the host, mostly that of cgroups: it was built for another version of cgroups than the host has, or "
         "without what it needs (dbus), or a setting of cgroup.conf does not fit the host.",
         "On the host that it names read slurmd's log, which names the plugin; compare stat -fc %T /sys/fs/cgroup (cgroup2fs or tmpfs), cgroup.conf and Slurm's "
@@ -227,7 +227,8 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
         speaker=True,
     ),
     LauncherError(
-        r"[Ii]nvalid (?:generic resource|feature|reservation|wckey|constraint)|\bgres\b|(?i:more) processors requested|[Mm]emory specification|"
+        r"[Ii]nvalid (?:generic resource|Trackable RESource|feature|reservation|wckey|constraint)|"
+        r"\bgres\b|(?i:more) processors requested|[Mm]emory specification|"
         r"mutually exclusive|(?i:requested) (?:node configuration|partition|time)",
         "Slurm has nothing like what the launcher asks it for: GPUs (gres.conf, GresTypes and the nodes' Gres), memory, cores, features or a partition of "
         "another size.",
@@ -279,7 +280,36 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
         "Let the first host log in to each other one by ssh without a question: known_hosts, and the user's key in authorized_keys.",
     ),
     LauncherError(
-        r"[Ii]nvalid MPI (?:plugin )?type|PMI[Xx2]?\b.*(?:fail|not found|cannot)|plugin_load",
+        r"configuring interconnect",
+        "slurmd of a host could not prepare its interconnect for the step: the plugin of the switch (Slingshot, NVLink domains) had no resource left of "
+        "earlier jobs, does not reach its daemon, or differs from the controller's.",
+        "On the host that it names read slurmd's log of that time; compare SwitchType and SwitchParameters of slurm.conf on all hosts, see what steps of "
+        "ended jobs still hold, and restart slurmd there.",
+    ),
+    LauncherError(
+        r"PMI[Xx] ERROR:? ",
+        "PMIx, by which the launcher and its ranks know each other, failed for a process: it does not reach the launcher's server on its host (another release "
+        "in the image), or may not write its files (TMPDIR, PMIX_SYSTEM_TMPDIR).",
+        "Compare the releases of PMIx of the launcher and of the image, and TMPDIR inside the job (ls -ld, df); PMIX_MCA_gds=hash leaves shared memory out.",
+    ),
+    LauncherError(
+        r"was low on resource|Pod was evicted|ephemeral.?storage usage exceeds",
+        "Kubernetes evicted a pod of the job from its node, which was short of what the line names: its disk for images and files of containers "
+        "(ephemeral-storage), or memory.",
+        "See kubectl describe of that pod and node; look for what fills /var/lib/containerd and /var/lib/kubelet there, give the pod a request for it, and "
+        "write checkpoints and caches to another volume.",
+        speaker=True,
+    ),
+    LauncherError(
+        r"ssh: connect to host|kex_exchange_identification|Connection to \S+(?: \(\S+\))? (?:closed by remote host|timed out)|ssh exited with exit code 255",
+        "The launcher does not reach sshd of another host, or lost it: that host is down, booted or hangs, its name leads to another address, a firewall drops "
+        "the port, or sshd has too many logins at once (MaxStartups).",
+        "On the host that the line names look at uptime, sshd's log and its kernel's log of that time; try ssh to it by hand from the launcher's host, and "
+        "raise MaxStartups where many logins begin together.",
+        speaker=True,
+    ),
+    LauncherError(
+        r"[Ii]nvalid MPI (?:plugin )?type|MPI plugins failed to load|PMI[Xx2]?\b.*(?:fail|not found|cannot)|plugin_load",
         "The launcher and the MPI of the image have no common way to find each other (PMIx, PMI2).",
         "Compare srun --mpi=list with the PMIx that the image was built for.",
     ),

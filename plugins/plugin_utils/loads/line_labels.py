@@ -48,7 +48,7 @@ BY_NAME = re.compile(rf"^{_NAME}:(?: |$|(?=\[))")
 BEFORE_A_RANK = re.compile(rf"^{_NAME}: ?(?=\[\w*rank\s?\d+\]:)")
 IS_ADDRESS = re.compile(_ADDRESS)
 # How NCCL, and UCX and Open MPI, begin their lines: with the host and the number of the process.
-OF_A_PROCESS = re.compile(r"(?:\[[\d.]+\] )?(?:(?P<nccl>[A-Za-z][\w.-]*):\d+:\d+ \[\d+\] |\[(?P<other>[A-Za-z][\w.-]*):\d+ *(?::\d+)?\] )")
+OF_A_PROCESS = re.compile(r"(?:\[[\d.]+\] )?(?:(?P<nccl>[A-Za-z][\w.-]*):\d+:\d+ \[\d+\] |\[(?P<other>[A-Za-z][\w.-]*):\d+ *(?::\d+)*\] )")
 OF_A_RANK = re.compile(r"^\[\w*rank\s?(?P<rank>\d+)\]: ?")
 
 

@@ -50,6 +50,21 @@ PROGRAM_ERRORS: tuple[RankError, ...] = (
         "host's where it runs.",
     ),
     RankError(
+        r"(?:No such file or directory|Text file busy|resource busy|Stale file handle).*(?:\.triton/|triton_?cache|torchinductor|\.deep_ep)|"
+        r"(?:\.triton/|triton_?cache|torchinductor|\.deep_ep).*Stale file handle",
+        True,
+        "Ranks of several hosts compile kernels into one directory on a network file system (Triton, Inductor), where one of them finds a file of another one "
+        "gone, half written or in use.",
+        "Give each host a directory of its own on a local disk (TRITON_CACHE_DIR and TORCHINDUCTOR_CACHE_DIR, such as below /tmp), and remove the shared one.",
+        by_type=True,
+    ),
+    RankError(
+        r"version `GLIBC(?:XX)?_[\d.]+' not found|FATAL: kernel too old",
+        True,
+        "The program was built for a newer system than this host or image is: its C library, C++ library or kernel is older than the one that the line names.",
+        "Compare ldd --version and uname -r inside the job with a host where it runs, and use one image on all hosts, or a build for the oldest system.",
+    ),
+    RankError(
         r"undefined symbol: p?nccl\w+",
         True,
         "The loader finds another NCCL on this host, older than the one that PyTorch was built with: LD_LIBRARY_PATH, ld.so.conf or another package provides "

@@ -39,7 +39,8 @@ PYTORCH_ERRORS: tuple[ErrorClass, ...] = (
     ),
     ErrorClass(
         "attention without a kernel",
-        r"[Nn]o dot product attention (?:backend|support)|No (?:available kernel|execution plans support|valid engine configs)",
+        r"[Nn]o dot product attention (?:backend|support)|No (?:available kernel|execution plans support|valid e(?:ngine configs|xecution plans))|"
+        r"for fused attention|FlashAttention only supports",
         "No kernel for the attention fits what the program asks for: the releases of cuDNN, FlashAttention and Transformer Engine (or PyTorch) in this image, "
         "the kind of GPU, and the shapes, types and mask of the model leave none.",
         "Compare cuDNN, flash-attn and Transformer Engine (pip list) and the kind of GPU with a host on which it runs; NVTE_DEBUG=1 NVTE_DEBUG_LEVEL=2 prints "

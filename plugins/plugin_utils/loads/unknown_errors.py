@@ -30,7 +30,8 @@ NO_ERROR = re.compile(r"^\[?(?:INFO|DEBUG|NOTICE|TRACE)\b|^ERROR: ld\.so: .*: ig
 # How programs word an error, whatever it is of.
 ERROR_FORM = re.compile(
     r"\b\w*(?:Error|Exception)\b|\b(?i:error|fatal|failed|failure|cannot|can't|could(?: not|n't)|unable|abort(?:ed|ing)?|refused?|denied|invalid|"
-    r"unrecognized|timed out|not found|killed|core dumped|exited on signal|lost|exceeded|is dead because)\b"
+    r"unrecognized|timed out|not found|killed|core dumped|exited on signal|lost|exceeded|is dead because|segmentation fault|bus error|illegal instruction|"
+    r"floating point exception|fault by GPU|caught signal|connect to host|closed by remote host|was low on resource)\b"
 )
 
 # How programs print the number of an error of the system without its text.
@@ -119,7 +120,9 @@ SYSTEM_ERRORS: tuple[ErrorNumber, ...] = (
     ErrorNumber("Cannot assign requested address", "The host has not the address that the line names, or has no free port of it (EADDRNOTAVAIL).", _CALL_FIX),
     ErrorNumber("Message too long", "What was sent is larger than the path or the interface takes (EMSGSIZE): the MTU differs.", _PATH_FIX),
     ErrorNumber("Transport endpoint is not connected", "What the line names is a mount whose client has ended (ENOTCONN), such as one of FUSE.", _FILE_FIX),
-    ErrorNumber("Transport endpoint shutdown", "The client of what the line names was evicted or shut down (ESHUTDOWN), as of Lustre.", _FILE_FIX),
+    ErrorNumber(
+        "Cannot send after transport endpoint shutdown", "The client of what the line names was evicted or shut down (ESHUTDOWN), as of Lustre.", _FILE_FIX
+    ),
     ErrorNumber("Required key not available", "The key or ticket for what the line names is missing or has expired (ENOKEY).", _FILE_FIX),
     ErrorNumber("Key has expired", "The key or ticket for what the line names has expired (EKEYEXPIRED).", _FILE_FIX),
     ErrorNumber("No space left on device", "What the line names has no space or no inodes left (ENOSPC): a disk, /tmp, /dev/shm, or a table.", _FILE_FIX),
@@ -127,6 +130,7 @@ SYSTEM_ERRORS: tuple[ErrorNumber, ...] = (
     ErrorNumber("Structure needs cleaning", "The file system that the line names is damaged (EUCLEAN).", _CALL_FIX),
     ErrorNumber("Remote I/O error", "The device that the line names refused the command that it was given (EREMOTEIO).", _CALL_FIX),
     ErrorNumber("Device or resource busy", "Something else uses what the line names (EBUSY), such as a process of an earlier job.", _CALL_FIX),
+    ErrorNumber("Text file busy", "The program that the line names is written while it runs, or run while it is written (ETXTBSY).", _FILE_FIX),
     ErrorNumber("Exec format error", "The program that the line names is of another architecture than this host, or is damaged (ENOEXEC).", _FILE_FIX),
     ErrorNumber("Not a directory", "A part of the path that the line names is a file here (ENOTDIR).", _FILE_FIX),
     ErrorNumber("Protocol not available", "The library or kernel of this host does not have the option that the line names (ENOPROTOOPT).", _CALL_FIX),

@@ -172,7 +172,7 @@ def test_the_signal_that_a_line_names(text: str, number: int | None) -> None:
 
 
 def test_an_error_of_the_system_says_more_than_the_type_of_an_exception() -> None:
-    cause, fix = explained("ImportError: /home/x/.triton/cache/a.so: cannot stat shared object: Stale file handle")
+    cause, fix = explained("ImportError: /home/x/lib/a.so: cannot stat shared object: Stale file handle")
     assert cause.index("ESTALE") < cause.index("lacks a library") and "findmnt" in fix
     assert "ENOENT" not in explained("ModuleNotFoundError: No module named 'qux'")[0]
 

@@ -83,6 +83,7 @@ def test_what_a_label_tells_is_kept_before_the_line(line: str, read: str) -> Non
         ("gpu02:3070:3090 [4] include/shm.h:42 NCCL WARN Cuda failure 'invalid argument'", "gpu02"),
         ("[1702077406.818122] [gpu02:130602:0]     ucp_context.c:1774 UCX  ERROR x", "gpu02"),
         ("[1702077406.818122] [gpu02:411  :0]     ucp_context.c:1774 UCX  ERROR x", "gpu02"),
+        ("[gpu03:1234:0:1234] Caught signal 11 (Segmentation fault: address not mapped to object at address 0x8)", "gpu03"),
         ("[gpu02] x", None),
         ("[config.py:1003:print] x", None),
         ("KeyError: 'gpu02:3:4 [1] x'", None),

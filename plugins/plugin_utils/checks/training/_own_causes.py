@@ -43,8 +43,8 @@ NO_STEPS = (
 )
 LONGER_AND_LONGER = (
     "Each step takes longer than those before it, so that something grows with the steps and no single host, link or step stands out: memory of the host that "
-    "a loader or the program never gives back (until it swaps), memory of the GPU in ever smaller pieces, a list, cache or log of the program; or GPUs that get "
-    "hotter until they lower their clocks.",
+    "a loader or the program never gives back (until it swaps), memory of the GPU in ever smaller pieces, a list, cache or log of the program; or GPUs that "
+    "get hotter until they lower their clocks.",
     "See over the steps the memory of the rank's processes (ps, free -g, vmstat for swapping), torch.cuda.memory_stats (num_alloc_retries) and the GPUs' "
     "temperature and clocks on all hosts; run with another loader or release, and the layer without pod_training_command, whose steps do not grow.",
 )
