@@ -49,7 +49,9 @@ SUMMARY = re.compile(
 )
 
 # How PyTorch and launchers, such as that of Composer, name the rank that a line is of.
-SPEAKING = re.compile(r"\[[Rr]ank ?(\d+)\]|(?:\blauncher:Rank |\bGlobal rank )(\d+)")
+SPEAKING = re.compile(r"\[[Rr]ank ?(\d+)\]|(?:\blauncher:Rank |\bGlobal rank |\bUnexpected result .{1,80} on rank )(\d+)")
+# Ray names the host of an actor or task in a line of its own, so many lines before.
+HOST_OF_RAY, OF_RAY = re.compile(r"\tip: |Memory on the node \(IP: "), 8
 # The line above and below a message of Open MPI and PRRTE, which has no more lines than that.
 RULE, MOST_OF_A_MESSAGE = re.compile(r"^-{40,}$"), 40
 
@@ -140,11 +142,8 @@ def _boxes(lines: t.Sequence[str]) -> list[range]:
 
 
 def _details(lines: t.Sequence[str], at: int) -> list[str]:
-    """The indented lines just before a line, which Ray prints of an actor before it says why that died."""
-    first = at
-    while first and at - first < MOST_OF_A_MESSAGE and lines[first - 1].startswith("\t"):
-        first -= 1
-    return list(lines[first:at])
+    """The lines around one in which Ray says of which host it speaks: before it says why an actor died, and behind what it killed."""
+    return [line for line in lines[max(0, at - OF_RAY) : at + 2] if HOST_OF_RAY.match(line)]
 
 
 def _of_launchers(lines: t.Sequence[str]) -> list[str]:

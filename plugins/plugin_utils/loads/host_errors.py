@@ -163,7 +163,7 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "is in order.",
     ),
     RankError(
-        r"found NaN in local grad norm|Unexpected result nan",
+        r"found NaN in local grad norm|Unexpected result (?:nan|inf|tensor\()",
         True,
         "This rank alone found NaN in its own gradients, before any were exchanged: its batch or its numbers were out of range, or its GPU computed wrongly.",
         "Train the same steps again from the last checkpoint: where NaN comes to the same rank's GPU, take the host out and run the vendor's GPU diagnostics; "

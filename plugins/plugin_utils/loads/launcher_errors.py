@@ -19,7 +19,7 @@ from .unknown_errors import ERROR_FORM, cut, explain_unknown, is_quoted, names_s
 
 # How a launcher, or what it started, words which host its line is about; rank: the number of the process, where Open MPI names no host.
 SUBJECT = re.compile(
-    r"(?:on node|on host|to host|failure on|to child|Connection to|[Nn]o reply from|(?:^|[\t; ])ip:|\[\[|"
+    r"(?:on node|on host|to host|failure on|to child|Connection to|but host=|\(IP:|[Nn]o reply from|(?:^|[\t; ])ip:|\[\[|"
     r"(?:^|; )\s*(?:(?:[Rr]emote )?(?:host|node)|Host|Node):)[ :]*(?P<of>[\w.-]+)|"
     r"(?:^|: )(?P<speaker>[\w.-]+): (?:Test \w+ failure|tasks? \d|shepherd died|rank \d+ (?:exited|died)|\[[\d :,-]+\] \[ERROR\] \[launch\.py)|"
     # NCCL, UCX, Open MPI and Hydra, with the number of the process that speaks.
@@ -37,7 +37,8 @@ RESULT_OF_TEST = re.compile(r"Test (?:NCCL|RCCL) failure \S+ '(?P<words>[^']*)'"
 SPOKEN = re.compile(
     r"(?:^|: )(?:(?:error: )?(?:srun|salloc|sbatch|slurmstepd|mpirun|mpiexec|prterun|orterun|pyxis|docker|podman|ssh|jsrun)(?:\.\w+)?: |pdsh@\S+: |"
     r"=>> PBS: |TERM_[A-Z_]+: |\[(?:proxy|mpiexec)[:@]|(?:An )?(?:ORTE|PRTE) |The actor is dead because |PMI[Xx] ERROR|"
-    r"Error from server|kex_exchange_identification|Connection to \S+ (?:closed by remote|timed out)|The node was low on resource)"
+    r"Error from server|kex_exchange_identification|Connection to \S+ (?:closed by remote|timed out)|The node was low on resource|"
+    r"ray\.exceptions\.OutOfMemoryError|RuntimeError: Using hostfile )"
 )
 UNKNOWN_CAUSE = "The launcher itself reports why it started no ranks, or not on all hosts. "
 AGAIN = "Then run the layer again; this says nothing about the network or the GPUs."

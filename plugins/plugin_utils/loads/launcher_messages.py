@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from .container_errors import CONTAINER_ERRORS
+from .ended_jobs import ENDED_JOBS
 from .limit_errors import OOM, OOM_CAUSE, OOM_FIX
 from .set_up_messages import SET_UP_ERRORS
 from .types import LauncherError
@@ -43,20 +44,6 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
     *(LauncherError(one.pattern, one.cause, one.fix) for one in CONTAINER_ERRORS),
     *SET_UP_ERRORS,
     LauncherError(
-        r"actor is dead because its node has died|marked dead because the detector has missed",
-        "Ray lost the node on which a worker ran: the host was lost, its raylet ended, or its heartbeats did not come in time. The line before it with ip "
-        "names the host; who prints it only waited for the worker.",
-        "On the host with that ip look at uptime, at the end of raylet.out and gcs_server.out below /tmp/ray/session_latest/logs and at its kernel's log "
-        "(oom-kill, Xid); compare ray list nodes with the hosts of the job.",
-    ),
-    LauncherError(
-        r"actor is dead because its worker process has died",
-        "The process of a worker of Ray ended without an error of the program: it was killed for want of memory, crashed, or was ended by ray stop. The line "
-        "before it with ip names its host; who prints it only waited for the worker.",
-        "On the host with that ip look at oom-kill, segfault and Xid in its kernel's log of that time, at the worker's own log below "
-        "/tmp/ray/session_latest/logs, and at the memory limit of its container.",
-    ),
-    LauncherError(
         r"\bexits with return code = -9\b",
         "A rank of the host was killed (signal 9) without an error of the program: by the kernel for want of memory, by a scheduler at a limit, or by hand. "
         "DeepSpeed's launcher of that host then ended the others.",
@@ -69,28 +56,7 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
         "host then ended the others.",
         "Read what that rank printed before this line, and look at its host's kernel log of that time (Xid, segfault).",
     ),
-    LauncherError(
-        r"DUE TO PREEMPTION",
-        "Slurm ended the job to give its nodes to another one of higher priority (preemption).",
-        "See sacct -j of the job and the priority and PreemptMode of its partition and QOS; let the program save at the signal that comes before (--signal), "
-        "and run it where it is not preempted.",
-    ),
-    LauncherError(
-        r"PBS: job killed: walltime\b|TERM_RUNLIMIT|DUE TO TIME LIMIT",
-        "The scheduler ended the job, since its time was up.",
-        "Give the job more time (--time of Slurm, walltime of PBS, -W of LSF, the queue's limit), and see why it took longer than before: compare its steps.",
-    ),
-    LauncherError(
-        r"TERM_(?:MEMLIMIT|SWAP)\b",
-        "LSF ended the job, since it used more memory than it may.",
-        "Compare Max Memory of its report with its limit (bsub -M, rusage[mem], the queue's limit) and with free -g of its hosts; see whether LSF counts it by "
-        "host or by job (LSB_JOB_MEMLIMIT, LSB_MEMLIMIT_ENFORCE).",
-    ),
-    LauncherError(
-        r"TERM_[A-Z_]+: ",
-        "LSF ended the job for the reason in the line: a job of higher priority, the end of the queue's window, its load or another limit, or an operator.",
-        "See bhist -l and bjobs -l of the job for who ended it and when, and the limits and windows of its queue (bqueues -l).",
-    ),
+    *ENDED_JOBS,
     LauncherError(
         r"terminated with exit code 137\b",
         "What the launcher had started in the pod or container of a host was killed (137 is 128 and signal 9): at its limit of memory, by an eviction, or with "
@@ -280,33 +246,10 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
         "Let the first host log in to each other one by ssh without a question: known_hosts, and the user's key in authorized_keys.",
     ),
     LauncherError(
-        r"configuring interconnect",
-        "slurmd of a host could not prepare its interconnect for the step: the plugin of the switch (Slingshot, NVLink domains) had no resource left of "
-        "earlier jobs, does not reach its daemon, or differs from the controller's.",
-        "On the host that it names read slurmd's log of that time; compare SwitchType and SwitchParameters of slurm.conf on all hosts, see what steps of "
-        "ended jobs still hold, and restart slurmd there.",
-    ),
-    LauncherError(
         r"PMI[Xx] ERROR:? ",
         "PMIx, by which the launcher and its ranks know each other, failed for a process: it does not reach the launcher's server on its host (another release "
         "in the image), or may not write its files (TMPDIR, PMIX_SYSTEM_TMPDIR).",
         "Compare the releases of PMIx of the launcher and of the image, and TMPDIR inside the job (ls -ld, df); PMIX_MCA_gds=hash leaves shared memory out.",
-    ),
-    LauncherError(
-        r"was low on resource|Pod was evicted|ephemeral.?storage usage exceeds",
-        "Kubernetes evicted a pod of the job from its node, which was short of what the line names: its disk for images and files of containers "
-        "(ephemeral-storage), or memory.",
-        "See kubectl describe of that pod and node; look for what fills /var/lib/containerd and /var/lib/kubelet there, give the pod a request for it, and "
-        "write checkpoints and caches to another volume.",
-        speaker=True,
-    ),
-    LauncherError(
-        r"ssh: connect to host|kex_exchange_identification|Connection to \S+(?: \(\S+\))? (?:closed by remote host|timed out)|ssh exited with exit code 255",
-        "The launcher does not reach sshd of another host, or lost it: that host is down, booted or hangs, its name leads to another address, a firewall drops "
-        "the port, or sshd has too many logins at once (MaxStartups).",
-        "On the host that the line names look at uptime, sshd's log and its kernel's log of that time; try ssh to it by hand from the launcher's host, and "
-        "raise MaxStartups where many logins begin together.",
-        speaker=True,
     ),
     LauncherError(
         r"[Ii]nvalid MPI (?:plugin )?type|MPI plugins failed to load|PMI[Xx2]?\b.*(?:fail|not found|cannot)|plugin_load",

@@ -71,4 +71,11 @@ SET_UP_ERRORS: tuple[LauncherError, ...] = (
         "Open MPI has not the way between its processes that it was told to take: it was built without UCX, or UCX finds no device inside the job on a host.",
         "Run ompi_info and ucx_info -d inside the job there; compare /dev/infiniband with a good host's; or leave the choice to Open MPI (no --mca pml).",
     ),
+    LauncherError(
+        r"configuring interconnect",
+        "slurmd of a host could not prepare its interconnect for the step: the plugin of the switch (Slingshot, NVLink domains) had no resource left of "
+        "earlier jobs, does not reach its daemon, or differs from the controller's.",
+        "On the host that it names read slurmd's log of that time; compare SwitchType and SwitchParameters of slurm.conf on all hosts, see what steps of "
+        "ended jobs still hold, and restart slurmd there.",
+    ),
 )

@@ -31,7 +31,7 @@ NO_ERROR = re.compile(r"^\[?(?:INFO|DEBUG|NOTICE|TRACE)\b|^ERROR: ld\.so: .*: ig
 ERROR_FORM = re.compile(
     r"\b\w*(?:Error|Exception)\b|\b(?i:error|fatal|failed|failure|cannot|can't|could(?: not|n't)|unable|abort(?:ed|ing)?|refused?|denied|invalid|"
     r"unrecognized|timed out|not found|killed|core dumped|exited on signal|lost|exceeded|is dead because|segmentation fault|bus error|illegal instruction|"
-    r"floating point exception|fault by GPU|caught signal|connect to host|closed by remote host|was low on resource)\b"
+    r"floating point exception|fault by GPU|caught signal|connect to host|closed by remote host|was low on resource|unexpected result)\b"
 )
 
 # How programs print the number of an error of the system without its text.

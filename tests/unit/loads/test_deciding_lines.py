@@ -132,6 +132,11 @@ srun: error: gpu04: task 3: Exited with exit code 1
         # What is known of a launcher's line is taken from its own messages, and not from the vocabulary of what ranks print ("plugin").
         (NO_CONTAINER, NO_CONTAINER.splitlines()[1] + "; " + NO_CONTAINER.splitlines()[3]),
         (f"[rank3]: KeyError: 'qux'\n{NO_CONTAINER}", "[rank3]: KeyError: 'qux'"),
+        (
+            "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.\nMemory on the node (IP: 192.0.2.15, ID: fc2b) where x\n",
+            "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.; "
+            "Memory on the node (IP: gpu05 (192.0.2.15), ID: fc2b) where x",
+        ),
         ("run.sh: line 14: 2702 Killed   torchrun train.py\n", "run.sh: line 14: 2702 Killed torchrun train.py"),
     ],
 )
@@ -193,3 +198,8 @@ def test_an_error_of_the_system_says_more_than_the_type_of_an_exception() -> Non
 )
 def test_a_launcher_says_that_a_rank_failed_whatever_a_script_ends_with(line: str, failed: bool) -> None:
     assert says_that_ranks_failed("", f"step 1\n{line}\n") is failed
+
+
+def test_the_rank_that_found_a_result_which_it_did_not_expect() -> None:
+    log = "Unexpected result tensor(nan) on rank 44 at iteration #150 invocation #1 (message='loss is NaN')\nNeed to rerun on a different GPU\n"
+    assert deciding_line(*said_lines([log], HostNames([]))).rank == 44

@@ -154,6 +154,8 @@ def test_what_follows_from_an_error_is_no_error_of_its_own() -> None:
         ("kex_exchange_identification: read: Connection reset by peer", "MaxStartups"),
         ("Connection to gpu06 (192.0.2.16) closed by remote host.", "MaxStartups"),
         ("srun: error: task 3 launch failed: Error configuring interconnect", "SwitchType"),
+        ("RuntimeError: Using hostfile at /job/hostfile but host=gpu05 was not reachable via ssh.", "MaxStartups"),
+        ("ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.", "Ray lists"),
         ("srun: fatal: All MPI plugins failed to load", "--mpi=list"),
         ("PMIX ERROR: UNREACHABLE in file ../../src/client/pmix_client.c at line 120", "PMIX_MCA_gds"),
         ("The node was low on resource: ephemeral-storage. Threshold quantity: 10Gi, available: 2Gi.", "/var/lib/kubelet"),
