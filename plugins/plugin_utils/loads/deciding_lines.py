@@ -115,7 +115,7 @@ def _lines_of_errors(log: t.Sequence[Said]) -> t.Iterator[Decided]:
     """
     before = ""
     texts = [one.line for one in log]
-    boxes = _boxes(texts)
+    boxes, of_launchers = _boxes(texts), [line for line in texts if is_spoken(line)]
     for at, (said, following) in enumerate(zip(log, [*texts[1:], ""])):
         line = said.line.strip()
         of_error = (
@@ -130,24 +130,21 @@ def _lines_of_errors(log: t.Sequence[Said]) -> t.Iterator[Decided]:
         if of_error and not of_prose and not (FRAME.search(before) and QUOTED_PROGRAM.match(said.line)):
             announced = line.endswith(":") and not AROUND_AN_ERROR.search(line)
             whole = f"{line} {SPEAKER.sub('', following).strip()}" if announced else line
-            about = [texts[one] for one in box] if box else _details(texts, at) or (_of_launchers(texts) if refused_by_launcher(line) else [])
+            about = [texts[one] for one in box] if box else _details(texts, at) or (of_launchers if refused_by_launcher(line) else [])
             yield Decided(with_subject(whole, "\n".join(about)) if about else whole, said.host, speaking_rank(line) if said.rank is None else said.rank)
         before = line
 
 
 def _boxes(lines: t.Sequence[str]) -> list[range]:
-    """The messages of Open MPI that stand between two lines of dashes, as the numbers of their lines."""
+    """The messages of Open MPI that stand between two lines of dashes, as the numbers of their lines; other programs separate what they print so."""
     rules = [at for at, line in enumerate(lines) if RULE.match(line)]
-    return [range(top + 1, end) for top, end in zip(rules[::2], rules[1::2]) if 1 < end - top < MOST_OF_A_MESSAGE]
+    between = (range(rules[number - 1] + 1, rules[number]) for number in range(1, len(rules)))
+    return [box for box in between if 0 < len(box) < MOST_OF_A_MESSAGE and is_message(lines[box[0]])]
 
 
 def _details(lines: t.Sequence[str], at: int) -> list[str]:
     """The lines around one in which Ray says of which host it speaks: before it says why an actor died, and behind what it killed."""
     return [line for line in lines[max(0, at - OF_RAY) : at + 2] if HOST_OF_RAY.match(line)]
-
-
-def _of_launchers(lines: t.Sequence[str]) -> list[str]:
-    return [line for line in lines if is_spoken(line)]
 
 
 def _says_nothing(line: str) -> bool:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import typing as t
 
@@ -82,6 +83,7 @@ def reported_of(words: str | None, hosts: t.Sequence[str]) -> str | None:
     return host_of(words, hosts) if is_message(words or "") else None
 
 
+@functools.lru_cache(maxsize=4096)
 def is_message(line: str) -> bool:
     """Whether a line has something that a launcher is known to print."""
     return any(re.search(one.pattern, line) for one in LAUNCHER_ERRORS)

@@ -130,6 +130,8 @@ srun: error: gpu04: task 3: Exited with exit code 1
         # The prose of a message is no error, and the host that it is about stands in another line of it.
         (LOST, "ORTE has lost communication with a remote daemon.; Remote daemon: [[64112,0],1] on node gpu05 (192.0.2.15)"),
         # What is known of a launcher's line is taken from its own messages, and not from the vocabulary of what ranks print ("plugin").
+        # Between other lines of dashes is no message.
+        (f"{'-' * 60}\nTraceback (most recent call last):\nKeyError: 'qux'\n{'-' * 60}\n", "KeyError: 'qux'"),
         (NO_CONTAINER, NO_CONTAINER.splitlines()[1] + "; " + NO_CONTAINER.splitlines()[3]),
         (f"[rank3]: KeyError: 'qux'\n{NO_CONTAINER}", "[rank3]: KeyError: 'qux'"),
         (

@@ -8,7 +8,6 @@ from __future__ import annotations
 import typing as t
 from dataclasses import replace
 
-from ...pod.of_rails import names_of_hosts
 from ...pod.plan import Node
 from ..schedule import Schedule, StepInput
 from . import _ranks
@@ -30,7 +29,9 @@ PLANNERS: dict[str, t.Callable[[StepInput], Schedule | None]] = {
 def plan_step(layer: str, situation: StepInput) -> Schedule | None:
     """The next step of a layer's loads, with what logs may call its hosts; None where no step is left."""
     schedule = PLANNERS[layer](situation)
-    return replace(schedule, addresses=names_of_hosts(situation.plan.nodes)) if schedule else None
+    # The address of a rail says which rail it is of, and stays in what is reported.
+    known = situation.plan.of_all()["pod_host_addresses"] if schedule else {}
+    return replace(schedule, addresses={name: host for name, (host, device) in known.items() if device is None}) if schedule else None
 
 
 def not_loadable(layer: str, nodes: t.Mapping[str, Node], hosts: t.Sequence[str]) -> dict[str, str]:
