@@ -6,11 +6,14 @@
 from __future__ import annotations
 
 import datetime
+from pathlib import Path
 
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import DEFAULTS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.errors import Refused
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.planned_pod import Inventory, expectations_digest, layers_to_run, planned_pod
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.state import State
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import RunStore
 
 PEER = {"gpu01": "gpu02", "gpu02": "gpu01"}
 HEAD = "a_node,a_port,b_node,b_port,medium,length_m\n"
@@ -204,6 +207,25 @@ def test_an_autonomous_system_in_either_notation(output: object, asn: int | None
     given = straight(PEER)
     plan, _waivers = planned_pod(Inventory(given.groups, {**given.variables, "gpu01": {**given.variables["gpu01"], "bgp_asn": output}}), CABLING)
     assert plan.nodes["gpu01"].asn == asn
+
+
+def test_what_ansible_connects_to_is_a_name_of_a_host_where_one_has_it_alone(tmp_path: Path) -> None:
+    given = straight(PEER)
+
+    def names(first: object, second: object, **values: object) -> dict[str, tuple[str, str | None]]:
+        of_host = {"gpu01": first, "gpu02": second}
+        hosts = {host: {**own, "ansible_host": of_host[host], **values} for host, own in given.variables.items()}
+        plan, _waivers = planned_pod(Inventory(given.groups, hosts), CABLING)
+        state = State(pod="pod", run_id="1", depth="standard", mode="full", opened="x", digest="", version="", layers=["preflight"], members={"preflight": []})
+        book = RunStore(tmp_path)
+        book.keep_plan(plan, state)
+        kept = book.plan().of_all()["pod_host_addresses"]
+        assert kept == plan.of_all()["pod_host_addresses"]
+        return kept
+
+    assert names("192.0.2.1", "bmc-2.site") == {"192.0.2.1": ("gpu01", None), "bmc-2.site": ("gpu02", None)}
+    # One that all have leads to what stands before them, and the name of another node is that node.
+    assert names("bastion", "bastion") == {} and names("gpu01", None) == {} and names("gpu02", "") == {}
 
 
 def test_what_is_no_autonomous_system_is_refused() -> None:
