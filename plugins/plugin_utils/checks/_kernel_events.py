@@ -139,7 +139,7 @@ EVENTS: dict[str, Event] = {
         place="processors",
     ),
     "cpu_stuck": Event(
-        None, "no processor stuck in the kernel", "a processor was stuck in the kernel (soft lockup)",
+        None, "no processor stuck in the kernel", "a processor was stuck in the kernel (soft lockup, hard lockup or RCU stall)",
         "A processor of the host was stuck in the kernel for 20 s and more, and each process on it: a driver's or the kernel's fault, or too little memory.",
         "Read the call trace below the log's line: it names the driver and the process; compare kernel and drivers with another host's.", place="processors",
     ),
@@ -172,18 +172,54 @@ EVENTS: dict[str, Event] = {
         "Look for processes that hold them (rdma resource show), and start fewer ranks on the host; of ALLOC_UAR give the NIC more with "
         "PF_LOG_BAR_SIZE (mlxconfig) and boot; compare both with another host's.",
     ),
+    "connections_full": Event(
+        "warn", "room for every connection", "the kernel's table of connections was full and packets were dropped",
+        "The kernel follows the host's connections (nf_conntrack, for a firewall or the services of Kubernetes) and had no room for another one, so that it "
+        "dropped packets: connections of launchers, NCCL's bootstrap and storage fail or stall. RDMA does not pass it.",
+        "Raise net.netfilter.nf_conntrack_max, compare it with nf_conntrack_count, look for what opens so many connections (conntrack -L), or leave the jobs' "
+        "traffic out of it (notrack).", place="connections",
+    ),
+    "clock_unstable": Event(
+        "warn", "the processor's time stamp counter as the clock", "the kernel gave up the processor's time stamp counter (tsc) as its clock",
+        "The kernel found the time stamp counter (tsc) unstable and takes a slow clock (hpet, acpi_pm) in its place: each call for the time costs a "
+        "microsecond and more, which slows down what polls, measures or logs, on this host alone.",
+        "Look at /sys/devices/system/clocksource/clocksource0/current_clocksource here and on another host; boot the host, compare BIOS and kernel command "
+        "line (tsc=) with another one's; where it comes back, update the BIOS or have the board looked at.", place="clock",
+    ),
+    "machine_check": Event(
+        "warn", "no machine check of a processor", "{severity} machine check of a processor",
+        "A processor reported a machine check: an error of itself, of its caches or links, or of the memory or PCIe behind it. One that was not corrected may "
+        "have ended a process or the host.",
+        "Decode it (rasdaemon, mcelog; bank and status are in the log's line) and read the log of the management controller (ipmitool sel list); update the "
+        "BIOS and its microcode, and have the part named replaced where it comes back.", SERIOUS, place="processors",
+    ),
+    "platform_error": Event(
+        "warn", "no error of the hardware that its firmware reports", "{severity} error of the hardware, as its firmware reports it (APEI)",
+        "The host's firmware reported an error of memory, PCIe or a processor to the kernel, which names the part in the lines that follow.",
+        "Read the lines of the kernel's log below it (section_type, device_id or DIMM location) and the log of the management controller (ipmitool sel list); "
+        "reseat or replace that part.", SERIOUS, place="hardware",
+    ),
+    "slot_contained": Event(
+        None, "no slot cut off after an error", "the port above cut the slot off (DPC) after an error that was not corrected",
+        "The PCIe port above the device received an error that could not be corrected, or the device was reset or restarted beneath its host, and the port cut "
+        "its slot off (downstream port containment): what the device did was lost, and it stays away where the kernel could not recover it.",
+        "Read the lines that follow (device recovery failed or successful); power-cycle the host, reseat the card and its riser, and have the device replaced "
+        "where it comes back; restart a DPU or its firmware only with its host drained.",
+    ),
     "gpu_reset": Event(
         None, "no reset of a GPU", "the driver reset the GPU", "The driver reset the GPU after a hang or a fatal error; its jobs have failed.",
         "Look at the log's lines before the reset; run the vendor's diagnostics, and replace the GPU where it comes back.",
     ),
 }  # fmt: skip
 # Of one device so many corrected errors of a kind are normal.
-FEW = frozenset(("pcie_error", "ras_error", "memory_error"))
+FEW = frozenset(("pcie_error", "ras_error", "memory_error", "machine_check", "platform_error"))
 # Those of a device that is no GPU and no rail, such as a management controller, stop no job.
-OF_OTHERS = frozenset(("pcie_error", "dma_refused", "slot_lost", "nic_not_started"))
+OF_OTHERS = frozenset(("pcie_error", "dma_refused", "slot_lost", "slot_contained", "nic_not_started"))
 # What a device may have overcome since, a slot by a reset of its NIC's firmware, or what stops no load, as of a disk; where it has not, and one needs it, other
 # checks see it: a NIC that is missing is no rail.
 OVERCOME = frozenset(("nic_overheated", "module_error", "gpu_reset", "cpu_stuck", "slot_lost", "disk_error"))
+# A corrected machine check of memory is told again, with its module.
+TOLD_AGAIN = {"machine_check": "memory_error"}
 # Of these a line of the log says which error it is.
 LOG_PREFIX = {"module_error": "Port module event[error]: ", "nic_limit": "): ", "nic_failed": ": ", "task_hung": "INFO: "}
 
@@ -242,6 +278,8 @@ def judged_events(rows: t.Iterable[dict[str, t.Any]], devices: Devices, correcte
     ).items():
         xid = judged_xid(code, recovery, severity)
         yield Finding(devices.place(device), f"no Xid {since}", xid.words + _again(times), xid.severity, cause=xid.cause, fix=xid.fix)
+    known = {row["event"] for row in rows}
+    rows = [row for row in rows if row["severity"] != CORRECTED or TOLD_AGAIN.get(row["event"]) not in known]
     found = Counter((row["event"], row["device"], row["code"], row["severity"]) for row in rows if row["event"] in EVENTS)
     for (event, device, code, severity), times in found.items():
         how = EVENTS[event]

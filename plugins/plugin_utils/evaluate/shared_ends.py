@@ -1,19 +1,18 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Links that are down, of which one switch has several and each of the hosts or switches at their other ends has one: that switch is what they share."""
+"""Links that are down or slow, of which one switch has several and each of the hosts or switches at their other ends has one: it is what they share."""
 
 from __future__ import annotations
 
 import typing as t
 
+from ..checks.links.ports import LINK, SPEED
 from ..pod.plan import Plan
 from ..text.ranges import ranges
 from .verdicts import FindingRecord, VerdictRecord, place_of
 
 CHECK = "port_speed"
-# What a port is that waits for the other end; any other state says at its own end why it has no link.
-WAITING = "notconnect"
 # From so many links of a switch on, each to another node, that one is named; two cables may well be bad at once.
 LEAST_LINKS = 3
 SHARED = (
@@ -25,39 +24,61 @@ SHARED_FIX = (
     "Look at {switch} for what its ports {ports} have in common: state and log of its line cards (show module, show chassis modules status), power of the "
     "modules and their daemon (xcvrd, syncd) since its last boot; reset that card or boot the switch. Touch cables only if the others of the group are up."
 )
+SLOW = (
+    "{number} of {all} links of {switch} to {others} run at a lower rate than planned, each to another of these, whose other links are well: what they share "
+    "is {switch}, and not {number} cables or modules. Its ports are set to that rate or split (speed, lanes, a profile), or its release or model does no more."
+)
+SLOW_FIX = (
+    "Compare what is set on the ports {ports} of {switch} (speed, lanes, split mode, profile; on InfiniBand mlxlink or ibportstate of the switch), its model "
+    "and its release with those of a switch whose links are well; set the rated speed there. Touch cables and modules only if that changes nothing."
+)
 KINDS = {"host": "hosts", "switch": "other switches"}
 End = tuple[str, str]
+Links = dict[End, FindingRecord]
 
 
 def name_shared_ends(plan: Plan, records: t.Sequence[VerdictRecord]) -> None:
-    """Name the switch that several links share which are down, in the findings of its ends and of other switches.
+    """Name the switch that several links share which are down, or slow, in the findings of its ends and of other nodes.
 
     What the findings are on is known (``add_places``).
     """
-    down = {
+    found = {
         (record["host"], port): finding
-        for record in records if record["check"] == CHECK and record["host"] in plan.nodes and plan.nodes[record["host"]].kind == "switch"
+        for record in records if record["check"] == CHECK and record["host"] in plan.nodes
         for finding in record["findings"]
         if finding["severity"] == "fail" and not finding.get("began_at") and (port := place_of(finding).port)
     }  # fmt: skip
+    slow = {end: finding for end, finding in found.items() if place_of(finding).of == SPEED}
+    down = {end: finding for end, finding in found.items() if end not in slow and plan.nodes[end[0]].kind == "switch"}
+    _name_shared(plan, down, _is_down_there, (SHARED, SHARED_FIX))
+    _name_shared(plan, slow, lambda _plan, far, _finding, its: far in its, (SLOW, SLOW_FIX))
+
+
+def _name_shared(plan: Plan, bad: Links, is_so_there: t.Callable[[Plan, End, FindingRecord, Links], bool], words: tuple[str, str]) -> None:
+    """Of links that are bad at both ends; words: cause and fix where a switch shares them."""
     links: dict[str, dict[End, End]] = {}
-    for end, finding in down.items():
+    for end, finding in bad.items():
         far = plan.far_end(*end)
-        if far is not None and _is_down_there(plan, (far.node, far.port), finding, down):
+        if far is not None and plan.nodes[end[0]].kind == "switch" and is_so_there(plan, (far.node, far.port), finding, bad):
             links.setdefault(end[0], {})[end] = (far.node, far.port)
     of_node = _counted(links)
     for switch, ends in links.items():
         for kind, others in KINDS.items():
             mine = {end: far for end, far in ends.items() if plan.nodes[far[0]].kind == kind}
             if len(mine) >= LEAST_LINKS and all(of_node[far[0]] == 1 and len(plan.at[far[0]]) > 1 for far in mine.values()):
-                _name(plan, switch, others, mine, down)
+                _name(plan, switch, others, mine, bad, words)
 
 
-def _is_down_there(plan: Plan, far: End, finding: FindingRecord, down: t.Mapping[End, FindingRecord]) -> bool:
+def _is_down_there(plan: Plan, far: End, finding: FindingRecord, down: Links) -> bool:
     """Whether the other end of a link says nothing else of it: a switch the same as this one, and a host, whose ports are none of these findings, nothing."""
     if plan.nodes[far[0]].kind == "host":
-        return finding["actual"] == WAITING
+        return waits(finding)
     return far in down and down[far]["actual"] == finding["actual"]
+
+
+def waits(finding: FindingRecord) -> bool:
+    """Whether a port waits for the other end; any other state says at its own end why it has no link."""
+    return place_of(finding).of == LINK
 
 
 def _counted(links: t.Mapping[str, t.Mapping[End, End]]) -> dict[str, int]:
@@ -69,12 +90,12 @@ def _counted(links: t.Mapping[str, t.Mapping[End, End]]) -> dict[str, int]:
     return number
 
 
-def _name(plan: Plan, switch: str, others: str, ends: t.Mapping[End, End], down: t.Mapping[End, FindingRecord]) -> None:
+def _name(plan: Plan, switch: str, others: str, ends: t.Mapping[End, End], bad: Links, words: tuple[str, str]) -> None:
     every = [cable for cable in plan.at[switch] if KINDS[plan.nodes[cable.seen_from(switch)[1].node].kind] == others]
-    words = {"switch": switch, "number": len(ends), "all": len(every), "others": others, "ports": ranges([port for _switch, port in ends])}
+    known = {"switch": switch, "number": len(ends), "all": len(every), "others": others, "ports": ranges([port for _switch, port in ends])}
     for end in (*ends, *ends.values()):
-        if end in down:
-            down[end]["cause"], down[end]["fix"] = SHARED.format(**words), SHARED_FIX.format(**words)
+        if end in bad:
+            bad[end]["cause"], bad[end]["fix"] = words[0].format(**known), words[1].format(**known)
     for end, far in ends.items():
-        if far in down:
-            down[far]["began_at"] = end
+        if far in bad:
+            bad[far]["began_at"] = end

@@ -11,7 +11,7 @@ from ..pod.cabling import CableEnd
 from ..pod.plan import Node, Plan
 from ..text.ranges import ranges
 from .layer_input import ANSWERED
-from .shared_ends import CHECK, WAITING
+from .shared_ends import CHECK, waits
 from .verdicts import FindingRecord, VerdictRecord, place_of
 
 _Told = t.Mapping[t.Optional[str], t.Sequence[FindingRecord]]  # noqa: UP045
@@ -45,11 +45,11 @@ def name_silent_switches(plan: Plan, records: t.Sequence[VerdictRecord]) -> None
     told = {record["host"]: record["findings"] for record in judged}
     for record in records:
         switch = record["host"] or ""
-        if record["check"] != ANSWERED or record["verdict"] != "unknown" or switch not in plan.nodes or not _is_logged_in_to(plan.nodes[switch]):
+        if record["check"] != ANSWERED or record["verdict"] != "unknown" or switch not in plan.nodes or plan.nodes[switch].kind != "switch":
             continue
         ends = _ends(plan, switch, told)
         down = _down(ends, told)
-        is_up = not any(place_of(finding).port == end.port for end in ends for finding in told[end.node])
+        is_up = _is_logged_in_to(plan.nodes[switch]) and not any(place_of(finding).port == end.port for end in ends for finding in told[end.node])
         if len(ends) < LEAST_LINKS or not (is_up or len(down) == len(ends)):
             continue
         cause, fix = (IS_DOWN, IS_DOWN_FIX) if down else (IS_UP, IS_UP_FIX)
@@ -73,8 +73,8 @@ def _name_those_not_asked(plan: Plan, asked: t.Container[str | None], told: _Tol
 
 
 def _is_logged_in_to(node: Node) -> bool:
-    """Whether a node is a switch that is asked itself: one of InfiniBand answers by its agent, for whose silence hosts that read the fabric have words."""
-    return node.kind == "switch" and node.values["pod_fabric"] == "roce"
+    """Whether a switch is asked itself: one of InfiniBand answers by its agent, for whose silence hosts that read the fabric have words."""
+    return node.values["pod_fabric"] == "roce"
 
 
 def _ends(plan: Plan, switch: str, told: _Told) -> list[CableEnd]:
@@ -89,4 +89,4 @@ def _down(ends: t.Sequence[CableEnd], told: _Told) -> list[FindingRecord]:
 
 def _says_down(end: CableEnd, finding: FindingRecord) -> bool:
     """Whether a finding is of a port that has no link and does not say why."""
-    return place_of(finding).port == end.port and finding["actual"] == WAITING
+    return place_of(finding).port == end.port and waits(finding)

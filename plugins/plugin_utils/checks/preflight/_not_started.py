@@ -21,6 +21,15 @@ LEFT_OUT = {
             "of a guest raise its 64-bit MMIO size (pciPassthru.64bitMMIOSizeGB). pci=realloc on the kernel command line shows whether it is that.",
         ),
     ),
+    "gpu_given_up": (
+        "its driver gave it up as it was probed",
+        (
+            "The GPU is on the PCIe bus and its driver gave it up as it was probed: the BIOS, or the hypervisor of a guest, left no addresses for its memory "
+            "(error -12), its firmware did not come up, or driver and kernel do not fit.",
+            "Read the kernel's lines of that PCI address (BAR: can't assign, no space); set Above 4G Decoding and a large MMIO high in the BIOS as on the "
+            "other hosts, compare driver and kernel with theirs, and power-cycle the host; have the GPU replaced where it comes back.",
+        ),
+    ),
     "gpu_not_started": (
         "RmInitAdapter failed",
         (
