@@ -113,7 +113,7 @@ AT_SPINE, OF_VNI = "spine02 (10.0.2.7)", f"VNI of VRF {VRF}"
         (another_vni, ("vni_up", LEAF, OF_VNI), "4002", "packets arrive with a VNI that the other end does not know"),
         (without_a_device, ("vni_up", LEAF, OF_VNI), "4001 is Down", "No VXLAN device on leaf03 carries VNI 4001"),
         (vlan_interface_down, ("vni_up", LEAF, OF_VNI), "4001 is Down", "has no interface of its VLAN that is up"),
-        (loopback_not_announced, ("vteps_reached", "leaf01", "VTEP 10.255.0.3 of leaf03"), "no route", "leaf03 does not announce this loopback"),
+        (loopback_not_announced, ("vteps_reached", LEAF, "own VTEP 10.255.0.3"), "no switch has one", "leaf03 does not announce this loopback"),
         (
             one_path_of_the_underlay, ("vteps_reached", LEAF, "VTEP 10.255.0.4 of leaf04"),
             "1 next hop, none over Ethernet264 (to spine02), Ethernet272 (to spine03), Ethernet280 (to spine04)", "",

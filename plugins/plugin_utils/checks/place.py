@@ -12,6 +12,9 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass, fields, replace
 
+# Of a link: its port waits for the other end; it is up, and both ends agree on a lower rate than they should.
+WAITS, SLOW = "waits", "slow"
+
 
 @dataclass(frozen=True)
 class Place:
@@ -20,7 +23,7 @@ class Place:
     text: as it is printed, and as a waiver names it; device: the RDMA device; port: the switch's port, or the host's network interface;
     of: what of it, such as a counter or a setting; gpu, rank: numbers; pci: a PCI address, as the operating system writes it;
     peers: other nodes, or their addresses, that the finding is about too, such as the partner of a test; missing: the nodes over which something should lead
-    and does not, such as spines without a next hop; whole: it is the node as a whole.
+    and does not, such as spines without a next hop; whole: it is the node as a whole; state: of a port's link, WAITS or SLOW, where a decision needs it.
     """
 
     text: str
@@ -33,6 +36,7 @@ class Place:
     peers: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     whole: bool = False
+    state: str = ""
 
     def __str__(self) -> str:
         return self.text

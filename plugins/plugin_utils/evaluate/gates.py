@@ -79,7 +79,12 @@ def _causes_first(closing: t.Sequence[Verdict], group: str) -> list[Verdict]:
     """Verdicts in the order in which they are reasons: who reads the first one alone is sent to what the others follow from."""
     beside = {one.check for one in closing}
     follow = {check for check in beside if beside.intersection((*FOLLOWS.get(check, ()), *FOLLOWS_ON_HOST.get(check, ())))}
-    return sorted(closing, key=lambda one: (one.on(group) != "fail", one.check in EFFECTS, one.check in follow, one.check not in ROOTS))
+    return sorted(closing, key=lambda one: (one.on(group) != "fail", one.check in EFFECTS, one.check in follow, one.check not in ROOTS, _began_elsewhere(one)))
+
+
+def _began_elsewhere(verdict: Verdict) -> bool:
+    """Whether all that a verdict has found began at other places."""
+    return bool(verdict.findings) and all(one.began_at for one in verdict.findings)
 
 
 def _reason(plan: Plan, verdict: Verdict, group: str) -> str:

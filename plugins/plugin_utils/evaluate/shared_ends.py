@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..checks.links.ports import LINK, SPEED
+from ..checks.place import SLOW, WAITS
 from ..pod.plan import Plan
 from ..text.ranges import ranges
 from .verdicts import FindingRecord, VerdictRecord, place_of
@@ -24,11 +24,11 @@ SHARED_FIX = (
     "Look at {switch} for what its ports {ports} have in common: state and log of its line cards (show module, show chassis modules status), power of the "
     "modules and their daemon (xcvrd, syncd) since its last boot; reset that card or boot the switch. Touch cables only if the others of the group are up."
 )
-SLOW = (
+LOWER = (
     "{number} of {all} links of {switch} to {others} run at a lower rate than planned, each to another of these, whose other links are well: what they share "
     "is {switch}, and not {number} cables or modules. Its ports are set to that rate or split (speed, lanes, a profile), or its release or model does no more."
 )
-SLOW_FIX = (
+LOWER_FIX = (
     "Compare what is set on the ports {ports} of {switch} (speed, lanes, split mode, profile; on InfiniBand mlxlink or ibportstate of the switch), its model "
     "and its release with those of a switch whose links are well; set the rated speed there. Touch cables and modules only if that changes nothing."
 )
@@ -48,10 +48,10 @@ def name_shared_ends(plan: Plan, records: t.Sequence[VerdictRecord]) -> None:
         for finding in record["findings"]
         if finding["severity"] == "fail" and not finding.get("began_at") and (port := place_of(finding).port)
     }  # fmt: skip
-    slow = {end: finding for end, finding in found.items() if place_of(finding).of == SPEED}
+    slow = {end: finding for end, finding in found.items() if place_of(finding).state == SLOW}
     down = {end: finding for end, finding in found.items() if end not in slow and plan.nodes[end[0]].kind == "switch"}
     _name_shared(plan, down, _is_down_there, (SHARED, SHARED_FIX))
-    _name_shared(plan, slow, lambda _plan, far, _finding, its: far in its, (SLOW, SLOW_FIX))
+    _name_shared(plan, slow, lambda _plan, far, _finding, its: far in its, (LOWER, LOWER_FIX))
 
 
 def _name_shared(plan: Plan, bad: Links, is_so_there: t.Callable[[Plan, End, FindingRecord, Links], bool], words: tuple[str, str]) -> None:
@@ -78,7 +78,7 @@ def _is_down_there(plan: Plan, far: End, finding: FindingRecord, down: Links) ->
 
 def waits(finding: FindingRecord) -> bool:
     """Whether a port waits for the other end; any other state says at its own end why it has no link."""
-    return place_of(finding).of == LINK
+    return place_of(finding).state == WAITS
 
 
 def _counted(links: t.Mapping[str, t.Mapping[End, End]]) -> dict[str, int]:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.links.ports import LINK, SPEED
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.place import at_port
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.place import SLOW, WAITS, at_port
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.shared_ends import name_shared_ends
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.cabling import Cable, CableEnd
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.plan import Node, Plan
@@ -29,12 +28,12 @@ def pod() -> Plan:
     return Plan(nodes, {"rack_01": list(HOSTS)}, [*cables, *rails])
 
 
-def blamed(*down: tuple[str, str], of: str = LINK, **actual: str) -> dict[str, t.Any]:
+def blamed(*down: tuple[str, str], state: str = WAITS, **actual: str) -> dict[str, t.Any]:
     """Where the finding of each node began and whether it has a cause of its own; down: leaf and spine of links; actual: what a node says of its port."""
     found: dict[str, list[dict[str, t.Any]]] = {}
     for leaf, spine in down:
         for node, port in ((leaf, f"Ethernet3{spine[-1]}/1"), (spine, f"Ethernet{leaf[-1]}")):
-            finding = {"host": node, "severity": "fail", "actual": actual.get(node, "notconnect"), "place": at_port(port, of).record(), "where": port}
+            finding = {"host": node, "severity": "fail", "actual": actual.get(node, "notconnect"), "place": at_port(port, state=state).record(), "where": port}
             found.setdefault(node, []).append(finding)
     name_shared_ends(pod(), [{"check": "port_speed", "host": node, "findings": findings} for node, findings in found.items()])  # type: ignore[typeddict-item]
     return {node: its[0].get("began_at") or bool(its[0].get("cause")) for node, its in found.items()}
@@ -56,17 +55,17 @@ def test_what_is_not_shared_by_one_switch() -> None:
 
 
 def test_the_switch_whose_links_are_all_slow() -> None:
-    found = blamed(*((leaf, "spine01") for leaf in LEAVES[:3]), of=SPEED, **dict.fromkeys(LEAVES, "connected at 200 Gb/s (to spine01)"))
+    found = blamed(*((leaf, "spine01") for leaf in LEAVES[:3]), state=SLOW, **dict.fromkeys(LEAVES, "connected at 200 Gb/s (to spine01)"))
     assert found.pop("spine01") is True and found["leaf02"] == ("spine01", "Ethernet2")
     # One that is down at one end and slow at the other is not the same at both; two may be bad at once.
-    assert set(blamed((LEAVES[0], "spine01"), (LEAVES[1], "spine01"), of=SPEED).values()) == {False}
+    assert set(blamed((LEAVES[0], "spine01"), (LEAVES[1], "spine01"), state=SLOW).values()) == {False}
 
 
 def of_hosts(*down: tuple[str, str], **actual: str) -> list[tuple[str, bool]]:
     """The leaf's ports to hosts that are down, and whether its finding there has a cause of its own."""
     found: dict[str, list[dict[str, t.Any]]] = {}
     for leaf, host in down:
-        place = at_port(f"Ethernet{host[-1]}/1", "" if leaf in actual else LINK)
+        place = at_port(f"Ethernet{host[-1]}/1", state="" if leaf in actual else WAITS)
         finding = {"host": leaf, "severity": "fail", "actual": actual.get(leaf, "notconnect"), "place": place.record(), "where": str(place)}
         found.setdefault(leaf, []).append(finding)
     name_shared_ends(pod(), [{"check": "port_speed", "host": leaf, "findings": its} for leaf, its in found.items()])  # type: ignore[typeddict-item]

@@ -23,7 +23,8 @@ def answered(host: str) -> t.Any:
 
 
 def speed(leaf: str, verdict: str, *ports: str, actual: str = "notconnect") -> t.Any:
-    findings = [{"host": leaf, "where": port, "place": {"port": port, "of": "link" if actual == "notconnect" else ""}, "severity": verdict, "actual": actual} for port in ports]
+    state = "waits" if actual == "notconnect" else ""
+    findings = [{"host": leaf, "where": port, "place": {"port": port, "state": state}, "severity": verdict, "actual": actual} for port in ports]
     return {"check": "port_speed", "host": leaf, "verdict": verdict, "findings": findings}
 
 

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import re
 import typing as t
-from dataclasses import replace
 
 from ...pod.names import Ports, Rows, by_port, mac_of, node_name, port_name, rated, same_end
 from ...pod.types import NearCable
 from .. import CannotTell, Finding, check
 from .._planned import cables_of, in_plane
-from ..place import Place, at_port
+from ..place import SLOW, WAITS, at_port
 from ._lanes import SplitEnd, split_end
 
 MAC_DIGITS = 12
@@ -47,8 +46,6 @@ NOT_CONNECTED = {
 }
 TWO_RATES = "The ends report different rates: {far} reports {far_gbit_s:g} Gb/s. Autonegotiation is off or the speed forced at one end, or the optics differ."
 TWO_RATES_FIX = "Set speed, lanes and autonegotiation alike at both ends and compare the two optics; replace the one that differs from the plan."
-# What of a port a finding is of: its link, which waits for the other end and does not come up, or a rate that both ends agree on and should not.
-LINK, SPEED = "link", "speed"
 End = tuple[str, str]
 
 
@@ -89,15 +86,11 @@ def port_speed(
             reason = f" ({row['reason']})" if row["reason"] else ""
             if pod_fabric == "infiniband":
                 # Both ends of a link always agree: lanes that are lost and an older cable lower the rate of both.
-                yield Finding(_at_both_ends(cable["port"]), wanted, f"connected at {row['speed_gbit_s']:g} Gb/s{reason}")
+                yield Finding(at_port(cable["port"], state=SLOW), wanted, f"connected at {row['speed_gbit_s']:g} Gb/s{reason}")
                 continue
             there = of_peers.get(cable["peer"], Ports())
             split = split_end(((pod_node, cable["port"], present), (cable["peer"], cable["peer_port"], there)), speed)
             yield _slower(cable, speed, row, there.get(cable["peer_port"]), reason, split, pod_node)
-
-
-def _at_both_ends(port: str) -> Place:
-    return replace(at_port(port), of=SPEED)
 
 
 def _not_connected(cable: NearCable, wanted: str, row: dict[str, t.Any]) -> Finding:
@@ -105,7 +98,7 @@ def _not_connected(cable: NearCable, wanted: str, row: dict[str, t.Any]) -> Find
     reason = f" ({row['reason']})" if row.get("reason") else ""
     cause, fix = NOT_CONNECTED.get(row["state"], (None, None))
     words = {"port": cable["port"], "far": f"{cable['peer']} {cable['peer_port']}{in_plane(cable)}", "reason": reason}
-    where = replace(at_port(cable["port"]), of=LINK if row["state"] == "notconnect" else "")
+    where = at_port(cable["port"], state=WAITS if row["state"] == "notconnect" else "")
     return Finding(where, wanted, row["state"] + reason, cause=cause and cause.format(**words), fix=fix and fix.format(**words))
 
 
@@ -127,7 +120,7 @@ def _slower(
     if any(float(MODULE_RATE.findall(one)[0]) < rated_gbit_s for one in media):
         return Finding(at_port(port), wanted, got, cause=SMALL_MODULE.format(media=", ".join(media)), fix=SMALL_MODULE_FIX)
     module = f", and the module is made for more ({media[0]})" if media else ""
-    return Finding(_at_both_ends(port), wanted, got, cause=SETTING.format(module=module), fix=SETTING_FIX)
+    return Finding(at_port(port, state=SLOW), wanted, got, cause=SETTING.format(module=module), fix=SETTING_FIX)
 
 
 @check(

@@ -13,11 +13,12 @@ from ...pod.rail_ports import leaves_of
 from ...pod.types import NearCable, Neighbor, PodRail
 from ...text.counting import some_nodes
 from .. import CannotTell, Finding, NotApplicable, check
+from .._once import once_for_all_nodes
 from ..place import Place, at_port
 from ._neighbors import planned_neighbor
 from ._overlay import OF_VRF, underlay_table, vtep_of
-from ._routes import HAS_NETADDR, Hop, Key, RouteTable, unused_ports
-from ._vrfs import vrf_of
+from ._routes import HAS_NETADDR, Hop, Key, RouteTable, holds, unused_ports
+from ._vrfs import DEFAULT, vrf_of
 
 Peers = dict[str, Rows]
 BY_EVPN = ("pod_overlay", ("evpn",))
@@ -49,6 +50,10 @@ SAME_VTEP_FIX = "Give each leaf a VTEP address of its own (its loopback); only l
 NO_WAY = (
     "The underlay has no route to the VTEP of {leaf}: {leaf} does not announce this loopback, its VTEP has another address than its loopback, or a policy "
     "filters it."
+)
+NOT_ANNOUNCED = (
+    "No other switch has a route to {vtep}, the VTEP of {leaf}: {leaf} does not announce this loopback, its VTEP has another address than the loopback that it "
+    "announces, or a policy of its own filters it. What the rails of other leaves send to its rails goes nowhere."
 )
 NO_WAY_FIX = "Announce the address of the VTEP of {leaf} in the underlay (network statement, or redistribution of the loopback), and look at its sessions."
 
@@ -156,6 +161,25 @@ def _same_vtep(vtep: str | None, of_peers: Peers, node: str, vrf: str, rails: li
         yield Finding(Place(f"VTEP {vtep}", peers=tuple(others)), "an address of its own", f"also that of {some_nodes(others)}", cause=cause, fix=SAME_VTEP_FIX)
 
 
+@once_for_all_nodes
+def _knowing(ecmp_routes_of_peers: Peers) -> dict[str, set[str]]:
+    """The switches that have a route for each prefix of the underlay."""
+    found: dict[str, set[str]] = {}
+    for node, rows in ecmp_routes_of_peers.items():
+        for row in rows:
+            if vrf_of(row) == DEFAULT:
+                found.setdefault(row["prefix"], set()).add(node)
+    return found
+
+
+def _not_announced(vtep: str | None, node: str, knowing: t.Mapping[str, set[str]]) -> t.Iterator[Finding]:
+    """The VTEP of a leaf that no other switch has a route to."""
+    others = {name for nodes in knowing.values() for name in nodes if name != node}
+    if vtep and others and not any(nodes - {node} and holds(prefix, vtep) for prefix, nodes in knowing.items()):
+        cause, fix = NOT_ANNOUNCED.format(vtep=vtep, leaf=node), NO_WAY_FIX.format(leaf=node)
+        yield Finding(Place(f"own VTEP {vtep}", peers=(vtep,)), "a route to it on every other leaf", "no switch has one", cause=cause, fix=fix)
+
+
 @check(
     cause="maximum-paths (or its as-path relax option) is missing in the underlay, or an uplink's session is down.",
     fix="Set maximum-paths to at least the number of uplinks and bestpath as-path multipath-relax, then look at the sessions of the missing next hops.",
@@ -166,9 +190,9 @@ def _same_vtep(vtep: str | None, of_peers: Peers, node: str, vrf: str, rails: li
 )
 def vteps_reached(
     ecmp_routes: Rows, vnis_of_peers: Peers, pod_role: str, pod_ways: dict[str, list[str]], pod_remote_rails: list[PodRail], pod_neighbors: list[Neighbor],
-    pod_address_family: str, pod_rail_vrf: str,
+    pod_address_family: str, pod_rail_vrf: str, pod_node: str, ecmp_routes_of_peers: Peers,
 ) -> t.Iterator[Finding]:  # fmt: skip
-    """The VTEP of each other leaf is reached over all ports that lead to it, by the routes of the underlay."""
+    """The VTEP of each other leaf is reached over all ports that lead to it, by the routes of the underlay, and others have a route to that of this one."""
     if pod_role != "leaf" and not pod_ways:
         raise NotApplicable("only a leaf below spines has uplinks")
     leaves = dict.fromkeys(leaf for rail in pod_remote_rails for leaf in leaves_of(rail) if leaf in pod_ways)
@@ -179,6 +203,7 @@ def vteps_reached(
     routed = (pod_address_family, pod_neighbors, {port for ports in pod_ways.values() for port in ports})
     table = underlay_table(ecmp_routes, *routed)
     of_rails = RouteTable([row for row in ecmp_routes if vrf_of(row) == pod_rail_vrf], *routed)
+    yield from _not_announced(vtep_of(vnis_of_peers.get(pod_node, []), pod_rail_vrf), pod_node, _knowing(ecmp_routes_of_peers))
     judged = 0
     for leaf in leaves:
         vtep = vtep_of(vnis_of_peers.get(leaf, []), pod_rail_vrf) or _next_hop_to(leaf, of_rails, pod_remote_rails)
@@ -192,9 +217,8 @@ def vteps_reached(
         unused, missing = unused_ports(hops, pod_ways[leaf], pod_neighbors)
         cause, fix = (None, None) if hops else (words.format(leaf=leaf) for words in (NO_WAY, NO_WAY_FIX))
         got = f"{len(hops)} next hop{'' if len(hops) == 1 else 's'}{unused}" if hops else "no route"
-        yield Finding(
-            Place(f"VTEP {vtep} of {leaf}", peers=(leaf, vtep, *missing), missing=missing), f"{len(pod_ways[leaf])} next hops", got, cause=cause, fix=fix
-        )
+        where, began_at = Place(f"VTEP {vtep} of {leaf}", peers=(leaf, vtep, *missing), missing=missing), None if hops else (leaf, "")
+        yield Finding(where, f"{len(pod_ways[leaf])} next hops", got, cause=cause, fix=fix, began_at=began_at)
     if not judged:
         raise CannotTell("no other leaf reports the address of its VTEP, or is reached")
 
