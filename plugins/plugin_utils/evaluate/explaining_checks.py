@@ -29,7 +29,7 @@ OF_HOSTS = frozenset((
     "gpudirect_available", "ib_modules", "gpu_write_bw", "node_all_reduce", "dataset_feeds", "hosts_idle", "ib_hosts_idle",
 ))  # fmt: skip
 SWITCHES_IN_LOAD = ("switch_links_under_load", "switch_drops_under_load", "switch_pauses_under_load")
-PAUSING = ("dcqcn_backs_off", "slow_receiver", "ecn_marks_under_load", *OF_MARKS, "spine_marks")
+PAUSING = ("dcqcn_backs_off", "slow_receiver", "ecn_marks_under_load", *OF_MARKS, "spine_marks", "qos_agrees")
 # What says of a host, or of a leaf's port, that it lost a link under load.
 LOSING_LINKS = ("links_under_load", "ib_ports_under_load", "log_under_load", "switch_links_under_load")
 KEEPING_LINKS = ("hosts_keep_links_under_load", "ib_hosts_keep_links_under_load")
@@ -54,6 +54,7 @@ FOLLOWS = {
     "path_carries_full_size": ("path_mtu", "vxlan_mtu", "bgp_established", "ospf_full", "prefixes_announced", "rails_in_vrf"),
     "pauses_stay_local": PAUSING,
     "pfc_brief": PAUSING,
+    "losses_under_load": ("switch_links_under_load", "switch_drops_under_load"),
     "ecn_marks_under_load": OF_MARKS,
     # Notifications that a leaf drops reach no sender on it, and who does not slow down takes the share of others.
     "dcqcn_backs_off": ("other_classes_kept",),

@@ -18,8 +18,12 @@ SEEN_BY = {
     "link_flaps": "hosts_keep_links", "nic_link_flaps": "hosts_keep_links",
 }  # fmt: skip
 # What other checks find at its beginning, where these alone explain it: notifications that the sender's leaf drops are no fault of its NIC, nor is what
-# a switch drops one of the hosts that send it again, what a leaf does not mark one of the receivers on it, nor a link that several hosts lost to it.
-BEGINS_AT = {check: FOLLOWS[check] for check in ("rails_present", *LOSING_LINKS, "dcqcn_backs_off", "no_drops", "ecn_marks_under_load")}
+# a switch drops or damages one of the hosts that send it again, what a leaf does not mark one of the receivers on it, a link that several hosts lost to it,
+# nor pauses that come from a receiver, a NIC that does not slow down or a switch that does not mark.
+BEGINS_AT = {
+    check: FOLLOWS[check]
+    for check in ("rails_present", *LOSING_LINKS, "dcqcn_backs_off", "no_drops", "ecn_marks_under_load", "pfc_brief", "pauses_stay_local", "losses_under_load")
+}
 BEGINS_AT |= {check: FOLLOWS_ON_HOST[check] for check in OF_MARKS}
 # Pauses, and rates beside a sender that does not slow down, are of nodes that have no part in what they come from.
 SPREADING = frozenset(("pauses_stay_local", "pfc_brief", "fair_share"))
@@ -82,18 +86,20 @@ def name_shared_origins(behind: t.Sequence[tuple[FindingRecord, t.Sequence[tuple
         for finding, origin in named:
             finding["origin"] = origin
         waiting = [pair for pair in waiting if not pair[0].get("origin")] if named else []
+    _follow_up([pair for pair in behind if pair[0].get("origin")])
 
 
 def _follow_up(begun: t.Sequence[tuple[FindingRecord, t.Sequence[tuple[str, FindingRecord]]]]) -> None:
-    """Where what others were said to begin at began elsewhere itself, let these begin there, too; no way is longer than there are findings on it."""
-    for _step in begun:
-        moved = False
-        for finding, explaining in begun:
-            its = next((its for check, its in explaining if finding["origin"] in origins_of(check, its)), None)
-            if its is not None and (before := its.get("origin")) and before != finding["origin"]:
-                finding["origin"], moved = before, True
-        if not moved:
-            return
+    """Where all that others were said to begin at began elsewhere itself, let these begin there, too."""
+    at: dict[Origin, FindingRecord] = {}
+    for check, its in (pair for _finding, explaining in begun for pair in explaining):
+        for place in origins_of(check, its):
+            at[place] = at[place] if place in at and not at[place].get("origin") else its
+    for finding, _explaining in begun:
+        seen: set[Origin] = set()
+        while (its := at.get(finding["origin"])) is not None and (before := its.get("origin")) and before not in seen:
+            seen.add(finding["origin"])
+            finding["origin"] = before
 
 
 def _shared_origin(explaining: t.Sequence[tuple[str, FindingRecord]]) -> Origin | None:

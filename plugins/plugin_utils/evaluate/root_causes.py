@@ -71,6 +71,7 @@ def add_explanations(records: t.Sequence[VerdictRecord]) -> None:
                 of_host.setdefault(finding["host"] or "", []).extend([(stated, finding)] if record["check"] in OF_PATHS | OF_HOSTS else [])
             if finding["severity"] in FOUND or finding.get("judged"):
                 on_host.setdefault((record["layer"], finding["host"]), []).append((stated, finding))
+    in_layer_groups = [group for _layer, group in in_layer]
     behind: list[tuple[FindingRecord, list[tuple[str, FindingRecord]]]] = []
     for record in records:
         for finding in record["findings"] if record["check"] in RATES else ():
@@ -79,7 +80,9 @@ def add_explanations(records: t.Sequence[VerdictRecord]) -> None:
             finding["explained_by"] = _first(sorted(below, key=lambda one: LAYERS.index(one["layer"])))
         follows, follows_on_host = FOLLOWS.get(record["check"], ()), FOLLOWS_ON_HOST.get(record["check"], ())
         for finding in record["findings"] if follows or follows_on_host else ():
-            beside = [pair for group in record["affects"] for pair in in_layer.get((record["layer"], group), ()) if pair[0]["check"] in follows]
+            # What spreads over spines is of groups that have no part in what it comes from.
+            groups = dict.fromkeys([*record["affects"], *(in_layer_groups if record["check"] in SPREADING else ())])
+            beside = [pair for group in groups for pair in in_layer.get((record["layer"], group), ()) if pair[0]["check"] in follows]
             beside = [(one, its) for one, its in beside if one["severity"] in FOUND or finding.get("judged")]
             beside = [(one, its) for one, its in beside if record["check"] not in ON_THE_LEAF or _is_of_leaf(its, finding)]
             known = [(one, its) for one, its in on_host.get((record["layer"], finding["host"]), ()) if one["check"] in follows_on_host]

@@ -9,6 +9,7 @@ import typing as t
 from collections import Counter
 
 from ..pod.plan import Plan
+from .explaining_checks import FOLLOWS
 from .verdicts import FindingRecord, VerdictRecord, place_of
 
 # Of how many hosts all must have the same finding at one leaf for the leaf to be named.
@@ -116,7 +117,14 @@ def name_shared_leaves(plan: Plan, records: t.Sequence[VerdictRecord]) -> None:
     What the findings are on is known (``add_places``). records: of one layer.
     """
     for check, shared in OF_LEAVES.items():
-        _name_shared_leaf(plan, [record for record in records if record["check"] == check and record["verdict"] in ("pass", "warn", "fail")], shared)
+        judged = [record for record in records if record["check"] == check and record["verdict"] in ("pass", "warn", "fail")]
+        _name_shared_leaf(plan, judged, shared, _found_at(FOLLOWS.get(check, ()), records))
+
+
+def _found_at(checks: t.Container[str], records: t.Iterable[VerdictRecord]) -> set[str]:
+    """The nodes at which, or at the other end of whose links, some checks have findings."""
+    found = [one for record in records if record["check"] in checks for one in record["findings"] if one["severity"] in ("warn", "fail")]
+    return {node for one in found for node in (one["host"], *place_of(one).peers) if node}
 
 
 def name_shared_groups(plan: Plan, records: t.Sequence[VerdictRecord]) -> None:
@@ -138,7 +146,8 @@ def name_shared_groups(plan: Plan, records: t.Sequence[VerdictRecord]) -> None:
                 finding["cause"], finding["fix"] = GROUP_SLOW.format(group=group, hosts=len(hosts), other=well[0]), GROUP_SLOW_FIX.format(other=well[0])
 
 
-def _name_shared_leaf(plan: Plan, judged: t.Sequence[VerdictRecord], shared: _OfLeaf) -> None:
+def _name_shared_leaf(plan: Plan, judged: t.Sequence[VerdictRecord], shared: _OfLeaf, known: t.Container[str]) -> None:
+    """Known: leaves of which something is found that explains what their hosts have."""
     bad = [one for record in judged for one in record["findings"] if _is_own(one) and one["severity"] == shared.severity]
     if not bad:
         return
@@ -158,7 +167,7 @@ def _name_shared_leaf(plan: Plan, judged: t.Sequence[VerdictRecord], shared: _Of
         hosts = {one["host"] for one in mine if one["leaf"] == leaf}
         elsewhere = {leaf, *(other for one, on in left for other in on if leaf not in on)}
         well = [other for other, its in hosts_of.items() if other not in elsewhere and its & hosts]
-        if len(hosts) >= LEAST_HOSTS and hosts == hosts_of.get(leaf) and well:
+        if len(hosts) >= LEAST_HOSTS and hosts == hosts_of.get(leaf) and well and leaf not in known:
             for one in mine:
                 one["cause"], one["fix"] = shared.cause.format(leaf=leaf, hosts=len(hosts)), shared.fix.format(leaf=leaf, other=well[0])
             left = [(one, on) for one, on in left if leaf not in on]

@@ -119,6 +119,14 @@ MEANINGS: tuple[Meaning, ...] = (
         "driver and firmware of the NIC with a host whose tests end well.",
     ),
     Meaning(
+        r"(?:cuMemAlloc|hipMalloc) error=",
+        True,
+        "The GPU gave the test no memory for its buffer (2: it is used up): another process, or what an ended job left behind, holds it, or the GPU is in a "
+        "bad state. It proves nothing of the NIC, of peer memory or of DMA-BUF.",
+        "Look at nvidia-smi or amd-smi of that host for processes and used memory of the GPU and end what is nobody's; where nothing is listed, reset the GPU; "
+        "then run layer 4 again.",
+    ),
+    Meaning(
         r"Couldn't allocate MR|Failed to create MR",
         True,
         "The host does not register GPU memory with this NIC: nvidia_peermem is not loaded or not registered, or DMA-BUF is refused (closed driver, kernel).",
@@ -163,6 +171,7 @@ PERFTEST_ERRORS: KnownErrors = (
     ),
     KnownError("unknown", r"cuCtxCreate|cuInit\(|cuDeviceGet", "this build cannot use CUDA here"),
     KnownError("unknown", r"init GPU context", "this build cannot use CUDA here"),
+    KnownError("unknown", r"(?:cuMemAlloc|hipMalloc) error=\d+", "the GPU gave the test no memory"),
     KnownError("unknown", r"Gid index should be|Unknown rate limit", "this build refuses an option's value"),
     KnownError(
         "unknown",

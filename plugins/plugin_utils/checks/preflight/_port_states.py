@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 NO_LINK_CAUSE = (
-    "The NIC is there and its link does not come up: the cable or optic is out or bad, the leaf's port is shut, or its rate, error correction (FEC) or "
-    "autonegotiation is another than the NIC's."
+    "The NIC is there and its link does not come up: the cable or optic is out or bad, its fibre has the wrong polarity (MPO type A for B: both modules send "
+    "light and neither receives any), the leaf's port is shut, or its rate, error correction (FEC) or autonegotiation is another than the NIC's."
 )
 NO_LINK_FIX = (
     "Look at the port of {leaf} for it: shut or errdisabled; its module in low power, not ready or with its lasers off although the port is not shut (shut it "

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import typing as t
+from dataclasses import replace
 
 from ...pod.names import Rows, by_port, port_name, rated
 from ...pod.types import NearCable
@@ -28,6 +29,14 @@ LEAST_STOPPED = 0.1
 IDLE_STOPPED = 1.0
 LINK_CAUSE = "The link to {end} was lost under load: a loose connector, a failing optic at either end, or a peer that restarted or reset its port."
 LINK_FIX = "Read the logs of the switch and of {end} for the time of the load; reseat or replace cable and optics of both ends, then run the layer again."
+DAMAGED_CAUSE = (
+    "What arrives here from {end} is damaged when the link is loaded: the cable, a marginal optic or dirt on a connector of it, or heat at either end. Hosts "
+    "whose packets pass it send them again."
+)
+DAMAGED_FIX = (
+    "Clean and reseat both ends of the link to {end}, compare optic power and temperature of both with other ports, then replace the cable or optic and run "
+    "the layer again. Until then shut the link, which hosts do not need."
+)
 PAUSED_CAUSE = "{end} paused this port under load: a host that is slower than its link, or a switch behind which the load is congested."
 PAUSED_FIX = "Of a host look at its PCIe link, ACS, IOMMU and log; of a switch at the port at which its pauses begin, its ECN marking and DCQCN of the senders."
 
@@ -62,7 +71,9 @@ def switch_links_under_load(
             yield _reset(port, [name for name, count in grown.items() if count < 0])
         elif any(grown.values()):
             counts = ", ".join(f"{name} +{count}" for name, count in grown.items() if count)
-            yield _errors(port, "no CRC or symbol error", counts, sum(grown.values()), sent.get(port_name(port), 0), pod_load_errors_max_per_tb)
+            one = _errors(port, "no CRC or symbol error", counts, sum(grown.values()), sent.get(port_name(port), 0), pod_load_errors_max_per_tb)
+            end = f"{cable['peer']} {cable['peer_port']}"
+            yield replace(one, where=at_port(port, peers=(cable["peer"],)), cause=DAMAGED_CAUSE.format(end=end), fix=DAMAGED_FIX.format(end=end))
 
 
 def _columns(row: Row) -> tuple[str, ...]:
