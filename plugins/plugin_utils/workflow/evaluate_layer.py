@@ -20,6 +20,7 @@ from ..evaluate.metrics import metric_values
 from ..evaluate.row_places import RowPlaces
 from ..evaluate.shared_causes import name_shared_groups, name_shared_leaves
 from ..evaluate.shared_ends import name_shared_ends
+from ..evaluate.shared_ways import name_shared_ways
 from ..evaluate.silence import explained_by_silence
 from ..evaluate.silent_switches import name_silent_switches
 from ..evaluate.verdicts import Verdict
@@ -76,6 +77,7 @@ def hold_gates(store: RunStore, plan: Plan, state: State, layer: str, silent_wor
     add_places(plan, records)
     name_shared_leaves(plan, records)
     name_shared_groups(plan, records)
+    name_shared_ways(plan, records)
     name_shared_ends(plan, records)
     name_silent_switches(plan, records)
     counts, explained = count_nodes(plan, verdicts, in_scope), explained_by_silence(plan, verdicts)

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import typing as t
+from dataclasses import replace
 
-from ...pod.names import Rows, by_port
+from ...pod.names import Rows, by_port, rated
 from ...pod.types import NearCable
 from .. import Finding, NotApplicable, check
 from .._counters import NOT_ASKED, NOT_ASKED_FIX, SATURATED_CAUSE, SATURATED_FIX, not_grown
@@ -30,6 +31,16 @@ MARKED = (
 MARKED_FIX = (
     "Follow PortRcvRemotePhysicalErrors from {peer} towards the senders to the first switch that has none at its own ports; look at its log and firmware."
 )
+# A cage of a switch of NDR or faster holds one module with two ports, of which the first has an odd number.
+TWO_PORTS_GBIT_S = 400
+OF_CAGE = (
+    "Both links of one cage have errors, those of ports {first} and {second}, whose other ends are two nodes: what they share is the cage of the switch and "
+    "the module with two ports that is in it, and not two cables."
+)
+OF_CAGE_FIX = (
+    "Reseat and clean the module in the cage of ports {first} and {second}, then replace it, or move it to another cage to see whether the errors follow it; "
+    "touch the far ends only if they do not go. Clear the counters of both ends (perfquery -R) and soak again."
+)
 # Waiting is no error, and its counter is at its end within minutes of load.
 WAITS = "PortXmitWait"
 
@@ -41,8 +52,8 @@ WAITS = "PortXmitWait"
     required=True,
 )
 def ib_errors_clean(
-    link_errors: Rows, link_errors_before: Rows, pod_cables: list[NearCable], link_errors_of_peers: Peers | None = None,
-    link_errors_before_of_peers: Peers | None = None,
+    link_errors: Rows, link_errors_before: Rows, pod_cables: list[NearCable], pod_link_gbit_s: float, pod_role: str,
+    link_errors_of_peers: Peers | None = None, link_errors_before_of_peers: Peers | None = None,
 ) -> t.Iterator[Finding]:  # fmt: skip
     """No planned port gains symbol, receive or link errors or discards during the soak, and no counter is saturated."""
     now, then = by_port(link_errors), by_port(link_errors_before)
@@ -52,9 +63,27 @@ def ib_errors_clean(
         if port not in now or port not in then:
             yield Finding(at_port(port), expected, "no counters of this port", "unknown", cause=NOT_ASKED, fix=NOT_ASKED_FIX)
         else:
-            yield from _growth(port, expected, now[port], then[port])
+            pair = _cage(cable, pod_cables, pod_link_gbit_s) if pod_role != "host" else ()
+            words = dict(zip(("first", "second"), pair)) if len(pair) == 2 and all(_damaged(one, now, then) for one in pair) else {}
+            own = {"cause": OF_CAGE.format(**words), "fix": OF_CAGE_FIX.format(**words)} if words else {}
+            yield from (replace(one, **own) if one.severity is None else one for one in _growth(port, expected, now[port], then[port]))
             if not explained:
                 yield from _marked(port, expected, cable["peer"], now[port], then[port])
+
+
+def _cage(cable: NearCable, cables: list[NearCable], link_gbit_s: float) -> tuple[str, ...]:
+    """The ports of the cage that a port is in, where both have cables and it holds two; no names but numbers tell."""
+    if not cable["port"].isdigit() or rated(cable, link_gbit_s) < TWO_PORTS_GBIT_S:
+        return ()
+    first = int(cable["port"]) - (int(cable["port"]) + 1) % 2
+    known = {one["port"]: one["peer"] for one in cables}
+    pair = (str(first), str(first + 1))
+    return pair if all(port in known for port in pair) and len({known[port] for port in pair}) == len(pair) else ()
+
+
+def _damaged(port: str, now: t.Mapping[str, Row], then: t.Mapping[str, Row]) -> bool:
+    """Whether a link itself did something to packets in the soak."""
+    return port in now and port in then and any(now[port][name] > then[port][name] for name in DAMAGE)
 
 
 @once_for_all_nodes
