@@ -29,7 +29,7 @@ OF_HOSTS = frozenset((
     "gpudirect_available", "ib_modules", "gpu_write_bw", "node_all_reduce", "dataset_feeds", "hosts_idle", "ib_hosts_idle",
 ))  # fmt: skip
 SWITCHES_IN_LOAD = ("switch_links_under_load", "switch_drops_under_load", "switch_pauses_under_load")
-PAUSING = ("dcqcn_backs_off", "slow_receiver", "ecn_marks_under_load", *OF_MARKS, "spine_marks", "qos_agrees")
+PAUSING = ("dcqcn_backs_off", "slow_receiver", "ecn_marks_under_load", *OF_MARKS, "spine_marks")
 # What says of a host, or of a leaf's port, that it lost a link under load.
 LOSING_LINKS = ("links_under_load", "ib_ports_under_load", "log_under_load", "switch_links_under_load")
 KEEPING_LINKS = ("hosts_keep_links_under_load", "ib_hosts_keep_links_under_load")

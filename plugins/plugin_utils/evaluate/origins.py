@@ -72,6 +72,9 @@ def name_beginning(check: str, finding: FindingRecord, explaining: t.Sequence[tu
     One with a cause of its own begins only at one that names its host.
     """
     own = [(one, its) for one, its in explaining if not finding.get("cause") or finding["host"] in place_of(its).peers]
+    if check in SPREADING and len({its["host"] for _one, its in own}) > 1:
+        # Of which of several it comes is not known, unless all of them began at one place.
+        return
     if own and all(one in BEGINS_AT.get(check, ()) for one, _its in explaining):
         first, its = own[0]
         finding["origin"] = (first, its["host"] or "", port_name(place_of(its).port or ""))
@@ -97,9 +100,11 @@ def _follow_up(begun: t.Sequence[tuple[FindingRecord, t.Sequence[tuple[str, Find
             at[place] = at[place] if place in at and not at[place].get("origin") else its
     for finding, _explaining in begun:
         seen: set[Origin] = set()
-        while (its := at.get(finding["origin"])) is not None and (before := its.get("origin")) and before not in seen:
+        one: t.Mapping[str, t.Any] | None = at.get(finding["origin"])
+        while one is not None and (before := one.get("origin")) and before not in seen:
             seen.add(finding["origin"])
             finding["origin"] = before
+            one = at.get(before)
 
 
 def _shared_origin(explaining: t.Sequence[tuple[str, FindingRecord]]) -> Origin | None:

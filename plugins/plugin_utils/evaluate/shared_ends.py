@@ -78,7 +78,7 @@ def _is_down_there(plan: Plan, far: End, finding: FindingRecord, down: Links) ->
 
 def waits(finding: FindingRecord) -> bool:
     """Whether a port waits for the other end; any other state says at its own end why it has no link."""
-    return place_of(finding).state == WAITS
+    return bool(place_of(finding).state == WAITS)
 
 
 def _counted(links: t.Mapping[str, t.Mapping[End, End]]) -> dict[str, int]:

@@ -15,6 +15,8 @@ from .unknown_errors import system_error
 
 # The completion statuses of ibv_wc_status (libibverbs verbs.h) that perftest ends with.
 STATUSES = {
+    1: "local length error",
+    2: "local QP operation error",
     4: "local protection error",
     5: "flushed after another error",
     9: "remote invalid request",
@@ -75,6 +77,14 @@ MEANINGS: tuple[Meaning, ...] = (
         "does not reach it. From host memory the same rail is judged by write_bw_per_rail.",
         "See acs_as_expected and iommu_as_expected of layer 0, turn ACS off on the bridges between NIC and GPU (BIOS, setpci), and compare the BIOS (MMIO "
         "base) and nvidia-smi topo -m with a good host's.",
+    ),
+    Meaning(
+        r"Failed status [12]\b|local (?:length|QP operation) error",
+        None,
+        "This host's own NIC refused what the test told its queue pair to do (a local error), before anything reached the network: its driver, library of "
+        "verbs and firmware do not fit each other, an option (inline data, number of entries) is beyond the NIC, or its firmware is in a bad state.",
+        "Compare driver, rdma-core and firmware of this NIC with a host whose tests end well, read the kernel's log of that time, start the test by hand with "
+        "its plainest options; reset the NIC or power-cycle the host where nothing differs.",
     ),
     Meaning(
         r"Failed status 11\b|remote operation error",

@@ -65,8 +65,8 @@ def ib_errors_clean(
         else:
             pair = _cage(cable, pod_cables, pod_link_gbit_s) if pod_role != "host" else ()
             words = dict(zip(("first", "second"), pair)) if len(pair) == 2 and all(_damaged(one, now, then) for one in pair) else {}
-            own = {"cause": OF_CAGE.format(**words), "fix": OF_CAGE_FIX.format(**words)} if words else {}
-            yield from (replace(one, **own) if one.severity is None else one for one in _growth(port, expected, now[port], then[port]))
+            for one in _growth(port, expected, now[port], then[port]):
+                yield replace(one, cause=OF_CAGE.format(**words), fix=OF_CAGE_FIX.format(**words)) if words and one.severity is None else one
             if not explained:
                 yield from _marked(port, expected, cable["peer"], now[port], then[port])
 
