@@ -22,7 +22,17 @@ SEEN_BY = {
 # nor pauses that come from a receiver, a NIC that does not slow down or a switch that does not mark.
 BEGINS_AT = {
     check: FOLLOWS[check]
-    for check in ("rails_present", *LOSING_LINKS, "dcqcn_backs_off", "no_drops", "ecn_marks_under_load", "pfc_brief", "pauses_stay_local", "losses_under_load")
+    for check in (
+        "rails_present",
+        *LOSING_LINKS,
+        "dcqcn_backs_off",
+        "no_drops",
+        "ecn_marks_under_load",
+        "pfc_brief",
+        "pauses_stay_local",
+        "losses_under_load",
+        "across_fills_uplinks",
+    )
 }
 BEGINS_AT |= {check: FOLLOWS_ON_HOST[check] for check in OF_MARKS}
 # Pauses, and rates beside a sender that does not slow down, are of nodes that have no part in what they come from.

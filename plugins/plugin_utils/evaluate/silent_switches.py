@@ -74,7 +74,7 @@ def _name_those_not_asked(plan: Plan, asked: t.Container[str | None], told: _Tol
 
 def _is_logged_in_to(node: Node) -> bool:
     """Whether a switch is asked itself: one of InfiniBand answers by its agent, for whose silence hosts that read the fabric have words."""
-    return node.values["pod_fabric"] == "roce"
+    return bool(node.values["pod_fabric"] == "roce")
 
 
 def _ends(plan: Plan, switch: str, told: _Told) -> list[CableEnd]:

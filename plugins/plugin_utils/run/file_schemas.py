@@ -27,6 +27,7 @@ PLACE = {
     "peers": MayLack(LIST_OF_TEXT),
     "missing": MayLack(LIST_OF_TEXT),
     "whole": MayLack(bool),
+    "state": MayLack(str),
 }
 FINDING = {
     **dict.fromkeys(("where", "expected", "actual"), str),
