@@ -41,6 +41,25 @@ SHARED_FIBRES_FIX = (
     "Look at the trunk between {leaf} and {group} first: bent or pinched, its MPO connectors and the cassettes at both ends dirty or not seated; measure its "
     "loss. Then compare what {leaf} sends on these ports with its other ports. Clean or replace single optics only where that changes nothing."
 )
+FROM_ONE_LIGHT = (
+    "{number} nodes receive too little light from {node}, each over a cable of its own, and none from another node: what they share is {node}: the kind, heat "
+    "or power of its modules, or the fibres that leave it together, and not {number} optics."
+)
+FROM_ONE_LIGHT_FIX = (
+    "Look at {node}: what its modules send (tx power, bias, temperature), their kind and firmware, and the fans beside them; then at the fibres that leave it "
+    "together. Compare with another node's; the other ends need no change."
+)
+FROM_ONE_ERRORS = (
+    "{number} nodes have errors on their links to {node}, each on a cable of its own, and none to another node: what they share is {node}: its modules, its "
+    "heat, or the cables that are bent or pulled together where they leave it, and not {number} cables that failed at once."
+)
+FROM_ONE_ERRORS_FIX = (
+    "Look at {node} first: how its cables are led, the seat and temperature of its modules, its log; reseat them there, clear the counters of both ends and "
+    "soak again. Replace single cables only where errors stay on them alone."
+)
+# By check, cause and fix where what several nodes find comes from one.
+FROM_ONE = {LIGHT: (FROM_ONE_LIGHT, FROM_ONE_LIGHT_FIX), "ib_errors_clean": (FROM_ONE_ERRORS, FROM_ONE_ERRORS_FIX)}
+LEAST_NODES = 3
 
 
 def name_shared_ways(plan: Plan, records: t.Sequence[VerdictRecord]) -> None:
@@ -51,6 +70,8 @@ def name_shared_ways(plan: Plan, records: t.Sequence[VerdictRecord]) -> None:
     _name_paths(plan, _judged(records, PATHS))
     if not any(record["findings"] for record in records if record["check"] in FOLLOWS[LOSSES]):
         _name_losses(_judged(records, LOSSES))
+    for check, words in FROM_ONE.items():
+        _name_far_node(plan, _judged(records, check), words)
     _name_fibres(plan, _judged(records, LIGHT))
 
 
@@ -86,6 +107,23 @@ def _name_everywhere(judged: t.Sequence[VerdictRecord], found: t.Sequence[Findin
     if alike and len(hosts) >= LEAST_HOSTS and len(leaves) >= LEAST_LEAVES and hosts == {record["host"] for record in judged}:
         for one in found:
             one["cause"], one["fix"] = cause.format(hosts=len(hosts), leaves=len(leaves)), fix
+
+
+def _name_far_node(plan: Plan, judged: t.Sequence[VerdictRecord], words: tuple[str, str]) -> None:
+    """The one node at the other ends of what several others find, each at one of its ports and nothing at others."""
+    of_far: dict[str, list[FindingRecord]] = {}
+    far_of: dict[str, set[str]] = {}
+    for one in _own(judged, "fail"):
+        far = plan.far_end(one["host"] or "", place_of(one).port)
+        if far is not None:
+            of_far.setdefault(far.node, []).append(one)
+            far_of.setdefault(one["host"] or "", set()).add(far.node)
+    for node, found in of_far.items():
+        nodes = {one["host"] or "" for one in found}
+        # A leaf of which all hosts find the same is the finding of others.
+        if len(nodes) >= LEAST_NODES and all(far_of[name] == {node} for name in nodes) and all(plan.nodes[name].kind == "switch" for name in nodes):
+            for one in found:
+                one["cause"], one["fix"] = (text.format(node=node, number=len(nodes)) for text in words)
 
 
 def _name_fibres(plan: Plan, judged: t.Sequence[VerdictRecord]) -> None:

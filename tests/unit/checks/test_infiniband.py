@@ -56,6 +56,17 @@ def test_errors_are_judged_by_their_growth(before, now, expected):
 
 
 @pytest.mark.parametrize(
+    ("second", "gbit_s", "peer", "named"),
+    [("34", 400, "spine02", True), ("34", 200, "spine02", False), ("35", 400, "spine02", False), ("34", 400, "spine01", False)],
+)
+def test_errors_at_both_ports_of_a_cage_are_of_its_module(second, gbit_s, peer, named):
+    cables = [CABLES[1], cable(second, peer, "2", "spine")]
+    then, now = ([counters("33", symbol_errors=number), counters(second, rx_errors=number)] for number in (0, 5))
+    found = list(links.ib_errors_clean(now, then, cables, pod_link_gbit_s=gbit_s, pod_role="leaf"))
+    assert ["module with two ports" in (one.cause or "") for one in found] == [named, named]
+
+
+@pytest.mark.parametrize(
     ("elsewhere", "judged"), [({}, True), ({"tx_discards": 4}, True), ({"symbol_errors": 4}, False), ({"saturated": ["PortRcvErrors"]}, False)]
 )
 def test_packets_marked_bad_are_a_finding_where_no_link_damaged_them(elsewhere, judged):

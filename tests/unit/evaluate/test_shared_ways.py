@@ -68,3 +68,22 @@ def test_losses_of_all_hosts_on_all_leaves() -> None:
         records = judged("losses_under_load", *found)
         name_shared_ways(pod(), [*records, {"check": "switch_drops_under_load", "host": "leaf01", "verdict": "pass", "findings": drops}])  # type: ignore[list-item]
         assert caused(records) == {named}
+
+
+def test_the_node_from_which_several_receive_badly() -> None:
+    for found, named in (
+        ([("leaf01", "Ethernet1/1"), ("leaf02", "Ethernet1/1"), ("leaf03", "Ethernet1/1")], True),
+        ([("leaf01", "Ethernet1/1"), ("leaf02", "Ethernet1/1")], False),
+        ([("leaf01", "Ethernet1/1"), ("leaf02", "Ethernet1/1"), ("leaf03", "Ethernet1/1"), ("leaf03", "Ethernet2/1")], False),
+    ):
+        records = [
+            {
+                "check": "ib_errors_clean",
+                "host": node,
+                "verdict": "fail",
+                "findings": [{"host": node, "severity": "fail", "where": port, "place": at_port(port).record()}],
+            }
+            for node, port in found
+        ]
+        name_shared_ways(pod(), records)  # type: ignore[arg-type]
+        assert caused(records) == {named}

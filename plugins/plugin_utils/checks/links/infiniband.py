@@ -52,8 +52,8 @@ WAITS = "PortXmitWait"
     required=True,
 )
 def ib_errors_clean(
-    link_errors: Rows, link_errors_before: Rows, pod_cables: list[NearCable], pod_link_gbit_s: float, pod_role: str,
-    link_errors_of_peers: Peers | None = None, link_errors_before_of_peers: Peers | None = None,
+    link_errors: Rows, link_errors_before: Rows, pod_cables: list[NearCable], link_errors_of_peers: Peers | None = None,
+    link_errors_before_of_peers: Peers | None = None, pod_link_gbit_s: float = 0, pod_role: str = "host",
 ) -> t.Iterator[Finding]:  # fmt: skip
     """No planned port gains symbol, receive or link errors or discards during the soak, and no counter is saturated."""
     now, then = by_port(link_errors), by_port(link_errors_before)
