@@ -68,9 +68,9 @@ def test_a_rank_is_named_with_its_gpu_and_the_nic_of_its_error() -> None:
     assert str(RunEnds("rung", [], [], []).place(1, "mlx5_3")) == "rank 1 (mlx5_3) of rung"
 
 
-@pytest.mark.parametrize(("speaker", "where"), [("[rank3]: ", "rank 3 (GPU 3, mlx5_3)"), ("", "mlx5_3 in the training")])
-def test_a_training_ends_at_the_nic_that_its_error_names(speaker: str, where: str) -> None:
-    words = f"{speaker}NET/IB : Unable to open device mlx5_3"
-    job = {"kind": "training", "status": "fail", "words": words, "hosts": ["gpu01"]}
+@pytest.mark.parametrize(("rank", "where"), [(3, "rank 3 (GPU 3, mlx5_3)"), (None, "mlx5_3 in the training")])
+def test_a_training_ends_at_the_nic_that_its_error_names(rank: int | None, where: str) -> None:
+    words = "NET/IB : Unable to open device mlx5_3"
+    job = {"kind": "training", "status": "fail", "words": words, "words_rank": rank, "hosts": ["gpu01"]}
     (found,) = own_training_ends([job], [], "gpu01", 8, None, {"gpu01": [job]})
     assert str(found.where) == where and found.where.device == "mlx5_3"

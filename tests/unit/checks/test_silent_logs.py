@@ -27,7 +27,8 @@ def test_the_last_line_of_a_log_has_its_time_and_pace() -> None:
 
 def job(clock: float | None, period: float | None = 2.0) -> dict[str, t.Any]:
     line = None if clock is None else STEPS[-1]
-    return {"kind": "training", "status": "unknown", "words": "run.sh did not end in time", "last_line": line, "last_clock": clock, "last_period": period}
+    last = {"last_line": line, "last_rank": None if line is None else 8, "last_clock": clock, "last_period": period}
+    return {"kind": "training", "status": "unknown", "words": "run.sh did not end in time", **last}
 
 
 @pytest.mark.parametrize(

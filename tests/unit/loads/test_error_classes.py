@@ -34,7 +34,7 @@ BEHIND = "\nException raised from create at ../torch/csrc/distributed/c10d/NCCLU
         ("Couldn't allocate PD", "verbs"),
         ("socketFinalizeAccept: wrong type 4 != 3", "sockets"),
         ("DistStoreError: Timed out after 1801 seconds waiting for clients. 1/3 clients joined.", "sockets"),
-        ("requests.exceptions.HTTPError: 429 Client Error: Too Many Requests for url: https://hub.example.org/api", "service outside the pod"),
+        ("requests.exceptions.HTTPError: 429 Client Error: Too Many Requests for url: https://hub.example.org/api", "too many requests"),
         ("[rank3]: ssl.SSLCertVerificationError: certificate verify failed: certificate is not yet valid (_ssl.c:1007)", "service outside the pod"),
         ("wandb.errors.CommError: Run initialization has timed out after 90.0 sec.", "service outside the pod"),
         ("RuntimeError: Cannot re-initialize CUDA in forked subprocess.", "program"),
