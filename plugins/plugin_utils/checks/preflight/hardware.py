@@ -13,7 +13,8 @@ from ...pod.types import Rail
 from .. import CannotTell, Finding, NotApplicable, check
 from .._across_groups import counted, of_other_groups, unlike_other_groups
 from .._grouping import Rows, planned_rails, several
-from .._kernel_events import EVENTS, Devices, judged_events
+from .._kernel_event_causes import EVENTS
+from .._kernel_events import Devices, judged_events
 from .._odd_ones import odd_ones, undecided
 from .._once import NO_PEERS, Peers, once_for_all_nodes
 from ..place import Place, at_gpu, at_port

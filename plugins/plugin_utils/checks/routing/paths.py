@@ -13,7 +13,7 @@ from ...pod.addressing import DEFAULT_ROUTES, WHOLE_LENGTH
 from ...pod.names import Rows, by_port
 from ...pod.types import NearCable, Rail
 from .. import PAIR, CannotTell, Finding, NotApplicable, check
-from .._kernel_events import NEIGHBORS_FULL, NEIGHBORS_FULL_FIX
+from .._kernel_event_causes import NEIGHBORS_FULL, NEIGHBORS_FULL_FIX
 from .._once import NO_PEERS, Peers, once_for_all_nodes
 from .._planned import cables_of
 from ..place import Place, at_device, at_port
