@@ -66,7 +66,8 @@ def test_losses_of_all_hosts_on_all_leaves() -> None:
     everywhere = [(host, f"ens{number}") for host in HOSTS for number in (1, 2, 3)]
     for found, drops, named in ((everywhere, [], True), (everywhere[3:], [], False), (everywhere, [{"host": "leaf01", "severity": "fail"}], False)):
         records = judged("losses_under_load", *found)
-        name_shared_ways(pod(), [*records, {"check": "switch_drops_under_load", "host": "leaf01", "verdict": "pass", "findings": drops}])  # type: ignore[list-item]
+        of_leaf = {"check": "switch_drops_under_load", "host": "leaf01", "verdict": "pass", "findings": drops}
+        name_shared_ways(pod(), [*records, of_leaf])  # type: ignore[list-item]
         assert caused(records) == {named}
 
 
