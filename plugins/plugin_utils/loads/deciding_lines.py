@@ -102,10 +102,9 @@ def _is_known(line: str) -> bool:
 
 def _by_launcher(lines: t.Sequence[Decided]) -> t.Iterator[Decided]:
     """The most specific of a launcher's own messages whose reason is known."""
-    spoken = {one.line: one for one in lines if refused_by_launcher(one.line)}
-    said = known_line("\n".join(spoken), worded=True)
-    if said is not None:
-        yield next(one for line, one in spoken.items() if line.strip() == said)
+    spoken = [one for one in lines if refused_by_launcher(one.line)]
+    said = known_line("\n".join(one.line for one in spoken), worded=True)
+    yield from [one for one in spoken if one.line.strip() == said][:1]
 
 
 def _lines_of_errors(log: t.Sequence[Said]) -> t.Iterator[Decided]:
