@@ -112,7 +112,8 @@ from ansible_collections.gpufabric.pyramid.plugins.module_utils.gpu_pods import 
 
 SECONDS = 20
 # How long an image may take to be there, and pods to be gone.
-START_SECONDS, END_SECONDS = 60, 45
+START_SECONDS = 60
+END_SECONDS = 45
 
 
 class Cluster:
