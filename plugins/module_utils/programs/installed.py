@@ -17,10 +17,10 @@ import sys
 SECONDS = 15
 # Every program that a reading or a load starts.
 PROGRAMS = (
-    "amd-smi", "cat", "date", "dcb", "dmesg", "docker", "ethtool", "find", "grep", "ib_write_bw", "ib_write_lat", "ibdev2netdev", "ibdiagnet", "iblinkinfo",
-    "ibnetdiscover", "ibqueryerrors", "ibstat", "ibv_devinfo", "ip", "journalctl", "lldpctl", "lscpu", "lsmod", "lspci", "mlnx_qos", "mlxconfig",
-    "mlxlink", "mpirun", "mstconfig", "mstlink", "niccli", "nicctl", "nvidia-imex-ctl", "nvidia-smi", "perfquery", "ping", "podman", "python3", "rdma",
-    "rocm-smi", "saquery", "show_counters", "show_gids", "sminfo", "smpquery", "srun", "sysctl", "systemctl", "systemd-detect-virt",
+    "amd-smi", "cat", "date", "dcb", "dmesg", "docker", "enroot", "ethtool", "find", "grep", "ib_write_bw", "ib_write_lat", "ibdev2netdev", "ibdiagnet",
+    "iblinkinfo", "ibnetdiscover", "ibqueryerrors", "ibstat", "ibv_devinfo", "ip", "journalctl", "lldpctl", "lscpu", "lsmod", "lspci", "mlnx_qos",
+    "mlxconfig", "mlxlink", "mpirun", "mstconfig", "mstlink", "niccli", "nicctl", "nvidia-imex-ctl", "nvidia-smi", "perfquery", "ping", "podman", "python3",
+    "rdma", "rocm-smi", "saquery", "show_counters", "show_gids", "sminfo", "smpquery", "srun", "sysctl", "systemctl", "systemd-detect-virt",
 )  # fmt: skip
 DEVICES = "/sys/class/infiniband"
 # It says where torch is, and does not import it, which takes seconds.

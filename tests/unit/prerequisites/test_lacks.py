@@ -10,6 +10,7 @@ import typing as t
 import pytest
 from ansible_collections.gpufabric.pyramid.plugins.module_utils.programs import installed
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks import LAYERS
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.checks.preflight.containers import IN_CONTAINERS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import DEFAULTS
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.prerequisites.lacks import (
     LAUNCHERS,
@@ -22,7 +23,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.prerequisites.la
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.prerequisites.tools import tools
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.readings import catalogue
 
-RUNTIMES = ("docker", "podman")
+RUNTIMES = IN_CONTAINERS[1]
 ROCE = {**DEFAULTS, "pod_fabric": "roce", "pod_rails": [{"device": "mlx5_0"}]}
 INFINIBAND = {**ROCE, "pod_fabric": "infiniband"}
 OF_READINGS = {source.tool for what in catalogue().values() if not what.load for source in what.platforms.get("linux", ())}
