@@ -116,7 +116,7 @@ FOLLOWS_ON_HOST = {
     # The kernel's log says why a port is not up.
     "rails_present": ("hardware_log",),
     # The setting without which it marks nothing.
-    **dict.fromkeys(OF_MARKS, ("qos_agrees",)),
+    **dict.fromkeys((*OF_MARKS, "spine_marks"), ("qos_agrees",)),
     # A setting that was made, and waits for a reset.
     "nic_settings": ("nic_reset_pending",),
     # Another driver has another firmware and another release.

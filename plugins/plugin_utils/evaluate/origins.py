@@ -34,7 +34,7 @@ BEGINS_AT = {
         "across_fills_uplinks",
     )
 }
-BEGINS_AT |= {check: FOLLOWS_ON_HOST[check] for check in OF_MARKS}
+BEGINS_AT |= {check: FOLLOWS_ON_HOST[check] for check in (*OF_MARKS, "spine_marks")}
 # Pauses, and rates beside a sender that does not slow down, are of nodes that have no part in what they come from.
 SPREADING = frozenset(("pauses_stay_local", "pfc_brief", "fair_share"))
 # Check, host and port; without a port a finding anywhere on the host.
