@@ -114,6 +114,8 @@ SECONDS = 20
 # How long an image may take to be there, and pods to be gone.
 START_SECONDS = 60
 END_SECONDS = 45
+# To these it is no failure that the pod has gone meanwhile; to others a 404 says that there is no such namespace.
+OF_A_POD = ("delete_namespaced_pod", "patch_namespaced_pod")
 
 
 class Cluster:
@@ -127,12 +129,12 @@ class Cluster:
             raise repairing.Broken(f"Kubernetes is not reached: {failed}") from None
 
     def call(self, method, *words, **options):
-        """What a method of the API returns, as a document; None where the object does not exist."""
+        """What a method of the API returns, as a document; None where the pod that it is about has gone."""
         try:
             answer = getattr(self.api, method)(*words, _request_timeout=SECONDS, _preload_content=False, **options)
             return json.loads(answer.data)
         except kubernetes.client.exceptions.ApiException as failed:
-            if failed.status == 404:
+            if failed.status == 404 and method in OF_A_POD:
                 return None
             raise repairing.Broken(f"Kubernetes refuses {method}: {failed.status} {failed.reason}: {_message(failed)}") from None
         except (HTTPError, ValueError) as failed:
@@ -140,7 +142,7 @@ class Cluster:
 
     def nodes(self, names):
         """Each of the nodes by its name."""
-        found = {one["metadata"]["name"]: one for one in (self.call("list_node") or {}).get("items", ())}
+        found = {one["metadata"]["name"]: one for one in self.call("list_node").get("items", ())}
         unknown = sorted(set(names) - set(found))
         if unknown:
             raise repairing.Broken(f"Kubernetes has no node {', '.join(unknown[:5])}")
@@ -148,7 +150,7 @@ class Cluster:
 
     def pods(self, **selector):
         """The pods that a selector chooses."""
-        return (self.call("list_pod_for_all_namespaces", **selector) or {}).get("items", [])
+        return self.call("list_pod_for_all_namespaces", **selector).get("items", [])
 
 
 def _message(failed):

@@ -116,6 +116,13 @@ def test_nodes_that_are_not_to_be_had_are_left(cluster: api.Api, hold: Hold, mon
     assert (held["held"], held["job"]) == (False, "") and set(cluster.pods) == {"training"}
 
 
+def test_a_namespace_that_does_not_exist_is_named_at_once(cluster: api.Api, hold: Hold, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer, absent = cluster.answer, (404, {"kind": "Status", "reason": "NotFound", "message": 'namespaces "validation" not found'})
+    monkeypatch.setattr(cluster, "answer", lambda method, *request: absent if method == "POST" else answer(method, *request))
+    said = hold("held", namespace="validation")["msg"]
+    assert said == 'Kubernetes refuses create_namespaced_pod: 404 Not Found: namespaces "validation" not found'
+
+
 def test_what_fails_is_said_in_words(cluster: api.Api, hold: Hold, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert hold("looked_at", nodes=["gpu09"])["msg"] == "Kubernetes has no node gpu09"
     monkeypatch.setattr(cluster, "answer", lambda *_request: (403, {"kind": "Status", "message": "nodes is forbidden: no such right"}))
