@@ -107,7 +107,7 @@ except ImportError:
     MISSING = traceback.format_exc()
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
-from ansible_collections.gpufabric.pyramid.plugins.module_utils import repairing
+from ansible_collections.gpufabric.pyramid.plugins.module_utils import holding, repairing
 from ansible_collections.gpufabric.pyramid.plugins.module_utils.gpu_pods import LABEL, NAME, RENEWED, ended, holding_pod, holds, idle, waiting
 
 SECONDS = 20
@@ -235,15 +235,12 @@ def main():
     """Look, hold, renew or release."""
     module = AnsibleModule(
         argument_spec={
-            "nodes": {"type": "list", "elements": "str", "required": True},
-            "state": {"type": "str", "choices": ["looked_at", "held", "renewed", "released"], "default": "looked_at"},
-            "job": {"type": "str", "default": ""},
-            "minutes": {"type": "int", "default": 60},
+            **holding.SPEC,
             "namespace": {"type": "str", "default": "default"},
             "image": {"type": "str", "default": ""},
             "priority_class": {"type": "str", "default": ""},
         },
-        required_if=[("state", "renewed", ("job",)), ("state", "released", ("job",)), ("state", "held", ("image",))],
+        required_if=[*holding.REQUIRED_IF, ("state", "held", ("image",))],
         supports_check_mode=True,
     )
     if MISSING:

@@ -88,7 +88,7 @@ import re
 import time
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.gpufabric.pyramid.plugins.module_utils import repairing
+from ansible_collections.gpufabric.pyramid.plugins.module_utils import holding, repairing
 
 NAME = "gpufabric-patrol"
 SECONDS = 20
@@ -234,14 +234,11 @@ def main():
     """Look, hold, renew or release."""
     module = AnsibleModule(
         argument_spec={
-            "nodes": {"type": "list", "elements": "str", "required": True},
-            "state": {"type": "str", "choices": ["looked_at", "held", "renewed", "released"], "default": "looked_at"},
-            "job": {"type": "str", "default": ""},
-            "minutes": {"type": "int", "default": 60},
+            **holding.SPEC,
             "partition": {"type": "str", "default": ""},
             "qos": {"type": "str", "default": ""},
         },
-        required_if=[("state", "renewed", ("job",)), ("state", "released", ("job",))],
+        required_if=holding.REQUIRED_IF,
         supports_check_mode=True,
     )
     try:
