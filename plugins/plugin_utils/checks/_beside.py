@@ -11,16 +11,15 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
-from ..pod.names import Rows
 from ..pod.rail_ports import members_of, rail_ports
 from ..pod.types import DeviceNames, Rail
+from ..readings.rows import Rows
 from . import CannotTell
 from ._counters import CNPS, LOST_ON_THE_WAY, MARKED, RX_PAUSED_US, RX_PAUSES, SEQUENCE_ERRORS, TIMEOUTS, TX_ALL, growth, named, pick, summed
 
 # Evaluated when it is imported, which before Python 3.10 cannot be `|`.
-Peers = t.Mapping[str, t.Optional[Rows]]  # noqa: UP045
-Tables = tuple[t.Optional[Peers], t.Optional[Peers], t.Optional[Peers], t.Optional[Peers]]  # noqa: UP045
-Row = dict[str, t.Any]
+Table = t.Mapping[str, t.Optional[Rows]]  # noqa: UP045
+Tables = tuple[t.Optional[Table], t.Optional[Table], t.Optional[Table], t.Optional[Table]]  # noqa: UP045
 KINDS = ("retransmissions", "paused", "CNPs handled", "ECN marks")
 NOT_REPORTED = "not reported"
 

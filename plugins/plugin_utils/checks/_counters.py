@@ -9,14 +9,14 @@ import contextlib
 import typing as t
 
 from ..loads.incasts import INCAST
-from ..pod.names import Rows, port_name
+from ..pod.names import port_name
 from ..pod.rail_ports import members_of
 from ..pod.types import Rail
 from ..readings.nic_drivers import names_of
+from ..readings.rows import Row, Rows
 from . import CannotTell, Finding
 from .place import Place
 
-Row = dict[str, t.Any]
 Counters = dict[str, dict[str, int]]
 # What counters mean, whatever the driver calls them; {p} in a name is the priority.
 RX_BYTES, TX_BYTES = names_of("rx_priority_bytes"), names_of("tx_priority_bytes")

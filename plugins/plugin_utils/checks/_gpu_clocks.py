@@ -8,8 +8,9 @@ from __future__ import annotations
 import statistics
 import typing as t
 
+from ..readings.rows import Rows
 from . import Finding, NotApplicable
-from ._grouping import Rows, grouped, typical
+from ._grouping import grouped, typical
 from .place import Place, at_gpu
 
 Sampled = t.Mapping[str, t.Optional[Rows]]  # noqa: UP045

@@ -11,10 +11,10 @@ import typing as t
 from ..pod.rail_ports import members_of
 from ..pod.types import Rail
 from ..readings.cells import CONVERT
+from ..readings.rows import Rows
 from . import CannotTell, Finding, NotApplicable
 from .place import Place, at_port
 
-Rows = list[dict[str, t.Any]]
 At = t.Callable[[str], Place]
 
 

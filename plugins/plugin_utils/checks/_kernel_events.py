@@ -9,8 +9,8 @@ import typing as t
 from collections import Counter
 from dataclasses import dataclass, field
 
-from ..pod.names import Rows
 from ..pod.types import Rail
+from ..readings.rows import Rows
 from ..text.counting import counted
 from . import Finding
 from ._grouping import rail_pci

@@ -9,9 +9,8 @@ import functools
 import typing as t
 from types import MappingProxyType
 
-from ._grouping import Rows
+from ..readings.rows import Peers
 
-Peers = t.Mapping[str, Rows]
 Result = t.TypeVar("Result")
 # Where a check is asked of a group alone; one object, so that what is computed of it is kept.
 NO_PEERS: Peers = MappingProxyType({})

@@ -5,12 +5,8 @@
 
 from __future__ import annotations
 
-import typing as t
-
 from ..pod.types import NearCable
 from . import CannotTell
-
-Rows = list[dict[str, t.Any]]
 
 
 def cables_of(cables: list[NearCable]) -> list[NearCable]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import typing as t
 
 from ..loads.idle_test import busy_reason, gpus_at_work, words_of_work
-from ..pod.names import Rows
 from ..pod.types import Rail
+from ..readings.rows import Rows
 from . import LOADED, CannotTell, Finding, check
 from ._counters import RX_BYTES, growth, of_rails, pick
 from .place import at_node, at_port

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import typing as t
 
-Row = dict[str, t.Any]
+from ..readings.rows import Row
+
 # By the catalogue a job's own program causes these; or nothing has to be done at once: a row was remapped, corrected errors are frequent, an error was
 # contained in its program, a test message. What they leave behind is read from the GPU itself. Any other is of the GPU, its memory, links or driver.
 OF_PROGRAMS = {13, 31, 43, 45, 68, 69, 137}

@@ -13,11 +13,11 @@ import typing as t
 
 from ..pod.plan import Plan
 from ..readings import catalogue
+from ..readings.rows import Rows
 from .fabric_names import FabricNames, guid_of
 from .fabric_rows import MAKERS, FabricPort
 from .types import Envelope, KeptReading, reading_of
 
-Rows = list[dict[str, t.Any]]
 # The tables whose rows are of a node; the others are of a whole subnet.
 OF_NODES = ("fabric_links", "fabric_topology")
 

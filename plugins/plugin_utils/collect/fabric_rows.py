@@ -8,10 +8,9 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
+from ..readings.rows import Row, Rows
 from .fabric_names import FabricEnd, guid_of, is_aggregation
 
-Row = dict[str, t.Any]
-Rows = list[Row]
 # Lane rate on the wire to the rate that its generation is called by, in Gb/s (IBTA volume 1; NVIDIA's rates for HDR and later).
 GENERATIONS = {
     2.5: ("SDR", 2.5), 5.0: ("DDR", 5.0), 10.0: ("QDR", 10.0), 10.3125: ("FDR10", 10.0), 14.0625: ("FDR", 14.0),

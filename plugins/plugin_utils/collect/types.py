@@ -9,9 +9,9 @@ import typing as t
 from dataclasses import dataclass, field
 
 from ..readings import Reading, Source
+from ..readings.rows import Row
 
 # A row of any reading: its columns are those of the reading's definition.
-Row = dict[str, t.Any]
 Values = dict[str, t.Any]
 
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 from ..pod.cabling import Cable
 from ..pod.names import port_name
+from ..readings.rows import Rows
 from ..text.sorting import natural_key
 
 End = tuple[str, str]
-Rows = list[dict[str, t.Any]]
 Heard = Mapping[End, set[End]]
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from ..collect.fabric_rows import GENERATIONS
 from ..pod.names import port_name
+from ..readings.rows import Row, Rows
 from ..text.ranges import ranges
 from .channels import channels_of
 from .gpus import gpu_proposals, models_of, vendor_of
@@ -24,9 +25,8 @@ from .rails import blanks_of, rails_of
 from .rails_by_port import WORD, fill, unreported
 from .roce_class import roce_class
 from .session_addresses import session_addresses
-from .wires import End, ReadingsByNode, Row, Wires
+from .wires import End, ReadingsByNode, Wires
 
-Rows = list[Row]
 RATES = dict(GENERATIONS.values())
 
 

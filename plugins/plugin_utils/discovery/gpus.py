@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ..checks.preflight.nvlink_domain import IN_RACKS, NO_CLUSTER
 from ..pod.expectations import DEFAULTS
+from ..readings.rows import Rows
 from ..text.counting import counted
 from .proposals import Proposal
 
-Rows = list[dict[str, t.Any]]
 Readings = Mapping[str, Mapping[str, Rows]]
 VENDORS = {"10de": "nvidia", "1002": "amd"}
 # PCI classes of display controllers that are no monitor's, and of processing accelerators, which GPUs of AMD are.

@@ -5,16 +5,15 @@
 
 from __future__ import annotations
 
-import typing as t
 from collections.abc import Mapping, Sequence
 
 from ..checks.guests import GUEST, hypervisor_of
+from ..readings.rows import Rows
 from ..text.ranges import ranges
 from .outliers import Outlier
 from .proposals import Proposal
 from .usual import odd_ones, usual_of
 
-Rows = list[dict[str, t.Any]]
 READING = "virtualization"
 KINDS = {True: "a virtual machine", False: "bare metal"}
 

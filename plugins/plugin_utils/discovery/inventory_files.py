@@ -11,6 +11,7 @@ import typing as t
 
 from ..pod.cabling import ADDRESSES, CHANNELS, NEEDED, PLACE
 from ..pod.expectations import DEFAULTS
+from ..readings.rows import Row
 from ..text.control_characters import printable
 from ..text.counting import counted
 from ..text.sorting import natural_key
@@ -19,7 +20,6 @@ from .draft import Draft
 from .media import NOT_REPORTED, Medium
 from .proposals import ALL
 
-Row = dict[str, t.Any]
 NOTE = "# Drafted by playbooks/discover.yml. A null is a blank: it was not reported, and the reasons are at the end of group_vars/all/pod.yml."
 # Nodes, ports and devices; everything else is quoted, as a GUID that YAML takes for a number.
 PLAIN = re.compile(r"^(?!(?:null|true|false|yes|no|on|off)$)[A-Za-z][\w./-]*$", re.IGNORECASE)

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 
 from ..checks.links.optics import is_copper
 from ..pod.names import port_name
+from ..readings.rows import Rows
 
 End = tuple[str, str]
-Rows = list[dict[str, t.Any]]
 Readings = Mapping[str, Mapping[str, Rows]]
 ACTIVE = re.compile(r"\bactive (?:copper|equalizers)|\bA[CE]C\b", re.IGNORECASE)
 # A transmitter as SFF-8636 and CMIS name it, of a module as of an active optical cable: a cable in one piece has a length.

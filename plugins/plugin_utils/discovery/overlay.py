@@ -10,11 +10,11 @@ import typing as t
 from collections.abc import Hashable, Mapping, Sequence
 
 from ..pod.names import port_name
+from ..readings.rows import Rows
 from .outliers import Outlier
 from .proposals import Proposal
 from .usual import End, Usual, odd_ones, usual_of
 
-Rows = list[dict[str, t.Any]]
 Readings = Mapping[str, Mapping[str, Rows]]
 DEFAULT = "default"
 VLAN = re.compile(r"(?i)vlan-?0*(\d+)")

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 
 from ..pod.expectations import DEFAULTS
 from ..pod.tiers import above, below
+from ..readings.rows import Rows
 from ..text.counting import counted
 
-Rows = list[dict[str, t.Any]]
 End = tuple[str, str]
 ALL = "all"
 

@@ -9,12 +9,12 @@ import typing as t
 from collections.abc import Mapping, Sequence
 
 from ..pod.addressing import routed_addresses
+from ..readings.rows import Rows
 from ..text.ranges import ranges
 from ..text.sorting import natural_key
 from .gpus import NEAR
 
 Rail = dict[str, t.Any]
-Rows = list[dict[str, t.Any]]
 End = tuple[str, str]
 
 

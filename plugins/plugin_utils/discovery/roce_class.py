@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from ..pod.expectations import DEFAULTS
 from ..pod.names import port_name
 from ..pod.tiers import TIERS, WORDS
+from ..readings.rows import Rows
 from ..text.counting import counted
 from .outliers import Outlier
 from .proposals import Proposal
 from .usual import End, Usual, odd_ones, usual_of
 
-Rows = list[dict[str, t.Any]]
 Readings = Mapping[str, Mapping[str, Rows]]
 # What each reading tells, in words; values of one subject and role are compared.
 PFC, MAP, CNP, ECN = "PFC", "DSCP map", "DSCP of CNPs", "ECN"

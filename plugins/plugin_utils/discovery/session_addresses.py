@@ -9,7 +9,8 @@ import ipaddress
 import typing as t
 from collections import Counter
 
-Rows = list[dict[str, t.Any]]
+from ..readings.rows import Rows
+
 End = tuple[str, str]
 Cable = tuple[End, End]
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address

@@ -11,12 +11,12 @@ import typing as t
 from ..collect.fabric_names import MANAGED, guid_of, is_aggregation
 from ..pod.names import mac_of, node_name, port_name
 from ..pod.tiers import TIERS
+from ..readings.rows import Row
 from ..text.control_characters import printable
 from ..text.sorting import natural_key
 
 # Nodes and ports; none begins with what a spreadsheet takes for a formula.
 NAME = re.compile(r"[A-Za-z0-9_][\w./:+() -]*", re.ASCII)
-Row = dict[str, t.Any]
 ReadingsByNode = t.Mapping[str, t.Mapping[str, list[Row]]]
 End = tuple[str, str]
 

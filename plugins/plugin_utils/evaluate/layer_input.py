@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 
 from ..checks import Check, Finding
 from ..checks.registry import REGISTRY
-from ..collect.types import Envelope, Row, reading_of
+from ..collect.types import Envelope, reading_of
 from ..pod.plan import Plan
 from ..readings import catalogue
+from ..readings.rows import Row
 from .boots import Boot, boot_of, booted_since, earliest
 from .guests import not_in_guest
 from .nic_platforms import NicPlatforms

@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass, field, replace
 
+from ..readings.rows import Peers, Rows
 from ..text.sorting import natural_key
 from .bisection import Bisection, Group
 from .launcher_errors import host_of
@@ -19,8 +20,6 @@ from .schedule import NOT_INSTALLED
 from .thresholds import known_node_busbw, minimum_busbw, within_tolerance
 from .unknown_errors import shown
 
-Rows = list[dict[str, t.Any]]
-Peers = t.Mapping[str, Rows]
 GIB = 1 << 30
 # Kinds of runs: every host by itself, by itself over its NICs, a rung of the ladder, a launch of a search, one that tries what restores a rate,
 # one of a single rail, with that rail's GPU of each host, and one of all hosts of a rack by the NVLink that they share.

@@ -9,8 +9,8 @@ import fnmatch
 import typing as t
 
 from ..readings.nic_drivers import names_of
+from ..readings.rows import Rows
 
-Rows = list[dict[str, t.Any]]
 # What shows it, by the phase in which it is read; every layer that loads hosts asks for it.
 # An InfiniBand port has no netdev whose driver would count; its own counters are read.
 IDLE_COUNTERS = {"roce": "nic_counters", "infiniband": "rdma_port_counters"}

@@ -9,12 +9,10 @@ import statistics
 import typing as t
 from dataclasses import dataclass
 
+from ..readings.rows import Peers, Row
 from .perftest_errors import KNOWN, PARTNER, UNNAMED
 from .schedule import NOT_INSTALLED
 
-Row = dict[str, t.Any]
-Rows = list[Row]
-Peers = t.Mapping[str, Rows]
 # What the jobs of both sides of one test have in common, besides its ends.
 ONE_TEST = ("step", "kind", "round", "memory")
 # Kinds of bandwidth tests: of a round, of two rails alone, and of a round that is repeated as it was.

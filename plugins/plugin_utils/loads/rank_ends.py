@@ -8,9 +8,9 @@ from __future__ import annotations
 import signal
 import typing as t
 
+from ..readings.rows import Row
 from .rank_errors import follows
 
-Row = t.Mapping[str, t.Any]
 # The kernel ends a rank with these, or a fault of its own does, whatever other ranks do. With any other one a library ends it when a peer's
 # connection closes (signal 6), or what has started it does (signal 15).
 OWN_SIGNALS = frozenset({signal.SIGKILL, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE})

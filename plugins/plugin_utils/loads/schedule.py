@@ -9,9 +9,9 @@ import typing as t
 from dataclasses import asdict, dataclass, field
 
 from ..pod.plan import Plan
+from ..readings.rows import Rows
 
 Values = dict[str, t.Any]
-Rows = list[Values]
 # How a job is described, besides what its tool printed.
 JOBS_READING = "load_jobs"
 # The kind of error of a job whose program the host does not have.

@@ -10,9 +10,8 @@ import functools
 import re
 import typing as t
 
+from ..readings.rows import Rows
 from .types import NearCable, TierCable
-
-Rows = list[dict[str, t.Any]]
 
 
 class NodePort(t.NamedTuple):

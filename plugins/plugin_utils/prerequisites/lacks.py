@@ -13,10 +13,10 @@ from ..checks.guests import GUEST
 from ..checks.registry import REGISTRY
 from ..collect.queries import applies
 from ..loads.containers import ON_THE_HOST
-from ..pod.names import Rows
 from ..readings import reading
 from ..readings.catalogue import Reading, Source
 from ..readings.nic_drivers import Form, form_of, is_virtual_function
+from ..readings.rows import Rows
 from .tools import TORCH, tools
 
 LOAD_TOOLS = {"congestion": ("ib_write_bw",), "rdma": ("ib_write_bw", "ib_write_lat"), "collectives": (TORCH,), "training": (TORCH,)}

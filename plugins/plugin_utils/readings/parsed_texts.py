@@ -9,7 +9,8 @@ import marshal
 import typing as t
 from collections import OrderedDict
 
-Row = dict[str, t.Any]
+from .rows import Row
+
 # A process keeps so much text, and none that is longer than the second number, which hardly comes twice.
 MOST_CHARACTERS = 4 * 1024 * 1024
 LONGEST = 64 * 1024

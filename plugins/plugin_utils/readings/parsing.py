@@ -17,6 +17,7 @@ from .cells import cell
 from .jmespath_functions import HAS_JMESPATH, compiled
 from .parsed_texts import ParsedTexts
 from .row_transforms import merged, must_count, scaled, shaped, spread
+from .rows import Row
 
 try:
     import textfsm
@@ -45,7 +46,6 @@ SECTION = re.compile(r"^==> (\S+) <==$", re.MULTILINE)
 ESCAPED = re.compile(r'\\(["\\/])')
 MAX_TEXT = 8 * 1024 * 1024
 
-Row = dict[str, t.Any]
 _parsed_texts = ParsedTexts()
 
 

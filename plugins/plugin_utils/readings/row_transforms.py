@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 import typing as t
 
-Row = dict[str, t.Any]
+from .rows import Row
+
 # Priorities, and the groups and queues of switches that are named after them.
 NUMBERS = 8
 UNSAID = ("", "N/A", "[N/A]", "Not Supported", "[Not Supported]", "Insufficient Permissions")

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from ..pod.rail_ports import rail_ports
 from ..pod.types import Rail, RailPort
+from ..readings.rows import Rows
 
 Values = t.Mapping[str, t.Any]
-Rows = list[dict[str, t.Any]]
 NOT_REPORTED = "not reported"
 NONE = "-"
 

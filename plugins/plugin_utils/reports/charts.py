@@ -24,8 +24,8 @@ import typing as t
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..collect.types import Row
 from ..evaluate.row_places import Axis, RowPlaces
+from ..readings.rows import Row
 from ..run.reader import RunReader
 from ..text.yaml_text import from_yaml
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ..collect.types import KeptEnvelope, Row
+from ..collect.types import KeptEnvelope
 from ..readings import catalogue
+from ..readings.rows import Row
 
 # Readings whose rows are of other nodes of the pod, so that many nodes report the same ones.
 SHARED_ROWS = ("neighbor_table", "arp_table")

@@ -12,13 +12,14 @@ from dataclasses import fields
 from pathlib import Path
 
 from ..checks import LAYERS
-from ..collect.types import Envelope, KeptCommand, KeptEnvelope, KeptReading, Row
+from ..collect.types import Envelope, KeptCommand, KeptEnvelope, KeptReading
 from ..evaluate.baselines import Baseline, baseline_text, load_baseline, software_versions
 from ..evaluate.metrics import MetricValue, metric_values, metrics
 from ..evaluate.row_places import RowPlaces
 from ..evaluate.verdicts import EvaluatedLayer
 from ..pod.cabling import Cable
 from ..pod.plan import Node, Plan
+from ..readings.rows import Row
 from ..text.sorting import natural_key
 from .errors import RunError
 from .file_schemas import ENVELOPE, PLAN, STATE, Document, read_document, read_text

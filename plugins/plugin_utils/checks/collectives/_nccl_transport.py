@@ -9,10 +9,10 @@ import typing as t
 
 from ...loads.collective_runs import NODE_NICS, items_of_kind
 from ...loads.named_parts import named_nic, nic_number
+from ...readings.rows import Rows
 from .. import Finding
 from ..place import Place, at_device
 
-Rows = list[dict[str, t.Any]]
 # What the runs themselves set; any other variable that the pod does not list makes a run measure something else.
 OWN = {"NCCL_COLLNET_ENABLE", "NCCL_DEBUG", "NCCL_DEBUG_FILE", "NCCL_DEBUG_SUBSYS", "NCCL_IB_TC", "NCCL_MNNVL_ENABLE"}
 # And those of a host's run over its own NICs, which concern no other run.

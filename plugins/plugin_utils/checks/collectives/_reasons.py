@@ -5,14 +5,10 @@
 
 from __future__ import annotations
 
-import typing as t
-
 from ...loads.error_classes import says_only_a_result
 from ...loads.rank_errors import follows
-from .._grouping import Rows
-from .._once import Peers, once_for_all_nodes
-
-Row = dict[str, t.Any]
+from ...readings.rows import Peers, Row, Rows
+from .._once import once_for_all_nodes
 
 
 @once_for_all_nodes

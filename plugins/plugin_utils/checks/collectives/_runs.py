@@ -11,12 +11,12 @@ from dataclasses import replace
 from ...loads.bisection import CONFIRMED
 from ...loads.collective_runs import collective_runs, probe_runs
 from ...loads.rank_errors import is_own
+from ...readings.rows import Peers, Row
 from .._by_time import times_by_host
-from .._once import Peers, once_for_all_nodes
+from .._once import once_for_all_nodes
 from .ended_ranks import RunEnds
 
 Run = tuple[t.Any, ...]
-Row = t.Mapping[str, t.Any]
 # Both take the rows of load_jobs, collective_rates and collective_ranks of peers.
 runs_of_all_hosts = once_for_all_nodes(collective_runs)
 probes_of_several_hosts = once_for_all_nodes(probe_runs)

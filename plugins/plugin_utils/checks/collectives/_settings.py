@@ -10,7 +10,8 @@ from collections import Counter
 
 from ...loads.collective_runs import PROBE, items_of_kind
 from ...loads.rank_errors import ALIKE_FIRST, SET_ON_ALL, SET_OTHERWISE
-from .._once import Peers, once_for_all_nodes
+from ...readings.rows import Peers
+from .._once import once_for_all_nodes
 from ._nccl_transport import OWN, OWN_OVER_NICS
 
 Odd = t.Mapping[str, t.Sequence[str]]

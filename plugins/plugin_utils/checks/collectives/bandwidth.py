@@ -31,17 +31,17 @@ from ...loads.rank_errors import explained
 from ...loads.thresholds import known_node_busbw, minimum_busbw, within_tolerance
 from ...loads.unknown_errors import cut
 from ...pod.types import Rail
+from ...readings.rows import Peers, Rows
 from ...text.counting import counted as count
 from ...text.shortened import shortened
 from .. import PAIR, CannotTell, Finding, NotApplicable, NotProved, check
 from .._beside import Counted, of_node
-from .._grouping import Rows, several, typical
+from .._grouping import several, typical
 from .._not_measured import NO_RESULT, RUN_ENDED, no_result, not_measured
 from ..place import Place
 from ._nccl_transport import NO_RDMA_CAUSE, NO_RDMA_FIX, by_socket, cause_of_rate, forced, network_channels, of_another_setting, restored, why_slow
 from ._runs import probes_of_several_hosts, runs_of_all_hosts
 
-Peers = dict[str, Rows]
 UNKNOWN_GPU_FIX = "set pod_node_busbw_gbyte_s to what a good host of this kind reaches alone, then evaluate layer 5 again"
 LOGGED_CAUSE = (
     "NCCL's own log names what slows this run: GPUDirect, rails left out, TCP instead of RDMA, copies through the host's memory, or another traffic class."

@@ -10,11 +10,10 @@ import typing as t
 from ...loads.collective_runs import clique_runs
 from ...loads.thresholds import host_gbyte_s
 from ...pod.types import Rail
+from ...readings.rows import Peers
 from .. import CannotTell, Finding, NotApplicable, check
-from .._grouping import Rows, several
+from .._grouping import several
 from ..place import Place
-
-Peers = dict[str, Rows]
 
 
 @check(

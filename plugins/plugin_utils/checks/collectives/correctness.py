@@ -15,8 +15,8 @@ from ...loads.idle_test import gpus_at_work, words_of_work
 from ...loads.launcher_errors import explained as explained_refusal
 from ...loads.launcher_errors import host_of
 from ...loads.unknown_errors import shown
+from ...readings.rows import Peers, Rows
 from .. import Finding, NotApplicable, check
-from .._grouping import Rows
 from .._not_measured import NO_RATES, NO_RESULT, no_result, not_measured
 from .._under_load import SHARED, SHARED_FIX
 from ..place import Place, at_rank
@@ -27,7 +27,6 @@ from ._settings import odd_hosts
 from .ended_ranks import RunEnds, extent_of_error, findings_of_run
 from .refusals import only_refused, refusals, refused
 
-Peers = t.Mapping[str, Rows]
 # A copy of four bytes as torch starts it takes 15 µs over NVLink, of which the link has a few.
 SLOW_US = 40.0
 NARROW_CAUSE = "The two GPUs reach each other, over a link at part of its rate: NVLinks (or XGMI, PCIe) of one of them are down or trained with fewer lanes."

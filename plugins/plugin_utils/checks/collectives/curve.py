@@ -10,13 +10,12 @@ import typing as t
 from ...loads.collective_runs import LADDER, NODE_NICS, CollectiveRun, collective_runs
 from ...loads.thresholds import host_gbyte_s
 from ...pod.types import Rail
+from ...readings.rows import Peers, Rows
 from .. import Finding, NotApplicable, check
-from .._grouping import Rows
 from .._not_measured import NO_RATES, no_result
 from ..place import Place
 from ._nccl_transport import forced, of_another_setting
 from ._runs import runs_of_all_hosts
-from .bandwidth import Peers
 
 CURVE_FROM = 64 << 20
 EFFICIENCY_HOSTS = 8

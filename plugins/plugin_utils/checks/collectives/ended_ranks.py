@@ -27,14 +27,12 @@ from ...loads.rank_errors import (
     why_never_finishes,
 )
 from ...loads.unknown_errors import NOT_SHOWN, Extent, alike, cut, extent_of, shown
+from ...readings.rows import Peers, Row
 from .. import Finding
 from .._by_time import Order, order_of_error
-from .._grouping import Rows
 from ..place import Place, at_rank
 from ._settings import with_settings
 
-Row = t.Mapping[str, t.Any]
-Peers = t.Mapping[str, Rows]
 ErrorOf = t.Callable[[Row, str], Finding]
 
 

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import typing as t
 
+from ...readings.rows import Peers
 from .. import Finding, check
 from .._gpu_clocks import Sampled, judged_clocks
-from .._grouping import Rows
-
-Peers = dict[str, Rows]
 
 
 @check(

@@ -9,12 +9,12 @@ import re
 import typing as t
 
 from ...loads.collective_runs import NODE, collective_runs, items_of_kind, slow_alone
+from ...readings.rows import Peers
 from .. import Finding, NotApplicable, check
-from .._grouping import Rows, several, typical
+from .._grouping import several, typical
 from .._not_measured import no_result
 from ..place import Place
 
-Peers = dict[str, Rows]
 # NVSwitches multicast from Hopper on.
 MULTICASTS = re.compile(r"\b(?:GH|GB|H|B)\d{2,3}\b")
 ALL_WITHOUT = "No host of the group has it: a virtual machine without the switches' multicast, an older Fabric Manager, or a driver that was not reset."

@@ -8,8 +8,8 @@ from __future__ import annotations
 import typing as t
 
 from ...loads.collective_runs import LADDER, LAUNCHER, SEARCH
-from .._grouping import Rows
-from .._once import Peers, once_for_all_nodes
+from ...readings.rows import Peers, Rows
+from .._once import once_for_all_nodes
 from ._runs import of_run
 
 

@@ -14,14 +14,14 @@ from ...loads.rank_errors import NOBODY_BEHIND, HostEnd, end_by_error, explained
 from ...loads.thresholds import expected_busbw
 from ...loads.unknown_errors import ALL, cut
 from ...pod.types import Rail
+from ...readings.rows import Peers, Rows
 from .. import Finding, NotApplicable, check
 from .._by_time import order_of_error
-from .._grouping import Rows
 from ..place import Place, at_node
 from ._nccl_transport import forced, of_another_setting, unlike_others, unlisted
 from ._runs import error_times, of_run, probes_of_several_hosts, runs_of_all_hosts
 from ._settings import odd_hosts, with_settings
-from .bandwidth import Peers, ladder_values, passed_again
+from .bandwidth import ladder_values, passed_again
 from .refusals import refusals
 
 LAUNCHER_CAUSE = "The launcher on this host started no rank on another, so nothing is known of the host's rate."

@@ -14,18 +14,16 @@ from ...loads.launcher_errors import known_line
 from ...loads.thresholds import minimum_busbw, within_tolerance
 from ...loads.unknown_errors import cut
 from ...pod.types import Rail
+from ...readings.rows import Peers, Rows
 from ...text.counting import counted as count
 from .. import CannotTell, Finding, NotApplicable, NotProved, check
 from .._beside import of_node
-from .._grouping import Rows
 from .._not_measured import RUN_ENDED, no_result
 from ..place import Place
 from ._nccl_transport import forced, of_another_setting
 from ._runs import runs_of_all_hosts
 from .bandwidth import expected, ladder_values
 from .curve import CURVE_FROM
-
-Peers = dict[str, Rows]
 
 
 def _mine(jobs: Peers, tables: Peers | None, node: str, directory: str, optional: bool) -> list[CollectiveRun]:

@@ -13,11 +13,12 @@ from ...loads.rank_errors import known_error
 from ...loads.types import RankError
 from ...loads.unknown_errors import ExtentWords, alike, cut, explain_unknown, extent_of, has_a_class
 from ...pod.types import Rail
+from ...readings.rows import Peers, Rows
 from ...text.ranges import ranges
 from ...text.shortened import shortened
 from .. import CannotTell, Finding, NotApplicable, check
-from .._grouping import Rows, planned_rails
-from .._once import Peers, once_for_all_nodes
+from .._grouping import planned_rails
+from .._once import once_for_all_nodes
 from ..place import Place, at_device
 from ._nccl_transport import NO_RDMA_CAUSE, NO_RDMA_FIX, by_socket, devices, network_channels, place_of_warning, staged, unlisted, used
 

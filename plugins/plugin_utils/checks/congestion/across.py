@@ -9,7 +9,7 @@ import statistics
 import typing as t
 
 from ...loads.incasts import ACROSS
-from ...pod.names import Rows
+from ...readings.rows import Peers, Rows
 from ...text.counting import counted
 from .. import Finding, NotApplicable, check
 from .._counters import incasts_of_node
@@ -17,7 +17,6 @@ from .._not_measured import NO_RESULT, no_result
 from ..place import Place, at_device
 from .load import sent
 
-Peers = dict[str, Rows]
 NOT_ACROSS = "no incast across gate groups ends here"
 NO_RATES = "rates of the senders across gate groups: not reported"
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 import typing as t
 from collections import Counter
 
-from ...pod.names import Rows
+from ...readings.rows import Peers, Rows
 from .. import Finding, NotApplicable, check
 from ..place import Place
 
-Peers = dict[str, Rows]
 # Settings of one switch in words, by what they are of and their name; None where it does not report one that it has.
 # Evaluated when it is imported, which before Python 3.10 cannot be `|`.
 Settings = dict[tuple[str, str], t.Optional[str]]  # noqa: UP045

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import typing as t
 
-from ...pod.names import Rows, mac_of
+from ...pod.names import mac_of
 from ...pod.rail_ports import leaves_of
 from ...pod.types import PodRail
+from ...readings.rows import Rows
 from .. import Finding, NotApplicable, check
 from .._counters import incasts_of_node
 from ..place import at_port

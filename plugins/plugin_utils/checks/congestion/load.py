@@ -9,9 +9,9 @@ import typing as t
 
 from ...loads.incasts import ACROSS, INCAST
 from ...loads.schedule import NOT_INSTALLED
-from ...pod.names import Rows
 from ...pod.rail_ports import rail_ports
 from ...pod.types import Rail
+from ...readings.rows import Peers, Rows
 from .. import CannotTell, Finding, check
 from .._counters import (
     ALL_BYTES,
@@ -33,7 +33,6 @@ from .._counters import (
     total,
 )
 from .._not_measured import no_result
-from .._once import Peers
 from .._under_load import CLASS_FIX, OTHER_CLASS, in_class
 from ..place import Place, at_device, at_port
 

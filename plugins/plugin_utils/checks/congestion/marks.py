@@ -9,9 +9,9 @@ import typing as t
 from collections.abc import Mapping
 
 from ...loads.incasts import INCAST as OWN
-from ...pod.names import Rows
 from ...pod.rail_ports import bonded_gbit_s
 from ...pod.types import Rail
+from ...readings.rows import Rows
 from ...text.counting import counted
 from .. import INCAST, CannotTell, Finding, check
 from .._beside import Counted

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ...pod.names import Rows, port_name
+from ...pod.names import port_name
 from ...pod.types import NearCable
+from ...readings.rows import Rows
 from .. import CannotTell, Finding, check
 from .._planned import cables_of
 from ..place import Place, at_port

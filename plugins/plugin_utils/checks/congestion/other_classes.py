@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ...pod.names import Rows, port_name
+from ...pod.names import port_name
 from ...pod.types import NearCable
+from ...readings.rows import Rows
 from ...text.counting import counted
 from .. import Finding, NotApplicable, check
 from .._counters import port_growth

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ...pod.names import Rows
 from ...pod.rail_ports import rail_ports
 from ...pod.types import Rail
+from ...readings.rows import Rows
 from .. import Finding, check
 from .._counters import (
     DISCARDS,

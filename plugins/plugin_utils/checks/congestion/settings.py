@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import typing as t
 
-from ...pod.names import Rows, by_port, port_name
+from ...pod.names import by_port, port_name
 from ...pod.types import NearCable
 from ...readings.nic_drivers import is_virtual_function
+from ...readings.rows import Peers, Rows
 from .. import Finding, check
 from .._lossless import Lossless, named
 from .._planned import cables_of
 from ..place import Place, at_port
 
-Peers = dict[str, Rows]
 DROPS = "The queue of RoCE has thresholds, and ECN marking is not enabled in them: what is above them is dropped, and no sender is told to slow down."
 DROPS_FIX = "Enable ECN in that profile (SONiC: its ecn mode; EOS and NX-OS: the word ecn behind random-detect), as on a switch of this role that marks."
 UNMARKED = "The switch has no ECN thresholds in the queue of the RoCE priority, so that only pauses slow the senders down."

@@ -9,9 +9,10 @@ import statistics
 import typing as t
 
 from ...loads.uplinks import FLOWS_TO_USE, flows_needed
-from ...pod.names import Rows, port_name, rated
+from ...pod.names import port_name, rated
 from ...pod.tiers import SPINE, SUPER_SPINE, WORDS, below
 from ...pod.types import NearCable, TierCable
+from ...readings.rows import Peers, Rows
 from ...text.counting import counted
 from .. import CannotTell, Finding, NotApplicable, check
 from .._counters import incasts_of_node, port_growth
@@ -23,7 +24,6 @@ from .marks import CONGESTED
 from .switches import _of_class
 from .uplinks import UNUSED, fair_ratio
 
-Peers = dict[str, Rows]
 # Where the receivers at a leaf take so many times what its uplinks carry, the spines' ports are full for sure; at about the same, either may be.
 OVER = 1.2
 # A spine whose ports carry less than this part of their speed does not see the load that the others see.

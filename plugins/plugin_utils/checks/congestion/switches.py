@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import typing as t
 
-from ...pod.names import Rows, port_name, rated
+from ...pod.names import port_name, rated
 from ...pod.tiers import SPINE, SUPER_SPINE, WORDS, is_above
 from ...pod.types import NearCable
+from ...readings.rows import Peers, Rows
 from .. import CannotTell, Finding, NotApplicable, check
 from .._counters import at_most, faces, in_group, incasts_of_node, judge_most, paused_percent, port_growth, sent_bytes
 from .._not_measured import no_result
@@ -19,7 +20,6 @@ from ._priority_groups import Grown, is_of, lost_in_another_group
 from .load import End, sent
 from .marks import CONGESTED
 
-Peers = dict[str, Rows]
 PAUSED_BY = "{end} pauses this port without any load: a NIC whose host or firmware hangs sends pauses without end."
 PAUSED_BY_FIX = "Reset that NIC or power-cycle its host ({end}), and switch the PFC watchdog on at the switch, so that one NIC cannot stop the fabric."
 PASSED_ON = "{peer} pauses this {own}, whose buffers fill, so that it pauses its other ports without congestion of their own."

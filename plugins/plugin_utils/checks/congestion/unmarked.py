@@ -8,11 +8,11 @@ from __future__ import annotations
 import typing as t
 
 from ...loads.incasts import INCAST
-from ...pod.names import Rows
 from ...pod.types import NearCable
+from ...readings.rows import Peers, Rows
 from .. import CannotTell, Finding, NotApplicable, check
 from .._counters import MARKED, growth_of_hosts, in_group, incasts_of_node, pick, port_growth
-from .._once import Peers, once_for_all_nodes
+from .._once import once_for_all_nodes
 from ..place import Place
 from ._priority_groups import is_of
 from .load import End, sent

@@ -10,9 +10,10 @@ import statistics
 import typing as t
 
 from ...loads.uplinks import FLOWS_TO_USE, flows_needed
-from ...pod.names import Rows, port_name
+from ...pod.names import port_name
 from ...pod.tiers import SPINE, WORDS, above
 from ...pod.types import NearCable
+from ...readings.rows import Rows
 from .. import CannotTell, Finding, NotApplicable, check
 from .._counters import incasts_of_node, port_growth
 from ..place import Place, at_port

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import typing as t
 
-from ...pod.names import Rows, port_name
+from ...pod.names import port_name
 from ...pod.types import NearCable
+from ...readings.rows import Row, Rows
 from ...text.counting import counted
 from .. import Finding, NotApplicable, check
 from .._counters import RESET_CAUSE, RESET_FIX
 from .._planned import cables_of
 from ..place import at_port
 
-Row = dict[str, t.Any]
 EXPECTED = "no pause storm"
 STORM = (
     "{end} paused this queue for so long that the watchdog took it for a storm, and dropped what was queued for it: a NIC or host that hangs, a switch "

@@ -11,10 +11,10 @@ from dataclasses import replace
 
 from ...pod.names import port_name
 from ...pod.types import NearCable
+from ...readings.rows import Peers, Row
 from .. import Finding
-from .._once import Peers, once_for_all_nodes
+from .._once import once_for_all_nodes
 
-Row = dict[str, t.Any]
 # By node and port how many frames arrived damaged in the soak.
 Damaged = t.Mapping[str, t.Mapping[str, int]]
 MARKED = "stomped_crc"

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import typing as t
 
-from ...pod.names import Rows, port_name
+from ...pod.names import port_name
 from ...pod.types import NearCable
-from .._once import Peers, once_for_all_nodes
+from ...readings.rows import Peers, Rows
+from .._once import once_for_all_nodes
 
 # By node and port the rows of its lanes of light.
 LanesOfNodes = t.Mapping[str, t.Mapping[str, Rows]]

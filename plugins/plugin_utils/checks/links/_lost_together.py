@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+from ...readings.rows import Peers
 from ...text.times import epoch_seconds
-from .._once import Peers, once_for_all_nodes
+from .._once import once_for_all_nodes
 from .errors import MANY_LINKS
 
 # Links that are lost within this time of each other have one cause, from MANY_LINKS on.

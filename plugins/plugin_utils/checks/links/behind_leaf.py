@@ -8,14 +8,14 @@ from __future__ import annotations
 import typing as t
 from dataclasses import replace
 
-from ...pod.names import Rows
 from ...pod.rail_ports import leaves_of
 from ...pod.types import PodRail
+from ...readings.rows import Peers, Rows
 from ...text.counting import counted
 from ...text.times import epoch_seconds
 from .. import CannotTell, Finding, NotApplicable, check
 from .._kernel_events import logged_since
-from .._once import Peers, once_for_all_nodes
+from .._once import once_for_all_nodes
 from ..place import at_node
 from ._lost_together import Cluster, Link, links_of, lost_together
 from .errors import MANY_LINKS, RAW_RATES, bit_errors_of, first_rate

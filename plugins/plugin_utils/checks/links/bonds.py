@@ -8,9 +8,10 @@ from __future__ import annotations
 import typing as t
 from collections import Counter
 
-from ...pod.names import Rows, node_name
+from ...pod.names import node_name
 from ...pod.rail_ports import members_of
 from ...pod.types import NearCable, Rail
+from ...readings.rows import Rows
 from .. import Finding, NotApplicable, check
 from .._grouping import grouped, planned_rails
 from .._planned import in_plane

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ...pod.names import Rows, by_port, port_name
+from ...pod.names import by_port, port_name
 from ...pod.types import NearCable
+from ...readings.rows import Rows
 from .. import Finding, NotApplicable, check
 from ..place import Place
 

@@ -10,12 +10,12 @@ import math
 import typing as t
 from dataclasses import replace
 
-from ...pod.names import Rows, by_port, port_name
+from ...pod.names import by_port, port_name
 from ...pod.rail_ports import port_label, rail_ports
 from ...pod.types import NearCable, Rail, RailPort
+from ...readings.rows import Peers, Rows
 from .. import CannotTell, Finding, NotApplicable, check
 from .._counters import RESET_CAUSE, RESET_FIX, not_grown
-from .._once import Peers
 from .._planned import cables_of
 from ..place import Place, at_device, at_port
 from ._damaged_frames import Damaged, came_damaged, damaged_by_port, frames_damaged, has_grown

@@ -8,11 +8,12 @@ from __future__ import annotations
 import typing as t
 from dataclasses import replace
 
-from ...pod.names import Rows, by_port, rated
+from ...pod.names import by_port, rated
 from ...pod.types import NearCable
+from ...readings.rows import Peers, Row, Rows
 from .. import Finding, NotApplicable, check
 from .._counters import NOT_ASKED, NOT_ASKED_FIX, SATURATED_CAUSE, SATURATED_FIX, not_grown
-from .._once import Peers, once_for_all_nodes
+from .._once import once_for_all_nodes
 from .._planned import cables_of
 from ..place import Place, at_port
 from ._fabric_stages import of_stage
@@ -20,7 +21,6 @@ from ._thresholds import bit_errors_before_fec, hot
 from .errors import of_one_node
 from .optics import planned_copper
 
-Row = dict[str, t.Any]
 JUDGED = ("symbol_errors", "link_recoveries", "link_downs", "rx_errors", "tx_discards", "local_integrity_errors", "buffer_overruns")
 # What a link itself did to packets.
 DAMAGE = ("symbol_errors", "rx_errors", "local_integrity_errors")

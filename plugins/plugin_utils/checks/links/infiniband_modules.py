@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ...pod.names import Rows
 from ...pod.types import Rail
+from ...readings.rows import Rows
 from .. import CannotTell, Finding, NotApplicable, check
 from ..place import at_device
 from .optics import NO_LIGHT_DBM

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import typing as t
 
-from ...pod.names import Rows, by_port
+from ...pod.names import by_port
 from ...pod.rail_ports import rail_ports
 from ...pod.types import Rail, RailPort
+from ...readings.rows import Rows
 from ...text.counting import counted
 from ...text.times import epoch_seconds
 from .. import CannotTell, Finding, check

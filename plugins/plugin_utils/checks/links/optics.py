@@ -10,13 +10,13 @@ import typing as t
 from dataclasses import replace
 
 from ...pod.judged_ports import further_lanes, inactive_ports
-from ...pod.names import Rows, by_port, port_name
+from ...pod.names import by_port, port_name
 from ...pod.rail_ports import rail_ports
 from ...pod.types import NearCable, Rail
+from ...readings.rows import Peers, Rows
 from .. import Finding, NotApplicable, check
 from .._grouping import not_reported, several
 from .._odd_ones import odd_ones, undecided
-from .._once import Peers
 from .._planned import cables_of
 from ..place import Place, at_port
 from ._far_light import dark_lanes, lanes_at_far_end, lanes_of_light, lanes_of_nodes, weak_lanes

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import typing as t
 
-from ...pod.names import Rows, port_name
+from ...pod.names import port_name
 from ...pod.types import NearCable
+from ...readings.rows import Peers, Row, Rows
 from .. import Finding, NotApplicable, check
-from .._once import Peers
 from .._planned import cables_of
 from ..place import Place, at_port
 from ._far_light import dark_lanes, lanes_at_far_end, lanes_of_light, lanes_of_nodes
 from ._thresholds import hot
 from .optics import NO_LIGHT_DBM, is_copper, planned_copper
 
-Row = dict[str, t.Any]
 BIAS_LIMITS = ("bias_low_alarm_ma", "bias_low_warning_ma", "bias_high_warning_ma", "bias_high_alarm_ma")
 MONITORS = ("temperature_c", "rx_power_dbm", "tx_power_dbm")
 HEATED = "All lasers of this module need more current than it allows for, and the module is hot: lasers need more current the warmer they are."

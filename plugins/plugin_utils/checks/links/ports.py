@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ...pod.names import Ports, Rows, by_port, mac_of, node_name, port_name, rated, same_end
+from ...pod.names import Ports, by_port, mac_of, node_name, port_name, rated, same_end
 from ...pod.types import NearCable
+from ...readings.rows import Rows
 from .. import CannotTell, Finding, check
 from .._planned import cables_of, in_plane
 from ..place import SLOW, WAITS, at_port

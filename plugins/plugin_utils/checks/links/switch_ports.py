@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ...pod.names import Rows, by_port
+from ...pod.names import by_port
 from ...pod.types import NearCable
+from ...readings.rows import Row, Rows
 from ...text.counting import counted
 from .. import Finding, NotApplicable, check
 from .._counters import RESET_CAUSE, RESET_FIX
@@ -16,7 +17,6 @@ from .._planned import cables_of
 from ..place import at_port
 from .errors import of_one_node
 
-Row = dict[str, t.Any]
 EXPECTED = "no change of the link in the soak"
 
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 import typing as t
 from collections import Counter
 
-from ...pod.names import Rows
+from ...readings.rows import Peers, Rows
 from ...text.ranges import ranges
 from .. import CannotTell, Finding, NotApplicable, check
 from ..place import Place
 
-Peers = dict[str, Rows]
 GOOD = {"ok", "good", "normal"}
 # From so many switches on, if they are also half of those with a supply of that name, a shared feed is likelier than so many broken supplies.
 MANY_SUPPLIES = 3

@@ -8,8 +8,9 @@ from __future__ import annotations
 import typing as t
 from collections import Counter
 
-from ...pod.names import Rows, by_port
+from ...pod.names import by_port
 from ...pod.types import NearCable
+from ...readings.rows import Rows
 from .. import Finding, NotApplicable, check
 from .._planned import cables_of
 from ..place import at_port

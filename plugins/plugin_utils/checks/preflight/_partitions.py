@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from .._grouping import Rows
+from ...readings.rows import Rows
 
 CAUSE = (
     "{gpus} GPUs are split into {devices} devices: a compute partition (DPX, QPX or CPX of an MI300X) is set, in which each GPU is several small ones with a "

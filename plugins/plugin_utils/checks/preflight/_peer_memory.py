@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ...pod.names import Rows
+from ...readings.rows import Rows
 from ...text.shortened import shortened
 
 REFUSED = "The module is on disk and was built against other RDMA drivers than are loaded (MLNX_OFED or DOCA installed after it): the kernel refuses it."

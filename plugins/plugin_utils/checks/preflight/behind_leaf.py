@@ -8,9 +8,10 @@ from __future__ import annotations
 import typing as t
 
 from ...pod.types import NearCable, PodRail
+from ...readings.rows import Peers
 from .. import Finding, NotApplicable, check
 from .._at_one_leaf import LEAST_HOSTS, Behind, Nic
-from .._once import Peers, once_for_all_nodes
+from .._once import once_for_all_nodes
 
 CAUSE = (
     "Links of {number} hosts to {leaf} are down, at its ports {ports}, and most others of these hosts are up: what they share is {leaf}, and not {number} NICs "

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import typing as t
 
+from ...readings.rows import Peers, Rows
 from .. import CannotTell, Finding, NotApplicable, check
-from .._grouping import Rows
-from .._once import Peers, once_for_all_nodes
+from .._once import once_for_all_nodes
 from ..place import Place
 
 IN_CONTAINERS = ("pod_container_runtime", ("docker", "podman", "enroot"))

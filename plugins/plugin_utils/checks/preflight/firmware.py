@@ -10,8 +10,9 @@ import typing as t
 from dataclasses import dataclass
 
 from ...pod.types import Rail
+from ...readings.rows import Rows
 from .. import Finding, NotApplicable, check
-from .._grouping import Rows, grouped, planned_rails, several
+from .._grouping import grouped, planned_rails, several
 from .._odd_ones import odd_rails, undecided_rails
 from ..place import Place, at_device
 

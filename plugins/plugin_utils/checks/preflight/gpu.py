@@ -10,8 +10,9 @@ import typing as t
 from collections import Counter
 
 from ...pod.types import Rail
+from ...readings.rows import Rows
 from .. import CannotTell, Finding, NotApplicable, check
-from .._grouping import Rows, grouped, planned_rails, rail_pci
+from .._grouping import grouped, planned_rails, rail_pci
 from .._odd_ones import odd_ones, undecided
 from ..guests import GUEST
 from ..place import Place, at_device, at_gpu

@@ -10,13 +10,14 @@ from collections import Counter
 
 from ...pod.rail_ports import rail_ports
 from ...pod.types import Rail
+from ...readings.rows import Peers, Rows
 from .. import CannotTell, Finding, NotApplicable, check
 from .._across_groups import counted, of_other_groups, unlike_other_groups
-from .._grouping import Rows, planned_rails, several
+from .._grouping import planned_rails, several
 from .._kernel_event_causes import EVENTS
 from .._kernel_events import Devices, judged_events
 from .._odd_ones import odd_ones, undecided
-from .._once import NO_PEERS, Peers, once_for_all_nodes
+from .._once import NO_PEERS, once_for_all_nodes
 from ..place import Place, at_gpu, at_port
 from ._partitions import first_devices, split
 

@@ -9,11 +9,11 @@ import typing as t
 
 from ...pod.addressing import is_link_local
 from ...pod.types import Rail
+from ...readings.rows import Peers, Rows
 from .. import Finding, check
-from .._grouping import Rows, planned_rails
+from .._grouping import planned_rails
 from ..place import Place, at_device, at_port
 
-Peers = dict[str, Rows]
 # (host, netdev or device) by the address that it has.
 Owners = dict[str, list[tuple[str, str]]]
 # By column, the rows of peers that were asked for last, who has which address, and who reports none.

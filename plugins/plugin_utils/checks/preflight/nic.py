@@ -11,8 +11,9 @@ import typing as t
 from ...pod.rail_ports import members_of, rail_ports
 from ...pod.types import Rail
 from ...readings.nic_drivers import forms_of, generations_of
+from ...readings.rows import Rows
 from .. import Finding, check
-from .._grouping import Rows, grouped, not_reported, planned_rails, several
+from .._grouping import grouped, not_reported, planned_rails, several
 from .._odd_ones import odd_ones, undecided
 from ..place import Place, at_device, at_gpu, at_port
 from ._not_started import without_rdma

@@ -10,12 +10,13 @@ from collections import Counter
 
 from ...pod.addressing import IN_WORDS, KERNEL_FAMILY, gid_family, is_link_local
 from ...pod.types import Rail
+from ...readings.rows import Peers, Rows
 from ...text.ranges import ranges
 from .. import CannotTell, Finding, NotApplicable, check
-from .._grouping import Rows, grouped, not_reported, planned_rails, several
+from .._grouping import grouped, not_reported, planned_rails, several
 from .._odd_ones import odd_ones, undecided
 from ..place import Place, at_device, at_port
-from .identities import Peers, owners_of_addresses
+from .identities import owners_of_addresses
 
 try:
     import netaddr

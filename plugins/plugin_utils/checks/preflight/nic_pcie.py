@@ -9,9 +9,10 @@ import typing as t
 from dataclasses import replace
 
 from ...pod.types import Rail
+from ...readings.rows import Rows
 from ...text.counting import some_nodes
 from .. import Finding, check
-from .._grouping import Rows, planned_rails, several
+from .._grouping import planned_rails, several
 from .._odd_ones import odd_rails, undecided_rails
 from ..place import Place, at_device
 

@@ -9,12 +9,11 @@ import re
 import typing as t
 from collections import Counter
 
+from ...readings.rows import Peers
 from .. import CannotTell, Finding, NotApplicable, check
-from .._grouping import Rows
 from .._odd_ones import odd_ones, undecided
 from ..place import Place, at_gpu
 
-Peers = dict[str, Rows]
 # GPUs of which NVLink may reach beyond the host; a GB200 NVL4 has the same name and does not.
 IN_RACKS = re.compile(r"\bGB[23]00\b")
 NO_CLUSTER = "00000000-0000-0000-0000-000000000000"

@@ -10,8 +10,9 @@ import typing as t
 from ...pod.rail_ports import bonded_gbit_s
 from ...pod.types import Rail
 from ...readings.nic_drivers import is_virtual_function
+from ...readings.rows import Rows
 from .. import CannotTell, Finding, check
-from .._grouping import Rows, not_reported_of, planned_rails, rail_pci
+from .._grouping import not_reported_of, planned_rails, rail_pci
 from ..place import Place, at_device, at_gpu
 from ._partitions import first_devices
 

@@ -10,8 +10,9 @@ import typing as t
 from ...pod.rail_ports import rail_ports
 from ...pod.types import Rail
 from ...readings.nic_drivers import form_of
+from ...readings.rows import Rows
 from .. import Finding, check
-from .._grouping import Rows, grouped, planned_rails
+from .._grouping import grouped, planned_rails
 from .._lossless import Lossless, named
 from ..place import Place, at_port
 

@@ -9,11 +9,12 @@ import typing as t
 from collections import Counter
 
 from ...pod.types import Rail
+from ...readings.rows import Peers, Rows
 from .. import CannotTell, Finding, NotApplicable, check
 from .._across_groups import counted, of_other_groups, unlike_other_groups
-from .._grouping import Rows, several
+from .._grouping import several
 from .._odd_ones import odd_ones, undecided
-from .._once import NO_PEERS, Peers, once_for_all_nodes
+from .._once import NO_PEERS, once_for_all_nodes
 from ..place import Place
 
 NOT_REPORTED = "not reported"

@@ -9,8 +9,9 @@ import typing as t
 from collections import Counter
 
 from ...pod.types import Rail
+from ...readings.rows import Rows
 from .. import CannotTell, Finding, NotApplicable, check
-from .._grouping import Rows, not_reported_of, planned_rails, rail_pci
+from .._grouping import not_reported_of, planned_rails, rail_pci
 from ..place import Place, at_device, at_pci
 from ._not_started import FEWER_CREATED, FEWER_CREATED_FIX, NO_ROOM, NO_ROOM_FIX, NONE_CREATED, NONE_CREATED_FIX
 from ._peer_memory import NoPeers, refused_module

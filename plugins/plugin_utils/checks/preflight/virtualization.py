@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ...readings.rows import Rows
 from .. import CannotTell, Finding, check
-from .._grouping import Rows
 from ..guests import GUEST, hypervisor_of
 from ..place import Place
 

@@ -18,8 +18,6 @@ from ...loads.pair_tests import (
     HostMemoryRates,
     PairEnd,
     PairTest,
-    Peers,
-    Rows,
     blame_end,
     median,
     pair_tests,
@@ -28,6 +26,7 @@ from ...loads.perftest_errors import UNSUPPORTED_OPTION, explained
 from ...loads.thresholds import RailRates
 from ...loads.unknown_errors import OF_TESTS, alike, explain_unknown, extent_of
 from ...pod.types import Rail
+from ...readings.rows import Peers, Rows
 from .. import PAIR, Finding, NotApplicable, check
 from .._beside import Counted, error_growth
 from .._grouping import typical

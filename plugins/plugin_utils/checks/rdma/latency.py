@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import typing as t
 
-from ...loads.pair_tests import PairTest, Peers, Rows, ends_of, pair_tests
+from ...loads.pair_tests import PairTest, ends_of, pair_tests
 from ...loads.perftest_errors import explained
 from ...loads.thresholds import longest_latency_us
 from ...loads.unknown_errors import explain_unknown
+from ...readings.rows import Peers, Rows
 from .. import PAIR, Finding, NotApplicable, check
 from .._not_measured import not_measured
 from .._slow_pairs import NOT_RUN_CAUSE, NOT_RUN_FIX

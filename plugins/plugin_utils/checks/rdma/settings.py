@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ...loads.pair_tests import TESTED, Peers, Rows, pair_tests
+from ...loads.pair_tests import TESTED, pair_tests
 from ...pod.types import Rail
+from ...readings.rows import Peers, Rows
 from .. import PAIR, Finding, check
 from .._not_measured import not_measured
 from .._under_load import CLASS_FIX, OTHER_CLASS, in_class

@@ -8,12 +8,12 @@ from __future__ import annotations
 import typing as t
 
 from ...pod.addressing import bare
-from ...pod.names import Rows, port_name
+from ...pod.names import port_name
 from ...pod.types import TierCable
+from ...readings.rows import Peers, Rows
 from .. import Finding
 from ..place import Place
 
-Peers = t.Mapping[str, Rows]
 # One switch below may filter by itself, and of two others one may announce too much.
 BELOW_MIN, OTHERS_MIN = 2, 2
 MOST_NAMED = 3

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import typing as t
 
-from .._grouping import Rows
-from .._once import Peers, once_for_all_nodes
+from ...readings.rows import Peers, Rows
+from .._once import once_for_all_nodes
 
 
 class NotSent(t.NamedTuple):

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ...pod.names import Rows
 from ...pod.types import Neighbor
+from ...readings.rows import Rows
 from ._routes import Hop, Key, RouteTable
 from ._vrfs import DEFAULT, vrf_of
 

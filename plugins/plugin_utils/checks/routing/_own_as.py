@@ -8,13 +8,12 @@ from __future__ import annotations
 import typing as t
 from dataclasses import replace
 
-from ...pod.names import Rows
 from ...pod.types import Neighbor
+from ...readings.rows import Peers, Rows
 from ...text.ranges import ranges
 from .. import Finding
 from ..place import Place
 
-Peers = dict[str, Rows]
 OWN_AS = "{switch} runs BGP with AS {got}, and the plan has AS {asn} for it: it was given the configuration of another switch, or the plan is wrong."
 SAME_AS = (
     "{switch} runs BGP with AS {got}, which is that of {others} too, and the plan has AS {asn} for it: each of them drops the routes of the others, in whose "

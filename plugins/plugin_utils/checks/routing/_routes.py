@@ -8,8 +8,9 @@ from __future__ import annotations
 import typing as t
 
 from ...pod.addressing import DEFAULT_ROUTES, VERSION, WHOLE_LENGTH, bare
-from ...pod.names import Rows, port_name
+from ...pod.names import port_name
 from ...pod.types import Neighbor
+from ...readings.rows import Rows
 
 try:
     import netaddr

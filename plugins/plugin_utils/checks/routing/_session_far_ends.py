@@ -8,12 +8,12 @@ from __future__ import annotations
 import typing as t
 from dataclasses import replace
 
-from ...pod.names import Rows, port_name
+from ...pod.names import port_name
 from ...pod.types import NearCable, Neighbor
+from ...readings.rows import Peers, Rows
 from .. import Finding
 from ._session_states import why_closed
 
-Peers = dict[str, Rows]
 UNREAD = (
     "{switch} did not tell of its own sessions, and of its neighbors that did none has one with it that is up: the fault is at {switch}, whose routing does "
     "not run."

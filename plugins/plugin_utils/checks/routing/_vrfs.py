@@ -8,8 +8,9 @@ from __future__ import annotations
 import typing as t
 from collections import Counter
 
-from ...pod.names import Rows, port_name
+from ...pod.names import port_name
 from ...pod.types import NearCable, Neighbor
+from ...readings.rows import Rows
 
 DEFAULT = "default"
 

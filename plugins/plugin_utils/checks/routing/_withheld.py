@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ...pod.names import Rows, port_name
+from ...pod.names import port_name
 from ...pod.types import Neighbor
+from ...readings.rows import Rows
 
 # What is its own (a loopback) a neighbor announces all the same: less than this part of what the others bring is few.
 FEW_OF_OTHERS = 3

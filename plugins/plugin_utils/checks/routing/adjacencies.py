@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ...pod.names import Rows, port_name
+from ...pod.names import port_name
 from ...pod.types import Neighbor
+from ...readings.rows import Rows
 from .. import Finding, NotApplicable, check
 from ..place import Place
 from .sessions import WITH_SPINES

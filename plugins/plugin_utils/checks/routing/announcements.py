@@ -9,9 +9,10 @@ import functools
 import typing as t
 
 from ...pod.addressing import DEFAULT_ROUTES
-from ...pod.names import Rows, port_name
+from ...pod.names import port_name
 from ...pod.rail_ports import leaves_of
 from ...pod.types import NearCable, PodRail, TierCable
+from ...readings.rows import Rows
 from ...text.counting import some_nodes
 from .. import CannotTell, Finding, NotApplicable, check
 from .._once import once_for_all_nodes

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import typing as t
 
-from ...pod.names import Rows, rated
+from ...pod.names import rated
 from ...pod.tiers import WORDS, above, below
 from ...pod.types import NearCable
+from ...readings.rows import Rows
 from .. import Finding, NotApplicable, check
 from ..place import Place
 

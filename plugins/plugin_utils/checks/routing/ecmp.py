@@ -8,10 +8,11 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass, replace
 
-from ...pod.names import Rows, port_name
+from ...pod.names import port_name
 from ...pod.rail_ports import leaves_of
 from ...pod.tiers import SUPER_SPINE
 from ...pod.types import NearCable, Neighbor, PodRail
+from ...readings.rows import Rows
 from .. import CannotTell, Finding, NotApplicable, check
 from ..place import Place
 from ._overlay import EVPN, OverlayTable, underlay_table

@@ -8,13 +8,13 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
-from ...pod.names import Rows, port_name
+from ...pod.names import port_name
+from ...readings.rows import Peers, Rows
 from ...text.counting import counted
 from .. import CannotTell, Finding, NotApplicable, check
 from ..place import Place, at_port
 
 Values = dict[str, t.Any]
-Peers = t.Mapping[str, Rows]
 ASKED = ("pod_failover", True)
 # The times of readings and those of probes differ by how long a node takes to answer, and a host to start a probe.
 SLACK_SECONDS = 8.0

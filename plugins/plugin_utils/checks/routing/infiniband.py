@@ -8,11 +8,12 @@ from __future__ import annotations
 import typing as t
 from collections import Counter
 
-from ...pod.names import Rows, by_port, same_end
+from ...pod.names import by_port, same_end
 from ...pod.tiers import TIERS, WORDS, above
 from ...pod.types import NearCable
+from ...readings.rows import Peers, Rows
 from .. import Finding, NotApplicable, check
-from .._once import Peers, once_for_all_nodes
+from .._once import once_for_all_nodes
 from .._planned import cables_of
 from ..place import Place, at_port
 

@@ -10,9 +10,10 @@ from collections import Counter
 
 from ...pod.names import mac_of
 from ...pod.types import Rail
+from ...readings.rows import Peers, Rows
 from .. import Finding, NotApplicable, check
-from .._grouping import Rows, planned_rails
-from .._once import Peers, once_for_all_nodes
+from .._grouping import planned_rails
+from .._once import once_for_all_nodes
 from ..place import Place, at_device, at_port
 
 NONE_KNOWN = "no entry of this node is of an address that one other NIC of the pod has"

@@ -8,9 +8,10 @@ from __future__ import annotations
 import typing as t
 from collections import Counter
 
-from ...pod.names import Rows, by_port, port_name
+from ...pod.names import by_port, port_name
 from ...pod.rail_ports import leaves_of
 from ...pod.types import NearCable, Neighbor, PodRail
+from ...readings.rows import Peers, Rows
 from ...text.counting import some_nodes
 from .. import CannotTell, Finding, NotApplicable, check
 from .._once import once_for_all_nodes
@@ -20,7 +21,6 @@ from ._overlay import OF_VRF, underlay_table, vtep_of
 from ._routes import HAS_NETADDR, Hop, Key, RouteTable, holds, unused_ports
 from ._vrfs import DEFAULT, vrf_of
 
-Peers = dict[str, Rows]
 BY_EVPN = ("pod_overlay", ("evpn",))
 # What VXLAN adds to an IP packet of the rails: its own header, UDP, IPv4 and the Ethernet header inside.
 VXLAN_BYTES = 50

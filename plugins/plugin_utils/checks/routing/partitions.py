@@ -9,11 +9,11 @@ import typing as t
 from collections import Counter
 
 from ...pod.types import Rail
+from ...readings.rows import Peers, Rows
 from .. import Finding, check
-from .._grouping import Rows, planned_rails
+from .._grouping import planned_rails
 from ..place import Place, at_device
 
-Peers = dict[str, Rows]
 # The rows of peers that were asked for last, and how many rails have which partition; the hosts of a layer are given the same rows.
 _KEPT: dict[str, tuple[Peers, Counter[int]]] = {}
 # The highest bit says full member, the others are the partition (InfiniBand architecture, section 10.9).

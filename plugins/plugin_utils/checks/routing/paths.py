@@ -10,11 +10,12 @@ import typing as t
 from collections import Counter
 
 from ...pod.addressing import DEFAULT_ROUTES, WHOLE_LENGTH
-from ...pod.names import Rows, by_port
+from ...pod.names import by_port
 from ...pod.types import NearCable, Rail
+from ...readings.rows import Peers, Rows
 from .. import PAIR, CannotTell, Finding, NotApplicable, check
 from .._kernel_event_causes import NEIGHBORS_FULL, NEIGHBORS_FULL_FIX
-from .._once import NO_PEERS, Peers, once_for_all_nodes
+from .._once import NO_PEERS, once_for_all_nodes
 from .._planned import cables_of
 from ..place import Place, at_device, at_port
 from ._not_sent import senders_of_nothing, why_not_sent

@@ -9,8 +9,9 @@ import typing as t
 from collections import Counter
 from dataclasses import replace
 
-from ...pod.names import Rows, port_name
+from ...pod.names import port_name
 from ...pod.types import NearCable, Neighbor
+from ...readings.rows import Peers, Rows
 from .. import CannotTell, Finding, NotApplicable, check
 from ..place import Place
 from ._neighbors import planned_neighbor
@@ -19,7 +20,6 @@ from ._session_far_ends import at_far_end, unread_end
 from ._session_states import not_agreed, why_closed
 from ._vrfs import PortVrfs, sessions_in_vrf, vrf_of
 
-Peers = dict[str, Rows]
 NONE_UP = "No session of {switch} is up, and its neighbors have others that are: the fault is at {switch} (its daemon, AS, password, addresses or filters)."
 NONE_UP_FIX = "Look at {switch} first: whether its BGP daemon runs, and its AS, passwords and addresses against the plan; the other ends need no change."
 NO_ROUTER_ID = "0.0.0.0"

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import typing as t
 
-from ...pod.names import Rows
 from ...pod.types import NearCable, PodRail
+from ...readings.rows import Peers, Rows
 from ...text.counting import counted, some_nodes
 from .. import CannotTell, Finding, NotApplicable, check
 from ..place import Place, at_port
 from ._routes import HAS_NETADDR, holds
 from ._vrfs import DEFAULT, PortVrfs, port_of, vrf_of
 
-Peers = dict[str, Rows]
 MISSING = (
     "{switch} has no interface in VRF {planned}: the VRF is not configured there, has another name, or its interfaces were never put into it. What its rails "
     "send is forwarded by other routes, or by none."

@@ -8,8 +8,8 @@ from __future__ import annotations
 import statistics
 import typing as t
 
-from .._grouping import Rows
-from .._once import Peers, once_for_all_nodes
+from ...readings.rows import Peers, Rows
+from .._once import once_for_all_nodes
 
 # A rank's own part explains a slow step where it grew by at least this share of what the step was too long.
 EXPLAINS = 0.5

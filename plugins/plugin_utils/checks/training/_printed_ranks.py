@@ -9,7 +9,8 @@ import typing as t
 
 from ...loads.host_names import Addressed, HostNames
 from ...loads.speakers import homes, of_several_hosts
-from .._once import Peers, once_for_all_nodes
+from ...readings.rows import Peers
+from .._once import once_for_all_nodes
 
 
 class PrintedRanks(t.NamedTuple):

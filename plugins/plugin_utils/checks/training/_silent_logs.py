@@ -9,8 +9,8 @@ import typing as t
 from collections import Counter
 
 from ...loads.last_lines import form, seconds_apart
+from ...readings.rows import Row
 
-Row = t.Mapping[str, t.Any]
 # Logs that end within so many seconds of each other end together.
 TOGETHER_SECONDS = 10.0
 # A log has stopped where it lacks more than so many of the lines that it wrote at a regular pace.

@@ -8,8 +8,8 @@ from __future__ import annotations
 import statistics
 import typing as t
 
+from ...readings.rows import Rows
 from ...text.times import day_and_clock_before
-from .._grouping import Rows
 
 # What PyTorch calls the group of all ranks.
 OF_ALL = "(default_pg)"

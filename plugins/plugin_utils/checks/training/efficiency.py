@@ -8,10 +8,11 @@ from __future__ import annotations
 import statistics
 import typing as t
 
+from ...readings.rows import Peers, Rows
 from .. import Finding, NotApplicable, check
-from .._grouping import Rows, grouped, several, typical
+from .._grouping import grouped, several, typical
 from .._not_measured import not_measured
-from .._once import Peers, once_for_all_nodes
+from .._once import once_for_all_nodes
 from ..place import Place, at_gpu, at_rank
 from .steps import OWN_COMMAND, enough, spread
 

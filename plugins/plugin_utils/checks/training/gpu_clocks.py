@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import typing as t
 
+from ...readings.rows import Peers
 from .. import Finding, check
 from .._gpu_clocks import Sampled, judged_clocks
-from .._once import Peers
 from .steps import OWN_COMMAND
 
 

@@ -14,8 +14,8 @@ from ...loads.launcher_errors import refused_by_launcher, reported_of
 from ...loads.named_parts import named_nic
 from ...loads.rank_errors import NEVER_ARRIVED, explained, follows, is_of_a_connection, is_own, known_error
 from ...loads.unknown_errors import OF_TRAINING, alike, cut, explain_unknown, is_error, names_system_error
+from ...readings.rows import Peers, Rows
 from .. import Finding, check
-from .._grouping import Rows
 from .._not_measured import not_measured
 from ..place import Place, at_device, at_rank
 from ._lost_peers import LostPeer, lost_peer
@@ -24,8 +24,6 @@ from ._printed_ranks import PrintedRanks, printed_ranks
 from ._silent_logs import stopped_first
 from ._watchdog import Named, named_ranks, stuck_together
 from .steps import OWN_COMMAND, timed_out
-
-Peers = dict[str, Rows]
 
 
 class End(t.NamedTuple):

@@ -10,9 +10,8 @@ import typing as t
 
 from ...loads.host_names import NO_ADDRESSES, Addressed, HostNames
 from ...loads.speakers import homes
+from ...readings.rows import Peers, Rows
 from .. import Finding, NotApplicable, check
-from .._grouping import Rows
-from .._once import Peers
 from ..place import at_rank
 from .steps import OWN_COMMAND
 

@@ -9,10 +9,9 @@ import statistics
 import typing as t
 
 from ...loads.thresholds import longest_step_ms
+from ...readings.rows import Peers, Rows
 from .. import CannotTell, Finding, NotApplicable, check
-from .._grouping import Rows
 from .._not_measured import too_short
-from .._once import Peers
 from ..place import Place
 from ._own_causes import LONGER_AND_LONGER, NO_STEPS
 from .results import not_falling

@@ -8,10 +8,9 @@ from __future__ import annotations
 import statistics
 import typing as t
 
+from ...readings.rows import Peers, Rows
 from .. import CannotTell, Finding, check
-from .._grouping import Rows
 from .._not_measured import no_result
-from .._once import Peers
 from ..place import Place, at_rank
 from .steps import NO_STEPS, OWN_COMMAND, enough
 

@@ -13,11 +13,11 @@ from ...loads.host_names import NO_ADDRESSES, Addressed, HostNames
 from ...loads.rank_errors import ENDED_FOR_OTHERS
 from ...loads.thresholds import longest_step_ms
 from ...loads.unknown_errors import cut
+from ...readings.rows import Peers, Rows
 from .. import Finding, NotApplicable, check
 from .._by_time import times_by_host
-from .._grouping import Rows
 from .._not_measured import no_result, not_measured, too_short
-from .._once import Peers, once_for_all_nodes
+from .._once import once_for_all_nodes
 from ..collectives.ended_ranks import RunEnds, extent_of_error, findings_of_run
 from ..collectives.refusals import refused
 from ..place import Place, at_rank

@@ -8,8 +8,8 @@ from __future__ import annotations
 import typing as t
 
 from ...loads.unknown_errors import NOT_SHOWN, Extent, alike, extent_of
+from ...readings.rows import Rows
 from .. import Finding, check
-from .._grouping import Rows
 from ..place import Place
 
 PATH = "pod_dataset_path"

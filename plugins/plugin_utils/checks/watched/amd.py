@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ...pod.names import Rows
+from ...readings.rows import Rows
 from .. import Finding, NotApplicable, check
 from ..place import Place, at_gpu
 from ._layers import ABOVE_INCASTS, OF_RANKS, SINCE

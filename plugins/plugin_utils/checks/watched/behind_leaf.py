@@ -8,10 +8,11 @@ from __future__ import annotations
 import typing as t
 
 from ...pod.types import NearCable, PodRail
+from ...readings.rows import Peers
 from .. import LOADED, Finding, NotApplicable, check
 from .._at_one_leaf import LEAST_HOSTS, Behind, Nic
 from .._counters import IB_LINK_LOST, LINK_LOST, growth_of_hosts, pick
-from .._once import Peers, once_for_all_nodes
+from .._once import once_for_all_nodes
 from ._layers import SINCE
 
 CAUSE = (

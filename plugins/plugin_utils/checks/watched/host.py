@@ -8,9 +8,9 @@ from __future__ import annotations
 import typing as t
 from collections import Counter
 
-from ...pod.names import Rows
 from ...pod.rail_ports import rail_ports
 from ...pod.types import Rail
+from ...readings.rows import Rows
 from ...text.counting import counted
 from .. import LOADED, CannotTell, Finding, NotApplicable, check
 from .._grouping import planned_rails

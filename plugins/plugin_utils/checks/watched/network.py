@@ -8,9 +8,9 @@ from __future__ import annotations
 import typing as t
 from dataclasses import replace
 
-from ...pod.names import Rows
 from ...pod.rail_ports import rail_ports
 from ...pod.types import Rail
+from ...readings.rows import Rows
 from ...text.counting import counted
 from .. import LOADED, Finding, NotApplicable, check
 from .._counters import (

@@ -8,8 +8,9 @@ from __future__ import annotations
 import typing as t
 from dataclasses import replace
 
-from ...pod.names import Rows, by_port, port_name, rated
+from ...pod.names import by_port, port_name, rated
 from ...pod.types import NearCable
+from ...readings.rows import Row, Rows
 from ...text.counting import counted
 from .. import Finding, check
 from .._counters import FRAME_BITS, RESET_CAUSE, RESET_FIX, TERABYTE, at_most, judge_most, port_growth, sent_bytes
@@ -18,7 +19,6 @@ from ..place import at_port
 from ._layers import ABOVE_INCASTS, SINCE
 from .network import LEAST_BYTES
 
-Row = dict[str, t.Any]
 # What shows that a link damages frames; SONiC has one counter of received errors, which holds the CRC errors.
 BIT_ERRORS, ALL_ERRORS = ("fcs_errors", "symbol_errors", "alignment_errors"), "rx_errors"
 # How often a link has changed its state or, where a platform does not count that, for how long it has not, in seconds.

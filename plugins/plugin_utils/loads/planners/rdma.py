@@ -10,11 +10,12 @@ from __future__ import annotations
 import typing as t
 
 from ...pod.types import PodRail
+from ...readings.rows import Rows
 from ..pair_tests import HOST_MEMORY, REPEAT, REPEATS, RETEST, ROUND, HostMemoryRates, MinimumOf, PairEnd, PairTest, ends_of, pair_tests
 from ..pairing import Pair, as_fast_rounds, rail_rounds, reversed_rounds
 from ..perftest import PerftestOptions, gpu_memory, perftest_options
 from ..perftest_errors import UNSUPPORTED_OPTION
-from ..schedule import JOBS_READING, NOT_INSTALLED, Rows, Schedule, StepInput, Values
+from ..schedule import JOBS_READING, NOT_INSTALLED, Schedule, StepInput, Values
 from ..thresholds import minimum_gbit_s
 from ._pairs import Slots, rails
 
