@@ -413,6 +413,25 @@ def test_received_power_of_good_optics_and_of_copper():
             light(*rows, cables=[cable(medium=medium)])
 
 
+def channels(*powers, current=80.0, **values):
+    """The channels of a module of CMIS as ethtool reports them; those without light have no current."""
+    dark = {"tx_power_dbm": -40.0, "tx_bias_ma": 0.0}
+    lit = {"tx_power_dbm": 1.0, "tx_bias_ma": current}
+    return [lane(power, number, **{**LIMITS, **(dark if power == -40.0 else lit), **values}) for number, power in enumerate(powers, 1)]
+
+
+def test_channels_that_a_module_of_four_lanes_reports_besides_are_none():
+    """400GBASE-DR4: of eight channels the last four have neither current nor light."""
+    assert light(*channels(-2.0, -2.1, -2.2, -2.3, *[-40.0] * 4)) == []
+    # A lane of the four that is dark is one all the same, and is the only one.
+    assert [found for found, _ in light(*channels(-2.0, -2.1, -2.2, *[-40.0] * 5))] == ["Ethernet1/1 lane 4: expected -10 to 5 dBm (alarm limits), got -40 dBm"]
+    # Current flows, light is sent or arrives, or nothing is lit at all: then all eight are lanes.
+    assert len(light(*channels(-2.0, -2.1, -2.2, -2.3, *[-40.0] * 3), lane(-40.0, 8, **LIMITS, tx_power_dbm=-40.0, tx_bias_ma=7.0))) == 4
+    assert len(light(*channels(-2.0, -2.1, -2.2, -2.3, *[-40.0] * 3), lane(-40.0, 8, **LIMITS, tx_power_dbm=1.0, tx_bias_ma=0.0))) == 4
+    assert len(light(*channels(-2.0, -2.1, -2.2, -2.3, *[-40.0] * 3, -2.0))) == 3
+    assert len(light(*channels(*[-40.0] * 8))) == 8
+
+
 def test_lanes_that_are_shown_as_inactive_ports_are_those_of_the_port_before_them():
     """EOS tells of Et3/17/1 its first lane, and of Et3/17/2 and on the others."""
     port = {**FIRST[0], "port": "Ethernet3/17/1"}

@@ -12,17 +12,37 @@ from ...pod.types import NearCable
 from ...readings.rows import Peers, Rows
 from .._once import once_for_all_nodes
 
+# Below this a receiver sees no light at all; tools write 0 mW as -40 dBm.
+NO_LIGHT_DBM = -30.0
+# As many channels a module of CMIS reports, also where it has fewer lanes, as one of 400GBASE-DR4 in a host.
+CHANNELS = 8
 # By node and port the rows of its lanes of light.
 LanesOfNodes = t.Mapping[str, t.Mapping[str, Rows]]
 
 
 def lanes_of_light(transceivers: Rows) -> dict[str, Rows]:
-    """The rows of each port's lanes of light: a module may have fewer of them than of copper, and the others are always dark."""
+    """The rows of each port's lanes of light: a module may have fewer of them than of copper or than channels, and the others are always dark."""
     lanes: dict[str, Rows] = {}
     for row in transceivers:
         if row["lane"] is None or row["media_lanes"] is None or row["lane"] <= row["media_lanes"]:
             lanes.setdefault(port_name(row["port"]), []).append(row)
-    return lanes
+    return {port: _channels_in_use(rows) if len(rows) == CHANNELS else rows for port, rows in lanes.items()}
+
+
+def _channels_in_use(rows: Rows) -> Rows:
+    """The first half of a module's channels where it has no other lanes: the second half has neither current nor light, the first has some."""
+    if any(row["lane"] is None or row["media_lanes"] is not None for row in rows):
+        return rows
+    first = [row for row in rows if row["lane"] <= CHANNELS // 2]
+    if len(first) == CHANNELS // 2 and any(row["tx_bias_ma"] for row in first) and all(_off(row) for row in rows if row["lane"] > CHANNELS // 2):
+        return first
+    return rows
+
+
+def _off(row: dict[str, t.Any]) -> bool:
+    """Whether a channel has, as far as the module measures all three, neither current nor sent nor received light."""
+    powers = (row["tx_power_dbm"], row["rx_power_dbm"])
+    return row["tx_bias_ma"] == 0 and all(power is not None and power <= NO_LIGHT_DBM for power in powers)
 
 
 @once_for_all_nodes

@@ -12,7 +12,7 @@ from ...pod.types import Rail
 from ...readings.rows import Rows
 from .. import CannotTell, Finding, NotApplicable, check
 from ..place import at_device
-from .optics import NO_LIGHT_DBM
+from ._far_light import NO_LIGHT_DBM
 from .optics_health import AGES, AGES_FIX
 
 TEMPERATURE, RECEIVED, SENT, CURRENT = "Temperature [C]", "Rx Power Current [dBm]", "Tx Power Current [dBm]", "Bias Current [mA]"

@@ -19,10 +19,8 @@ from .._grouping import not_reported, several
 from .._odd_ones import odd_ones, undecided
 from .._planned import cables_of
 from ..place import Place, at_port
-from ._far_light import dark_lanes, lanes_at_far_end, lanes_of_light, lanes_of_nodes, weak_lanes
+from ._far_light import NO_LIGHT_DBM, dark_lanes, lanes_at_far_end, lanes_of_light, lanes_of_nodes, weak_lanes
 
-# Below this a receiver sees no light at all; tools write 0 mW as -40 dBm.
-NO_LIGHT_DBM = -30.0
 # Copper, as the wiring plan calls it.
 PLANNED_PASSIVE, PLANNED_ACTIVE = ("dac", "copper"), ("acc", "aec")
 SENT_WEAKLY = "The module of {peer} {port} sends too little light; this end receives what it sends, and is not at fault."

@@ -13,9 +13,9 @@ from ...readings.rows import Peers, Row, Rows
 from .. import Finding, NotApplicable, check
 from .._planned import cables_of
 from ..place import Place, at_port
-from ._far_light import dark_lanes, lanes_at_far_end, lanes_of_light, lanes_of_nodes
+from ._far_light import NO_LIGHT_DBM, dark_lanes, lanes_at_far_end, lanes_of_light, lanes_of_nodes
 from ._thresholds import hot
-from .optics import NO_LIGHT_DBM, is_copper, planned_copper
+from .optics import is_copper, planned_copper
 
 BIAS_LIMITS = ("bias_low_alarm_ma", "bias_low_warning_ma", "bias_high_warning_ma", "bias_high_alarm_ma")
 MONITORS = ("temperature_c", "rx_power_dbm", "tx_power_dbm")
