@@ -43,6 +43,8 @@ REFUSED = re.compile(
 # The error of a template's rule for a line with which a switch refuses.
 REFUSES = "the switch refuses"
 SECTION = re.compile(r"^==> (\S+) <==$", re.MULTILINE)
+# What str.splitlines() takes for the end of a line and no tool writes as one: a module whose memory is damaged has it in its names.
+NO_LINE_ENDS = re.compile("(?<!\n)\x0c|[\x0b\x1c-\x1e\x85\u2028\u2029]")
 ESCAPED = re.compile(r'\\(["\\/])')
 MAX_TEXT = 8 * 1024 * 1024
 
@@ -111,6 +113,7 @@ def _parse_text(what: Reading, platform: str, source: Source, stdout: str, item:
     # Patterns that begin with a repetition or a line's start are tried at each character, and most texts have neither.
     if "\r" in text:
         text = re.sub(r"\r+\n?", "\n", text)
+    text = NO_LINE_ENDS.sub("?", text)
     if "\0" in text:
         raise ParseError(what.name, platform, "the text holds binary data")
     switch = KINDS[platform] == "switch"

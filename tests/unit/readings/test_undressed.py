@@ -61,3 +61,15 @@ def test_a_text_that_comes_twice_is_an_error() -> None:
 @pytest.mark.parametrize("indent", ["    ", "\t\t"])
 def test_what_indents_all_lines_alike_is_no_part_of_a_text(before: str, indent: str) -> None:
     assert parse("queue_drops", "eos", before + "".join(f"{indent}{line}\n" for line in TABLE.splitlines())) == parse("queue_drops", "eos", TABLE)
+
+
+@pytest.mark.parametrize("character", ["\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"])
+def test_what_no_tool_ends_a_line_with_ends_none(character: str) -> None:
+    """A module whose memory is damaged has any bytes in its names; the other ports of the switch are read all the same."""
+    modules = "Ethernet1/1\n    transceiver is present\n    type is Unknown\n    name is &K>L{}(\n\nEthernet1/2\n    transceiver is present\n    name is ACME\n"
+    rows = parse("transceivers", "nxos", modules.format(character))
+    assert [(row["port"], row["vendor"]) for row in rows] == [("Ethernet1/1", "&K>L?("), ("Ethernet1/2", "ACME")]
+
+
+def test_a_page_may_begin_a_line() -> None:
+    assert len(parse("queue_drops", "eos", TABLE.replace("\nEt2", "\n\x0cEt2"))) == 2
