@@ -10,28 +10,12 @@ import typing as t
 from ..checks.place import SLOW, WAITS
 from ..pod.plan import Plan
 from ..text.ranges import ranges
+from .shared_cause_texts import OF_LINKS_DOWN, OF_SLOW_LINKS, SharedCause
 from .verdicts import FindingRecord, VerdictRecord, place_of
 
 CHECK = "port_speed"
 # From so many links of a switch on, each to another node, that one is named; two cables may well be bad at once.
 LEAST_LINKS = 3
-SHARED = (
-    "{number} of {all} links of {switch} to {others} are down, each to another of these, whose other links are up, and neither end says why: what they "
-    "share is {switch}, and not {number} cables or optics. One of its line cards, or what supplies and drives a group of its ports (power, a retimer or "
-    "gearbox, a daemon), did not come up."
-)
-SHARED_FIX = (
-    "Look at {switch} for what its ports {ports} have in common: state and log of its line cards (show module, show chassis modules status), power of the "
-    "modules and their daemon (xcvrd, syncd) since its last boot; reset that card or boot the switch. Touch cables only if the others of the group are up."
-)
-LOWER = (
-    "{number} of {all} links of {switch} to {others} run at a lower rate than planned, each to another of these, whose other links are well: what they share "
-    "is {switch}, and not {number} cables or modules. Its ports are set to that rate or split (speed, lanes, a profile), or its release or model does no more."
-)
-LOWER_FIX = (
-    "Compare what is set on the ports {ports} of {switch} (speed, lanes, split mode, profile; on InfiniBand mlxlink or ibportstate of the switch), its model "
-    "and its release with those of a switch whose links are well; set the rated speed there. Touch cables and modules only if that changes nothing."
-)
 KINDS = {"host": "hosts", "switch": "other switches"}
 End = tuple[str, str]
 Links = dict[End, FindingRecord]
@@ -50,12 +34,12 @@ def name_shared_ends(plan: Plan, records: t.Sequence[VerdictRecord]) -> None:
     }  # fmt: skip
     slow = {end: finding for end, finding in found.items() if place_of(finding).state == SLOW}
     down = {end: finding for end, finding in found.items() if end not in slow and plan.nodes[end[0]].kind == "switch"}
-    _name_shared(plan, down, _is_down_there, (SHARED, SHARED_FIX))
-    _name_shared(plan, slow, lambda _plan, far, _finding, its: far in its, (LOWER, LOWER_FIX))
+    _name_shared(plan, down, _is_down_there, OF_LINKS_DOWN)
+    _name_shared(plan, slow, lambda _plan, far, _finding, its: far in its, OF_SLOW_LINKS)
 
 
-def _name_shared(plan: Plan, bad: Links, is_so_there: t.Callable[[Plan, End, FindingRecord, Links], bool], words: tuple[str, str]) -> None:
-    """Of links that are bad at both ends; words: cause and fix where a switch shares them."""
+def _name_shared(plan: Plan, bad: Links, is_so_there: t.Callable[[Plan, End, FindingRecord, Links], bool], shared: SharedCause) -> None:
+    """Of links that are bad at both ends."""
     links: dict[str, dict[End, End]] = {}
     for end, finding in bad.items():
         far = plan.far_end(*end)
@@ -66,7 +50,7 @@ def _name_shared(plan: Plan, bad: Links, is_so_there: t.Callable[[Plan, End, Fin
         for kind, others in KINDS.items():
             mine = {end: far for end, far in ends.items() if plan.nodes[far[0]].kind == kind}
             if len(mine) >= LEAST_LINKS and all(of_node[far[0]] == 1 and len(plan.at[far[0]]) > 1 for far in mine.values()):
-                _name(plan, switch, others, mine, bad, words)
+                _name(plan, switch, others, mine, bad, shared)
 
 
 def _is_down_there(plan: Plan, far: End, finding: FindingRecord, down: Links) -> bool:
@@ -90,12 +74,10 @@ def _counted(links: t.Mapping[str, t.Mapping[End, End]]) -> dict[str, int]:
     return number
 
 
-def _name(plan: Plan, switch: str, others: str, ends: t.Mapping[End, End], bad: Links, words: tuple[str, str]) -> None:
+def _name(plan: Plan, switch: str, others: str, ends: t.Mapping[End, End], bad: Links, shared: SharedCause) -> None:
     every = [cable for cable in plan.at[switch] if KINDS[plan.nodes[cable.seen_from(switch)[1].node].kind] == others]
-    known = {"switch": switch, "number": len(ends), "all": len(every), "others": others, "ports": ranges([port for _switch, port in ends])}
-    for end in (*ends, *ends.values()):
-        if end in bad:
-            bad[end]["cause"], bad[end]["fix"] = words[0].format(**known), words[1].format(**known)
+    findings = [bad[end] for end in (*ends, *ends.values()) if end in bad]
+    shared.write(findings, switch=switch, number=len(ends), all=len(every), others=others, ports=ranges([port for _switch, port in ends]))
     for end, far in ends.items():
         if far in bad:
             bad[far]["began_at"] = end
