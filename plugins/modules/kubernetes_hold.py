@@ -118,10 +118,11 @@ END_SECONDS = 45
 OF_A_POD = ("delete_namespaced_pod", "patch_namespaced_pod")
 
 
-class Cluster:
-    """The API of a cluster, in plain documents; every method raises Broken in words where it fails."""
+class Kubernetes(holding.Scheduler):
+    """Nodes of a cluster, held by pods; its API is asked in plain documents."""
 
     def __init__(self):
+        super().__init__()
         try:
             kubernetes.config.load_config(config_file=os.environ.get("K8S_AUTH_KUBECONFIG") or None)
             self.api = kubernetes.client.CoreV1Api()
@@ -140,17 +141,63 @@ class Cluster:
         except (HTTPError, ValueError) as failed:
             raise repairing.Broken(f"Kubernetes does not answer {method}: {failed}") from None
 
-    def nodes(self, names):
-        """Each of the nodes by its name."""
+    def pods(self, **selector):
+        """The pods that a selector chooses."""
+        return self.call("list_pod_for_all_namespaces", **selector).get("items", [])
+
+    def of_job(self, job):
+        """The pods of a job that are there."""
+        return self.pods(label_selector=f"{LABEL}={job}")
+
+    def read(self, names):
         found = {one["metadata"]["name"]: one for one in self.call("list_node").get("items", ())}
         unknown = sorted(set(names) - set(found))
         if unknown:
             raise repairing.Broken(f"Kubernetes has no node {', '.join(unknown[:5])}")
-        return {name: found[name] for name in names}
+        self.nodes = {name: found[name] for name in names}
 
-    def pods(self, **selector):
-        """The pods that a selector chooses."""
-        return self.call("list_pod_for_all_namespaces", **selector).get("items", [])
+    def idle(self):
+        return idle(self.nodes, self.pods())
+
+    def waiting(self):
+        return waiting(self.nodes, self.pods(field_selector="status.phase=Pending"))
+
+    def is_there(self, job):
+        return bool(self.of_job(job))
+
+    def holds(self, job):
+        return holds(self.of_job(job), self.nodes)
+
+    def hold(self, params):
+        job = f"{NAME}-{uuid.uuid4().hex[:8]}"
+        try:
+            for number, node in enumerate(self.nodes.values()):
+                self.call("create_namespaced_pod", params["namespace"], holding_pod(job, number, node, params))
+            until = time.monotonic() + START_SECONDS
+            while not (held := self.holds(job)) and time.monotonic() < until and not ended(self.of_job(job)):
+                time.sleep(0.5)
+        except repairing.Broken:
+            self.release(job)
+            raise
+        if not held:
+            self.release(job)
+        return job if held else ""
+
+    def renew(self, job):
+        for one in self.of_job(job):
+            meta = one["metadata"]
+            self.call("patch_namespaced_pod", meta["name"], meta["namespace"], {"metadata": {"annotations": {RENEWED: f"{time.time():.0f}"}}})
+
+    def release(self, job):
+        until = time.monotonic() + END_SECONDS
+        for one in self.of_job(job):
+            # What they wait for is nothing: nobody has to wait for its end.
+            self.call("delete_namespaced_pod", one["metadata"]["name"], one["metadata"]["namespace"], grace_period_seconds=1)
+        while left := [one for one in self.of_job(job) if one["status"].get("phase") not in ("Succeeded", "Failed")]:
+            if time.monotonic() > until:
+                names = ", ".join(sorted(str(one["spec"].get("nodeName")) for one in left))
+                raise repairing.Broken(f"pods of {job} still hold {names} {END_SECONDS} s after they were deleted")
+            time.sleep(0.5)
 
 
 def _message(failed):
@@ -159,76 +206,6 @@ def _message(failed):
         return str(json.loads(failed.body)["message"])[:300]
     except (ValueError, TypeError, LookupError):
         return "no words"
-
-
-def of_job(cluster, job):
-    """The pods of a job that are there."""
-    return cluster.pods(label_selector=f"{LABEL}={job}")
-
-
-def hold(cluster, nodes, params):
-    """Create the pods; what they are called, or nothing where they do not all run."""
-    job = f"{NAME}-{uuid.uuid4().hex[:8]}"
-    try:
-        for number, node in enumerate(nodes.values()):
-            cluster.call("create_namespaced_pod", params["namespace"], holding_pod(job, number, node, params))
-        until = time.monotonic() + START_SECONDS
-        while not (held := holds(of_job(cluster, job), nodes)) and time.monotonic() < until and not ended(of_job(cluster, job)):
-            time.sleep(0.5)
-    except repairing.Broken:
-        release(cluster, job)
-        raise
-    if not held:
-        release(cluster, job)
-    return job if held else ""
-
-
-def renew(cluster, pods):
-    """Let pods hold their nodes for longer."""
-    for one in pods:
-        meta = one["metadata"]
-        cluster.call("patch_namespaced_pod", meta["name"], meta["namespace"], {"metadata": {"annotations": {RENEWED: f"{time.time():.0f}"}}})
-
-
-def release(cluster, job):
-    """Delete the pods of a job, and wait until they are gone."""
-    until = time.monotonic() + END_SECONDS
-    for one in of_job(cluster, job):
-        # What they wait for is nothing: nobody has to wait for its end.
-        cluster.call("delete_namespaced_pod", one["metadata"]["name"], one["metadata"]["namespace"], grace_period_seconds=1)
-    while left := [one for one in of_job(cluster, job) if one["status"].get("phase") not in ("Succeeded", "Failed")]:
-        if time.monotonic() > until:
-            names = ", ".join(sorted(str(one["spec"].get("nodeName")) for one in left))
-            raise repairing.Broken(f"pods of {job} still hold {names} {END_SECONDS} s after they were deleted")
-        time.sleep(0.5)
-
-
-def act(module, cluster):
-    """Do what is asked.
-
-    Returns what the module returns.
-    """
-    params, state, job = module.params, module.params["state"], module.params["job"]
-    if state == "released":
-        there = bool(of_job(cluster, job))
-        if there and not module.check_mode:
-            release(cluster, job)
-        return {"changed": there, "waiting": []}
-    nodes = cluster.nodes(params["nodes"])
-    if state == "looked_at":
-        return {"changed": False, "idle": idle(nodes, cluster.pods()), "waiting": waiting(nodes, _pending(cluster))}
-    if state == "held":
-        job = "" if module.check_mode else hold(cluster, nodes, params)
-        return {"changed": True, "held": bool(job), "job": job, "waiting": waiting(nodes, _pending(cluster))}
-    pods = of_job(cluster, job)
-    held = holds(pods, nodes)
-    if held and not module.check_mode:
-        renew(cluster, pods)
-    return {"changed": False, "held": held, "job": job if held else "", "waiting": waiting(nodes, _pending(cluster))}
-
-
-def _pending(cluster):
-    return cluster.pods(field_selector="status.phase=Pending")
 
 
 def main():
@@ -246,7 +223,7 @@ def main():
     if MISSING:
         module.fail_json(msg=missing_required_lib("kubernetes"), exception=MISSING)
     try:
-        module.exit_json(**act(module, Cluster()))
+        module.exit_json(**holding.act(Kubernetes(), module.params, module.check_mode))
     except repairing.Broken as broken:
         module.fail_json(msg=str(broken))
 

@@ -168,66 +168,57 @@ def of_job(job):
     return states[job], field(text, "PreemptTime") not in ("", "None")
 
 
-def hold(params):
-    """Start a job on the nodes; it, or nothing where it does not get them."""
-    nodes = params["nodes"]
-    argv = [repairing.tool("sbatch"), "--parsable", f"--job-name={NAME}", "--exclusive", f"--nodelist={','.join(nodes)}", f"--nodes={len(nodes)}"]
-    argv += ["--nice=1000000", f"--time={params['minutes']}", "--no-requeue", "--output=/dev/null", "--chdir=/"]
-    argv += [f"--{name}={params[name]}" for name in ("partition", "qos") if params[name]]
-    job = repairing.ran([*argv, f"--wrap={SCRIPT}"], SECONDS, "the nodes cannot be held").strip().partition(";")[0]
-    until = time.monotonic() + START_SECONDS
-    while of_job(job)[0] in ("PENDING", "CONFIGURING") and time.monotonic() < until:
-        time.sleep(0.5)
-    if of_job(job) == ("RUNNING", False):
-        renew(job)
-        return job
-    release(job)
-    return ""
-
-
-def renew(job):
-    """Let a job hold its nodes for longer."""
-    repairing.ran([repairing.tool("scontrol"), "update", f"jobid={job}", f"comment={time.time():.0f}"], SECONDS, f"job {job} cannot be renewed")
-
-
-def release(job):
-    """End a job, and wait until Slurm has its nodes back."""
-    if not of_job(job)[0]:
-        return
-    repairing.ran([repairing.tool("scancel"), job], SECONDS, f"job {job} cannot be ended")
-    until = time.monotonic() + END_SECONDS
-    while of_job(job)[0]:
-        if time.monotonic() > until:
-            raise repairing.Broken(f"job {job} still holds {', '.join(hosts_of_job(job))} {END_SECONDS} s after it was ended")
-        time.sleep(0.2)
-
-
 def hosts_of_job(job):
     """The nodes of a job."""
     return hosts_of(field(repairing.ran([repairing.tool("scontrol"), "show", "job", job, "--oneliner"], SECONDS), "NodeList"))
 
 
-def act(module):
-    """Do what is asked.
+class Slurm(holding.Scheduler):
+    """Nodes of Slurm, held by a job."""
 
-    Returns what the module returns.
-    """
-    state, job = module.params["state"], module.params["job"]
-    if state == "released":
-        there = bool(of_job(job)[0])
-        if there and not module.check_mode:
-            release(job)
-        return {"changed": there, "waiting": []}
-    lines = of_nodes(module.params["nodes"])
-    if state == "looked_at":
-        return {"changed": False, "idle": idle(lines, time.time()), "waiting": waiting(lines)}
-    if state == "held":
-        job = "" if module.check_mode else hold(module.params)
-        return {"changed": True, "held": bool(job), "job": job, "waiting": waiting(lines)}
-    held = of_job(job) == ("RUNNING", False)
-    if held and not module.check_mode:
-        renew(job)
-    return {"changed": False, "held": held, "job": job if held else "", "waiting": waiting(lines)}
+    def read(self, names):
+        self.nodes = of_nodes(names)
+
+    def idle(self):
+        return idle(self.nodes, time.time())
+
+    def waiting(self):
+        return waiting(self.nodes)
+
+    def is_there(self, job):
+        return bool(of_job(job)[0])
+
+    def holds(self, job):
+        return of_job(job) == ("RUNNING", False)
+
+    def hold(self, params):
+        nodes = params["nodes"]
+        argv = [repairing.tool("sbatch"), "--parsable", f"--job-name={NAME}", "--exclusive", f"--nodelist={','.join(nodes)}", f"--nodes={len(nodes)}"]
+        argv += ["--nice=1000000", f"--time={params['minutes']}", "--no-requeue", "--output=/dev/null", "--chdir=/"]
+        argv += [f"--{name}={params[name]}" for name in ("partition", "qos") if params[name]]
+        job = repairing.ran([*argv, f"--wrap={SCRIPT}"], SECONDS, "the nodes cannot be held").strip().partition(";")[0]
+        until = time.monotonic() + START_SECONDS
+        while of_job(job)[0] in ("PENDING", "CONFIGURING") and time.monotonic() < until:
+            time.sleep(0.5)
+        if self.holds(job):
+            self.renew(job)
+            return job
+        self.release(job)
+        return ""
+
+    def renew(self, job):
+        argv = [repairing.tool("scontrol"), "update", f"jobid={job}", f"comment={time.time():.0f}"]
+        repairing.ran(argv, SECONDS, f"job {job} cannot be renewed")
+
+    def release(self, job):
+        if not self.is_there(job):
+            return
+        repairing.ran([repairing.tool("scancel"), job], SECONDS, f"job {job} cannot be ended")
+        until = time.monotonic() + END_SECONDS
+        while self.is_there(job):
+            if time.monotonic() > until:
+                raise repairing.Broken(f"job {job} still holds {', '.join(hosts_of_job(job))} {END_SECONDS} s after it was ended")
+            time.sleep(0.2)
 
 
 def main():
@@ -242,7 +233,7 @@ def main():
         supports_check_mode=True,
     )
     try:
-        module.exit_json(**act(module))
+        module.exit_json(**holding.act(Slurm(), module.params, module.check_mode))
     except repairing.Broken as broken:
         module.fail_json(msg=str(broken))
 
