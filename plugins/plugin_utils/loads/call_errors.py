@@ -34,7 +34,8 @@ CALL_ERRORS: tuple[ErrorClass, ...] = (
     ErrorClass("retries", RETRIES, RETRIES_CAUSE, RETRIES_FIX),
     ErrorClass(
         "access to the peer's memory",
-        r"remote (?:access|invalid request|operation) error|(?:status|error|status=|error=) ?(?:9|10|11)\b.*(?:vendor|syndrom|opcode|qp)|vendor err 13[678]\b|"
+        r"Remote (?:access|operation|invalid request|QP) on |remote (?:access|invalid request|operation) error|(?:status|error|status=|error=) ?(?:9|10|"
+        r"11)\b.*(?:vendor|syndrom|opcode|qp)|vendor err 13[678]\b|"
         r"syndrom 0x8[89a]\b",
         "The peer's NIC refused what this one asked of its memory: the memory was not registered for it or was freed, the ends disagree on size, rights or "
         "MTU, or ACS, the IOMMU or the BIOS of the peer keeps its NIC from its GPU's memory.",
@@ -51,7 +52,7 @@ CALL_ERRORS: tuple[ErrorClass, ...] = (
     ),
     ErrorClass(
         "receiver that is not ready",
-        r"(?i)\bRNR\b|receiver[- ]not[- ]ready|(?:status|error|status=|error=) ?13\b.*(?:vendor|syndrom|opcode|qp)",
+        r"(?i)\bRNR\b|receive-no-ready|receiver[- ]not[- ]ready|(?:status|error|status=|error=) ?13\b.*(?:vendor|syndrom|opcode|qp)",
         "The peer had no receive buffer posted each time that it was asked: its process was stopped, starved of processors or ended, or it could not read from "
         "its GPU.",
         "Begin at the peer that the line names: its process (py-spy, top), its GPU and its own error of that time; raise NCCL_IB_RETRY_CNT only after that.",

@@ -10,6 +10,15 @@ from .types import RankError
 # The first that matches is the one.
 CONTAINER_ERRORS: tuple[RankError, ...] = (
     RankError(
+        r"\bsetting membind: |libnuma: Warning: node argument|(?:^|: )<[\d,-]+> is invalid$",
+        True,
+        "numactl could not bind the memory of the process and ended before the program began: the container lacks the capability for memory policies "
+        "(SYS_NICE; its seccomp filter refuses set_mempolicy then), or the host or the job's cgroup does not have that NUMA node.",
+        "Start the container with --cap-add SYS_NICE (Kubernetes: securityContext), or bind processors alone (numactl --cpunodebind); compare numactl "
+        "--hardware "
+        "and Mems_allowed of /proc/self/status inside the job with a good host's.",
+    ),
+    RankError(
         r"unsatisfied condition: |please update your driver to a newer version",
         True,
         "The host's GPU driver is too old for the image: the container toolkit compares what the image asks for (NVIDIA_REQUIRE_CUDA) with the driver, and "

@@ -9,6 +9,7 @@ import re
 import signal
 import typing as t
 
+from .ended_tasks import EXITED
 from .error_classes import SPEAKER, says_only_a_result
 from .launcher_errors import OF_NCCL, is_message, is_spoken, known_line, refused_by_launcher, with_subject
 from .rank_errors import follows, known_error
@@ -20,7 +21,8 @@ from .unknown_errors import ERROR_FORM, NO_ERROR, cut, has_a_class, names_system
 AROUND_AN_ERROR = re.compile(
     r"^(?:\[\w*rank\s?\d+\]:?)?\s*(?:Traceback |File \"|raise |During handling |The above exception |frame #\d|"
     r"Failures:|<NO_OTHER_|Root Cause |\S+ FAILED$|\[\d+\]:$|(?:time|host|rank|exitcode|error_file|traceback)\s+:|\[?W\d{3,4} )|"
-    r"Last error:$|srun: Job step aborted|closing signal|distributed/elastic/|ChildFailedError|NCCL INFO|Warning: |Watchdog caught|"
+    r"Last error:$|srun: Job step aborted|Per user-direction, the job|mlx5: \S+: got completion with error:|closing signal|distributed/elastic/|"
+    r"ChildFailedError|NCCL INFO|Warning: |Watchdog caught|"
     # Of PyTorch's watchdog, whose lines are read as collective_timeouts.
     r"detected by watchdog at work|due to a collective timeout|to dump debug info|to signal dumping|"
     r"Stack trace of the failed collective|flight recorder dump signal|"
@@ -36,6 +38,12 @@ RANKS_FAILED = re.compile(
     r"(?:mpirun|prterun|mpiexec) (?:detected that one or more processes exited with non-zero|noticed that process rank \d+ .*exited on signal)|"
     r".*Horovod detected that one or more processes exited with non-zero)"
 )
+# torchrun of a process that a signal ended, where its summary is cut off or printed by another one.
+OF_A_PROCESS = re.compile(r"failed \(exitcode: -\d+\) local_rank: \d+")
+# What srun says of a task that ended by itself comes after whatever that printed.
+OF_A_TASK = re.compile(rf"^\S+: error: \S+: {EXITED.pattern}")
+# What a kernel on the GPU prints before it ends itself, for which CUDA then reports a failure of its own, in another stream.
+OF_A_KERNEL = re.compile(r"\bDeepEP \w+ .*\btimeout\b")
 # What Python's faulthandler says of a signal, which torchrun's summary says with the rank.
 OF_A_SIGNAL = re.compile(r"^Fatal Python error: ")
 # A line of the program that a traceback of Python quotes: it is indented further than the frame above it, where Python found the program's text.
@@ -52,6 +60,11 @@ SUMMARY = re.compile(
 SPEAKING = re.compile(r"\[[Rr]ank ?(\d+)\]|(?:\blauncher:Rank |\bGlobal rank |\bUnexpected result .{1,80} on rank )(\d+)")
 # Ray names the host of an actor or task in a line of its own, so many lines before.
 HOST_OF_RAY, OF_RAY = re.compile(r"\tip: |Memory on the node \(IP: "), 8
+# Numbers that say what an error is; any other one may differ from rank to rank, as may an address. 0 of something is no error.
+TELLING = re.compile(
+    r"(?i)(?:status|err(?:or|no)?|code|synd(?:rome?)?|vend(?:or)?|signal|rc|ret(?:urned)?|failure|result|port)[\w.]*[ =:('-]*(?:0x)?[0-9a-f]+\b|\d+/\d+"
+)
+OF_NO_MATTER = re.compile(r"(?i)0x[0-9a-f]+|\b(?!0\b)\d+")
 # The line above and below a message of Open MPI and PRRTE, which has no more lines than that.
 RULE, MOST_OF_A_MESSAGE = re.compile(r"^-{40,}$"), 40
 
@@ -76,14 +89,15 @@ def deciding_line(*logs: t.Sequence[Said]) -> Decided:
     comes after those that say what failed. Where the lines show only that another rank ended, what torchrun's summary says of a rank that a signal ended; that
     one exited with a status says less than these lines.
     """
-    lines = [one for log in logs for one in _lines_of_errors(log) if not _says_nothing(one.line)]
+    lines = [one for one in _first_of_each_form(logs) if not _says_nothing(one.line)]
     of_own = [one for one in lines if not follows(one.line) and not OF_A_SIGNAL.match(one.line)]
-    own = [one for one in of_own if not is_of_a_command(one.line)]
+    own = [one for one in of_own if not is_of_a_command(one.line) and not OF_A_TASK.match(one.line)]
     worded = [one for one in own if not says_only_a_result(one.line)]
+    of_kernels = (one for one in worded if OF_A_KERNEL.search(one.line))
     known = (one for one in worded if _is_known(one.line))
     of_launcher = _by_launcher(worded)
-    last = (*_summaries(logs, by_signal=True), *of_own, *lines, *_summaries(logs, by_signal=False))
-    first = next((one for one in (*known, *of_launcher, *worded, *own, *last)), Decided())
+    last = (*_summaries(logs, by_signal=True), *_processes(logs), *of_own, *lines, *_summaries(logs, by_signal=False))
+    first = next((one for one in (*of_kernels, *known, *of_launcher, *worded, *own, *last)), Decided())
     # The number of a rank says on which host it is, as far as that is known.
     shown = f"{first.host}: {first.line}" if first.host and first.rank is None else first.line
     return first._replace(line=cut(shown))
@@ -127,7 +141,7 @@ def _lines_of_errors(log: t.Sequence[Said]) -> t.Iterator[Decided]:
         # The prose of a message says what may be the reason, and not what is.
         of_prose = box is not None and at != box[0] and not is_message(line)
         if of_error and not of_prose and not (FRAME.search(before) and QUOTED_PROGRAM.match(said.line)):
-            announced = line.endswith(":") and not AROUND_AN_ERROR.search(line)
+            announced = line.endswith((":", "exited on")) and not AROUND_AN_ERROR.search(line)
             whole = f"{line} {SPEAKER.sub('', following).strip()}" if announced else line
             about = [texts[one] for one in box] if box else _details(texts, at) or (of_launchers if refused_by_launcher(line) else [])
             yield Decided(with_subject(whole, "\n".join(about)) if about else whole, said.host, speaking_rank(line) if said.rank is None else said.rank)
@@ -146,6 +160,16 @@ def _details(lines: t.Sequence[str], at: int) -> list[str]:
     return [line for line in lines[max(0, at - OF_RAY) : at + 2] if HOST_OF_RAY.match(line)]
 
 
+def _first_of_each_form(logs: t.Iterable[t.Sequence[Said]]) -> t.Iterator[Decided]:
+    """The lines with an error, of those that differ by numbers of no matter the first alone: what decides on one decides on all, and a log has thousands."""
+    seen: set[tuple[str, ...]] = set()
+    for one in (one for log in logs for one in _lines_of_errors(log)):
+        form = (OF_NO_MATTER.sub("#", one.line), *TELLING.findall(one.line))
+        if form not in seen:
+            seen.add(form)
+            yield one
+
+
 def _says_nothing(line: str) -> bool:
     return bool(AROUND_AN_ERROR.search(line) or NO_ERROR.match(line)) or is_remark(line) or is_warning(line)
 
@@ -156,6 +180,10 @@ def _summaries(logs: t.Iterable[t.Sequence[Said]], by_signal: bool) -> t.Iterato
         rank = f"rank {found['rank']} (local rank {found['local']}) of {found['host']}"
         words = f"by torchrun's summary {rank} failed first, at {found['time']}: {_end(int(found['code']))}"
         yield Decided(words, found["host"], int(found["rank"]))
+
+
+def _processes(logs: t.Iterable[t.Sequence[Said]]) -> t.Iterator[Decided]:
+    return (Decided(one.line.strip(), one.host) for log in logs for one in log if OF_A_PROCESS.search(one.line))
 
 
 def _end(code: int) -> str:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 from .call_errors import CALL_ERRORS
@@ -24,8 +25,9 @@ SPEAKER = re.compile(r"^\[\w*rank\s?\d+\]: ")
 # The words of PyTorch and NCCL for the kind of a result. Where an error has no others, it does not say what failed.
 RESULT_WORDS = re.compile(
     r"(?:[\w.]*\b\w+Error: )?NCCL [Ee]rror(?: in| \d+)?:(?: \S+\.[ch]pp:\d+,)?|unhandled (?:system|cuda) error|"
-    r"\(run with NCCL_DEBUG=\w+ for details\)|NCCL version [\w.+]+|internal error - please report this issue to the NCCL developers|"
-    r"This usually reflects invalid usage of NCCL library|invalid usage|nccl(?:System|UnhandledCuda|Internal)Error|ncclInvalid(?:Usage|Argument)|"
+    r"\(run with NCCL_DEBUG=\w+ for details\)|NCCL version [\w.+]+|internal error(?: - please report this issue to the NCCL developers)?|"
+    r"This usually reflects invalid usage of NCCL library|Invalid value for an argument|invalid (?:usage|argument)|nccl(?:System|UnhandledCuda|"
+    r"Internal)Error|ncclInvalid(?:Usage|Argument)|"
     r"System call \([^)]*\)(?: or external library call)? failed(?: or device error)?|Call to CUDA(?: or HIP)? function failed|[Ii]nternal check failed"
 )
 SOCKETS = "sockets"
@@ -57,11 +59,22 @@ ERROR_CLASSES: tuple[ErrorClass, ...] = (
     ),
     ErrorClass(
         "provider",
-        r"(?:NET/OFI|(?i:request))\b.*(?:completed with error|insert remote address|prov_err)|prov_err(?:no)?\b|Unable to insert remote address",
+        r"libfabric:\S*:efa:(?:cq|ep_data):|(?:NET/OFI|(?i:request))\b.*(?:completed with error|insert remote address|prov_err)|prov_err(?:no)?\b|"
+        r"Unable to insert remote address",
         "A request of the network plugin ended with an error of its provider (libfabric): what the two hosts send to each other is refused or lost (a security "
         "group that does not admit its own hosts, a firewall, a path), or the peer had ended.",
         "In a cloud let the security group admit all traffic from and to itself, in both directions; run the provider's own test between the two hosts "
         "(fi_pingpong, fi_rma_bw); FI_LOG_LEVEL=warn prints the provider's own line beside this one.",
+    ),
+    ErrorClass(
+        "networking of kernels",
+        r"\bGIN\b|\bRMA\b|[Ss]ymmetric memory|[Mm]ultimem|MemManager",
+        "NCCL did not give the program what its own kernels need to send by themselves (GIN, RMA, symmetric memory), which collectives do without: a "
+        "NIC, driver "
+        "or plugin that does not have it, NICs that NCCL fuses, GPUs that are not joined alike, or a variable that turns it off.",
+        "Compare NCCL's release, its network plugin and NCCL_GIN_ENABLE, NCCL_GIN_TYPE, NCCL_IB_MERGE_NICS, NCCL_CUMEM_ENABLE and NCCL_CROSS_NIC with "
+        "those of a "
+        "host on which it runs, and gpudirect_available of layer 0; NCCL_DEBUG=INFO with NCCL_DEBUG_SUBSYS=INIT,NET says why it is not there.",
     ),
     ErrorClass(
         "plugin",
@@ -98,7 +111,7 @@ ERROR_CLASSES: tuple[ErrorClass, ...] = (
     ),
     ErrorClass(
         "agreement",
-        r"[Mm]ismatch|[Tt]runcated|\d bytes instead of|identical|not all ranks|differs? from|mixed local|already checked in|"
+        r"[Mm]ismatch(?!s with NCCL device)|[Tt]runcated|\d bytes instead of|identical|not all ranks|differs? from|mixed local|already checked in|"
         r"incompatible (?:devices|with the local)",
         "The ranks of the run do not agree with each other: another version, variable, number of NICs or kind of NIC on one host, or ranks of two jobs that "
         "met at one port.",
@@ -162,7 +175,7 @@ ERROR_CLASSES: tuple[ErrorClass, ...] = (
     ),
     ErrorClass(
         "memory of the host",
-        r"MemoryError|bad_alloc|[Ff]ailed to (?:\w+ )?(?:m|c|re)?alloc|[Aa]llocation failed|returned null|[Oo]ut of memory",
+        r"MemoryError|bad_alloc|[Ff]ailed to (?:\w+ ){0,2}(?:m|c|re)?alloc|[Aa]llocation failed|returned null|[Oo]ut of memory",
         "The host or container gave the program no more memory.",
         "Look at free -g, the memory limit of the job or container and oom-kill in the kernel's log of that time, and at what else runs on the host.",
     ),
@@ -176,7 +189,8 @@ ERROR_CLASSES: tuple[ErrorClass, ...] = (
     ErrorClass(
         "file",
         r"Unpickling|UnicodeDecodeError|mmap length is greater|cannot mmap an empty file|"
-        r"EOFError|JSONDecode|unexpected (?:EOF|end of)|[Cc]orrupt|[Cc]hecksum|central directory|BadZip|[Hh]eader ?[Tt]oo|SafetensorError|Arrow\w+|"
+        r"EOFError|JSONDecode|unexpected (?:EOF|end of)|[Cc]orrupt(?!ed comm object)|[Cc]hecksum|central directory|BadZip|[Hh]eader ?[Tt]oo|"
+        r"SafetensorError|Arrow\w+|"
         r"(?:not enough|truncated) data",
         "A file that the program read is cut or damaged: a checkpoint or piece of the dataset that was not written to its end, or a copy of it on this host.",
         "Compare size and checksum of the file that the line names with another host's, look at the storage's client in the kernel's log, and take the "
@@ -193,13 +207,14 @@ ERROR_CLASSES: tuple[ErrorClass, ...] = (
     ),
     ErrorClass(
         "setting of NCCL",
-        r"Unrecognized element token|[Ii]nvalid value .*\bNCCL_|\bNCCL_\w+.*(?:[Ii]nvalid|not (?:valid|supported|recognized))",
-        "A variable of NCCL (NCCL_ALGO, NCCL_PROTO or the one that the line names) has a value that this release does not know.",
+        r"no algorithm/protocol available|Unrecognized element token|[Ii]nvalid value .*\bNCCL_|\bNCCL_\w+.*(?:[Ii]nvalid|not (?:valid|supported|recognized))",
+        "A variable of NCCL (NCCL_ALGO, NCCL_PROTO or the one that the line names) has a value that this release does not know, or that leaves it no "
+        "way for this collective, type or number of GPUs.",
         "Compare NCCL's variables in the job's environment and /etc/nccl.conf with a good host's (nccl_runtime), and correct or remove the value in the line.",
     ),
     ErrorClass(
         "program",
-        r"argument is NULL|not a valid pointer|re-initialize CUDA in forked|"
+        r"corrupted comm object|allocated on device \d+ mismatch|argument is NULL|not a valid pointer|re-initialize CUDA in forked|"
         r"[Ii]nvalid (?:root|type|reduction|rank|device count|config|operation)|ncclGroup|revoked|already been destroyed|"
         r"\b(?:Key|Attribute|Type|Value|Index|NotImplemented|Assertion|ZeroDivision|Name|Syntax)Error\b",
         "The program itself, or its settings, made an error that no network, NIC or GPU makes: another version, image or configuration on this host.",
@@ -263,6 +278,7 @@ def specific_class(text: str) -> ErrorClass | None:
     return next((one for one in (*GPU_ERRORS, *CALL_ERRORS) if re.search(one.pattern, worded)), None)
 
 
+@functools.lru_cache(maxsize=4096)
 def error_class(text: str) -> ErrorClass | None:
     """The class of an error by the line of it that decides; None where its vocabulary is of none."""
     line = with_words(decisive_part(text))

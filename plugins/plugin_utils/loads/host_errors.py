@@ -74,7 +74,8 @@ HOST_ERRORS: tuple[RankError, ...] = (
         "nvidia-smi -L inside it with the host's.",
     ),
     RankError(
-        r"driver version is insufficient|CUDA_ERROR_(?:SYSTEM_DRIVER_MISMATCH|COMPAT_NOT_SUPPORTED_ON_DEVICE)|cudaErrorInsufficientDriver|"
+        r"driver version is insufficient|CUDA Driver version found is|CUDA_ERROR_(?:SYSTEM_DRIVER_MISMATCH|COMPAT_NOT_SUPPORTED_ON_DEVICE)|"
+        r"cudaErrorInsufficientDriver|"
         r"NVIDIA driver on your system is too old|forward compatibility was attempted|unsupported display driver / cuda driver",
         True,
         "The host's GPU driver is too old for the CUDA of the image that the ranks run in.",
@@ -107,6 +108,29 @@ HOST_ERRORS: tuple[RankError, ...] = (
         True,
         "The rank's GPU or its NVLink failed while it computed.",
         "Look for an Xid in the kernel's log, drain the host, reset the GPU and run the vendor's diagnostics; replace it where it comes back.",
+    ),
+    RankError(
+        r"Failed to (?:CUDA|HIP) [mc]alloc",
+        True,
+        "NCCL got no memory of the rank's GPU: the program itself, another process or one left over from an earlier job has it; or an earlier error of the GPU "
+        "is reported so, which NCCL's warning before this one has then.",
+        "List what uses the GPU's memory (nvidia-smi, amd-smi process); end what is not of this job (hosts_idle), or leave NCCL some hundred MB for each "
+        "communicator; NCCL_DEBUG=WARN prints the warning before this one.",
+    ),
+    RankError(
+        r"P2P is disabled between NVLINK connected GPUs",
+        True,
+        "Two GPUs of the host are joined by NVLink, and its driver lets neither access the other one's memory: an NVLink that failed or was not trained, a "
+        "fabric that is not set up, or a GPU that lacks a reset.",
+        "Compare nvidia-smi topo -p2p r and nvidia-smi nvlink -s with a good host's; look for Xid 74 and 149 in the kernel's log and at the fabric manager; "
+        "reset the GPUs or boot the host. NCCL_IGNORE_DISABLED_P2P=1 only hides it.",
+    ),
+    RankError(
+        r"Unable to use GIN: Peermem is not supported|requires DMABUF support with GIN",
+        True,
+        "Kernels of the program cannot send by themselves (GIN) on this host: neither nvidia_peermem is loaded there nor does its kernel, NIC driver or GPU "
+        "driver have DMA-BUF.",
+        "Load nvidia_peermem after the RDMA driver, or compare kernel (6.1 or later), RDMA and GPU driver with a good host's (gpudirect_available of layer 0).",
     ),
     RankError(
         r"Duplicate GPU detected",
@@ -192,7 +216,7 @@ HOST_ERRORS: tuple[RankError, ...] = (
         worded=True,
     ),
     RankError(
-        r"(?:[Cc]ompletion .*|[Ff]ailed )(?:status=|error |status )4\b|vendor err 81\b|local protection error",
+        r"(?:[Cc]ompletion .*|[Ff]ailed )(?:status=|error |status )4\b|vendor err 81\b|local protection error|Local protection on ",
         True,
         "The host's NIC may not access the memory that it was told to: ACS on PCIe bridges or the IOMMU redirects what it reads from its GPU, or "
         "the BIOS places the GPU's memory where the NIC does not reach it.",

@@ -9,6 +9,7 @@ import functools
 import re
 import typing as t
 
+from .ended_tasks import EXITED
 from .error_classes import error_class, says_only_a_result, specific_class
 from .launcher_messages import LAUNCHER_ERRORS, OF_MPI, OF_TESTS
 from .named_parts import named_parts
@@ -20,7 +21,7 @@ from .unknown_errors import ERROR_FORM, cut, explain_unknown, is_quoted, names_s
 
 # How a launcher, or what it started, words which host its line is about; rank: the number of the process, where Open MPI names no host.
 SUBJECT = re.compile(
-    r"(?:on node|on host|to host|failure on|to child|Connection to|but host=|\(IP:|[Nn]o reply from|(?:^|[\t; ])ip:|\[\[|"
+    r"(?:on node|on host|rolog failed on(?! node)|RUNNING AT|to host|failure on|to child|Connection to|but host=|\(IP:|[Nn]o reply from|(?:^|[\t; ])ip:|\[\[|"
     r"(?:^|; )\s*(?:(?:[Rr]emote )?(?:host|node)|Host|Node):)[ :]*(?P<of>[\w.-]+)|"
     r"(?:^|: )(?P<speaker>[\w.-]+): (?:Test \w+ failure|tasks? \d|shepherd died|rank \d+ (?:exited|died)|\[[\d :,-]+\] \[ERROR\] \[launch\.py)|"
     # NCCL, UCX, Open MPI and Hydra, with the number of the process that speaks.
@@ -37,10 +38,13 @@ RESULT_OF_TEST = re.compile(r"Test (?:NCCL|RCCL) failure \S+ '(?P<words>[^']*)'"
 # How lines begin that a scheduler, a launcher or what starts containers prints, and no rank.
 SPOKEN = re.compile(
     r"(?:^|: )(?:(?:error: )?(?:srun|salloc|sbatch|slurmstepd|mpirun|mpiexec|prterun|orterun|pyxis|docker|podman|ssh|jsrun)(?:\.\w+)?: |pdsh@\S+: |"
-    r"=>> PBS: |TERM_[A-Z_]+: |\[(?:proxy|mpiexec)[:@]|(?:An )?(?:ORTE|PRTE) |The actor is dead because |PMI[Xx] ERROR|"
+    r"=>> PBS: |TERM_[A-Z_]+: |\[(?:proxy|mpiexec)[:@]|(?:An )?(?:ORTE|PRTE) |= +.*(?:RUNNING AT|KILLED BY SIGNAL|EXIT CODE)|YOUR APPLICATION TERMINATED|"
+    r"(?:mpirun|prterun|mpiexec|orterun) noticed that |command terminated with exit code |The actor is dead because |PMI[Xx] ERROR|"
     r"Error from server|kex_exchange_identification|Connection to \S+ (?:closed by remote|timed out)|The node was low on resource|"
     r"ray\.exceptions\.OutOfMemoryError|RuntimeError: Using hostfile )"
 )
+# A log has thousands of lines.
+MESSAGES = tuple(re.compile(one.pattern) for one in LAUNCHER_ERRORS)
 UNKNOWN_CAUSE = "The launcher itself reports why it started no ranks, or not on all hosts. "
 AGAIN = "Then run the layer again; this says nothing about the network or the GPUs."
 
@@ -54,7 +58,7 @@ def known_line(*texts: str, worded: bool = False) -> str | None:
     # What a launcher quotes of another program comes first: that one saw the error itself.
     lines = [line.strip() for line in sorted(lines, key=lambda line: not is_quoted(line))]
     lines = [line for line in lines if ERROR_FORM.search(without_settings(line))] if worded else lines
-    one, said = next(((one, line) for one in LAUNCHER_ERRORS for line in lines if re.search(one.pattern, line)), (None, None))
+    one, said = next(((one, line) for one in LAUNCHER_ERRORS if one is not EXITED for line in lines if re.search(one.pattern, line)), (None, None))
     if one is OF_TESTS and (result := RESULT_OF_TEST.search(said or "")) and says_only_a_result(result["words"]):
         # Of what kind NCCL's result is says less than the warning before it, where that is known.
         return next((line for line in lines if OF_NCCL.search(line) and (known_error(line) or error_class(line))), said)
@@ -86,7 +90,7 @@ def reported_of(words: str | None, hosts: t.Sequence[str]) -> str | None:
 @functools.lru_cache(maxsize=4096)
 def is_message(line: str) -> bool:
     """Whether a line has something that a launcher is known to print."""
-    return any(re.search(one.pattern, line) for one in LAUNCHER_ERRORS)
+    return any(pattern.search(line) for pattern in MESSAGES)
 
 
 def is_spoken(line: str) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from .container_errors import CONTAINER_ERRORS
 from .ended_jobs import ENDED_JOBS
+from .ended_tasks import ENDED_TASKS
 from .limit_errors import OOM, OOM_CAUSE, OOM_FIX
 from .set_up_messages import SET_UP_ERRORS
 from .types import LauncherError
@@ -134,7 +135,7 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
         "Run munge -n | ssh HOST unmunge to each host; start munge, give all hosts one /etc/munge/munge.key, and compare clocks.",
     ),
     LauncherError(
-        r"/sys/fs/cgroup/|\bcpuset\b|unable to (?:add pids|create cgroup)|task/cgroup",
+        r"/sys/fs/cgroup/|\bcpuset\b|could not create a cgroup|unable to (?:add pids|create cgroup)|task/cgroup",
         "slurmstepd could not put the step's tasks into their cgroup on a host: that of processors has none to give (the node has other processors than "
         "slurm.conf says, or its cgroup above has none), or the kernel has no more cgroups. No space left on device is of the cgroup then, and of no disk.",
         "On the host that it names compare slurmd -C with its line in slurm.conf, cpuset.cpus.effective along the path of the line, and /proc/cgroups; restart "
@@ -148,7 +149,7 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
         "version and plugins (cgroup_v2.so) with a good host's.",
     ),
     LauncherError(
-        r"layout tasks|distribute tasks|bind_type:",
+        r"layout tasks|distribute tasks|bind_type:|CPU binding outside|satisfy cpu bind",
         "Slurm did not find the processors on the node that the step's tasks were to be bound to: the step asks for others than its job has there (threads "
         "against cores, --cpus-per-task), or the node has other ones than slurm.conf says.",
         "Try --cpu-bind=none and the --cpus-per-task of the job for the step; compare scontrol show job -d (CPU_IDs) with slurmd -C of that node.",
@@ -283,13 +284,9 @@ LAUNCHER_ERRORS: tuple[LauncherError, ...] = (
         "See squeue --steps -j JOB; start with --overlap, or from outside the step (salloc alone, LaunchParameters=use_interactive_step).",
     ),
     LauncherError(
-        r"tasks? [\d,-]+: Killed\b",
-        "Tasks of a host were killed (signal 9): by the kernel for want of memory, by the scheduler at a limit, or since tasks of another host had ended.",
-        "Look at oom-kill in the kernel's log of the host that it names, at the job's memory and time (sacct -j), and at which host's tasks ended first.",
-    ),
-    LauncherError(
         r"unable to reliably start one or more daemons|unable to launch on|daemon failed",
         "mpirun could not start its daemon on a host: the login there failed, or the MPI or a library of it is not there or at another path.",
         "Read the lines before this one; run ssh HOST orted --version (Open MPI 5: prted) without a terminal for each host.",
     ),
+    *ENDED_TASKS,
 )

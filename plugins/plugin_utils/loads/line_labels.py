@@ -50,14 +50,21 @@ IS_ADDRESS = re.compile(_ADDRESS)
 # How NCCL, and UCX and Open MPI, begin their lines: with the host and the number of the process.
 OF_A_PROCESS = re.compile(r"(?:\[[\d.]+\] )?(?:(?P<nccl>[A-Za-z][\w.-]*):\d+:\d+ \[\d+\] |\[(?P<other>[A-Za-z][\w.-]*):\d+ *(?::\d+)*\] )")
 OF_A_RANK = re.compile(r"^\[\w*rank\s?(?P<rank>\d+)\]: ?")
+# Whatever else stands before the rank of PyTorch: up to three names or times, of which one has a number (stern, docker logs -t, kubectl logs --timestamps).
+_WORD = r"(?:[^\s\[\]]{1,80}|\[[^\s\[\]]{1,80}\])"
+ANY_BEFORE_A_RANK = re.compile(
+    r"^(?!\[\w*rank\s?\d+\]:)(?=[^\n]{0,240}?\d[^\n]{0,240}?\[\w*rank)"
+    rf"(?P<words>{_WORD}(?: {_WORD}){{0,2}}) ?(?=\[\w*rank\s?\d+\]:)"
+)
 
 
 class Labelled(t.NamedTuple):
-    """A line without its label; task, host: what the label has, each None where it has none."""
+    """A line without its label; task, host: what the label has, each None where it has none; before: what else stood before the rank of PyTorch."""
 
     task: int | None
     host: str | None
     line: str
+    before: str = ""
 
 
 def known_host(name: str, hosts: t.Container[str]) -> str | None:
@@ -88,7 +95,8 @@ def labelled(text: str, names: t.Container[str] = ()) -> list[Labelled]:
 def _labelled(host: str | None, line: str, labels: t.Iterable[re.Pattern[str]]) -> Labelled:
     found = next((match for pattern in labels if (match := pattern.match(line))), None)
     if found is None:
-        return Labelled(None, host, line)
+        other = ANY_BEFORE_A_RANK.match(line)
+        return Labelled(None, host, line[other.end() :], other["words"]) if other else Labelled(None, host, line)
     parts = found.groupdict()
     return Labelled(int(parts["task"]) if parts.get("task") else None, parts.get("host") or host, line[found.end() :])
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import signal
 import typing as t
@@ -19,6 +20,8 @@ from .result_numbers import in_words, with_words
 from .types import RankError
 from .unknown_errors import ERROR_FORM, NOT_SHOWN, Extent, explain_unknown, names_system_error
 
+# A log has thousands of lines.
+KNOWN = tuple((re.compile(one.pattern), one) for one in (*HOST_ERRORS, *CONNECTION_ERRORS))
 # What a library marks as a warning or error is one, whatever its words.
 WORDED = re.compile(r"\bWARN\b|\bERROR\b|\bfailure\b")
 # A process is ended by these through a fault of its own or of its host; by SIGABRT and SIGKILL also where another rank ended first.
@@ -95,10 +98,12 @@ def why_never_finishes(host: str, unlike: t.Sequence[str]) -> tuple[str, str]:
     return (cause.format(host=host, unlike="; ".join(unlike)) if unlike else cause), fix
 
 
+# A line is asked for several times, by what it means and whether it follows from another one.
+@functools.lru_cache(maxsize=4096)
 def known_error(text: str | None) -> RankError | None:
     """What is known of an error's text; None where nothing is."""
     said = with_words(without_boilerplate(text or ""))
-    found = (one for one in (*HOST_ERRORS, *CONNECTION_ERRORS) if re.search(one.pattern, said))
+    found = (one for pattern, one in KNOWN if pattern.search(said))
     return next((one for one in found if not one.worded or WORDED.search(said) or ERROR_FORM.search(without_settings(said))), None)
 
 

@@ -33,7 +33,7 @@ HARMLESS = re.compile(
     r"[:(] ?ignored\)?\.?$|^Exception ignored in: |[Nn]ot a git repository|dubious ownership in repository|Unable to register cu\w+ factory|"
     r"Unable to initialize backend '(?:tpu|rocm|metal|interpreter|plugin)'|entering retry loop|Failed to sample metrics|"
     r"\bApex was not found\b|Error in cpuinfo: |There was an error initializing an OpenFabrics device|"
-    r"unused environment variable|\bUCX  (?:INFO|DEBUG|TRACE|DIAG)\b|^libibverbs: Warning: |No ROCm runtime is found"
+    r"unused environment variable|Unable to create TMPDIR |\bUCX  (?:INFO|DEBUG|TRACE|DIAG)\b|^libibverbs: Warning: |No ROCm runtime is found"
 )
 
 

@@ -47,12 +47,14 @@ def job_results(jobs: t.Sequence[Job], collected: Values, addresses: t.Mapping[s
     """
     reported: dict[str, ReadingResult] = {JOBS_READING: ReadingResult("ok", text="")}
     named: dict[str, list[tuple[Job, CommandResult]]] = {}
+    said = {}
     for job in jobs:
         answer = _answer(job, collected)
         named.setdefault(job.reading or "", []).append((job, answer))
+        said[job.id] = _said(answer, _names(job, addresses)) if OWN_LOG in job.also else None
         printed = answer if job.reading else _log(job, answer, collected)
         for name in job.also:
-            text = as_text(_said(printed, _names(job, addresses))[0]) if name == OWN_LOG else printed.stdout
+            text = "".join(as_text(lines) for lines in said[job.id] or ()) if name == OWN_LOG else printed.stdout
             named.setdefault(name, []).append((job, replace(printed, source=_source(name), stdout=text)))
     for name, pairs in named.items():
         lost = dict.fromkeys([job.id for job, _answer_of in pairs], None) if not name else {}
@@ -64,10 +66,9 @@ def job_results(jobs: t.Sequence[Job], collected: Values, addresses: t.Mapping[s
                 continue
             missing = collected.get("answers", {}).get(job.id, {}).get("status") == "missing" or (job.runtime != "" and answer.rc == NO_PROGRAM)
             names = _names(job, addresses)
-            said = _said(answer, names) if OWN_LOG in job.also else None
-            ended = _ended(_without_labels(answer, said), lost[job.id], missing, said)
+            ended = _ended(_without_labels(answer, said[job.id]), lost[job.id], missing, said[job.id])
             ended |= {"words": names.in_words(ended["words"] or "") or None, "words_of": names.host(ended.get("words_of") or "") or ended.get("words_of")}
-            own = {**_last(answer, said), "speakers": speakers(*said)} if said else {}
+            own = {**_last(answer, logs), "speakers": speakers(*logs)} if (logs := said[job.id]) else {}
             reported[JOBS_READING].rows.append({**_blank(), **job.columns, "item": job.id, **ended, **own, "seconds": answer.seconds})
             reported[JOBS_READING].text += f"==> {job.id} <==\n{' '.join(answer.argv)}\n{answer.stdout}{answer.stderr}\n"
     return reported
@@ -120,7 +121,7 @@ def _decided(answer: CommandResult, said: Streams) -> Decided:
 
 def _last(answer: CommandResult, said: Streams | None) -> Values:
     """What a command of the site had logged last that did not end in time; nothing of one that ended."""
-    texts = [as_text(lines) for lines in said or ()]
+    texts = [as_text(lines, times=True) for lines in said or ()]
     found = last_line(*texts) if answer.status in NOT_ENDED else None
     if found is None:
         return {}

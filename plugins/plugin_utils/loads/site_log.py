@@ -9,10 +9,12 @@ import re
 import typing as t
 from collections import Counter
 
+from ..text.control_characters import ANSI
 from ..text.sorting import NUMBERS
 from .host_names import HostNames
 from .line_labels import BEFORE_A_RANK, BY_NAME, IS_ADDRESS, OF_A_RANK, Labelled, labelled
 
+NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 HAS_A_NUMBER = re.compile(r"[A-Za-z][\w.-]*\d")
 # On which host tasks were, where srun says how they ended.
 ENDED = re.compile(r"(?m)^srun: error: (?P<host>[A-Za-z][\w.-]*): tasks? (?P<tasks>[\d,-]+): ")
@@ -23,12 +25,13 @@ QUOTED = re.compile(r"Traceback \(most recent call last\): \(RANK (?P<rank>\d+)\
 class Said(t.NamedTuple):
     """A line without the labels of launchers; host: the one that they name, by its name in the inventory where that is known.
 
-    rank: that of a label, or of PyTorch, whose number before the line is kept there.
+    rank: that of a label, or of PyTorch, whose number before the line is kept there; before: what else stood before it, such as a time.
     """
 
     host: str | None
     rank: int | None
     line: str
+    before: str = ""
 
 
 def said_lines(texts: t.Sequence[str], names: HostNames) -> list[list[Said]]:
@@ -36,6 +39,7 @@ def said_lines(texts: t.Sequence[str], names: HostNames) -> list[list[Said]]:
 
     Tasks of no more than these are one a host, and start the ranks.
     """
+    texts = [ANSI.sub("", text) for text in texts]
     before = names_before_lines(texts, names)
     streams = [labelled(text, before) for text in texts]
     of_tasks = {task: found["host"] for text in texts for found in ENDED.finditer(text) for task in _numbers(found["tasks"])}
@@ -56,9 +60,13 @@ def names_before_lines(texts: t.Iterable[str], names: HostNames) -> frozenset[st
     return frozenset(sure.union(*most))
 
 
-def as_text(lines: t.Iterable[Said]) -> str:
-    """The lines as one text, each behind the name of its host and the number of its rank as far as they are known (``gpu03: [rank18]: ``)."""
-    return "".join(f"{one.host}: {one.line}\n" if one.host else f"{one.line}\n" for one in lines)
+def as_text(lines: t.Iterable[Said], times: bool = False) -> str:
+    """The lines as one text, each behind the name of its host and the number of its rank as far as they are known (``gpu03: [rank18]: ``).
+
+    times: whether what else stood before a rank stands before its line.
+    """
+    heads = ((f"{one.host}: " if one.host else "", f"{one.before} " if times and one.before else "", one.line) for one in lines)
+    return "".join(f"{host}{before}{line}\n" for host, before, line in heads)
 
 
 def of_quoted_ranks(lines: t.Iterable[Said]) -> list[Said]:
@@ -81,9 +89,10 @@ def of_quoted_ranks(lines: t.Iterable[Said]) -> list[Said]:
 def _said(one: Labelled, of_tasks: t.Mapping[int, str], are_ranks: bool, names: HostNames) -> Said:
     printed = OF_A_RANK.match(one.line)
     rank = int(printed["rank"]) if printed else one.task if are_ranks and one.line.strip() else None
-    host = one.host or (of_tasks.get(one.task) if one.task is not None else None)
+    named = (found for word in NAME.findall(one.before) if (found := names.host(word)))
+    host = one.host or (of_tasks.get(one.task) if one.task is not None else None) or next(named, None)
     line = one.line if printed or rank is None else f"[rank{rank}]: {one.line}"
-    return Said((names.host(host) or host) if host else None, rank, line)
+    return Said((names.host(host) or host) if host else None, rank, line, one.before)
 
 
 def _numbers(ranges: str) -> t.Iterator[int]:

@@ -30,8 +30,11 @@ NO_ERROR = re.compile(r"^\[?(?:INFO|DEBUG|NOTICE|TRACE)\b|^ERROR: ld\.so: .*: ig
 # How programs word an error, whatever it is of.
 ERROR_FORM = re.compile(
     r"\b\w*(?:Error|Exception)\b|\b(?i:error|fatal|failed|failure|cannot|can't|could(?: not|n't)|unable|abort(?:ed|ing)?|refused?|denied|invalid|"
-    r"unrecognized|timed out|not found|killed|core dumped|exited on signal|lost|exceeded|is dead because|segmentation fault|bus error|illegal instruction|"
-    r"floating point exception|fault by GPU|caught signal|connect to host|closed by remote host|was low on resource|unexpected result)\b"
+    r"unrecognized|timed out|not found|killed|core dumped|exited on signal|noticed that process rank|lost|exceeded|is dead because|segmentation fault|"
+    r"bus error|illegal instruction|"
+    r"floating point exception|fault by GPU|caught signal|connect to host|closed by remote host|was low on resource|unexpected result|"
+    # Of mlx5 as UCX prints it, of numactl, of kubectl, and of the kernels of DeepEP.
+    r"setting membind|terminated with exit code [1-9]\d*)\b|\(synd 0x[0-9a-f]+ vend 0x|\bDeepEP \w+ .*\btimeout\b"
 )
 
 # How programs print the number of an error of the system without its text.

@@ -12,6 +12,7 @@ import re
 import textwrap
 import typing as t
 
+from ..text.control_characters import ANSI
 from .catalogue import HERE, KINDS, Column, Reading, Source, catalogue, reading
 from .cells import cell
 from .jmespath_functions import HAS_JMESPATH, compiled
@@ -26,7 +27,6 @@ try:
 except ImportError:
     HAS_TEXTFSM = False
 
-ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|[=>])")
 PROMPT = r"[\w.@:~()/-]+[#>$]"
 # Some texts begin with the name of a command as their heading, so that one without a prompt is an echo only before JSON, or where all else is indented.
 COMMAND = r"(?:sudo )?(?:show|nv|net|vtysh|ip|lldpctl) .*\n"

@@ -18,6 +18,8 @@ UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
 )
 SHOWN = "\ufffd"
+# With which programs colour what they print.
+ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|[=>])")
 # ssh and the consoles of switches end lines so; a line that one of these ends shows nothing else than it has.
 RETURNS = re.compile(r"\r+(?=\n|\Z)")
 

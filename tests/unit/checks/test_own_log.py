@@ -379,3 +379,11 @@ def test_an_error_behind_an_address_is_of_the_host_that_has_it() -> None:
     assert found == {"gpu02"}
     (unknown,) = own_training_ends(jobs["gpu01"], [], "gpu01", 2, {}, jobs)
     assert unknown.host is None and "of no known host" not in unknown.actual and "none that says on which host" in unknown.actual
+
+
+def test_a_line_that_is_known_without_a_word_of_an_error_is_what_a_host_ended_with() -> None:
+    words = dict.fromkeys(("gpu01", "gpu02", "gpu04"), "socketProgress: Connection closed by remote peer 10.0.0.3<4>")
+    words["gpu03"] = "[rank18]:[F1 ProcessGroupNCCL.cpp:1557] Terminating the process, due to ProcessGroupNCCL watchdog hang."
+    jobs = {host: [{**JOB, "status": "unknown", "words": one}] for host, one in words.items()}
+    (found,) = own_training_ends(jobs["gpu03"], [], "gpu03", 8, {}, jobs)
+    assert "printed no error" not in (found.cause or "") and "py-spy" in (found.fix or "")

@@ -9,7 +9,9 @@ import pytest
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads import crashes
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.deciding_lines import deciding_line, says_that_ranks_failed
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.host_names import HostNames
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.rank_errors import explained, is_own
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.launcher_errors import explained as refusal
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.launcher_errors import reported_of
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.rank_errors import explained, is_own, known_error
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.loads.site_log import said_lines
 
 SUMMARY = """torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
@@ -205,3 +207,75 @@ def test_a_launcher_says_that_a_rank_failed_whatever_a_script_ends_with(line: st
 def test_the_rank_that_found_a_result_which_it_did_not_expect() -> None:
     log = "Unexpected result tensor(nan) on rank 44 at iteration #150 invocation #1 (message='loss is NaN')\nNeed to rerun on a different GPU\n"
     assert deciding_line(*said_lines([log], HostNames([]))).rank == 44
+
+
+RULE = f"{'-' * 74}\n"
+HYDRA = """===================================================================================
+=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES
+=   PID 9665 RUNNING AT gpu05
+=   EXIT CODE: 9
+=   CLEANING UP REMAINING PROCESSES
+===================================================================================
+YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)
+"""
+
+
+@pytest.mark.parametrize(
+    ("log", "words"),
+    [
+        (HYDRA, "oom-kill"),
+        ("mpirun noticed that process rank 36 with PID 363 on node gpu05 exited on signal 9 (Killed).\n", "oom-kill"),
+        (f"{RULE}prterun noticed that process rank 36 with PID 363 on node gpu05 exited on\nsignal 11 (Segmentation fault).\n{RULE}", "segfault"),
+        ("srun: error: gpu05: task 36: Bus error (core dumped)\n", "segfault"),
+        ("srun: error: gpu05: task 36: Exited with exit code 1\n", "no line of this log says why"),
+        ("srun: error: Task launch for StepId=23.0 failed on node gpu05: Job prolog failed\n", "Prolog"),
+        ("srun: error: Job allocation 812 has been revoked due to launch failure: Prolog failed on gpu05\n", "Prolog"),
+        ("srun: error: Task launch for StepId=812.0 failed on node gpu05: Slurmd could not create a cgroup\n", "cpuset"),
+        ("srun: error: Task launch for StepId=812.0 failed on node gpu05: Unable to satisfy cpu bind request\n", "--cpu-bind=none"),
+        ("srun: error: Task launch for StepId=812.0 failed on node gpu05: Qux\n", "refused to start the step"),
+    ],
+)
+def test_a_launcher_names_the_host_of_the_process_that_it_reports(log: str, words: str) -> None:
+    names = HostNames(["gpu01", "gpu05"])
+    line = deciding_line(*said_lines([log], names)).line
+    assert reported_of(line, names.hosts) == "gpu05" and any(words in part for part in refusal(line))
+
+
+@pytest.mark.parametrize(
+    ("log", "line"),
+    [
+        # Of an earlier PyTorch the kind of a result alone says nothing of sockets.
+        (
+            "RuntimeError: NCCL error in: /w/c10d/ProcessGroupNCCL.cpp:1269, internal error, NCCL version 2.14.3\nLast error:\nFailed to CUDA calloc "
+            "async 8 bytes\n",
+            "Failed to CUDA calloc async 8 bytes",
+        ),
+        # What a kernel printed before it ended itself, whatever CUDA makes of that and in which order it comes.
+        (
+            "[rank3]: RuntimeError: CUDA error: unspecified launch failure\nDeepEP dispatch NVL receiver timeout, channel: 4, RDMA: 1\n",
+            "DeepEP dispatch NVL receiver timeout, channel: 4, RDMA: 1",
+        ),
+        ("slurmstepd: error: Unable to create TMPDIR [/local/8]: Permission denied\nKeyError: 'qux'\n", "KeyError: 'qux'"),
+        # torchrun's line of a process says more than that of srun about what started it.
+        (
+            "E0301 10:00:01.1 140 torch/distributed/elastic/x/api.py:874] failed (exitcode: -9) local_rank: 2 (pid: 4) of binary: python\n"
+            "srun: error: gpu03: task 2: Exited with exit code 1\n",
+            "E0301 10:00:01.1 140 torch/distributed/elastic/x/api.py:874] failed (exitcode: -9) local_rank: 2 (pid: 4) of binary: python",
+        ),
+        # A number that says what an error is tells it from others of the same words.
+        (
+            "NCCL WARN Got completion from peer 10.0.0.2<1> with status=5 vendor err 249\n" * 3
+            + "NCCL WARN Got completion from peer 10.0.0.2<1> with status=12 vendor err 129\n",
+            "NCCL WARN Got completion from peer 10.0.0.2<1> with status=12 vendor err 129",
+        ),
+    ],
+)
+def test_the_line_that_says_more_than_others(log: str, line: str) -> None:
+    assert deciding_line(*said_lines([log], HostNames(["gpu01"]))).line == line
+
+
+def test_lines_that_differ_by_numbers_alone_are_judged_once() -> None:
+    log = "".join(f"Error: worker {number} failed with connection lost to shard {7 * number}\n" for number in range(1, 3000))
+    known_error.cache_clear()
+    assert deciding_line(*said_lines([f"{log}CUDA error: uncorrectable ECC error encountered\n"], HostNames([]))).line.startswith("CUDA error")
+    assert known_error.cache_info().misses < 10

@@ -148,3 +148,25 @@ def test_what_schedulers_and_libraries_say_of_settings() -> None:
     assert "UCX_NET_DEVICES" in explained("UCX  WARN  network device 'mlx5_3:1' is not available, please use one or more of")[1]
     assert "walltime" in explained("=>> PBS: job killed: walltime 7210 exceeded limit 7200")[1]
     assert "bf16" in explain_unknown("Exception: Current loss scale already at minimum - cannot decrease scale anymore. Exiting run.")[1]
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("\x1b[31mgpu03: [rank18]: KeyError: 'qux'\x1b[0m", "gpu03: [rank18]: KeyError: 'qux'"),
+        ("[gpu03] [rank18]: KeyError: 'qux'", "gpu03: [rank18]: KeyError: 'qux'"),
+        # The name of a pod is no host of the job.
+        ("train-worker-2 pytorch [rank18]: KeyError: 'qux'", "[rank18]: KeyError: 'qux'"),
+        ("2025-06-01T10:00:00.123456789Z [rank18]: KeyError: 'qux'", "[rank18]: KeyError: 'qux'"),
+        # What has no number, or says more, is the program's own.
+        ("Error on [rank18]: KeyError: 'qux'", "Error on [rank18]: KeyError: 'qux'"),
+        ("step 3 was the last one of [rank18]: it ended", "step 3 was the last one of [rank18]: it ended"),
+    ],
+)
+def test_what_stands_before_the_rank_of_pytorch_hides_it_not(line: str, shown: str) -> None:
+    assert in_ranks(f"{line}\n") == f"{shown}\n"
+
+
+def test_the_time_before_a_rank_is_kept_for_what_was_logged_last() -> None:
+    lines = said("2025-06-01T10:00:00.123456789Z [rank18]: step 7\n")
+    assert as_text(lines, times=True) == "2025-06-01T10:00:00.123456789Z [rank18]: step 7\n" and speakers(lines) == ["18"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 from dataclasses import replace
 
+from ...loads.error_classes import says_only_a_result
 from ...loads.host_names import NO_ADDRESSES, Addressed, HostNames
 from ...loads.launcher_errors import explained as explained_refusal
 from ...loads.launcher_errors import refused_by_launcher, reported_of
@@ -90,7 +91,7 @@ def own_training_ends(
         yield Finding(Place("the watchdogs of the ranks"), "to go on", words, "unknown", cause=STUCK_TOGETHER[0], fix=STUCK_TOGETHER[1], judged=True)
     elif not named:
         # That a call failed is said by an end whose error is known.
-        said = any(known_error(end.words) for end in ended)
+        said = any(is_error(end.words) and not says_only_a_result(end.words) for end in ended)
         yield from timed_out(row for row in collective_timeouts if not (said and row["event"] == "failed"))
 
 
@@ -142,7 +143,7 @@ def _ended_first(jobs: Peers, gpus: int, ranks: PrintedRanks, names: HostNames) 
     alone = OF_TRAINING.alone.format(host=host)
     # An error of the system in the line says more than what is known of its other words.
     cause, fix = _why(words) if refused_by_launcher(words) or (known_error(words) and not names_system_error(words)) else explain_unknown(words, alone)
-    if not is_error(words) and known_error(of_others):
+    if not is_error(words) and not known_error(words) and known_error(of_others):
         of_cause, fix = explained(of_others)
         cause = f"{alone}It printed no error. Of what the other hosts ended with: {of_cause}"
     return {host: Finding(_speaker(rank, words, gpus), "a normal exit", words, "unknown", cause=cause, fix=fix, judged=True)}
